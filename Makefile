@@ -1,0 +1,45 @@
+# Everything a person types here. A fresh machine needs python3 (3.10 or later, with its venv module) and make.
+#
+#   make quickstart   LeNet-5 on real digits in both modes, in the terminal
+#   make lab          JupyterLab on notebooks/
+#   make test         everything CI runs            (FAST=1: leaves out slow tests and the notebook comparison)
+#   make lint         style, types, layers, sizes
+#   make bench        measured ratios, as tables    (CASES="import_time dispatch": only these)
+#
+# The environment is .venv. It is made once and brought up to date only when pyproject.toml changes; delete it to start
+# anew. Another interpreter: make PYTHON=python3.12 test
+
+PYTHON ?= python3
+VENV   := .venv
+PY     := $(VENV)/bin/python
+STAMP  := $(VENV)/.installed
+LABARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
+
+.DEFAULT_GOAL := help
+.PHONY: help quickstart lab test lint bench install clean
+
+help:
+	@sed -n '3,7s/^# *//p' Makefile
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml tools/make_venv.py
+	@$(PYTHON) tools/make_venv.py $(VENV) "notebook,dev"
+
+quickstart: $(STAMP)
+	@$(PY) tools/quickstart.py
+
+lab: $(STAMP)
+	@$(PY) -m jupyterlab $(LABARGS) notebooks/
+
+test: $(STAMP)
+	@$(PY) tools/check.py $(if $(filter-out 0,$(FAST)),--fast)
+
+lint: $(STAMP)
+	@$(PY) tools/check.py --only lint
+
+bench: $(STAMP)
+	@$(PY) bench/harness.py $(CASES)
+
+clean:
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
