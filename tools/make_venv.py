@@ -3,9 +3,9 @@
     python3 tools/make_venv.py .venv notebook,dev
 
 Runs under the machine's own Python, before anything is installed and perhaps on a Python too old for the project, so
-the syntax is kept plain enough for any Python 3. Debian and Ubuntu ship Python without `ensurepip` (it lives in the
-package python3-venv); `python3 -m venv` then leaves half an environment behind, so we ask before making one. The
-stamp is written last: an interrupted install is repeated, a finished one is not.
+it uses nothing newer than Python 3.6. Debian and Ubuntu ship Python without `ensurepip` (it lives in the package
+python3-venv); `python3 -m venv` then leaves half an environment behind, so we ask before making one. The stamp is
+written last: an interrupted install is repeated, a finished one is not.
 """
 
 import importlib.util
@@ -16,28 +16,28 @@ import sys
 
 NEEDED = (3, 10)
 
+OLD = """msnb needs Python {needed} or later; {python} is {version}.
+Install a newer one and name it:  make PYTHON=python3.12 ..."""
+
+NO_VENV = """This Python ({python}) cannot make virtual environments: its venv module is packaged separately.
+Debian, Ubuntu:  {apt}
+                 (python{short}-venv, if Python {short} is not the distribution's default)
+Then type the same make command again."""
+
 
 def apt_line(package):
-    prefix = "" if getattr(os, "geteuid", lambda: 0)() == 0 else "sudo "
-    return prefix + "apt-get update && " + prefix + "apt-get install -y " + package
+    sudo = "" if getattr(os, "geteuid", lambda: 0)() == 0 else "sudo "
+    return f"{sudo}apt-get update && {sudo}apt-get install -y {package}"
 
 
 def missing(version=None, find=importlib.util.find_spec):
     """One message about what this Python lacks, or None."""
     version = tuple(version or sys.version_info[:3])
-    name = "python%d.%d" % version[:2]
+    short, full = ".".join(map(str, version[:2])), ".".join(map(str, version))
     if version[:2] < NEEDED:
-        return (
-            "msnb needs Python %d.%d or later and %s is %s.\n" % (NEEDED + (sys.executable, ".".join(map(str, version))))
-            + "Install a newer one and name it:  make PYTHON=python3.12 ..."
-        )
+        return OLD.format(needed=".".join(map(str, NEEDED)), python=sys.executable, version=full)
     if find("venv") is None or find("ensurepip") is None:
-        return (
-            "This Python (%s) cannot make virtual environments: its venv module is packaged separately.\n" % sys.executable
-            + "Debian, Ubuntu:  " + apt_line("python3-venv") + "\n"
-            + "                 (or %s-venv, if %s is not the distribution's default)\n" % (name, name)
-            + "Then type the same make command again."
-        )
+        return NO_VENV.format(python=sys.executable, apt=apt_line("python3-venv"), short=short)
     return None
 
 
@@ -57,15 +57,14 @@ def make(venv):
         return
     if os.path.exists(venv):
         shutil.rmtree(venv)
-    print("making %s with Python %s" % (venv, sys.version.split()[0]), flush=True)
+    print(f"making {venv} with Python {sys.version.split()[0]}", flush=True)
     subprocess.check_call([sys.executable, "-m", "venv", venv])
 
 
 def install(venv, extras):
-    print("installing msnb[%s] into %s (a minute or two, only once)" % (extras, venv), flush=True)
-    subprocess.check_call(
-        [python_of(venv), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-e", ".[%s]" % extras]
-    )
+    print(f"installing msnb[{extras}] into {venv} (a minute or two, only the first time)", flush=True)
+    pip = [python_of(venv), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.check_call(pip + ["-e", f".[{extras}]"])
 
 
 def main(venv, extras):
@@ -77,9 +76,9 @@ def main(venv, extras):
         make(venv)
         install(venv, extras)
     except subprocess.CalledProcessError as error:
-        print("\nThe environment %s is not complete: this command failed:" % venv, file=sys.stderr)
+        print(f"\nThe environment {venv} is not complete; this command failed:", file=sys.stderr)
         print("  " + " ".join(error.cmd), file=sys.stderr)
-        print("Installing needs a network connection to a package index. Type make again to retry.", file=sys.stderr)
+        print("The reason is above. Installing needs the network; the same make command tries again.", file=sys.stderr)
         return 1
     with open(os.path.join(venv, ".installed"), "w") as stamp:
         stamp.write(extras + "\n")

@@ -1,0 +1,68 @@
+"""What every test of the project can rely on.
+
+- `mode`: a test that names this fixture runs twice, eagerly and as a graph.
+- the context (mode, device, ...) is back at its defaults after every test, whatever the test did to it.
+- `rng`: a NumPy generator seeded from the run's seed and the test's name. The run's seed is printed at the top and
+  again below failures; `pytest --hypothesis-seed=N` repeats a run, hypothesis' draws included.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import zlib
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+MODES = ("PYNATIVE_MODE", "GRAPH_MODE")
+
+settings.register_profile("msnb", print_blob=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("msnb")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """One seed for the run, chosen here unless it was given; xdist hands the option to its workers."""
+    if config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = str(random.SystemRandom().randrange(2**32))
+
+
+def seed_line(config: pytest.Config) -> str:
+    return f"seed: {config.option.hypothesis_seed} (repeat with --hypothesis-seed={config.option.hypothesis_seed})"
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return seed_line(config)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if terminalreporter.stats.get("failed") or terminalreporter.stats.get("error"):
+        terminalreporter.write_line(seed_line(config))
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> np.random.Generator:
+    """Random numbers that differ between runs and tests and can be had again from the printed seed."""
+    seed = [zlib.crc32(str(request.config.option.hypothesis_seed).encode()), zlib.crc32(request.node.nodeid.encode())]
+    return np.random.default_rng(seed)
+
+
+@pytest.fixture(autouse=True)
+def _context_put_back() -> Iterator[None]:
+    """Every test starts from the default context. Tests that never touch msnb do not import it here."""
+    yield
+    if "msnb.core.context" in sys.modules:
+        sys.modules["msnb.core.context"].reset_context()
+
+
+@pytest.fixture(params=MODES, ids=["PyNative", "Graph"])
+def mode(request: pytest.FixtureRequest, _context_put_back: None) -> int:
+    """Both modes, one after the other; the value is ms.PYNATIVE_MODE or ms.GRAPH_MODE, already set."""
+    import msnb as ms
+
+    value: int = getattr(ms, request.param)
+    ms.set_context(mode=value)
+    return value

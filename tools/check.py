@@ -1,0 +1,96 @@
+"""Everything that CI runs, one part after the other, with a plain summary at the end.
+
+    python tools/check.py              all parts
+    python tools/check.py --fast       without slow tests and without re-running the notebooks
+    python tools/check.py --only lint  ruff, mypy, import-linter, size budget
+
+All parts run even when an early one fails: one round shows everything that is wrong. The exit status is non-zero as
+soon as one part failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PYTHON = sys.executable
+PYTEST = [PYTHON, "-m", "pytest", "-q"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One command of the check: its name in the summary and how it is run."""
+
+    name: str
+    command: list[str]
+    lint: bool = False
+    env: dict[str, str] = field(default_factory=dict)
+    skipped: str = ""
+
+
+def program(name: str) -> str:
+    """A console script of the environment we run in, whatever the caller's PATH says."""
+    return str(Path(PYTHON).parent / name)
+
+
+def parts(fast: bool) -> list[Part]:
+    choice = ["-m", "not slow"] if fast else []
+    nbval = ["--nbval", "--nbval-current-env", "--nbval-sanitize-with", "tests/nbval_sanitize.cfg", "notebooks/"]
+    return [
+        Part("style (ruff)", [PYTHON, "-m", "ruff", "check", "."], lint=True),
+        Part("types (mypy --strict)", [PYTHON, "-m", "mypy", "--strict", "msnb"], lint=True),
+        Part("layers (import-linter)", [program("lint-imports")], lint=True),
+        Part("size budget", [PYTHON, "tools/size_budget.py"], lint=True),
+        Part("tests (pytest)", [*PYTEST, "-n", os.environ.get("TEST_WORKERS", "2"), *choice, "tests"]),
+        Part("notebooks (nbval)", [*PYTEST, *nbval], env={"MSNB_NBVAL": "1"}, skipped="FAST=1" if fast else ""),
+    ]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    part: Part
+    status: int | None  # None: not run
+    seconds: float
+
+    @property
+    def word(self) -> str:
+        if self.status is None:
+            return f"not run ({self.part.skipped})"
+        return "ok" if self.status == 0 else f"FAILED (exit {self.status})"
+
+
+def run(part: Part) -> Outcome:
+    if part.skipped:
+        return Outcome(part, None, 0.0)
+    print(f"\n=== {part.name}: {' '.join(part.command)}", flush=True)
+    start = time.perf_counter()
+    status = subprocess.run(part.command, cwd=ROOT, env={**os.environ, **part.env}, check=False).returncode
+    return Outcome(part, status, time.perf_counter() - start)
+
+
+def summary(outcomes: list[Outcome]) -> str:
+    rows = [f"  {o.part.name:<26}{o.word:<20}{o.seconds:7.1f} s" for o in outcomes]
+    failed = [o.part.name for o in outcomes if o.status]
+    verdict = "FAILED: " + ", ".join(failed) if failed else "all parts that ran passed"
+    return "\n".join(["", "summary", *rows, f"  {'total':<46}{sum(o.seconds for o in outcomes):7.1f} s", verdict])
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Run what CI runs.")
+    parser.add_argument("--fast", action="store_true", help="leave out slow tests and the notebook comparison")
+    parser.add_argument("--only", choices=["lint"], help="only the static checks")
+    options = parser.parse_args(argv)
+    chosen = [p for p in parts(options.fast) if p.lint or options.only is None]
+    outcomes = [run(part) for part in chosen]
+    print(summary(outcomes), flush=True)
+    return 1 if any(o.status for o in outcomes) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
