@@ -1,0 +1,71 @@
+"""Events: how lower rooms tell upper ones what happens, without knowing them.
+
+A room fires ``emit("compiled", ...)``; the notebook, the profiler or a test subscribes. Names in use:
+
+    op           op, inputs, outputs          an eager op ran (every call, gradient or not)
+    compiled     fn, version, reason, seconds a function was captured and compiled
+    notice       text, key                    something the user should read once (a fallback, a side effect)
+    stage        graph, name, seconds         a compile stage finished
+    step         data of a training step      (train)
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+Listener = Callable[..., None]
+
+listeners: dict[str, list[Listener]] = {"op": []}
+# eager dispatch reads this list itself on every op: an empty list is the cheapest question there is
+op_listeners: list[Listener] = listeners["op"]
+
+
+def subscribe(name: str, listener: Listener) -> None:
+    """Call ``listener(**data)`` on every event ``name``."""
+    listeners.setdefault(name, []).append(listener)
+
+
+def unsubscribe(name: str, listener: Listener) -> None:
+    """Stop calling ``listener``."""
+    found = listeners.get(name, [])
+    if listener in found:
+        found.remove(listener)
+
+
+@contextmanager
+def listening(name: str, listener: Listener) -> Iterator[None]:
+    """Subscribe within a block."""
+    subscribe(name, listener)
+    try:
+        yield
+    finally:
+        unsubscribe(name, listener)
+
+
+def emit(name: str, **data: Any) -> None:
+    """Tell every listener of ``name``."""
+    for listener in tuple(listeners.get(name, ())):
+        listener(**data)
+
+
+_noticed: set[str] = set()
+
+
+def notice(text: str, key: str | None = None) -> None:
+    """Tell the user something once per ``key`` (the text itself by default): to listeners, or to stderr if none."""
+    key = text if key is None else key
+    if key in _noticed:
+        return
+    _noticed.add(key)
+    if listeners.get("notice"):
+        emit("notice", text=text, key=key)
+    else:
+        print(f"msnb: {text}", file=sys.stderr)
+
+
+def forget_notices() -> None:
+    """Announce everything again (tests, a restarted notebook)."""
+    _noticed.clear()

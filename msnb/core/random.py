@@ -1,0 +1,53 @@
+"""The one stream of random draws.
+
+    value = philox(seed, draw index, element index)
+
+``STATE`` holds (seed, draw index) as uint64[2]. It is a Parameter: a graph takes it in and gives it out like any state,
+so every executed draw advances it in both modes alike. The generator itself is an op (``msnb.ops.random``).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from msnb.core.parameter import Parameter
+
+_DEFAULT_SEED = 0
+_seed: int | None = None
+_state: list[Parameter] = []
+
+
+def state() -> Parameter:
+    """The Parameter uint64[2] = (seed, draw index), made on first use."""
+    if not _state:
+        _state.append(Parameter(_key(_DEFAULT_SEED if _seed is None else _seed), "random.state", requires_grad=False))
+    return _state[0]
+
+
+def _key(seed: int) -> np.ndarray[tuple[int, ...], np.dtype[np.uint64]]:
+    return np.array([seed, 0], np.uint64)
+
+
+def set_seed(seed: int) -> None:
+    """Start the stream of random draws anew.
+
+    Args:
+        seed: an int >= 0.
+
+    Raises:
+        ValueError: not an int >= 0.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.set_seed(1)
+    """
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= int(seed) < 2**64:
+        raise ValueError(f"set_seed needs an int from 0 to 2**64 - 1, got {seed!r}.")
+    global _seed
+    _seed = int(seed)
+    state().set_data(_key(_seed))
+
+
+def get_seed() -> int | None:
+    """The seed given to ``set_seed``, or None."""
+    return _seed

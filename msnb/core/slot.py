@@ -1,0 +1,78 @@
+"""The one slot through which every operation passes.
+
+    x + y  ->  slot.engine.apply(ADD, (x, y), {})  ->  eager: run it      recorder: run it and note it
+                                                       capture: add a Node     a transform: add a Node
+
+Who sits in the slot decides what a program means at this moment; nobody above asks "which mode am I in". The slot is
+per thread. ``Engine`` lists all that an engine can be asked.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, Protocol
+
+
+class Engine(Protocol):
+    """Runs or records operations."""
+
+    def apply(self, op: Any, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        """Result Tensor (or tuple of Tensors) of ``op`` on Tensors and Python scalars; ``attrs`` are normalised."""
+        ...
+
+    def assign(self, target: Any, value: Any) -> None:
+        """Give the Tensor object ``target`` the value of the Tensor ``value`` (index assignment, state writes)."""
+        ...
+
+    def convert(self, fn: Any) -> Any:
+        """``fn`` as this engine wants to run it: eager gives it back, capture gives its converted twin."""
+        ...
+
+    def read(self, owner: Any, name: str) -> Any:
+        """``getattr(owner, name)`` by framework code on behalf of a program: capture makes it a guard."""
+        ...
+
+    def scoped(self, name: str) -> AbstractContextManager[Any]:
+        """Operations in this block belong to the scope ``name`` (one step of a path of Cells)."""
+        ...
+
+
+class PlainReads:
+    """The answers of engines that run Python as it is."""
+
+    def convert(self, fn: Any) -> Any:
+        """The function itself."""
+        return fn
+
+    def read(self, owner: Any, name: str) -> Any:
+        """The attribute itself."""
+        return getattr(owner, name)
+
+    def scoped(self, name: str) -> AbstractContextManager[Any]:
+        """Nothing to do."""
+        return nullcontext()
+
+
+class _Slot(threading.local):
+    engine: Engine
+
+
+slot = _Slot()
+
+
+def install_default(engine: Engine) -> None:
+    """The engine of every thread that has not chosen another (eager installs itself on import)."""
+    _Slot.engine = engine
+
+
+@contextmanager
+def using(engine: Engine) -> Iterator[Engine]:
+    """Within this block, operations of this thread go to ``engine``."""
+    before = slot.engine
+    slot.engine = engine
+    try:
+        yield engine
+    finally:
+        slot.engine = before

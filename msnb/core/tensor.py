@@ -1,0 +1,299 @@
+"""Tensor: an immutable value in a box that can be given another value.
+
+    Tensor object --(_data)--> buffer of the device's array library        known value
+                  --(_type)--> interned TensorType                        shape and dtype
+                  --(_rec)---> the recorder's note while a gradient is wanted, else None
+
+Values, not views: a slice never shares memory with its source, and ``x[i] = v`` gives the *object* x a new value. The
+operators and most methods are operations and are bound by ``msnb.ops``; this file holds what needs no operation.
+During capture a Tensor may stand for a value that does not exist yet (``msnb.ir.builder.SymbolicTensor``).
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msnb.core import devices, dtypes
+from msnb.core.dtypes import DType, as_dtype
+from msnb.core.errors import DTypeError
+from msnb.core.types import Shape, TensorType, tensor_type
+
+Array = NDArray[Any]
+_type_cache: dict[tuple[tuple[int, ...], Any], TensorType] = {}
+
+
+def type_of_buffer(buffer: Any) -> TensorType:
+    """The TensorType of a buffer of any array library that speaks NumPy's dtypes."""
+    key = (buffer.shape, buffer.dtype)
+    found = _type_cache.get(key)
+    if found is None:
+        dtype = dtypes.of_numpy(np.dtype(buffer.dtype))
+        if dtype is None:
+            raise DTypeError(
+                f"an array of dtype {buffer.dtype} has no tensor dtype.",
+                hint=f"convert it to one of {', '.join(t.name for t in dtypes.ALL)}.",
+            )
+        found = _type_cache[key] = tensor_type(tuple(buffer.shape), dtype)
+    return found
+
+
+def _host_array(data: Any, dtype: DType | None) -> Array:
+    """A fresh, native, contiguous NumPy array of what the user gave."""
+    if isinstance(data, (np.ndarray, np.generic)):
+        array = np.array(data, dtype=None if dtype is None else dtype.numpy, order="C")
+    else:
+        array = _from_python(data, dtype)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return array
+
+
+def _from_python(data: Any, dtype: DType | None) -> Array:
+    """Python numbers and nested lists: floats are float32 and ints int64 unless asked otherwise."""
+    if isinstance(data, (list, tuple)):
+        data = _lists_without_tensors(data)
+    elif hasattr(data, "__dlpack__") and not hasattr(data, "__array__"):
+        data = np.from_dlpack(data)
+    try:
+        array = np.array(data)
+    except ValueError as error:
+        raise DTypeError("Tensor needs rows of equal length.", hint=str(error)) from None
+    if array.dtype == object or array.dtype.kind in "USOmM":
+        raise DTypeError(f"Tensor takes numbers, bools, arrays and nested lists of them, not {type(data).__name__}.")
+    if dtype is not None:
+        return array.astype(dtype.numpy)
+    default = {"f": np.float32, "c": np.complex64}.get(array.dtype.kind)
+    is_array = hasattr(data, "dtype")
+    return array if default is None or is_array else array.astype(default)
+
+
+def _lists_without_tensors(data: Any) -> Any:
+    if isinstance(data, Tensor):
+        return data.asnumpy()
+    if isinstance(data, (list, tuple)):
+        return [_lists_without_tensors(item) for item in data]
+    return data
+
+
+class Tensor:
+    """An n-dimensional array with one dtype, on one device.
+
+    Args:
+        input_data: a number, a (nested) list or tuple, a NumPy array, a Tensor, or any object with the array or
+            DLPack protocol. Python floats give float32, ints int64; arrays keep their dtype.
+        dtype: the dtype to convert to.
+        shape: with ``init``, the shape to make.
+        init: an initializer or a number that fills ``shape``.
+
+    Raises:
+        TypeError: the data are not numbers, or rows have unequal lengths.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.Tensor.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.Tensor([[1.0, 2.0]]) * 2
+        Tensor(shape=[1, 2], dtype=Float32, value=
+        [[2., 4.]])
+    """
+
+    __slots__ = ("__weakref__", "_data", "_rec", "_type")
+    __array_priority__ = 1000
+    __hash__ = object.__hash__
+
+    _data: Any
+    _type: TensorType
+    _rec: Any
+
+    def __init__(self, input_data: Any = None, dtype: Any = None, shape: Any = None, init: Any = None) -> None:
+        want = None if dtype is None else as_dtype(dtype)
+        if input_data is None:
+            input_data = _initial(shape, want, init)
+        if isinstance(input_data, Tensor):
+            self._from_tensor(input_data, want)
+            return
+        self._data = devices.current().from_host(_host_array(input_data, want))
+        self._type = type_of_buffer(self._data)
+        self._rec = None
+
+    def _from_tensor(self, other: Tensor, want: DType | None) -> None:
+        if want is not None and want is not other._type.dtype:
+            other = other.astype(want)
+        self._data, self._type, self._rec = other._data, other._type, other._rec
+
+    # ---- what it is -------------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Shape:
+        """The size of every axis."""
+        return self._type.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self._type.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self._type.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._type.size
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes per element."""
+        return self._type.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self._type.nbytes
+
+    @property
+    def device(self) -> str:
+        """The name of the device that holds the value."""
+        return str(devices.device_of(self._buffer()).name)
+
+    def dim(self) -> int:
+        """The number of axes (PyTorch's word)."""
+        return self.ndim
+
+    # ---- its value --------------------------------------------------------------------------------------------------
+
+    def _buffer(self) -> Any:
+        """The device buffer; a symbolic tensor has none and refuses with a sentence."""
+        return self._data
+
+    def asnumpy(self) -> Array:
+        """The values as a NumPy array of its own (writing into it does not change the tensor)."""
+        buffer = self._buffer()
+        return np.array(devices.device_of(buffer).to_host(buffer))
+
+    def numpy(self) -> Array:
+        """Same as ``asnumpy``."""
+        return self.asnumpy()
+
+    def item(self, index: Any = None) -> Any:
+        """The only element (or the element at ``index``) as a Python number."""
+        host = self.asnumpy()
+        if index is not None:
+            return host.item(*index) if isinstance(index, tuple) else host.item(index)
+        if host.size != 1:
+            raise ValueError(f"item() needs a tensor of one element, this one has shape {list(host.shape)}.")
+        return host.item()
+
+    def tolist(self) -> Any:
+        """The values as nested Python lists."""
+        return self.asnumpy().tolist()
+
+    def __bool__(self) -> bool:
+        if self._type.size != 1:
+            raise ValueError(
+                f"the truth of a tensor with shape {list(self.shape)} is not one value; use .any() or .all()."
+            )
+        return bool(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        if not (self._type.dtype.is_int and self._type.size == 1):
+            raise TypeError(f"only a tensor of one integer can be an index, this is {self._type!r}.")
+        return int(self.item())
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a 0-d tensor has no len().")
+        return self._type.ints()[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self.shape:
+            raise TypeError("a 0-d tensor cannot be iterated over.")
+        return (self[i] for i in range(len(self)))
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec and self._type.size == 1 else format(str(self), spec)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        host = self.asnumpy()
+        return host if dtype is None else host.astype(dtype)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.asnumpy().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[Any, int]:
+        return (1, 0)
+
+    def __copy__(self) -> Tensor:
+        return make(self._data, self._type, self._rec)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        return make(self._data, self._type)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Tensor, (self.asnumpy(),))
+
+    # ---- how it looks -----------------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        host = self.asnumpy()
+        shown = host.astype(np.float32) if self.dtype is dtypes.bfloat16 else host
+        gap = "\n" if host.ndim else " "
+        text = np.array2string(shown, separator=", ", threshold=200, edgeitems=3)
+        shape = ", ".join(map(str, self.shape))
+        return f"{type(self).__name__}(shape=[{shape}], dtype={self.dtype!r}, value={gap}{text})"
+
+    def __str__(self) -> str:
+        host = self.asnumpy()
+        return str(host.astype(np.float32) if self.dtype is dtypes.bfloat16 else host)
+
+    def _repr_html_(self) -> str:
+        head = f"{type(self).__name__} {self._type!r} on {self.device}"
+        return f"<div><code>{html.escape(head)}</code><pre>{html.escape(str(self))}</pre></div>"
+
+    # ---- operations, bound by msnb.ops (listed here for type checkers) -------------------------------------------------
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"a Tensor has no attribute {name!r}; see dir(Tensor) for what it has.")
+
+
+def _initial(shape: Any, dtype: DType | None, init: Any) -> Any:
+    if shape is None:
+        raise TypeError("Tensor needs input_data, or shape and init.")
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    want = dtypes.float32 if dtype is None else dtype
+    if init is None or isinstance(init, (int, float, complex)):
+        return np.full(sizes, 0 if init is None else init, want.numpy)
+    return init(sizes, want)
+
+
+_new = object.__new__
+
+
+def make(data: Any, type_: TensorType, rec: Any = None) -> Tensor:
+    """A Tensor around a buffer, without any check: what engines use."""
+    t: Tensor = _new(Tensor)
+    t._data = data
+    t._type = type_
+    t._rec = rec
+    return t
+
+
+def from_numpy(array: Array) -> Tensor:
+    """A Tensor with the values of a NumPy array (copied: values, not views)."""
+    return Tensor(array)

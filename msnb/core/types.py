@@ -1,0 +1,155 @@
+"""What is known of a value before it exists: TensorType, Dim, and the other types of the IR.
+
+Types are interned: two equal types are one object, so that eager dispatch compares signatures by identity.
+
+    f32[2,3]      a tensor        f32[n<=64,3]   n is a Dim: a size that only the data tells, at most 64
+    ~f64[]        a weak scalar: a Python number that met a tensor; it never decides the result's dtype category width
+    stack<f32[3]> a growing stack of tensors (what a loop keeps for its backward sweep)
+    token         order of effects (print, assert, collectives)      host  a Python callable handed in at run time
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Union
+
+from msnb.core import dtypes
+from msnb.core.dtypes import DType
+
+
+@dataclass(frozen=True)
+class Dim:
+    """A size known only at run time. Equal symbols are equal sizes. ``bound`` is an upper limit or None."""
+
+    symbol: str
+    bound: int | None = None
+
+    def __str__(self) -> str:
+        return self.symbol if self.bound is None else f"{self.symbol}<={self.bound}"
+
+
+Size = Union[int, Dim]
+Shape = tuple[Size, ...]
+
+
+class TensorType:
+    """Shape and dtype of a tensor; interned, so compare with ``is``. Make one with ``tensor_type``."""
+
+    __slots__ = ("__weakref__", "dtype", "shape", "weak")
+
+    shape: Shape
+    dtype: DType
+    weak: bool
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def is_static(self) -> bool:
+        """True when every size is an int."""
+        return all(type(d) is int for d in self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements. Raises ValueError where a size is a Dim."""
+        n = 1
+        for d in self.ints():
+            n *= d
+        return n
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements, without padding."""
+        return self.size * self.dtype.itemsize
+
+    def ints(self) -> tuple[int, ...]:
+        """The shape as ints. Raises ValueError where a size is a Dim."""
+        out = []
+        for d in self.shape:
+            if isinstance(d, Dim):
+                raise ValueError(f"the size {d} of {self} is known only at run time.")
+            out.append(d)
+        return tuple(out)
+
+    def with_shape(self, shape: Shape) -> TensorType:
+        """The same dtype with another shape (not weak)."""
+        return tensor_type(shape, self.dtype)
+
+    def with_dtype(self, dtype: DType) -> TensorType:
+        """The same shape with another dtype (not weak)."""
+        return tensor_type(self.shape, dtype)
+
+    def __repr__(self) -> str:
+        return f"{'~' if self.weak else ''}{self.dtype.short}[{','.join(map(str, self.shape))}]"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (tensor_type, (self.shape, self.dtype, self.weak))
+
+
+_interned: dict[tuple[Shape, DType, bool], TensorType] = {}
+
+
+def tensor_type(shape: Shape, dtype: DType, weak: bool = False) -> TensorType:
+    """The one TensorType of this shape and dtype."""
+    key = (shape, dtype, weak)
+    found = _interned.get(key)
+    if found is None:
+        found = TensorType()
+        found.shape, found.dtype, found.weak = tuple(shape), dtype, weak
+        _interned.setdefault(key, found)
+        found = _interned[key]
+    return found
+
+
+@dataclass(frozen=True)
+class StackType:
+    """A growing stack of values of one type."""
+
+    element: TensorType
+
+    def __str__(self) -> str:
+        return f"stack<{self.element}>"
+
+
+@dataclass(frozen=True)
+class TokenType:
+    """Carries the order of effects from one node to the next."""
+
+    def __str__(self) -> str:
+        return "token"
+
+
+@dataclass(frozen=True)
+class HostType:
+    """A Python callable that is handed to the program at run time."""
+
+    def __str__(self) -> str:
+        return "host"
+
+
+Type = Union[TensorType, StackType, TokenType, HostType]
+TOKEN = TokenType()
+HOST = HostType()
+
+WEAK_BOOL = tensor_type((), dtypes.bool_, True)
+WEAK_INT = tensor_type((), dtypes.int64, True)
+WEAK_FLOAT = tensor_type((), dtypes.float64, True)
+WEAK_COMPLEX = tensor_type((), dtypes.complex128, True)
+
+WEAK: dict[type, TensorType] = {bool: WEAK_BOOL, int: WEAK_INT, float: WEAK_FLOAT, complex: WEAK_COMPLEX}
+
+
+def result_dtype(types: tuple[TensorType, ...]) -> DType:
+    """The dtype in which these operands meet (see ``dtypes``). All weak: the defaults int64, float32, complex64."""
+    strong: DType | None = None
+    weak = -1
+    for t in types:
+        if t.weak:
+            weak = max(weak, t.dtype.category)
+        else:
+            strong = t.dtype if strong is None else dtypes.promote(strong, t.dtype)
+    if strong is None:
+        return (dtypes.bool_, dtypes.int64, dtypes.float32, dtypes.complex64)[max(weak, 0)]
+    return strong if weak < 0 else dtypes.promote_weak(strong, weak)

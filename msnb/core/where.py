@@ -1,0 +1,127 @@
+"""Where in the user's text something happened.
+
+A place is taken by walking the Python stack to the frames that do not belong to msnb itself. Converted code keeps the
+file name and the positions of its source, so the same walk serves eager and graph mode. Walking costs under a
+microsecond; turning a frame into line, column and text costs more and is done only when somebody looks.
+
+    frame = (code object, last instruction)  --resolve-->  Where(file, line, col, end_col, function)
+"""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import os
+import sys
+from dataclasses import dataclass
+from functools import lru_cache
+from types import CodeType, FrameType
+
+PACKAGE_DIR = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+_cell_names: dict[str, str] = {}
+
+
+def name_file(filename: str, shown: str) -> None:
+    """Give a source file a name for people: the notebook calls ``name_file("<ipython-3>", "cell [3]")``."""
+    _cell_names[filename] = shown
+
+
+@dataclass(frozen=True)
+class Where:
+    """A place in the user's text. Lines count from 1, columns from 0; ``col < 0`` where Python keeps none."""
+
+    file: str
+    line: int
+    col: int
+    end_col: int
+    function: str
+
+    @property
+    def shown_file(self) -> str:
+        """``cell [3]`` in a notebook, else the file's base name."""
+        return _cell_names.get(self.file) or os.path.basename(self.file)
+
+    @property
+    def text(self) -> str:
+        """The source line, without its indentation."""
+        return linecache.getline(self.file, self.line).strip()
+
+    def __str__(self) -> str:
+        return f"{self.shown_file} line {self.line}"
+
+    def caret(self) -> str:
+        """Three lines: the place, the source line, and a caret under the expression."""
+        source = linecache.getline(self.file, self.line).rstrip("\n")
+        if not source.strip():
+            return f"at {self}"
+        indent = len(source) - len(source.lstrip())
+        start = max(self.col - indent, 0)
+        length = max(self.end_col - self.col, 1) if self.col >= 0 else len(source.strip())
+        length = max(1, min(length, len(source.strip()) - start))
+        return f"at {self}\n    {source.strip()}\n    {' ' * start}{'^' * length}"
+
+
+@lru_cache(maxsize=4096)
+def _resolve(code: CodeType, lasti: int, line: int) -> Where:
+    positions = getattr(code, "co_positions", None)
+    col, end_col = -1, -1
+    if positions is not None:
+        found = next(itertools.islice(positions(), lasti // 2, None), None)
+        if found is not None and found[2] is not None:
+            line, col = found[0] or line, found[2]
+            end_col = found[3] if found[1] == found[0] and found[3] is not None else col + 1
+            col, end_col = _characters(code.co_filename, line, col, end_col)
+    return Where(code.co_filename, line, col, end_col, code.co_name)
+
+
+def _characters(file: str, line: int, col: int, end_col: int) -> tuple[int, int]:
+    """Python counts UTF-8 bytes; a caret needs characters."""
+    raw = linecache.getline(file, line).encode()
+    return len(raw[:col].decode(errors="replace")), len(raw[:end_col].decode(errors="replace"))
+
+
+class Origin:
+    """The user's frames at one moment, innermost first, resolved on demand."""
+
+    __slots__ = ("_frames", "_resolved")
+
+    def __init__(self, frames: tuple[tuple[CodeType, int, int], ...]) -> None:
+        self._frames = frames
+        self._resolved: tuple[Where, ...] | None = None
+
+    @classmethod
+    def of(cls, places: tuple[Where, ...]) -> Origin:
+        """An origin that was known as text (a parsed graph)."""
+        origin = cls(())
+        origin._resolved = places
+        return origin
+
+    @property
+    def places(self) -> tuple[Where, ...]:
+        """Innermost place first, then each caller up to the captured function."""
+        if self._resolved is None:
+            self._resolved = tuple(_resolve(*frame) for frame in self._frames)
+        return self._resolved
+
+    @property
+    def where(self) -> Where | None:
+        """The innermost place, or None."""
+        return self.places[0] if self.places else None
+
+
+def is_internal(filename: str) -> bool:
+    """True for files of msnb itself and for code that Python made up (``<string>`` of dataclasses and the like)."""
+    return filename.startswith(PACKAGE_DIR) or filename.startswith("<frozen")
+
+
+def here(depth: int = 1, limit: int = 8) -> Origin:
+    """The user's frames from here outwards, at most ``limit`` of them, skipping msnb's own."""
+    frame: FrameType | None = sys._getframe(depth)
+    frames: list[tuple[CodeType, int, int]] = []
+    while frame is not None and len(frames) < limit:
+        code = frame.f_code
+        if not is_internal(code.co_filename):
+            frames.append((code, frame.f_lasti, frame.f_lineno))
+        frame = frame.f_back
+    return Origin(tuple(frames))

@@ -1,0 +1,1 @@
+"""Devices: where buffers live and how ops and graphs run."""

@@ -1,0 +1,137 @@
+"""The device protocol: kernels for eager, compile for graph.
+
+    from_host / to_host / owns / synchronize      buffers (all that a Tensor asks, see core.devices)
+    kernel(op, types, attrs)                      a callable on buffers, for eager dispatch and the reference executor
+    compile(graph)                                an Executable: buffers in, buffers out
+
+A device built on an array library gets everything from ``ArrayDevice``: kernels are the reference bodies over its
+module ``xp``, programs run through the reference executor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msnb.core.types import TensorType, Type
+from msnb.ir.graph import Graph
+from msnb.ops.record import Op, common_type
+
+Kernel = Callable[..., Any]
+
+
+class Executable(Protocol):
+    """A compiled program."""
+
+    def __call__(self, args: Sequence[Any]) -> list[Any]:
+        """Buffers (Python scalars for weak params) in, buffers out, one per graph output."""
+        ...
+
+
+class Device(Protocol):
+    """What a device can do."""
+
+    name: str
+
+    def from_host(self, array: NDArray[Any]) -> Any: ...
+    def to_host(self, buffer: Any) -> NDArray[Any]: ...
+    def owns(self, buffer: Any) -> bool: ...
+    def synchronize(self) -> None: ...
+    def kernel(self, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel: ...
+    def compile(self, graph: Graph) -> Executable: ...
+
+
+class ArrayDevice:
+    """A device whose buffers are arrays of a NumPy-like module.
+
+    Args:
+        name: its name for ``set_context(device_target=)``.
+        xp: the array module.
+    """
+
+    def __init__(self, name: str, xp: Any) -> None:
+        self.name = name
+        self.xp = xp
+
+    def from_host(self, array: NDArray[Any]) -> Any:
+        """A buffer with these values."""
+        return self.xp.asarray(array)
+
+    def to_host(self, buffer: Any) -> NDArray[Any]:
+        """The values as a NumPy array."""
+        return np.asarray(buffer)
+
+    def owns(self, buffer: Any) -> bool:
+        """True for arrays of this device's module."""
+        return isinstance(buffer, (self.xp.ndarray, np.generic))
+
+    def synchronize(self) -> None:
+        """Array libraries on the host run at once: nothing to wait for."""
+
+    def kernel(self, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel:
+        """The reference body of ``op`` for these input types, with the conversions its promotion asks for."""
+        return body_kernel(self.xp, op, types, attrs)
+
+    def compile(self, graph: Graph) -> Executable:
+        """The reference executor: bodies in program order, buffers released after their last use."""
+        from msnb.devices.reference import ReferenceProgram
+
+        return ReferenceProgram(self, graph)
+
+
+def body_kernel(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel:
+    """``op.body`` over ``xp`` as a function of buffers alone: attributes bound, operands and results converted."""
+    run = _bind(xp, op, attrs)
+    run = _promoting(xp, op, types, run)
+    return _converting_results(xp, op, types, attrs, run)
+
+
+def _bind(xp: Any, op: Op, attrs: dict[str, Any]) -> Kernel:
+    body = op.body
+    direct = getattr(xp, op.name, None) if not attrs and isinstance(getattr(xp, op.name, None), np.ufunc) else None
+    if direct is not None and "ufunc" in op.traits:
+        found: Kernel = direct
+        return found
+    if attrs:
+        return lambda *arrays: body(xp, *arrays, **attrs)
+    return lambda *arrays: body(xp, *arrays)
+
+
+def _promoting(xp: Any, op: Op, types: tuple[Type, ...], run: Kernel) -> Kernel:
+    if not op.promotes:
+        return _arrays_from_scalars(xp, types, run)
+    tensors = tuple(t for t in types if isinstance(t, TensorType))
+    want = common_type(*tensors).numpy
+    if all(not t.weak and t.dtype.numpy == want for t in tensors):
+        return run
+    return lambda *arrays: run(*[xp.asarray(a).astype(want, copy=False) for a in arrays])
+
+
+def _arrays_from_scalars(xp: Any, types: tuple[Type, ...], run: Kernel) -> Kernel:
+    """Python scalars (weak types) become 0-d arrays of the default dtype."""
+    want = [common_type(t).numpy if isinstance(t, TensorType) and t.weak else None for t in types]
+    if not any(w is not None for w in want):
+        return run
+    return lambda *arrays: run(*[a if w is None else xp.asarray(a, dtype=w) for a, w in zip(arrays, want)])
+
+
+def _converting_results(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any], run: Kernel) -> Kernel:
+    """Results have the dtype that inference promised and are arrays, never NumPy scalars."""
+    if "stack" in op.traits or op.name == "constant":
+        return run
+    results = op.result_types(types, attrs)
+    wants = [t.dtype.numpy if isinstance(t, TensorType) else None for t in results]
+    if len(wants) == 1:
+        want = wants[0]
+
+        def one(*arrays: Any) -> Any:
+            out = run(*arrays)
+            if out.__class__ is xp.ndarray and out.dtype == want:
+                return out
+            return xp.asarray(out, dtype=want)
+
+        return one
+    return lambda *arrays: tuple(xp.asarray(o, dtype=w) for o, w in zip(run(*arrays), wants))

@@ -1,0 +1,1 @@
+"""The intermediate representation that both engines write and every tool reads."""

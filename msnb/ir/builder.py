@@ -1,0 +1,290 @@
+"""Building graphs by running code: the engine whose answer to an op is a Node.
+
+While a GraphBuilder sits in the slot, tensors are *symbolic*: they have a type and a Value, no data. Gradient rules,
+composites and captured programs are ordinary functions of tensors, and run unchanged.
+
+    with GraphBuilder("f") as b:                graph f(x: f32[3]) -> (f32[3])
+        x = b.param(f32_3, "x")         ==>       %1 = mul(x, x) : f32[3]
+        b.output(x * x)                           return %1
+
+Closed bodies: a builder with a ``parent`` turns a symbolic tensor of an outer graph into a param of its own and
+remembers it in ``captured``; the node that owns the body passes it as an argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from msnb.core.errors import ConcretizationError, MsnbError
+from msnb.core.slot import Engine, PlainReads, slot
+from msnb.core.tensor import Array, Tensor
+from msnb.core.types import WEAK, TensorType, Type
+from msnb.core.where import Origin, here
+from msnb.ir.graph import Graph, Module, Node, Value
+from msnb.ops.constant import constant
+from msnb.ops.record import Op
+
+
+class SymbolicTensor(Tensor):
+    """A tensor whose value will exist when the graph runs."""
+
+    __slots__ = ("_builder", "_value")
+    __hash__ = object.__hash__
+
+    _builder: GraphBuilder
+    _value: Value
+
+    def _buffer(self) -> Any:
+        raise self._builder.no_value(self)
+
+    @property
+    def device(self) -> str:
+        """The device the program is built for."""
+        from msnb.core import devices
+
+        return str(devices.current().name)
+
+    def __bool__(self) -> bool:
+        return bool(self._builder.concrete(self, "bool"))
+
+    def __int__(self) -> int:
+        return int(self._builder.concrete(self, "int"))
+
+    def __float__(self) -> float:
+        return float(self._builder.concrete(self, "float"))
+
+    def __index__(self) -> int:
+        return int(self._builder.concrete(self, "index"))
+
+    def __repr__(self) -> str:
+        shape = ", ".join(map(str, self.shape))
+        return f"Tensor(shape=[{shape}], dtype={self.dtype!r}, value=<not known while the graph is built>)"
+
+    __str__ = __repr__
+
+    def __copy__(self) -> Tensor:
+        return self._builder.wrap(self._value)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        return self._builder.wrap(self._value)
+
+    def _repr_html_(self) -> str:
+        return repr(self).replace("<", "&lt;")
+
+
+def symbol_type(value: Value) -> TensorType:
+    """The type a symbolic tensor shows; stacks and tokens show as 0-d, no op takes them by mistake (infer refuses)."""
+    return value.type  # type: ignore[return-value]
+
+
+class GraphBuilder(PlainReads):
+    """An engine that appends a Node for every op.
+
+    Args:
+        name: the graph's name.
+        module: the module it belongs to (a new one by default).
+        parent: the builder around a nested body.
+
+    Attributes:
+        graph: the graph under construction.
+        captured: for a nested body, (outer tensor, own param) in the order of the params they became.
+        scope: the path of Cells that new nodes get.
+        why, primal: stamped on new nodes (transforms set them).
+    """
+
+    def __init__(self, name: str, module: Module | None = None, parent: GraphBuilder | None = None) -> None:
+        self.parent = parent
+        self.graph = Graph(name, parent.graph.module if parent is not None and module is None else module)
+        self.captured: list[tuple[SymbolicTensor, Value]] = []
+        self.scope: str = parent.scope if parent is not None else ""
+        self.why: str = parent.why if parent is not None else ""
+        self.primal: Node | None = None
+        self.origin: Origin | None = None
+        self._captured_index: dict[Value, Value] = {}
+        self._before: list[Engine] = []
+
+    # ---- in the slot ------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> GraphBuilder:
+        self._before.append(slot.engine)
+        slot.engine = self
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        slot.engine = self._before.pop()
+
+    def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        """Append ``op``; the results are symbolic. A batch of several results is a tuple."""
+        values = [self.lift(x) for x in inputs]
+        try:
+            types = op.result_types(tuple(v.type for v in values), attrs)
+        except MsnbError as error:
+            if error.where is None:
+                error.where = here(2).where
+            raise
+        outs = self.add(op, values, attrs, types)
+        return outs[0] if len(outs) == 1 else outs
+
+    def assign(self, target: Tensor, value: Tensor) -> None:
+        """The tensor object ``target`` stands for ``value`` from here on."""
+        if not isinstance(target, SymbolicTensor):
+            raise MsnbError("a transform cannot assign to a tensor outside its graph.")
+        target._value = self.lift(value)
+        target._type = symbol_type(target._value)
+        target._builder = self
+
+    # ---- making values ----------------------------------------------------------------------------------------------
+
+    def add(
+        self,
+        op: Op,
+        values: Sequence[Value],
+        attrs: dict[str, Any],
+        types: Sequence[Type],
+        graphs: Sequence[Graph] = (),
+    ) -> tuple[SymbolicTensor, ...]:
+        """Append a node on Values and wrap its results."""
+        node = self.graph.add(op, values, attrs, types, graphs)
+        node.where = self.origin if self.origin is not None else self.locate()
+        node.scope, node.why, node.primal = self.scope, self.why, self.primal
+        return tuple(self.wrap(v) for v in node.outputs)
+
+    def locate(self) -> Origin | None:
+        """Where in the user's text we are; capture overrides it, transforms inherit from their primal."""
+        return None
+
+    def wrap(self, value: Value) -> SymbolicTensor:
+        """The symbolic tensor of a value of this graph."""
+        t: SymbolicTensor = object.__new__(SymbolicTensor)
+        t._data = None
+        t._type = symbol_type(value)
+        t._rec = None
+        t._value = value
+        t._builder = self
+        return t
+
+    @contextmanager
+    def scoped(self, name: str) -> Iterator[None]:
+        """New nodes get ``name`` appended to their scope path."""
+        before = self.scope
+        self.scope = f"{before}/{name}" if before else name
+        try:
+            yield
+        finally:
+            self.scope = before
+
+    def param(self, type_: Type, name: str) -> SymbolicTensor:
+        """A new param of the graph."""
+        return self.wrap(self.graph.add_param(type_, name))
+
+    def output(self, *tensors: Any) -> None:
+        """Append to the graph's outputs."""
+        self.graph.outputs.extend(self.lift(t) for t in tensors)
+
+    def lift(self, x: Any) -> Value:
+        """The Value that ``x`` is in this graph: a symbolic tensor, a Python scalar, an array or a tensor."""
+        if isinstance(x, SymbolicTensor):
+            if x._builder is self or x._builder.graph is self.graph:
+                return x._value
+            return self.lift_outer(x)
+        weak = WEAK.get(type(x))
+        if weak is not None:
+            return self.constant(x, weak)
+        if isinstance(x, Tensor):
+            return self.lift_tensor(x)
+        if isinstance(x, (np.ndarray, np.generic, list, tuple)):
+            t = Tensor(x)
+            return self.constant(t.asnumpy(), t._type)
+        raise TypeError(f"an operation takes tensors and numbers, not {type(x).__name__}.")
+
+    def lift_tensor(self, x: Tensor) -> Value:
+        """A tensor with a known value becomes a constant (capture makes it an input instead)."""
+        return self.constant(x.asnumpy(), x._type)
+
+    def lift_outer(self, x: SymbolicTensor) -> Value:
+        """A tensor of an enclosing graph becomes a param of this one."""
+        if self.parent is None:
+            raise MsnbError(f"a tensor of graph {x._builder.graph.name} is used in {self.graph.name}: a graph is closed.")
+        outer = self.parent.lift(x)
+        if outer not in self._captured_index:
+            own = self.graph.add_param(outer.type, outer.name or f"c{len(self.captured)}")
+            self._captured_index[outer] = own
+            self.captured.append((self.parent.wrap(outer), own))
+        return self._captured_index[outer]
+
+    def constant(self, data: Any, type_: TensorType) -> Value:
+        """A constant node. ``data``: a NumPy array, or a Python scalar for a weak type."""
+        node = self.graph.add(constant, (), {"value": Const(data, type_)}, (type_,))
+        node.scope, node.why, node.primal = self.scope, self.why, self.primal
+        return node.out
+
+    # ---- questions that only a running program can answer -------------------------------------------------------------
+
+    def no_value(self, x: SymbolicTensor) -> Exception:
+        """The error for asking the value of a symbolic tensor."""
+        error = ConcretizationError(
+            f"the value of this tensor ({x._type!r}) is not known while a graph is built.",
+            hint="use tensor operations instead of asnumpy(), item(), print formatting or NumPy functions here, or "
+            "compute it outside the compiled function.",
+        )
+        error.where = here(2).where
+        return error
+
+    def concrete(self, x: SymbolicTensor, kind: str) -> Any:
+        """The value of ``x`` as a Python bool, int, float; capture may know some."""
+        raise self.no_value(x)
+
+
+class Const:
+    """The payload of a constant node: a value and its type, compared by value so that CSE and hashing see through it."""
+
+    __slots__ = ("_key", "data", "type")
+
+    def __init__(self, data: Any, type_: TensorType) -> None:
+        if isinstance(data, (np.ndarray, np.generic)):
+            data = np.asarray(data)
+        self.data: Array | bool | int | float | complex = data
+        self.type = type_
+        raw = data.tobytes() if isinstance(data, np.ndarray) else (type(data).__name__, repr(data))
+        self._key = (type_, raw)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Const) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __repr__(self) -> str:
+        return f"Const({self.type!r})"
+
+
+def build(name: str, types: Iterable[Type], fn: Any, names: Sequence[str] = ()) -> Graph:
+    """The graph of a function of symbolic tensors: one param per type; results may be one tensor or a sequence."""
+    with GraphBuilder(name) as b:
+        params = [b.param(t, names[i] if i < len(names) else f"x{i}") for i, t in enumerate(types)]
+        result = fn(*params)
+        b.output(*(result if isinstance(result, (tuple, list)) else (result,)))
+    return b.graph
+
+
+def replay(graph: Graph, args: Sequence[Any]) -> list[Any]:
+    """Run a graph's nodes through whatever engine sits in the slot: inlining, transforming, eager interpretation.
+
+    Args:
+        graph: the graph; control-flow nodes are handed over through ``msnb.ir.control.replay_node``.
+        args: one tensor (or Python scalar for weak params) per param.
+
+    Returns:
+        One tensor per output.
+    """
+    from msnb.ir.control import replay_node
+
+    env: dict[Value, Any] = dict(zip(graph.params, args))
+    for node in graph.nodes:
+        replay_node(node, [env[v] for v in node.inputs], env)
+    return [env[v] for v in graph.outputs]

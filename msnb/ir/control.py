@@ -1,0 +1,271 @@
+"""Control flow as data: If, While, Scan, Call, HostCall and the Stack.
+
+    if(pred, args...)                  graphs = (then, else): each takes args, both give the same result types
+    while(carry..., inv...)            graphs = (cond, body), attrs n_carry: cond(carry, inv) -> bool[];
+                                       body(carry, inv) -> carry; results: the last carry
+    scan(carry..., xs..., inv...)      graphs = (body,), attrs n_carry, n_xs, length, reverse: body(carry, x at step, inv)
+                                       -> (carry..., y...); results: last carry, then every y stacked along a new axis 0
+    call(args...)                      attrs callee: the name of a graph in the module (so recursion is possible), layer
+    host_call(args...)                 attrs fn (a HostFn), types: calls back into Python at run time
+    stack_new(type=) / stack_push(s, x) / stack_pop(s) -> (s, x)     what a loop of unknown length keeps for its reverse
+
+Predicates are 0-d (or one-element) bool tensors; other dtypes count as true when not zero. The result types of control
+nodes are given by their bodies, so these nodes are made by the functions below, not by calling the records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from msnb.core.slot import slot
+from msnb.core.types import StackType, TensorType, Type, tensor_type
+from msnb.ir.builder import GraphBuilder
+from msnb.ir.graph import Graph, Node, Value
+from msnb.ops.constant import constant
+from msnb.ops.record import REQUIRED, Op, define
+
+
+def _structural(*types: Type, **attrs: Any) -> Any:
+    raise AssertionError("control nodes take their result types from their bodies; use the functions of ir.control.")
+
+
+def _no_body(xp: Any, *args: Any, **attrs: Any) -> Any:
+    raise AssertionError("control nodes are run by the engine or the executor.")
+
+
+def _control(name: str, doc: str, attrs: dict[str, Any]) -> Op:
+    return define(
+        name,
+        "*args",
+        attrs=attrs,
+        infer=_structural,
+        body=_no_body,
+        doc=doc,
+        no_grad="differentiated as a whole by msnb.autodiff",
+        axes="control",
+        traits=("control",),
+        family="control",
+    )
+
+
+IF = _control("if", "Run one of two graphs.", {})
+WHILE = _control("while", "Run a body as long as a condition holds.", {"n_carry": REQUIRED})
+SCAN = _control(
+    "scan",
+    "Run a body once per slice, carrying values along.",
+    {"n_carry": REQUIRED, "n_xs": REQUIRED, "length": REQUIRED, "reverse": False},
+)
+CALL = _control("call", "Call a graph of the module by name.", {"callee": REQUIRED, "layer": ""})
+HOST_CALL = _control("host_call", "Call back into Python.", {"fn": REQUIRED, "effect": False})
+
+
+class HostFn:
+    """A Python callable in a program: ``fn(*tensors) -> tensor or sequence``. Identity of the slot, not of the
+    callable, is part of a program's structure: ``fn`` may be exchanged between runs."""
+
+    def __init__(self, fn: Callable[..., Any], name: str = "") -> None:
+        self.fn = fn
+        self.name = name or getattr(fn, "__qualname__", "host")
+
+    def __repr__(self) -> str:
+        return f"HostFn({self.name})"
+
+
+# ---- stacks: ordinary pure ops ------------------------------------------------------------------------------------------
+
+
+def _push_type(stack: StackType, x: TensorType) -> StackType:
+    if stack.element is not x:
+        raise AssertionError(f"a {stack} cannot hold {x!r}.")
+    return stack
+
+
+STACK_NEW = define(
+    "stack_new",
+    "",
+    attrs=("type",),
+    infer=lambda *, type: StackType(type),
+    body=lambda xp, *, type: None,
+    doc="An empty stack of tensors of one type.",
+    no_grad="differentiated with its loop",
+    axes="->",
+    traits=("pure", "stack"),
+    family="control",
+)
+STACK_PUSH = define(
+    "stack_push",
+    "stack, x",
+    infer=_push_type,
+    body=lambda xp, stack, x: (stack, x),
+    doc="The stack with one more tensor on top.",
+    no_grad="its adjoint is stack_pop; see msnb.autodiff",
+    axes=", ... ->",
+    traits=("pure", "stack"),
+    family="control",
+)
+STACK_POP = define(
+    "stack_pop",
+    "stack",
+    infer=lambda stack: (stack, stack.element),
+    body=lambda xp, stack: stack,
+    doc="The stack without its top, and the top.",
+    no_grad="its adjoint is stack_push; see msnb.autodiff",
+    axes="-> , ...",
+    traits=("pure", "stack"),
+    family="control",
+)
+
+
+# ---- making control nodes -----------------------------------------------------------------------------------------------
+
+
+def result_types(node_op: Op, graphs: Sequence[Graph], attrs: dict[str, Any], module: Any) -> tuple[Type, ...]:
+    """The result types of a control node, from its bodies."""
+    if node_op is IF:
+        return tuple(v.type for v in graphs[0].outputs)
+    if node_op is WHILE:
+        return tuple(v.type for v in graphs[1].outputs)
+    if node_op is CALL:
+        return tuple(v.type for v in module.graphs[attrs["callee"]].outputs)
+    n = attrs["n_carry"]
+    outs = [v.type for v in graphs[0].outputs]
+    return tuple(outs[:n]) + tuple(_stacked(t, attrs["length"]) for t in outs[n:])
+
+
+def _stacked(t: Type, length: int) -> Type:
+    assert isinstance(t, TensorType)
+    return tensor_type((length, *t.shape), t.dtype)
+
+
+def if_(b: GraphBuilder, pred: Any, then: Graph, otherwise: Graph, args: Sequence[Any]) -> tuple[Any, ...]:
+    """Append an ``if`` to ``b``; both graphs take ``args``."""
+    return b.add(IF, [b.lift(pred), *map(b.lift, args)], {}, result_types(IF, (then, otherwise), {}, None), (then, otherwise))
+
+
+def while_(b: GraphBuilder, cond: Graph, body: Graph, carry: Sequence[Any], inv: Sequence[Any]) -> tuple[Any, ...]:
+    """Append a ``while`` to ``b``."""
+    attrs = {"n_carry": len(carry)}
+    values = [b.lift(x) for x in (*carry, *inv)]
+    return b.add(WHILE, values, attrs, result_types(WHILE, (cond, body), attrs, None), (cond, body))
+
+
+def scan(
+    b: GraphBuilder,
+    body: Graph,
+    carry: Sequence[Any],
+    xs: Sequence[Any],
+    inv: Sequence[Any],
+    length: int,
+    reverse: bool = False,
+) -> tuple[Any, ...]:
+    """Append a ``scan`` over axis 0 of ``xs`` to ``b``."""
+    attrs = {"n_carry": len(carry), "n_xs": len(xs), "length": length, "reverse": reverse}
+    values = [b.lift(x) for x in (*carry, *xs, *inv)]
+    return b.add(SCAN, values, attrs, result_types(SCAN, (body,), attrs, None), (body,))
+
+
+def call(b: GraphBuilder, callee: str, args: Sequence[Any], layer: str = "") -> tuple[Any, ...]:
+    """Append a call of the graph named ``callee`` in ``b``'s module."""
+    attrs = {"callee": callee, "layer": layer}
+    return b.add(CALL, [b.lift(x) for x in args], attrs, result_types(CALL, (), attrs, b.graph.module))
+
+
+def host_call(b: GraphBuilder, fn: HostFn, args: Sequence[Any], types: Sequence[Type], effect: bool = False) -> tuple[Any, ...]:
+    """Append a call back into Python whose results have ``types``."""
+    return b.add(HOST_CALL, [b.lift(x) for x in args], {"fn": fn, "effect": effect}, types)
+
+
+# ---- replaying ----------------------------------------------------------------------------------------------------------
+
+
+def replay_node(node: Node, inputs: list[Any], env: dict[Value, Any]) -> None:
+    """Run one node through the engine in the slot and enter its results into ``env``."""
+    engine = slot.engine
+    if node.op is constant:
+        env[node.out] = engine_constant(node)
+        return
+    if isinstance(engine, GraphBuilder):
+        before = engine.scope, engine.origin, engine.why, engine.primal
+        engine.scope, engine.origin = node.scope or engine.scope, node.where or engine.origin
+        engine.why, engine.primal = node.why or engine.why, node.primal or engine.primal
+        try:
+            results = _replay(node, inputs)
+        finally:
+            engine.scope, engine.origin, engine.why, engine.primal = before
+    else:
+        results = _replay(node, inputs)
+    for value, result in zip(node.outputs, results):
+        env[value] = result
+
+
+def engine_constant(node: Node) -> Any:
+    """What a constant is to the engine in the slot: a Python number when weak, else a tensor."""
+    const = node.attrs["value"]
+    if const.type.weak:
+        return const.data
+    if isinstance(slot.engine, GraphBuilder):
+        return slot.engine.wrap(slot.engine.constant(const.data, const.type))
+    from msnb.core.tensor import Tensor
+
+    return Tensor(const.data)
+
+
+def _replay(node: Node, inputs: list[Any]) -> tuple[Any, ...]:
+    engine = slot.engine
+    if "control" not in node.op.traits:
+        result = engine.apply(node.op, tuple(inputs), node.attrs)
+        return result if isinstance(result, tuple) else (result,)
+    if isinstance(engine, GraphBuilder):
+        types = [v.type for v in node.outputs]
+        return engine.add(node.op, [engine.lift(x) for x in inputs], node.attrs, types, [g.copy() for g in node.graphs])
+    return run_control(node, inputs)
+
+
+def run_control(node: Node, inputs: list[Any]) -> tuple[Any, ...]:
+    """Run a control node on real tensors by replaying its bodies (the eager engine's way)."""
+    from msnb.ir.builder import replay
+
+    if node.op is IF:
+        return tuple(replay(node.graphs[0 if bool(inputs[0]) else 1], inputs[1:]))
+    if node.op is WHILE:
+        return _run_while(node, inputs)
+    if node.op is SCAN:
+        return _run_scan(node, inputs)
+    if node.op is CALL:
+        raise AssertionError("a call is replayed by its owner, which knows the module.")
+    result = node.attrs["fn"].fn(*inputs)
+    return tuple(result) if isinstance(result, (tuple, list)) else (result,)
+
+
+def _run_while(node: Node, inputs: list[Any]) -> tuple[Any, ...]:
+    from msnb.ir.builder import replay
+
+    cond, body = node.graphs
+    n = node.attrs["n_carry"]
+    carry, inv = inputs[:n], inputs[n:]
+    while bool(replay(cond, [*carry, *inv])[0]):
+        carry = replay(body, [*carry, *inv])
+    return tuple(carry)
+
+
+def _run_scan(node: Node, inputs: list[Any]) -> tuple[Any, ...]:
+    from msnb.ir.builder import replay
+    from msnb.ops.record import find
+
+    n, m, length = node.attrs["n_carry"], node.attrs["n_xs"], node.attrs["length"]
+    carry, xs, inv = inputs[:n], inputs[n : n + m], inputs[n + m :]
+    steps = range(length - 1, -1, -1) if node.attrs["reverse"] else range(length)
+    rows: list[list[Any]] = []
+    for i in steps:
+        outs = replay(node.graphs[0], [*carry, *(x[i] for x in xs), *inv])
+        carry, row = outs[:n], outs[n:]
+        rows.append(row)
+    if node.attrs["reverse"]:
+        rows.reverse()
+    if not rows:
+        zeros = find("zeros")
+        ys = [zeros(shape=v.type.shape, dtype=v.type.dtype) for v in node.outputs[n:] if isinstance(v.type, TensorType)]
+        return (*carry, *ys)
+    stack = find("stack")
+    return (*carry, *(stack(*column, axis=0) for column in zip(*rows)))

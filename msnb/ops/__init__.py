@@ -1,0 +1,1 @@
+"""Operations: one record each, in families; composites are functions of them."""
