@@ -167,9 +167,8 @@ class PaddedBatch(Batch):
 
     def __init__(self, parent: Node, size: BatchSize, drop: bool, pad: PadInfo | None, workers: int = 1) -> None:
         super().__init__(parent, size, drop, workers=workers)
-        given = {name: (None, 0) for name in parent.columns} if pad is None else dict(pad)
-        positions(tuple(given), parent.columns, "padded_batch")
-        self.pad: dict[str, tuple[Sequence[int | None] | None, Any]] = given
+        self.pad: PadInfo = dict.fromkeys(parent.columns, (None, 0)) if pad is None else dict(pad)
+        positions(tuple(self.pad), parent.columns, "padded_batch")
 
     def _assemble(self, epoch: Epoch, info: BatchInfo, group: list[Row]) -> Row:
         columns = list(zip(*group, strict=True))
@@ -185,12 +184,16 @@ class PaddedBatch(Batch):
         rank = parts[0].ndim
         if any(part.ndim != rank for part in parts) or (shape is not None and len(shape) != rank):
             ranks = sorted({part.ndim for part in parts})
-            raise DatasetError(f"padded_batch: column {name!r} of batch {batch}: rows have rank {ranks}, pad shape {shape}")
+            raise DatasetError(
+                f"padded_batch: column {name!r} of batch {batch}: rows have rank {ranks}, pad shape {shape}"
+            )
         largest = [max(part.shape[axis] for part in parts) for axis in range(rank)]
         wanted = [w if w is not None else m for w, m in zip(shape or [None] * rank, largest, strict=True)]
         for axis, (want, have) in enumerate(zip(wanted, largest, strict=True)):
             if want < have:
-                raise DatasetError(f"padded_batch: column {name!r}, axis {axis}: a row has {have} entries, pad shape {want}")
+                raise DatasetError(
+                    f"padded_batch: column {name!r}, axis {axis}: a row has {have} entries, pad shape {want}"
+                )
         return [_fill_up(part, wanted, value) for part in parts]
 
     def describe(self) -> str:

@@ -9,9 +9,8 @@ twice sees the same order of rows twice.
 from __future__ import annotations
 
 import secrets
-import sys
-from typing import Any
 
+from msnb.core import random as core_random
 from msnb.core.errors import AttributeValueError
 from msnb.dataset.rows import check_count
 
@@ -29,17 +28,8 @@ class _State:
 _state = _State()
 
 
-def _core_random() -> Any:
-    return sys.modules.get("msnb.core.random")
-
-
-def _core_seed() -> int | None:
-    module = _core_random()
-    return None if module is None else module.get_seed()
-
-
 def _core_mark() -> object:
-    return (_core_seed(), getattr(_core_random(), "seed_version", None))
+    return (core_random.get_seed(), getattr(core_random, "seed_version", None))
 
 
 def set_seed(seed: int) -> None:
@@ -67,7 +57,7 @@ def get_seed() -> int | None:
     """The seed in force, or None if nobody set one."""
     if _state.seed is not None and _state.core_mark_at_set == _core_mark():
         return _state.seed
-    core = _core_seed()
+    core = core_random.get_seed()
     return _state.seed if core is None else core
 
 

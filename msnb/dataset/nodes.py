@@ -98,7 +98,9 @@ class Repeat(Derived):
                 empty = False
                 yield row
             if empty and self.times is None:
-                raise DatasetError("repeat() for ever over a dataset without rows never gives a row", hint="check the source")
+                raise DatasetError(
+                    "repeat() for ever over a dataset without rows never gives a row", hint="check the source"
+                )
 
     def count(self) -> Count:
         below = self.parent.count()
@@ -207,7 +209,9 @@ class Rename(Derived):
 
     def __init__(self, parent: Node, old: Sequence[str], new: Sequence[str]) -> None:
         if len(old) != len(new):
-            raise AttributeValueError(f"rename: {len(old)} input columns {list(old)} but {len(new)} new names {list(new)}")
+            raise AttributeValueError(
+                f"rename: {len(old)} input columns {list(old)} but {len(new)} new names {list(new)}"
+            )
         columns = list(parent.columns)
         for position, name in zip(positions(old, parent.columns, "rename"), new, strict=True):
             columns[position] = name

@@ -46,7 +46,9 @@ def _from_python(value: Any) -> Array:
     try:
         return np.asarray(value)
     except ValueError as error:
-        raise ArgumentError(f"expected a list whose parts have one shape, got a ragged {type(value).__name__}") from error
+        raise ArgumentError(
+            f"expected a list whose parts have one shape, got a ragged {type(value).__name__}"
+        ) from error
 
 
 def describe(array: Array) -> str:

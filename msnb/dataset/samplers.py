@@ -77,7 +77,9 @@ class Sampler:
     def _checked(self, order: Array, size: int) -> Array:
         wrong = order[(order < 0) | (order >= size)]
         if len(wrong):
-            raise DatasetError(f"{type(self).__name__}: row {wrong[0]} is outside 0..{size - 1} (the dataset has {size} rows)")
+            raise DatasetError(
+                f"{type(self).__name__}: row {wrong[0]} is outside 0..{size - 1} (the dataset has {size} rows)"
+            )
         return order
 
 
@@ -268,10 +270,14 @@ def choose(
         given = {"shuffle": shuffle, "num_samples": num_samples, "num_shards": num_shards, "shard_id": shard_id}
         clash = [name for name, value in given.items() if value is not None]
         if clash:
-            raise AttributeValueError(f"sampler and {', '.join(clash)} contradict each other", hint="let the sampler do it all")
+            raise AttributeValueError(
+                f"sampler and {', '.join(clash)} contradict each other", hint="let the sampler do it all"
+            )
         return as_sampler(sampler)
     if (num_shards is None) != (shard_id is None):
-        raise AttributeValueError(f"num_shards and shard_id go together, got num_shards={num_shards}, shard_id={shard_id}")
+        raise AttributeValueError(
+            f"num_shards and shard_id go together, got num_shards={num_shards}, shard_id={shard_id}"
+        )
     if shuffle is not None and not isinstance(shuffle, bool):
         raise ArgumentError(f"shuffle must be True, False or None, got {shuffle!r}")
     if num_shards is not None and shard_id is not None:

@@ -49,7 +49,7 @@ class Reader:
             raise self._wrong(
                 index,
                 f"{len(parts)} values",
-                f"return a tuple with one value for each of {list(self.columns)}; wrap a list that is one value as np.array(...)",
+                f"return a tuple, one value for each of {list(self.columns)}; a list that is one value: np.array(...)",
             )
         return tuple(self._array(part, i, index) for i, part in enumerate(parts))
 
