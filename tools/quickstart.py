@@ -83,7 +83,10 @@ def client_for(notebook: Any, progress: Progress, folder: Path) -> Any:
             return super().output(outs, msg, display_id, cell_index)
 
     manager = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=KernelSpecManager(kernel_dirs=[]))
-    return Client(notebook, km=manager, timeout=None, resources={"metadata": {"path": str(folder)}})
+    # The kernel's own warnings (about its local sockets) would tear the progress lines apart; cell errors are not logs.
+    quiet = ["--log-level=ERROR"]
+    place = {"metadata": {"path": str(folder)}}
+    return Client(notebook, km=manager, timeout=None, resources=place, extra_arguments=quiet)
 
 
 def execute(source: Path, target: Path) -> Any:
