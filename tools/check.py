@@ -48,6 +48,7 @@ def parts(fast: bool) -> list[Part]:
         Part("layers (import-linter)", [program("lint-imports")], lint=True),
         Part("size budget", [PYTHON, "tools/size_budget.py"], lint=True),
         Part("tests (pytest)", [*PYTEST, "-n", os.environ.get("TEST_WORKERS", "2"), *choice, "tests"]),
+        Part("docstring examples", [*PYTEST, "--doctest-modules", "msnb"]),
         Part("notebooks (nbval)", [*PYTEST, *nbval], env={"MSNB_NBVAL": "1"}, skipped="FAST=1" if fast else ""),
     ]
 

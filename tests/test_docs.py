@@ -1,0 +1,62 @@
+"""The written words against the code: programs in the README run, links lead somewhere, every dependency has its
+reason, every make target is described. (Examples in docstrings are a part of `make test` of their own.)"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("bench/*.md")])
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_the_programs_of_the_readme_run() -> None:
+    programs = re.findall(r"^```python\n(.*?)^```", read("README.md"), re.MULTILINE | re.DOTALL)
+    assert len(programs) >= 2
+    names: dict[str, Any] = {"__name__": "readme"}
+    for program in programs:
+        exec(compile(program, "README.md", "exec"), names)
+    assert len(names["gradients"]) == len(names["net"].trainable_params()) == 4
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_relative_links_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8"))
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def declared() -> set[str]:
+    """Names of all dependencies in pyproject.toml, extras included."""
+    text = read("pyproject.toml")
+    project = text[text.index("\ndependencies") : text.index("[tool.hatch")]
+    return {name.lower() for name in re.findall(r'"([A-Za-z0-9_-]+)>=', project)}
+
+
+def test_every_dependency_has_a_reason() -> None:
+    page = read("docs/dependencies.md").lower()
+    assert {"numpy", "ml_dtypes", "safetensors", "nbval", "mpi4py"} <= declared()
+    explained = "\n".join(line.split("|")[1] for line in page.splitlines() if line.startswith("|"))
+    assert [name for name in sorted(declared()) if not re.search(rf"\b{re.escape(name)}\b", explained)] == []
+
+
+def test_the_version_is_told_once() -> None:
+    import msnb
+
+    version = re.search(r'^version = "(.*)"', read("pyproject.toml"), re.MULTILINE)
+    assert version is not None
+    assert msnb.__version__ == version.group(1)
+    assert f"## {version.group(1)}" in read("CHANGELOG.md")
+
+
+def test_make_help_names_the_targets() -> None:
+    done = subprocess.run(["make", "-s", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    for target in ("quickstart", "lab", "test", "lint", "bench"):
+        assert f"make {target} " in done.stdout
