@@ -1,7 +1,10 @@
 """Eager dispatch: the shortest way from an op and its operands to a kernel.
 
 Types are interned, so a signature is a tuple of objects compared by identity. The first call with a signature infers the
-result type and asks the device for a kernel; every later one is a dictionary look-up.
+result type and asks the device for a kernel; every later one is one dictionary look-up in the op's own table:
+
+    op.fast[(type of x, type of y)]             no attributes
+    op.fast[(type of x, (1, int), ...)]         attributes enter with their Python types: 1, 1.0 and True are not one
 """
 
 from __future__ import annotations
@@ -9,30 +12,56 @@ from __future__ import annotations
 from typing import Any
 
 from msnb.core import devices, events
+from msnb.core.context import KNOBS
 from msnb.core.errors import MsnbError
 from msnb.core.slot import PlainReads, install_default
-from msnb.core.tensor import Tensor, make
+from msnb.core.tensor import Tensor, make, type_of_buffer
 from msnb.core.types import WEAK, TensorType, Type
 from msnb.core.where import here
-from msnb.ops.record import Op
+from msnb.ops.record import REGISTRY, Op
 
 
 class Entry:
-    """What dispatch needs for one signature: the kernel and the result types."""
+    """What dispatch needs for one signature.
 
-    __slots__ = ("kernel", "types")
+    Attributes:
+        kernel: buffers in, buffer (or tuple) out.
+        type: the result type of an op with one static result; None sends the call the general way.
+        types: the result types.
+        op, operand_types, attrs: the signature itself; the recorder makes Nodes of them.
+        keep: positions of the inputs that the gradient rule reads, and of the results; None without a gradient.
+    """
 
-    def __init__(self, kernel: Any, types: tuple[Type, ...]) -> None:
-        self.kernel, self.types = kernel, types
+    __slots__ = ("attrs", "keep", "kernel", "op", "operand_types", "type", "types")
+
+    def __init__(self, op: Op, operand_types: tuple[Type, ...], attrs: dict[str, Any], types: tuple[Type, ...]) -> None:
+        self.op, self.operand_types, self.attrs, self.types = op, operand_types, attrs, types
+        self.kernel = devices.current().kernel(op, operand_types, attrs)
+        single = types[0] if len(types) == 1 else None
+        self.type = single if isinstance(single, TensorType) and single.is_static else None
+        self.keep = keeps(op, operand_types, types)
 
 
-_entries: dict[Any, Entry] = {}
+def keeps(op: Op, operand_types: tuple[Type, ...], types: tuple[Type, ...]) -> tuple[tuple[int, ...], bool] | None:
+    """Which inputs, and whether the results, must be kept alive for the gradient rule; None: there is no gradient."""
+    if op.grad is None or not any(isinstance(t, TensorType) and t.dtype.differentiable for t in types):
+        return None
+    wanted = op.wanted_by_grad
+    fixed = [name for name in op.inputs if not name.startswith("*")]
+    kept = [i for i, name in enumerate(fixed) if name in wanted and i < len(operand_types)]
+    if op.variadic and op.inputs[-1].lstrip("*") in wanted:
+        kept += range(len(fixed), len(operand_types))
+    return tuple(kept), "out" in wanted or "outs" in wanted
 
 
-def _forget(**_: Any) -> None:
-    _entries.clear()
+def _forget(changes: dict[str, Any]) -> None:
+    """Kernels belong to a device: another device, another table."""
+    if "device_target" in changes:
+        for op in REGISTRY.values():
+            op.fast.clear()
 
 
+assert "device_target" in KNOBS
 events.subscribe("context", _forget)
 
 
@@ -48,19 +77,96 @@ def type_of(x: Any) -> TensorType:
     return x._type if isinstance(x, Tensor) else WEAK[type(x)]
 
 
+def attrs_key(attrs: dict[str, Any]) -> tuple[Any, ...]:
+    """Attribute values with their Python types."""
+    return tuple([(v, v.__class__) for v in attrs.values()])
+
+
+def entry_for(op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Entry:
+    """A new entry of a signature; raises the op's own sentence on a wrong call, with the user's line."""
+    try:
+        results = op.result_types(types, attrs)
+    except MsnbError as error:
+        _locate(error)
+        raise
+    if len(op.fast) > 8192:
+        op.fast.clear()
+    key = types if not attrs else (types, attrs_key(attrs))
+    entry: Entry = op.fast.setdefault(key, Entry(op, types, attrs, results))
+    return entry
+
+
+def _locate(error: MsnbError) -> None:
+    if error.where is None:
+        error.where = here(2).where
+
+
+def kernel_failed(op: Op, operands: Any, error: Exception) -> Exception:
+    """The error to raise when a kernel raised: a symbolic tensor that escaped has a sentence of its own."""
+    if any(isinstance(x, Tensor) and x._data is None and isinstance(x._type, TensorType) for x in operands):
+        for x in operands:
+            if isinstance(x, Tensor) and x._data is None:
+                try:
+                    x._buffer()
+                except MsnbError as leaked:
+                    return leaked
+    if isinstance(error, MsnbError):
+        _locate(error)
+    return error
+
+
+def look_up(op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[Entry, list[Any]]:
+    """The general way: any number of operands of any legal kind."""
+    operands = [x if isinstance(x, Tensor) else as_operand(x) for x in inputs]
+    types: tuple[Type, ...] = tuple([type_of(x) for x in operands])
+    entry = op.fast.get(types if not attrs else (types, attrs_key(attrs)))
+    return entry or entry_for(op, types, attrs), operands
+
+
+def buffers(operands: list[Any]) -> list[Any]:
+    """What kernels take: buffers, and Python scalars as they are."""
+    return [x._data if isinstance(x, Tensor) else x for x in operands]
+
+
+def wrap(entry: Entry, result: Any) -> Any:
+    """Tensors around what a kernel gave; sizes that only the data told are read off the buffers."""
+    if entry.type is not None:
+        return make(result, entry.type)
+    if len(entry.types) == 1:
+        return make(result, _actual(entry.types[0], result))
+    return tuple([make(r, _actual(t, r)) for r, t in zip(result, entry.types)])
+
+
+def _actual(t: Type, buffer: Any) -> Any:
+    return type_of_buffer(buffer) if isinstance(t, TensorType) and not t.is_static else t
+
+
 class EagerEngine(PlainReads):
     """Runs ops at once."""
 
     def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-        """Run ``op`` and wrap the result."""
-        operands = [x if isinstance(x, Tensor) else as_operand(x) for x in inputs]
-        types = tuple([type_of(x) for x in operands])
-        entry = entry_for(op, types, attrs)
-        result = entry.kernel(*[x._data if isinstance(x, Tensor) else x for x in operands])
-        if len(entry.types) == 1:
-            out: Any = make(result, entry.types[0])  # type: ignore[arg-type]
-        else:
-            out = tuple(make(r, t) for r, t in zip(result, entry.types))  # type: ignore[arg-type]
+        """Run ``op`` on Tensors and Python scalars and wrap the result."""
+        try:  # two plain tensors, no attributes, a known signature: nothing but the look-up
+            a, b = inputs
+            entry = op.fast[a._type, b._type]
+            result = entry.kernel(a._data, b._data)
+        except Exception:
+            return self.apply_any(op, inputs, attrs)
+        if entry.type is None or attrs:
+            return self.apply_any(op, inputs, attrs)
+        out = make(result, entry.type)
+        if events.op_listeners:
+            events.emit("op", op=op, inputs=inputs, outputs=out)
+        return out
+
+    def apply_any(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        """The general way."""
+        entry, operands = look_up(op, inputs, attrs)
+        try:
+            result = entry.kernel(*buffers(operands))
+        except Exception as error:
+            raise kernel_failed(op, operands, error) from None
+        out = wrap(entry, result)
         if events.op_listeners:
             events.emit("op", op=op, inputs=inputs, outputs=out)
         return out
@@ -70,19 +176,5 @@ class EagerEngine(PlainReads):
         target._data, target._type, target._rec = value._data, value._type, value._rec
 
 
-def entry_for(op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Entry:
-    """The cached entry of a signature; raises the op's own sentence on a wrong call, with the user's line."""
-    key = (op, types, tuple(attrs.values()))
-    entry = _entries.get(key)
-    if entry is None:
-        try:
-            results = op.result_types(types, attrs)
-        except MsnbError as error:
-            if error.where is None:
-                error.where = here(2).where
-            raise
-        entry = _entries[key] = Entry(devices.current().kernel(op, types, attrs), results)
-    return entry
-
-
-install_default(EagerEngine())
+eager = EagerEngine()
+install_default(eager)

@@ -111,6 +111,8 @@ class Op:
     examples: tuple[Example, ...]
     wrong: tuple[Wrong, ...]
     family: str
+    wanted_by_grad: frozenset[str] = frozenset()
+    fast: dict[Any, Any] = field(default_factory=dict)  # eager dispatch's table: signature -> entry
     _inferred: dict[Any, tuple[Type, ...]] = field(default_factory=dict)
 
     @property
@@ -227,6 +229,7 @@ def define(
         examples=tuple(examples),
         wrong=tuple(wrong),
         family=family or infer.__module__.rsplit(".", 1)[-1],
+        wanted_by_grad=frozenset(inspect.signature(grad).parameters) if grad is not None else frozenset(),
     )
     return register(record)
 
