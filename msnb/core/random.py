@@ -14,6 +14,7 @@ from msnb.core.parameter import Parameter
 
 _DEFAULT_SEED = 0
 _seed: int | None = None
+seed_version = 0  # counts calls of set_seed: who follows the seed starts anew even if it is the same number
 _state: list[Parameter] = []
 
 
@@ -43,8 +44,9 @@ def set_seed(seed: int) -> None:
     """
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= int(seed) < 2**64:
         raise ValueError(f"set_seed needs an int from 0 to 2**64 - 1, got {seed!r}.")
-    global _seed
+    global _seed, seed_version
     _seed = int(seed)
+    seed_version += 1
     state().set_data(_key(_seed))
 
 

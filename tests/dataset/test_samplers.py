@@ -1,0 +1,108 @@
+"""Samplers: which rows, in which order, how many."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import msnb.dataset as ds
+
+
+def read(sampler, n=10, epochs=1, labels=None):
+    data = {"x": np.arange(n), "label": np.arange(n) % 3 if labels is None else labels}
+    dataset = ds.NumpySlicesDataset(data, sampler=sampler)
+    rows = [[int(x) for x, _ in dataset.create_tuple_iterator(output_numpy=True, num_epochs=1)] for _ in range(epochs)]
+    assert dataset.get_dataset_size() == len(rows[0])
+    return rows[0] if epochs == 1 else rows
+
+
+def test_fixed_orders():
+    assert read(ds.SequentialSampler()) == list(range(10))
+    assert read(ds.SequentialSampler(7, 5)) == [7, 8, 9]
+    assert read(ds.SubsetSampler([4, 4, 0])) == [4, 4, 0]
+    assert read(ds.SubsetSampler(range(9), num_samples=2)) == [0, 1]
+
+
+def test_random_orders_change_with_the_epoch_and_repeat_with_the_seed():
+    ds.config.set_seed(5)
+    first = read(ds.RandomSampler(), 50, epochs=2)
+    assert first[0] != first[1] and sorted(first[0]) == sorted(first[1]) == list(range(50))
+    ds.config.set_seed(5)
+    assert read(ds.RandomSampler(), 50, epochs=2) == first
+    ds.config.set_seed(6)
+    assert read(ds.RandomSampler(), 50) != first[0]
+
+
+def test_random_subsets():
+    assert sorted(read(ds.SubsetRandomSampler([1, 5, 7]))) == [1, 5, 7]
+    assert len(set(read(ds.RandomSampler(num_samples=4)))) == 4
+    drawn = read(ds.RandomSampler(replacement=True, num_samples=200))
+    assert len(drawn) == 200 and set(drawn) <= set(range(10))
+
+
+def test_weights_decide():
+    ds.config.set_seed(1)
+    drawn = Counter(read(ds.WeightedRandomSampler([0, 1, 3, 0], num_samples=4000), 4))
+    assert set(drawn) == {1, 2} and 2.4 < drawn[2] / drawn[1] < 3.7
+    assert sorted(read(ds.WeightedRandomSampler([1, 0, 1], num_samples=3, replacement=False), 3)) == [0, 2]
+    with pytest.raises(ValueError, match="2 weights for a dataset of 3 rows"):
+        read(ds.WeightedRandomSampler([1, 1]), 3)
+
+
+def test_pk_takes_k_of_each_class():
+    rows = read(ds.PKSampler(2), 9)
+    assert [r % 3 for r in rows] == [0, 0, 1, 1, 2, 2] and len(set(rows)) == 6
+    with pytest.raises(ValueError, match="class 0 has 3 rows, num_val=4"):
+        read(ds.PKSampler(4), 9)
+    with pytest.raises(ValueError, match="no column 'kind'"):
+        read(ds.PKSampler(1, class_column="kind"), 9)
+
+
+@settings(max_examples=60, deadline=None, print_blob=True)
+@given(st.integers(1, 40), st.integers(1, 8), st.booleans(), st.one_of(st.none(), st.integers(0, 2**32 - 1)))
+def test_shards_cover_everything_and_have_one_size(n, shards, shuffle, seed):
+    if seed is not None:
+        ds.config.set_seed(seed)
+    parts = [read(ds.DistributedSampler(shards, i, shuffle), n) for i in range(shards)]
+    assert {len(p) for p in parts} == {-(-n // shards)}
+    counts = Counter(row for part in parts for row in part)
+    assert set(counts) == set(range(n)) and max(counts.values()) - min(counts.values()) <= 1
+
+
+def test_own_sampler_child_and_use_sampler():
+    class Odd(ds.Sampler):
+        def __iter__(self):
+            return iter(range(1, self.dataset_size, 2))
+
+    assert read(Odd()) == [1, 3, 5, 7, 9]
+    assert read(Odd(num_samples=2)) == [1, 3]
+    outer = ds.SequentialSampler(1, 2)
+    outer.add_child(ds.SubsetSampler([9, 8, 7, 6]))
+    assert read(outer) == [8, 7]
+    again = ds.NumpySlicesDataset([5, 6, 7], "x").use_sampler([2, 0])
+    assert [int(x) for (x,) in again.create_tuple_iterator(output_numpy=True)] == [7, 5]
+    with pytest.raises(ValueError, match="works on a random-access source"):
+        again.batch(2).use_sampler([0])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ds.SequentialSampler(-1), "start_index must be at least 0"),
+        (lambda: ds.RandomSampler(replacement=1), "replacement must be True or False"),
+        (lambda: ds.SubsetSampler([1.5]), "must be an integer"),
+        (lambda: ds.WeightedRandomSampler([0, 0]), "not all zero"),
+        (lambda: ds.WeightedRandomSampler([[1]]), "list of numbers"),
+        (lambda: ds.WeightedRandomSampler([float("nan")]), "finite"),
+        (lambda: ds.DistributedSampler(0, 0), "num_shards must be at least 1"),
+        (lambda: ds.DistributedSampler(2, 2), "shard_id must be below"),
+        (lambda: ds.IterSampler(iter([1])), "read only once"),
+        (lambda: read([0, 99]), "row 99 is outside 0..9"),
+        (lambda: read(ds.Sampler()), "must define __iter__"),
+    ],
+)
+def test_refusals(make, message):
+    with pytest.raises((ValueError, TypeError, NotImplementedError), match=message):
+        make()

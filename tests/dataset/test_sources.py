@@ -1,0 +1,153 @@
+"""GeneratorDataset and NumpySlicesDataset: what they read, and what they refuse."""
+
+import threading
+
+import numpy as np
+import pytest
+
+
+import msnb.dataset as ds
+from msnb.core.dtypes import int64
+from msnb.core.tensor import Tensor
+
+
+class Squares:
+    def __len__(self):
+        return 5
+
+    def __getitem__(self, i):
+        return np.int64(i), np.int64(i * i)
+
+
+def numbers():
+    for i in range(4):
+        yield (i,)
+
+
+def column(dataset, name="x"):
+    return [row[name].tolist() for row in dataset.create_dict_iterator(num_epochs=1, output_numpy=True)]
+
+
+def test_random_access_source():
+    ordered = ds.GeneratorDataset(Squares(), ["n", "x"], shuffle=False)
+    assert column(ordered) == [0, 1, 4, 9, 16] and ordered.get_dataset_size() == 5
+    shuffled = ds.GeneratorDataset(Squares(), ["n", "x"])
+    assert sorted(column(shuffled)) == [0, 1, 4, 9, 16]
+
+
+def test_generator_function_starts_anew_each_epoch():
+    dataset = ds.GeneratorDataset(numbers, "x")
+    assert column(dataset) == column(dataset) == [0, 1, 2, 3]
+    assert dataset.get_dataset_size() == 4
+    assert column(ds.GeneratorDataset(numbers, "x", num_samples=2)) == [0, 1]
+
+
+def test_iterables_of_bare_values():
+    assert column(ds.GeneratorDataset([1.5, 2.5], "x", shuffle=False)) == [1.5, 2.5]
+    assert sorted(column(ds.GeneratorDataset({7, 8}, "x"))) == [7, 8]
+
+
+def test_sampler_and_shards():
+    picked = ds.GeneratorDataset(Squares(), ["n", "x"], sampler=[3, 1])
+    assert column(picked, "n") == [3, 1] and picked.get_dataset_size() == 2
+    parts = [ds.GeneratorDataset(Squares(), ["n", "x"], num_shards=2, shard_id=i) for i in range(2)]
+    assert set(column(parts[0], "n")) | set(column(parts[1], "n")) == set(range(5))
+
+
+def test_threads_keep_the_order_and_really_run_side_by_side():
+    gate = threading.Barrier(3, timeout=20)
+
+    class Slow:
+        def __len__(self):
+            return 9
+
+        def __getitem__(self, i):
+            gate.wait()  # passes only if three rows are fetched at once
+            return (i,)
+
+    assert column(ds.GeneratorDataset(Slow(), "x", shuffle=False, num_parallel_workers=3)) == list(range(9))
+
+
+def test_column_types_are_checked():
+    good = ds.GeneratorDataset(Squares(), ["n", "x"], [int64, "int64"], shuffle=False)
+    assert len(column(good)) == 5
+    with pytest.raises(ValueError, match="row 0, column 'x' should be float32 as column_types says, got int64"):
+        column(ds.GeneratorDataset(Squares(), ["n", "x"], ["int64", "float32"], shuffle=False))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (dict(source=Squares()), "needs column_names"),
+        (dict(source=Squares(), column_names=["a", "a"]), "twice"),
+        (dict(source=Squares(), column_names="x", python_multiprocessing=True), "python_multiprocessing=True is not"),
+        (dict(source=numbers(), column_names="x"), "read only once"),
+        (dict(source=iter([1]), column_names="x"), "read only once"),
+        (dict(source=3, column_names="x"), "cannot read from int"),
+        (dict(source={"a": 1}, column_names="x"), "from a dict"),
+        (dict(source=numbers, column_names="x", shuffle=True), "another order"),
+        (dict(source=numbers, column_names="x", num_shards=2, shard_id=0), "another order"),
+        (dict(source=Squares(), column_names="x", num_shards=2), "go together"),
+        (dict(source=Squares(), column_names="x", num_shards=2, shard_id=2), "below num_shards=2"),
+        (dict(source=Squares(), column_names="x", sampler=[0], shuffle=True), "contradict"),
+        (dict(source=Squares(), column_names="x", num_parallel_workers=0), "at least 1"),
+        (dict(source=Squares(), column_names="x", num_samples=-1), "at least 0"),
+        (dict(source=Squares(), column_names="x", column_types=["int64", "int64"]), "2 entries for 1 columns"),
+        (dict(source=Squares(), column_names="x", sampler=3), "sampler must be"),
+    ],
+)
+def test_refusals(arguments, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        ds.GeneratorDataset(**arguments)
+
+
+def test_rows_that_do_not_fit():
+    with pytest.raises(ValueError, match=r"row 0 gave 2 values, expected 3 columns"):
+        column(ds.GeneratorDataset(Squares(), ["a", "b", "x"], shuffle=False))
+    with pytest.raises(ValueError, match="row 0 gave a dict"):
+        column(ds.GeneratorDataset([{"x": 1}], "x"))
+    with pytest.raises(ValueError, match=r"row 1, column 'x': expected numbers, text or an array, got NoneType"):
+        column(ds.GeneratorDataset([1, None], "x", shuffle=False))
+    with pytest.raises(ValueError, match="must return an iterator, it returned int"):
+        column(ds.GeneratorDataset(lambda: 3, "x"))
+
+
+def test_a_failing_source_names_the_row():
+    def breaks():
+        yield 1
+        raise KeyError("disk gone")
+
+    with pytest.raises(ValueError, match=r"breaks failed at row 1: KeyError: 'disk gone'") as caught:
+        column(ds.GeneratorDataset(breaks, "x"))
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_slices_of_dict_tuple_list_and_array():
+    def rows(data, **more):
+        dataset = ds.NumpySlicesDataset(data, shuffle=False, **more)
+        out = [[v.tolist() for v in row] for row in dataset.create_tuple_iterator(output_numpy=True, num_epochs=1)]
+        return dataset.get_col_names(), out
+
+    assert rows({"a": [1, 2], "b": [[3], [4]]}) == (["a", "b"], [[1, [3]], [2, [4]]])
+    assert rows((np.arange(2), [5, 6])) == (["column_0", "column_1"], [[0, 5], [1, 6]])
+    assert rows([[1, 2], [3, 4]]) == (["column_0"], [[[1, 2]], [[3, 4]]])
+    assert rows([[1, 2], [3, 4]], column_names=["p", "q"]) == (["p", "q"], [[1, 3], [2, 4]])
+    assert rows(np.eye(2)) == (["column_0"], [[[1.0, 0.0]], [[0.0, 1.0]]])
+    assert rows({"t": Tensor([1, 2])}) == (["t"], [[1], [2]])
+
+
+@pytest.mark.parametrize(
+    ("data", "names", "message"),
+    [
+        (None, None, "got NoneType"),
+        ("text", None, "got str"),
+        ((), None, "at least one column"),
+        ({"a": [1, 2], "b": [1]}, None, "same number of rows"),
+        (([1], [2]), ["a"], "1 column_names"),
+        ({"a": 3}, None, "single number"),
+        ({"a": [None, 1]}, None, "column 'a'"),
+    ],
+)
+def test_slices_refusals(data, names, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        ds.NumpySlicesDataset(data, names)
