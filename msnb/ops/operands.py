@@ -1,0 +1,81 @@
+"""What public functions do with what people pass, and what vmap rules do with operands that are not batched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from msnb.core.errors import ArgumentError
+from msnb.core.tensor import Tensor
+from msnb.core.types import Dim, Size, TensorType, result_dtype
+from msnb.core.dtypes import DType
+
+
+def as_tensor(x: Any) -> Tensor:
+    """``x`` itself, or a Tensor of the number, list or array."""
+    return x if isinstance(x, Tensor) else Tensor(x)
+
+
+def tensors(name: str, xs: Any) -> tuple[Tensor, ...]:
+    """The tensors of a sequence; one tensor alone stands for its rows."""
+    if isinstance(xs, (Tensor, np.ndarray)):
+        t = as_tensor(xs)
+        return tuple(t[i] for i in range(len(t)))
+    if not isinstance(xs, (tuple, list)) or not xs:
+        raise ArgumentError(f"{name} needs a tuple or list of tensors, at least one, got {xs!r}.")
+    return tuple(as_tensor(x) for x in xs)
+
+
+def strong_dtype(t: TensorType) -> DType:
+    """The dtype of an operand alone: a Python number has the default dtype of its kind."""
+    return result_dtype((t,)) if t.weak else t.dtype
+
+
+def as_size(name: str, d: Any) -> Size:
+    """One size of a shape argument: an int, a Dim, or a tensor of one integer."""
+    if isinstance(d, Dim):
+        return d
+    if isinstance(d, bool) or not hasattr(d, "__index__"):
+        raise ArgumentError(f"{name} needs sizes that are integers, got {d!r}.")
+    return int(d.__index__())
+
+
+def as_sizes(name: str, args: Sequence[Any]) -> tuple[Size, ...]:
+    """The shape meant by ``(2, 3)`` or ``((2, 3),)``."""
+    if len(args) == 1 and isinstance(args[0], (tuple, list)):
+        args = args[0]
+    elif len(args) == 1 and isinstance(args[0], (Tensor, np.ndarray)) and args[0].ndim == 1:
+        args = args[0].tolist()
+    return tuple(as_size(name, d) for d in args)
+
+
+def as_ints(name: str, args: Sequence[Any]) -> tuple[int, ...]:
+    """Like ``as_sizes`` for axes and counts."""
+    sizes = as_sizes(name, args)
+    if any(isinstance(d, Dim) for d in sizes):
+        raise ArgumentError(f"{name} needs integers, got {sizes!r}.")
+    return tuple(d for d in sizes if isinstance(d, int))
+
+
+def spread(x: Any, batched: bool, axis_size: int) -> Any:
+    """An operand with the new axis at 0, repeated where it had none."""
+    from msnb.ops.shape import broadcast_to
+
+    return x if batched else broadcast_to(x, shape=(axis_size, *as_tensor(x).shape))
+
+
+def all_spread(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A vmap rule for ops that need every operand batched: ``rule(inputs, **attrs) -> result``."""
+
+    def batch(axis_size: int, inputs: Sequence[Any], batched: Sequence[bool], **attrs: Any) -> tuple[Any, Any]:
+        result = rule([spread(x, b, axis_size) for x, b in zip(inputs, batched)], **attrs)
+        return result, (True,) * len(result) if isinstance(result, tuple) else True
+
+    return batch
+
+
+def one_batched(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A vmap rule for ops of one operand: ``rule(x, **attrs) -> result``, x with the new axis at 0."""
+    return all_spread(lambda inputs, **attrs: rule(inputs[0], **attrs))

@@ -1,0 +1,103 @@
+"""Arithmetic of sizes that may be known only at run time.
+
+A size is an int or a ``Dim``. Expressions of Dims are Dims again whose symbol spells the expression, so that the same
+expression is the same size wherever it is written:
+
+    n * 3      -> Dim("3*n", 3 * bound)         reshape([n, 3], [-1])
+    n + 2      -> Dim("n+2", bound + 2)         concat, pad
+    n[1:9:2]   -> Dim("n[1:9:2]", ...)          slicing
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+
+from msnb.core.types import Dim, Shape, Size
+
+_fresh = [0]
+
+
+def fresh(prefix: str, bound: int | None) -> Dim:
+    """A size that nothing else has: how many elements a mask selects, say."""
+    _fresh[0] += 1
+    return Dim(f"{prefix}{_fresh[0]}", bound)
+
+
+def bound_of(size: Size) -> int | None:
+    """The largest value ``size`` can have, or None."""
+    return size if isinstance(size, int) else size.bound
+
+
+def _factors(size: Size) -> tuple[int, Counter[Dim]]:
+    if isinstance(size, int):
+        return size, Counter()
+    return _known.get(size.symbol, (1, Counter([size])))
+
+
+_known: dict[str, tuple[int, Counter[Dim]]] = {}
+
+
+def _from_factors(scale: int, dims: Counter[Dim]) -> Size:
+    names = sorted(dims.elements(), key=lambda d: d.symbol)
+    if scale == 0 or not names:
+        return scale
+    if scale == 1 and len(names) == 1:
+        return names[0]
+    bounds = [d.bound for d in names]
+    bound = None if None in bounds else scale * math.prod(b for b in bounds if b is not None)
+    symbol = "*".join(([str(scale)] if scale != 1 else []) + [d.symbol for d in names])
+    _known[symbol] = (scale, dims)
+    return Dim(symbol, bound)
+
+
+def product(sizes: Iterable[Size]) -> Size:
+    """The number of elements of a shape."""
+    scale, dims = 1, Counter[Dim]()
+    for size in sizes:
+        s, d = _factors(size)
+        scale, dims = scale * s, dims + d
+    return _from_factors(scale, dims)
+
+
+def quotient(whole: Size, part: Size) -> Size | None:
+    """``whole / part`` where it comes out even, else None."""
+    (s, d), (t, e) = _factors(whole), _factors(part)
+    if t == 0 or s % t or any(e[k] > d[k] for k in e):
+        return None
+    return _from_factors(s // t, d - e)
+
+
+def total(sizes: Iterable[Size]) -> Size:
+    """The sum of sizes."""
+    known, names, bound = 0, [], 0
+    for size in sizes:
+        if isinstance(size, int):
+            known += size
+        else:
+            names.append(size)
+    if not names:
+        return known
+    if known == 0 and len(names) == 1:
+        return names[0]
+    bounds = [d.bound for d in names]
+    bound = known + sum(b for b in bounds if b is not None)
+    symbol = "+".join(sorted(d.symbol for d in names)) + (f"{known:+d}" if known else "")
+    return Dim(symbol, None if None in bounds else bound)
+
+
+def sliced(size: Size, start: int | None, stop: int | None, step: int | None) -> Size:
+    """How many elements ``[start:stop:step]`` takes of an axis."""
+    if isinstance(size, int):
+        return len(range(*slice(start, stop, step).indices(size)))
+    if start in (None, 0) and stop is None and step in (None, 1, -1) and not (start == 0 and step == -1):
+        return size
+    bound = None if size.bound is None else -(-size.bound // abs(step or 1))
+    text = ":".join("" if p is None else str(p) for p in (start, stop, step))
+    return Dim(f"{size.symbol}[{text}]", bound)
+
+
+def with_one_unknown(shape: Shape) -> tuple[int, ...]:
+    """A shape for ``xp.reshape``: its only Dim becomes -1."""
+    return tuple(d if isinstance(d, int) else -1 for d in shape)
