@@ -1,0 +1,361 @@
+"""Convolution: one trilinear form, three ways to leave out one of its arguments.
+
+    F(X, W, Y) = sum over n, o, y, x, c, i, j of   Y[n,o,y,x] * W[o,c,i,j] * X[n, c, y*s + i*d - p, x*s + j*d - p]
+
+    conv2d(X, W)               = dF/dY      [n,o,y,x]
+    conv2d_input_grad(Y, W)    = dF/dX      [n,c,h,w]    also known as transposed convolution
+    conv2d_weight_grad(X, Y)   = dF/dW      [o,c,i,j]
+
+Each is linear in both of its arguments, and its derivative by one of them is again one of the three. So derivatives of
+any order are convolutions, and nobody writes a fourth kernel.
+
+The bodies gather the windows into columns ("im2col") and leave the sums to one matrix product per image:
+
+    cols[n, (c i j), (y x)]      Y[n] = W[o, (c i j)] @ cols[n]     W = sum_n Y[n] @ cols[n]^T      cols[n] = W^T @ Y[n]
+
+Layouts: images NCHW, weights OIHW (with ``groups`` g: I = C / g, group k owns channels k*C/g and outputs k*O/g on).
+Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.conv2d.html; Chellapilla, Puri, Simard, "High
+Performance Convolutional Neural Networks for Document Processing", 2006 (columns).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from msnb.core.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.core.types import Dim, Shape, TensorType, tensor_type
+from msnb.ops.infer import operand_lines
+from msnb.ops.record import Example, Work, Wrong, define
+from msnb.ops.window import Pads, Pair, inner, need_images, out_sizes, padded, positions
+
+Attrs = Mapping[str, Any]
+# columns are made for as many images at once as fit here: they stay in the cache between gather and product
+_COLUMN_ELEMENTS = 1 << 21
+
+
+# ---- types --------------------------------------------------------------------------------------------------------------
+
+
+def check_attrs(name: str, stride: Any, pads: Any, dilation: Any, groups: Any) -> None:
+    """Raise AttributeValueError for attributes no convolution has."""
+    for what, value, count, low in (("stride", stride, 2, 1), ("dilation", dilation, 2, 1), ("pads", pads, 4, 0)):
+        ints = isinstance(value, tuple) and len(value) == count and all(type(v) is int and v >= low for v in value)
+        if not ints:
+            raise AttributeValueError(f"{name}: {what} must be {count} ints of at least {low}, got {value!r}.")
+    if type(groups) is not int or groups < 1:
+        raise AttributeValueError(f"{name}: groups must be an int of at least 1, got {groups!r}.")
+
+
+def _same_dtype(name: str, a: TensorType, b: TensorType, names: tuple[str, str]) -> None:
+    if a.dtype is not b.dtype:
+        raise DTypeError(
+            f"{name}: {names[0]} and {names[1]} have different dtypes.",
+            operands=operand_lines(a, b, names=names),
+            hint=f"convert one, for instance {names[0]}.astype(ms.{b.dtype.name}).",
+        )
+
+
+def _check_weight(name: str, channels: Any, w: TensorType, groups: int, lines: list[str]) -> None:
+    if w.ndim != 4:
+        raise ShapeError(f"{name} needs a weight of four axes (out, in/groups, rows, columns).", operands=lines)
+    if not isinstance(channels, Dim) and channels != w.ints()[1] * groups:
+        raise ShapeError(
+            f"{name}: x has {channels} channels, the weight expects {w.ints()[1] * groups}"
+            + (f" ({w.ints()[1]} for each of {groups} groups)." if groups > 1 else "."),
+            operands=lines,
+            hint="axis 1 of x is the channel axis (NCHW); in_channels of the layer must equal it.",
+        )
+    if w.ints()[0] % groups:
+        raise ShapeError(f"{name}: {w.ints()[0]} output channels do not divide into {groups} groups.", operands=lines)
+
+
+def _infer(x: TensorType, weight: TensorType, *, stride: Pair, pads: Pads, dilation: Pair, groups: int) -> TensorType:
+    check_attrs("conv2d", stride, pads, dilation, groups)
+    need_images("conv2d", x)
+    lines = operand_lines(x, weight, names=("x", "weight"))
+    _check_weight("conv2d", x.shape[1], weight, groups, lines)
+    _same_dtype("conv2d", x, weight, ("x", "weight"))
+    kernel = (weight.ints()[2], weight.ints()[3])
+    outs = out_sizes("conv2d", x, kernel, stride, pads, dilation)
+    return tensor_type((x.shape[0], weight.shape[0], *outs), x.dtype)
+
+
+def _need_windows(name: str, dout: TensorType, expected: Shape, lines: list[str]) -> None:
+    fits = all(a == b for a, b in zip(dout.shape, expected))
+    if dout.ndim != 4 or not fits:
+        want = ", ".join(map(str, expected))
+        raise ShapeError(f"{name}: dout must have the shape [{want}] that conv2d gives.", operands=lines)
+
+
+def _infer_input_grad(
+    dout: TensorType, weight: TensorType, *, size: Pair, stride: Pair, pads: Pads, dilation: Pair, groups: int
+) -> TensorType:
+    name = "conv2d_input_grad"
+    check_attrs(name, stride, pads, dilation, groups)
+    need_images(name, dout)
+    lines = operand_lines(dout, weight, names=("dout", "weight"))
+    if weight.ndim != 4 or dout.shape[1] != weight.shape[0]:
+        raise ShapeError(f"{name}: axis 1 of dout must equal axis 0 of the weight.", operands=lines)
+    _same_dtype(name, dout, weight, ("dout", "weight"))
+    found = tensor_type((dout.shape[0], weight.ints()[1] * groups, *size), dout.dtype)
+    outs = out_sizes(name, found, (weight.ints()[2], weight.ints()[3]), stride, pads, dilation)
+    _need_windows(name, dout, (dout.shape[0], dout.shape[1], *outs), lines)
+    return found
+
+
+def _infer_weight_grad(
+    x: TensorType, dout: TensorType, *, kernel: Pair, stride: Pair, pads: Pads, dilation: Pair, groups: int
+) -> TensorType:
+    name = "conv2d_weight_grad"
+    check_attrs(name, stride, pads, dilation, groups)
+    need_images(name, x)
+    need_images(name, dout)
+    lines = operand_lines(x, dout, names=("x", "dout"))
+    _same_dtype(name, x, dout, ("x", "dout"))
+    _need_windows(
+        name, dout, (x.shape[0], dout.shape[1], *out_sizes(name, x, kernel, stride, pads, dilation)), lines
+    )
+    channels, outputs = x.shape[1], dout.shape[1]
+    if isinstance(channels, Dim) or isinstance(outputs, Dim) or channels % groups or outputs % groups:
+        raise ShapeError(f"{name}: the channels do not divide into {groups} groups.", operands=lines)
+    return tensor_type((outputs, channels // groups, *kernel), x.dtype)
+
+
+# ---- bodies -------------------------------------------------------------------------------------------------------------
+
+
+def _wide(xp: Any, a: Any) -> Any:
+    """Two-byte floats are summed in float32."""
+    return a.astype(xp.float32) if a.dtype.itemsize < 4 else a
+
+
+def _chunks(n: int, per_image: int) -> Iterator[slice]:
+    step = max(1, _COLUMN_ELEMENTS // max(per_image, 1))
+    return (slice(i, i + step) for i in range(0, n, step))
+
+
+def _columns(xp: Any, big: Any, kernel: Pair, stride: Pair, dilation: Pair, outs: Pair, groups: int) -> Any:
+    """[n, g, (c i j), (y x)] from a padded image."""
+    n, c = big.shape[:2]
+    if kernel == (1, 1) and stride == (1, 1):
+        return big.reshape(n, groups, c // groups, outs[0] * outs[1])
+    cols = xp.empty((n, c, *kernel, *outs), dtype=big.dtype)
+    for i, j, rows, columns in positions(kernel, stride, dilation, outs):
+        cols[:, :, i, j] = big[:, :, rows, columns]
+    return cols.reshape(n, groups, c // groups * kernel[0] * kernel[1], outs[0] * outs[1])
+
+
+def _outs(x_shape: Any, kernel: Pair, stride: Pair, pads: Pads, dilation: Pair) -> Pair:
+    rows = (x_shape[2] + pads[0] + pads[1] - dilation[0] * (kernel[0] - 1) - 1) // stride[0] + 1
+    return rows, (x_shape[3] + pads[2] + pads[3] - dilation[1] * (kernel[1] - 1) - 1) // stride[1] + 1
+
+
+def _body(xp: Any, x: Any, weight: Any, *, stride: Pair, pads: Pads, dilation: Pair, groups: int) -> Any:
+    x, weight = _wide(xp, x), _wide(xp, weight)
+    o, _, kh, kw = weight.shape
+    outs = _outs(x.shape, (kh, kw), stride, pads, dilation)
+    matrix = weight.reshape(groups, o // groups, -1)
+    y = xp.empty((x.shape[0], groups, o // groups, outs[0] * outs[1]), dtype=x.dtype)
+    for part in _chunks(x.shape[0], x.shape[1] * kh * kw * outs[0] * outs[1]):
+        cols = _columns(xp, padded(xp, x[part], pads), (kh, kw), stride, dilation, outs, groups)
+        y[part] = xp.matmul(matrix, cols)
+    return y.reshape(x.shape[0], o, *outs)
+
+
+def _body_input_grad(
+    xp: Any, dout: Any, weight: Any, *, size: Pair, stride: Pair, pads: Pads, dilation: Pair, groups: int
+) -> Any:
+    dout, weight = _wide(xp, dout), _wide(xp, weight)
+    n, o, oh, ow = dout.shape
+    c, kh, kw = weight.shape[1] * groups, *weight.shape[2:]
+    turned = weight.reshape(groups, o // groups, -1).transpose(0, 2, 1)
+    high, wide = size[0] + pads[0] + pads[1], size[1] + pads[2] + pads[3]
+    dx = xp.empty((n, c, *size), dtype=dout.dtype)
+    for part in _chunks(n, c * kh * kw * oh * ow):
+        cols = xp.matmul(turned, dout[part].reshape(-1, groups, o // groups, oh * ow))
+        cols = cols.reshape(-1, c, kh, kw, oh, ow)
+        big = xp.zeros((cols.shape[0], c, high, wide), dtype=dout.dtype)
+        for i, j, rows, columns in positions((kh, kw), stride, dilation, (oh, ow)):
+            big[:, :, rows, columns] += cols[:, :, i, j]
+        dx[part] = inner(big, pads, size)
+    return dx
+
+
+def _body_weight_grad(
+    xp: Any, x: Any, dout: Any, *, kernel: Pair, stride: Pair, pads: Pads, dilation: Pair, groups: int
+) -> Any:
+    x, dout = _wide(xp, x), _wide(xp, dout)
+    n, o, oh, ow = dout.shape
+    c = x.shape[1]
+    dw = xp.zeros((groups, o // groups, c // groups * kernel[0] * kernel[1]), dtype=x.dtype)
+    for part in _chunks(n, c * kernel[0] * kernel[1] * oh * ow):
+        cols = _columns(xp, padded(xp, x[part], pads), kernel, stride, dilation, (oh, ow), groups)
+        y = dout[part].reshape(-1, groups, o // groups, oh * ow)
+        dw += xp.matmul(y, cols.transpose(0, 1, 3, 2)).sum(axis=0)
+    return dw.reshape(o, c // groups, *kernel)
+
+
+# ---- what else is asked of a record ---------------------------------------------------------------------------------------
+
+
+def _flops(dout: TensorType, weight: TensorType) -> Work:
+    """Two flops per product: every output meets one weight of every kernel place and channel of its group."""
+    windows = weight.size
+    for i in (0, 2, 3):
+        windows *= _known(dout.shape[i])
+    return Work(cube=2.0 * windows)
+
+
+def _known(size: Any) -> int:
+    return (size.bound or 1) if isinstance(size, Dim) else int(size)
+
+
+def _axes(order: str) -> Any:
+    """Labels of the three roles; with groups the channels hang together and stay whole."""
+
+    def labels(types: Any, attrs: Attrs) -> str:
+        c, o, i = ("c", "o", "c") if attrs["groups"] == 1 else ("c!", "o!", "i!")
+        parts = {"x": f"n {c} h~ w~", "w": f"{o} {i} kh! kw!", "y": f"n {o} h~ w~"}
+        return f"{parts[order[0]]}, {parts[order[1]]} -> {parts[order[2]]}"
+
+    return labels
+
+
+def _split(attrs: Attrs) -> tuple[dict[str, Any], int]:
+    rest = {k: v for k, v in attrs.items() if k != "groups"}
+    return rest, attrs["groups"]
+
+
+def _fold(size: int, t: Any, batched: bool, axis: int) -> Any:
+    """Put the vmapped axis in front of axis ``axis`` of the unbatched tensor and merge the two."""
+    from msnb.ops.shape import broadcast_to, expand_dims, reshape, transpose
+
+    if not batched:
+        t = broadcast_to(expand_dims(t, 0), (size, *t.shape))
+    shape = t.shape[1:]
+    perm = tuple(range(1, axis + 1)) + (0,) + tuple(range(axis + 1, len(shape) + 1))
+    merged = (*shape[:axis], size * shape[axis], *shape[axis + 1 :])
+    return reshape(t if axis == 0 else transpose(t, perm), merged)
+
+
+def _unfold(size: int, t: Any, axis: int) -> Any:
+    """The way back: the vmapped axis to the front again."""
+    from msnb.ops.shape import reshape, transpose
+
+    shape = t.shape
+    t = reshape(t, (*shape[:axis], size, shape[axis] // size, *shape[axis + 1 :]))
+    rest = [i for i in range(len(shape) + 1) if i != axis]
+    return t if axis == 0 else transpose(t, (axis, *rest))
+
+
+def _batch(op: str, first: int, second: int, result: int) -> Any:
+    """vmap: a batch of images alone joins n; otherwise every lane becomes a group of its own.
+
+    The numbers are the axes where lanes meet the channels: 1 in images, 0 in weights.
+    """
+
+    def rule(axis_size: int, inputs: Any, batched: Any, **attrs: Any) -> Any:
+        from msnb.ops.record import find
+
+        run = find(op)
+        a, b = inputs
+        if batched == (True, False) and second == 0:
+            return _unfold(axis_size, run(_fold(axis_size, a, True, 0), b, **attrs), 0), True
+        rest, groups = _split(attrs)
+        a, b = _fold(axis_size, a, batched[0], first), _fold(axis_size, b, batched[1], second)
+        return _unfold(axis_size, run(a, b, groups=groups * axis_size, **rest), result), True
+
+    return lambda axis_size, inputs, batched, **attrs: rule(axis_size, inputs, tuple(map(bool, batched)), **attrs)
+
+
+# ---- records --------------------------------------------------------------------------------------------------------------
+
+_draw = np.random.default_rng(7).standard_normal
+_X, _W = _draw((2, 4, 5, 6)), _draw((6, 4, 3, 2))
+_WG = _draw((6, 2, 2, 3))
+_Y = _draw((2, 6, 3, 5))
+_YG = _draw((2, 6, 3, 4))
+_ODD = {"stride": (2, 1), "pads": (1, 0, 0, 2), "dilation": (1, 2), "groups": 2}
+_DEFAULTS = {"stride": (1, 1), "pads": (0, 0, 0, 0), "dilation": (1, 1), "groups": 1}
+
+
+def _grad(dout: Any, x: Any, weight: Any, stride: Pair, pads: Pads, dilation: Pair, groups: int) -> Any:
+    where = {"stride": stride, "pads": pads, "dilation": dilation, "groups": groups}
+    dx = CONV2D_INPUT_GRAD(dout, weight, size=_spatial(x), **where)
+    return dx, CONV2D_WEIGHT_GRAD(x, dout, kernel=weight.shape[2:], **where)
+
+
+def _spatial(x: Any) -> tuple[int, int]:
+    h, w = x.shape[2:]
+    if isinstance(h, Dim) or isinstance(w, Dim):
+        raise ShapeError(f"the gradient of conv2d needs images of known size, these have {h} rows and {w} columns.")
+    return h, w
+
+
+CONV2D = define(
+    "conv2d",
+    "x, weight",
+    attrs=_DEFAULTS,
+    infer=_infer,
+    body=_body,
+    grad=_grad,
+    axes=_axes("xwy"),
+    batch=_batch("conv2d", 1, 0, 1),
+    work=lambda types, outs, attrs: _flops(outs[0], types[1]),
+    doc="Slide weight [out, in/groups, rows, columns] over images x [n, channels, rows, columns].",
+    family="conv",
+    examples=(Example((_X, _W)), Example((_X, _WG), _ODD)),
+    wrong=(
+        Wrong((_X[0], _W), {}, "needs x of four axes", ShapeError),
+        Wrong((_X, _W[:, :3]), {}, "x has 4 channels, the weight expects 3", ShapeError),
+        Wrong((_X[:, :, :2], _W), {}, "the window spans 3 rows, the padded input has 2", ShapeError),
+        Wrong((_X, _W.astype("float32")), {}, "x and weight have different dtypes", DTypeError),
+        Wrong((_X, _W), {"stride": (0, 1)}, "stride must be 2 ints of at least 1", AttributeValueError),
+    ),
+)
+
+CONV2D_INPUT_GRAD = define(
+    "conv2d_input_grad",
+    "dy, weight",
+    attrs={"size": (1, 1), **_DEFAULTS},
+    infer=_infer_input_grad,
+    body=_body_input_grad,
+    grad=lambda dout, dy, weight, stride, pads, dilation, groups: (
+        CONV2D(dout, weight, stride=stride, pads=pads, dilation=dilation, groups=groups),
+        CONV2D_WEIGHT_GRAD(
+            dout, dy, kernel=weight.shape[2:], stride=stride, pads=pads, dilation=dilation, groups=groups
+        ),
+    ),
+    axes=_axes("ywx"),
+    batch=_batch("conv2d_input_grad", 1, 0, 1),
+    work=lambda types, outs, attrs: _flops(types[0], types[1]),
+    doc="What conv2d is to its images, transposed: images of ``size`` from windows dy (transposed convolution).",
+    family="conv",
+    examples=(Example((_Y, _W), {"size": (5, 6)}), Example((_YG, _WG), {"size": (5, 6), **_ODD})),
+    wrong=(
+        Wrong((_Y, _W), {"size": (9, 9)}, "that conv2d gives", ShapeError),
+        Wrong((_Y[:, :5], _W), {"size": (5, 6)}, "axis 1 of dout must equal axis 0", ShapeError),
+    ),
+)
+
+CONV2D_WEIGHT_GRAD = define(
+    "conv2d_weight_grad",
+    "x, dy",
+    attrs={"kernel": (1, 1), **_DEFAULTS},
+    infer=_infer_weight_grad,
+    body=_body_weight_grad,
+    grad=lambda dout, x, dy, stride, pads, dilation, groups: (
+        CONV2D_INPUT_GRAD(dy, dout, size=_spatial(x), stride=stride, pads=pads, dilation=dilation, groups=groups),
+        CONV2D(x, dout, stride=stride, pads=pads, dilation=dilation, groups=groups),
+    ),
+    axes=_axes("xyw"),
+    batch=_batch("conv2d_weight_grad", 1, 1, 0),
+    work=lambda types, outs, attrs: _flops(types[1], outs[0]),
+    doc="What conv2d is to its weight, transposed: a weight of ``kernel`` rows and columns from images and windows.",
+    family="conv",
+    examples=(Example((_X, _Y), {"kernel": (3, 2)}), Example((_X, _YG), {"kernel": (2, 3), **_ODD})),
+    wrong=(Wrong((_X, _Y), {"kernel": (2, 2)}, "that conv2d gives", ShapeError),),
+)
