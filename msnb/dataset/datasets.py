@@ -300,7 +300,7 @@ class Dataset:
         return [list(value.shape) for value in self._first_row()]
 
     def output_types(self) -> list[Any]:
-        """dtype of each column, read from the first row: NumPy dtypes (use `msnb` dtypes by name)."""
+        """NumPy dtype of each column, read from the first row."""
         return [value.dtype for value in self._first_row()]
 
     def children(self) -> list[Dataset]:
@@ -338,6 +338,8 @@ def zip(datasets: Sequence[Dataset]) -> Dataset:
     >>> zip((a, b)).get_dataset_size()
     2
     """
+    if isinstance(datasets, Dataset):
+        raise ArgumentError("zip expects a tuple of datasets, got a single one", hint="zip((a, b)) or a.zip(b)")
     return Dataset(nodes.Zip(_others(datasets, "zip")))
 
 

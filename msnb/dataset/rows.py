@@ -70,6 +70,8 @@ def as_columns(value: str | Sequence[str] | None, what: str) -> tuple[str, ...]:
     """Normalises a column argument to a tuple of distinct names."""
     if value is None:
         return ()
+    if not isinstance(value, (str, list, tuple)):
+        raise ArgumentError(f"{what} expects column names, got {type(value).__name__} {value!r}")
     names = (value,) if isinstance(value, str) else tuple(value)
     for name in names:
         if not isinstance(name, str) or not name:

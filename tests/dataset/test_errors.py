@@ -42,7 +42,7 @@ def test_failing_map_names_operation_row_and_column(workers):
         (lambda d: d.map(3, "image"), "expects callables, got int"),
         (lambda d: d.map(picky, "label", "image"), "two columns of one name"),
         (lambda d: d.map(picky, python_multiprocessing=True), "workers are threads"),
-        (lambda d: d.map(picky, 5), "input_columns|not iterable"),
+        (lambda d: d.map(picky, 5), "input_columns expects column names"),
         (lambda d: d.map(picky, "label", num_parallel_workers=0), "at least 1"),
         (lambda d: d.batch(0), "batch_size must be at least 1"),
         (lambda d: d.batch(2.5), "batch_size must be an integer"),
@@ -65,13 +65,10 @@ def test_failing_map_names_operation_row_and_column(workers):
         (lambda d: d.apply(lambda x: None), "returned NoneType"),
         (lambda d: d.padded_batch(2, pad_info={"z": ([1], 0)}), "no column 'z'"),
         (lambda d: d.create_tuple_iterator("z"), "no column 'z'"),
-        (lambda d: ds.zip(d), "column|expects"),
+        (lambda d: ds.zip(d), "zip expects a tuple"),
     ],
 )
 def test_refused_when_the_chain_is_made(make, message):
-    if message == "column|expects":
-        assert make(source()).get_dataset_size() == 6  # a single Dataset is a chain of one
-        return
     with pytest.raises((ValueError, TypeError), match=message):
         make(source())
 

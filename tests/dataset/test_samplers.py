@@ -71,6 +71,14 @@ def test_shards_cover_everything_and_have_one_size(n, shards, shuffle, seed):
     assert set(counts) == set(range(n)) and max(counts.values()) - min(counts.values()) <= 1
 
 
+def test_shards_of_processes_without_a_seed_agree(monkeypatch):
+    parts = []
+    for rank in range(3):
+        monkeypatch.setattr(ds.config._state, "fallback", 1000 + rank)  # as drawn in three processes
+        parts += read(ds.DistributedSampler(3, rank), 30)
+    assert sorted(parts) == list(range(30)) and parts != list(range(30))
+
+
 def test_own_sampler_child_and_use_sampler():
     class Odd(ds.Sampler):
         def __iter__(self):

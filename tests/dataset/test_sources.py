@@ -5,7 +5,6 @@ import threading
 import numpy as np
 import pytest
 
-
 import msnb.dataset as ds
 from msnb.core.dtypes import int64
 from msnb.core.tensor import Tensor
