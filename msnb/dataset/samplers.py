@@ -68,8 +68,12 @@ class Sampler:
 
     def _pick(self, size: int, generator: np.random.Generator, labels: Labels | None) -> Array:
         self.dataset_size = size
-        order = np.array(list(self), dtype=np.int64)
-        return order[: self.num_samples]
+        order = np.array(list(self))
+        if order.size and (order.ndim != 1 or order.dtype.kind not in "iu"):
+            raise DatasetError(
+                f"{type(self).__name__} must yield row numbers (integers), got {order.dtype} {order[:3]}"
+            )
+        return order.astype(np.int64)[: self.num_samples]
 
     def _capped(self, length: int) -> int:
         return length if self.num_samples is None else min(length, self.num_samples)

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import msnb.dataset as ds
+from msnb.core.dtypes import float32, int32
+from msnb.dataset import transforms, vision
 
 
 def idx(array):
@@ -135,3 +137,15 @@ def test_digits_refusals(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
     with pytest.raises(ImportError, match="pip install scikit-learn"):
         ds.DigitsDataset()
+
+
+def test_the_usual_pipeline_gives_what_lenet_takes():
+    ds.config.set_seed(1)
+    images = [vision.Rescale(1 / 255, 0), vision.Normalize([0.1307], [0.3081]), vision.HWC2CHW()]
+    train = ds.DigitsDataset("train", size=32).map(images, "image").map(transforms.TypeCast("int32"), "label")
+    batches = list(train.shuffle(256).batch(32, drop_remainder=True).prefetch(2))
+    assert len(batches) == 1438 // 32
+    image, label = batches[0]
+    assert image.shape == (32, 1, 32, 32) and image.dtype == float32
+    assert label.shape == (32,) and label.dtype == int32
+    assert abs(np.mean([b[0].asnumpy().mean() for b in batches])) < 2

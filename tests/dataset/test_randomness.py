@@ -66,6 +66,14 @@ def test_later_operations_do_not_change_the_order():
     assert epochs(longer, 1)[0][0] == plain
 
 
+@pytest.mark.parametrize("make", [lambda: source(), lambda: source().shuffle(40)])
+def test_each_pass_of_repeat_has_its_own_order(make):
+    ds.config.set_seed(4)
+    rows = epochs(make().repeat(3), 1)[0]
+    passes = [tuple(rows[i : i + 40]) for i in (0, 40, 80)]
+    assert len(set(passes)) == 3 and all(sorted(p) == list(range(40)) for p in passes)
+
+
 def test_two_branches_of_zip_draw_apart():
     ds.config.set_seed(4)
     both = ds.zip((source(), ds.NumpySlicesDataset(np.arange(40), "y")))

@@ -108,6 +108,9 @@ def test_own_sampler_child_and_use_sampler():
         (lambda: ds.DistributedSampler(2, 2), "shard_id must be below"),
         (lambda: ds.IterSampler(iter([1])), "read only once"),
         (lambda: read([0, 99]), "row 99 is outside 0..9"),
+        (lambda: read([0.5, 1]), "must yield row numbers"),
+        (lambda: read(["a"]), "must yield row numbers"),
+        (lambda: read([[1, 2]]), "must yield row numbers"),
         (lambda: read(ds.Sampler()), "must define __iter__"),
     ],
 )
