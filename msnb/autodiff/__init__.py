@@ -1,0 +1,5 @@
+"""Derivatives and batching as transforms from graph to graph."""
+
+from msnb.autodiff.reverse import VJP, vjp
+
+__all__ = ["VJP", "vjp"]
