@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from msnb.core.dtypes import DType
 from msnb.core.errors import ArgumentError
 from msnb.core.tensor import Tensor
 from msnb.core.types import Dim, Size, TensorType, result_dtype
-from msnb.core.dtypes import DType
 
 
-def as_tensor(x: Any) -> Tensor:
+def as_tensor(x: Any) -> Any:
     """``x`` itself, or a Tensor of the number, list or array."""
     return x if isinstance(x, Tensor) else Tensor(x)
 
 
-def tensors(name: str, xs: Any) -> tuple[Tensor, ...]:
+def tensors(name: str, xs: Any) -> tuple[Any, ...]:
     """The tensors of a sequence; one tensor alone stands for its rows."""
     if isinstance(xs, (Tensor, np.ndarray)):
         t = as_tensor(xs)

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from msnb.core.errors import AttributeValueError, ShapeError
-from msnb.core.types import Dim, Shape, Size, TensorType, tensor_type
+from msnb.core.types import Dim, Shape, TensorType, tensor_type
 from msnb.ops.infer import broadcast_shapes, normal_axes, normal_axis, operand_lines
 from msnb.ops.operands import as_ints, as_sizes, as_tensor, one_batched, strong_dtype
-from msnb.ops.record import Example, Work, Wrong, define
+from msnb.ops.record import Example, Op, Work, Wrong, define
 from msnb.ops.sizes import product, quotient, with_one_unknown
 
 _A = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]])
@@ -71,7 +71,7 @@ def _reshape_axes(types: Any, attrs: Any) -> str:
     return " ".join(head + before + tail) + " -> " + " ".join(head + after + tail)
 
 
-RESHAPE = define(
+RESHAPE: Op = define(
     "reshape",
     "x",
     attrs=("shape",),
@@ -83,7 +83,11 @@ RESHAPE = define(
     work=_moves_only,
     traits=("pure", "view", "linear"),
     doc="The same elements in the same order under another shape.",
-    examples=(Example((_A,), {"shape": (3, 2)}), Example((_A,), {"shape": (-1,)}), Example((_EMPTY,), {"shape": (3, 0)})),
+    examples=(
+        Example((_A,), {"shape": (3, 2)}),
+        Example((_A,), {"shape": (-1,)}),
+        Example((_EMPTY,), {"shape": (3, 0)}),
+    ),
     wrong=(Wrong((_A,), {"shape": (4, 2)}, "cannot become [4, 2]", ShapeError),),
 )
 
@@ -134,7 +138,7 @@ def inverse_permutation(perm: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(sorted(range(len(perm)), key=lambda i: perm[i]))
 
 
-TRANSPOSE = define(
+TRANSPOSE: Op = define(
     "transpose",
     "x",
     attrs=("perm",),
@@ -201,7 +205,7 @@ def _same_rank_broadcast(x: Any, shape: Shape) -> Any:
     return BROADCAST_TO(reshape(x, (x.shape[0], *ones, *x.shape[1:])), shape=(x.shape[0], *shape))
 
 
-BROADCAST_TO = define(
+BROADCAST_TO: Op = define(
     "broadcast_to",
     "x",
     attrs=("shape",),
@@ -269,7 +273,7 @@ def _sum_to_batched(x: Any, shape: Shape) -> Any:
     return reshape(SUM_TO(x, shape=(x.shape[0], *ones, *shape)), (x.shape[0], *shape))
 
 
-SUM_TO = define(
+SUM_TO: Op = define(
     "sum_to",
     "x",
     attrs=("shape",),
@@ -330,7 +334,7 @@ def _expand_axes(types: Any, attrs: Any) -> str:
     return " ".join(_LABELS[: types[0].ndim]) + " -> " + " ".join(out)
 
 
-EXPAND_DIMS = define(
+EXPAND_DIMS: Op = define(
     "expand_dims",
     "x",
     attrs=("axis",),
@@ -338,7 +342,9 @@ EXPAND_DIMS = define(
     body=lambda xp, x, *, axis: xp.expand_dims(x, axis),
     grad=lambda dout, types: reshape(dout, shape=types[0].shape),
     axes=_expand_axes,
-    batch=one_batched(lambda x, axis: EXPAND_DIMS(x, axis=tuple(a + 1 for a in _expanded("expand_dims", x.ndim - 1, axis)))),
+    batch=one_batched(
+        lambda x, axis: EXPAND_DIMS(x, axis=tuple(a + 1 for a in _expanded("expand_dims", x.ndim - 1, axis)))
+    ),
     work=_moves_only,
     traits=("pure", "view", "linear"),
     doc="New axes of size 1.",
@@ -385,7 +391,7 @@ def _squeeze_batched(x: Any, axis: Any) -> Any:
     return SQUEEZE(x, axis=tuple(a + 1 for a in _squeezed(x.shape[1:], axis)))
 
 
-SQUEEZE = define(
+SQUEEZE: Op = define(
     "squeeze",
     "x",
     attrs={"axis": None},
@@ -397,7 +403,11 @@ SQUEEZE = define(
     work=_moves_only,
     traits=("pure", "view", "linear"),
     doc="Leave out axes of size 1.",
-    examples=(Example((_A[:, None],), {"axis": 1}), Example((_C[:1, :, :1],), {}), Example((_EMPTY[None],), {"axis": 0})),
+    examples=(
+        Example((_A[:, None],), {"axis": 1}),
+        Example((_C[:1, :, :1],), {}),
+        Example((_EMPTY[None],), {"axis": 0}),
+    ),
     wrong=(Wrong((_A,), {"axis": 0}, "axis 0 has size 2", ShapeError),),
 )
 
@@ -415,5 +425,3 @@ def squeeze(x: Any, axis: Any = None) -> Any:
     """
     t = as_tensor(x)
     return SQUEEZE(t, axis=_squeezed(t.shape, axis))
-
-

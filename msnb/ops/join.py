@@ -1,0 +1,229 @@
+"""Joining and taking apart along one axis.
+
+    concat  [2,3], [4,3]   -> [6,3]     split  [6,3] -> [2,3], [4,3]     each is the other's adjoint
+    stack   [3], [3]       -> [2,3]     unstack [2,3] -> [3], [3]
+
+Tensors that are joined meet in their common dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from msnb.core.errors import ShapeError
+from msnb.core.types import Shape, Size, TensorType, result_dtype, tensor_type
+from msnb.ops.infer import normal_axis, operand_lines
+from msnb.ops.operands import all_spread, as_tensor, one_batched, strong_dtype, tensors
+from msnb.ops.record import Example, Op, Work, Wrong, define
+from msnb.ops.shape import SQUEEZE
+from msnb.ops.sizes import total
+
+_A = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]])
+_B = np.array([[1.5, 0.5, -2.0]])
+_EMPTY = np.zeros((0, 3))
+_LABELS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def _moves_only(types: Any, out_types: Any, attrs: Any) -> Work:
+    return Work()
+
+
+def _off_axis(shape: Shape, axis: int) -> Shape:
+    return shape[:axis] + shape[axis + 1 :]
+
+
+# ---- concat and split -----------------------------------------------------------------------------------------------
+
+
+def _concat_type(*xs: TensorType, axis: int) -> TensorType:
+    at = normal_axis("concat", axis, xs[0].ndim)
+    if any(t.ndim != xs[0].ndim or _off_axis(t.shape, at) != _off_axis(xs[0].shape, at) for t in xs):
+        raise ShapeError(
+            f"concat: along axis {axis} the tensors must agree in every other axis.",
+            operands=operand_lines(*xs, names=()),
+        )
+    shape = (*xs[0].shape[:at], total(t.shape[at] for t in xs), *xs[0].shape[at + 1 :])
+    return tensor_type(shape, result_dtype(xs))
+
+
+def _along(types: Sequence[Any], results: int, axis: int) -> str:
+    """Labels of ops that keep every axis but one: that one is whole."""
+    labels = list(_LABELS[: types[0].ndim])
+    labels[axis] += "!"
+    one = " ".join(labels)
+    return ", ".join([one] * len(types)) + " -> " + ", ".join([one] * results)
+
+
+def _concat_grad(dout: Any, types: Any, axis: int) -> Any:
+    return split_sizes(dout, tuple(t.shape[normal_axis("concat", axis, t.ndim)] for t in types), axis)
+
+
+def _concat_batched(xs: Sequence[Any], axis: int) -> Any:
+    return CONCAT(*xs, axis=axis + 1 if axis >= 0 else axis)
+
+
+CONCAT: Op = define(
+    "concat",
+    "*xs",
+    attrs={"axis": 0},
+    infer=_concat_type,
+    body=lambda xp, *xs, axis: xp.concatenate(xs, axis=axis),
+    grad=_concat_grad,
+    axes=lambda types, attrs: _along(types, 1, attrs["axis"]),
+    batch=all_spread(_concat_batched),
+    work=_moves_only,
+    traits=("pure", "linear"),
+    promotes=True,
+    doc="Put tensors one after the other along an axis.",
+    examples=(
+        Example((_A, _B), {"axis": 0}),
+        Example((_A, _A[:, :1], _A), {"axis": -1}),
+        Example((_EMPTY, _B), {"axis": 0}),
+        Example((_A,), {}),
+    ),
+    wrong=(Wrong((_A, _B), {"axis": 1}, "must agree in every other axis", ShapeError),),
+)
+
+
+def concat(xs: Any, *more: Any, axis: int = 0) -> Any:
+    """Put tensors one after the other along an axis they all have.
+
+    Args:
+        xs: a tuple or list of tensors (or the tensors one by one).
+        axis: where they are joined.
+
+    Raises:
+        ShapeError: they differ in another axis.
+
+    Source: https://www.mindspore.cn ``ops.concat``.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.concat((ms.Tensor([1, 2]), ms.Tensor([3]))).tolist()
+        [1, 2, 3]
+    """
+    if isinstance(xs, (tuple, list)) and len(more) == 1 and isinstance(more[0], int):
+        return CONCAT(*tensors("concat", xs), axis=more[0])
+    return CONCAT(*tensors("concat", (xs, *more) if more else xs), axis=axis)
+
+
+def _split_type(x: TensorType, *, sizes: tuple[Size, ...], axis: int) -> tuple[TensorType, ...]:
+    at = normal_axis("split", axis, x.ndim)
+    if any(isinstance(s, int) and s < 0 for s in sizes) or total(sizes) != x.shape[at]:
+        raise ShapeError(
+            f"split: the sizes {list(sizes)} do not add up to the {x.shape[at]} of axis {axis}.",
+            operands=operand_lines(x),
+        )
+    return tuple(tensor_type((*x.shape[:at], s, *x.shape[at + 1 :]), strong_dtype(x)) for s in sizes)
+
+
+def _split_body(xp: Any, x: Any, *, sizes: tuple[Size, ...], axis: int) -> Any:
+    known = [s for s in sizes if isinstance(s, int)]
+    ends, end = [], 0
+    for s in sizes:
+        end += s if isinstance(s, int) else x.shape[axis] - sum(known)
+        ends.append(end)
+    parts = xp.split(x, ends[:-1], axis=axis)
+    return parts[0] if len(parts) == 1 else tuple(parts)
+
+
+SPLIT: Op = define(
+    "split",
+    "x",
+    attrs=("sizes", "axis"),
+    infer=_split_type,
+    body=_split_body,
+    grad=lambda douts, axis: CONCAT(*douts, axis=axis),
+    axes=lambda types, attrs: _along(types, len(attrs["sizes"]), attrs["axis"]),
+    batch=one_batched(lambda x, sizes, axis: SPLIT(x, sizes=sizes, axis=axis + 1 if axis >= 0 else axis)),
+    work=_moves_only,
+    traits=("pure", "view", "linear"),
+    doc="Take a tensor apart along an axis.",
+    examples=(
+        Example((_A,), {"sizes": (1, 2), "axis": 1}),
+        Example((_A,), {"sizes": (2,), "axis": -2}),
+        Example((_EMPTY,), {"sizes": (0, 0), "axis": 0}),
+    ),
+    wrong=(Wrong((_A,), {"sizes": (1, 1), "axis": 1}, "do not add up to the 3 of axis 1", ShapeError),),
+)
+
+
+def split_sizes(x: Any, sizes: Sequence[Size], axis: int) -> tuple[Any, ...]:
+    """The parts of ``x`` with the given sizes along ``axis``, always a tuple."""
+    parts = SPLIT(x, sizes=tuple(sizes), axis=axis)
+    return parts if isinstance(parts, tuple) else (parts,)
+
+
+# ---- stack ----------------------------------------------------------------------------------------------------------
+
+
+def _stack_type(*xs: TensorType, axis: int) -> TensorType:
+    if any(t.shape != xs[0].shape for t in xs):
+        raise ShapeError("stack needs tensors of one shape.", operands=operand_lines(*xs, names=()))
+    at = normal_axis("stack", axis, xs[0].ndim + 1)
+    return tensor_type((*xs[0].shape[:at], len(xs), *xs[0].shape[at:]), result_dtype(xs))
+
+
+def _stack_grad(dout: Any, types: Any, axis: int) -> Any:
+    return tuple(SQUEEZE(part, axis=axis) for part in split_sizes(dout, (1,) * len(types), axis))
+
+
+def _stack_axes(types: Any, attrs: Any) -> str:
+    labels = list(_LABELS[: types[0].ndim])
+    out = list(labels)
+    out.insert(normal_axis("stack", attrs["axis"], len(labels) + 1), "z!")
+    return ", ".join([" ".join(labels)] * len(types)) + " -> " + " ".join(out)
+
+
+STACK: Op = define(
+    "stack",
+    "*xs",
+    attrs={"axis": 0},
+    infer=_stack_type,
+    body=lambda xp, *xs, axis: xp.stack(xs, axis=axis),
+    grad=_stack_grad,
+    axes=_stack_axes,
+    batch=all_spread(lambda xs, axis: STACK(*xs, axis=axis + 1 if axis >= 0 else axis)),
+    work=_moves_only,
+    traits=("pure", "linear"),
+    promotes=True,
+    doc="Put tensors of one shape side by side along a new axis.",
+    examples=(
+        Example((_A, 2 * _A), {"axis": 1}),
+        Example((_A, _A, _A), {"axis": -1}),
+        Example((1.5, np.array(2.5)), {}),
+        Example((_EMPTY, _EMPTY), {"axis": 0}),
+    ),
+    wrong=(Wrong((_A, _B), {}, "stack needs tensors of one shape", ShapeError),),
+)
+
+
+def stack(xs: Any, axis: int = 0) -> Any:
+    """Put tensors of one shape side by side along a new axis.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.stack([ms.Tensor([1, 2]), ms.Tensor([3, 4])], axis=1).tolist()
+        [[1, 3], [2, 4]]
+    """
+    return STACK(*tensors("stack", xs), axis=axis)
+
+
+def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
+    """The slices of ``x`` along ``axis``, without that axis: the inverse of ``stack``.
+
+    Examples:
+        >>> import msnb as ms
+        >>> [row.tolist() for row in ms.ops.unstack(ms.Tensor([[1, 2], [3, 4]]))]
+        [[1, 2], [3, 4]]
+    """
+    t = as_tensor(x)
+    count = t._type.shape[normal_axis("unstack", axis, t.ndim)]
+    if not isinstance(count, int):
+        raise ShapeError(f"unstack: how many slices there are ({count}) is known only at run time.")
+    if count == 0:
+        return ()
+    return tuple(SQUEEZE(part, axis=axis) for part in split_sizes(t, (1,) * count, axis))
