@@ -14,8 +14,8 @@ The bodies gather the windows into columns ("im2col") and leave the sums to one 
     cols[n, (c i j), (y x)]      Y[n] = W[o, (c i j)] @ cols[n]     W = sum_n Y[n] @ cols[n]^T      cols[n] = W^T @ Y[n]
 
 Layouts: images NCHW, weights OIHW (with ``groups`` g: I = C / g, group k owns channels k*C/g and outputs k*O/g on).
-Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.conv2d.html; Chellapilla, Puri, Simard, "High
-Performance Convolutional Neural Networks for Document Processing", 2006 (columns).
+Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.conv2d.html; Chellapilla, Puri, Simard,
+"High Performance Convolutional Neural Networks for Document Processing", 2006 (columns).
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ import numpy as np
 from msnb.core.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core.types import Dim, Shape, TensorType, tensor_type
 from msnb.ops.infer import operand_lines
-from msnb.ops.record import Example, Work, Wrong, define
+from msnb.ops.operands import spread
+from msnb.ops.record import Example, Op, Work, Wrong, define, find
+from msnb.ops.shape import reshape, transpose
 from msnb.ops.window import Pads, Pair, inner, need_images, out_sizes, padded, positions
 
 Attrs = Mapping[str, Any]
@@ -36,7 +38,7 @@ Attrs = Mapping[str, Any]
 _COLUMN_ELEMENTS = 1 << 21
 
 
-# ---- types --------------------------------------------------------------------------------------------------------------
+# ---- types -----------------------------------------------------------------------------------------------------------
 
 
 def check_attrs(name: str, stride: Any, pads: Any, dilation: Any, groups: Any) -> None:
@@ -124,7 +126,7 @@ def _infer_weight_grad(
     return tensor_type((outputs, channels // groups, *kernel), x.dtype)
 
 
-# ---- bodies -------------------------------------------------------------------------------------------------------------
+# ---- bodies ----------------------------------------------------------------------------------------------------------
 
 
 def _wide(xp: Any, a: Any) -> Any:
@@ -170,7 +172,8 @@ def _body_input_grad(
 ) -> Any:
     dout, weight = _wide(xp, dout), _wide(xp, weight)
     n, o, oh, ow = dout.shape
-    c, kh, kw = weight.shape[1] * groups, *weight.shape[2:]
+    c = weight.shape[1] * groups
+    kh, kw = weight.shape[2:]
     turned = weight.reshape(groups, o // groups, -1).transpose(0, 2, 1)
     high, wide = size[0] + pads[0] + pads[1], size[1] + pads[2] + pads[3]
     dx = xp.empty((n, c, *size), dtype=dout.dtype)
@@ -198,7 +201,7 @@ def _body_weight_grad(
     return dw.reshape(o, c // groups, *kernel)
 
 
-# ---- what else is asked of a record ---------------------------------------------------------------------------------------
+# ---- what else is asked of a record ----------------------------------------------------------------------------------
 
 
 def _flops(dout: TensorType, weight: TensorType) -> Work:
@@ -231,10 +234,7 @@ def _split(attrs: Attrs) -> tuple[dict[str, Any], int]:
 
 def _fold(size: int, t: Any, batched: bool, axis: int) -> Any:
     """Put the vmapped axis in front of axis ``axis`` of the unbatched tensor and merge the two."""
-    from msnb.ops.shape import broadcast_to, expand_dims, reshape, transpose
-
-    if not batched:
-        t = broadcast_to(expand_dims(t, 0), (size, *t.shape))
+    t = spread(t, batched, size)
     shape = t.shape[1:]
     perm = tuple(range(1, axis + 1)) + (0,) + tuple(range(axis + 1, len(shape) + 1))
     merged = (*shape[:axis], size * shape[axis], *shape[axis + 1 :])
@@ -243,8 +243,6 @@ def _fold(size: int, t: Any, batched: bool, axis: int) -> Any:
 
 def _unfold(size: int, t: Any, axis: int) -> Any:
     """The way back: the vmapped axis to the front again."""
-    from msnb.ops.shape import reshape, transpose
-
     shape = t.shape
     t = reshape(t, (*shape[:axis], size, shape[axis] // size, *shape[axis + 1 :]))
     rest = [i for i in range(len(shape) + 1) if i != axis]
@@ -258,8 +256,6 @@ def _batch(op: str, first: int, second: int, result: int) -> Any:
     """
 
     def rule(axis_size: int, inputs: Any, batched: Any, **attrs: Any) -> Any:
-        from msnb.ops.record import find
-
         run = find(op)
         a, b = inputs
         if batched == (True, False) and second == 0:
@@ -271,7 +267,7 @@ def _batch(op: str, first: int, second: int, result: int) -> Any:
     return lambda axis_size, inputs, batched, **attrs: rule(axis_size, inputs, tuple(map(bool, batched)), **attrs)
 
 
-# ---- records --------------------------------------------------------------------------------------------------------------
+# ---- records ---------------------------------------------------------------------------------------------------------
 
 _draw = np.random.default_rng(7).standard_normal
 _X, _W = _draw((2, 4, 5, 6)), _draw((6, 4, 3, 2))
@@ -295,7 +291,7 @@ def _spatial(x: Any) -> tuple[int, int]:
     return h, w
 
 
-CONV2D = define(
+CONV2D: Op = define(
     "conv2d",
     "x, weight",
     attrs=_DEFAULTS,
@@ -317,7 +313,7 @@ CONV2D = define(
     ),
 )
 
-CONV2D_INPUT_GRAD = define(
+CONV2D_INPUT_GRAD: Op = define(
     "conv2d_input_grad",
     "dy, weight",
     attrs={"size": (1, 1), **_DEFAULTS},
@@ -341,7 +337,7 @@ CONV2D_INPUT_GRAD = define(
     ),
 )
 
-CONV2D_WEIGHT_GRAD = define(
+CONV2D_WEIGHT_GRAD: Op = define(
     "conv2d_weight_grad",
     "x, dy",
     attrs={"kernel": (1, 1), **_DEFAULTS},

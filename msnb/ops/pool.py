@@ -4,11 +4,11 @@
     max_pool2d_grad(x, y, dy) -> dx    sends each dy to its winner
     max_pool2d_pick(x, y, dx) -> dy    reads the winners: the transpose of max_pool2d_grad, and the other way round
 
-The winners do not move under a small change of x, so the two maps are constant in x and y, and they close the family under
-differentiation. The mean is linear: avg_pool2d and avg_pool2d_grad are each other's transposes.
+The winners do not move under a small change of x, so the two maps are constant in x and y, and they close the family
+under differentiation. The mean is linear: avg_pool2d and avg_pool2d_grad are each other's transposes.
 
-Windows that reach into the padding: the largest value ignores padding; the mean counts it if ``count_include_pad``. With
-``ceil_mode`` a last, partial window is kept; what lies beyond the padding is never counted.
+Windows that reach into the padding: the largest value ignores padding; the mean counts it if ``count_include_pad``.
+With ``ceil_mode`` a last, partial window is kept; what lies beyond the padding is never counted.
 Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.max_pool2d.html
 """
 
@@ -22,13 +22,15 @@ from msnb.core.dtypes import float32
 from msnb.core.errors import AttributeValueError, ShapeError
 from msnb.core.types import Dim, Shape, TensorType, tensor_type
 from msnb.ops.infer import operand_lines
-from msnb.ops.record import Example, Work, Wrong, define
+from msnb.ops.operands import spread
+from msnb.ops.record import Example, Op, Work, Wrong, define, find
+from msnb.ops.shape import reshape
 from msnb.ops.window import Pads, Pair, inner, need_images, out_sizes, padded, positions
 
 _ONE: Pair = (1, 1)
 
 
-# ---- types --------------------------------------------------------------------------------------------------------------
+# ---- types -----------------------------------------------------------------------------------------------------------
 
 
 def _check_window(name: str, kernel: Any, stride: Any, pads: Any) -> None:
@@ -85,7 +87,7 @@ def _infer_avg_grad(dy: TensorType, *, size: Pair, count_include_pad: bool, **at
     return found
 
 
-# ---- bodies -------------------------------------------------------------------------------------------------------------
+# ---- bodies ----------------------------------------------------------------------------------------------------------
 
 
 def _cover(size: tuple[int, ...], outs: tuple[int, ...], kernel: Pair, stride: Pair, pads: Pads) -> Pads:
@@ -183,21 +185,15 @@ def _body_avg_grad(
     return inner(big, cover, size).copy()
 
 
-# ---- records --------------------------------------------------------------------------------------------------------------
+# ---- records ---------------------------------------------------------------------------------------------------------
 
 
 def _batch(op: str) -> Any:
     """vmap: images of all lanes are images; what is the same in every lane is repeated."""
 
     def rule(axis_size: int, inputs: Any, batched: Any, **attrs: Any) -> Any:
-        from msnb.ops.record import find
-        from msnb.ops.shape import broadcast_to, expand_dims, reshape
-
-        rows = []
-        for t, is_batched in zip(inputs, batched):
-            lanes = t if is_batched else broadcast_to(expand_dims(t, 0), (axis_size, *t.shape))
-            rows.append(reshape(lanes, (axis_size * lanes.shape[1], *lanes.shape[2:])))
-        out = find(op)(*rows, **attrs)
+        lanes = [spread(t, b, axis_size) for t, b in zip(inputs, batched)]
+        out = find(op)(*[reshape(t, (axis_size * t.shape[1], *t.shape[2:])) for t in lanes], **attrs)
         return reshape(out, (axis_size, out.shape[0] // axis_size, *out.shape[1:])), True
 
     return rule
@@ -223,16 +219,16 @@ _WINDOW = {"kernel": (1, 1), "stride": (1, 1), "pads": (0, 0, 0, 0), "ceil_mode"
 _MEAN = {**_WINDOW, "count_include_pad": True}
 # values far apart: finite differences must not change who wins
 _X = np.random.default_rng(3).permutation(60).reshape(1, 2, 5, 6) * 0.25 - 4.0
-_EVEN = {"kernel": (2, 3), "stride": (2, 3)}
-_LAPPED = {"kernel": (3, 2), "stride": (2, 1), "pads": (1, 1, 0, 1), "ceil_mode": True}
-_Y_EVEN = _body_max(np, _X, pads=(0, 0, 0, 0), ceil_mode=False, **_EVEN)  # type: ignore[arg-type]
-_Y_LAPPED = _body_max(np, _X, **_LAPPED)  # type: ignore[arg-type]
+_EVEN: dict[str, Any] = {"kernel": (2, 3), "stride": (2, 3)}
+_LAPPED: dict[str, Any] = {"kernel": (3, 2), "stride": (2, 1), "pads": (1, 1, 0, 1), "ceil_mode": True}
+_Y_EVEN = _body_max(np, _X, pads=(0, 0, 0, 0), ceil_mode=False, **_EVEN)
+_Y_LAPPED = _body_max(np, _X, **_LAPPED)
 _DY_EVEN = np.random.default_rng(4).standard_normal(_Y_EVEN.shape)
 _DY_LAPPED = np.random.default_rng(5).standard_normal(_Y_LAPPED.shape)
 _DX = np.random.default_rng(6).standard_normal(_X.shape)
 _AXES = "n c h~ w~"
 
-MAX_POOL2D = define(
+MAX_POOL2D: Op = define(
     "max_pool2d",
     "x",
     attrs=_WINDOW,
@@ -254,7 +250,7 @@ MAX_POOL2D = define(
     ),
 )
 
-MAX_POOL2D_GRAD = define(
+MAX_POOL2D_GRAD: Op = define(
     "max_pool2d_grad",
     "x, y, dy",
     attrs=_WINDOW,
@@ -274,7 +270,7 @@ MAX_POOL2D_GRAD = define(
     wrong=(Wrong((_X, _Y_EVEN, _DY_EVEN[:, :1]), _EVEN, "dy must have shape", ShapeError),),
 )
 
-MAX_POOL2D_PICK = define(
+MAX_POOL2D_PICK: Op = define(
     "max_pool2d_pick",
     "x, y, dx",
     attrs=_WINDOW,
@@ -294,7 +290,7 @@ MAX_POOL2D_PICK = define(
     wrong=(Wrong((_X, _Y_EVEN, _DX[:, :1]), _EVEN, "dx must have shape", ShapeError),),
 )
 
-AVG_POOL2D = define(
+AVG_POOL2D: Op = define(
     "avg_pool2d",
     "x",
     attrs=_MEAN,
@@ -322,7 +318,7 @@ AVG_POOL2D = define(
     ),
 )
 
-AVG_POOL2D_GRAD = define(
+AVG_POOL2D_GRAD: Op = define(
     "avg_pool2d_grad",
     "dy",
     attrs={"size": (1, 1), **_MEAN},

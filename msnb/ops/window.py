@@ -13,7 +13,7 @@ Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Conv2
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Union
+from typing import Any
 
 from msnb.core.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core.types import Dim, Size, TensorType
@@ -21,7 +21,7 @@ from msnb.ops.infer import operand_lines
 
 Pair = tuple[int, int]
 Pads = tuple[int, int, int, int]
-IntOrPair = Union[int, Sequence[int]]
+IntOrPair = int | Sequence[int]
 
 
 def pair(name: str, what: str, value: IntOrPair, low: int = 1) -> Pair:
