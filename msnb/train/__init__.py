@@ -1,0 +1,1 @@
+"""Training: the Model, its callbacks and metrics, checkpoints."""
