@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from msnb.core.types import TensorType, Type
 from msnb.ir.graph import Graph
-from msnb.ops.record import Op, common_type
+from msnb.ops.record import Op, common_type, operand_dtype
 
 Kernel = Callable[..., Any]
 
@@ -84,27 +84,47 @@ class ArrayDevice:
 
 def body_kernel(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel:
     """``op.body`` over ``xp`` as a function of buffers alone: attributes bound, operands and results converted."""
+    direct = native_ufunc(xp, op, types, attrs)
+    if direct is not None:
+        return direct
     run = _bind(xp, op, attrs)
     run = _promoting(xp, op, types, run)
     return _converting_results(xp, op, types, attrs, run)
 
 
+def native_ufunc(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel | None:
+    """NumPy's own ufunc where it means exactly what the record says: nothing to convert, no 0-d result to box.
+
+    A weak scalar may stay a Python number: NumPy lets it take the other operand's dtype, as we do.
+    """
+    ufunc = getattr(xp, op.name, None)
+    tensors = [t for t in types if isinstance(t, TensorType)]
+    if attrs or "ufunc" not in op.traits or not isinstance(ufunc, np.ufunc) or all(t.weak for t in tensors):
+        return None
+    want = operand_dtype(op, *tensors)
+    fits = all(t.dtype.category <= want.category if t.weak else t.dtype is want for t in tensors)
+    result = op.result_types(types, attrs)[0]
+    if not fits or not isinstance(result, TensorType) or not result.shape or want.name == "bfloat16":
+        return None
+    resolved = ufunc.resolve_dtypes((*[want.numpy] * len(tensors), None))[-1]
+    found: Kernel | None = ufunc if resolved == result.dtype.numpy else None
+    return found
+
+
 def _bind(xp: Any, op: Op, attrs: dict[str, Any]) -> Kernel:
     body = op.body
-    direct = getattr(xp, op.name, None) if not attrs and isinstance(getattr(xp, op.name, None), np.ufunc) else None
-    if direct is not None and "ufunc" in op.traits:
-        found: Kernel = direct
-        return found
     if attrs:
         return lambda *arrays: body(xp, *arrays, **attrs)
     return lambda *arrays: body(xp, *arrays)
 
 
 def _promoting(xp: Any, op: Op, types: tuple[Type, ...], run: Kernel) -> Kernel:
+    if "scalars" in op.traits:
+        return run
     if not op.promotes:
         return _arrays_from_scalars(xp, types, run)
     tensors = tuple(t for t in types if isinstance(t, TensorType))
-    want = common_type(*tensors).numpy
+    want = operand_dtype(op, *tensors).numpy
     if all(not t.weak and t.dtype.numpy == want for t in tensors):
         return run
     return lambda *arrays: run(*[xp.asarray(a).astype(want, copy=False) for a in arrays])

@@ -24,7 +24,6 @@ from msnb.core import devices
 from msnb.core.tensor import Tensor, make, type_of_buffer
 from msnb.core.types import TensorType
 from msnb.eager.recorder import Line, Recorder
-from msnb.graph.compile import compile_graph
 from msnb.ir.builder import replay
 from msnb.ir.control import HostFn
 from msnb.ir.graph import Graph, Value
@@ -115,6 +114,8 @@ class BackwardProgram:
         if self._uses == 1:
             self._run = devices.current().compile(self.graph)
         elif self._uses == 2:
+            from msnb.graph.compile import compile_graph
+
             self._run = compile_graph(self.graph, name="backward")
         return self._run
 

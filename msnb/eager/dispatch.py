@@ -141,23 +141,27 @@ def _actual(t: Type, buffer: Any) -> Any:
     return type_of_buffer(buffer) if isinstance(t, TensorType) and not t.is_static else t
 
 
+_WEAK = WEAK
+
+
 class EagerEngine(PlainReads):
     """Runs ops at once."""
 
     def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """Run ``op`` on Tensors and Python scalars and wrap the result."""
-        try:  # two plain tensors, no attributes, a known signature: nothing but the look-up
-            a, b = inputs
-            entry = op.fast[a._type, b._type]
-            result = entry.kernel(a._data, b._data)
-        except Exception:
+        if attrs or len(inputs) != 2 or events.op_listeners:
             return self.apply_any(op, inputs, attrs)
-        if entry.type is None or attrs:
+        a, b = inputs
+        class_b = b.__class__
+        try:
+            if class_b in _WEAK:
+                entry, data = op.fast[a._type, _WEAK[class_b]], b
+            else:
+                entry, data = op.fast[a._type, b._type], b._data
+            result = entry.kernel(a._data, data)
+        except Exception:  # an unknown signature, an odd operand or a failing kernel: told in full by the general way
             return self.apply_any(op, inputs, attrs)
-        out = make(result, entry.type)
-        if events.op_listeners:
-            events.emit("op", op=op, inputs=inputs, outputs=out)
-        return out
+        return make(result, entry.type) if entry.type is not None else wrap(entry, result)
 
     def apply_any(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """The general way."""

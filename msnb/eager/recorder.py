@@ -21,12 +21,14 @@ from typing import Any
 from msnb.core import events
 from msnb.core.slot import PlainReads
 from msnb.core.tensor import Tensor, make
-from msnb.core.types import TensorType
+from msnb.core.types import WEAK, TensorType
 from msnb.eager.dispatch import Entry, buffers, kernel_failed, look_up, wrap
+from msnb.ir.control import HostFn
 from msnb.ops.record import Op
 
 Line = tuple[Entry, tuple[int, ...], int]
 UNTRACKED = -1
+ANY_FN = HostFn(lambda *args: (), "any")
 
 
 class Recorder:
@@ -79,37 +81,41 @@ class RecordingEngine(PlainReads):
 
     def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """Run ``op``; note it if it depends on a watched tensor."""
-        if not attrs and len(inputs) == 2:
-            a, b = inputs
-            try:
-                entry = op.fast[a._type, b._type]
-                data_a, data_b = a._data, b._data
-            except (AttributeError, KeyError):
-                return self._general(op, inputs, attrs)
-            if entry.type is not None and data_a is not None and data_b is not None:
-                return self._pair(entry, a, b, data_a, data_b)
-        return self._general(op, inputs, attrs)
+        if attrs or len(inputs) != 2 or events.op_listeners:
+            return self._general(op, inputs, attrs)
+        a, b = inputs
+        class_b = b.__class__
+        try:
+            if class_b in WEAK:
+                entry, data, track = op.fast[a._type, WEAK[class_b]], b, None
+            else:
+                entry, data, track = op.fast[a._type, b._type], b._data, b._rec
+            result = entry.kernel(a._data, data)
+        except Exception:  # as in plain dispatch: the general way knows what to say
+            return self._general(op, inputs, attrs)
+        if entry.type is None:
+            return self._general(op, inputs, attrs)
+        return self._noted(entry, a, data, track, result)
 
-    def _pair(self, entry: Entry, a: Tensor, b: Tensor, data_a: Any, data_b: Any) -> Tensor:
-        out = make(entry.kernel(data_a, data_b), entry.type)  # type: ignore[arg-type]
+    def _noted(self, entry: Entry, a: Tensor, data: Any, track: Any, result: Any) -> Tensor:
         keep = entry.keep
-        if keep is not None:
-            rec = self.recorder
-            ta, tb = a._rec, b._rec
-            i = ta[1] if ta is not None and ta[0] is rec else UNTRACKED
-            j = tb[1] if tb is not None and tb[0] is rec else UNTRACKED
-            if i >= 0 or j >= 0:
-                n = rec.count
-                rec.count = n + 1
-                rec.lines.append((entry, (i, j), n))
-                kept = tuple([data_b if k else data_a for k in keep[0]])
-                rec.saved.append((*kept, out._data) if keep[1] else kept)
-                out._rec = (rec, n, None)
-        if events.op_listeners:
-            events.emit("op", op=entry.op, inputs=(a, b), outputs=out)
-        return out
+        if keep is None:
+            return make(result, entry.type)  # type: ignore[arg-type]
+        rec = self.recorder
+        first = a._rec
+        i = first[1] if first is not None and first[0] is rec else UNTRACKED
+        j = track[1] if track is not None and track[0] is rec else UNTRACKED
+        if i < 0 and j < 0:
+            return make(result, entry.type)  # type: ignore[arg-type]
+        n = rec.count
+        rec.count = n + 1
+        rec.lines.append((entry, (i, j), n))
+        rec.saved.append(_kept_pair(keep, a._data, data, result))
+        return make(result, entry.type, (rec, n, None))  # type: ignore[arg-type]
 
     def _general(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        if "host" in op.traits:
+            return self._host(op, inputs, attrs)
         entry, operands = look_up(op, inputs, attrs)
         try:
             result = entry.kernel(*buffers(operands))
@@ -122,26 +128,43 @@ class RecordingEngine(PlainReads):
             events.emit("op", op=op, inputs=inputs, outputs=out)
         return out
 
-    def note(self, entry: Entry, operands: list[Any], outs: tuple[Tensor, ...]) -> None:
+    def _host(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        """A line with a callable: the callable is kept with the line, the structure knows only that there is one."""
+        entry, operands = look_up(op, inputs, {**attrs, "fn": ANY_FN})
+        out = wrap(entry, entry.kernel(*buffers(operands)))
+        self.note(entry, operands, out if isinstance(out, tuple) else (out,), attrs["fn"].fn)
+        return out
+
+    def note(self, entry: Entry, operands: list[Any], outs: tuple[Tensor, ...], fn: Any = None) -> None:
         """Enter a finished op into the tape."""
         rec = self.recorder
         numbers = tuple([rec.number_of(x) for x in operands])
         if max(numbers, default=UNTRACKED) >= 0:
-            _enter(rec, entry, numbers, operands, outs, buffers)
+            _enter(rec, entry, numbers, operands, outs, buffers, fn)
 
     def assign(self, target: Tensor, value: Tensor) -> None:
         """The target takes the buffer and the number of the value."""
         target._data, target._type, target._rec = value._data, value._type, value._rec
 
 
-def _enter(rec: Recorder, entry: Entry, numbers: Any, operands: list[Any], outs: tuple[Tensor, ...], keep_as: Any) -> None:
+def _kept_pair(keep: tuple[tuple[int, ...], bool], a: Any, b: Any, out: Any) -> tuple[Any, ...]:
+    which, keep_out = keep
+    if not which:
+        return (out,) if keep_out else ()
+    kept = (a, b) if len(which) == 2 else (b,) if which[0] else (a,)
+    return (*kept, out) if keep_out else kept
+
+
+def _enter(
+    rec: Recorder, entry: Entry, numbers: Any, operands: list[Any], outs: tuple[Tensor, ...], keep_as: Any, fn: Any
+) -> None:
     assert entry.keep is not None
     kept, keep_outs = entry.keep
     first = rec.count
     rec.count = first + len(outs)
     rec.lines.append((entry, numbers, first))
     items = [operands[k] for k in kept] + (list(outs) if keep_outs else [])
-    rec.saved.append(tuple(keep_as(items)))
+    rec.saved.append(tuple(keep_as(items)) if fn is None else (*keep_as(items), fn))
     for k, out in enumerate(outs):
         out._rec = (rec, first + k, out._rec)
 
@@ -157,12 +180,12 @@ class NestedRecordingEngine(RecordingEngine):
         """Run ``op``; note it in every recorder that tracks an input."""
         return self._general(op, inputs, attrs)
 
-    def note(self, entry: Entry, operands: list[Any], outs: tuple[Tensor, ...]) -> None:
+    def note(self, entry: Entry, operands: list[Any], outs: tuple[Tensor, ...], fn: Any = None) -> None:
         """Outermost first: what an inner recorder keeps must carry the outer numbers."""
         for rec in self.recorders:
             numbers = tuple([rec.number_of(x) for x in operands])
             if max(numbers, default=UNTRACKED) >= 0:
-                _enter(rec, entry, numbers, operands, outs, partial(_snapshots, rec))
+                _enter(rec, entry, numbers, operands, outs, partial(_snapshots, rec), fn)
 
 
 def _snapshots(rec: Recorder, items: list[Any]) -> list[Any]:

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from msnb.core import tree
 from msnb.core.errors import ConcretizationError, MsnbError
 from msnb.core.slot import Engine, PlainReads, slot
 from msnb.core.tensor import Array, Tensor
@@ -223,6 +224,24 @@ class GraphBuilder(PlainReads):
         node.scope, node.why, node.primal = self.scope, self.why, self.primal
         return node.out
 
+    # ---- functions as graphs ----------------------------------------------------------------------------------------
+
+    def trace(self, fn: Any, inputs: Sequence[Tensor], types: Sequence[Type] | None = None) -> Traced:
+        """``fn(*inputs)`` as a closed graph of its own; ``inputs`` are tensors of this builder, ``types`` those of the
+        params where they differ (one lane of a batch).
+
+        Capture overrides it: there ``fn`` is converted first and what it writes outside comes back as ``writes``.
+        """
+        body = GraphBuilder(getattr(fn, "__name__", "fn"), parent=self)
+        with body:
+            own = [self.lift(x).type for x in inputs] if types is None else types
+            params = [body.param(t, f"x{i}") for i, t in enumerate(own)]
+            result = fn(*params)
+            leaves, shape = tree.flatten(result)
+            tensors = [x for x in leaves if isinstance(x, Tensor)]
+            body.output(*tensors)
+        return Traced(body.graph, [t for t, _ in body.captured], shape, leaves)
+
     # ---- questions that only a running program can answer -------------------------------------------------------------
 
     def no_value(self, x: SymbolicTensor) -> Exception:
@@ -238,6 +257,33 @@ class GraphBuilder(PlainReads):
     def concrete(self, x: SymbolicTensor, kind: str) -> Any:
         """The value of ``x`` as a Python bool, int, float; capture may know some."""
         raise self.no_value(x)
+
+
+class Traced:
+    """A function as a closed graph.
+
+    Attributes:
+        graph: params are the traced inputs, then ``outer``; outputs are the tensors of the result, then of ``writes``.
+        outer: the values of the enclosing program that it reads.
+        writes: Parameters (or tensors) outside that it assigned; the new values are the last outputs.
+    """
+
+    def __init__(self, graph: Graph, outer: Sequence[Any], shape: tree.Shape, leaves: Sequence[Any]) -> None:
+        self.graph = graph
+        self.outer = list(outer)
+        self.writes: list[Tensor] = []
+        self._shape = shape
+        self._leaves = list(leaves)
+
+    @property
+    def n_results(self) -> int:
+        """How many tensors the result has."""
+        return sum(isinstance(x, Tensor) for x in self._leaves)
+
+    def rebuild(self, tensors: Sequence[Any]) -> Any:
+        """The function's result with these tensors in it."""
+        rest = iter(tensors)
+        return tree.unflatten(self._shape, [next(rest) if isinstance(x, Tensor) else x for x in self._leaves])
 
 
 class Const:

@@ -1,0 +1,136 @@
+"""Gradients of one's own, and hooks on gradients.
+
+    f = custom_vjp(fn, bprop)          bprop(x..., out, dout) -> dx...          (a Cell's ``bprop`` goes through here)
+    register_hook(x, hook)             hook(grad) -> None or another grad       x is a tensor inside a network
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from msnb.core import tree
+from msnb.core.errors import GradientError
+from msnb.core.slot import slot, using
+from msnb.core.tensor import Tensor
+from msnb.eager.dispatch import eager
+from msnb.eager.gradient import is_eager
+from msnb.ir.control import HostFn
+from msnb.ir.custom import CUSTOM_GRADIENT, WITH_VJP
+
+Fn = Callable[..., Any]
+
+
+def custom_vjp(fn: Fn, bprop: Fn) -> Fn:
+    """``fn`` with a gradient of its own.
+
+    Args:
+        fn: a function of tensors that gives a tensor or a tuple of tensors.
+        bprop: ``bprop(*inputs, out, dout)`` gives the gradient of every input (None: zero); ``out`` and ``dout`` are
+            tuples where ``fn`` gives several tensors.
+
+    Returns:
+        A function with the values of ``fn`` and the gradients of ``bprop``, in both modes.
+
+    Raises:
+        RuntimeError: ``bprop`` gives another number of gradients than there are inputs.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Cell.html (custom bprop)
+
+    Examples:
+        >>> import msnb as ms
+        >>> clipped = ms.custom_vjp(lambda x: x * x, lambda x, out, dout: 2 * x * dout.clip(-1, 1))
+        >>> float(ms.grad(clipped)(ms.Tensor(3.0)))
+        6.0
+    """
+
+    def call(*inputs: Any) -> Any:
+        leaves, shape = tree.flatten(inputs)
+        at = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
+        out = _cut_off(fn, inputs)
+        outs, out_shape = tree.flatten(out)
+
+        def backward(*args: Any) -> list[Any]:
+            given = list(leaves)
+            for i, x in zip(at, args):
+                given[i] = x
+            rest = args[len(at) :]
+            values, douts = rest[: len(outs)], rest[len(outs) :]
+            parts = tree.unflatten(shape, given)
+            found = bprop(*parts, tree.unflatten(out_shape, values), tree.unflatten(out_shape, douts))
+            return _gradients(found, parts, [given[i] for i in at])
+
+        op, run = (CUSTOM_GRADIENT, backward) if is_eager(slot.engine) else (WITH_VJP, backward)
+        attrs = {"n_in": len(at), "n_out": len(outs), "fn": HostFn(run, getattr(bprop, "__name__", "bprop"))}
+        results = slot.engine.apply(op, (*(leaves[i] for i in at), *outs), attrs)
+        return tree.unflatten(out_shape, results if isinstance(results, tuple) else (results,))
+
+    return call
+
+
+def _cut_off(fn: Fn, inputs: tuple[Any, ...]) -> Any:
+    """Run ``fn`` where no recorder sees its inner ops."""
+    if not is_eager(slot.engine):
+        return fn(*inputs)
+    with using(eager):
+        return fn(*inputs)
+
+
+def _gradients(found: Any, parts: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
+    """One gradient per tensor input, from what bprop returned (one per argument)."""
+    given = tuple(found) if isinstance(found, (tuple, list)) else (found,)
+    if len(given) != len(parts):
+        raise GradientError(
+            f"bprop gave {len(given)} gradients for {len(parts)} inputs.",
+            hint="return a tuple with one gradient per input of construct (zeros for inputs without one).",
+        )
+    flat: list[Any] = []
+    for gradient, part in zip(given, parts):
+        leaves = [leaf for leaf in tree.flatten(part)[0] if isinstance(leaf, Tensor)]
+        grads = tree.flatten(gradient)[0]
+        flat += [None] * len(leaves) if gradient is None else grads[: len(leaves)]
+    return [x * 0 if g is None else g for g, x in zip(flat, tensors)]
+
+
+def hook_gradient(x: Any, hook: Fn) -> Any:
+    """``x`` itself, with ``hook(grad)`` called when its gradient is known; what it returns replaces the gradient.
+
+    Args:
+        x: a tensor inside a differentiated program.
+        hook: called with the gradient, a real tensor in both modes.
+
+    Returns:
+        A tensor with the value of ``x``.
+    """
+
+    def backward(_x: Any, _out: Any, dout: Any) -> list[Any]:
+        found = hook(dout)
+        return [dout if found is None else found]
+
+    attrs = {"n_in": 1, "n_out": 1, "fn": HostFn(backward, getattr(hook, "__name__", "hook"))}
+    return slot.engine.apply(CUSTOM_GRADIENT, (x, x), attrs)
+
+
+def register_hook(x: Tensor, hook: Fn) -> Tensor:
+    """Call ``hook(grad)`` when the gradient of ``x`` is known: the object ``x`` from here on carries the hook.
+
+    Args:
+        x: a tensor inside a differentiated program.
+        hook: gets the gradient; a tensor it returns replaces the gradient.
+
+    Returns:
+        ``x`` itself.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/Tensor/mindspore.Tensor.register_hook.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> def f(x):
+        ...     y = x * x
+        ...     y.register_hook(lambda g: 10 * g)
+        ...     return y.sum()
+        >>> float(ms.grad(f)(ms.Tensor(3.0)))
+        60.0
+    """
+    slot.engine.assign(x, hook_gradient(x, hook))
+    return x

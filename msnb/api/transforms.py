@@ -1,0 +1,311 @@
+"""Gradients of functions, in both modes.
+
+    value_and_grad(fn)(x)
+        eager        record fn(x) on a tape; run its backward program
+        capturing    trace fn as a nested graph; transform it; replay forward and backward into the program being built
+        graph mode   the wrapper itself is compiled, so the above happens once
+
+Positions, weights and results follow MindSpore: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.grad.html
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from msnb.api.mode import compiled_in_graph_mode
+from msnb.autodiff import vjp as vjp_graph
+from msnb.core import tree
+from msnb.core.errors import ArgumentError, DTypeError, GradientError
+from msnb.core.parameter import Parameter
+from msnb.core.slot import slot
+from msnb.core.tensor import Tensor
+from msnb.eager.gradient import Recording, is_eager
+from msnb.ir.builder import GraphBuilder, replay
+from msnb.ops import cast, ones_like
+
+Fn = Callable[..., Any]
+Position = int | tuple[int, ...] | None
+
+
+class _Request:
+    """What a call of grad asks for, checked: the tensors to differentiate by and how to give the gradients back."""
+
+    def __init__(self, fn: Fn, args: tuple[Any, ...], position: Position, weights: Any) -> None:
+        self.args = args
+        self.single = not isinstance(position, tuple)
+        self.positions = () if position is None else (position,) if isinstance(position, int) else position
+        self.positions = tuple(_position(p, len(args), fn) for p in self.positions)
+        self.single_weight = isinstance(weights, Parameter)
+        self.weights: list[Parameter] = [] if weights is None else [weights] if self.single_weight else list(weights)
+        self.has_weights = weights is not None
+        if not self.positions and not self.has_weights:
+            raise ArgumentError("grad needs grad_position, weights, or both.")
+        for weight in self.weights:
+            if not isinstance(weight, Parameter):
+                raise ArgumentError(f"weights are Parameters, not {type(weight).__name__}.")
+        self._trees = [tree.flatten(_as_tensors(args[p], p)) for p in self.positions]
+        self.inputs: list[Any] = [leaf for leaves, _ in self._trees for leaf in leaves if isinstance(leaf, Tensor)]
+
+    def call(self, fn: Fn, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """``fn`` with the tensors at the positions exchanged for ``inputs``."""
+        given = list(self.args)
+        for p, part in zip(self.positions, self._parts(inputs)):
+            given[p] = part
+        return fn(*given, **kwargs)
+
+    def _parts(self, tensors: Sequence[Any]) -> list[Any]:
+        rest = iter(tensors)
+        return [
+            tree.unflatten(shape, [next(rest) if isinstance(leaf, Tensor) else leaf for leaf in leaves])
+            for leaves, shape in self._trees
+        ]
+
+    def result(self, gradients: Sequence[Any]) -> Any:
+        """The gradients as MindSpore gives them back."""
+        inputs, weights = gradients[: len(self.inputs)], tuple(gradients[len(self.inputs) :])
+        of_inputs: Any = tuple(self._parts(inputs))
+        of_inputs = of_inputs[0] if self.single and of_inputs else of_inputs
+        of_weights: Any = weights[0] if self.single_weight else weights
+        if not self.has_weights:
+            return of_inputs
+        return (of_inputs, of_weights) if self.positions else of_weights
+
+
+def _position(p: Any, n: int, fn: Fn) -> int:
+    if isinstance(p, bool) or not isinstance(p, int):
+        raise ArgumentError(f"grad_position must be an int, a tuple of ints or None, got {p!r}.")
+    if not -n <= p < n:
+        name = getattr(fn, "__name__", "the function")
+        raise ArgumentError(f"grad_position {p} is outside the {n} positional arguments of this call of {name}.")
+    return p % n
+
+
+def _as_tensors(arg: Any, position: int) -> Any:
+    """The argument with Python floats as tensors; refuses what has no gradient."""
+    leaves, shape = tree.flatten(arg)
+    out = [Tensor(leaf) if isinstance(leaf, float) else leaf for leaf in leaves]
+    tensors = [leaf for leaf in out if isinstance(leaf, Tensor)]
+    if not tensors:
+        raise DTypeError(f"argument {position} is {type(arg).__name__}: there is no tensor to differentiate by.")
+    for leaf in tensors:
+        if not leaf.dtype.differentiable:
+            raise DTypeError(
+                f"argument {position} has dtype {leaf.dtype!r}: gradients exist for floating-point tensors only.",
+                operands=[f"argument {position}: {leaf._type!r}"],
+                hint="convert it with .astype(ms.float32), or leave it out of grad_position.",
+            )
+    return tree.unflatten(shape, out)
+
+
+def _losses(result: Any, has_aux: bool) -> list[Tensor]:
+    """The tensors whose sum is differentiated: all of the result, or its first part with has_aux."""
+    if has_aux and not (isinstance(result, (tuple, list)) and result):
+        raise GradientError("has_aux=True needs a function that returns (loss, other values...).")
+    part = result[0] if has_aux else result
+    losses = [leaf for leaf in tree.flatten(part)[0] if isinstance(leaf, Tensor)]
+    if not losses:
+        raise GradientError(f"the function returned {type(part).__name__}: there is no tensor to differentiate.")
+    return losses
+
+
+def _differentiable(losses: Sequence[Tensor]) -> list[Tensor]:
+    return [loss for loss in losses if loss.dtype.differentiable]
+
+
+def _value_and_grad(fn: Fn, request: _Request, kwargs: dict[str, Any], has_aux: bool, sens: Any = None) -> tuple[Any, Any]:
+    run = _eagerly if is_eager(slot.engine) else _in_graph
+    value, gradients = run(fn, request, kwargs, has_aux, sens)
+    gradients = [_hooked(g, w) for g, w in zip(gradients, [*request.inputs, *request.weights])]
+    return value, request.result(gradients)
+
+
+def _hooked(gradient: Tensor, by: Any) -> Tensor:
+    """Hooks that a Parameter carries see, and may change, its gradient."""
+    for hook in getattr(by, "gradient_hooks", {}).values() if isinstance(by, Parameter) else ():
+        found = hook(gradient)
+        gradient = gradient if found is None else found
+    return gradient
+
+
+def _sensitivities(losses: Sequence[Tensor], sens: Any) -> list[Any]:
+    if sens is None:
+        return [ones_like(loss) for loss in losses]
+    given = [leaf if isinstance(leaf, Tensor) else Tensor(leaf) for leaf in tree.flatten(sens)[0]]
+    if len(given) != len(losses):
+        raise ArgumentError(f"{len(given)} sensitivities were given for {len(losses)} outputs.")
+    for g, loss in zip(given, losses):
+        if g.shape != loss.shape:
+            raise ArgumentError(f"a sensitivity of shape {list(g.shape)} does not fit an output of {list(loss.shape)}.")
+    return [g if g.dtype is loss.dtype else cast(g, dtype=loss.dtype) for g, loss in zip(given, losses)]
+
+
+def _eagerly(fn: Fn, request: _Request, kwargs: dict[str, Any], has_aux: bool, sens: Any) -> tuple[Any, list[Any]]:
+    with Recording(request.inputs, request.weights) as tape:
+        value = request.call(fn, tape.inputs, kwargs)
+        losses = _losses(value, has_aux)
+    losses = _differentiable(losses)
+    gradients = tape.backward(losses, _sensitivities(losses, sens))
+    tape.release(tree.flatten(value)[0])
+    return value, gradients
+
+
+def _in_graph(fn: Fn, request: _Request, kwargs: dict[str, Any], has_aux: bool, sens: Any) -> tuple[Any, list[Any]]:
+    b = slot.engine
+    assert isinstance(b, GraphBuilder)
+    run = b.convert(fn)
+    traced = b.trace(lambda *inputs: request.call(run, inputs, kwargs), [b.wrap(b.lift(x)) for x in request.inputs])
+    value = traced.rebuild([b.wrap(v) for v in traced.graph.outputs])
+    losses = _losses(value, has_aux)
+    at = [k for k, loss in enumerate(losses) if loss.dtype.differentiable]
+    n = len(request.inputs)
+    outer = {id(b.lift(x)): n + k for k, x in enumerate(traced.outer)}
+    places = [outer.get(id(b.lift(w))) for w in request.weights]
+    wrt = [*range(n), *sorted({p for p in places if p is not None})]
+    pair = vjp_graph(traced.graph, wrt, at)
+    inputs = [b.wrap(b.lift(x)) for x in request.inputs]
+    results = replay(pair.forward, [*inputs, *traced.outer])
+    n_out = len(traced.graph.outputs)
+    value = traced.rebuild(results[: traced.n_results])
+    for target, new in zip(traced.writes, results[traced.n_results : n_out]):
+        b.assign(target, new)
+    losses = _differentiable(_losses(value, has_aux))
+    found = replay(pair.backward, [*results[n_out:], *_sensitivities(losses, sens)])
+    by_place = dict(zip(wrt, found))
+    zeros = [w * 0 if p is None else by_place[p] for w, p in zip(request.weights, places)]
+    return value, [*found[:n], *zeros]
+
+
+def value_and_grad(fn: Fn, grad_position: Position = 0, weights: Any = None, has_aux: bool = False) -> Fn:
+    """A function that gives the value of ``fn`` and its gradient.
+
+    Args:
+        fn: a function or Cell whose result is a tensor (its sum is differentiated when it is not a scalar) or, with
+            ``has_aux``, a tuple whose first part is.
+        grad_position: which positional arguments to differentiate by; an argument may be a tree of tensors.
+        weights: Parameters to differentiate by, or one Parameter.
+        has_aux: only the first part of the result is differentiated; the rest comes along.
+
+    Returns:
+        ``call(*args, **kwargs) -> (value, gradients)``; gradients are one tensor for one position, a tuple for a tuple of
+        positions, ``(by inputs, by weights)`` with weights, or those by weights alone when grad_position is None.
+
+    Raises:
+        TypeError: an argument asked for is not a floating-point tensor, or a position is outside the arguments.
+        RuntimeError: the result holds no tensor.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.value_and_grad.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> value, dx = ms.value_and_grad(lambda x: (x * x).sum())(ms.Tensor([1.0, 2.0]))
+        >>> dx
+        Tensor(shape=[2], dtype=Float32, value=
+        [2., 4.])
+    """
+
+    def call(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        return _value_and_grad(fn, _Request(fn, args, grad_position, weights), kwargs, has_aux)
+
+    return compiled_in_graph_mode(_named(call, fn, "value_and_grad"))
+
+
+def grad(
+    fn: Fn, grad_position: Position = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False
+) -> Fn:
+    """A function that gives the gradient of ``fn``.
+
+    Args:
+        fn, grad_position, weights: see ``value_and_grad``.
+        has_aux: the call gives ``(gradients, aux...)`` where aux is the rest of the result.
+        return_ids: each gradient comes as ``(position or parameter name, gradient)``.
+
+    Returns:
+        ``call(*args, **kwargs) -> gradients``.
+
+    Raises:
+        As ``value_and_grad``.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.grad.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> float(ms.grad(ms.grad(lambda x: x ** 3))(ms.Tensor(2.0)))
+        12.0
+    """
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        request = _Request(fn, args, grad_position, weights)
+        value, gradients = _value_and_grad(fn, request, kwargs, has_aux)
+        if return_ids:
+            gradients = _with_ids(request, gradients)
+        return (gradients, *value[1:]) if has_aux else gradients
+
+    return compiled_in_graph_mode(_named(call, fn, "grad"))
+
+
+def _with_ids(request: _Request, gradients: Any) -> Any:
+    def inputs(found: Any) -> Any:
+        if request.single:
+            return (request.positions[0], found)
+        return tuple(zip(request.positions, found))
+
+    def weights(found: Any) -> Any:
+        if request.single_weight:
+            return (request.weights[0].name, found)
+        return tuple((w.name, g) for w, g in zip(request.weights, found))
+
+    if not request.has_weights:
+        return inputs(gradients)
+    return (inputs(gradients[0]), weights(gradients[1])) if request.positions else weights(gradients)
+
+
+def _named(call: Fn, fn: Fn, how: str) -> Fn:
+    name = getattr(fn, "__name__", type(fn).__name__)
+    call = functools.wraps(fn)(call) if hasattr(fn, "__name__") else call
+    call.__name__ = f"{how}({name})"
+    call.__dict__.pop("__wrapped__", None)
+    return call
+
+
+class GradOperation:
+    """MindSpore's older door to gradients.
+
+    Args:
+        get_all: gradients by all inputs (else by the first).
+        get_by_list: gradients by the weights given to the call.
+        sens_param: the last argument of the call is the sensitivity of the output.
+
+    Source: https://www.mindspore.cn/docs/en/r1.8/api_python/ops/mindspore.ops.GradOperation.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> float(ms.ops.GradOperation()(lambda x: x * x)(ms.Tensor(3.0)))
+        6.0
+    """
+
+    def __init__(self, get_all: bool = False, get_by_list: bool = False, sens_param: bool = False) -> None:
+        for name, value in (("get_all", get_all), ("get_by_list", get_by_list), ("sens_param", sens_param)):
+            if not isinstance(value, bool):
+                raise ArgumentError(f"GradOperation: {name} must be a bool, got {value!r}.")
+        self.get_all, self.get_by_list, self.sens_param = get_all, get_by_list, sens_param
+
+    def __call__(self, fn: Fn, weights: Any = None) -> Fn:
+        """The gradient function of ``fn``."""
+        if self.get_by_list and weights is None:
+            weights = fn.trainable_params()  # type: ignore[attr-defined]
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            sens = None
+            if self.sens_param:
+                args, sens = args[:-1], args[-1]
+            request = _Request(fn, args, self._position(args), weights if self.get_by_list else None)
+            return _value_and_grad(fn, request, kwargs, False, sens)[1]
+
+        return compiled_in_graph_mode(_named(call, fn, "grad"))
+
+    def _position(self, args: tuple[Any, ...]) -> Position:
+        if self.get_all:
+            return tuple(i for i, a in enumerate(args) if isinstance(a, Tensor) and a.dtype.differentiable)
+        return None if self.get_by_list else 0
