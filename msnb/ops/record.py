@@ -35,7 +35,8 @@ axes: labels per input and result, ``"... m k, ... k n -> ... m n"``; ``...`` ar
 batch: vmap rule where ``axes`` cannot say it: batch(axis_size, inputs, batched, **attrs) -> (result, batched_out); batched
     inputs carry the new axis at 0.
 work(types, out_types, attrs) -> Work(cube=, vector=) in flops. Default: one vector flop per result element.
-traits: "commutative", "pure" (default), "random", "effect", "view", "elementwise", "linear" ...
+traits: "commutative", "pure" (default), "random", "effect", "view", "elementwise", "linear", "floating" (integers compute
+    as float32), "scalars" (the body takes Python scalars as they are), "ufunc" (``xp`` has a ufunc of this name) ...
 examples: Example((inputs...), {attrs}) with NumPy arrays or scalars; wrong: Wrong((inputs...), {attrs}, "piece of the
     sentence").
 """
@@ -256,3 +257,12 @@ def common_type(*types: TensorType) -> DType:
     from msnb.core.types import result_dtype
 
     return result_dtype(types)
+
+
+def operand_dtype(op: Op, *types: TensorType) -> DType:
+    """The dtype to which an op that promotes converts its operands before it computes.
+
+    Ops with the trait ``floating`` compute integers and bools as float32, the dtype of their result.
+    """
+    found = common_type(*types)
+    return dtypes.float32 if "floating" in op.traits and not found.differentiable else found

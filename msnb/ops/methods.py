@@ -1,0 +1,200 @@
+"""Binds operators and methods to Tensor: ``x + y`` is ``slot.engine.apply(add, (x, y), {})`` and nothing more.
+
+An operator takes tensors and Python numbers on the shortest way; NumPy scalars count as Python numbers (``x *
+np.sqrt(2)`` stays float32), arrays and lists become tensors, everything else gets ``NotImplemented``, so that Python asks
+the other operand. ``x += y`` makes a new value for the name ``x``; a Parameter takes the value itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from msnb.core.parameter import Parameter
+from msnb.core.slot import slot
+from msnb.core.tensor import Tensor
+from msnb.ops import casting
+from msnb.ops import compare, cumulative, elementwise, logic, reduce, transcendental
+from msnb.ops.record import Op
+from msnb.ops.effects import assign
+
+EMPTY: dict[str, Any] = {}
+_DIRECT = frozenset({Tensor, Parameter, int, float, bool, complex})
+
+
+def operand(other: Any) -> Any:
+    """What ``other`` is as an operand, or NotImplemented."""
+    if isinstance(other, Tensor):
+        return other
+    if isinstance(other, np.generic):
+        return other.item() if other.dtype.kind in "biufc" else Tensor(other)
+    if isinstance(other, (np.ndarray, list, tuple)):
+        return Tensor(other)
+    return NotImplemented
+
+
+def _slow(op: Op, this: Any, other: Any, swap: bool) -> Any:
+    other = operand(other)
+    if other is NotImplemented:
+        return NotImplemented
+    return slot.engine.apply(op, (other, this) if swap else (this, other), EMPTY)
+
+
+def forward(op: Op) -> Callable[[Tensor, Any], Any]:
+    """The method of ``self . other``."""
+
+    def method(self: Tensor, other: Any) -> Any:
+        if other.__class__ in _DIRECT:
+            return slot.engine.apply(op, (self, other), EMPTY)
+        return _slow(op, self, other, False)
+
+    return method
+
+
+def reflected(op: Op) -> Callable[[Tensor, Any], Any]:
+    """The method of ``other . self``."""
+
+    def method(self: Tensor, other: Any) -> Any:
+        if other.__class__ in _DIRECT:
+            return slot.engine.apply(op, (other, self), EMPTY)
+        return _slow(op, self, other, True)
+
+    return method
+
+
+def single(op: Op) -> Callable[[Tensor], Any]:
+    """The method of one operand."""
+
+    def method(self: Tensor) -> Any:
+        return slot.engine.apply(op, (self,), EMPTY)
+
+    return method
+
+
+def _whole(x: Tensor, digits: int | None = None) -> Any:
+    """``round(x)`` and ``round(x, 2)``."""
+    if not digits:
+        return elementwise.round(x)
+    scale = 10.0**digits
+    return elementwise.round(x * scale) / scale
+
+
+_BINARY = {
+    "add": elementwise.add, "sub": elementwise.subtract, "mul": elementwise.multiply, "truediv": elementwise.divide,
+    "floordiv": elementwise.floor_divide, "mod": elementwise.remainder, "pow": elementwise.power,
+    "and": logic.bitwise_and, "or": logic.bitwise_or, "xor": logic.bitwise_xor,
+    "lshift": logic.bitwise_left_shift, "rshift": logic.bitwise_right_shift,
+}  # fmt: skip
+_ORDER = {
+    "eq": compare.equal, "ne": compare.not_equal, "lt": compare.less, "le": compare.less_equal,
+    "gt": compare.greater, "ge": compare.greater_equal,
+}  # fmt: skip
+_SINGLE = {
+    "__neg__": elementwise.negative, "__pos__": elementwise.positive, "__abs__": elementwise.abs,
+    "__invert__": logic.bitwise_invert, "__floor__": elementwise.floor, "__ceil__": elementwise.ceil,
+    "__trunc__": elementwise.trunc,
+}  # fmt: skip
+
+
+def _bind_operators() -> None:
+    for name, op in _BINARY.items():
+        setattr(Tensor, f"__{name}__", forward(op))
+        setattr(Tensor, f"__r{name}__", reflected(op))
+        setattr(Parameter, f"__i{name}__", _in_place(op))
+    for name, op in _ORDER.items():
+        setattr(Tensor, f"__{name}__", forward(op))
+    for name, op in _SINGLE.items():
+        setattr(Tensor, name, single(op))
+    setattr(Tensor, "__round__", _whole)
+    setattr(Tensor, "__hash__", object.__hash__)
+
+
+def _in_place(op: Op) -> Callable[[Parameter, Any], Any]:
+    """``p += y`` gives the parameter itself the new value, in its own dtype."""
+
+    def method(self: Parameter, other: Any) -> Any:
+        new = _slow(op, self, other, False) if other.__class__ not in _DIRECT else op(self, other)
+        return new if new is NotImplemented else assign(self, new)
+
+    return method
+
+
+_FAMILIES = (elementwise, transcendental, compare, logic)
+_UNARY_METHODS = (
+    "abs", "absolute", "neg", "negative", "sign", "square", "reciprocal", "floor", "ceil", "round", "trunc",
+    "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sqrt", "rsqrt", "sin", "cos", "tan", "asin", "acos", "atan",
+    "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh",
+    "sigmoid", "relu", "erf", "erfc", "isnan", "isinf", "isfinite", "logical_not", "bitwise_not",
+)  # fmt: skip
+_BINARY_METHODS = (
+    "add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide", "remainder", "fmod",
+    "pow", "maximum", "minimum", "atan2", "arctan2", "hypot", "equal", "eq", "not_equal", "ne", "greater", "gt",
+    "greater_equal", "ge", "less", "lt", "less_equal", "le", "logical_and", "logical_or", "logical_xor",
+    "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift",
+)  # fmt: skip
+
+
+def _of_family(name: str) -> Op:
+    found: Op = next(getattr(family, name) for family in _FAMILIES if hasattr(family, name))
+    return found
+
+
+def _bind_named() -> None:
+    for name in _UNARY_METHODS:
+        setattr(Tensor, name, single(_of_family(name)))
+    for name in _BINARY_METHODS:
+        setattr(Tensor, name, _named_binary(_of_family(name)))
+    for name in ("sum", "mean", "prod", "any", "all", "argmax", "argmin", "count_nonzero", "amax", "amin", "logsumexp"):
+        setattr(Tensor, name, _reducing(getattr(reduce, name)))
+    for name in ("max", "min"):
+        setattr(Tensor, name, _reducing(getattr(reduce, name)))
+    for name in ("var", "std"):
+        setattr(Tensor, name, _spreading(getattr(reduce, name)))
+    for name in ("cumsum", "cumprod", "cummax", "cummin"):
+        setattr(Tensor, name, getattr(cumulative, name))
+
+
+def _named_binary(op: Op) -> Callable[[Tensor, Any], Any]:
+    def method(self: Tensor, other: Any) -> Any:
+        return slot.engine.apply(op, (self, other), EMPTY)
+
+    return method
+
+
+def _reducing(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """``x.sum(axis)`` with the words of NumPy, MindSpore and PyTorch: axis or dim, keepdims, keep_dims or keepdim."""
+
+    def method(self: Tensor, axis: Any = None, keepdims: Any = False, *, dim: Any = None, keepdim: Any = False,
+               keep_dims: Any = False, **options: Any) -> Any:  # fmt: skip
+        return fn(self, dim if axis is None else axis, bool(keepdims or keepdim or keep_dims), **options)
+
+    return method
+
+
+def _spreading(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """``x.var(axis, ddof, keepdims)``; PyTorch's ``unbiased=True`` is ddof=1."""
+
+    def method(self: Tensor, axis: Any = None, ddof: Any = 0, keepdims: Any = False, *, unbiased: bool | None = None) -> Any:
+        return fn(self, axis, ddof if unbiased is None else int(unbiased), keepdims)
+
+    return method
+
+
+def _bind_dtypes() -> None:
+    def to(name: str) -> Callable[[Tensor], Tensor]:
+        return lambda self: casting.cast(self, name)
+
+    for method, name in (("float", "float32"), ("double", "float64"), ("half", "float16"), ("bfloat16", "bfloat16"),
+                         ("int", "int32"), ("long", "int64"), ("bool", "bool")):  # fmt: skip
+        setattr(Tensor, method, to(name))
+    setattr(Tensor, "astype", casting.cast)
+    setattr(Tensor, "real", property(single(casting.real)))
+    setattr(Tensor, "imag", property(single(casting.imag)))
+    setattr(Tensor, "conj", single(casting.conj))
+
+
+_bind_operators()
+_bind_named()
+_bind_dtypes()

@@ -1,0 +1,433 @@
+"""Reductions: axes that vanish (or stay with size 1).
+
+    x: [2, 3, 4]   sum(axis=1)                 -> [2, 4]
+                   sum(axis=1, keepdims=True)  -> [2, 1, 4]
+
+The gradient of every reduction begins by laying ``dout`` beside ``x`` again: ``_beside`` puts the axes back with size 1,
+and broadcasting does the rest. Half precision is summed in float32. Sums and products of bools and small ints are int64,
+as in NumPy and PyTorch; the mean of ints is float32.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from msnb.core import dtypes
+from msnb.core.dtypes import DType, as_dtype
+from msnb.core.errors import DTypeError, ShapeError
+from msnb.core.slot import slot
+from msnb.core.tensor import Tensor
+from msnb.core.types import TensorType
+from msnb.ops import samples
+from msnb.ops.infer import normal_axes, normal_axis, reduction
+from msnb.ops.pointwise import adjoint
+from msnb.ops.record import Example, Op, Wrong, define, find
+
+_INDEX = "the result is an index"
+_TRUTH = "the result is bool"
+_LETTERS = "abcdefghijklmnopqrstuvw"
+
+
+def _axes_labels(kind: str) -> Callable[[Any, Any], str]:
+    """``"a b^ c -> a c"``: reduced labels carry ``kind`` ("" sums, "^" is a maximum, "!" needs the whole axis)."""
+
+    def labels(types: Any, attrs: Any) -> str:
+        names = _LETTERS[: types[0].ndim]
+        axes = normal_axes("reduction", attrs["axis"], types[0].ndim)
+        left = " ".join(n + kind if i in axes else n for i, n in enumerate(names))
+        kept = ["1" if i in axes else n for i, n in enumerate(names) if i not in axes or attrs["keepdims"]]
+        return f"{left} -> {' '.join(kept)}"
+
+    return labels
+
+
+def _summed(dtype: DType) -> DType:
+    return dtypes.int64 if dtype.category == dtypes.BOOL or (dtype.is_int and dtype is not dtypes.uint64) else dtype
+
+
+def _averaged(dtype: DType) -> DType:
+    return dtype if dtype.differentiable else dtypes.float32
+
+
+def _real(dtype: DType) -> DType:
+    return {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}.get(dtype, _averaged(dtype))
+
+
+def _wide(x: Any) -> Any:
+    """The dtype in which a sum is formed: float32 for half precision, 64-bit for ints."""
+    if x.dtype.itemsize == 2 and x.dtype.kind not in "iu":
+        return np.float32
+    if x.dtype.kind in "bi":
+        return np.int64
+    return np.uint64 if x.dtype.kind == "u" else x.dtype
+
+
+def expanded(g: Any, type_: TensorType, axis: Any, keepdims: bool) -> Any:
+    """``g`` with the axes that a reduction of ``type_`` took away put back with size 1."""
+    if keepdims or type_.ndim == 0:
+        return g
+    axes = normal_axes("reduction", axis, type_.ndim)
+    return find("expand_dims")(g, axis=axes) if axes else g
+
+
+def _beside(g: Any, x: Any, type_: TensorType, axis: Any, keepdims: bool) -> Any:
+    """``g`` in the full shape of ``x``; sizes that only the data tell come from ``x`` itself."""
+    g = expanded(g, type_, axis, keepdims)
+    if g.shape == type_.shape:
+        return g
+    return find("broadcast_to")(g, shape=type_.shape) if type_.is_static else find("zeros_like")(x) + g
+
+
+def _reduction(
+    name: str,
+    body: Callable[..., Any],
+    result: Callable[[DType], DType],
+    doc: str,
+    grad: Callable[..., Any] | None = None,
+    *,
+    no_grad: str = "",
+    label: str = "",
+    nonempty: bool = False,
+    kinds: str = "bifc",
+    extra: tuple[Example, ...] = (),
+    attrs: dict[str, Any] | None = None,
+) -> Op:
+    both = {"axis": None, "keepdims": False, **(attrs or {})}
+    wrong = [Wrong((samples.SIGNED,), {"axis": 2}, "outside a tensor of 2 axes", ValueError),
+             Wrong((samples.SIGNED,), {"axis": (0, -2)}, "twice", ValueError)]  # fmt: skip
+    if nonempty:
+        wrong.append(Wrong((samples.EMPTY,), {"axis": 0}, "of no elements has no value", ShapeError))
+    if "c" not in kinds:
+        wrong.append(Wrong((samples.COMPLEX,), {}, "does not take", DTypeError))
+    examples = [Example((samples.SIGNED,)), Example((samples.CUBE,), {"axis": 1}),
+                Example((samples.CUBE,), {"axis": (0, -1), "keepdims": True}), Example((samples.SCALAR,)),
+                Example((samples.EMPTY,), {"axis": 1})]  # fmt: skip
+    return define(
+        name,
+        "x",
+        attrs=both,
+        infer=reduction(name, result, kinds=kinds, nonempty=nonempty),
+        body=body,
+        doc=doc,
+        grad=grad,
+        no_grad=no_grad,
+        axes=_axes_labels(label),
+        examples=(*examples, *extra),
+        wrong=wrong,
+        family="reduce",
+    )
+
+
+# ---- sums -----------------------------------------------------------------------------------------------------------
+
+
+def _sum_grad(dout: Any, x: Any, types: Any, axis: Any, keepdims: Any) -> Any:
+    return _beside(dout, x, types[0], axis, keepdims)
+
+
+SUM = _reduction(
+    "sum", lambda xp, x, *, axis, keepdims: xp.sum(x, axis=axis, keepdims=keepdims, dtype=_wide(x)), _summed,
+    "Sum over axes; no elements give 0.", _sum_grad, extra=(Example((samples.EMPTY,), {"axis": 0}),),
+)  # fmt: skip
+
+
+def _mean(xp: Any, x: Any, *, axis: Any, keepdims: Any) -> Any:
+    """NaN where there are no elements, as 0 / 0."""
+    axes = normal_axes("mean", axis, x.ndim)
+    n = int(np.prod([x.shape[i] for i in axes], dtype=np.int64))
+    total = xp.sum(x, axis=axes, keepdims=keepdims, dtype=np.float64 if x.dtype.kind in "biu" else _wide(x))
+    return total / n if n else total * np.nan
+
+
+def _mean_grad(dout: Any, x: Any, types: Any, out_type: Any, axis: Any, keepdims: Any) -> Any:
+    if types[0].is_static:
+        n = types[0].size / builtins.max(out_type.size, 1)
+        return _beside(dout / n if n else dout, x, types[0], axis, keepdims)
+    ones = find("ones_like")(x)
+    return _beside(dout / SUM(ones, axis=axis, keepdims=keepdims), x, types[0], axis, keepdims)
+
+
+MEAN = _reduction("mean", _mean, _averaged, "Mean over axes; ints give float32, no elements NaN.", _mean_grad)
+
+
+def _prod_grad(dout: Any, x: Any, out: Any, types: Any, axis: Any, keepdims: Any) -> Any:
+    """The product of the others: products from the left times products from the right, so that zeros do no harm."""
+    axes = normal_axes("prod", axis, types[0].ndim)
+    others = _product_of_others(x, axes)
+    return _beside(dout, x, types[0], axis, keepdims) * adjoint(others)
+
+
+def _product_of_others(x: Any, axes: tuple[int, ...]) -> Any:
+    """At every position, the product over ``axes`` of all the other elements."""
+    if not axes:
+        return find("ones_like")(x)
+    *rest, last = axes
+    along = _others_along(x, last)
+    if not rest:
+        return along
+    inner = PROD(x, axis=last, keepdims=True)
+    return along * _product_of_others(inner, tuple(rest))
+
+
+def _others_along(x: Any, axis: int) -> Any:
+    before = find("cumprod")(x, axis=axis, exclusive=True, reverse=False)
+    after = find("cumprod")(x, axis=axis, exclusive=True, reverse=True)
+    return before * after
+
+
+PROD = _reduction(
+    "prod", lambda xp, x, *, axis, keepdims: xp.prod(x, axis=axis, keepdims=keepdims, dtype=_wide(x)), _summed,
+    "Product over axes; no elements give 1.", _prod_grad, label="!",
+    extra=(Example((samples.EMPTY,), {"axis": 0}), Example((np.array([[0.0, 2.0, 3.0], [0.5, 1.5, 0.25]]),), {"axis": 1})),
+)  # fmt: skip
+
+
+# ---- extremes -------------------------------------------------------------------------------------------------------
+
+
+def _extreme_grad(dout: Any, x: Any, out: Any, types: Any, axis: Any, keepdims: Any) -> Any:
+    """Ties share the gradient evenly. NaN equals NaN here, so a NaN maximum blames the NaNs."""
+    top = expanded(out, types[0], axis, keepdims)
+    hit = find("logical_or")(x == top, find("isnan")(x))
+    share = find("cast")(hit, dtype=x.dtype)
+    count = SUM(share, axis=axis, keepdims=True)
+    return expanded(dout, types[0], axis, keepdims) * share / count
+
+
+def _same(dtype: DType) -> DType:
+    return dtype
+
+
+MAX = _reduction(
+    "max", lambda xp, x, *, axis, keepdims: xp.max(x, axis=axis, keepdims=keepdims), _same,
+    "Largest element over axes; NaN wins.", _extreme_grad, label="^", nonempty=True, kinds="bif",
+)  # fmt: skip
+MIN = _reduction(
+    "min", lambda xp, x, *, axis, keepdims: xp.min(x, axis=axis, keepdims=keepdims), _same,
+    "Smallest element over axes; NaN wins.", _extreme_grad, label="^", nonempty=True, kinds="bif",
+)  # fmt: skip
+ANY = _reduction(
+    "any", lambda xp, x, *, axis, keepdims: xp.any(x.astype(np.bool_), axis=axis, keepdims=keepdims),
+    lambda dtype: dtypes.bool_, "True where some element over the axes is not zero.", no_grad=_TRUTH, label="^",
+)  # fmt: skip
+ALL = _reduction(
+    "all", lambda xp, x, *, axis, keepdims: xp.all(x.astype(np.bool_), axis=axis, keepdims=keepdims),
+    lambda dtype: dtypes.bool_, "True where every element over the axes is not zero.", no_grad=_TRUTH, label="^",
+)  # fmt: skip
+COUNT_NONZERO = _reduction(
+    "count_nonzero",
+    lambda xp, x, *, axis, keepdims: xp.sum(x.astype(np.bool_), axis=axis, keepdims=keepdims, dtype=np.int64),
+    lambda dtype: dtypes.int64, "How many elements over the axes are not zero.", no_grad="the result is a count",
+)  # fmt: skip
+
+
+def _arg(name: str) -> Op:
+    def infer(x: TensorType, *, axis: Any, keepdims: Any) -> TensorType:
+        if axis is not None:
+            normal_axis(name, axis, x.ndim)
+        return kept(x, axis=axis, keepdims=keepdims)
+
+    def body(xp: Any, x: Any, *, axis: Any, keepdims: Any) -> Any:
+        return getattr(xp, name)(x, axis=axis, keepdims=keepdims)
+
+    kept = reduction(name, lambda dtype: dtypes.int64, kinds="bif", nonempty=True)
+    return define(
+        name,
+        "x",
+        attrs={"axis": None, "keepdims": False},
+        infer=infer,
+        body=body,
+        doc=f"Index of the first {'largest' if name == 'argmax' else 'smallest'} element along an axis (or of all).",
+        no_grad=_INDEX,
+        axes=_axes_labels("!"),
+        examples=(Example((samples.SIGNED,)), Example((samples.CUBE,), {"axis": 1}), Example((samples.SCALAR,)),
+                  Example((samples.CUBE,), {"axis": -1, "keepdims": True}), Example((samples.EMPTY,), {"axis": 1})),
+        wrong=(Wrong((samples.SIGNED,), {"axis": 2}, "outside a tensor of 2 axes", ValueError),
+               Wrong((samples.SIGNED,), {"axis": (0, 1)}, "must be an int", ValueError),
+               Wrong((samples.EMPTY,), {"axis": 0}, "of no elements has no value", ShapeError)),
+        family="reduce",
+    )  # fmt: skip
+
+
+ARGMAX, ARGMIN = _arg("argmax"), _arg("argmin")
+
+
+# ---- spread ---------------------------------------------------------------------------------------------------------
+
+
+def _var(xp: Any, x: Any, *, axis: Any, keepdims: Any, ddof: Any) -> Any:
+    """Mean square distance from the mean, divided by n - ddof instead of n."""
+    if x.dtype.kind in "biu":
+        x = x.astype(np.float64)
+    elif x.dtype.itemsize == 2:
+        x = x.astype(np.float32)
+    axes = normal_axes("var", axis, x.ndim)
+    n = int(np.prod([x.shape[i] for i in axes], dtype=np.int64))
+    if n <= ddof:
+        return xp.sum(xp.abs(x), axis=axes, keepdims=keepdims) * np.nan
+    apart = x - xp.sum(x, axis=axes, keepdims=True) / n
+    return xp.sum(xp.abs(apart) ** 2, axis=axes, keepdims=keepdims) / (n - ddof)
+
+
+def _var_grad(dout: Any, x: Any, types: Any, out_type: Any, axis: Any, keepdims: Any, ddof: Any) -> Any:
+    apart = x - MEAN(x, axis=axis, keepdims=True)
+    g = expanded(dout, types[0], axis, keepdims)
+    if types[0].is_static:
+        n = types[0].size / builtins.max(out_type.size, 1)
+        return g * apart * (2.0 / (n - ddof) if n > ddof else float("nan"))
+    return g * apart * 2 / (SUM(find("ones_like")(x), axis=axis, keepdims=True) - ddof)
+
+
+VAR = _reduction(
+    "var", _var, _real, "Variance over axes: mean square distance from the mean, divided by n - ddof.", _var_grad,
+    label="!", attrs={"ddof": 0}, extra=(Example((samples.CUBE,), {"axis": (1, 2), "ddof": 1}),),
+)  # fmt: skip
+
+
+# ---- what people call -----------------------------------------------------------------------------------------------
+
+
+def _reduce(op: Op, x: Any, axis: Any, keepdims: Any) -> Tensor:
+    if type(axis) is list or isinstance(axis, np.integer):
+        axis = tuple(axis) if type(axis) is list else int(axis)
+    out: Tensor = slot.engine.apply(op, (x,), {"axis": axis, "keepdims": bool(keepdims)})
+    return out
+
+
+def sum(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
+    """Sum over axes.
+
+    Args:
+        x: a tensor of any shape.
+        axis: an int, a tuple of ints, or None for all axes.
+        keepdims: keep the summed axes with size 1.
+        dtype: convert ``x`` to this dtype first. Bools and ints give int64, other dtypes stay.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.sum.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.sum(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 0).tolist()
+        [4.0, 6.0]
+    """
+    return _reduce(SUM, x if dtype is None else find("cast")(x, dtype=as_dtype(dtype)), axis, keepdims)
+
+
+def mean(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
+    """Mean over axes; arguments as ``sum``. Ints give float32.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.mean.html
+    """
+    return _reduce(MEAN, x if dtype is None else find("cast")(x, dtype=as_dtype(dtype)), axis, keepdims)
+
+
+def prod(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
+    """Product over axes; arguments as ``sum``.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.prod.html
+    """
+    return _reduce(PROD, x if dtype is None else find("cast")(x, dtype=as_dtype(dtype)), axis, keepdims)
+
+
+def _extreme(op: Op, arg: Op, x: Any, axis: Any, keepdims: bool, return_indices: bool) -> Any:
+    values = _reduce(op, x, axis, keepdims)
+    return (values, _reduce(arg, x, axis, keepdims)) if return_indices else values
+
+
+def max(x: Any, axis: Any = None, keepdims: bool = False, *, return_indices: bool = False) -> Any:
+    """Largest element over axes; NaN wins; ties share the gradient.
+
+    Args:
+        x: a tensor of any shape, at least one element.
+        axis, keepdims: as in ``sum``.
+        return_indices: give (values, indices) for one axis.
+
+    Raises:
+        ValueError: there are no elements to choose from.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.amax.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.max(ms.Tensor([1, 3, 2])).item()
+        3
+    """
+    return _extreme(MAX, ARGMAX, x, axis, keepdims, return_indices)
+
+
+def min(x: Any, axis: Any = None, keepdims: bool = False, *, return_indices: bool = False) -> Any:
+    """Smallest element over axes; as ``max``."""
+    return _extreme(MIN, ARGMIN, x, axis, keepdims, return_indices)
+
+
+def any(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """True where some element over the axes is true (not zero)."""
+    return _reduce(ANY, x, axis, keepdims)
+
+
+def all(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """True where every element over the axes is true (not zero)."""
+    return _reduce(ALL, x, axis, keepdims)
+
+
+def count_nonzero(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """How many elements over the axes are not zero, int64."""
+    return _reduce(COUNT_NONZERO, x, axis, keepdims)
+
+
+def argmax(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Index of the first largest element along ``axis`` (None: of the flattened tensor), int64.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.argmax.html
+    """
+    return _reduce(ARGMAX, x, axis, keepdims)
+
+
+def argmin(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Index of the first smallest element; as ``argmax``."""
+    return _reduce(ARGMIN, x, axis, keepdims)
+
+
+def var(x: Any, axis: Any = None, ddof: Any = 0, keepdims: bool = False) -> Tensor:
+    """Variance over axes: the sum of squared distances from the mean divided by n - ddof.
+
+    Args:
+        x: a tensor of any shape.
+        axis, keepdims: as in ``sum``.
+        ddof: 0 divides by n; 1 (or True: "unbiased") by n - 1.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.var.html
+    """
+    axis = tuple(axis) if isinstance(axis, list) else axis
+    out: Tensor = slot.engine.apply(VAR, (x,), {"axis": axis, "keepdims": bool(keepdims), "ddof": int(ddof)})
+    return out
+
+
+def std(x: Any, axis: Any = None, ddof: Any = 0, keepdims: bool = False) -> Tensor:
+    """Square root of the variance; arguments as ``var``."""
+    out: Tensor = find("sqrt")(var(x, axis, ddof, keepdims))
+    return out
+
+
+def var_mean(x: Any, axis: Any = None, ddof: Any = 0, keepdims: bool = False) -> tuple[Tensor, Tensor]:
+    """Variance and mean together."""
+    return var(x, axis, ddof, keepdims), mean(x, axis, keepdims)
+
+
+def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """log(sum(exp(x))) over axes, without overflow: the largest element is taken out first.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.logsumexp.html
+    """
+    top = find("stop_gradient")(max(x, axis, True))
+    top = find("where")(find("isfinite")(top), top, 0.0)
+    total = find("log")(sum(find("exp")(x - top), axis, True)) + top
+    return total if keepdims or not total.shape else find("squeeze")(total, axis=normal_axes("logsumexp", axis, total.ndim))
+
+
+amax, amin, reduce_sum, reduce_mean, reduce_prod, reduce_max, reduce_min = max, min, sum, mean, prod, max, min
+reduce_any, reduce_all = any, all
