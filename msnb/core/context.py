@@ -42,7 +42,7 @@ def _is_str(value: Any) -> bool:
 
 
 def _is_device(value: Any) -> bool:
-    return isinstance(value, str) and value in devices.names()
+    return isinstance(value, str) and devices.is_known(value)
 
 
 KNOBS: dict[str, Knob] = {
@@ -84,9 +84,19 @@ def _check(changes: dict[str, Any]) -> None:
 
 
 def _apply(changes: dict[str, Any]) -> None:
+    """All the changes or none: a device that is missing leaves everything as it was."""
+    before = {name: _values[name] for name in changes}
+    try:
+        _put(changes)
+    except BaseException:
+        _put(before)
+        raise
+
+
+def _put(changes: dict[str, Any]) -> None:
+    _values.update(changes)  # first: a device that is made reads device_id
     if "device_target" in changes:
         devices.set_current(changes["device_target"])
-    _values.update(changes)
     events.emit("context", changes=dict(changes))
 
 

@@ -7,13 +7,14 @@ asked of the device. Devices register a factory under their name; it runs when t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.core.errors import ContextError
+from msnb.core import plugins
+from msnb.core.errors import ContextError, DeviceError
 
 
 class BufferDevice(Protocol):
@@ -50,17 +51,35 @@ def register_device(name: str, factory: Callable[[], BufferDevice]) -> None:
 
 
 def names() -> tuple[str, ...]:
-    """The registered device names."""
-    return tuple(_factories)
+    """The names of the registered devices and of those that installed packages offer."""
+    return (*_factories, *(p.name for p in plugins.found(plugins.DEVICES) if p.name not in _factories))
+
+
+def is_known(name: str) -> bool:
+    """True when a device goes by this name; packages are only looked through for names not known before."""
+    return name in _factories or plugins.get(plugins.DEVICES, name) is not None
 
 
 def device(name: str) -> Any:
     """The device called ``name``, made on first use."""
     if name not in _made:
-        if name not in _factories:
-            raise ContextError(f"device_target={name!r} is not known; legal: {', '.join(sorted(_factories))}.")
-        _made[name] = _factories[name]()
+        if not is_known(name):
+            raise ContextError(f"device_target={name!r} is not known; legal: {', '.join(sorted(names()))}.")
+        _made[name] = _factories[name]() if name in _factories else _from_plugin(name)
     return _made[name]
+
+
+def _from_plugin(name: str) -> BufferDevice:
+    plugin = plugins.get(plugins.DEVICES, name)
+    assert plugin is not None
+    factory = plugin.load()
+    if factory is None:
+        raise DeviceError(
+            f"the device {name} of {plugin.package} could not be loaded: {plugin.error}.",
+            hint="repair or update that package, or choose another device_target.",
+        )
+    made: BufferDevice = factory()
+    return made
 
 
 def set_current(name: str) -> None:
@@ -84,3 +103,32 @@ def device_of(buffer: Any) -> Any:
         if made.owns(buffer):
             return made
     raise TypeError(f"a buffer of type {type(buffer).__name__} belongs to no device of msnb.")
+
+
+def misplaced(name: str, types: Sequence[Any], buffers: Sequence[Any]) -> DeviceError | None:
+    """The error for operands that do not all live where operations run, or None.
+
+    Args:
+        name: the operation, for the sentence.
+        types, buffers: of its operands; Python scalars live anywhere.
+    """
+    here = str(current().name)
+    homes = [home_of(b) for b in buffers]
+    away = sorted({home for home in homes if home not in ("", here)})
+    if not away:
+        return None
+    return DeviceError(
+        f"{name}: operations run on {here}, and an operand lives on {' and '.join(away)}.",
+        operands=[f"operand {i + 1}: {t!r} on {home}" for i, (t, home) in enumerate(zip(types, homes)) if home],
+        hint=f'move it with x.to("{here}"), or run there with set_context(device_target="{away[0]}").',
+    )
+
+
+def home_of(buffer: Any) -> str:
+    """The name of the device a buffer lives on; '' for what can be anywhere."""
+    if not hasattr(buffer, "dtype"):
+        return ""
+    try:
+        return str(device_of(buffer).name)
+    except TypeError:
+        return f"an unknown device ({type(buffer).__name__})"

@@ -8,8 +8,11 @@ so every executed draw advances it in both modes alike. The generator itself is 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from msnb.core import devices, events
 from msnb.core.parameter import Parameter
 
 _DEFAULT_SEED = 0
@@ -48,6 +51,15 @@ def set_seed(seed: int) -> None:
     _seed = int(seed)
     seed_version += 1
     state().set_data(_key(_seed))
+
+
+def _follow(changes: dict[str, Any]) -> None:
+    """The state lives where operations run: its draws go on where they stopped."""
+    if "device_target" in changes and _state:
+        _state[0]._data = devices.current().from_host(_state[0].asnumpy())
+
+
+events.subscribe("context", _follow)
 
 
 def get_seed() -> int | None:

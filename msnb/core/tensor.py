@@ -13,17 +13,18 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from msnb.core import devices, dtypes
 from msnb.core.dtypes import DType, as_dtype
-from msnb.core.errors import DTypeError
+from msnb.core.errors import DeviceError, DTypeError
 from msnb.core.types import Shape, TensorType, tensor_type
 
 Array = NDArray[Any]
+_DEVICE_NAMES = {"cpu": "CPU", "cuda": "GPU", "gpu": "GPU", "ascend": "Ascend", "npu": "Ascend"}
 _type_cache: dict[tuple[tuple[int, ...], Any], TensorType] = {}
 
 
@@ -126,7 +127,7 @@ class Tensor:
             other = other.astype(want)
         self._data, self._type, self._rec = other._data, other._type, other._rec
 
-    # ---- what it is -------------------------------------------------------------------------------------------------
+    # ---- what it is ----------------------------------------------------------------------------------------------
 
     @property
     def shape(self) -> Shape:
@@ -167,7 +168,51 @@ class Tensor:
         """The number of axes (PyTorch's word)."""
         return self.ndim
 
-    # ---- its value --------------------------------------------------------------------------------------------------
+    # ---- where it lives ------------------------------------------------------------------------------------------
+
+    def move_to(self, to: str, blocking: bool = True) -> Tensor:
+        """The same values on another device; values only move when asked to.
+
+        Args:
+            to: the device's name, "CPU", "GPU" ...
+            blocking: accepted; the copy is complete when it is used, in any case.
+
+        Raises:
+            RuntimeError: DeviceError: the device is missing, or the tensor belongs to a program that is being compiled.
+            ValueError: no device is called that.
+
+        Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/Tensor/mindspore.Tensor.move_to.html
+        """
+        if self.device == to:
+            return self
+        target = devices.device(to)
+        if self._data is None or self._rec is not None:
+            raise DeviceError(
+                f"{self._type!r} cannot move from {self.device} to {to} inside a compiled or differentiated function.",
+                hint="move tensors before the function is called.",
+            )
+        return make(target.from_host(self.asnumpy()), self._type)
+
+    def to(self, target: Any) -> Tensor:
+        """On another device (a name: "CPU", "GPU", PyTorch's "cuda") or with another dtype."""
+        try:
+            dtype = as_dtype(target)
+        except TypeError:
+            if not isinstance(target, str):
+                raise
+            return self.move_to(_DEVICE_NAMES.get(target.lower().partition(":")[0], target))
+        converted: Tensor = self.astype(dtype)
+        return converted
+
+    def cpu(self) -> Tensor:
+        """On the CPU."""
+        return self.move_to("CPU")
+
+    def cuda(self) -> Tensor:
+        """On the GPU."""
+        return self.move_to("GPU")
+
+    # ---- its value -----------------------------------------------------------------------------------------------
 
     def _buffer(self) -> Any:
         """The device buffer; a symbolic tensor has none and refuses with a sentence."""
@@ -248,7 +293,7 @@ class Tensor:
     def __reduce__(self) -> tuple[Any, ...]:
         return (Tensor, (self.asnumpy(),))
 
-    # ---- how it looks -----------------------------------------------------------------------------------------------
+    # ---- how it looks --------------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
         host = self.asnumpy()
@@ -266,7 +311,46 @@ class Tensor:
         head = f"{type(self).__name__} {self._type!r} on {self.device}"
         return f"<div><code>{html.escape(head)}</code><pre>{html.escape(str(self))}</pre></div>"
 
-    # ---- operations, bound by msnb.ops (listed here for type checkers) -------------------------------------------------
+    # ---- operations, bound by msnb.ops (their types are told here) -----------------------------------------------
+
+    if TYPE_CHECKING:
+
+        def __add__(self, other: Any) -> Tensor: ...
+        def __radd__(self, other: Any) -> Tensor: ...
+        def __sub__(self, other: Any) -> Tensor: ...
+        def __rsub__(self, other: Any) -> Tensor: ...
+        def __mul__(self, other: Any) -> Tensor: ...
+        def __rmul__(self, other: Any) -> Tensor: ...
+        def __truediv__(self, other: Any) -> Tensor: ...
+        def __rtruediv__(self, other: Any) -> Tensor: ...
+        def __floordiv__(self, other: Any) -> Tensor: ...
+        def __rfloordiv__(self, other: Any) -> Tensor: ...
+        def __mod__(self, other: Any) -> Tensor: ...
+        def __rmod__(self, other: Any) -> Tensor: ...
+        def __pow__(self, other: Any) -> Tensor: ...
+        def __rpow__(self, other: Any) -> Tensor: ...
+        def __matmul__(self, other: Any) -> Tensor: ...
+        def __rmatmul__(self, other: Any) -> Tensor: ...
+        def __and__(self, other: Any) -> Tensor: ...
+        def __rand__(self, other: Any) -> Tensor: ...
+        def __or__(self, other: Any) -> Tensor: ...
+        def __ror__(self, other: Any) -> Tensor: ...
+        def __xor__(self, other: Any) -> Tensor: ...
+        def __rxor__(self, other: Any) -> Tensor: ...
+        def __lshift__(self, other: Any) -> Tensor: ...
+        def __rlshift__(self, other: Any) -> Tensor: ...
+        def __rshift__(self, other: Any) -> Tensor: ...
+        def __rrshift__(self, other: Any) -> Tensor: ...
+        def __lt__(self, other: Any) -> Tensor: ...
+        def __le__(self, other: Any) -> Tensor: ...
+        def __gt__(self, other: Any) -> Tensor: ...
+        def __ge__(self, other: Any) -> Tensor: ...
+        def __neg__(self) -> Tensor: ...
+        def __pos__(self) -> Tensor: ...
+        def __abs__(self) -> Tensor: ...
+        def __invert__(self) -> Tensor: ...
+        def __getitem__(self, index: Any) -> Tensor: ...
+        def __setitem__(self, index: Any, value: Any) -> None: ...
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"a Tensor has no attribute {name!r}; see dir(Tensor) for what it has.")

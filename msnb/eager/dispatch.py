@@ -110,9 +110,11 @@ def kernel_failed(op: Op, operands: Any, error: Exception) -> Exception:
                     x._buffer()
                 except MsnbError as leaked:
                     return leaked
-    if isinstance(error, MsnbError):
-        _locate(error)
-    return error
+    types = [type_of(x) for x in operands]
+    found = error if isinstance(error, MsnbError) else devices.misplaced(op.name, types, buffers(operands)) or error
+    if isinstance(found, MsnbError):
+        _locate(found)
+    return found
 
 
 def look_up(op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[Entry, list[Any]]:

@@ -1,0 +1,120 @@
+"""The GPU as a device: buffers are CuPy arrays, kernels are the reference bodies over CuPy.
+
+Values cross the bus only when somebody says so: ``Tensor.to`` and ``asnumpy`` do, an operation never does. CuPy itself
+refuses a hidden way down (``numpy.asarray(cupy_array)``) but not every hidden way up (``cupy.asarray(numpy_array)``):
+kernels look for NumPy arrays among their operands and answer with a sentence.
+
+The array module is an argument: tests let a fake CuPy pose as it, on machines without a GPU.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msnb.core import devices, dtypes, events
+from msnb.core.context import get_context
+from msnb.core.errors import DeviceError
+from msnb.core.types import Type
+from msnb.devices.base import ArrayDevice, Kernel
+from msnb.ops.record import Op
+
+WAY_OUT = (
+    "it needs an NVIDIA GPU with its driver and `pip install msnb[gpu]`; "
+    'device_target="CPU" runs the same program.'
+)
+
+
+class GPU(ArrayDevice):
+    """One NVIDIA GPU.
+
+    Args:
+        xp: the array module, CuPy or something that behaves like it.
+        index: which GPU, counted from 0.
+
+    Raises:
+        RuntimeError: DeviceError: there is no such GPU.
+    """
+
+    def __init__(self, xp: Any, index: int = 0) -> None:
+        super().__init__("GPU", xp)
+        self.use(index)
+        events.subscribe("context", self._follow)
+
+    def use(self, index: int) -> None:
+        """Run on the GPU of this number from here on."""
+        there = count_of(self.xp)
+        if index >= there:
+            found = f"{there} GPU{'s' if there != 1 else ''}"
+            raise DeviceError(f"device_id={index} is not there: this machine has {found}.", hint=WAY_OUT)
+        self.xp.cuda.Device(index).use()
+
+    def _follow(self, changes: dict[str, Any]) -> None:
+        if "device_id" in changes and devices.current() is self:
+            self.use(changes["device_id"])
+
+    def from_host(self, array: NDArray[Any]) -> Any:
+        """A buffer on the GPU with these values."""
+        try:
+            return self.xp.asarray(array)
+        except (TypeError, ValueError) as error:
+            dtype = dtypes.of_numpy(array.dtype)
+            name = array.dtype if dtype is None else dtype.name
+            raise DeviceError(
+                f"this version of CuPy has no {name} arrays ({error}).", hint="use float16 or float32 on the GPU."
+            ) from None
+
+    def to_host(self, buffer: Any) -> NDArray[Any]:
+        """The values as a NumPy array: the one way down."""
+        if isinstance(buffer, (np.ndarray, np.generic)):
+            return np.asarray(buffer)
+        host: NDArray[Any] = self.xp.asnumpy(buffer)
+        return host
+
+    def owns(self, buffer: Any) -> bool:
+        """True for CuPy arrays."""
+        return isinstance(buffer, self.xp.ndarray)
+
+    def synchronize(self) -> None:
+        """Wait for every kernel launched on this GPU."""
+        self.xp.cuda.Device().synchronize()
+
+    def kernel(self, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel:
+        """The reference body over CuPy; operands that live on the host are refused."""
+        run = super().kernel(op, types, attrs)
+
+        def checked(*buffers: Any) -> Any:
+            for buffer in buffers:
+                if isinstance(buffer, np.ndarray):
+                    raise devices.misplaced(op.name, types, buffers) or TypeError("a host array among GPU operands")
+            return run(*buffers)
+
+        return checked
+
+
+def count_of(xp: Any) -> int:
+    """How many GPUs there are."""
+    try:
+        return int(xp.cuda.runtime.getDeviceCount())
+    except Exception as error:  # CuPy raises a type of its own when there is no driver
+        raise DeviceError(f"the GPU cannot be used: {error}.", hint=WAY_OUT) from None
+
+
+def open_gpu(module: str = "cupy") -> GPU:
+    """The GPU that ``set_context(device_id=)`` names.
+
+    Args:
+        module: the array module to import.
+
+    Raises:
+        RuntimeError: DeviceError with the way out: CuPy, the driver or the device is missing.
+    """
+    try:
+        xp = importlib.import_module(module)
+    except ImportError as error:
+        missing = "CuPy is not installed" if isinstance(error, ModuleNotFoundError) else f"CuPy does not load ({error})"
+        raise DeviceError(f"the GPU cannot be used: {missing}.", hint=WAY_OUT) from None
+    return GPU(xp, get_context("device_id"))
