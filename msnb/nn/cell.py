@@ -1,0 +1,336 @@
+"""Cell: a network or a piece of one. It owns Parameters and other Cells, and ``construct`` says what it computes.
+
+    net(x)  --eager-->            hooks, then construct as plain Python
+            --GRAPH_MODE, top-->  msnb.api.call_cell: capture once, run the compiled program from then on
+            --being captured-->   the converted twin of construct, its nodes under the scope "LeNet5/conv1"
+
+Flags that a user may change between calls (training, hooks, the compute dtype) are read through the engine, so that
+capture turns each into a guard.
+Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Cell.html
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from msnb.api.custom import custom_vjp
+from msnb.core import dtypes
+from msnb.core.context import in_graph_mode
+from msnb.core.dtypes import DType, as_dtype
+from msnb.core.errors import ArgumentError, DTypeError, MsnbError
+from msnb.core.parameter import Parameter
+from msnb.core.slot import slot
+from msnb.core.tensor import Tensor
+from msnb.eager.dispatch import EagerEngine
+from msnb.nn.hooks import CellHooks, as_tuple, with_backward_hooks
+from msnb.nn.state import CellState
+from msnb.nn.tree import adopt_cell, adopt_parameter, owned, uproot
+
+Self = TypeVar("Self", bound="Cell")
+
+
+class Cell(CellState, CellHooks):
+    """A network or a layer. Subclass it, make Parameters and Cells in ``__init__``, compute in ``construct``.
+
+    Args:
+        auto_prefix: whether Cells inside get this Cell's names in front of theirs.
+        flags: attributes to set.
+
+    Attributes:
+        training: False until ``set_train()``; layers such as Dropout ask for it.
+
+    Raises:
+        AttributeError: a Parameter or Cell is assigned before ``super().__init__()``.
+        TypeError: something else is assigned over a Parameter or a Cell.
+
+    Examples:
+        >>> import msnb as ms
+        >>> class Net(ms.nn.Cell):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.w = ms.Parameter([2.0])
+        ...     def construct(self, x):
+        ...         return x * self.w
+        >>> Net()(ms.Tensor([3.0])).tolist()
+        [6.0]
+    """
+
+    training: bool
+    _ready = False
+    _prefix = ""
+    _placed = False
+    _auto_prefix = True
+    _compute_dtype: DType | None = None
+
+    def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None) -> None:
+        self.__dict__.update(_ready=True, _buffer_names={}, _auto_prefix=auto_prefix, training=False)
+        if flags:
+            self.add_flags(**flags)
+
+    # ---- attributes ----------------------------------------------------------------------------------------------
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        old = self.__dict__.get(name)
+        if isinstance(value, (Parameter, Cell)):
+            self._need_init(name)
+            self._adopt(name, value)
+        elif isinstance(old, (Parameter, Cell)) and value is not None:
+            self._refuse(name, old, value)
+        elif isinstance(value, (tuple, list)) and self._ready:
+            for i, item in enumerate(value):
+                self._adopt(f"{name}.{i}", item)
+        object.__setattr__(self, name, value)
+
+    def _adopt(self, name: str, value: Any) -> None:
+        if isinstance(value, Parameter) and self._auto_prefix:
+            adopt_parameter(self, name, value)
+        elif isinstance(value, Cell):
+            value._need_init("")
+            adopt_cell(self, name, value)
+
+    def _need_init(self, name: str) -> None:
+        if not self._ready:
+            what = f"assigning {type(self).__name__}.{name}" if name else "using it"
+            raise AttributeError(f"{type(self).__name__}: call super().__init__() in __init__ before {what}.")
+
+    def _refuse(self, name: str, old: Any, value: Any) -> None:
+        kind = "Parameter" if isinstance(old, Parameter) else "Cell"
+        way = f"self.{name}.set_data(...) or ops.assign" if kind == "Parameter" else "another attribute name"
+        raise TypeError(
+            f"{type(self).__name__}.{name} is a {kind} and cannot become a {type(value).__name__}; use {way}, or "
+            f"`del` it first."
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self._need_init(name) if name == "_buffer_names" else None
+        names = [n for n in self.__dict__ if not n.startswith("_")]
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}; it has {', '.join(names) or 'none'}.")
+
+    def __delattr__(self, name: str) -> None:
+        self.__dict__.get("_buffer_names", {}).pop(name, None)
+        object.__delattr__(self, name)
+
+    def __deepcopy__(self: Self, memo: dict[Any, Any]) -> Self:
+        """A copy is the root of a network of its own: its names start at itself."""
+        outermost = memo.setdefault("msnb.copied", self) is self
+        new: Self = object.__new__(type(self))
+        memo[id(self)] = new
+        for name, value in self.__dict__.items():
+            new.__dict__[name] = copy.deepcopy(value, memo)
+        if outermost:
+            del memo["msnb.copied"]
+            uproot(new)
+        return new
+
+    def insert_child_to_cell(self, child_name: str, child_cell: Cell) -> None:
+        """Same as ``setattr(self, child_name, child_cell)`` for a name that is free.
+
+        Raises:
+            KeyError: the name is taken. TypeError: not a Cell.
+        """
+        self._need_free(child_name)
+        if not isinstance(child_cell, Cell):
+            raise TypeError(f"insert_child_to_cell takes a Cell, not {type(child_cell).__name__}.")
+        setattr(self, child_name, child_cell)
+
+    def insert_param_to_cell(self, param_name: str, param: Parameter, check_name_contain_dot: bool = True) -> None:
+        """Same as ``setattr(self, param_name, param)`` for a name that is free.
+
+        Raises:
+            KeyError: the name is taken or contains a dot. TypeError: not a Parameter.
+        """
+        if check_name_contain_dot and "." in param_name:
+            raise KeyError(f"a parameter's attribute name must not contain a dot, got {param_name!r}.")
+        self._need_free(param_name)
+        if not isinstance(param, Parameter):
+            raise TypeError(f"insert_param_to_cell takes a Parameter, not {type(param).__name__}.")
+        setattr(self, param_name, param)
+
+    def _need_free(self, name: str) -> None:
+        self._need_init(name)
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"an attribute name must be a str, got {name!r}.")
+        if name in self.__dict__:
+            raise KeyError(f"{type(self).__name__} has an attribute {name!r} already.")
+
+    # ---- running -------------------------------------------------------------------------------------------------
+
+    def construct(self, *args: Any, **kwargs: Any) -> Any:
+        """What this Cell computes; subclasses write it.
+
+        Raises:
+            NotImplementedError: the subclass did not.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} has no construct(); write `def construct(self, x): ...` (PyTorch calls it forward)."
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the network on tensors."""
+        if not self._ready:
+            self._need_init("")
+        engine = slot.engine
+        if not isinstance(engine, EagerEngine):
+            with engine.scoped(self.scope_name):
+                return self._run(engine, args, kwargs)
+        if in_graph_mode():
+            return call_compiled(self, args, kwargs)
+        return self._run(engine, args, kwargs)
+
+    def _run(self, engine: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        read = engine.read
+        for hook in read(self, "_forward_pre_hooks"):
+            changed = engine.convert(hook)(self, args)
+            args = args if changed is None else as_tuple(changed)
+        dtype = read(self, "_compute_dtype")
+        if dtype is not None:
+            args = tuple(_as_float(a, dtype) for a in args)
+        out = self._computed(engine, args, kwargs)
+        for hook in read(self, "_forward_hooks"):
+            changed = engine.convert(hook)(self, args, out)
+            out = out if changed is None else changed
+        return out
+
+    def _computed(self, engine: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        run = self._with_own_gradient(engine) if hasattr(type(self), "bprop") else engine.convert(self.construct)
+        hooks, pre_hooks = engine.read(self, "_backward_hooks"), engine.read(self, "_backward_pre_hooks")
+        if hooks or pre_hooks:
+            return with_backward_hooks(self, hooks, pre_hooks, run, args, kwargs)
+        try:
+            return run(*args, **kwargs)
+        except MsnbError:
+            raise
+        except TypeError:
+            wrong = self._wrong_arity(args, kwargs)
+            if wrong is None:
+                raise
+            raise wrong from None
+
+    def _with_own_gradient(self, engine: Any) -> Callable[..., Any]:
+        """``construct`` with the gradient that the Cell's ``bprop(x..., out, dout)`` gives."""
+        return custom_vjp(engine.convert(self.construct), engine.convert(self.bprop))
+
+    def _wrong_arity(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ArgumentError | None:
+        """The error for arguments that do not fit ``construct``; None when they do (the mistake is elsewhere)."""
+        signature = inspect.signature(self.construct)
+        try:
+            signature.bind(*args, **kwargs)
+        except TypeError as error:
+            given = f"{len(args)} positional" + (f" and {', '.join(kwargs)}" if kwargs else "")
+            return ArgumentError(
+                f"{type(self).__name__} was called with {given}: {error}.",
+                hint=f"its signature is construct{signature}.",
+            )
+        return None
+
+    # ---- flags ---------------------------------------------------------------------------------------------------
+
+    @property
+    def scope_name(self) -> str:
+        """The step of the path that this Cell's nodes carry: its attribute name, at the root its class."""
+        return str(self.__dict__.get("_scope_name") or type(self).__name__)
+
+    @property
+    def cls_name(self) -> str:
+        """The name of the class."""
+        return type(self).__name__
+
+    def set_train(self: Self, mode: bool = True) -> Self:
+        """Set ``training`` here and in all Cells below."""
+        for _, cell in self.cells_and_names():
+            cell.__dict__["training"] = bool(mode)
+        return self
+
+    def set_grad(self: Self, requires_grad: bool = True) -> Self:
+        """Kept as ``requires_grad`` for MindSpore programs; gradients are asked for by ``ms.grad`` and friends."""
+        self.__dict__["requires_grad"] = bool(requires_grad)
+        return self
+
+    def to_float(self: Self, dst_type: Any) -> Self:
+        """Compute in another float type: float arguments, and the Parameters of msnb's layers, are converted.
+
+        Parameters keep their own dtype; gradients come back in it.
+
+        Args:
+            dst_type: a float dtype, here and in all Cells below.
+
+        Raises:
+            TypeError: not a float dtype.
+        """
+        dtype = as_dtype(dst_type)
+        if dtype not in dtypes.FLOATS:
+            raise DTypeError(f"to_float takes one of {', '.join(t.name for t in dtypes.FLOATS)}, got {dtype.name}.")
+        for _, cell in self.cells_and_names():
+            cell.__dict__["_compute_dtype"] = dtype
+        return self
+
+    def compute(self, tensor: Any) -> Any:
+        """A Parameter in the dtype that ``to_float`` asked for: layers write ``self.compute(self.weight)``."""
+        if self._compute_dtype is None or tensor is None:
+            return tensor
+        return _as_float(tensor, self._compute_dtype)
+
+    def add_flags(self: Self, **flags: Any) -> Self:
+        """Set attributes by keyword."""
+        for name, value in flags.items():
+            setattr(self, name, value)
+        return self
+
+    def recompute(self, **kwargs: Any) -> None:
+        """Ask that this Cell's activations be computed again in the backward pass.
+
+        Kept as ``recompute_config`` for the compiler; nothing in the Cell itself changes, values least of all.
+        """
+        self.__dict__["recompute_config"] = {"mode": True, **kwargs}
+
+    def shard(self: Self, in_strategy: Any, out_strategy: Any = None, **kwargs: Any) -> Self:
+        """Ask for a layout of inputs and outputs over devices.
+
+        Kept as ``shard_config`` for the parallel planner; on one device it has no effect.
+        """
+        self.__dict__["shard_config"] = {"in_strategy": in_strategy, "out_strategy": out_strategy, **kwargs}
+        return self
+
+    def apply(self: Self, fn: Callable[[Cell], Any]) -> Self:
+        """Call ``fn`` on every Cell below and then on this one."""
+        for _, cell in reversed(list(self.cells_and_names())):
+            fn(cell)
+        return self
+
+    def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict[Parameter, Parameter]:
+        """Parameters have their data from the start: each maps to itself."""
+        return {param: param for param in self.get_parameters()}
+
+    # ---- how it looks --------------------------------------------------------------------------------------------
+
+    def extend_repr(self) -> str:
+        """What stands between the parentheses of a layer without Cells; subclasses write it."""
+        return ""
+
+    def __repr__(self) -> str:
+        lines = [f"  ({name}): " + repr(cell).replace("\n", "\n  ") for name, cell in owned(self, Cell)]
+        inside = self.extend_repr()
+        if not lines:
+            return f"{type(self).__name__}({inside})"
+        return "\n".join([f"{type(self).__name__}({inside}", *lines, ")"])
+
+
+def call_compiled(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The Cell as a compiled program; the api room knows how."""
+    import msnb.api
+
+    found = getattr(msnb.api, "call_cell", None)
+    if found is None:
+        return cell._run(slot.engine, args, kwargs)
+    return found(cell, args, kwargs)
+
+
+def _as_float(value: Any, dtype: DType) -> Any:
+    if isinstance(value, Tensor) and value.dtype.is_float and value.dtype is not dtype:
+        return value.astype(dtype)
+    return value

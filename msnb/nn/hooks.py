@@ -1,0 +1,123 @@
+"""Hooks: functions that watch a Cell or change what passes through it.
+
+    args --pre-hooks--> construct --forward hooks--> out
+    grad of args <--hooks(cell, grad_in, grad_out)-- grad of out
+
+Backward hooks ride on taps, identities whose gradient calls Python: a tap on the outputs notes the gradients that come
+in, a tap on the inputs shows both to the hook and lets it replace the gradients that go out.
+Hooks are kept in tuples that are replaced, never changed: capture can guard them by what they hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msnb.core.slot import slot
+from msnb.core.tensor import Tensor
+from msnb.ir.control import HostFn
+from msnb.ir.custom import CUSTOM_GRADIENT
+
+Hook = Callable[..., Any]
+
+
+class HookHandle:
+    """What registering a hook gives back; ``remove()`` takes the hook away."""
+
+    def __init__(self, owner: Any, slot_name: str, hook: Hook) -> None:
+        self._owner, self._slot_name, self._hook = owner, slot_name, hook
+
+    def remove(self) -> None:
+        """Take the hook away (a second time does nothing)."""
+        kept = list(getattr(self._owner, self._slot_name))
+        if self._hook in kept:
+            kept.remove(self._hook)
+        self._owner.__dict__[self._slot_name] = tuple(kept)
+
+
+class CellHooks:
+    """The part of Cell that keeps hooks."""
+
+    _forward_pre_hooks: tuple[Hook, ...] = ()
+    _forward_hooks: tuple[Hook, ...] = ()
+    _backward_hooks: tuple[Hook, ...] = ()
+    _backward_pre_hooks: tuple[Hook, ...] = ()
+
+    def _hooked(self, slot_name: str, hook: Hook) -> HookHandle:
+        if not callable(hook):
+            raise TypeError(f"a hook must be callable, got {type(hook).__name__}.")
+        self.__dict__[slot_name] = (*getattr(self, slot_name), hook)
+        return HookHandle(self, slot_name, hook)
+
+    def register_forward_pre_hook(self, hook_fn: Hook) -> HookHandle:
+        """Call ``hook_fn(cell, args)`` before ``construct``; what it returns (if not None) replaces the arguments."""
+        return self._hooked("_forward_pre_hooks", hook_fn)
+
+    def register_forward_hook(self, hook_fn: Hook) -> HookHandle:
+        """Call ``hook_fn(cell, args, output)`` after ``construct``; what it returns (if not None) replaces the output.
+
+        Examples:
+            >>> import msnb as ms
+            >>> net = ms.nn.ReLU()
+            >>> handle = net.register_forward_hook(lambda cell, args, out: out + 1)
+            >>> net(ms.Tensor([-1.0])).tolist()
+            [1.0]
+            >>> handle.remove()
+        """
+        return self._hooked("_forward_hooks", hook_fn)
+
+    def register_backward_hook(self, hook_fn: Hook) -> HookHandle:
+        """Call ``hook_fn(cell, grad_input, grad_output)`` in the backward pass; a result replaces ``grad_input``."""
+        return self._hooked("_backward_hooks", hook_fn)
+
+    def register_backward_pre_hook(self, hook_fn: Hook) -> HookHandle:
+        """Call ``hook_fn(cell, grad_output)`` before a Cell's backward pass; a result replaces ``grad_output``."""
+        return self._hooked("_backward_pre_hooks", hook_fn)
+
+
+def as_tuple(value: Any) -> tuple[Any, ...]:
+    """A tuple of what may be one thing."""
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
+def _tap(fn: Hook, tensors: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Identities of the tensors whose gradients pass through ``fn(*grads)``; other values stay as they are."""
+    places = [i for i, t in enumerate(tensors) if isinstance(t, Tensor) and t.dtype.differentiable]
+    if not places:
+        return tensors
+    n = len(places)
+    chosen = [tensors[i] for i in places]
+
+    def backward(*inputs_outputs_douts: Any) -> list[Any]:
+        return list(fn(*inputs_outputs_douts[2 * n :]))
+
+    attrs = {"n_in": n, "n_out": n, "fn": HostFn(backward, "hook")}
+    passed = as_tuple(slot.engine.apply(CUSTOM_GRADIENT, (*chosen, *chosen), attrs))
+    out = list(tensors)
+    for i, t in zip(places, passed):
+        out[i] = t
+    return tuple(out)
+
+
+def with_backward_hooks(
+    cell: Any, hooks: tuple[Hook, ...], pre_hooks: tuple[Hook, ...], run: Hook, args: tuple[Any, ...], kwargs: Any
+) -> Any:
+    """``run(*args)`` with taps on both ends."""
+    arrived: list[tuple[Any, ...]] = [()]
+
+    def at_output(*grads: Any) -> tuple[Any, ...]:
+        for hook in pre_hooks:
+            changed = hook(cell, grads)
+            grads = grads if changed is None else as_tuple(changed)
+        arrived[0] = grads
+        return grads
+
+    def at_input(*grads: Any) -> tuple[Any, ...]:
+        for hook in hooks:
+            changed = hook(cell, grads, arrived[0])
+            grads = grads if changed is None else as_tuple(changed)
+        return grads
+
+    out = run(*_tap(at_input, args), **kwargs)
+    tapped = _tap(at_output, as_tuple(out))
+    return type(out)(tapped) if isinstance(out, (tuple, list)) else tapped[0]
