@@ -1,7 +1,7 @@
 """Gradients of one's own, and hooks on gradients.
 
-    f = custom_vjp(fn, bprop)          bprop(x..., out, dout) -> dx...          (a Cell's ``bprop`` goes through here)
-    register_hook(x, hook)             hook(grad) -> None or another grad       x is a tensor inside a network
+f = custom_vjp(fn, bprop)          bprop(x..., out, dout) -> dx...          (a Cell's ``bprop`` goes through here)
+register_hook(x, hook)             hook(grad) -> None or another grad       x is a tensor inside a network
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def custom_vjp(fn: Fn, bprop: Fn) -> Fn:
 def _cut_off(fn: Fn, inputs: tuple[Any, ...]) -> Any:
     """Run ``fn`` where no recorder sees its inner ops."""
     if not is_eager(slot.engine):
-        return fn(*inputs)
+        return slot.engine.convert(fn)(*inputs)
     with using(eager):
         return fn(*inputs)
 

@@ -1,7 +1,7 @@
 """A function of trees of tensors as a graph, in whatever mode: what vjp, jvp and vmap start from.
 
-    eager        the tracer runs the Python once and notes what depends on the inputs
-    capturing    the program being built traces it as a nested graph
+eager        the tracer runs the Python once and notes what depends on the inputs
+capturing    the program being built traces it as a nested graph
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 from msnb.core import tree
 from msnb.core.errors import ArgumentError
+from msnb.core.parameter import Parameter
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType
@@ -37,7 +38,10 @@ class Program:
         graph: params ``inputs + outer``; outputs are the tensors of the result (and of state writes, see ``settle``).
     """
 
-    def __init__(self, fn: Fn, args: Sequence[Any], types: Sequence[TensorType] | None = None, known: bool = True) -> None:
+    def __init__(
+        self, fn: Fn, args: Sequence[Any], types: Sequence[TensorType] | None = None, known: bool = True
+    ) -> None:
+        self._sources: list[Any] = []
         leaves, self._shape = tree.flatten(tuple(args))
         self._leaves = leaves
         self.inputs: list[Any] = [x for x in leaves if isinstance(x, Tensor)]
@@ -49,6 +53,7 @@ class Program:
             self._traced = self._nested(engine, fn, types)
         self.graph: Graph = self._traced.graph
         self.outer: list[Any] = self._traced.outer
+        self._sources = self._sources or self.outer
 
     def _call(self, fn: Fn, tensors: Sequence[Any]) -> Any:
         rest = iter(tensors)
@@ -57,6 +62,7 @@ class Program:
 
     def _eagerly(self, fn: Fn, types: Sequence[TensorType], known: bool) -> Traced:
         tracer, result = trace(lambda *xs: self._call(fn, xs), self.inputs, types, known)
+        self._sources = tracer.sources
         leaves, shape = tree.flatten(result)
         with tracer:
             tracer.output(*(x for x in leaves if isinstance(x, Tensor)))
@@ -82,6 +88,14 @@ class Program:
         """The function's result with these tensors in it."""
         return self._traced.rebuild(tensors)
 
+    def place(self, weight: Parameter) -> int | None:
+        """The position among the graph's params at which a Parameter comes in; None when it is not read."""
+        engine = slot.engine
+        for k, x in enumerate(self._sources):
+            if x is weight or (isinstance(engine, GraphBuilder) and engine.lift(x) is engine.lift(weight)):
+                return len(self.inputs) + k
+        return None
+
     def settle(self, tensors: Sequence[Any]) -> None:
         """Assign the new values of state that the function wrote (the outputs after the results)."""
         for target, new in zip(self._traced.writes, tensors):
@@ -99,5 +113,3 @@ def tensors_of(what: str, value: Any) -> list[Any]:
     if not leaves:
         raise ArgumentError(f"{what} holds no tensor.")
     return leaves
-
-

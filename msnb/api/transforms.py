@@ -114,7 +114,9 @@ def _differentiable(losses: Sequence[Tensor]) -> list[Tensor]:
     return [loss for loss in losses if loss.dtype.differentiable]
 
 
-def _value_and_grad(fn: Fn, request: _Request, kwargs: dict[str, Any], has_aux: bool, sens: Any = None) -> tuple[Any, Any]:
+def _value_and_grad(
+    fn: Fn, request: _Request, kwargs: dict[str, Any], has_aux: bool, sens: Any = None
+) -> tuple[Any, Any]:
     run = _eagerly if is_eager(slot.engine) else _in_graph
     value, gradients = run(fn, request, kwargs, has_aux, sens)
     gradients = [_hooked(g, w) for g, w in zip(gradients, [*request.inputs, *request.weights])]
@@ -188,8 +190,8 @@ def value_and_grad(fn: Fn, grad_position: Position = 0, weights: Any = None, has
         has_aux: only the first part of the result is differentiated; the rest comes along.
 
     Returns:
-        ``call(*args, **kwargs) -> (value, gradients)``; gradients are one tensor for one position, a tuple for a tuple of
-        positions, ``(by inputs, by weights)`` with weights, or those by weights alone when grad_position is None.
+        ``call(*args, **kwargs) -> (value, gradients)``; gradients are one tensor for one position, a tuple for a tuple
+        of positions, ``(by inputs, by weights)`` with weights, or those by weights alone when grad_position is None.
 
     Raises:
         TypeError: an argument asked for is not a floating-point tensor, or a position is outside the arguments.
@@ -208,7 +210,7 @@ def value_and_grad(fn: Fn, grad_position: Position = 0, weights: Any = None, has
     def call(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         return _value_and_grad(fn, _Request(fn, args, grad_position, weights), kwargs, has_aux)
 
-    return compiled_in_graph_mode(_named(call, fn, "value_and_grad"))
+    return compiled_in_graph_mode(named(call, fn, "value_and_grad"))
 
 
 def grad(
@@ -242,7 +244,7 @@ def grad(
             gradients = _with_ids(request, gradients)
         return (gradients, *value[1:]) if has_aux else gradients
 
-    return compiled_in_graph_mode(_named(call, fn, "grad"))
+    return compiled_in_graph_mode(named(call, fn, "grad"))
 
 
 def _with_ids(request: _Request, gradients: Any) -> Any:
@@ -261,7 +263,8 @@ def _with_ids(request: _Request, gradients: Any) -> Any:
     return (inputs(gradients[0]), weights(gradients[1])) if request.positions else weights(gradients)
 
 
-def _named(call: Fn, fn: Fn, how: str) -> Fn:
+def named(call: Fn, fn: Fn, how: str) -> Fn:
+    """A wrapper that shows what it wraps: ``grad(loss)``."""
     name = getattr(fn, "__name__", type(fn).__name__)
     call = functools.wraps(fn)(call) if hasattr(fn, "__name__") else call
     call.__name__ = f"{how}({name})"
@@ -303,7 +306,7 @@ class GradOperation:
             request = _Request(fn, args, self._position(args), weights if self.get_by_list else None)
             return _value_and_grad(fn, request, kwargs, False, sens)[1]
 
-        return compiled_in_graph_mode(_named(call, fn, "grad"))
+        return compiled_in_graph_mode(named(call, fn, "grad"))
 
     def _position(self, args: tuple[Any, ...]) -> Position:
         if self.get_all:

@@ -11,7 +11,7 @@ Types are interned: two equal types are one object, so that eager dispatch compa
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
@@ -28,7 +28,7 @@ class Dim:
         return self.symbol if self.bound is None else f"{self.symbol}<={self.bound}"
 
 
-Size = Union[int, Dim]
+Size = int | Dim
 Shape = tuple[Size, ...]
 
 
@@ -105,9 +105,9 @@ def tensor_type(shape: Shape, dtype: DType, weak: bool = False) -> TensorType:
 
 @dataclass(frozen=True)
 class StackType:
-    """A growing stack of values of one type."""
+    """A growing stack of values of one type: tensors, or stacks again (a loop within a loop)."""
 
-    element: TensorType
+    element: Type
 
     def __str__(self) -> str:
         return f"stack<{self.element}>"
@@ -129,7 +129,7 @@ class HostType:
         return "host"
 
 
-Type = Union[TensorType, StackType, TokenType, HostType]
+Type = TensorType | StackType | TokenType | HostType
 TOKEN = TokenType()
 HOST = HostType()
 

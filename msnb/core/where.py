@@ -112,7 +112,7 @@ class Origin:
 
 def is_internal(filename: str) -> bool:
     """True for files of msnb itself and for code that Python made up (``<string>`` of dataclasses and the like)."""
-    return filename.startswith(PACKAGE_DIR) or filename.startswith("<frozen")
+    return filename.startswith((PACKAGE_DIR, "<frozen"))
 
 
 def here(depth: int = 1, limit: int = 8) -> Origin:

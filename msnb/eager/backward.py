@@ -8,8 +8,8 @@ The key is the tape itself: entries are interned per signature, so equal lines m
 aliasing. The first use of a structure runs the backward graph as it is; from the second on it is optimised and compiled
 through ``graph.compile``. The cache is bounded.
 
-Callables that a program met (hooks, a Cell's ``bprop``) are not part of its structure: they lie among the saved items and
-are put into the program's HostFn for the time of a run.
+Callables that a program met (hooks, a Cell's ``bprop``) are not part of its structure: they lie among the saved items
+and are put into the program's HostFn for the time of a run.
 """
 
 from __future__ import annotations
@@ -83,7 +83,9 @@ class TapeGraph:
 class BackwardProgram:
     """Gradients of one tape structure."""
 
-    def __init__(self, watched: Sequence[TensorType], lines: Sequence[Line], outputs: Sequence[int], wanted: Sequence[int]):
+    def __init__(
+        self, watched: Sequence[TensorType], lines: Sequence[Line], outputs: Sequence[int], wanted: Sequence[int]
+    ):
         tape = TapeGraph(watched, lines, outputs)
         found = vjp(tape.graph, list(wanted))
         self.hosts = tape.hosts

@@ -1,7 +1,7 @@
 """Eager dispatch: the shortest way from an op and its operands to a kernel.
 
-Types are interned, so a signature is a tuple of objects compared by identity. The first call with a signature infers the
-result type and asks the device for a kernel; every later one is one dictionary look-up in the op's own table:
+Types are interned, so a signature is a tuple of objects compared by identity. The first call with a signature infers
+the result type and asks the device for a kernel; every later one is one dictionary look-up in the op's own table:
 
     op.fast[(type of x, type of y)]             no attributes
     op.fast[(type of x, (1, int), ...)]         attributes enter with their Python types: 1, 1.0 and True are not one

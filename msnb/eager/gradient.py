@@ -1,8 +1,8 @@
 """A gradient in eager mode: watch, run, sweep back.
 
-    with Recording([x], [w]) as tape:          x, w are watched: x by a fresh tensor, a Parameter in place
-        out = fn(tape.inputs[0])               ops run at once and are noted
-    tape.backward([out], [dout])               gradients of x, then of w
+with Recording([x], [w]) as tape:          x, w are watched: x by a fresh tensor, a Parameter in place
+    out = fn(tape.inputs[0])               ops run at once and are noted
+tape.backward([out], [dout])               gradients of x, then of w
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Any
 from msnb.core.slot import Engine, slot
 from msnb.core.tensor import Tensor, make
 from msnb.eager.backward import backward
-
 from msnb.eager.dispatch import EagerEngine
 from msnb.eager.recorder import UNTRACKED, NestedRecordingEngine, Recorder, RecordingEngine
 

@@ -1,7 +1,7 @@
 """Tracing in eager mode: a function becomes a graph while its Python runs, for forward mode and vmap.
 
-Only what depends on the traced inputs enters the graph; the rest runs at once, and its tensors come in as further params
-(``outer``), so that gradients outside still flow through them.
+Only what depends on the traced inputs enters the graph; the rest runs at once, and its tensors come in as further
+params (``outer``), so that gradients outside still flow through them.
 
     values="known"     traced tensors have values too, so Python may branch on them (jvp)
     values="batched"   a traced tensor stands for every lane of a batch; asking for its value has no answer (vmap)
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msnb.core.errors import ConcretizationError, GradientError
+from msnb.core.parameter import Parameter
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor, make
 from msnb.core.types import TensorType
@@ -58,13 +59,15 @@ class EagerTracer(GraphBuilder):
 
     Attributes:
         outer: the values of the params after the traced ones: tensors that were met on the way.
+        sources: the tensor objects they were read from.
     """
 
     def __init__(self, known: bool) -> None:
         super().__init__("traced")
         self.known = known
         self.outer: list[Tensor] = []
-        self._outer_values: dict[int, Value] = {}
+        self.sources: list[Tensor] = []
+        self._outer_values: dict[tuple[int, int], Value] = {}
 
     def input(self, type_: TensorType, name: str, value: Tensor | None = None) -> SymbolicTensor:
         """A traced param."""
@@ -104,10 +107,11 @@ class EagerTracer(GraphBuilder):
 
     def lift_tensor(self, x: Tensor) -> Value:
         """A tensor from outside becomes a param, once per object and value."""
-        key = id(x._data)
+        key = (id(x) if isinstance(x, Parameter) else 0, id(x._data))
         if key not in self._outer_values or x._rec is not None:
             self._outer_values[key] = self.graph.add_param(x._type, f"c{len(self.outer)}")
             self.outer.append(make(x._data, x._type, x._rec))
+            self.sources.append(x)
         return self._outer_values[key]
 
     def lift_outer(self, x: SymbolicTensor) -> Value:
@@ -116,10 +120,11 @@ class EagerTracer(GraphBuilder):
 
     def lift_symbol(self, x: SymbolicTensor) -> Value:
         """The param for a tensor of an enclosing tracer."""
-        key = id(x._value)
+        key = (0, id(x._value))
         if key not in self._outer_values:
             self._outer_values[key] = self.graph.add_param(x._type, f"c{len(self.outer)}")
             self.outer.append(x)
+            self.sources.append(x)
         return self._outer_values[key]
 
     def assign(self, target: Tensor, value: Tensor) -> None:

@@ -109,7 +109,7 @@ class GraphBuilder(PlainReads):
         self._captured_index: dict[Value, Value] = {}
         self._before: list[Engine] = []
 
-    # ---- in the slot ------------------------------------------------------------------------------------------------
+    # ---- in the slot ---------------------------------------------------------------------------------------------
 
     def __enter__(self) -> GraphBuilder:
         self._before.append(slot.engine)
@@ -139,7 +139,7 @@ class GraphBuilder(PlainReads):
         target._type = symbol_type(target._value)
         target._builder = self
 
-    # ---- making values ----------------------------------------------------------------------------------------------
+    # ---- making values -------------------------------------------------------------------------------------------
 
     def add(
         self,
@@ -210,7 +210,9 @@ class GraphBuilder(PlainReads):
     def lift_outer(self, x: SymbolicTensor) -> Value:
         """A tensor of an enclosing graph becomes a param of this one."""
         if self.parent is None:
-            raise MsnbError(f"a tensor of graph {x._builder.graph.name} is used in {self.graph.name}: a graph is closed.")
+            raise MsnbError(
+                f"a tensor of graph {x._builder.graph.name} is used in {self.graph.name}: a graph is closed."
+            )
         outer = self.parent.lift(x)
         if outer not in self._captured_index:
             own = self.graph.add_param(outer.type, outer.name or f"c{len(self.captured)}")
@@ -224,7 +226,7 @@ class GraphBuilder(PlainReads):
         node.scope, node.why, node.primal = self.scope, self.why, self.primal
         return node.out
 
-    # ---- functions as graphs ----------------------------------------------------------------------------------------
+    # ---- functions as graphs -------------------------------------------------------------------------------------
 
     def trace(self, fn: Any, inputs: Sequence[Tensor], types: Sequence[Type] | None = None) -> Traced:
         """``fn(*inputs)`` as a closed graph of its own; ``inputs`` are tensors of this builder, ``types`` those of the
@@ -242,7 +244,7 @@ class GraphBuilder(PlainReads):
             body.output(*tensors)
         return Traced(body.graph, [t for t, _ in body.captured], shape, leaves)
 
-    # ---- questions that only a running program can answer -------------------------------------------------------------
+    # ---- questions that only a running program can answer --------------------------------------------------------
 
     def no_value(self, x: SymbolicTensor) -> Exception:
         """The error for asking the value of a symbolic tensor."""
@@ -287,7 +289,7 @@ class Traced:
 
 
 class Const:
-    """The payload of a constant node: a value and its type, compared by value so that CSE and hashing see through it."""
+    """The payload of a constant node: a value and its type, compared by value: CSE and hashing see through it."""
 
     __slots__ = ("_key", "data", "type")
 

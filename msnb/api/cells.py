@@ -1,0 +1,23 @@
+"""A Cell called in graph mode: compiled on its first call, one compiled function per Cell object."""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from msnb.api.mode import at_top_level
+from msnb.core.slot import slot
+
+_compiled: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+
+
+def call_cell(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run ``cell`` compiled; where something records or traces already, run it there."""
+    if not at_top_level():
+        return cell._run(slot.engine, args, kwargs)
+    found = _compiled.get(cell)
+    if found is None:
+        from msnb.api.jit import jit
+
+        found = _compiled[cell] = jit(cell)
+    return found(*args, **kwargs)
