@@ -73,7 +73,7 @@ class ReferenceProgram:
         if "control" in node.op.traits:
             return self._control(node), True
         types = tuple(v.type for v in node.inputs)
-        return self.device.kernel(node.op, types, node.attrs), len(node.outputs) > 1
+        return self.device.kernel(node.op, types, node.attrs), len(node.outputs) != 1
 
     def _program(self, graph: Graph) -> ReferenceProgram:
         found = self._shared.get(id(graph))
@@ -96,7 +96,7 @@ class ReferenceProgram:
                 env[i] = None
         return [env[i] for i in self._outputs]
 
-    # ---- control flow -----------------------------------------------------------------------------------------------
+    # ---- control flow --------------------------------------------------------------------------------------------
 
     def _control(self, node: Node) -> Callable[..., Any]:
         if node.op is control.IF:
