@@ -5,8 +5,8 @@
            v      |
            d      c <--- k        c does not vary with x, d is never used by y: no gradient flows there
 
-``flow`` tells, for every output of a graph, the set of params it depends on differentiably, as a bit mask. For a control
-node the masks of its bodies are combined:
+``Flow`` tells, for every output of a graph, the set of params it depends on differentiably, as a bit mask. For a
+control node the masks of its bodies are combined:
 
     if      union over both branches
     while   outputs depend on their own initial value (no turn at all) and, transitively, on what the body mixes in
@@ -82,7 +82,7 @@ class Flow:
         op = node.op
         if "control" in op.traits:
             return self._of_control(node, graph)
-        if op.grad is None and "stack" not in op.traits:
+        if op.grad is None:
             return (0,) * len(node.outputs)
         return (_differentiable(node.inputs),) * len(node.outputs)
 
@@ -95,8 +95,6 @@ class Flow:
         if node.op is control.SCAN:
             return self._of_scan(node)
         if node.op is control.CALL:
-            if node.attrs.get("vjp"):
-                return (_differentiable(node.inputs),) * len(node.outputs)
             return self.of_graph(graph.module.graphs[node.attrs["callee"]])
         return (_differentiable(node.inputs),) * len(node.outputs)
 

@@ -1,8 +1,8 @@
 """Leaving out what nobody reads.
 
-A backward graph is built generously: rules compute gradients that no one asked for (of integers, of constants) and touch
-forward values on the way. One sweep from the outputs marks what is needed; unmarked nodes go, and with them the last
-reason to keep many a forward value alive. Nodes with an effect stay, whatever happens to their results.
+A backward graph is built generously: rules compute gradients that no one asked for (of integers, of constants) and
+touch forward values on the way. One sweep from the outputs marks what is needed; unmarked nodes go, and with them the
+last reason to keep many a forward value alive. Nodes with an effect stay, whatever happens to their results.
 """
 
 from __future__ import annotations

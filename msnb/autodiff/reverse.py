@@ -1,7 +1,7 @@
 """Reverse mode: from a graph to the pair (forward, backward).
 
-A program is a chain of maps, y = f3(f2(f1(x))). Its derivative is a chain of linear maps, J3 J2 J1. Applying the adjoint
-from the left costs about as much as the program itself, whatever the size of x, so the gradient of dy is
+A program is a chain of maps, y = f3(f2(f1(x))). Its derivative is a chain of linear maps, J3 J2 J1. Applying the
+adjoint from the left costs about as much as the program itself, whatever the size of x, so the gradient of dy is
 
     dx = J1* ( J2* ( J3* dy ) )          nodes in reverse order, each by its own rule
 
@@ -12,10 +12,10 @@ where a value read in several places adds up what its readers send back.
                      return y                           return y, x, w, y        dx, dw = matmul's rule(da, x, w)
                                                                   `-- residuals --> return dx, dw
 
-Only values between ``wrt`` and ``outputs`` get an adjoint (``activity``). The backward graph is closed: each forward value
-that a rule reads becomes a param, a *residual*; what turns out to be unused is pruned first, and constants are made anew
-instead of being kept. Control nodes are differentiated as such in ``reverse_control``. Both graphs consist of ordinary
-nodes, so the transform applies to its own results: that is how higher derivatives come about.
+Only values between ``wrt`` and ``outputs`` get an adjoint (``activity``). The backward graph is closed: each forward
+value that a rule reads becomes a param, a *residual*; what turns out to be unused is pruned first, and constants are
+made anew instead of being kept. Control nodes are differentiated as such in ``reverse_control``. Both graphs consist of
+ordinary nodes, so the transform applies to its own results: that is how higher derivatives come about.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ class VJP:
         backward: residuals, then one dout per differentiated output -> one gradient per param asked for.
         residuals: how many residuals there are.
         residual_values: each residual as a value of the given graph (of ``forward`` where control flow made it).
+        residual_list: each residual as a value of ``forward``.
         wrt: the params (positions) that have a gradient, in the order of ``backward``'s outputs.
         outputs: the outputs (positions) that have a dout, in the order of ``backward``'s params.
     """
@@ -57,6 +58,7 @@ class VJP:
     residual_values: list[Value] = field(default_factory=list)
     wrt: tuple[int, ...] = ()
     outputs: tuple[int, ...] = ()
+    residual_list: list[Value] = field(default_factory=list)
 
 
 def vjp(graph: Graph, wrt: Sequence[int], outputs: Sequence[int] | None = None) -> VJP:
@@ -180,7 +182,7 @@ class Pullback:
         residuals = self._close()
         names = {new: old for old, new in self.env.items()}
         found = [names.get(v, v) for v in residuals]
-        return VJP(self.forward.graph, self.backward.graph, len(residuals), found, self.wrt, self.outputs)
+        return VJP(self.forward.graph, self.backward.graph, len(residuals), found, self.wrt, self.outputs, residuals)
 
     def active(self, value: Value) -> bool:
         """True where a gradient flows through a value of the given graph."""
@@ -190,7 +192,7 @@ class Pullback:
         """A value of the given graph, for use in either new graph."""
         return self.forward.wrap(self.env[value])
 
-    # ---- forward ----------------------------------------------------------------------------------------------------
+    # ---- forward -------------------------------------------------------------------------------------------------
 
     def _run_forward(self) -> None:
         for p in self.graph.params:
@@ -204,7 +206,7 @@ class Pullback:
         self.forward.graph.state = dict(self.graph.state)
 
     def _forward_control(self, node: Node) -> None:
-        from msnb.autodiff.reverse_control import differentiate
+        from msnb.autodiff.reverse_control import differentiate  # it needs Pullback for its bodies
 
         with self.forward, stamped(self.forward, node):
             outs, self._pulls[node] = differentiate(self, node)
@@ -213,7 +215,7 @@ class Pullback:
             new._value.name = old.name
             self._copies[node] = new._value.node
 
-    # ---- backward ---------------------------------------------------------------------------------------------------
+    # ---- backward ------------------------------------------------------------------------------------------------
 
     def _run_backward(self) -> None:
         douts = [self._dout(i) for i in self.outputs]
@@ -238,10 +240,6 @@ class Pullback:
     def _pull(self, node: Node, douts: list[Any]) -> None:
         if node in self._pulls:
             grads = self._pulls[node](douts)
-        elif "stack" in node.op.traits:
-            from msnb.autodiff.stacks import pull_stack
-
-            grads = pull_stack(node, douts, [self.there(v) for v in node.inputs])
         else:
             ins, outs = [self.there(v) for v in node.inputs], [self.there(v) for v in node.outputs]
             grads = ask_rule(node, ins, outs, filled(node.outputs, douts))
@@ -257,7 +255,7 @@ class Pullback:
         before = self._adjoints.get(value)
         self._adjoints[value] = g if before is None else add_up(before, g)
 
-    # ---- what is kept -----------------------------------------------------------------------------------------------
+    # ---- what is kept --------------------------------------------------------------------------------------------
 
     def _close(self) -> list[Value]:
         graph = self.backward.graph

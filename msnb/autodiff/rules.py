@@ -96,7 +96,7 @@ def ask_rule(node: Node, inputs: Sequence[Any], outs: Sequence[Any], douts: Sequ
     assert op.grad is not None
     types = tuple(v.type for v in node.inputs)
     out_types = tuple(v.type for v in node.outputs)
-    offer: dict[str, Any] = {name: None for name in op.optional}
+    offer: dict[str, Any] = dict.fromkeys(op.optional)
     fixed = len(op.inputs) - op.variadic
     offer.update(zip(op.inputs[:fixed], inputs))
     if op.variadic:

@@ -334,5 +334,5 @@ def replay(graph: Graph, args: Sequence[Any]) -> list[Any]:
 
     env: dict[Value, Any] = dict(zip(graph.params, args))
     for node in graph.nodes:
-        replay_node(node, [env[v] for v in node.inputs], env)
+        replay_node(node, [env[v] for v in node.inputs], env, graph.module)
     return [env[v] for v in graph.outputs]

@@ -5,9 +5,10 @@
                                        body(carry, inv) -> carry; results: the last carry
     scan(carry..., xs..., inv...)      graphs = (body,), attrs n_carry, n_xs, length, reverse: body(carry, x at step, inv)
                                        -> (carry..., y...); results: last carry, then every y stacked along a new axis 0
-    call(args...)                      attrs callee: the name of a graph in the module (so recursion is possible), layer
+    call(args...)                      attrs callee: the name of a graph in the module (so recursion is possible), layer,
+                                       recompute: its gradient keeps the arguments only and runs it again
     host_call(args...)                 attrs fn (a HostFn), types: calls back into Python at run time
-    stack_new(type=) / stack_push(s, x) / stack_pop(s) -> (s, x)     what a loop of unknown length keeps for its reverse
+    stack_new(type=) / stack_push(s, x) / stack_pop(s) -> (s, x)     ordinary pure ops (``ir.stacks``)
 
 Predicates are 0-d (or one-element) bool tensors; other dtypes count as true when not zero. The result types of control
 nodes are given by their bodies, so these nodes are made by the functions below, not by calling the records.
@@ -19,11 +20,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msnb.core.slot import slot
-from msnb.core.types import StackType, TensorType, Type, tensor_type
+from msnb.core.types import TensorType, Type, tensor_type
 from msnb.ir.builder import GraphBuilder
-from msnb.ir.graph import Graph, Node, Value
+from msnb.ir.graph import Graph, Module, Node, Value
+from msnb.ir.modules import adopt, rehome
+from msnb.ir.stacks import STACK_NEW, STACK_POP, STACK_PUSH
 from msnb.ops.constant import constant
 from msnb.ops.record import REQUIRED, Op, define
+
+__all__ = [
+    "CALL", "HOST_CALL", "IF", "SCAN", "STACK_NEW", "STACK_POP", "STACK_PUSH", "WHILE", "HostFn", "call",
+    "engine_constant", "host_call", "if_", "replay_node", "result_types", "run_control", "scan", "while_",
+]  # fmt: skip
 
 
 def _structural(*types: Type, **attrs: Any) -> Any:
@@ -56,68 +64,30 @@ SCAN = _control(
     "Run a body once per slice, carrying values along.",
     {"n_carry": REQUIRED, "n_xs": REQUIRED, "length": REQUIRED, "reverse": False},
 )
-CALL = _control("call", "Call a graph of the module by name.", {"callee": REQUIRED, "layer": ""})
+CALL = _control("call", "Call a graph of the module by name.", {"callee": REQUIRED, "layer": "", "recompute": False})
 HOST_CALL = _control("host_call", "Call back into Python.", {"fn": REQUIRED, "effect": False})
 
 
 class HostFn:
     """A Python callable in a program: ``fn(*tensors) -> tensor or sequence``. Identity of the slot, not of the
-    callable, is part of a program's structure: ``fn`` may be exchanged between runs."""
+    callable, is part of a program's structure: ``fn`` may be exchanged between runs.
 
-    def __init__(self, fn: Callable[..., Any], name: str = "") -> None:
+    Args:
+        fn: the callable.
+        name: what people see.
+        grad: its gradient, ``grad(*inputs, *douts) -> one gradient per input``, also called at run time.
+    """
+
+    def __init__(self, fn: Callable[..., Any], name: str = "", grad: Callable[..., Any] | None = None) -> None:
         self.fn = fn
+        self.grad = grad
         self.name = name or getattr(fn, "__qualname__", "host")
 
     def __repr__(self) -> str:
         return f"HostFn({self.name})"
 
 
-# ---- stacks: ordinary pure ops ------------------------------------------------------------------------------------------
-
-
-def _push_type(stack: StackType, x: TensorType) -> StackType:
-    if stack.element is not x:
-        raise AssertionError(f"a {stack} cannot hold {x!r}.")
-    return stack
-
-
-STACK_NEW = define(
-    "stack_new",
-    "",
-    attrs=("type",),
-    infer=lambda *, type: StackType(type),
-    body=lambda xp, *, type: None,
-    doc="An empty stack of tensors of one type.",
-    no_grad="differentiated with its loop",
-    axes="->",
-    traits=("pure", "stack"),
-    family="control",
-)
-STACK_PUSH = define(
-    "stack_push",
-    "stack, x",
-    infer=_push_type,
-    body=lambda xp, stack, x: (stack, x),
-    doc="The stack with one more tensor on top.",
-    no_grad="its adjoint is stack_pop; see msnb.autodiff",
-    axes=", ... ->",
-    traits=("pure", "stack"),
-    family="control",
-)
-STACK_POP = define(
-    "stack_pop",
-    "stack",
-    infer=lambda stack: (stack, stack.element),
-    body=lambda xp, stack: stack,
-    doc="The stack without its top, and the top.",
-    no_grad="its adjoint is stack_push; see msnb.autodiff",
-    axes="-> , ...",
-    traits=("pure", "stack"),
-    family="control",
-)
-
-
-# ---- making control nodes -----------------------------------------------------------------------------------------------
+# ---- making control nodes ----------------------------------------------------------------------------------------
 
 
 def result_types(node_op: Op, graphs: Sequence[Graph], attrs: dict[str, Any], module: Any) -> tuple[Type, ...]:
@@ -140,7 +110,9 @@ def _stacked(t: Type, length: int) -> Type:
 
 def if_(b: GraphBuilder, pred: Any, then: Graph, otherwise: Graph, args: Sequence[Any]) -> tuple[Any, ...]:
     """Append an ``if`` to ``b``; both graphs take ``args``."""
-    return b.add(IF, [b.lift(pred), *map(b.lift, args)], {}, result_types(IF, (then, otherwise), {}, None), (then, otherwise))
+    return b.add(
+        IF, [b.lift(pred), *map(b.lift, args)], {}, result_types(IF, (then, otherwise), {}, None), (then, otherwise)
+    )
 
 
 def while_(b: GraphBuilder, cond: Graph, body: Graph, carry: Sequence[Any], inv: Sequence[Any]) -> tuple[Any, ...]:
@@ -165,22 +137,26 @@ def scan(
     return b.add(SCAN, values, attrs, result_types(SCAN, (body,), attrs, None), (body,))
 
 
-def call(b: GraphBuilder, callee: str, args: Sequence[Any], layer: str = "") -> tuple[Any, ...]:
+def call(
+    b: GraphBuilder, callee: str, args: Sequence[Any], layer: str = "", recompute: bool = False
+) -> tuple[Any, ...]:
     """Append a call of the graph named ``callee`` in ``b``'s module."""
-    attrs = {"callee": callee, "layer": layer}
+    attrs = {"callee": callee, "layer": layer, "recompute": recompute}
     return b.add(CALL, [b.lift(x) for x in args], attrs, result_types(CALL, (), attrs, b.graph.module))
 
 
-def host_call(b: GraphBuilder, fn: HostFn, args: Sequence[Any], types: Sequence[Type], effect: bool = False) -> tuple[Any, ...]:
+def host_call(
+    b: GraphBuilder, fn: HostFn, args: Sequence[Any], types: Sequence[Type], effect: bool = False
+) -> tuple[Any, ...]:
     """Append a call back into Python whose results have ``types``."""
     return b.add(HOST_CALL, [b.lift(x) for x in args], {"fn": fn, "effect": effect}, types)
 
 
-# ---- replaying ----------------------------------------------------------------------------------------------------------
+# ---- replaying ---------------------------------------------------------------------------------------------------
 
 
-def replay_node(node: Node, inputs: list[Any], env: dict[Value, Any]) -> None:
-    """Run one node through the engine in the slot and enter its results into ``env``."""
+def replay_node(node: Node, inputs: list[Any], env: dict[Value, Any], module: Module | None = None) -> None:
+    """Run one node through the engine in the slot and enter its results into ``env``; calls look into ``module``."""
     engine = slot.engine
     if node.op is constant:
         env[node.out] = engine_constant(node)
@@ -190,11 +166,11 @@ def replay_node(node: Node, inputs: list[Any], env: dict[Value, Any]) -> None:
         engine.scope, engine.origin = node.scope or engine.scope, node.where or engine.origin
         engine.why, engine.primal = node.why or engine.why, node.primal or engine.primal
         try:
-            results = _replay(node, inputs)
+            results = _replay(node, inputs, module)
         finally:
             engine.scope, engine.origin, engine.why, engine.primal = before
     else:
-        results = _replay(node, inputs)
+        results = _replay(node, inputs, module)
     for value, result in zip(node.outputs, results):
         env[value] = result
 
@@ -211,18 +187,26 @@ def engine_constant(node: Node) -> Any:
     return Tensor(const.data)
 
 
-def _replay(node: Node, inputs: list[Any]) -> tuple[Any, ...]:
+def _replay(node: Node, inputs: list[Any], module: Module | None) -> tuple[Any, ...]:
     engine = slot.engine
     if "control" not in node.op.traits:
         result = engine.apply(node.op, tuple(inputs), node.attrs)
         return result if isinstance(result, tuple) else (result,)
     if isinstance(engine, GraphBuilder):
-        types = [v.type for v in node.outputs]
-        return engine.add(node.op, [engine.lift(x) for x in inputs], node.attrs, types, [g.copy() for g in node.graphs])
-    return run_control(node, inputs)
+        return _append(engine, node, inputs, module)
+    return run_control(node, inputs, module)
 
 
-def run_control(node: Node, inputs: list[Any]) -> tuple[Any, ...]:
+def _append(engine: GraphBuilder, node: Node, inputs: list[Any], module: Module | None) -> tuple[Any, ...]:
+    target, attrs = engine.graph.module, node.attrs
+    source = target if module is None else module
+    bodies = [rehome(g.copy(), g.module, target) for g in node.graphs]
+    if node.op is CALL:
+        attrs = {**attrs, "callee": adopt(attrs["callee"], source, target)}
+    return engine.add(node.op, [engine.lift(x) for x in inputs], attrs, [v.type for v in node.outputs], bodies)
+
+
+def run_control(node: Node, inputs: list[Any], module: Module | None = None) -> tuple[Any, ...]:
     """Run a control node on real tensors by replaying its bodies (the eager engine's way)."""
     from msnb.ir.builder import replay
 
@@ -233,7 +217,8 @@ def run_control(node: Node, inputs: list[Any]) -> tuple[Any, ...]:
     if node.op is SCAN:
         return _run_scan(node, inputs)
     if node.op is CALL:
-        raise AssertionError("a call is replayed by its owner, which knows the module.")
+        assert module is not None, "a call is replayed with the module that holds its callee."
+        return tuple(replay(module.graphs[node.attrs["callee"]], inputs))
     result = node.attrs["fn"].fn(*inputs)
     return tuple(result) if isinstance(result, (tuple, list)) else (result,)
 

@@ -85,7 +85,7 @@ class Reader:
         self._hosts: dict[str, HostFn] = {}
         self._end = Token("end", "", "", self._all[-1].line if self._all else 1)
 
-    # ---- moving -----------------------------------------------------------------------------------------------------
+    # ---- moving --------------------------------------------------------------------------------------------------
 
     def peek(self, ahead: int = 0) -> Token:
         """The next token, or the one ``ahead`` of it."""
@@ -139,7 +139,7 @@ class Reader:
         line = self._tokens[min(self._at, len(self._tokens) - 1)].line if self._tokens else 1
         return ParseError(f"line {line}: {what}.")
 
-    # ---- types ------------------------------------------------------------------------------------------------------
+    # ---- types ---------------------------------------------------------------------------------------------------
 
     def type(self) -> Type:
         """A type."""
@@ -174,7 +174,7 @@ class Reader:
             return int(token.text)
         return Dim(token.text, int(self.next().text) if self.accept("<=") else None)
 
-    # ---- constants --------------------------------------------------------------------------------------------------
+    # ---- constants -----------------------------------------------------------------------------------------------
 
     def starts_literal(self) -> bool:
         """True where a constant stands, not a name."""
@@ -237,7 +237,7 @@ class Reader:
             raise self.error(f"the {what} {key!r} is not in the text; pass constants=constants_of(graph)")
         return self._constants[key]
 
-    # ---- attributes -------------------------------------------------------------------------------------------------
+    # ---- attributes ----------------------------------------------------------------------------------------------
 
     def attr(self) -> Any:
         """The value of a static attribute."""

@@ -1,0 +1,258 @@
+"""Reverse mode of While and Scan; the derivation is told in ``reverse_control``.
+
+Residuals of the body come in four kinds, and each travels in its own way:
+
+    a value the loop does not change        handed to the backward loop as it is
+    the slice of an ``xs`` (Scan)           the whole ``xs`` is handed over and sliced again
+    a tensor (Scan)                         stacked rows
+    everything else                         pushed on a carried stack
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from msnb.autodiff.bodies import inline, params, spread_grads, types_of
+from msnb.autodiff.reverse import VJP, Pull, Pullback
+from msnb.autodiff.rules import add_up, need_gradient_type, zeros
+from msnb.core import dtypes
+from msnb.core.types import StackType, TensorType, Type, tensor_type
+from msnb.ir import control
+from msnb.ir.builder import GraphBuilder
+from msnb.ir.graph import Graph, Node, Value
+from msnb.ir.stacks import STACK_NEW, STACK_POP, STACK_PUSH
+from msnb.ops.record import find
+
+COUNT = tensor_type((), dtypes.int64)
+
+
+@dataclass
+class Loop:
+    """What both kinds of loop have in common.
+
+    Attributes:
+        node: the loop.
+        n, m: how many values it carries, how many it slices.
+        carries, others: active inputs: carried ones (in any turn), and sliced or unchanged ones.
+        pair: the pair of the body.
+    """
+
+    p: Pullback
+    node: Node
+    n: int
+    m: int
+    carries: list[int]
+    others: list[int]
+    rows_out: list[int]
+    pair: VJP
+
+    @property
+    def body(self) -> Graph:
+        """The graph of one turn."""
+        return self.node.graphs[-1]
+
+    def kinds(self, rows: bool) -> list[str]:
+        """How each residual of the body travels: same, slice, row or stack."""
+        return [self._kind(v, rows) for v in self.pair.residual_list]
+
+    def _kind(self, v: Value, rows: bool) -> str:
+        if v.is_param and v.index >= self.n:
+            return "slice" if v.index < self.n + self.m else "same"
+        is_row = rows and isinstance(v.type, TensorType) and v.type.is_static and not v.type.weak
+        return "row" if is_row else "stack"
+
+    def residuals(self, kinds: Sequence[str], kind: str) -> list[int]:
+        """The positions of residuals of one kind."""
+        return [k for k, found in enumerate(kinds) if found == kind]
+
+    def gradient_types(self, positions: Sequence[int]) -> list[Type]:
+        """Types of the gradients of some params of the body."""
+        return [need_gradient_type(self.body.params[i].type) for i in positions]
+
+
+def _loop(p: Pullback, node: Node, m: int) -> Loop:
+    """Find the active values (a carried value may become active in a later turn) and make the body's pair."""
+    n, flow = node.attrs["n_carry"], p.reverse.flow
+    masks, closure = flow.of_node(node, p.graph), flow.closure(node)
+    varying = sum(1 << i for i, v in enumerate(node.inputs) if v in p.activity.varying)
+    wanted = 0
+    for v, mask in zip(node.outputs, masks):
+        wanted |= mask if p.active(v) else 0
+    carries = [j for j in range(n) if wanted >> j & 1 and closure[j] & varying]
+    others = [i for i in range(n, len(node.inputs)) if wanted >> i & 1 and varying >> i & 1]
+    rows = [j for j in range(n, len(node.outputs)) if p.active(node.outputs[j])]
+    pair = p.reverse.pullback(node.graphs[-1], (*carries, *others), (*carries, *rows))
+    return Loop(p, node, n, m, carries, others, rows, pair)
+
+
+def _given(loop: Loop, douts: list[Any], positions: Sequence[int]) -> list[Any]:
+    """The douts of some results, zeros where there are none."""
+    outs = loop.node.outputs
+    return [zeros(need_gradient_type(outs[j].type)) if douts[j] is None else douts[j] for j in positions]
+
+
+def _popped(stacks: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    pairs = [STACK_POP(s) for s in stacks]
+    return [s for s, _ in pairs], [x for _, x in pairs]
+
+
+def _summed(sums: Sequence[Any], grads: Sequence[Any]) -> list[Any]:
+    return [add_up(a, g) for a, g in zip(sums, grads)]
+
+
+# ---- While -------------------------------------------------------------------------------------------------------
+
+
+def differentiate_while(p: Pullback, node: Node) -> tuple[Sequence[Any], Pull]:
+    """The forward While that keeps residuals on stacks and counts turns, and its pull."""
+    loop = _loop(p, node, 0)
+    kinds = loop.kinds(rows=False)
+    kept = loop.residuals(kinds, "stack")
+    element = [loop.pair.residual_list[k].type for k in kept]
+    args = [p.there(v) for v in node.inputs]
+    start = [*args[: loop.n], *(STACK_NEW(type=t) for t in element), p.forward.wrap(_count(p.forward, 0))]
+    stacks = [StackType(t) for t in element]
+    cond, body = _counting_cond(loop, stacks), _counting_body(loop, stacks, kept)
+    results = control.while_(p.forward, cond, body, start, args[loop.n :])
+
+    def pull(douts: list[Any]) -> list[Any]:
+        same = [args[loop.pair.residual_list[k].index] for k in loop.residuals(kinds, "same")]
+        sums = [zeros(t) for t in loop.gradient_types(loop.others)]
+        carry = [*_given(loop, douts, loop.carries), *sums, *results[loop.n :]]
+        types = [p.backward.lift(x).type for x in (*carry, *same)]
+        found = control.while_(
+            p.backward, _backward_cond(loop, types, len(carry)), _backward_body(loop, types, kinds), carry, same
+        )
+        return spread_grads(node, [*loop.carries, *loop.others], found)
+
+    return results[: loop.n], pull
+
+
+def _count(b: GraphBuilder, start: int) -> Value:
+    return b.constant(np.array(start, np.int64), COUNT)
+
+
+def _counting_cond(loop: Loop, stacks: Sequence[Type]) -> Graph:
+    cond = loop.node.graphs[0]
+    b = GraphBuilder(cond.name, cond.module)
+    with b:
+        given = params(b, [*types_of(cond.params[: loop.n]), *stacks, COUNT, *types_of(cond.params[loop.n :])], "c")
+        b.output(*inline(b, cond, [*given[: loop.n], *given[loop.n + len(stacks) + 1 :]]))
+    return b.graph
+
+
+def _counting_body(loop: Loop, stacks: Sequence[Type], kept: Sequence[int]) -> Graph:
+    n, forward = loop.n, loop.pair.forward
+    b = GraphBuilder(forward.name, forward.module)
+    with b:
+        carry = params(b, types_of(forward.params[:n]), "c")
+        piles, turns = params(b, stacks, "s"), b.param(COUNT, "turns")
+        same = params(b, types_of(forward.params[n:]), "v")
+        outs = inline(b, forward, [*carry, *same])
+        pushed = [STACK_PUSH(s, outs[n + k]) for s, k in zip(piles, kept)]
+        b.output(*outs[:n], *pushed, find("add")(turns, 1))
+    return b.graph
+
+
+def _backward_cond(loop: Loop, types: Sequence[Type], n_carry: int) -> Graph:
+    b = GraphBuilder(f"{loop.pair.backward.name}_cond", loop.body.module)
+    with b:
+        turns = params(b, types, "c")[n_carry - 1]
+        b.output(find("greater")(turns, 0))
+    return b.graph
+
+
+def _backward_body(loop: Loop, types: Sequence[Type], kinds: Sequence[str]) -> Graph:
+    b = GraphBuilder(loop.pair.backward.name, loop.body.module)
+    with b:
+        given = iter(params(b, types, "c"))
+        douts, sums = [next(given) for _ in loop.carries], [next(given) for _ in loop.others]
+        stacks, turns = [next(given) for k in kinds if k == "stack"], next(given)
+        rest, tops = _popped(stacks)
+        travel = {"stack": iter(tops), "same": given}
+        grads = inline(b, loop.pair.backward, [*(next(travel[k]) for k in kinds), *douts])
+        n = len(loop.carries)
+        b.output(*grads[:n], *_summed(sums, grads[n:]), *rest, find("subtract")(turns, 1))
+    return b.graph
+
+
+# ---- Scan --------------------------------------------------------------------------------------------------------
+
+
+def differentiate_scan(p: Pullback, node: Node) -> tuple[Sequence[Any], Pull]:
+    """The forward Scan that gives residuals as rows, and its pull."""
+    loop = _loop(p, node, node.attrs["n_xs"])
+    n, m = loop.n, loop.m
+    kinds = loop.kinds(rows=True)
+    kept = loop.residuals(kinds, "stack")
+    element = [loop.pair.residual_list[k].type for k in kept]
+    stacks = [StackType(t) for t in element]
+    args = [p.there(v) for v in node.inputs]
+    body = _scan_forward(loop, stacks, kept, loop.residuals(kinds, "row"))
+    length, reverse = node.attrs["length"], node.attrs["reverse"]
+    start = [*args[:n], *(STACK_NEW(type=t) for t in element)]
+    results = control.scan(p.forward, body, start, args[n : n + m], args[n + m :], length, reverse)
+    first_row = n + len(stacks)
+    rows = results[first_row + len(node.outputs) - n :]
+
+    def pull(douts: list[Any]) -> list[Any]:
+        held = loop.pair.residual_list
+        same = [args[held[k].index] for k in loop.residuals(kinds, "same")]
+        slices = [args[held[k].index] for k in loop.residuals(kinds, "slice")]
+        sums = [zeros(t) for t in loop.gradient_types([i for i in loop.others if i >= n + m])]
+        carry = [*_given(loop, douts, loop.carries), *sums, *results[n:first_row]]
+        xs = [*_given(loop, douts, loop.rows_out), *rows, *slices]
+        back = _scan_backward(loop, p, carry, xs, same, kinds)
+        found = control.scan(p.backward, back, carry, xs, same, length, not reverse)
+        return _scan_grads(loop, len(carry), found)
+
+    return [*results[:n], *results[first_row : first_row + len(node.outputs) - n]], pull
+
+
+def _scan_forward(loop: Loop, stacks: Sequence[Type], kept: Sequence[int], rows: Sequence[int]) -> Graph:
+    n, forward, n_out = loop.n, loop.pair.forward, len(loop.body.outputs)
+    b = GraphBuilder(forward.name, forward.module)
+    with b:
+        carry, piles = params(b, types_of(forward.params[:n]), "c"), params(b, stacks, "s")
+        outs = inline(b, forward, [*carry, *params(b, types_of(forward.params[n:]), "x")])
+        pushed = [STACK_PUSH(s, outs[n_out + k]) for s, k in zip(piles, kept)]
+        b.output(*outs[:n], *pushed, *outs[n:n_out], *(outs[n_out + k] for k in rows))
+    return b.graph
+
+
+def _scan_backward(loop: Loop, p: Pullback, carry: Any, xs: Any, same: Any, kinds: Sequence[str]) -> Graph:
+    held = loop.pair.residual_list
+    b = GraphBuilder(loop.pair.backward.name, loop.body.module)
+    outer = [p.backward.lift(x).type for x in (*carry, *xs, *same)]
+    inner = [row_type(t) if len(carry) <= i < len(carry) + len(xs) else t for i, t in enumerate(outer)]
+    with b:
+        given = iter(params(b, inner, "c"))
+        douts = [next(given) for _ in loop.carries]
+        sums = [next(given) for i in loop.others if i >= loop.n + loop.m]
+        rest, tops = _popped([next(given) for k in kinds if k == "stack"])
+        douts += [next(given) for _ in loop.rows_out]
+        travel = {"stack": iter(tops)}
+        for kind in ("row", "slice", "same"):
+            travel[kind] = iter([next(given) for k in kinds if k == kind])
+        grads = inline(b, loop.pair.backward, [*(next(travel[k]) for k, _ in zip(kinds, held)), *douts])
+        n, n_xs = len(loop.carries), sum(i < loop.n + loop.m for i in loop.others)
+        b.output(*grads[:n], *_summed(sums, grads[n + n_xs :]), *rest, *grads[n : n + n_xs])
+    return b.graph
+
+
+def row_type(t: Type) -> Type:
+    """The type of one row of a stacked value."""
+    assert isinstance(t, TensorType)
+    return tensor_type(t.shape[1:], t.dtype)
+
+
+def _scan_grads(loop: Loop, n_carry: int, found: Sequence[Any]) -> list[Any]:
+    sliced = [i for i in loop.others if i < loop.n + loop.m]
+    same = [i for i in loop.others if i >= loop.n + loop.m]
+    first = len(loop.carries)
+    grads = [*found[:first], *found[n_carry:], *found[first : first + len(same)]]
+    return spread_grads(loop.node, [*loop.carries, *sliced, *same], grads)
