@@ -175,3 +175,20 @@ from msnb.ops.join import unstack as unstack
 from msnb.ops.slicing import slice_ as slice
 from msnb.ops.slicing import SLICE_UPDATE as slice_update
 import msnb.ops.methods as methods
+
+from typing import TYPE_CHECKING
+
+if not TYPE_CHECKING:  # a type checker must go on to report names that do not exist
+
+    def __getattr__(name: str) -> object:
+        """An operator that another package brings along (entry points ``msnb.ops``)."""
+        from msnb.core import plugins
+
+        return plugins.attribute(plugins.OPS, name, __name__)
+from msnb.ops.selection import argwhere as argwhere
+from msnb.ops.selection import masked_fill as masked_fill
+from msnb.ops.selection import masked_select as masked_select
+from msnb.ops.selection import nonzero as nonzero
+from msnb.ops.selection import unique as unique
+from msnb.ops.index_methods import INDEX as index
+from msnb.ops.index_methods import updated as index_update

@@ -1,0 +1,163 @@
+"""Selections whose size only the data tells: the result has a fresh ``Dim``.
+
+nonzero([0, 3, 0, 5])         -> [[1], [3]] : i64[n<=4, 1]
+masked_select(x, mask)        -> x[mask]    : composed of nonzero and index
+unique([2, 1, 2])             -> [1, 2]     : i64[n<=3]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from msnb.core import dtypes
+from msnb.core.errors import DTypeError, ShapeError
+from msnb.core.types import TensorType, tensor_type
+from msnb.ops.infer import operand_lines
+from msnb.ops.operands import as_tensor, strong_dtype
+from msnb.ops.record import Example, Op, Wrong, define
+from msnb.ops.sizes import bound_of, fresh, product
+
+_X = np.array([[0.0, 1.5, 0.0], [-2.0, 0.0, 1.5]])
+
+
+def _nonzero_type(x: TensorType) -> TensorType:
+    if not x.ndim:
+        raise ShapeError("nonzero needs a tensor of at least one axis.", operands=operand_lines(x))
+    return tensor_type((fresh("n", bound_of(product(x.shape))), x.ndim), dtypes.int64)
+
+
+NONZERO: Op = define(
+    "nonzero",
+    "x",
+    infer=_nonzero_type,
+    body=lambda xp, x: xp.stack(xp.nonzero(x), axis=1).astype(xp.int64, copy=False),
+    no_grad="positions do not change with small changes of values",
+    axes=lambda types, attrs: " ".join(f"{c}!" for c in "abcdefgh"[: types[0].ndim]) + " -> y! z!",
+    traits=("pure", "dynamic"),
+    doc="The positions of the elements that are not zero, one row each, in order.",
+    examples=(Example((_X,)), Example((_X > 0,)), Example((np.zeros((0, 2)),))),
+    wrong=(Wrong((1.0,), {}, "at least one axis", ShapeError),),
+)
+
+
+def nonzero(x: Any, as_tuple: bool = False) -> Any:
+    """The positions of the elements that are not zero.
+
+    Args:
+        x: tensor of at least one axis.
+        as_tuple: one vector per axis instead of one row per element.
+
+    Returns:
+        Tensor int64 [n, x.ndim]; n is known when the data are (in a graph it is a Dim).
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.nonzero(ms.Tensor([0, 3, 0, 5])).tolist()
+        [[1], [3]]
+    """
+    found = NONZERO(as_tensor(x))
+    if not as_tuple:
+        return found
+    from msnb.ops.join import unstack
+
+    return unstack(found, 1)
+
+
+def argwhere(x: Any) -> Any:
+    """Same as ``nonzero``: one row per element that is not zero."""
+    return nonzero(x)
+
+
+def _need_mask(name: str, x: Any, mask: Any) -> None:
+    if mask.dtype is not dtypes.bool_:
+        raise DTypeError(
+            f"{name} needs a mask of bools.", operands=operand_lines(x._type, mask._type, names=("x", "mask"))
+        )
+
+
+def masked_select(x: Any, mask: Any) -> Any:
+    """The elements of ``x`` where ``mask`` is True, as a vector; both broadcast.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.masked_select(ms.Tensor([1, 2, 3]), ms.Tensor([True, False, True])).tolist()
+        [1, 3]
+    """
+    from msnb.ops.infer import common_shape
+    from msnb.ops.shape import broadcast_to
+
+    t, m = as_tensor(x), as_tensor(mask)
+    _need_mask("masked_select", t, m)
+    shape = common_shape("masked_select", t._type, m._type)
+    if not shape:
+        t, m, shape = t.reshape(1), m.reshape(1), (1,)
+    return broadcast_to(t, shape=shape)[broadcast_to(m, shape=shape)]
+
+
+def masked_fill(x: Any, mask: Any, value: Any) -> Any:
+    """``x`` with ``value`` (one number) where ``mask`` is True; x and mask broadcast.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.masked_fill(ms.Tensor([1.0, 2.0]), ms.Tensor([True, False]), 0.0).tolist()
+        [0.0, 2.0]
+    """
+    from msnb.ops.compare import where
+
+    t, m = as_tensor(x), as_tensor(mask)
+    _need_mask("masked_fill", t, m)
+    if getattr(value, "ndim", 0):
+        raise ShapeError("masked_fill needs one number as value.", operands=operand_lines(value._type))
+    filled = where(m, value, t)
+    return filled if filled.dtype is t.dtype else filled.astype(t.dtype)
+
+
+# ---- unique ------------------------------------------------------------------------------------------------------
+
+
+def _unique_type(x: TensorType) -> tuple[TensorType, TensorType, TensorType]:
+    n = fresh("n", bound_of(product(x.shape)))
+    return (
+        tensor_type((n,), strong_dtype(x)),
+        tensor_type(x.shape, dtypes.int64),
+        tensor_type((n,), dtypes.int64),
+    )
+
+
+def _unique_body(xp: Any, x: Any) -> Any:
+    values, inverse, counts = xp.unique(x.reshape(-1), return_inverse=True, return_counts=True)
+    return values, inverse.reshape(x.shape), counts
+
+
+UNIQUE: Op = define(
+    "unique",
+    "x",
+    infer=_unique_type,
+    body=_unique_body,
+    no_grad="which elements are equal does not change smoothly",
+    axes=lambda types, attrs: (lambda c: f"{c} -> y!, {c}, y!")(" ".join(f"{a}!" for a in "abcdefgh"[: types[0].ndim])),
+    traits=("pure", "dynamic"),
+    doc="The different elements in order, where each element of x is among them, and how often each occurs.",
+    examples=(Example((_X,)), Example((np.array([2, 1, 2]),)), Example((np.zeros((0,)),))),
+    wrong=(),
+)
+
+
+def unique(x: Any, return_inverse: bool = False, return_counts: bool = False) -> Any:
+    """The different elements of ``x`` in increasing order.
+
+    Args:
+        x: tensor of any shape.
+        return_inverse: also the position of every element of x among them (shape of x).
+        return_counts: also how often each occurs.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.unique(ms.Tensor([2, 1, 2])).tolist()
+        [1, 2]
+    """
+    values, inverse, counts = UNIQUE(as_tensor(x))
+    chosen = [values] + [inverse] * return_inverse + [counts] * return_counts
+    return values if len(chosen) == 1 else tuple(chosen)
