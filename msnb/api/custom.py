@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msnb.core import tree
-from msnb.core.errors import GradientError
+from msnb.core.errors import ArgumentError, GradientError
+from msnb.core.parameter import Parameter
 from msnb.core.slot import slot, using
 from msnb.core.tensor import Tensor
 from msnb.eager.dispatch import eager
@@ -111,15 +112,32 @@ def hook_gradient(x: Any, hook: Fn) -> Any:
     return slot.engine.apply(CUSTOM_GRADIENT, (x, x), attrs)
 
 
-def register_hook(x: Tensor, hook: Fn) -> Tensor:
-    """Call ``hook(grad)`` when the gradient of ``x`` is known: the object ``x`` from here on carries the hook.
+class HookHandle:
+    """Takes a Parameter's hook away again with ``remove()``."""
+
+    def __init__(self, hooks: dict[int, Fn], key: int) -> None:
+        self._hooks, self._key = hooks, key
+
+    def remove(self) -> None:
+        """The hook is not called any more."""
+        self._hooks.pop(self._key, None)
+
+
+def register_hook(x: Tensor, hook: Fn) -> Any:
+    """Call ``hook(grad)`` when the gradient of ``x`` is known.
+
+    On a tensor inside a differentiated program, the object ``x`` carries the hook from here on. On a Parameter, the hook
+    stays until its handle's ``remove()``: it sees the gradient that ``grad`` is about to give back for it.
 
     Args:
-        x: a tensor inside a differentiated program.
+        x: a tensor or a Parameter.
         hook: gets the gradient; a tensor it returns replaces the gradient.
 
     Returns:
-        ``x`` itself.
+        ``x`` itself, or a handle with ``remove()`` for a Parameter.
+
+    Raises:
+        TypeError: the hook cannot be called.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/Tensor/mindspore.Tensor.register_hook.html
 
@@ -132,5 +150,15 @@ def register_hook(x: Tensor, hook: Fn) -> Tensor:
         >>> float(ms.grad(f)(ms.Tensor(3.0)))
         60.0
     """
+    if not callable(hook):
+        raise ArgumentError(f"a hook must be callable, got {type(hook).__name__}.")
+    if isinstance(x, Parameter):
+        hooks: dict[int, Fn] = x.__dict__.setdefault("gradient_hooks", {})
+        key = max(hooks, default=0) + 1
+        hooks[key] = hook
+        return HookHandle(hooks, key)
     slot.engine.assign(x, hook_gradient(x, hook))
     return x
+
+
+Tensor.register_hook = register_hook  # type: ignore[attr-defined]

@@ -23,6 +23,7 @@ from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
 from msnb.eager.gradient import Recording, is_eager
 from msnb.ir.builder import GraphBuilder, replay
+from msnb.ir.control import HostFn, host_call
 from msnb.ops import cast, ones_like
 
 Fn = Callable[..., Any]
@@ -125,10 +126,25 @@ def _value_and_grad(
 
 def _hooked(gradient: Tensor, by: Any) -> Tensor:
     """Hooks that a Parameter carries see, and may change, its gradient."""
-    for hook in getattr(by, "gradient_hooks", {}).values() if isinstance(by, Parameter) else ():
-        found = hook(gradient)
-        gradient = gradient if found is None else found
+    hooks = slot.engine.read(by, "gradient_hooks") if isinstance(by, Parameter) and "gradient_hooks" in vars(by) else {}
+    for hook in hooks.values():
+        gradient = _call_hook(hook, gradient)
     return gradient
+
+
+def _call_hook(hook: Fn, gradient: Tensor) -> Tensor:
+    """At once in eager mode; in a program, a call back into Python each time it runs."""
+    if is_eager(slot.engine):
+        found = hook(gradient)
+        return gradient if found is None else found
+    assert isinstance(slot.engine, GraphBuilder)
+
+    def run(g: Tensor) -> Tensor:
+        found = hook(g)
+        return g if found is None else found
+
+    result: Tensor = host_call(slot.engine, HostFn(run, "hook"), [gradient], [gradient._type])[0]
+    return result
 
 
 def _sensitivities(losses: Sequence[Tensor], sens: Any) -> list[Any]:
