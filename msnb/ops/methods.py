@@ -15,10 +15,9 @@ import numpy as np
 from msnb.core.parameter import Parameter
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
-from msnb.ops import casting
-from msnb.ops import compare, cumulative, elementwise, logic, reduce, transcendental
-from msnb.ops.record import Op
+from msnb.ops import activation, casting, compare, composite, cumulative, elementwise, logic, reduce, transcendental
 from msnb.ops.effects import assign
+from msnb.ops.record import Op
 
 EMPTY: dict[str, Any] = {}
 _DIRECT = frozenset({Tensor, Parameter, int, float, bool, complex})
@@ -107,8 +106,8 @@ def _bind_operators() -> None:
         setattr(Tensor, f"__{name}__", forward(op))
     for name, op in _SINGLE.items():
         setattr(Tensor, name, single(op))
-    setattr(Tensor, "__round__", _whole)
-    setattr(Tensor, "__hash__", object.__hash__)
+    Tensor.__round__ = _whole
+    Tensor.__hash__ = object.__hash__
 
 
 def _in_place(op: Op) -> Callable[[Parameter, Any], Any]:
@@ -152,6 +151,12 @@ def _bind_named() -> None:
         setattr(Tensor, name, _reducing(getattr(reduce, name)))
     for name in ("var", "std"):
         setattr(Tensor, name, _spreading(getattr(reduce, name)))
+    for name in ("clip", "clamp", "norm", "isclose", "allclose", "lerp", "addcmul", "addcdiv", "logit", "nan_to_num"):
+        setattr(Tensor, name, getattr(composite, name))
+    for name in ("softmax", "log_softmax"):
+        setattr(Tensor, name, getattr(activation, name))
+    Tensor.where = lambda self, condition, y: compare.where(condition, self, y)
+    Tensor.assign_value = assign
     for name in ("cumsum", "cumprod", "cummax", "cummin"):
         setattr(Tensor, name, getattr(cumulative, name))
 
@@ -189,10 +194,10 @@ def _bind_dtypes() -> None:
     for method, name in (("float", "float32"), ("double", "float64"), ("half", "float16"), ("bfloat16", "bfloat16"),
                          ("int", "int32"), ("long", "int64"), ("bool", "bool")):  # fmt: skip
         setattr(Tensor, method, to(name))
-    setattr(Tensor, "astype", casting.cast)
-    setattr(Tensor, "real", property(single(casting.real)))
-    setattr(Tensor, "imag", property(single(casting.imag)))
-    setattr(Tensor, "conj", single(casting.conj))
+    Tensor.astype = casting.cast
+    Tensor.real = property(single(casting.real))
+    Tensor.imag = property(single(casting.imag))
+    Tensor.conj = single(casting.conj)
 
 
 _bind_operators()

@@ -1,0 +1,233 @@
+"""Functions of ops that are neither activations nor losses: clipping, norms, interpolation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msnb.core.errors import ArgumentError, AttributeValueError
+from msnb.core.tensor import Tensor
+from msnb.ops import elementwise, transcendental
+from msnb.ops.casting import cast
+from msnb.ops.compare import equal, isinf, isnan, where
+from msnb.ops.operands import as_tensor
+from msnb.ops.record import find
+from msnb.ops.reduce import SUM
+from msnb.ops.reduce import max as max_of
+from msnb.ops.reduce import min as min_of
+from msnb.ops.reduce import sum as sum_of
+
+
+def clip(x: Any, min: Any = None, max: Any = None) -> Tensor:
+    """x between ``min`` and ``max`` (numbers or tensors; None: no bound).
+
+    Raises:
+        TypeError: both bounds are missing.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.clamp.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.clip(ms.Tensor([-1, 5]), 0, 3).tolist()
+        [0, 3]
+    """
+    if min is None and max is None:
+        raise ArgumentError("clip needs at least one of min and max.")
+    x = as_tensor(x)
+    low = x if min is None else elementwise.maximum(x, min)
+    out: Tensor = low if max is None else elementwise.minimum(low, max)
+    return out
+
+
+clamp = clip
+
+
+def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None) -> Any:
+    """``clip`` of a tensor, or of each of a list or tuple of tensors."""
+    if isinstance(x, (list, tuple)):
+        return type(x)(clip(t, clip_value_min, clip_value_max) for t in x)
+    return clip(x, clip_value_min, clip_value_max)
+
+
+def _wide(x: Tensor) -> Tensor:
+    """Half precision overflows when squared."""
+    return cast(x, "float32") if x.dtype.itemsize == 2 else x
+
+
+def clip_by_norm(x: Any, max_norm: Any, norm_type: float = 2.0) -> Any:
+    """Scale so that the norm of ``x`` (of all tensors of a list together) is at most ``max_norm``.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.clip_by_norm.html
+    """
+    many = isinstance(x, (list, tuple))
+    xs = list(x) if many else [x]
+    total = norm_of_norms([norm(_wide(t), norm_type) for t in xs], norm_type)
+    scale = elementwise.minimum(max_norm / (total + 1e-6), 1.0)
+    scaled = [t * cast(scale, t.dtype) for t in xs]
+    return type(x)(scaled) if many else scaled[0]
+
+
+def norm_of_norms(norms: Sequence[Tensor], ord: float) -> Tensor:
+    """The norm of tensors together from the norms of each."""
+    if ord == float("inf"):
+        top = norms[0]
+        for other in norms[1:]:
+            top = elementwise.maximum(top, other)
+        return top
+    total = elementwise.power(norms[0], ord)
+    for other in norms[1:]:
+        total = total + elementwise.power(other, ord)
+    out: Tensor = elementwise.power(total, 1.0 / ord)
+    return out
+
+
+def global_norm(xs: Sequence[Tensor]) -> Tensor:
+    """sqrt of the sum of the squares of all elements of all tensors, in float32 at least."""
+    total: Any = 0.0
+    for x in xs:
+        total = SUM(elementwise.square(_wide(x)), axis=None, keepdims=False) + total
+    out: Tensor = transcendental.sqrt(total)
+    return out
+
+
+def clip_by_global_norm(x: Sequence[Tensor], clip_norm: Any = 1.0, use_norm: Any = None) -> tuple[Tensor, ...]:
+    """Scale all tensors by clip_norm / max(global norm, clip_norm).
+
+    Source: Pascanu et al., 2012, arXiv:1211.5063;
+        https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.clip_by_global_norm.html
+    """
+    total = global_norm(x) if use_norm is None else use_norm
+    scale = clip_norm / elementwise.maximum(total, clip_norm)
+    return tuple(t * cast(scale, t.dtype) for t in x)
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Vector norm over axes: (sum |x|^p)^(1/p), p = ``ord`` (2 by default); inf and -inf give the extremes, 0 counts.
+
+    Raises:
+        ValueError: ``ord`` is not a number (or "fro").
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.norm.html
+    """
+    x = as_tensor(x)
+    if ord in (None, "fro", 2):
+        squares = elementwise.square(elementwise.abs(x) if x.dtype.is_complex else x)
+        return _safe_sqrt(sum_of(squares, axis, keepdims))
+    if isinstance(ord, bool) or not isinstance(ord, (int, float)):
+        raise AttributeValueError(f"norm: ord must be a number or 'fro', got {ord!r}.")
+    size = elementwise.abs(x)
+    if ord in (float("inf"), float("-inf")):
+        extreme: Tensor = (max_of if ord > 0 else min_of)(size, axis, keepdims)
+        return extreme
+    if ord == 0:
+        return sum_of(cast(size != 0, x.dtype), axis, keepdims)
+    if ord == 1:
+        return sum_of(size, axis, keepdims)
+    out: Tensor = elementwise.power(sum_of(elementwise.power(size, ord), axis, keepdims), 1.0 / ord)
+    return out
+
+
+def _safe_sqrt(x: Tensor) -> Tensor:
+    """sqrt with derivative 0 at 0, where the norm has a corner."""
+    zero = equal(x, 0)
+    out: Tensor = where(zero, x * 0.0, transcendental.sqrt(where(zero, 1.0, x)))
+    return out
+
+
+def lerp(input: Any, end: Any, weight: Any) -> Tensor:
+    """input + weight (end - input)."""
+    out: Tensor = input + weight * (end - input)
+    return out
+
+
+def addcmul(input: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Tensor:
+    """input + value tensor1 tensor2."""
+    out: Tensor = input + tensor1 * tensor2 * value
+    return out
+
+
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Tensor:
+    """input + value tensor1 / tensor2."""
+    out: Tensor = input + tensor1 / tensor2 * value
+    return out
+
+
+def square_sum(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Sum of squares over axes."""
+    return sum_of(elementwise.square(x), axis, keepdims)
+
+
+def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+    """NaN and infinities replaced; infinities by the largest finite numbers of the dtype unless given."""
+    import ml_dtypes
+
+    x = as_tensor(x)
+    if not x.dtype.is_float:
+        return x
+    limits = ml_dtypes.finfo(x.dtype.numpy)
+    high = float(limits.max) if posinf is None else posinf
+    low = float(limits.min) if neginf is None else neginf
+    finite = where(isinf(x), where(x > 0, high, low), x)
+    out: Tensor = where(isnan(x), nan, finite)
+    return out
+
+
+def isclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+    """|x - y| <= atol + rtol |y|; equal infinities are close."""
+    near = elementwise.abs(x - y) <= elementwise.abs(y) * rtol + atol
+    near = find("logical_and")(near, find("isfinite")(y))
+    near = find("logical_or")(near, equal(x, y))
+    if equal_nan:
+        near = find("logical_or")(near, find("logical_and")(isnan(x), isnan(y)))
+    out: Tensor = near
+    return out
+
+
+def allclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+    """True when every element ``isclose``."""
+    out: Tensor = find("all")(isclose(x, y, rtol, atol, equal_nan), axis=None, keepdims=False)
+    return out
+
+
+def deg2rad(x: Any) -> Tensor:
+    """Degrees to radians."""
+    return x * (3.141592653589793 / 180)  # type: ignore[no-any-return]
+
+
+def rad2deg(x: Any) -> Tensor:
+    """Radians to degrees."""
+    return x * (180 / 3.141592653589793)  # type: ignore[no-any-return]
+
+
+def logit(x: Any, eps: float | None = None) -> Tensor:
+    """log(x / (1 - x)), the inverse of sigmoid; ``eps`` keeps x in [eps, 1 - eps]."""
+    x = x if eps is None else clip(x, eps, 1 - eps)
+    out: Tensor = transcendental.log(x) - transcendental.log1p(-x)
+    return out
+
+
+def sinc(x: Any) -> Tensor:
+    """sin(pi x) / (pi x), 1 at 0."""
+    zero = equal(x, 0)
+    angle = where(zero, 1.0, x) * 3.141592653589793
+    out: Tensor = where(zero, 1.0, transcendental.sin(angle) / angle)
+    return out
+
+
+def frac(x: Any) -> Tensor:
+    """x less its integer part."""
+    out: Tensor = x - elementwise.trunc(x)
+    return out
+
+
+def xlogy(x: Any, y: Any) -> Tensor:
+    """x log(y), and 0 where x is 0."""
+    zero = equal(x, 0)
+    out: Tensor = where(zero, 0.0, x * transcendental.log(where(zero, 1.0, y)))
+    return out
+
+
+def heaviside(x: Any, values: Any) -> Tensor:
+    """0 below 0, 1 above, ``values`` at 0."""
+    out: Tensor = where(equal(x, 0), values, cast(x > 0, x.dtype))
+    return out
