@@ -50,7 +50,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core import dtypes
+from msnb.core import dtypes, plugins
 from msnb.core.dtypes import DType
 from msnb.core.errors import ArgumentError, MsnbError
 from msnb.core.slot import slot
@@ -130,7 +130,7 @@ class Op:
     def __call__(self, *inputs: Any, **attrs: Any) -> Any:
         return slot.engine.apply(self, self.bind_inputs(inputs), self.bind_attrs(attrs))
 
-    # ---- signature --------------------------------------------------------------------------------------------------
+    # ---- signature -----------------------------------------------------------------------------------------------
 
     def bind_inputs(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """Check the number of tensors."""
@@ -155,7 +155,7 @@ class Op:
             out[name] = static(value)
         return out
 
-    # ---- types ------------------------------------------------------------------------------------------------------
+    # ---- types ---------------------------------------------------------------------------------------------------
 
     def result_types(self, types: tuple[Type, ...], attrs: Mapping[str, Any]) -> tuple[Type, ...]:
         """The types of the results, cached by signature. Raises what ``infer`` raises."""
@@ -247,8 +247,12 @@ def find(name: str) -> Op:
     """The op called ``name``.
 
     Raises:
-        KeyError: there is none.
+        KeyError: there is none, in msnb or among the plug-ins.
     """
+    if name not in REGISTRY:
+        plugin = plugins.get(plugins.OPS, name)
+        if plugin is not None:
+            plugin.load()
     return REGISTRY[name]
 
 

@@ -145,7 +145,11 @@ def test_random_garbage(tmp_path: Path, rng: np.random.Generator) -> None:
 def test_bytes_appended_or_headers_of_the_wrong_kind(tmp_path: Path) -> None:
     path, good = content(tmp_path)
     headers = [b"[]", b"{}x", b'{"a": 1}', b'{"a": {"dtype": "F32", "shape": [9], "data_offsets": [0, 4]}}']
-    headers += [b'{"__metadata__": {"a": 1}}', b"null", b'{"a": {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]}}']
+    headers += [
+        b'{"__metadata__": {"a": 1}}',
+        b"null",
+        b'{"a": {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]}}',
+    ]
     for bad in [good + b"x"] + [len(h).to_bytes(8, "little") + h + bytes(4) for h in headers]:
         path.write_bytes(bad)
         with pytest.raises(CheckpointError):
