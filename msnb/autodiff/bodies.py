@@ -83,3 +83,9 @@ def with_places(forward: Graph, n_out: int, places: Places, which: int) -> Graph
 
 def _filler(t: Type) -> Any:
     return zeros(tensor_type(t.shape, t.dtype) if isinstance(t, TensorType) and t.weak else t)
+
+
+def reindex(graph: Graph) -> None:
+    """Params know their positions again, after they were put in another order."""
+    for i, p in enumerate(graph.params):
+        p.index = i

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msnb.autodiff.activity import Activity, Flow
+from msnb.autodiff.bodies import reindex
 from msnb.autodiff.prune import prune
 from msnb.autodiff.rules import add_up, ask_rule, fit, gradient_type, need_gradient_type, zeros
 from msnb.core.errors import GradientError
@@ -84,14 +85,15 @@ def vjp(graph: Graph, wrt: Sequence[int], outputs: Sequence[int] | None = None) 
         >>> len(pair.backward.params)
         2
     """
-    _check(graph, wrt, "params", "with respect to")
+    check_differentiable(graph, wrt, "params", "with respect to")
     if outputs is None:
         outputs = [i for i, v in enumerate(graph.outputs) if gradient_type(v.type) is not None]
-    _check(graph, outputs, "outputs", "of")
+    check_differentiable(graph, outputs, "outputs", "of")
     return Reverse().pullback(graph, tuple(wrt), tuple(outputs))
 
 
-def _check(graph: Graph, positions: Sequence[int], kind: str, word: str) -> None:
+def check_differentiable(graph: Graph, positions: Sequence[int], kind: str, word: str) -> None:
+    """Raise GradientError unless these params or outputs can have gradients."""
     for i in positions:
         value = getattr(graph, kind)[i]
         if gradient_type(value.type) is None:
@@ -263,8 +265,7 @@ class Pullback:
         kept = [(outer, own) for outer, own in self.backward.captured if own in needed]
         captured = {own for _, own in self.backward.captured}
         graph.params[:] = [own for _, own in kept] + [p for p in graph.params if p not in captured]
-        for i, p in enumerate(graph.params):
-            p.index = i
+        reindex(graph)
         residuals = [outer._value for outer, _ in kept]
         self.forward.graph.outputs += residuals
         return residuals

@@ -15,8 +15,8 @@ While   How often it turns is known only afterwards. The forward loop pushes wha
                                                     c, r = body_forward(c, v)         s, r = pop(s)
                                                     s, n = push(s, r), n + 1          dc, g = body_backward(r, dc)
                                                                                       dv, k = dv + g, k - 1
-        dc ends as the gradient of c0. What the loop does not change (v) is handed to the backward loop as it is, and its
-        gradients add up.
+        dc ends as the gradient of c0. What the loop does not change (v) is handed to the backward loop as it is, and
+        its gradients add up.
 
 Scan    The number of turns is known: residuals are stacked rows, the backward Scan runs the other way. Residuals
         that are stacks themselves (a While in the body) travel on a carried stack, last in first out.
