@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 
 from msnb.core.errors import AttributeValueError, DTypeError, IndexOutOfRange, ShapeError
-from msnb.core.types import Shape, Size, TensorType, tensor_type
+from msnb.core.tensor import Tensor
+from msnb.core.types import WEAK, Shape, Size, TensorType, tensor_type
 from msnb.ops.infer import broadcast_shapes, common_shape, operand_lines
 from msnb.ops.operands import spread, strong_dtype
 from msnb.ops.record import Example, Op, Work, Wrong, define
@@ -162,7 +163,8 @@ def _read_axes(types: Any, attrs: Any) -> str:
     return ", ".join([x, *own]) + " -> " + " ".join(out)
 
 
-def _update_axes(types: Any, attrs: Any) -> str:
+def update_axes(types: Any, attrs: Any) -> str:
+    """Labels of an op (x, value, *indices) -> x that writes by a spec."""
     x, own, out = _labels(Plan("index_update", types[0], types[2:], attrs["spec"]), types[2:], attrs["spec"])
     value = " ".join(out[len(out) - types[1].ndim :]) if types[1].ndim else ""
     return ", ".join([x, value, *own]) + f" -> {x}"
@@ -189,11 +191,13 @@ def _batched(plan: Plan, size: int, indices: Sequence[Any], batched: Sequence[bo
 
 
 def _lane_type(x: Any, batched: bool) -> TensorType:
-    t: TensorType = x._type if hasattr(x, "_type") else tensor_type((), strong_dtype(x))
+    t: TensorType = x._type if isinstance(x, Tensor) else WEAK[type(x)]
     return tensor_type(t.shape[1:], t.dtype) if batched else t
 
 
-def _read_batch(op_name: str) -> Any:
+def read_batch(op_name: str) -> Any:
+    """The vmap rule of an op that reads by a spec."""
+
     def batch(axis_size: int, inputs: Sequence[Any], batched: Sequence[bool], *, spec: Spec) -> tuple[Any, bool]:
         op = {"index": INDEX, "index_taken": INDEX_TAKEN}[op_name]
         lanes = [_lane_type(x, b) for x, b in zip(inputs, batched)]
@@ -205,7 +209,10 @@ def _read_batch(op_name: str) -> Any:
     return batch
 
 
-def _write_batch(axis_size: int, inputs: Sequence[Any], batched: Sequence[bool], *, spec: Spec) -> tuple[Any, bool]:
+def write_batch(
+    op: Any, axis_size: int, inputs: Sequence[Any], batched: Sequence[bool], spec: Spec
+) -> tuple[Any, bool]:
+    """The vmap rule of an op (x, value, *indices) -> x that writes by a spec."""
     lanes = [_lane_type(x, b) for x, b in zip(inputs, batched)]
     plan = Plan("index_update", lanes[0], tuple(lanes[2:]), spec)
     x = spread(inputs[0], batched[0], axis_size)
@@ -214,7 +221,11 @@ def _write_batch(axis_size: int, inputs: Sequence[Any], batched: Sequence[bool],
     if batched[1]:
         value = reshape(value, (axis_size, *(1,) * (len(plan.shape) + 1 - value.ndim), *value.shape[1:]))
     value = TRANSPOSE(BROADCAST_TO(value, shape=(axis_size, *plan.shape)), perm=inverse_permutation(order))
-    return INDEX_UPDATE(x, value, *own, spec=new), True
+    return op(x, value, *own, spec=new), True
+
+
+def _update_batch(axis_size: int, inputs: Sequence[Any], batched: Sequence[bool], *, spec: Spec) -> tuple[Any, bool]:
+    return write_batch(INDEX_UPDATE, axis_size, inputs, batched, spec)
 
 
 def _unindex_batch(
@@ -273,7 +284,7 @@ INDEX: Op = define(
         *_no_more(len(indices)),
     ),
     axes=_read_axes,
-    batch=_read_batch("index"),
+    batch=read_batch("index"),
     work=_moves_only,
     traits=("pure", "view", "linear"),
     doc="x[...] with NumPy's meaning: ints, slices, new axes and index tensors.",
@@ -357,8 +368,8 @@ INDEX_UPDATE: Op = define(
     infer=_update_type,
     body=_update_body,
     grad=_update_grad,
-    axes=_update_axes,
-    batch=_write_batch,
+    axes=update_axes,
+    batch=_update_batch,
     work=_moves_only,
     traits=("pure", "linear"),
     doc="x with a value written at an index; of several writes to one place the last one counts.",
@@ -400,7 +411,7 @@ INDEX_TAKEN: Op = define(
     body=_taken_body,
     grad=_taken_grad,
     axes=_read_axes,
-    batch=_read_batch("index_taken"),
+    batch=read_batch("index_taken"),
     traits=("pure", "linear"),
     doc="y[...], zero where a later entry of the index means the same place: the adjoint of index_update in its value.",
     examples=_READS,

@@ -40,7 +40,7 @@ def _entry(e: Any) -> Any:
     if hasattr(e, "__index__"):
         return int(e.__index__())
     raise ArgumentError(
-        f"a tensor is indexed with ints, slices, ..., None, masks and integer arrays, not with {type(e).__name__} {e!r}."
+        f"a tensor is indexed with ints, slices, ..., None, masks, integer arrays, not with {type(e).__name__} {e!r}."
     )
 
 
