@@ -151,8 +151,10 @@ class EagerEngine(PlainReads):
 
     def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """Run ``op`` on Tensors and Python scalars and wrap the result."""
-        if attrs or len(inputs) != 2 or events.op_listeners:
+        if attrs or events.op_listeners:
             return self.apply_any(op, inputs, attrs)
+        if len(inputs) != 2:
+            return self.apply_one(op, inputs, attrs)
         a, b = inputs
         class_b = b.__class__
         try:
@@ -162,6 +164,16 @@ class EagerEngine(PlainReads):
                 entry, data = op.fast[a._type, b._type], b._data
             result = entry.kernel(a._data, data)
         except Exception:  # an unknown signature, an odd operand or a failing kernel: told in full by the general way
+            return self.apply_any(op, inputs, attrs)
+        return make(result, entry.type) if entry.type is not None else wrap(entry, result)
+
+    def apply_one(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        """One plain tensor: the same short way."""
+        try:
+            (a,) = inputs
+            entry = op.fast[(a._type,)]
+            result = entry.kernel(a._data)
+        except Exception:
             return self.apply_any(op, inputs, attrs)
         return make(result, entry.type) if entry.type is not None else wrap(entry, result)
 

@@ -81,8 +81,10 @@ class RecordingEngine(PlainReads):
 
     def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """Run ``op``; note it if it depends on a watched tensor."""
-        if attrs or len(inputs) != 2 or events.op_listeners:
+        if attrs or events.op_listeners:
             return self._general(op, inputs, attrs)
+        if len(inputs) != 2:
+            return self._one(op, inputs, attrs)
         a, b = inputs
         class_b = b.__class__
         try:
@@ -96,6 +98,26 @@ class RecordingEngine(PlainReads):
         if entry.type is None:
             return self._general(op, inputs, attrs)
         return self._noted(entry, a, data, track, result)
+
+    def _one(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        try:
+            (a,) = inputs
+            entry = op.fast[(a._type,)]
+            data = a._data
+            result = entry.kernel(data)
+        except Exception:
+            return self._general(op, inputs, attrs)
+        if entry.type is None or "host" in op.traits:
+            return self._general(op, inputs, attrs)
+        track, rec, keep = a._rec, self.recorder, entry.keep
+        if keep is None or track is None or track[0] is not rec:
+            return make(result, entry.type)
+        n = rec.count
+        rec.count = n + 1
+        rec.lines.append((entry, (track[1],), n))
+        kept = (data,) if keep[0] else ()
+        rec.saved.append((*kept, result) if keep[1] else kept)
+        return make(result, entry.type, (rec, n, None))
 
     def _noted(self, entry: Entry, a: Tensor, data: Any, track: Any, result: Any) -> Tensor:
         keep = entry.keep
