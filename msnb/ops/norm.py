@@ -9,8 +9,8 @@ The kinds differ only in the axes over which mean and var are taken (x is [n, ch
     rms_norm        the last axes; nothing is centred: y = x / sqrt(mean(x^2) + eps) * weight
 
 All are functions of ops, so their gradients follow. Two-byte floats are normalised in float32.
-Source: Ioffe and Szegedy 2015 (batch), Ba, Kiros and Hinton 2016 (layer), Wu and He 2018 (group), Zhang and Sennrich 2019
-(RMS); https://www.mindspore.cn, ``ops.batch_norm`` and its neighbours.
+Source: Ioffe and Szegedy 2015 (batch), Ba, Kiros and Hinton 2016 (layer), Wu and He 2018 (group), Zhang and Sennrich
+2019 (RMS); https://www.mindspore.cn, ``ops.batch_norm`` and its neighbours.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 from msnb.core import dtypes
 from msnb.core.errors import AttributeValueError, DTypeError, ShapeError
-from msnb.ops.cast import cast
+from msnb.ops.casting import cast
 from msnb.ops.elementwise import add, multiply, square, subtract
 from msnb.ops.infer import operand_lines
 from msnb.ops.operands import as_tensor

@@ -1,0 +1,278 @@
+"""First values of Parameters.
+
+    initializer("he_uniform", (6, 1, 5, 5))        ->  Tensor
+    Normal(0.02)((6, 1, 5, 5), dtype)              ->  NumPy array (what Tensor(shape=, init=) calls)
+
+Draw number k after ``set_seed(s)`` comes from a generator of its own, seeded by (s, k): the same program gets the same
+network, and in both modes. For a weight [out, in, positions...]: fan_in = in * positions, fan_out = out * positions.
+Source: Glorot and Bengio 2010 (Xavier); He et al. 2015; Saxe et al. 2014 (orthogonal);
+https://www.mindspore.cn/docs/en/master/api_python/mindspore.common.initializer.html
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from msnb.core import dtypes
+from msnb.core import random as core_random
+from msnb.core.dtypes import DType, as_dtype
+from msnb.core.tensor import Array, Tensor
+
+Shape = Sequence[int]
+_draws = [(-1, 0)]
+
+
+def _generator() -> np.random.Generator:
+    """A fresh generator for the next draw; counting starts anew at every ``set_seed``."""
+    restarts, count = _draws[0]
+    now = core_random.seed_version
+    count = 0 if now != restarts else count
+    _draws[0] = (now, count + 1)
+    return np.random.default_rng([core_random.get_seed() or 0, count])
+
+
+class Initializer:
+    """A rule for first values. Subclasses write ``draw(rng, shape) -> array of float64``.
+
+    Examples:
+        >>> from msnb.nn.initializer import Constant
+        >>> Constant(2.0)((2,)).tolist()
+        [2.0, 2.0]
+    """
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        """Values of this shape."""
+        raise NotImplementedError(f"{type(self).__name__} has no draw(rng, shape).")
+
+    def __call__(self, shape: Any, dtype: Any = dtypes.float32) -> Array:
+        """Values of this shape as a NumPy array of this dtype."""
+        sizes = (shape,) if isinstance(shape, int) else tuple(int(d) for d in shape)
+        return np.asarray(self.draw(_generator(), sizes)).astype(as_dtype(dtype).numpy)
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{k}={v!r}" for k, v in self.__dict__.items())
+        return f"{type(self).__name__}({inside})"
+
+
+class Constant(Initializer):
+    """Every value is ``value`` (a number, or an array that broadcasts to the shape)."""
+
+    def __init__(self, value: Any = 0) -> None:
+        self.value = value
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        """The constant."""
+        return np.broadcast_to(np.asarray(self.value), shape)
+
+
+class Zero(Initializer):
+    """Zeros."""
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        """Zeros."""
+        return np.zeros(shape)
+
+
+class One(Initializer):
+    """Ones."""
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        """Ones."""
+        return np.ones(shape)
+
+
+class Identity(Initializer):
+    """Ones on the diagonal of a matrix, zeros elsewhere."""
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        """The identity."""
+        if len(shape) != 2:
+            raise ValueError(f"Identity makes matrices, not shape {list(shape)}.")
+        return np.eye(*shape)
+
+
+class Normal(Initializer):
+    """Normal values with standard deviation ``sigma`` around ``mean``."""
+
+    def __init__(self, sigma: float = 0.01, mean: float = 0.0) -> None:
+        self.sigma, self.mean = sigma, mean
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        """Normal values."""
+        return rng.normal(self.mean, self.sigma, shape)
+
+
+class TruncatedNormal(Initializer):
+    """Normal values, those outside [a, b] standard deviations drawn again."""
+
+    def __init__(self, sigma: float = 0.01, mean: float = 0.0, a: float = -2.0, b: float = 2.0) -> None:
+        if not a < b:
+            raise ValueError(f"TruncatedNormal needs a < b, got {a} and {b}.")
+        self.sigma, self.mean, self.a, self.b = sigma, mean, a, b
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        """Truncated normal values."""
+        z = rng.standard_normal(shape)
+        outside = (z < self.a) | (z > self.b)
+        while outside.any():
+            z[outside] = rng.standard_normal(int(outside.sum()))
+            outside = (z < self.a) | (z > self.b)
+        return self.mean + self.sigma * z
+
+
+class Uniform(Initializer):
+    """Uniform values from [-scale, scale)."""
+
+    def __init__(self, scale: float = 0.07) -> None:
+        self.scale = scale
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        """Uniform values."""
+        return rng.uniform(-self.scale, self.scale, shape)
+
+
+def fans(shape: Shape) -> tuple[int, int]:
+    """(fan_in, fan_out) of a weight [out, in, positions...]. Raises ValueError below two axes."""
+    if len(shape) < 2:
+        raise ValueError(f"fan_in and fan_out need a weight of at least two axes, got shape {list(shape)}.")
+    positions = math.prod(shape[2:])
+    return shape[1] * positions, shape[0] * positions
+
+
+def gain_of(nonlinearity: str, negative_slope: float = 0.0) -> float:
+    """The factor that keeps the variance through an activation."""
+    known = {"linear": 1.0, "sigmoid": 1.0, "tanh": 5 / 3, "relu": math.sqrt(2.0)}
+    if nonlinearity == "leaky_relu":
+        return math.sqrt(2.0 / (1.0 + negative_slope**2))
+    if nonlinearity not in known:
+        raise ValueError(f"nonlinearity must be one of {', '.join(known)}, leaky_relu; got {nonlinearity!r}.")
+    return known[nonlinearity]
+
+
+class XavierUniform(Initializer):
+    """Uniform with variance gain^2 * 2 / (fan_in + fan_out)."""
+
+    def __init__(self, gain: float = 1.0) -> None:
+        self.gain = gain
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        """Uniform values."""
+        bound = self.gain * math.sqrt(6.0 / sum(fans(shape)))
+        return rng.uniform(-bound, bound, shape)
+
+
+class XavierNormal(Initializer):
+    """Normal with variance gain^2 * 2 / (fan_in + fan_out)."""
+
+    def __init__(self, gain: float = 1.0) -> None:
+        self.gain = gain
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        """Normal values."""
+        return rng.normal(0.0, self.gain * math.sqrt(2.0 / sum(fans(shape))), shape)
+
+
+class _He(Initializer):
+    """Variance gain(nonlinearity)^2 / fan."""
+
+    def __init__(
+        self, negative_slope: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
+    ) -> None:
+        if mode not in ("fan_in", "fan_out"):
+            raise ValueError(f"mode must be 'fan_in' or 'fan_out', got {mode!r}.")
+        self.negative_slope, self.mode, self.nonlinearity = negative_slope, mode, nonlinearity
+
+    def deviation(self, shape: Shape) -> float:
+        """The standard deviation for this shape."""
+        fan = fans(shape)[0 if self.mode == "fan_in" else 1]
+        return gain_of(self.nonlinearity, self.negative_slope) / math.sqrt(fan)
+
+
+class HeUniform(_He):
+    """Uniform with variance gain^2 / fan (Kaiming uniform)."""
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        """Uniform values."""
+        bound = math.sqrt(3.0) * self.deviation(shape)
+        return rng.uniform(-bound, bound, shape)
+
+
+class HeNormal(_He):
+    """Normal with variance gain^2 / fan (Kaiming normal)."""
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        """Normal values."""
+        return rng.normal(0.0, self.deviation(shape), shape)
+
+
+class Orthogonal(Initializer):
+    """Rows (or columns, whichever are fewer) orthonormal, times ``gain``."""
+
+    def __init__(self, gain: float = 1.0) -> None:
+        self.gain = gain
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        """An orthogonal matrix in the given shape."""
+        if len(shape) < 2:
+            raise ValueError(f"Orthogonal needs at least two axes, got shape {list(shape)}.")
+        rows, columns = shape[0], math.prod(shape[1:])
+        q, r = np.linalg.qr(rng.standard_normal((max(rows, columns), min(rows, columns))))
+        q = q * np.sign(np.diag(r))
+        return self.gain * (q if rows >= columns else q.T).reshape(shape)
+
+
+_NAMES: dict[str, type[Initializer]] = {
+    "zeros": Zero, "zero": Zero, "ones": One, "one": One, "normal": Normal, "uniform": Uniform, "identity": Identity,
+    "xavier_uniform": XavierUniform, "xavier_normal": XavierNormal, "he_uniform": HeUniform, "he_normal": HeNormal,
+    "truncatednormal": TruncatedNormal, "truncated_normal": TruncatedNormal, "orthogonal": Orthogonal,
+}  # fmt: skip
+
+
+def as_initializer(init: Any) -> Initializer:
+    """The Initializer that a name, a number or an Initializer means."""
+    if isinstance(init, Initializer):
+        return init
+    if isinstance(init, str):
+        if init.lower() not in _NAMES:
+            raise ValueError(f"there is no initializer {init!r}; legal: {', '.join(sorted(_NAMES))}.")
+        return _NAMES[init.lower()]()
+    if isinstance(init, (bool, int, float, complex)):
+        return Constant(init)
+    raise TypeError(f"an initializer is a name, a number, an Initializer or a Tensor, not {type(init).__name__}.")
+
+
+def initializer(init: Any, shape: Any = None, dtype: Any = dtypes.float32) -> Tensor:
+    """A Tensor of first values.
+
+    Args:
+        init: a name ("normal", "he_uniform", ...), a number, an Initializer, or a Tensor (must have the shape).
+        shape: int or ints.
+        dtype: element type.
+
+    Returns:
+        Tensor.
+
+    Raises:
+        ValueError: an unknown name, or a Tensor of another shape.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.common.initializer.html
+
+    Examples:
+        >>> from msnb.nn.initializer import initializer
+        >>> initializer("ones", (2, 2)).tolist()
+        [[1.0, 1.0], [1.0, 1.0]]
+    """
+    want: DType = as_dtype(dtype)
+    if isinstance(init, (Tensor, np.ndarray)):
+        value = init if isinstance(init, Tensor) else Tensor(init)
+        sizes = value.shape if shape is None else ((shape,) if isinstance(shape, int) else tuple(shape))
+        if value.shape != sizes:
+            raise ValueError(f"the initial value has shape {list(value.shape)}, wanted {list(sizes)}.")
+        return Tensor(value, dtype=want)
+    if shape is None:
+        raise TypeError("initializer needs a shape.")
+    return Tensor(as_initializer(init)(shape, want))

@@ -1,0 +1,128 @@
+"""Pooling layers. MindSpore's defaults: a window of 1 and a stride of 1 (in PyTorch the stride is the window's size).
+
+Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.MaxPool2d.html and its neighbours
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msnb import ops
+from msnb.nn.cell import Cell
+from msnb.nn.convolution import need_nchw
+from msnb.ops.window import IntOrPair
+
+
+class _Pool(Cell):
+    """What the pooling layers share."""
+
+    def __init__(
+        self,
+        kernel_size: IntOrPair = 1,
+        stride: IntOrPair = 1,
+        pad_mode: str = "valid",
+        padding: IntOrPair = 0,
+        ceil_mode: bool = False,
+        data_format: str = "NCHW",
+    ) -> None:
+        super().__init__()
+        need_nchw(data_format)
+        self.kernel_size, self.stride, self.pad_mode, self.padding = kernel_size, stride, pad_mode, padding
+        self.ceil_mode = ceil_mode
+
+    def extend_repr(self) -> str:
+        """Its sizes."""
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, pad_mode={self.pad_mode}"
+
+
+class MaxPool2d(_Pool):
+    """The largest value of each window of images; arguments as in ``ops.max_pool2d`` (stride 1 by default).
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.MaxPool2d(2, 2)(ms.Tensor([[[[1.0, 5.0], [3.0, 2.0]]]])).tolist()
+        [[[[5.0]]]]
+    """
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        return ops.max_pool2d(x, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode)
+
+
+class MaxPool1d(_Pool):
+    """The largest value of each window of rows of samples; arguments as in ``ops.max_pool1d`` (stride 1 by default)."""
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        return ops.max_pool1d(x, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode)
+
+
+class _AvgPool(_Pool):
+    def __init__(
+        self,
+        kernel_size: IntOrPair = 1,
+        stride: IntOrPair = 1,
+        pad_mode: str = "valid",
+        padding: IntOrPair = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        data_format: str = "NCHW",
+    ) -> None:
+        super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, data_format)
+        self.count_include_pad = count_include_pad
+
+
+class AvgPool2d(_AvgPool):
+    """The mean of each window of images; arguments as in ``ops.avg_pool2d`` (stride 1 by default).
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.AvgPool2d(2, 2)(ms.Tensor([[[[1.0, 5.0], [3.0, 3.0]]]])).tolist()
+        [[[[3.0]]]]
+    """
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        return ops.avg_pool2d(
+            x, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode, self.count_include_pad
+        )
+
+
+class AvgPool1d(_AvgPool):
+    """The mean of each window of rows of samples; arguments as in ``ops.avg_pool1d`` (stride 1 by default)."""
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        return ops.avg_pool1d(
+            x, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode, self.count_include_pad
+        )
+
+
+class AdaptiveAvgPool2d(Cell):
+    """Means over windows chosen so that ``output_size`` results come out (int, (rows, columns), None keeps an axis).
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.AdaptiveAvgPool2d(1)(ms.ops.ones((2, 3, 5, 7))).shape
+        (2, 3, 1, 1)
+    """
+
+    def __init__(self, output_size: Any) -> None:
+        super().__init__()
+        self.output_size = output_size
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        return ops.adaptive_avg_pool2d(x, self.output_size)
+
+    def extend_repr(self) -> str:
+        """Its sizes."""
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveAvgPool1d(AdaptiveAvgPool2d):
+    """Means over ``output_size`` windows of rows of samples."""
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        return ops.adaptive_avg_pool1d(x, self.output_size)
