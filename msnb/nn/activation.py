@@ -156,8 +156,9 @@ class LogSoftmax(Cell):
 
 _BY_NAME: dict[str, Callable[[], Cell]] = {
     "relu": ReLU, "relu6": ReLU6, "sigmoid": Sigmoid, "logsigmoid": LogSigmoid, "tanh": Tanh, "silu": SiLU,
-    "gelu": GELU, "mish": Mish, "hsigmoid": HSigmoid, "hswish": HSwish, "softsign": Softsign, "selu": SeLU, "leakyrelu": LeakyReLU,
-    "elu": ELU, "celu": CELU, "prelu": PReLU, "softplus": Softplus, "softmax": Softmax, "logsoftmax": LogSoftmax,
+    "gelu": GELU, "mish": Mish, "hsigmoid": HSigmoid, "hswish": HSwish, "softsign": Softsign, "selu": SeLU,
+    "leakyrelu": LeakyReLU, "elu": ELU, "celu": CELU, "prelu": PReLU, "softplus": Softplus, "softmax": Softmax,
+    "logsoftmax": LogSoftmax,
 }  # fmt: skip
 
 

@@ -46,7 +46,8 @@ class _Sequence(Cell):
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return type(self)(*[cell for _, cell in self._members()[index]])
+            make: Any = type(self)
+            return make(*[cell for _, cell in self._members()[index]])
         if isinstance(index, str):
             return getattr(self, index)
         return getattr(self, self._name(index))

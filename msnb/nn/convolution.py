@@ -40,7 +40,8 @@ class _Conv(Cell):
         super().__init__()
         self.in_channels, self.out_channels, self.group = in_channels, out_channels, group
         self.kernel_size = weight_shape[2:]
-        self.stride, self.pad_mode, self.padding, self.dilation = stride, _legal_mode(pad_mode, padding), padding, dilation
+        self.pad_mode = _legal_mode(pad_mode, padding)
+        self.stride, self.padding, self.dilation = stride, padding, dilation
         self.has_bias = bool(has_bias)
         self.weight = first_weight(weight_init, weight_shape, dtype)
         self.bias = first_bias(bias_init, out_channels, fans(weight_shape)[0], dtype) if has_bias else None
@@ -185,8 +186,8 @@ class Conv2dTranspose(_Conv):
     """Transposed convolution of images.
 
     Args:
-        in_channels, out_channels, kernel_size, stride, padding, dilation, group, has_bias, weight_init, bias_init, dtype:
-            as in ``Conv2d``; the weight is [in, out/group, rows, columns].
+        in_channels, out_channels, kernel_size, stride, padding, dilation, group, has_bias, weight_init, bias_init,
+            dtype: as in ``Conv2d``; the weight is [in, out/group, rows, columns].
         pad_mode: "same" (rows * stride results), "valid" or "pad"; see ``ops.conv2d_transpose``.
         output_padding: rows and columns added at the end; only with pad_mode="pad".
 
