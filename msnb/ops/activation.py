@@ -29,7 +29,7 @@ def _between(x: Any, low: Any, high: Any) -> Tensor:
     return out
 
 
-def relu6(x: Any) -> Tensor:
+def relu6(x: Any) -> Any:
     """min(max(x, 0), 6).
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.relu6.html
@@ -65,7 +65,7 @@ def prelu(x: Tensor, weight: Tensor) -> Tensor:
     return out
 
 
-def elu(x: Any, alpha: float = 1.0) -> Tensor:
+def elu(x: Any, alpha: float = 1.0) -> Any:
     """x where positive, else alpha (exp(x) - 1). Source: Clevert et al., 2015, arXiv:1511.07289."""
     below = transcendental.expm1(elementwise.minimum(x, 0)) * alpha
     out: Tensor = where(x > 0, x, below)
@@ -79,12 +79,12 @@ def celu(x: Any, alpha: float = 1.0) -> Tensor:
     return out
 
 
-def selu(x: Any) -> Tensor:
+def selu(x: Any) -> Any:
     """elu scaled so that mean 0 and variance 1 are kept. Source: Klambauer et al., 2017, arXiv:1706.02515."""
     return elu(x, _SELU_ALPHA) * _SELU_SCALE
 
 
-def gelu(x: Any, approximate: str = "none") -> Tensor:
+def gelu(x: Any, approximate: str = "none") -> Any:
     """x times the normal distribution function of x; ``approximate="tanh"`` uses the tanh formula.
 
     Raises:
@@ -98,6 +98,7 @@ def gelu(x: Any, approximate: str = "none") -> Tensor:
         >>> ms.ops.gelu(ms.Tensor([0.0])).tolist()
         [0.0]
     """
+    x = as_tensor(x)
     if approximate == "none":
         return x * 0.5 * (transcendental.erf(x * math.sqrt(0.5)) + 1)
     if approximate != "tanh":
@@ -118,12 +119,12 @@ def mish(x: Any) -> Tensor:
     return out
 
 
-def hardsigmoid(x: Any) -> Tensor:
+def hardsigmoid(x: Any) -> Any:
     """min(max(x + 3, 0), 6) / 6."""
     return relu6(x + 3) / 6
 
 
-def hardswish(x: Any) -> Tensor:
+def hardswish(x: Any) -> Any:
     """x hardsigmoid(x). Source: Howard et al., 2019, arXiv:1905.02244."""
     return x * hardsigmoid(x)
 
@@ -151,7 +152,7 @@ def tanhshrink(x: Any) -> Tensor:
     return out
 
 
-def softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+def softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
     """log(1 + exp(beta x)) / beta; x itself where beta x exceeds the threshold."""
     if beta == 1.0:
         smooth = softplus_one(x)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-
 from msnb.core import dtypes
 from msnb.core.dtypes import DType, as_dtype
 from msnb.core.errors import ArgumentError
@@ -95,7 +94,7 @@ def _part(name: str, body: Any, scalar: str, doc: str, grad: Any) -> Op:
 real = _part("real", lambda xp, x: xp.real(x), "real(x)", "The real part.", lambda dout: dout)
 imag = _part("imag", lambda xp, x: xp.imag(x), "imag(x)", "The imaginary part.",
              lambda dout, types: dout * 1j if types[0].dtype.is_complex else find("multiply")(dout, 0))  # fmt: skip
-conj = unary("conj", lambda xp, x: xp.conj(x), "conj(x)", "The complex conjugate.", lambda dout: conj(dout),
+conj = unary("conj", lambda xp, x: xp.conj(x), "conj(x)", "The complex conjugate.", lambda dout: find("conj")(dout),
              x=samples.COMPLEX)  # fmt: skip
 
 

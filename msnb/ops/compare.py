@@ -13,7 +13,7 @@ from msnb.core.types import TensorType, result_dtype, tensor_type
 from msnb.ops import samples
 from msnb.ops.infer import KINDS, common_shape
 from msnb.ops.pointwise import binary, unary
-from msnb.ops.record import Example, Op, Wrong, define
+from msnb.ops.record import Example, Op, Wrong, define, find
 
 _TRUTH = "the result is bool"
 
@@ -71,7 +71,7 @@ where = define(
     infer=_where_infer,
     body=_where,
     scalar="where(condition, x, y)",
-    grad=lambda dout, condition: (None, where(condition, dout, 0), where(condition, 0, dout)),
+    grad=lambda dout, condition: (None, find("where")(condition, dout, 0), find("where")(condition, 0, dout)),
     doc="x where the condition holds (is not zero), else y.",
     axes="..., ..., ... -> ...",
     traits=("pure", "elementwise", "scalars"),

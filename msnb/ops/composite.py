@@ -163,8 +163,9 @@ def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: fl
 
     x = as_tensor(x)
     if not x.dtype.is_float:
-        return x
-    limits = ml_dtypes.finfo(x.dtype.numpy)
+        same: Tensor = x
+        return same
+    limits: Any = ml_dtypes.finfo(x.dtype.numpy)  # type: ignore[no-untyped-call]
     high = float(limits.max) if posinf is None else posinf
     low = float(limits.min) if neginf is None else neginf
     finite = where(isinf(x), where(x > 0, high, low), x)
@@ -189,14 +190,14 @@ def allclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: 
     return out
 
 
-def deg2rad(x: Any) -> Tensor:
+def deg2rad(x: Any) -> Any:
     """Degrees to radians."""
-    return x * (3.141592653589793 / 180)  # type: ignore[no-any-return]
+    return as_tensor(x) * (3.141592653589793 / 180)
 
 
-def rad2deg(x: Any) -> Tensor:
+def rad2deg(x: Any) -> Any:
     """Radians to degrees."""
-    return x * (180 / 3.141592653589793)  # type: ignore[no-any-return]
+    return as_tensor(x) * (180 / 3.141592653589793)
 
 
 def logit(x: Any, eps: float | None = None) -> Tensor:

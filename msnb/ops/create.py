@@ -11,6 +11,7 @@ from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
 from msnb.core.types import WEAK, TensorType, tensor_type
 from msnb.ops import samples
+from msnb.ops.casting import CAST
 from msnb.ops.infer import normal_shape, operand_lines
 from msnb.ops.record import Example, Op, Wrong, define, find
 
@@ -154,7 +155,9 @@ def _one_like(op: Op, like: Op, x: Any, dtype: Any) -> Tensor:
     if x._type.is_static:
         return _made(op, x.shape, dtype or x.dtype)
     out: Tensor = like(x)
-    return out if dtype is None else find("cast")(out, dtype=as_dtype(dtype))
+    if dtype is not None:
+        out = CAST(out, dtype=as_dtype(dtype))
+    return out
 
 
 def zeros_like(x: Any, *, dtype: Any = None) -> Tensor:
@@ -169,13 +172,14 @@ def ones_like(x: Any, *, dtype: Any = None) -> Tensor:
 
 def full_like(x: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
     """``fill_value`` everywhere, with the shape and dtype of ``x``."""
-    return zeros_like(x, dtype=dtype) + find("cast")(fill_value, dtype=as_dtype(dtype or x.dtype))
+    out: Tensor = zeros_like(x, dtype=dtype) + CAST(fill_value, dtype=as_dtype(dtype or x.dtype))
+    return out
 
 
 empty_like = zeros_like
 
 
-# ---- ranges ---------------------------------------------------------------------------------------------------------
+# ---- ranges ------------------------------------------------------------------------------------------------------
 
 
 def _arange_size(start: Any, stop: Any, step: Any) -> int:

@@ -163,7 +163,7 @@ LINEAR_RECURRENCE = define(
 )  # fmt: skip
 LINEAR_RECURRENCE_SHIFT = define(
     "shift", "x", attrs={"axis": 0, "reverse": False}, infer=_running("shift", "bifc", lambda dtype: dtype), body=_shift,
-    grad=lambda dout, axis, reverse: LINEAR_RECURRENCE_SHIFT(dout, axis=axis, reverse=not reverse),
+    grad=lambda dout, axis, reverse: find("shift")(dout, axis=axis, reverse=not reverse),
     doc="One place further along an axis (back in reverse); zero fills the place left.", axes=_labels,
     examples=(Example((samples.SIGNED,), {"axis": 1}), Example((samples.CUBE,), {"axis": -2, "reverse": True}),
               Example((samples.EMPTY,), {"axis": 0})),
@@ -171,7 +171,7 @@ LINEAR_RECURRENCE_SHIFT = define(
 )  # fmt: skip
 
 
-# ---- running extremes -----------------------------------------------------------------------------------------------
+# ---- running extremes --------------------------------------------------------------------------------------------
 
 
 def _extreme_infer(name: str) -> Callable[..., Any]:
@@ -225,7 +225,7 @@ CUMMAX = _running_extreme("cummax", "greater_equal", "Largest element so far alo
 CUMMIN = _running_extreme("cummin", "less_equal", "Smallest element so far along an axis, and its index.")
 
 
-# ---- what people call -----------------------------------------------------------------------------------------------
+# ---- what people call --------------------------------------------------------------------------------------------
 
 
 def cumsum(x: Any, axis: int = 0, dtype: Any = None, *, exclusive: bool = False, reverse: bool = False) -> Tensor:

@@ -37,12 +37,12 @@ floor_divide = binary(
 remainder = binary(
     "remainder", lambda xp, x, y: xp.remainder(x, y), "x % y",
     "Remainder of floor division; it has the sign of the divisor, as Python's %.",
-    lambda dout, x, y: (dout, -dout * floor(divide(x, y))),
+    lambda dout, x, y: (dout, -dout * find("floor")(divide(x, y))),
     kinds="if", traits=("ufunc",),
 )  # fmt: skip
 fmod = binary(
     "fmod", lambda xp, x, y: xp.fmod(x, y), "fmod(x, y)", "Remainder with the sign of the dividend, as C's fmod.",
-    lambda dout, x, y: (dout, -dout * trunc(divide(x, y))),
+    lambda dout, x, y: (dout, -dout * find("trunc")(divide(x, y))),
     kinds="if", traits=("ufunc",),
 )  # fmt: skip
 

@@ -1,8 +1,8 @@
 """Binds operators and methods to Tensor: ``x + y`` is ``slot.engine.apply(add, (x, y), {})`` and nothing more.
 
 An operator takes tensors and Python numbers on the shortest way; NumPy scalars count as Python numbers (``x *
-np.sqrt(2)`` stays float32), arrays and lists become tensors, everything else gets ``NotImplemented``, so that Python asks
-the other operand. ``x += y`` makes a new value for the name ``x``; a Parameter takes the value itself.
+np.sqrt(2)`` stays float32), arrays and lists become tensors, everything else gets ``NotImplemented``, so that Python
+asks the other operand. ``x += y`` makes a new value for the name ``x``; a Parameter takes the value itself.
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ from msnb.ops.record import Op
 
 EMPTY: dict[str, Any] = {}
 _DIRECT = frozenset({Tensor, Parameter, int, float, bool, complex})
+
+
+def _bind(name: str, method: Any) -> None:
+    setattr(Tensor, name, method)
 
 
 def operand(other: Any) -> Any:
@@ -99,15 +103,14 @@ _SINGLE = {
 
 def _bind_operators() -> None:
     for name, op in _BINARY.items():
-        setattr(Tensor, f"__{name}__", forward(op))
-        setattr(Tensor, f"__r{name}__", reflected(op))
+        _bind(f"__{name}__", forward(op))
+        _bind(f"__r{name}__", reflected(op))
         setattr(Parameter, f"__i{name}__", _in_place(op))
     for name, op in _ORDER.items():
-        setattr(Tensor, f"__{name}__", forward(op))
+        _bind(f"__{name}__", forward(op))
     for name, op in _SINGLE.items():
-        setattr(Tensor, name, single(op))
-    Tensor.__round__ = _whole
-    Tensor.__hash__ = object.__hash__
+        _bind(name, single(op))
+    _bind("__round__", _whole)
 
 
 def _in_place(op: Op) -> Callable[[Parameter, Any], Any]:
@@ -123,7 +126,8 @@ def _in_place(op: Op) -> Callable[[Parameter, Any], Any]:
 _FAMILIES = (elementwise, transcendental, compare, logic)
 _UNARY_METHODS = (
     "abs", "absolute", "neg", "negative", "sign", "square", "reciprocal", "floor", "ceil", "round", "trunc",
-    "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sqrt", "rsqrt", "sin", "cos", "tan", "asin", "acos", "atan",
+    "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sqrt", "rsqrt", "sin", "cos", "tan", "asin", "acos",
+    "atan",
     "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh",
     "sigmoid", "relu", "erf", "erfc", "isnan", "isinf", "isfinite", "logical_not", "bitwise_not",
 )  # fmt: skip
@@ -142,23 +146,23 @@ def _of_family(name: str) -> Op:
 
 def _bind_named() -> None:
     for name in _UNARY_METHODS:
-        setattr(Tensor, name, single(_of_family(name)))
+        _bind(name, single(_of_family(name)))
     for name in _BINARY_METHODS:
-        setattr(Tensor, name, _named_binary(_of_family(name)))
+        _bind(name, _named_binary(_of_family(name)))
     for name in ("sum", "mean", "prod", "any", "all", "argmax", "argmin", "count_nonzero", "amax", "amin", "logsumexp"):
-        setattr(Tensor, name, _reducing(getattr(reduce, name)))
+        _bind(name, _reducing(getattr(reduce, name)))
     for name in ("max", "min"):
-        setattr(Tensor, name, _reducing(getattr(reduce, name)))
+        _bind(name, _reducing(getattr(reduce, name)))
     for name in ("var", "std"):
-        setattr(Tensor, name, _spreading(getattr(reduce, name)))
+        _bind(name, _spreading(getattr(reduce, name)))
     for name in ("clip", "clamp", "norm", "isclose", "allclose", "lerp", "addcmul", "addcdiv", "logit", "nan_to_num"):
-        setattr(Tensor, name, getattr(composite, name))
+        _bind(name, getattr(composite, name))
     for name in ("softmax", "log_softmax"):
-        setattr(Tensor, name, getattr(activation, name))
-    Tensor.where = lambda self, condition, y: compare.where(condition, self, y)
-    Tensor.assign_value = assign
+        _bind(name, getattr(activation, name))
+    _bind("where", lambda self, condition, y: compare.where(condition, self, y))
+    _bind("assign_value", assign)
     for name in ("cumsum", "cumprod", "cummax", "cummin"):
-        setattr(Tensor, name, getattr(cumulative, name))
+        _bind(name, getattr(cumulative, name))
 
 
 def _named_binary(op: Op) -> Callable[[Tensor, Any], Any]:
@@ -181,7 +185,7 @@ def _reducing(fn: Callable[..., Any]) -> Callable[..., Any]:
 def _spreading(fn: Callable[..., Any]) -> Callable[..., Any]:
     """``x.var(axis, ddof, keepdims)``; PyTorch's ``unbiased=True`` is ddof=1."""
 
-    def method(self: Tensor, axis: Any = None, ddof: Any = 0, keepdims: Any = False, *, unbiased: bool | None = None) -> Any:
+    def method(self: Tensor, axis: Any = None, ddof: Any = 0, keepdims: Any = False, *, unbiased: Any = None) -> Any:
         return fn(self, axis, ddof if unbiased is None else int(unbiased), keepdims)
 
     return method
@@ -193,11 +197,11 @@ def _bind_dtypes() -> None:
 
     for method, name in (("float", "float32"), ("double", "float64"), ("half", "float16"), ("bfloat16", "bfloat16"),
                          ("int", "int32"), ("long", "int64"), ("bool", "bool")):  # fmt: skip
-        setattr(Tensor, method, to(name))
-    Tensor.astype = casting.cast
-    Tensor.real = property(single(casting.real))
-    Tensor.imag = property(single(casting.imag))
-    Tensor.conj = single(casting.conj)
+        _bind(method, to(name))
+    _bind("astype", casting.cast)
+    _bind("real", property(single(casting.real)))
+    _bind("imag", property(single(casting.imag)))
+    _bind("conj", single(casting.conj))
 
 
 _bind_operators()

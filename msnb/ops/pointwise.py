@@ -7,7 +7,8 @@ A scalar expression is a Python expression of the input names, attributes and nu
     erf erfc pow abs floor ceil round (half to even) trunc fmod hypot sign isnan isinf
     max min (a NaN operand wins)   where(condition, a, b)   real imag conj
 
-All operands have the dtype in which the inputs meet (``record.operand_dtype``); the value is converted to the result's dtype.
+All operands have the dtype in which the inputs meet (``record.operand_dtype``); the value is converted to the dtype
+of the result.
 Gradient rules ignore broadcasting and promotion: the autodiff engine sums a gradient to its input's shape and casts it
 to its input's dtype. For complex numbers a gradient is dL/d(re) + i dL/d(im), so a rule multiplies with the conjugate
 of the derivative (``times_adjoint``).
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from msnb.core.dtypes import DType
-from msnb.core.errors import DTypeError, ShapeError
+from msnb.core.errors import ArgumentError, DTypeError, ShapeError
 from msnb.core.tensor import Tensor
 from msnb.ops import samples
 from msnb.ops.infer import KINDS, elementwise
@@ -65,7 +66,7 @@ def unary(
         traits=("pure", "elementwise", *(("floating",) if floating else ()), *traits),
         promotes=True,
         examples=examples,
-        wrong=_wrong_kind(kinds, 1),
+        wrong=(Wrong((x, x), {}, f"{name} takes the tensors (x)", ArgumentError), *_wrong_kind(kinds, 1)),
         family=body.__module__.rsplit(".", 1)[-1],
     )
 

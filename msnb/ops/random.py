@@ -32,6 +32,7 @@ from msnb.ops.create import ones
 from msnb.ops.infer import normal_shape, operand_lines
 from msnb.ops.philox import wide_words, words
 from msnb.ops.record import Example, Op, Wrong, define, find
+from msnb.ops.reduce import argmax
 
 _NO_GRAD = "a draw depends on its key alone"
 _KEY = np.array([7, 3], np.uint64)
@@ -41,8 +42,11 @@ _BITS = {dtypes.float16: 11, dtypes.bfloat16: 8, dtypes.float32: 24}
 def need_key(name: str, key: TensorType) -> None:
     """Raise unless ``key`` is uint64[2]."""
     if key.shape != (2,) or key.dtype is not dtypes.uint64:
-        raise ShapeError(f"{name} needs a key of type u64[2]: (seed, draw index).",
-                         operands=operand_lines(key, names=("key",)), hint="make one with ops.random_key().")  # fmt: skip
+        raise ShapeError(
+            f"{name} needs a key of type u64[2]: (seed, draw index).",
+            operands=operand_lines(key, names=("key",)),
+            hint="make one with ops.random_key().",
+        )
 
 
 def _draw_infer(name: str, kinds: int) -> Callable[..., TensorType]:
@@ -133,7 +137,8 @@ RANDOM_NORMAL = _float_draw("random_normal", _normal, "Normal numbers of mean 0 
 RANDOM_INTEGERS = _random(
     "random_integers", _integers_infer, _integers, "Whole numbers in [low, high).",
     {"low": 0, "high": 2, "shape": (), "dtype": dtypes.int64},
-    (Example((_KEY,), {"low": -3, "high": 4, "shape": (3, 5)}), Example((_KEY,), {"low": 0, "high": 2**40, "shape": (4,)}),
+    (Example((_KEY,), {"low": -3, "high": 4, "shape": (3, 5)}),
+     Example((_KEY,), {"low": 0, "high": 2**40, "shape": (4,)}),
      Example((_KEY,), {"shape": (0,), "dtype": dtypes.int32})),
     (_WRONG_KEY, Wrong((_KEY,), {"low": 4, "high": 4}, "is no range", AttributeValueError)), "k! -> ...",
 )  # fmt: skip
@@ -145,10 +150,15 @@ RANDOM_PERMUTATION = _random(
     (Wrong((samples.ROW,), {"n": 3}, "needs a key", ShapeError), Wrong((_KEY,), {"n": -1}, "ints >= 0", ValueError)),
     "k! -> n!",
 )  # fmt: skip
+def _next_key_infer(state: TensorType) -> tuple[TensorType, TensorType]:
+    need_key("next_key", state)
+    return state, state
+
+
 NEXT_KEY = define(
     "next_key",
     "state",
-    infer=lambda state: (need_key("next_key", state), (state, state))[1],
+    infer=_next_key_infer,
     body=lambda xp, state: (xp.array(state), state + xp.asarray(np.array([0, 1], np.uint64))),
     doc="The key of the next draw, and the state of the stream after it.",
     no_grad=_NO_GRAD,
@@ -269,7 +279,7 @@ def randperm(n: int, *, dtype: Any = None) -> Tensor:
 
 def shuffle(x: Tensor) -> Tensor:
     """The rows of ``x`` in random order."""
-    out: Tensor = find("gather")(x, randperm(x.shape[0]), axis=0)
+    out: Tensor = find("gather")(x, randperm(x._type.ints()[0]), axis=0)
     return out
 
 
@@ -284,11 +294,10 @@ def categorical(logits: Tensor, num_samples: int | None = None) -> Tensor:
         int64 [...] or [..., num_samples].
     """
     if num_samples is None:
-        return find("argmax")(logits + gumbel(logits.shape, dtype=logits.dtype), axis=-1, keepdims=False)
+        return argmax(logits + gumbel(logits.shape, dtype=logits.dtype), -1)
     rows = find("expand_dims")(logits, axis=-2)
     noise = gumbel((*logits.shape[:-1], num_samples, logits.shape[-1]), dtype=logits.dtype)
-    out: Tensor = find("argmax")(rows + noise, axis=-1, keepdims=False)
-    return out
+    return argmax(rows + noise, -1)
 
 
 def multinomial(weights: Tensor, num_samples: int, replacement: bool = True) -> Tensor:

@@ -3,9 +3,9 @@
     x: [2, 3, 4]   sum(axis=1)                 -> [2, 4]
                    sum(axis=1, keepdims=True)  -> [2, 1, 4]
 
-The gradient of every reduction begins by laying ``dout`` beside ``x`` again: ``_beside`` puts the axes back with size 1,
-and broadcasting does the rest. Half precision is summed in float32. Sums and products of bools and small ints are int64,
-as in NumPy and PyTorch; the mean of ints is float32.
+The gradient of every reduction begins by laying ``dout`` beside ``x`` again: ``_beside`` puts the axes back with
+size 1, and broadcasting does the rest. Half precision is summed in float32. Sums and products of bools and small ints
+are int64, as in NumPy and PyTorch; the mean of ints is float32.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _reduction(
     )
 
 
-# ---- sums -----------------------------------------------------------------------------------------------------------
+# ---- sums --------------------------------------------------------------------------------------------------------
 
 
 def _sum_grad(dout: Any, x: Any, types: Any, axis: Any, keepdims: Any) -> Any:
@@ -182,11 +182,12 @@ def _others_along(x: Any, axis: int) -> Any:
 PROD = _reduction(
     "prod", lambda xp, x, *, axis, keepdims: xp.prod(x, axis=axis, keepdims=keepdims, dtype=_wide(x)), _summed,
     "Product over axes; no elements give 1.", _prod_grad, label="!",
-    extra=(Example((samples.EMPTY,), {"axis": 0}), Example((np.array([[0.0, 2.0, 3.0], [0.5, 1.5, 0.25]]),), {"axis": 1})),
+    extra=(Example((samples.EMPTY,), {"axis": 0}),
+           Example((np.array([[0.0, 2.0, 3.0], [0.5, 1.5, 0.25]]),), {"axis": 1})),
 )  # fmt: skip
 
 
-# ---- extremes -------------------------------------------------------------------------------------------------------
+# ---- extremes ----------------------------------------------------------------------------------------------------
 
 
 def _extreme_grad(dout: Any, x: Any, out: Any, types: Any, axis: Any, keepdims: Any) -> Any:
@@ -229,7 +230,8 @@ def _arg(name: str) -> Op:
     def infer(x: TensorType, *, axis: Any, keepdims: Any) -> TensorType:
         if axis is not None:
             normal_axis(name, axis, x.ndim)
-        return kept(x, axis=axis, keepdims=keepdims)
+        found: TensorType = kept(x, axis=axis, keepdims=keepdims)
+        return found
 
     def body(xp: Any, x: Any, *, axis: Any, keepdims: Any) -> Any:
         return getattr(xp, name)(x, axis=axis, keepdims=keepdims)
@@ -256,7 +258,7 @@ def _arg(name: str) -> Op:
 ARGMAX, ARGMIN = _arg("argmax"), _arg("argmin")
 
 
-# ---- spread ---------------------------------------------------------------------------------------------------------
+# ---- spread ------------------------------------------------------------------------------------------------------
 
 
 def _var(xp: Any, x: Any, *, axis: Any, keepdims: Any, ddof: Any) -> Any:
@@ -288,12 +290,14 @@ VAR = _reduction(
 )  # fmt: skip
 
 
-# ---- what people call -----------------------------------------------------------------------------------------------
+# ---- what people call --------------------------------------------------------------------------------------------
 
 
 def _reduce(op: Op, x: Any, axis: Any, keepdims: Any) -> Tensor:
-    if type(axis) is list or isinstance(axis, np.integer):
-        axis = tuple(axis) if type(axis) is list else int(axis)
+    if type(axis) is list:
+        axis = tuple(axis)
+    elif isinstance(axis, np.integer):
+        axis = int(axis)
     out: Tensor = slot.engine.apply(op, (x,), {"axis": axis, "keepdims": bool(keepdims)})
     return out
 
@@ -425,8 +429,10 @@ def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """
     top = find("stop_gradient")(max(x, axis, True))
     top = find("where")(find("isfinite")(top), top, 0.0)
-    total = find("log")(sum(find("exp")(x - top), axis, True)) + top
-    return total if keepdims or not total.shape else find("squeeze")(total, axis=normal_axes("logsumexp", axis, total.ndim))
+    total: Tensor = find("log")(sum(find("exp")(x - top), axis, True)) + top
+    if not keepdims and total.shape:
+        total = find("squeeze")(total, axis=normal_axes("logsumexp", axis, total.ndim))
+    return total
 
 
 amax, amin, reduce_sum, reduce_mean, reduce_prod, reduce_max, reduce_min = max, min, sum, mean, prod, max, min

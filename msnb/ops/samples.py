@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-SIGNED = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]])
-OTHER = np.array([[1.5, 0.75, -2.25], [0.8, 1.25, 2.5]])
+SIGNED = np.array([[0.5, -1.25, 2.1], [1.5, 0.25, -0.75]])
+OTHER = np.array([[1.7, 0.75, -2.25], [0.8, 1.35, 2.5]])
 ROW = np.array([0.6, 1.6, 2.6])
 COLUMN = np.array([[0.7], [-1.1]])
 POSITIVE = np.array([[0.5, 1.25, 2.0], [3.5, 0.25, 0.75]])

@@ -40,13 +40,13 @@ rsqrt = unary(
     "rsqrt", lambda xp, x: np.ones((), x.dtype)[()] / xp.sqrt(x), "1 / sqrt(x)", "Reciprocal of the square root.",
     lambda dout, x, out: times_adjoint(dout, -0.5 * out / x), floating=True, x=_POS,
 )  # fmt: skip
-sin = _named("sin", "sin", "Sine of radians.", lambda dout, x: times_adjoint(dout, cos(x)))
+sin = _named("sin", "sin", "Sine of radians.", lambda dout, x: times_adjoint(dout, find("cos")(x)))
 cos = _named("cos", "cos", "Cosine of radians.", lambda dout, x: times_adjoint(dout, -sin(x)))
 tan = _named("tan", "tan", "Tangent of radians.", lambda dout, out: times_adjoint(dout, out * out + 1))
 asin = _named("asin", "arcsin", "Inverse sine in radians.", lambda dout, x: _over_root(dout, 1 - x * x), x=_UNIT)
 acos = _named("acos", "arccos", "Inverse cosine in radians.", lambda dout, x: -_over_root(dout, 1 - x * x), x=_UNIT)
 atan = _named("atan", "arctan", "Inverse tangent in radians.", lambda dout, x: times_adjoint(dout, 1 / (x * x + 1)))
-sinh = _named("sinh", "sinh", "Hyperbolic sine.", lambda dout, x: times_adjoint(dout, cosh(x)))
+sinh = _named("sinh", "sinh", "Hyperbolic sine.", lambda dout, x: times_adjoint(dout, find("cosh")(x)))
 cosh = _named("cosh", "cosh", "Hyperbolic cosine.", lambda dout, x: times_adjoint(dout, sinh(x)))
 tanh = _named("tanh", "tanh", "Hyperbolic tangent.", lambda dout, out: times_adjoint(dout, 1 - out * out))
 asinh = _named("asinh", "arcsinh", "Inverse hyperbolic sine.", lambda dout, x: _over_root(dout, x * x + 1))

@@ -1,0 +1,248 @@
+"""One op, once: every record of every family is complete, and all that it says about its op agrees.
+
+    completeness            each field is there, or the record says why not
+    types                   what inference promised is what the body gives; inputs stay as they were
+    one program             eager, a graph of one node and the body itself give the same bits
+    every dtype             whatever inference accepts, the body computes
+    wrong calls             the sentence that was promised, in a class that users catch
+    another array library   bodies run over ``xp``, not over NumPy
+    scalar expressions      the same function as the body
+    derivatives             first and second order against central differences
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import math
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import msnb as ms
+from msnb.core import dtypes
+from msnb.core.errors import MsnbError
+from msnb.core.types import WEAK, TensorType
+from msnb.devices.base import ArrayDevice, body_kernel
+from msnb.ir.builder import GraphBuilder
+from msnb.ops.record import REGISTRY, Example, Op, find, operand_dtype
+from tests import fake_cupy
+
+STRUCTURE = {"constant"}
+RECORDS = [op for op in REGISTRY.values() if "control" not in op.traits and "stack" not in op.traits
+           and op.name not in STRUCTURE]  # fmt: skip
+CASES = [pytest.param(op, e, id=f"{op.name}-{i}") for op in RECORDS for i, e in enumerate(op.examples)]
+SMOOTH = [c for c in CASES if c.values[0].grad is not None]
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    """NumPy's warnings about log(0) and the like are no part of a result."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
+
+
+def wrapped(inputs: Any) -> list[Any]:
+    return [ms.Tensor(x) if isinstance(x, (np.ndarray, np.generic)) else x for x in inputs]
+
+
+def types_of(inputs: Any) -> tuple[TensorType, ...]:
+    return tuple(x._type if isinstance(x, ms.Tensor) else WEAK[type(x)] for x in inputs)
+
+
+def results(op: Op, inputs: Any, attrs: Any) -> tuple[Any, ...]:
+    out = op(*inputs, **attrs)
+    return out if isinstance(out, tuple) else (out,)
+
+
+# ---- complete ---------------------------------------------------------------------------------------------------------
+
+
+def missing_fields(op: Op) -> list[str]:
+    """The fields that a record should have and has not."""
+    asked = {
+        "doc": bool(op.doc.strip()),
+        "grad, or the reason in no_grad": (op.grad is not None) != bool(op.no_grad),
+        "axes": op.axes is not None,
+        "examples": bool(op.examples),
+        "wrong": bool(op.wrong),
+        "family": bool(op.family),
+        "scalar": op.scalar is not None or "elementwise" not in op.traits,
+        "traits: one of pure, random, effect": bool(op.traits & {"pure", "random", "effect"}),
+    }
+    return [name for name, there in asked.items() if not there]
+
+
+@pytest.mark.parametrize("op", RECORDS, ids=lambda op: op.name)
+def test_is_complete(op: Op) -> None:
+    assert missing_fields(op) == [], f"{op.name} lacks these fields"
+
+
+def test_the_library_is_as_large_as_promised() -> None:
+    public = [n for n in dir(ms.ops) if not n.startswith("_") and callable(getattr(ms.ops, n))]
+    assert len(RECORDS) >= 120
+    assert len(public) >= 250
+
+
+def test_an_incomplete_record_is_named() -> None:
+    bare = Op("bare", ("x",), {}, lambda x: x, lambda xp, x: x, "", None, "", None, None, None, None,
+              frozenset({"elementwise"}), False, frozenset(), (), (), "")  # fmt: skip
+    assert {"doc", "axes", "examples", "scalar"} < set(missing_fields(bare))
+
+
+# ---- types and values -------------------------------------------------------------------------------------------------
+
+
+def check_types(promised: Any, outs: tuple[Any, ...]) -> None:
+    assert len(promised) == len(outs)
+    for t, out in zip(promised, outs):
+        assert out._data.dtype == t.dtype.numpy and out.dtype is t.dtype
+        assert out._data.ndim == t.ndim
+        assert all(a == b for a, b in zip(t.shape, out._data.shape) if isinstance(a, int))
+
+
+@pytest.mark.parametrize("op, example", CASES)
+def test_gives_the_promised_types_and_keeps_its_inputs(op: Op, example: Example) -> None:
+    inputs = wrapped(example.inputs)
+    before = [x.asnumpy() for x in inputs if isinstance(x, ms.Tensor)]
+    check_types(op.result_types(types_of(inputs), op.bind_attrs(example.attrs)), results(op, inputs, example.attrs))
+    for old, x in zip(before, (x for x in inputs if isinstance(x, ms.Tensor))):
+        np.testing.assert_array_equal(old, x.asnumpy())
+
+
+@pytest.mark.parametrize("op, example", CASES)
+def test_graph_and_eager_give_the_same_bits(op: Op, example: Example) -> None:
+    inputs = wrapped(example.inputs)
+    attrs = op.bind_attrs(example.attrs)
+    with GraphBuilder("one") as b:
+        params = [b.param(t, f"x{i}") for i, t in enumerate(types_of(inputs))]
+        made = b.apply(op, tuple(params), attrs)
+        b.output(*(made if isinstance(made, tuple) else (made,)))
+    program = ArrayDevice("reference", np).compile(b.graph)
+    got = program([x._data if isinstance(x, ms.Tensor) else x for x in inputs])
+    for found, out in zip(got, results(op, inputs, example.attrs), strict=True):
+        np.testing.assert_array_equal(found, out.asnumpy())
+
+
+SAMPLE = (dtypes.bool_, dtypes.int8, dtypes.uint8, dtypes.int32, dtypes.int64, dtypes.float16, dtypes.bfloat16,
+          dtypes.float32, dtypes.complex64)  # fmt: skip
+
+
+def in_dtype(inputs: Any, dtype: dtypes.DType) -> list[Any]:
+    """The example with its floating-point arrays in another dtype."""
+    return [x.astype(dtype.numpy) if isinstance(x, np.ndarray) and x.dtype == np.float64 else x for x in inputs]
+
+
+@pytest.mark.parametrize("op", [op for op in RECORDS if op.examples and op.examples[0].inputs], ids=lambda op: op.name)
+def test_computes_every_dtype_that_it_accepts(op: Op) -> None:
+    for dtype, example in itertools.product(SAMPLE, op.examples[:2]):
+        inputs = wrapped(in_dtype(example.inputs, dtype))
+        attrs = op.bind_attrs(example.attrs)
+        try:
+            promised = op.result_types(types_of(inputs), attrs)
+        except MsnbError as error:
+            assert isinstance(error, (TypeError, ValueError)) and error.sentence
+            continue
+        check_types(promised, results(op, inputs, example.attrs))
+
+
+@pytest.mark.parametrize("op", RECORDS, ids=lambda op: op.name)
+def test_wrong_calls_teach(op: Op) -> None:
+    for wrong in op.wrong:
+        with pytest.raises(wrong.error) as caught:
+            op(*wrong.inputs, **wrong.attrs)
+        assert isinstance(caught.value, MsnbError)
+        assert wrong.sentence in str(caught.value)
+
+
+# ---- another array library ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("op, example", CASES)
+def test_body_uses_the_array_module_it_is_given(op: Op, example: Example) -> None:
+    attrs = op.bind_attrs(example.attrs)
+    inputs = wrapped(example.inputs)
+    types = types_of(inputs)
+    there = [fake_cupy.asarray(x._data) if isinstance(x, ms.Tensor) else x for x in inputs]
+    found = body_kernel(fake_cupy, op, types, attrs)(*there)
+    found = found if isinstance(found, tuple) else (found,)
+    for got, out in zip(found, results(op, inputs, example.attrs), strict=True):
+        np.testing.assert_array_equal(got.get(), out.asnumpy())
+
+
+def test_fake_cupy_refuses_what_cupy_refuses() -> None:
+    x = fake_cupy.asarray(np.ones(2))
+    for mistake in (lambda: np.exp(x), lambda: np.ones(2) + x, lambda: x + np.ones(2), lambda: np.asarray(x),
+                    lambda: fake_cupy.add(x, np.ones(2))):  # fmt: skip
+        with pytest.raises(TypeError):
+            mistake()
+
+
+# ---- scalar expressions -------------------------------------------------------------------------------------------------
+
+_each = np.vectorize
+WORDS: dict[str, Any] = {
+    "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log2": np.log2, "log10": np.log10,
+    "log1p": np.log1p, "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin,
+    "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh,
+    "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "erf": _each(math.erf, otypes=[float]),
+    "erfc": _each(math.erfc, otypes=[float]), "pow": np.power, "abs": np.abs, "floor": np.floor, "ceil": np.ceil,
+    "round": np.rint, "trunc": np.trunc, "fmod": np.fmod, "hypot": np.hypot, "sign": np.sign, "isnan": np.isnan,
+    "isinf": np.isinf, "max": np.maximum, "min": np.minimum, "where": np.where, "real": np.real, "imag": np.imag,
+    "conj": np.conj,
+}  # fmt: skip
+SCALAR = [c for c in CASES if c.values[0].scalar is not None and c.values[0].promotes]
+
+
+@pytest.mark.parametrize("op, example", SCALAR)
+def test_scalar_expression_is_the_body(op: Op, example: Example) -> None:
+    inputs = wrapped(example.inputs)
+    want = operand_dtype(op, *types_of(inputs)).numpy
+    names = {n: np.asarray(x._data if isinstance(x, ms.Tensor) else x, want) for n, x in zip(op.inputs, inputs)}
+    out = results(op, inputs, example.attrs)[0].asnumpy()
+    found = eval(op.scalar or "", {"__builtins__": {}, **WORDS}, {**names, **op.bind_attrs(example.attrs)})
+    found = np.broadcast_to(np.asarray(found).astype(out.dtype), out.shape)
+    np.testing.assert_allclose(found, out, rtol=1e-14, atol=1e-14)
+
+
+# ---- derivatives ----------------------------------------------------------------------------------------------------------
+
+
+def as_program(op: Op, example: Example) -> tuple[Any, list[Any]]:
+    """A function of the arrays of an example; Python numbers stay inside it."""
+    slots = [i for i, x in enumerate(example.inputs) if isinstance(x, np.ndarray)]
+
+    def program(*tensors: Any) -> Any:
+        operands = list(example.inputs)
+        for i, t in zip(slots, tensors):
+            operands[i] = t
+        return op(*operands, **example.attrs)
+
+    return program, [example.inputs[i] for i in slots]
+
+
+@pytest.mark.parametrize("op, example", SMOOTH)
+def test_derivatives_of_first_and_second_order(op: Op, example: Example, rng: np.random.Generator) -> None:
+    from msnb.autodiff.check import check_grads
+
+    program, arrays = as_program(op, example)
+    promised = op.result_types(types_of(wrapped(example.inputs)), op.bind_attrs(example.attrs))
+    wide = [a for a in arrays if a.dtype in (np.float64, np.complex128)]
+    if not wide or not any(t.dtype in (dtypes.float64, dtypes.complex128) for t in promised):
+        assert not wide or op.name in ("cast", "full"), f"{op.name} loses double precision"
+        return
+    forward = importlib.util.find_spec("msnb.autodiff.forward") is not None
+    check_grads(program, arrays, order=2, seed=int(rng.integers(1000)), forward=forward)
+
+
+@pytest.mark.parametrize("name", ["add", "multiply", "divide", "exp", "abs", "real", "conj", "sum", "prod"])
+def test_derivatives_of_complex_numbers(name: str) -> None:
+    from msnb.autodiff.check import check_grads
+
+    op = find(name)
+    z = np.array([[0.5 + 1.0j, -1.25 + 0.5j], [2.0 - 0.25j, 0.75 - 1.5j]])
+    check_grads(lambda *xs: op(*xs), [z, z[:, ::-1] + 0.5][: len(op.inputs)], order=1, forward=False)
