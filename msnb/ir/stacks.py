@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msnb.core.errors import ShapeError
-from msnb.core.types import StackType, TensorType, Type, tensor_type
+from msnb.core.types import StackType, TensorType, Type, result_dtype, tensor_type
 from msnb.ops.record import Op, define
 
 _TRAITS = ("pure", "stack", "linear")
@@ -133,7 +133,7 @@ def with_axis(t: Type, size: int, axis: int = 0) -> Type:
     if isinstance(t, StackType):
         return StackType(with_axis(t.element, size, axis))
     assert isinstance(t, TensorType)
-    return tensor_type((*t.shape[:axis], size, *t.shape[axis:]), t.dtype)
+    return tensor_type((*t.shape[:axis], size, *t.shape[axis:]), result_dtype((t,)) if t.weak else t.dtype)
 
 
 def without_axis(t: Type, axis: int = 0) -> Type:
