@@ -43,7 +43,7 @@ identity = _itself("identity", "The value itself.", lambda dout: dout)
 stop_gradient = _itself("stop_gradient", "The value itself, without a gradient.", no_grad="it stops the gradient")
 
 
-# ---- printing -------------------------------------------------------------------------------------------------------
+# ---- printing ----------------------------------------------------------------------------------------------------
 
 
 def _on_host(x: Any) -> Any:
@@ -106,7 +106,7 @@ def print(*values: Any, sep: str = " ", end: str = "\n") -> None:
 print_ = print
 
 
-# ---- assignment -----------------------------------------------------------------------------------------------------
+# ---- assignment --------------------------------------------------------------------------------------------------
 
 
 def assign(variable: Tensor, value: Any) -> Tensor:

@@ -141,7 +141,7 @@ UNIQUE: Op = define(
     traits=("pure", "dynamic"),
     doc="The different elements in order, where each element of x is among them, and how often each occurs.",
     examples=(Example((_X,)), Example((np.array([2, 1, 2]),)), Example((np.zeros((0,)),))),
-    wrong=(),
+    wrong=(Wrong((1.0, 2.0), {}, "unique takes the tensors"),),
 )
 
 
