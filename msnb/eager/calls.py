@@ -1,6 +1,6 @@
 """A compiled program inside an eager recording: one line on the tape.
 
-    eager op, eager op, [program: forward + residuals], eager op        the tape sees with_vjp(x..., out..., residual...)
+    eager op, eager op, [program: forward + residuals], eager op      the tape sees with_vjp(x..., out..., residual...)
                                  |
                         its gradient replays the program's backward graph into the tape's
 

@@ -6,8 +6,8 @@ A Recorder numbers every value that depends on what it watches. A tensor carries
 
 and the tape gets one line per op: (entry, numbers of its inputs, number of its first result). The entries are interned,
 so the lines themselves *are* the structure of the program: two steps of a training loop give equal tapes, and the
-backward program found for the first serves the second (``backward.py``). What the gradient rules read (``Entry.keep``) is kept
-by buffer, or, when an outer recorder is listening, by a tensor that carries the outer numbers.
+backward program found for the first serves the second (``backward.py``). What the gradient rules read (``Entry.keep``)
+is kept by buffer, or, when an outer recorder is listening, by a tensor that carries the outer numbers.
 
 Nested recorders: an op runs once and is noted by every active recorder that tracks one of its inputs. The backward
 program of an inner recorder is replayed under the outer ones, so derivatives of any order come of themselves.
