@@ -61,6 +61,7 @@ KNOBS: dict[str, Knob] = {
         "keep the graph of every compile stage (in memory, and as files under save_graphs_path)",
     ),
     "save_graphs_path": Knob("", "a folder; '' keeps graphs in memory only", _is_str, "where save_graphs writes"),
+    "verify_graphs": Knob(False, "True or False", _is_bool, "check every law of the IR after every pass (slow; tests)"),
     "runtime_num_threads": Knob(0, "an int from 0 (all cores) to 1024", _is_int(0, 1024), "threads of CPU kernels"),
     "max_call_depth": Knob(1000, "an int from 1 to 100000", _is_int(1, 100000), "deepest nesting of captured calls"),
     "deterministic": Knob("ON", "'ON' or 'OFF'", lambda v: v in ("ON", "OFF"), "same bits from run to run"),

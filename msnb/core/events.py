@@ -45,7 +45,7 @@ def listening(name: str, listener: Listener) -> Iterator[None]:
         unsubscribe(name, listener)
 
 
-def emit(name: str, **data: Any) -> None:
+def emit(name: str, /, **data: Any) -> None:
     """Tell every listener of ``name``."""
     for listener in tuple(listeners.get(name, ())):
         listener(**data)

@@ -54,7 +54,7 @@ def _record(name: str, grad: Any, doc: str, *traits: str) -> Op:
     )
 
 
-CUSTOM_GRADIENT = _record("custom_gradient", _called, "Its results as given; the gradient is a Python function.", "host")
+CUSTOM_GRADIENT = _record(
+    "custom_gradient", _called, "Its results as given; the gradient is a Python function.", "host"
+)
 WITH_VJP = _record("with_vjp", _traced, "Its results as given; the gradient is a traced function.")
-
-

@@ -18,6 +18,7 @@ from typing import Any
 
 from msnb.core.types import Type
 from msnb.core.where import Origin, Where
+from msnb.ir import custom
 from msnb.ir.graph import Graph, Module, Node, Value
 from msnb.ir.read import ParseError, Reader
 from msnb.ir.text import LABELS, callees
@@ -25,6 +26,7 @@ from msnb.ops.constant import constant
 from msnb.ops.record import REGISTRY, REQUIRED, Op
 
 __all__ = ["ParseError", "parse"]
+assert custom  # its import registers the ops that text may name
 
 
 def parse(text: str, constants: Mapping[str, Any] | None = None) -> Graph:
@@ -52,7 +54,7 @@ class _Parser:
     def __init__(self, text: str, constants: Mapping[str, Any]) -> None:
         self.read = Reader(text, constants)
 
-    # ---- graphs -----------------------------------------------------------------------------------------------------
+    # ---- graphs --------------------------------------------------------------------------------------------------
 
     def module(self) -> Graph:
         module = Module()
@@ -117,7 +119,7 @@ class _Parser:
             position += 1
             self.read.accept(",")
 
-    # ---- statements -------------------------------------------------------------------------------------------------
+    # ---- statements ----------------------------------------------------------------------------------------------
 
     def _statements(self, graph: Graph, names: dict[str, Value], end: str) -> None:
         self.read.skip_newlines()
@@ -208,7 +210,7 @@ class _Parser:
         const = self.read.const()
         return graph.add(constant, (), {"value": const}, (const.type,)).out
 
-    # ---- comments ---------------------------------------------------------------------------------------------------
+    # ---- comments ------------------------------------------------------------------------------------------------
 
     def _note(self, node: Node, comment: str | None = None) -> None:
         text = self.read.line_comment() if comment is None else comment

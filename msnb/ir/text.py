@@ -163,7 +163,7 @@ class _Printer:
             return self.table.const(node.attrs["value"])
         return names.of[value]
 
-    # ---- nodes ------------------------------------------------------------------------------------------------------
+    # ---- nodes ---------------------------------------------------------------------------------------------------
 
     def _nodes(self, graph: Graph, names: Names, indent: str) -> list[str]:
         lines: list[str] = []
@@ -201,6 +201,23 @@ class _Printer:
         if len(lines) <= 1 and not any("  # " in line for line in lines):
             return [" ".join([head, *(f"{line.strip()} ;" for line in lines), end])]
         return [head, *lines, f"{indent}  {end}"]
+
+
+def node_text(node: Node) -> str:
+    """One node on its own, for notes and tooltips: its operands by name where they have one, else by their op."""
+    table = Table()
+    parts = [_operand_text(v, table) for v in node.inputs]
+    parts += [f"{k}={write_attr(v, table)}" for k, v in differing_attrs(node)]
+    types = ", ".join(write_type(v.type) for v in node.outputs)
+    return f"{node.op.name}({', '.join(parts)})" + (f" : {types}" if types else "")
+
+
+def _operand_text(value: Value, table: Table) -> str:
+    if value.node is None:
+        return write_name(value.name or f"p{value.index}")
+    if value.node.op is constant:
+        return table.const(value.node.attrs["value"])
+    return f"%{value.name}" if value.name else f"%{value.node.op.name}"
 
 
 def comment(node: Node) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from msnb.core import dtypes
-from msnb.core.types import HOST, TOKEN, StackType, WEAK, WEAK_FLOAT, TensorType, tensor_type
+from msnb.core.types import HOST, TOKEN, WEAK, WEAK_FLOAT, StackType, TensorType, tensor_type
 from msnb.core.where import Origin, Where
 from msnb.ir.builder import Const
 from msnb.ir.control import CALL, HOST_CALL, IF, SCAN, STACK_NEW, STACK_POP, STACK_PUSH, WHILE, HostFn
@@ -45,10 +45,12 @@ class Draw:
 
     def attr(self, depth: int = 0):
         simple = [
-            lambda: int(self.rng.integers(-9, 9)), lambda: self.pick([0.5, -0.0, float("inf"), -float("inf"), float("nan")]),
+            lambda: int(self.rng.integers(-9, 9)),
+            lambda: self.pick([0.5, -0.0, float("inf"), -float("inf"), float("nan")]),
             lambda: self.pick(['a "quoted" \\ text', "# no comment", "%1, x", "", "zwei\nZeilen", "日本"]),
             lambda: None, lambda: True, lambda: False, lambda: self.pick(dtypes.ALL), lambda: F3, lambda: WEAK_FLOAT,
-            lambda: StackType(F3), lambda: TOKEN, lambda: HOST, lambda: slice(None, 3, -1), lambda: Ellipsis, self.const,
+            lambda: StackType(F3), lambda: TOKEN, lambda: HOST, lambda: slice(None, 3, -1), lambda: Ellipsis,
+            self.const,
             lambda: HostFn(len, self.pick(["hook", "hook", "<lambda>"])), lambda: 1 - 2j,
         ]  # fmt: skip
         if depth < 2 and self.rng.random() < 0.3:
@@ -137,7 +139,8 @@ class Draw:
 
     def scan(self, g: Graph, depth: int) -> Node:
         length = 2
-        rows = self.constant(g, Const(self.rng.standard_normal((length, 3)).astype(np.float32), tensor_type((length, 3), dtypes.float32)))
+        type_ = tensor_type((length, 3), dtypes.float32)
+        rows = self.constant(g, Const(self.rng.standard_normal((length, 3)).astype(np.float32), type_))
         body = self.body("body", depth, [F3, F3], 2)
         attrs = {"n_carry": 1, "n_xs": 1, "length": length, "reverse": bool(self.rng.random() < 0.5)}
         return g.add(SCAN, [self.f3(g), rows], attrs, [F3, tensor_type((length, 3), dtypes.float32)], [body])

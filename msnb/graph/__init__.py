@@ -1,0 +1,1 @@
+"""Graph mode: capture of programs, and their compilation."""

@@ -1,0 +1,49 @@
+"""What a pass is: a record that tests, docs, pictures and the pipeline all read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from msnb.graph.compile.history import Log
+from msnb.ir.graph import Graph
+
+
+@dataclass(frozen=True)
+class Case:
+    """An example as IR text: the graph before, the graph after the pass. Equal texts: where the pass must not act."""
+
+    before: str
+    after: str
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A transform of graphs.
+
+    Attributes:
+        name: its name in stages, files and notes.
+        law: what it keeps and does, in one line.
+        needs, gives: the stage (``msnb.ir.verify.STAGES``) of the graph before and after.
+        cases: examples before and after.
+        run: (graph, log) -> a new graph; the old one is not changed.
+    """
+
+    name: str
+    law: str
+    needs: str
+    gives: str
+    cases: tuple[Case, ...]
+    run: Callable[[Graph, Log], Graph]
+
+
+PASSES: dict[str, Pass] = {}
+
+
+def register_pass(record: Pass) -> Pass:
+    """Make a pass known by name (plug-ins call this too)."""
+    if record.name in PASSES:
+        raise ValueError(f"a pass called {record.name!r} exists already; plug-ins need a name of their own.")
+    PASSES[record.name] = record
+    return record

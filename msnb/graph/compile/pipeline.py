@@ -1,0 +1,171 @@
+"""From a captured graph to a compiled program.
+
+    captured --inline--fold--algebra--cse--dce--> hardware_independent --> device.compile --> Compiled
+
+The order: calls are opened first so that everything sees through them; constants are folded before laws look for ones
+and zeros; what laws leave behind is merged and swept out. When the laws changed something, a second round follows, and
+never a third: cost stays linear. A pass never runs twice on a graph that nothing changed since.
+
+Every pass leaves a stage: its name, seconds, how many rewrites, and, when graphs are kept, the graph.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from msnb.core import devices, events
+from msnb.core.context import get_context
+from msnb.graph.compile import passes as _register
+from msnb.graph.compile.history import Log, Rewrite
+from msnb.graph.compile.passrecord import PASSES, Pass
+from msnb.ir.graph import Graph
+from msnb.ir.text import called, print_graph
+from msnb.ir.verify import verify
+
+__all__ = ["Compiled", "StageRecord", "compile_graph", "optimise"]
+assert _register
+
+ROUND = ("fold", "algebra", "cse")
+EXTRA: list[str] = []
+"""Names of registered passes that plug-ins add: run once, after the laws and before dead code is swept out."""
+
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class StageRecord:
+    """One stage of a compilation: ``graph`` is None unless graphs were kept."""
+
+    name: str
+    law: str
+    seconds: float
+    rewrites: int
+    graph: Graph | None
+
+
+class Compiled:
+    """A compiled program: call it on buffers.
+
+    Attributes:
+        name: what it is called in stages and events.
+        source: the graph as captured.
+        graph: the graph that runs.
+        stages: what each stage did.
+        timings: seconds per stage, ``compile`` being the device's part.
+        history: every rewrite with its reason (empty unless graphs were kept).
+        executable: what the device made.
+    """
+
+    def __init__(self, name: str, source: Graph, graph: Graph, stages: Sequence[StageRecord], log: Log) -> None:
+        self.name, self.source, self.graph = name, source, graph
+        self.stages: list[StageRecord] = list(stages)
+        self.history: list[Rewrite] = log.history
+        self.counts = log.counts
+        start = perf_counter()
+        self.executable = devices.current().compile(graph)
+        self.timings: dict[str, float] = {s.name: s.seconds for s in self.stages}
+        self.timings["compile"] = perf_counter() - start
+
+    def __call__(self, args: Sequence[Any]) -> list[Any]:
+        """Buffers (Python scalars for weak params) in, buffers out."""
+        found: list[Any] = self.executable(args)
+        return found
+
+    def __repr__(self) -> str:
+        nodes = sum(1 for _ in self.graph.walk())
+        return f"<compiled {self.name}: {len(self.graph.params)} params, {nodes} nodes>"
+
+
+def compile_graph(graph: Graph, *, name: str = "", keep_stages: bool | None = None) -> Compiled:
+    """Simplify a graph and compile it for the current device.
+
+    Args:
+        graph: a closed graph; it is not changed.
+        name: what to call the program (the graph's name by default).
+        keep_stages: keep every stage's graph and every rewrite; None: as ``set_context(save_graphs=)`` says.
+
+    Returns:
+        The program, with its stages, timings and history.
+
+    Raises:
+        VerifyError: a transform made a wrong graph.
+
+    Examples:
+        >>> from msnb.ir.parse import parse
+        >>> text = "graph f(x: f32[2]) -> (f32[2])\\n %1 = multiply(x, ~1.0) : f32[2]\\n return %1"
+        >>> len(compile_graph(parse(text)).graph.nodes)
+        0
+    """
+    keep = bool(get_context("save_graphs")) if keep_stages is None else keep_stages
+    log = Log(keep)
+    out, stages = optimise(graph, log, keep)
+    compiled = Compiled(name or graph.name, graph, out, stages, log)
+    if keep and get_context("save_graphs_path"):
+        save_stages(compiled, str(get_context("save_graphs_path")))
+    return compiled
+
+
+def optimise(graph: Graph, log: Log | None = None, keep: bool = False) -> tuple[Graph, list[StageRecord]]:
+    """The hardware-independent passes: the simplified graph and what each stage did."""
+    walk = _Walk(graph, Log() if log is None else log, keep)
+    if called(graph):
+        walk.step(PASSES["inline"])
+    changed = walk.round(ROUND)
+    for name in EXTRA:
+        changed = walk.step(PASSES[name]) or changed
+    if changed:
+        walk.round(ROUND)
+    walk.step(PASSES["dce"])
+    return walk.graph, walk.stages
+
+
+class _Walk:
+    """A graph on its way through the passes."""
+
+    def __init__(self, graph: Graph, log: Log, keep: bool) -> None:
+        self.graph, self.log, self.keep = graph, log, keep
+        self.deep = bool(get_context("verify_graphs"))
+        self.stages: list[StageRecord] = []
+        start = perf_counter()
+        verify(graph, "captured", deep=self.deep)
+        self._record("captured", "As captured.", perf_counter() - start, 0)
+
+    def step(self, record: Pass) -> bool:
+        """Run one pass; True when it changed something."""
+        before, start = self.log.total, perf_counter()
+        after = record.run(self.graph, self.log)
+        rewrites = self.log.total - before
+        if rewrites:
+            self.graph = after
+        verify(self.graph, record.gives, deep=self.deep)
+        self._record(record.name, record.law, perf_counter() - start, rewrites)
+        return rewrites > 0
+
+    def round(self, names: Sequence[str]) -> bool:
+        """Run passes in order; True when a later one could feed an earlier one."""
+        return any([self.step(PASSES[name]) for name in names][1:])
+
+    def _record(self, name: str, law: str, seconds: float, rewrites: int) -> None:
+        again = sum(s.name.split(" ")[0] == name for s in self.stages)
+        name = f"{name} {again + 1}" if again else name
+        self.stages.append(StageRecord(name, law, seconds, rewrites, self.graph if self.keep else None))
+        events.emit("stage", graph=self.graph, name=name, seconds=seconds)
+
+
+def save_stages(compiled: Compiled, folder: str) -> str:
+    """Write every kept stage as text; returns the folder of this program: ``step_0001/03_algebra.ir``."""
+    word = re.sub(r"[^A-Za-z0-9_.-]", "_", compiled.name) or "graph"
+    target = os.path.join(folder, f"{word}_{next(_numbers):04d}")
+    os.makedirs(target, exist_ok=True)
+    for i, stage in enumerate(s for s in compiled.stages if s.graph is not None):
+        assert stage.graph is not None
+        path = os.path.join(target, f"{i:02d}_{stage.name.replace(' ', '_')}.ir")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"# {stage.name}: {stage.law}\n{print_graph(stage.graph)}\n")
+    return target

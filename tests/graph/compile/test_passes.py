@@ -1,0 +1,85 @@
+"""Every pass and every law: its examples, and random programs whose values must not change by a bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from random_programs import Program, arguments
+
+import msnb as ms
+from msnb.core import devices
+from msnb.graph.compile import PASSES, Log, compile_graph
+from msnb.graph.compile.laws import REFUSED
+from msnb.graph.compile.passes.algebra import LAWS
+from msnb.ir.isomorphic import difference
+from msnb.ir.parse import parse
+from msnb.ir.text import constants_of, print_graph
+from msnb.ir.verify import verify
+
+CASES = [(name, i) for name, record in PASSES.items() for i in range(len(record.cases))]
+
+
+@pytest.mark.parametrize(("name", "i"), CASES, ids=[f"{n}-{i}" for n, i in CASES])
+def test_examples(name, i):
+    record = PASSES[name]
+    case = record.cases[i]
+    before, after = parse(case.before), parse(case.after)
+    verify(before, record.needs)
+    verify(after)
+    source = print_graph(before)
+    log = Log(keep=True)
+    got = record.run(before, log)
+    if not record.name.startswith("dce"):
+        verify(got)
+        got = PASSES["dce"].run(got, Log())
+        after = PASSES["dce"].run(after, Log())
+    verify(got, "hardware_independent")
+    assert difference(got, after) is None, f"{case.about}\n{print_graph(got)}\nexpected\n{print_graph(after)}"
+    assert print_graph(before) == source, "a pass must not change its input"
+    assert bool(log.history) == (case.before != case.after)
+    assert all(str(rewrite) for rewrite in log.history)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+def test_laws_are_complete(law):
+    assert law.cases
+    assert any(case.before != case.after for case in law.cases)
+    assert law.text
+    assert law.exact == (not law.differs)
+
+
+def test_law_names_are_unique_and_refusals_have_reasons():
+    assert len({law.name for law in LAWS}) == len(LAWS)
+    assert all(REFUSED.values())
+
+
+def same_bits(a, b) -> bool:
+    """Equal in shape, dtype and bits; one NaN is as good as another."""
+    a, b = np.asarray(a), np.asarray(b)
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if a.dtype.kind != "f":
+        return a.tobytes() == b.tobytes()
+    nan = np.isnan(a)
+    return bool((nan == np.isnan(b)).all()) and a[~nan].tobytes() == b[~nan].tobytes()
+
+
+@pytest.mark.parametrize("start", range(0, 400, 50))
+def test_random_programs_keep_every_bit(rng, start):
+    seed = int(rng.integers(2**31))
+    for k in range(50):
+        draw = np.random.default_rng([seed, start, k])
+        graph = Program(draw).main()
+        verify(graph)
+        args = arguments(draw)
+        with np.errstate(all="ignore"):
+            expected = devices.device("CPU").compile(graph)(args)
+            with ms.set_context(verify_graphs=True):
+                compiled = compile_graph(graph, keep_stages=True)
+            got = compiled(args)
+        for stage in compiled.stages:
+            text = print_graph(stage.graph)
+            assert difference(stage.graph, parse(text, constants_of(stage.graph))) is None
+        message = f"seed {[seed, start, k]}\n{print_graph(graph)}\n\nbecame\n{print_graph(compiled.graph)}"
+        assert all(map(same_bits, expected, got)), message
+        verify(compiled.graph, "hardware_independent")
