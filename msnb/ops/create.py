@@ -46,6 +46,11 @@ def _full_infer(value: TensorType, *, shape: Any, dtype: DType) -> TensorType:
     return tensor_type(normal_shape("full", shape), dtype)
 
 
+def _full_lanes(axis_size: int, inputs: Any, batched: Any, *, shape: Any, dtype: DType) -> tuple[Any, bool]:
+    column = find("reshape")(CAST(inputs[0], dtype=dtype), shape=(axis_size, *[1] * len(shape)))
+    return find("broadcast_to")(column, shape=(axis_size, *shape)), True
+
+
 ZEROS, ONES = _filled("zeros"), _filled("ones")
 FULL = define(
     "full",
@@ -58,6 +63,7 @@ FULL = define(
     doc="A tensor full of one value.",
     axes="-> ...",
     traits=("pure", "scalars", "linear"),
+    batch=_full_lanes,
     examples=(Example((2.5,), {"shape": (2, 3)}), Example((samples.SCALAR,), {"shape": (2, 2), "dtype": dtypes.float64}),
               Example((3,), {"shape": (), "dtype": dtypes.int64}), Example((1.0,), {"shape": (0, 2)})),
     wrong=(Wrong((samples.ROW,), {"shape": (2, 3)}, "one value", ShapeError),),

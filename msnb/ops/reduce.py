@@ -82,6 +82,30 @@ def _beside(g: Any, x: Any, type_: TensorType, axis: Any, keepdims: bool) -> Any
     return find("broadcast_to")(g, shape=type_.shape) if type_.is_static else find("zeros_like")(x) + g
 
 
+def _lanes(name: str) -> Callable[..., Any]:
+    """vmap: the axes move one up; a lane without axes gets one of size 1 to reduce."""
+
+    def batch(axis_size: int, inputs: Any, batched: Any, *, axis: Any, keepdims: bool, **attrs: Any) -> tuple[Any, bool]:
+        x = inputs[0]
+        if x.ndim == 1:
+            return find(name)(find("expand_dims")(x, axis=1), axis=1, keepdims=False, **attrs), True
+        if name in ("argmax", "argmin"):
+            return _arg_lanes(find(name), x, axis, keepdims), True
+        axes = tuple(a + 1 for a in normal_axes(name, axis, x.ndim - 1))
+        return find(name)(x, axis=axes, keepdims=keepdims, **attrs), True
+
+    return batch
+
+
+def _arg_lanes(op: Op, x: Any, axis: int | None, keepdims: bool) -> Any:
+    """An index into all elements of a lane needs the lane flattened."""
+    if axis is not None:
+        return op(x, axis=axis % (x.ndim - 1) + 1, keepdims=keepdims)
+    rows = x.shape[0]
+    found = op(find("reshape")(x, shape=(rows, -1)), axis=1, keepdims=False)
+    return find("reshape")(found, shape=(rows, *[1] * (x.ndim - 1))) if keepdims else found
+
+
 def _reduction(
     name: str,
     body: Callable[..., Any],
@@ -116,6 +140,7 @@ def _reduction(
         grad=grad,
         no_grad=no_grad,
         axes=_axes_labels(label),
+        batch=_lanes(name),
         examples=(*examples, *extra),
         wrong=wrong,
         family="reduce",
@@ -246,6 +271,7 @@ def _arg(name: str) -> Op:
         doc=f"Index of the first {'largest' if name == 'argmax' else 'smallest'} element along an axis (or of all).",
         no_grad=_INDEX,
         axes=_axes_labels("!"),
+        batch=_lanes(name),
         examples=(Example((samples.SIGNED,)), Example((samples.CUBE,), {"axis": 1}), Example((samples.SCALAR,)),
                   Example((samples.CUBE,), {"axis": -1, "keepdims": True}), Example((samples.EMPTY,), {"axis": 1})),
         wrong=(Wrong((samples.SIGNED,), {"axis": 2}, "outside a tensor of 2 axes", ValueError),

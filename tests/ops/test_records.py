@@ -31,7 +31,9 @@ from msnb.ir.builder import GraphBuilder
 from msnb.ops.record import REGISTRY, Example, Op, find, operand_dtype
 from tests import fake_cupy
 
-STRUCTURE = {"constant"}
+STRUCTURE = {  # made by transforms, never called by a program: nothing to show as an example
+    "constant", "custom_gradient", "with_vjp",
+}  # fmt: skip
 RECORDS = [op for op in REGISTRY.values() if "control" not in op.traits and "stack" not in op.traits
            and op.name not in STRUCTURE]  # fmt: skip
 CASES = [pytest.param(op, e, id=f"{op.name}-{i}") for op in RECORDS for i, e in enumerate(op.examples)]
@@ -251,3 +253,27 @@ def test_derivatives_of_complex_numbers(name: str) -> None:
     op = find(name)
     z = np.array([[0.5 + 1.0j, -1.25 + 0.5j], [2.0 - 0.25j, 0.75 - 1.5j]])
     check_grads(lambda *xs: op(*xs), [z, z[:, ::-1] + 0.5][: len(op.inputs)], order=1, forward=False)
+
+
+# ---- many lanes at once ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("op, example", [c for c in CASES if c.values[0].traits & {"pure"} and c.values[0].inputs])
+def test_vmap_is_a_loop(op: Op, example: Example, rng: np.random.Generator) -> None:
+    """Lanes that differ in their floating-point values; integers and masks are shared, as an index may not leave its axis."""
+    program, arrays = as_program(op, example)
+    batched = [a.dtype in (np.float64, np.complex128) for a in arrays]
+    promised = op.result_types(types_of(wrapped(example.inputs)), op.bind_attrs(example.attrs))
+    if not any(batched) or not all(t.is_static for t in promised):
+        return
+    from msnb.autodiff.batch import vmap
+    from msnb.autodiff.check import run
+    from msnb.ir.builder import build
+
+    graph = build("lane", [ms.Tensor(a)._type for a in arrays], program)
+    lanes = [np.stack([a * s for s in (1.0, 0.5, 0.25)]) if b else a for a, b in zip(arrays, batched)]
+    together = run(vmap(graph, 3, batched)[0], lanes)
+    for lane in range(3):
+        alone = run(graph, [a[lane] if b else a for a, b in zip(lanes, batched)])
+        for one, all_of_them in zip(alone, together, strict=True):
+            np.testing.assert_allclose(all_of_them[lane], one, rtol=1e-12, atol=1e-12)
