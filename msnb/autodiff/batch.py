@@ -2,14 +2,14 @@
 
     graph f(x: f32[3], w: f32[3,2])          vmap(f, 8, (True, False)):
       a = x @ w          : f32[2]              a = x' @ w       : f32[8,2]     x' = x[8,1,3]: matmul's own batching
-      y = sum(a, axis=0) : f32[]               y = sum(a, axis=1)              the axes have moved one up
+      y = sum(a, axis=0) : f32[]               y = sum(a, axis=1)              the axes have moved up
 
-Each value is either *batched*, with the new axis in front, or the same for all lanes. A node without batched inputs stays
-as it is. For the others, in this order:
+Each value is either *batched*, with the new axis in front, or the same for all lanes. A node without batched inputs
+stays as it is. For the others, in this order:
 
     1. the record's ``batch`` rule
-    2. labels that begin with "..." (elementwise ops, matmul): the new axis is one more leading axis, once the operands have
-       axes of size 1 where a longer operand has axes of its own
+    2. labels that begin with "..." (elementwise ops, matmul): the new axis is one more leading axis, once the operands
+       have axes of size 1 where a longer operand has axes of its own
     3. an attribute ``axis`` counts the axes of the operands: it moves one up
     4. a Scan over the lanes, announced once
 
@@ -178,7 +178,7 @@ def _drawn(node: Node, inputs: list[Any], size: int) -> tuple[Sequence[Any], Seq
     return _listed((result, True))
 
 
-# ---- rules that follow from the record --------------------------------------------------------------------------------
+# ---- rules that follow from the record -------------------------------------------------------------------------------
 
 
 def label_parts(op: Op, types: Sequence[Type], attrs: dict[str, Any]) -> tuple[list[str], list[str]] | None:

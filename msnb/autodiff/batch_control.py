@@ -31,7 +31,7 @@ from msnb.core.types import StackType
 from msnb.ir import control
 from msnb.ir.builder import GraphBuilder
 from msnb.ir.graph import Graph, Node
-from msnb.ir.stacks import STACK_NEW, STACK_WHERE, with_axis
+from msnb.ir.stacks import STACK_LANE, STACK_WHERE, with_axis
 from msnb.ops.record import find
 
 Batched = tuple[Sequence[Any], Sequence[bool]]
@@ -80,9 +80,9 @@ def choose(mask: Any, x: Any, y: Any) -> Any:
 
 def borrowed(mask: Any, x: Any) -> Any:
     """``x`` with the lanes outside the mask replaced by the first lane inside, cut off from the gradient."""
-    if isinstance(x._type, StackType):
-        return STACK_WHERE(mask, x, STACK_NEW(type=x._type.element))
     first = find("argmax")(find("cast")(mask, dtype=dtypes.int32), axis=0)
+    if isinstance(x._type, StackType):
+        return STACK_WHERE(mask, x, STACK_LANE(x, first, element=x._type.element))
     lane = find("gather")(x, find("reshape")(first, shape=(1,)), axis=0)
     return choose(mask, x, find("stop_gradient")(lane))
 

@@ -12,6 +12,7 @@ that pushes has a reverse that pops, whose reverse pushes: derivatives of any or
     stack_add(a, b)              entry by entry, counted from the top      adjoint: copy
     stack_where(mask, a, b)      entry by entry; mask covers the leading axes of an entry
     stack_spread(s, size, axis)  every entry repeated along a new axis    adjoint: stack_sum(s, axis)
+    stack_lane(s, index)         in every entry, lane ``index`` in place of all lanes; no gradient
 
 These serve gradients that meet, and ``vmap``, where one stack holds the entries of all lanes. Entries may be stacks
 again (loops within loops). In the reference bodies a stack is a linked list, (below, top), and the empty stack a list
@@ -109,6 +110,14 @@ def _sum(xp: Any, stack: Any, *, axis: int, element: Type) -> Any:
     return _mapped(xp, stack, lambda x: xp.asarray(xp.sum(x, axis=axis), dtype=x.dtype), element)
 
 
+def _lane(xp: Any, stack: Any, index: Any, *, element: Type) -> Any:
+    def copied(x: Any) -> Any:
+        at = index.reshape(index.shape + (1,) * (x.ndim - index.ndim))
+        return xp.broadcast_to(xp.take_along_axis(x, at, index.ndim), x.shape)
+
+    return _mapped(xp, stack, copied, element)
+
+
 # ---- types ----------------------------------------------------------------------------------------------------------
 
 
@@ -178,6 +187,10 @@ def _spread_batched(s: Any, size: int, axis: int, element: Any) -> Any:
     return STACK_SPREAD(s, size=size, axis=axis + 1, element=with_axis(element, lanes))
 
 
+def _lane_batched(s: Any, index: Any, element: Any) -> Any:
+    return STACK_LANE(s, index, element=with_axis(element, axis_size(s._type)))
+
+
 def _sum_batched(s: Any, axis: int, element: Any) -> Any:
     return STACK_SUM(s, axis=axis + 1, element=with_axis(element, axis_size(s._type)))
 
@@ -234,4 +247,10 @@ STACK_SUM: Op = _stack_op(
         dout, size=axis_size(types[0], axis), axis=axis, element=types[0].element
     ),
     batch=_all_batched(lambda s, axis, element: _sum_batched(s, axis, element)),
+)  # fmt: skip
+STACK_LANE: Op = _stack_op(
+    "stack_lane", "stack, index", "In every entry one lane in place of all lanes.", ", ... ->",
+    attrs=("element",), infer=lambda stack, index, *, element: stack, body=_lane,
+    no_grad="what a lane borrows is cut off from the gradient",
+    batch=_all_batched(lambda s, index, element: _lane_batched(s, index, element)),
 )  # fmt: skip
