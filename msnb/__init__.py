@@ -1,16 +1,164 @@
-"""msnb: a deep-learning framework that lives in a notebook."""
+"""msnb: a deep-learning framework that lives in a notebook.
+
+    import msnb as ms
+    ms.set_context(mode=ms.GRAPH_MODE)        the one line that switches a program between eager and compiled
+
+This page is the public surface; ``docs/architecture.md`` says what lies behind it. Parts that not every program needs
+(data sets, training loops, the notebook) are imported when they are first asked for.
+"""
 
 from __future__ import annotations
 
-__version__ = "0.1.0"
+import importlib
+from typing import TYPE_CHECKING, Any
 
 import msnb.devices.ascend
 import msnb.devices.cpu
 import msnb.devices.gpu
 import msnb.eager.dispatch
-from msnb import ops, runtime
+from msnb import nn, ops, runtime
+from msnb.api import (
+    GradOperation,
+    custom_vjp,
+    grad,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    value_and_grad,
+    vjp,
+    vmap,
+)
 from msnb.core import plugins
 from msnb.core.context import GRAPH_MODE, PYNATIVE_MODE, get_context, reset_context, set_context
+from msnb.core.dtypes import (
+    DType,
+    bfloat16,
+    bool_,
+    complex64,
+    complex128,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from msnb.core.errors import MsnbError
 from msnb.core.parameter import Parameter, ParameterTuple
 from msnb.core.random import get_seed, set_seed
-from msnb.core.tensor import Tensor
+from msnb.core.tensor import Tensor, from_numpy
+
+if TYPE_CHECKING:
+    from msnb import dataset, train
+    from msnb.train import Model, load_checkpoint, load_param_into_net, save_checkpoint
+
+__version__ = "0.1.0"
+
+# MindSpore's spellings
+float_ = float32
+int_ = int64
+double = float64
+half = float16
+
+ops.GradOperation = GradOperation  # type: ignore[attr-defined]
+
+_ON_DEMAND = {
+    "dataset": "msnb.dataset",
+    "train": "msnb.train",
+    "show": "msnb.notebook.show",
+    "Model": "msnb.train:Model",
+    "save_checkpoint": "msnb.train:save_checkpoint",
+    "load_checkpoint": "msnb.train:load_checkpoint",
+    "load_param_into_net": "msnb.train:load_param_into_net",
+}
+
+
+def __getattr__(name: str) -> Any:
+    where = _ON_DEMAND.get(name)
+    if where is None:
+        raise AttributeError(f"module 'msnb' has no attribute {name!r}")
+    module, _, attribute = where.partition(":")
+    found = importlib.import_module(module)
+    value = getattr(found, attribute) if attribute else found
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_ON_DEMAND})
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """``%load_ext msnb``: the magics, the cell names in errors, the short error reports."""
+    from msnb.notebook import load_ipython_extension as load
+
+    load(ipython)
+
+
+def unload_ipython_extension(ipython: Any) -> None:
+    """Takes back what ``%load_ext msnb`` did."""
+    from msnb.notebook import unload_ipython_extension as unload
+
+    unload(ipython)
+
+
+__all__ = [
+    "GRAPH_MODE",
+    "PYNATIVE_MODE",
+    "DType",
+    "GradOperation",
+    "Model",
+    "MsnbError",
+    "Parameter",
+    "ParameterTuple",
+    "Tensor",
+    "bfloat16",
+    "bool_",
+    "complex64",
+    "complex128",
+    "custom_vjp",
+    "dataset",
+    "double",
+    "float16",
+    "float32",
+    "float64",
+    "float_",
+    "from_numpy",
+    "get_context",
+    "get_seed",
+    "grad",
+    "half",
+    "hessian",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "int_",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "load_checkpoint",
+    "load_param_into_net",
+    "nn",
+    "ops",
+    "plugins",
+    "reset_context",
+    "runtime",
+    "save_checkpoint",
+    "set_context",
+    "set_seed",
+    "train",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]
