@@ -1,1 +1,60 @@
 """Training: the Model, its callbacks and metrics, checkpoints."""
+
+from msnb.train.checkpointing import CheckpointConfig, ModelCheckpoint
+from msnb.train.context import Callback, RunContext, RunParams
+from msnb.train.controls import EarlyStopping, LearningRateScheduler, ReduceLROnPlateau
+from msnb.train.metrics import (
+    F1,
+    MAE,
+    MSE,
+    Accuracy,
+    ConfusionMatrix,
+    Fbeta,
+    Loss,
+    Metric,
+    Precision,
+    Recall,
+    Top1CategoricalAccuracy,
+    Top5CategoricalAccuracy,
+    TopKCategoricalAccuracy,
+    get_metric_fn,
+    names,
+)
+from msnb.train.model import Model
+from msnb.train.monitors import History, LambdaCallback, LossMonitor, ProgressBar, TimeMonitor
+from msnb.train.serialization import load_checkpoint, load_param_into_net, save_checkpoint
+
+__all__ = [
+    "Accuracy",
+    "Callback",
+    "CheckpointConfig",
+    "ConfusionMatrix",
+    "EarlyStopping",
+    "F1",
+    "Fbeta",
+    "History",
+    "LambdaCallback",
+    "LearningRateScheduler",
+    "Loss",
+    "LossMonitor",
+    "MAE",
+    "MSE",
+    "Metric",
+    "Model",
+    "ModelCheckpoint",
+    "Precision",
+    "ProgressBar",
+    "Recall",
+    "ReduceLROnPlateau",
+    "RunContext",
+    "RunParams",
+    "TimeMonitor",
+    "Top1CategoricalAccuracy",
+    "Top5CategoricalAccuracy",
+    "TopKCategoricalAccuracy",
+    "get_metric_fn",
+    "load_checkpoint",
+    "load_param_into_net",
+    "names",
+    "save_checkpoint",
+]

@@ -1,0 +1,353 @@
+"""Model: a network, its loss and its optimizer, trained and evaluated over data sets.
+
+    model = Model(net, loss_fn, optimizer, metrics={"accuracy"})
+    model.train(3, train_set, callbacks=[LossMonitor()])      per row: one call of TrainOneStepCell
+    model.eval(test_set)  ->  {"accuracy": 0.97}
+
+The step is an ordinary Cell, so the mode decides how it runs: operator by operator, or in graph mode forward, backward
+and update as one compiled program. Flags of the network (``training``) are set for the run and put back after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+from msnb.core import events
+from msnb.core.errors import ArgumentError, AttributeValueError
+from msnb.nn.cell import Cell
+from msnb.nn.wrap import TrainOneStepCell, WithEvalCell, WithLossCell
+from msnb.train.context import Callbacks, RunContext, RunParams
+from msnb.train.feed import Feed, as_row, columns
+from msnb.train.metrics import Loss, as_metrics
+from msnb.train.monitors import need_count
+
+_SINK = "dataset_sink_mode=True is accepted, and steps run one per call for now: the results are the same."
+
+
+class Model:
+    """Training and evaluation of a network.
+
+    Args:
+        network: the network; without ``loss_fn`` it gives the loss itself.
+        loss_fn: a function of the network's output and the label.
+        optimizer: of the network's weights; without one the network must be a whole training step.
+        metrics: a set of names ("accuracy", "loss" ...) or a dict from names to metrics.
+        eval_network: gives what the metrics take; by default (loss, outputs, label).
+        eval_indexes: positions of loss, outputs and label among the results of ``eval_network``.
+        amp_level: "O0", the only level for now: the network computes in its own dtypes.
+
+    Raises:
+        TypeError: something is not what it should be.
+        ValueError: an unknown metric or amp_level.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/train/mindspore.train.Model.html
+
+    Examples:
+        >>> import numpy as np
+        >>> import msnb as ms
+        >>> net = ms.nn.Dense(2, 1)
+        >>> model = ms.Model(net, ms.nn.MSELoss(), ms.nn.SGD(net.trainable_params(), 0.1), metrics={"mse"})
+        >>> rows = [(np.ones((4, 2), np.float32), np.ones((4, 1), np.float32))]
+        >>> model.train(50, rows)
+        >>> model.eval(rows)["mse"] < 1e-3
+        True
+    """
+
+    def __init__(
+        self,
+        network: Cell,
+        loss_fn: Any = None,
+        optimizer: Any = None,
+        metrics: Any = None,
+        eval_network: Cell | None = None,
+        eval_indexes: Sequence[int] | None = None,
+        amp_level: str = "O0",
+    ) -> None:
+        _check_parts(network, loss_fn, optimizer, eval_network, amp_level)
+        self._network, self._loss_fn, self._optimizer = network, loss_fn, optimizer
+        self._metrics = as_metrics(metrics)
+        self._train_network = _train_network(network, loss_fn, optimizer)
+        self._eval_network, self._eval_indexes = eval_network, _checked_indexes(eval_indexes)
+        if eval_network is None and loss_fn is not None:
+            self._eval_network, self._eval_indexes = WithEvalCell(network, loss_fn), (0, 1, 2)
+
+    @property
+    def train_network(self) -> Cell:
+        """One step of training as a Cell; checkpoints of it hold the optimizer's state too."""
+        return self._train_network
+
+    @property
+    def predict_network(self) -> Cell:
+        """The network itself."""
+        return self._network
+
+    @property
+    def eval_network(self) -> Cell | None:
+        """What ``eval`` calls per row."""
+        return self._eval_network
+
+    # ---- training ------------------------------------------------------------------------------------------------
+
+    def train(
+        self,
+        epoch: int,
+        train_dataset: Any,
+        callbacks: Any = None,
+        dataset_sink_mode: bool = False,
+        sink_size: int = -1,
+        initial_epoch: int = 0,
+    ) -> None:
+        """Train over the data set.
+
+        Args:
+            epoch: the number of the last epoch.
+            train_dataset: a Dataset, or a list of rows; a row is (data, label), or what the network takes.
+            callbacks: a Callback or several.
+            dataset_sink_mode: accepted; steps run one per call, and that is announced.
+            sink_size: accepted with it.
+            initial_epoch: epochs done before (in a training that goes on).
+
+        Raises:
+            TypeError, ValueError: arguments or rows that do not fit. A step that fails changes nothing.
+        """
+        self._train(epoch, train_dataset, callbacks, dataset_sink_mode, initial_epoch, None, 1)
+
+    def fit(
+        self,
+        epoch: int,
+        train_dataset: Any,
+        valid_dataset: Any = None,
+        valid_frequency: int | Sequence[int] = 1,
+        callbacks: Any = None,
+        dataset_sink_mode: bool = False,
+        valid_dataset_sink_mode: bool = False,
+        sink_size: int = -1,
+        initial_epoch: int = 0,
+    ) -> None:
+        """Train, and evaluate between the epochs.
+
+        Args:
+            valid_dataset: evaluated with the model's metrics; callbacks see ``eval_results``.
+            valid_frequency: after every so many epochs, or after the epochs of a list.
+
+        The other arguments are those of ``train``.
+        """
+        if valid_dataset is not None:
+            self._need_eval()
+        sink = dataset_sink_mode or valid_dataset_sink_mode
+        self._train(epoch, train_dataset, callbacks, sink, initial_epoch, valid_dataset, valid_frequency)
+
+    def _train(
+        self, epoch: Any, dataset: Any, callbacks: Any, sink: Any, first: Any, valid: Any, frequency: Any
+    ) -> None:
+        need_count("epoch", epoch)
+        if need_count("initial_epoch", first, 0) >= epoch:
+            raise AttributeValueError(f"initial_epoch must be below epoch={epoch}, got {first}.")
+        if sink:
+            events.notice(_SINK, key="dataset_sink_mode")
+        feed = Feed(dataset, epoch - first)
+        params = self._params("train", epoch, feed.size, dataset, valid, bool(sink))
+        params.update(initial_epoch=first, initial_step=first * feed.size, cur_epoch_num=first)
+        params.cur_step_num = first * feed.size
+        context = RunContext(params)
+        try:
+            with _training(self._train_network, True), Callbacks(callbacks, context) as calls:
+                params.list_callback = calls.items
+                calls.call("on_train_begin")
+                self._epochs(feed, calls, context, valid, frequency)
+                calls.call("on_train_end")
+        finally:
+            feed.close()
+
+    def _epochs(self, feed: Feed, calls: Callbacks, context: RunContext, valid: Any, frequency: Any) -> None:
+        params = context.original_args()
+        for number in range(params.initial_epoch + 1, params.epoch_num + 1):
+            params.cur_epoch_num = number
+            calls.call("on_train_epoch_begin")
+            self._steps(feed, calls, context)
+            params.eval_results = {}
+            if valid is not None and _is_due(number, frequency):
+                params.eval_results = self._eval(valid, calls, {"inside_fit": True, "cur_epoch_num": number})
+                params.evaluated = True
+            calls.call("on_train_epoch_end")
+            if context.get_stop_requested():
+                return
+
+    def _steps(self, feed: Feed, calls: Callbacks, context: RunContext) -> None:
+        params = context.original_args()
+        for row in feed.epoch():
+            params.cur_step_num += 1
+            params.train_dataset_element = row
+            calls.call("on_train_step_begin")
+            params.net_outputs = self._call(self._train_network, row, params.train_dataset)
+            events.emit(
+                "step",
+                epoch=params.cur_epoch_num,
+                step=params.step_in_epoch,
+                steps=params.batch_num,
+                epochs=params.epoch_num,
+                loss=params.net_outputs,
+            )
+            calls.call("on_train_step_end")
+            if context.get_stop_requested():
+                return
+
+    # ---- evaluation ----------------------------------------------------------------------------------------------
+
+    def eval(self, valid_dataset: Any, callbacks: Any = None, dataset_sink_mode: bool = False) -> dict[str, Any]:
+        """The metrics over a data set.
+
+        Args:
+            valid_dataset: a Dataset, or a list of rows (data, label).
+            callbacks: a Callback or several.
+            dataset_sink_mode: accepted, as in ``train``.
+
+        Returns:
+            name -> number.
+
+        Raises:
+            ValueError: the model has no metrics, or neither loss_fn nor eval_network.
+        """
+        self._need_eval()
+        if dataset_sink_mode:
+            events.notice(_SINK, key="dataset_sink_mode")
+        return self._eval(valid_dataset, callbacks, {"cur_epoch_num": 1})
+
+    def _need_eval(self) -> None:
+        if not self._metrics:
+            raise AttributeValueError("this Model has no metrics.", hint='Model(..., metrics={"accuracy"}).')
+        if self._eval_network is None:
+            raise AttributeValueError("evaluation needs Model(..., loss_fn=) or Model(..., eval_network=).")
+
+    def _eval(self, dataset: Any, callbacks: Any, extra: dict[str, Any]) -> dict[str, Any]:
+        feed = Feed(dataset, 1)
+        params = self._params("eval", 1, feed.size, None, dataset, False)
+        params.update(extra)
+        callbacks = callbacks.items if isinstance(callbacks, Callbacks) else callbacks
+        inside = Callbacks(callbacks, RunContext(params))
+        network: Any = self._eval_network
+        try:
+            # inside fit the callbacks are entered already, by the training
+            with _training(network, False), nullcontext() if "inside_fit" in extra else inside:
+                return self._evaluated(feed, inside, network)
+        finally:
+            feed.close()
+
+    def _evaluated(self, feed: Feed, calls: Callbacks, network: Cell) -> dict[str, Any]:
+        params = calls.run_context.original_args()
+        for metric in self._metrics.values():
+            metric.clear()
+        calls.call("on_eval_begin")
+        calls.call("on_eval_epoch_begin")
+        for row in feed.epoch():
+            params.cur_step_num += 1
+            calls.call("on_eval_step_begin")
+            params.net_outputs = self._call(network, row, params.valid_dataset)
+            self._update_metrics(params.net_outputs)
+            calls.call("on_eval_step_end")
+            if calls.run_context.get_stop_requested():
+                break
+        params.eval_results = {name: metric.eval() for name, metric in self._metrics.items()}
+        calls.call("on_eval_epoch_end")
+        calls.call("on_eval_end")
+        results: dict[str, Any] = params.eval_results
+        return results
+
+    def _update_metrics(self, outputs: Any) -> None:
+        values = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
+        for metric in self._metrics.values():
+            if self._eval_indexes is None or getattr(metric, "indexes", None) is not None:
+                metric.update(*values)
+            elif isinstance(metric, Loss):
+                metric.update(values[self._eval_indexes[0]])
+            else:
+                metric.update(*(values[i] for i in self._eval_indexes[1:]))
+
+    # ---- prediction ----------------------------------------------------------------------------------------------
+
+    def predict(self, *predict_data: Any) -> Any:
+        """The network's output, computed as in use (``training`` is False).
+
+        Args:
+            *predict_data: what the network takes: Tensors or arrays.
+        """
+        with _training(self._network, False):
+            return self._network(*as_row(predict_data))
+
+    # ---- parts ---------------------------------------------------------------------------------------------------
+
+    def _params(self, mode: str, epochs: int, size: int, train: Any, valid: Any, sink: bool) -> RunParams:
+        return RunParams(
+            mode=mode,
+            network=self._network,
+            train_network=self._train_network,
+            eval_network=self._eval_network,
+            loss_fn=self._loss_fn,
+            optimizer=self._optimizer,
+            metrics=self._metrics,
+            epoch_num=epochs,
+            batch_num=size,
+            cur_epoch_num=0,
+            cur_step_num=0,
+            train_dataset=train,
+            valid_dataset=valid,
+            eval_results={},
+            dataset_sink_mode=sink,
+            device_number=1,
+            parallel_mode="stand_alone",
+            list_callback=(),
+        )
+
+    def _call(self, network: Cell, row: tuple[Any, ...], dataset: Any) -> Any:
+        if self._loss_fn is not None and len(row) != 2 and not isinstance(network, type(self._network)):
+            raise ArgumentError(
+                f"with a loss_fn a row is (data, label); the data set has {len(row)} columns{columns(dataset)}.",
+                hint="leave some out with .project([...]), or let the network take them all and give the loss itself.",
+            )
+        return network(*row)
+
+
+def _check_parts(network: Any, loss_fn: Any, optimizer: Any, eval_network: Any, amp_level: str) -> None:
+    for what, cell in (("network", network), ("optimizer", optimizer), ("eval_network", eval_network)):
+        if cell is not None and not isinstance(cell, Cell) or network is None:
+            raise ArgumentError(f"Model({what}=) must be a Cell, not {type(cell).__name__}.")
+    if loss_fn is not None and not callable(loss_fn):
+        raise ArgumentError(f"Model(loss_fn=) must be a Cell or a function, not {type(loss_fn).__name__}.")
+    if amp_level != "O0":
+        raise AttributeValueError(
+            f"amp_level={amp_level!r} is not legal; legal: 'O0'.",
+            hint="net.to_float(ms.float16) makes a network compute in half precision.",
+        )
+
+
+def _train_network(network: Cell, loss_fn: Any, optimizer: Any) -> Cell:
+    with_loss = network if loss_fn is None else WithLossCell(network, loss_fn)
+    return with_loss if optimizer is None else TrainOneStepCell(with_loss, optimizer)
+
+
+def _checked_indexes(indexes: Any) -> tuple[int, ...] | None:
+    if indexes is None:
+        return None
+    if len(indexes) != 3 or not all(isinstance(i, int) for i in indexes):
+        raise ArgumentError(f"eval_indexes are the positions of loss, outputs and label, got {indexes!r}.")
+    return tuple(indexes)
+
+
+def _is_due(epoch: int, frequency: Any) -> bool:
+    if isinstance(frequency, (list, tuple)):
+        return epoch in frequency
+    return epoch % need_count("valid_frequency", frequency) == 0
+
+
+@contextmanager
+def _training(network: Cell, flag: bool) -> Iterator[None]:
+    """``training`` for the whole network within this block; afterwards every Cell has its own again."""
+    before = [(cell, cell.training) for _, cell in network.cells_and_names()]
+    network.set_train(flag)
+    try:
+        yield
+    finally:
+        for cell, own in before:
+            cell.__dict__["training"] = own
