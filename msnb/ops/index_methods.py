@@ -12,11 +12,44 @@ from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
 from msnb.ops.contract import addbmm, addmm, addmv, baddbmm, bmm, dot, inner, matmul, mm, mv, outer, turned
 from msnb.ops.getitem import INDEX, INDEX_UPDATE, Plan
+from msnb.ops.index import gather, gather_elements, gather_nd, index_select, take
 from msnb.ops.index_key import lone_mask, parse, trimmed
-from msnb.ops.join import unstack
+from msnb.ops.join import chunk, split, tensor_split, unstack
+from msnb.ops.methods import forward, reflected
 from msnb.ops.operands import as_tensor
+from msnb.ops.rearrange import (
+    flatten,
+    flip,
+    fliplr,
+    flipud,
+    moveaxis,
+    narrow,
+    ravel,
+    repeat_interleave,
+    roll,
+    rot90,
+    swapaxes,
+    tile,
+    unflatten,
+)  # fmt: skip
+from msnb.ops.record import Op
+from msnb.ops.scatter import (
+    index_add,
+    index_copy,
+    index_fill,
+    scatter,
+    tensor_scatter_add,
+    tensor_scatter_div,
+    tensor_scatter_max,
+    tensor_scatter_min,
+    tensor_scatter_mul,
+    tensor_scatter_sub,
+    tensor_scatter_update,
+)  # fmt: skip
 from msnb.ops.selection import argwhere, masked_fill, masked_select, nonzero, unique
 from msnb.ops.shape import broadcast_to, expand_dims, reshape, squeeze, sum_to, transpose
+from msnb.ops.sorting import argsort, bincount, kthvalue, msort, sort, topk
+from msnb.ops.triangle import diag, diag_embed, diagonal, trace, tril, triu
 
 
 def getitem(x: Any, key: Any) -> Any:
@@ -84,56 +117,65 @@ def setitem(x: Any, key: Any, value: Any) -> None:
     slot.engine.assign(x, updated(x, key, value))
 
 
+def _flatten_method(x: Any, order: str = "C", *, start_dim: int = 0, end_dim: int = -1) -> Any:
+    """All elements as a vector; or the axes from ``start_dim`` to ``end_dim`` merged."""
+    if isinstance(order, int):  # PyTorch's flatten(start_dim)
+        order, start_dim = "C", order
+    return flatten(x, order, start_dim=start_dim, end_dim=end_dim)
+
+
+def _expand_as(x: Any, other: Any) -> Any:
+    """Broadcast to the shape of ``other``."""
+    return broadcast_to(x, shape=other.shape)
+
+
+def _view_as(x: Any, other: Any) -> Any:
+    """Reshaped to the shape of ``other``."""
+    return reshape(x, shape=other.shape)
+
+
+def _scatter_add_method(x: Any, axis: int, index: Any, src: Any) -> Any:
+    """One addition per element of ``index`` along ``axis``."""
+    return scatter(x, axis, index, src, "add")
+
+
 METHODS: dict[str, Any] = {
     "__getitem__": getitem,
     "__setitem__": setitem,
-    "__matmul__": lambda self, other: matmul(self, other),
-    "__rmatmul__": lambda self, other: matmul(other, self),
-    "reshape": reshape,
-    "view": reshape,
-    "transpose": transpose,
-    "permute": transpose,
-    "broadcast_to": broadcast_to,
-    "expand": broadcast_to,
-    "expand_dims": expand_dims,
-    "unsqueeze": expand_dims,
-    "squeeze": squeeze,
-    "sum_to_size": sum_to,
-    "unbind": unstack,
-    "matmul": matmul,
-    "mm": mm,
-    "bmm": bmm,
-    "mv": mv,
-    "dot": dot,
-    "inner": inner,
-    "outer": outer,
-    "addmm": addmm,
-    "addmv": addmv,
-    "baddbmm": baddbmm,
-    "addbmm": addbmm,
-    "nonzero": nonzero,
-    "argwhere": argwhere,
-    "masked_select": masked_select,
-    "masked_fill": masked_fill,
-    "unique": unique,
+    "__matmul__": forward(matmul),
+    "__rmatmul__": reflected(matmul),
+    "flatten": _flatten_method,
+    "expand_as": _expand_as,
+    "view_as": _view_as,
+    "reshape_as": _view_as,
+    "scatter_add": _scatter_add_method,
 }
+"""Methods with a meaning of their own; the others are functions of the same name with the tensor first."""
+
+_SAME: tuple[Any, ...] = (
+    matmul, addbmm, addmm, addmv, baddbmm, bmm, dot, inner, mm, mv, outer,
+    reshape, transpose, broadcast_to, expand_dims, squeeze, argwhere, masked_fill, masked_select, nonzero, unique,
+    swapaxes, moveaxis, ravel, unflatten, narrow, flip, fliplr, flipud, roll, rot90, tile, repeat_interleave,
+    split, chunk, tensor_split, gather, gather_elements, gather_nd, index_select, take,
+    scatter, index_add, index_copy, index_fill, tensor_scatter_add, tensor_scatter_div, tensor_scatter_max,
+    tensor_scatter_min, tensor_scatter_mul, tensor_scatter_sub, tensor_scatter_update,
+    sort, argsort, topk, kthvalue, msort, bincount, tril, triu, diag, diag_embed, diagonal, trace,
+)  # fmt: skip
+
+_ALSO: dict[str, Any] = {
+    "view": reshape, "permute": transpose, "expand": broadcast_to, "unsqueeze": expand_dims, "sum_to_size": sum_to,
+    "unbind": unstack, "swapdims": swapaxes, "movedim": moveaxis, "repeat": repeat_interleave,
+}  # fmt: skip
 
 
 def bind() -> None:
     """Give Tensor its brackets and methods."""
-    for name, fn in METHODS.items():
-        # an op record is callable but no function: Python binds only functions
-        setattr(Tensor, name, fn if hasattr(fn, "__get__") else _method(fn))
-    Tensor.T = property(lambda self: transpose(self))  # type: ignore[attr-defined]
+    named = {(f.name if isinstance(f, Op) else f.__name__): f for f in _SAME}
+    for name, fn in {**named, **_ALSO, **METHODS}.items():
+        # a record is callable but no function: Python binds only functions
+        setattr(Tensor, name, forward(fn) if isinstance(fn, Op) else fn)
+    Tensor.T = property(transpose)  # type: ignore[attr-defined]
     Tensor.mT = property(turned)  # type: ignore[attr-defined]
-
-
-def _method(fn: Any) -> Any:
-    def method(self: Any, *args: Any, **options: Any) -> Any:
-        return fn(self, *args, **options)
-
-    method.__name__, method.__doc__ = fn.name, fn.doc
-    return method
 
 
 bind()

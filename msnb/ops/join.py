@@ -8,17 +8,18 @@ Tensors that are joined meet in their common dtype.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from msnb.core.errors import ShapeError
+from msnb.core.errors import AttributeValueError, ShapeError
 from msnb.core.types import Shape, Size, TensorType, result_dtype, tensor_type
 from msnb.ops.infer import normal_axis, operand_lines
 from msnb.ops.operands import all_spread, as_tensor, one_batched, strong_dtype, tensors
 from msnb.ops.record import Example, Op, Work, Wrong, define
-from msnb.ops.shape import SQUEEZE
+from msnb.ops.shape import EXPAND_DIMS, SQUEEZE
 from msnb.ops.sizes import total
 
 _A = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]])
@@ -35,7 +36,7 @@ def _off_axis(shape: Shape, axis: int) -> Shape:
     return shape[:axis] + shape[axis + 1 :]
 
 
-# ---- concat and split -----------------------------------------------------------------------------------------------
+# ---- concat and split --------------------------------------------------------------------------------------------
 
 
 def _concat_type(*xs: TensorType, axis: int) -> TensorType:
@@ -157,7 +158,7 @@ def split_sizes(x: Any, sizes: Sequence[Size], axis: int) -> tuple[Any, ...]:
     return parts if isinstance(parts, tuple) else (parts,)
 
 
-# ---- stack ----------------------------------------------------------------------------------------------------------
+# ---- stack -------------------------------------------------------------------------------------------------------
 
 
 def _stack_type(*xs: TensorType, axis: int) -> TensorType:
@@ -227,3 +228,93 @@ def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
     if count == 0:
         return ()
     return tuple(SQUEEZE(part, axis=axis) for part in split_sizes(t, (1,) * count, axis))
+
+
+# ---- taking apart ---------------------------------------------------------------------------------------------------
+
+
+def _axis_size(name: str, t: Any, axis: int) -> int:
+    size = t.shape[normal_axis(name, axis, t.ndim)]
+    if not isinstance(size, int):
+        raise ShapeError(f"{name}: the size {size} of axis {axis} is known only at run time.")
+    return size
+
+
+def split(x: Any, split_size_or_sections: Any = None, axis: int = 0, *, sizes: Any = None) -> tuple[Any, ...]:
+    """Take a tensor apart along an axis.
+
+    Args:
+        x: tensor.
+        split_size_or_sections: elements per part (the last part may be smaller), or the size of every part.
+        axis: where it is cut.
+
+    Raises:
+        ShapeError: the sizes do not add up.
+
+    Source: https://www.mindspore.cn ``ops.split``.
+
+    Examples:
+        >>> import msnb as ms
+        >>> [p.tolist() for p in ms.ops.split(ms.Tensor([1, 2, 3, 4, 5]), 2)]
+        [[1, 2], [3, 4], [5]]
+    """
+    t = as_tensor(x)
+    wanted = split_size_or_sections if sizes is None else sizes
+    if not isinstance(wanted, int):
+        return split_sizes(t, tuple(wanted), axis)
+    n = _axis_size("split", t, axis)
+    if wanted < 1:
+        raise AttributeValueError(f"split: a part needs at least one element, not {wanted}.")
+    return split_sizes(t, [min(wanted, n - i) for i in range(0, n, wanted)] or [0], axis)
+
+
+def chunk(x: Any, chunks: int, axis: int = 0) -> tuple[Any, ...]:
+    """At most ``chunks`` parts of one size, the last one smaller (PyTorch's and MindSpore's rule).
+
+    Examples:
+        >>> import msnb as ms
+        >>> [p.tolist() for p in ms.ops.chunk(ms.Tensor([1, 2, 3, 4, 5]), 3)]
+        [[1, 2], [3, 4], [5]]
+    """
+    t = as_tensor(x)
+    if chunks < 1:
+        raise AttributeValueError(f"chunk: at least one chunk is needed, not {chunks}.")
+    return split(t, max(-(-_axis_size("chunk", t, axis) // chunks), 1), axis)
+
+
+def tensor_split(x: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Any, ...]:
+    """Parts as equal as possible (a number of parts), or cut before the given positions: numpy.array_split.
+
+    Examples:
+        >>> import msnb as ms
+        >>> [p.tolist() for p in ms.ops.tensor_split(ms.Tensor([1, 2, 3, 4, 5]), 3)]
+        [[1, 2], [3, 4], [5]]
+    """
+    t = as_tensor(x)
+    n = _axis_size("tensor_split", t, axis)
+    if isinstance(indices_or_sections, int):
+        each, more = divmod(n, indices_or_sections)
+        return split_sizes(t, [each + (i < more) for i in range(indices_or_sections)], axis)
+    ends = [builtins.slice(e).indices(n)[1] for e in indices_or_sections] + [n]
+    starts = [0, *ends[:-1]]
+    from msnb.ops.getitem import INDEX
+
+    at = normal_axis("tensor_split", axis, t.ndim)
+    return tuple(INDEX(t, spec=((None, None, None),) * at + ((a, b, 1),)) for a, b in zip(starts, ends))
+
+
+def hstack(xs: Any) -> Any:
+    """Side by side: joined along axis 1, vectors along axis 0."""
+    parts = [t if t.ndim else t.reshape(1) for t in tensors("hstack", xs)]
+    return CONCAT(*parts, axis=0 if parts[0].ndim == 1 else 1)
+
+
+def vstack(xs: Any) -> Any:
+    """One below the other: joined along axis 0, vectors as rows."""
+    return CONCAT(*(t if t.ndim > 1 else t.reshape(1, -1) for t in tensors("vstack", xs)), axis=0)
+
+
+def dstack(xs: Any) -> Any:
+    """One behind the other: joined along axis 2."""
+    parts = [t if t.ndim > 1 else t.reshape(1, -1) for t in tensors("dstack", xs)]
+    return CONCAT(*(t if t.ndim > 2 else EXPAND_DIMS(t, axis=2) for t in parts), axis=2)

@@ -129,7 +129,7 @@ def _border(x: Any, axis: int, low: int, high: int, mode: str) -> Any:
 
 
 def as_pads(pads: Any, ndim: int) -> Pads:
-    """Pairs per axis of what people write: PyTorch's flat list from the last axis, NumPy's list of pairs, one number."""
+    """Pairs per axis of what people write: a flat list from the last axis on, a list of pairs, or one number."""
     if isinstance(pads, int):
         return ((pads, pads),) * ndim
     found = list(pads.tolist() if hasattr(pads, "tolist") else pads)
@@ -168,9 +168,7 @@ def pad(x: Any, padding: Any = None, mode: str = "constant", value: Any = None, 
         return PAD(t, pads=pairs, value=0 if value is None else value)
     if mode not in _BORDERS or value is not None:
         legal = "constant (which alone has a value), reflect, edge, replicate, circular"
-        raise AttributeValueError(
-            f"pad: mode {mode!r} with value {value!r}; modes are {legal}."
-        )
+        raise AttributeValueError(f"pad: mode {mode!r} with value {value!r}; modes are {legal}.")
     if len(pairs) != t.ndim:
         raise ShapeError(f"pad: {len(pairs)} pairs of widths for {t.ndim} axes.", operands=operand_lines(t._type))
     for axis, (low, high) in enumerate(pairs):

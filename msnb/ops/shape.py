@@ -31,7 +31,7 @@ def _moves_only(types: Any, out_types: Any, attrs: Any) -> Work:
     return Work()
 
 
-# ---- reshape --------------------------------------------------------------------------------------------------------
+# ---- reshape -----------------------------------------------------------------------------------------------------
 
 
 def _new_shape(old: Shape, shape: Shape) -> Shape | None:
@@ -117,13 +117,15 @@ def reshape(x: Any, *sizes: Any, shape: Any = None) -> Any:
     return RESHAPE(t, shape=_new_shape(t.shape, wanted) or wanted)
 
 
-# ---- transpose ------------------------------------------------------------------------------------------------------
+# ---- transpose ---------------------------------------------------------------------------------------------------
 
 
 def _transpose_type(x: TensorType, *, perm: tuple[int, ...]) -> TensorType:
     if sorted(perm) != list(range(x.ndim)):
         raise AttributeValueError(
-            f"transpose: perm {perm} does not name each of the {x.ndim} axes once.", operands=operand_lines(x)
+            f"transpose: perm {perm} does not name each of the {x.ndim} axes once.",
+            operands=operand_lines(x),
+            hint="transpose takes the new order of all axes; swapaxes exchanges two.",
         )
     return tensor_type(tuple(x.shape[p] for p in perm), strong_dtype(x))
 
@@ -173,7 +175,7 @@ def transpose(x: Any, *axes: Any, perm: Any = None) -> Any:
     return TRANSPOSE(t, perm=order)
 
 
-# ---- broadcast_to and sum_to ----------------------------------------------------------------------------------------
+# ---- broadcast_to and sum_to -------------------------------------------------------------------------------------
 
 
 def _broadcast_type(x: TensorType, *, shape: Shape) -> TensorType:
@@ -312,7 +314,7 @@ def sum_to(x: Any, shape: Any) -> Any:
     return t if t.shape == wanted else SUM_TO(t, shape=wanted)
 
 
-# ---- axes of size 1 -------------------------------------------------------------------------------------------------
+# ---- axes of size 1 ----------------------------------------------------------------------------------------------
 
 
 def _expanded(name: str, ndim: int, axis: int | tuple[int, ...]) -> tuple[int, ...]:
