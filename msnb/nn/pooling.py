@@ -49,12 +49,19 @@ class MaxPool2d(_Pool):
         return ops.max_pool2d(x, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode)
 
 
+def one(size: IntOrPair) -> int:
+    """The int of a one-axis window. Raises TypeError for a pair."""
+    if not isinstance(size, int):
+        raise TypeError(f"a one-axis pooling takes ints, got {size!r}.")
+    return size
+
+
 class MaxPool1d(_Pool):
     """The largest value of each window of rows of samples; arguments as in ``ops.max_pool1d`` (stride 1 by default)."""
 
     def construct(self, x: Any) -> Any:
         """The layer."""
-        return ops.max_pool1d(x, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode)
+        return ops.max_pool1d(x, one(self.kernel_size), one(self.stride), self.pad_mode, self.padding, self.ceil_mode)
 
 
 class _AvgPool(_Pool):
@@ -93,8 +100,9 @@ class AvgPool1d(_AvgPool):
 
     def construct(self, x: Any) -> Any:
         """The layer."""
+        kernel, step = one(self.kernel_size), one(self.stride)
         return ops.avg_pool1d(
-            x, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode, self.count_include_pad
+            x, kernel, step, self.pad_mode, self.padding, self.ceil_mode, self.count_include_pad
         )
 
 

@@ -1,0 +1,228 @@
+"""Adam and its kin: steps scaled by running moments of the gradient.
+
+    m <- beta1 * m + (1 - beta1) * g            v <- beta2 * v + (1 - beta2) * g^2            t = steps done, from 1
+
+    Adam              p <- p - rate * sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + eps)      decay inside g
+    AdamWeightDecay   p <- p - rate * (m / (sqrt(v) + eps) + decay * p)                            no correction by t
+    AdamW             p <- p - rate * (m' / (sqrt(v') + eps) + decay * p)     m' = m / (1 - beta1^t), v' so too
+    Lamb              p <- p - rate * |p| / |u| * u,  u = m' / (sqrt(v') + eps) + decay * p
+
+Source: Kingma and Ba 2015; Loshchilov and Hutter 2019; You et al. 2020;
+https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Adam.html, ...AdamWeightDecay.html, ...Lamb.html
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msnb import ops
+from msnb.core import dtypes
+from msnb.core.parameter import Parameter
+from msnb.optim.optimizer import Optimizer, with_decay
+from msnb.optim.schedules import positive
+
+
+def _beta(what: str, value: float) -> float:
+    if not 0 <= positive(what, value, zero=True) < 1:
+        raise ValueError(f"{what} must be from 0 to below 1, got {value}.")
+    return float(value)
+
+
+class _Moments(Optimizer):
+    """The running moments that all of them keep."""
+
+    def __init__(
+        self, params: Any, learning_rate: Any, beta1: float, beta2: float, eps: float, weight_decay: Any, scale: float
+    ) -> None:
+        super().__init__(learning_rate, params, weight_decay, scale)
+        self.beta1, self.beta2 = _beta("beta1", beta1), _beta("beta2", beta2)
+        self.eps = positive("eps", eps)
+        self.moment1 = self.slots("moment1")
+        self.moment2 = self.slots("moment2")
+
+    def prepare(self, step: Any) -> Any:
+        """(1 - beta1^t, 1 - beta2^t)."""
+        t = ops.cast(step, dtypes.float32) + 1.0
+        return 1.0 - ops.pow(self.beta1, t), 1.0 - ops.pow(self.beta2, t)
+
+    def follow(self, i: int, grad: Any) -> tuple[Any, Any]:
+        """Let the moments of Parameter number ``i`` follow its gradient."""
+        m = self.moment1[i] * self.beta1 + grad * (1.0 - self.beta1)
+        v = self.moment2[i] * self.beta2 + ops.square(grad) * (1.0 - self.beta2)
+        ops.assign(self.moment1[i], m)
+        ops.assign(self.moment2[i], v)
+        return m, v
+
+    def corrected(self, i: int, grad: Any, common: Any) -> Any:
+        """m' / (sqrt(v') + eps)."""
+        m, v = self.follow(i, grad)
+        one, two = (ops.cast(c, grad.dtype) for c in common)
+        return m / one / (ops.sqrt(v / two) + self.eps)
+
+
+class Adam(_Moments):
+    """Adaptive moment estimation.
+
+    Args:
+        params: Parameters or groups.
+        learning_rate: number, 0-d Tensor, list of numbers or LearningRateSchedule.
+        beta1, beta2: decay of the first and second moment, from 0 to below 1.
+        eps: added to the root of the second moment.
+        use_locking: for MindSpore's signature.
+        use_nesterov: look one step ahead: m is replaced by beta1 * m + (1 - beta1) * g.
+        weight_decay: L2 factor, added to the gradient (decoupled decay: AdamWeightDecay, AdamW).
+        loss_scale: gradients are divided by it.
+        use_amsgrad: divide by the largest second moment so far.
+
+    Raises:
+        ValueError: a setting outside its range.
+
+    Examples:
+        >>> import msnb as ms
+        >>> w = ms.Parameter([1.0], name="w")
+        >>> _ = ms.nn.Adam([w], learning_rate=0.5)([ms.Tensor([3.0])])
+        >>> round(float(w), 4)
+        0.5
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        learning_rate: Any = 1e-3,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        eps: float = 1e-8,
+        use_locking: bool = False,
+        use_nesterov: bool = False,
+        weight_decay: Any = 0.0,
+        loss_scale: float = 1.0,
+        use_amsgrad: bool = False,
+    ) -> None:
+        super().__init__(params, learning_rate, beta1, beta2, eps, weight_decay, loss_scale)
+        self.use_nesterov, self.use_amsgrad = bool(use_nesterov), bool(use_amsgrad)
+        self.vhat = self.slots("vhat") if use_amsgrad else ()
+
+    def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:
+        """One step of one Parameter."""
+        m, v = self.follow(i, grad)
+        if self.use_nesterov:
+            m = m * self.beta1 + grad * (1.0 - self.beta1)
+        if self.use_amsgrad:
+            v = ops.maximum(self.vhat[i], v)
+            ops.assign(self.vhat[i], v)
+        one, two = (ops.cast(c, param.dtype) for c in common)
+        ops.assign(param, param - m * (ops.sqrt(two) / one * rate) / (ops.sqrt(v) + self.eps))
+
+
+class AdamWeightDecay(_Moments):
+    """Adam with decoupled weight decay and without correction of the moments.
+
+    Args:
+        params: Parameters or groups.
+        learning_rate: number, 0-d Tensor, list of numbers or LearningRateSchedule.
+        beta1, beta2, eps: as in ``Adam``.
+        weight_decay: share of the Parameter that a step takes away, times the learning rate.
+
+    Raises:
+        ValueError: a setting outside its range.
+
+    Examples:
+        >>> import msnb as ms
+        >>> w = ms.Parameter([1.0], name="w")
+        >>> _ = ms.nn.AdamWeightDecay([w], 0.1, weight_decay=0.5)([ms.Tensor([0.0])])
+        >>> round(float(w), 4)
+        0.95
+    """
+
+    decay_in_gradient = False
+
+    def __init__(
+        self,
+        params: Any,
+        learning_rate: Any = 1e-3,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        eps: float = 1e-6,
+        weight_decay: Any = 0.0,
+    ) -> None:
+        super().__init__(params, learning_rate, beta1, beta2, eps, weight_decay, 1.0)
+
+    def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:
+        """One step of one Parameter."""
+        m, v = self.follow(i, grad)
+        ops.assign(param, param - with_decay(m / (ops.sqrt(v) + self.eps), param, decay) * rate)
+
+
+class AdamW(_Moments):
+    """Adam with decoupled weight decay, as PyTorch's AdamW.
+
+    Args:
+        params: Parameters or groups.
+        learning_rate, beta1, beta2, eps: as in ``Adam``.
+        weight_decay: share of the Parameter that a step takes away, times the learning rate.
+        loss_scale: gradients are divided by it.
+
+    Examples:
+        >>> import msnb as ms
+        >>> w = ms.Parameter([1.0], name="w")
+        >>> _ = ms.nn.AdamW([w], 0.1, weight_decay=0.5)([ms.Tensor([2.0])])
+        >>> round(float(w), 4)
+        0.85
+    """
+
+    decay_in_gradient = False
+
+    def __init__(
+        self,
+        params: Any,
+        learning_rate: Any = 1e-3,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        eps: float = 1e-8,
+        weight_decay: Any = 0.01,
+        loss_scale: float = 1.0,
+    ) -> None:
+        super().__init__(params, learning_rate, beta1, beta2, eps, weight_decay, loss_scale)
+
+    def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:
+        """One step of one Parameter."""
+        ops.assign(param, param - with_decay(self.corrected(i, grad, common), param, decay) * rate)
+
+
+class Lamb(_Moments):
+    """Layer-wise adaptive moments for large batches.
+
+    Args:
+        params: Parameters or groups.
+        learning_rate: number, 0-d Tensor, list of numbers or LearningRateSchedule.
+        beta1, beta2, eps: as in ``Adam``.
+        weight_decay: factor of the Parameter in the update.
+
+    Examples:
+        >>> import msnb as ms
+        >>> w = ms.Parameter([2.0], name="w")
+        >>> _ = ms.nn.Lamb([w], 0.25)([ms.Tensor([3.0])])
+        >>> round(float(w), 4)
+        1.5
+    """
+
+    decay_in_gradient = False
+
+    def __init__(
+        self,
+        params: Any,
+        learning_rate: Any,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        eps: float = 1e-6,
+        weight_decay: Any = 0.0,
+    ) -> None:
+        super().__init__(params, learning_rate, beta1, beta2, eps, weight_decay, 1.0)
+
+    def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:
+        """One step of one Parameter."""
+        step = with_decay(self.corrected(i, grad, common), param, decay)
+        size, length = ops.sqrt(ops.sum(ops.square(param))), ops.sqrt(ops.sum(ops.square(step)))
+        whole = ops.logical_and(size > 0, length > 0)
+        ratio = ops.where(whole, size / ops.where(whole, length, 1.0), 1.0)
+        ops.assign(param, param - step * (ratio * rate))

@@ -1,0 +1,249 @@
+"""Optimizer: what all optimizers share.
+
+    optimizer(grads)     for every Parameter p with gradient g, in order:
+                           g  <-  g / loss_scale + weight_decay * p          (the decay of some is decoupled: see each)
+                           p  <-  one step of the method                     written with ops and assign
+                         global_step <- global_step + 1
+
+A learning rate is one of: a number (an attribute, read at every step: a new one never compiles again), a 0-d Tensor
+(becomes the Parameter ``learning_rate``), a list with one number per step, or a LearningRateSchedule (a Cell of the
+step).
+
+Groups are dicts with their own rates: [{"params": [...], "lr": 0.1, "weight_decay": 0.01}, {"params": [...]}]; what a
+dict does not say is the optimizer's. Without groups weight decay leaves out Parameters called "...beta..." or
+"...gamma...", the scales and shifts of norms, as MindSpore does.
+Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Optimizer.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from msnb import ops
+from msnb.core import dtypes
+from msnb.core.errors import ArgumentError, AttributeValueError, ShapeError
+from msnb.core.parameter import Parameter, ParameterTuple
+from msnb.core.tensor import Tensor
+from msnb.nn.cell import Cell
+from msnb.optim.schedules import LearningRateSchedule, positive
+
+_GROUP_KEYS = ("params", "lr", "weight_decay", "grad_centralization")
+
+
+class ParamGroup:
+    """The settings of one group; None where they are the optimizer's.
+
+    Attributes:
+        learning_rate, weight_decay: may be changed between steps.
+        grad_centralization: whether gradients are centred over all axes but the first.
+    """
+
+    def __init__(self, learning_rate: Any = None, weight_decay: Any = None, grad_centralization: bool = False) -> None:
+        self.learning_rate, self.weight_decay = learning_rate, weight_decay
+        self.grad_centralization = grad_centralization
+
+
+class Optimizer(Cell):
+    """Base of optimizers. A subclass writes ``update(...)`` and, if need be, ``prepare(step)``.
+
+    Args:
+        learning_rate: number, 0-d Tensor, list of numbers or LearningRateSchedule.
+        parameters: Parameters, or dicts that group them.
+        weight_decay: factor of the decay; number or LearningRateSchedule.
+        loss_scale: gradients are divided by it.
+
+    Attributes:
+        parameters: all Parameters in order: the order of the gradients.
+        global_step: int32 Parameter, the number of steps done.
+
+    Raises:
+        TypeError: no Parameters. ValueError: none at all, one twice, or a setting outside its range.
+    """
+
+    # weight decay enters the gradient; methods with decoupled decay say False and use ``with_decay`` themselves
+    decay_in_gradient = True
+
+    def __init__(self, learning_rate: Any, parameters: Any, weight_decay: Any = 0.0, loss_scale: float = 1.0) -> None:
+        super().__init__(auto_prefix=False)
+        groups = _groups(parameters)
+        self.is_group = any(isinstance(g, dict) for g in groups)
+        pairs = [(p, i) for i, g in enumerate(groups) for p in (g["params"] if isinstance(g, dict) else [g])]
+        self.parameters = ParameterTuple(p for p, _ in pairs)
+        _need_distinct(self.parameters)
+        self.loss_scale = positive("loss_scale", loss_scale)
+        self.learning_rate = as_rate("learning_rate", learning_rate)
+        self.weight_decay = as_rate("weight_decay", weight_decay)
+        self.param_groups = tuple(_group(g) for g in groups) if self.is_group else (ParamGroup(),)
+        self._group_of = tuple(i if self.is_group else 0 for _, i in pairs)
+        self._may_decay = tuple(self.is_group or not _is_norm(p.name) for p in self.parameters)
+        self.global_step = Parameter(Tensor(0, dtypes.int32), name="global_step", requires_grad=False)
+
+    # ---- what a step does -------------------------------------------------------------------------------------------
+
+    def construct(self, gradients: Any) -> Any:
+        """One step: give every Parameter its new value.
+
+        Args:
+            gradients: one per Parameter, in the order of ``parameters``.
+
+        Returns:
+            True.
+
+        Raises:
+            ValueError: another number of gradients, or one of another shape than its Parameter.
+        """
+        gradients = tuple(gradients) if isinstance(gradients, (tuple, list)) else (gradients,)
+        self._need_fitting(gradients)
+        step = self.global_step
+        rates = self.get_lr()
+        decays = [self._decay_rate(group, step) for group in self.param_groups]
+        common = self.prepare(step)
+        ops.assign(self.global_step, step + 1)
+        for i in range(len(self.parameters)):
+            param, group = self.parameters[i], self._group_of[i]
+            decay = decays[group] if self._may_decay[i] else 0.0
+            grad = self._shaped_gradient(param, gradients[i], decay, self.param_groups[group])
+            self.update(i, param, grad, rates[group], decay, common)
+        return True
+
+    def update(self, i: int, param: Parameter, grad: Any, rate: Any, decay: Any, common: Any) -> None:
+        """Assign the new value of Parameter number ``i``.
+
+        Raises:
+            NotImplementedError: the subclass did not write it.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no update().")
+
+    def prepare(self, step: Any) -> Any:
+        """What all Parameters share in this step, from the number of steps done before."""
+        return None
+
+    def get_lr(self) -> Any:
+        """The learning rate of every group at this step."""
+        step = self.global_step
+        own = [self.learning_rate if g.learning_rate is None else g.learning_rate for g in self.param_groups]
+        return tuple(rate_at(rate, step) for rate in own)
+
+    def _decay_rate(self, group: ParamGroup, step: Any) -> Any:
+        return rate_at(self.weight_decay if group.weight_decay is None else group.weight_decay, step)
+
+    def _shaped_gradient(self, param: Parameter, grad: Any, decay: Any, group: ParamGroup) -> Any:
+        if self.loss_scale != 1.0:
+            grad = grad * (1.0 / self.loss_scale)
+        if group.grad_centralization and grad.ndim > 1:
+            grad = grad - ops.mean(grad, axis=tuple(range(1, grad.ndim)), keepdims=True)
+        if self.decay_in_gradient:
+            grad = with_decay(grad, param, decay)
+        return grad
+
+    def _need_fitting(self, gradients: tuple[Any, ...]) -> None:
+        name = type(self).__name__
+        if len(gradients) != len(self.parameters):
+            raise ArgumentError(
+                f"{name} got {len(gradients)} gradients for {len(self.parameters)} parameters.",
+                hint="differentiate by the same parameters: ms.value_and_grad(fn, None, optimizer.parameters).",
+            )
+        for param, grad in zip(self.parameters, gradients):
+            if not isinstance(grad, Tensor) or grad.shape != param.shape:
+                got = repr(grad._type) if isinstance(grad, Tensor) else type(grad).__name__
+                raise ShapeError(
+                    f"{name}: the gradient of {param.name} does not fit.",
+                    operands=[f"parameter: {param._type!r}", f"gradient: {got}"],
+                )
+
+    # ---- state ------------------------------------------------------------------------------------------------------
+
+    def slots(self, prefix: str, value: float = 0.0) -> ParameterTuple:
+        """State beside every Parameter, with its shape and dtype, called "prefix.name"."""
+        return ParameterTuple(
+            Parameter(Tensor(shape=p.shape, dtype=p.dtype, init=value), name=f"{prefix}.{p.name}", requires_grad=False)
+            for p in self.parameters
+        )
+
+    def extend_repr(self) -> str:
+        """Its settings."""
+        return f"parameters={len(self.parameters)}, learning_rate={self.learning_rate}"
+
+
+def with_decay(grad: Any, param: Any, decay: Any) -> Any:
+    """grad + decay * param, or grad alone where the decay is the number 0."""
+    if isinstance(decay, (int, float)) and decay == 0:
+        return grad
+    return grad + param * decay
+
+
+def rate_at(rate: Any, step: Any) -> Any:
+    """The value of a rate at a step."""
+    if isinstance(rate, LearningRateSchedule):
+        return rate(step)
+    if isinstance(rate, Tensor) and rate.ndim == 1:
+        return ops.gather(rate, ops.minimum(step, len(rate) - 1), axis=0)
+    return rate
+
+
+def as_rate(what: str, value: Any) -> Any:
+    """A rate as optimizers keep it: float, Parameter, Tensor of one per step, or schedule."""
+    if isinstance(value, LearningRateSchedule):
+        return value
+    if isinstance(value, Parameter):
+        return value
+    if isinstance(value, Tensor) and value.ndim == 0:
+        return Parameter(Tensor(value, dtypes.float32), name=what, requires_grad=False)
+    if isinstance(value, (Tensor, Iterable)):
+        return _rate_table(what, value)
+    return positive(what, value, zero=True)
+
+
+def _rate_table(what: str, values: Any) -> Tensor:
+    table = values.asnumpy() if isinstance(values, Tensor) else np.array([float(v) for v in values])
+    if table.ndim != 1 or not table.size or (table < 0).any():
+        raise AttributeValueError(f"{what} must be a number, or one number of at least 0 per step.")
+    return Tensor(table.astype(np.float32))
+
+
+def _groups(parameters: Any) -> list[Any]:
+    if isinstance(parameters, (Tensor, str)) or not isinstance(parameters, Iterable):
+        raise TypeError(f"an optimizer takes a list of Parameters or of dicts, not {type(parameters).__name__}.")
+    groups = list(parameters)
+    if groups and isinstance(groups[0], dict):
+        groups = [g for g in groups if not (isinstance(g, dict) and "order_params" in g and "params" not in g)]
+    kinds = {isinstance(g, dict) for g in groups}
+    if len(kinds) != 1:
+        raise ValueError("an optimizer needs at least one Parameter; dicts and Parameters do not mix.")
+    for g in groups:
+        if isinstance(g, dict):
+            _check_group(g)
+        elif not isinstance(g, Parameter):
+            raise TypeError(f"an optimizer takes Parameters, not {type(g).__name__}; pass net.trainable_params().")
+    return [{**g, "params": list(g["params"])} if isinstance(g, dict) else g for g in groups]
+
+
+def _check_group(group: dict[str, Any]) -> None:
+    for key in group:
+        if key not in _GROUP_KEYS:
+            raise KeyError(f"a parameter group has no key {key!r}; legal: {', '.join(_GROUP_KEYS)}.")
+    params: Sequence[Any] = list(group.get("params", ()))
+    group["params"] = params
+    if not params or not all(isinstance(p, Parameter) for p in params):
+        raise TypeError('a parameter group needs "params": a list of at least one Parameter.')
+
+
+def _group(group: dict[str, Any]) -> ParamGroup:
+    rate = None if group.get("lr") is None else as_rate("lr", group["lr"])
+    decay = None if group.get("weight_decay") is None else as_rate("weight_decay", group["weight_decay"])
+    return ParamGroup(rate, decay, bool(group.get("grad_centralization", False)))
+
+
+def _need_distinct(parameters: Sequence[Parameter]) -> None:
+    seen: set[int] = set()
+    for p in parameters:
+        if id(p) in seen:
+            raise ValueError(f"the parameter {p.name} was given twice.")
+        seen.add(id(p))
+
+
+def _is_norm(name: str) -> bool:
+    return "beta" in name or "gamma" in name
