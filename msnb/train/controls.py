@@ -128,19 +128,27 @@ class EarlyStopping(Callback):
 
 
 class _Rate(Callback):
-    """Reads and sets the learning rate of the optimizer."""
+    """Reads and sets the learning rate of the optimizer: a number or a Parameter, neither of which compiles again."""
 
-    def _parameter(self, params: RunParams) -> Parameter:
-        rate = getattr(params.optimizer, "learning_rate", None)
-        if not isinstance(rate, Parameter) or rate.size != 1:
+    def read(self, params: RunParams) -> float:
+        """The present rate. Raises TypeError for a schedule or groups with rates of their own."""
+        optimizer = params.optimizer
+        rate = getattr(optimizer, "learning_rate", None)
+        own = [g for g in getattr(optimizer, "param_groups", ()) if g.learning_rate is not None]
+        if own or not isinstance(rate, (int, float, Parameter)) or (isinstance(rate, Parameter) and rate.size != 1):
             raise ArgumentError(
                 f"{type(self).__name__} needs an optimizer with one constant learning rate.",
                 hint="this one follows a schedule of its own, or has groups with rates of their own.",
             )
-        return rate
+        return float(rate)
 
-    def _set(self, rate: Parameter, value: float) -> None:
-        rate.set_data(Tensor(np.asarray(value, rate.dtype.numpy)))
+    def write(self, params: RunParams, value: float) -> None:
+        """Set the rate."""
+        rate = params.optimizer.learning_rate
+        if isinstance(rate, Parameter):
+            rate.set_data(Tensor(np.full(rate.shape, value, rate.dtype.numpy)))
+        else:
+            params.optimizer.learning_rate = value
 
 
 class ReduceLROnPlateau(_Rate):
@@ -198,11 +206,10 @@ class ReduceLROnPlateau(_Rate):
                 self._reduce(params)
 
     def _reduce(self, params: RunParams) -> None:
-        rate = self._parameter(params)
-        old = float(rate)
+        old = self.read(params)
         new = max(old * self._factor, self._min)
         if new < old:
-            self._set(rate, new)
+            self.write(params, new)
             self._cooling, self._wait = self._cooldown, 0
             if self._verbose:
                 print(f"epoch {params.cur_epoch_num}: learning rate {old:.6g} -> {new:.6g}")
@@ -231,11 +238,10 @@ class LearningRateScheduler(_Rate):
         params = run_context.original_args()
         if params.mode != "train":
             return
-        rate = self._parameter(params)
-        old = float(rate)
+        old = self.read(params)
         new: Any = self._function(old, int(params.cur_step_num))
         if not isinstance(new, (int, float, np.generic, Tensor)) or not math.isfinite(float(new)):
             raise AttributeValueError(f"the learning rate must be a finite number, the function gave {new!r}.")
         if float(new) != old:
-            self._set(rate, float(new))
+            self.write(params, float(new))
             events.emit("learning_rate", step=int(params.cur_step_num), value=float(new))

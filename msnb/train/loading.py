@@ -19,10 +19,10 @@ import numpy as np
 
 from msnb.core import events
 from msnb.core.errors import ArgumentError, CheckpointError
-from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
+from msnb.core.slot import slot
+from msnb.core.tensor import Tensor, make
 
-Plan = list[tuple[Parameter, Tensor]]
+Plan = list[tuple[Tensor, Tensor]]
 
 
 def load_param_into_net(
@@ -44,24 +44,33 @@ def load_param_into_net(
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.load_param_into_net.html
     """
-    own = _own_parameters(net)
+    own = _own_state(net)
     given = _tensors(parameter_dict)
     pairs = _match(own, given, strict_load)
     missing = [name for name in own if name not in pairs]
     extra = [name for name in given if name not in pairs.values()]
     _check_names(own, given, pairs, missing, extra, strict_load)
     plan = _checked(own, given, pairs, strict_load)
-    for parameter, value in plan:
-        parameter.set_data(value)
+    for target, value in plan:
+        slot.engine.assign(target, value)
     if missing:
         events.notice(f"the checkpoint has no value for {_listing(missing)}; kept as they were.")
     return missing, extra
 
 
-def _own_parameters(net: Any) -> dict[str, Parameter]:
+def state_of(net: Any) -> list[tuple[str, Tensor]]:
+    """(name, Parameter or persistent buffer) of a Cell; names are those of ``Parameter.name``."""
+    found: list[tuple[str, Tensor]] = [(p.name, p) for _, p in net.parameters_and_names()]
+    for _, cell in net.cells_and_names():
+        names = [name for name, persistent in cell._buffer_names.items() if persistent]
+        found += [(cell._prefix + name, getattr(cell, name)) for name in names if getattr(cell, name) is not None]
+    return found
+
+
+def _own_state(net: Any) -> dict[str, Tensor]:
     if not hasattr(net, "parameters_and_names"):
         raise ArgumentError(f"load_param_into_net needs a Cell, not {type(net).__name__}.")
-    return {p.name: p for _, p in net.parameters_and_names()}
+    return dict(state_of(net))
 
 
 def _tensors(given: Any) -> dict[str, Tensor]:
@@ -116,7 +125,7 @@ def _check_names(
     )
 
 
-def _checked(own: Mapping[str, Parameter], given: Mapping[str, Tensor], pairs: Mapping[str, str], strict: bool) -> Plan:
+def _checked(own: Mapping[str, Tensor], given: Mapping[str, Tensor], pairs: Mapping[str, str], strict: bool) -> Plan:
     """The writes to do. Raises one CheckpointError that lists everything that does not fit."""
     plan: Plan = []
     wrong: list[str] = []
@@ -135,7 +144,7 @@ def _checked(own: Mapping[str, Parameter], given: Mapping[str, Tensor], pairs: M
     return plan
 
 
-def _problem(parameter: Parameter, value: Tensor, strict: bool) -> str:
+def _problem(parameter: Tensor, value: Tensor, strict: bool) -> str:
     """Why this value cannot go into this parameter, or ''."""
     here, there = parameter._type, value._type
     if here.shape != there.shape:
@@ -147,7 +156,7 @@ def _problem(parameter: Parameter, value: Tensor, strict: bool) -> str:
     return "" if _fits(value, parameter) else f"values of {there!r} are too large for {here!r}"
 
 
-def _fits(value: Tensor, parameter: Parameter) -> bool:
+def _fits(value: Tensor, parameter: Tensor) -> bool:
     """True when the conversion keeps integers exact and finite numbers finite."""
     array = value.asnumpy()
     with np.errstate(all="ignore"):
@@ -157,9 +166,9 @@ def _fits(value: Tensor, parameter: Parameter) -> bool:
         return bool((np.isfinite(converted) == np.isfinite(array)).all())
 
 
-def _converted(parameter: Parameter, value: Tensor) -> Tensor:
+def _converted(parameter: Tensor, value: Tensor) -> Tensor:
     """The value in the parameter's dtype, in a buffer made now: the write itself cannot fail."""
     if value.dtype is parameter.dtype:
-        return value
+        return make(value._data, value._type) if value.device == parameter.device else value.move_to(parameter.device)
     with np.errstate(all="ignore"):
         return Tensor(value.asnumpy().astype(parameter.dtype.numpy))

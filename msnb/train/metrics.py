@@ -335,8 +335,9 @@ class ConfusionMatrix(Metric):
 
 NAMES: dict[str, type[Metric]] = {
     "accuracy": Accuracy, "acc": Accuracy, "loss": Loss, "mae": MAE, "mse": MSE, "precision": Precision,
-    "recall": Recall, "f1": F1, "F1": F1, "fbeta": Fbeta, "topk": TopKCategoricalAccuracy, "top_1_accuracy": Top1CategoricalAccuracy,
-    "top_5_accuracy": Top5CategoricalAccuracy, "confusion_matrix": ConfusionMatrix,
+    "recall": Recall, "f1": F1, "F1": F1, "fbeta": Fbeta, "topk": TopKCategoricalAccuracy,
+    "top_1_accuracy": Top1CategoricalAccuracy, "top_5_accuracy": Top5CategoricalAccuracy,
+    "confusion_matrix": ConfusionMatrix,
 }  # fmt: skip
 
 

@@ -20,7 +20,8 @@ from msnb.core.errors import ArgumentError, CheckpointError
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.train import container
-from msnb.train.loading import load_param_into_net
+from msnb.train.loading import load_param_into_net as load_param_into_net
+from msnb.train.loading import state_of
 
 _ENDINGS = (".ckpt", ".safetensors")
 _TEXTS, _PARAMETERS = "msnb.texts", "msnb.parameters"
@@ -116,7 +117,7 @@ def load_checkpoint(
 def _named(obj: Any) -> Iterable[tuple[str, Tensor]]:
     """(name, value) of a Cell, a dict or MindSpore's list of dicts."""
     if hasattr(obj, "parameters_and_names"):
-        return [(p.name, p) for _, p in obj.parameters_and_names()]
+        return state_of(obj)
     if isinstance(obj, Mapping):
         return [(name, _value(name, v)) for name, v in obj.items()]
     if isinstance(obj, (list, tuple)):

@@ -20,6 +20,9 @@ class Net:
     def __init__(self, **values: Any) -> None:
         self.params = {k.replace("_", "."): ms.Parameter(ms.Tensor(v), k.replace("_", ".")) for k, v in values.items()}
 
+    def cells_and_names(self) -> list[Any]:
+        return []
+
     def parameters_and_names(self) -> Iterator[tuple[str, ms.Parameter]]:
         yield from self.params.items()
 
