@@ -73,7 +73,7 @@ from msnb.ops.composite import isclose as isclose
 from msnb.ops.composite import lerp as lerp
 from msnb.ops.composite import logit as logit
 from msnb.ops.composite import nan_to_num as nan_to_num
-from msnb.ops.composite import norm as norm
+from msnb.ops.composite import vector_norm as vector_norm
 from msnb.ops.composite import rad2deg as rad2deg
 from msnb.ops.composite import sinc as sinc
 from msnb.ops.composite import square_sum as square_sum
@@ -374,3 +374,13 @@ from msnb.ops.rearrange import swapaxes as swapdims
 from msnb.ops.rearrange import moveaxis as movedim
 from msnb.ops.shape import expand_dims as unsqueeze
 from msnb.ops.shape import transpose as permute
+from msnb.ops.linalg import cholesky as cholesky
+from msnb.ops.linalg import cross as cross
+from msnb.ops.linalg import det as det
+from msnb.ops.linalg import eigh as eigh
+from msnb.ops.linalg import inverse as inverse
+from msnb.ops.linalg import logdet as logdet
+from msnb.ops.linalg import matrix_power as matrix_power
+from msnb.ops.linalg import norm as norm
+from msnb.ops.linalg import slogdet as slogdet
+from msnb.ops.linalg import solve as solve
