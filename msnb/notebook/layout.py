@@ -1,0 +1,264 @@
+"""Where the boxes of a picture go: a layered drawing in plain Python.
+
+    1 layers     a box stands below everything it reads (longest path); params move down next to their first reader
+    2 dummies    an edge that passes layers gets an invisible point in each, so that it bends around boxes
+    3 order      sweeps up and down, each layer sorted by the mean place of its neighbours (Sugiyama's barycentres)
+    4 places     sweeps again: every box wants to stand under the mean of its neighbours; the closest places that keep
+                 the order and the gaps are an isotonic regression, solved exactly by pooling neighbours that collide
+    5 edges      cubic curves through the points, vertical at both ends, spread over the width of a box
+
+Each body is laid out by itself first and becomes the inside of its box. Steps are linear in boxes and edges per sweep;
+no step looks at anything but positions, so a graph always gives the same drawing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from msnb.notebook.parts import Box, Edge, Picture
+
+CHAR, TITLE_CHAR = 6.3, 7.6
+LINE, TITLE_LINE = 14.0, 18.0
+PAD_X, PAD_Y = 12.0, 7.0
+GAP_X, GAP_Y = 22.0, 30.0
+FRAME_HEAD, FRAME_GAP = 20.0, 12.0
+SWEEPS = 8
+MAX_DUMMIES = 4000
+
+
+@dataclass
+class Placed:
+    """A box with its rectangle (left, top, width, height) and its frames' drawings (offset from its corner)."""
+
+    box: Box
+    w: float
+    h: float
+    x: float = 0.0
+    y: float = 0.0
+    inside: list[tuple[str, float, float, Drawing]] = field(default_factory=list)
+
+
+@dataclass
+class Curve:
+    """An edge as points from source to target."""
+
+    edge: Edge
+    points: list[tuple[float, float]]
+
+
+@dataclass
+class Drawing:
+    """A picture with places. Coordinates start at 0, 0."""
+
+    picture: Picture
+    boxes: list[Placed]
+    curves: list[Curve]
+    w: float
+    h: float
+
+
+def lay_out(picture: Picture) -> Drawing:
+    """Place the boxes and edges of a picture.
+
+    Args:
+        picture: the parts.
+
+    Returns:
+        Rectangles and curves in pixels of a 12-pixel font.
+    """
+    return _Layout(picture).run()
+
+
+def _size(box: Box) -> Placed:
+    """The rectangle that a box needs for its words and bodies."""
+    width = max([len(box.title) * TITLE_CHAR, *(len(line) * CHAR for line in box.lines)]) + 2 * PAD_X
+    width = max(width, len(box.scope) * 5.0 + 2 * PAD_X, 14.0 * box.ports + 10)
+    height = TITLE_LINE + LINE * len(box.lines) + 2 * PAD_Y - 2
+    placed = Placed(box, width, height)
+    if box.frames:
+        _nest(placed)
+    return placed
+
+
+def _nest(placed: Placed) -> None:
+    """Bodies side by side below the words."""
+    drawings = [(frame.label, lay_out(frame.picture)) for frame in placed.box.frames]
+    x, top = FRAME_GAP, placed.h + 2
+    for label, drawing in drawings:
+        width = max(drawing.w, len(label) * CHAR + 2 * PAD_X)
+        placed.inside.append((label, x, top, drawing))
+        x += width + FRAME_GAP
+    placed.w = max(placed.w, x)
+    spare = (placed.w - x) / 2
+    placed.inside = [(label, left + spare, y, drawing) for label, left, y, drawing in placed.inside]
+    placed.h = top + max((d.h for _, d in drawings), default=0.0) + FRAME_GAP
+
+
+class _Spot:
+    """A box or a dummy in a layer."""
+
+    __slots__ = ("above", "below", "center", "layer", "order", "placed", "weight", "width")
+
+    def __init__(self, placed: Placed | None, layer: int) -> None:
+        self.placed, self.layer = placed, layer
+        self.width = placed.w if placed is not None else 6.0
+        self.weight = 1.0 if placed is not None else 4.0
+        self.above: list[_Spot] = []
+        self.below: list[_Spot] = []
+        self.center = 0.0
+        self.order = 0.0
+
+
+class _Layout:
+    def __init__(self, picture: Picture) -> None:
+        self.picture = picture
+        self.placed = [_size(b) for b in picture.boxes]
+        self.index = {b.id: i for i, b in enumerate(picture.boxes)}
+        self.edges = [e for e in picture.edges if e.source in self.index and e.target in self.index]
+        self.layers: list[list[_Spot]] = []
+        self.chains: list[tuple[Edge, list[_Spot]]] = []
+
+    def run(self) -> Drawing:
+        if not self.placed:
+            return Drawing(self.picture, [], [], 40.0, 10.0)
+        self._make_layers()
+        for sweep in range(SWEEPS):
+            self._sort(down=sweep % 2 == 0)
+        self._first_places()
+        for sweep in range(SWEEPS):
+            self._place(down=sweep % 2 == 0)
+        return self._finish()
+
+    # ---- 1, 2: layers and dummies -----------------------------------------------------------------------------------
+
+    def _levels(self) -> list[int]:
+        level = [0] * len(self.placed)
+        for e in self.edges:  # edges stand in program order of their targets
+            s, t = self.index[e.source], self.index[e.target]
+            level[t] = max(level[t], level[s] + 1)
+        self._pull_down(level)
+        return level
+
+    def _pull_down(self, level: list[int]) -> None:
+        """Params stand right above their first reader, results below everything."""
+        first: dict[int, int] = {}
+        for e in self.edges:
+            s, t = self.index[e.source], self.index[e.target]
+            first[s] = min(first.get(s, 10**9), level[t])
+        for i, p in enumerate(self.placed):
+            if p.box.kind in ("param", "state", "constant") and i in first and p.box.ports == 0:
+                level[i] = first[i] - 1
+
+    def _make_layers(self) -> None:
+        level = self._levels()
+        lowest = min(level)
+        spots = [_Spot(p, n - lowest) for p, n in zip(self.placed, level)]
+        self.layers = [[] for _ in range(max(level) - lowest + 1)]
+        for spot in spots:
+            self.layers[spot.layer].append(spot)
+        spare = MAX_DUMMIES
+        for e in self.edges:
+            spare -= self._chain(e, spots[self.index[e.source]], spots[self.index[e.target]], spare)
+        for layer in self.layers:
+            for i, spot in enumerate(layer):
+                spot.order = float(i)
+
+    def _chain(self, edge: Edge, source: _Spot, target: _Spot, spare: int) -> int:
+        between = range(source.layer + 1, target.layer) if target.layer - source.layer <= spare else range(0)
+        chain = [source]
+        for layer in between:
+            dummy = _Spot(None, layer)
+            self.layers[layer].append(dummy)
+            chain.append(dummy)
+        chain.append(target)
+        for a, b in zip(chain, chain[1:]):
+            a.below.append(b)
+            b.above.append(a)
+        self.chains.append((edge, chain))
+        return len(between)
+
+    # ---- 3: order ---------------------------------------------------------------------------------------------------
+
+    def _sort(self, down: bool) -> None:
+        for layer in self.layers if down else self.layers[::-1]:
+            for spot in layer:
+                near = spot.above if down else spot.below
+                if near:
+                    spot.order = sum(n.order for n in near) / len(near)
+            layer.sort(key=lambda spot: spot.order)
+            for i, spot in enumerate(layer):
+                spot.order = i - len(layer) / 2
+
+    # ---- 4: places --------------------------------------------------------------------------------------------------
+
+    def _first_places(self) -> None:
+        for layer in self.layers:
+            x = -sum(s.width + GAP_X for s in layer) / 2
+            for spot in layer:
+                spot.center = x + spot.width / 2
+                x += spot.width + GAP_X
+
+    def _place(self, down: bool) -> None:
+        for layer in self.layers if down else self.layers[::-1]:
+            wish = [_mean(s, s.above if down else s.below) for s in layer]
+            for spot, x in zip(layer, _spread(layer, wish)):
+                spot.center = x
+
+    # ---- 5: the drawing ---------------------------------------------------------------------------------------------
+
+    def _finish(self) -> Drawing:
+        left = min(s.center - s.width / 2 for layer in self.layers for s in layer) - FRAME_GAP
+        tops: list[tuple[float, float]] = []
+        y = FRAME_HEAD
+        for layer in self.layers:
+            height = max((s.placed.h for s in layer if s.placed is not None), default=0.0)
+            tops.append((y, height))
+            for s in layer:
+                s.center -= left
+                if s.placed is not None:
+                    s.placed.x, s.placed.y = s.center - s.width / 2, y + (height - s.placed.h) / 2
+            y += height + GAP_Y
+        width = max(s.center + s.width / 2 for layer in self.layers for s in layer) + FRAME_GAP
+        return Drawing(self.picture, self.placed, self._curves(tops), width, y - GAP_Y + FRAME_GAP)
+
+    def _curves(self, tops: Sequence[tuple[float, float]]) -> list[Curve]:
+        return [Curve(edge, _points(edge, chain, tops)) for edge, chain in self.chains]
+
+
+def _points(edge: Edge, chain: Sequence[_Spot], tops: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    source, target = chain[0].placed, chain[-1].placed
+    assert source is not None and target is not None
+    points = [(source.x + source.w / 2, source.y + source.h)]
+    for dummy in chain[1:-1]:
+        top, height = tops[dummy.layer]
+        points += [(dummy.center, top), (dummy.center, top + height)]
+    ports = max(target.box.ports, 1)
+    step = min(16.0, (target.w - 20) / ports)
+    x = target.x + target.w / 2 + (edge.port - (ports - 1) / 2) * step
+    return [*points, (x, target.y)]
+
+
+def _mean(spot: _Spot, near: Sequence[_Spot]) -> float:
+    return sum(n.center for n in near) / len(near) if near else spot.center
+
+
+def _spread(layer: Sequence[_Spot], wish: Sequence[float]) -> list[float]:
+    """The centers closest to ``wish`` (least squares) that keep the order and the gaps.
+
+    With the offsets o that boxes have when they touch, x - o must not decrease: pool neighbours that would collide.
+    """
+    offsets = [0.0]
+    for a, b in zip(layer, layer[1:]):
+        gap = GAP_X if a.placed is not None and b.placed is not None else GAP_X / 2
+        offsets.append(offsets[-1] + (a.width + b.width) / 2 + gap)
+    pools: list[tuple[float, float, int]] = []  # mean, weight, members
+    for spot, x, offset in zip(layer, wish, offsets):
+        mean, weight, members = x - offset, spot.weight, 1
+        while pools and pools[-1][0] > mean:
+            other, more, count = pools.pop()
+            mean = (mean * weight + other * more) / (weight + more)
+            weight, members = weight + more, members + count
+        pools.append((mean, weight, members))
+    flat = [mean for mean, _, members in pools for _ in range(members)]
+    return [mean + offset for mean, offset in zip(flat, offsets)]
