@@ -61,7 +61,7 @@ def clip_by_norm(x: Any, max_norm: Any, norm_type: float = 2.0) -> Any:
     """
     many = isinstance(x, (list, tuple))
     xs = list(x) if many else [x]
-    total = norm_of_norms([norm(_wide(t), norm_type) for t in xs], norm_type)
+    total = norm_of_norms([vector_norm(_wide(t), norm_type) for t in xs], norm_type)
     scale = elementwise.minimum(max_norm / (total + 1e-6), 1.0)
     scaled = [t * cast(scale, t.dtype) for t in xs]
     return type(x)(scaled) if many else scaled[0]
@@ -101,20 +101,20 @@ def clip_by_global_norm(x: Sequence[Tensor], clip_norm: Any = 1.0, use_norm: Any
     return tuple(t * cast(scale, t.dtype) for t in x)
 
 
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+def vector_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Vector norm over axes: (sum |x|^p)^(1/p), p = ``ord`` (2 by default); inf and -inf give the extremes, 0 counts.
 
     Raises:
         ValueError: ``ord`` is not a number (or "fro").
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.norm.html
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.vector_norm.html
     """
     x = as_tensor(x)
     if ord in (None, "fro", 2):
         squares = elementwise.square(elementwise.abs(x) if x.dtype.is_complex else x)
         return _safe_sqrt(sum_of(squares, axis, keepdims))
     if isinstance(ord, bool) or not isinstance(ord, (int, float)):
-        raise AttributeValueError(f"norm: ord must be a number or 'fro', got {ord!r}.")
+        raise AttributeValueError(f"vector_norm: ord must be a number or 'fro', got {ord!r}.")
     size = elementwise.abs(x)
     if ord in (float("inf"), float("-inf")):
         extreme: Tensor = (max_of if ord > 0 else min_of)(size, axis, keepdims)

@@ -155,7 +155,7 @@ def _bind_named() -> None:
         _bind(name, _reducing(getattr(reduce, name)))
     for name in ("var", "std"):
         _bind(name, _spreading(getattr(reduce, name)))
-    for name in ("clip", "clamp", "norm", "isclose", "allclose", "lerp", "addcmul", "addcdiv", "logit", "nan_to_num"):
+    for name in ("clip", "clamp", "isclose", "allclose", "lerp", "addcmul", "addcdiv", "logit", "nan_to_num"):
         _bind(name, getattr(composite, name))
     for name in ("softmax", "log_softmax"):
         _bind(name, getattr(activation, name))

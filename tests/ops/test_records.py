@@ -61,7 +61,7 @@ def results(op: Op, inputs: Any, attrs: Any) -> tuple[Any, ...]:
     return out if isinstance(out, tuple) else (out,)
 
 
-# ---- complete ---------------------------------------------------------------------------------------------------------
+# ---- complete -----------------------------------------------------------------------------------------------------
 
 
 def missing_fields(op: Op) -> list[str]:
@@ -96,7 +96,7 @@ def test_an_incomplete_record_is_named() -> None:
     assert {"doc", "axes", "examples", "scalar"} < set(missing_fields(bare))
 
 
-# ---- types and values -------------------------------------------------------------------------------------------------
+# ---- types and values ---------------------------------------------------------------------------------------------
 
 
 def check_types(promised: Any, outs: tuple[Any, ...]) -> None:
@@ -161,7 +161,7 @@ def test_wrong_calls_teach(op: Op) -> None:
         assert wrong.sentence in str(caught.value)
 
 
-# ---- another array library ----------------------------------------------------------------------------------------------
+# ---- another array library ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("op, example", CASES)
@@ -184,7 +184,7 @@ def test_fake_cupy_refuses_what_cupy_refuses() -> None:
             mistake()
 
 
-# ---- scalar expressions -------------------------------------------------------------------------------------------------
+# ---- scalar expressions -------------------------------------------------------------------------------------------
 
 _each = np.vectorize
 WORDS: dict[str, Any] = {
@@ -211,7 +211,7 @@ def test_scalar_expression_is_the_body(op: Op, example: Example) -> None:
     np.testing.assert_allclose(found, out, rtol=1e-14, atol=1e-14)
 
 
-# ---- derivatives ----------------------------------------------------------------------------------------------------------
+# ---- derivatives --------------------------------------------------------------------------------------------------
 
 
 # y is the pooled x: moved apart, the two no longer say which element won, so they stay and the third input moves
@@ -255,12 +255,12 @@ def test_derivatives_of_complex_numbers(name: str) -> None:
     check_grads(lambda *xs: op(*xs), [z, z[:, ::-1] + 0.5][: len(op.inputs)], order=1, forward=False)
 
 
-# ---- many lanes at once ---------------------------------------------------------------------------------------------------
+# ---- many lanes at once -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("op, example", [c for c in CASES if c.values[0].traits & {"pure"} and c.values[0].inputs])
 def test_vmap_is_a_loop(op: Op, example: Example, rng: np.random.Generator) -> None:
-    """Lanes that differ in their floating-point values; integers and masks are shared, as an index may not leave its axis."""
+    """Lanes that differ in their floating-point values; integers and masks are shared: an index must stay inside."""
     program, arrays = as_program(op, example)
     batched = [a.dtype in (np.float64, np.complex128) for a in arrays]
     promised = op.result_types(types_of(wrapped(example.inputs)), op.bind_attrs(example.attrs))
