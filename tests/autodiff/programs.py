@@ -10,7 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core import dtypes
+import msnb
+from msnb.autodiff.bodies import inline
+from msnb.core import devices, dtypes
+from msnb.core.slot import slot
 from msnb.core.types import tensor_type
 from msnb.ir import control
 from msnb.ir.builder import GraphBuilder
@@ -20,6 +23,21 @@ from msnb.ops.record import find
 VECTOR = tensor_type((3,), dtypes.float64)
 COUNT = tensor_type((), dtypes.int64)
 TRUTH = tensor_type((), dtypes.bool_)
+
+
+assert msnb.Tensor, "importing msnb registers all records and devices"
+SCALAR = tensor_type((), dtypes.float64)
+
+
+def compiled(graph: Graph, arrays: Any) -> list[np.ndarray[Any, Any]]:
+    """Run a graph through the device's executor."""
+    program = devices.current().compile(graph)
+    return [np.asarray(r) for r in program([a if isinstance(a, float) else np.asarray(a) for a in arrays])]
+
+
+def names(graph: Graph) -> list[str]:
+    """The ops of a graph, bodies included."""
+    return [node.op.name for _, node in graph.walk()]
 
 
 def op(name: str, *args: Any, **attrs: Any) -> Any:
@@ -110,9 +128,6 @@ class Maker:
         types = [VECTOR, COUNT, VECTOR]
 
         def step(x: Any, i: Any, v: Any) -> Any:
-            from msnb.autodiff.bodies import inline
-            from msnb.core.slot import slot
-
             return (*inline(slot.engine, inner, [x, v]), op("add", i, 1))
 
         limit = float(self.rng.normal()) + 2.0
