@@ -5,7 +5,7 @@
         graph    the reference executor asks for the same kernels
 
 A device built on an array library inherits all it needs from ``ArrayDevice``; this one overrides a single method, and
-both modes go through it. It is useful as it stands: it shows how many kernels a program launches, before and after a pass.
+both modes go through it. It is useful as it stands: it shows how many kernels a program launches, whatever a pass did.
 """
 
 from __future__ import annotations

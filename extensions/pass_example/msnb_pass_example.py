@@ -35,8 +35,8 @@ def _run(graph: Graph, log: Log) -> Graph:
 idempotence = Pass(
     name="idempotence",
     law=LAW,
-    needs="GHLO",
-    gives="GHLO",
+    needs="captured",
+    gives="captured",
     cases=(
         Case(
             before="""graph f(x: f32[3]) -> (f32[3])

@@ -12,6 +12,7 @@ import pytest
 
 from msnb.core import devices, events, plugins
 from msnb.core.context import reset_context
+from msnb.graph.compile import PASSES
 from msnb.ops.record import REGISTRY
 
 EXTENSIONS = Path(__file__).resolve().parents[2] / "extensions"
@@ -28,7 +29,8 @@ def entry_points_of(pyproject: Path) -> str:
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
     """``install("op_example")`` from extensions/, or ``install("mine", code="...", points="...")``."""
-    ops, made, modules = set(REGISTRY), dict(devices._made), set(sys.modules)
+    ops, passes = set(REGISTRY), set(PASSES)
+    made, modules = dict(devices._made), set(sys.modules)
 
     def put(name: str, code: str | None = None, points: str = "") -> None:
         if code is None:
@@ -49,6 +51,8 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     plugins.refresh()
     for name in set(REGISTRY) - ops:
         del REGISTRY[name]
+    for name in set(PASSES) - passes:
+        del PASSES[name]
     devices._made.clear()
     devices._made.update(made)
     for name in [m for m in set(sys.modules) - modules if "example" in m or "plug" in m]:

@@ -21,9 +21,11 @@ from typing import Any
 
 from msnb.core import devices, events
 from msnb.core.context import get_context
+from msnb.core.plugins import Plugin
 from msnb.graph.compile import passes as _register
 from msnb.graph.compile.history import Log, Rewrite
 from msnb.graph.compile.passrecord import PASSES, Pass
+from msnb.graph.compile.plugged import check_result, plugged
 from msnb.ir.graph import Graph
 from msnb.ir.text import called, print_graph
 from msnb.ir.verify import verify
@@ -33,7 +35,7 @@ assert _register
 
 ROUND = ("fold", "algebra", "cse")
 EXTRA: list[str] = []
-"""Names of registered passes that plug-ins add: run once, after the laws and before dead code is swept out."""
+"""Names of registered passes to run as well: once, after the laws and before dead code is swept out."""
 
 _numbers = itertools.count(1)
 
@@ -119,6 +121,8 @@ def optimise(graph: Graph, log: Log | None = None, keep: bool = False) -> tuple[
     changed = walk.round(ROUND)
     for name in EXTRA:
         changed = walk.step(PASSES[name]) or changed
+    for plugin, record in plugged():
+        changed = walk.guarded(plugin, record) or changed
     if changed:
         walk.round(ROUND)
     walk.step(PASSES["dce"])
@@ -146,6 +150,19 @@ class _Walk:
         verify(self.graph, record.gives, deep=self.deep)
         self._record(record.name, record.law, perf_counter() - start, rewrites)
         return rewrites > 0
+
+    def guarded(self, plugin: Plugin, record: Pass) -> bool:
+        """Run a pass of another package; one that fails is left out, here and from now on."""
+        before = self.graph
+        try:
+            changed = self.step(record)
+            if changed:
+                check_result(before, self.graph, record)
+            return changed
+        except Exception as error:
+            self.graph = before
+            plugin.fail(error)
+            return False
 
     def round(self, names: Sequence[str]) -> bool:
         """Run passes in order; True when a later one could feed an earlier one."""
