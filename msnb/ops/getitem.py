@@ -25,12 +25,12 @@ import numpy as np
 
 from msnb.core.errors import AttributeValueError, DTypeError, IndexOutOfRange, ShapeError
 from msnb.core.tensor import Tensor
-from msnb.core.types import WEAK, Shape, Size, TensorType, tensor_type
-from msnb.ops.infer import broadcast_shapes, common_shape, operand_lines
+from msnb.core.types import WEAK, Dim, Shape, Size, TensorType, tensor_type
+from msnb.ops.infer import common_shape, operand_lines
 from msnb.ops.operands import spread, strong_dtype
 from msnb.ops.record import Example, Op, Work, Wrong, define
 from msnb.ops.shape import BROADCAST_TO, TRANSPOSE, inverse_permutation, reshape
-from msnb.ops.sizes import sliced
+from msnb.ops.sizes import bound_of, sizes_text, sliced
 
 Spec = tuple[Any, ...]
 
@@ -58,7 +58,7 @@ class Plan:
         self.has_tensors = bool(indices)
         self._check(indices, spec)
         spots = self._walk(spec)
-        joint = common_shape(name, *indices) if indices else ()
+        joint = _joint(name, indices)
         self.together = not spots or [p for p, _ in spots] == list(range(spots[0][0], spots[0][0] + len(spots)))
         self.at = spots[0][1] if spots and self.together else 0
         self.rank = len(joint)
@@ -118,6 +118,33 @@ class Plan:
                 operands=operand_lines(self.x),
                 hint=f"legal are {-size} to {size - 1}." if size else "an axis of size 0 has no elements.",
             )
+
+
+def _may_equal(a: Size, b: Size) -> bool:
+    """A size that only the data tells may turn out to be the other one; the body finds out."""
+    if isinstance(a, Dim) or isinstance(b, Dim):
+        known, bound = (a, bound_of(b)) if isinstance(a, int) else (b, bound_of(a))
+        return not isinstance(known, int) or bound is None or known <= bound
+    return a == b
+
+
+def _joint(name: str, indices: tuple[TensorType, ...]) -> Shape:
+    """The shape index tensors broadcast to; where one size is a Dim and the other is known, the known one."""
+    shape: Shape = ()
+    for t in indices:
+        rank = max(len(shape), t.ndim)
+        pairs = list(zip((1,) * (rank - len(shape)) + shape, (1,) * (rank - t.ndim) + t.shape))
+        if not all(1 in (a, b) or _may_equal(a, b) for a, b in pairs):
+            return common_shape(name, *indices)
+        shape = tuple(b if a == 1 or (isinstance(a, Dim) and b != 1) else a for a, b in pairs)
+    return shape
+
+
+def fits(value: Shape, place: Shape) -> bool:
+    """Whether a value of this shape can be written to a place of that shape, as far as the sizes are known."""
+    return len(value) <= len(place) and all(
+        v == 1 or _may_equal(v, p) for v, p in zip(value, place[len(place) - len(value) :])
+    )
 
 
 def key_of(spec: Spec, indices: Sequence[Any]) -> tuple[Any, ...]:
@@ -303,8 +330,8 @@ INDEX: Op = define(
 def _unindex_type(y: TensorType, *indices: TensorType, spec: Spec, shape: Shape) -> TensorType:
     whole = tensor_type(shape, strong_dtype(y))
     plan = Plan("unindex", whole, indices, spec)
-    if plan.shape != y.shape:
-        raise ShapeError(f"unindex: the index has shape {list(plan.shape)}.", operands=operand_lines(y, names=("y",)))
+    if len(plan.shape) != y.ndim or not all(_may_equal(a, b) for a, b in zip(plan.shape, y.shape)):
+        raise ShapeError(f"unindex: the index has shape {sizes_text(plan.shape)}.", operands=operand_lines(y, names=("y",)))
     return whole
 
 
@@ -339,9 +366,10 @@ UNINDEX: Op = define(
 
 def _update_type(x: TensorType, value: TensorType, *indices: TensorType, spec: Spec) -> TensorType:
     place = Plan("index_update", x, indices, spec).shape
-    if broadcast_shapes(value.shape, place) != place:
+    if not fits(value.shape, place):
         raise ShapeError(
-            f"a value of shape {list(value.shape)} does not broadcast to the shape {list(place)} of the place.",
+            f"a value of shape {sizes_text(value.shape)} does not broadcast to the shape {sizes_text(place)} of "
+            "the place.",
             operands=operand_lines(x, value, names=("x", "value")),
         )
     return tensor_type(x.shape, strong_dtype(x))
@@ -353,6 +381,8 @@ def _update_body(xp: Any, x: Any, value: Any, *indices: Any, spec: Spec) -> Any:
         out[key_of(spec, indices)] = value
     except IndexError as error:
         raise _explain(x, spec, indices, error) from None
+    except ValueError as error:  # sizes that only the data tell did not fit
+        raise ShapeError(f"the value does not fit its place: {error}.") from None
     return out
 
 

@@ -36,7 +36,7 @@ batch: vmap rule where ``axes`` cannot say it: batch(axis_size, inputs, batched,
     inputs carry the new axis at 0.
 work(types, out_types, attrs) -> Work(cube=, vector=) in flops. Default: one vector flop per result element.
 traits: "commutative", "pure" (default), "random", "effect", "view", "elementwise", "linear", "floating" (integers compute
-    as float32), "scalars" (the body takes Python scalars as they are), "ufunc" (``xp`` has a ufunc of this name) ...
+    as float32), "scalars" (the body takes Python scalars as they are), "ufunc" (``xp`` has a ufunc of this name), "dynamic" (sizes that only the data tell: every call mints Dims) ...
 examples: Example((inputs...), {attrs}) with NumPy arrays or scalars; wrong: Wrong((inputs...), {attrs}, "piece of the
     sentence").
 """
@@ -158,7 +158,11 @@ class Op:
     # ---- types ---------------------------------------------------------------------------------------------------
 
     def result_types(self, types: tuple[Type, ...], attrs: Mapping[str, Any]) -> tuple[Type, ...]:
-        """The types of the results, cached by signature. Raises what ``infer`` raises."""
+        """The types of the results, cached by signature (not where every call mints Dims of its own). Raises what
+        ``infer`` raises."""
+        if "dynamic" in self.traits:
+            made = self.infer(*types, **attrs)
+            return made if isinstance(made, tuple) else (made,)
         key = (types, tuple(attrs.values()))
         found = self._inferred.get(key)
         if found is None:

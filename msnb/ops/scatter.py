@@ -17,11 +17,12 @@ import numpy as np
 from msnb.core.errors import AttributeValueError, ShapeError
 from msnb.core.slot import slot
 from msnb.core.types import TensorType, tensor_type
-from msnb.ops.getitem import INDEX, INDEX_UPDATE, UNINDEX, Plan, key_of, update_axes, write_batch
+from msnb.ops.getitem import INDEX, INDEX_UPDATE, UNINDEX, Plan, fits, key_of, update_axes, write_batch
 from msnb.ops.index import along, at_axis, coordinates
-from msnb.ops.infer import broadcast_shapes, normal_axis, operand_lines
+from msnb.ops.infer import normal_axis, operand_lines
 from msnb.ops.operands import as_sizes, as_tensor, strong_dtype
 from msnb.ops.record import Example, Op, Wrong, define
+from msnb.ops.sizes import sizes_text
 
 _X = np.arange(12.0).reshape(3, 4) / 8 - 1
 _I = np.array([2, 0, 2])
@@ -33,9 +34,9 @@ def _reduce_type(x: TensorType, value: TensorType, *indices: TensorType, spec: A
     if reduce not in _REDUCTIONS:
         raise AttributeValueError(f"index_reduce: reduce is one of {', '.join(_REDUCTIONS)}, not {reduce!r}.")
     place = Plan("index_reduce", x, indices, spec).shape
-    if broadcast_shapes(value.shape, place) != place:
+    if not fits(value.shape, place):
         raise ShapeError(
-            f"index_reduce: the value does not broadcast to the shape {list(place)} of the place.",
+            f"index_reduce: the value does not broadcast to the shape {sizes_text(place)} of the place.",
             operands=operand_lines(x, value, names=("x", "value")),
         )
     return tensor_type(x.shape, strong_dtype(x))

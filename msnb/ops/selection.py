@@ -42,6 +42,31 @@ NONZERO: Op = define(
 )
 
 
+def _same(a: Any, b: Any, depth: int = 6) -> bool:
+    """Whether two values of a graph are the same by construction."""
+    if a is b:
+        return True
+    m, n = a.node, b.node
+    if m is None or n is None or depth == 0 or m.op is not n.op or "pure" not in m.op.traits or a.index != b.index:
+        return False
+    same_shape = m.attrs == n.attrs and len(m.inputs) == len(n.inputs) and not m.graphs
+    return same_shape and all(_same(p, q, depth - 1) for p, q in zip(m.inputs, n.inputs))
+
+
+def _made_before(x: Any) -> Any:
+    """While a graph is built: the positions of the same tensor, if they were asked for already.
+
+    ``pred[mask] - label[mask]`` needs that both selections have one size, so they must share one ``Dim``.
+    """
+    builder = getattr(x, "_builder", None)
+    if builder is None:
+        return None
+    for node in builder.graph.nodes:
+        if node.op is NONZERO and _same(node.inputs[0], x._value):
+            return builder.wrap(node.out)
+    return None
+
+
 def nonzero(x: Any, as_tuple: bool = False) -> Any:
     """The positions of the elements that are not zero.
 
@@ -57,7 +82,9 @@ def nonzero(x: Any, as_tuple: bool = False) -> Any:
         >>> ms.ops.nonzero(ms.Tensor([0, 3, 0, 5])).tolist()
         [[1], [3]]
     """
-    found = NONZERO(as_tensor(x))
+    t = as_tensor(x)
+    known = _made_before(t)
+    found = NONZERO(t) if known is None else known
     if not as_tuple:
         return found
     from msnb.ops.join import unstack

@@ -101,3 +101,8 @@ def sliced(size: Size, start: int | None, stop: int | None, step: int | None) ->
 def with_one_unknown(shape: Shape) -> tuple[int, ...]:
     """A shape for ``xp.reshape``: its only Dim becomes -1."""
     return tuple(d if isinstance(d, int) else -1 for d in shape)
+
+
+def sizes_text(shape: Shape) -> str:
+    """A shape for people: ``[n<=4, 3]``."""
+    return f"[{', '.join(map(str, shape))}]"

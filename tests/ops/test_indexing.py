@@ -1,0 +1,289 @@
+"""Brackets mean what they mean in NumPy, to read and to write, and a captured program means the same."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import hypothesis.extra.numpy as hnp
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+
+import msnb as ms
+from msnb.core.errors import IndexOutOfRange
+from msnb.core.types import Dim, tensor_type
+from msnb.devices.reference import ReferenceProgram
+from msnb.ir.builder import build
+
+A = np.arange(24.0).reshape(2, 3, 4)
+FULL = slice(None)
+KEYS: list[Any] = [
+    0, -1, (0, 1), (FULL, 1), (..., 2), None, (None, 0, ..., None), (), ...,
+    ([0, 1], FULL, [0, 1]), (FULL, [0, 2], [1, 1]), (0, FULL, [1, 2]), (0, [1, 2]), ([1], 0, slice(1, None)),
+    (slice(None, None, -1), slice(2, 0, -1)), (slice(5, 9),), (slice(-2, None), slice(None, -1), slice(None, None, 3)),
+    A > 5, A[:, :, 0] > 3, (FULL, A[0] > 5), (0, A[0] > 5), (A[:, 0, 0] > 1, FULL, [0, 1]), True, False, (0, True),
+    np.array(1), (np.array(0), FULL, [1, 2]), [], range(2), np.array([[0], [1]]), [True, False], np.int32(1), np.bool_(True),
+    (np.array([[0], [1]]), np.array([[0, 2]])), (None, [0, 1], None, ..., [1, 1]), np.array([-1, -2], np.int8),
+]  # fmt: skip
+
+
+def device() -> Any:
+    from msnb.core import devices
+
+    return devices.current()
+
+
+def through_a_graph(fn: Any, *arrays: Any) -> Any:
+    types = [ms.Tensor(a)._type for a in arrays]
+    out = ReferenceProgram(device(), build("f", types, fn))([np.asarray(a) for a in arrays])
+    return out[0]
+
+
+def as_tensors(key: Any) -> Any:
+    if isinstance(key, tuple):
+        return tuple(as_tensors(k) for k in key)
+    return ms.Tensor(key) if isinstance(key, np.ndarray) else key
+
+
+@pytest.mark.parametrize("key", KEYS, ids=repr)
+@pytest.mark.parametrize("wrap", [as_tensors, lambda key: key], ids=["tensors", "arrays"])
+def test_reads_like_numpy(key: Any, wrap: Any) -> None:
+    expected = A[key]
+    found = ms.Tensor(A)[wrap(key)]
+    assert found.shape == expected.shape
+    np.testing.assert_array_equal(found.asnumpy(), expected)
+    np.testing.assert_array_equal(through_a_graph(lambda x: x[wrap(key)], A), expected)
+
+
+@pytest.mark.parametrize("key", KEYS, ids=repr)
+@pytest.mark.parametrize("kind", ["number", "whole", "row"])
+def test_writes_like_numpy(key: Any, kind: str) -> None:
+    place = A[key]
+    value: Any = {"number": -7.0, "whole": place * 2 + 1, "row": np.ones(place.shape[-1:]) * 3}[kind]
+    expected = A.copy()
+    expected[key] = value
+
+    def write(x: Any, v: Any) -> Any:
+        x[as_tensors(key)] = v
+        return x
+
+    x = ms.Tensor(A)
+    same_value = ms.Tensor(x)
+    got = write(x, value if kind == "number" else ms.Tensor(value))
+    np.testing.assert_array_equal(got.asnumpy(), expected)
+    np.testing.assert_array_equal(same_value.asnumpy(), A)
+    np.testing.assert_array_equal(through_a_graph(write, A, np.asarray(value)), expected)
+
+
+BAD = [
+    (2, "index 2 is outside axis 0 of size 2"),
+    ((0, -4), "index -4 is outside axis 1 of size 3"),
+    ((FULL, [0, 3]), "index 3 is outside axis 1 of size 3"),
+    ((0, 0, 0, 0), "too many indices: the tensor has 3 axes and 4 were indexed"),
+    (np.ones((3,), bool), "a mask of size 3 cannot index axis 0 of size 2"),
+    ((..., ...), "one Ellipsis"),
+]
+
+
+@pytest.mark.parametrize("key, sentence", BAD, ids=[s for _, s in BAD])
+def test_out_of_range(key: Any, sentence: str) -> None:
+    def write(x: Any) -> Any:
+        x[key] = 1.0
+        return x
+
+    for fn in (lambda x: x[key], write):
+        for attempt in (lambda: fn(ms.Tensor(A)), lambda: through_a_graph(fn, A)):
+            with pytest.raises(IndexOutOfRange, match=sentence) as caught:
+                attempt()
+            assert isinstance(caught.value, IndexError)
+
+
+@pytest.mark.parametrize("key", ["a", 1.5, {0}, ms.Tensor([0.5]), slice("a", None)], ids=repr)
+def test_what_is_no_index(key: Any) -> None:
+    with pytest.raises(TypeError):
+        ms.Tensor(A)[key]
+
+
+def test_step_zero_and_wrong_values() -> None:
+    x = ms.Tensor(A)
+    with pytest.raises(ValueError, match="step 0"):
+        x[::0]
+    with pytest.raises(ValueError, match=r"\[3\] does not broadcast to the shape \[3, 4\]"):
+        x[0] = ms.Tensor([1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(x.asnumpy(), A)
+
+
+def test_written_value_takes_the_dtype_of_the_tensor() -> None:
+    x = ms.Tensor(np.array([1, 2, 3]))
+    x[1] = 7.9
+    x[ms.Tensor([True, False, False])] = ms.Tensor(5.5)
+    assert x.dtype is ms.Tensor([1])._type.dtype
+    assert x.tolist() == [5, 7, 3]
+
+
+def test_augmented_and_duplicate_writes() -> None:
+    x = ms.Tensor([0.0, 0.0, 0.0])
+    x[[1, 1]] += 1.0
+    assert x.tolist() == [0.0, 1.0, 0.0]
+    x[[2, 2]] = ms.Tensor([3.0, 4.0])
+    assert x.tolist() == [0.0, 1.0, 4.0]
+
+
+def test_a_mask_in_a_graph_has_a_size_of_its_own_and_eager_has_none() -> None:
+    graph = build("f", [tensor_type((4,), ms.Tensor(1.0)._type.dtype)] * 2, lambda a, b: (a[a > 0], b[b > 0]))
+    sizes = [v.type.shape[0] for v in graph.outputs]  # type: ignore[union-attr]
+    assert all(isinstance(d, Dim) and d.bound == 4 for d in sizes)
+    assert sizes[0] != sizes[1]
+    assert ms.Tensor([1.0, -1.0, 2.0])[ms.Tensor([True, False, True])].shape == (2,)
+
+
+# ---- drawn keys -------------------------------------------------------------------------------------------------------
+
+shapes = hnp.array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=4)
+
+
+@st.composite
+def basic(draw: Any) -> tuple[Any, Any]:
+    shape = draw(shapes)
+    return shape, draw(hnp.basic_indices(shape, allow_newaxis=True, allow_ellipsis=True))
+
+
+@st.composite
+def mixed(draw: Any) -> tuple[Any, Any]:
+    """Every axis gets a slice, an int, a mask, or an index array; the arrays broadcast together."""
+    shape = draw(hnp.array_shapes(min_dims=1, max_dims=4, min_side=1, max_side=4))
+    joint = draw(hnp.array_shapes(min_dims=1, max_dims=2, min_side=1, max_side=3))
+    key: list[Any] = []
+    for size in shape[: draw(st.integers(1, len(shape)))]:
+        kind = draw(st.sampled_from(["slice", "int", "array", "array", "new"]))
+        if kind == "new":
+            key.append(None)
+            kind = "array"
+        if kind == "slice":
+            key.append(draw(st.slices(size)))
+        elif kind == "int":
+            key.append(draw(st.integers(-size, size - 1)))
+        else:
+            cut = draw(st.integers(0, len(joint)))
+            own = tuple(draw(st.sampled_from([1, d])) for d in joint[cut:])
+            key.append(draw(hnp.arrays(np.int64, own, elements=st.integers(-size, size - 1))))
+    return shape, tuple(key)
+
+
+@given(st.one_of(basic(), mixed()))
+def test_any_key_reads_like_numpy(case: Any) -> None:
+    shape, key = case
+    a = np.arange(float(np.prod(shape))).reshape(shape)
+    np.testing.assert_array_equal(ms.Tensor(a)[as_tensors(key)].asnumpy(), a[key], strict=True)
+
+
+@given(st.one_of(basic(), mixed()), st.data())
+def test_any_key_writes_like_numpy(case: Any, data: Any) -> None:
+    shape, key = case
+    a = np.arange(float(np.prod(shape))).reshape(shape)
+    place = a[key].shape
+    own = tuple(data.draw(st.sampled_from([1, d])) for d in place[data.draw(st.integers(0, len(place))) :])
+    value = -1 - np.arange(float(np.prod(own))).reshape(own)
+    x = ms.Tensor(a)
+    x[as_tensors(key)] = ms.Tensor(value)
+    a[key] = value
+    np.testing.assert_array_equal(x.asnumpy(), a, strict=True)
+
+
+@given(shapes.filter(lambda s: 0 not in s), st.data())
+def test_any_mask(shape: Any, data: Any) -> None:
+    a = np.arange(float(np.prod(shape))).reshape(shape)
+    mask = data.draw(hnp.arrays(bool, shape[: data.draw(st.integers(1, len(shape)))]))
+    x = ms.Tensor(a)
+    np.testing.assert_array_equal(x[ms.Tensor(mask)].asnumpy(), a[mask], strict=True)
+    value = np.arange(float(a[mask].size)).reshape(a[mask].shape)
+    for v in (value, 5.0, value[:1].reshape(value.shape[1:]) if len(value) else 2.0):
+        x[ms.Tensor(mask)] = ms.Tensor(v)
+        a[mask] = v
+        np.testing.assert_array_equal(x.asnumpy(), a, strict=True)
+
+
+# ---- functions that read and write by index -----------------------------------------------------------------------------
+
+
+def test_gathers(rng: np.random.Generator) -> None:
+    x, i = ms.Tensor(A), rng.integers(-3, 3, (2, 5))
+    np.testing.assert_array_equal(ms.ops.gather(x, ms.Tensor(i), 1).asnumpy(), np.take(A, i, 1))
+    np.testing.assert_array_equal(
+        ms.ops.gather(x, ms.Tensor(i), 1, 1).asnumpy(), np.stack([np.take(a, j, 0) for a, j in zip(A, i)])
+    )
+    deep = ms.ops.gather(x, ms.Tensor(i), 2, 1).asnumpy()
+    np.testing.assert_array_equal(deep, np.stack([np.take(a, j, 1) for a, j in zip(A, i)]))
+    j = rng.integers(0, 3, (2, 6, 4))
+    np.testing.assert_array_equal(ms.ops.gather_elements(x, 1, ms.Tensor(j)).asnumpy(), np.take_along_axis(A, j, 1))
+    np.testing.assert_array_equal(ms.ops.gather(x, 1, ms.Tensor(j)).asnumpy(), np.take_along_axis(A, j, 1))
+    np.testing.assert_array_equal(
+        ms.ops.take_along_axis(x, ms.Tensor(j[:1]), 1).asnumpy(), np.take_along_axis(A, j[:1], 1)
+    )
+    nd = ms.Tensor([[0, 2], [1, 1], [0, 0]])
+    np.testing.assert_array_equal(ms.ops.gather_nd(x, nd).asnumpy(), A[[0, 1, 0], [2, 1, 0]])
+
+
+@pytest.mark.parametrize(
+    "how, ufunc", [("add", np.add), ("max", np.maximum), ("min", np.minimum), ("mul", np.multiply)]
+)
+def test_scatters(how: str, ufunc: Any, rng: np.random.Generator) -> None:
+    i, v = rng.integers(0, 2, (3, 4)), rng.normal(size=(3, 4))
+    expected = A[:, 0].copy()
+    grid = (i, np.arange(4)[None] + 0 * i)
+    ufunc.at(expected, grid, v)
+    found = ms.ops.tensor_scatter_elements(ms.Tensor(A[:, 0]), ms.Tensor(i), ms.Tensor(v), 0, how)
+    np.testing.assert_allclose(found.asnumpy(), expected)
+    pairs = ms.Tensor(np.stack(grid, -1))
+    name = {"add": "tensor_scatter_add"}.get(how, f"tensor_scatter_{how}")
+    np.testing.assert_allclose(getattr(ms.ops, name)(ms.Tensor(A[:, 0]), pairs, ms.Tensor(v)).asnumpy(), expected)
+
+
+def test_rows() -> None:
+    x = ms.ops.zeros((3, 2))
+    i, v = ms.Tensor([0, 2, 0]), ms.Tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    assert ms.ops.index_add(x, 0, i, v).tolist() == [[6.0, 8.0], [0.0, 0.0], [3.0, 4.0]]
+    assert ms.ops.index_copy(x, 0, i, v).tolist() == [[5.0, 6.0], [0.0, 0.0], [3.0, 4.0]]
+    assert ms.ops.index_fill(x, 1, ms.Tensor([1]), 7.0).tolist() == [[0.0, 7.0]] * 3
+    assert ms.ops.scatter_nd(ms.Tensor([[1], [1]]), ms.Tensor([2.0, 3.0]), (3,)).tolist() == [0.0, 5.0, 0.0]
+    p = ms.Parameter(ms.Tensor([1.0, 2.0]), name="p")
+    ms.ops.scatter_update(p, ms.Tensor([1]), ms.Tensor([9.0]))
+    assert p.asnumpy().tolist() == [1.0, 9.0]
+
+
+def test_masked_functions() -> None:
+    x, m = ms.Tensor(A), ms.Tensor(A[0] > 4)
+    np.testing.assert_array_equal(ms.ops.masked_select(x, m).asnumpy(), A[np.broadcast_to(A[0] > 4, A.shape)])
+    np.testing.assert_array_equal(ms.ops.masked_fill(x, m, -1.0).asnumpy(), np.where(A[0] > 4, -1.0, A))
+    np.testing.assert_array_equal(ms.ops.nonzero(m).asnumpy(), np.argwhere(A[0] > 4))
+    with pytest.raises(TypeError, match="mask of bools"):
+        ms.ops.masked_fill(x, x, 0.0)
+    values, inverse, counts = ms.ops.unique(ms.Tensor([3, 1, 3]), True, True)
+    assert (values.tolist(), inverse.tolist(), counts.tolist()) == ([1, 3], [1, 0, 1], [1, 2])
+
+
+@given(
+    hnp.arrays(np.float64, shapes, elements=st.sampled_from([0.0, 1.0, -2.0, 3.5, np.nan])), st.booleans(), st.data()
+)
+def test_sort(a: Any, descending: bool, data: Any) -> None:
+    axis = data.draw(st.integers(-a.ndim, a.ndim - 1))
+    values, indices = ms.ops.sort(ms.Tensor(a), axis, descending)
+    np.testing.assert_array_equal(np.take_along_axis(a, indices.asnumpy(), axis), values.asnumpy())
+    upward = np.sort(a, axis)
+    np.testing.assert_array_equal(values.asnumpy(), np.flip(upward, axis) if descending else upward)
+    v, i = (np.moveaxis(t.asnumpy(), axis, -1) for t in (values, indices))
+    ties = (v[..., 1:] == v[..., :-1]) | (np.isnan(v[..., 1:]) & np.isnan(v[..., :-1]))
+    assert (i[..., 1:] > i[..., :-1])[ties].all()
+
+
+def test_topk_and_relatives() -> None:
+    x = ms.Tensor([[3, 1, 2], [4, 6, 5]])
+    assert [t.tolist() for t in ms.ops.topk(x, 2)] == [[[3, 2], [6, 5]], [[0, 2], [1, 2]]]
+    assert ms.ops.topk(x, 1, 0, largest=False)[0].tolist() == [[3, 1, 2]]
+    assert [t.tolist() for t in ms.ops.kthvalue(x, 2)] == [[2, 5], [2, 2]]
+    with pytest.raises(ValueError, match="k = 4 for an axis of size 3"):
+        ms.ops.topk(x, 4)
+    assert ms.ops.bincount(ms.Tensor([0, 2]), ms.Tensor([0.5, 1.5])).tolist() == [0.5, 0.0, 1.5]
+    assert operator.index(x[0, 1]) == 1
