@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from msnb.core.dtypes import int64
 from msnb.core.types import TensorType, Type
 from msnb.ir.graph import Graph
 from msnb.ops.record import Op, common_type, operand_dtype
@@ -102,7 +103,8 @@ def native_ufunc(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]
     if attrs or "ufunc" not in op.traits or not isinstance(ufunc, np.ufunc) or all(t.weak for t in tensors):
         return None
     want = operand_dtype(op, *tensors)
-    fits = all(t.dtype.category <= want.category if t.weak else t.dtype is want for t in tensors)
+    narrow = want.is_int and want is not int64  # NumPy refuses a number that does not fit, we wrap around
+    fits = all(t.dtype.category <= want.category and not narrow if t.weak else t.dtype is want for t in tensors)
     result = op.result_types(types, attrs)[0]
     if not fits or not isinstance(result, TensorType) or not result.shape or want.name == "bfloat16":
         return None

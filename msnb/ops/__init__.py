@@ -57,6 +57,13 @@ from msnb.ops.compare import ne as ne
 from msnb.ops.compare import not_equal as not_equal
 from msnb.ops.compare import select as select
 from msnb.ops.compare import where as where
+from msnb.ops.composite import add_n as add_n
+from msnb.ops.composite import add_n as addn
+from msnb.ops.composite import average as average
+from msnb.ops.composite import is_tensor as is_tensor
+from msnb.ops.composite import logcumsumexp as logcumsumexp
+from msnb.ops.composite import median as median
+from msnb.ops.composite import ptp as ptp
 from msnb.ops.composite import addcdiv as addcdiv
 from msnb.ops.composite import addcmul as addcmul
 from msnb.ops.composite import allclose as allclose

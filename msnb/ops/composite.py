@@ -10,10 +10,12 @@ from msnb.core.tensor import Tensor
 from msnb.ops import elementwise, transcendental
 from msnb.ops.casting import cast
 from msnb.ops.compare import equal, isinf, isnan, where
+from msnb.ops.create import ones_like
 from msnb.ops.operands import as_tensor
 from msnb.ops.record import find
 from msnb.ops.reduce import SUM
 from msnb.ops.reduce import max as max_of
+from msnb.ops.reduce import mean as mean_of
 from msnb.ops.reduce import min as min_of
 from msnb.ops.reduce import sum as sum_of
 
@@ -232,3 +234,57 @@ def heaviside(x: Any, values: Any) -> Tensor:
     """0 below 0, 1 above, ``values`` at 0."""
     out: Tensor = where(equal(x, 0), values, cast(x > 0, x.dtype))
     return out
+
+
+def add_n(xs: Sequence[Any]) -> Tensor:
+    """The sum of tensors of one shape (or that broadcast).
+
+    Raises:
+        TypeError: the sequence is empty.
+    """
+    if not xs:
+        raise ArgumentError("add_n needs at least one tensor.")
+    total: Tensor = as_tensor(xs[0])
+    for x in xs[1:]:
+        total = elementwise.add(total, x)
+    return total
+
+
+def average(x: Any, axis: Any = None, weights: Any = None) -> Tensor:
+    """Mean over axes with weights."""
+    if weights is None:
+        return mean_of(x, axis)
+    x = as_tensor(x)
+    out: Tensor = sum_of(x * weights, axis) / sum_of(weights * ones_like(x), axis)
+    return out
+
+
+def median(x: Any, axis: int = -1, keepdims: bool = False) -> Tensor:
+    """The middle element along an axis; of an even number the lower of the two, as in PyTorch and MindSpore."""
+    from msnb.ops.sorting import sort
+
+    values = sort(x, axis)[0]
+    at = axis % values.ndim
+    rows: list[Any] = [slice(None)] * values.ndim
+    middle = (values._type.ints()[at] - 1) // 2
+    rows[at] = slice(middle, middle + 1) if keepdims else middle
+    out: Tensor = values[tuple(rows)]
+    return out
+
+
+def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Largest less smallest element over axes."""
+    out: Tensor = max_of(x, axis, keepdims) - min_of(x, axis, keepdims)
+    return out
+
+
+def logcumsumexp(x: Any, axis: int) -> Tensor:
+    """log of the running sum of exp(x) along an axis, the largest element of the axis taken out first."""
+    top = find("stop_gradient")(max_of(x, axis, True))
+    out: Tensor = transcendental.log(find("cumsum")(transcendental.exp(x - top), axis=axis)) + top
+    return out
+
+
+def is_tensor(x: Any) -> bool:
+    """True for tensors and parameters."""
+    return isinstance(x, Tensor)

@@ -82,7 +82,7 @@ def _beside(g: Any, x: Any, type_: TensorType, axis: Any, keepdims: bool) -> Any
 def _lanes(name: str) -> Callable[..., Any]:
     """vmap: the axes move one up; a lane without axes gets one of size 1 to reduce."""
 
-    def batch(axis_size: int, inputs: Any, batched: Any, *, axis: Any, keepdims: bool, **attrs: Any) -> tuple[Any, bool]:
+    def batch(size: int, inputs: Any, batched: Any, *, axis: Any, keepdims: bool, **attrs: Any) -> tuple[Any, bool]:
         x = inputs[0]
         if x.ndim == 1:
             return find(name)(find("expand_dims")(x, axis=1), axis=1, keepdims=False, **attrs), True

@@ -97,7 +97,7 @@ def test_nan_and_rounding() -> None:
 
 @pytest.mark.parametrize("dtype, summed, averaged", [("bool", "int64", "float32"), ("int8", "int64", "float32"),
                                                      ("int32", "int64", "float32"), ("float16", "float16", "float16"),
-                                                     ("bfloat16", "bfloat16", "bfloat16"), ("float64",) * 3])  # fmt: skip
+                                                     ("bfloat16",) * 3, ("float64",) * 3])  # fmt: skip
 def test_dtypes_of_sums_and_means(dtype: str, summed: str, averaged: str) -> None:
     x = ms.Tensor([1, 0, 1, 1]).astype(dtype)
     assert x.sum().dtype.name == x.prod().dtype.name == x.cumsum(0).dtype.name == summed
@@ -201,6 +201,18 @@ ACTIVATIONS: dict[str, tuple[Callable[..., Any], Callable[[Any], Any]]] = {
     "lerp": (lambda x: ops.lerp(x, 2.0, 0.25), lambda x: x + 0.25 * (2 - x)),
     "sinc": (ops.sinc, np.sinc),
     "norm": (lambda x: ops.vector_norm(x, 3, 1), lambda x: np.linalg.norm(x, 3, 1)),
+    "logcumsumexp": (lambda x: ops.logcumsumexp(x, 1), lambda x: np.log(np.cumsum(np.exp(x), 1))),
+    "median": (lambda x: ops.median(x, 1), lambda x: np.sort(x, 1)[:, 1]),
+    "ptp": (lambda x: ops.ptp(x, 0), lambda x: np.ptp(x, 0)),
+    "average": (lambda x: ops.average(x, 1, ms.Tensor(P)), lambda x: np.average(x, 1, P)),
+    "add_n": (lambda x: ops.add_n([x, x * 2, 1.0]), lambda x: 3 * x + 1),
+    "addcmul": (lambda x: ops.addcmul(x, x, 2.0, 0.5), lambda x: 2 * x),
+    "addcdiv": (lambda x: ops.addcdiv(1.0, x, 2.0, 0.5), lambda x: 1 + x / 4),
+    "logaddexp": (lambda x: ops.logaddexp(x, 0.5 * x + 0.1), lambda x: np.logaddexp(x, 0.5 * x + 0.1)),
+    "logit": (lambda x: ops.logit(ops.sigmoid(x)), lambda x: x),
+    "xlogy": (lambda x: ops.xlogy(x, x * x), lambda x: x * np.log(x * x)),
+    "frac": (ops.frac, lambda x: x - np.trunc(x)),
+    "threshold": (lambda x: ops.threshold(x, 0.3, 2.0), lambda x: np.where(x > 0.3, x, 2.0)),
     "clip_by_norm": (lambda x: ops.clip_by_norm(x, 1.0), lambda x: x / (np.sqrt((x**2).sum()) + 1e-6)),
 }  # fmt: skip
 SHAPED = A.copy()

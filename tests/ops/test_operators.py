@@ -106,7 +106,8 @@ def test_tensors_stay_hashable() -> None:
     assert {x: 1}[x] == 1
 
 
-@pytest.mark.parametrize("name, arguments", [("sum", (1,)), ("mean", (0,)), ("prod", (1,)), ("max", (1,)), ("min", (0,)),
+@pytest.mark.parametrize("name, arguments", [("sum", (1,)), ("mean", (0,)), ("prod", (1,)), ("max", (1,)),
+                                             ("min", (0,)),
                                              ("argmax", (1,)), ("argmin", (0,)), ("any", (0,)), ("all", (1,)),
                                              ("std", (0,)), ("var", (1,)), ("cumsum", (1,)),
                                              ("cumprod", (0,))])  # fmt: skip
@@ -134,3 +135,15 @@ def test_one_sentence_for_shapes_that_do_not_fit() -> None:
     assert "x: f32[2,3]" in str(caught.value) and "y: f32[2]" in str(caught.value)
     with pytest.raises(TypeError, match="subtract does not take bool"):
         ms.Tensor([True]) - ms.Tensor([True])
+
+
+def test_numbers_that_do_not_fit_wrap_around() -> None:
+    x = ms.Tensor(np.array([1, 2], np.uint8))
+    assert (x * -1).tolist() == [255, 254] and (x + 300).tolist() == [45, 46] and (x - 3).dtype is ms.uint8
+    assert (ms.Tensor(np.int8(100)) + 100).item() == -56
+
+
+def test_numbers_alone() -> None:
+    for found, value, dtype in ((ms.ops.add(1, 2), 3, ms.int64), (ms.ops.add(1, 2.5), 3.5, ms.float32),
+                                (ms.ops.exp(0), 1.0, ms.float32), (ms.ops.add(True, 1), 2, ms.int64)):  # fmt: skip
+        assert found.item() == value and found.dtype is dtype
