@@ -10,6 +10,7 @@ module ``xp``, programs run through the reference executor.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -22,6 +23,9 @@ from msnb.ir.graph import Graph
 from msnb.ops.record import Op, common_type, operand_dtype
 
 Kernel = Callable[..., Any]
+
+# log(0) is -inf and 0/0 is NaN, without a word, as on every device; NumPy's warnings to the user's own code stay
+warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"msnb\.")
 
 
 class Executable(Protocol):

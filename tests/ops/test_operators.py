@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -147,3 +149,16 @@ def test_numbers_alone() -> None:
     for found, value, dtype in ((ms.ops.add(1, 2), 3, ms.int64), (ms.ops.add(1, 2.5), 3.5, ms.float32),
                                 (ms.ops.exp(0), 1.0, ms.float32), (ms.ops.add(True, 1), 2, ms.int64)):  # fmt: skip
         assert found.item() == value and found.dtype is dtype
+
+
+def test_infinities_come_without_a_warning() -> None:
+    """In a fresh process: pytest sets up warnings of its own."""
+    program = (
+        "import msnb as ms, numpy as np, warnings\n"
+        "x = ms.Tensor([0.0, -1.0])\n"
+        "print((x / 0).tolist(), x.log().tolist(), ms.ops.rsqrt(x).tolist())\n"
+        "np.log(np.zeros(1))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[nan, -inf] [-inf, nan] [inf, nan]\n"
+    assert done.stderr.count("RuntimeWarning") == 1, "NumPy's own warning to the user's code stays"
