@@ -36,7 +36,8 @@ batch: vmap rule where ``axes`` cannot say it: batch(axis_size, inputs, batched,
     inputs carry the new axis at 0.
 work(types, out_types, attrs) -> Work(cube=, vector=) in flops. Default: one vector flop per result element.
 traits: "commutative", "pure" (default), "random", "effect", "view", "elementwise", "linear", "floating" (integers compute
-    as float32), "scalars" (the body takes Python scalars as they are), "ufunc" (``xp`` has a ufunc of this name), "dynamic" (sizes that only the data tell: every call mints Dims) ...
+    as float32), "scalars" (the body takes Python scalars as they are), "ufunc" (``xp`` has a ufunc of this name),
+    "dynamic" (sizes that only the data tell: every call mints Dims) ...
 examples: Example((inputs...), {attrs}) with NumPy arrays or scalars; wrong: Wrong((inputs...), {attrs}, "piece of the
     sentence").
 """
