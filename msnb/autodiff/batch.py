@@ -162,7 +162,7 @@ def _listed(answer: tuple[Any, Any]) -> tuple[Sequence[Any], Sequence[bool]]:
 
 def draws(node: Node, module: Module, seen: frozenset[str] = frozenset()) -> bool:
     """True where a node, or something inside it, makes random numbers of its own shape."""
-    if "random" in node.op.traits and "shape" in node.attrs:
+    if "random" in node.op.traits and node.attrs:  # without attributes: the stream's own next_key
         return True
     if any(draws(n, module, seen) for g in node.graphs for n in g.nodes):
         return True
@@ -173,12 +173,17 @@ def draws(node: Node, module: Module, seen: frozenset[str] = frozenset()) -> boo
 
 
 def _drawn(node: Node, inputs: list[Any], size: int) -> tuple[Sequence[Any], Sequence[bool]]:
-    """One draw of all lanes."""
+    """One draw of all lanes, where the op can draw any shape."""
+    if "shape" not in node.attrs:
+        text = f"vmap: all lanes share one draw of {node.op.name}; give it a key per lane for different ones."
+        events.notice(text, key=f"vmap:draw:{node.op.name}")
+        results = node.op(*inputs, **node.attrs)
+        return _listed((results, False))
     result = node.op(*inputs, **{**node.attrs, "shape": (size, *node.attrs["shape"])})
     return _listed((result, True))
 
 
-# ---- rules that follow from the record -------------------------------------------------------------------------------
+# ---- rules that follow from the record ------------------------------------------------------------------------------
 
 
 def label_parts(op: Op, types: Sequence[Type], attrs: dict[str, Any]) -> tuple[list[str], list[str]] | None:

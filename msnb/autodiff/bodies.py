@@ -50,7 +50,7 @@ def spread_grads(node: Node, positions: Sequence[int], grads: Sequence[Any]) -> 
     return out
 
 
-# ---- residuals of several graphs side by side --------------------------------------------------------------------
+# ---- residuals of several graphs side by side -----------------------------------------------------------------------
 
 
 def made_inside(pair: VJP) -> list[tuple[int, Type]]:

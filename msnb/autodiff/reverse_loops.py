@@ -104,7 +104,7 @@ def _summed(sums: Sequence[Any], grads: Sequence[Any]) -> list[Any]:
     return [add_up(a, g) for a, g in zip(sums, grads)]
 
 
-# ---- While -------------------------------------------------------------------------------------------------------
+# ---- While ----------------------------------------------------------------------------------------------------------
 
 
 def differentiate_while(p: Pullback, node: Node) -> tuple[Sequence[Any], Pull]:
@@ -180,7 +180,7 @@ def _backward_body(loop: Loop, types: Sequence[Type], kinds: Sequence[str]) -> G
     return b.graph
 
 
-# ---- Scan --------------------------------------------------------------------------------------------------------
+# ---- Scan -----------------------------------------------------------------------------------------------------------
 
 
 def differentiate_scan(p: Pullback, node: Node) -> tuple[Sequence[Any], Pull]:

@@ -3,9 +3,9 @@
     if(pred, args...)                  graphs = (then, else): each takes args, both give the same result types
     while(carry..., inv...)            graphs = (cond, body), attrs n_carry: cond(carry, inv) -> bool[];
                                        body(carry, inv) -> carry; results: the last carry
-    scan(carry..., xs..., inv...)      graphs = (body,), attrs n_carry, n_xs, length, reverse: body(carry, x at step, inv)
-                                       -> (carry..., y...); results: last carry, then every y stacked along a new axis 0
-    call(args...)                      attrs callee: the name of a graph in the module (so recursion is possible), layer,
+    scan(carry..., xs..., inv...)      graphs = (body,), attrs n_carry, n_xs, length, reverse: body(carry, x at step,
+                                       inv) -> (carry..., y...); results: last carry, then every y stacked along axis 0
+    call(args...)                      attrs callee: the name of a graph in the module (recursion is possible), layer,
                                        recompute: its gradient keeps the arguments only and runs it again
     host_call(args...)                 attrs fn (a HostFn), types: calls back into Python at run time
     stack_new(type=) / stack_push(s, x) / stack_pop(s) -> (s, x)     ordinary pure ops (``ir.stacks``)

@@ -27,7 +27,7 @@ def adopt(name: str, source: Module, target: Module) -> str:
 
 
 def rehome(graph: Graph, source: Module, target: Module) -> Graph:
-    """Make a graph (its nodes are its own) part of ``target``: the calls in it and in its bodies get the names there."""
+    """Make a graph (its nodes are its own) part of ``target``: calls in it and in its bodies get the names there."""
     if source is target:
         return graph
     graph.module = target

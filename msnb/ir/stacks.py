@@ -175,8 +175,8 @@ def spread(x: Any, size: int) -> Any:
 
 
 def _all_batched(op_of: Any) -> Any:
-    def batch(size: int, inputs: Sequence[Any], batched: Sequence[bool], **attrs: Any) -> tuple[Any, Any]:
-        result = op_of(*[x if b else spread(x, size) for x, b in zip(inputs, batched)], **attrs)
+    def batch(lanes: int, inputs: Sequence[Any], batched: Sequence[bool], /, **attrs: Any) -> tuple[Any, Any]:
+        result = op_of(*[x if b else spread(x, lanes) for x, b in zip(inputs, batched)], **attrs)
         return result, (True,) * len(result) if isinstance(result, tuple) else True
 
     return batch

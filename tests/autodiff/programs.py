@@ -93,9 +93,8 @@ class Maker:
             values.append(self.simple(values))
         if depth > 0:
             kind = self.kinds[int(self.rng.integers(len(self.kinds)))]
-            {"i": self.if_, "f": self.while_, "w": self.while_, "n": self.scan, "c": self.call, "s": self.straight}[kind](
-                b, values, depth - 1
-            )
+            kinds = {"i": self.if_, "f": self.if_, "w": self.while_, "n": self.scan, "c": self.call, "s": self.straight}
+            kinds[kind](b, values, depth - 1)
         values.append(op("tanh", op("add", self.pick(values), values[-1])))
 
     def straight(self, b: GraphBuilder, values: list[Any], depth: int) -> None:

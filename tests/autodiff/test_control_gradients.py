@@ -42,7 +42,7 @@ def powers() -> Graph:
     return b.graph
 
 
-# ---- If -----------------------------------------------------------------------------------------------------------------
+# ---- If -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -73,7 +73,7 @@ def test_if_with_a_branch_that_gives_no_gradient() -> None:
     np.testing.assert_allclose(compiled(gradient, [-np.abs(X), np.ones(3)])[0], -2 * np.abs(X))
 
 
-# ---- While --------------------------------------------------------------------------------------------------------------
+# ---- While ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("turns", [0, 1, 5])
@@ -126,7 +126,7 @@ def test_loops_within_loops_keep_stacks_of_stacks() -> None:
     check_grads(b.graph, [X, X + 1], order=2, runner=compiled)
 
 
-# ---- Scan ---------------------------------------------------------------------------------------------------------------
+# ---- Scan -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -174,7 +174,7 @@ def test_a_while_inside_a_scan_travels_on_a_carried_stack() -> None:
     check_grads(b.graph, [X, xs], order=2, runner=compiled)
 
 
-# ---- Call ---------------------------------------------------------------------------------------------------------------
+# ---- Call -----------------------------------------------------------------------------------------------------------
 
 
 def stacked_calls(count: int, recompute: bool = False) -> Graph:
@@ -239,7 +239,7 @@ def test_a_gradient_replayed_into_another_program_brings_its_callees() -> None:
     np.testing.assert_array_equal(compiled(b.graph, [X, X, X]), compiled(graph, [X, X, X]))
 
 
-# ---- Python in the program ------------------------------------------------------------------------------------------------
+# ---- Python in the program ------------------------------------------------------------------------------------------
 
 
 def host_program(grad: Any) -> Graph:
@@ -264,7 +264,7 @@ def test_python_with_a_gradient_of_its_own() -> None:
     check_grads(graph, [X], order=1, forward=False, runner=compiled)
 
 
-# ---- everything in everything -------------------------------------------------------------------------------------------
+# ---- everything in everything ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -124,7 +124,7 @@ def test_a_real_operand_of_a_complex_product_gets_a_real_gradient() -> None:
     check_grads(lambda x, z: op("multiply", x, z), [np.array([1.0, 2.0]), np.array([1 + 1j, 2 - 1j])], runner=compiled)
 
 
-# ---- what is kept -----------------------------------------------------------------------------------------------------
+# ---- what is kept ---------------------------------------------------------------------------------------------------
 
 
 def test_a_linear_program_keeps_nothing() -> None:
@@ -187,7 +187,7 @@ def test_state_stays_where_it_was() -> None:
     assert vjp(graph, [0], [0]).forward.state == {1: 1}
 
 
-# ---- cost -------------------------------------------------------------------------------------------------------------
+# ---- cost -----------------------------------------------------------------------------------------------------------
 
 
 def chain(layers: int) -> Any:
@@ -231,7 +231,7 @@ def test_random_straight_lines(seed: int) -> None:
     check_grads(Maker(seed, kinds="s").program(), arrays, order=2, seed=seed, runner=compiled)
 
 
-# ---- the check itself ---------------------------------------------------------------------------------------------------
+# ---- the check itself -----------------------------------------------------------------------------------------------
 
 
 def test_check_grads_notices_a_wrong_rule() -> None:
