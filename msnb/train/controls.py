@@ -52,14 +52,14 @@ class Watch:
         return True
 
     def value(self, params: RunParams) -> float | None:
-        """The number in this run; None (and a notice) if there is none, as in an epoch without evaluation."""
+        """The number in this epoch; None in an epoch without evaluation. Raises ValueError if there is no such number."""
         if self.monitor == "loss":
             return loss_of(params)
         results = params.get("eval_results") or {}
         for name in (self.monitor, self.monitor.removeprefix("eval_")):
             if name in results:
                 return float(np.mean(results[name]))
-        if params.get("valid_dataset") is None or params.get("evaluated", False):
+        if params.get("valid_dataset") is None or results:
             legal = ", ".join(["loss", *results])
             raise AttributeValueError(f"monitor={self.monitor!r} is not there; this run has: {legal}.")
         return None

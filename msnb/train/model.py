@@ -170,7 +170,6 @@ class Model:
             params.eval_results = {}
             if valid is not None and _is_due(number, frequency):
                 params.eval_results = self._eval(valid, calls, {"inside_fit": True, "cur_epoch_num": number})
-                params.evaluated = True
             calls.call("on_train_epoch_end")
             if context.get_stop_requested():
                 return
@@ -301,7 +300,8 @@ class Model:
         )
 
     def _call(self, network: Cell, row: tuple[Any, ...], dataset: Any) -> Any:
-        if self._loss_fn is not None and len(row) != 2 and not isinstance(network, type(self._network)):
+        takes_pairs = self._loss_fn is not None and (network is self._train_network or type(network) is WithEvalCell)
+        if takes_pairs and len(row) != 2:
             raise ArgumentError(
                 f"with a loss_fn a row is (data, label); the data set has {len(row)} columns{columns(dataset)}.",
                 hint="leave some out with .project([...]), or let the network take them all and give the loss itself.",
