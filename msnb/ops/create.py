@@ -152,8 +152,8 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
 
 
 def _default_dtype(value: Any) -> DType:
-    kind = WEAK.get(type(value))
-    return Tensor(value).dtype if kind is None else as_dtype(type(value))
+    kind = value.__class__  # what capture's open numbers pass for
+    return as_dtype(kind) if kind in WEAK else Tensor(value).dtype
 
 
 def _one_like(op: Op, like: Op, x: Any, dtype: Any) -> Tensor:

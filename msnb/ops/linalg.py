@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from msnb.core import dtypes
-from msnb.core.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.core.errors import DTypeError, ShapeError
 from msnb.core.types import TensorType, result_dtype, tensor_type
 from msnb.ops.contract import matmul, turned
 from msnb.ops.infer import broadcast_shapes, normal_axes, operand_lines
@@ -279,16 +279,8 @@ def norm(x: Any, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Any
         >>> ms.ops.norm(ms.Tensor([3.0, 4.0])).item()
         5.0
     """
+    from msnb.ops.composite import vector_norm
+
     t = as_tensor(x)
     axes = normal_axes("norm", dim if dim is None or isinstance(dim, int) else tuple(dim), t.ndim)
-    options: dict[str, Any] = {"axis": axes, "keepdims": keepdim}
-    if ord in (None, "fro", 2):
-        return (t * t).sum(**options).sqrt()
-    if isinstance(ord, str):
-        raise AttributeValueError(f"norm: ord is a number or 'fro', not {ord!r}.")
-    size = t.abs()
-    if ord in (float("inf"), float("-inf")):
-        return size.max(**options) if ord > 0 else size.min(**options)
-    if ord == 0:
-        return (t != 0).astype(t.dtype).sum(**options)
-    return size.sum(**options) if ord == 1 else (size**ord).sum(**options) ** (1.0 / ord)
+    return vector_norm(t, ord, axes, keepdim)

@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from msnb.core.dtypes import bool_
 from msnb.core.parameter import Parameter
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
 from msnb.ops import activation, casting, compare, composite, cumulative, elementwise, logic, reduce, transcendental
 from msnb.ops.effects import assign
+from msnb.ops.linalg import norm
 from msnb.ops.record import Op
 
 EMPTY: dict[str, Any] = {}
@@ -101,6 +103,16 @@ _SINGLE = {
 }  # fmt: skip
 
 
+_general_power = forward(elementwise.power)
+
+
+def _power(self: Tensor, other: Any) -> Any:
+    """``x ** 2`` written as a literal is a product, far cheaper than a power with an exponent known at run time."""
+    if type(other) is int and other == 2 and self._type.dtype is not bool_:
+        return slot.engine.apply(elementwise.square, (self,), EMPTY)
+    return _general_power(self, other)
+
+
 def _bind_operators() -> None:
     for name, op in _BINARY.items():
         _bind(f"__{name}__", forward(op))
@@ -108,6 +120,7 @@ def _bind_operators() -> None:
         setattr(Parameter, f"__i{name}__", _in_place(op))
     for name, op in _ORDER.items():
         _bind(f"__{name}__", forward(op))
+    _bind("__pow__", _power)
     for name, op in _SINGLE.items():
         _bind(name, single(op))
     _bind("__round__", _whole)
@@ -159,6 +172,7 @@ def _bind_named() -> None:
         _bind(name, getattr(composite, name))
     for name in ("softmax", "log_softmax"):
         _bind(name, getattr(activation, name))
+    _bind("norm", norm)
     _bind("where", lambda self, condition, y: compare.where(condition, self, y))
     _bind("assign_value", assign)
     for name in ("cumsum", "cumprod", "cummax", "cummin"):
