@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from msnb.core import devices
+from msnb.core.errors import MsnbError
 from msnb.core.tensor import make, type_of_buffer
 from msnb.core.types import TensorType
 from msnb.ir import control
@@ -39,6 +41,7 @@ class ReferenceProgram:
         for p in graph.params:
             self._slot(p)
         last = self._last_uses()
+        self._nodes = [n for n in graph.nodes if n.op is not constant]
         self._steps: list[Step] = [s for s in (self._step(n, last) for n in graph.nodes) if s is not None]
         self._outputs = [self._slots[v] for v in graph.outputs]
 
@@ -85,16 +88,30 @@ class ReferenceProgram:
         env[: len(args)] = args
         for i, data in self._fixed:
             env[i] = data
-        for run, ins, outs, dead, many in self._steps:
-            result = run(*[env[i] for i in ins])
-            if many:
-                for i, r in zip(outs, result):
-                    env[i] = r
-            else:
-                env[outs[0]] = result
-            for i in dead:
-                env[i] = None
+        try:
+            for run, ins, outs, dead, many in self._steps:
+                result = run(*[env[i] for i in ins])
+                if many:
+                    for i, r in zip(outs, result):
+                        env[i] = r
+                else:
+                    env[outs[0]] = result
+                for i in dead:
+                    env[i] = None
+        except Exception as error:
+            raise self._explained(error, run, [env[i] for i in ins]) from None
         return [env[i] for i in self._outputs]
+
+    def _explained(self, error: Exception, run: Any, buffers: Sequence[Any]) -> Exception:
+        """The error of a step; operands that live on another device have the sentence that eager mode gives."""
+        if isinstance(error, MsnbError) and error.where is not None:
+            return error
+        node = next(n for n, step in zip(self._nodes, self._steps) if step[0] is run)
+        types = [v.type for v in node.inputs]
+        found = error if isinstance(error, MsnbError) else devices.misplaced(node.op.name, types, buffers) or error
+        if isinstance(found, MsnbError) and node.where is not None:
+            found.where = node.where.where
+        return found
 
     # ---- control flow --------------------------------------------------------------------------------------------
 

@@ -52,7 +52,7 @@ class Watch:
         return True
 
     def value(self, params: RunParams) -> float | None:
-        """The number in this epoch; None in an epoch without evaluation. Raises ValueError if there is no such number."""
+        """The number in this epoch; None in an epoch without evaluation. Raises ValueError if it does not exist."""
         if self.monitor == "loss":
             return loss_of(params)
         results = params.get("eval_results") or {}

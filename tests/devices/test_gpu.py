@@ -210,6 +210,26 @@ def test_operands_of_two_devices(gpu: Any, target: str, op: str) -> None:
     assert caught.value.where is not None and caught.value.where.file == __file__
 
 
+@pytest.mark.parametrize("target", ["CPU", "GPU"])
+def test_a_program_with_arguments_of_two_devices(gpu: Any, target: str) -> None:
+    """The executor gives the sentence that eager mode gives."""
+    from msnb.graph.compile import compile_graph
+    from msnb.ir.parse import parse
+
+    here = ms.Tensor([1.0, 2.0])
+    there = here.to("GPU")
+    ms.set_context(device_target=target)
+    with pytest.raises(DeviceError) as eager:
+        here * there
+    text = (
+        "graph f(x: f32[2], y: f32[2]) -> (f32[2])\n  %1 = exp(x) : f32[2]\n  %2 = multiply(x, y) : f32[2]\n  return %2"
+    )
+    program = compile_graph(parse(text))
+    with pytest.raises(DeviceError) as graph:
+        program([here._data, there._data])
+    assert graph.value.message() == eager.value.message()
+
+
 def test_hidden_copies_up_are_refused_even_where_dtypes_are_converted(gpu: Any) -> None:
     here, there = ms.Tensor([1, 2]), ms.Tensor([1.0, 2.0]).to("GPU")
     ms.set_context(device_target="GPU")
