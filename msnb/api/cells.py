@@ -21,3 +21,11 @@ def call_cell(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
         found = _compiled[cell] = jit(cell)
     return found(*args, **kwargs)
+
+
+def compiled_cell(cell: Any) -> Any:
+    """The compiled function of a Cell that has run in graph mode, else None."""
+    try:
+        return _compiled.get(cell)
+    except TypeError:
+        return None

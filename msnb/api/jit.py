@@ -1,0 +1,245 @@
+"""jit: a function compiled on its first call, called compiled from then on, and compiled again only with a reason.
+
+    call -> version 1: guards hold?  --yes--> gather inputs -> run -> write state -> replay outside writes -> result
+                 | no (the number of the guard that failed)
+            version 2 ...
+                 | no
+            capture, compile, explain: "recompiled: k 2 -> 7, cell [3] line 4"
+
+Asserts of the program raise before anything is written, so a failed call changes nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any
+
+from msnb.core import events
+from msnb.core.slot import slot
+from msnb.core.tensor import Tensor, make
+from msnb.eager.calls import call_recorded, tracked_inputs
+from msnb.eager.dispatch import EagerEngine
+from msnb.eager.gradient import is_eager
+from msnb.graph.capture import Captured, trace
+from msnb.graph.compile import Compiled, compile_graph
+
+MAX_VERSIONS = 64
+
+
+class Version:
+    """One compiled program of a function: what it assumes, why it was made, how long that took.
+
+    Attributes:
+        number: 1 for the first.
+        captured: the graph as captured, with its guards.
+        compiled: the program.
+        reason: why the versions before it did not fit.
+        seconds: of capture and of compilation.
+    """
+
+    def __init__(self, number: int, captured: Captured, compiled: Compiled, reason: str, seconds: tuple[float, float]):
+        self.number, self.captured, self.compiled, self.reason, self.seconds = number, captured, compiled, reason, seconds
+        self.check = captured.check
+        self.calls = 0
+
+    def __str__(self) -> str:
+        capture, compile_ = (1000 * s for s in self.seconds)
+        lines = [f"version {self.number}: {self.reason}"]
+        lines.append(f"  captured in {capture:.1f} ms, compiled in {compile_:.1f} ms, called {self.calls} times")
+        lines += [f"  guard: {guard}{'' if guard.where is None else f'   # {guard.where}'}" for guard in self.captured.guards]
+        lines += [f"  at capture only: {what}{at}" for what, at in self.captured.notes.items()]
+        return "\n".join(lines)
+
+
+class CompiledFunction:
+    """A function that runs as compiled graphs.
+
+    Args:
+        fn: a function, method, Cell or other callable.
+
+    Attributes:
+        versions: the compiled programs, the one used last first.
+    """
+
+    def __init__(self, fn: Callable[..., Any], name: str = "") -> None:
+        functools.update_wrapper(self, fn, updated=())
+        self.__msnb_fn__ = fn
+        self.name = name or getattr(fn, "__name__", type(fn).__name__)
+        self.versions: list[Version] = []
+        self._made = 0
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Any:
+        return self if owner is None else types.MethodType(self, owner)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        engine = slot.engine
+        if not is_eager(engine):
+            return engine.convert(self.__msnb_fn__)(*args, **kwargs)
+        version, inputs, held = self._fitting(args, kwargs)
+        version.calls += 1
+        if not isinstance(engine, EagerEngine):
+            return self._recorded(version, inputs, args, kwargs, held)
+        return version.captured.finish(version.compiled(inputs), held)
+
+    # ---- versions ---------------------------------------------------------------------------------------------------
+
+    def _fitting(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Version, list[Any], list[Any]]:
+        """The version whose guards hold, compiled now if there is none, and what its guards gathered."""
+        failed = []
+        for i, version in enumerate(self.versions):
+            found = _checked(version, args, kwargs)
+            if isinstance(found, tuple):
+                if i:
+                    self.versions.insert(0, self.versions.pop(i))
+                return version, *found
+            failed.append((found, version))
+        version = self._compile(args, kwargs, failed)
+        found = _checked(version, args, kwargs)
+        if not isinstance(found, tuple):
+            wrong = version.captured.guards[found]
+            raise AssertionError(f"the program's own guard does not hold right after capture: {wrong}")
+        return version, *found
+
+    def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any], failed: Sequence[tuple[int, Version]]) -> Version:
+        reason = _reason(args, kwargs, failed)
+        start = perf_counter()
+        captured = trace(self.__msnb_fn__, args, kwargs, self.name)
+        middle = perf_counter()
+        compiled = compile_graph(captured.graph, name=self.name)
+        end = perf_counter()
+        self._made += 1
+        version = Version(self._made, captured, compiled, reason, (middle - start, end - middle))
+        self.versions.insert(0, version)
+        del self.versions[MAX_VERSIONS:]
+        events.emit("compiled", fn=self, version=version, reason=reason, seconds=end - start)
+        return version
+
+    # ---- inside a gradient ------------------------------------------------------------------------------------------
+
+    def graph_for(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> tuple[Any, list[Any], Any]:
+        """The program for these arguments as data.
+
+        Returns:
+            The graph, one tensor (or Python number) per param, and ``finish(tensors)``, which takes the graph's outputs,
+            writes state and gives the function's result.
+        """
+        kwargs = kwargs or {}
+        version, buffers, held = self._fitting(args, kwargs)
+        tensors = self._operands(version, buffers, args, kwargs)
+        return version.captured.graph, tensors, lambda outs: version.captured.finish_tensors(outs, held)
+
+    def _operands(self, version: Version, buffers: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """The tensors behind the gathered buffers: the user's own objects, so that a gradient finds them."""
+        owners = version.captured.owners(args, kwargs)
+        params = version.captured.graph.params
+        return [
+            owner if isinstance(owner, Tensor) else b if p.type.weak else make(b, p.type)
+            for owner, b, p in zip(owners, buffers, params)
+        ]
+
+    def _recorded(
+        self, version: Version, buffers: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any], held: list[Any]
+    ) -> Any:
+        tensors = self._operands(version, buffers, args, kwargs)
+        wrt = tracked_inputs(tensors)
+        if not wrt:
+            return version.captured.finish(version.compiled(buffers), held)
+        outs = call_recorded(version.captured.graph, tensors, wrt)
+        return version.captured.finish_tensors(outs, held)
+
+    def explain(self) -> str:
+        """Every version: why it was made, its guards, its times."""
+        if not self.versions:
+            return f"{self.name} has not been compiled yet: call it first."
+        ordered = sorted(self.versions, key=lambda v: v.number)
+        return f"{self.name}\n" + "\n".join(str(v) for v in ordered)
+
+    def __repr__(self) -> str:
+        return f"<jit {self.name}: {len(self.versions)} versions>"
+
+
+def _checked(version: Version, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What the guards gathered, or the number of the one that failed."""
+    try:
+        return version.check(args, kwargs)
+    except Exception:
+        guards = version.captured.guards
+        return next((i for i, g in enumerate(guards) if not g.holds(args, kwargs)), len(guards) - 1)
+
+
+def _reason(args: tuple[Any, ...], kwargs: dict[str, Any], failed: Sequence[tuple[int, Version]]) -> str:
+    """Why the nearest version (the one whose guards held longest) does not fit."""
+    if not failed:
+        return "first call"
+    number, version = max(failed, key=lambda f: f[0] / max(len(f[1].captured.guards), 1))
+    if number < 0:
+        return "recompiled: the device changed"
+    return f"recompiled: {version.captured.guards[number].change(args, kwargs)}"
+
+
+def jit(fn: Any = None, **options: Any) -> Any:
+    """Compile a function, method or Cell; use it as ``@ms.jit`` or ``ms.jit(fn)``.
+
+    Args:
+        fn: what to compile.
+        **options: ``name`` for messages. MindSpore's ``capture_mode``, ``jit_level``, ``dynamic``, ``fullgraph``,
+            ``backend`` and ``jit_config`` are accepted and change nothing here.
+
+    Returns:
+        A CompiledFunction, which is called like ``fn``; ``ms.explain`` tells what it compiled and why.
+
+    Raises:
+        TypeError: an unknown option, or ``fn`` cannot be called.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.jit.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> twice = jit(lambda x: x + x)
+        >>> twice(ms.Tensor([1.0, 2.0])).tolist()
+        [2.0, 4.0]
+    """
+    unknown = set(options) - _OPTIONS
+    if unknown:
+        raise TypeError(f"jit has no option {sorted(unknown)[0]!r}; it takes {', '.join(sorted(_OPTIONS))}.")
+    if fn is None:
+        return lambda f: jit(f, **options)
+    if isinstance(fn, CompiledFunction):
+        return fn
+    if not callable(fn):
+        raise TypeError(f"jit compiles a function, method or Cell, not {type(fn).__name__}.")
+    return CompiledFunction(fn, options.get("name", ""))
+
+
+_OPTIONS = {
+    "name", "capture_mode", "jit_level", "dynamic", "fullgraph", "backend", "jit_config", "mode", "input_signature",
+    "hash_args", "compile_once",
+}  # fmt: skip
+
+
+def explain(fn: Any) -> str:
+    """Text on every compiled version of a jitted function or Cell: its guards, why it was made, how long it took.
+
+    Raises:
+        TypeError: ``fn`` is not compiled by jit.
+
+    Examples:
+        >>> import msnb as ms
+        >>> f = jit(lambda x: x * 2)
+        >>> _ = f(ms.Tensor([1.0]))
+        >>> "version 1: first call" in explain(f)
+        True
+    """
+    fn = getattr(fn, "__func__", fn)
+    if not isinstance(fn, CompiledFunction):
+        from msnb.api.cells import compiled_cell
+
+        fn = compiled_cell(fn)
+    if fn is None:
+        raise TypeError("explain takes a function compiled with jit, or a Cell that has run in graph mode.")
+    return str(fn.explain())
+
+

@@ -1,0 +1,310 @@
+"""Blocks: capturing a branch into a graph of its own, and joining two of them as an If.
+
+    open      a nested builder takes the slot, the journal gets a level
+    close     the builder leaves the slot, the level's writes are taken back and handed over
+    join      variables and written locations merge, one If node gives the results, the locations are written again
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from msnb.core.errors import UnsupportedSyntaxError
+from msnb.core.slot import slot
+from msnb.core.where import here
+from msnb.graph.capture import writes
+from msnb.graph.capture.engine import Capture
+from msnb.graph.capture.journal import Change
+from msnb.graph.capture.merge import Merge, Undefined, is_tensor
+from msnb.graph.capture.truth import as_bool, symbolic_test, truth
+from msnb.ir import control
+from msnb.ir.graph import Graph, Value, copy_node
+from msnb.ops.record import find
+
+SKIP: Any = type("Skip", (), {"__repr__": lambda self: "<skipped>"})()
+
+
+class Body:
+    """One body under capture: its builder, and after ``close`` the writes it made."""
+
+    def __init__(self, outer: Capture, name: str) -> None:
+        self.outer = outer
+        self.builder = outer.body(name)
+        self.changes: dict[tuple[Any, ...], Change] = {}
+        self.dead = False
+        outer.session.journal.push()
+        slot.engine = self.builder
+
+    def close(self) -> None:
+        """Back to the outer graph; the writes are taken back."""
+        self.changes = self.outer.session.journal.pop()
+        slot.engine = self.outer
+
+
+class Handle:
+    """A decision. ``then`` and ``other``: which branches run; ``symbolic``: both, each into a graph."""
+
+    def __init__(self) -> None:
+        self.then = self.other = self.symbolic = False
+        self.outer: Any = None
+        self.body: Body | None = None
+        self.level = 0
+
+    def start(self, outer: Capture) -> None:
+        """Enter the stack of open blocks."""
+        self.outer = outer
+        self.level = len(outer.session.blocks)
+        outer.session.blocks.append(self)
+
+    def finish(self) -> None:
+        """Leave it."""
+        del self.outer.session.blocks[self.level :]
+
+    def abandon(self) -> None:
+        """An exception left this block."""
+        if self.body is not None:
+            slot.engine = self.outer
+
+
+class Branch(Handle):
+    """``if``: see the head of ``convert`` for the code around it."""
+
+    def __init__(self, names: tuple[str, ...], lines: dict[str, tuple[int, ...]]) -> None:
+        super().__init__()
+        self.names, self.lines = names, lines
+
+    def decide(self, value: Any, space: dict[str, Any]) -> None:
+        """Look at the test."""
+        engine = slot.engine
+        pred = symbolic_test(value)
+        if pred is None:
+            self.then = truth(value)
+            self.other = not self.then
+            return
+        assert isinstance(engine, Capture)
+        self.then = self.other = self.symbolic = True
+        self.pred = pred
+        self.begin = grab(self.names, space)
+        self.start(engine)
+        self.body = Body(engine, "then")
+
+    def turn(self, space: dict[str, Any]) -> tuple[Any, ...]:
+        """The first branch is done: put everything back for the second."""
+        assert self.body is not None
+        self.first, self.left = self.body, grab(self.names, space)
+        self.first.close()
+        self.body = Body(self.outer, "else")
+        return tuple(self.begin.values())
+
+    def join(self, space: dict[str, Any]) -> tuple[Any, ...]:
+        """Both are done: merge."""
+        assert self.body is not None
+        right = grab(self.names, space)
+        self.body.close()
+        self.finish()
+        values = [(n, self.left[n], right[n], self.lines.get(n, ())) for n in self.names]
+        return tuple(join(self.outer, self.pred, self.first, self.body, values))
+
+
+def grab(names: tuple[str, ...], space: dict[str, Any]) -> dict[str, Any]:
+    """The variables as they are."""
+    return {n: space[n] if n in space else Undefined(n) for n in names}
+
+
+def join(
+    outer: Capture, pred: Any, then: Body, other: Body, values: Sequence[tuple[str, Any, Any, tuple[int, ...]]]
+) -> list[Any]:
+    """Append the If and give the merged values; merged writes are made again."""
+    merge = Merge(then.builder, other.builder, (then.dead, other.dead))
+    plans = [merge.plan(*v) for v in values]
+    places = writes.merge_changes(merge, then.changes, other.changes)
+    args = align(then.builder, other.builder)
+    graphs = then.builder.graph, other.builder.graph
+    useful = graphs[0].outputs or any(map(has_effects, graphs))
+    results = control.if_(outer, pred, *graphs, args) if useful else ()
+    for plan, write in places:
+        write(plan(list(results)))
+    return [plan(list(results)) for plan in plans]
+
+
+def align(*builders: Capture, keep: int = 0) -> list[Any]:
+    """Give all builders the same params for outer values, in one order. Returns those outer values.
+
+    Args:
+        keep: that many leading params (loop carries) stay where they are.
+    """
+    outers: dict[Value, Any] = {}
+    for b in builders:
+        for outer, _ in b.captured:
+            outers.setdefault(outer._value, outer)
+    for b in builders:
+        own = {outer._value: p for outer, p in b.captured}
+        for value, outer in outers.items():
+            if value not in own:
+                own[value] = b.graph.add_param(value.type, value.name or "c")
+        b.graph.params = [*b.graph.params[:keep], *(own[v] for v in outers)]
+        for i, p in enumerate(b.graph.params):
+            p.index = i
+    return list(outers.values())
+
+
+def has_effects(graph: Graph) -> bool:
+    """Does it print, check or call back?"""
+    return any("effect" in n.op.traits or n.attrs.get("effect") for _, n in graph.walk())
+
+
+def is_plain(graph: Graph) -> bool:
+    """Only operations that may as well run when their result is not needed."""
+    return not any({"control", "effect", "random"} & n.op.traits for n in graph.nodes)
+
+
+# ---- raising in a branch --------------------------------------------------------------------------------------------------
+
+
+def raising(error: Any, cause: Any) -> None:
+    """``raise`` in a block: at once in Python, as a check of the program where a tensor decides."""
+    engine = slot.engine
+    blocks = engine.session.blocks if isinstance(engine, Capture) else []
+    if not blocks or blocks[-1].body is None or blocks[-1].body.builder is not engine:
+        raise error from cause if cause is not None else error
+    from msnb.graph.capture import effects
+
+    effects.raise_at_run(engine, error)
+    blocks[-1].body.dead = True
+
+
+def yielding(value: Any, handles: tuple[Any, ...]) -> Any:
+    """``yield`` must not stand in a branch that a tensor decides."""
+    if any(getattr(h, "symbolic", False) for h in handles):
+        error = UnsupportedSyntaxError(
+            "yield stands in a branch or loop that a tensor decides: a graph cannot hand out values half way.",
+            hint="collect the values in a tensor, or decide with a Python value.",
+        )
+        error.where = here(2).where
+        raise error
+    return value
+
+
+# ---- and, or, ternary ---------------------------------------------------------------------------------------------------
+
+
+class Short(Handle):
+    """``a and b``, ``a or b`` on the stack of open blocks."""
+
+    def __init__(self, kind: str, left: Any, test: bool) -> None:
+        super().__init__()
+        self.kind, self.left, self.test = kind, left, test
+        self.right_operand: Any = None
+
+    def begin(self) -> bool:
+        """Must the second operand be evaluated?"""
+        engine = slot.engine
+        pred = symbolic_test(self.left)
+        if pred is None:
+            go = truth(self.left) == (self.kind == "and")
+            stack.items.append(self)
+            return go
+        assert isinstance(engine, Capture)
+        self.symbolic, self.pred = True, pred
+        self.start(engine)
+        self.body = Body(engine, self.kind)
+        stack.items.append(self)
+        return True
+
+    def end(self, right: Any) -> Any:
+        """The value of the whole expression."""
+        if not self.symbolic:
+            return self.left if right is SKIP else right
+        assert self.body is not None
+        self.body.close()
+        self.finish()
+        simple = not self.body.changes and is_plain(self.body.builder.graph)
+        if simple and (self.test or (_is_bool(self.left) and _is_bool(right))):
+            return self._logical(right)
+        return self._if(right)
+
+    def _logical(self, right: Any) -> Any:
+        assert self.body is not None
+        move = inline(self.body.builder, self.outer)
+        right = move(right)
+        if symbolic_test(right) is None:
+            value = truth(right)
+            if self.test:
+                return self.left if value == (self.kind == "and") else value
+        return find(f"logical_{self.kind}")(as_bool(self.left), as_bool(right))
+
+    def _if(self, right: Any) -> Any:
+        assert self.body is not None
+        body, left = self.body, self.left
+        if self.test:
+            slot.engine = body.builder
+            right = as_bool(right) if symbolic_test(right) is not None else truth(right)
+            slot.engine = self.outer
+            left = as_bool(left)
+        other = Body(self.outer, "short")
+        other.close()
+        then, orelse, a, b = (body, other, right, left) if self.kind == "and" else (other, body, left, right)
+        return join(self.outer, self.pred, then, orelse, [(f"the value of '{self.kind}'", a, b, ())])[0]
+
+
+class _Stack(threading.local):
+    def __init__(self) -> None:
+        self.items: list[Any] = []
+
+
+stack = _Stack()
+
+
+def _is_bool(x: Any) -> bool:
+    return type(x) is bool or (is_tensor(x) and hasattr(x, "_type") and x._type.dtype.category == 0)
+
+
+def inline(body: Capture, outer: Capture) -> Callable[[Any], Any]:
+    """Move a body's nodes into the outer graph. Returns how to get its values there."""
+    seen = {own: outer_value._value for outer_value, own in body.captured}
+    for node in body.graph.nodes:
+        copy_node(node, outer.graph, seen)
+
+    def move(x: Any) -> Any:
+        value = getattr(x, "_value", None) if is_tensor(x) else None
+        return outer.wrap(seen[value]) if value in seen else x
+
+    return move
+
+
+class Ternary(Handle):
+    """``a if c else b``."""
+
+    def begin(self, value: Any) -> bool:
+        """Is the first value wanted?"""
+        stack.items.append(self)
+        pred = symbolic_test(value)
+        if pred is None:
+            self.then = truth(value)
+            return self.then
+        assert isinstance(slot.engine, Capture)
+        self.symbolic, self.pred = True, pred
+        self.start(slot.engine)
+        self.body = Body(self.outer, "then")
+        return True
+
+    def turn(self) -> bool:
+        """Is the second value wanted?"""
+        if not self.symbolic:
+            return not self.then
+        assert self.body is not None
+        self.first = self.body
+        self.first.close()
+        self.body = Body(self.outer, "else")
+        return True
+
+    def end(self, then: Any, other: Any) -> Any:
+        """The value."""
+        if not self.symbolic:
+            return then if self.then else other
+        assert self.body is not None
+        self.body.close()
+        self.finish()
+        return join(self.outer, self.pred, self.first, self.body, [("the value of 'if else'", then, other, ())])[0]

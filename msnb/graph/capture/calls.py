@@ -1,0 +1,160 @@
+"""Calls: who is called decides how.
+
+    a Python function or method     its converted twin, so that its decisions and reads are seen too
+    a class of the user             made with ``__new__``, then ``__init__`` is called like that
+    a jitted function               the function behind it
+    msnb's own functions, ops       as they are, on symbolic tensors
+    built-ins that we know          see ``known``
+    everything else (C code, NumPy, the standard library)   as it is, on plain Python values: outside numbers are fixed by
+                                    a guard, outside containers are guarded as a whole, tensors are refused
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import sys
+import types
+from typing import Any
+
+from msnb.core.context import get_context
+from msnb.core.errors import CaptureError
+from msnb.core.slot import slot
+from msnb.core.tensor import Tensor
+from msnb.core.where import PACKAGE_DIR, here, is_internal
+from msnb.graph.capture import convert, known, paths, reads
+from msnb.graph.capture.engine import Capture
+from msnb.graph.capture.session import Session
+from msnb.ops.record import Op
+
+_CONVERTED_ROOMS = tuple(PACKAGE_DIR + room for room in ("nn", "optim", "train"))
+_OPAQUE = ("numpy", "ml_dtypes", "scipy", "pandas", "matplotlib", "IPython", "torch", "sklearn", "pytest", "_pytest")
+opaque_modules: set[str] = set(_OPAQUE)
+
+
+def call(fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """``fn(*args, **kwargs)`` in a captured program."""
+    engine = slot.engine
+    if not isinstance(engine, Capture):
+        return fn(*args, **kwargs)
+    kind = type(fn)
+    if kind is types.FunctionType:
+        return _function(engine, fn, args, kwargs)
+    if kind is types.MethodType:
+        return _method(engine, fn, args, kwargs)
+    if kind is Op:
+        return fn(*args, **kwargs)
+    if kind is functools.partial:
+        return call(fn.func, *fn.args, *args, **{**fn.keywords, **kwargs})
+    inner = getattr(fn, "__msnb_fn__", None)
+    if inner is not None:
+        return call(inner, *args, **kwargs)
+    if isinstance(fn, type):
+        return _make(engine, fn, args, kwargs)
+    return _object(engine, fn, args, kwargs)
+
+
+def _method(engine: Capture, fn: types.MethodType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if isinstance(fn.__func__, types.FunctionType):
+        return _function(engine, fn.__func__, (fn.__self__, *args), kwargs)
+    return call(fn.__func__, fn.__self__, *args, **kwargs)
+
+
+def _object(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    method = getattr(type(fn), "__call__", None)
+    if isinstance(method, types.FunctionType):
+        if not engine.session.is_fresh(fn):
+            engine.session.anchor(fn)
+        return _function(engine, method, (fn, *args), kwargs)
+    return known.call(engine, fn, args, kwargs)
+
+
+# ---- Python functions -------------------------------------------------------------------------------------------------------
+
+
+def is_opaque(fn: types.FunctionType) -> bool:
+    """Functions that run as they are."""
+    file = fn.__code__.co_filename
+    module = (getattr(fn, "__module__", None) or "").split(".")[0]
+    if is_internal(file):
+        return not file.startswith(_CONVERTED_ROOMS)
+    if module in opaque_modules:
+        return True
+    return module in sys.stdlib_module_names and module != "__main__"
+
+
+def _function(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if convert.is_converted(fn.__code__):
+        return _guarded_call(engine, fn, args, kwargs)
+    if is_opaque(fn):
+        if is_internal(fn.__code__.co_filename):
+            return fn(*args, **kwargs)
+        return known.call(engine, fn, args, kwargs)
+    if fn.__code__.co_filename == "<string>" and dataclasses.is_dataclass(type(args[0]) if args else None):
+        return fn(*args, **kwargs)
+    session = engine.session
+    if not getattr(fn, "__msnb_seen__", False):
+        session.guard("is", (paths.attr(paths.ref(fn), "__code__"),), (fn.__code__,))
+    defaults, kwdefaults = _defaults(session, fn, args, kwargs)
+    from msnb.graph.capture import rt
+
+    return _guarded_call(engine, convert.twin(fn, rt, defaults, kwdefaults), args, kwargs)
+
+
+def _guarded_call(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    session = engine.session
+    session.depth += 1
+    if session.depth > min(int(get_context("max_call_depth")), 150):
+        raise _too_deep(fn)
+    try:
+        return fn(*args, **kwargs)
+    finally:
+        session.depth -= 1
+
+
+def _too_deep(fn: Any) -> Exception:
+    error = CaptureError(
+        f"{fn.__name__} calls itself without end while it is captured: the end of a recursion must not depend on a tensor.",
+        hint="decide with a Python value, or write the recursion as a while loop.",
+    )
+    error.where = here(3).where
+    return error
+
+
+def _defaults(session: Session, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+    """Defaults that this call uses are outside values: they are read, and guarded."""
+    code, values = fn.__code__, fn.__defaults__
+    base = paths.ref(fn, fn.__name__)
+    if values:
+        names = code.co_varnames[: code.co_argcount]
+        first = len(names) - len(values)
+        box = paths.attr(base, "__defaults__")
+        values = tuple(
+            v if i < len(args) or names[i] in kwargs
+            else session.track(v, paths.item(box, i - first, f"the default of {names[i]}"))
+            for i, v in enumerate(values, first)
+        )  # fmt: skip
+    kwvalues = fn.__kwdefaults__
+    if kwvalues:
+        box = paths.attr(base, "__kwdefaults__")
+        kwvalues = {
+            k: v if k in kwargs else session.track(v, paths.item(box, k, f"the default of {k}")) for k, v in kwvalues.items()
+        }
+    return values, kwvalues
+
+
+# ---- classes ----------------------------------------------------------------------------------------------------------------
+
+
+def _make(engine: Capture, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    init = cls.__init__
+    plain_new = cls.__new__ is object.__new__ and type(cls) is type
+    if not plain_new or not isinstance(init, types.FunctionType) or is_opaque(init):
+        result = known.call(engine, cls, args, kwargs)
+        return engine.session.fresh(result) if hasattr(result, "__dict__") or isinstance(result, Tensor) else result
+    made = engine.session.fresh(object.__new__(cls))
+    call(init, made, *args, **kwargs)
+    return made
+
+
+__all__ = ["call", "is_opaque", "opaque_modules", "reads"]

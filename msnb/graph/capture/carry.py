@@ -1,0 +1,150 @@
+"""What a loop carries: variables and written locations, from one turn of the body to the next.
+
+    i = 0; s = 0; rows = [x]            turn 1: i, s fixed Python numbers          -> i becomes 1, s a tensor f32[]
+    while i < n:                        turn 2: i: i64[], s: f32[] carried         -> same types: stable
+        s = s + x.sum(); i = i + 1              rows: unchanged, stays outside
+
+The body is captured until the types it leaves are the types it started with. A value that the body does not change is no
+carry. A Python number that changes becomes a 0-d tensor: int64 for an int, the tensor's dtype if the body leaves a tensor.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from msnb.core.errors import CaptureError, DTypeError, ShapeError
+from msnb.core.types import WEAK, TensorType, result_dtype, tensor_type
+from msnb.core.where import here
+from msnb.graph.capture.journal import MISSING, Change, Place
+from msnb.graph.capture.lower import RETURN
+from msnb.graph.capture.merge import Undefined, describe, flatten, is_tensor, same, type_of, zeros_of
+from msnb.graph.capture.scalars import is_number, plain
+
+
+class Carried:
+    """One variable (or location) of a loop.
+
+    Attributes:
+        before: its value before the loop.
+        types: per leaf, the type it is carried with; None while it is a Python value that does not change.
+    """
+
+    def __init__(self, label: str, before: Any, line: int, place: Place | None = None) -> None:
+        self.label, self.line, self.place = label, line, place
+        self.hole = label == RETURN and isinstance(before, Undefined)
+        self._set(before)
+
+    def _set(self, before: Any) -> None:
+        self.before = before
+        self.leaves, self.rebuild, self.key = flatten(before)
+        self.types: list[TensorType | None] = [type_of(x) if is_tensor(x) else None for x in self.leaves]
+        self.results: list[Any] = list(self.leaves)
+
+    @property
+    def missing(self) -> bool:
+        """Has it no value before the loop?"""
+        return isinstance(self.before, Undefined)
+
+    def start(self, builder: Any) -> Any:
+        """Its value at the start of the body: a param per carried leaf."""
+        leaves = []
+        for i, (leaf, type_) in enumerate(zip(self.leaves, self.types)):
+            name = self.label if len(self.leaves) == 1 else f"{self.label}.{i}"
+            leaves.append(leaf if type_ is None else builder.param(type_, name))
+        return self.rebuild(leaves)
+
+    def entry(self, builder: Any) -> list[Any]:
+        """The values of its carried leaves before the loop, in the graph around it."""
+        pairs = [(leaf, t) for leaf, t in zip(self.leaves, self.types) if t is not None]
+        return [builder.wrap(builder.lift_as(leaf, t)) for leaf, t in pairs]
+
+    def settle(self, after: Any, builder: Any) -> bool:
+        """Compare with what the body left. True when nothing changed its type; else the types are widened."""
+        if self.missing:
+            return self._settle_missing(after)
+        if isinstance(after, Undefined):
+            raise self._error(CaptureError, after)
+        leaves, _, key = flatten(after)
+        if key != self.key:
+            raise self._error(CaptureError, after)
+        self.after = leaves
+        return all([self._leaf(i, x) for i, x in enumerate(leaves)])
+
+    def _settle_missing(self, after: Any) -> bool:
+        """A return value that is not set yet is carried as zeros, which nobody reads."""
+        if isinstance(after, Undefined) or not self.hole:
+            self.after = []
+            return True
+        leaves, rebuild, _ = flatten(after)
+        self._set(rebuild([zeros_of(x) for x in leaves]))
+        return False
+
+    def _leaf(self, i: int, after: Any) -> bool:
+        type_, before = self.types[i], self.leaves[i]
+        if type_ is None:
+            if same(before, after):
+                return True
+            if not is_number(before) or not (is_number(after) or is_tensor(after)):
+                raise self._error(CaptureError, after, before)
+            self.types[i] = self._widen(before, after)
+            return False
+        if is_tensor(after):
+            found = type_of(after)
+            if found is type_:
+                return True
+            if not is_number(before):
+                raise self._differs(type_, found, after, before)
+            wider = self._widen(before, after)
+            if wider is type_:
+                raise self._differs(type_, found, after, before)
+            self.types[i] = wider
+            return False
+        if is_number(after) and type_.shape == () and WEAK[type(plain(after))].dtype.category <= type_.dtype.category:
+            return True
+        raise self._error(CaptureError, after, before)
+
+    def _widen(self, before: Any, after: Any) -> TensorType:
+        first, then = WEAK[type(plain(before))], type_of(after)
+        if then.shape != ():
+            raise self._differs(first, then, after, before)
+        return tensor_type((), result_dtype((first, then)))
+
+    def outputs(self, builder: Any) -> list[Any]:
+        """What the body gives back for its carried leaves."""
+        return [builder.lift_as(x, t) for x, t in zip(getattr(self, "after", []), self.types) if t is not None]
+
+    def finish(self, results: list[Any]) -> Any:
+        """Its value after the loop. Takes its share from the front of ``results``."""
+        if self.missing:
+            return self.before
+        leaves = [leaf if t is None else results.pop(0) for leaf, t in zip(self.leaves, self.types)]
+        return self.rebuild(leaves)
+
+    def _differs(self, before: TensorType, after: TensorType, value: Any, first: Any) -> Exception:
+        return self._error(ShapeError if before.shape != after.shape else DTypeError, value, first)
+
+    def _error(self, kind: type[Exception], after: Any, before: Any = None) -> Exception:
+        first = describe(self.before if before is None else before)
+        name = "the return value" if self.label == RETURN else self.label
+        place = f" (line {self.line})" if self.line else ""
+        error: Any = kind(
+            f"{name} is {first} before the loop and {describe(after)} after a turn of it; a tensor decides how often the "
+            "loop runs, so it must stay the same.",
+            operands=[f"before: {first}", f"after{place}: {describe(after)}"],  # type: ignore[call-arg]
+            hint=f"start {name} with the shape and dtype that the loop gives it, or loop over a Python range.",
+        )
+        error.where = here(2).where
+        return error
+
+
+def from_change(change: Change) -> Carried:
+    """A location that the body wrote, as something carried."""
+    before = Undefined(change.place.label) if change.before is MISSING else change.before
+    return Carried(change.place.label, before, 0, change.place)
+
+
+def zeros(type_: TensorType) -> Any:
+    """Zeros of a type."""
+    return np.zeros(type_.ints(), type_.dtype.numpy)

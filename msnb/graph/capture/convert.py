@@ -1,0 +1,305 @@
+"""Conversion: a function's tree becomes a tree whose decisions ask the runtime.
+
+    if x > 0:                         t1 = rt.branch(x > 0, rt.locals(), ("y",), ...)
+        y = g(x)                      if t1.then:
+    else:              ==>                y = rt.call(rt.glob(G, "g"), x)
+        y = k                         if t1.symbolic: y, = t1.turn(rt.locals())
+                                      if t1.other:
+                                          y = rt.glob(G, "k")
+                                      if t1.symbolic: y, = t1.join(rt.locals())
+
+With a Python value as test exactly one branch runs, as always. With a tensor both run, each into its own graph: ``turn``
+closes the first and puts the variables back, ``join`` merges them. Everything happens in the user's own frame: no helper
+functions, so ``super()``, generators, ``nonlocal``, tracebacks and carets stay what they are. Loops work alike (see
+``loops``). Expressions cannot hold statements; there the runtime keeps a stack:
+
+    a and b      rt.and_end(b if rt.and_begin(a) else rt.SKIP)
+    x if c else y    rt.tern_end(x if rt.tern_begin(c) else rt.SKIP, y if rt.tern_else() else rt.SKIP)
+
+Reads of globals, free variables, attributes and items go through the runtime and become guards. The result is compiled
+under the same file name and positions and shares the closure cells of the original.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from types import CodeType, FunctionType
+from typing import Any
+
+from msnb.graph.capture import expressions, source
+from msnb.graph.capture.names import bindings, in_blocks, inner_nonlocals, params
+from msnb.graph.capture.lower import Lowering
+
+INJECTED = ("__rt__", "__g__", "__c__")
+
+
+class Scope:
+    """Names of one function (or comprehension) under conversion."""
+
+    def __init__(self, names: set[str], nonlocals: set[str], globals_: set[str], unsure: set[str]) -> None:
+        self.names, self.nonlocals, self.globals, self.unsure = names, nonlocals, globals_, unsure
+        self.shared: set[str] = set()
+        self.is_generator = False
+
+
+class Converter(expressions.Expressions):
+    """Rewrites the statements of one function and of the functions nested in it."""
+
+    def __init__(self, found: source.Found, freevars: tuple[str, ...]) -> None:
+        self.scopes: list[Scope] = []
+        self.free = set(freevars)
+        self.class_names = [found.class_name] if found.class_name else []
+        self._made = 0
+        self._open: list[str] = []
+
+    # ---- functions --------------------------------------------------------------------------------------------------
+
+    def function(self, node: source.FunctionNode) -> source.FunctionNode:
+        """The converted function; defaults and decorators belong to the surroundings."""
+        if isinstance(node, ast.Lambda):
+            self._enter(node.args, [ast.copy_location(ast.Expr(node.body), node.body)])
+            node.body = self.visit(node.body)
+        else:
+            body = Lowering().function(node.body)
+            self._enter(node.args, body)
+            opened, self._open = self._open, []
+            node.body = self.statements(body)
+            self._open = opened
+            node.returns = None
+        for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg):
+            if arg is not None:
+                arg.annotation = None
+        self.scopes.pop()
+        return node
+
+    def _enter(self, args: ast.arguments, body: list[ast.stmt]) -> None:
+        bound = bindings(body)
+        outside = bound.globals | bound.nonlocals
+        names = (set(bound.names) | set(params(args))) - outside
+        scope = Scope(names, bound.nonlocals, bound.globals, in_blocks(body) - outside)
+        scope.shared = inner_nonlocals(body) & names
+        self.scopes.append(scope)
+
+    def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """A converted statement list."""
+        out: list[ast.stmt] = []
+        for node in body:
+            made = self.visit(node)
+            out.extend(made if isinstance(made, list) else [made] if made is not None else [])
+        return out
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        node.decorator_list = [self.visit(d) for d in node.decorator_list]
+        self._defaults(node.args)
+        return self.function(node)
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> Any:
+        """The body of a class is Python; its methods are converted."""
+        self.class_names.append(node.name)
+        node.body = [self.visit(n) if isinstance(n, source.FUNCTIONS) else n for n in node.body]
+        self.class_names.pop()
+        return node
+
+    # ---- control flow -----------------------------------------------------------------------------------------------
+
+    def _names(self, *parts: Any) -> tuple[tuple[str, ...], dict[str, tuple[int, ...]]]:
+        """Variables that some parts may bind, and in which lines."""
+        scope = self.scopes[-1]
+        found = [bindings(p if isinstance(p, list) else [p]).names for p in parts]
+        every = {n for f in found for n in f if n in scope.names} | scope.shared
+        return tuple(sorted(every)), {n: tuple(f.get(n, 0) for f in found) for n in sorted(every)}
+
+    def _fresh(self, kind: str) -> str:
+        self._made += 1
+        return f"__{kind}{self._made}__"
+
+    def _assign_names(self, names: tuple[str, ...], call: str, at: ast.AST) -> list[ast.stmt]:
+        if not names:
+            return self.code(call, at)
+        return self.code(f"({', '.join(names)},) = {call}", at)
+
+    def visit_If(self, node: ast.If) -> Any:
+        names, lines = self._names(node.body, node.orelse)
+        t = self._fresh("t")
+        test = self.test(node.test)
+        self._open.append(t)
+        body, orelse = self.statements(node.body), self.statements(node.orelse)
+        self._open.pop()
+        out = self.code(f"{t} = __rt__.branch(None, {names!r}, {lines!r}, __rt__.locals())", node.test)
+        out[0].value.args[0] = test  # type: ignore[attr-defined]
+        out += self._when(f"{t}.then", body, node)
+        turn = self._assign_names(names, f"{t}.turn(__rt__.locals())", node.test)
+        out += self._when(f"{t}.symbolic", turn, node.test)
+        out += self._when(f"{t}.other", orelse, node)
+        join = self._assign_names(names, f"{t}.join(__rt__.locals())", node.test)
+        return out + self._when(f"{t}.symbolic", join, node.test)
+
+    def _when(self, test: str, body: list[ast.stmt], at: ast.AST) -> list[ast.stmt]:
+        if not body:
+            return []
+        made = self.code(f"if {test}: pass", at)
+        made[0].body = body  # type: ignore[attr-defined]
+        return made
+
+    def visit_While(self, node: ast.While) -> Any:
+        names, lines = self._names([*node.body, ast.copy_location(ast.Expr(node.test), node.test)])
+        w = self._fresh("w")
+        flag = getattr(node, "flag", "")
+        walrus = any(isinstance(n, ast.NamedExpr) for n in ast.walk(node.test))
+        test = self.test(node.test)
+        self._open.append(w)
+        body = self.statements(node.body)
+        self._open.pop()
+        out = self.code(f"{w} = __rt__.While({names!r}, {lines!r}, {flag!r}, {walrus!r})", node.test)
+        loop = self.code(f"while {w}.more(__rt__.locals()): pass", node.test)
+        take = self._when(f"{w}.load", self._assign_names(names, f"{w}.vars()", node.test), node.test)
+        tested = self.code(f"if {w}.enter or {w}.test(None): pass", node.test)
+        tested[0].test.values[1].args[0] = test  # type: ignore[attr-defined]
+        again = self._when(f"{w}.load", self._assign_names(names, f"{w}.vars()", node.test), node.test)
+        tested[0].body = again + body + self.code(f"{w}.done(__rt__.locals())", node.test)  # type: ignore[attr-defined]
+        loop[0].body = take + tested  # type: ignore[attr-defined]
+        return out + loop + self._when(f"{w}.load", self._assign_names(names, f"{w}.vars()", node.test), node.test)
+
+    def visit_For(self, node: ast.For) -> Any:
+        names, lines = self._names([node.target, *node.body])
+        f = self._fresh("f")
+        flag = getattr(node, "flag", "")
+        iterated = self.visit(node.iter)
+        item = self.code(f"{f}.item()", node.iter)[0].value  # type: ignore[attr-defined]
+        item.converted = True
+        first: ast.stmt = ast.copy_location(ast.Assign([node.target], item), node.iter)
+        body = [first, *node.body]
+        if flag:
+            guard = self.code(f"if not {flag}: pass", node.iter)
+            guard[0].body = body  # type: ignore[attr-defined]
+            body = guard
+        self._open.append(f)
+        made = self.statements(body)
+        self._open.pop()
+        out = self.code(f"{f} = __rt__.For(None, {names!r}, {lines!r}, {flag!r})", node.iter)
+        out[0].value.args[0] = iterated  # type: ignore[attr-defined]
+        loop = self.code(f"while {f}.more(__rt__.locals()): pass", node.iter)
+        take = self._when(f"{f}.load", self._assign_names(names, f"{f}.vars()", node.iter), node.iter)
+        guarded = self.code(
+            f"try: pass\nexcept Exception as __error__:\n    if not {f}.failed(__error__): raise", node.iter
+        )
+        guarded[0].body = made + self.code(f"{f}.done(__rt__.locals())", node.iter)  # type: ignore[attr-defined]
+        loop[0].body = take + guarded  # type: ignore[attr-defined]
+        return out + loop + self._when(f"{f}.load", self._assign_names(names, f"{f}.vars()", node.iter), node.iter)
+
+    def visit_Assert(self, node: ast.Assert) -> Any:
+        test = self.test(node.test)
+        message = self.visit(node.msg) if node.msg is not None else ast.copy_location(ast.Constant(None), node)
+        made = self.code("__rt__.assert_end(None if __rt__.assert_begin(None) else __rt__.SKIP, False)", node)
+        call = made[0].value  # type: ignore[attr-defined]
+        call.args[0].body, call.args[0].test.args[0] = message, test
+        call.args[1].value = node.msg is not None
+        return made
+
+    def visit_Raise(self, node: ast.Raise) -> Any:
+        if node.exc is None or not self._open:
+            self.generic_visit(node)
+            return node
+        made = self.code("__rt__.raising(None, None)\nraise", node)
+        made[0].value.args[0] = self.visit(node.exc)  # type: ignore[attr-defined]
+        if node.cause is not None:
+            made[0].value.args[1] = self.visit(node.cause)  # type: ignore[attr-defined]
+        return [made[0]]
+
+    def visit_Try(self, node: Any) -> Any:
+        """Blocks left open by an exception are closed where it is caught."""
+        level = self._fresh("l")
+        node.body = self.statements(node.body)
+        for handler in node.handlers:
+            if handler.type is not None:
+                handler.type = self.visit(handler.type)
+            handler.body = self.code(f"__rt__.unwind({level})", handler) + self.statements(handler.body)
+        node.orelse = self.statements(node.orelse)
+        node.finalbody = self.statements(node.finalbody)
+        return [*self.code(f"{level} = __rt__.level()", node), node]
+
+    visit_TryStar = visit_Try
+
+    def visit_With(self, node: Any) -> Any:
+        level = self._fresh("l")
+        for item in node.items:
+            item.context_expr = self.visit(item.context_expr)
+            if item.optional_vars is not None:
+                item.optional_vars = self.visit(item.optional_vars)
+        node.body = self.statements(node.body)
+        return [*self.code(f"{level} = __rt__.level()", node), node, *self.code(f"__rt__.unwind({level})", node)]
+
+    visit_AsyncWith = visit_With
+
+
+class Template:
+    """A converted function, before it is given a closure."""
+
+    def __init__(self, code: CodeType, free: tuple[str, ...]) -> None:
+        self.code, self.free = code, free
+
+
+_templates: dict[CodeType, Template] = {}
+_converted: set[CodeType] = set()
+
+
+def is_converted(code: CodeType) -> bool:
+    """True for code that this module made."""
+    return code in _converted
+
+
+def _note(code: CodeType) -> None:
+    _converted.add(code)
+    for const in code.co_consts:
+        if isinstance(const, CodeType):
+            _note(const)
+
+
+def template(code: CodeType) -> Template:
+    """The converted form of a code object, made once.
+
+    Raises:
+        CaptureError: the source cannot be found.
+    """
+    made = _templates.get(code)
+    if made is None:
+        found = source.find(code)
+        node = copy.deepcopy(found.node)
+        if not isinstance(node, ast.Lambda):
+            node.decorator_list = []
+        made = _templates[code] = _compile(found, Converter(found, code.co_freevars).function(node), code)
+        _note(made.code)
+    return made
+
+
+def _compile(found: source.Found, node: source.FunctionNode, code: CodeType) -> Template:
+    free = tuple(sorted({*code.co_freevars, *INJECTED}))
+    tree = ast.parse(f"def __outer__({', '.join(free)}): pass")
+    outer = tree.body[0]
+    assert isinstance(outer, ast.FunctionDef)
+    outer.body = [ast.copy_location(ast.Return(node), node) if isinstance(node, ast.Lambda) else node]
+    ast.fix_missing_locations(tree)
+    compiled = compile(tree, found.filename, "exec", dont_inherit=True)
+    outer_code = next(c for c in compiled.co_consts if isinstance(c, CodeType))
+    inner = next(c for c in outer_code.co_consts if isinstance(c, CodeType) and c.co_name == code.co_name)
+    return Template(inner, free)
+
+
+def make_cell(value: Any) -> Any:
+    """A closure cell."""
+    return (lambda: value).__closure__[0]  # type: ignore[index]
+
+
+def twin(fn: FunctionType, runtime: Any, defaults: Any, kwdefaults: Any) -> FunctionType:
+    """The converted function with the globals and the very cells of ``fn``."""
+    made = template(fn.__code__)
+    cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or ()))
+    extra = {"__rt__": runtime, "__g__": fn.__globals__, "__c__": cells}
+    closure = tuple(cells[n] if n in cells else make_cell(extra[n]) for n in made.code.co_freevars)
+    new = FunctionType(made.code, fn.__globals__, fn.__name__, defaults, closure)
+    new.__kwdefaults__ = kwdefaults
+    new.__qualname__ = fn.__qualname__
+    return new

@@ -1,0 +1,172 @@
+"""What a program does to the world while it runs: checks that raise, and print.
+
+They are HostCall nodes with ``effect``: no pass may drop or reorder them, and the executor calls back into Python with the
+tensors' values. State is written only after the program has finished, so a failed check changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msnb.core import events
+from msnb.core.tensor import Tensor
+from msnb.core.where import here
+from msnb.graph.capture.engine import Capture
+from msnb.graph.capture.scalars import TrackedArray, is_lazy
+from msnb.ir import control
+from msnb.ir.builder import SymbolicTensor
+
+
+class Text:
+    """An f-string whose parts are not all known: pieces of text and (value, conversion, format)."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: tuple[Any, ...]) -> None:
+        self.parts = parts
+
+    def fill(self, values: dict[int, Any]) -> str:
+        """The text with the program's values; ``values`` maps the id of an open value to what it is now."""
+        out = []
+        for part in self.parts:
+            if isinstance(part, str):
+                out.append(part)
+                continue
+            value, conversion, spec = part
+            spec = spec.fill(values) if isinstance(spec, Text) else spec
+            out.append(_formatted(refill(value, values), conversion, spec))
+        return "".join(out)
+
+    def __str__(self) -> str:
+        """Python needs the text now: numbers are guarded, tensors refuse."""
+        return "".join(p if isinstance(p, str) else _formatted(*p[:2], str(p[2])) for p in self.parts)
+
+    __repr__ = __str__
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
+
+    def __eq__(self, other: object) -> bool:
+        return str(self) == other
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def __add__(self, other: Any) -> Any:
+        return Text((*self.parts, *(other.parts if isinstance(other, Text) else (other,))))
+
+    def __radd__(self, other: Any) -> Any:
+        return Text((other, *self.parts))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(str(self), name)
+
+
+def _formatted(value: Any, conversion: int, spec: str) -> str:
+    if conversion != -1:
+        value = {115: str, 114: repr, 97: ascii}[conversion](value)
+    return format(value, spec)
+
+
+def is_open(value: Any) -> bool:
+    """Does its value change from call to call?"""
+    return is_lazy(value) or isinstance(value, (Tensor, TrackedArray, Text))
+
+
+def fstring(parts: tuple[Any, ...]) -> Any:
+    """The text of an f-string, open if a part is."""
+    if any(not isinstance(p, str) and _has_open((p[0], p[2])) for p in parts):
+        return Text(parts)
+    return "".join(p if isinstance(p, str) else _formatted(*p) for p in parts)
+
+
+def _has_open(value: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return any(map(_has_open, value))
+    if type(value) is dict:
+        return any(map(_has_open, value.values()))
+    return is_open(value)
+
+
+def open_values(value: Any, found: dict[int, Any]) -> dict[int, Any]:
+    """The open values inside ``value``, by id."""
+    if isinstance(value, Text):
+        for part in value.parts:
+            if not isinstance(part, str):
+                open_values(part[0], found)
+                open_values(part[2], found)
+    elif isinstance(value, (tuple, list)):
+        for v in value:
+            open_values(v, found)
+    elif type(value) is dict:
+        open_values(list(value.values()), found)
+    elif is_open(value):
+        found[id(value)] = value
+    return found
+
+
+def refill(value: Any, values: dict[int, Any]) -> Any:
+    """``value`` with the program's values in place of the open ones."""
+    if id(value) in values:
+        return values[id(value)]
+    if isinstance(value, Text):
+        return value.fill(values)
+    if type(value) in (tuple, list):
+        return type(value)(refill(v, values) for v in value)
+    if type(value) is dict:
+        return {k: refill(v, values) for k, v in value.items()}
+    return value
+
+
+def at_run(engine: Capture, name: str, values: Any, action: Callable[[Any], None], guard: Any = None) -> None:
+    """Call ``action(values)`` at every run, with values in place of tensors and open numbers.
+
+    Args:
+        guard: a tensor; the action runs only where it is false.
+    """
+    found = list(open_values(values, {}).items())
+
+    def run(*tensors: Any) -> tuple[()]:
+        if guard is not None:
+            ok, *tensors = tensors  # type: ignore[assignment]
+            if bool(ok):
+                return ()
+        action(refill(values, {key: t for (key, _), t in zip(found, tensors)}))
+        return ()
+
+    args = [v for _, v in found] if guard is None else [guard, *(v for _, v in found)]
+    control.host_call(engine, control.HostFn(run, name), args, (), effect=True)
+
+
+def print_at_run(engine: Capture, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """``print`` with tensors or outside numbers among its arguments."""
+    at_run(engine, "print", list(args), lambda values: print(*values, **kwargs))
+
+
+def check(engine: Capture, pred: SymbolicTensor, message: Any, has_message: bool) -> None:
+    """``assert pred, message``."""
+
+    def fail(values: Any) -> None:
+        raise AssertionError(*values)
+
+    at_run(engine, "assert", [message] if has_message else [], fail, pred)
+
+
+def raise_at_run(engine: Capture, error: Any) -> None:
+    """``raise error`` in a branch that a tensor decides."""
+    kind = error if isinstance(error, type) else type(error)
+    args = [] if isinstance(error, type) else list(error.args)
+
+    def fail(values: Any) -> None:
+        raise kind(*values)
+
+    at_run(engine, "raise", args, fail)
+
+
+def notice_once(engine: Capture, what: str) -> None:
+    """Something happened while the function was captured and will not happen again."""
+    place = here(2).where
+    at = f" ({place})" if place is not None else ""
+    engine.session.used_at_capture.setdefault(what, at)
+    events.notice(f"{what} ran while the function was captured{at}: it does not run again at each call.", f"{what}{at}")

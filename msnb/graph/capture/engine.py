@@ -1,0 +1,188 @@
+"""The engine in the slot while a program is captured: a GraphBuilder that knows the outside.
+
+Builders nest: the root makes the program's graph, each branch and loop body has a builder of its own whose closed graph
+takes outer values as params. All share one Session.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from msnb.core.errors import ConcretizationError, MsnbError
+from msnb.core.tensor import Tensor
+from msnb.core.types import WEAK, TensorType, Type
+from msnb.core.where import Origin, here, is_internal
+from msnb.graph.capture.scalars import TrackedArray, concrete, is_lazy
+from msnb.graph.capture.session import Session
+from msnb.ir.builder import GraphBuilder, SymbolicTensor, Traced
+from msnb.ir.graph import Value
+from msnb.ops.record import Op, find
+
+_KINDS = {
+    "bool": "the truth of a tensor is needed by Python here, and it is not known while the function is captured.",
+    "int": "int() needs the value of a tensor, which is not known while the function is captured.",
+    "float": "float() needs the value of a tensor, which is not known while the function is captured.",
+    "index": "Python needs the value of a tensor as an index or size, and it is not known while the function is captured.",
+}
+
+
+class Capture(GraphBuilder):
+    """Captures a program into a graph.
+
+    Args:
+        name: the graph's name.
+        session: what the capture knows of the outside; a new one for the root.
+        parent: the builder around a branch or loop body.
+    """
+
+    def __init__(self, name: str, session: Session | None = None, parent: GraphBuilder | None = None) -> None:
+        super().__init__(name, parent=parent)
+        self.session = Session() if session is None else session
+        if self.session.root is None:
+            self.session.root = self
+
+    # ---- operations -------------------------------------------------------------------------------------------------
+
+    def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        """Append a node; lazy numbers among the attributes become constants with a guard."""
+        if attrs:
+            attrs = {k: _static(v) for k, v in attrs.items()}
+        return super().apply(op, inputs, attrs)
+
+    def lift(self, x: Any) -> Value:
+        """Outside values become inputs, program values stay or pass through the params of this body."""
+        if isinstance(x, SymbolicTensor) and type(x) is SymbolicTensor:
+            return super().lift(x)
+        if is_lazy(x):
+            return super().lift(self.session.scalar(x))
+        if isinstance(x, TrackedArray) and x._source is not None:
+            return super().lift(self.session.array(x))
+        return super().lift(x)
+
+    def lift_tensor(self, x: Tensor) -> Value:
+        """A Tensor object: state of the program, unless the program itself made it."""
+        if self.session.is_fresh(x):
+            return super().lift_tensor(x)
+        return super().lift(self.session.state(x).current)
+
+    def lift_as(self, x: Any, want: TensorType) -> Value:
+        """``x`` as a value of exactly this type: numbers are converted."""
+        if not is_lazy(x) and type(x) in WEAK and not want.weak:
+            return self.constant(np.asarray(x, want.dtype.numpy), want)
+        if not is_lazy(x) and type(x) in WEAK:
+            return self.constant({2: float, 3: complex}.get(want.dtype.category, type(x))(x), want)
+        value = self.lift(x)
+        if value.type is want:
+            return value
+        cast = find("cast")
+        return self.add(cast, [value], cast.bind_attrs({"dtype": want.dtype}), (want,))[0]._value
+
+    def assign(self, target: Tensor, value: Tensor) -> None:
+        """``target`` takes the value of ``value`` (``x[i] = v``, assignments to parameters)."""
+        lifted = self.wrap(self.lift(value))
+        if isinstance(target, SymbolicTensor):
+            if target._builder.graph is not self.graph:
+                self.lift(target)  # a value of no enclosing graph is refused here
+            self.session.assign(target, lifted, "the tensor")
+        else:
+            state = self.session.state(target)
+            self.session.assign(state.current, lifted, getattr(target, "name", "the tensor"))
+
+    def current(self, owner: Tensor) -> SymbolicTensor:
+        """The symbolic value that a Parameter has at this point of the program."""
+        return self.wrap(self.lift(owner))
+
+    # ---- the outside ------------------------------------------------------------------------------------------------
+
+    def convert(self, fn: Any) -> Any:
+        """The converted twin of a function or method."""
+        from msnb.graph.capture import calls
+
+        def converted(*args: Any, **kwargs: Any) -> Any:
+            return calls.call(fn, *args, **kwargs)
+
+        owner = getattr(fn, "__self__", None)
+        if owner is not None and not self.session.is_fresh(owner):
+            self.session.anchor(owner)
+        return converted
+
+    def read(self, owner: Any, name: str) -> Any:
+        """An attribute that framework code reads for the program, guarded."""
+        from msnb.graph.capture import reads
+
+        if not self.session.is_fresh(owner):
+            self.session.anchor(owner)
+        return reads.attr(self.session, owner, name)
+
+    def trace(self, fn: Any, inputs: Sequence[Tensor], types: Sequence[Type] | None = None) -> Traced:
+        """``fn(*inputs)`` as a closed graph of its own; what it writes comes back as ``writes``."""
+        from msnb.graph.capture import nested
+
+        return nested.trace(self, fn, inputs, types)
+
+    # ---- places and refusals ------------------------------------------------------------------------------------------
+
+    def locate(self) -> Origin | None:
+        """The user's frames up to the captured function."""
+        frame: FrameType | None = sys._getframe(2)
+        frames = []
+        while frame is not None and len(frames) < 8:
+            code = frame.f_code
+            if code is _RUN:
+                break
+            if not is_internal(code.co_filename):
+                frames.append((code, frame.f_lasti, frame.f_lineno))
+            frame = frame.f_back
+        return Origin(tuple(frames))
+
+    def no_value(self, x: SymbolicTensor) -> Exception:
+        """The error for asking the value of a tensor that does not exist yet."""
+        return _refusal(
+            f"the value of this tensor ({x._type!r}) is not known while the function is captured.",
+            "use tensor operations instead of asnumpy(), item() and NumPy functions, or compute it outside the compiled "
+            "function.",
+        )
+
+    def concrete(self, x: SymbolicTensor, kind: str) -> Any:
+        """Python asks for a value in a place that is not converted."""
+        if kind == "bool" and x._type.is_static and x._type.size != 1:
+            raise ValueError(
+                f"the truth of a tensor with shape {list(x.shape)} is not one value; use .any() or .all()."
+            )
+        hint = "write the decision as if/while/and/or in a function that is captured, or use ops.where."
+        raise _refusal(_KINDS[kind], hint if kind == "bool" else "keep it a tensor, or compute it outside the function.")
+
+    def body(self, name: str) -> Capture:
+        """A builder for a nested body."""
+        made = Capture(name, self.session, parent=self)
+        return made
+
+
+
+def _refusal(sentence: str, hint: str) -> MsnbError:
+    error = ConcretizationError(sentence, hint=hint)
+    error.where = here(2).where
+    return error
+
+
+def _static(value: Any) -> Any:
+    if is_lazy(value):
+        return concrete(value)
+    if type(value) is tuple:
+        return tuple(map(_static, value))
+    return value
+
+
+def run_root(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call the captured function; frames outside of this one are not the program's."""
+    from msnb.graph.capture import calls
+
+    return calls.call(fn, *args, **kwargs)
+
+
+_RUN = run_root.__code__

@@ -1,0 +1,218 @@
+"""The journal: every write to an object while a program is captured, so that it can be taken back.
+
+    level 0   the capture itself: at its end (or failure) the user's objects are as they were before
+    level 1   the branch or loop body being captured: put back before the other branch is captured, and kept as data
+    level 2   a branch inside that branch ...
+
+A location is a place that a write can change: an attribute, the content of a list, dict or set, one key of a namespace,
+a closure cell, the value of a Tensor object. Its first write in a level notes the old value. ``pop`` puts the old values
+back and gives the new ones: the block merges those like variables.
+
+Writes to outside objects at level 0 are logged too, to be done again at every call.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<missing>"})()
+
+
+class Place:
+    """A location; equal keys are the same location."""
+
+    key: tuple[Any, ...]
+    label: str
+
+    def get(self) -> Any:
+        """The value there now (a copy, for contents)."""
+        raise NotImplementedError
+
+    def set(self, value: Any) -> None:
+        """Put a value there."""
+        raise NotImplementedError
+
+
+class AttrPlace(Place):
+    """An attribute."""
+
+    def __init__(self, owner: Any, name: str) -> None:
+        self.owner, self.name = owner, name
+        self.key = ("attr", id(owner), name)
+        self.label = f"{type(owner).__name__}.{name}"
+
+    def get(self) -> Any:
+        return getattr(self.owner, self.name, MISSING)
+
+    def set(self, value: Any) -> None:
+        if value is MISSING:
+            if hasattr(self.owner, self.name):
+                delattr(self.owner, self.name)
+        else:
+            setattr(self.owner, self.name, value)
+
+
+class ContentPlace(Place):
+    """All that a list, dict, set or deque holds."""
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+        self.key = ("content", id(owner))
+        self.label = f"the {type(owner).__name__}"
+
+    def get(self) -> Any:
+        kind = next(k for k in (list, dict, set, deque) if isinstance(self.owner, k))
+        return kind(self.owner)
+
+    def set(self, value: Any) -> None:
+        if isinstance(self.owner, list):
+            list.__setitem__(self.owner, slice(None), value)
+            return
+        kind = next(k for k in (dict, set, deque) if isinstance(self.owner, k))
+        kind.clear(self.owner)
+        if isinstance(self.owner, deque):
+            self.owner.extend(value)
+        else:
+            kind.update(self.owner, value)
+
+
+class KeyPlace(Place):
+    """One name of a namespace (globals)."""
+
+    def __init__(self, space: dict[str, Any], name: str) -> None:
+        self.space, self.name = space, name
+        self.key = ("key", id(space), name)
+        self.label = f"the global {name}"
+
+    def get(self) -> Any:
+        return self.space.get(self.name, MISSING)
+
+    def set(self, value: Any) -> None:
+        if value is MISSING:
+            self.space.pop(self.name, None)
+        else:
+            self.space[self.name] = value
+
+
+class CellPlace(Place):
+    """A variable of an enclosing function."""
+
+    def __init__(self, box: Any, name: str) -> None:
+        self.box, self.name = box, name
+        self.key = ("cell", id(box))
+        self.label = f"the variable {name}"
+
+    def get(self) -> Any:
+        try:
+            return self.box.cell_contents
+        except ValueError:
+            return MISSING
+
+    def set(self, value: Any) -> None:
+        if value is MISSING:
+            del self.box.cell_contents
+        else:
+            self.box.cell_contents = value
+
+
+class TensorPlace(Place):
+    """The value that a Tensor object stands for."""
+
+    def __init__(self, tensor: Any, label: str = "the tensor") -> None:
+        self.tensor = tensor
+        self.key = ("tensor", id(tensor))
+        self.label = label
+
+    def get(self) -> Any:
+        return self.tensor._builder.wrap(self.tensor._value)
+
+    def set(self, value: Any) -> None:
+        t = self.tensor
+        t._builder, t._value, t._type = value._builder, value._value, value._type
+
+
+@dataclass
+class Change:
+    """A location with its value before and, once its level is closed, after."""
+
+    place: Place
+    before: Any
+    after: Any = None
+
+
+@dataclass
+class Level:
+    """The writes of one block."""
+
+    changes: dict[tuple[Any, ...], Change] = field(default_factory=dict)
+    transparent: bool = False
+    logged: int = 0
+
+
+@dataclass
+class Entry:
+    """A write to an outside object, to be done again at every call.
+
+    ``how``: attr, item, del, method, global, cell; ``name`` its attribute, key, method or name; ``args`` the values.
+    """
+
+    owner: Any
+    how: str
+    name: Any
+    args: tuple[Any, ...]
+
+
+class Journal:
+    """The open levels, innermost last, and the log of outside writes."""
+
+    def __init__(self) -> None:
+        self.levels: list[Level] = [Level()]
+        self.log: list[Entry] = []
+
+    @property
+    def in_block(self) -> bool:
+        """Is a branch or loop body being captured?"""
+        return any(not level.transparent for level in self.levels[1:])
+
+    def note(self, place: Place) -> None:
+        """About to write there."""
+        changes = self.levels[-1].changes
+        if place.key not in changes:
+            changes[place.key] = Change(place, place.get())
+
+    def write(self, place: Place, value: Any) -> None:
+        """Write there."""
+        self.note(place)
+        place.set(value)
+
+    def written(self, key: tuple[Any, ...]) -> bool:
+        """Has the program itself written there?"""
+        return any(key in level.changes for level in self.levels)
+
+    def push(self, transparent: bool = False) -> None:
+        """Open a level. A transparent one may be committed: its writes then belong to the level around it."""
+        self.levels.append(Level({}, transparent, len(self.log)))
+
+    def commit(self) -> None:
+        """Close the innermost level and keep its writes."""
+        for key, change in self.levels.pop().changes.items():
+            self.levels[-1].changes.setdefault(key, change)
+
+    def pop(self) -> dict[tuple[Any, ...], Change]:
+        """Close the innermost level: everything is as before it, and the changes come back with both values."""
+        level = self.levels.pop()
+        changes = level.changes
+        if level.transparent:
+            del self.log[level.logged :]
+        for change in changes.values():
+            change.after = change.place.get()
+        for change in reversed(list(changes.values())):
+            change.place.set(change.before)
+        return changes
+
+    def unwind(self, depth: int) -> None:
+        """Close levels without keeping what they wrote."""
+        while len(self.levels) > depth:
+            self.pop()

@@ -1,0 +1,298 @@
+"""Built-in functions and methods that a captured program calls: what each does with outside values and tensors."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from msnb.core.errors import ConcretizationError
+from msnb.core.tensor import Tensor
+from msnb.core.where import here
+from msnb.graph.capture import effects, paths, reads, writes
+from msnb.graph.capture.engine import Capture
+from msnb.graph.capture.scalars import TrackedArray, concrete, is_lazy, lazy_call
+from msnb.graph.capture.truth import symbolic_test, truth
+from msnb.ir.builder import SymbolicTensor
+from msnb.ops.record import find
+
+_CLOCKS = ("time", "random", "datetime", "secrets", "uuid", "numpy.random.mtrand", "numpy.random")
+_MUTATORS: dict[type, frozenset[str]] = {
+    list: frozenset({"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "__setitem__"}),
+    dict: frozenset({"update", "setdefault", "pop", "popitem", "clear", "__setitem__"}),
+    set: frozenset({"add", "discard", "remove", "update", "clear", "pop"}),
+    deque: frozenset({"append", "appendleft", "extend", "extendleft", "pop", "popleft", "clear", "rotate"}),
+}  # fmt: skip
+_HIGHER = {map, filter, sorted, functools.reduce, min, max}
+
+
+class SymbolicRange:
+    """``range`` with a tensor among its arguments: a loop over it becomes a While."""
+
+    def __init__(self, args: tuple[Any, ...]) -> None:
+        low, high, step = {1: (0, args[0], 1), 2: (*args, 1)}.get(len(args), args)
+        self.low, self.high, self.step = low, high, step
+
+    def __iter__(self) -> Any:
+        raise _needs_value("going through a range whose bound is a tensor outside of a for statement")
+
+
+def _needs_value(what: str) -> ConcretizationError:
+    error = ConcretizationError(
+        f"{what} needs the value of a tensor, which is not known while the function is captured.",
+        hint="use tensor operations, or compute it outside the compiled function.",
+    )
+    error.where = here(3).where
+    return error
+
+
+def call(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call something that is not converted."""
+    special = _SPECIAL.get(fn) if _hashable(fn) else None
+    if special is not None:
+        return special(engine, *args, **kwargs)
+    owner = getattr(fn, "__self__", None)
+    if owner is not None and not isinstance(owner, types.ModuleType):
+        return _method(engine, fn, owner, args, kwargs)
+    if _hashable(fn) and fn in paths.PURE and not kwargs and any(map(is_lazy, args)) and _numbers(args):
+        return lazy_call(fn, args)
+    return _opaque(engine, fn, args, kwargs)
+
+
+def _hashable(fn: Any) -> bool:
+    return isinstance(fn, (type, types.BuiltinFunctionType, types.FunctionType))
+
+
+def _numbers(args: tuple[Any, ...]) -> bool:
+    return all(is_lazy(a) or type(a) in (bool, int, float, complex) for a in args)
+
+
+def _opaque(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    _notice_clock(engine, fn)
+    if fn in _HIGHER if _hashable(fn) else False:
+        args = tuple(_callable(a) for a in args)
+        kwargs = {k: _callable(v) for k, v in kwargs.items()}
+    args = tuple(_plain(engine, fn, a) for a in args)
+    return fn(*args, **{k: _plain(engine, fn, v) for k, v in kwargs.items()})
+
+
+def _callable(value: Any) -> Any:
+    """A function handed to a built-in is converted when that calls it."""
+    if not isinstance(value, (types.FunctionType, types.MethodType, functools.partial)):
+        return value
+    from msnb.graph.capture import calls
+
+    return lambda *args, **kwargs: calls.call(value, *args, **kwargs)
+
+
+def _plain(engine: Capture, fn: Any, value: Any) -> Any:
+    if is_lazy(value):
+        return concrete(value)
+    if isinstance(value, TrackedArray):
+        return value.plain()
+    if isinstance(value, effects.Text):
+        return str(value)
+    if isinstance(value, Tensor) and not isinstance(value, SymbolicTensor) and not _takes_tensors(fn):
+        if not engine.session.is_fresh(value):
+            raise _needs_value(f"{getattr(fn, '__name__', 'this function')}()")
+    if isinstance(value, list | tuple) and any(is_lazy(v) for v in value) and type(value) in (list, tuple):
+        value = type(value)(concrete(v) if is_lazy(v) and not _takes_tensors(fn) else v for v in value)
+    return reads.entered(engine.session, value)
+
+
+def _takes_tensors(fn: Any) -> bool:
+    """Built-in containers and iteration tools hand tensors on without looking at them."""
+    return isinstance(fn, type) or getattr(fn, "__module__", "") in ("builtins", "itertools", "functools", "_functools", "copy")
+
+
+def _notice_clock(engine: Capture, fn: Any) -> None:
+    owner = getattr(fn, "__self__", None)
+    module = getattr(fn, "__module__", None) or type(owner).__module__
+    if module in _CLOCKS or fn in (open, input):
+        effects.notice_once(engine, f"{module}.{getattr(fn, '__name__', fn)}()")
+
+
+# ---- methods of built-in objects ---------------------------------------------------------------------------------------------
+
+
+def _method(engine: Capture, fn: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    name = getattr(fn, "__name__", "")
+    if isinstance(owner, Tensor):
+        return fn(*args, **kwargs)
+    for kind, names in _MUTATORS.items():
+        if isinstance(owner, kind) and name in names:
+            return _mutate(engine, owner, name, args, kwargs)
+    if isinstance(owner, dict) and engine.session.source_of(owner) is not None:
+        return _read_dict(engine, owner, name, args, kwargs)
+    if isinstance(owner, (list, tuple, set, frozenset, deque)) and engine.session.source_of(owner) is not None:
+        copy = reads.entered(engine.session, owner)
+        return getattr(copy, name)(*map(concrete, args), **kwargs)
+    return _opaque(engine, fn, args, kwargs)
+
+
+def _mutate(engine: Capture, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    session = engine.session
+    if name not in ("append", "add", "extend", "appendleft", "insert", "update", "clear") and session.source_of(owner):
+        reads.items(session, owner)  # its result depends on what was there
+    if name in ("extend", "update"):
+        args = tuple(reads.entered(session, a) for a in args)
+        args = tuple(list(a) if not isinstance(a, (dict, list)) else a for a in args)
+    if name in ("pop", "setdefault", "insert", "add", "discard", "remove"):
+        args = (concrete(args[0]), *args[1:]) if args else args
+    return writes.mutate(owner, name, args, kwargs)
+
+
+def _read_dict(engine: Capture, owner: dict[Any, Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if name in ("get", "__getitem__", "__contains__"):
+        key = concrete(args[0])
+        if name == "get" and key not in owner:
+            reads.compare(engine.session, "in", key, owner)
+            return args[1] if len(args) > 1 else None
+        return (key in owner) if name == "__contains__" else reads.item(engine.session, owner, key)
+    return getattr(reads.mapping(engine.session, owner), name)(*args, **kwargs)
+
+
+# ---- built-in functions -------------------------------------------------------------------------------------------------------
+
+
+def _len(engine: Capture, owner: Any) -> Any:
+    if isinstance(owner, (list, tuple, dict, set, frozenset, deque)):
+        return reads.length(engine.session, owner)
+    method = getattr(type(owner), "__len__", None)
+    if isinstance(method, types.FunctionType) and not isinstance(owner, Tensor):
+        from msnb.graph.capture import calls
+
+        return calls.call(method, owner)
+    return len(owner)
+
+
+def _print(engine: Capture, *args: Any, **kwargs: Any) -> None:
+    session = engine.session
+    args = tuple(reads.entered(session, a) for a in args)
+    if effects.open_values(list(args), {}):
+        effects.print_at_run(engine, args, kwargs)
+        return
+    effects.notice_once(engine, "print()")
+    print(*args, **kwargs)
+
+
+def _range(engine: Capture, *args: Any) -> Any:
+    if any(isinstance(a, Tensor) and not is_lazy(a) for a in args):
+        return SymbolicRange(args)
+    return range(*map(concrete, args))
+
+
+def _getattr(engine: Capture, owner: Any, name: str, *default: Any) -> Any:
+    if not default:
+        return reads.attr(engine.session, owner, name)
+    return reads.attr(engine.session, owner, name) if _hasattr(engine, owner, name) else default[0]
+
+
+def _hasattr(engine: Capture, owner: Any, name: str) -> bool:
+    found = hasattr(owner, name)
+    source = engine.session.source_of(owner)
+    if not found and source is not None and not engine.session.journal.written(("attr", id(owner), name)):
+        engine.session.guard("noattr", (source,), (name,))
+    return found
+
+
+def _isinstance(engine: Capture, value: Any, kinds: Any) -> bool:
+    return isinstance(value, kinds)
+
+
+def _type(engine: Capture, *args: Any) -> Any:
+    if len(args) == 1:
+        return args[0].__class__ if is_lazy(args[0]) or isinstance(args[0], effects.Text) else _shown_type(args[0])
+    return type(*args)
+
+
+def _shown_type(value: Any) -> type:
+    return Tensor if isinstance(value, SymbolicTensor) else type(value)
+
+
+def _cast(kind: type, dtype: str) -> Callable[..., Any]:
+    """int(t), float(t) and bool(t) of a tensor: a 0-d tensor of that dtype."""
+
+    def convert(engine: Capture, *args: Any) -> Any:
+        if len(args) == 1 and isinstance(args[0], Tensor) and not is_lazy(args[0]):
+            found = symbolic_test(args[0])
+            if kind is bool:
+                return find("not_equal")(found, 0) if found is not None and found.dtype.category else found
+            return find("cast")(found, dtype=dtype)
+        if len(args) == 1 and is_lazy(args[0]):
+            return lazy_call(kind, args)
+        return truth(args[0]) if kind is bool and args else kind(*map(concrete, args))
+
+    return convert
+
+
+def _extreme(fn: Any, op: str) -> Callable[..., Any]:
+    """max and min of 0-d tensors."""
+
+    def pick(engine: Capture, *args: Any, **kwargs: Any) -> Any:
+        found = args
+        if len(args) == 1 and isinstance(args[0], (list, tuple)):
+            found = tuple(reads.entered(engine.session, args[0]))
+        if not kwargs and len(found) > 1 and any(isinstance(a, Tensor) and not is_lazy(a) for a in found):
+            result = found[0]
+            for other in found[1:]:
+                result = find(op)(result, other)
+            return result
+        if not kwargs and any(map(is_lazy, found)) and _numbers(found):
+            return lazy_call(fn, found)
+        return _opaque(engine, fn, args, kwargs)
+
+    return pick
+
+
+def _sum(engine: Capture, values: Any, start: Any = 0) -> Any:
+    for value in reads.iterate(engine.session, values):
+        start = start + value
+    return start
+
+
+def _any_all(stop: bool) -> Callable[..., Any]:
+    def decide(engine: Capture, values: Any) -> Any:
+        result: Any = not stop
+        for value in reads.iterate(engine.session, values):
+            pred = symbolic_test(value)
+            if pred is None:
+                if truth(value) == stop:
+                    return stop
+                continue
+            result = pred if result is (not stop) else find("logical_or" if stop else "logical_and")(result, pred)
+        return result
+
+    return decide
+
+
+def _setattr(engine: Capture, owner: Any, name: str, value: Any) -> None:
+    writes.set_attr(owner, name, value)
+
+
+def _iter(engine: Capture, *args: Any) -> Any:
+    return iter(reads.iterate(engine.session, args[0]), *args[1:])
+
+
+def _str(engine: Capture, *args: Any, **kwargs: Any) -> Any:
+    if len(args) == 1 and not kwargs and effects.is_open(args[0]):
+        return args[0] if isinstance(args[0], effects.Text) else effects.Text(((args[0], 115, ""),))
+    return _opaque(engine, str, args, kwargs)
+
+
+def _id(engine: Capture, value: Any) -> int:
+    return id(value)
+
+
+def _callable_check(engine: Capture, value: Any) -> bool:
+    return callable(value)
+
+
+_SPECIAL: dict[Any, Callable[..., Any]] = {
+    len: _len, print: _print, range: _range, getattr: _getattr, hasattr: _hasattr, setattr: _setattr, type: _type,
+    isinstance: _isinstance, int: _cast(int, "int64"), float: _cast(float, "float32"), bool: _cast(bool, "bool"),
+    max: _extreme(max, "maximum"), min: _extreme(min, "minimum"), sum: _sum, any: _any_all(True), all: _any_all(False),
+    iter: _iter, str: _str, id: _id, callable: _callable_check,
+}  # fmt: skip

@@ -1,0 +1,264 @@
+"""Merging: one value out of the two that the branches of a tensor-dependent ``if`` leave in a variable.
+
+    then: y = x * 2     f32[3]                     two tensors of one type      a result of the If node
+    else: y = x         f32[3]                     the same Python value        stays as it is
+                                                   a number and a 0-d tensor    the number takes the tensor's dtype
+                                                   two different numbers        a (weak) 0-d tensor
+                                                   containers of one shape      item by item
+                                                   a missing value              missing: using it is an error
+                                                   anything else                a sentence
+
+``flatten`` takes containers apart into leaves, for branches and loops alike.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from msnb.core.errors import CaptureError, DTypeError, ShapeError, UndefinedNameError
+from msnb.core.tensor import Tensor
+from msnb.core.types import WEAK, TensorType
+from msnb.core.where import here
+from msnb.graph.capture.lower import RETURN
+from msnb.graph.capture.scalars import TrackedArray, is_lazy, is_number, plain
+
+Rebuild = Callable[[list[Any]], Any]
+
+
+class Undefined:
+    """What a variable holds where it may have no value. ``reason`` tells why, None for plain Python."""
+
+    def __init__(self, name: str, reason: str | None = None) -> None:
+        self.name, self.reason = name, reason
+
+    def error(self) -> Exception:
+        """What reading it raises."""
+        if self.reason is None:
+            return UnboundLocalError(f"cannot access local variable '{self.name}' where it is not associated with a value")
+        error = UndefinedNameError(
+            f"{self.name!r} may have no value here: {self.reason}.",
+            hint=f"give {self.name} a value before the branch or loop, or in every branch.",
+        )
+        error.where = here(3).where
+        return error
+
+
+def is_tensor(x: Any) -> bool:
+    """Something that is a tensor to an operation."""
+    return not is_lazy(x) and isinstance(x, (Tensor, TrackedArray))
+
+
+# ---- containers ---------------------------------------------------------------------------------------------------------
+
+
+def flatten(value: Any) -> tuple[list[Any], Rebuild, Any]:
+    """The leaves of nested containers, how to build the containers again, and a key of their structure."""
+    parts, make, key = _parts(value)
+    if make is None:
+        return [value], lambda leaves: leaves[0], "*"
+    flat = [flatten(p) for p in parts]
+    counts = [len(f[0]) for f in flat]
+
+    def rebuild(leaves: list[Any]) -> Any:
+        out, i = [], 0
+        for (_, build, _), n in zip(flat, counts):
+            out.append(build(leaves[i : i + n]))
+            i += n
+        return make(out)
+
+    return [leaf for f in flat for leaf in f[0]], rebuild, (key, tuple(f[2] for f in flat))
+
+
+def _parts(value: Any) -> tuple[list[Any], Callable[[list[Any]], Any] | None, Any]:
+    kind = type(value)
+    if kind in (list, deque):
+        return list(value), kind, (kind, len(value))
+    if isinstance(value, tuple):
+        if hasattr(value, "_fields"):
+            return list(value), lambda parts: kind(*parts), (kind, len(value))
+        return list(value), tuple, (kind, len(value))
+    if kind is dict:
+        names = list(value)
+        return list(value.values()), lambda parts: dict(zip(names, parts)), (kind, tuple(map(repr, names)))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [f.name for f in dataclasses.fields(value)]
+        return [getattr(value, n, None) for n in names], _dataclass_maker(kind, names), (kind, tuple(names))
+    return [], None, None
+
+
+def _dataclass_maker(kind: type, names: list[str]) -> Callable[[list[Any]], Any]:
+    def make(parts: list[Any]) -> Any:
+        new = object.__new__(kind)
+        for name, part in zip(names, parts):
+            object.__setattr__(new, name, part)
+        return new
+
+    return make
+
+
+def same(a: Any, b: Any) -> bool:
+    """Are two leaves one Python value?"""
+    if a is b:
+        return True
+    if is_lazy(a) or is_lazy(b):
+        return is_lazy(a) and is_lazy(b) and a._source.ident == b._source.ident
+    if is_tensor(a) or is_tensor(b):
+        return is_tensor(a) and is_tensor(b) and getattr(a, "_value", 0) is getattr(b, "_value", 1)
+    if isinstance(a, Undefined) or isinstance(b, Undefined):
+        return isinstance(a, Undefined) and isinstance(b, Undefined)
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, (bool, int, str, bytes, tuple, frozenset, range, slice, float, complex)) or a is None:
+        return bool(a == b) and repr(a) == repr(b)
+    return _same_method(a, b)
+
+
+def _same_method(a: Any, b: Any) -> bool:
+    function = getattr(a, "__func__", None)
+    return function is not None and function is getattr(b, "__func__", 0) and a.__self__ is b.__self__
+
+
+def describe(x: Any) -> str:
+    """A leaf for a sentence."""
+    if isinstance(x, Undefined):
+        return "no value"
+    if is_lazy(x):
+        return f"the Python {type(plain(x)).__name__} {plain(x)!r}"
+    if isinstance(x, Tensor):
+        return f"a tensor {x._type!r}"
+    if is_number(x) or x is None or isinstance(x, str):
+        return f"the Python {type(x).__name__} {x!r}" if x is not None else "None"
+    return f"a {type(x).__name__}"
+
+
+# ---- branches -----------------------------------------------------------------------------------------------------------
+
+
+class Merge:
+    """Collects what two branches leave and adds the results to both graphs.
+
+    Args:
+        then, other: the builders of the branches.
+        dead: which of the branches ends by raising (its values do not matter).
+    """
+
+    def __init__(self, then: Any, other: Any, dead: tuple[bool, bool] = (False, False)) -> None:
+        self.builders = (then, other)
+        self.dead = dead
+
+    def plan(self, label: str, a: Any, b: Any, lines: tuple[int, ...] = ()) -> Rebuild:
+        """How to get the variable's value from the If node's results."""
+        if self.dead[0]:
+            a = self._instead(a, b)
+        elif self.dead[1]:
+            b = self._instead(b, a)
+        a, b = self._holes(label, a, b)
+        if isinstance(a, Undefined) or isinstance(b, Undefined):
+            return self._missing(label, a, b, lines)
+        if same(a, b):
+            return lambda results: a
+        leaves_a, rebuild, key_a = flatten(a)
+        leaves_b, _, key_b = flatten(b)
+        if key_a != key_b:
+            raise self._differ(label, describe(a), describe(b), lines, *_structures(a, b))
+        makers = [self._leaf(label, p, q, lines) for p, q in zip(leaves_a, leaves_b)]
+        return lambda results: rebuild([make(results) for make in makers])
+
+    def _instead(self, dead: Any, live: Any) -> Any:
+        """A branch that raises may leave anything: take the other's Python values, zeros for its tensors."""
+        if isinstance(live, Undefined):
+            return live
+        leaves, rebuild, _ = flatten(live)
+        return rebuild([zeros_of(leaf) for leaf in leaves])
+
+    def _holes(self, label: str, a: Any, b: Any) -> tuple[Any, Any]:
+        """The slot of a return value that was not set on one side is never read there: fill it."""
+        if label == RETURN and isinstance(a, Undefined) != isinstance(b, Undefined):
+            return (self._instead(a, b), b) if isinstance(a, Undefined) else (a, self._instead(b, a))
+        return a, b
+
+    def _missing(self, label: str, a: Any, b: Any, lines: tuple[int, ...]) -> Rebuild:
+        for side in (a, b):
+            if isinstance(side, Undefined) and side.reason is not None:
+                return lambda results: side
+        if isinstance(a, Undefined) and isinstance(b, Undefined):
+            return lambda results: a
+        line = max(lines) if lines else 0
+        branch = "else" if isinstance(a, Undefined) else "if"
+        found = Undefined(label, f"only the {branch} branch gives it one (line {line}), and a tensor decides which runs")
+        return lambda results: found
+
+    def _leaf(self, label: str, a: Any, b: Any, lines: tuple[int, ...]) -> Rebuild:
+        if same(a, b):
+            return lambda results: a
+        if isinstance(a, Undefined) or isinstance(b, Undefined):
+            return self._missing(label, a, b, lines)
+        if not all(is_tensor(x) or is_number(x) for x in (a, b)):
+            raise self._differ(label, describe(a), describe(b), lines)
+        values = self._lifted(label, a, b, lines)
+        at = len(self.builders[0].graph.outputs)
+        for builder, value in zip(self.builders, values):
+            builder.graph.outputs.append(value)
+        return lambda results: results[at]
+
+    def _lifted(self, label: str, a: Any, b: Any, lines: tuple[int, ...]) -> tuple[Any, Any]:
+        want = common(a, b)
+        if want is None:
+            types = [repr(self.builders[i].lift(x).type) for i, x in enumerate((a, b))]
+            raise self._differ(label, describe(a), describe(b), lines, *types)
+        return self.builders[0].lift_as(a, want), self.builders[1].lift_as(b, want)
+
+    def _differ(self, label: str, a: str, b: str, lines: tuple[int, ...], *operands: str) -> Exception:
+        name = "the return value" if label == RETURN else label
+        shapes = "shape" if a.startswith("a tensor") and b.startswith("a tensor") else ""
+        kind = ShapeError if shapes and a.rsplit("[")[-1] != b.rsplit("[")[-1] else DTypeError if shapes else CaptureError
+        places = [f" (line {n})" if n else "" for n in (*lines, 0, 0)[:2]]
+        error = kind(
+            f"{name} is {a} after the if branch and {b} after the else branch; a tensor decides which runs, so both must "
+            "agree.",
+            operands=[f"if{places[0]}: {a}", f"else{places[1]}: {b}"],
+            hint="give both branches the same shape and dtype (reshape, astype), or decide with a Python value.",
+        )
+        error.where = here(2).where
+        return error
+
+
+def _structures(a: Any, b: Any) -> tuple[str, ...]:
+    return ()
+
+
+def zeros_of(leaf: Any) -> Any:
+    """Zeros like a tensor; other values stay."""
+    if not is_tensor(leaf):
+        return leaf
+    t = leaf._type if isinstance(leaf, Tensor) else None
+    if t is None:
+        return Tensor(np.zeros(leaf.shape, leaf.dtype))
+    return Tensor(np.zeros(t.ints(), t.dtype.numpy))
+
+
+def type_of(x: Any) -> TensorType:
+    """The type of a leaf as an operand."""
+    if isinstance(x, TrackedArray):
+        from msnb.core.tensor import type_of_buffer
+
+        return type_of_buffer(x.view(np.ndarray))
+    return WEAK[type(plain(x))] if is_number(x) else x._type
+
+
+def common(a: Any, b: Any) -> TensorType | None:
+    """The type in which two leaves can be one value of a graph, or None."""
+    ta, tb = type_of(a), type_of(b)
+    if ta is tb:
+        return ta.with_shape(()) if ta.weak and ta.dtype.category == 0 else ta
+    if ta.weak and tb.weak:
+        return ta if ta.dtype.category > tb.dtype.category else tb
+    if ta.weak or tb.weak:
+        weak, strong = (ta, tb) if ta.weak else (tb, ta)
+        return strong if strong.shape == () and weak.dtype.category <= strong.dtype.category else None
+    return None

@@ -1,0 +1,130 @@
+"""Which names a piece of code binds: Python's own scope rules, read off the tree.
+
+    def f(a):            bound in f:          a, b, g, y
+        b = 1            bound in the body of the if:  b -> line 4
+        if a:            comprehension targets are bound in the comprehension alone,
+            b = [c for c in a if (y := c)]     except what := binds, which belongs to the function
+        def g(): ...
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+@dataclass
+class Bindings:
+    """Names bound by some statements, each with the line of its last binding, and the declarations met."""
+
+    names: dict[str, int] = field(default_factory=dict)
+    globals: set[str] = field(default_factory=set)
+    nonlocals: set[str] = field(default_factory=set)
+
+    def bind(self, name: str | None, node: ast.AST) -> None:
+        """Note that ``node`` binds ``name``."""
+        if name is not None:
+            self.names[name] = getattr(node, "lineno", 0)
+
+
+class _Collector(ast.NodeVisitor):
+    def __init__(self) -> None:
+        self.found = Bindings()
+        self._comprehensions = 0
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if isinstance(node.ctx, (ast.Store, ast.Del)) and not self._comprehensions:
+            self.found.bind(node.id, node)
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
+        self.found.bind(node.target.id, node)
+        self.visit(node.value)
+
+    def visit_Global(self, node: ast.Global) -> None:
+        self.found.globals.update(node.names)
+
+    def visit_Nonlocal(self, node: ast.Nonlocal) -> None:
+        self.found.nonlocals.update(node.names)
+
+    def visit_alias(self, node: ast.alias) -> None:
+        self.found.bind(node.asname or node.name.split(".")[0], node)
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
+        self.found.bind(node.name, node)
+        self.generic_visit(node)
+
+    def visit_MatchAs(self, node: ast.MatchAs) -> None:
+        self.found.bind(node.name, node)
+        self.generic_visit(node)
+
+    def visit_MatchStar(self, node: ast.MatchStar) -> None:
+        self.found.bind(node.name, node)
+
+    def visit_MatchMapping(self, node: ast.MatchMapping) -> None:
+        self.found.bind(node.rest, node)
+        self.generic_visit(node)
+
+    def generic_visit(self, node: ast.AST) -> None:
+        if isinstance(node, _SCOPES):
+            self._enter_scope(node)
+        elif isinstance(node, COMPREHENSIONS):
+            self._comprehensions += 1
+            super().generic_visit(node)
+            self._comprehensions -= 1
+        else:
+            super().generic_visit(node)
+
+    def _enter_scope(self, node: ast.AST) -> None:
+        """The name of a definition is bound here; what its body binds is not (defaults and decorators are)."""
+        if not isinstance(node, ast.Lambda):
+            self.found.bind(node.name, node)  # type: ignore[attr-defined]
+        for name in ("decorator_list", "bases", "keywords"):
+            for child in getattr(node, name, []):
+                self.visit(child)
+        if hasattr(node, "args"):
+            for child in (*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)):
+                self.visit(child)
+
+
+def bindings(nodes: Iterable[ast.AST]) -> Bindings:
+    """What these statements bind in the function they stand in."""
+    collector = _Collector()
+    for node in nodes:
+        collector.visit(node)
+    return collector.found
+
+
+def params(args: ast.arguments) -> list[str]:
+    """All parameter names."""
+    found = [a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
+    return found + [a.arg for a in (args.vararg, args.kwarg) if a is not None]
+
+
+def targets(generators: Sequence[ast.comprehension]) -> set[str]:
+    """Names bound by the ``for`` parts of a comprehension."""
+    return {n.id for g in generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+
+
+def inner_nonlocals(nodes: Iterable[ast.AST]) -> set[str]:
+    """Names that functions nested in these statements declare nonlocal."""
+    return {n for root in nodes for node in ast.walk(root) if isinstance(node, ast.Nonlocal) for n in node.names}
+
+
+def in_blocks(body: Sequence[ast.stmt]) -> set[str]:
+    """Names bound inside an if, while or for of this function: reading them may meet a missing value."""
+    found: set[str] = set()
+    for node in _own_nodes(body):
+        if isinstance(node, (ast.If, ast.While, ast.For)):
+            found.update(bindings([node]).names)
+    return found
+
+
+def _own_nodes(body: Iterable[ast.AST]) -> Iterable[ast.AST]:
+    for node in body:
+        yield node
+        if not isinstance(node, _SCOPES):
+            yield from _own_nodes(ast.iter_child_nodes(node))

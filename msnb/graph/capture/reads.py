@@ -1,0 +1,267 @@
+"""Reads of the outside: names, attributes, items, iteration. Each read of an outside object becomes a guard, once."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+import types
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+from msnb.core.errors import ConcretizationError
+from msnb.core.tensor import Tensor
+from msnb.core.where import here, is_internal
+from msnb.graph.capture import paths
+from msnb.graph.capture.paths import Source
+from msnb.graph.capture.scalars import TrackedArray, concrete, is_lazy
+from msnb.graph.capture.session import Session
+
+_VALUE_METHODS = frozenset({"asnumpy", "numpy", "item", "tolist", "__array__", "__float__", "__int__", "__bool__"})
+
+
+def is_framework(module: Any) -> bool:
+    """Modules whose own names nobody edits: msnb, NumPy, the standard library."""
+    name = getattr(module, "__name__", "").split(".")[0]
+    if name == "msnb":
+        return is_internal(getattr(module, "__file__", None) or "")
+    return name in ("numpy", "ml_dtypes") or name in sys.stdlib_module_names and name != "__main__"
+
+
+def glob(session: Session | None, space: dict[str, Any], name: str) -> Any:
+    """A global or built-in name."""
+    if name in space:
+        value = space[name]
+        if session is None or session.journal.written(("key", id(space), name)):
+            return value
+        return session.track(value, paths.glob(space, name))
+    found = space.get("__builtins__", builtins)
+    table = found if isinstance(found, dict) else vars(found)
+    if name not in table:
+        raise NameError(f"name {name!r} is not defined")
+    if session is not None:
+        session.guard("absent", (paths.ref(space, "the global names"),), (name,))
+    return table[name]
+
+
+def free(session: Session | None, cells: dict[str, Any], name: str) -> Any:
+    """A variable of an enclosing function outside of the capture."""
+    box = cells[name]
+    try:
+        value = box.cell_contents
+    except ValueError:
+        raise NameError(f"cannot access free variable '{name}' where it is not associated with a value") from None
+    if session is None or session.journal.written(("cell", id(box))):
+        return value
+    session.remember(box, paths.ref(box, name))
+    return session.track(value, paths.cell(box, name))
+
+
+# ---- attributes -----------------------------------------------------------------------------------------------------------
+
+
+def attr(session: Session | None, owner: Any, name: str) -> Any:
+    """``owner.name``."""
+    if session is None or is_lazy(owner):
+        return getattr(owner, name)
+    if isinstance(owner, Tensor):
+        return _tensor_attr(session, owner, name)
+    if isinstance(owner, types.ModuleType):
+        return _module_attr(session, owner, name)
+    getter = _property(owner, name)
+    if getter is not None:
+        from msnb.graph.capture import calls
+
+        _guard_class_attr(session, owner, name)
+        return calls.call(getter, owner)
+    if session.journal.written(("attr", id(owner), name)):
+        return getattr(owner, name)
+    source = _owner_source(session, owner)
+    value = getattr(owner, name)
+    if source is None:
+        return value
+    if isinstance(value, (types.BuiltinMethodType, types.MethodWrapperType)) and not isinstance(owner, type):
+        return value
+    return session.track(value, paths.attr(source, name))
+
+
+def _owner_source(session: Session, owner: Any) -> Source | None:
+    source = session.source_of(owner)
+    if source is not None or session.is_fresh(owner):
+        return source
+    if type(owner).__module__ == "builtins" or isinstance(owner, (TrackedArray, type)):
+        return None
+    # an object that came in through code we do not see: hold on to it and watch its attributes
+    return session.anchor(owner) if hasattr(owner, "__dict__") and not isinstance(owner, types.FunctionType) else None
+
+
+def _tensor_attr(session: Session, owner: Tensor, name: str) -> Any:
+    if name in _VALUE_METHODS and not session.is_fresh(owner) and type(owner).__name__ != "SymbolicTensor":
+        raise session.root.no_value(session.state(owner).current)
+    if name in ("shape", "dtype", "ndim", "size") or not hasattr(owner, "__dict__") or name not in vars(owner):
+        return getattr(owner, name)
+    source = session.source_of(owner)
+    if source is None or session.journal.written(("attr", id(owner), name)):
+        return getattr(owner, name)
+    return session.track(getattr(owner, name), paths.attr(source, name))
+
+
+def _module_attr(session: Session, owner: types.ModuleType, name: str) -> Any:
+    value = getattr(owner, name)
+    if is_framework(owner) or session.journal.written(("key", id(vars(owner)), name)):
+        return value
+    return session.track(value, paths.attr(session.anchor(owner), name))
+
+
+def _property(owner: Any, name: str) -> Any:
+    if isinstance(owner, type):
+        return None
+    found = getattr(type(owner), name, None)
+    if isinstance(found, property) and isinstance(found.fget, types.FunctionType):
+        return None if is_internal(found.fget.__code__.co_filename) else found.fget
+    return None
+
+
+def _guard_class_attr(session: Session, owner: Any, name: str) -> None:
+    source = session.source_of(owner)
+    if source is not None:
+        kind = paths.ref(type(owner))
+        session.guard("is", (paths.attr(kind, name),), (getattr(type(owner), name),))
+
+
+# ---- items ----------------------------------------------------------------------------------------------------------------
+
+
+def item(session: Session | None, owner: Any, key: Any) -> Any:
+    """``owner[key]``."""
+    if session is None or isinstance(owner, (Tensor, TrackedArray)):
+        return owner[_plain(key)]
+    if isinstance(key, Tensor) and isinstance(owner, (list, tuple, dict, str)):
+        _refuse_key(owner)
+    key = _plain(key)
+    source = session.source_of(owner)
+    if isinstance(owner, (list, tuple, deque)) and source is not None and _untouched(session, owner):
+        if isinstance(key, slice):
+            return (tuple if isinstance(owner, tuple) else list)(items(session, owner)[key])
+        return session.track(owner[key], paths.item(source, key))
+    if isinstance(owner, dict) and source is not None and _untouched(session, owner):
+        if key not in owner:
+            session.guard("absent", (source,), (key,))
+        return session.track(owner[key], paths.item(source, key))
+    method = getattr(type(owner), "__getitem__", None)
+    if isinstance(method, types.FunctionType):
+        from msnb.graph.capture import calls
+
+        return calls.call(method, owner, key)
+    return owner[key]
+
+
+def _refuse_key(owner: Any) -> None:
+    error = ConcretizationError(
+        f"a Python {type(owner).__name__} cannot be indexed by a tensor: its value is not known while the function is "
+        "captured.",
+        hint="stack the values into a tensor and index that, or compute the index outside the function.",
+    )
+    error.where = here(3).where
+    raise error
+
+
+def _plain(key: Any) -> Any:
+    if type(key) is slice:
+        return slice(concrete(key.start), concrete(key.stop), concrete(key.step))
+    if type(key) is tuple:
+        return tuple(map(_plain, key))
+    return concrete(key) if is_lazy(key) else key
+
+
+def _untouched(session: Session, owner: Any) -> bool:
+    return not session.journal.written(("content", id(owner)))
+
+
+def length(session: Session, owner: Any) -> int:
+    """``len`` of an outside container, guarded."""
+    source = session.source_of(owner)
+    if source is not None and _untouched(session, owner):
+        session.guard("eq", (paths.length(source),), (len(owner),))
+    return len(owner)
+
+
+def items(session: Session, owner: Any) -> list[Any]:
+    """All that iteration over an outside container gives."""
+    source = session.source_of(owner)
+    if source is None or not _untouched(session, owner):
+        return list(owner)
+    if isinstance(owner, dict):
+        session.guard("eq", (paths.keys(source),), (tuple(owner),))
+        return list(owner)
+    if isinstance(owner, (set, frozenset)):
+        session.guard("eq", (source,), (type(owner)(owner),))
+        return list(owner)
+    length(session, owner)
+    return [session.track(v, paths.item(source, i)) for i, v in enumerate(owner)]
+
+
+def mapping(session: Session, owner: dict[Any, Any]) -> dict[Any, Any]:
+    """A dict of the program with the entries of an outside one, all guarded."""
+    source = session.source_of(owner)
+    if source is None or not _untouched(session, owner):
+        return owner
+    session.guard("eq", (paths.keys(source),), (tuple(owner),))
+    return {k: session.track(v, paths.item(source, k)) for k, v in owner.items()}
+
+
+def entered(session: Session, value: Any) -> Any:
+    """An argument for code that is not converted: outside containers are read and guarded here, all of them."""
+    if type(value) in (list, tuple, deque) or isinstance(value, tuple) and type(value).__module__ != "builtins":
+        if session.source_of(value) is None:
+            return value
+        found = items(session, value)
+        return found if type(value) is list else type(value)(*found) if hasattr(value, "_fields") else type(value)(found)
+    if type(value) is dict:
+        return mapping(session, value)
+    if isinstance(value, (set, frozenset)) and session.source_of(value) is not None:
+        items(session, value)
+    return value
+
+
+def iterate(session: Session | None, value: Any) -> Any:
+    """What ``for`` goes through."""
+    if session is None:
+        return value
+    if isinstance(value, (list, tuple, dict, set, frozenset, deque)) and session.source_of(value) is not None:
+        return _lazily(session, value) if isinstance(value, list) else items(session, value)
+    return value
+
+
+def _lazily(session: Session, value: list[Any]) -> Iterator[Any]:
+    """A list may grow while it is gone through."""
+    found = items(session, value)
+    yield from found
+    yield from value[len(found) :]
+
+
+def compare(session: Session | None, op: str, left: Any, right: Any) -> Any:
+    """``is`` and ``in`` and their negations."""
+    if op in ("in", "not in"):
+        if session is not None:
+            right = _members(session, right)
+        found = concrete(left) in right
+        return found if op == "in" else not found
+    found = (left is right) == (op == "is")
+    if session is not None:
+        _guard_identity(session, left, right, op, found)
+    return found
+
+
+def _members(session: Session, owner: Any) -> Any:
+    if isinstance(owner, dict) and session.source_of(owner) is not None and _untouched(session, owner):
+        items(session, owner)
+        return owner
+    return entered(session, owner)
+
+
+def _guard_identity(session: Session, left: Any, right: Any, op: str, found: bool) -> None:
+    sources = [session.source_of(x) for x in (left, right)]
+    if any(s is not None and s.pattern != "{c0}" for s in sources) and None not in (left, right):
+        parts = [paths.ref(x) if s is None else s for s, x in zip(sources, (left, right))]
+        session.guard("is", (paths.binary(op, parts[0], parts[1]),), (found,))

@@ -1,0 +1,230 @@
+"""The source of a function: text and syntax tree, wherever the function was typed.
+
+    a file, a notebook cell, IPython      linecache knows the text under the code's file name
+    exec, eval, doctest                   an audit hook keeps the last texts that Python compiled from strings
+    python -c, python < file              the interpreter's own command line, its standard input
+    anything else                         ``register_source(filename, text)``
+
+Text is not enough: the tree must hold *this* function. Candidates have the code's name and first line; several (lambdas
+on one line) are told apart by the positions in the code (Python 3.11) or by compiling each and comparing bytecode
+(3.10). A file edited after import no longer matches its code, and is refused instead of captured wrongly.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import os
+import sys
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any, Union
+
+from msnb.core.errors import CaptureError
+
+FunctionNode = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda]
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+@dataclass
+class Found:
+    """The tree of one function, and the class around it (for names like ``__private``)."""
+
+    node: FunctionNode
+    class_name: str
+    filename: str
+
+
+_registered: dict[str, str] = {}
+_kept: deque[tuple[str, str]] = deque(maxlen=256)
+_trees: OrderedDict[tuple[str, int], ast.Module | None] = OrderedDict()
+
+
+def register_source(filename: str, text: str) -> None:
+    """Tell capture the text behind a file name (the notebook does so for every cell).
+
+    Examples:
+        >>> register_source("<mine>", "def f(x):\\n    return x\\n")
+    """
+    _registered[filename] = text
+    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+
+
+def _listen(event: str, args: tuple[Any, ...]) -> None:
+    if event == "compile" and args[0] is not None:
+        _keep(args[0], args[1])
+
+
+def _keep(text: Any, filename: Any) -> None:
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", "replace")
+    if isinstance(filename, bytes):
+        filename = os.fsdecode(filename)
+    # texts of files are found in the file; a text without "def" or "lambda" holds no function
+    if isinstance(text, str) and isinstance(filename, str) and filename.startswith("<"):
+        if ("def " in text or "lambda" in text) and (filename, text) not in _kept:
+            _kept.append((filename, text))
+
+
+sys.addaudithook(_listen)
+
+
+def _texts(filename: str) -> Iterator[str]:
+    """Every text that may stand behind a file name, the likeliest first."""
+    if filename in _registered:
+        yield _registered[filename]
+    lines = linecache.getlines(filename)
+    if lines:
+        yield "".join(lines)
+    for name, text in reversed(_kept):
+        if name == filename:
+            yield text
+    yield from _command_line(filename)
+
+
+def _command_line(filename: str) -> Iterator[str]:
+    argv = getattr(sys, "orig_argv", [])
+    if filename == "<string>" and "-c" in argv[:-1]:
+        yield argv[argv.index("-c") + 1]
+    if filename == "<stdin>":
+        try:
+            yield os.pread(0, 1 << 22, 0).decode("utf-8", "replace")
+        except OSError:
+            return
+
+
+def _parse(filename: str, text: str) -> ast.Module | None:
+    key = (filename, hash(text))
+    if key not in _trees:
+        try:
+            _trees[key] = ast.parse(text, filename)
+        except SyntaxError:
+            _trees[key] = None
+        if len(_trees) > 64:
+            _trees.popitem(last=False)
+    return _trees[key]
+
+
+def find(code: CodeType) -> Found:
+    """The tree of the function that ``code`` was compiled from.
+
+    Raises:
+        CaptureError: the source is not to be had, or no longer matches.
+    """
+    seen = False
+    for text in _texts(code.co_filename):
+        tree = _parse(code.co_filename, text)
+        if tree is None:
+            continue
+        seen = True
+        found = _match(tree, code)
+        if found is not None:
+            _show(code.co_filename, text)
+            return found
+    raise _missing(code, seen)
+
+
+def _show(filename: str, text: str) -> None:
+    """Let carets see the text too."""
+    if filename.startswith("<") and not linecache.getlines(filename):
+        linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+
+
+def _missing(code: CodeType, seen: bool) -> CaptureError:
+    if seen:
+        return CaptureError(
+            f"the source of {code.co_name} (line {code.co_firstlineno} of {code.co_filename}) has changed since it was "
+            "defined.",
+            hint="import the module or run the cell again.",
+        )
+    return CaptureError(
+        f"the source of {code.co_name} cannot be found (it was compiled from {code.co_filename!r}).",
+        hint="define it in a file or a notebook cell, or call msnb.graph.capture.register_source(filename, text) first.",
+    )
+
+
+def _match(tree: ast.Module, code: CodeType) -> Found | None:
+    candidates = [c for c in _functions(tree, "", code.co_filename) if _is_named(c.node, code)]
+    for candidate in candidates:
+        if _same_place(candidate.node, code) and _same_code(candidate, code):
+            return candidate
+    return None
+
+
+def _functions(node: ast.AST, class_name: str, filename: str) -> Iterator[Found]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, FUNCTIONS):
+            yield Found(child, class_name, filename)
+        inner = child.name if isinstance(child, ast.ClassDef) else class_name
+        yield from _functions(child, inner, filename)
+
+
+def _is_named(node: FunctionNode, code: CodeType) -> bool:
+    name = "<lambda>" if isinstance(node, ast.Lambda) else node.name
+    decorators = [] if isinstance(node, ast.Lambda) else node.decorator_list
+    first = min([node.lineno, *(d.lineno for d in decorators)])
+    return code.co_name == name and code.co_firstlineno == first
+
+
+def _same_place(node: FunctionNode, code: CodeType) -> bool:
+    """Do all positions of the code lie within the node? (Python 3.11 and later; earlier keep none.)"""
+    positions = getattr(code, "co_positions", None)
+    if positions is None or not isinstance(node, ast.Lambda):
+        return True
+    body = node.body
+    want = (body.lineno, body.end_lineno, body.col_offset, body.end_col_offset)
+    return want in set(positions())
+
+
+def _same_code(candidate: Found, code: CodeType) -> bool:
+    """Compile the candidate in the same surroundings and compare the bytecode."""
+    node = candidate.node
+    again = compile_function(node, code.co_freevars, candidate.class_name, code.co_filename)
+    if again is None:
+        return False
+    # a "from __future__" in another cell, -O and coverage tools change details, never these
+    return (again.co_varnames, again.co_argcount, _ops(again)) == (code.co_varnames, code.co_argcount, _ops(code))
+
+
+def _ops(code: CodeType) -> tuple[Any, ...]:
+    plain = tuple(c for c in code.co_consts if not isinstance(c, (CodeType, str)))
+    return code.co_names, tuple(map(repr, plain)), len(code.co_code)
+
+
+def compile_function(node: FunctionNode, freevars: tuple[str, ...], class_name: str, filename: str) -> CodeType | None:
+    """The code of a function node whose free variables are ``freevars``."""
+    function: ast.stmt
+    if isinstance(node, ast.Lambda):
+        function = ast.Expr(node)
+    else:
+        kind = type(node)
+        function = kind(**{f: getattr(node, f, None) for f in node._fields})
+        function.decorator_list = []  # type: ignore[attr-defined]
+    inner: ast.stmt = ast.copy_location(function, node)
+    if class_name:
+        inner = ast.ClassDef(name=class_name, bases=[], keywords=[], body=[inner], decorator_list=[])
+        if sys.version_info >= (3, 12):
+            inner.type_params = []
+    tree = ast.parse(f"def __outer__({', '.join(n for n in freevars if n != '__class__' or not class_name)}): pass")
+    outer = tree.body[0]
+    assert isinstance(outer, ast.FunctionDef)
+    outer.body = [inner]
+    ast.fix_missing_locations(tree)
+    try:
+        return _innermost(compile(tree, filename, "exec", dont_inherit=True), node)
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _innermost(code: CodeType, node: FunctionNode) -> CodeType | None:
+    name = "<lambda>" if isinstance(node, ast.Lambda) else node.name
+    for const in code.co_consts:
+        if isinstance(const, CodeType):
+            if const.co_name == name:
+                return const
+            found = _innermost(const, node)
+            if found is not None:
+                return found
+    return None

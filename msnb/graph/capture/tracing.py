@@ -1,0 +1,210 @@
+"""trace: a Python function and its arguments in, a Captured program out.
+
+    graph      params: what the guards' function gathers (tensors, weak numbers, state); outputs: new state, results
+    check      guards + gathering, one generated function: number of the failed guard, or (inputs, held objects)
+    finish     after the run: state is written, the journal's outside writes are done again, the result is built
+
+While it runs the user's objects are really changed (so that the program reads what it wrote) and put back at the end.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import FunctionType, MethodType
+from typing import Any
+
+from msnb.core.slot import slot
+from msnb.core.tensor import make
+from msnb.graph.capture import paths
+from msnb.graph.capture.blocks import stack
+from msnb.graph.capture.engine import Capture, run_root
+from msnb.graph.capture.guards import Guard, compile_guards
+from msnb.graph.capture.journal import Entry
+from msnb.graph.capture.paths import Source
+from msnb.graph.capture.recipe import Recipe
+from msnb.graph.capture.session import Session
+from msnb.ir.graph import Graph
+
+
+@dataclass
+class Captured:
+    """A captured program.
+
+    Attributes:
+        graph: the program; ``graph.state`` maps state params to outputs.
+        guards: what it assumes.
+        inputs: path and pattern per param.
+        held: paths of objects it writes to or gives back.
+        written: per state output: which held object gets it.
+        notes: what ran at capture only.
+    """
+
+    graph: Graph
+    guards: list[Guard]
+    inputs: list[tuple[Source, str]]
+    held: list[Source]
+    written: list[tuple[int, int]]
+    recipe: Recipe
+    result: int
+    writes: list[tuple[Entry, int, tuple[int, ...]]]
+    notes: dict[str, str] = field(default_factory=dict)
+    check: Callable[..., Any] = field(init=False)
+    _owners: Any = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self.check = compile_guards(self.guards, self.inputs, self.held)
+
+    def owners(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """The objects behind the inputs (a Tensor, an array, a number)."""
+        if self._owners is None:
+            self._owners = compile_guards((), [(s, "{0}") for s, _ in self.inputs], ())
+        found: list[Any] = self._owners(args, kwargs)[0]
+        return found
+
+    def finish(self, buffers: list[Any], held: list[Any]) -> Any:
+        """Write state, do outside writes again, and build the result."""
+        values = self.graph.outputs
+        outs = [_wrapped(b, v.type) for b, v in zip(buffers, values)]
+        return self.finish_tensors(outs, held)
+
+    def finish_tensors(self, outs: list[Any], held: list[Any]) -> Any:
+        """``finish`` on Tensors."""
+        for at, owner in self.written:
+            slot.engine.assign(held[owner], outs[at])
+        done = self.recipe.run(outs, held)
+        for entry, owner, args in self.writes:
+            _replay(entry, held[owner], [done[i] for i in args])
+        return done[self.result]
+
+
+def _wrapped(buffer: Any, type_: Any) -> Any:
+    if type_.weak:
+        return buffer.item() if hasattr(buffer, "item") else buffer
+    return make(buffer, type_)
+
+
+def _replay(entry: Entry, owner: Any, args: list[Any]) -> None:
+    if entry.how == "attr":
+        setattr(owner, entry.name, args[0])
+    elif entry.how in ("item", "global"):
+        owner[entry.name] = args[0]
+    elif entry.how == "cell":
+        owner.cell_contents = args[0]
+    elif entry.how == "content":
+        owner.clear()
+        owner.extend(args[0]) if hasattr(owner, "extend") else owner.update(args[0])
+    else:
+        getattr(owner, entry.name)(*args)
+
+
+def trace(fn: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None, name: str = "") -> Captured:
+    """Capture ``fn`` as called with these arguments.
+
+    Raises:
+        CaptureError: the program cannot be captured; any error that the program itself raises.
+
+    Examples:
+        >>> import msnb as ms
+        >>> trace(lambda x: x * x, (ms.Tensor([1.0]),)).graph.nodes[0].op.name
+        'multiply'
+    """
+    session = Session()
+    root = Capture(name or getattr(fn, "__name__", type(fn).__name__), session)
+    before, depth = slot.engine, len(stack.items)
+    slot.engine = root
+    try:
+        result = run_root(fn, *_arguments(session, fn, args, kwargs or {}))
+        return _conclude(session, root, result)
+    finally:
+        slot.engine = before
+        del stack.items[depth:]
+        session.journal.unwind(0)
+
+
+def _arguments(session: Session, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+    """The arguments as outside values."""
+    names = _parameter_names(fn)
+    box, named = paths.root("args"), paths.root("kwargs")
+    session.guard("eq", (paths.length(box),), (len(args),))
+    session.guard("eq", (paths.keys(named),), (tuple(kwargs),))
+    values = tuple(
+        session.track(a, paths.item(box, i, names[i] if i < len(names) else "")) for i, a in enumerate(args)
+    )
+    return values, {k: session.track(v, paths.item(named, k, k)) for k, v in kwargs.items()}
+
+
+def _parameter_names(fn: Any) -> list[str]:
+    if isinstance(fn, (FunctionType, MethodType)):
+        code = fn.__code__
+        return list(code.co_varnames[isinstance(fn, MethodType) : code.co_argcount])
+    try:
+        return list(inspect.signature(fn).parameters)
+    except (TypeError, ValueError):
+        return []
+
+
+def _conclude(session: Session, root: Capture, result: Any) -> Captured:
+    """Outputs, writes and the result, while the program's objects are still as it left them."""
+    outputs: list[Any] = []
+    held: list[Source] = []
+    recipe = Recipe(session, outputs, held)
+    at = recipe.add(result)
+    writes = [_write(session, recipe, entry) for entry in session.journal.log]
+    written = _states(session, recipe)
+    root.graph.outputs = [root.lift(t) for t in outputs]
+    _link_state(session, root.graph, recipe, written)
+    inputs = _prune(session, root.graph)
+    _guard_distinct(session, written, held)
+    return Captured(
+        root.graph, session.guards, inputs, held, [(o, h) for o, h, _ in written], recipe, at, writes,
+        dict(session.used_at_capture),
+    )  # fmt: skip
+
+
+def _write(session: Session, recipe: Recipe, entry: Entry) -> tuple[Entry, int, tuple[int, ...]]:
+    source = session.source_of(entry.owner) or paths.ref(entry.owner)
+    return entry, recipe.hold(source), tuple(recipe.add(a) for a in entry.args)
+
+
+def _states(session: Session, recipe: Recipe) -> list[tuple[int, int, Any]]:
+    """Per written Tensor object: its output, its place among the held objects, and its first value."""
+    out = []
+    for state in session.states.values():
+        if state.assigned:
+            out.append((recipe.out(state.current), recipe.hold(state.source), state.first))
+    for stand, _, source, first in session.stand_ins():
+        if stand._value is not first:
+            out.append((recipe.out(stand), recipe.hold(source), first))
+    return out
+
+
+def _link_state(session: Session, graph: Graph, recipe: Recipe, written: list[tuple[int, int, Any]]) -> None:
+    for output, _, first in written:
+        graph.state[graph.params.index(first)] = output
+
+
+def _prune(session: Session, graph: Graph) -> list[tuple[Source, str]]:
+    """Drop inputs that nothing reads; the rest keep their order."""
+    uses = graph.uses()
+    keep = [i for i, p in enumerate(graph.params) if p in uses or i in graph.state]
+    moved = {old: new for new, old in enumerate(keep)}
+    table = {value: (source, pattern) for source, pattern, value in session.inputs}
+    graph.params = [graph.params[i] for i in keep]
+    graph.state = {moved[p]: o for p, o in graph.state.items()}
+    for i, p in enumerate(graph.params):
+        p.index = i
+    return [table[p] for p in graph.params]
+
+
+def _guard_distinct(session: Session, written: list[tuple[int, int, Any]], held: list[Source]) -> None:
+    """Tensor objects that are written must be different objects at every call, as they were now."""
+    sources = [held[h] for _, h, _ in written]
+    for i, a in enumerate(sources):
+        for b in sources[:i]:
+            if not (a.pattern == "{c0}" and b.pattern == "{c0}"):
+                session.guard("distinct", (a, b), ())
+
+
+

@@ -1,0 +1,193 @@
+"""Writes of the program to objects: attributes, items, contents, globals, cells; and how those of two branches merge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msnb.core.errors import CaptureError
+from msnb.core.slot import slot
+from msnb.core.where import here
+from msnb.graph.capture.engine import Capture
+from msnb.graph.capture.journal import (
+    MISSING, AttrPlace, CellPlace, Change, ContentPlace, KeyPlace, Place, TensorPlace,
+)  # fmt: skip
+from msnb.graph.capture.merge import Undefined, flatten, is_tensor, same
+from msnb.graph.capture.scalars import TrackedArray, concrete, is_lazy
+from msnb.graph.capture.session import Session
+
+Write = Callable[[Any], None]
+
+
+def _session() -> Session | None:
+    engine = slot.engine
+    return engine.session if isinstance(engine, Capture) else None
+
+
+def set_attr(owner: Any, name: str, value: Any) -> None:
+    """``owner.name = value``."""
+    session = _session()
+    if session is None or is_tensor(owner) and not hasattr(owner, "__dict__"):
+        setattr(owner, name, value)
+        return
+    setter = getattr(getattr(type(owner), name, None), "fset", None)
+    if setter is not None:
+        from msnb.graph.capture import calls
+
+        calls.call(setter, owner, value)
+        return
+    session.journal.write(AttrPlace(owner, name), value)
+    session.log(owner, "attr", name, value)
+
+
+def del_attr(owner: Any, name: str) -> None:
+    """``del owner.name``."""
+    session = _session()
+    if session is not None:
+        session.journal.note(AttrPlace(owner, name))
+        session.log(owner, "method", "__delattr__", name)
+    delattr(owner, name)
+
+
+def set_item(owner: Any, key: Any, value: Any) -> None:
+    """``owner[key] = value``."""
+    session = _session()
+    if session is None or is_tensor(owner):
+        owner[_plain_key(key)] = value
+        return
+    key = _plain_key(key)
+    if isinstance(owner, (list, dict)):
+        session.journal.note(ContentPlace(owner))
+        owner[key] = value
+        session.log(owner, "item", key, value)
+        return
+    method = getattr(type(owner), "__setitem__", None)
+    if hasattr(method, "__code__"):
+        from msnb.graph.capture import calls
+
+        calls.call(method, owner, key, value)
+    else:
+        owner[key] = value
+
+
+def del_item(owner: Any, key: Any) -> None:
+    """``del owner[key]``."""
+    session = _session()
+    key = _plain_key(key)
+    if session is not None and isinstance(owner, (list, dict)):
+        session.journal.note(ContentPlace(owner))
+        session.log(owner, "method", "__delitem__", key)
+    del owner[key]
+
+
+def _plain_key(key: Any) -> Any:
+    if isinstance(key, TrackedArray):
+        return key
+    if type(key) is tuple:
+        return tuple(map(_plain_key, key))
+    return concrete(key) if is_lazy(key) else key
+
+
+def set_global(space: dict[str, Any], name: str, value: Any) -> None:
+    """``global name; name = value``."""
+    session = _session()
+    if session is None:
+        space[name] = value
+        return
+    session.journal.write(KeyPlace(space, name), value)
+    session.log(space, "global", name, value)
+
+
+def set_cell(box: Any, name: str, value: Any) -> None:
+    """``nonlocal name; name = value``."""
+    session = _session()
+    if session is None:
+        box.cell_contents = value
+        return
+    session.journal.write(CellPlace(box, name), value)
+    if session.source_of(box) is not None:
+        session.log(box, "cell", name, value)
+
+
+def mutate(owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A method that changes a list, dict, set or deque."""
+    session = _session()
+    if session is not None:
+        session.journal.note(ContentPlace(owner))
+        session.log(owner, "method", name, *args) if not kwargs else session.log(owner, "method", name, args, kwargs)
+    return getattr(owner, name)(*args, **kwargs)
+
+
+# ---- merging what branches wrote -------------------------------------------------------------------------------------------
+
+
+def merge_changes(merge: Any, a: dict[Any, Change], b: dict[Any, Change]) -> list[tuple[Any, Write]]:
+    """Plans for every location that either branch wrote, and the write that makes the merged value stick."""
+    out = []
+    for key in {**a, **b}:
+        change = a.get(key) or b[key]
+        before = change.before
+        left = a[key].after if key in a else before
+        right = b[key].after if key in b else before
+        plan = _plan(merge, change.place, left, right)
+        out.append((plan, lambda value, place=change.place: store(place, value)))
+    return out
+
+
+def _plan(merge: Any, place: Place, left: Any, right: Any) -> Any:
+    if isinstance(place, ContentPlace) and not _same_shape(left, right) and not any(merge.dead):
+        error = CaptureError(
+            f"{place.label} has {len(left)} items after the if branch and {len(right)} after the else branch; a tensor "
+            "decides which runs, so both must leave the same items.",
+            hint="append in both branches, or put a value computed with ops.where after the branch.",
+        )
+        error.where = here(2).where
+        raise error
+    left, right = (Undefined(place.label, "only one branch sets it") if v is MISSING else v for v in (left, right))
+    return merge.plan(place.label, left, right)
+
+
+def _same_shape(left: Any, right: Any) -> bool:
+    if isinstance(left, dict):
+        return list(left) == list(right)
+    if isinstance(left, set):
+        return bool(left == right)
+    return len(left) == len(right)
+
+
+def store(place: Place, value: Any) -> None:
+    """Write a merged value as the program would."""
+    session = _session()
+    assert session is not None
+    if isinstance(place, AttrPlace):
+        session.journal.write(place, value)
+        session.log(place.owner, "attr", place.name, value)
+    elif isinstance(place, KeyPlace):
+        set_global(place.space, place.name, value)
+    elif isinstance(place, CellPlace):
+        set_cell(place.box, place.name, value)
+    elif isinstance(place, ContentPlace):
+        _store_items(session, place, value)
+    elif isinstance(place, TensorPlace):
+        session.journal.write(place, value)
+
+
+def _store_items(session: Session, place: ContentPlace, value: Any) -> None:
+    owner = place.owner
+    session.journal.note(place)
+    if isinstance(owner, (list, dict)) and _same_keys(owner, value):
+        pairs = list(value.items()) if isinstance(owner, dict) else list(enumerate(value))
+        for key, item in pairs:
+            if not same(owner[key], item):
+                owner[key] = item
+                session.log(owner, "item", key, item)
+        return
+    place.set(value)
+    session.log(owner, "content", None, value)
+
+
+def _same_keys(owner: Any, value: Any) -> bool:
+    return list(owner) == list(value) if isinstance(owner, dict) else len(owner) == len(value)
+
+
+__all__ = ["flatten", "merge_changes", "store"]
