@@ -16,6 +16,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from msnb.api.cells import call_cell
 from msnb.api.custom import custom_vjp
 from msnb.core import dtypes
 from msnb.core.context import in_graph_mode
@@ -179,7 +180,7 @@ class Cell(CellState, CellHooks):
             with engine.scoped(self.scope_name):
                 return self._run(engine, args, kwargs)
         if in_graph_mode():
-            return call_compiled(self, args, kwargs)
+            return call_cell(self, args, kwargs)
         return self._run(engine, args, kwargs)
 
     def _run(self, engine: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -318,16 +319,6 @@ class Cell(CellState, CellHooks):
         if not lines:
             return f"{type(self).__name__}({inside})"
         return "\n".join([f"{type(self).__name__}({inside}", *lines, ")"])
-
-
-def call_compiled(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The Cell as a compiled program; the api room knows how."""
-    import msnb.api
-
-    found = getattr(msnb.api, "call_cell", None)
-    if found is None:
-        return cell._run(slot.engine, args, kwargs)
-    return found(cell, args, kwargs)
 
 
 def _as_float(value: Any, dtype: DType) -> Any:
