@@ -207,7 +207,9 @@ class NestedRecordingEngine(RecordingEngine):
         for rec in self.recorders:
             numbers = tuple([rec.number_of(x) for x in operands])
             if max(numbers, default=UNTRACKED) >= 0:
-                _enter(rec, entry, numbers, operands, outs, partial(_snapshots, rec), fn)
+                # the outermost tape is swept by a program of buffers, inner ones by ops that the outer tapes note
+                keep_as = partial(_snapshots, rec) if rec.depth else buffers
+                _enter(rec, entry, numbers, operands, outs, keep_as, fn)
 
 
 def _snapshots(rec: Recorder, items: list[Any]) -> list[Any]:
