@@ -1,4 +1,22 @@
 """The notebook: magics, views of programs, errors without internal frames. The only room that imports IPython.
 
-``%load_ext msnb`` comes here through ``msnb.load_ipython_extension``.
+``%load_ext msnb`` comes here through ``msnb.load_ipython_extension``. Views (``msnb.show``) work without IPython.
 """
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Install magics, names for cells, short error reports and pictures of graphs in an IPython shell."""
+    from msnb.notebook.extension import load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Take everything back."""
+    from msnb.notebook.extension import unload
+
+    unload(shell)

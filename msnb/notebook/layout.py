@@ -98,12 +98,13 @@ def _nest(placed: Placed) -> None:
 class _Spot:
     """A box or a dummy in a layer."""
 
-    __slots__ = ("above", "below", "center", "layer", "order", "placed", "weight", "width")
+    __slots__ = ("above", "below", "center", "layer", "order", "placed", "pull", "weight", "width")
 
     def __init__(self, placed: Placed | None, layer: int) -> None:
         self.placed, self.layer = placed, layer
         self.width = placed.w if placed is not None else 6.0
         self.weight = 1.0 if placed is not None else 4.0
+        self.pull = 0.1 if placed is not None and placed.box.kind in ("param", "state") else 1.0
         self.above: list[_Spot] = []
         self.below: list[_Spot] = []
         self.center = 0.0
@@ -141,14 +142,17 @@ class _Layout:
         return level
 
     def _pull_down(self, level: list[int]) -> None:
-        """Params stand right above their first reader, results below everything."""
-        first: dict[int, int] = {}
+        """What hangs on nothing (params, constants) stands right above its first reader, and so does what hangs only
+        on such boxes: a transposed weight belongs next to its product."""
+        below: dict[int, list[int]] = {}
+        free = [True] * len(self.placed)
         for e in self.edges:
             s, t = self.index[e.source], self.index[e.target]
-            first[s] = min(first.get(s, 10**9), level[t])
-        for i, p in enumerate(self.placed):
-            if p.box.kind in ("param", "state", "constant") and i in first and p.box.ports == 0:
-                level[i] = first[i] - 1
+            below.setdefault(s, []).append(t)
+            free[t] = free[t] and free[s] and len(below[s]) == 1 and level[t] < 3
+        for i in reversed(range(len(self.placed))):
+            if i in below and free[i]:
+                level[i] = min(level[t] for t in below[i]) - 1
 
     def _make_layers(self) -> None:
         level = self._levels()
@@ -201,7 +205,7 @@ class _Layout:
 
     def _place(self, down: bool) -> None:
         for layer in self.layers if down else self.layers[::-1]:
-            wish = [_mean(s, s.above if down else s.below) for s in layer]
+            wish = [_mean(s, (s.above + s.below) if s.placed is None else s.above if down else s.below) for s in layer]
             for spot, x in zip(layer, _spread(layer, wish)):
                 spot.center = x
 
@@ -223,24 +227,39 @@ class _Layout:
         return Drawing(self.picture, self.placed, self._curves(tops), width, y - GAP_Y + FRAME_GAP)
 
     def _curves(self, tops: Sequence[tuple[float, float]]) -> list[Curve]:
-        return [Curve(edge, _points(edge, chain, tops)) for edge, chain in self.chains]
+        ports = self._ports()
+        return [Curve(edge, _points(chain, tops, ports[i])) for i, (edge, chain) in enumerate(self.chains)]
+
+    def _ports(self) -> dict[int, float]:
+        """Where each edge enters its target: operands from left to right; for nodes with bodies as the edges come."""
+        entering: dict[str, list[int]] = {}
+        for i, (edge, _) in enumerate(self.chains):
+            entering.setdefault(edge.target, []).append(i)
+        out: dict[int, float] = {}
+        for target, edges in entering.items():
+            placed = self.placed[self.index[target]]
+            if placed.inside:
+                edges.sort(key=lambda i: self.chains[i][1][-2].center)
+            step = min(16.0, (placed.w - 20) / len(edges))
+            for k, i in enumerate(edges):
+                out[i] = placed.x + placed.w / 2 + (k - (len(edges) - 1) / 2) * step
+        return out
 
 
-def _points(edge: Edge, chain: Sequence[_Spot], tops: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+def _points(chain: Sequence[_Spot], tops: Sequence[tuple[float, float]], port: float) -> list[tuple[float, float]]:
     source, target = chain[0].placed, chain[-1].placed
     assert source is not None and target is not None
     points = [(source.x + source.w / 2, source.y + source.h)]
     for dummy in chain[1:-1]:
         top, height = tops[dummy.layer]
         points += [(dummy.center, top), (dummy.center, top + height)]
-    ports = max(target.box.ports, 1)
-    step = min(16.0, (target.w - 20) / ports)
-    x = target.x + target.w / 2 + (edge.port - (ports - 1) / 2) * step
-    return [*points, (x, target.y)]
+    return [*points, (port, target.y)]
 
 
 def _mean(spot: _Spot, near: Sequence[_Spot]) -> float:
-    return sum(n.center for n in near) / len(near) if near else spot.center
+    """Where a spot wants to be. Params pull little: the program's spine stays straight and they gather around it."""
+    total = sum(n.pull for n in near)
+    return sum(n.center * n.pull for n in near) / total if near else spot.center
 
 
 def _spread(layer: Sequence[_Spot], wish: Sequence[float]) -> list[float]:

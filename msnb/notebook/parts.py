@@ -71,7 +71,7 @@ class Box:
 
 @dataclass
 class Picture:
-    """Boxes in program order and the edges between them. ``hidden`` counts boxes left out because there are too many."""
+    """Boxes in program order and the edges between them. ``hidden`` counts boxes left out where there are too many."""
 
     title: str
     boxes: list[Box] = field(default_factory=list)
@@ -123,7 +123,7 @@ class _Painter:
         self.budget -= 1
         box = Box(name, "constant" if node.op is constant else "node", _title(node), family=node.op.family)
         box.lines = _lines(node)
-        box.scope, box.why, box.ports = node.scope, node.why, len(node.inputs)
+        box.scope, box.why, box.ports = node.scope, node.why, sum(v in ids for v in node.inputs)
         place = node.where.where if node.where is not None else None
         box.place = "" if place is None else str(place)
         picture.boxes.append(box)
@@ -133,9 +133,8 @@ class _Painter:
             box.frames.append(Frame(label, self.graph(body, f"{name}/{k}/", label)))
 
     def _edges(self, values: list[Value], target: str, ids: dict[Value, str], picture: Picture) -> None:
-        for port, v in enumerate(values):
-            if v in ids:
-                picture.edges.append(Edge(ids[v], target, port, write_type(v.type)))
+        drawn = [v for v in values if v in ids]
+        picture.edges += [Edge(ids[v], target, port, write_type(v.type)) for port, v in enumerate(drawn)]
 
     def _results(self, graph: Graph, path: str, ids: dict[Value, str], picture: Picture) -> None:
         names = {j: graph.params[i].name for i, j in graph.state.items()}
@@ -154,19 +153,27 @@ def _title(node: Node) -> str:
 
 
 def _lines(node: Node) -> list[str]:
-    lines = [f"with {', '.join(map(_constant_word, small))}"] if (small := _small(node)) else []
-    attrs = [f"{k}={_short(write_attr(v, Table()))}" for k, v in differing_attrs(node) if _shown(node, k)]
-    lines += _wrapped(attrs)
-    types = [_type_word(v) for v in node.outputs]
-    return [*lines, *_wrapped(types)]
+    attrs = [f"{_operand_name(node, i)}={_constant_word(v)}" for i, v in enumerate(node.inputs) if _is_small(v)]
+    attrs += [f"{k}={_short(write_attr(v, Table()))}" for k, v in differing_attrs(node) if _shown(node, k)]
+    return [*_wrapped(attrs), *_wrapped([_type_word(v) for v in node.outputs])]
 
 
 def _shown(node: Node, name: str) -> bool:
-    return name != "callee" and not (node.op is constant) and not ("control" in node.op.traits and name.startswith("n_"))
+    if node.op is constant or name == "callee":
+        return False
+    return not ("control" in node.op.traits and name.startswith("n_"))
 
 
-def _small(node: Node) -> list[Value]:
-    return [v for v in node.inputs if v.node is not None and v.node.op is constant and is_inline(v.node.attrs["value"])]
+def _is_small(value: Value) -> bool:
+    return value.node is not None and value.node.op is constant and is_inline(value.node.attrs["value"])
+
+
+def _operand_name(node: Node, i: int) -> str:
+    """What the op's record calls its operand ``i``."""
+    names = node.op.inputs
+    if "control" in node.op.traits or i >= len(names) or names[i].startswith("*"):
+        return f"operand {i}"
+    return names[i]
 
 
 def _constant_word(value: Value) -> str:

@@ -18,7 +18,8 @@ INK, SOFT, EDGE, CARD, LINE_COLOUR = "#1f2733", "#5b6675", "#8a94a3", "#fcfcfd",
 
 # fill and border
 _BLUE, _GREEN, _AMBER = ("#e3eefc", "#6d9ad6"), ("#e2f4e7", "#63ad7b"), ("#fdf1d8", "#d3a13c")
-_RED, _VIOLET, _TEAL, _GREY = ("#fde6e4", "#d67f76"), ("#efe7fb", "#9c7fcb"), ("#dff3f3", "#57a6a8"), ("#eef1f5", "#a3adba")
+_RED, _VIOLET = ("#fde6e4", "#d67f76"), ("#efe7fb", "#9c7fcb")
+_TEAL, _GREY = ("#dff3f3", "#57a6a8"), ("#eef1f5", "#a3adba")
 FAMILIES: dict[str, tuple[str, str]] = {
     "elementwise": _BLUE, "transcendental": _BLUE, "logic": _BLUE, "compare": _BLUE, "cast": _BLUE, "erf": _BLUE,
     "activation": _BLUE, "contract": _VIOLET, "conv": _VIOLET, "linalg": _VIOLET,
@@ -40,9 +41,11 @@ def svg_of(picture: Picture) -> str:
     body = _drawing(drawing, 8, 14, 0)
     title = _text(16, 20, picture.title, 12, SOFT, weight=600, anchor="start")
     note = _text(w - 16, 20, f"{picture.hidden} more nodes not drawn", 11, SOFT, anchor="end") if picture.hidden else ""
-    card = f'<rect x="0.5" y="0.5" width="{_n(w - 1)}" height="{_n(h - 1)}" rx="12" fill="{CARD}" stroke="{LINE_COLOUR}"/>'
+    frame = f'x="0.5" y="0.5" width="{_n(w - 1)}" height="{_n(h - 1)}"'
+    card = f'<rect {frame} rx="12" fill="{CARD}" stroke="{LINE_COLOUR}"/>'
     size = f'width="{_n(w)}" height="{_n(h)}" viewBox="0 0 {_n(w)} {_n(h)}"'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="{FONT}" role="img">{card}{title}{note}{body}</svg>'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="{FONT}" role="img">'
+    return f"{head}{card}{title}{note}{body}</svg>"
 
 
 def _n(number: float) -> str:

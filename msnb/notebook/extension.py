@@ -1,0 +1,58 @@
+"""``%load_ext msnb``: what is put into a shell, and taken out again by ``%unload_ext msnb``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msnb.graph.compile import Compiled
+from msnb.ir.graph import Graph
+from msnb.notebook import cells, errors, show
+from msnb.notebook.magics import MODES, MsnbMagics
+
+NAMES = ("ms_mode", "ms_ir", "ms_grad", "ms_graph")
+OPTIONS: dict[str, tuple[str, ...]] = {
+    "%ms_mode": tuple(sorted(MODES)),
+    "%ms_ir": ("--optimised", "--max-nodes"),
+    "%ms_grad": ("--raw", "--max-nodes"),
+    "%%ms_graph": ("--args", "--optimised", "--output", "--times", "--max-nodes", "--quiet"),
+}
+
+
+def load(shell: Any) -> None:
+    """Put magics, completion, cell names, error reports and graph pictures into a shell."""
+    shell.register_magics(MsnbMagics)
+    cells.name_cells(shell)
+    errors.install(shell)
+    for magic, words in OPTIONS.items():
+        shell.set_hook("complete_command", _completer(words), str_key=magic)
+    bundles = shell.display_formatter.mimebundle_formatter
+    bundles.for_type(Graph, _show_graph)
+    bundles.for_type(Compiled, _show_compiled)
+
+
+def unload(shell: Any) -> None:
+    """Take it all out again."""
+    cells.forget_cells(shell)
+    errors.remove(shell)
+    for kind in ("line", "cell"):
+        for name in NAMES:
+            shell.magics_manager.magics[kind].pop(name, None)
+    bundles = shell.display_formatter.mimebundle_formatter
+    for type_ in (Graph, Compiled):
+        if type_ in bundles.type_printers:
+            bundles.pop(type_)
+
+
+def _completer(words: tuple[str, ...]) -> Any:
+    def complete(shell: Any, event: Any) -> list[str]:
+        return [word for word in words if word.startswith(event.symbol)]
+
+    return complete
+
+
+def _show_graph(graph: Graph, **_: Any) -> dict[str, Any]:
+    return show.graph(graph)._repr_mimebundle_()
+
+
+def _show_compiled(compiled: Compiled, **_: Any) -> dict[str, Any]:
+    return show.GraphView(compiled.graph, compiled.name, compiled)._repr_mimebundle_()

@@ -1,0 +1,50 @@
+"""From what a user points at (a function, a jitted function, a Cell) to a graph: captured, never run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from msnb.graph.capture import trace
+from msnb.ir.graph import Graph
+
+
+def plain(fn: Any) -> Any:
+    """The function behind a decorator that keeps it (``jit``, ``functools.wraps``); a Cell is itself."""
+    while hasattr(fn, "__wrapped__") and not hasattr(fn, "construct"):
+        fn = fn.__wrapped__
+    return fn
+
+
+def name_of(fn: Any) -> str:
+    """What people call it."""
+    return str(getattr(fn, "__name__", "") or type(fn).__name__)
+
+
+def captured(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Graph:
+    """The graph of a function for these arguments. Its state and its arguments stay as they are.
+
+    Raises:
+        CaptureError: graph mode refuses the program; other errors are the program's own.
+    """
+    found: Graph = trace(plain(fn), tuple(args), dict(kwargs), name_of(fn)).graph
+    return found
+
+
+def gradient_of(fn: Any) -> Callable[..., Any]:
+    """The gradient by the first argument; of a Cell, by its trainable parameters."""
+    from msnb.api import grad
+
+    weights = getattr(fn, "trainable_params", None)
+    if weights is not None:
+        found: Callable[..., Any] = grad(fn, grad_position=None, weights=weights())
+        return found
+    by_first: Callable[..., Any] = grad(plain(fn))
+    return by_first
+
+
+def jitted(fn: Any) -> Any:
+    """``fn`` compiled when it is called; one that is already stays as it is."""
+    from msnb.api.jit import jit
+
+    return fn if hasattr(fn, "__wrapped__") else jit(fn)
