@@ -28,6 +28,8 @@ from msnb.graph.capture.session import Session
 from msnb.ops.record import Op
 
 _CONVERTED_ROOMS = tuple(PACKAGE_DIR + room for room in ("nn", "optim", "train"))
+# what these do is the framework's business; it asks the engine for what a program may depend on
+_OPAQUE_FILES = tuple(PACKAGE_DIR + "nn/" + file for file in ("cell.py", "tree.py", "state.py", "hooks.py", "initializer.py"))
 _OPAQUE = ("numpy", "ml_dtypes", "scipy", "pandas", "matplotlib", "IPython", "torch", "sklearn", "pytest", "_pytest")
 opaque_modules: set[str] = set(_OPAQUE)
 
@@ -77,7 +79,7 @@ def is_opaque(fn: types.FunctionType) -> bool:
     file = fn.__code__.co_filename
     module = (getattr(fn, "__module__", None) or "").split(".")[0]
     if is_internal(file):
-        return not file.startswith(_CONVERTED_ROOMS)
+        return not file.startswith(_CONVERTED_ROOMS) or file in _OPAQUE_FILES
     if module in opaque_modules:
         return True
     return module in sys.stdlib_module_names and module != "__main__"
@@ -93,7 +95,7 @@ def _function(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kw
     if fn.__code__.co_filename == "<string>" and dataclasses.is_dataclass(type(args[0]) if args else None):
         return fn(*args, **kwargs)
     session = engine.session
-    if not getattr(fn, "__msnb_seen__", False):
+    if not is_internal(fn.__code__.co_filename):
         session.guard("is", (paths.attr(paths.ref(fn), "__code__"),), (fn.__code__,))
     defaults, kwdefaults = _defaults(session, fn, args, kwargs)
     from msnb.graph.capture import rt

@@ -34,14 +34,20 @@ def glob(session: Session | None, space: dict[str, Any], name: str) -> Any:
         value = space[name]
         if session is None or session.journal.written(("key", id(space), name)):
             return value
+        if _is_frameworks(space) and isinstance(value, (type, types.FunctionType, types.ModuleType)):
+            return value
         return session.track(value, paths.glob(space, name))
     found = space.get("__builtins__", builtins)
     table = found if isinstance(found, dict) else vars(found)
     if name not in table:
         raise NameError(f"name {name!r} is not defined")
-    if session is not None:
+    if session is not None and not _is_frameworks(space):
         session.guard("absent", (paths.ref(space, "the global names"),), (name,))
     return table[name]
+
+
+def _is_frameworks(space: dict[str, Any]) -> bool:
+    return is_internal(space.get("__file__") or "")
 
 
 def free(session: Session | None, cells: dict[str, Any], name: str) -> Any:

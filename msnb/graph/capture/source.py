@@ -13,6 +13,7 @@ on one line) are told apart by the positions in the code (Python 3.11) or by com
 from __future__ import annotations
 
 import ast
+import dis
 import linecache
 import os
 import sys
@@ -188,9 +189,19 @@ def _same_code(candidate: Found, code: CodeType) -> bool:
     return (again.co_varnames, again.co_argcount, _ops(again)) == (code.co_varnames, code.co_argcount, _ops(code))
 
 
-def _ops(code: CodeType) -> tuple[Any, ...]:
-    plain = tuple(c for c in code.co_consts if not isinstance(c, (CodeType, str)))
-    return code.co_names, tuple(map(repr, plain)), len(code.co_code)
+_NOISE = {"PUSH_NULL", "PRECALL", "CACHE", "RESUME", "COPY_FREE_VARS", "MAKE_CELL", "EXTENDED_ARG", "NOP", "RETURN_GENERATOR"}
+_ALIKE = {"LOAD_METHOD": "LOAD_ATTR", "CALL_METHOD": "CALL", "CALL_FUNCTION": "CALL"}
+
+
+def _ops(code: CodeType) -> list[tuple[str, str]]:
+    """Instructions without what depends on the surroundings (how a module's attribute is called, where jumps lie)."""
+    out = []
+    for i in dis.get_instructions(code):
+        if i.opname not in _NOISE:
+            jump = i.opcode in dis.hasjrel or i.opcode in dis.hasjabs or isinstance(i.argval, CodeType)
+            name = i.opname.replace("CLASSDEREF", "DEREF").replace("LOAD_GLOBAL", "LOAD_NAME")
+            out.append((_ALIKE.get(name, name), "" if jump else i.argrepr.replace("NULL + ", "").replace(" + NULL|self", "")))
+    return out
 
 
 def compile_function(node: FunctionNode, freevars: tuple[str, ...], class_name: str, filename: str) -> CodeType | None:
