@@ -64,6 +64,11 @@ from msnb.ops.composite import is_tensor as is_tensor
 from msnb.ops.composite import logcumsumexp as logcumsumexp
 from msnb.ops.composite import median as median
 from msnb.ops.composite import ptp as ptp
+from msnb.ops.composite import copysign as copysign
+from msnb.ops.composite import float_power as float_power
+from msnb.ops.composite import nanmean as nanmean
+from msnb.ops.composite import nansum as nansum
+from msnb.ops.composite import xdivy as xdivy
 from msnb.ops.composite import addcdiv as addcdiv
 from msnb.ops.composite import addcmul as addcmul
 from msnb.ops.composite import allclose as allclose
@@ -80,6 +85,7 @@ from msnb.ops.composite import isclose as isclose
 from msnb.ops.composite import lerp as lerp
 from msnb.ops.composite import logit as logit
 from msnb.ops.composite import nan_to_num as nan_to_num
+from msnb.ops.composite import norm as norm
 from msnb.ops.composite import vector_norm as vector_norm
 from msnb.ops.composite import rad2deg as rad2deg
 from msnb.ops.composite import sinc as sinc
@@ -144,6 +150,7 @@ from msnb.ops.elementwise import negative as negative
 from msnb.ops.elementwise import positive as positive
 from msnb.ops.elementwise import pow as pow
 from msnb.ops.elementwise import power as power
+from msnb.ops.elementwise import reciprocal as inv
 from msnb.ops.elementwise import reciprocal as reciprocal
 from msnb.ops.elementwise import remainder as remainder
 from msnb.ops.elementwise import round as round
@@ -160,6 +167,7 @@ from msnb.ops.logic import bitwise_and as bitwise_and
 from msnb.ops.logic import bitwise_invert as bitwise_invert
 from msnb.ops.logic import bitwise_left_shift as bitwise_left_shift
 from msnb.ops.logic import bitwise_not as bitwise_not
+from msnb.ops.logic import bitwise_not as invert
 from msnb.ops.logic import bitwise_or as bitwise_or
 from msnb.ops.logic import bitwise_right_shift as bitwise_right_shift
 from msnb.ops.logic import bitwise_xor as bitwise_xor
@@ -212,6 +220,7 @@ from msnb.ops.random import random_key as random_key
 from msnb.ops.random import randperm as randperm
 from msnb.ops.random import shuffle as shuffle
 from msnb.ops.random import standard_normal as standard_normal
+from msnb.ops.random import trunc_normal as trunc_normal
 from msnb.ops.random import uniform as uniform
 from msnb.ops.reduce import all as all
 from msnb.ops.reduce import amax as amax
@@ -262,6 +271,7 @@ from msnb.ops.transcendental import cos as cos
 from msnb.ops.transcendental import cosh as cosh
 from msnb.ops.transcendental import erf as erf
 from msnb.ops.transcendental import erfc as erfc
+from msnb.ops.transcendental import erfinv as erfinv
 from msnb.ops.transcendental import exp as exp
 from msnb.ops.transcendental import exp2 as exp2
 from msnb.ops.transcendental import expm1 as expm1

@@ -23,7 +23,7 @@ from msnb.ops.contract import wide
 from msnb.ops.infer import operand_lines
 from msnb.ops.operands import as_tensor, tensors
 from msnb.ops.record import Example, Op, Work, Wrong, define
-from msnb.ops.shape import reshape
+from msnb.ops.shape import reshape, sum_to
 from msnb.ops.sizes import bound_of, product
 
 _A = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]])
@@ -87,12 +87,13 @@ def _check_result(equation: str, terms: Sequence[str], result: str) -> None:
 def _sizes(equation: str, terms: Sequence[str], types: Sequence[TensorType]) -> dict[str, Size]:
     sizes: dict[str, Size] = {}
     for term, t in zip(terms, types):
+        own = dict(zip(term, t.shape))
         for c, size in zip(term, t.shape):
-            if sizes.get(c, 1) == 1:
+            if sizes.get(c, 1) == 1 and own[c] == size:
                 sizes[c] = size
-            elif size not in (1, sizes[c]):
+            elif size not in (1, sizes[c]) or own[c] != size:
                 raise ShapeError(
-                    f"einsum {equation!r}: the axes called {c!r} have sizes {sizes[c]} and {size}.",
+                    f"einsum {equation!r}: the axes called {c!r} have sizes {sizes.get(c, own[c])} and {size}.",
                     operands=operand_lines(*types, names=()),
                 )
     return sizes
@@ -141,7 +142,8 @@ def _onto_diagonal(found: Any, own: str, term: str, x: Any) -> Any:
     from msnb.ops.create import arange
     from msnb.ops.getitem import UNINDEX
 
-    sizes = {c: max(s for s, d in zip(x.shape, term) if d == c) for c in own}
+    sizes = dict(zip(term, x.shape))
+    found = sum_to(found, tuple(sizes[c] for c in own))  # a size 1 that another operand repeated
     grid = {c: reshape(arange(sizes[c]), tuple(sizes[c] if d == c else 1 for d in own)) for c in own}
     return UNINDEX(found, *(grid[c] for c in term), spec=("t",) * len(term), shape=tuple(sizes[c] for c in term))
 

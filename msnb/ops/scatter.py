@@ -57,17 +57,18 @@ def _extreme_grad(dout: Any, x: Any, value: Any, indices: Any, out: Any, spec: A
 
 
 def _product_grad(dout: Any, x: Any, value: Any, indices: Any, spec: Any) -> Any:
-    """The product of all other factors: zeros are counted apart, so that 0/0 never happens."""
-    zero_x, zero_v = (x == 0).astype(x.dtype), (value == 0).astype(x.dtype)
-    whole_x, whole_v = x + zero_x, value + zero_v
-    zeros = combine(zero_x, indices, spec, zero_v, "add")
-    product = INDEX_REDUCE(whole_x, whole_v, *indices, spec=spec, reduce="mul")
+    """The product of all other factors. Where several values meet at one place, zeros among them are counted apart, so
+    that 0/0 never happens; only there does a second derivative at a value that is exactly 0 come out as 0."""
+    from msnb.ops.create import ones_like, zeros_like
 
-    def others(zeros: Any, product: Any, own_zero: Any, own: Any) -> Any:
-        return product / own * (zeros == own_zero).astype(x.dtype)
-
-    at = [INDEX(t, *indices, spec=spec) for t in (dout, zeros, product)]
-    return dout * others(zeros, product, zero_x, whole_x), at[0] * others(at[1], at[2], zero_v, whole_v)
+    ones = ones_like(x)
+    is_zero = (value == 0).astype(x.dtype)
+    whole = value + is_zero
+    zeros = combine(zeros_like(x), indices, spec, is_zero, "add")
+    product = INDEX_REDUCE(ones, whole, *indices, spec=spec, reduce="mul")
+    at, zeros_at, product_at = [INDEX(t, *indices, spec=spec) for t in (dout * x, zeros, product)]
+    others = product_at / whole * (zeros_at == is_zero).astype(x.dtype)
+    return dout * INDEX_REDUCE(ones, value, *indices, spec=spec, reduce="mul"), at * others
 
 
 def _reduce_grad(dout: Any, x: Any, value: Any, indices: Any, out: Any, spec: Any, reduce: str) -> Any:

@@ -139,7 +139,7 @@ def test_a_mask_in_a_graph_has_a_size_of_its_own_and_eager_has_none() -> None:
     assert ms.Tensor([1.0, -1.0, 2.0])[ms.Tensor([True, False, True])].shape == (2,)
 
 
-# ---- drawn keys -------------------------------------------------------------------------------------------------------
+# ---- drawn keys ----------------------------------------------------------------------------------------------------
 
 shapes = hnp.array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=4)
 
@@ -205,7 +205,7 @@ def test_any_mask(shape: Any, data: Any) -> None:
         np.testing.assert_array_equal(x.asnumpy(), a, strict=True)
 
 
-# ---- functions that read and write by index -----------------------------------------------------------------------------
+# ---- functions that read and write by index ------------------------------------------------------------------------
 
 
 def test_gathers(rng: np.random.Generator) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import msnb as ms
+from msnb.autodiff.check import check_grads
 from msnb.core.errors import MsnbError
 from msnb.core.types import WEAK
 from msnb.ops.record import REGISTRY, Example, Op
@@ -84,7 +85,7 @@ def test_labels_name_every_axis(op: Op, example: Example) -> None:
         assert len(labels) == t.ndim or "..." in labels, (text, t)
 
 
-# ---- the gradient rule against central differences --------------------------------------------------------------------
+# ---- the gradient rule against central differences -----------------------------------------------------------------
 
 
 def asked(op: Op, inputs: list[Any], outs: tuple[Any, ...], douts: tuple[Any, ...], attrs: Any) -> tuple[Any, ...]:
@@ -127,7 +128,7 @@ def test_gradient_rule(op: Op, example: Example, rng: np.random.Generator) -> No
         np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-8)
 
 
-# ---- the vmap rule against a loop ---------------------------------------------------------------------------------------
+# ---- the vmap rule against a loop ----------------------------------------------------------------------------------
 
 LANES = 3
 
@@ -159,3 +160,9 @@ def test_vmap_rule(op: Op, example: Example, rng: np.random.Generator) -> None:
             for got, is_batched, want in zip(results, whole, run(op, one, attrs), strict=True):
                 here = got.asnumpy()[lane] if is_batched else got.asnumpy()
                 np.testing.assert_allclose(here, want.asnumpy(), rtol=1e-9, atol=1e-12, err_msg=f"batched={batched}")
+
+
+@pytest.mark.parametrize("op, example", SMOOTH)
+def test_derivatives_of_both_orders_in_both_directions(op: Op, example: Example) -> None:
+    """Through the graph transforms: reverse and forward mode, and the gradient of the gradient."""
+    check_grads(lambda *xs: op(*xs, **example.attrs), example.inputs)
