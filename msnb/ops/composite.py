@@ -129,6 +129,17 @@ def vector_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = Fals
     return out
 
 
+def norm(x: Any, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """``vector_norm`` in the words of MindSpore and PyTorch; "fro" over two axes is the matrix norm of that name.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.norm(ms.Tensor([3.0, 4.0])).item()
+        5.0
+    """
+    return vector_norm(x, ord, dim, keepdim)
+
+
 def _safe_sqrt(x: Tensor) -> Tensor:
     """sqrt with derivative 0 at 0, where the norm has a corner."""
     zero = equal(x, 0)
@@ -288,3 +299,36 @@ def logcumsumexp(x: Any, axis: int) -> Tensor:
 def is_tensor(x: Any) -> bool:
     """True for tensors and parameters."""
     return isinstance(x, Tensor)
+
+
+def nansum(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Sum over axes, NaN counting as 0."""
+    return sum_of(where(isnan(x), 0, x), axis, keepdims)
+
+
+def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Mean over axes of what is not NaN."""
+    counted = sum_of(find("logical_not")(isnan(x)), axis, keepdims)
+    out: Tensor = nansum(x, axis, keepdims) / cast(counted, as_tensor(x).dtype)
+    return out
+
+
+def copysign(x: Any, other: Any) -> Tensor:
+    """|x| with the sign of ``other``; of the two zeros the negative one counts as negative."""
+    negative = find("logical_or")(other < 0, elementwise.reciprocal(where(equal(other, 0), other, 1)) < 0)
+    size = elementwise.abs(x)
+    out: Tensor = where(negative, -size, size)
+    return out
+
+
+def float_power(x: Any, exponent: Any) -> Tensor:
+    """Power in float64."""
+    out: Tensor = elementwise.power(cast(as_tensor(x), "float64"), exponent)
+    return out
+
+
+def xdivy(x: Any, y: Any) -> Tensor:
+    """x / y, and 0 where x is 0."""
+    zero = equal(x, 0)
+    out: Tensor = where(zero, 0.0, x / where(zero, 1.0, y))
+    return out

@@ -18,7 +18,6 @@ from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
 from msnb.ops import activation, casting, compare, composite, cumulative, elementwise, logic, reduce, transcendental
 from msnb.ops.effects import assign
-from msnb.ops.linalg import norm
 from msnb.ops.record import Op
 
 EMPTY: dict[str, Any] = {}
@@ -172,7 +171,7 @@ def _bind_named() -> None:
         _bind(name, getattr(composite, name))
     for name in ("softmax", "log_softmax"):
         _bind(name, getattr(activation, name))
-    _bind("norm", norm)
+    _bind("norm", composite.norm)
     _bind("where", lambda self, condition, y: compare.where(condition, self, y))
     _bind("assign_value", assign)
     for name in ("cumsum", "cumprod", "cummax", "cummin"):

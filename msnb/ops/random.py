@@ -15,6 +15,7 @@ What is made of draws by arithmetic (bernoulli, dropout, categorical) is a funct
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -268,6 +269,22 @@ def gumbel(shape: Any, *, dtype: Any = None) -> Tensor:
     tiny = 2.0**-26
     u = rand(shape, dtype=dtype) + tiny
     out: Tensor = -find("log")(-find("log")(u))
+    return out
+
+
+def trunc_normal(shape: Any, mean: Any = 0.0, std: Any = 1.0, a: float = -2.0, b: float = 2.0, *,
+                 dtype: Any = None) -> Tensor:  # fmt: skip
+    """Normal numbers conditioned to lie between ``a`` and ``b`` standard deviations, by inverting the distribution.
+
+    Raises:
+        ValueError: ``a`` is not below ``b``.
+    """
+    if not a < b:
+        raise AttributeValueError(f"trunc_normal: a must be below b, got {a!r} and {b!r}.")
+    low, high = (math.erf(bound / math.sqrt(2)) for bound in (a, b))
+    draws = find("erfinv")(rand(shape, dtype=dtype) * (high - low) + low) * math.sqrt(2)
+    inside = find("minimum")(find("maximum")(draws, a), b)
+    out: Tensor = inside * std + mean
     return out
 
 

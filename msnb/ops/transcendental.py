@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from msnb.ops import samples
-from msnb.ops.erf import erf_body, erfc_body
+from msnb.ops.erf import erf_body, erfc_body, erfinv_body
 from msnb.ops.pointwise import binary, times_adjoint, unary
 from msnb.ops.record import Op, find
 
@@ -78,12 +78,17 @@ sigmoid = unary(
     "1 / (1 + exp(-x)), from 0 to 1.", lambda dout, out: times_adjoint(dout, out * (1 - out)), floating=True,
 )  # fmt: skip
 erf = unary(
-    "erf", erf_body, "erf(x)", "The error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x.",
+    "erf", lambda xp, x: erf_body(xp, x), "erf(x)",
+    "The error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x.",
     lambda dout, x: dout * (exp(-(x * x)) * _TWO_BY_ROOT_PI), floating=True, kinds="bif",
 )  # fmt: skip
 erfc = unary(
-    "erfc", erfc_body, "erfc(x)", "1 - erf(x), exact where erf is close to 1.",
+    "erfc", lambda xp, x: erfc_body(xp, x), "erfc(x)", "1 - erf(x), exact where erf is close to 1.",
     lambda dout, x: dout * (exp(-(x * x)) * -_TWO_BY_ROOT_PI), floating=True, kinds="bif",
+)  # fmt: skip
+erfinv = unary(
+    "erfinv", lambda xp, x: erfinv_body(xp, x), "erfinv(x)", "The inverse of the error function, on (-1, 1).",
+    lambda dout, out: dout * (exp(out * out) * (1 / _TWO_BY_ROOT_PI)), floating=True, kinds="bif", x=_UNIT,
 )  # fmt: skip
 
 

@@ -38,6 +38,12 @@ def test_erf_to_the_last_digits() -> None:
     exact = np.array([math.erfc(t) for t in x])
     normal = exact > 1e-300
     np.testing.assert_allclose(other[normal], exact[normal], rtol=2e-15)
+    y = ms.Tensor(np.concatenate([np.linspace(-5.5, 5.5, 2001), [1e-12, -1e-300, 0.0]]))
+    back = ops.erfinv(ops.erf(y)).asnumpy()
+    np.testing.assert_allclose(ops.erf(ms.Tensor(back)).asnumpy(), ops.erf(y).asnumpy(), rtol=4e-16)
+    np.testing.assert_allclose(back[abs(y.asnumpy()) < 2], y.asnumpy()[abs(y.asnumpy()) < 2], rtol=1e-13)
+    found = ops.erfinv(ms.Tensor([1.0, -1.0, 2.0])).asnumpy()
+    np.testing.assert_array_equal(found, np.float32([np.inf, -np.inf, np.nan]))
     edges = ms.Tensor([np.nan, np.inf, -np.inf])
     np.testing.assert_array_equal(ops.erf(edges).asnumpy(), np.float32([np.nan, 1, -1]))
     np.testing.assert_array_equal(ops.erfc(edges).asnumpy(), np.float32([np.nan, 0, 2]))
@@ -213,6 +219,12 @@ ACTIVATIONS: dict[str, tuple[Callable[..., Any], Callable[[Any], Any]]] = {
     "xlogy": (lambda x: ops.xlogy(x, x * x), lambda x: x * np.log(x * x)),
     "frac": (ops.frac, lambda x: x - np.trunc(x)),
     "threshold": (lambda x: ops.threshold(x, 0.3, 2.0), lambda x: np.where(x > 0.3, x, 2.0)),
+    "nansum": (lambda x: ops.nansum(ops.where(x > 2, np.nan, x), 1), lambda x: np.where(x > 2, 0, x).sum(1)),
+    "nanmean": (lambda x: ops.nanmean(ops.where(x > 2, np.nan, x), 1),
+                lambda x: np.nanmean(np.where(x > 2, np.nan, x), 1)),
+    "copysign": (lambda x: ops.copysign(x, ms.Tensor(B)), lambda x: np.copysign(x, B)),
+    "xdivy": (lambda x: ops.xdivy(x, 1 + x * x), lambda x: x / (1 + x * x)),
+    "float_power": (lambda x: ops.float_power(x * x, 1.5), lambda x: np.abs(x) ** 3),
     "clip_by_norm": (lambda x: ops.clip_by_norm(x, 1.0), lambda x: x / (np.sqrt((x**2).sum()) + 1e-6)),
 }  # fmt: skip
 SHAPED = A.copy()

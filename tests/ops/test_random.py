@@ -84,6 +84,9 @@ def test_distributions(dtype: str, rng: np.random.Generator) -> None:
     assert len(counts) == 7 and ((counts - n / 7) ** 2 / (n / 7)).sum() < 45
     e = ops.exponential((n,), 2.0, dtype=kind).asnumpy()
     assert abs(e.mean() - 0.5) < 5 * 0.5 / np.sqrt(n)
+    t = ops.trunc_normal((n,), 1.0, 2.0, dtype=kind).asnumpy()
+    assert t.min() >= -3 and t.max() <= 5 and abs(t.mean() - 1) < 5 * 2 / np.sqrt(n)
+    assert abs(t.std() - 2 * 0.8796) < 0.02  # the standard deviation of a normal cut off at two of them
     b = ops.bernoulli(ops.full((n,), 0.3, dtype=kind)).asnumpy()
     assert abs(b.mean() - 0.3) < 5 * np.sqrt(0.21 / n) and set(b) == {0.0, 1.0}
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import math
+import statistics
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -187,12 +188,20 @@ def test_fake_cupy_refuses_what_cupy_refuses() -> None:
 # ---- scalar expressions -------------------------------------------------------------------------------------------
 
 _each = np.vectorize
+
+
+def inverse_erf(x: Any) -> Any:
+    """By the standard library's normal distribution."""
+    return _each(lambda t: statistics.NormalDist().inv_cdf((t + 1) / 2) / math.sqrt(2), otypes=[float])(x)
+
+
 WORDS: dict[str, Any] = {
     "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log2": np.log2, "log10": np.log10,
     "log1p": np.log1p, "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin,
     "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh,
     "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "erf": _each(math.erf, otypes=[float]),
-    "erfc": _each(math.erfc, otypes=[float]), "pow": np.power, "abs": np.abs, "floor": np.floor, "ceil": np.ceil,
+    "erfc": _each(math.erfc, otypes=[float]),
+    "erfinv": lambda x: inverse_erf(x), "pow": np.power, "abs": np.abs, "floor": np.floor, "ceil": np.ceil,
     "round": np.rint, "trunc": np.trunc, "fmod": np.fmod, "hypot": np.hypot, "sign": np.sign, "isnan": np.isnan,
     "isinf": np.isinf, "max": np.maximum, "min": np.minimum, "where": np.where, "real": np.real, "imag": np.imag,
     "conj": np.conj,
