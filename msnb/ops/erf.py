@@ -90,6 +90,6 @@ def erfinv_body(xp: Any, x: Any) -> Any:
     w = xp.minimum(-xp.log((1 - a) * (1 + a)), 40.0)
     y = a * xp.where(w < 5, _horner(_GUESS_NEAR, w - 2.5), _horner(_GUESS_FAR, xp.sqrt(xp.maximum(w, 5.0)) - 3))
     for _ in range(2):
-        miss = ((1 - a) - erfc_body(xp, y)) * xp.exp(y * y) * (-0.5 / _ONE_BY_ROOT_PI)
+        miss = ((1 - a) - erfc_body(xp, y)) * xp.exp(y * y) * (0.5 / _ONE_BY_ROOT_PI)
         y = y - miss / (1 + y * miss)
     return xp.copysign(xp.where(a == 1, np.inf, xp.where(a > 1, np.nan, y)), x)
