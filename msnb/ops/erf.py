@@ -84,12 +84,13 @@ _GUESS_FAR = (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.
 
 
 def erfinv_body(xp: Any, x: Any) -> Any:
-    """The inverse of erf: a guess for |x|, then two steps of Halley's method on erfc, which keeps its digits near 1."""
+    """The inverse of erf: a guess for |x|, then two steps of Halley's method; near 1 on erfc, which keeps its digits."""
     x = x.astype(np.float64)
     a = xp.abs(x)
     w = xp.minimum(-xp.log((1 - a) * (1 + a)), 40.0)
     y = a * xp.where(w < 5, _horner(_GUESS_NEAR, w - 2.5), _horner(_GUESS_FAR, xp.sqrt(xp.maximum(w, 5.0)) - 3))
     for _ in range(2):
-        miss = ((1 - a) - erfc_body(xp, y)) * xp.exp(y * y) * (0.5 / _ONE_BY_ROOT_PI)
+        apart = xp.where(a < 0.5, erf_body(xp, y) - a, (1 - a) - erfc_body(xp, y))
+        miss = apart * xp.exp(y * y) * (0.5 / _ONE_BY_ROOT_PI)
         y = y - miss / (1 + y * miss)
     return xp.copysign(xp.where(a == 1, np.inf, xp.where(a > 1, np.nan, y)), x)
