@@ -296,7 +296,7 @@ if not TYPE_CHECKING:  # a type checker must go on to report names that do not e
         from msnb.core import plugins
 
         return plugins.attribute(plugins.OPS, name, __name__)
-from msnb.ops.index_methods import INDEX as index
+from msnb.ops.getitem import INDEX as index
 from msnb.ops.index_methods import updated as index_update
 from msnb.ops.selection import argwhere as argwhere
 from msnb.ops.selection import masked_fill as masked_fill

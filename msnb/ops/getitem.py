@@ -23,147 +23,19 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core.errors import AttributeValueError, DTypeError, IndexOutOfRange, ShapeError
+from msnb.core.errors import DTypeError, IndexOutOfRange, ShapeError
 from msnb.core.tensor import Tensor
-from msnb.core.types import WEAK, Dim, Shape, Size, TensorType, tensor_type
-from msnb.ops.infer import common_shape, operand_lines
+from msnb.core.types import WEAK, Shape, TensorType, tensor_type
+from msnb.ops.index_plan import Plan, Spec, explain, fits, key_of, may_equal
+from msnb.ops.infer import operand_lines
 from msnb.ops.operands import spread, strong_dtype
 from msnb.ops.record import Example, Op, Work, Wrong, define
 from msnb.ops.shape import BROADCAST_TO, TRANSPOSE, inverse_permutation, reshape
-from msnb.ops.sizes import bound_of, sizes_text, sliced
-
-Spec = tuple[Any, ...]
+from msnb.ops.sizes import sizes_text
 
 _X = np.arange(24.0).reshape(2, 3, 4) / 8 - 1
 _I, _J = np.array([1, 0, 1]), np.array([[2], [-1]])
 _FULL = (None, None, None)
-
-
-# ---- the shape of the result -------------------------------------------------------------------------------------
-
-
-class Plan:
-    """What a spec does to a shape.
-
-    Attributes:
-        shape: of the result. rest: of the result without the axes of the index tensors.
-        at: where the axes of the index tensors stand in the result. rank: how many they are (0 without any).
-        sources: for every size of ``rest``, the axis of x it is (untouched), or None.
-    """
-
-    def __init__(self, name: str, x: TensorType, indices: tuple[TensorType, ...], spec: Spec) -> None:
-        self.name, self.x = name, x
-        self.rest: list[Size] = []
-        self.sources: list[int | None] = []
-        self.has_tensors = bool(indices)
-        self._check(indices, spec)
-        spots = self._walk(spec)
-        joint = _joint(name, indices)
-        self.together = not spots or [p for p, _ in spots] == list(range(spots[0][0], spots[0][0] + len(spots)))
-        self.at = spots[0][1] if spots and self.together else 0
-        self.rank = len(joint)
-        self.shape: Shape = (*self.rest[: self.at], *joint, *self.rest[self.at :])
-
-    def _check(self, indices: tuple[TensorType, ...], spec: Spec) -> None:
-        used = sum(e is not None for e in spec)
-        if used > self.x.ndim:
-            raise IndexOutOfRange(
-                f"too many indices: the tensor has {self.x.ndim} axes and {used} were indexed.",
-                operands=operand_lines(self.x),
-            )
-        if spec.count("t") != len(indices):
-            raise AttributeValueError(
-                f"{self.name}: {spec.count('t')} index tensors in the spec, {len(indices)} given."
-            )
-        for t in indices:
-            if not t.dtype.is_int:
-                raise DTypeError(
-                    f"an index tensor holds integers, not {t.dtype!r}.", operands=operand_lines(t, names=("index",))
-                )
-
-    def _walk(self, spec: Spec) -> list[tuple[int, int]]:
-        """Fill ``rest``; give (position in the spec, position in ``rest``) of what counts as an index tensor."""
-        spots, axis = [], 0
-        for position, entry in enumerate(spec):
-            if entry is None:
-                self._keep(1, None)
-                continue
-            if isinstance(entry, tuple):
-                self._slice(axis, entry)
-            else:
-                self._check_int(axis, entry)
-                if self.has_tensors:
-                    spots.append((position, len(self.rest)))
-            axis += 1
-        for a in range(axis, self.x.ndim):
-            self._keep(self.x.shape[a], a)
-        return spots
-
-    def _keep(self, size: Size, source: int | None) -> None:
-        self.rest.append(size)
-        self.sources.append(source)
-
-    def _slice(self, axis: int, entry: tuple[Any, Any, Any]) -> None:
-        if entry[2] == 0:
-            raise AttributeValueError("a slice with step 0 goes nowhere.", operands=operand_lines(self.x))
-        size = sliced(self.x.shape[axis], *entry)
-        whole = size == self.x.shape[axis] and (entry[2] or 1) > 0
-        self._keep(size, axis if whole else None)
-
-    def _check_int(self, axis: int, entry: Any) -> None:
-        size = self.x.shape[axis]
-        if isinstance(entry, int) and isinstance(size, int) and not -size <= entry < size:
-            raise IndexOutOfRange(
-                f"index {entry} is outside axis {axis} of size {size}.",
-                operands=operand_lines(self.x),
-                hint=f"legal are {-size} to {size - 1}." if size else "an axis of size 0 has no elements.",
-            )
-
-
-def _may_equal(a: Size, b: Size) -> bool:
-    """A size that only the data tells may turn out to be the other one; the body finds out."""
-    if isinstance(a, Dim) or isinstance(b, Dim):
-        known, bound = (a, bound_of(b)) if isinstance(a, int) else (b, bound_of(a))
-        return not isinstance(known, int) or bound is None or known <= bound
-    return a == b
-
-
-def _joint(name: str, indices: tuple[TensorType, ...]) -> Shape:
-    """The shape index tensors broadcast to; where one size is a Dim and the other is known, the known one."""
-    shape: Shape = ()
-    for t in indices:
-        rank = max(len(shape), t.ndim)
-        pairs = list(zip((1,) * (rank - len(shape)) + shape, (1,) * (rank - t.ndim) + t.shape))
-        if not all(1 in (a, b) or _may_equal(a, b) for a, b in pairs):
-            return common_shape(name, *indices)
-        shape = tuple(b if a == 1 or (isinstance(a, Dim) and b != 1) else a for a, b in pairs)
-    return shape
-
-
-def fits(value: Shape, place: Shape) -> bool:
-    """Whether a value of this shape can be written to a place of that shape, as far as the sizes are known."""
-    return len(value) <= len(place) and all(
-        v == 1 or _may_equal(v, p) for v, p in zip(value, place[len(place) - len(value) :])
-    )
-
-
-def key_of(spec: Spec, indices: Sequence[Any]) -> tuple[Any, ...]:
-    """The key for an array library."""
-    arrays = iter(indices)
-    return tuple(next(arrays) if e == "t" else slice(*e) if isinstance(e, tuple) else e for e in spec)
-
-
-def _explain(x: Any, spec: Spec, indices: Sequence[Any], error: IndexError) -> IndexOutOfRange:
-    """The axis and the entry that an array library refused."""
-    arrays, axis = iter(indices), 0
-    for entry in spec:
-        if entry == "t":
-            array, size = next(arrays), x.shape[axis]
-            bad = array[(array < -size) | (array >= size)]
-            if bad.size:
-                return IndexOutOfRange(f"index {int(bad.reshape(-1)[0])} is outside axis {axis} of size {size}.")
-        axis += entry is not None
-    return IndexOutOfRange(str(error))
 
 
 # ---- labels and batching -----------------------------------------------------------------------------------------
@@ -284,7 +156,7 @@ def _index_body(xp: Any, x: Any, *indices: Any, spec: Spec) -> Any:
     try:
         return x[key_of(spec, indices)]
     except IndexError as error:
-        raise _explain(x, spec, indices, error) from None
+        raise explain(x, spec, indices, error) from None
 
 
 def _no_more(n: int) -> tuple[None, ...]:
@@ -330,8 +202,10 @@ INDEX: Op = define(
 def _unindex_type(y: TensorType, *indices: TensorType, spec: Spec, shape: Shape) -> TensorType:
     whole = tensor_type(shape, strong_dtype(y))
     plan = Plan("unindex", whole, indices, spec)
-    if len(plan.shape) != y.ndim or not all(_may_equal(a, b) for a, b in zip(plan.shape, y.shape)):
-        raise ShapeError(f"unindex: the index has shape {sizes_text(plan.shape)}.", operands=operand_lines(y, names=("y",)))
+    if len(plan.shape) != y.ndim or not all(may_equal(a, b) for a, b in zip(plan.shape, y.shape)):
+        raise ShapeError(
+            f"unindex: the index has shape {sizes_text(plan.shape)}.", operands=operand_lines(y, names=("y",))
+        )
     return whole
 
 
@@ -380,7 +254,7 @@ def _update_body(xp: Any, x: Any, value: Any, *indices: Any, spec: Spec) -> Any:
     try:
         out[key_of(spec, indices)] = value
     except IndexError as error:
-        raise _explain(x, spec, indices, error) from None
+        raise explain(x, spec, indices, error) from None
     except ValueError as error:  # sizes that only the data tell did not fit
         raise ShapeError(f"the value does not fit its place: {error}.") from None
     return out

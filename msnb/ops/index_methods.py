@@ -11,9 +11,10 @@ from typing import Any
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
 from msnb.ops.contract import addbmm, addmm, addmv, baddbmm, bmm, dot, inner, matmul, mm, mv, outer, turned
-from msnb.ops.getitem import INDEX, INDEX_UPDATE, Plan
+from msnb.ops.getitem import INDEX, INDEX_UPDATE
 from msnb.ops.index import gather, gather_elements, gather_nd, index_select, take
 from msnb.ops.index_key import lone_mask, parse, trimmed
+from msnb.ops.index_plan import Plan
 from msnb.ops.join import chunk, split, tensor_split, unstack
 from msnb.ops.methods import forward, reflected
 from msnb.ops.operands import as_tensor

@@ -17,8 +17,9 @@ import numpy as np
 from msnb.core.errors import AttributeValueError, ShapeError
 from msnb.core.slot import slot
 from msnb.core.types import TensorType, tensor_type
-from msnb.ops.getitem import INDEX, INDEX_UPDATE, UNINDEX, Plan, fits, key_of, update_axes, write_batch
+from msnb.ops.getitem import INDEX, INDEX_UPDATE, UNINDEX, update_axes, write_batch
 from msnb.ops.index import along, at_axis, coordinates
+from msnb.ops.index_plan import Plan, fits, key_of
 from msnb.ops.infer import normal_axis, operand_lines
 from msnb.ops.operands import as_sizes, as_tensor, strong_dtype
 from msnb.ops.record import Example, Op, Wrong, define
