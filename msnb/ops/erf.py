@@ -84,7 +84,7 @@ _GUESS_FAR = (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.
 
 
 def erfinv_body(xp: Any, x: Any) -> Any:
-    """The inverse of erf: a guess for |x|, then two steps of Halley's method; near 1 on erfc, which keeps its digits."""
+    """The inverse of erf: a guess for |x|, then two steps of Halley's method; near 1 by erfc, which keeps digits."""
     x = x.astype(np.float64)
     a = xp.abs(x)
     w = xp.minimum(-xp.log((1 - a) * (1 + a)), 40.0)
