@@ -139,11 +139,11 @@ class Session:
                 self.guard("eq", (source,), (value,))
         elif isinstance(value, types.MethodType):
             self._method(value, source)
+        elif isinstance(value, _BY_VALUE):  # before identity: equal text may be two objects
+            self.guard("eq", (source,), (value,))
         elif value is None or type(value) is bool or isinstance(value, _BY_IDENTITY) or self._is_opaque(value):
             self.guard("is", (source,), (value,))
             self._anchor(value)
-        elif isinstance(value, _BY_VALUE):
-            self.guard("eq", (source,), (value,))
         else:
             self.guard("type", (source,), (type(value),))
             self.remember(value, source)
