@@ -15,6 +15,7 @@ from msnb.core import devices
 from msnb.core.errors import MsnbError
 from msnb.core.tensor import make, type_of_buffer
 from msnb.core.types import TensorType
+from msnb.core.where import here
 from msnb.ir import control
 from msnb.ir.graph import Graph, Module, Node, Value
 from msnb.ops.constant import constant
@@ -109,8 +110,8 @@ class ReferenceProgram:
         node = next(n for n, step in zip(self._nodes, self._steps) if step[0] is run)
         types = [v.type for v in node.inputs]
         found = error if isinstance(error, MsnbError) else devices.misplaced(node.op.name, types, buffers) or error
-        if isinstance(found, MsnbError) and node.where is not None:
-            found.where = node.where.where
+        if isinstance(found, MsnbError):
+            found.where = (node.where.where if node.where is not None else None) or here().where
         return found
 
     # ---- control flow --------------------------------------------------------------------------------------------

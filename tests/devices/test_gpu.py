@@ -270,3 +270,55 @@ def test_the_fake_computes() -> None:
     assert type(a.sum()) is type(a[0, 0]) is fake_cupy.ndarray
     assert fake_cupy.asnumpy(fake_cupy.linalg.det(a)) == pytest.approx(-2)
     assert [v.shape for v in fake_cupy.split(a, 2)] == [(1, 2), (1, 2)]
+
+
+# ---- whole programs --------------------------------------------------------------------------------------------------
+
+
+class Net(ms.nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.norm = ms.nn.Conv2d(1, 2, 3, pad_mode="valid"), ms.nn.BatchNorm2d(2)
+        self.drop, self.dense = ms.nn.Dropout(p=0.2), ms.nn.Dense(8, 3)
+
+    def construct(self, x: Any) -> Any:
+        x = ms.ops.relu(self.norm(self.conv(x)))
+        return self.dense(self.drop(x.reshape(x.shape[0], -1)))
+
+
+def trained(rows: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    ms.set_seed(5)
+    net = Net()
+    model = ms.Model(net, ms.nn.CrossEntropyLoss(), ms.nn.Adam(net.trainable_params(), 0.01), {"loss", "accuracy"})
+    model.train(2, rows)
+    return model.eval(rows), {p.name: p.asnumpy() for p in model.train_network.get_parameters()}
+
+
+def test_a_network_trains_there(gpu: Any, mode: int, rng: np.random.Generator, tmp_path: Any) -> None:
+    rows = [(rng.normal(size=(4, 1, 4, 4)).astype(np.float32), rng.integers(0, 3, 4).astype(np.int32)) for _ in "ab"]
+    want, state = trained(rows)
+    ms.set_context(device_target="GPU")
+    got, moved = trained(rows)
+    assert got == pytest.approx(want, rel=1e-5)
+    for name, value in state.items():
+        np.testing.assert_allclose(moved[name], value, rtol=1e-5, atol=1e-6, err_msg=name)
+    net = Net()
+    ms.save_checkpoint(net, tmp_path / "net")
+    ms.set_context(device_target="CPU")
+    there, here = Net(), net  # a checkpoint written on one device is read on another
+    ms.load_checkpoint(tmp_path / "net.ckpt", there, strict_load=True)
+    assert there.dense.weight.device == "CPU" and here.dense.weight.device == "GPU"
+    np.testing.assert_array_equal(there.dense.weight.asnumpy(), here.dense.weight.asnumpy())
+    ms.load_checkpoint(tmp_path / "net.ckpt", here)
+    assert here.dense.weight.device == "GPU"  # values move to where the parameter lives
+
+
+def test_a_network_left_behind_has_a_sentence(gpu: Any, mode: int) -> None:
+    net = ms.nn.Dense(2, 1)
+    ms.set_context(device_target="GPU")
+    x = ms.Tensor(np.ones((1, 2), np.float32))
+    with pytest.raises(DeviceError, match=r"operations run on GPU, and an operand lives on CPU[\s\S]*x.to") as caught:
+        net(x)
+    assert caught.value.where.file == __file__ and "net(x)" in str(caught.value)
+    with pytest.raises(DeviceError, match="an operand lives on CPU"):
+        ms.grad(lambda v: net(v).sum())(x)

@@ -1,8 +1,8 @@
 """The GPU, through CuPy. Registered by name; CuPy is imported when the device is first asked for.
 
-    set_context(device_target="GPU")  ->  factory  ->  import cupy, look for a device  ->  GPU(cupy)
-                                             |
-                                             +-- DeviceError: what is missing and how to get it
+set_context(device_target="GPU")  ->  factory  ->  import cupy, look for a device  ->  GPU(cupy)
+                                         |
+                                         +-- DeviceError: what is missing and how to get it
 """
 
 from __future__ import annotations

@@ -23,8 +23,7 @@ from msnb.devices.base import ArrayDevice, Kernel
 from msnb.ops.record import Op
 
 WAY_OUT = (
-    "it needs an NVIDIA GPU with its driver and `pip install msnb[gpu]`; "
-    'device_target="CPU" runs the same program.'
+    'it needs an NVIDIA GPU with its driver and `pip install msnb[gpu]`; device_target="CPU" runs the same program.'
 )
 
 
