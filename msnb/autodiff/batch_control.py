@@ -13,6 +13,9 @@ borrows those of a lane that does (cut off from the gradient), for which the bra
     p = [T, F, T]      A runs on x[0], x[0]*, x[2]            * borrowed, stop_gradient
                        B runs on x[1]*, x[1], x[1]*           a branch that no lane takes does not run at all
 
+Stacks that a loop with a batched predicate carries (vmap of a gradient of While) select by lane, entry by entry: each
+turn costs the depth of the stack. The gradient of the batched loop has no such cost: prefer grad(vmap(f)) there.
+
 In a Scan the new axis stands behind the scanned one, in a While or Scan a carried value is batched if any turn makes it
 so. A callee has a batched twin for each pattern of batched arguments; a recursive one gives all results batched.
 """

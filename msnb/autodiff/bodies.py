@@ -20,7 +20,7 @@ def inline(b: GraphBuilder, graph: Graph, args: Sequence[Any]) -> list[Any]:
     """The nodes of ``graph`` appended to ``b`` as they are; its outputs as tensors of ``b``."""
     seen: dict[Value, Value] = {p: b.lift(x) for p, x in zip(graph.params, args)}
     for node in graph.nodes:
-        new = copy_node(node, b.graph, seen)
+        new = copy_node(node, b.graph, seen, b.twins)
         new.scope, new.why, new.primal = new.scope or b.scope, new.why or b.why, new.primal or b.primal
     return [b.wrap(seen[v]) for v in graph.outputs]
 

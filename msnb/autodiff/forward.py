@@ -28,7 +28,7 @@ from msnb.autodiff.activity import Flow
 from msnb.autodiff.bodies import inline, params, reindex, types_of
 from msnb.autodiff.prune import prune
 from msnb.autodiff.reverse import Reverse, check_differentiable, stamped
-from msnb.autodiff.rules import ask_rule, fit, gradient_type, need_gradient_type, zeros
+from msnb.autodiff.rules import ask_rule, fit, gradient_type, need_gradient_type, zeros_like
 from msnb.core.errors import GradientError
 from msnb.core.tensor import Tensor
 from msnb.ir import control
@@ -121,7 +121,7 @@ class Pushforward:
     def tangent(self, value: Value) -> Any:
         """The tangent of a value, zeros where it does not vary."""
         found = self.tangents.get(value)
-        return zeros(need_gradient_type(value.type)) if found is None else found
+        return zeros_like(self.there(value), value.type) if found is None else found
 
     def varying(self, node: Node) -> list[int]:
         """The inputs of a node that have a tangent."""

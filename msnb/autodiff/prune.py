@@ -8,14 +8,19 @@ last reason to keep many a forward value alive. Nodes with an effect stay, whate
 from __future__ import annotations
 
 from msnb.ir import control
-from msnb.ir.graph import Graph, Node, Value
+from msnb.ir.graph import Graph, Module, Node, Value
 
 
-def has_effect(node: Node) -> bool:
-    """True where a node must run even if nobody reads its results."""
-    if node.op is control.HOST_CALL and node.attrs.get("effect"):
+def has_effect(node: Node, module: Module, seen: frozenset[str] = frozenset()) -> bool:
+    """True where a node, or something inside it, must run even if nobody reads its results."""
+    if "effect" in node.op.traits or (node.op is control.HOST_CALL and node.attrs["effect"]):
         return True
-    return "effect" in node.op.traits or any(has_effect(n) for g in node.graphs for n in g.nodes)
+    if any(has_effect(n, module, seen) for g in node.graphs for n in g.nodes):
+        return True
+    name = node.attrs["callee"] if node.op is control.CALL else None
+    if name is None or name in seen:
+        return False
+    return any(has_effect(n, module, seen | {name}) for n in module.graphs[name].nodes)
 
 
 def prune(graph: Graph) -> set[Value]:
@@ -23,7 +28,7 @@ def prune(graph: Graph) -> set[Value]:
     needed: set[Value] = set(graph.outputs)
     kept: list[Node] = []
     for node in reversed(graph.nodes):
-        if any(v in needed for v in node.outputs) or has_effect(node):
+        if any(v in needed for v in node.outputs) or has_effect(node, graph.module):
             kept.append(node)
             needed.update(node.inputs)
     kept.reverse()

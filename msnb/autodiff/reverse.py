@@ -28,11 +28,11 @@ from typing import Any
 from msnb.autodiff.activity import Activity, Flow
 from msnb.autodiff.bodies import reindex
 from msnb.autodiff.prune import prune
-from msnb.autodiff.rules import add_up, ask_rule, fit, gradient_type, need_gradient_type, zeros
+from msnb.autodiff.rules import add_up, ask_rule, fit, gradient_type, need_gradient_type, zeros_like
 from msnb.core.errors import GradientError
 from msnb.core.tensor import Tensor
 from msnb.ir.builder import GraphBuilder, SymbolicTensor
-from msnb.ir.graph import Graph, Node, Value, copy_node
+from msnb.ir.graph import Graph, Module, Node, Value, copy_node
 
 Pull = Callable[[list[Any]], list[Any]]
 _VIEWS = frozenset({"broadcast_to", "reshape", "expand_dims", "squeeze", "transpose"})
@@ -108,6 +108,13 @@ class Reverse:
 
     def __init__(self) -> None:
         self.flow = Flow()
+        self.twins: dict[Node, Node] = {}
+
+    def builder(self, name: str, module: Module) -> GraphBuilder:
+        """A builder for a body: gradient nodes still find the forward nodes that move into one."""
+        b = GraphBuilder(name, module)
+        b.twins = self.twins
+        return b
 
     def pullback(self, graph: Graph, wrt: tuple[int, ...], outputs: tuple[int, ...]) -> VJP:
         """The pair for a graph (a program, a body, a callee)."""
@@ -194,6 +201,18 @@ class Pullback:
         """A value of the given graph, for use in either new graph."""
         return self.forward.wrap(self.env[value])
 
+    def zeros(self, value: Value) -> Any:
+        """The zero of the gradients of a value of the given graph."""
+        return zeros_like(self.there(value), value.type)
+
+    def filled(self, values: Sequence[Value], douts: Sequence[Any]) -> list[Any]:
+        """Zeros in place of absent douts; None where there can be no gradient."""
+        out = []
+        for value, dout in zip(values, douts):
+            possible = dout is None and gradient_type(value.type) is not None
+            out.append(self.zeros(value) if possible else dout)
+        return out
+
     # ---- forward -------------------------------------------------------------------------------------------------
 
     def _run_forward(self) -> None:
@@ -237,14 +256,14 @@ class Pullback:
 
     def _gradient(self, param: Value) -> Any:
         found = self._adjoints.get(param)
-        return zeros(need_gradient_type(param.type)) if found is None else found
+        return self.zeros(param) if found is None else found
 
     def _pull(self, node: Node, douts: list[Any]) -> None:
         if node in self._pulls:
             grads = self._pulls[node](douts)
         else:
             ins, outs = [self.there(v) for v in node.inputs], [self.there(v) for v in node.outputs]
-            grads = ask_rule(node, ins, outs, filled(node.outputs, douts))
+            grads = ask_rule(node, ins, outs, self.filled(node.outputs, douts))
         for value, g in zip(node.inputs, grads):
             self._accumulate(value, g)
 
@@ -269,12 +288,3 @@ class Pullback:
         residuals = [outer._value for outer, _ in kept]
         self.forward.graph.outputs += residuals
         return residuals
-
-
-def filled(values: Sequence[Value], douts: Sequence[Any]) -> list[Any]:
-    """Zeros in place of absent douts; None where there can be no gradient."""
-    out = []
-    for value, dout in zip(values, douts):
-        t = gradient_type(value.type)
-        out.append(zeros(t) if dout is None and t is not None else dout)
-    return out

@@ -37,7 +37,7 @@ from weakref import WeakKeyDictionary
 
 from msnb.autodiff.bodies import Places, inline, made_inside, params, share_places, spread_grads, with_places
 from msnb.autodiff.prune import prune
-from msnb.autodiff.reverse import VJP, Pull, Pullback, filled
+from msnb.autodiff.reverse import VJP, Pull, Pullback
 from msnb.autodiff.reverse_loops import differentiate_scan, differentiate_while
 from msnb.autodiff.rules import need_gradient_type
 from msnb.core.errors import GradientError
@@ -81,18 +81,20 @@ def _if(p: Pullback, node: Node) -> Differentiated:
     results = control.if_(p.forward, args[0], then, other, args[1:])
 
     def pull(douts: list[Any]) -> list[Any]:
-        given = filled([node.outputs[j] for j in outs], [douts[j] for j in outs])
+        given = p.filled([node.outputs[j] for j in outs], [douts[j] for j in outs])
         values = [*(args[1 + i] for i in passed), *results[n:], *given]
         types = [p.backward.lift(v).type for v in values]
-        then, other = (_branch_backward(pair, types, passed, places, which) for which, pair in enumerate(pairs))
+        then, other = (_branch_backward(p, pair, types, passed, places, k) for k, pair in enumerate(pairs))
         return spread_grads(node, ins, control.if_(p.backward, args[0], then, other, values))
 
     return results[:n], pull
 
 
-def _branch_backward(pair: VJP, types: list[Type], passed: list[int], places: Places, which: int) -> Graph:
+def _branch_backward(
+    p: Pullback, pair: VJP, types: list[Type], passed: list[int], places: Places, which: int
+) -> Graph:
     """The backward graph of a branch, with the params that both branches share."""
-    b = GraphBuilder(pair.backward.name, pair.backward.module)
+    b = p.reverse.builder(pair.backward.name, pair.backward.module)
     with b:
         given = params(b, types, "r")
         by_arg = dict(zip(passed, given))
@@ -129,7 +131,7 @@ def _call(p: Pullback, node: Node) -> Differentiated:
     results = control.call(p.forward, callee.forward, args, node.attrs["layer"])
 
     def pull(douts: list[Any]) -> list[Any]:
-        given = filled([node.outputs[j] for j in outs], [douts[j] for j in outs])
+        given = p.filled([node.outputs[j] for j in outs], [douts[j] for j in outs])
         values = [p.backward.lift(x) for x in (*(args[i] for i in callee.passed), *results[n:], *given)]
         attrs = {**node.attrs, "callee": callee.backward, "recompute": False}
         types = [need_gradient_type(callee.graph.params[i].type) for i in ins]
@@ -154,13 +156,16 @@ def _enter(p: Pullback, graph: Graph, ins: Any, outs: Any, known: dict[Any, Call
     pair = p.reverse.pullback(graph, ins, outs)
     n = len(graph.outputs)
     places = share_places([made_inside(pair)])
+    unchanged = not places and not any("control" in n.op.traits for n in graph.nodes)
+    if unchanged:
+        p.reverse.twins.update(zip(pair.forward.nodes, graph.nodes))
     passed = sorted({v.index for v in pair.residual_list if v.is_param})
     types = [graph.params[i].type for i in passed] + [t for t, _ in places]
     types += [need_gradient_type(graph.outputs[j].type) for j in outs]
-    backward = _branch_backward(pair, types, passed, places, 0)
+    backward = _branch_backward(p, pair, types, passed, places, 0)
     forward = with_places(pair.forward, n, places, 0)
     module = graph.module
-    name = module.add(forward, f"{graph.name}_forward") if places else graph.name
+    name = graph.name if unchanged else module.add(forward, f"{graph.name}_forward")
     known[key] = Callee(graph, name, module.add(backward, f"{graph.name}_backward"), passed)
 
 
@@ -209,7 +214,7 @@ def _host_call(p: Pullback, node: Node) -> Differentiated:
     results = control.host_call(p.forward, fn, args, [v.type for v in node.outputs], node.attrs["effect"])
 
     def pull(douts: list[Any]) -> list[Any]:
-        given = filled(node.outputs, douts)
+        given = p.filled(node.outputs, douts)
         chosen = control.HostFn(lambda *xs: _chosen(fn.grad(*xs), ins), f"{fn.name}_gradient")
         return spread_grads(node, ins, control.host_call(p.backward, chosen, [*args, *given], types))
 

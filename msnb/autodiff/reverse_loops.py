@@ -18,7 +18,7 @@ import numpy as np
 
 from msnb.autodiff.bodies import inline, params, spread_grads, types_of
 from msnb.autodiff.reverse import VJP, Pull, Pullback
-from msnb.autodiff.rules import add_up, need_gradient_type, zeros
+from msnb.autodiff.rules import add_up
 from msnb.core import dtypes
 from msnb.core.types import StackType, TensorType, Type, tensor_type
 from msnb.ir import control
@@ -69,10 +69,6 @@ class Loop:
         """The positions of residuals of one kind."""
         return [k for k, found in enumerate(kinds) if found == kind]
 
-    def gradient_types(self, positions: Sequence[int]) -> list[Type]:
-        """Types of the gradients of some params of the body."""
-        return [need_gradient_type(self.body.params[i].type) for i in positions]
-
 
 def _loop(p: Pullback, node: Node, m: int) -> Loop:
     """Find the active values (a carried value may become active in a later turn) and make the body's pair."""
@@ -92,7 +88,7 @@ def _loop(p: Pullback, node: Node, m: int) -> Loop:
 def _given(loop: Loop, douts: list[Any], positions: Sequence[int]) -> list[Any]:
     """The douts of some results, zeros where there are none."""
     outs = loop.node.outputs
-    return [zeros(need_gradient_type(outs[j].type)) if douts[j] is None else douts[j] for j in positions]
+    return loop.p.filled([outs[j] for j in positions], [douts[j] for j in positions])
 
 
 def _popped(stacks: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -121,7 +117,7 @@ def differentiate_while(p: Pullback, node: Node) -> tuple[Sequence[Any], Pull]:
 
     def pull(douts: list[Any]) -> list[Any]:
         same = [args[loop.pair.residual_list[k].index] for k in loop.residuals(kinds, "same")]
-        sums = [zeros(t) for t in loop.gradient_types(loop.others)]
+        sums = [p.zeros(node.inputs[i]) for i in loop.others]
         carry = [*_given(loop, douts, loop.carries), *sums, *results[loop.n :]]
         types = [p.backward.lift(x).type for x in (*carry, *same)]
         found = control.while_(
@@ -147,7 +143,7 @@ def _counting_cond(loop: Loop, stacks: Sequence[Type]) -> Graph:
 
 def _counting_body(loop: Loop, stacks: Sequence[Type], kept: Sequence[int]) -> Graph:
     n, forward = loop.n, loop.pair.forward
-    b = GraphBuilder(forward.name, forward.module)
+    b = loop.p.reverse.builder(forward.name, forward.module)
     with b:
         carry = params(b, types_of(forward.params[:n]), "c")
         piles, turns = params(b, stacks, "s"), b.param(COUNT, "turns")
@@ -167,7 +163,7 @@ def _backward_cond(loop: Loop, types: Sequence[Type], n_carry: int) -> Graph:
 
 
 def _backward_body(loop: Loop, types: Sequence[Type], kinds: Sequence[str]) -> Graph:
-    b = GraphBuilder(loop.pair.backward.name, loop.body.module)
+    b = loop.p.reverse.builder(loop.pair.backward.name, loop.body.module)
     with b:
         given = iter(params(b, types, "c"))
         douts, sums = [next(given) for _ in loop.carries], [next(given) for _ in loop.others]
@@ -203,7 +199,7 @@ def differentiate_scan(p: Pullback, node: Node) -> tuple[Sequence[Any], Pull]:
         held = loop.pair.residual_list
         same = [args[held[k].index] for k in loop.residuals(kinds, "same")]
         slices = [args[held[k].index] for k in loop.residuals(kinds, "slice")]
-        sums = [zeros(t) for t in loop.gradient_types([i for i in loop.others if i >= n + m])]
+        sums = [p.zeros(node.inputs[i]) for i in loop.others if i >= n + m]
         carry = [*_given(loop, douts, loop.carries), *sums, *results[n:first_row]]
         xs = [*_given(loop, douts, loop.rows_out), *rows, *slices]
         back = _scan_backward(loop, p, carry, xs, same, kinds)
@@ -215,7 +211,7 @@ def differentiate_scan(p: Pullback, node: Node) -> tuple[Sequence[Any], Pull]:
 
 def _scan_forward(loop: Loop, stacks: Sequence[Type], kept: Sequence[int], rows: Sequence[int]) -> Graph:
     n, forward, n_out = loop.n, loop.pair.forward, len(loop.body.outputs)
-    b = GraphBuilder(forward.name, forward.module)
+    b = loop.p.reverse.builder(forward.name, forward.module)
     with b:
         carry, piles = params(b, types_of(forward.params[:n]), "c"), params(b, stacks, "s")
         outs = inline(b, forward, [*carry, *params(b, types_of(forward.params[n:]), "x")])
@@ -226,7 +222,7 @@ def _scan_forward(loop: Loop, stacks: Sequence[Type], kept: Sequence[int], rows:
 
 def _scan_backward(loop: Loop, p: Pullback, carry: Any, xs: Any, same: Any, kinds: Sequence[str]) -> Graph:
     held = loop.pair.residual_list
-    b = GraphBuilder(loop.pair.backward.name, loop.body.module)
+    b = loop.p.reverse.builder(loop.pair.backward.name, loop.body.module)
     outer = [p.backward.lift(x).type for x in (*carry, *xs, *same)]
     inner = [row_type(t) if len(carry) <= i < len(carry) + len(xs) else t for i, t in enumerate(outer)]
     with b:

@@ -56,8 +56,16 @@ def zeros(t: Type) -> Any:
         return find("zeros")(shape=t.shape, dtype=t.dtype)
     raise GradientError(
         f"a zero of type {t} is needed, but its size is known only at run time.",
-        hint="make every branch and loop exit use the value, or give it a fixed size (pad and mask).",
+        hint="give it a fixed size (pad and mask), or compute it outside the branch.",
     )
+
+
+def zeros_like(x: Any, t: Type) -> Any:
+    """The zero of the gradients of ``x``, a tensor of type ``t``; a size known only at run time is read from ``x``."""
+    want = need_gradient_type(t)
+    if isinstance(want, TensorType) and not want.is_static:
+        return find("zeros_like")(x)
+    return zeros(want)
 
 
 def add_up(a: Any, b: Any) -> Any:

@@ -96,16 +96,18 @@ class GraphBuilder(PlainReads):
         captured: for a nested body, (outer tensor, own param) in the order of the params they became.
         scope: the path of Cells that new nodes get.
         why, primal: stamped on new nodes (transforms set them).
+        twins: nodes that were replayed into this graph -> the nodes they became, so that gradients find their primal.
     """
 
     def __init__(self, name: str, module: Module | None = None, parent: GraphBuilder | None = None) -> None:
         self.parent = parent
-        self.graph = Graph(name, parent.graph.module if parent is not None and module is None else module)
+        self.graph: Graph = Graph(name, parent.graph.module if parent is not None and module is None else module)
         self.captured: list[tuple[SymbolicTensor, Value]] = []
         self.scope: str = parent.scope if parent is not None else ""
         self.why: str = parent.why if parent is not None else ""
         self.primal: Node | None = None
         self.origin: Origin | None = None
+        self.twins: dict[Node, Node] = {}
         self._captured_index: dict[Value, Value] = {}
         self._before: list[Engine] = []
 

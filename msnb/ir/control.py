@@ -164,9 +164,13 @@ def replay_node(node: Node, inputs: list[Any], env: dict[Value, Any], module: Mo
     if isinstance(engine, GraphBuilder):
         before = engine.scope, engine.origin, engine.why, engine.primal
         engine.scope, engine.origin = node.scope or engine.scope, node.where or engine.origin
-        engine.why, engine.primal = node.why or engine.why, node.primal or engine.primal
+        engine.why = node.why or engine.why
+        engine.primal = engine.primal if node.primal is None else engine.twins.get(node.primal, node.primal)
+        count = len(engine.graph.nodes)
         try:
             results = _replay(node, inputs, module)
+            if len(engine.graph.nodes) > count:
+                engine.twins[node] = engine.graph.nodes[-1]
         finally:
             engine.scope, engine.origin, engine.why, engine.primal = before
     else:
@@ -200,7 +204,7 @@ def _replay(node: Node, inputs: list[Any], module: Module | None) -> tuple[Any, 
 def _append(engine: GraphBuilder, node: Node, inputs: list[Any], module: Module | None) -> tuple[Any, ...]:
     target, attrs = engine.graph.module, node.attrs
     source = target if module is None else module
-    bodies = [rehome(g.copy(), g.module, target) for g in node.graphs]
+    bodies = [rehome(g.copy(twins=engine.twins), g.module, target) for g in node.graphs]
     if node.op is CALL:
         attrs = {**attrs, "callee": adopt(attrs["callee"], source, target)}
     return engine.add(node.op, [engine.lift(x) for x in inputs], attrs, [v.type for v in node.outputs], bodies)

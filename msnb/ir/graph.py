@@ -134,14 +134,17 @@ class Graph:
             count[value] = count.get(value, 0) + 1
         return count
 
-    def copy(self, name: str | None = None) -> Graph:
-        """A graph with nodes and values of its own (bodies copied too, called graphs shared)."""
+    def copy(self, name: str | None = None, twins: dict[Node, Node] | None = None) -> Graph:
+        """A graph with nodes and values of its own (bodies copied too, called graphs shared).
+
+        ``twins``, if given, maps old nodes to new; it is read (a gradient node follows its primal) and extended.
+        """
         out = Graph(name or self.name, self.module)
         seen: dict[Value, Value] = {}
         for p in self.params:
             seen[p] = out.add_param(p.type, p.name)
         for node in self.nodes:
-            copy_node(node, out, seen)
+            copy_node(node, out, seen, twins)
         out.outputs = [seen[v] for v in self.outputs]
         out.state = dict(self.state)
         return out
@@ -155,16 +158,19 @@ class Graph:
         return print_graph(self)
 
 
-def copy_node(node: Node, into: Graph, seen: dict[Value, Value]) -> Node:
-    """Append a copy of ``node`` to ``into``; ``seen`` maps old values to new and is extended."""
+def copy_node(node: Node, into: Graph, seen: dict[Value, Value], twins: dict[Node, Node] | None = None) -> Node:
+    """Append a copy of ``node`` to ``into``; ``seen`` (old values to new) and ``twins`` (nodes) are extended."""
     new = into.add(
         node.op,
         [seen[v] for v in node.inputs],
         node.attrs,
         [o.type for o in node.outputs],
-        [g.copy() for g in node.graphs],
+        [g.copy(twins=twins) for g in node.graphs],
     )
     new.where, new.scope, new.primal, new.why = node.where, node.scope, node.primal, node.why
+    if twins is not None:
+        twins[node] = new
+        new.primal = None if node.primal is None else twins.get(node.primal, node.primal)
     for old, fresh in zip(node.outputs, new.outputs):
         fresh.name = old.name
         seen[old] = fresh

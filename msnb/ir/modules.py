@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from weakref import WeakKeyDictionary
 
-from msnb.ir.graph import Graph, Module
+from msnb.ir.graph import Graph, Module, Node
 
 _adopted: WeakKeyDictionary[Module, dict[Graph, str]] = WeakKeyDictionary()
+_twins: WeakKeyDictionary[Module, dict[Node, Node]] = WeakKeyDictionary()
 
 
 def adopt(name: str, source: Module, target: Module) -> str:
@@ -20,7 +21,7 @@ def adopt(name: str, source: Module, target: Module) -> str:
     known = _adopted.setdefault(target, {})
     graph = source.graphs[name]
     if graph not in known:
-        twin = graph.copy()
+        twin = graph.copy(twins=_twins.setdefault(target, {}))
         known[graph] = target.add(twin, name)
         rehome(twin, source, target)
     return known[graph]

@@ -9,10 +9,12 @@ import pytest
 
 from msnb.autodiff import vjp
 from msnb.autodiff.check import check_grads, gradient_graph
+from msnb.autodiff.prune import prune
 from msnb.core import dtypes
 from msnb.core.errors import GradientError
-from msnb.core.types import WEAK_FLOAT, tensor_type
+from msnb.core.types import WEAK_FLOAT, Dim, tensor_type
 from msnb.core.where import Origin, Where
+from msnb.ir import control
 from msnb.ir.builder import GraphBuilder, build
 from tests.autodiff.programs import SCALAR, VECTOR, Maker, compiled, names, op, total
 
@@ -181,10 +183,42 @@ def test_gradient_nodes_know_their_primal_scope_and_place() -> None:
     assert product.primal is pair.forward.nodes[0]
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_replayed_into_one_program_gradient_nodes_point_at_the_nodes_they_belong_to(seed: int) -> None:
+    graph = gradient_graph(Maker(seed, kinds="ifwnwc").program(depth=3), [0, 1])
+    nodes = {node for g in (graph, *graph.module.graphs.values()) for _, node in g.walk()}
+    backward = [node for node in nodes if node.primal is not None]
+    assert backward and all(node.primal in nodes for node in backward)
+
+
 def test_state_stays_where_it_was() -> None:
     graph = build("f", [VECTOR, VECTOR], lambda x, s: (op("multiply", x, s), op("add", s, 1.0)))
     graph.state = {1: 1}
     assert vjp(graph, [0], [0]).forward.state == {1: 1}
+
+
+def test_effects_survive_pruning_wherever_they_are() -> None:
+    with GraphBuilder("f") as b:
+        inner = GraphBuilder("noisy", b.graph.module)
+        with inner:
+            y = inner.param(VECTOR, "y")
+            control.host_call(inner, control.HostFn(lambda y: (), "log"), [y], [], effect=True)
+            inner.output(op("negative", y))
+        name, x = b.graph.module.add(inner.graph), b.param(VECTOR, "x")
+        control.call(b, name, [x])
+        op("exp", x)
+        b.output(op("sin", x))
+    prune(b.graph)
+    assert names(b.graph) == ["call", "sin"]
+
+
+def test_sizes_that_only_the_data_tells() -> None:
+    """Zeros of such a size are made from the value itself."""
+    some = tensor_type((Dim("n", 6), 3), dtypes.float64)
+    graph = build("f", [some, some], lambda x, y: (op("sin", x), op("stop_gradient", y)))
+    dx, dy = grads_of(graph, [0, 1], [np.zeros((4, 3)), np.ones((4, 3))], [np.ones((4, 3))] * 2)
+    np.testing.assert_array_equal(dy, np.zeros((4, 3)))
+    np.testing.assert_array_equal(dx, np.ones((4, 3)))
 
 
 # ---- cost -----------------------------------------------------------------------------------------------------------
