@@ -184,22 +184,22 @@ class Cell(CellState, CellHooks):
         return self._run(engine, args, kwargs)
 
     def _run(self, engine: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        read = engine.read
-        for hook in read(self, "_forward_pre_hooks"):
+        hooked = engine.read(self, "_hook_mark") != ""
+        for hook in self._forward_pre_hooks if hooked else ():
             changed = engine.convert(hook)(self, args)
             args = args if changed is None else as_tuple(changed)
-        dtype = read(self, "_compute_dtype")
+        dtype = engine.read(self, "_compute_dtype")
         if dtype is not None:
             args = tuple(_as_float(a, dtype) for a in args)
         out = self._computed(engine, args, kwargs)
-        for hook in read(self, "_forward_hooks"):
+        for hook in self._forward_hooks if hooked else ():
             changed = engine.convert(hook)(self, args, out)
             out = out if changed is None else changed
         return out
 
     def _computed(self, engine: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         run = self._with_own_gradient(engine) if hasattr(type(self), "bprop") else engine.convert(self.construct)
-        hooks, pre_hooks = engine.read(self, "_backward_hooks"), engine.read(self, "_backward_pre_hooks")
+        hooks, pre_hooks = self._backward_hooks, self._backward_pre_hooks
         if hooks or pre_hooks:
             return with_backward_hooks(self, hooks, pre_hooks, run, args, kwargs)
         try:

@@ -5,11 +5,12 @@
 
 Backward hooks ride on taps, identities whose gradient calls Python: a tap on the outputs notes the gradients that come
 in, a tap on the inputs shows both to the hook and lets it replace the gradients that go out.
-Hooks are kept in tuples that are replaced, never changed: capture can guard them by what they hold.
+Every change of a Cell's hooks gives it a new ``_hook_mark``: the one string that capture has to guard.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,8 @@ from msnb.ir.control import HostFn
 from msnb.ir.custom import CUSTOM_GRADIENT
 
 Hook = Callable[..., Any]
+_SLOTS = ("_forward_pre_hooks", "_forward_hooks", "_backward_hooks", "_backward_pre_hooks")
+_marks = itertools.count(1)
 
 
 class HookHandle:
@@ -32,21 +35,26 @@ class HookHandle:
         kept = list(getattr(self._owner, self._slot_name))
         if self._hook in kept:
             kept.remove(self._hook)
-        self._owner.__dict__[self._slot_name] = tuple(kept)
+        self._owner._set_hooks(self._slot_name, tuple(kept))
 
 
 class CellHooks:
     """The part of Cell that keeps hooks."""
 
+    _hook_mark: str = ""
     _forward_pre_hooks: tuple[Hook, ...] = ()
     _forward_hooks: tuple[Hook, ...] = ()
     _backward_hooks: tuple[Hook, ...] = ()
     _backward_pre_hooks: tuple[Hook, ...] = ()
 
+    def _set_hooks(self, slot_name: str, hooks: tuple[Hook, ...]) -> None:
+        self.__dict__[slot_name] = hooks
+        self.__dict__["_hook_mark"] = f"hooks {next(_marks)}" if any(getattr(self, s) for s in _SLOTS) else ""
+
     def _hooked(self, slot_name: str, hook: Hook) -> HookHandle:
         if not callable(hook):
             raise TypeError(f"a hook must be callable, got {type(hook).__name__}.")
-        self.__dict__[slot_name] = (*getattr(self, slot_name), hook)
+        self._set_hooks(slot_name, (*getattr(self, slot_name), hook))
         return HookHandle(self, slot_name, hook)
 
     def register_forward_pre_hook(self, hook_fn: Hook) -> HookHandle:
