@@ -13,7 +13,7 @@ from typing import Any
 from msnb import autodiff, ops
 from msnb.api.mode import compiled_in_graph_mode
 from msnb.api.tracing import Program, tensors_of
-from msnb.api.transforms import named
+from msnb.api.transforms import as_tensor, named
 from msnb.core import tree
 from msnb.core.errors import ArgumentError, DTypeError, GradientError
 from msnb.core.parameter import Parameter
@@ -116,7 +116,7 @@ def range_tensors(program: Program) -> list[Tensor]:
 def tensor_tree(x: Any) -> Any:
     """The tree with Python floats as tensors."""
     leaves, shape = tree.flatten(x)
-    return tree.unflatten(shape, [Tensor(v) if isinstance(v, float) else v for v in leaves])
+    return tree.unflatten(shape, [as_tensor(v) for v in leaves])
 
 
 def _douts(given: tuple[Any, ...], types: Sequence[TensorType]) -> list[Any]:

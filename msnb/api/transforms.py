@@ -17,14 +17,17 @@ from typing import Any
 from msnb.api.mode import compiled_in_graph_mode
 from msnb.autodiff import vjp as vjp_graph
 from msnb.core import tree
+from msnb.core.dtypes import float32
 from msnb.core.errors import ArgumentError, DTypeError, GradientError
 from msnb.core.parameter import Parameter
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
 from msnb.eager.gradient import Recording, is_eager
+from msnb.graph.capture.scalars import is_lazy
 from msnb.ir.builder import GraphBuilder, replay
 from msnb.ir.control import HostFn, host_call
 from msnb.ops import cast, ones_like
+from msnb.ops.record import find
 
 Fn = Callable[..., Any]
 Position = int | tuple[int, ...] | None
@@ -83,10 +86,19 @@ def _position(p: Any, n: int, fn: Fn) -> int:
     return p % n
 
 
+def as_tensor(leaf: Any) -> Any:
+    """A Python float (or a number that capture keeps lazy) as a float32 tensor; other leaves as they are."""
+    if isinstance(leaf, float):
+        return Tensor(leaf)
+    if is_lazy(leaf) and isinstance(leaf._value, float):
+        return find("cast")(leaf, dtype=float32)
+    return leaf
+
+
 def _as_tensors(arg: Any, position: int) -> Any:
     """The argument with Python floats as tensors; refuses what has no gradient."""
     leaves, shape = tree.flatten(arg)
-    out = [Tensor(leaf) if isinstance(leaf, float) else leaf for leaf in leaves]
+    out = [as_tensor(leaf) for leaf in leaves]
     tensors = [leaf for leaf in out if isinstance(leaf, Tensor)]
     if not tensors:
         raise DTypeError(f"argument {position} is {type(arg).__name__}: there is no tensor to differentiate by.")

@@ -54,6 +54,8 @@ def trace(engine: Capture, fn: Any, inputs: Sequence[Tensor], types: Sequence[Ty
 def _written(engine: Capture, body: Capture, change: Change) -> list[Tensor]:
     """Targets for the tensors that a write left; their values become outputs of the body."""
     if isinstance(change.place, TensorPlace):
+        if change.place.tensor._builder.graph is body.graph:
+            return []  # a tensor that the function made itself: nobody outside has it
         body.output(change.after)
         return [change.place.tensor]
     if change.after is MISSING:

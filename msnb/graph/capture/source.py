@@ -174,9 +174,12 @@ def _same_place(node: FunctionNode, code: CodeType) -> bool:
     positions = getattr(code, "co_positions", None)
     if positions is None or not isinstance(node, ast.Lambda):
         return True
-    body = node.body
-    want = (body.lineno, body.end_lineno, body.col_offset, body.end_col_offset)
-    return want in set(positions())
+    start, end = (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
+    for line, end_line, col, end_col in positions():
+        unplaced = col is None or end_col is None or (col, end_col) == (0, 0)
+        if not unplaced and not (start <= (line, col) and (end_line, end_col) <= end):
+            return False
+    return True
 
 
 def _same_code(candidate: Found, code: CodeType) -> bool:
