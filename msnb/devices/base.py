@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from msnb.core.dtypes import int64
 from msnb.core.types import TensorType, Type
 from msnb.ir.graph import Graph
-from msnb.ops.record import Op, common_type, operand_dtype
+from msnb.ops.record import Op, operand_dtype
 
 Kernel = Callable[..., Any]
 
@@ -137,8 +137,8 @@ def _promoting(xp: Any, op: Op, types: tuple[Type, ...], run: Kernel) -> Kernel:
 
 
 def _arrays_from_scalars(xp: Any, types: tuple[Type, ...], run: Kernel) -> Kernel:
-    """Python scalars (weak types) become 0-d arrays of the default dtype."""
-    want = [common_type(t).numpy if isinstance(t, TensorType) and t.weak else None for t in types]
+    """Python scalars (weak types) become 0-d arrays; wide ones, for the body may write them into a float64 tensor."""
+    want = [t.dtype.numpy if isinstance(t, TensorType) and t.weak else None for t in types]
     if not any(w is not None for w in want):
         return run
     return lambda *arrays: run(*[a if w is None else xp.asarray(a, dtype=w) for a, w in zip(arrays, want)])

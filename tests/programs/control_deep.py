@@ -86,7 +86,7 @@ def if_in_rows_in_rows(x: Any) -> Any:
 
 @program((0.7, 4), (0.11, 3), (5.5, 4), (13.0, 1))
 def return_from_three_deep(x: Any, n: Any) -> Any:
-    y = x
+    y, i = x, 0
     for i in range(n):
         while y < 4 + i:
             y = y + x
