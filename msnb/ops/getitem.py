@@ -199,7 +199,19 @@ INDEX: Op = define(
 )
 
 
+def need_known(name: str, shape: Shape) -> None:
+    """Raise ShapeError where zeros of a size that only the data tell would have to be made."""
+    unknown = [d for d in shape if isinstance(d, Dim)]
+    if unknown:
+        raise ShapeError(
+            f"{name}: zeros of shape {sizes_text(shape)} cannot be made: {unknown[0]} is known only at run time.",
+            hint="it is the gradient of indexing a masked selection in a graph; select with where() or masked_fill(), "
+            "whose sizes are known, or index before masking.",
+        )
+
+
 def _unindex_type(y: TensorType, *indices: TensorType, spec: Spec, shape: Shape) -> TensorType:
+    need_known("unindex", shape)
     whole = tensor_type(shape, strong_dtype(y))
     plan = Plan("unindex", whole, indices, spec)
     if len(plan.shape) != y.ndim or not all(may_equal(a, b) for a, b in zip(plan.shape, y.shape)):

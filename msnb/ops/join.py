@@ -113,7 +113,8 @@ def concat(xs: Any, *more: Any, axis: int = 0) -> Any:
 
 def _split_type(x: TensorType, *, sizes: tuple[Size, ...], axis: int) -> tuple[TensorType, ...]:
     at = normal_axis("split", axis, x.ndim)
-    if any(isinstance(s, int) and s < 0 for s in sizes) or total(sizes) != x.shape[at]:
+    known = all(isinstance(s, int) for s in (*sizes, x.shape[at]))
+    if any(isinstance(s, int) and s < 0 for s in sizes) or (known and total(sizes) != x.shape[at]):
         raise ShapeError(
             f"split: the sizes {list(sizes)} do not add up to the {x.shape[at]} of axis {axis}.",
             operands=operand_lines(x),

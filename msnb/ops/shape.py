@@ -16,7 +16,8 @@ import numpy as np
 
 from msnb.core.errors import AttributeValueError, ShapeError
 from msnb.core.types import Dim, Shape, TensorType, tensor_type
-from msnb.ops.infer import broadcast_shapes, normal_axes, normal_axis, operand_lines
+from msnb.ops.index_plan import fits
+from msnb.ops.infer import normal_axes, normal_axis, operand_lines
 from msnb.ops.operands import as_ints, as_sizes, as_tensor, one_batched, strong_dtype
 from msnb.ops.record import Example, Op, Work, Wrong, define
 from msnb.ops.sizes import product, quotient, with_one_unknown
@@ -179,7 +180,7 @@ def transpose(x: Any, *axes: Any, perm: Any = None) -> Any:
 
 
 def _broadcast_type(x: TensorType, *, shape: Shape) -> TensorType:
-    if broadcast_shapes(x.shape, shape) != shape:
+    if not fits(x.shape, shape):
         raise ShapeError(
             f"broadcast_to: {x!r} does not broadcast to {list(shape)}.",
             operands=operand_lines(x),
@@ -247,7 +248,7 @@ def broadcast_to(x: Any, *sizes: Any, shape: Any = None) -> Any:
 
 
 def _sum_to_type(x: TensorType, *, shape: Shape) -> TensorType:
-    if broadcast_shapes(x.shape, shape) != x.shape:
+    if not fits(shape, x.shape):
         raise ShapeError(
             f"sum_to: {list(shape)} does not broadcast to {x!r}.",
             operands=operand_lines(x),

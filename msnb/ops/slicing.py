@@ -14,6 +14,7 @@ import numpy as np
 
 from msnb.core.errors import AttributeValueError, ShapeError
 from msnb.core.types import Shape, TensorType, tensor_type
+from msnb.ops.getitem import need_known
 from msnb.ops.infer import broadcast_shapes, operand_lines
 from msnb.ops.operands import all_spread, as_ints, as_tensor, one_batched, strong_dtype
 from msnb.ops.record import Example, Op, Work, Wrong, define
@@ -29,7 +30,7 @@ def _moves_only(types: Any, out_types: Any, attrs: Any) -> Work:
     return Work()
 
 
-# ---- slice ----------------------------------------------------------------------------------------------------------
+# ---- slice -------------------------------------------------------------------------------------------------------
 
 
 def _slices(begin: tuple[int, ...], end: tuple[Any, ...], step: tuple[int, ...]) -> tuple[slice, ...]:
@@ -145,6 +146,7 @@ SLICE_UPDATE: Op = define(
 
 
 def _unslice_type(x: TensorType, *, shape: Shape, begin: Any, end: Any, step: Any) -> TensorType:
+    need_known("unslice", shape)
     whole = tensor_type(shape, strong_dtype(x))
     box = _slice_shape("unslice", whole, begin, end, step)
     if x.shape != box:

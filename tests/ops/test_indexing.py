@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 
 import msnb as ms
+from msnb.autodiff.check import check_grads
 from msnb.core.errors import IndexOutOfRange
 from msnb.core.types import Dim, tensor_type
 from msnb.devices.reference import ReferenceProgram
@@ -24,7 +25,8 @@ KEYS: list[Any] = [
     ([0, 1], FULL, [0, 1]), (FULL, [0, 2], [1, 1]), (0, FULL, [1, 2]), (0, [1, 2]), ([1], 0, slice(1, None)),
     (slice(None, None, -1), slice(2, 0, -1)), (slice(5, 9),), (slice(-2, None), slice(None, -1), slice(None, None, 3)),
     A > 5, A[:, :, 0] > 3, (FULL, A[0] > 5), (0, A[0] > 5), (A[:, 0, 0] > 1, FULL, [0, 1]), True, False, (0, True),
-    np.array(1), (np.array(0), FULL, [1, 2]), [], range(2), np.array([[0], [1]]), [True, False], np.int32(1), np.bool_(True),
+    np.array(1), (np.array(0), FULL, [1, 2]), [], range(2), np.array([[0], [1]]), [True, False], np.int32(1),
+    np.bool_(True),
     (np.array([[0], [1]]), np.array([[0, 2]])), (None, [0, 1], None, ..., [1, 1]), np.array([-1, -2], np.int8),
 ]  # fmt: skip
 
@@ -287,3 +289,17 @@ def test_topk_and_relatives() -> None:
         ms.ops.topk(x, 4)
     assert ms.ops.bincount(ms.Tensor([0, 2]), ms.Tensor([0.5, 1.5])).tolist() == [0.5, 0.0, 1.5]
     assert operator.index(x[0, 1]) == 1
+
+
+@pytest.mark.parametrize("loss", [
+    lambda x: (x[x > 0] * x[x > 0]).sum(),
+    lambda x: (ms.ops.masked_select(x, x < 0) ** 2).mean(),
+    lambda x: (ms.ops.index_update(x, x > 0, x[x > 0] * 3.0) ** 2).sum(),
+], ids=["two selections with one mask", "mean", "written back"])  # fmt: skip
+def test_derivatives_through_masks(loss: Any) -> None:
+    check_grads(loss, [np.array([1.0, -2.0, 3.0, -0.5])])
+
+
+def test_the_gradient_that_would_need_zeros_of_unknown_size_says_so() -> None:
+    with pytest.raises(ValueError, match=r"zeros of shape \[n\d+<=4\] cannot be made"):
+        check_grads(lambda x: (x[x > 0][1:] ** 2).sum(), [np.array([1.0, -2.0, 3.0, -0.5])])

@@ -52,7 +52,8 @@ LIKE_NUMPY: list[Any] = [
     ("flip all", ops.flip, np.flip),
     ("roll", lambda x: ops.roll(x, (1, -2), (0, 2)), lambda a: np.roll(a, (1, -2), (0, 2))),
     ("roll flat", lambda x: ops.roll(x, 5), lambda a: np.roll(a, 5)),
-    *[(f"rot90 {k}", lambda x, k=k: ops.rot90(x, k, (1, 2)), lambda a, k=k: np.rot90(a, k, (1, 2))) for k in range(-1, 4)],
+    *[(f"rot90 {k}", lambda x, k=k: ops.rot90(x, k, (1, 2)), lambda a, k=k: np.rot90(a, k, (1, 2)))
+      for k in range(-1, 4)],
     ("tile", lambda x: ops.tile(x, (2, 1, 3)), lambda a: np.tile(a, (2, 1, 3))),
     ("tile more", lambda x: x.tile((2, 1, 1, 2)), lambda a: np.tile(a, (2, 1, 1, 2))),
     ("tile fewer", lambda x: x.tile((2,)), lambda a: np.tile(a, (2,))),
@@ -84,7 +85,8 @@ LIKE_NUMPY: list[Any] = [
     ("trace", lambda x: x[0].trace(), lambda a: np.trace(a[0])),
     ("meshgrid", lambda x: ops.meshgrid(x[0, 0], x[0, :, 0]), lambda a: tuple(np.meshgrid(a[0, 0], a[0, :, 0]))),
     ("atleast", lambda x: ops.atleast_3d(x[0, 0], x[0]), lambda a: tuple(np.atleast_3d(a[0, 0], a[0]))),
-    *[(f"pad {m}", lambda x, m=m: ops.pad(x, (1, 2, 0, 1), mode=m), lambda a, n=n: np.pad(a, ((0, 0), (0, 1), (1, 2)), n))
+    *[(f"pad {m}", lambda x, m=m: ops.pad(x, (1, 2, 0, 1), mode=m),
+       lambda a, n=n: np.pad(a, ((0, 0), (0, 1), (1, 2)), n))
       for m, n in [("constant", "constant"), ("reflect", "reflect"), ("edge", "edge"), ("replicate", "edge"),
                    ("circular", "wrap")]],
     ("pad cut", lambda x: ops.pad(x, (-1, 1), value=9.0), lambda a: np.pad(a[..., 1:], ((0, 0), (0, 0), (0, 1)),
