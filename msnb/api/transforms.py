@@ -88,11 +88,9 @@ def _position(p: Any, n: int, fn: Fn) -> int:
 
 def as_tensor(leaf: Any) -> Any:
     """A Python float (or a number that capture keeps lazy) as a float32 tensor; other leaves as they are."""
-    if isinstance(leaf, float):
-        return Tensor(leaf)
-    if is_lazy(leaf) and isinstance(leaf._value, float):
-        return find("cast")(leaf, dtype=float32)
-    return leaf
+    if not isinstance(leaf, float):
+        return leaf
+    return find("cast")(leaf, dtype=float32) if is_lazy(leaf) else Tensor(leaf)
 
 
 def _as_tensors(arg: Any, position: int) -> Any:
