@@ -98,7 +98,7 @@ def _nest(placed: Placed) -> None:
 class _Spot:
     """A box or a dummy in a layer."""
 
-    __slots__ = ("above", "below", "center", "layer", "order", "placed", "pull", "weight", "width")
+    __slots__ = ("above", "below", "center", "layer", "order", "placed", "pull", "tilt", "weight", "width")
 
     def __init__(self, placed: Placed | None, layer: int) -> None:
         self.placed, self.layer = placed, layer
@@ -107,6 +107,7 @@ class _Spot:
         self.pull = 0.1 if placed is not None and placed.box.kind in ("param", "state") else 1.0
         self.above: list[_Spot] = []
         self.below: list[_Spot] = []
+        self.tilt = 0.0  # by which operand it enters its reader: breaks ties between operands of one node
         self.center = 0.0
         self.order = 0.0
 
@@ -179,6 +180,7 @@ class _Layout:
         for a, b in zip(chain, chain[1:]):
             a.below.append(b)
             b.above.append(a)
+        chain[-2].tilt = 0.01 * edge.port
         self.chains.append((edge, chain))
         return len(between)
 
@@ -189,7 +191,7 @@ class _Layout:
             for spot in layer:
                 near = spot.above if down else spot.below
                 if near:
-                    spot.order = sum(n.order for n in near) / len(near)
+                    spot.order = sum(n.order for n in near) / len(near) + (0.0 if down else spot.tilt)
             layer.sort(key=lambda spot: spot.order)
             for i, spot in enumerate(layer):
                 spot.order = i - len(layer) / 2

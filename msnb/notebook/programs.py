@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,8 +13,11 @@ from msnb.ir.graph import Graph
 
 def plain(fn: Any) -> Any:
     """The function behind a decorator that keeps it (``jit``, ``functools.wraps``); a Cell is itself."""
-    while hasattr(fn, "__wrapped__") and not hasattr(fn, "construct"):
-        fn = fn.__wrapped__
+    while not hasattr(fn, "construct"):
+        inner = getattr(fn, "__msnb_fn__", None) or getattr(fn, "__wrapped__", None)
+        if inner is None:
+            break
+        fn = inner
     return fn
 
 
@@ -31,6 +36,17 @@ def captured(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Graph:
     return found
 
 
+def captured_gradient(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Graph:
+    """The graph of a function's gradient, its params called as the function calls them."""
+    graph = captured(gradient_of(fn), args, kwargs)
+    names = list(inspect.signature(getattr(fn, "construct", None) or plain(fn)).parameters)
+    for p in graph.params:
+        found = re.fullmatch(r"args\[(\d+)\]", p.name)
+        if found and int(found[1]) < len(names):
+            p.name = names[int(found[1])]
+    return graph
+
+
 def gradient_of(fn: Any) -> Callable[..., Any]:
     """The gradient by the first argument; of a Cell, by its trainable parameters."""
     from msnb.api import grad
@@ -47,4 +63,4 @@ def jitted(fn: Any) -> Any:
     """``fn`` compiled when it is called; one that is already stays as it is."""
     from msnb.api.jit import jit
 
-    return fn if hasattr(fn, "__wrapped__") else jit(fn)
+    return fn if hasattr(fn, "__msnb_fn__") else jit(fn)

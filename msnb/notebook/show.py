@@ -10,7 +10,7 @@ from typing import Any
 
 from msnb.graph.compile import Log, optimise
 from msnb.ir.graph import Graph
-from msnb.notebook.programs import captured, name_of
+from msnb.notebook.programs import captured, captured_gradient, name_of
 from msnb.notebook.views import GraphView
 
 __all__ = ["GraphView", "grad", "graph", "ir"]
@@ -66,6 +66,4 @@ def grad(fn: Any, *args: Any, optimised: bool = True, max_nodes: int = 400, **kw
     Returns:
         A view of the gradient's graph.
     """
-    from msnb.notebook.programs import gradient_of
-
-    return graph(captured(gradient_of(fn), args, kwargs), f"gradient of {name_of(fn)}", optimised, max_nodes)
+    return graph(captured_gradient(fn, args, kwargs), f"gradient of {name_of(fn)}", optimised, max_nodes)

