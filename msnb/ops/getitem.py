@@ -25,7 +25,7 @@ import numpy as np
 
 from msnb.core.errors import DTypeError, IndexOutOfRange, ShapeError
 from msnb.core.tensor import Tensor
-from msnb.core.types import WEAK, Shape, TensorType, tensor_type
+from msnb.core.types import WEAK, Dim, Shape, TensorType, tensor_type
 from msnb.ops.index_plan import Plan, Spec, explain, fits, key_of, may_equal
 from msnb.ops.infer import operand_lines
 from msnb.ops.operands import spread, strong_dtype
