@@ -24,7 +24,9 @@ def _compare(name: str, body: Callable[..., Any], sign: str, doc: str, kinds: st
     )
 
 
-equal = _compare("equal", lambda xp, x, y: xp.equal(x, y), "==", "x equals y; NaN equals nothing.", KINDS, "commutative")
+equal = _compare(
+    "equal", lambda xp, x, y: xp.equal(x, y), "==", "x equals y; NaN equals nothing.", KINDS, "commutative"
+)
 not_equal = _compare("not_equal", lambda xp, x, y: xp.not_equal(x, y), "!=", "x differs from y.", KINDS, "commutative")
 greater = _compare("greater", lambda xp, x, y: xp.greater(x, y), ">", "x is above y.", "bif")
 greater_equal = _compare("greater_equal", lambda xp, x, y: xp.greater_equal(x, y), ">=", "x is y or above.", "bif")

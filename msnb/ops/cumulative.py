@@ -120,7 +120,8 @@ def _shift(xp: Any, x: Any, *, axis: int, reverse: bool) -> Any:
 def _recurrence_infer(a: TensorType, b: TensorType, *, axis: int, reverse: bool) -> TensorType:
     normal_axis("linear_recurrence", axis, a.ndim)
     if a.shape != b.shape:
-        raise ShapeError("linear_recurrence needs two tensors of one shape.", operands=operand_lines(a, b, names=("a", "b")))
+        lines = operand_lines(a, b, names=("a", "b"))
+        raise ShapeError("linear_recurrence needs two tensors of one shape.", operands=lines)
     return a.with_dtype(result_dtype((a, b)))
 
 
@@ -162,7 +163,8 @@ LINEAR_RECURRENCE = define(
     family="cumulative",
 )  # fmt: skip
 LINEAR_RECURRENCE_SHIFT = define(
-    "shift", "x", attrs={"axis": 0, "reverse": False}, infer=_running("shift", "bifc", lambda dtype: dtype), body=_shift,
+    "shift", "x", attrs={"axis": 0, "reverse": False}, infer=_running("shift", "bifc", lambda dtype: dtype),
+    body=_shift,
     grad=lambda dout, axis, reverse: find("shift")(dout, axis=axis, reverse=not reverse),
     doc="One place further along an axis (back in reverse); zero fills the place left.", axes=_labels,
     examples=(Example((samples.SIGNED,), {"axis": 1}), Example((samples.CUBE,), {"axis": -2, "reverse": True}),

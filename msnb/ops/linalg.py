@@ -22,7 +22,7 @@ from msnb.core import dtypes
 from msnb.core.errors import DTypeError, ShapeError
 from msnb.core.types import TensorType, result_dtype, tensor_type
 from msnb.ops.contract import matmul, turned
-from msnb.ops.infer import broadcast_shapes, normal_axes, operand_lines
+from msnb.ops.infer import broadcast_shapes, operand_lines
 from msnb.ops.operands import all_spread, as_tensor
 from msnb.ops.record import Example, Op, Work, Wrong, define
 from msnb.ops.shape import EXPAND_DIMS, SQUEEZE, broadcast_to, reshape
@@ -263,24 +263,3 @@ def cross(x: Any, y: Any, dim: int = -1) -> Any:
     if a.shape[dim] != 3 or b.shape[dim] != 3:
         raise ShapeError(f"cross needs three elements along axis {dim}.", operands=operand_lines(a._type, b._type))
     return roll(a, -1, dim) * roll(b, 1, dim) - roll(a, 1, dim) * roll(b, -1, dim)
-
-
-def norm(x: Any, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Any:
-    """The norm of vectors, or of matrices for "fro".
-
-    Args:
-        x: tensor of floats.
-        ord: None or 2 (Euclid), "fro" (of matrices), a number p, inf, -inf, 0 (how many are not zero).
-        dim: one axis or a tuple; None takes all elements.
-        keepdim: keep the axes with size 1.
-
-    Examples:
-        >>> import msnb as ms
-        >>> ms.ops.norm(ms.Tensor([3.0, 4.0])).item()
-        5.0
-    """
-    from msnb.ops.composite import vector_norm
-
-    t = as_tensor(x)
-    axes = normal_axes("norm", dim if dim is None or isinstance(dim, int) else tuple(dim), t.ndim)
-    return vector_norm(t, ord, axes, keepdim)

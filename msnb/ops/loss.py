@@ -1,7 +1,7 @@
 """Losses: how far a prediction is from what was wanted. Functions of ops.
 
-Every loss ends with a ``reduction``: "mean", "sum" or "none" (one value per element or row). Cross-entropy is written with
-log_softmax, so a confident wrong answer gives a large number and never infinity times zero.
+Every loss ends with a ``reduction``: "mean", "sum" or "none" (one value per element or row). Cross-entropy is written
+with log_softmax, so a confident wrong answer gives a large number and never infinity times zero.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _reduced(name: str, loss: Any, reduction: str) -> Tensor:
 
 
 def _pair(name: str, x: Any, target: Any) -> tuple[Tensor, Tensor]:
-    """Prediction and target as tensors; what they broadcast to must be one of them, so that no loss blows up silently."""
+    """Prediction and target as tensors; one must broadcast to the other, so that no loss blows up silently."""
     x, target = as_tensor(x), as_tensor(target)
     shape = common_shape(name, x._type, target._type)
     if shape not in (x.shape, target.shape):
@@ -223,7 +223,8 @@ def sparse_softmax_cross_entropy_with_logits(logits: Tensor, labels: Tensor) -> 
     return cross_entropy(logits, labels)
 
 
-def focal_loss(input: Tensor, target: Tensor, weight: Any = None, gamma: float = 2.0, reduction: str = "mean") -> Tensor:
+def focal_loss(input: Tensor, target: Tensor, weight: Any = None, gamma: float = 2.0,
+               reduction: str = "mean") -> Tensor:  # fmt: skip
     """Cross-entropy times (1 - p)^gamma, p the probability of the target class: easy rows count less.
 
     Source: Lin et al., "Focal Loss", 2017, arXiv:1708.02002.
@@ -285,7 +286,7 @@ def hinge_embedding_loss(inputs: Any, targets: Any, margin: float = 1.0, reducti
     return _reduced("hinge_embedding_loss", loss, reduction)
 
 
-# ---- distributions and distances --------------------------------------------------------------------------------------
+# ---- distributions and distances ----------------------------------------------------------------------------------
 
 
 def kl_div(logits: Any, labels: Any, reduction: str = "mean", log_target: bool = False) -> Tensor:

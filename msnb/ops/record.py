@@ -24,20 +24,20 @@ body(xp, *arrays, **attrs) -> array or tuple: runs over the array module ``xp`` 
     With ``promotes`` the kernel has converted all inputs to their common dtype before the body sees them; the result
     is converted to the dtype that ``infer`` gave.
 grad(...) -> one gradient per input (a tuple; a bare value for one input), None where there is none. It asks for what it
-    wants by parameter name: ``dout`` (a tuple ``douts`` for several results), input names, ``out`` (``outs``), attribute
-    names, ``types`` (the input types, nothing is kept alive) and ``out_type``. Naming an input or ``out`` declares that
-    it must be kept alive. Rules are written in ops. Inputs that broadcast or promote: the rule ignores that; the
-    autodiff engine sums to the input's shape and casts to its dtype. A variadic input ``*xs`` is named ``xs`` and the
+    wants by parameter name: ``dout`` (a tuple ``douts`` for several results), input names, ``out`` (``outs``),
+    attribute names, ``types`` (the input types, nothing is kept alive) and ``out_type``. Naming an input or ``out``
+    declares that it must be kept alive. Rules are written in ops. Inputs that broadcast or promote: the rule
+    ignores that; the autodiff engine sums to the input's shape and casts to its dtype. A variadic input ``*xs`` is named ``xs`` and the
     rule returns a flat sequence of its gradients. ``grad=None`` needs ``no_grad="why"``.
-axes: labels per input and result, ``"... m k, ... k n -> ... m n"``; ``...`` are leading axes that broadcast. A label that
-    vanishes is summed over. Suffixes give kinds: ``k^`` max-reduced, ``c!`` whole (cannot be split), ``h~`` halo,
+axes: labels per input and result, ``"... m k, ... k n -> ... m n"``; ``...`` are leading axes that broadcast. A label
+    that vanishes is summed over. Suffixes give kinds: ``k^`` max-reduced, ``c!`` whole (cannot be split), ``h~`` halo,
     ``n@`` indexed. Or a function of (types, attrs) that gives such a string.
-batch: vmap rule where ``axes`` cannot say it: batch(axis_size, inputs, batched, **attrs) -> (result, batched_out); batched
-    inputs carry the new axis at 0.
+batch: vmap rule where ``axes`` cannot say it: batch(axis_size, inputs, batched, **attrs) -> (result, batched_out);
+    batched inputs carry the new axis at 0.
 work(types, out_types, attrs) -> Work(cube=, vector=) in flops. Default: one vector flop per result element.
-traits: "commutative", "pure" (default), "random", "effect", "view", "elementwise", "linear", "floating" (integers compute
-    as float32), "scalars" (the body takes Python scalars as they are), "ufunc" (``xp`` has a ufunc of this name),
-    "dynamic" (sizes that only the data tell: every call mints Dims) ...
+traits: "commutative", "pure" (default), "random", "effect", "view", "elementwise", "linear", "floating" (integers
+    compute as float32), "scalars" (the body takes Python scalars as they are), "ufunc" (``xp`` has a ufunc of this
+    name), "dynamic" (sizes that only the data tell: every call mints Dims) ...
 examples: Example((inputs...), {attrs}) with NumPy arrays or scalars; wrong: Wrong((inputs...), {attrs}, "piece of the
     sentence").
 """
@@ -147,7 +147,8 @@ class Op:
             return {}
         for name in attrs:
             if name not in self.attrs:
-                raise ArgumentError(f"{self.name} has no attribute {name!r}; it takes {', '.join(self.attrs) or 'none'}.")
+                known = ", ".join(self.attrs) or "none"
+                raise ArgumentError(f"{self.name} has no attribute {name!r}; it takes {known}.")
         out = {}
         for name, default in self.attrs.items():
             value = attrs.get(name, default)

@@ -252,7 +252,7 @@ def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, ep
     """
     wide = _prepared("group_norm", x, 2)
     channels = wide.shape[1]
-    if type(num_groups) is not int or num_groups < 1 or channels % num_groups:
+    if not isinstance(num_groups, int) or num_groups < 1 or channels % num_groups:
         raise AttributeValueError(f"group_norm: num_groups={num_groups!r} does not divide {channels} channels.")
     grouped = reshape(wide, (wide.shape[0], num_groups, channels // num_groups, *wide.shape[2:]))
     y = reshape(_standard(grouped, tuple(range(2, grouped.ndim)), eps), wide.shape)
