@@ -4,7 +4,7 @@
     [project.entry-points."msnb.passes"]      my_law = "my_package:my_law"    a Pass record, run by every compilation
     [project.entry-points."msnb.devices"]     Mine = "my_package:make"        set_context(device_target="Mine")
 
-Nothing is searched at import. A room asks for its group when it meets a name it does not know (an op, a device) or first
+    [project.entry-points."msnb.devices"]     Mine = "my_package:make"       set_context(device_target="Mine")
 runs (the passes). Listing reads the metadata of installed packages and imports none of them; a package is imported
 when its plug-in is wanted. One that fails is announced once, by name, and left out: msnb works without it.
 """
