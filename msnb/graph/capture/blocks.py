@@ -34,7 +34,7 @@ class Body:
         self.builder = outer.body(name)
         self.changes: dict[tuple[Any, ...], Change] = {}
         self.dead = False
-        outer.session.journal.push()
+        outer.session.journal.push(self.builder.graph)
         slot.engine = self.builder
 
     def close(self) -> None:

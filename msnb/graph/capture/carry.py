@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from msnb.core.errors import CaptureError, DTypeError, ShapeError
 from msnb.core.types import WEAK, TensorType, result_dtype, tensor_type
 from msnb.core.where import here
 from msnb.graph.capture.journal import MISSING, Change, Place
 from msnb.graph.capture.lower import RETURN
 from msnb.graph.capture.merge import Undefined, describe, flatten, is_tensor, same, type_of, zeros_of
+from msnb.graph.capture.pythonic import Pythonic, number_type
 from msnb.graph.capture.scalars import is_number, plain
 
 
@@ -31,7 +30,8 @@ class Carried:
         types: per leaf, the type it is carried with; None while it is a Python value that does not change.
     """
 
-    def __init__(self, label: str, before: Any, line: int, place: Place | None = None) -> None:
+    def __init__(self, label: str, before: Any, line: int, pythonic: Pythonic, place: Place | None = None) -> None:
+        self.pythonic = pythonic
         self.label, self.line, self.place = label, line, place
         self.hole = label == RETURN and isinstance(before, Undefined)
         self._set(before)
@@ -40,6 +40,7 @@ class Carried:
         self.before = before
         self.leaves, self.rebuild, self.key = flatten(before)
         self.types: list[TensorType | None] = [type_of(x) if is_tensor(x) else None for x in self.leaves]
+        self.numbers = [self.pythonic.has(x) for x in self.leaves]
         self.results: list[Any] = list(self.leaves)
 
     @property
@@ -52,8 +53,11 @@ class Carried:
         leaves = []
         for i, (leaf, type_) in enumerate(zip(self.leaves, self.types)):
             name = self.label if len(self.leaves) == 1 else f"{self.label}.{i}"
-            leaves.append(leaf if type_ is None else builder.param(type_, name))
+            leaves.append(leaf if type_ is None else self._mark(i, builder.param(type_, name)))
         return self.rebuild(leaves)
+
+    def _mark(self, i: int, tensor: Any) -> Any:
+        return self.pythonic.mark(tensor) if self.numbers[i] else tensor
 
     def entry(self, builder: Any) -> list[Any]:
         """The values of its carried leaves before the loop, in the graph around it."""
@@ -83,33 +87,28 @@ class Carried:
 
     def _leaf(self, i: int, after: Any) -> bool:
         type_, before = self.types[i], self.leaves[i]
-        if type_ is None:
-            if same(before, after):
-                return True
-            if not is_number(before) or not (is_number(after) or is_tensor(after)):
-                raise self._error(CaptureError, after, before)
-            self.types[i] = self._widen(before, after)
-            return False
-        if is_tensor(after):
-            found = type_of(after)
-            if found is type_:
-                return True
-            if not is_number(before):
-                raise self._differs(type_, found, after, before)
-            wider = self._widen(before, after)
-            if wider is type_:
-                raise self._differs(type_, found, after, before)
-            self.types[i] = wider
-            return False
-        if is_number(after) and type_.shape == () and WEAK[type(plain(after))].dtype.category <= type_.dtype.category:
+        number = self.pythonic.is_number(before)
+        if type_ is None and same(before, after):
             return True
-        raise self._error(CaptureError, after, before)
+        if not (is_number(before) or is_tensor(before)) or not (is_number(after) or is_tensor(after)):
+            raise self._error(CaptureError, after, before)
+        if number and self.pythonic.is_number(after):
+            return self._widen(i, number_type(before, after), True)
+        found = type_of(after)
+        if type_ is not None and not self.numbers[i]:
+            if found is type_ or found.weak and found.dtype.category <= type_.dtype.category and type_.shape == ():
+                return True
+        if not number or found.shape != ():
+            raise self._differs(type_of(before), found, after, before)
+        return self._widen(i, tensor_type((), result_dtype((_weak(before), found))), False)
 
-    def _widen(self, before: Any, after: Any) -> TensorType:
-        first, then = WEAK[type(plain(before))], type_of(after)
-        if then.shape != ():
-            raise self._differs(first, then, after, before)
-        return tensor_type((), result_dtype((first, then)))
+    def _widen(self, i: int, want: TensorType, number: bool) -> bool:
+        """Carry the leaf with this type from now on. True when it is so already."""
+        stable = self.types[i] is want and self.numbers[i] == number
+        if not stable and self.types[i] is not None and self.numbers[i] == number and not number:
+            raise self._differs(self.types[i], want, self.after[i], self.leaves[i])  # type: ignore[arg-type]
+        self.types[i], self.numbers[i] = want, number
+        return stable
 
     def outputs(self, builder: Any) -> list[Any]:
         """What the body gives back for its carried leaves."""
@@ -119,7 +118,9 @@ class Carried:
         """Its value after the loop. Takes its share from the front of ``results``."""
         if self.missing:
             return self.before
-        leaves = [leaf if t is None else results.pop(0) for leaf, t in zip(self.leaves, self.types)]
+        leaves = [
+            leaf if t is None else self._mark(i, results.pop(0)) for i, (leaf, t) in enumerate(zip(self.leaves, self.types))
+        ]
         return self.rebuild(leaves)
 
     def _differs(self, before: TensorType, after: TensorType, value: Any, first: Any) -> Exception:
@@ -139,12 +140,13 @@ class Carried:
         return error
 
 
-def from_change(change: Change) -> Carried:
+def from_change(change: Change, pythonic: Pythonic) -> Carried:
     """A location that the body wrote, as something carried."""
     before = Undefined(change.place.label) if change.before is MISSING else change.before
-    return Carried(change.place.label, before, 0, change.place)
+    return Carried(change.place.label, before, 0, pythonic, change.place)
 
 
-def zeros(type_: TensorType) -> Any:
-    """Zeros of a type."""
-    return np.zeros(type_.ints(), type_.dtype.numpy)
+def _weak(x: Any) -> TensorType:
+    """The weak type of a Python number, known or computed by the graph."""
+    return WEAK[type(plain(x))] if is_number(x) else tensor_type((), x._type.dtype, True)
+

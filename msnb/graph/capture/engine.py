@@ -52,7 +52,15 @@ class Capture(GraphBuilder):
         """Append a node; lazy numbers among the attributes become constants with a guard."""
         if attrs:
             attrs = {k: _static(v) for k, v in attrs.items()}
-        return super().apply(op, inputs, attrs)
+        inputs, number = self.session.pythonic.operands(self, op, inputs)
+        result = super().apply(op, inputs, attrs)
+        return self.session.pythonic.mark(result) if number else result
+
+    def lift_outer(self, x: SymbolicTensor) -> Value:
+        """A tensor of an enclosing graph becomes a param of this one."""
+        own = super().lift_outer(x)
+        self.session.pythonic.adopt(x._value, own)
+        return own
 
     def lift(self, x: Any) -> Value:
         """Outside values become inputs, program values stay or pass through the params of this body."""

@@ -236,7 +236,15 @@ class Expressions(ast.NodeTransformer):
             for k, v in zip(node.keys, node.values)
         ]
         node.keys = [None if k is None else self.visit(k) for k in node.keys]
-        return node
+        return self.rt("new", node, node)
+
+    def visit_List(self, node: ast.List) -> Any:
+        self.generic_visit(node)
+        return self.rt("new", node, node) if isinstance(node.ctx, ast.Load) else node
+
+    def visit_Set(self, node: ast.Set) -> Any:
+        self.generic_visit(node)
+        return self.rt("new", node, node)
 
     # ---- functions and comprehensions -------------------------------------------------------------------------------
 
@@ -266,7 +274,7 @@ class Expressions(ast.NodeTransformer):
             if hasattr(node, name):
                 setattr(node, name, self.visit(getattr(node, name)))
         self.scopes.pop()
-        return node
+        return node if isinstance(node, ast.GeneratorExp) else self.rt("new", node, node)
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
 

@@ -149,6 +149,15 @@ class Level:
     changes: dict[tuple[Any, ...], Change] = field(default_factory=dict)
     transparent: bool = False
     logged: int = 0
+    graph: Any = None
+    born: dict[int, Any] = field(default_factory=dict)
+
+    def is_own(self, change: Change) -> bool:
+        """Was the object made in this very block? Then nobody outside sees the write, and it is not taken back."""
+        place = change.place
+        if isinstance(place, TensorPlace):
+            return self.graph is not None and change.before._builder.graph is self.graph
+        return id(getattr(place, "owner", None)) in self.born
 
 
 @dataclass
@@ -191,19 +200,22 @@ class Journal:
         """Has the program itself written there?"""
         return any(key in level.changes for level in self.levels)
 
-    def push(self, transparent: bool = False) -> None:
-        """Open a level. A transparent one may be committed: its writes then belong to the level around it."""
-        self.levels.append(Level({}, transparent, len(self.log)))
+    def push(self, graph: Any = None) -> None:
+        """Open a level for a body with this graph. Without a graph it may be committed: its writes then belong to the
+        level around it."""
+        self.levels.append(Level({}, graph is None, len(self.log), graph))
 
     def commit(self) -> None:
         """Close the innermost level and keep its writes."""
-        for key, change in self.levels.pop().changes.items():
+        level = self.levels.pop()
+        self.levels[-1].born.update(level.born)
+        for key, change in level.changes.items():
             self.levels[-1].changes.setdefault(key, change)
 
     def pop(self) -> dict[tuple[Any, ...], Change]:
         """Close the innermost level: everything is as before it, and the changes come back with both values."""
         level = self.levels.pop()
-        changes = level.changes
+        changes = {key: change for key, change in level.changes.items() if not level.is_own(change)}
         if level.transparent:
             del self.log[level.logged :]
         for change in changes.values():

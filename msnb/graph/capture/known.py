@@ -75,7 +75,8 @@ def _opaque(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, A
         args = tuple(_callable(a) for a in args)
         kwargs = {k: _callable(v) for k, v in kwargs.items()}
     args = tuple(_plain(engine, fn, a) for a in args)
-    return fn(*args, **{k: _plain(engine, fn, v) for k, v in kwargs.items()})
+    made = fn(*args, **{k: _plain(engine, fn, v) for k, v in kwargs.items()})
+    return engine.session.born(made) if type(made) in (list, dict, set, deque) and isinstance(fn, type) else made
 
 
 def _callable(value: Any) -> Any:

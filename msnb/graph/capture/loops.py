@@ -61,7 +61,8 @@ class Loop(Handle):
         """From here on the body is captured."""
         self.symbolic = True
         self.begin = begin
-        self.carried = [Carried(n, v, max(self.lines.get(n, (0,)))) for n, v in begin.items()]
+        self.pythonic = engine.session.pythonic
+        self.carried = [Carried(n, v, max(self.lines.get(n, (0,))), self.pythonic) for n, v in begin.items()]
         self.start(engine)
 
     def open(self, name: str, free_flag: bool, *first: tuple[TensorType, str]) -> tuple[Any, ...]:
@@ -95,7 +96,7 @@ class Loop(Handle):
             left = after[c.label] if c.place is None else changes.pop(c.place.key).after
             stable &= c.settle(left, body.builder)
         for change in changes.values():
-            self.carried.append(from_change(change))
+            self.carried.append(from_change(change, self.pythonic))
             stable = False
         self.turns += 1
         if not stable and self.turns > _TURNS:
@@ -146,7 +147,7 @@ class While(Loop):
             self.space = grab(self.names, space)
             if isinstance(engine, Capture):
                 self.mark = len(engine.graph.nodes)
-                engine.session.journal.push(transparent=True)
+                engine.session.journal.push()
         elif self.phase == "cond":
             self.open("cond", False)
             assert self.body is not None
@@ -229,7 +230,7 @@ class While(Loop):
             self.first_pass = False
             return
         self.entry_truth = as_bool(symbolic_test(self.flag_value))
-        self.carried = [Carried(n, v, max(self.lines.get(n, (0,)))) for n, v in grab(self.names, space).items()]
+        self.carried = [Carried(n, v, max(self.lines.get(n, (0,))), self.pythonic) for n, v in grab(self.names, space).items()]
         self._open_body()
 
     def _open_body(self) -> None:
@@ -280,7 +281,8 @@ class For(Loop):
         if self.phase == "range":
             if not self.symbolic:
                 self._start_range(grab(self.names, space))
-            (self.counter,) = self.open("body", True, (self.counter_type, "i"))
+            (counter,) = self.open("body", True, (self.counter_type, "i"))
+            self.counter = self.pythonic.mark(counter)
             return True
         stop = space.get(self.flag, False)
         if stop is True:
@@ -315,8 +317,7 @@ class For(Loop):
             return
         assert self.body is not None
         body = self.body.builder
-        step = find("add")(self.counter, self.range.step)  # type: ignore[union-attr]
-        step = body.lift_as(step, self.counter_type)
+        step = body.lift_as(find("add")(self.counter, self.range.step), self.counter_type)  # type: ignore[union-attr]
         if self.settle(space):
             cond = self._range_cond()
             self.add_while(cond, body, [self.first], [step])
@@ -333,7 +334,7 @@ class For(Loop):
         """``i < high`` (or ``>``, by the sign of the step), and the break flag is not set."""
         assert self.range is not None
         cond = self.outer.body("cond")
-        counter = cond.param(self.counter_type, "i")
+        counter = self.pythonic.mark(cond.param(self.counter_type, "i"))
         started = {c.label: c.start(cond) for c in self.carried}
         slot.engine = cond
         try:

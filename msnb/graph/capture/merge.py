@@ -25,6 +25,7 @@ from msnb.core.tensor import Tensor
 from msnb.core.types import WEAK, TensorType
 from msnb.core.where import here
 from msnb.graph.capture.lower import RETURN
+from msnb.graph.capture.pythonic import number_type
 from msnb.graph.capture.scalars import TrackedArray, is_lazy, is_number, plain
 
 Rebuild = Callable[[list[Any]], Any]
@@ -113,7 +114,7 @@ def same(a: Any, b: Any) -> bool:
         return isinstance(a, Undefined) and isinstance(b, Undefined)
     if type(a) is not type(b):
         return False
-    if isinstance(a, (bool, int, str, bytes, tuple, frozenset, range, slice, float, complex)) or a is None:
+    if isinstance(a, (bool, int, str, bytes, range, slice, float, complex)) or a is None:
         return bool(a == b) and repr(a) == repr(b)
     return _same_method(a, b)
 
@@ -200,14 +201,17 @@ class Merge:
             return self._missing(label, a, b, lines)
         if not all(is_tensor(x) or is_number(x) for x in (a, b)):
             raise self._differ(label, describe(a), describe(b), lines)
-        values = self._lifted(label, a, b, lines)
+        pythonic = self.builders[0].session.pythonic
+        number = pythonic.is_number(a) and pythonic.is_number(b)
+        values = self._lifted(label, a, b, lines, number)
         at = len(self.builders[0].graph.outputs)
         for builder, value in zip(self.builders, values):
             builder.graph.outputs.append(value)
-        return lambda results: results[at]
+        return lambda results: pythonic.mark(results[at]) if number else results[at]
 
-    def _lifted(self, label: str, a: Any, b: Any, lines: tuple[int, ...]) -> tuple[Any, Any]:
-        want = common(a, b)
+    def _lifted(self, label: str, a: Any, b: Any, lines: tuple[int, ...], number: bool) -> tuple[Any, Any]:
+        pythonic = self.builders[0].session.pythonic
+        want = number_type(a, b) if number else common(a, b, pythonic)
         if want is None:
             types = [repr(self.builders[i].lift(x).type) for i, x in enumerate((a, b))]
             raise self._differ(label, describe(a), describe(b), lines, *types)
@@ -251,14 +255,12 @@ def type_of(x: Any) -> TensorType:
     return WEAK[type(plain(x))] if is_number(x) else x._type
 
 
-def common(a: Any, b: Any) -> TensorType | None:
+def common(a: Any, b: Any, pythonic: Any) -> TensorType | None:
     """The type in which two leaves can be one value of a graph, or None."""
     ta, tb = type_of(a), type_of(b)
     if ta is tb:
-        return ta.with_shape(()) if ta.weak and ta.dtype.category == 0 else ta
-    if ta.weak and tb.weak:
-        return ta if ta.dtype.category > tb.dtype.category else tb
-    if ta.weak or tb.weak:
-        weak, strong = (ta, tb) if ta.weak else (tb, ta)
-        return strong if strong.shape == () and weak.dtype.category <= strong.dtype.category else None
+        return ta
+    for number, other in ((a, tb), (b, ta)):
+        if pythonic.is_number(number):
+            return other if other.shape == () and type_of(number).dtype.category <= other.dtype.category else None
     return None

@@ -132,6 +132,12 @@ def inplace_item(op: str, owner: Any, key: Any, value: Any) -> None:
     set_item(owner, key, inplace(op, item(owner, key), value))
 
 
+def new(value: Any) -> Any:
+    """A list, dict or set that the program writes down."""
+    session = _session()
+    return value if session is None else session.born(value)
+
+
 def fstring(*parts: Any) -> Any:
     """An f-string."""
     return effects.fstring(parts)

@@ -30,6 +30,7 @@ from msnb.graph.capture import paths
 from msnb.graph.capture.guards import Guard
 from msnb.graph.capture.journal import Entry, Journal, TensorPlace
 from msnb.graph.capture.paths import Source
+from msnb.graph.capture.pythonic import Pythonic
 from msnb.graph.capture.scalars import NUMBERS, LazyScalar, TrackedArray, is_lazy, tracked_array
 from msnb.ir.builder import SymbolicTensor
 from msnb.ir.graph import Value
@@ -70,6 +71,7 @@ class Session:
         self.inputs: list[tuple[Source, str, Value]] = []
         self.states: dict[int, State] = {}
         self.journal = Journal()
+        self.pythonic = Pythonic()
         self.blocks: list[Any] = []
         self.depth = 0
         self.used_at_capture: dict[str, str] = {}
@@ -109,6 +111,11 @@ class Session:
     def fresh(self, obj: Any) -> Any:
         """The program made ``obj``: nobody outside knows it."""
         self._fresh[id(obj)] = obj
+        return self.born(obj)
+
+    def born(self, obj: Any) -> Any:
+        """``obj`` was made in the block that is being captured."""
+        self.journal.levels[-1].born[id(obj)] = obj
         return obj
 
     def is_fresh(self, obj: Any) -> bool:

@@ -12,9 +12,12 @@ on one line) are told apart by the positions in the code (Python 3.11) or by com
 
 from __future__ import annotations
 
+import __future__
 import ast
 import dis
+import functools
 import linecache
+import operator
 import os
 import sys
 from collections import OrderedDict, deque
@@ -185,7 +188,7 @@ def _same_place(node: FunctionNode, code: CodeType) -> bool:
 def _same_code(candidate: Found, code: CodeType) -> bool:
     """Compile the candidate in the same surroundings and compare the bytecode."""
     node = candidate.node
-    again = compile_function(node, code.co_freevars, candidate.class_name, code.co_filename)
+    again = compile_function(node, code, candidate.class_name)
     if again is None:
         return False
     # a "from __future__" in another cell, -O and coverage tools change details, never these
@@ -207,8 +210,12 @@ def _ops(code: CodeType) -> list[tuple[str, str]]:
     return out
 
 
-def compile_function(node: FunctionNode, freevars: tuple[str, ...], class_name: str, filename: str) -> CodeType | None:
-    """The code of a function node whose free variables are ``freevars``."""
+_FUTURES = functools.reduce(operator.or_, (getattr(__future__, n).compiler_flag for n in __future__.all_feature_names))
+
+
+def compile_function(node: FunctionNode, code: CodeType, class_name: str) -> CodeType | None:
+    """The code of a function node, compiled with the free variables and the "from __future__" of ``code``."""
+    freevars = code.co_freevars
     function: ast.stmt
     if isinstance(node, ast.Lambda):
         function = ast.Expr(node)
@@ -227,7 +234,7 @@ def compile_function(node: FunctionNode, freevars: tuple[str, ...], class_name: 
     outer.body = [inner]
     ast.fix_missing_locations(tree)
     try:
-        return _innermost(compile(tree, filename, "exec", dont_inherit=True), node)
+        return _innermost(compile(tree, code.co_filename, "exec", code.co_flags & _FUTURES, True), node)
     except (SyntaxError, ValueError):
         return None
 
