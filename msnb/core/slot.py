@@ -67,6 +67,11 @@ def install_default(engine: Engine) -> None:
     _Slot.engine = engine
 
 
+def guarded(owner: Any, name: str) -> Any:
+    """``getattr(owner, name)`` by the engine in the slot: for framework code that may run converted."""
+    return slot.engine.read(owner, name)
+
+
 @contextmanager
 def using(engine: Engine) -> Iterator[Engine]:
     """Within this block, operations of this thread go to ``engine``."""

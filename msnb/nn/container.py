@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from msnb.core.slot import guarded
 from msnb.nn.cell import Cell
 from msnb.nn.tree import owned
 
@@ -23,34 +24,55 @@ def _need_cell(where: str, value: Any) -> Cell:
     return value
 
 
-class _Sequence(Cell):
-    """Members by position."""
+class _Container(Cell):
+    """A Cell with members. Their names, in one string, and the members are read through the engine, so that a compiled
+    program that went through them notices when they change."""
+
+    _names = ""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if isinstance(value, Cell):
+            self._note_names()
+
+    def __delattr__(self, name: str) -> None:
+        super().__delattr__(name)
+        self._note_names()
+
+    def _note_names(self) -> None:
+        self.__dict__["_names"] = " ".join(name for name, _ in owned(self, Cell))
+
+    def _member_names(self) -> list[str]:
+        found: str = guarded(self, "_names")
+        return found.split()
 
     def _members(self) -> list[tuple[str, Cell]]:
-        return list(owned(self, Cell))
+        return [(name, guarded(self, name)) for name in self._member_names()]
 
     def __len__(self) -> int:
-        return len(self._members())
+        return len(self._member_names())
 
     def __bool__(self) -> bool:
         return True
+
+
+class _Sequence(_Container):
+    """Members by position."""
 
     def __iter__(self) -> Iterator[Cell]:
         return iter([cell for _, cell in self._members()])
 
     def _name(self, index: int) -> str:
-        members = self._members()
-        if not -len(members) <= index < len(members):
-            raise IndexError(f"{type(self).__name__} has {len(members)} Cells, there is none at {index}.")
-        return members[index][0]
+        names = self._member_names()
+        if not -len(names) <= index < len(names):
+            raise IndexError(f"{type(self).__name__} has {len(names)} Cells, there is none at {index}.")
+        return names[index]
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             make: Any = type(self)
             return make(*[cell for _, cell in self._members()[index]])
-        if isinstance(index, str):
-            return getattr(self, index)
-        return getattr(self, self._name(index))
+        return guarded(self, index if isinstance(index, str) else self._name(index))
 
     def __setitem__(self, index: int, cell: Cell) -> None:
         setattr(self, self._name(index), _need_cell(type(self).__name__, cell))
@@ -142,7 +164,7 @@ class CellList(_Sequence):
         raise NotImplementedError("a CellList does not run; loop over it: `for cell in self.cells: x = cell(x)`.")
 
 
-class CellDict(Cell):
+class CellDict(_Container):
     """A dict of Cells whose Parameters are known; it does not run.
 
     Args:
@@ -167,12 +189,12 @@ class CellDict(Cell):
     def __getitem__(self, key: str) -> Cell:
         if key not in self:
             raise KeyError(f"{key!r}; CellDict has {', '.join(self.keys()) or 'nothing'}.")
-        found: Cell = getattr(self, key)
+        found: Cell = guarded(self, key)
         return found
 
     def __setitem__(self, key: str, cell: Cell) -> None:
-        if not isinstance(key, str) or not key or "." in key:
-            raise KeyError(f"a key of CellDict is a word without dots, got {key!r}.")
+        if not isinstance(key, str) or not key or "." in key or " " in key:
+            raise KeyError(f"a key of CellDict is a word without dots or spaces, got {key!r}.")
         if hasattr(type(self), key):
             raise KeyError(f"{key!r} is a method of Cell; choose another key.")
         setattr(self, key, _need_cell("CellDict", cell))
@@ -180,12 +202,6 @@ class CellDict(Cell):
     def __delitem__(self, key: str) -> None:
         self[key]
         delattr(self, key)
-
-    def __len__(self) -> int:
-        return len(self.name_cells())
-
-    def __bool__(self) -> bool:
-        return True
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
@@ -195,15 +211,15 @@ class CellDict(Cell):
 
     def keys(self) -> list[str]:
         """The names."""
-        return [name for name, _ in owned(self, Cell)]
+        return self._member_names()
 
     def values(self) -> list[Cell]:
         """The Cells."""
-        return [cell for _, cell in owned(self, Cell)]
+        return [cell for _, cell in self._members()]
 
     def items(self) -> list[tuple[str, Cell]]:
         """Pairs of names and Cells."""
-        return list(owned(self, Cell))
+        return self._members()
 
     def pop(self, key: str) -> Cell:
         """Take a Cell out."""

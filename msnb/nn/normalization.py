@@ -27,9 +27,10 @@ def _parameter(init: Any, shape: Any, name: str, dtype: Any, trained: bool = Tru
 
 
 class _BatchNorm(Cell):
-    """What the batch norms share; ``_ndims`` are the numbers of axes they take."""
+    """What the batch norms share; ``_ndims`` are the numbers of axes they take, ``_said`` the same in words."""
 
     _ndims: tuple[int, ...] = ()
+    _said = ""
 
     def __init__(
         self,
@@ -77,10 +78,9 @@ class _BatchNorm(Cell):
 
     def _need_shape(self, x: Any) -> None:
         if x.ndim not in self._ndims or x.shape[1] != self.num_features:
-            axes = " or ".join(str(n) for n in self._ndims)
             raise ShapeError(
-                f"{type(self).__name__}({self.num_features}) needs x of {axes} axes with {self.num_features} channels "
-                "on axis 1.",
+                f"{type(self).__name__}({self.num_features}) needs x of {self._said} axes with {self.num_features} "
+                "channels on axis 1.",
                 operands=[f"x: {x._type!r}"],
             )
 
@@ -109,6 +109,7 @@ class BatchNorm1d(_BatchNorm):
     """
 
     _ndims = (2, 3)
+    _said = "2 or 3"
 
 
 class BatchNorm2d(_BatchNorm):
@@ -123,6 +124,7 @@ class BatchNorm2d(_BatchNorm):
     """
 
     _ndims = (4,)
+    _said = "4"
 
 
 class LayerNorm(Cell):

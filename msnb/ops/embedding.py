@@ -52,7 +52,7 @@ def embedding(ids: Any, weight: Any, padding_idx: int | None = None) -> Any:
 
 
 def _row_number(index: Any, rows: Any) -> int:
-    if type(index) is not int or not -rows <= index < rows:
+    if not isinstance(index, int) or not -rows <= index < rows:
         raise AttributeValueError(f"embedding: padding_idx {index!r} is not a row of a table of {rows} rows.")
     return index % int(rows)
 
