@@ -10,7 +10,7 @@ stays as it is. For the others, in this order:
     1. the record's ``batch`` rule
     2. labels that begin with "..." (elementwise ops, matmul): the new axis is one more leading axis, once the operands
        have axes of size 1 where a longer operand has axes of its own
-    3. an attribute ``axis`` counts the axes of the operands: it moves one up
+    3. an attribute ``axis`` counts the axes of the operands: it moves one up (None: all axes, or the flattened operand)
     4. a Scan over the lanes, announced once
 
 Random draws differ between lanes: drawing shape S for n lanes is one draw of shape (n, *S), so every number is named by
@@ -232,14 +232,21 @@ def by_axis(node: Node, inputs: list[Any], size: int) -> Any:
     ranks = {v.type.ndim for v in node.inputs if isinstance(v.type, TensorType)}
     if len(ranks) != 1:
         return None
-    attrs = {**node.attrs, "axis": _moved(node.attrs["axis"], ranks.pop())}
+    axis = node.attrs["axis"]
+    found = _if_it_fits(node, inputs, {**node.attrs, "axis": _moved(axis, ranks.pop())}, size)
+    if found is None and axis is None and all(x._type.is_static for x in inputs):
+        flat = [find("reshape")(x, shape=(size, x.size // size if size else 0)) for x in inputs]
+        found = _if_it_fits(node, flat, {**node.attrs, "axis": 1}, size)
+    return found
+
+
+def _if_it_fits(node: Node, inputs: list[Any], attrs: dict[str, Any], size: int) -> Any:
     try:
         types = node.op.result_types(tuple(x._type for x in inputs), attrs)
     except MsnbError:
         return None
-    if types != tuple(with_axis(v.type, size) for v in node.outputs):
-        return None
-    return node.op(*inputs, **attrs)
+    fits = types == tuple(with_axis(v.type, size) for v in node.outputs)
+    return node.op(*inputs, **attrs) if fits else None
 
 
 def _moved(axis: Any, ndim: int) -> Any:

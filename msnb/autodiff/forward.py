@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from msnb.autodiff.activity import Flow
 from msnb.autodiff.bodies import inline, params, reindex, types_of
@@ -33,7 +32,7 @@ from msnb.core.errors import GradientError
 from msnb.core.tensor import Tensor
 from msnb.ir import control
 from msnb.ir.builder import GraphBuilder
-from msnb.ir.graph import Graph, Module, Node, Value, copy_node
+from msnb.ir.graph import Graph, Node, Value, copy_node
 
 CACHE_SIZE = 4096
 
@@ -181,7 +180,7 @@ class Pushforward:
         return self.b.add(control.CALL, values, {**node.attrs, "callee": name}, types)
 
     def _callee(self, graph: Graph, ins: tuple[int, ...], outs: tuple[int, ...]) -> str:
-        known = _callees.setdefault(graph.module, {})
+        known: dict[Any, str] = graph.module.memo.setdefault("jvp", {})
         if (graph, ins, outs) not in known:
             b = GraphBuilder(f"{graph.name}_jvp", graph.module)
             known[graph, ins, outs] = graph.module.add(b.graph)
@@ -228,9 +227,6 @@ class Pushforward:
         return [*found[:n], *ys, *(by_result[j] for j in outs)]
 
 
-_callees: WeakKeyDictionary[Module, dict[Any, str]] = WeakKeyDictionary()
-
-
 def _regroup(graph: Graph, sizes: Sequence[int], tangent_sizes: Sequence[int]) -> None:
     """Params (a..., b..., da..., db...) become (a..., da..., b..., db...)."""
     at, dt, order = 0, sum(sizes), []
@@ -266,6 +262,8 @@ _rules: dict[Any, Graph] = {}
 
 def transposed_rule(node: Node, ins: tuple[int, ...]) -> Graph:
     """(inputs, outs, tangents of the inputs ``ins``) -> tangents of the differentiable outs."""
+    if any(isinstance(a, control.HostFn) for a in node.attrs.values()):  # its callable may be exchanged
+        return _transpose(node, ins)
     types = tuple(v.type for v in node.inputs)
     key = (node.op, types, tuple(node.attrs.items()), ins)
     found = _rules.get(key)

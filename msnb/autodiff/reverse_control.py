@@ -33,7 +33,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from msnb.autodiff.bodies import Places, inline, made_inside, params, share_places, spread_grads, with_places
 from msnb.autodiff.prune import prune
@@ -44,7 +43,7 @@ from msnb.core.errors import GradientError
 from msnb.core.types import Type
 from msnb.ir import control
 from msnb.ir.builder import GraphBuilder
-from msnb.ir.graph import Graph, Module, Node
+from msnb.ir.graph import Graph, Node
 
 Differentiated = tuple[Sequence[Any], Pull]
 
@@ -120,9 +119,6 @@ class Callee:
         self.graph, self.forward, self.backward, self.passed = graph, forward, backward, list(passed)
 
 
-_callees: WeakKeyDictionary[Module, dict[Any, Callee]] = WeakKeyDictionary()
-
-
 def _call(p: Pullback, node: Node) -> Differentiated:
     ins, outs = _active(p, node)
     callee = _callee(p, node, ins, outs)
@@ -144,7 +140,7 @@ def _callee(p: Pullback, node: Node, ins: tuple[int, ...], outs: tuple[int, ...]
     module = p.graph.module
     graph = module.graphs[node.attrs["callee"]]
     again = bool(node.attrs.get("recompute")) or is_recursive(graph)
-    known = _callees.setdefault(module, {})
+    known: dict[Any, Callee] = module.memo.setdefault("vjp", {})
     key = (graph, ins, outs, again)
     if key not in known:
         (_enter_recomputing if again else _enter)(p, graph, ins, outs, known, key)

@@ -178,10 +178,16 @@ def copy_node(node: Node, into: Graph, seen: dict[Value, Value], twins: dict[Nod
 
 
 class Module:
-    """Named graphs that call each other by name."""
+    """Named graphs that call each other by name.
+
+    Attributes:
+        graphs: the graphs by name.
+        memo: what transforms remember about them (the gradient of a callee ...); it lives as long as the module.
+    """
 
     def __init__(self) -> None:
         self.graphs: dict[str, Graph] = {}
+        self.memo: dict[Any, Any] = {}
 
     def add(self, graph: Graph, name: str | None = None) -> str:
         """Enter ``graph`` under a name nobody has yet; returns the name."""

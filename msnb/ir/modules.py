@@ -6,22 +6,18 @@
 
 from __future__ import annotations
 
-from weakref import WeakKeyDictionary
-
 from msnb.ir.graph import Graph, Module, Node
-
-_adopted: WeakKeyDictionary[Module, dict[Graph, str]] = WeakKeyDictionary()
-_twins: WeakKeyDictionary[Module, dict[Node, Node]] = WeakKeyDictionary()
 
 
 def adopt(name: str, source: Module, target: Module) -> str:
     """The name in ``target`` of the graph that ``source`` calls ``name``; it and all it calls are copied once."""
     if source is target:
         return name
-    known = _adopted.setdefault(target, {})
+    known: dict[Graph, str] = target.memo.setdefault("adopted", {})
+    twins: dict[Node, Node] = target.memo.setdefault("twins", {})
     graph = source.graphs[name]
     if graph not in known:
-        twin = graph.copy(twins=_twins.setdefault(target, {}))
+        twin = graph.copy(twins=twins)
         known[graph] = target.add(twin, name)
         rehome(twin, source, target)
     return known[graph]

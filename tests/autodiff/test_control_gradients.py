@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
 import pytest
 
-from msnb.autodiff import jvp, vjp
+from msnb.autodiff import jvp, vjp, vmap
 from msnb.autodiff.bodies import inline
 from msnb.autodiff.check import check_grads, gradient_graph, run
 from msnb.core import dtypes
@@ -17,6 +19,10 @@ from msnb.core.types import tensor_type
 from msnb.ir import control
 from msnb.ir.builder import GraphBuilder, replay
 from msnb.ir.graph import Graph
+from msnb.ir.isomorphic import isomorphic
+from msnb.ir.parse import parse
+from msnb.ir.text import constants_of, print_graph
+from msnb.ir.verify import verify
 from tests.autodiff.programs import COUNT, SCALAR, VECTOR, Maker, compiled, graph_of, names, op, total
 
 X = np.array([0.3, -0.6, 0.9])
@@ -197,6 +203,16 @@ def test_a_repeated_layer_has_one_pair() -> None:
     check_grads(graph, [X, X + 1], order=1)
 
 
+def test_a_program_and_its_gradients_can_be_forgotten() -> None:
+    graph = stacked_calls(2)
+    module = weakref.ref(graph.module)
+    compiled(jvp(gradient_graph(graph, [0]), [0]), [X] * 4)
+    vmap(graph, 2, [True, False])
+    del graph
+    gc.collect()
+    assert module() is None
+
+
 def test_recompute_keeps_the_arguments_only() -> None:
     graph = stacked_calls(3, recompute=True)
     pair = vjp(graph, [0, 1])
@@ -272,6 +288,15 @@ def test_random_programs_to_second_order(seed: int) -> None:
     rng = np.random.default_rng(seed)
     arrays = [rng.standard_normal(3) * 0.5 for _ in range(2)]
     check_grads(Maker(seed).program(depth=3), arrays, order=2, seed=seed, runner=compiled)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_transforms_give_graphs_that_obey_the_laws_and_print(seed: int) -> None:
+    graph = Maker(seed, kinds="ifwnwc").program(depth=3)
+    gradient = gradient_graph(graph, [0, 1])
+    for found in (gradient, jvp(gradient, [0, 2]), vmap(gradient, 3, [True, False, True, False])[0]):
+        verify(found)
+        assert isomorphic(parse(print_graph(found), constants_of(found)), found)
 
 
 @pytest.mark.parametrize("seed", range(100, 110))

@@ -67,6 +67,12 @@ def test_axes_move_one_up(axis: Any) -> None:
     assert "scan" not in names(same_as_loop(graph, draw(np.random.default_rng(0), graph, [True]), [True]))
 
 
+def test_an_op_that_flattens_without_an_axis() -> None:
+    graph = build("f", [tensor_type((2, 3), dtypes.float64)], lambda x: op("argmax", x, axis=None, keepdims=False))
+    batched = same_as_loop(graph, draw(np.random.default_rng(0), graph, [True]), [True])
+    assert "scan" not in names(batched)
+
+
 def test_what_is_not_batched_stays_as_it_is() -> None:
     graph = build("f", [VECTOR, VECTOR], lambda x, y: (op("sin", y), op("add", x, op("sin", y))))
     batched, outs = vmap(graph, LANES, [True, False])
