@@ -12,9 +12,9 @@
     test       expression < expression | a < b < c | test and test | test or test | not test | i % 2 == 0
     expression name | number | sum | difference | product with something bounded | quotient | ternary | -, sin, tanh
 
-Every loop ends: ``while`` counts its rounds and ``range`` is small. Values grow slowly, because a product has one factor that
-is a number or a sine. A program may stop with an AssertionError or a ValueError; a shape that does not fit stands only
-where every run comes by, since a graph sees all branches.
+Every loop ends: ``while`` counts its rounds and ``range`` is small. Values grow slowly, for a product has one factor
+that is a number or a sine. A program may stop with an AssertionError or a ValueError; a shape that does not fit stands
+only where every run comes by, since a graph sees all branches.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Writer:
         self.fresh += 1
         return f"{kind}{self.fresh}"
 
-    # ---- expressions --------------------------------------------------------------------------------------------------
+    # ---- expressions -----------------------------------------------------------------------------
 
     def leaf(self) -> str:
         kind = self.pick("float", "float", "float", "number", "item", "integer")
@@ -98,7 +98,7 @@ class Writer:
             return f"not ({self.test(depth - 1)})"
         return f"({self.test(depth - 1)} {kind} {self.test(depth - 1)})"
 
-    # ---- statements -----------------------------------------------------------------------------------------------------
+    # ---- statements ------------------------------------------------------------------------------
 
     def add(self, indent: int, text: str) -> None:
         self.lines.append("    " * indent + text)
@@ -181,7 +181,7 @@ class Writer:
         if kind == "assert":
             self.add(indent, f'assert {self.test(1)}, "claim {self.fresh} does not hold"')
             return False
-        words = {"return": f"return {self.expression()}", "raise": f'raise ValueError("stop {self.fresh}")'}
+        words = {"return": f"return {self.expression()} + u[1]", "raise": f'raise ValueError("stop {self.fresh}")'}
         self.add(indent, words.get(kind, kind))
         return True
 
