@@ -104,8 +104,9 @@ class Branch(Handle):
         right = grab(self.names, space)
         self.body.close()
         self.finish()
-        values = [(n, self.left[n], right[n], self.lines.get(n, ())) for n in self.names]
-        return tuple(join(self.outer, self.pred, self.first, self.body, values))
+        values = [(n, self.left[n], right[n], self.lines[n]) for n in self.names if n in self.lines]
+        merged = dict(zip(self.lines, join(self.outer, self.pred, self.first, self.body, values)))
+        return tuple(merged[n] if n in merged else Undefined(n) for n in self.names)
 
 
 def grab(names: tuple[str, ...], space: dict[str, Any]) -> dict[str, Any]:

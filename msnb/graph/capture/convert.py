@@ -28,8 +28,9 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from msnb.graph.capture import expressions, source
-from msnb.graph.capture.names import bindings, in_blocks, inner_nonlocals, params
+from msnb.graph.capture.liveness import mark
 from msnb.graph.capture.lower import Lowering
+from msnb.graph.capture.names import bindings, in_blocks, inner_nonlocals, params
 
 INJECTED = ("__rt__", "__g__", "__c__")
 
@@ -62,6 +63,7 @@ class Converter(expressions.Expressions):
             node.body = self.visit(node.body)
         else:
             body = Lowering().function(node.body)
+            mark(body)
             self._enter(node.args, body)
             opened, self._open = self._open, []
             node.body = self.statements(body)
@@ -105,12 +107,14 @@ class Converter(expressions.Expressions):
 
     # ---- control flow -----------------------------------------------------------------------------------------------
 
-    def _names(self, *parts: Any) -> tuple[tuple[str, ...], dict[str, tuple[int, ...]]]:
-        """Variables that some parts may bind, and in which lines."""
+    def _names(self, node: ast.AST, *parts: list[Any]) -> tuple[tuple[str, ...], dict[str, tuple[int, ...]]]:
+        """Variables that some parts may bind, and in which lines (0: not there; none: nobody reads it afterwards)."""
         scope = self.scopes[-1]
-        found = [bindings(p if isinstance(p, list) else [p]).names for p in parts]
+        found = [bindings(p).names for p in parts]
         every = {n for f in found for n in f if n in scope.names} | scope.shared
-        return tuple(sorted(every)), {n: tuple(f.get(n, 0) for f in found) for n in sorted(every)}
+        alive = getattr(node, "turn", None) or getattr(node, "live", every)
+        lines = {n: tuple(f.get(n, 0) for f in found) for n in sorted(every) if n in alive or n in scope.shared}
+        return tuple(sorted(every)), lines
 
     def _fresh(self, kind: str) -> str:
         self._made += 1
@@ -122,7 +126,7 @@ class Converter(expressions.Expressions):
         return self.code(f"({', '.join(names)},) = {call}", at)
 
     def visit_If(self, node: ast.If) -> Any:
-        names, lines = self._names(node.body, node.orelse)
+        names, lines = self._names(node, node.body, node.orelse)
         t = self._fresh("t")
         test = self.test(node.test)
         self._open.append(t)
@@ -145,7 +149,7 @@ class Converter(expressions.Expressions):
         return made
 
     def visit_While(self, node: ast.While) -> Any:
-        names, lines = self._names([*node.body, ast.copy_location(ast.Expr(node.test), node.test)])
+        names, lines = self._names(node, [*node.body, ast.copy_location(ast.Expr(node.test), node.test)])
         w = self._fresh("w")
         flag = getattr(node, "flag", "")
         walrus = any(isinstance(n, ast.NamedExpr) for n in ast.walk(node.test))
@@ -164,7 +168,7 @@ class Converter(expressions.Expressions):
         return out + loop + self._when(f"{w}.load", self._assign_names(names, f"{w}.vars()", node.test), node.test)
 
     def visit_For(self, node: ast.For) -> Any:
-        names, lines = self._names([node.target, *node.body])
+        names, lines = self._names(node, [node.target, *node.body])
         f = self._fresh("f")
         flag = getattr(node, "flag", "")
         iterated = self.visit(node.iter)
@@ -280,7 +284,10 @@ def _compile(found: source.Found, node: source.FunctionNode, code: CodeType) -> 
     tree = ast.parse(f"def __outer__({', '.join(free)}): pass")
     outer = tree.body[0]
     assert isinstance(outer, ast.FunctionDef)
-    outer.body = [ast.copy_location(ast.Return(node), node) if isinstance(node, ast.Lambda) else node]
+    if isinstance(node, ast.Lambda):
+        outer.body = [ast.copy_location(ast.Return(node), node)]
+    else:
+        outer.body = [node] if node.name in free else [ast.Global([node.name]), node]
     ast.fix_missing_locations(tree)
     compiled = compile(tree, found.filename, "exec", dont_inherit=True)
     outer_code = next(c for c in compiled.co_consts if isinstance(c, CodeType))

@@ -8,8 +8,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from msnb.core import dtypes
 from msnb.core.errors import ConcretizationError
 from msnb.core.tensor import Tensor
+from msnb.core.types import tensor_type
 from msnb.core.where import here
 from msnb.graph.capture import effects, paths, reads, writes
 from msnb.graph.capture.engine import Capture
@@ -214,14 +216,16 @@ def _shown_type(value: Any) -> type:
 
 
 def _cast(kind: type, dtype: str) -> Callable[..., Any]:
-    """int(t), float(t) and bool(t) of a tensor: a 0-d tensor of that dtype."""
+    """int(t), float(t) and bool(t) of a tensor: a number that the graph computes."""
 
     def convert(engine: Capture, *args: Any) -> Any:
         if len(args) == 1 and isinstance(args[0], Tensor) and not is_lazy(args[0]):
             found = symbolic_test(args[0])
             if kind is bool:
                 return find("not_equal")(found, 0) if found is not None and found.dtype.category else found
-            return find("cast")(found, dtype=dtype)
+            flat = found if found is None or not found.shape else find("reshape")(found, shape=())
+            number = engine.wrap(engine.lift_as(flat, tensor_type((), dtypes.as_dtype(dtype))))
+            return engine.session.pythonic.mark(number)
         if len(args) == 1 and is_lazy(args[0]):
             return lazy_call(kind, args)
         return truth(args[0]) if kind is bool and args else kind(*map(concrete, args))
@@ -293,7 +297,7 @@ def _callable_check(engine: Capture, value: Any) -> bool:
 
 _SPECIAL: dict[Any, Callable[..., Any]] = {
     len: _len, print: _print, range: _range, getattr: _getattr, hasattr: _hasattr, setattr: _setattr, type: _type,
-    isinstance: _isinstance, int: _cast(int, "int64"), float: _cast(float, "float32"), bool: _cast(bool, "bool"),
+    isinstance: _isinstance, int: _cast(int, "int64"), float: _cast(float, "float64"), bool: _cast(bool, "bool"),
     max: _extreme(max, "maximum"), min: _extreme(min, "minimum"), sum: _sum, any: _any_all(True), all: _any_all(False),
     iter: _iter, str: _str, id: _id, callable: _callable_check,
 }  # fmt: skip

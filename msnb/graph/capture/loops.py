@@ -62,8 +62,15 @@ class Loop(Handle):
         self.symbolic = True
         self.begin = begin
         self.pythonic = engine.session.pythonic
-        self.carried = [Carried(n, v, max(self.lines.get(n, (0,))), self.pythonic) for n, v in begin.items()]
+        self._carry(begin)
         self.start(engine)
+
+    def _carry(self, begin: dict[str, Any]) -> None:
+        """Carry the variables that somebody reads after a turn; the others start every turn without a value."""
+        self.carried = [Carried(n, v, max(self.lines[n]), self.pythonic) for n, v in begin.items() if n in self.lines]
+
+    def _values(self, found: dict[str, Any]) -> tuple[Any, ...]:
+        return tuple(found[n] if n in found else Undefined(n) for n in self.names)
 
     def open(self, name: str, free_flag: bool, *first: tuple[TensorType, str]) -> tuple[Any, ...]:
         """A builder whose first params are ``first`` and the carried values; sets the variables for the code.
@@ -71,7 +78,7 @@ class Loop(Handle):
         ``free_flag``: inside the body the break flag is known to be unset.
         """
         self.body = Body(self.outer, name)
-        builder, values = self.body.builder, []
+        builder, values = self.body.builder, {}
         own = tuple(builder.param(t, n) for t, n in first)
         self.placed: dict[Any, Any] = {}
         for c in self.carried:
@@ -80,8 +87,8 @@ class Loop(Handle):
                 self.outer.session.journal.write(c.place, value)
                 self.placed[c.place.key] = c.place.get()
             else:
-                values.append(False if free_flag and c.label == self.flag else value)
-        self.values, self.load = tuple(values), True
+                values[c.label] = False if free_flag and c.label == self.flag else value
+        self.values, self.load = self._values(values), True
         return own
 
     def settle(self, space: dict[str, Any]) -> bool:
@@ -106,15 +113,15 @@ class Loop(Handle):
     def conclude(self, results: list[Any]) -> None:
         """The node is there: its results are the variables' values."""
         self.finish()
-        values = []
+        values: dict[str, Any] = {}
         for c in self.carried:
             value = c.finish(results)
             if c.place is not None:
                 if any(t is not None for t in c.types):
                     writes.store(c.place, value)
             else:
-                values.append(self._after(c, value))
-        self.values, self.load, self.phase = tuple(values), True, "over"
+                values[c.label] = self._after(c, value)
+        self.values, self.load, self.phase = self._values(values), True, "over"
 
     def _after(self, c: Carried, value: Any) -> Any:
         if isinstance(value, Undefined):
@@ -230,7 +237,7 @@ class While(Loop):
             self.first_pass = False
             return
         self.entry_truth = as_bool(symbolic_test(self.flag_value))
-        self.carried = [Carried(n, v, max(self.lines.get(n, (0,))), self.pythonic) for n, v in grab(self.names, space).items()]
+        self._carry(grab(self.names, space))
         self._open_body()
 
     def _open_body(self) -> None:

@@ -231,7 +231,8 @@ def compile_function(node: FunctionNode, code: CodeType, class_name: str) -> Cod
     tree = ast.parse(f"def __outer__({', '.join(n for n in freevars if n != '__class__' or not class_name)}): pass")
     outer = tree.body[0]
     assert isinstance(outer, ast.FunctionDef)
-    outer.body = [inner]
+    made = class_name or getattr(node, "name", "")
+    outer.body = [inner] if not made or made in freevars else [ast.Global([made]), inner]
     ast.fix_missing_locations(tree)
     try:
         return _innermost(compile(tree, code.co_filename, "exec", code.co_flags & _FUTURES, True), node)
