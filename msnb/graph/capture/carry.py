@@ -34,6 +34,7 @@ class Carried:
         self.pythonic = pythonic
         self.label, self.line, self.place = label, line, place
         self.hole = label == RETURN and isinstance(before, Undefined)
+        self.late = False
         self._set(before)
 
     def _set(self, before: Any) -> None:
@@ -54,7 +55,7 @@ class Carried:
         for i, (leaf, type_) in enumerate(zip(self.leaves, self.types)):
             name = self.label if len(self.leaves) == 1 else f"{self.label}.{i}"
             leaves.append(leaf if type_ is None else self._mark(i, builder.param(type_, name)))
-        return self.rebuild(leaves)
+        return Undefined(self.label) if self.late else self.rebuild(leaves)
 
     def _mark(self, i: int, tensor: Any) -> Any:
         return self.pythonic.mark(tensor) if self.numbers[i] else tensor
@@ -72,22 +73,26 @@ class Carried:
             raise self._error(CaptureError, after)
         leaves, _, key = flatten(after)
         if key != self.key:
-            raise self._error(CaptureError, after)
+            raise self._grows(after) if type(after) is type(self.before) else self._error(CaptureError, after)
         self.after = leaves
         return all([self._leaf(i, x) for i, x in enumerate(leaves)])
 
     def _settle_missing(self, after: Any) -> bool:
-        """A return value that is not set yet is carried as zeros, which nobody reads."""
-        if isinstance(after, Undefined) or not self.hole:
-            self.after = []
+        """No value before the loop: carried as zeros that nobody reads. What a program may read of it after the loop is
+        checked there (``Late``); a return value has a flag of its own."""
+        self.after: list[Any] = []
+        if isinstance(after, Undefined):
             return True
         leaves, rebuild, _ = flatten(after)
+        self.late = not self.hole
         self._set(rebuild([zeros_of(x) for x in leaves]))
+        self.numbers = [self.pythonic.is_number(x) for x in leaves]
+        self.types = [number_type(x) if n else t for x, n, t in zip(leaves, self.numbers, self.types)]
         return False
 
     def _leaf(self, i: int, after: Any) -> bool:
         type_, before = self.types[i], self.leaves[i]
-        number = self.pythonic.is_number(before)
+        number = self.numbers[i] or self.pythonic.is_number(before)
         if type_ is None and same(before, after):
             return True
         if not (is_number(before) or is_tensor(before)) or not (is_number(after) or is_tensor(after)):
@@ -125,6 +130,17 @@ class Carried:
 
     def _differs(self, before: TensorType, after: TensorType, value: Any, first: Any) -> Exception:
         return self._error(ShapeError if before.shape != after.shape else DTypeError, value, first)
+
+    def _grows(self, after: Any) -> Exception:
+        before = self.before
+        sizes = [f"{len(v)} items" if hasattr(v, "__len__") else "other fields" for v in (before, after)]
+        error = CaptureError(
+            f"{self.label} has {sizes[0]} before the loop and {sizes[1]} after a turn of it; a tensor decides how often the "
+            "loop runs, so it must keep its size.",
+            hint="write into a tensor of fixed size (x[i] = value), or loop over a Python range.",
+        )
+        error.where = here(2).where
+        return error
 
     def _error(self, kind: type[Exception], after: Any, before: Any = None) -> Exception:
         first = describe(self.before if before is None else before)

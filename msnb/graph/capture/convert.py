@@ -178,7 +178,7 @@ class Converter(expressions.Expressions):
         body = [first, *node.body]
         if flag:
             guard = self.code(f"if not {flag}: pass", node.iter)
-            guard[0].body = body  # type: ignore[attr-defined]
+            guard[0].body, guard[0].live = body, getattr(node, "turn", set())  # type: ignore[attr-defined]
             body = guard
         self._open.append(f)
         made = self.statements(body)

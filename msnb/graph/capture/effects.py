@@ -13,6 +13,7 @@ from msnb.core import events
 from msnb.core.tensor import Tensor
 from msnb.core.where import here
 from msnb.graph.capture.engine import Capture
+from msnb.graph.capture.merge import Late
 from msnb.graph.capture.scalars import TrackedArray, is_lazy
 from msnb.ir import control
 from msnb.ir.builder import SymbolicTensor
@@ -151,6 +152,18 @@ def check(engine: Capture, pred: SymbolicTensor, message: Any, has_message: bool
         raise AssertionError(*values)
 
     at_run(engine, "assert", [message] if has_message else [], fail, pred)
+
+
+def check_ran(engine: Capture, late: Late) -> None:
+    """A variable that a loop gives a value is read after it: the loop must have run."""
+    if any(b.graph is engine.graph for b in late.checked):
+        return
+    late.checked.append(engine)
+
+    def fail(values: Any) -> None:
+        raise UnboundLocalError(late.unbound)
+
+    at_run(engine, "loop ran", [], fail, late.ran())
 
 
 def raise_at_run(engine: Capture, error: Any) -> None:

@@ -15,7 +15,7 @@ the loop and again at the end of the body, and its truth is carried along (``ent
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from msnb.core.dtypes import bool_
@@ -29,10 +29,11 @@ from msnb.graph.capture.blocks import Body, Handle, align, grab
 from msnb.graph.capture.carry import Carried, from_change
 from msnb.graph.capture.engine import Capture
 from msnb.graph.capture.known import SymbolicRange
-from msnb.graph.capture.merge import Undefined, flatten, same, type_of
+from msnb.graph.capture.merge import Late, Undefined, flatten, same, type_of
 from msnb.graph.capture.scalars import is_lazy
 from msnb.graph.capture.truth import as_bool, symbolic_test, truth
 from msnb.ir import control
+from msnb.ir.builder import replay
 from msnb.ops.record import find
 
 _TURNS = 12
@@ -110,7 +111,7 @@ class Loop(Handle):
             raise _refuse("the types of this loop's variables do not settle.", "give them their final types before the loop.")
         return stable
 
-    def conclude(self, results: list[Any]) -> None:
+    def conclude(self, results: list[Any], ran: Callable[[], Any]) -> None:
         """The node is there: its results are the variables' values."""
         self.finish()
         values: dict[str, Any] = {}
@@ -120,13 +121,14 @@ class Loop(Handle):
                 if any(t is not None for t in c.types):
                     writes.store(c.place, value)
             else:
-                values[c.label] = self._after(c, value)
+                values[c.label] = self._after(c, value, ran)
         self.values, self.load, self.phase = self._values(values), True, "over"
 
-    def _after(self, c: Carried, value: Any) -> Any:
-        if isinstance(value, Undefined):
-            return Undefined(c.label, f"the loop that gives it one (line {c.line}) may not run at all, a tensor decides")
-        return value
+    def _after(self, c: Carried, value: Any, ran: Callable[[], Any]) -> Any:
+        reason = f"the loop that gives it one (line {c.line}) may not run at all, a tensor decides"
+        if c.late:
+            return Late(c.label, reason, value, ran)
+        return Undefined(c.label, reason) if isinstance(value, Undefined) else value
 
     def add_while(self, cond: Capture, body: Capture, extra: list[Any], extra_out: list[Any]) -> None:
         """Append the While node. ``extra``: carries of the loop itself (counter, condition), first."""
@@ -134,7 +136,7 @@ class Loop(Handle):
         body.graph.outputs = [*extra_out, *(v for c in self.carried for v in c.outputs(body))]
         inv = align(cond, body, keep=len(entries))
         results = control.while_(self.outer, cond.graph, body.graph, entries, inv)
-        self.conclude(list(results[len(extra) :]))
+        self.conclude(list(results[len(extra) :]), lambda: replay(cond.graph, [*entries, *inv])[0])
 
 
 class While(Loop):

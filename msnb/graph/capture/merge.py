@@ -37,16 +37,33 @@ class Undefined:
     def __init__(self, name: str, reason: str | None = None) -> None:
         self.name, self.reason = name, reason
 
+    @property
+    def unbound(self) -> str:
+        """Python's own words."""
+        return f"cannot access local variable '{self.name}' where it is not associated with a value"
+
     def error(self) -> Exception:
         """What reading it raises."""
         if self.reason is None:
-            return UnboundLocalError(f"cannot access local variable '{self.name}' where it is not associated with a value")
+            return UnboundLocalError(self.unbound)
         error = UndefinedNameError(
             f"{self.name!r} may have no value here: {self.reason}.",
             hint=f"give {self.name} a value before the branch or loop, or in every branch.",
         )
         error.where = here(3).where
         return error
+
+
+class Late(Undefined):
+    """A variable that a loop gives a value, if it runs at all: reading it checks that when the program runs.
+
+    ``ran`` makes the tensor that tells whether the loop ran.
+    """
+
+    def __init__(self, name: str, reason: str, value: Any, ran: Callable[[], Any]) -> None:
+        super().__init__(name, reason)
+        self.value, self.ran = value, ran
+        self.checked: list[Any] = []
 
 
 def is_tensor(x: Any) -> bool:

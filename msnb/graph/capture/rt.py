@@ -16,7 +16,7 @@ from msnb.graph.capture import blocks, effects, loops, reads, writes
 from msnb.graph.capture.blocks import SKIP, Short, Ternary, raising, yielding
 from msnb.graph.capture.calls import call
 from msnb.graph.capture.engine import Capture
-from msnb.graph.capture.merge import Undefined
+from msnb.graph.capture.merge import Late, Undefined
 from msnb.graph.capture.paths import BINARY
 from msnb.graph.capture.scalars import TrackedArray, concrete, is_lazy
 from msnb.graph.capture.session import Session
@@ -39,9 +39,13 @@ def _session() -> Session | None:
 
 def name(value: Any, which: str) -> Any:
     """A variable that may have no value."""
-    if type(value) is Undefined:
-        raise value.error()
-    return value
+    if not isinstance(value, Undefined) or is_lazy(value):
+        return value
+    engine = slot.engine
+    if type(value) is Late and isinstance(engine, Capture):
+        effects.check_ran(engine, value)
+        return value.value
+    raise value.error()
 
 
 def glob(space: dict[str, Any], which: str) -> Any:
