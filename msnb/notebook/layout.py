@@ -18,13 +18,14 @@ from dataclasses import dataclass, field
 
 from msnb.notebook.parts import Box, Edge, Picture
 
-CHAR, TITLE_CHAR = 6.3, 7.6
+CHAR, TITLE_CHAR = 6.4, 7.9
 LINE, TITLE_LINE = 14.0, 18.0
 PAD_X, PAD_Y = 12.0, 7.0
 GAP_X, GAP_Y = 22.0, 30.0
 FRAME_HEAD, FRAME_GAP = 20.0, 12.0
 SWEEPS = 8
 MAX_DUMMIES = 4000
+LIGHT = 4.0  # (1 + 1) ** 2: at most one op below its params
 
 
 @dataclass
@@ -73,6 +74,7 @@ def lay_out(picture: Picture) -> Drawing:
 def _size(box: Box) -> Placed:
     """The rectangle that a box needs for its words and bodies."""
     width = max([len(box.title) * TITLE_CHAR, *(len(line) * CHAR for line in box.lines)]) + 2 * PAD_X
+    width += 0 if box.kind == "node" else 10  # rounded ends
     width = max(width, len(box.scope) * 5.0 + 2 * PAD_X, 14.0 * box.ports + 10)
     height = TITLE_LINE + LINE * len(box.lines) + 2 * PAD_Y - 2
     placed = Placed(box, width, height)
@@ -100,11 +102,11 @@ class _Spot:
 
     __slots__ = ("above", "below", "center", "layer", "order", "placed", "pull", "tilt", "weight", "width")
 
-    def __init__(self, placed: Placed | None, layer: int) -> None:
+    def __init__(self, placed: Placed | None, layer: int, pull: float) -> None:
         self.placed, self.layer = placed, layer
         self.width = placed.w if placed is not None else 6.0
         self.weight = 1.0 if placed is not None else 4.0
-        self.pull = 0.1 if placed is not None and placed.box.kind in ("param", "state") else 1.0
+        self.pull = pull  # what comes from far above pulls more: the program's spine stays straight
         self.above: list[_Spot] = []
         self.below: list[_Spot] = []
         self.tilt = 0.0  # by which operand it enters its reader: breaks ties between operands of one node
@@ -128,37 +130,35 @@ class _Layout:
         for sweep in range(SWEEPS):
             self._sort(down=sweep % 2 == 0)
         self._first_places()
-        for sweep in range(SWEEPS):
+        for sweep in range(SWEEPS + 1):
             self._place(down=sweep % 2 == 0)
+        self._gather()
         return self._finish()
 
     # ---- 1, 2: layers and dummies -----------------------------------------------------------------------------------
 
-    def _levels(self) -> list[int]:
+    def _levels(self) -> tuple[list[int], list[int]]:
         level = [0] * len(self.placed)
         for e in self.edges:  # edges stand in program order of their targets
             s, t = self.index[e.source], self.index[e.target]
             level[t] = max(level[t], level[s] + 1)
+        depth = list(level)
         self._pull_down(level)
-        return level
+        return level, depth
 
     def _pull_down(self, level: list[int]) -> None:
-        """What hangs on nothing (params, constants) stands right above its first reader, and so does what hangs only
-        on such boxes: a transposed weight belongs next to its product."""
-        below: dict[int, list[int]] = {}
-        free = [True] * len(self.placed)
+        """Everything stands right above its first reader: weights next to their products, masks next to their use."""
+        readers: dict[int, list[int]] = {}
         for e in self.edges:
-            s, t = self.index[e.source], self.index[e.target]
-            below.setdefault(s, []).append(t)
-            free[t] = free[t] and free[s] and len(below[s]) == 1 and level[t] < 3
+            readers.setdefault(self.index[e.source], []).append(self.index[e.target])
         for i in reversed(range(len(self.placed))):
-            if i in below and free[i]:
-                level[i] = min(level[t] for t in below[i]) - 1
+            if i in readers:
+                level[i] = min(level[t] for t in readers[i]) - 1
 
     def _make_layers(self) -> None:
-        level = self._levels()
+        level, depth = self._levels()
         lowest = min(level)
-        spots = [_Spot(p, n - lowest) for p, n in zip(self.placed, level)]
+        spots = [_Spot(p, n - lowest, (1.0 + d) ** 2) for p, n, d in zip(self.placed, level, depth)]
         self.layers = [[] for _ in range(max(level) - lowest + 1)]
         for spot in spots:
             self.layers[spot.layer].append(spot)
@@ -173,7 +173,7 @@ class _Layout:
         between = range(source.layer + 1, target.layer) if target.layer - source.layer <= spare else range(0)
         chain = [source]
         for layer in between:
-            dummy = _Spot(None, layer)
+            dummy = _Spot(None, layer, source.pull)
             self.layers[layer].append(dummy)
             chain.append(dummy)
         chain.append(target)
@@ -207,9 +207,20 @@ class _Layout:
 
     def _place(self, down: bool) -> None:
         for layer in self.layers if down else self.layers[::-1]:
-            wish = [_mean(s, (s.above + s.below) if s.placed is None else s.above if down else s.below) for s in layer]
+            wish = [_wish(s, down) for s in layer]
             for spot, x in zip(layer, _spread(layer, wish)):
                 spot.center = x
+
+    def _gather(self) -> None:
+        """Params and what little hangs on them alone move to their readers; the spine stays where it is."""
+        for layer in self.layers[::-1]:
+            light = [s.placed is not None and s.pull <= LIGHT and bool(s.below) for s in layer]
+            wish = [_wish(s, down=False) if free else s.center for s, free in zip(layer, light)]
+            before = [s.weight for s in layer]
+            for spot, free in zip(layer, light):
+                spot.weight = 1.0 if free else 1e6
+            for spot, x, weight in zip(layer, _spread(layer, wish), before):
+                spot.center, spot.weight = x, weight
 
     # ---- 5: the drawing ---------------------------------------------------------------------------------------------
 
@@ -258,10 +269,14 @@ def _points(chain: Sequence[_Spot], tops: Sequence[tuple[float, float]], port: f
     return [*points, (port, target.y)]
 
 
-def _mean(spot: _Spot, near: Sequence[_Spot]) -> float:
-    """Where a spot wants to be. Params pull little: the program's spine stays straight and they gather around it."""
-    total = sum(n.pull for n in near)
-    return sum(n.center * n.pull for n in near) / total if near else spot.center
+def _wish(spot: _Spot, down: bool) -> float:
+    """Where a spot wants to be: the mean place of its neighbours; of its operands the deeper ones count more."""
+    near = (spot.above + spot.below) if spot.placed is None else spot.above if down else spot.below
+    if not near:
+        return spot.center
+    if not down or spot.placed is None:
+        return sum(n.center for n in near) / len(near)
+    return sum(n.center * n.pull for n in near) / sum(n.pull for n in near)
 
 
 def _spread(layer: Sequence[_Spot], wish: Sequence[float]) -> list[float]:
