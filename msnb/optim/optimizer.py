@@ -192,7 +192,7 @@ def as_rate(what: str, value: Any) -> Any:
         return value
     if isinstance(value, Tensor) and value.ndim == 0:
         return Parameter(Tensor(value, dtypes.float32), name=what, requires_grad=False)
-    if isinstance(value, (Tensor, Iterable)):
+    if isinstance(value, (Tensor, Iterable)) and not isinstance(value, str):
         return _rate_table(what, value)
     return positive(what, value, zero=True)
 

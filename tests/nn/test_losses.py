@@ -26,7 +26,9 @@ CASES: dict[str, tuple[Any, tuple[Any, ...], Any]] = {
     "mae": (nn.MAELoss, (X, Y), ABS),
     "mse": (nn.MSELoss, (X, Y), ABS**2),
     "smooth": (lambda reduction: nn.SmoothL1Loss(0.5, reduction), (X, Y), np.where(ABS < 0.5, ABS**2, ABS - 0.25)),
-    "huber": (lambda reduction: nn.HuberLoss(reduction, 0.5), (X, Y), np.where(ABS <= 0.5, ABS**2 / 2, 0.5 * (ABS - 0.25))),
+    "huber": (
+        lambda reduction: nn.HuberLoss(reduction, 0.5), (X, Y), np.where(ABS <= 0.5, ABS**2 / 2, 0.5 * (ABS - 0.25))
+    ),
     "ce": (lambda reduction: nn.CrossEntropyLoss(reduction=reduction), (X, LABEL), -LOGP[range(4), LABEL]),
     "nll": (lambda reduction: nn.NLLLoss(reduction=reduction), (LOGP, LABEL), -LOGP[range(4), LABEL]),
     "sparse": (lambda reduction: nn.SoftmaxCrossEntropyWithLogits(True, reduction), (X, LABEL), -LOGP[range(4), LABEL]),

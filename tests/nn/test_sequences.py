@@ -19,7 +19,8 @@ def sigmoid(x: Array) -> Array:
 
 def step(kind: str, net: Any, name: str, x: Array, state: tuple[Array, ...]) -> tuple[Array, ...]:
     """One step, written out."""
-    w_ih, w_hh, b_ih, b_hh = (getattr(net, f"{k}_{name}").asnumpy() for k in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
+    kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    w_ih, w_hh, b_ih, b_hh = (getattr(net, f"{k}_{name}").asnumpy() for k in kinds)
     a, b, h = x @ w_ih.T + b_ih, state[0] @ w_hh.T + b_hh, state[0]
     if kind == "RNN":
         return (np.tanh(a + b),)

@@ -36,7 +36,8 @@ CASES: dict[str, tuple[Any, Any, Any]] = {
         lambda s: 0.1 + 0.4 * (1 - min(s, 4) / 4) ** 2,
     ),
     "polynomial stretched": (
-        lambda: nn.polynomial_decay_lr(0.5, 0.1, 7, 1, 4, 2.0, True), lambda: nn.PolynomialDecayLR(0.5, 0.1, 4, 2.0, True),
+        lambda: nn.polynomial_decay_lr(0.5, 0.1, 7, 1, 4, 2.0, True),
+        lambda: nn.PolynomialDecayLR(0.5, 0.1, 4, 2.0, True),
         lambda s: 0.1 + 0.4 * (1 - s / (4 * max(math.ceil(s / 4), 1))) ** 2,
     ),
     "warm-up": (
