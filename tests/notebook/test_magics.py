@@ -134,7 +134,8 @@ def test_refused_syntax_gets_a_short_report(shell, capsys):
     shell.user_ns["E"] = UnsupportedSyntaxError
     shell.run_cell("raise E('no such statement in graph mode.', hint='write a loop.')", store_history=True)
     out = capsys.readouterr().out
-    assert out.startswith("UnsupportedSyntaxError: no such statement in graph mode.\n  hint: write a loop.\nat cell [2]")
+    head = "UnsupportedSyntaxError: no such statement in graph mode.\n  hint: write a loop.\nat cell [2]"
+    assert out.startswith(head)
 
 
 def test_reports_name_the_users_line_when_the_error_does_not():
