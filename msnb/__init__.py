@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+import msnb.core.sources
 import msnb.devices.ascend
 import msnb.devices.cpu
 import msnb.devices.gpu
@@ -20,12 +21,10 @@ from msnb import nn, ops, runtime
 from msnb.api import (
     GradOperation,
     custom_vjp,
-    explain,
     grad,
     hessian,
     jacfwd,
     jacrev,
-    jit,
     jvp,
     value_and_grad,
     vjp,
@@ -58,6 +57,7 @@ from msnb.core.tensor import Tensor, from_numpy
 
 if TYPE_CHECKING:
     from msnb import dataset, train
+    from msnb.api.jit import explain, jit
     from msnb.train import Model, load_checkpoint, load_param_into_net, save_checkpoint
 
 __version__ = "0.1.0"
@@ -73,6 +73,8 @@ ops.GradOperation = GradOperation  # type: ignore[attr-defined]
 _ON_DEMAND = {
     "dataset": "msnb.dataset",
     "train": "msnb.train",
+    "explain": "msnb.api.jit:explain",
+    "jit": "msnb.api.jit:jit",
     "show": "msnb.notebook.show",
     "Model": "msnb.train:Model",
     "save_checkpoint": "msnb.train:save_checkpoint",

@@ -23,7 +23,6 @@ from msnb.core.parameter import Parameter
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
 from msnb.eager.gradient import Recording, is_eager
-from msnb.graph.capture.scalars import is_lazy
 from msnb.ir.builder import GraphBuilder, replay
 from msnb.ir.control import HostFn, host_call
 from msnb.ops import cast, ones_like
@@ -90,7 +89,7 @@ def as_tensor(leaf: Any) -> Any:
     """A Python float (or a number that capture keeps lazy) as a float32 tensor; other leaves as they are."""
     if not isinstance(leaf, float):
         return leaf
-    return find("cast")(leaf, dtype=float32) if is_lazy(leaf) else Tensor(leaf)
+    return find("cast")(leaf, dtype=float32) if isinstance(slot.engine, GraphBuilder) else Tensor(leaf)
 
 
 def _as_tensors(arg: Any, position: int) -> Any:

@@ -11,8 +11,8 @@ on one line) are told apart by the positions in the code (Python 3.11) or by com
 """
 
 from __future__ import annotations
-
 import __future__
+
 import ast
 import dis
 import functools
@@ -20,13 +20,14 @@ import linecache
 import operator
 import os
 import sys
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType
-from typing import Any, Union
+from typing import Union
 
 from msnb.core.errors import CaptureError
+from msnb.core.sources import KEPT
 
 FunctionNode = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda]
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -42,7 +43,6 @@ class Found:
 
 
 _registered: dict[str, str] = {}
-_kept: deque[tuple[str, str]] = deque(maxlen=256)
 _trees: OrderedDict[tuple[str, int], ast.Module | None] = OrderedDict()
 
 
@@ -56,25 +56,6 @@ def register_source(filename: str, text: str) -> None:
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
 
 
-def _listen(event: str, args: tuple[Any, ...]) -> None:
-    if event == "compile" and args[0] is not None:
-        _keep(args[0], args[1])
-
-
-def _keep(text: Any, filename: Any) -> None:
-    if isinstance(text, bytes):
-        text = text.decode("utf-8", "replace")
-    if isinstance(filename, bytes):
-        filename = os.fsdecode(filename)
-    # texts of files are found in the file; a text without "def" or "lambda" holds no function
-    if isinstance(text, str) and isinstance(filename, str) and filename.startswith("<"):
-        if ("def " in text or "lambda" in text) and (filename, text) not in _kept:
-            _kept.append((filename, text))
-
-
-sys.addaudithook(_listen)
-
-
 def _texts(filename: str) -> Iterator[str]:
     """Every text that may stand behind a file name, the likeliest first."""
     if filename in _registered:
@@ -82,7 +63,7 @@ def _texts(filename: str) -> Iterator[str]:
     lines = linecache.getlines(filename)
     if lines:
         yield "".join(lines)
-    for name, text in reversed(_kept):
+    for name, text in reversed(KEPT):
         if name == filename:
             yield text
     yield from _command_line(filename)
