@@ -12,9 +12,10 @@
     test       expression < expression | a < b < c | test and test | test or test | not test | i % 2 == 0
     expression name | number | sum | difference | product with something bounded | quotient | ternary | -, sin, tanh
 
-Every loop ends: ``while`` counts its rounds and ``range`` is small. Values grow slowly, for a product has one factor
-that is a number or a sine. A program may stop with an AssertionError or a ValueError; a shape that does not fit stands
-only where every run comes by, since a graph sees all branches.
+Every loop ends: ``while`` counts its rounds and ``range`` is small. Values grow slowly: one factor of a product
+is a number or a sine. Functions are called on tensors only: what is a Python number in one mode may be a tensor in the
+other. A program may stop with an AssertionError or a ValueError; a shape that does not fit stands only where every run
+comes by, since a graph sees all branches.
 """
 
 from __future__ import annotations
@@ -74,14 +75,14 @@ class Writer:
         if kind == "sum":
             return f"({part} {self.pick('+', '-')} {self.expression(depth - 1)})"
         if kind == "product":
-            factor = self.pick(*NUMBERS) if self.pick(True, False) else f"sin({self.expression(depth - 1)})"
+            factor = self.pick(*NUMBERS) if self.pick(True, False) else f"sin({self.expression(depth - 1)} + u[0])"
             return f"({part} * {factor})"
         if kind == "call":
-            return f"{self.pick('sin', 'tanh')}({part})"
+            return f"{self.pick('sin', 'tanh')}({part} - w[1])"
         if kind == "minus":
             return f"(-{part})"
         if kind == "quotient":
-            return f"({part} / (1.5 + sin({self.leaf()})))"
+            return f"({part} / (1.5 + sin(u[2] + {self.leaf()})))"
         if kind == "total":
             return f"(u * {part}).sum()"
         return f"({part} if {self.test(1)} else {self.expression(depth - 1)})"
