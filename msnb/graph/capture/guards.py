@@ -16,6 +16,7 @@ from __future__ import annotations
 import linecache
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 from msnb.core import devices
@@ -81,7 +82,8 @@ class Guard:
         try:
             now = evaluate(source, args, kwargs)
         except Exception:
-            return f"{source.label} is gone{place}"
+            gone = "was redefined" if "__func__" in source.pattern else "is gone"
+            return f"{source.label} {gone}{place}"
         return f"{self._told(source.label, now)}{place}"
 
     def _told(self, label: str, now: Any) -> str:
@@ -93,6 +95,8 @@ class Guard:
             return f"{label} and {self.sources[1].label} are {'no longer' if self.kind == 'same' else 'now'} one object"
         if self.kind == "content":
             return f"the values of {label} changed"
+        if self.kind == "is" and isinstance(self.consts[0], (property, CodeType)):
+            return f"{label.removesuffix('.__code__')} was redefined"
         if self.kind == "is" and callable(self.consts[0]) and callable(now):
             return f"{label} was redefined"
         before, after = _shown(self.kind, self.consts), _shown_now(self.kind, now)
@@ -121,6 +125,8 @@ def _ident(const: Any) -> Any:
 
 
 def _brief(value: Any) -> str:
+    if isinstance(value, CodeType):
+        return f"as in {Where(value.co_filename, value.co_firstlineno, -1, -1, value.co_name)}"
     name = getattr(value, "__qualname__", None)
     text = name if isinstance(name, str) else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
