@@ -18,6 +18,7 @@ from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
 from msnb.ops import activation, casting, compare, composite, cumulative, elementwise, logic, reduce, transcendental
 from msnb.ops.effects import assign
+from msnb.ops.operands import as_tensor
 from msnb.ops.record import Op
 
 EMPTY: dict[str, Any] = {}
@@ -35,7 +36,7 @@ def operand(other: Any) -> Any:
     if isinstance(other, np.generic):
         return other.item() if other.dtype.kind in "biufc" else Tensor(other)
     if isinstance(other, (np.ndarray, list, tuple)):
-        return Tensor(other)
+        return as_tensor(other)
     return NotImplemented
 
 

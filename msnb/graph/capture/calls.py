@@ -51,6 +51,8 @@ def call(fn: Any, /, *args: Any, **kwargs: Any) -> Any:
     inner = getattr(fn, "__msnb_fn__", None)
     if inner is not None:
         return call(inner, *args, **kwargs)
+    if fn is Tensor:
+        return known.call(engine, fn, args, kwargs)
     if isinstance(fn, type):
         return _make(engine, fn, args, kwargs)
     return _object(engine, fn, args, kwargs)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from msnb.core.errors import ConcretizationError, MsnbError
-from msnb.core.tensor import Tensor
+from msnb.core.tensor import Tensor, truth_of_many
 from msnb.core.types import WEAK, TensorType, Type
 from msnb.core.where import Origin, here, is_internal
 from msnb.graph.capture.scalars import TrackedArray, concrete, is_lazy
@@ -159,9 +159,7 @@ class Capture(GraphBuilder):
     def concrete(self, x: SymbolicTensor, kind: str) -> Any:
         """Python asks for a value in a place that is not converted."""
         if kind == "bool" and x._type.is_static and x._type.size != 1:
-            raise ValueError(
-                f"the truth of a tensor with shape {list(x.shape)} is not one value; use .any() or .all()."
-            )
+            raise truth_of_many(x)
         hint = "write the decision as if/while/and/or in a function that is captured, or use ops.where."
         raise _refusal(_KINDS[kind], hint if kind == "bool" else "keep it a tensor, or compute it outside the function.")
 

@@ -11,7 +11,7 @@ from typing import Any
 from msnb.core import dtypes
 from msnb.core.errors import ConcretizationError
 from msnb.core.tensor import Tensor
-from msnb.core.types import tensor_type
+from msnb.core.types import WEAK, result_dtype, tensor_type
 from msnb.core.where import here
 from msnb.graph.capture import effects, paths, reads, writes
 from msnb.graph.capture.engine import Capture
@@ -287,6 +287,33 @@ def _str(engine: Capture, *args: Any, **kwargs: Any) -> Any:
     return _opaque(engine, str, args, kwargs)
 
 
+def _tensor(engine: Capture, *args: Any, **kwargs: Any) -> Any:
+    """``Tensor(...)`` of what is not known yet: an array from outside, a number, a tensor, lists of them."""
+    data = args[0] if args else kwargs.get("input_data")
+    if not _unknown(data):
+        plain_args = [_plain(engine, Tensor, a) for a in args]
+        return engine.session.fresh(Tensor(*plain_args, **{k: concrete(v) for k, v in kwargs.items()}))
+    made = _stacked(engine, data)
+    dtype = kwargs.get("dtype", args[1] if len(args) > 1 else None)
+    want = made._type if dtype is None else made._type.with_dtype(dtypes.as_dtype(dtype))
+    return engine.wrap(engine.lift_as(made, want))
+
+
+def _unknown(data: Any) -> bool:
+    if isinstance(data, (list, tuple)):
+        return any(map(_unknown, data))
+    return is_lazy(data) or isinstance(data, (Tensor, TrackedArray))
+
+
+def _stacked(engine: Capture, data: Any) -> Any:
+    if isinstance(data, (list, tuple)):
+        return find("stack")(*(_stacked(engine, d) for d in data), axis=0)
+    if is_lazy(data) or not isinstance(data, (Tensor, TrackedArray)):
+        dtype = result_dtype((WEAK[data.__class__],)) if data.__class__ in WEAK else None
+        return engine.wrap(engine.lift_as(data, tensor_type((), dtype))) if dtype is not None else Tensor(data)
+    return engine.wrap(engine.lift(data))
+
+
 def _id(engine: Capture, value: Any) -> int:
     return id(value)
 
@@ -299,5 +326,5 @@ _SPECIAL: dict[Any, Callable[..., Any]] = {
     len: _len, print: _print, range: _range, getattr: _getattr, hasattr: _hasattr, setattr: _setattr, type: _type,
     isinstance: _isinstance, int: _cast(int, "int64"), float: _cast(float, "float64"), bool: _cast(bool, "bool"),
     max: _extreme(max, "maximum"), min: _extreme(min, "minimum"), sum: _sum, any: _any_all(True), all: _any_all(False),
-    iter: _iter, str: _str, id: _id, callable: _callable_check,
+    Tensor: _tensor, iter: _iter, str: _str, id: _id, callable: _callable_check,
 }  # fmt: skip

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from msnb.core.tensor import Tensor
 from msnb.graph.capture import paths
 from msnb.graph.capture.paths import Source
 
@@ -200,6 +201,10 @@ class TrackedArray(np.ndarray[Any, Any]):
         if self._source is not None:
             self._session.guard("content", (self._source,), (kept, same_values))
         return found
+
+    def __msnb_tensor__(self) -> Any:
+        """The array as an input of the program."""
+        return self._session.array(self) if self._source is not None else Tensor(self.view(np.ndarray))
 
     def __array_finalize__(self, other: Any) -> None:
         self._source = None  # type: ignore[assignment]
