@@ -21,6 +21,7 @@ from msnb.api.custom import custom_vjp
 from msnb.core import dtypes
 from msnb.core.context import in_graph_mode
 from msnb.core.dtypes import DType, as_dtype
+from msnb.core.elsewhere import MissingName
 from msnb.core.errors import ArgumentError, DTypeError, MsnbError
 from msnb.core.parameter import Parameter
 from msnb.core.slot import slot
@@ -109,8 +110,8 @@ class Cell(CellState, CellHooks):
         if name.startswith("__"):
             raise AttributeError(name)
         self._need_init(name) if name == "_buffer_names" else None
-        names = [n for n in self.__dict__ if not n.startswith("_")]
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}; it has {', '.join(names) or 'none'}.")
+        own = [n for n in self.__dict__ if not n.startswith("_")]
+        raise MissingName(type(self).__name__, name, "Cell", lambda: dir(self), own)
 
     def __delattr__(self, name: str) -> None:
         self.__dict__.get("_buffer_names", {}).pop(name, None)
