@@ -11,12 +11,19 @@ from msnb.core.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core.types import Dim, Shape, Size, TensorType, result_dtype, tensor_type
 
 KIND_NAMES = {"b": "bool", "i": "integer", "f": "floating-point", "c": "complex"}
+KIND_NAMES_OF_PYTHON = ("bool", "int", "float", "complex")
 KINDS = "bifc"
 
 
 def operand_lines(*types: Any, names: tuple[str, ...] = ("x", "y", "z")) -> list[str]:
-    """One line per operand for an error: ``x: f32[2,3]``."""
-    return [f"{names[i] if i < len(names) else f'operand {i}'}: {t!r}" for i, t in enumerate(types)]
+    """One line per operand for an error: ``x: f32[2,3]``, ``y: a Python float``."""
+    return [f"{names[i] if i < len(names) else f'operand {i}'}: {type_text(t)}" for i, t in enumerate(types)]
+
+
+def type_text(t: Any) -> str:
+    """A type as errors show it; a weak one is a number of the program."""
+    weak = isinstance(t, TensorType) and t.weak and t.shape == ()
+    return f"a Python {KIND_NAMES_OF_PYTHON[t.dtype.category]}" if weak else repr(t)
 
 
 def _broadcast_size(a: Size, b: Size) -> Size | None:
@@ -103,7 +110,7 @@ def normal_axes(name: str, axis: int | tuple[int, ...] | None, ndim: int) -> tup
     """All the axes meant: None (or an empty tuple) is every axis."""
     if axis is None or axis == ():
         return tuple(range(ndim))
-    axes = tuple(normal_axis(name, a, ndim) for a in ((axis,) if isinstance(axis, int) else axis))
+    axes = tuple(normal_axis(name, a, ndim) for a in (axis if isinstance(axis, tuple) else (axis,)))
     if len(set(axes)) != len(axes):
         raise AttributeValueError(f"{name}: axis {axis} names an axis twice.")
     return axes
