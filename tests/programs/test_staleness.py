@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import stale_networks
 import stale_objects
+import stale_python
 import stale_values
 from stale_register import EDITS, Edit
 
@@ -16,7 +17,7 @@ import msnb as ms
 from msnb import nn, ops, optim
 from msnb.core import events, tree
 
-MODULES = (stale_networks, stale_objects, stale_values)
+MODULES = (stale_networks, stale_objects, stale_python, stale_values)
 CELLS = itertools.count()
 
 
