@@ -200,6 +200,10 @@ class Journal:
         """Has the program itself written there?"""
         return any(key in level.changes for level in self.levels)
 
+    def first_value(self, key: tuple[Any, ...]) -> Any:
+        """What was there before the program's first write; None if there was none."""
+        return next((level.changes[key].before for level in self.levels if key in level.changes), None)
+
     def push(self, graph: Any = None) -> None:
         """Open a level for a body with this graph. Without a graph it may be committed: its writes then belong to the
         level around it."""

@@ -15,6 +15,7 @@ from msnb.core.types import WEAK, result_dtype, tensor_type
 from msnb.core.where import here
 from msnb.graph.capture import effects, paths, reads, writes
 from msnb.graph.capture.engine import Capture
+from msnb.graph.capture.journal import ContentPlace
 from msnb.graph.capture.scalars import TrackedArray, concrete, is_lazy, lazy_call
 from msnb.graph.capture.truth import symbolic_test, truth
 from msnb.ir.builder import SymbolicTensor
@@ -137,8 +138,9 @@ def _method(engine: Capture, fn: Any, owner: Any, args: tuple[Any, ...], kwargs:
 
 def _mutate(engine: Capture, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     session = engine.session
-    if name not in ("append", "add", "extend", "appendleft", "insert", "update", "clear") and session.source_of(owner):
-        reads.items(session, owner)  # its result depends on what was there
+    if name not in ("append", "add", "extend", "update", "clear") and session.source_of(owner):
+        session.journal.note(ContentPlace(owner))
+        reads.settle(session, owner)  # its result depends on what was there
     if name in ("extend", "update"):
         args = tuple(reads.entered(session, a) for a in args)
         args = tuple(list(a) if not isinstance(a, (dict, list)) else a for a in args)

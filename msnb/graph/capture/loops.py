@@ -163,6 +163,8 @@ class While(Loop):
             self.cond = self.body.builder
         elif self.phase == "first":
             self._first_done(space)
+        elif self.phase == "retest":
+            self.phase = "again"
         elif self.phase == "again":
             self._again_done(space)
             return bool(self.phase != "over")
@@ -220,7 +222,7 @@ class While(Loop):
                 self.add_while(self.cond, body, [], [])
         elif self.phase == "body":
             self.enter = False
-            self.phase = "again"
+            self.phase = "retest"
 
     # ---- a condition with side effects: its truth is carried ----------------------------------------------------------
 

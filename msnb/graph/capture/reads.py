@@ -181,7 +181,31 @@ def _plain(key: Any) -> Any:
 
 
 def _untouched(session: Session, owner: Any) -> bool:
-    return not session.journal.written(("content", id(owner)))
+    """Is an outside container still as it came in? If the program wrote to it, what is left of it is guarded now."""
+    if not session.journal.written(("content", id(owner))):
+        return True
+    settle(session, owner)
+    return False
+
+
+def settle(session: Session, owner: Any) -> None:
+    """The program wrote to an outside container and now reads it (or is about to move its items): its size is guarded,
+    and the items that came from outside are tracked where they lie."""
+    source, before = session.source_of(owner), session.journal.first_value(("content", id(owner)))
+    if source is None or before is None or id(owner) in session.settled:
+        return
+    session.settled.add(id(owner))
+    if isinstance(owner, (set, frozenset)):
+        session.guard("eq", (source,), (before,))
+        return
+    if isinstance(owner, dict):
+        session.guard("eq", (paths.keys(source),), (tuple(before),))
+    else:
+        session.guard("eq", (paths.length(source),), (len(before),))
+    for key, value in before.items() if isinstance(owner, dict) else enumerate(before):
+        held = owner.get(key) if isinstance(owner, dict) else owner[key] if key < len(owner) else None
+        if held is value:
+            owner[key] = session.track(value, paths.item(source, key))
 
 
 def length(session: Session, owner: Any) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 from msnb.core.errors import CaptureError
 from msnb.core.slot import slot
 from msnb.core.where import here
+from msnb.graph.capture import reads
 from msnb.graph.capture.engine import Capture
 from msnb.graph.capture.journal import (
     MISSING, AttrPlace, CellPlace, Change, ContentPlace, KeyPlace, Place, TensorPlace,
@@ -76,6 +77,7 @@ def del_item(owner: Any, key: Any) -> None:
     key = _plain_key(key)
     if session is not None and isinstance(owner, (list, dict)):
         session.journal.note(ContentPlace(owner))
+        reads.settle(session, owner)
         session.log(owner, "method", "__delitem__", key)
     del owner[key]
 
