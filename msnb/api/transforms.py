@@ -18,7 +18,7 @@ from msnb.api.mode import compiled_in_graph_mode
 from msnb.autodiff import vjp as vjp_graph
 from msnb.core import tree
 from msnb.core.dtypes import float32
-from msnb.core.errors import ArgumentError, DTypeError, GradientError
+from msnb.core.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from msnb.core.parameter import Parameter
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
@@ -164,7 +164,7 @@ def _sensitivities(losses: Sequence[Tensor], sens: Any) -> list[Any]:
         raise ArgumentError(f"{len(given)} sensitivities were given for {len(losses)} outputs.")
     for g, loss in zip(given, losses):
         if g.shape != loss.shape:
-            raise ArgumentError(f"a sensitivity of shape {list(g.shape)} does not fit an output of {list(loss.shape)}.")
+            raise ShapeError(f"a sensitivity of shape {list(g.shape)} does not fit an output of {list(loss.shape)}.")
     return [g if g.dtype is loss.dtype else cast(g, dtype=loss.dtype) for g, loss in zip(given, losses)]
 
 
@@ -289,7 +289,9 @@ def _with_ids(request: _Request, gradients: Any) -> Any:
 
 
 def named(call: Fn, fn: Fn, how: str) -> Fn:
-    """A wrapper that shows what it wraps: ``grad(loss)``."""
+    """A wrapper that shows what it wraps: ``grad(loss)``. Raises TypeError for what cannot be called."""
+    if not callable(fn):
+        raise ArgumentError(f"{how} takes a function or a Cell, not a {type(fn).__name__}.")
     name = getattr(fn, "__name__", type(fn).__name__)
     call = functools.wraps(fn)(call) if hasattr(fn, "__name__") else call
     call.__name__ = f"{how}({name})"

@@ -147,8 +147,8 @@ def users_frame(tb: TracebackType | None) -> Where | None:
 def raised_at(error: Exception, where: Where) -> Exception:
     """``error`` with a frame at ``where`` as the innermost of its traceback.
 
-    A program that runs compiled has no Python frames of its own: without this an ``assert`` of the user would end in our
-    executor. The frame belongs to ``raise error`` compiled under the user's file name and position.
+    A program that runs compiled has no Python frames of its own: without this an ``assert`` of the user would end in
+    our executor. The frame belongs to ``raise error`` compiled under the user's file name and position.
     """
     tree = ast.parse("raise error")
     raw = linecache.getline(where.file, where.line)

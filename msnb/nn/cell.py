@@ -223,11 +223,14 @@ class Cell(CellState, CellHooks):
         try:
             signature.bind(*args, **kwargs)
         except TypeError as error:
-            given = f"{len(args)} positional" + (f" and {', '.join(kwargs)}" if kwargs else "")
+            words = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+            call = signature.replace(parameters=words, return_annotation=signature.empty)
             return ArgumentError(
-                f"{type(self).__name__} was called with {given}: {error}.",
-                hint=f"its signature is construct{signature}.",
-            )
+                f"{type(self).__name__} is called as {type(self).__name__}{call}: {error}.",
+                operands=[*(f"argument {i}: {_shown(a)}" for i, a in enumerate(args)),
+                          *(f"{k}: {_shown(a)}" for k, a in kwargs.items())],
+                hint="construct says which arguments a Cell takes.",
+            )  # fmt: skip
         return None
 
     # ---- flags ---------------------------------------------------------------------------------------------------
@@ -320,6 +323,10 @@ class Cell(CellState, CellHooks):
         if not lines:
             return f"{type(self).__name__}({inside})"
         return "\n".join([f"{type(self).__name__}({inside}", *lines, ")"])
+
+
+def _shown(x: Any) -> str:
+    return repr(x._type) if isinstance(x, Tensor) else type(x).__name__
 
 
 def _as_float(value: Any, dtype: DType) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -99,8 +100,9 @@ def elementwise(name: str, *, dtype: DType | None = None, floating: bool = False
 
 def normal_axis(name: str, axis: int, ndim: int) -> int:
     """``axis`` counted from 0. Raises AttributeValueError outside [-ndim, ndim)."""
-    if isinstance(axis, bool) or not isinstance(axis, int):
+    if isinstance(axis, bool) or not hasattr(axis, "__index__"):
         raise AttributeValueError(f"{name}: axis must be an int, got {axis!r}.")
+    axis = operator.index(axis)
     if not -ndim <= axis < ndim:
         raise AttributeValueError(f"{name}: axis {axis} is outside a tensor of {ndim} axes ([{-ndim}, {ndim})).")
     return axis % ndim
@@ -108,7 +110,7 @@ def normal_axis(name: str, axis: int, ndim: int) -> int:
 
 def normal_axes(name: str, axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
     """All the axes meant: None (or an empty tuple) is every axis."""
-    if axis is None or axis == ():
+    if axis is None or (isinstance(axis, tuple) and not axis):
         return tuple(range(ndim))
     axes = tuple(normal_axis(name, a, ndim) for a in (axis if isinstance(axis, tuple) else (axis,)))
     if len(set(axes)) != len(axes):

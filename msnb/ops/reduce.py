@@ -44,8 +44,8 @@ def worded(fn: _Fn) -> _Fn:
 def _reduce(op: Op, x: Any, axis: Any, keepdims: Any) -> Tensor:
     if type(axis) is list:
         axis = tuple(axis)
-    elif isinstance(axis, np.integer):
-        axis = int(axis)
+    elif isinstance(axis, (np.integer, Tensor)):
+        axis = axis.__index__()
     out: Tensor = slot.engine.apply(op, (x,), {"axis": axis, "keepdims": bool(keepdims)})
     return out
 

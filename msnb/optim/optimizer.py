@@ -211,8 +211,13 @@ def _groups(parameters: Any) -> list[Any]:
     if groups and isinstance(groups[0], dict):
         groups = [g for g in groups if not (isinstance(g, dict) and "order_params" in g and "params" not in g)]
     kinds = {isinstance(g, dict) for g in groups}
+    if not groups:
+        raise AttributeValueError(
+            "an optimizer needs at least one Parameter, this list is empty.",
+            hint="pass net.trainable_params(); a Parameter counts when it is an attribute of the network.",
+        )
     if len(kinds) != 1:
-        raise ValueError("an optimizer needs at least one Parameter; dicts and Parameters do not mix.")
+        raise AttributeValueError("an optimizer takes Parameters or dicts of them; in one list the two do not mix.")
     for g in groups:
         if isinstance(g, dict):
             _check_group(g)
