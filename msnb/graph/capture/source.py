@@ -187,8 +187,14 @@ def _ops(code: CodeType) -> list[tuple[str, str]]:
         if i.opname not in _NOISE:
             jump = i.opcode in dis.hasjrel or i.opcode in dis.hasjabs or isinstance(i.argval, CodeType)
             name = i.opname.replace("CLASSDEREF", "DEREF").replace("LOAD_GLOBAL", "LOAD_NAME")
-            out.append((_ALIKE.get(name, name), "" if jump else i.argrepr.replace("NULL + ", "").replace(" + NULL|self", "")))
+            out.append((_ALIKE.get(name, name), "" if jump else _operand(i.argrepr)))
     return out
+
+
+def _operand(text: str) -> str:
+    """An operand as text. Before 3.11 the dotted name of a nested function is one, and tells where the outer one lies."""
+    text = text.replace("NULL + ", "").replace(" + NULL|self", "")
+    return text.rpartition(".<locals>.")[2].strip("'") if ".<locals>." in text else text
 
 
 _FUTURES = functools.reduce(operator.or_, (getattr(__future__, n).compiler_flag for n in __future__.all_feature_names))
