@@ -47,7 +47,7 @@ def call(fn: Any, /, *args: Any, **kwargs: Any) -> Any:
     if kind is Op:
         return fn(*args, **kwargs)
     if kind is functools.partial:
-        return call(fn.func, *fn.args, *args, **{**fn.keywords, **kwargs})
+        return _partial(engine.session, fn, args, kwargs)
     inner = getattr(fn, "__msnb_fn__", None)
     if inner is not None:
         return call(inner, *args, **kwargs)
@@ -58,6 +58,15 @@ def call(fn: Any, /, *args: Any, **kwargs: Any) -> Any:
     return _object(engine, fn, args, kwargs)
 
 
+def _partial(session: Session, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A partial object from outside: its parts are read, and guarded."""
+    if session.source_of(fn) is None:
+        return call(fn.func, *fn.args, *args, **{**fn.keywords, **kwargs})
+    given = reads.items(session, reads.attr(session, fn, "args"))
+    named = reads.mapping(session, reads.attr(session, fn, "keywords"))
+    return call(reads.attr(session, fn, "func"), *given, *args, **{**named, **kwargs})
+
+
 def _method(engine: Capture, fn: types.MethodType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if isinstance(fn.__func__, types.FunctionType):
         return _function(engine, fn.__func__, (fn.__self__, *args), kwargs)
@@ -66,7 +75,10 @@ def _method(engine: Capture, fn: types.MethodType, args: tuple[Any, ...], kwargs
 
 def _object(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     method = getattr(type(fn), "__call__", None)
+    if isinstance(fn, functools._lru_cache_wrapper):
+        return call(fn.__wrapped__, *args, **kwargs)
     if isinstance(method, types.FunctionType):
+        engine.session.guard("is", (paths.attr(paths.ref(type(fn)), "__call__"),), (method,))
         if not engine.session.is_fresh(fn):
             engine.session.anchor(fn)
         return _function(engine, method, (fn, *args), kwargs)
@@ -128,7 +140,7 @@ def _too_deep(fn: Any) -> Exception:
 def _defaults(session: Session, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
     """Defaults that this call uses are outside values: they are read, and guarded."""
     code, values = fn.__code__, fn.__defaults__
-    base = paths.ref(fn, fn.__name__)
+    base = session.source_of(fn) or paths.ref(fn, fn.__name__)
     if values:
         names = code.co_varnames[: code.co_argcount]
         first = len(names) - len(values)

@@ -41,7 +41,7 @@ class Scope:
     def __init__(self, names: set[str], nonlocals: set[str], globals_: set[str], unsure: set[str]) -> None:
         self.names, self.nonlocals, self.globals, self.unsure = names, nonlocals, globals_, unsure
         self.shared: set[str] = set()
-        self.is_generator = False
+        self.is_class = False
 
 
 class Converter(expressions.Expressions):
@@ -99,10 +99,26 @@ class Converter(expressions.Expressions):
     visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
-        """The body of a class is Python; its methods are converted."""
+        """The body of a class is Python; its methods are converted, and so are the values it assigns."""
+        node.decorator_list = [self.visit(d) for d in node.decorator_list]
+        node.bases = [self.visit(b) for b in node.bases]
+        for keyword in node.keywords:
+            keyword.value = self.visit(keyword.value)
+        bound = bindings(node.body)
+        scope = Scope(set(bound.names), bound.nonlocals, bound.globals, set())
+        scope.is_class = True
+        self.scopes.append(scope)
         self.class_names.append(node.name)
-        node.body = [self.visit(n) if isinstance(n, source.FUNCTIONS) else n for n in node.body]
+        node.body = [self._class_statement(n) for n in node.body]
         self.class_names.pop()
+        self.scopes.pop()
+        return node
+
+    def _class_statement(self, node: ast.stmt) -> Any:
+        if isinstance(node, (*source.FUNCTIONS, ast.ClassDef)):
+            return self.visit(node)
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+            node.value = self.visit(node.value)
         return node
 
     # ---- control flow -----------------------------------------------------------------------------------------------
@@ -230,7 +246,7 @@ class Converter(expressions.Expressions):
     def visit_With(self, node: Any) -> Any:
         level = self._fresh("l")
         for item in node.items:
-            item.context_expr = self.visit(item.context_expr)
+            item.context_expr = self.rt("context", item.context_expr, self.visit(item.context_expr))
             if item.optional_vars is not None:
                 item.optional_vars = self.visit(item.optional_vars)
         node.body = self.statements(node.body)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msnb.core import events
+from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
 from msnb.core.where import here
 from msnb.graph.capture.engine import Capture
@@ -77,9 +78,20 @@ def is_open(value: Any) -> bool:
 
 def fstring(parts: tuple[Any, ...]) -> Any:
     """The text of an f-string, open if a part is."""
+    parts = tuple(p if isinstance(p, str) else (_worded(p[0]), *p[1:]) for p in parts)
     if any(not isinstance(p, str) and _has_open((p[0], p[2])) for p in parts):
         return Text(parts)
     return "".join(p if isinstance(p, str) else _formatted(*p) for p in parts)
+
+
+def _worded(value: Any) -> Any:
+    """An object of the user in an f-string: its ``__format__`` or ``__str__`` is called converted."""
+    from msnb.graph.capture import special
+
+    if special.method(value, "__format__") is not None or not isinstance(slot.engine, Capture):
+        return value
+    text = special.converted(slot.engine, str, (value,))
+    return value if text is NotImplemented else text
 
 
 def _has_open(value: Any) -> bool:

@@ -109,14 +109,16 @@ class Capture(GraphBuilder):
 
     def convert(self, fn: Any) -> Any:
         """The converted twin of a function or method."""
-        from msnb.graph.capture import calls
+        from msnb.graph.capture import calls, paths
 
         def converted(*args: Any, **kwargs: Any) -> Any:
             return calls.call(fn, *args, **kwargs)
 
         owner = getattr(fn, "__self__", None)
         if owner is not None and not self.session.is_fresh(owner):
-            self.session.anchor(owner)
+            source, name = self.session.anchor(owner), _attribute(owner, fn)
+            if name:
+                self.session.guard("is", (paths.function(paths.attr(source, name)),), (fn.__func__,))
         return converted
 
     def read(self, owner: Any, name: str) -> Any:
@@ -168,6 +170,14 @@ class Capture(GraphBuilder):
         made = Capture(name, self.session, parent=self)
         return made
 
+
+
+def _attribute(owner: Any, method: Any) -> str:
+    """The name under which the class of ``owner`` holds a method (a lambda does not know it)."""
+    function = getattr(method, "__func__", None)
+    if function is None or getattr(type(owner), function.__name__, None) is function:
+        return "" if function is None else str(function.__name__)
+    return next((n for kind in type(owner).__mro__ for n, v in vars(kind).items() if v is function), "")
 
 
 def _refusal(sentence: str, hint: str) -> MsnbError:

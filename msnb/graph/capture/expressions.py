@@ -21,6 +21,7 @@ _BINARY = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
     ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
 }  # fmt: skip
+_UNARY = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~"}
 
 
 class Expressions(ast.NodeTransformer):
@@ -81,6 +82,8 @@ class Expressions(ast.NodeTransformer):
 
     def _lookup(self, name: str) -> tuple[str, Any]:
         for scope in reversed(self.scopes):
+            if scope.is_class and scope is not self.scopes[-1]:
+                continue
             if name in scope.globals:
                 return "global", None
             if name in scope.names:
@@ -213,7 +216,9 @@ class Expressions(ast.NodeTransformer):
         if getattr(node, "converted", False):
             return node
         if isinstance(node.func, ast.Name) and node.func.id in FRAME_BUILTINS:
-            if self._lookup(node.func.id)[0] == "global":
+            if self._lookup(node.func.id)[0] == "global" and not (node.args and node.func.id in ("vars", "dir")):
+                if node.func.id == "globals":
+                    return self.rt("namespace", node, self.load("__g__", node))
                 return self.generic_visit_args(node)
         function = self.visit(node.func)
         self.generic_visit_args(node)
@@ -319,8 +324,10 @@ class Expressions(ast.NodeTransformer):
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         if isinstance(node.op, ast.Not):
             return self.rt("not_", node, self.test(node.operand))
-        node.operand = self.visit(node.operand)
-        return node
+        return self.rt("unary", node, self.const(_UNARY[type(node.op)], node), self.visit(node.operand))
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        return self.rt("binary", node, self.const(_BINARY[type(node.op)], node), self.visit(node.left), self.visit(node.right))
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         ops = [_COMPARE[type(op)] for op in node.ops]
@@ -337,7 +344,7 @@ class Expressions(ast.NodeTransformer):
         made = self.rt("chain_left", node) if left is None else left
         if op in ("is", "is not", "in", "not in"):
             return self.rt("compare", node, self.const(op, node), made, right)
-        return ast.copy_location(ast.Compare(made, [node.ops[-1]], [right]), node)
+        return self.rt("binary", node, self.const(op, node), made, right)
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         skip = self.code("__rt__.SKIP", node)[0].value  # type: ignore[attr-defined]

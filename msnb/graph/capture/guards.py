@@ -16,7 +16,7 @@ from __future__ import annotations
 import linecache
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 from msnb.core import devices
@@ -32,6 +32,7 @@ TESTS = {
     "array": "{0}.__class__ is {c0} and {0}.shape == {c1} and {0}.dtype == {c2}",
     "content": "{c1}({0}, {c0})",
     "num": "{0}.__class__ is {t0} and ({0} == {c0} or {0} != {0} and {c0} != {c0})",
+    "code": "{0}.__code__ is {c0} or {0}.__code__ == {c0}",
     "absent": "{c0} not in {0}",
     "noattr": "not hasattr({0}, {c0})",
     "same": "{0} is {1}",
@@ -93,6 +94,8 @@ class Guard:
             return f"{label} now has the attribute {self.consts[0]}"
         if self.kind in ("same", "distinct"):
             return f"{label} and {self.sources[1].label} are {'no longer' if self.kind == 'same' else 'now'} one object"
+        if self.kind == "code" or (self.kind == "type" and self.consts[0] is FunctionType):
+            return f"{label} was redefined"
         if self.kind == "content":
             return f"the values of {label} changed"
         if self.kind == "is" and isinstance(self.consts[0], (property, CodeType)):
@@ -111,6 +114,7 @@ _SAID: dict[str, Callable[[tuple[Any, ...]], str]] = {
     "tensor": lambda c: f"is a {c[0].__name__} {c[1]!r}",
     "array": lambda c: f"is an array {list(c[1])} {c[2]}",
     "content": lambda c: "has the same values",
+    "code": lambda c: f"has the code of line {c[0].co_firstlineno}",
     "absent": lambda c: f"has no {c[0]!r}",
     "noattr": lambda c: f"has no attribute {c[0]}",
     "same": lambda c: "are one object",

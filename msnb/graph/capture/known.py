@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import types
 from collections import deque
@@ -14,6 +15,7 @@ from msnb.core.tensor import Tensor
 from msnb.core.types import WEAK, result_dtype, tensor_type
 from msnb.core.where import here
 from msnb.graph.capture import effects, paths, reads, writes
+from msnb.graph.capture import special as operators
 from msnb.graph.capture.engine import Capture
 from msnb.graph.capture.journal import ContentPlace
 from msnb.graph.capture.scalars import TrackedArray, concrete, is_lazy, lazy_call
@@ -53,6 +55,9 @@ def _needs_value(what: str) -> ConcretizationError:
 
 def call(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call something that is not converted."""
+    found = operators.converted(engine, fn, args)
+    if found is not NotImplemented:
+        return found
     special = _SPECIAL.get(fn) if _hashable(fn) else None
     if special is not None:
         return special(engine, *args, **kwargs)
@@ -316,6 +321,48 @@ def _stacked(engine: Capture, data: Any) -> Any:
     return engine.wrap(engine.lift(data))
 
 
+def _vars(engine: Capture, owner: Any) -> Any:
+    space = vars(owner)
+    source = engine.session.source_of(owner)
+    if source is not None and isinstance(space, dict):
+        engine.session.remember(space, paths.attr(source, "__dict__"))
+    return space
+
+
+def _copy(engine: Capture, value: Any) -> Any:
+    """copy.copy of an outside object: a new object of the program with what was read from the old one."""
+    if isinstance(value, (list, dict, tuple, set, frozenset, deque)):
+        return engine.session.born(copy.copy(reads.entered(engine.session, value)))
+    if not _is_plain_object(value):
+        return _opaque(engine, copy.copy, (value,), {})
+    made = engine.session.fresh(object.__new__(type(value)))
+    for name in vars(value):
+        object.__setattr__(made, name, reads.attr(engine.session, value, name))
+    return made
+
+
+def _is_plain_object(value: Any) -> bool:
+    kind = type(value)
+    own = any(hasattr(kind, name) for name in ("__copy__", "__deepcopy__", "__getstate__")) and kind.__module__ == "builtins"
+    return hasattr(value, "__dict__") and not own and not isinstance(value, (type, Tensor, types.FunctionType))
+
+
+def _deepcopy(engine: Capture, value: Any, memo: Any = None) -> Any:
+    if is_lazy(value) or isinstance(value, (Tensor, TrackedArray)):
+        return value if not isinstance(value, Tensor) else engine.wrap(engine.lift(value))
+    if isinstance(value, dict):
+        found = reads.mapping(engine.session, value)
+        return engine.session.born({k: _deepcopy(engine, v) for k, v in found.items()})
+    if type(value) in (list, tuple, set, deque):
+        return engine.session.born(type(value)(_deepcopy(engine, v) for v in reads.entered(engine.session, value)))
+    if not _is_plain_object(value):
+        return value if isinstance(value, (type, types.FunctionType)) else _opaque(engine, copy.deepcopy, (value,), {})
+    made = engine.session.fresh(object.__new__(type(value)))
+    for name in vars(value):
+        object.__setattr__(made, name, _deepcopy(engine, reads.attr(engine.session, value, name)))
+    return made
+
+
 def _id(engine: Capture, value: Any) -> int:
     return id(value)
 
@@ -328,5 +375,5 @@ _SPECIAL: dict[Any, Callable[..., Any]] = {
     len: _len, print: _print, range: _range, getattr: _getattr, hasattr: _hasattr, setattr: _setattr, type: _type,
     isinstance: _isinstance, int: _cast(int, "int64"), float: _cast(float, "float64"), bool: _cast(bool, "bool"),
     max: _extreme(max, "maximum"), min: _extreme(min, "minimum"), sum: _sum, any: _any_all(True), all: _any_all(False),
-    Tensor: _tensor, iter: _iter, str: _str, id: _id, callable: _callable_check,
+    Tensor: _tensor, vars: _vars, copy.copy: _copy, copy.deepcopy: _deepcopy, iter: _iter, str: _str, id: _id, callable: _callable_check,
 }  # fmt: skip

@@ -57,6 +57,11 @@ def cell(box: Any, name: str) -> Source:
     return Source("{c0}.cell_contents", (), (box,), name)
 
 
+def content(box: Source, name: str) -> Source:
+    """What a cell on a path holds."""
+    return Source("{0}.cell_contents", (box,), (), f"{name} in {box.label}")
+
+
 def attr(base: Source, name: str) -> Source:
     """``base.name``."""
     pattern = "{0}." + name if name.isidentifier() and name.isascii() else "getattr({0}, {c0})"

@@ -12,7 +12,7 @@ from typing import Any
 
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
-from msnb.graph.capture import blocks, effects, loops, reads, writes
+from msnb.graph.capture import blocks, effects, loops, paths, reads, special, writes
 from msnb.graph.capture.blocks import SKIP, Short, Ternary, raising, yielding
 from msnb.graph.capture.calls import call
 from msnb.graph.capture.engine import Capture
@@ -105,9 +105,15 @@ def iterate(value: Any) -> Any:
 
 def compare(op: str, left: Any, right: Any) -> Any:
     """``is``, ``is not``, ``in``, ``not in``."""
+    engine = slot.engine
+    if op in ("in", "not in") and isinstance(engine, Capture):
+        found = special.member(engine, right, left)
+        if found is not NotImplemented:
+            return found == (op == "in")
     return reads.compare(_session(), op, left, right)
 
 
+binary, unary, context = special.binary, special.unary, special.context
 _INPLACE = {
     "+": operator.iadd, "-": operator.isub, "*": operator.imul, "/": operator.itruediv, "//": operator.ifloordiv,
     "%": operator.imod, "**": operator.ipow, "@": operator.imatmul, "&": operator.iand, "|": operator.ior,
@@ -123,7 +129,8 @@ def inplace(op: str, old: Any, value: Any) -> Any:
         return old
     if isinstance(old, (Tensor, TrackedArray)) or is_lazy(old):
         return BINARY[op](old, value)
-    return _INPLACE[op](old, value)
+    found = special.inplace(op, old, value)
+    return _INPLACE[op](old, value) if found is NotImplemented else found
 
 
 def inplace_attr(op: str, owner: Any, which: str, value: Any) -> None:
@@ -140,6 +147,14 @@ def new(value: Any) -> Any:
     """A list, dict or set that the program writes down."""
     session = _session()
     return value if session is None else session.born(value)
+
+
+def namespace(space: dict[str, Any]) -> Any:
+    """``globals()``."""
+    session = _session()
+    if session is not None:
+        session.remember(space, paths.ref(space, "globals()"))
+    return space
 
 
 def fstring(*parts: Any) -> Any:
@@ -187,7 +202,7 @@ test_bool_end = bool_end
 
 def chain_begin(op: str, left: Any, right: Any) -> bool:
     """``left op right op ...``: remember the right operand for the next comparison."""
-    first = BINARY[op](left, right) if op in BINARY and not op.startswith("is") else compare(op, left, right)
+    first = binary(op, left, right) if op in BINARY and not op.startswith("is") else compare(op, left, right)
     made = Short("and", first, False)
     made.right_operand = right
     return made.begin()
