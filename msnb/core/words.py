@@ -18,6 +18,16 @@ _TRAIN = ("Model", "save_checkpoint", "load_checkpoint", "load_param_into_net")
 _TRANSFORMS = ("grad", "value_and_grad", "vmap", "jvp", "vjp", "jacfwd", "jacrev", "GradOperation", "custom_vjp")
 _DTYPES = ("dtype_to_nptype", "dtype_to_pytype", "pytype_to_dtype")
 _MARKS = ("mutable", "constexpr", "jit_class", "lazy_inline", "no_inline")
+_AUTO_PARALLEL = {
+    name: f"msnb.parallel.context:{name}"
+    for name in ("set_auto_parallel_context", "get_auto_parallel_context", "reset_auto_parallel_context", "ParallelMode")
+}
+_PARALLEL_PARTS = {
+    **dict.fromkeys(("Cluster", "Mesh"), "msnb.parallel.mesh"),
+    "Layout": "msnb.parallel.layout",
+    "Plan": "msnb.parallel.plans",
+    "plan": "msnb.parallel.engine.entry",
+}
 _FUNCTIONAL = ("HyperMap", "Map", "MultitypeFuncGraph", "partial")
 
 MOVED: dict[str, dict[str, str]] = {
@@ -35,6 +45,13 @@ MOVED: dict[str, dict[str, str]] = {
         "explain": "msnb.api.jit:explain",
         "ms_function": "msnb.api.jit:jit",
         **{name: f"msnb.api.marks:{name}" for name in _MARKS},
+        "parallel": "msnb.parallel",
+        **_AUTO_PARALLEL,
+    },
+    "msnb.core.context": _AUTO_PARALLEL,
+    "msnb.parallel": {
+        **_AUTO_PARALLEL,
+        **{name: f"{place}:{name}" for name, place in _PARALLEL_PARTS.items()},
     },
     "msnb.nn": {
         **{name: f"msnb.train.metrics:{name}" for name in _METRICS},
@@ -92,7 +109,6 @@ SAID_MODULES = {
     "msnb.mint": f"{_PART}; ms.ops and Tensor's methods take PyTorch's words for most of it.",
     "msnb.multiprocessing": f"{_PART}.",
     "msnb.numpy": f"{_PART}; ms.ops has the same functions, and NumPy itself takes Tensors.",
-    "msnb.parallel": _PARALLEL,
     "msnb.profiler": f"{_PART}; events (msnb.core.events) tell of every op and every compilation.",
     "msnb.rewrite": f"{_PART}.",
     "msnb.scipy": f"{_PART}; ms.ops has cholesky, solve, eigh, inverse, det.",
@@ -114,10 +130,6 @@ SAID: dict[str, dict[str, str]] = {
         "load": f"{_PART}; load_checkpoint reads weights.",
         "Profiler": SAID_MODULES["msnb.profiler"],
         "build_train_network": f"{_PART}; nn.TrainOneStepCell makes a training step.",
-        "set_auto_parallel_context": _PARALLEL,
-        "reset_auto_parallel_context": _PARALLEL,
-        "get_auto_parallel_context": _PARALLEL,
-        "ParallelMode": _PARALLEL,
         "COOTensor": _SPARSE,
         "CSRTensor": _SPARSE,
         "RowTensor": _SPARSE,
@@ -137,12 +149,7 @@ SAID: dict[str, dict[str, str]] = {
         "bool": "is spelled ms.bool_.",
         "string": f"{_PART}: tensors hold numbers.",
     },
-    "msnb.core.context": {
-        "set_auto_parallel_context": _PARALLEL,
-        "reset_auto_parallel_context": _PARALLEL,
-        "get_auto_parallel_context": _PARALLEL,
-        "ParallelMode": _PARALLEL,
-    },
+    "msnb.core.context": {},
     "msnb.nn": {
         "Module": "PyTorch's nn.Module is called nn.Cell here, and its forward is called construct.",
         "Sequential": _torch("nn.Sequential", "nn.SequentialCell"),
