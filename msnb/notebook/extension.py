@@ -12,9 +12,9 @@ from msnb.notebook.magics import MODES, MsnbMagics
 NAMES = ("ms_mode", "ms_ir", "ms_grad", "ms_graph")
 OPTIONS: dict[str, tuple[str, ...]] = {
     "%ms_mode": tuple(sorted(MODES)),
-    "%ms_ir": ("--optimised", "--max-nodes"),
-    "%ms_grad": ("--raw", "--max-nodes"),
-    "%%ms_graph": ("--args", "--optimised", "--output", "--times", "--max-nodes", "--quiet"),
+    "%ms_ir": ("--optimised", "--max-boxes"),
+    "%ms_grad": ("--raw", "--max-boxes"),
+    "%%ms_graph": ("--args", "--optimised", "--output", "--times", "--max-boxes", "--quiet"),
 }
 
 

@@ -7,8 +7,9 @@
                  the order and the gaps are an isotonic regression, solved exactly by pooling neighbours that collide
     5 edges      cubic curves through the points, vertical at both ends, spread over the width of a box
 
-Each body is laid out by itself first and becomes the inside of its box. Steps are linear in boxes and edges per sweep;
-no step looks at anything but positions, so a graph always gives the same drawing.
+Each body and each open group is laid out by itself first and becomes the inside of its box; ports on a group's border
+tell where its edges go on outside. Steps are linear in boxes and edges per sweep; no step looks at anything but
+positions, so a graph always gives the same drawing. ``upwards`` turns it over: the backward side flows up.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ LINE, TITLE_LINE = 14.0, 18.0
 PAD_X, PAD_Y = 12.0, 7.0
 GAP_X, GAP_Y = 22.0, 30.0
 FRAME_HEAD, FRAME_GAP = 20.0, 12.0
+STRETCH = 70.0  # at most this much more room between layers, to make two columns equally high
 SWEEPS = 8
 MAX_DUMMIES = 4000
 LIGHT = 4.0  # (1 + 1) ** 2: at most one op below its params
@@ -30,7 +32,10 @@ LIGHT = 4.0  # (1 + 1) ** 2: at most one op below its params
 
 @dataclass
 class Placed:
-    """A box with its rectangle (left, top, width, height) and its frames' drawings (offset from its corner)."""
+    """A box with its rectangle (left, top, width, height) and its frames' drawings (offset from its corner).
+
+    ``inner`` is the drawing of an open group, ``entry`` and ``exit`` where its ports stand on its border.
+    """
 
     box: Box
     w: float
@@ -38,6 +43,9 @@ class Placed:
     x: float = 0.0
     y: float = 0.0
     inside: list[tuple[str, float, float, Drawing]] = field(default_factory=list)
+    inner: Drawing | None = None
+    entry: list[float] = field(default_factory=list)
+    exit: list[float] = field(default_factory=list)
 
 
 @dataclass
@@ -59,27 +67,48 @@ class Drawing:
     h: float
 
 
-def lay_out(picture: Picture) -> Drawing:
-    """Place the boxes and edges of a picture.
+def lay_out(picture: Picture, height: float = 0.0) -> Drawing:
+    """Place the boxes and edges of a picture without columns.
 
     Args:
         picture: the parts.
+        height: stretch the drawing towards this height.
 
     Returns:
         Rectangles and curves in pixels of a 12-pixel font.
     """
-    return _Layout(picture).run()
+    return _Layout(picture).run(height)
 
 
 def _size(box: Box) -> Placed:
     """The rectangle that a box needs for its words and bodies."""
+    if box.kind in ("in", "out"):
+        return Placed(box, 6.0, 0.0)
+    if box.open and box.inside is not None:
+        return _opened(box, box.inside)
     width = max([len(box.title) * TITLE_CHAR, *(len(line) * CHAR for line in box.lines)]) + 2 * PAD_X
     width += 0 if box.kind == "node" else 10  # rounded ends
-    width = max(width, len(box.scope) * 5.0 + 2 * PAD_X, 14.0 * box.ports + 10)
+    width = max(width, min(14.0 * box.ports + 10, 300.0))
     height = TITLE_LINE + LINE * len(box.lines) + 2 * PAD_Y - 2
     placed = Placed(box, width, height)
     if box.frames:
         _nest(placed)
+    return placed
+
+
+def _opened(box: Box, inside: Picture) -> Placed:
+    """A group as large as its drawing; its ports in the order of their boxes."""
+    drawing = lay_out(inside)
+    width = max(drawing.w, len(box.title) * CHAR + 3 * PAD_X)
+    placed = Placed(box, width, drawing.h, inner=drawing)
+    shift = (width - drawing.w) / 2
+    for p in drawing.boxes:
+        p.x += shift
+    for curve in drawing.curves:
+        curve.points = [(x + shift, y) for x, y in curve.points]
+    drawing.w = width
+    placed.entry = [p.x + p.w / 2 for p in drawing.boxes if p.box.kind == "in"]
+    placed.exit = [p.x + p.w / 2 for p in drawing.boxes if p.box.kind == "out"]
     return placed
 
 
@@ -119,11 +148,21 @@ class _Layout:
         self.picture = picture
         self.placed = [_size(b) for b in picture.boxes]
         self.index = {b.id: i for i, b in enumerate(picture.boxes)}
-        self.edges = [e for e in picture.edges if e.source in self.index and e.target in self.index]
+        self.edges = self._distinct()
         self.layers: list[list[_Spot]] = []
         self.chains: list[tuple[Edge, list[_Spot]]] = []
 
-    def run(self) -> Drawing:
+    def _distinct(self) -> list[Edge]:
+        """The edges; several from one box into one closed group are one."""
+        out: dict[tuple[str, int, str, int], Edge] = {}
+        for e in self.picture.edges:
+            ends = self.placed[self.index[e.source]], self.placed[self.index[e.target]]
+            leaving = e.leaving if ends[0].exit else 0
+            port = 0 if ends[1].box.kind == "group" and not ends[1].entry else e.port
+            out.setdefault((e.source, leaving, e.target, port), e)
+        return list(out.values())
+
+    def run(self, height: float = 0.0) -> Drawing:
         if not self.placed:
             return Drawing(self.picture, [], [], 40.0, 10.0)
         self._make_layers()
@@ -133,7 +172,11 @@ class _Layout:
         for sweep in range(SWEEPS + 1):
             self._place(down=sweep % 2 == 0)
         self._gather()
-        return self._finish()
+        found = self._finish(GAP_Y)
+        rows = len(self.layers) - 1
+        if height <= found.h or not rows:
+            return found
+        return self._finish(GAP_Y + min((height - found.h) / rows, STRETCH))
 
     # ---- 1, 2: layers and dummies -----------------------------------------------------------------------------------
 
@@ -144,7 +187,16 @@ class _Layout:
             level[t] = max(level[t], level[s] + 1)
         depth = list(level)
         self._pull_down(level)
+        self._to_the_border(level)
         return level, depth
+
+    def _to_the_border(self, level: list[int]) -> None:
+        """Ports get the first and the last layer to themselves."""
+        kinds = [p.box.kind for p in self.placed]
+        inner = [n for n, kind in zip(level, kinds) if kind not in ("in", "out")] or [0]
+        first, last = min(inner) - 1, max(inner) + 1
+        for i, kind in enumerate(kinds):
+            level[i] = first if kind == "in" else last if kind == "out" else level[i]
 
     def _pull_down(self, level: list[int]) -> None:
         """Everything stands right above its first reader: weights next to their products, masks next to their use."""
@@ -152,7 +204,7 @@ class _Layout:
         for e in self.edges:
             readers.setdefault(self.index[e.source], []).append(self.index[e.target])
         for i in reversed(range(len(self.placed))):
-            if i in readers:
+            if i in readers and self.placed[i].box.kind != "in":
                 level[i] = min(level[t] for t in readers[i]) - 1
 
     def _make_layers(self) -> None:
@@ -224,24 +276,42 @@ class _Layout:
 
     # ---- 5: the drawing ---------------------------------------------------------------------------------------------
 
-    def _finish(self) -> Drawing:
+    def _finish(self, gap: float) -> Drawing:
         left = min(s.center - s.width / 2 for layer in self.layers for s in layer) - FRAME_GAP
-        tops: list[tuple[float, float]] = []
-        y = FRAME_HEAD
-        for layer in self.layers:
-            height = max((s.placed.h for s in layer if s.placed is not None), default=0.0)
-            tops.append((y, height))
+        tops, height = self._tops(gap)
+        for layer, (top, tall) in zip(self.layers, tops):
             for s in layer:
                 s.center -= left
                 if s.placed is not None:
-                    s.placed.x, s.placed.y = s.center - s.width / 2, y + (height - s.placed.h) / 2
-            y += height + GAP_Y
+                    s.placed.x, s.placed.y = s.center - s.width / 2, top + (tall - s.placed.h) / 2
         width = max(s.center + s.width / 2 for layer in self.layers for s in layer) + FRAME_GAP
-        return Drawing(self.picture, self.placed, self._curves(tops), width, y - GAP_Y + FRAME_GAP)
+        return Drawing(self.picture, self.placed, self._curves(tops), width, height)
+
+    def _tops(self, gap: float) -> tuple[list[tuple[float, float]], float]:
+        """Top and height of every layer, and the height of all; layers of ports lie on the border."""
+        order = range(len(self.layers))
+        rows = list(reversed(order)) if self.picture.upwards else list(order)
+        found: dict[int, tuple[float, float]] = {}
+        y = FRAME_HEAD + (FRAME_GAP if self._is_border(rows[0]) else 0.0)
+        for n in rows:
+            if self._is_border(n):
+                found[n] = (0.0 if n == rows[0] else y - gap + FRAME_GAP, 0.0)
+                continue
+            tall = max((s.placed.h for s in self.layers[n] if s.placed is not None), default=0.0)
+            found[n] = (y, tall)
+            y += tall + gap
+        bottom = y - gap + FRAME_GAP + (4.0 if self._is_border(rows[-1]) else 0.0)
+        if self._is_border(rows[-1]):
+            found[rows[-1]] = (bottom, 0.0)
+        return [found[n] for n in order], bottom
+
+    def _is_border(self, layer: int) -> bool:
+        return any(s.placed is not None and s.placed.box.kind in ("in", "out") for s in self.layers[layer])
 
     def _curves(self, tops: Sequence[tuple[float, float]]) -> list[Curve]:
         ports = self._ports()
-        return [Curve(edge, _points(chain, tops, ports[i])) for i, (edge, chain) in enumerate(self.chains)]
+        up = self.picture.upwards
+        return [Curve(edge, _points(edge, chain, tops, ports[i], up)) for i, (edge, chain) in enumerate(self.chains)]
 
     def _ports(self) -> dict[int, float]:
         """Where each edge enters its target: operands from left to right; for nodes with bodies as the edges come."""
@@ -251,7 +321,10 @@ class _Layout:
         out: dict[int, float] = {}
         for target, edges in entering.items():
             placed = self.placed[self.index[target]]
-            if placed.inside:
+            if placed.entry:
+                out.update((i, placed.x + placed.entry[self.chains[i][0].port]) for i in edges)
+                continue
+            if placed.inside or placed.box.kind == "group":
                 edges.sort(key=lambda i: self.chains[i][1][-2].center)
             step = min(16.0, (placed.w - 20) / len(edges))
             for k, i in enumerate(edges):
@@ -259,14 +332,18 @@ class _Layout:
         return out
 
 
-def _points(chain: Sequence[_Spot], tops: Sequence[tuple[float, float]], port: float) -> list[tuple[float, float]]:
+def _points(
+    edge: Edge, chain: Sequence[_Spot], tops: Sequence[tuple[float, float]], port: float, up: bool
+) -> list[tuple[float, float]]:
     source, target = chain[0].placed, chain[-1].placed
     assert source is not None and target is not None
-    points = [(source.x + source.w / 2, source.y + source.h)]
+    start = source.x + (source.exit[edge.leaving] if source.exit else source.w / 2)
+    points = [(start, source.y if up else source.y + source.h)]
     for dummy in chain[1:-1]:
         top, height = tops[dummy.layer]
-        points += [(dummy.center, top), (dummy.center, top + height)]
-    return [*points, (port, target.y)]
+        ends = [(dummy.center, top), (dummy.center, top + height)]
+        points += ends[::-1] if up else ends
+    return [*points, (port, target.y + target.h if up else target.y)]
 
 
 def _wish(spot: _Spot, down: bool) -> float:

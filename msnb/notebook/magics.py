@@ -85,7 +85,7 @@ class MsnbMagics(magic.Magics):
     @argument("--args", metavar="EXPR", default=None, help="arguments to capture it with, such as --args 'x, 2.0'")
     @argument("--optimised", action="store_true", help="show the graph after the passes")
     @argument("--times", action="store_true", help="show the seconds of every stage (they differ from run to run)")
-    @argument("--max-nodes", type=int, default=400, help="how many nodes the picture may have")
+    @argument("--max-boxes", type=int, default=40, help="how many boxes the picture may show")
     @argument("--quiet", action="store_true", help="show nothing")
     @CELL_MAGIC
     def ms_graph(self, line: str, cell: str) -> Any:
@@ -124,7 +124,7 @@ class MsnbMagics(magic.Magics):
 
     @WITH_OPTIONS
     @argument("--optimised", action="store_true", help="show the graph after the passes")
-    @argument("--max-nodes", type=int, default=400, help="how many nodes the picture may have")
+    @argument("--max-boxes", type=int, default=40, help="how many boxes the picture may show")
     @argument("call", nargs=argparse.REMAINDER, help="a call, such as f(x, 2); or the name of a graph")
     @LINE_MAGIC
     def ms_ir(self, line: str) -> GraphView:
@@ -136,12 +136,12 @@ class MsnbMagics(magic.Magics):
         fn, args, kwargs = self._call(" ".join(options.call), "%ms_ir")
         if isinstance(fn, (Graph, Compiled, GraphView)):
             found = fn if isinstance(fn, Graph) else fn.graph
-            return show.graph(found, optimised=options.optimised, max_nodes=options.max_nodes)
-        return show.ir(fn, *args, optimised=options.optimised, max_nodes=options.max_nodes, **kwargs)
+            return show.graph(found, optimised=options.optimised, max_boxes=options.max_boxes)
+        return show.ir(fn, *args, optimised=options.optimised, max_boxes=options.max_boxes, **kwargs)
 
     @WITH_OPTIONS
     @argument("--raw", action="store_true", help="show the graph before the passes")
-    @argument("--max-nodes", type=int, default=400, help="how many nodes the picture may have")
+    @argument("--max-boxes", type=int, default=40, help="how many boxes the picture may show")
     @argument("call", nargs=argparse.REMAINDER, help="a call, such as loss(w, x)")
     @LINE_MAGIC
     def ms_grad(self, line: str) -> GraphView:
@@ -151,7 +151,7 @@ class MsnbMagics(magic.Magics):
         """
         options = options_of(self.ms_grad, line)
         fn, args, kwargs = self._call(" ".join(options.call), "%ms_grad")
-        return show.grad(fn, *args, optimised=not options.raw, max_nodes=options.max_nodes, **kwargs)
+        return show.grad(fn, *args, optimised=not options.raw, max_boxes=options.max_boxes, **kwargs)
 
     def _call(self, text: str, magic: str) -> tuple[Any, list[Any], dict[str, Any]]:
         """The function and the arguments of a call, without calling it."""
@@ -190,4 +190,4 @@ def _compiled_view(fn: Any, name: str, args: tuple[Any, ...], options: Any) -> G
     compiled = compile_graph(captured(fn, args, {}), name=name, keep_stages=True)
     graph = compiled.graph if options.optimised else compiled.source
     notes = [f"{stage}: {seconds * 1e3:.2f} ms" for stage, seconds in compiled.timings.items()] if options.times else []
-    return GraphView(graph, name, compiled, notes, options.max_nodes)
+    return GraphView(graph, name, compiled, notes, options.max_boxes)

@@ -20,7 +20,8 @@ from msnb.ir.graph import Graph
 from msnb.ir.parse import parse
 from msnb.ir.text import print_graph
 from msnb.notebook.layout import Drawing, lay_out
-from msnb.notebook.parts import Picture, as_json, picture_of
+from msnb.notebook.paint import picture_of
+from msnb.notebook.parts import Picture, as_json
 from msnb.notebook.svg import svg_of
 from msnb.notebook.views import MIME, GraphView
 from msnb.ops.elementwise import add
@@ -62,13 +63,22 @@ def test_parts_say_what_the_program_says():
     assert boxes["while"].frames[0].picture.boxes[1].lines == ["y=~1", "bool[]"]
 
 
-def test_big_programs_say_what_is_hidden():
+def chain(length: int) -> Graph:
     text = "graph f(x: f32[2]) -> (f32[2])\n" + "".join(
-        f"  %{i} = exp({'x' if i == 1 else f'%{i - 1}'}) : f32[2]\n" for i in range(1, 51)
+        f"  %{i} = exp({'x' if i == 1 else f'%{i - 1}'}) : f32[2]\n" for i in range(1, length + 1)
     )
-    picture = picture_of(parse(text + "  return %50"), max_nodes=20)
-    assert picture.hidden == 30
-    assert "30 more nodes not drawn" in svg_of(picture)
+    return parse(text + f"  return %{length}")
+
+
+@pytest.mark.parametrize("length", [38, 50, 1000])
+def test_big_programs_are_closed_to_forty_boxes_and_hold_every_node(length):
+    picture = picture_of(chain(length))
+    assert picture.shown() <= 40
+    assert picture.size() == length + 2
+    assert any(b.kind == "group" for b in picture.boxes) == (length > 40)
+    drawing = lay_out(picture)
+    assert overlaps(drawing) == []
+    edges_touch_their_boxes(drawing)
 
 
 def overlaps(drawing: Drawing) -> list[tuple[str, str]]:
@@ -78,6 +88,9 @@ def overlaps(drawing: Drawing) -> list[tuple[str, str]]:
         assert a.x + a.w <= drawing.w
         assert 0 <= a.y
         assert a.y + a.h <= drawing.h
+        if a.inner is not None:
+            assert (a.inner.w, a.inner.h) == (a.w, a.h)
+            found += overlaps(a.inner)
         for _, x, y, inner in a.inside:
             assert x >= 0
             assert x + inner.w <= a.w + 0.01
@@ -91,15 +104,21 @@ def overlaps(drawing: Drawing) -> list[tuple[str, str]]:
 
 def edges_touch_their_boxes(drawing: Drawing) -> None:
     at = {p.box.id: p for p in drawing.boxes}
-    assert len(drawing.curves) == len(drawing.picture.edges)
+    joined = {(e.source, e.target) for e in drawing.picture.edges}
+    assert {(c.edge.source, c.edge.target) for c in drawing.curves} == joined
     for curve in drawing.curves:
         source, target = at[curve.edge.source], at[curve.edge.target]
         (x0, y0), (x1, y1) = curve.points[0], curve.points[-1]
+        up = drawing.picture.upwards
         assert source.x <= x0 <= source.x + source.w
-        assert y0 == pytest.approx(source.y + source.h)
+        assert y0 == pytest.approx(source.y if up else source.y + source.h)
         assert target.x <= x1 <= target.x + target.w
-        assert y1 == pytest.approx(target.y)
-        assert all(a[1] <= b[1] for a, b in zip(curve.points, curve.points[1:])), "edges go down"
+        assert y1 == pytest.approx(target.y + target.h if up else target.y)
+        assert all(a[1] <= b[1] or up for a, b in zip(curve.points, curve.points[1:])), "edges go down"
+        assert all(a[1] >= b[1] or not up for a, b in zip(curve.points, curve.points[1:])), "or up"
+    for p in drawing.boxes:
+        if p.inner is not None:
+            edges_touch_their_boxes(p.inner)
 
 
 def test_random_programs_are_drawn_without_overlap(rng):
@@ -134,7 +153,7 @@ def test_an_empty_program_has_a_picture():
 def test_labels_are_escaped():
     view = GraphView(nasty(), NASTY, notes=[NASTY])
     root = ET.fromstring(view.svg)
-    assert any(NASTY[:10] in (t.text or "") for t in root.iter("{http://www.w3.org/2000/svg}text"))
+    assert any("alert" in (t.text or "") for t in root.iter("{http://www.w3.org/2000/svg}text"))
     assert "<script" not in view.svg
     assert "<script" not in view.html
     assert json.loads(json.dumps(view.json))["nodes"][0]["title"] == NASTY
