@@ -17,6 +17,7 @@ from msnb.ops.compare import equal, not_equal, where
 from msnb.ops.create import arange
 from msnb.ops.effects import stop_gradient
 from msnb.ops.infer import common_shape, operand_lines
+from msnb.ops.labels import CLASS_INDEX
 from msnb.ops.operands import as_tensor
 from msnb.ops.record import find
 from msnb.ops.reduce import MEAN, SUM
@@ -144,6 +145,8 @@ def nll_loss(input: Tensor, target: Tensor, weight: Any = None, ignore_index: in
 
 def _nll(name: str, input: Tensor, target: Tensor, axis: int, weight: Any, ignore_index: int, reduction: str,
          label_smoothing: float) -> Tensor:  # fmt: skip
+    if isinstance(input.shape[axis], int):
+        target = CLASS_INDEX(target, classes=input.shape[axis], ignore=ignore_index)
     valid = not_equal(target, ignore_index)
     hit = _one_hot(input, axis, target)
     scale = 1.0 if weight is None else _per_class(input, axis, as_tensor(weight))

@@ -180,13 +180,20 @@ def check_ran(engine: Capture, late: Late) -> None:
 
 def raise_at_run(engine: Capture, error: Any) -> None:
     """``raise error`` in a branch that a tensor decides."""
-    kind = error if isinstance(error, type) else type(error)
-    args = [] if isinstance(error, type) else list(error.args)
+    made = error() if isinstance(error, type) else error
 
     def fail(values: Any) -> None:
-        raise kind(*values)
+        raise _like(made, values)
 
-    at_run(engine, "raise", args, fail)
+    at_run(engine, "raise", list(made.args), fail)
+
+
+def _like(error: BaseException, args: list[Any]) -> BaseException:
+    """The user's error with the program's values among its arguments; whatever else it carries stays."""
+    new = type(error).__new__(type(error), *args)
+    new.__dict__.update(error.__dict__)
+    new.__cause__, new.__suppress_context__ = error.__cause__, error.__suppress_context__
+    return new
 
 
 def notice_once(engine: Capture, what: str) -> None:

@@ -29,6 +29,7 @@ def trace(engine: Capture, fn: Any, inputs: Sequence[Tensor], types: Sequence[Ty
     """See ``GraphBuilder.trace``."""
     own = [engine.lift(x).type for x in inputs] if types is None else list(types)
     handle, depth = Handle(), len(stack.items)
+    handle.decides = False
     handle.start(engine)
     level = len(engine.session.journal.levels)
     body = handle.body = Body(engine, getattr(fn, "__name__", "fn"))
