@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from msnb.api.tracing import Program
 from msnb.core import tree
 from msnb.core.errors import ArgumentError, GradientError
 from msnb.core.parameter import Parameter
@@ -16,6 +17,8 @@ from msnb.core.slot import slot, using
 from msnb.core.tensor import Tensor
 from msnb.eager.dispatch import eager
 from msnb.eager.gradient import is_eager
+from msnb.eager.tracer import EagerTracer
+from msnb.ir.builder import replay
 from msnb.ir.control import HostFn
 from msnb.ir.custom import CUSTOM_GRADIENT, WITH_VJP
 
@@ -58,15 +61,48 @@ def custom_vjp(fn: Fn, bprop: Fn) -> Fn:
             rest = args[len(at) :]
             values, douts = rest[: len(outs)], rest[len(outs) :]
             parts = tree.unflatten(shape, given)
-            found = bprop(*parts, tree.unflatten(out_shape, values), tree.unflatten(out_shape, douts))
+            rule = bprop if is_eager(slot.engine) else slot.engine.convert(bprop)
+            found = rule(*parts, tree.unflatten(out_shape, values), tree.unflatten(out_shape, douts))
             return _gradients(found, parts, [given[i] for i in at])
 
-        op, run = (CUSTOM_GRADIENT, backward) if is_eager(slot.engine) else (WITH_VJP, backward)
+        xs = [leaves[i] for i in at]
+        op, run, outer = CUSTOM_GRADIENT, backward, list[Any]()
+        if not is_eager(slot.engine):
+            op, (run, outer) = WITH_VJP, _traced_now(backward, xs, outs)
         attrs = {"n_in": len(at), "n_out": len(outs), "fn": HostFn(run, getattr(bprop, "__name__", "bprop"))}
-        results = slot.engine.apply(op, (*(leaves[i] for i in at), *outs), attrs)
+        results = slot.engine.apply(op, (*xs, *outs, *outer), attrs)
         return tree.unflatten(out_shape, results if isinstance(results, tuple) else (results,))
 
     return call
+
+
+def _traced_now(backward: Fn, xs: list[Any], outs: list[Any]) -> tuple[Fn, list[Any]]:
+    """The gradient as a graph, traced along with the program: what it reads is guarded, outside tensors come in as
+    inputs. A mistake in it is reported when somebody differentiates, as in eager mode.
+
+    Returns:
+        ``run(*xs, *outs, *outer, *douts)`` and the outer values.
+    """
+    if isinstance(slot.engine, EagerTracer):
+        return backward, []
+    try:
+        program = Program(lambda x, out, dout: backward(*x, *out, *dout), (tuple(xs), tuple(outs), tuple(outs)))
+        if program.writes:
+            raise GradientError("bprop assigned a Parameter.", hint="assign it in construct, or after the gradient.")
+    except Exception as error:
+        mistake = error
+
+        def refuse(*args: Any) -> Any:
+            raise mistake
+
+        return refuse, []
+    known = len(xs) + len(outs)
+
+    def run(*args: Any) -> Any:
+        front, outer, douts = args[:known], args[known : len(args) - len(outs)], args[len(args) - len(outs) :]
+        return program.result(replay(program.graph, [*front, *douts, *outer]))
+
+    return run, program.outer
 
 
 def _cut_off(fn: Fn, inputs: tuple[Any, ...]) -> Any:
