@@ -5,7 +5,7 @@ from __future__ import annotations
 from stale_register import edit, value_edit
 
 DATA = """
-import collections, copy, functools, itertools, math, operator, types
+import collections, contextlib, copy, dataclasses, functools, itertools, math, operator, types
 items = [1, 2, 3]
 flags = [True, True]
 table = {"a": 1, "b": 2}
@@ -16,7 +16,19 @@ class Config:
     on = True
     def __init__(self):
         self.k = 1
-cfg = Config()
+cfg = same = Config()
+nest = {"a": cfg}
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: int
+point = Point(1, 2)
+@contextlib.contextmanager
+def scaled(v):
+    yield v if cfg.k == 1 else v + 1
+def value_of(v):
+    with scaled(v) as found:
+        return found == v
 def pick(v):
     return v > 1
 """
@@ -154,7 +166,7 @@ def helper(x):
 def f(x):
     return helper(x)
 """
-edit("wrapped helper", DATA + WRAPPED, "@logged\ndef helper(x):\n    return x * 3\n", "helper")
+edit("wrapped helper", DATA + WRAPPED, "@logged\ndef helper(x):\n    return x * 3\n", "redefined")
 edit(
     "generator function",
     DATA + "def rows(x):\n    for i in items:\n        yield x * i\ndef f(x):\n    return sum(rows(x))\n",
@@ -179,4 +191,31 @@ edit(
     DATA + "def f(x):\n    try:\n        return x * table['c']\n    except KeyError:\n        return x\n",
     "table['c'] = 5",
     "table",
+)
+reads("dataclasses.replace", "dataclasses.replace(point, y=0).x == 1", "point.x = 5", "x")
+reads("equal dataclasses", "point == Point(1, 2)", "point.y = 5", "y")
+reads("equality by identity", "cfg == same", "same = Config()", "same")
+reads("identity", "cfg is same", "same = Config()", "same")
+reads("deep copy", "copy.deepcopy(nest)['a'].k == 1", "cfg.k = 2", "k")
+reads("context manager function", "value_of(3)", "cfg.k = 2", "k")
+reads("class attribute of an object made inside", "Config().on", "Config.on = False", "on")
+reads("operator.attrgetter", "operator.attrgetter('k')(cfg) == 1", "cfg.k = 2", "k")
+reads("keyword of a partial", "functools.partial(dict, a=items[0])()['a'] == 1", "items[0] = 2", "items[0]")
+reads("static function of a module", "math.prod(items) == 6", "items[0] = 2", "items")
+MADE = """
+class Rule:
+    n = 1
+    def __init__(self, k):
+        self.k = k
+    def go(self, x):
+        return x * self.k
+def f(x):
+    return Rule(2).go(x)
+"""
+edit("method of an object made inside", MADE, "Rule.go = lambda self, x: x - self.k", "go")
+edit(
+    "__init__ of an object made inside",
+    MADE,
+    "def __init__(self, k):\n    self.k = 5 * k\nRule.__init__ = __init__\n",
+    "__init__",
 )

@@ -14,10 +14,11 @@ from typing import Any
 from msnb.core.errors import UnsupportedSyntaxError
 from msnb.core.slot import slot
 from msnb.core.where import here
-from msnb.graph.capture import writes
+from msnb.graph.capture import effects, writes
 from msnb.graph.capture.engine import Capture
 from msnb.graph.capture.journal import Change
 from msnb.graph.capture.merge import Merge, Undefined, is_tensor
+from msnb.graph.capture.scalars import concrete
 from msnb.graph.capture.truth import as_bool, symbolic_test, truth
 from msnb.ir import control
 from msnb.ir.graph import Graph, Value, copy_node
@@ -51,6 +52,7 @@ class Handle:
         self.outer: Any = None
         self.body: Body | None = None
         self.level = 0
+        self.decides = True  # False: a function is traced, nothing is decided
 
     def start(self, outer: Capture) -> None:
         """Enter the stack of open blocks."""
@@ -168,12 +170,22 @@ def raising(error: Any, cause: Any) -> None:
     """``raise`` in a block: at once in Python, as a check of the program where a tensor decides."""
     engine = slot.engine
     blocks = engine.session.blocks if isinstance(engine, Capture) else []
-    if not blocks or blocks[-1].body is None or blocks[-1].body.builder is not engine:
+    inside = blocks and blocks[-1].body is not None and blocks[-1].body.builder is engine
+    if not inside or not any(b.decides and b.body is not None for b in blocks):
+        error = _told(error)
         raise error from cause if cause is not None else error
-    from msnb.graph.capture import effects
-
     effects.raise_at_run(engine, error)
     blocks[-1].body.dead = True
+
+
+def _told(error: Any) -> Any:
+    """The error with numbers and texts in place of what stands for them during the capture."""
+    if not isinstance(error, BaseException):
+        return error
+    args = tuple(str(a) if isinstance(a, effects.Text) else concrete(a) for a in error.args)
+    if any(a is not b for a, b in zip(args, error.args)):
+        error.args = args
+    return error
 
 
 def yielding(value: Any, handles: tuple[Any, ...]) -> Any:

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import sys
@@ -24,6 +25,7 @@ from msnb.core.tensor import Tensor
 from msnb.core.where import PACKAGE_DIR, here, is_internal
 from msnb.graph.capture import convert, known, paths, reads
 from msnb.graph.capture.engine import Capture
+from msnb.graph.capture.reads import is_framework
 from msnb.graph.capture.session import Session
 from msnb.ops.record import Op
 
@@ -106,6 +108,8 @@ def _function(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kw
         if is_internal(fn.__code__.co_filename):
             return fn(*args, **kwargs)
         return known.call(engine, fn, args, kwargs)
+    if fn.__code__.co_filename == contextlib.__file__ and hasattr(fn, "__wrapped__"):
+        return contextlib.contextmanager(functools.partial(call, fn.__wrapped__))(*args, **kwargs)
     if fn.__code__.co_filename == "<string>" and dataclasses.is_dataclass(type(args[0]) if args else None):
         return fn(*args, **kwargs)
     session = engine.session
@@ -164,6 +168,8 @@ def _defaults(session: Session, fn: Any, args: tuple[Any, ...], kwargs: dict[str
 
 def _make(engine: Capture, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     init = cls.__init__
+    if cls.__flags__ & (1 << 9) and not is_framework(sys.modules.get(cls.__module__)):
+        engine.session.guard("is", (paths.attr(paths.ref(cls), "__init__"),), (init,))
     plain_new = cls.__new__ is object.__new__ and type(cls) is type
     if not plain_new or not isinstance(init, types.FunctionType) or is_opaque(init):
         result = known.call(engine, cls, args, kwargs)

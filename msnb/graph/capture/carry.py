@@ -101,7 +101,8 @@ class Carried:
             return self._widen(i, number_type(before, after), True)
         found = type_of(after)
         if type_ is not None and not self.numbers[i]:
-            if found is type_ or found.weak and found.dtype.category <= type_.dtype.category and type_.shape == ():
+            fits = found.weak or self.pythonic.is_number(after)
+            if found is type_ or fits and found.dtype.category <= type_.dtype.category and type_.shape == ():
                 return True
         if not number or found.shape != ():
             raise self._differs(type_of(before), found, after, before)

@@ -245,11 +245,7 @@ def assert_end(message: Any, has_message: bool) -> None:
     if pred is not None and isinstance(engine, Capture):
         effects.check(engine, pred, message, has_message)
     elif message is not SKIP:
-        raise AssertionError(*([_told(message)] if has_message else []))
-
-
-def _told(message: Any) -> Any:
-    return str(message) if isinstance(message, effects.Text) else concrete(message)
+        raising(AssertionError(*([message] if has_message else [])), None)
 
 
 # ---- exceptions -------------------------------------------------------------------------------------------------------------
