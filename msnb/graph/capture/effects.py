@@ -50,10 +50,17 @@ class Text:
         return format(str(self), spec)
 
     def __eq__(self, other: object) -> bool:
-        return str(self) == other
+        return self._as_key() == other
 
     def __hash__(self) -> int:
-        return hash(str(self))
+        return hash(self._as_key())
+
+    def _as_key(self) -> str:
+        """The text where Python compares it or looks it up: there a tensor in it must be known."""
+        for part in self.parts:
+            if not isinstance(part, str) and isinstance(part[0], SymbolicTensor):
+                raise part[0]._builder.no_value(part[0])
+        return str(self)
 
     def __add__(self, other: Any) -> Any:
         return Text((*self.parts, *(other.parts if isinstance(other, Text) else (other,))))
@@ -62,6 +69,8 @@ class Text:
         return Text((other, *self.parts))
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
         return getattr(str(self), name)
 
 

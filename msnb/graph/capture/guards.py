@@ -36,7 +36,7 @@ TESTS = {
     "absent": "{c0} not in {0}",
     "noattr": "not hasattr({0}, {c0})",
     "same": "{0} is {1}",
-    "distinct": "{0} is not {1}",
+    "distinct": "len({{{ids}}}) == {n}",
 }
 
 
@@ -60,6 +60,8 @@ class Guard:
         consts = {f"c{i}": emitter.const(c) for i, c in enumerate(self.consts)}
         if self.kind in ("eq", "num"):
             consts["t0"] = emitter.const(type(self.consts[0]))
+        if self.kind == "distinct":
+            consts.update(ids=", ".join(f"id({v})" for v in values), n=str(len(values)))
         test = TESTS[self.kind].format(*values, **consts)
         emitter.lines.append(f"if not ({test}): return {number}")
 
@@ -73,7 +75,7 @@ class Guard:
             return False
 
     def __str__(self) -> str:
-        names = " and ".join(s.label for s in self.sources)
+        names = " and ".join(s.label for s in self.sources[:3]) + (" ..." if len(self.sources) > 3 else "")
         return f"{names} {_SAID[self.kind](self.consts)}"
 
     def change(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
@@ -92,8 +94,10 @@ class Guard:
             return f"{label} now has {self.consts[0]!r}"
         if self.kind == "noattr":
             return f"{label} now has the attribute {self.consts[0]}"
-        if self.kind in ("same", "distinct"):
-            return f"{label} and {self.sources[1].label} are {'no longer' if self.kind == 'same' else 'now'} one object"
+        if self.kind == "distinct":
+            return "two tensors that the program writes or reads are now one object"
+        if self.kind == "same":
+            return f"{label} and {self.sources[1].label} are no longer one object"
         if self.kind == "code" or (self.kind == "type" and self.consts[0] is FunctionType):
             return f"{label} was redefined"
         if self.kind == "content":
@@ -118,7 +122,7 @@ _SAID: dict[str, Callable[[tuple[Any, ...]], str]] = {
     "absent": lambda c: f"has no {c[0]!r}",
     "noattr": lambda c: f"has no attribute {c[0]}",
     "same": lambda c: "are one object",
-    "distinct": lambda c: "are two objects",
+    "distinct": lambda c: "are different objects",
 }
 
 

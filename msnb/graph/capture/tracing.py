@@ -156,7 +156,7 @@ def _conclude(session: Session, root: Capture, result: Any) -> Captured:
     root.graph.outputs = [root.lift(t) for t in outputs]
     _link_state(session, root.graph, recipe, written)
     inputs = _prune(session, root.graph)
-    _guard_distinct(session, written, held)
+    _guard_distinct(session, written)
     return Captured(
         root.graph, session.guards, inputs, held, [(o, h) for o, h, _ in written], recipe, at, writes,
         dict(session.used_at_capture),
@@ -198,13 +198,11 @@ def _prune(session: Session, graph: Graph) -> list[tuple[Source, str]]:
     return [table[p] for p in graph.params]
 
 
-def _guard_distinct(session: Session, written: list[tuple[int, int, Any]], held: list[Source]) -> None:
-    """Tensor objects that are written must be different objects at every call, as they were now."""
-    sources = [held[h] for _, h, _ in written]
-    for i, a in enumerate(sources):
-        for b in sources[:i]:
-            if not (a.pattern == "{c0}" and b.pattern == "{c0}"):
-                session.guard("distinct", (a, b), ())
-
-
-
+def _guard_distinct(session: Session, written: list[tuple[int, int, Any]]) -> None:
+    """If the program writes to tensor objects, all that it reads and writes must be different objects at every call, as
+    they were now."""
+    if not written:
+        return
+    sources = [state.source for state in session.states.values()] + [source for _, _, source, _ in session.stand_ins()]
+    if len(sources) > 1 and any(s.pattern != "{c0}" for s in sources):
+        session.guard("distinct", tuple(sources), ())
