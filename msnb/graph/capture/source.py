@@ -94,7 +94,10 @@ def _typed() -> Iterator[str]:
 
 def _statement(lines: list[str]) -> Iterator[str]:
     """The longest statement with a function in it that begins with the first of these lines."""
-    end = next((i for i in range(1, len(lines)) if not lines[i].startswith((" ", "\t", "@", "def ", "class ", ")"))), len(lines))
+    end = next(
+        (i for i in range(1, len(lines)) if not lines[i].startswith((" ", "\t", "@", "def ", "class ", ")"))),
+        len(lines),
+    )
     text = "\n".join(lines[:end]) + "\n"
     if "def " in text or "lambda" in text:
         yield text
@@ -198,7 +201,17 @@ def _same_code(candidate: Found, code: CodeType) -> bool:
     return (again.co_varnames, again.co_argcount, _ops(again)) == (code.co_varnames, code.co_argcount, _ops(code))
 
 
-_NOISE = {"PUSH_NULL", "PRECALL", "CACHE", "RESUME", "COPY_FREE_VARS", "MAKE_CELL", "EXTENDED_ARG", "NOP", "RETURN_GENERATOR"}
+_NOISE = {
+    "PUSH_NULL",
+    "PRECALL",
+    "CACHE",
+    "RESUME",
+    "COPY_FREE_VARS",
+    "MAKE_CELL",
+    "EXTENDED_ARG",
+    "NOP",
+    "RETURN_GENERATOR",
+}
 _ALIKE = {"LOAD_METHOD": "LOAD_ATTR", "CALL_METHOD": "CALL", "CALL_FUNCTION": "CALL"}
 
 
