@@ -1,8 +1,8 @@
 """Blocks: capturing a branch into a graph of its own, and joining two of them as an If.
 
-    open      a nested builder takes the slot, the journal gets a level
-    close     the builder leaves the slot, the level's writes are taken back and handed over
-    join      variables and written locations merge, one If node gives the results, the locations are written again
+open      a nested builder takes the slot, the journal gets a level
+close     the builder leaves the slot, the level's writes are taken back and handed over
+join      variables and written locations merge, one If node gives the results, the locations are written again
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def align(*builders: Capture, keep: int = 0) -> list[Any]:
             outers.setdefault(outer._value, outer)
     for b in builders:
         own = {outer._value: p for outer, p in b.captured}
-        for value, outer in outers.items():
+        for value in outers:
             if value not in own:
                 own[value] = b.graph.add_param(value.type, value.name or "c")
         b.graph.params = [*b.graph.params[:keep], *(own[v] for v in outers)]
@@ -163,7 +163,7 @@ def is_plain(graph: Graph) -> bool:
     return not any({"control", "effect", "random"} & n.op.traits for n in graph.nodes)
 
 
-# ---- raising in a branch --------------------------------------------------------------------------------------------------
+# ---- raising in a branch -----------------------------------------------------------------------------------------
 
 
 def raising(error: Any, cause: Any) -> None:
@@ -200,7 +200,7 @@ def yielding(value: Any, handles: tuple[Any, ...]) -> Any:
     return value
 
 
-# ---- and, or, ternary ---------------------------------------------------------------------------------------------------
+# ---- and, or, ternary --------------------------------------------------------------------------------------------
 
 
 class Short(Handle):

@@ -1,12 +1,12 @@
 """Calls: who is called decides how.
 
-    a Python function or method     its converted twin, so that its decisions and reads are seen too
-    a class of the user             made with ``__new__``, then ``__init__`` is called like that
-    a jitted function               the function behind it
-    msnb's own functions, ops       as they are, on symbolic tensors
-    built-ins that we know          see ``known``
-    everything else (C code, NumPy, the standard library)   as it is, on plain Python values: outside numbers are fixed by
-                                    a guard, outside containers are guarded as a whole, tensors are refused
+a Python function or method     its converted twin, so that its decisions and reads are seen too
+a class of the user             made with ``__new__``, then ``__init__`` is called like that
+a jitted function               the function behind it
+msnb's own functions, ops       as they are, on symbolic tensors
+built-ins that we know          see ``known``
+everything else (C code, NumPy, the standard library)   as it is, on plain Python values: outside numbers are fixed by
+                                a guard, outside containers are guarded as a whole, tensors are refused
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import inspect
 import sys
 import types
 from typing import Any
@@ -31,7 +32,9 @@ from msnb.ops.record import Op
 
 _CONVERTED_ROOMS = tuple(PACKAGE_DIR + room for room in ("nn", "optim", "train"))
 # what these do is the framework's business; it asks the engine for what a program may depend on
-_OPAQUE_FILES = tuple(PACKAGE_DIR + "nn/" + file for file in ("cell.py", "tree.py", "state.py", "hooks.py", "initializer.py"))
+_OPAQUE_FILES = tuple(
+    PACKAGE_DIR + "nn/" + file for file in ("cell.py", "tree.py", "state.py", "hooks.py", "initializer.py")
+)
 _OPAQUE = ("numpy", "ml_dtypes", "scipy", "pandas", "matplotlib", "IPython", "torch", "sklearn", "pytest", "_pytest")
 opaque_modules: set[str] = set(_OPAQUE)
 
@@ -76,7 +79,7 @@ def _method(engine: Capture, fn: types.MethodType, args: tuple[Any, ...], kwargs
 
 
 def _object(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    method = getattr(type(fn), "__call__", None)
+    method = inspect.getattr_static(type(fn), "__call__", None)
     if isinstance(fn, functools._lru_cache_wrapper):
         return call(fn.__wrapped__, *args, **kwargs)
     if isinstance(method, types.FunctionType):
@@ -87,7 +90,7 @@ def _object(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, A
     return known.call(engine, fn, args, kwargs)
 
 
-# ---- Python functions -------------------------------------------------------------------------------------------------------
+# ---- Python functions --------------------------------------------------------------------------------------------
 
 
 def is_opaque(fn: types.FunctionType) -> bool:
@@ -134,7 +137,8 @@ def _guarded_call(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[
 
 def _too_deep(fn: Any) -> Exception:
     error = CaptureError(
-        f"{fn.__name__} calls itself without end while it is captured: the end of a recursion must not depend on a tensor.",
+        f"{fn.__name__} calls itself without end while it is captured: the end of a recursion must not "
+        f"depend on a tensor.",
         hint="decide with a Python value, or write the recursion as a while loop.",
     )
     error.where = here(3).where
@@ -158,12 +162,13 @@ def _defaults(session: Session, fn: Any, args: tuple[Any, ...], kwargs: dict[str
     if kwvalues:
         box = paths.attr(base, "__kwdefaults__")
         kwvalues = {
-            k: v if k in kwargs else session.track(v, paths.item(box, k, f"the default of {k}")) for k, v in kwvalues.items()
+            k: v if k in kwargs else session.track(v, paths.item(box, k, f"the default of {k}"))
+            for k, v in kwvalues.items()
         }
     return values, kwvalues
 
 
-# ---- classes ----------------------------------------------------------------------------------------------------------------
+# ---- classes -----------------------------------------------------------------------------------------------------
 
 
 def _make(engine: Capture, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -4,15 +4,16 @@
     while i < n:                        turn 2: i: i64[], s: f32[] carried         -> same types: stable
         s = s + x.sum(); i = i + 1              rows: unchanged, stays outside
 
-The body is captured until the types it leaves are the types it started with. A value that the body does not change is no
-carry. A Python number that changes becomes a 0-d tensor: int64 for an int, the tensor's dtype if the body leaves a tensor.
+The body is captured until the types it leaves are the types it started with. A value that the body does not change
+is no carry. A Python number that changes becomes a 0-d tensor: int64 for an int, the tensor's dtype if the body
+leaves a tensor.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from msnb.core.errors import CaptureError, DTypeError, ShapeError
+from msnb.core.errors import CaptureError, DTypeError, MsnbError, ShapeError
 from msnb.core.types import WEAK, TensorType, result_dtype, tensor_type
 from msnb.core.where import here
 from msnb.graph.capture.journal import MISSING, Change, Place
@@ -35,6 +36,7 @@ class Carried:
         self.label, self.line, self.place = label, line, place
         self.hole = label == RETURN and isinstance(before, Undefined)
         self.late = False
+        self.after: list[Any] = []
         self._set(before)
 
     def _set(self, before: Any) -> None:
@@ -75,12 +77,12 @@ class Carried:
         if key != self.key:
             raise self._grows(after) if type(after) is type(self.before) else self._error(CaptureError, after)
         self.after = leaves
-        return all([self._leaf(i, x) for i, x in enumerate(leaves)])
+        return sum(not self._leaf(i, x) for i, x in enumerate(leaves)) == 0
 
     def _settle_missing(self, after: Any) -> bool:
         """No value before the loop: carried as zeros that nobody reads. What a program may read of it after the loop is
         checked there (``Late``); a return value has a flag of its own."""
-        self.after: list[Any] = []
+        self.after = []
         if isinstance(after, Undefined):
             return True
         leaves, rebuild, _ = flatten(after)
@@ -125,7 +127,8 @@ class Carried:
         if self.missing:
             return self.before
         leaves = [
-            leaf if t is None else self._mark(i, results.pop(0)) for i, (leaf, t) in enumerate(zip(self.leaves, self.types))
+            leaf if t is None else self._mark(i, results.pop(0))
+            for i, (leaf, t) in enumerate(zip(self.leaves, self.types))
         ]
         return self.rebuild(leaves)
 
@@ -136,21 +139,23 @@ class Carried:
         before = self.before
         sizes = [f"{len(v)} items" if hasattr(v, "__len__") else "other fields" for v in (before, after)]
         error = CaptureError(
-            f"{self.label} has {sizes[0]} before the loop and {sizes[1]} after a turn of it; a tensor decides how often the "
+            f"{self.label} has {sizes[0]} before the loop and {sizes[1]} after a turn of it; a tensor "
+            f"decides how often the "
             "loop runs, so it must keep its size.",
             hint="write into a tensor of fixed size (x[i] = value), or loop over a Python range.",
         )
         error.where = here(2).where
         return error
 
-    def _error(self, kind: type[Exception], after: Any, before: Any = None) -> Exception:
+    def _error(self, kind: type[MsnbError], after: Any, before: Any = None) -> Exception:
         first = describe(self.before if before is None else before)
         name = "the return value" if self.label == RETURN else self.label
         place = f" (line {self.line})" if self.line else ""
-        error: Any = kind(
-            f"{name} is {first} before the loop and {describe(after)} after a turn of it; a tensor decides how often the "
+        error = kind(
+            f"{name} is {first} before the loop and {describe(after)} after a turn of it; a tensor decides "
+            f"how often the "
             "loop runs, so it must stay the same.",
-            operands=[f"before: {first}", f"after{place}: {describe(after)}"],  # type: ignore[call-arg]
+            operands=[f"before: {first}", f"after{place}: {describe(after)}"],
             hint=f"start {name} with the shape and dtype that the loop gives it, or loop over a Python range.",
         )
         error.where = here(2).where
@@ -166,4 +171,3 @@ def from_change(change: Change, pythonic: Pythonic) -> Carried:
 def _weak(x: Any) -> TensorType:
     """The weak type of a Python number, known or computed by the graph."""
     return WEAK[type(plain(x))] if is_number(x) else tensor_type((), x._type.dtype, True)
-

@@ -8,16 +8,16 @@
                                           y = rt.glob(G, "k")
                                       if t1.symbolic: y, = t1.join(rt.locals())
 
-With a Python value as test exactly one branch runs, as always. With a tensor both run, each into its own graph: ``turn``
-closes the first and puts the variables back, ``join`` merges them. Everything happens in the user's own frame: no helper
-functions, so ``super()``, generators, ``nonlocal``, tracebacks and carets stay what they are. Loops work alike (see
-``loops``). Expressions cannot hold statements; there the runtime keeps a stack:
+With a Python value as test exactly one branch runs, as always. With a tensor both run, each into its own graph:
+``turn`` closes the first and puts the variables back, ``join`` merges them. Everything happens in the user's own
+frame: no helper functions, so ``super()``, generators, ``nonlocal``, tracebacks and carets stay what they are.
+Loops work alike (see ``loops``). Expressions cannot hold statements; there the runtime keeps a stack:
 
     a and b      rt.and_end(b if rt.and_begin(a) else rt.SKIP)
     x if c else y    rt.tern_end(x if rt.tern_begin(c) else rt.SKIP, y if rt.tern_else() else rt.SKIP)
 
-Reads of globals, free variables, attributes and items go through the runtime and become guards. The result is compiled
-under the same file name and positions and shares the closure cells of the original.
+Reads of globals, free variables, attributes and items go through the runtime and become guards. The result is
+compiled under the same file name and positions and shares the closure cells of the original.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Converter(expressions.Expressions):
         self._made = 0
         self._open: list[str] = []
 
-    # ---- functions --------------------------------------------------------------------------------------------------
+    # ---- functions ------------------------------------------------------------------------------------------------
 
     def function(self, node: source.FunctionNode) -> source.FunctionNode:
         """The converted function; defaults and decorators belong to the surroundings."""
@@ -69,7 +69,13 @@ class Converter(expressions.Expressions):
             node.body = self.statements(body)
             self._open = opened
             node.returns = None
-        for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg):
+        for arg in (
+            *node.args.posonlyargs,
+            *node.args.args,
+            *node.args.kwonlyargs,
+            node.args.vararg,
+            node.args.kwarg,
+        ):
             if arg is not None:
                 arg.annotation = None
         self.scopes.pop()
@@ -96,7 +102,10 @@ class Converter(expressions.Expressions):
         self._defaults(node.args)
         return self.function(node)
 
-    visit_AsyncFunctionDef = visit_FunctionDef
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> Any:
+        node.decorator_list = [self.visit(d) for d in node.decorator_list]
+        self._defaults(node.args)
+        return self.function(node)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
         """The body of a class is Python; its methods are converted, and so are the values it assigns."""
@@ -121,14 +130,14 @@ class Converter(expressions.Expressions):
             node.value = self.visit(node.value)
         return node
 
-    # ---- control flow -----------------------------------------------------------------------------------------------
+    # ---- control flow ---------------------------------------------------------------------------------------------
 
     def _names(self, node: ast.AST, *parts: list[Any]) -> tuple[tuple[str, ...], dict[str, tuple[int, ...]]]:
         """Variables that some parts may bind, and in which lines (0: not there; none: nobody reads it afterwards)."""
         scope = self.scopes[-1]
         found = [bindings(p).names for p in parts]
         every = {n for f in found for n in f if n in scope.names} | scope.shared
-        alive = getattr(node, "turn", None) or getattr(node, "live", every)
+        alive: set[str] = getattr(node, "turn", set()) or getattr(node, "live", every)
         lines = {n: tuple(f.get(n, 0) for f in found) for n in sorted(every) if n in alive or n in scope.shared}
         return tuple(sorted(every)), lines
 

@@ -1,7 +1,7 @@
 """What a program does to the world while it runs: checks that raise, and print.
 
-They are HostCall nodes with ``effect``: no pass may drop or reorder them, and the executor calls back into Python with the
-tensors' values. State is written only after the program has finished, so a failed check changes nothing.
+They are HostCall nodes with ``effect``: no pass may drop or reorder them, and the executor calls back into Python
+with the tensors' values. State is written only after the program has finished, so a failed check changes nothing.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from msnb.graph.capture.merge import Late
 from msnb.graph.capture.scalars import TrackedArray, is_lazy
 from msnb.ir import control
 from msnb.ir.builder import SymbolicTensor
+
+_CONVERSIONS: dict[int, Callable[[Any], str]] = {115: str, 114: repr, 97: ascii}
 
 
 class Text:
@@ -42,7 +44,7 @@ class Text:
 
     def __str__(self) -> str:
         """Python needs the text now: numbers are guarded, tensors refuse."""
-        return "".join(p if isinstance(p, str) else _formatted(*p[:2], str(p[2])) for p in self.parts)
+        return "".join(p if isinstance(p, str) else _formatted(p[0], p[1], str(p[2])) for p in self.parts)
 
     __repr__ = __str__
 
@@ -76,7 +78,7 @@ class Text:
 
 def _formatted(value: Any, conversion: int, spec: str) -> str:
     if conversion != -1:
-        value = {115: str, 114: repr, 97: ascii}[conversion](value)
+        value = _CONVERSIONS[conversion](value)
     return format(value, spec)
 
 
@@ -210,4 +212,6 @@ def notice_once(engine: Capture, what: str) -> None:
     place = here(2).where
     at = f" ({place})" if place is not None else ""
     engine.session.used_at_capture.setdefault(what, at)
-    events.notice(f"{what} ran while the function was captured{at}: it does not run again at each call.", f"{what}{at}")
+    events.notice(
+        f"{what} ran while the function was captured{at}: it does not run again at each call.", f"{what}{at}"
+    )

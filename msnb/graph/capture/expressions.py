@@ -32,7 +32,7 @@ class Expressions(ast.NodeTransformer):
     class_names: list[str]
     _open: list[str]
 
-    # ---- making code ------------------------------------------------------------------------------------------------
+    # ---- making code ----------------------------------------------------------------------------------------------
 
     def code(self, text: str, at: ast.AST) -> list[ast.stmt]:
         """Statements from text, at the place of ``at``."""
@@ -63,7 +63,7 @@ class Expressions(ast.NodeTransformer):
         owner = self.class_names[-1].lstrip("_")
         return f"_{owner}{name}" if owner else name
 
-    # ---- names ------------------------------------------------------------------------------------------------------
+    # ---- names ----------------------------------------------------------------------------------------------------
 
     def visit_Name(self, node: ast.Name) -> Any:
         node.id = self._mangle(node.id)
@@ -104,14 +104,16 @@ class Expressions(ast.NodeTransformer):
             return None
         return ast.copy_location(ast.Expr(made), target)
 
-    # ---- assignments ------------------------------------------------------------------------------------------------
+    # ---- assignments ----------------------------------------------------------------------------------------------
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         value = node.value if getattr(node.value, "converted", False) else self.visit(node.value)
         if len(node.targets) == 1 and not isinstance(node.targets[0], (ast.Tuple, ast.List)):
             return self._store(node.targets[0], value, node)
         temp = f"__v{id(node) % 10**9}__"
-        out: list[Any] = [ast.copy_location(ast.Assign([ast.copy_location(ast.Name(temp, ast.Store()), node)], value), node)]
+        out: list[Any] = [
+            ast.copy_location(ast.Assign([ast.copy_location(ast.Name(temp, ast.Store()), node)], value), node)
+        ]
         for target in node.targets:
             out += self._flat(self._store(target, self.load(temp, node.value), node))
         return out
@@ -175,7 +177,9 @@ class Expressions(ast.NodeTransformer):
         out: list[Any] = []
         for target in node.targets:
             if isinstance(target, ast.Attribute):
-                made = self.rt("del_attr", target, self.visit(target.value), self.const(self._mangle(target.attr), target))
+                made = self.rt(
+                    "del_attr", target, self.visit(target.value), self.const(self._mangle(target.attr), target)
+                )
             elif isinstance(target, ast.Subscript):
                 made = self.rt("del_item", target, self.visit(target.value), self.visit(target.slice))
             else:
@@ -184,7 +188,7 @@ class Expressions(ast.NodeTransformer):
             out.append(ast.copy_location(ast.Expr(made), node))
         return out
 
-    # ---- reads ------------------------------------------------------------------------------------------------------
+    # ---- reads ----------------------------------------------------------------------------------------------------
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         node.attr = self._mangle(node.attr)
@@ -251,7 +255,7 @@ class Expressions(ast.NodeTransformer):
         self.generic_visit(node)
         return self.rt("new", node, node)
 
-    # ---- functions and comprehensions -------------------------------------------------------------------------------
+    # ---- functions and comprehensions -----------------------------------------------------------------------------
 
     def function(self, node: Any) -> Any:
         """Convert a nested function (the converter knows how)."""
@@ -294,7 +298,7 @@ class Expressions(ast.NodeTransformer):
         node.value = self.rt("yielding", node, self.visit(node.value), handles)
         return node
 
-    # ---- decisions --------------------------------------------------------------------------------------------------
+    # ---- decisions ------------------------------------------------------------------------------------------------
 
     def test(self, node: ast.expr) -> ast.expr:
         """An expression of which only the truth matters."""
@@ -327,7 +331,9 @@ class Expressions(ast.NodeTransformer):
         return self.rt("unary", node, self.const(_UNARY[type(node.op)], node), self.visit(node.operand))
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
-        return self.rt("binary", node, self.const(_BINARY[type(node.op)], node), self.visit(node.left), self.visit(node.right))
+        return self.rt(
+            "binary", node, self.const(_BINARY[type(node.op)], node), self.visit(node.left), self.visit(node.right)
+        )
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         ops = [_COMPARE[type(op)] for op in node.ops]

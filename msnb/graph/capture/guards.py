@@ -153,7 +153,9 @@ def _shown_now(kind: str, now: Any) -> str:
     if found is not None:
         return repr(found)
     if kind == "type":
-        return f"{type(now).__name__} {_brief(now)}" if isinstance(now, (int, float, str, bool)) else type(now).__name__
+        return (
+            f"{type(now).__name__} {_brief(now)}" if isinstance(now, (int, float, str, bool)) else type(now).__name__
+        )
     return f"{list(now.shape)} {now.dtype}" if kind == "array" and hasattr(now, "shape") else _brief(now)
 
 

@@ -113,7 +113,13 @@ def _plain(engine: Capture, fn: Any, value: Any) -> Any:
 
 def _takes_tensors(fn: Any) -> bool:
     """Built-in containers and iteration tools hand tensors on without looking at them."""
-    return isinstance(fn, type) or getattr(fn, "__module__", "") in ("builtins", "itertools", "functools", "_functools", "copy")
+    return isinstance(fn, type) or getattr(fn, "__module__", "") in (
+        "builtins",
+        "itertools",
+        "functools",
+        "_functools",
+        "copy",
+    )
 
 
 def _notice_clock(engine: Capture, fn: Any) -> None:
@@ -123,7 +129,7 @@ def _notice_clock(engine: Capture, fn: Any) -> None:
         effects.notice_once(engine, f"{module}.{getattr(fn, '__name__', fn)}()")
 
 
-# ---- methods of built-in objects ---------------------------------------------------------------------------------------------
+# ---- methods of built-in objects ---------------------------------------------------------------------------------
 
 
 def _method(engine: Capture, fn: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -154,7 +160,9 @@ def _mutate(engine: Capture, owner: Any, name: str, args: tuple[Any, ...], kwarg
     return writes.mutate(owner, name, args, kwargs)
 
 
-def _read_dict(engine: Capture, owner: dict[Any, Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _read_dict(
+    engine: Capture, owner: dict[Any, Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     if name in ("get", "__getitem__", "__contains__"):
         key = concrete(args[0])
         if name == "get" and key not in owner:
@@ -164,7 +172,7 @@ def _read_dict(engine: Capture, owner: dict[Any, Any], name: str, args: tuple[An
     return getattr(reads.mapping(engine.session, owner), name)(*args, **kwargs)
 
 
-# ---- built-in functions -------------------------------------------------------------------------------------------------------
+# ---- built-in functions ------------------------------------------------------------------------------------------
 
 
 def _len(engine: Capture, owner: Any) -> Any:
@@ -343,7 +351,10 @@ def _copy(engine: Capture, value: Any) -> Any:
 
 def _is_plain_object(value: Any) -> bool:
     kind = type(value)
-    own = any(hasattr(kind, name) for name in ("__copy__", "__deepcopy__", "__getstate__")) and kind.__module__ == "builtins"
+    own = (
+        any(hasattr(kind, name) for name in ("__copy__", "__deepcopy__", "__getstate__"))
+        and kind.__module__ == "builtins"
+    )
     return hasattr(value, "__dict__") and not own and not isinstance(value, (type, Tensor, types.FunctionType))
 
 
@@ -356,7 +367,9 @@ def _deepcopy(engine: Capture, value: Any, memo: Any = None) -> Any:
     if type(value) in (list, tuple, set, deque):
         return engine.session.born(type(value)(_deepcopy(engine, v) for v in reads.entered(engine.session, value)))
     if not _is_plain_object(value):
-        return value if isinstance(value, (type, types.FunctionType)) else _opaque(engine, copy.deepcopy, (value,), {})
+        return (
+            value if isinstance(value, (type, types.FunctionType)) else _opaque(engine, copy.deepcopy, (value,), {})
+        )
     made = engine.session.fresh(object.__new__(type(value)))
     for name in vars(value):
         object.__setattr__(made, name, _deepcopy(engine, reads.attr(engine.session, value, name)))
@@ -375,5 +388,5 @@ _SPECIAL: dict[Any, Callable[..., Any]] = {
     len: _len, print: _print, range: _range, getattr: _getattr, hasattr: _hasattr, setattr: _setattr, type: _type,
     isinstance: _isinstance, int: _cast(int, "int64"), float: _cast(float, "float64"), bool: _cast(bool, "bool"),
     max: _extreme(max, "maximum"), min: _extreme(min, "minimum"), sum: _sum, any: _any_all(True), all: _any_all(False),
-    Tensor: _tensor, vars: _vars, copy.copy: _copy, copy.deepcopy: _deepcopy, iter: _iter, str: _str, id: _id, callable: _callable_check,
-}  # fmt: skip
+    Tensor: _tensor, vars: _vars, copy.copy: _copy, copy.deepcopy: _deepcopy, iter: _iter, str: _str, id: _id,
+    callable: _callable_check, }  # fmt: skip

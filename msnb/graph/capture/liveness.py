@@ -33,7 +33,11 @@ def captured(nodes: Iterable[ast.AST]) -> set[str]:
         for node in ast.walk(root):
             if isinstance(node, (*_SCOPES, ast.GeneratorExp)):
                 found |= loads(node)
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("locals", "eval", "exec"):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id in ("locals", "eval", "exec")
+            ):
                 found |= {n.id for r in nodes for n in ast.walk(r) if isinstance(n, ast.Name)}
     return found
 
@@ -100,5 +104,7 @@ def _surely_bound(node: ast.stmt) -> set[str]:
     """Names that the statement binds whatever happens (not those inside ``and``, comprehensions, ternaries)."""
     if any(isinstance(n, (ast.BoolOp, ast.IfExp, *COMPREHENSIONS)) for n in ast.walk(node)):
         targets = getattr(node, "targets", None) or [t for t in (getattr(node, "target", None),) if t is not None]
-        return {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        return {
+            n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        }
     return set(bindings([node]).names)

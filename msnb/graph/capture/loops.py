@@ -9,8 +9,8 @@
             w.done(rt.locals())
     if w.load: i, x = w.vars()                  the results
 
-While TEST has no side effect, it becomes the cond graph. Where it has (a random draw, ``:=``) it is evaluated once before
-the loop and again at the end of the body, and its truth is carried along (``enter``: the body comes first).
+While TEST has no side effect, it becomes the cond graph. Where it has (a random draw, ``:=``) it is evaluated once
+before the loop and again at the end of the body, and its truth is carried along (``enter``: the body comes first).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Loop(Handle):
         self.load = False
         return self.values
 
-    # ---- capturing --------------------------------------------------------------------------------------------------
+    # ---- capturing ------------------------------------------------------------------------------------------------
 
     def begin_capture(self, engine: Capture, begin: dict[str, Any]) -> None:
         """From here on the body is captured."""
@@ -108,7 +108,9 @@ class Loop(Handle):
             stable = False
         self.turns += 1
         if not stable and self.turns > _TURNS:
-            raise _refuse("the types of this loop's variables do not settle.", "give them their final types before the loop.")
+            raise _refuse(
+                "the types of this loop's variables do not settle.", "give them their final types before the loop."
+            )
         return stable
 
     def conclude(self, results: list[Any], ran: Callable[[], Any]) -> None:
@@ -224,7 +226,7 @@ class While(Loop):
             self.enter = False
             self.phase = "retest"
 
-    # ---- a condition with side effects: its truth is carried ----------------------------------------------------------
+    # ---- a condition with side effects: its truth is carried ------------------------------------------------------
 
     def _carry_truth(self) -> bool:
         assert self.body is not None
@@ -252,7 +254,9 @@ class While(Loop):
         """Body and condition are captured."""
         assert self.body is not None
         body = self.body.builder
-        go = as_bool(symbolic_test(self.flag_value) if symbolic_test(self.flag_value) is not None else truth(self.flag_value))
+        go = as_bool(
+            symbolic_test(self.flag_value) if symbolic_test(self.flag_value) is not None else truth(self.flag_value)
+        )
         out = body.lift(find("reshape")(go, shape=()) if isinstance(go, Tensor) and go.shape else go)
         if not self.settle(space):
             self._open_body()
@@ -344,7 +348,7 @@ class For(Loop):
     def _range_cond(self) -> Capture:
         """``i < high`` (or ``>``, by the sign of the step), and the break flag is not set."""
         assert self.range is not None
-        cond = self.outer.body("cond")
+        cond: Capture = self.outer.body("cond")
         counter = self.pythonic.mark(cond.param(self.counter_type, "i"))
         started = {c.label: c.start(cond) for c in self.carried}
         slot.engine = cond
@@ -360,10 +364,9 @@ class For(Loop):
 
     def _going(self, counter: Any) -> Any:
         assert self.range is not None
-        low, high, step = self.range.low, self.range.high, self.range.step
+        high, step = self.range.high, self.range.step
         if isinstance(step, Tensor) and not is_lazy(step):
             up = find("logical_and")(find("greater")(step, 0), find("less")(counter, high))
             down = find("logical_and")(find("less")(step, 0), find("greater")(counter, high))
             return find("logical_or")(up, down)
         return find("less" if step > 0 else "greater")(counter, high)
-

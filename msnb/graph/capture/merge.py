@@ -71,7 +71,7 @@ def is_tensor(x: Any) -> bool:
     return not is_lazy(x) and isinstance(x, (Tensor, TrackedArray))
 
 
-# ---- containers ---------------------------------------------------------------------------------------------------------
+# ---- containers --------------------------------------------------------------------------------------------------
 
 
 def flatten(value: Any) -> tuple[list[Any], Rebuild, Any]:
@@ -111,7 +111,7 @@ def _parts(value: Any) -> tuple[list[Any], Callable[[list[Any]], Any] | None, An
 
 def _dataclass_maker(kind: type, names: list[str]) -> Callable[[list[Any]], Any]:
     def make(parts: list[Any]) -> Any:
-        new = object.__new__(kind)
+        new: Any = object.__new__(kind)
         for name, part in zip(names, parts):
             object.__setattr__(new, name, part)
         return new
@@ -154,7 +154,7 @@ def describe(x: Any) -> str:
     return f"a {type(x).__name__}"
 
 
-# ---- branches -----------------------------------------------------------------------------------------------------------
+# ---- branches ----------------------------------------------------------------------------------------------------
 
 
 class Merge:
@@ -208,7 +208,9 @@ class Merge:
             return lambda results: a
         line = max(lines) if lines else 0
         branch = "else" if isinstance(a, Undefined) else "if"
-        found = Undefined(label, f"only the {branch} branch gives it one (line {line}), and a tensor decides which runs")
+        found = Undefined(
+            label, f"only the {branch} branch gives it one (line {line}), and a tensor decides which runs"
+        )
         return lambda results: found
 
     def _leaf(self, label: str, a: Any, b: Any, lines: tuple[int, ...]) -> Rebuild:
@@ -237,10 +239,17 @@ class Merge:
     def _differ(self, label: str, a: str, b: str, lines: tuple[int, ...], *operands: str) -> Exception:
         name = "the return value" if label == RETURN else label
         shapes = "shape" if a.startswith("a tensor") and b.startswith("a tensor") else ""
-        kind = ShapeError if shapes and a.rsplit("[")[-1] != b.rsplit("[")[-1] else DTypeError if shapes else CaptureError
+        kind = (
+            ShapeError
+            if shapes and a.rsplit("[")[-1] != b.rsplit("[")[-1]
+            else DTypeError
+            if shapes
+            else CaptureError
+        )
         places = [f" (line {n})" if n else "" for n in (*lines, 0, 0)[:2]]
         error = kind(
-            f"{name} is {a} after the if branch and {b} after the else branch; a tensor decides which runs, so both must "
+            f"{name} is {a} after the if branch and {b} after the else branch; a tensor decides which runs, "
+            f"so both must "
             "agree.",
             operands=[f"if{places[0]}: {a}", f"else{places[1]}: {b}"],
             hint="give both branches the same shape and dtype (reshape, astype), or decide with a Python value.",

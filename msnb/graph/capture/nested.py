@@ -4,8 +4,8 @@
     ... transform traced.graph, replay it into the engine ...
     engine.assign(target, new)            for every target in traced.writes: state gets the transformed program's values
 
-Writes to attributes and containers inside ``fn`` are made again in the surrounding program at once; the tensors in them are
-holders that get their values by those assignments.
+Writes to attributes and containers inside ``fn`` are made again in the surrounding program at once; the tensors in
+them are holders that get their values by those assignments.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def free(session: Session | None, cells: dict[str, Any], name: str) -> Any:
     return session.track(value, paths.content(source, name))
 
 
-# ---- attributes -----------------------------------------------------------------------------------------------------------
+# ---- attributes --------------------------------------------------------------------------------------------------
 
 
 def attr(session: Session | None, owner: Any, name: str) -> Any:
@@ -102,7 +102,9 @@ def _super_attr(session: Session, owner: Any, name: str) -> Any:
     """``super().name``: what the classes behind hold, guarded."""
     value = getattr(owner, name)
     found = getattr(super(owner.__thisclass__, owner.__self_class__), name, None)
-    source = Source("getattr(super({c0}, {c1}), {c2})", (), (owner.__thisclass__, owner.__self_class__, name), f"super().{name}")
+    source = Source(
+        "getattr(super({c0}, {c1}), {c2})", (), (owner.__thisclass__, owner.__self_class__, name), f"super().{name}"
+    )
     if isinstance(value, types.MethodType) and value.__func__ is found:
         session.guard("is", (source,), (found,))
         return value
@@ -112,7 +114,11 @@ def _super_attr(session: Session, owner: Any, name: str) -> Any:
 def _class_attr(session: Session, owner: Any, name: str, value: Any) -> Any:
     """What an object that the program made has from its class: the class is outside, so this is guarded."""
     kind = type(owner)
-    if not session.is_fresh(owner) or not is_heap(kind) or is_internal(getattr(sys.modules.get(kind.__module__), "__file__", "") or ""):
+    if (
+        not session.is_fresh(owner)
+        or not is_heap(kind)
+        or is_internal(getattr(sys.modules.get(kind.__module__), "__file__", "") or "")
+    ):
         return value
     if name in getattr(owner, "__dict__", ()) or name.startswith("__"):
         return value
@@ -171,7 +177,7 @@ def _guard_class_attr(session: Session, owner: Any, name: str) -> None:
     session.guard("is", (paths.attr(paths.ref(type(owner)), name),), (getattr(type(owner), name),))
 
 
-# ---- items ----------------------------------------------------------------------------------------------------------------
+# ---- items -------------------------------------------------------------------------------------------------------
 
 
 def item(session: Session | None, owner: Any, key: Any) -> Any:
@@ -282,7 +288,9 @@ def entered(session: Session, value: Any) -> Any:
         if session.source_of(value) is None:
             return value
         found = items(session, value)
-        return found if type(value) is list else type(value)(*found) if hasattr(value, "_fields") else type(value)(found)
+        return (
+            found if type(value) is list else type(value)(*found) if hasattr(value, "_fields") else type(value)(found)
+        )
     if type(value) is dict:
         return mapping(session, value)
     if isinstance(value, (set, frozenset)) and session.source_of(value) is not None:

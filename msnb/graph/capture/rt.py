@@ -1,7 +1,7 @@
 """The runtime that converted code calls, by the name ``__rt__``.
 
-Every function asks who sits in the slot: under a capture it does what the head of ``convert`` says; anywhere else (converted
-code that outlived its capture, in a closure for instance) it is plain Python.
+Every function asks who sits in the slot: under a capture it does what the head of ``convert`` says; anywhere else
+(converted code that outlived its capture, in a closure for instance) it is plain Python.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from msnb.graph.capture.calls import call
 from msnb.graph.capture.engine import Capture
 from msnb.graph.capture.merge import Late, Undefined
 from msnb.graph.capture.paths import BINARY
-from msnb.graph.capture.scalars import TrackedArray, concrete, is_lazy
+from msnb.graph.capture.scalars import TrackedArray, is_lazy
 from msnb.graph.capture.session import Session
 from msnb.graph.capture.truth import negate, symbolic_test, truth
 from msnb.graph.capture.writes import del_attr, del_item, set_attr, set_item
@@ -34,7 +34,7 @@ def _session() -> Session | None:
     return engine.session if isinstance(engine, Capture) else None
 
 
-# ---- names ----------------------------------------------------------------------------------------------------------------
+# ---- names -------------------------------------------------------------------------------------------------------
 
 
 def name(value: Any, which: str) -> Any:
@@ -68,7 +68,7 @@ def set_cell(reader: Any, value: Any) -> None:
     writes.set_cell(reader.__closure__[0], reader.__code__.co_freevars[0], value)
 
 
-# ---- objects --------------------------------------------------------------------------------------------------------------
+# ---- objects -----------------------------------------------------------------------------------------------------
 
 
 def attr(owner: Any, which: str) -> Any:
@@ -114,7 +114,7 @@ def compare(op: str, left: Any, right: Any) -> Any:
 
 
 binary, unary, context = special.binary, special.unary, special.context
-_INPLACE = {
+_INPLACE: dict[str, Any] = {
     "+": operator.iadd, "-": operator.isub, "*": operator.imul, "/": operator.itruediv, "//": operator.ifloordiv,
     "%": operator.imod, "**": operator.ipow, "@": operator.imatmul, "&": operator.iand, "|": operator.ior,
     "^": operator.ixor, "<<": operator.ilshift, ">>": operator.irshift,
@@ -162,7 +162,7 @@ def fstring(*parts: Any) -> Any:
     return effects.fstring(parts)
 
 
-# ---- decisions ------------------------------------------------------------------------------------------------------------
+# ---- decisions ---------------------------------------------------------------------------------------------------
 
 
 def branch(value: Any, names: tuple[str, ...], lines: dict[str, tuple[int, ...]], space: dict[str, Any]) -> Any:
@@ -248,7 +248,7 @@ def assert_end(message: Any, has_message: bool) -> None:
         raising(AssertionError(*([message] if has_message else [])), None)
 
 
-# ---- exceptions -------------------------------------------------------------------------------------------------------------
+# ---- exceptions --------------------------------------------------------------------------------------------------
 
 
 def level() -> tuple[int, int, int]:

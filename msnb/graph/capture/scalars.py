@@ -1,10 +1,10 @@
 """Outside values that stay open while a program is captured: numbers, texts made of them, arrays.
 
-A Python number read from outside is not a constant: it is a LazyScalar, the number plus the path it came from. Arithmetic
-among such numbers stays lazy and is done again by the host at every call, exactly as Python does it; where one meets a
-tensor it becomes a weak 0-d input. So a new learning rate compiles nothing. Where Python itself needs the value (a
-comparison, ``range``, a shape, a key) the value is looked at and the *answer* becomes a guard: ``epoch > 5`` guards the
-truth of ``epoch > 5``.
+A Python number read from outside is not a constant: it is a LazyScalar, the number plus the path it came from.
+Arithmetic among such numbers stays lazy and is done again by the host at every call, exactly as Python does it;
+where one meets a tensor it becomes a weak 0-d input. So a new learning rate compiles nothing. Where Python itself
+needs the value (a comparison, ``range``, a shape, a key) the value is looked at and the *answer* becomes a guard:
+``epoch > 5`` guards the truth of ``epoch > 5``.
 """
 
 from __future__ import annotations
@@ -224,6 +224,9 @@ class TrackedArray(np.ndarray[Any, Any]):
 
     def __iter__(self) -> Any:
         return iter(self.plain())
+
+
+TrackedArray.__name__ = "ndarray"  # errors name the class: the same words in both modes
 
 
 def _seen(x: Any) -> Any:

@@ -83,7 +83,7 @@ class Session:
         self._input_index: dict[tuple[Any, ...], SymbolicTensor] = {}
         self._fresh: dict[int, Any] = {}
 
-    # ---- guards -----------------------------------------------------------------------------------------------------
+    # ---- guards ---------------------------------------------------------------------------------------------------
 
     def guard(self, kind: str, sources: tuple[Source, ...], consts: tuple[Any, ...]) -> None:
         """Assume something of the outside."""
@@ -94,7 +94,7 @@ class Session:
             made.where = here(2).where
             self.guards.append(made)
 
-    # ---- outside values ---------------------------------------------------------------------------------------------
+    # ---- outside values -------------------------------------------------------------------------------------------
 
     def source_of(self, obj: Any) -> Source | None:
         """The path of an outside object, None for what the program made itself."""
@@ -194,7 +194,7 @@ class Session:
             self._tracked[id(obj)] = (obj, source)
         return source
 
-    # ---- tensors ----------------------------------------------------------------------------------------------------
+    # ---- tensors --------------------------------------------------------------------------------------------------
 
     def _tensor(self, value: Tensor, source: Source) -> Any:
         self.guard("tensor", (source,), (type(value), value._type))
@@ -253,7 +253,7 @@ class Session:
             found = self.states[id(owner)] = State(owner, source, first.__copy__())  # type: ignore[arg-type]
         return found
 
-    # ---- writes -----------------------------------------------------------------------------------------------------
+    # ---- writes ---------------------------------------------------------------------------------------------------
 
     def assign(self, target: SymbolicTensor, value: SymbolicTensor, label: str) -> None:
         """A Tensor object takes another value."""
@@ -264,7 +264,7 @@ class Session:
         if not self.journal.in_block and (how in ("global", "cell") or self.source_of(owner) is not None):
             self.journal.log.append(Entry(owner, how, name, args))
 
-    # ---- nesting ----------------------------------------------------------------------------------------------------
+    # ---- nesting --------------------------------------------------------------------------------------------------
 
     def level(self) -> tuple[int, int]:
         """How deep we are in blocks and journal levels."""

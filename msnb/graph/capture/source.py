@@ -5,15 +5,16 @@
     python -c, python < file              the interpreter's own command line, its standard input
     anything else                         ``register_source(filename, text)``
 
-Text is not enough: the tree must hold *this* function. Candidates have the code's name and first line; several (lambdas
-on one line) are told apart by the positions in the code (Python 3.11) or by compiling each and comparing bytecode
-(3.10). A file edited after import no longer matches its code, and is refused instead of captured wrongly.
+Text is not enough: the tree must hold *this* function. Candidates have the code's name and first line; several
+(lambdas on one line) are told apart by the positions in the code (Python 3.11) or by compiling each and comparing
+bytecode (3.10). A file edited after import no longer matches its code, and is refused instead of captured wrongly.
 """
 
 from __future__ import annotations
 import __future__
 
 import ast
+import copy
 import dis
 import functools
 import linecache
@@ -24,12 +25,11 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType
-from typing import Union
 
 from msnb.core.errors import CaptureError
 from msnb.core.sources import KEPT
 
-FunctionNode = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda]
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -149,7 +149,8 @@ def _missing(code: CodeType, seen: bool) -> CaptureError:
         )
     return CaptureError(
         f"the source of {code.co_name} cannot be found (it was compiled from {code.co_filename!r}).",
-        hint="define it in a file or a notebook cell, or call msnb.graph.capture.register_source(filename, text) first.",
+        hint="define it in a file or a notebook cell, or call "
+        "msnb.graph.capture.register_source(filename, text) first.",
     )
 
 
@@ -227,12 +228,15 @@ def _ops(code: CodeType) -> list[tuple[str, str]]:
 
 
 def _operand(text: str) -> str:
-    """An operand as text. Before 3.11 the dotted name of a nested function is one, and tells where the outer one lies."""
+    """An operand as text. Before 3.11 the dotted name of a nested function is one, and tells where "
+    "the outer one lies."""
     text = text.replace("NULL + ", "").replace(" + NULL|self", "")
     return text.rpartition(".<locals>.")[2].strip("'") if ".<locals>." in text else text
 
 
-_FUTURES = functools.reduce(operator.or_, (getattr(__future__, n).compiler_flag for n in __future__.all_feature_names))
+_FUTURES = functools.reduce(
+    operator.or_, (getattr(__future__, n).compiler_flag for n in __future__.all_feature_names)
+)
 
 
 def compile_function(node: FunctionNode, code: CodeType, class_name: str) -> CodeType | None:
@@ -242,9 +246,8 @@ def compile_function(node: FunctionNode, code: CodeType, class_name: str) -> Cod
     if isinstance(node, ast.Lambda):
         function = ast.Expr(node)
     else:
-        kind = type(node)
-        function = kind(**{f: getattr(node, f, None) for f in node._fields})
-        function.decorator_list = []  # type: ignore[attr-defined]
+        function = copy.copy(node)
+        function.decorator_list = []
     inner: ast.stmt = ast.copy_location(function, node)
     if class_name:
         inner = ast.ClassDef(name=class_name, bases=[], keywords=[], body=[inner], decorator_list=[])

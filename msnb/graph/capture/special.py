@@ -34,8 +34,8 @@ _UNARY: dict[str, tuple[str, Callable[[Any], Any]]] = {
 }  # fmt: skip
 _CONVERSIONS: dict[Any, str] = {
     int: "__int__", float: "__float__", complex: "__complex__", str: "__str__", repr: "__repr__", abs: "__abs__",
-    round: "__round__", len: "__len__", next: "__next__", reversed: "__reversed__", hash: "__hash__", format: "__format__",
-}  # fmt: skip
+    round: "__round__", len: "__len__", next: "__next__", reversed: "__reversed__", hash: "__hash__", format:
+    "__format__", }  # fmt: skip
 _DIRECT = (int, float, bool, complex, str, SymbolicTensor, LazyScalar, Tensor)
 _CONTAINERS = (list, tuple, dict, set, frozenset, deque)
 
@@ -61,7 +61,7 @@ def invoke(engine: Capture, owner: Any, name: str, fn: Any, *args: Any) -> Any:
     return calls.call(fn, owner, *args)
 
 
-# ---- operators ----------------------------------------------------------------------------------------------------------
+# ---- operators ---------------------------------------------------------------------------------------------------
 
 
 def binary(op: str, left: Any, right: Any) -> Any:
@@ -146,7 +146,7 @@ def inplace(op: str, old: Any, value: Any) -> Any:
     return NotImplemented if known or not isinstance(engine, Capture) else _by_methods(engine, op, old, value)
 
 
-# ---- conversions, members, iteration, with ------------------------------------------------------------------------------
+# ---- conversions, members, iteration, with -----------------------------------------------------------------------
 
 
 def converted(engine: Capture, fn: Any, args: tuple[Any, ...]) -> Any:
@@ -207,5 +207,9 @@ class Context:
 def context(manager: Any) -> Any:
     """What ``with`` enters."""
     engine = slot.engine
-    own = isinstance(engine, Capture) and method(manager, "__enter__") is not None and method(manager, "__exit__") is not None
+    own = (
+        isinstance(engine, Capture)
+        and method(manager, "__enter__") is not None
+        and method(manager, "__exit__") is not None
+    )
     return Context(engine, manager) if own else manager  # type: ignore[arg-type]

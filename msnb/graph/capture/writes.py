@@ -1,4 +1,4 @@
-"""Writes of the program to objects: attributes, items, contents, globals, cells; and how those of two branches merge."""
+"""Writes of the program to objects: attributes, items, contents, globals, cells; how two branches' writes merge."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def mutate(owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any])
     return getattr(owner, name)(*args, **kwargs)
 
 
-# ---- merging what branches wrote -------------------------------------------------------------------------------------------
+# ---- merging what branches wrote ---------------------------------------------------------------------------------
 
 
 def merge_changes(merge: Any, a: dict[Any, Change], b: dict[Any, Change]) -> list[tuple[Any, Write]]:

@@ -166,7 +166,9 @@ def test_same_as_python(fn: Any, sign: float) -> None:
     assert len(run.versions) == 1
 
 
-@pytest.mark.parametrize("value", [Box(X, 2.0), Pair(X, 2.0), {"a": X, "b": 2.0}, [X, 2.0], (X, 2.0)], ids=lambda v: type(v).__name__)
+@pytest.mark.parametrize(
+    "value", [Box(X, 2.0), Pair(X, 2.0), {"a": X, "b": 2.0}, [X, 2.0], (X, 2.0)], ids=lambda v: type(v).__name__
+)
 def test_trees_as_arguments_and_results(value: Any) -> None:
     def fn(tree_: Any) -> Any:
         first, second = (tree_["a"], tree_["b"]) if isinstance(tree_, dict) else _parts(tree_)
