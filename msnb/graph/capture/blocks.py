@@ -174,6 +174,7 @@ def raising(error: Any, cause: Any) -> None:
     if not inside or not any(b.decides and b.body is not None for b in blocks):
         error = _told(error)
         raise error from cause if cause is not None else error
+    assert isinstance(engine, Capture)
     effects.raise_at_run(engine, error)
     blocks[-1].body.dead = True
 

@@ -120,7 +120,8 @@ def _same_fields(engine: Capture, left: Any, right: Any) -> bool:
 
 
 def _by_identity(value: Any) -> bool:
-    return type(value).__eq__ is object.__eq__
+    own: Any = type(value).__eq__
+    return own is object.__eq__
 
 
 def _entered(engine: Capture, value: Any) -> Any:
