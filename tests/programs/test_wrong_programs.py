@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,12 +16,15 @@ import wrong_cells
 import wrong_graph
 import wrong_operations
 import wrong_python
+import wrong_steps
 from wrong_register import PROGRAMS, WrongProgram, place_of, sentence_of, under_caret
 
 import msnb as ms
-from msnb.core.errors import MsnbError
+from msnb.core import devices
+from msnb.core.errors import DeviceError, MsnbError
+from tests import fake_cupy
 
-TABLES = (wrong_cells, wrong_graph, wrong_operations, wrong_python)
+TABLES = (wrong_cells, wrong_graph, wrong_operations, wrong_python, wrong_steps)
 
 
 def failure(program: WrongProgram, graph: bool) -> BaseException:
@@ -41,7 +45,7 @@ def check(program: WrongProgram, error: BaseException, graph: bool) -> None:
     assert (type(error), sentence_of(error)) == (program.kind, program.expected(line))
     place = place_of(error)
     assert (os.path.basename(place.file), place.line) == (os.path.basename(file), line)
-    if sys.version_info >= (3, 11):
+    if text is not None:
         assert under_caret(place) == text
     if isinstance(error, MsnbError):
         assert str(error) == f"{error.message()}\n{place.caret()}"
@@ -66,5 +70,29 @@ def test_only_graph_mode_refuses(name: str) -> None:
     assert isinstance(error, MsnbError) and error.hint, "a refusal shows the way out"
 
 
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine on which ``import cupy`` works."""
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy)
+    devices._made.pop("GPU", None)
+    yield
+    ms.reset_context()
+    devices._made.pop("GPU", None)
+
+
+def left_behind(x: Any, y: Any) -> Any:
+    z = x * 2
+    return z + y  # <- here
+
+
+def test_operands_of_two_devices(gpu: None, mode: int) -> None:
+    """The sentence says who lives where, at the line of the operation."""
+    x = ms.Tensor([1.0, 2.0])
+    sentence = "add: operations run on CPU, and an operand lives on GPU."
+    y = x.to("GPU")
+    program = WrongProgram(left_behind, DeviceError, sentence, (lambda: x, lambda: y), left_behind, "jit")
+    check(program, failure(program, mode == ms.GRAPH_MODE), mode == ms.GRAPH_MODE)
+
+
 def test_there_are_enough() -> None:
-    assert len(PROGRAMS) >= 60 and all(p.sentence for p in PROGRAMS.values())
+    assert len(PROGRAMS) >= 60 and {p.fn.__module__ for p in PROGRAMS.values()} == {t.__name__ for t in TABLES}

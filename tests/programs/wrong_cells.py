@@ -114,7 +114,7 @@ def attribute_that_is_not_there(x: Any) -> Any:
     return Typo()(x)
 
 
-@both_modes(ShapeError, "Dense: the last axis of x must be in_channels=4.", X)
+@both_modes(ShapeError, "Dense: the last axis of x must be in_channels=4, not 3.", X)
 def dense_of_another_width(x: Any) -> Any:
     return nn.Dense(4, 2)(x)  # <- here
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -44,8 +45,8 @@ class WrongProgram:
     def name(self) -> str:
         return self.fn.__name__
 
-    def marker(self, graph: bool) -> tuple[str, int, str]:
-        """File, line and text under the caret, as the marker says."""
+    def marker(self, graph: bool) -> tuple[str, int, str | None]:
+        """File, line and text under the caret, as the marker says; None where this Python keeps no such positions."""
         lines, first = inspect.getsourcelines(self.at)
         found = [i for i, line in enumerate(lines) if MARK in line]
         assert len(found) == 1, f"{self.name}: one marker, please"
@@ -53,7 +54,9 @@ class WrongProgram:
         told = text.strip(": \n") or STATEMENT.sub("", code.partition("  #")[0].strip())
         file = inspect.getsourcefile(self.at)
         assert file is not None
-        return file, first + found[0], told.split(" | ")[-1 if graph else 0]
+        eager, _, wider = told.partition(" | ")
+        exact = sys.version_info[:2] == (3, 11) or (sys.version_info >= (3, 11) and (graph or not wider))
+        return file, first + found[0], ((wider if graph else "") or eager) if exact else None
 
     def expected(self, line: int) -> str:
         """The sentence; ``line -2`` in it counts from the marker."""
