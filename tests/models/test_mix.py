@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from running import close, compilations, state, training_step
+from running import built, close, compilations, state, training_step
 from zoo import MLP
 
 import msnb as ms
@@ -296,3 +296,45 @@ def test_model_trains_alike_in_both_modes() -> None:
     close(graph[1], eager[1], 1e-6)
     assert graph[2] == pytest.approx(eager[2], rel=1e-6)
     np.testing.assert_allclose(graph[3], eager[3], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["lenet", "convolutions", "lstm", "encoder", "resnet"])
+def test_model_and_a_loop_by_hand(name: str, mode: int) -> None:
+    """Model's step is the step that one writes oneself, dropout and running statistics included."""
+    hand, loss, batches = built(name)
+    opt = nn.Adam(hand.trainable_params(), 1e-2)
+    step = training_step(loss, opt)
+    ms.set_seed(8)
+    want = [float(step(*batch)) for batch in batches * 2]
+    net, _, _ = built(name)
+    classes = {"lenet": nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean"),
+               "convolutions": nn.CrossEntropyLoss(label_smoothing=0.1)}  # fmt: skip
+    losses = Losses()
+    model = Model(net, classes.get(name, nn.CrossEntropyLoss()), nn.Adam(net.trainable_params(), 1e-2))
+    ms.set_seed(8)
+    model.train(2, [tuple(t.asnumpy() for t in batch) for batch in batches], callbacks=losses)
+    np.testing.assert_allclose(losses.seen, want, rtol=1e-6)
+    close(state(net), state(hand), 1e-6)
+
+
+def test_training_goes_on_in_the_other_mode(tmp_path: Any) -> None:
+    """Two steps as a graph, a checkpoint, two eager steps: the numbers of four steps in one go."""
+
+    def steps(net: nn.Cell, opt: nn.Cell, count: int) -> list[float]:
+        step = training_step(loss_of(net), opt)
+        return [float(step(*data())) for _ in range(count)]
+
+    def fresh() -> tuple[nn.Cell, nn.Cell]:
+        net = network(p=0.0).set_train()
+        return net, nn.Adam(net.trainable_params(), nn.ExponentialDecayLR(0.05, 0.9, 1))
+
+    straight = steps(*fresh(), 4)
+    net, opt = fresh()
+    with ms.set_context(mode=ms.GRAPH_MODE):
+        found = steps(net, opt, 2)
+    both = nn.CellList([net, opt])
+    ms.save_checkpoint(both, str(tmp_path / "half.ckpt"))
+    net, opt = fresh()
+    ms.load_param_into_net(nn.CellList([net, opt]), ms.load_checkpoint(str(tmp_path / "half.ckpt")))
+    found += steps(net, opt, 2)
+    np.testing.assert_allclose(found, straight, rtol=1e-6)
