@@ -73,11 +73,19 @@ def _lines(picture: Picture, columns: list[tuple[float, float, Drawing]]) -> lis
     for i, e in enumerate(picture.kept):
         ends.setdefault((e.source, True), []).append(i)
         ends.setdefault((e.target, False), []).append(i)
+    for (_, leaving), members in ends.items():
+        members.sort(key=lambda i: _middle(rects, picture.kept[i].target if leaving else picture.kept[i].source))
     return [
         Across(e, *_across(rects[e.source], rects[e.target], ends[e.source, True], ends[e.target, False], i))
         for i, e in enumerate(picture.kept)
         if e.source in rects and e.target in rects
     ]
+
+
+def _middle(rects: dict[str, Rect], name: str) -> float:
+    """How high the other end is: lines that leave one box do not cross at once."""
+    _, y, _, h = rects.get(name, (0.0, 0.0, 0.0, 0.0))
+    return y + h / 2
 
 
 def _across(

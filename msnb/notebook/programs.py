@@ -33,15 +33,15 @@ def captured(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Graph:
         CaptureError: graph mode refuses the program; other errors are the program's own.
     """
     found: Graph = trace(plain(fn), tuple(args), dict(kwargs), name_of(fn)).graph
-    return _named(found, fn) if hasattr(fn, "construct") else found
+    return named(found, fn) if hasattr(fn, "construct") else found
 
 
 def captured_gradient(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Graph:
     """The graph of a function's gradient, its params called as the function calls them."""
-    return _named(captured(gradient_of(fn), args, kwargs), fn)
+    return named(captured(gradient_of(fn), args, kwargs), fn)
 
 
-def _named(graph: Graph, fn: Any) -> Graph:
+def named(graph: Graph, fn: Any) -> Graph:
     """Params that came through a wrapper's ``*args`` get the names that the function itself gives them."""
     names = list(inspect.signature(getattr(fn, "construct", None) or plain(fn)).parameters)
     for p in graph.params:

@@ -182,7 +182,7 @@ def _body(label: str, x: float, y: float, drawing: Drawing, depth: int) -> str:
     return frame + tag + _drawing(drawing, x, y, depth + 1)
 
 
-# ---- the legend -------------------------------------------------------------------------------------------------------
+# ---- the legend ----------------------------------------------------------------------------------------------------
 
 WORDS = {"param": "input", "again": "input, shown again", "state": "state", "result": "result", "group": "closed group"}
 
