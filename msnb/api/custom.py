@@ -6,6 +6,7 @@ register_hook(x, hook)             hook(grad) -> None or another grad       x is
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -37,7 +38,8 @@ def custom_vjp(fn: Fn, bprop: Fn) -> Fn:
         A function with the values of ``fn`` and the gradients of ``bprop``, in both modes.
 
     Raises:
-        RuntimeError: ``bprop`` gives another number of gradients than there are inputs.
+        RuntimeError: ``bprop`` gives another number of gradients than there are inputs, or one of another shape.
+        TypeError: ``bprop`` does not take the inputs, the result and its gradient.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Cell.html (custom bprop)
 
@@ -61,6 +63,7 @@ def custom_vjp(fn: Fn, bprop: Fn) -> Fn:
             rest = args[len(at) :]
             values, douts = rest[: len(outs)], rest[len(outs) :]
             parts = tree.unflatten(shape, given)
+            _need_signature(bprop, len(parts))
             rule = bprop if is_eager(slot.engine) else slot.engine.convert(bprop)
             found = rule(*parts, tree.unflatten(out_shape, values), tree.unflatten(out_shape, douts))
             return _gradients(found, parts, [given[i] for i in at])
@@ -126,7 +129,32 @@ def _gradients(found: Any, parts: Sequence[Any], tensors: Sequence[Any]) -> list
         leaves = [leaf for leaf in tree.flatten(part)[0] if isinstance(leaf, Tensor)]
         grads = tree.flatten(gradient)[0]
         flat += [None] * len(leaves) if gradient is None else grads[: len(leaves)]
-    return [x * 0 if g is None else g for g, x in zip(flat, tensors)]
+    return [x * 0 if g is None else _fitting(g, x) for g, x in zip(flat, tensors)]
+
+
+def _fitting(gradient: Any, x: Tensor) -> Any:
+    """A gradient has the shape of what it belongs to."""
+    if isinstance(gradient, Tensor) and gradient.shape != x.shape:
+        raise GradientError(
+            f"bprop gave a gradient of shape {list(gradient.shape)} for an input of shape {list(x.shape)}.",
+            operands=[f"input: {x._type!r}", f"gradient: {gradient._type!r}"],
+            hint="every gradient has the shape of its input: sum over axes that the input does not have.",
+        )
+    return gradient
+
+
+def _need_signature(bprop: Fn, n: int) -> None:
+    """A rule takes the inputs, the result and the gradient of the result."""
+    signature = inspect.signature(bprop)
+    try:
+        signature.bind(*[None] * (n + 2))
+    except TypeError:
+        names = ", ".join(signature.parameters)
+        raise ArgumentError(
+            f"bprop takes {n + 2} arguments here: the inputs of construct ({n}), its result, and the gradient of that; "
+            f"this one is bprop({names}).",
+            hint="for construct(self, x) write bprop(self, x, out, dout).",
+        ) from None
 
 
 def hook_gradient(x: Any, hook: Fn) -> Any:
@@ -162,8 +190,8 @@ class HookHandle:
 def register_hook(x: Tensor, hook: Fn) -> Any:
     """Call ``hook(grad)`` when the gradient of ``x`` is known.
 
-    On a tensor inside a differentiated program, the object ``x`` carries the hook from here on. On a Parameter, the hook
-    stays until its handle's ``remove()``: it sees the gradient that ``grad`` is about to give back for it.
+    On a tensor inside a differentiated program, the object ``x`` carries the hook from here on. On a Parameter, the
+    hook stays until its handle's ``remove()``: it sees the gradient that ``grad`` is about to give back for it.
 
     Args:
         x: a tensor or a Parameter.

@@ -267,10 +267,7 @@ class Tensor:
         if index is not None:
             return host.item(*index) if isinstance(index, tuple) else host.item(index)
         if host.size != 1:
-            raise ShapeError(
-                f"item() needs a tensor of one element, this one has shape {list(host.shape)}.",
-                hint="item(i) takes the i-th element, tolist() all of them.",
-            )
+            raise not_one(self, "item()")
         return host.item()
 
     def tolist(self) -> Any:
@@ -283,17 +280,20 @@ class Tensor:
         return bool(self.item())
 
     def __int__(self) -> int:
+        if self._type.size != 1:
+            raise not_one(self, "int()")
         return int(self.item())
 
     def __float__(self) -> float:
+        if self._type.size != 1:
+            raise not_one(self, "float()")
         return float(self.item())
 
     def __complex__(self) -> complex:
         return complex(self.item())
 
     def __index__(self) -> int:
-        if not (self._type.dtype.is_int and self._type.size == 1):
-            raise DTypeError(f"only a tensor of one integer can be an index, this is {self._type!r}.")
+        need_index(self)
         return int(self.item())
 
     def __len__(self) -> int:
@@ -394,6 +394,23 @@ class Tensor:
             way = f"values do not change in place; write x = x.{name[:-1]}(...)."
             raise AttributeError(f"a Tensor has no {name}: {way}")
         raise MissingName("a Tensor", name, "Tensor", lambda: dir(Tensor))
+
+
+def not_one(x: Tensor, what: str) -> ShapeError:
+    """The error for a number that was asked of many."""
+    return ShapeError(
+        f"{what} needs a tensor of one element, this one has shape {list(x.shape)}.",
+        hint="item(i) takes the i-th element, tolist() all of them; sum, mean, max ... make one of many.",
+    )
+
+
+def need_index(x: Tensor) -> None:
+    """Raise DTypeError unless ``x`` is one integer: what Python takes for an index, a size or a bound of range."""
+    if not (x._type.dtype.is_int and x._type.size == 1):
+        raise DTypeError(
+            f"only a tensor of one integer can be an index, this is {x._type!r}.",
+            hint="convert with x.astype(ms.int32), or take one element.",
+        )
 
 
 def truth_of_many(x: Tensor) -> ShapeError:

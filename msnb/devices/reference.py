@@ -115,7 +115,8 @@ class ReferenceProgram:
             told = isinstance(error, MsnbError) or users_frame(_below(error)) is not None
             return error if told or place is None else raised_at(error, place)
         types = [v.type for v in node.inputs]
-        found = error if isinstance(error, MsnbError) else devices.misplaced(node.op.name, types, buffers) or error
+        found: Exception | None = error if isinstance(error, MsnbError) else None
+        found = found or devices.misplaced(node.op.name, types, buffers) or _misfit(node, types, buffers) or error
         if isinstance(found, MsnbError):
             found.where = place
         return found
@@ -189,6 +190,18 @@ class ReferenceProgram:
             return [] if not node.outputs else [r._data for r in results]
 
         return run
+
+
+def _misfit(node: Node, types: Sequence[Any], buffers: Sequence[Any]) -> MsnbError | None:
+    """What inference says to the sizes that only the data told."""
+    if all(not isinstance(t, TensorType) or t.is_static for t in types):
+        return None
+    known = tuple(type_of_buffer(b) if isinstance(t, TensorType) and not t.weak else t for t, b in zip(types, buffers))
+    try:
+        node.op.result_types(known, node.attrs)
+    except MsnbError as told:
+        return told
+    return None
 
 
 def _below(error: BaseException) -> TracebackType | None:

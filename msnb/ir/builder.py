@@ -23,7 +23,7 @@ import numpy as np
 from msnb.core import tree
 from msnb.core.errors import ArgumentError, ConcretizationError, MsnbError
 from msnb.core.slot import Engine, PlainReads, slot
-from msnb.core.tensor import Array, Tensor
+from msnb.core.tensor import Array, Tensor, need_index
 from msnb.core.types import WEAK, TensorType, Type
 from msnb.core.where import Origin
 from msnb.ir.graph import Graph, Module, Node, Value
@@ -61,6 +61,8 @@ class SymbolicTensor(Tensor):
         return float(self._builder.concrete(self, "float"))
 
     def __index__(self) -> int:
+        if self._type.is_static:
+            need_index(self)
         return int(self._builder.concrete(self, "index"))
 
     def __repr__(self) -> str:

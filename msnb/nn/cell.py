@@ -215,7 +215,7 @@ class Cell(CellState, CellHooks):
 
     def _with_own_gradient(self, engine: Any) -> Callable[..., Any]:
         """``construct`` with the gradient that the Cell's ``bprop(x..., out, dout)`` gives."""
-        return custom_vjp(engine.convert(self.construct), engine.convert(self.bprop))
+        return custom_vjp(engine.convert(self.construct), self.bprop)
 
     def _wrong_arity(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ArgumentError | None:
         """The error for arguments that do not fit ``construct``; None when they do (the mistake is elsewhere)."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from wrong_operations import V, X, of
-from wrong_register import only_graph
+from wrong_register import both_modes, only_graph
 
 import msnb as ms
 from msnb import ops
@@ -317,3 +317,15 @@ def match_on_a_tensor(x: Any) -> Any:
             return x
         case _:
             return x * 2
+
+
+@both_modes(
+    UnsupportedSyntaxError,
+    "rows is a generator: a compiled function gives its whole result when it returns.",
+    X,
+)
+def results_one_by_one(x: Any) -> Any:
+    def rows(v: Any) -> Any:
+        yield v
+
+    return list(ms.jit(rows)(x))  # <- here: ms.jit(rows)(x)

@@ -11,7 +11,14 @@ from wrong_register import both_modes, wrong
 import msnb as ms
 from msnb import dataset, nn, ops
 from msnb.core.elsewhere import MissingName
-from msnb.core.errors import ArgumentError, AttributeValueError, DTypeError, IndexOutOfRange, ShapeError
+from msnb.core.errors import (
+    ArgumentError,
+    AttributeValueError,
+    DTypeError,
+    GradientError,
+    IndexOutOfRange,
+    ShapeError,
+)
 from msnb.train import Model
 
 FAR = of(2, dtype=np.int32)  # 1, 2: the second is outside an axis of size 2
@@ -296,3 +303,90 @@ def one_hot_depth() -> Any:
 @both_modes(ValueError, "Dropout needs 0 <= p < 1, got p=1.5.")
 def dropout_layer_rate() -> Any:
     return nn.Dropout(p=1.5)  # <- here
+
+
+# ---- gradients of one's own -----------------------------------------------------------------------------------------
+
+
+class NarrowGradient(nn.Cell):
+    """Its gradient has lost an axis."""
+
+    def construct(self, x: Any) -> Any:
+        return x * 2
+
+    def bprop(self, x: Any, out: Any, dout: Any) -> Any:
+        return (dout.sum(0),)
+
+
+class ShortGradient(nn.Cell):
+    """Its gradient takes the input alone."""
+
+    def construct(self, x: Any) -> Any:
+        return x * 2
+
+    def bprop(self, x: Any) -> Any:
+        return (x,)
+
+
+@both_modes(GradientError, "bprop gave a gradient of shape [3] for an input of shape [2, 3].", X)
+def bprop_of_another_shape(x: Any) -> Any:
+    return ms.grad(NarrowGradient())(x)  # <- here
+
+
+@both_modes(
+    ArgumentError,
+    "bprop takes 3 arguments here: the inputs of construct (1), its result, and the gradient of that; "
+    "this one is bprop(x).",
+    X,
+)
+def bprop_of_another_signature(x: Any) -> Any:
+    return ms.grad(ShortGradient())(x)  # <- here
+
+
+# ---- numbers out of tensors ------------------------------------------------------------------------------------------
+
+
+@wrong(ShapeError, "int() needs a tensor of one element, this one has shape [2, 3].", X)
+def int_of_many(x: Any) -> Any:
+    return int(x)  # <- here
+
+
+@wrong(ShapeError, "float() needs a tensor of one element, this one has shape [2, 3].", X)
+def float_of_many(x: Any) -> Any:
+    return x * float(x)  # <- here: float(x)
+
+
+@wrong(DTypeError, "only a tensor of one integer can be an index, this is f32[].", X)
+def range_of_a_float(x: Any) -> Any:
+    for _ in range(x.sum()):  # <- here: range(x.sum())
+        x = x * 2
+    return x
+
+
+@wrong(ShapeError, "reshape: f32[4] cannot become [3]: it has 4 elements, the new shape 3.", X)
+def selected_and_reshaped(x: Any) -> Any:
+    return x[x > 2].reshape(3)  # <- here: x[x > 2].reshape(3)
+
+
+@both_modes(ArgumentError, "where takes the tensors (condition, x, y), got 1.")
+def where_of_one() -> Any:
+    return ops.where(ops.ones((2,)) > 0)  # <- here
+
+
+@both_modes(ShapeError, "matmul: the leading axes [2] and [3] do not broadcast.")
+def batches_of_two_sizes() -> Any:
+    return ops.bmm(ops.ones((2, 3, 4)), ops.ones((3, 4, 5)))  # <- here
+
+
+@both_modes(
+    ValueError,
+    "there is no initializer 'normall'; legal: he_normal, he_uniform, identity, normal, one, ones, "
+    "orthogonal, truncated_normal, truncatednormal, uniform, xavier_normal, xavier_uniform, zero, zeros.",
+)
+def unknown_initializer() -> Any:
+    return nn.Dense(3, 4, weight_init="normall")  # <- here
+
+
+@both_modes(TypeError, "learning_rate must be a number, got '0.1'.")
+def learning_rate_in_words() -> Any:
+    return nn.SGD(nn.Dense(3, 4).trainable_params(), "0.1")  # <- here

@@ -11,7 +11,7 @@ from typing import Any
 
 from msnb.core import dtypes
 from msnb.core.errors import ConcretizationError
-from msnb.core.tensor import Tensor
+from msnb.core.tensor import Tensor, need_index, not_one
 from msnb.core.types import WEAK, result_dtype, tensor_type
 from msnb.core.where import here
 from msnb.graph.capture import effects, paths, reads, writes
@@ -197,7 +197,10 @@ def _print(engine: Capture, *args: Any, **kwargs: Any) -> None:
 
 
 def _range(engine: Capture, *args: Any) -> Any:
-    if any(isinstance(a, Tensor) and not is_lazy(a) for a in args):
+    bounds = [a for a in args if isinstance(a, Tensor) and not is_lazy(a)]
+    for bound in bounds:
+        need_index(bound)
+    if bounds:
         return SymbolicRange(args)
     return range(*map(concrete, args))
 
@@ -235,6 +238,8 @@ def _cast(kind: type, dtype: str) -> Callable[..., Any]:
 
     def convert(engine: Capture, *args: Any) -> Any:
         if len(args) == 1 and isinstance(args[0], Tensor) and not is_lazy(args[0]):
+            if kind is not bool and args[0]._type.is_static and args[0]._type.size != 1:
+                raise not_one(args[0], f"{kind.__name__}()")
             found = symbolic_test(args[0])
             if kind is bool:
                 return find("not_equal")(found, 0) if found is not None and found.dtype.category else found

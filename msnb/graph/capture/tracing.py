@@ -12,9 +12,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import FunctionType, MethodType
+from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType, MethodType
 from typing import Any
 
+from msnb.core.errors import UnsupportedSyntaxError
 from msnb.core.slot import slot
 from msnb.core.tensor import make
 from msnb.graph.capture import paths
@@ -116,11 +117,22 @@ def trace(fn: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = N
     slot.engine = root
     try:
         result = run_root(fn, *_arguments(session, fn, args, kwargs or {}))
+        _need_result(root.graph.name, result)
         return _conclude(session, root, result)
     finally:
         slot.engine = before
         del stack.items[depth:]
         session.journal.unwind(0)
+
+
+def _need_result(name: str, result: Any) -> None:
+    """Generators and coroutines would run after the capture."""
+    if isinstance(result, (GeneratorType, CoroutineType, AsyncGeneratorType)):
+        kind = "an async function" if isinstance(result, CoroutineType) else "a generator"
+        raise UnsupportedSyntaxError(
+            f"{name} is {kind}: a compiled function gives its whole result when it returns.",
+            hint="return a list, a tuple or a stacked tensor, and let an uncompiled function yield or await.",
+        )
 
 
 def _arguments(session: Session, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
