@@ -176,6 +176,27 @@ def test_parameters_tied_between_two_layers(mode: int) -> None:
     assert net.score.weight is net.embed.embedding_table
 
 
+class Counting(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.total = ms.Parameter(ms.Tensor([1.0]), name="total", requires_grad=False)
+        self.all = [self.total]
+
+    def construct(self, x: Any) -> Any:
+        total = self.total
+        self.total += x
+        total -= 1
+        self.all[0] *= 3
+        return total * 2
+
+
+def test_in_place_operators_of_a_parameter(mode: int) -> None:
+    net = Counting()
+    param = net.total
+    assert [net(ms.Tensor([2.0])).item() for _ in range(2)] == [12.0, 42.0]
+    assert param is net.total is net.all[0] and param.item() == 21.0
+
+
 def test_a_copy_is_another_network(mode: int) -> None:
     net, (x, y) = network(p=0.0), data()
     twin = copy.deepcopy(net)

@@ -10,6 +10,7 @@ import builtins
 import operator
 from typing import Any
 
+from msnb.core.parameter import Parameter
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
 from msnb.graph.capture import blocks, effects, loops, paths, reads, special, writes
@@ -22,6 +23,7 @@ from msnb.graph.capture.scalars import TrackedArray, is_lazy
 from msnb.graph.capture.session import Session
 from msnb.graph.capture.truth import negate, symbolic_test, truth
 from msnb.graph.capture.writes import del_attr, del_item, set_attr, set_item
+from msnb.ops.effects import assign
 
 locals = builtins.locals
 While, For = loops.While, loops.For
@@ -122,11 +124,13 @@ _INPLACE: dict[str, Any] = {
 
 
 def inplace(op: str, old: Any, value: Any) -> Any:
-    """``old op= value``: lists grow in place, everything else is a new value."""
+    """``old op= value``: lists grow in place, a Parameter takes the value, everything else is a new value."""
     session = _session()
     if session is not None and type(old) is list and op == "+":
         writes.mutate(old, "extend", (list(reads.iterate(session, value)),), {})
         return old
+    if isinstance(old, Parameter):
+        return assign(old, BINARY[op](old, value))
     if isinstance(old, (Tensor, TrackedArray)) or is_lazy(old):
         return BINARY[op](old, value)
     found = special.inplace(op, old, value)
@@ -135,12 +139,18 @@ def inplace(op: str, old: Any, value: Any) -> Any:
 
 def inplace_attr(op: str, owner: Any, which: str, value: Any) -> None:
     """``owner.which op= value``."""
-    set_attr(owner, which, inplace(op, attr(owner, which), value))
+    old = attr(owner, which)
+    new = inplace(op, old, value)
+    if not isinstance(old, Parameter):
+        set_attr(owner, which, new)
 
 
 def inplace_item(op: str, owner: Any, key: Any, value: Any) -> None:
     """``owner[key] op= value``."""
-    set_item(owner, key, inplace(op, item(owner, key), value))
+    old = item(owner, key)
+    new = inplace(op, old, value)
+    if not isinstance(old, Parameter):
+        set_item(owner, key, new)
 
 
 def new(value: Any) -> Any:
