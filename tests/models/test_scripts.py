@@ -339,10 +339,11 @@ def numbers(value: Any) -> list[Any]:
     return [value.asnumpy() if isinstance(value, Tensor) else np.asarray(value)]
 
 
-def run(name: str, mode: int) -> list[Any]:
+def run(name: str, mode: int, whole: bool = True) -> list[Any]:
     ms.set_context(mode=mode)
     ms.set_seed(21)
-    jit: Any = ms.jit if mode == ms.GRAPH_MODE else lambda fn: fn
+    compiled = mode == ms.GRAPH_MODE and whole
+    jit: Any = ms.jit if compiled else lambda fn: fn
     made: list[Any] = []
 
     def keep(fn: Any) -> Any:
@@ -350,14 +351,16 @@ def run(name: str, mode: int) -> list[Any]:
         return made[-1]
 
     found = numbers(SCRIPTS[name](keep))
-    if mode == ms.GRAPH_MODE:
+    if compiled:
         assert [len(fn.versions) for fn in made] == [1]
     return found
 
 
+@pytest.mark.parametrize("whole", [True, False], ids=["whole step", "by parts"])
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_script_gives_the_same_numbers(name: str) -> None:
-    eager, graph = run(name, ms.PYNATIVE_MODE), run(name, ms.GRAPH_MODE)
+def test_a_script_gives_the_same_numbers(name: str, whole: bool) -> None:
+    """As a graph: the whole step, or only the Cells and gradients that it calls (with Python between them)."""
+    eager, graph = run(name, ms.PYNATIVE_MODE), run(name, ms.GRAPH_MODE, whole)
     assert len(eager) == len(graph) > 2
     for i, (found, want) in enumerate(zip(graph, eager)):
         size = max(np.abs(want).max(initial=0), 1e-3)
