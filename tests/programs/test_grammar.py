@@ -51,7 +51,7 @@ def same(got: tuple[Any, ...], want: tuple[Any, ...], what: str) -> None:
         assert got == want, what
         return
     for g, w in zip(got[1:], want[1:], strict=True):
-        assert g.shape == w.shape, f"{what}: {g}, expected {w}"
+        assert (g.shape, g.dtype) == (w.shape, w.dtype), f"{what}: {g!r}, expected {w!r}"
         np.testing.assert_allclose(g, w, rtol=1e-11, atol=1e-11, err_msg=what)
 
 

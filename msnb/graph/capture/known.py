@@ -254,16 +254,18 @@ def _cast(kind: type, dtype: str) -> Callable[..., Any]:
 
 
 def _extreme(fn: Any, op: str) -> Callable[..., Any]:
-    """max and min of 0-d tensors."""
+    """max and min of 0-d tensors: of equal ones Python takes the first, and the gradient goes where the value came from."""
+    beats = find({"maximum": "greater", "minimum": "less"}[op])
 
     def pick(engine: Capture, *args: Any, **kwargs: Any) -> Any:
         found = args
         if len(args) == 1 and isinstance(args[0], (list, tuple)):
             found = tuple(reads.entered(engine.session, args[0]))
         if not kwargs and len(found) > 1 and any(isinstance(a, Tensor) and not is_lazy(a) for a in found):
+            numbers = all(map(engine.session.pythonic.is_number, found))
             result = found[0]
             for other in found[1:]:
-                result = find(op)(result, other)
+                result = find(op)(result, other) if numbers else find("where")(beats(other, result), other, result)
             return result
         if not kwargs and any(map(is_lazy, found)) and _numbers(found):
             return lazy_call(fn, found)
