@@ -66,6 +66,7 @@ def test_three_steps(name: str, optimizer: str) -> None:
     assert eager["loss 0"] != eager["loss 2"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, optimizer", [(n, o) for i, n in enumerate(CASES) for o in list(OPTIMIZERS)[i % 2 :: 2]])
 def test_three_steps_in_double(name: str, optimizer: str) -> None:
     eager = trained(ms.PYNATIVE_MODE, name, optimizer, np.float64)
