@@ -4,16 +4,16 @@
                                                               |  |     |  |
     compiled graph, node by node on the device's kernels      a  b     d' e'  -> results
 
-Nodes are paired in program order by op, operand types, attributes and line; what a pass rewrote has no partner and is
-named so. Results are always compared. Values differ when the largest absolute difference exceeds ``tol`` (times the
-largest value where that is above 1), or where one side has a NaN that the other has not.
+Before the passes run, every node gets an origin of its own, which passes carry along: so a node is known again after
+them. What a pass replaced or merged has no partner and is called rewritten. Results are always compared. Values differ
+when the largest absolute difference exceeds ``tol`` (times the largest value where that is above 1), or where one side
+has a NaN that the other has not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from typing import Any
 
 import numpy as np
@@ -21,14 +21,25 @@ import numpy as np
 from msnb.core.slot import slot, using
 from msnb.core.tensor import Tensor, make
 from msnb.core.types import TensorType
+from msnb.core.where import Origin
 from msnb.eager.dispatch import EagerEngine
 from msnb.ir.control import replay_node
 from msnb.ir.graph import Graph, Node, Value
-from msnb.ir.text import node_text, write_type
+from msnb.ir.text import write_type
 from msnb.notebook.groups import is_drawn
 from msnb.notebook.pages import Row, columns, count, number_word, table
 from msnb.notebook.paint import picture_of
-from msnb.notebook.runs import Array, Program, as_array, max_difference, nodes_of, place_of, plain_numbers, quiet
+from msnb.notebook.runs import (
+    Array,
+    Program,
+    as_array,
+    max_difference,
+    names_of,
+    nodes_of,
+    place_of,
+    plain_numbers,
+    quiet,
+)
 from msnb.notebook.svg import svg_of
 from msnb.notebook.views import Section, View
 from msnb.notebook.words import title_of
@@ -42,6 +53,7 @@ class Pair:
 
     Attributes:
         index: its position in the captured graph.
+        name: what the IR's text calls it (``%3``).
         node: the node as captured; None for a result of the program.
         gap: the largest absolute difference; None where there is no partner.
         verdict: ``equal``, ``close``, ``differs`` or ``rewritten``.
@@ -49,6 +61,7 @@ class Pair:
     """
 
     index: int
+    name: str
     node: Node | None
     label: str
     type: str
@@ -67,10 +80,11 @@ class DiffView(View):
 
     kind = "diff"
 
-    def __init__(self, program: Program, other: Graph, tol: float = 1e-5) -> None:
+    def __init__(self, program: Program, tol: float = 1e-5) -> None:
         super().__init__(program.name)
-        self.graph, self.tol = program.graph, tol
-        self.pairs = compare_runs(program, other, tol)
+        known = Program(program.name, tagged(program.graph), program.inputs)
+        self.graph, self.tol = known.graph, tol
+        self.pairs = compare_runs(known, known.optimised().graph, tol)
         self.first = next((p for p in self.pairs if p.verdict == "differs"), None)
 
     @property
@@ -129,26 +143,26 @@ class DiffView(View):
 
 def _row(p: Pair) -> Row:
     gap = "" if p.gap is None else number_word(p.gap)
-    name = "result" if p.node is None else str(p.index)
-    return name, p.label, p.type, gap, p.verdict, "" if p.node is None else place_of(p.node)
+    return p.name, p.label, p.type, gap, p.verdict, "" if p.node is None else place_of(p.node)
 
 
 def compare_runs(program: Program, other: Graph, tol: float) -> list[Pair]:
-    """Run ``program`` eagerly and ``other`` on the device's kernels, on the same inputs; pair and compare."""
+    """Run ``program`` eagerly and ``other`` (made from it) on the device's kernels; pair and compare."""
     with quiet():
         eager, eager_results = _eager_values(program)
         graph, graph_results = _graph_values(other, program.inputs)
     partner = _partners(program.graph.nodes, other.nodes)
+    names = names_of(program.graph)
     pairs = []
     for i, node in enumerate(program.graph.nodes):
         if is_drawn(node):
             twin = partner.get(node)
             found = None if twin is None else list(zip(eager[node], graph[twin]))
             types = ", ".join(write_type(v.type) for v in node.outputs)
-            pairs.append(_judged(i, node, title_of(node), types, found, tol))
+            pairs.append(_judged((i, names[node]), node, title_of(node), types, found, tol))
     for j, (a, b) in enumerate(zip(eager_results, graph_results)):
         label = "result" if len(eager_results) == 1 else f"result {j}"
-        pairs.append(_judged(j, None, label, write_type(program.graph.outputs[j].type), [(a, b)], tol))
+        pairs.append(_judged((j, ""), None, label, write_type(program.graph.outputs[j].type), [(a, b)], tol))
     return pairs
 
 
@@ -185,26 +199,38 @@ def _graph_values(graph: Graph, inputs: Sequence[Any]) -> tuple[dict[Node, Value
     return out, [as_array(env[v], v.type) for v in graph.outputs]
 
 
+def tagged(graph: Graph) -> Graph:
+    """A copy in which every node has an origin of its own: passes carry origins along, so a node is known again."""
+    out = graph.copy()
+    for node in out.nodes:
+        node.where = Origin.of(node.where.places if node.where is not None else ())
+    return out
+
+
 def _partners(ours: Sequence[Node], theirs: Sequence[Node]) -> dict[Node, Node]:
-    a, b = [[_key(n) for n in nodes] for nodes in (ours, theirs)]
-    blocks = SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks()
-    return {ours[m.a + k]: theirs[m.b + k] for m in blocks for k in range(m.size)}
+    """Who became of whom: the one node with the same origin, if it is still the same op with the same results."""
+    found: dict[int, list[Node]] = {}
+    for node in theirs:
+        if node.where is not None:
+            found.setdefault(id(node.where), []).append(node)
+    pairs = [(node, found.get(id(node.where), [])) for node in ours if node.where is not None]
+    return {node: left[0] for node, left in pairs if len(left) == 1 and _same_kind(node, left[0])}
 
 
-def _key(node: Node) -> tuple[str, str, str]:
-    return node_text(node), node.scope, place_of(node)
+def _same_kind(a: Node, b: Node) -> bool:
+    return a.op is b.op and [v.type for v in a.outputs] == [v.type for v in b.outputs]
 
 
 def _judged(
-    index: int, node: Node | None, label: str, type_: str, found: list[tuple[Any, Any]] | None, tol: float
+    at: tuple[int, str], node: Node | None, label: str, type_: str, found: list[tuple[Any, Any]] | None, tol: float
 ) -> Pair:
     if found is None:
-        return Pair(index, node, label, type_, None, "rewritten")
+        return Pair(*at, node, label, type_, None, "rewritten")
     gaps = [max_difference(a, b) for a, b in found]
     gap = max(gaps, default=0.0)
     verdict = "equal" if gap == 0 else "close" if gap <= tol * max(_scale(a) for a, _ in found) else "differs"
     worst = _worst(*found[gaps.index(gap)]) if verdict == "differs" else ""
-    return Pair(index, node, label, type_, gap, verdict, worst)
+    return Pair(*at, node, label, type_, gap, verdict, worst)
 
 
 def _scale(a: Array | None) -> float:

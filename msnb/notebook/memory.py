@@ -22,7 +22,7 @@ from msnb.ir.text import write_type
 from msnb.notebook.charts import Span, memory_svg
 from msnb.notebook.colours import look_of
 from msnb.notebook.pages import Row, bytes_word, columns, table
-from msnb.notebook.runs import place_of
+from msnb.notebook.runs import names_of, place_of
 from msnb.notebook.views import Section, View
 from msnb.notebook.words import shortened, title_of
 from msnb.ops.constant import constant
@@ -155,7 +155,7 @@ class MemoryView(View):
 
     def __init__(self, graph: Graph, title: str) -> None:
         super().__init__(title)
-        self.graph, self.found = graph, liveness(graph)
+        self.graph, self.found, self.names = graph, liveness(graph), names_of(graph)
         at = self.found.peak
         alive = [b for b in self.found.buffers if b.start <= at <= b.end and b.size]
         self.holders = sorted(alive, key=lambda b: (-b.size, b.start))
@@ -168,7 +168,7 @@ class MemoryView(View):
             return f"no buffers beside the inputs ({bytes_word(found.held)})."
         node = self.graph.nodes[found.peak]
         place = place_of(node)
-        where = f"node {found.peak}, {shortened(title_of(node), 60)}" + (f", {place}" if place else "")
+        where = f"{self._name(found.peak)} {shortened(title_of(node), 60)}" + (f", {place}" if place else "")
         inner = f", {bytes_word(found.extra[found.peak])} of it inside its bodies" if found.extra[found.peak] else ""
         total = sum(b.size for b in found.buffers)
         out = f"peak {bytes_word(found.peak_bytes)} at {where}{inner}; inputs {bytes_word(found.held)}; "
@@ -178,7 +178,15 @@ class MemoryView(View):
     @property
     def rows(self) -> list[Row]:
         """Who holds the peak."""
-        return [_row(b) for b in self.holders[:MOST_ROWS]]
+        return [self._row(b) for b in self.holders[:MOST_ROWS]]
+
+    def _name(self, position: int) -> str:
+        return self.names.get(self.graph.nodes[position], "")
+
+    def _row(self, b: Buffer) -> Row:
+        node = self.graph.nodes[b.start]
+        span = self._name(b.start), self._name(b.end)
+        return bytes_word(b.size), write_type(b.value.type), title_of(node), *span, place_of(node)
 
     @property
     def text(self) -> str:
@@ -206,12 +214,6 @@ class MemoryView(View):
         """Buffers and bytes per node."""
         buffers = [[b.label, b.size, b.start, b.end, b.low] for b in self.found.buffers]
         return {"summary": self.summary, "live": self.found.live, "inputs": self.found.held, "buffers": buffers}
-
-
-def _row(b: Buffer) -> Row:
-    assert b.value.node is not None
-    node = b.value.node
-    return bytes_word(b.size), write_type(b.value.type), title_of(node), str(b.start), str(b.end), place_of(node)
 
 
 def _span(b: Buffer, held: bool) -> Span:

@@ -46,7 +46,7 @@ def named(graph: Graph, fn: Any) -> Graph:
     names = list(inspect.signature(getattr(fn, "construct", None) or plain(fn)).parameters)
     for p in graph.params:
         found = re.fullmatch(r"args(?:\[(\d+)\])?", p.name)
-        position = int(found[1] or 0) if found else len(names)
+        position = int(found[1] or 0) if found else 1 if p.name == "kwargs" else len(names)
         if position < len(names):
             p.name = names[position]
     return graph

@@ -28,6 +28,8 @@ from msnb.graph.capture import trace
 from msnb.graph.compile import Log, optimise
 from msnb.ir.control import HOST_CALL
 from msnb.ir.graph import Graph, Node, Value
+from msnb.ir.text import Names
+from msnb.notebook.groups import is_drawn
 from msnb.notebook.programs import gradient_of, name_of, named, plain
 from msnb.ops.constant import constant
 
@@ -156,6 +158,12 @@ def max_difference(a: Array | None, b: Array | None) -> float:
     with np.errstate(invalid="ignore"):
         gap = np.where(same, 0.0, np.abs(x - y))
     return float(np.where(np.isnan(gap), np.inf, gap).max())
+
+
+def names_of(graph: Graph) -> dict[Node, str]:
+    """What the IR's text calls each node: ``%3`` (its first result; nodes without results have none)."""
+    names = Names(graph)
+    return {node: (names.add(node.outputs) or [""])[0] for node in graph.nodes if is_drawn(node)}
 
 
 def place_of(node: Node) -> str:

@@ -129,8 +129,7 @@ def diff(fn: Any, *args: Any, tol: float = 1e-5, gradient: bool = False, **kwarg
         >>> ms.show.diff(lambda x: (x * 2).sum(), ms.Tensor([1.0, 2.0])).equal
         True
     """
-    found = program_of(fn, args, kwargs, gradient)
-    return DiffView(found, found.optimised().graph, tol)
+    return DiffView(program_of(fn, args, kwargs, gradient), tol)
 
 
 def mem(fn: Any, *args: Any, gradient: bool = False, optimised: bool = True, **kwargs: Any) -> MemoryView:
@@ -206,7 +205,7 @@ def step(
     Args:
         fn: a function, a jitted function or a Cell.
         *args, **kwargs: its arguments.
-        stop: breakpoints: an op's name, ``"line 4"`` or ``"cell [3] line 4"``, a node's position.
+        stop: breakpoints: an op's name, ``"line 4"`` or ``"cell [3] line 4"``, a number in the IR.
         nan: ``run()`` also stops where a NaN first appears.
         gradient: of its gradient instead.
         optimised: after the passes.

@@ -24,7 +24,7 @@ from msnb.ir.text import write_type
 from msnb.notebook.charts import sparkline
 from msnb.notebook.pages import Row, columns, count, table
 from msnb.notebook.paint import picture_of
-from msnb.notebook.runs import Array, Program, as_array, nodes_of, place_of, plain_numbers, quiet
+from msnb.notebook.runs import Array, Program, as_array, names_of, nodes_of, place_of, plain_numbers, quiet
 from msnb.notebook.svg import svg_of
 from msnb.notebook.views import Section, View
 from msnb.notebook.words import title_of
@@ -40,6 +40,7 @@ class Event:
 
     Attributes:
         index: its position in the graph.
+        name: what the IR's text calls it (``%3``).
         node: the node itself; op, scope, place say what people ask first.
         inputs, outputs: tensors (Python numbers for weak scalars).
         nan: it made a NaN out of operands that had none.
@@ -47,6 +48,7 @@ class Event:
     """
 
     index: int
+    name: str
     node: Node
     inputs: list[Any]
     outputs: list[Any]
@@ -79,10 +81,10 @@ class Event:
         types = ", ".join(write_type(v.type) for v in self.node.outputs)
         shown = self.arrays[:1]
         values, line = (value_words(shown[0]), sparkline(shown[0])) if shown else ("", "")
-        return str(self.index), self.op, types, values, line, self.stop, self.place
+        return self.name, self.op, types, values, line, self.stop, self.place
 
     def __repr__(self) -> str:
-        parts = [f"node {self.index}: {self.op}", *(part for part in self.row()[2:] if part)]
+        parts = [f"{self.name} {self.op}", *(part for part in self.row()[2:] if part)]
         return "   ".join(parts)
 
 
@@ -91,7 +93,7 @@ class StepView(View):
 
     Args:
         program: what to run.
-        stop: breakpoints: an op's name, ``line 4`` (any file) or ``cell [3] line 4``, a node's position.
+        stop: breakpoints: an op's name, ``line 4`` (any file) or ``cell [3] line 4``, a node's number in the IR.
         nan: also stop where a NaN first appears.
     """
 
@@ -101,6 +103,7 @@ class StepView(View):
         super().__init__(program.name)
         stops = (stop,) if isinstance(stop, (str, int)) else tuple(stop)
         self.program, self.stops, self.watch = program, stops, nan
+        self.names = names_of(program.graph)
         self._check()
         self._rows: list[Row] = []
         self._events = self._walk()
@@ -109,7 +112,7 @@ class StepView(View):
         """A breakpoint that can never be hit is a mistake worth a sentence."""
         nodes = self.program.graph.nodes
         for stop in self.stops:
-            if not any(_hit(stop, i, n) for i, n in enumerate(nodes)):
+            if not any(_hit(stop, self.names.get(n, ""), n) for n in nodes):
                 ops = ", ".join(dict.fromkeys(title_of(n) for n in nodes if n.op is not constant))
                 told = f"no node of {self.title} is at the breakpoint {stop!r}."
                 raise ArgumentError(told, hint=f"its ops are {ops}.")
@@ -124,9 +127,10 @@ class StepView(View):
         inputs = [_tensor(b, v) for b, v in zip(read, node.inputs)]
         outputs = [_tensor(b, v) for b, v in zip(made, node.outputs)]
         fresh = _has_nan(made, node.outputs) and not _has_nan(read, node.inputs)
-        hit = [f"breakpoint {stop}" for stop in self.stops if _hit(stop, i, node)]
+        name = self.names.get(node, "")
+        hit = [f"breakpoint {stop}" for stop in self.stops if _hit(stop, name, node)]
         reasons = [*hit, *(["NaN"] if fresh and self.watch else [])]
-        return Event(i, node, inputs, outputs, fresh, ", ".join(reasons))
+        return Event(i, name, node, inputs, outputs, fresh, ", ".join(reasons))
 
     def __iter__(self) -> Iterator[Event]:
         self.reset()
@@ -165,7 +169,7 @@ class StepView(View):
     def svg(self) -> str:
         """The program with its values; stops have a heavy border."""
         picture = picture_of(self.program.graph)
-        told = {row[0]: row for row in self.rows}
+        told = dict(zip((str(i) for i, n in enumerate(self.program.graph.nodes) if n.op is not constant), self.rows))
         for box in picture.walk():
             row = told.get(box.id)
             if row is not None:
@@ -209,11 +213,11 @@ def _word(x: Any) -> str:
     return f"{float(x):.4g}" if np.asarray(x).dtype.kind == "f" else str(x)
 
 
-def _hit(stop: Stop, i: int, node: Node) -> bool:
+def _hit(stop: Stop, name: str, node: Node) -> bool:
     if node.op is constant:
         return False
     if isinstance(stop, int):
-        return stop == i
+        return name == f"%{stop}"
     place = place_of(node)
     return stop in (title_of(node), node.op.name) or place == stop or (bool(place) and place.endswith(f" {stop}"))
 

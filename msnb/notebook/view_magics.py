@@ -87,7 +87,7 @@ class MsnbViewMagics(magic.Magics):
     @WITH_OPTIONS
     @GRADIENT
     @argument("-o", "--output", metavar="NAME", default="", help="bind the stepper to this name")
-    @argument("--stop", action="append", default=[], metavar="WHERE", help="an op, a line (4) or a node (%%4)")
+    @argument("--stop", action="append", default=[], metavar="WHERE", help="an op, a line (4) or a number in the IR (%%4)")
     @argument("--optimised", action="store_true", help="step through the graph after the passes")
     @CALL
     @LINE_MAGIC
@@ -136,7 +136,7 @@ class MsnbViewMagics(magic.Magics):
 
 
 def _stop(word: str) -> str | int:
-    """``exp`` is an op, ``4`` a line, ``%4`` a node."""
+    """``exp`` is an op, ``4`` a line, ``%4`` a number in the IR."""
     if word.startswith("%") and word[1:].isdigit():
         return int(word[1:])
     return f"line {word}" if word.isdigit() else word
