@@ -23,7 +23,12 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 def mark(body: Sequence[ast.stmt]) -> None:
     """Write on every if and loop of a function which names are live after it (``node.live``) and, on loops, which are
     live at the start of a turn as well (``node.turn``)."""
-    live(body, captured(body))
+    always = captured(body)
+    live(body, always)
+    for node in (n for statement in body for n in ast.walk(statement)):
+        for which in ("live", "turn"):
+            if hasattr(node, which):
+                setattr(node, which, getattr(node, which) | always)  # a store further down ends no call in between
 
 
 def captured(nodes: Iterable[ast.AST]) -> set[str]:
