@@ -78,7 +78,7 @@ class TimeModel:
 
     def compute(self, call: Call, strategy: Strategy) -> float:
         """Seconds of the rank's part of one op."""
-        if is_free(call):
+        if is_free(call) or not call.plain:
             return 0.0
         chip = self.mesh.cluster.chip
         ins, outs = local_types(call, strategy, self.mesh)
@@ -110,7 +110,7 @@ class TimeModel:
 
     def _backward(self, call: Call, strategy: Strategy, roles: Sequence[str]) -> float:
         asked = [i for i, role in enumerate(roles) if role != NONE]
-        if not asked:
+        if not asked or not call.plain:
             return 0.0
         ins, outs = local_types(call, strategy, self.mesh)
         times = len(asked) if work_of(call, ins, outs).cube else 1
@@ -172,7 +172,7 @@ class ByteModel:
 
     def node(self, call: Call, strategy: Strategy, roles: Sequence[str]) -> float:
         """Bytes of the parts an op reads (and of an open sum), weighted."""
-        if is_free(call):
+        if is_free(call) or not call.plain:
             return 0.0
         ins, outs = local_types(call, strategy, self.mesh)
         opened = sum(t.nbytes for t in outs) if strategy.partial else 0

@@ -81,6 +81,7 @@ class Call:
 
     def __post_init__(self) -> None:
         self.axes: OpAxes = labels.read(self.op, self.types, self.outs, self.attrs)
+        self.plain = all(isinstance(t, TensorType) and t.is_static for t in (*self.types, *self.outs))
 
     @property
     def key(self) -> Any:
@@ -95,16 +96,16 @@ def _layout(row: Row, blocks: Mapping[str, Axes]) -> TensorLayout:
 def place(call: Call, blocks: Mapping[str, Axes], mesh: Mesh) -> Strategy | None:
     """The strategy that splits labels by these mesh axes; None when the op cannot be run like that."""
     axes = call.axes
-    for name, run in blocks.items():
-        if axes.labels[name].limit % mesh.count(run):
-            return None
+    if any(axes.labels[name].limit % mesh.count(run) for name, run in blocks.items()):
+        return None
     partial = _partial(call, blocks)
     inputs = tuple(_layout(row, blocks) for row in axes.inputs)
     outputs = tuple(_layout(row, blocks) for row in axes.outputs)
-    local_in = [local_type(t, s.local_shape(mesh, t.shape)) for t, s in zip(call.types, inputs)]  # type: ignore[arg-type]
-    local_out = [local_type(t, s.local_shape(mesh, t.shape)) for t, s in zip(call.outs, outputs)]  # type: ignore[arg-type]
-    if blocks and not fits(call.op, call.attrs, local_in, local_out):
-        return None
+    if blocks:
+        local_in = [local_type(t, s.local_shape(mesh, t.ints())) for t, s in zip(call.types, inputs)]
+        local_out = [local_type(t, s.local_shape(mesh, t.ints())) for t, s in zip(call.outs, outputs)]
+        if not fits(call.op, call.attrs, local_in, local_out):
+            return None
     return Strategy(tuple(blocks.items()), inputs, outputs, partial, axes.reducer)
 
 

@@ -27,6 +27,7 @@ from msnb.parallel.search.costs import CostGraph, Floats, NoPlan
 
 Ints = NDArray[np.int64]
 _LARGEST = 40_000_000  # entries of a table
+_PARETO = 600  # choices in all, up to which lists are kept whole
 
 
 @dataclass(eq=False)
@@ -257,6 +258,8 @@ def dynamic_programming(graph: CostGraph, limit: float | None = None, points: in
     choices = Eliminator(graph).solve()
     if limit is None or graph.bytes(choices) <= limit:
         return choices
+    if sum(map(len, graph.time)) > _PARETO:
+        return by_multiplier(graph, limit)
     try:
         return Eliminator(graph, limit, points).solve()
     except TooLarge:
