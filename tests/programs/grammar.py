@@ -217,12 +217,20 @@ class Writer:
         kinds = ["return", "assert", "raise"] + ["break", "continue"] * (2 if self.loops else 0)
         kind = self.pick(*kinds)
         self.fresh += 1
-        if kind == "assert":
-            self.add(indent, f'assert {self.test(1)}, "claim {self.fresh} does not hold"')
+        if kind in ("assert", "raise"):
+            self.stop(indent, kind)
             return False
-        words = {"return": f"return {self.expression()} + u[1]", "raise": f'raise ValueError("stop {self.fresh}")'}
-        self.add(indent, words.get(kind, kind))
+        self.add(indent, f"return {self.expression()} + u[1]" if kind == "return" else kind)
         return True
+
+    def stop(self, indent: int, kind: str) -> None:
+        """An error that a tensor decides: one that Python decides comes while the graph is made, before all of these."""
+        test = f"u[0] + {self.expression(1)} {self.pick('<', '>')} {self.expression(1)}"
+        if kind == "assert":
+            self.add(indent, f'assert {test}, "claim {self.fresh} does not hold"')
+        else:
+            self.add(indent, f"if {test}:")
+            self.add(indent + 1, f'raise ValueError("stop {self.fresh}")')
 
     def inner(self) -> None:
         """A function inside the program that sees what its variables are when it is called."""

@@ -254,7 +254,7 @@ def _cast(kind: type, dtype: str) -> Callable[..., Any]:
 
 
 def _extreme(fn: Any, op: str) -> Callable[..., Any]:
-    """max and min of 0-d tensors: of equal ones Python takes the first, and the gradient goes where the value came from."""
+    """max and min of 0-d tensors: of equal ones Python takes the first, and so does the gradient."""
     beats = find({"maximum": "greater", "minimum": "less"}[op])
 
     def pick(engine: Capture, *args: Any, **kwargs: Any) -> Any:
