@@ -11,7 +11,6 @@ During capture a Tensor may stand for a value that does not exist yet (``msnb.ir
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from msnb.core import devices, dtypes
 from msnb.core.dtypes import DType, as_dtype
 from msnb.core.elsewhere import MissingName
 from msnb.core.errors import ArgumentError, DeviceError, DTypeError, ShapeError
+from msnb.core.glance import tensor_html
 from msnb.core.types import Shape, TensorType, tensor_type
 
 Array = NDArray[Any]
@@ -344,7 +344,7 @@ class Tensor:
 
     def _repr_html_(self) -> str:
         head = f"{type(self).__name__} {self._type!r} on {self.device}"
-        return f"<div><code>{html.escape(head)}</code><pre>{html.escape(str(self))}</pre></div>"
+        return tensor_html(head, str(self), self.asnumpy())
 
     # ---- operations, bound by msnb.ops (their types are told here) -----------------------------------------------
 

@@ -1,19 +1,15 @@
-"""Small charts as SVG: bars, a picture of memory; and a histogram in one line of text."""
+"""Small charts as SVG: bars, a picture of memory."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from msnb.notebook.colours import ALARM, CARD, INK, LINE_COLOUR, SOFT
 from msnb.notebook.marks import escaped, number, rect, text
-from msnb.notebook.runs import Array, plain_numbers
 from msnb.notebook.svg import page
 from msnb.notebook.words import shortened
 
-BLOCKS = "▁▂▃▄▅▆▇█"
 BAR, LABEL_W, CHART_W = 20.0, 250.0, 720.0
 
 
@@ -87,13 +83,3 @@ def _span(span: Span, left: float, floor: float, across: float, up: float) -> st
     word = shortened(span.label, max(int(w / 6.2), 1))
     label = text(x + w / 2, y + h / 2 + 3.5, word, 10, INK) if h > 13 and w > 30 else ""
     return f"<g><title>{escaped(shortened(span.label, 200))}</title>{box}{label}</g>"
-
-
-def sparkline(array: Array, bins: int = 12) -> str:
-    """A histogram of the finite values in one line: ``▁▂▅█▅▂▁``."""
-    values = plain_numbers(array).ravel()
-    finite = values[np.isfinite(values)].astype(np.float64) if values.dtype.kind in "fiub" else values[:0]
-    if finite.size == 0 or finite.min() == finite.max():
-        return ""
-    counts = np.histogram(finite / np.abs(finite).max(), bins)[0]  # scaled: the range of extreme values overflows
-    return "".join(BLOCKS[int(c * (len(BLOCKS) - 1) / counts.max() + 0.5)] for c in counts)

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from msnb.core.glance import plain_numbers
 from msnb.core.slot import slot, using
 from msnb.core.tensor import Tensor, make
 from msnb.core.types import TensorType
@@ -37,7 +38,6 @@ from msnb.notebook.runs import (
     names_of,
     nodes_of,
     place_of,
-    plain_numbers,
     quiet,
 )
 from msnb.notebook.svg import svg_of

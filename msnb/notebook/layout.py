@@ -283,9 +283,15 @@ class _Layout:
             for s in layer:
                 s.center -= left
                 if s.placed is not None:
-                    s.placed.x, s.placed.y = s.center - s.width / 2, top + (tall - s.placed.h) / 2
+                    s.placed.x, s.placed.y = s.center - s.width / 2, top + self._down(s.placed) * (tall - s.placed.h)
         width = max(s.center + s.width / 2 for layer in self.layers for s in layer) + FRAME_GAP
         return Drawing(self.picture, self.placed, self._curves(tops), width, height)
+
+    def _down(self, placed: Placed) -> float:
+        """Params stand near their readers, all else in the middle of its layer."""
+        if placed.box.kind not in ("param", "state", "again"):
+            return 0.5
+        return 0.0 if self.picture.upwards else 1.0
 
     def _tops(self, gap: float) -> tuple[list[tuple[float, float]], float]:
         """Top and height of every layer, and the height of all; layers of ports lie on the border."""
@@ -339,11 +345,17 @@ def _points(
     assert source is not None and target is not None
     start = source.x + (source.exit[edge.leaving] if source.exit else source.w / 2)
     points = [(start, source.y if up else source.y + source.h)]
+    points += [(start, y) for y in [_border(tops[chain[0].layer], not up)] if abs(y - points[0][1]) > 1]
     for dummy in chain[1:-1]:
-        top, height = tops[dummy.layer]
-        ends = [(dummy.center, top), (dummy.center, top + height)]
-        points += ends[::-1] if up else ends
-    return [*points, (port, target.y + target.h if up else target.y)]
+        points += [(dummy.center, _border(tops[dummy.layer], below)) for below in (up, not up)]
+    last = (port, target.y + target.h if up else target.y)
+    points += [(port, y) for y in [_border(tops[chain[-1].layer], up)] if abs(y - last[1]) > 1]
+    return [*points, last]
+
+
+def _border(layer: tuple[float, float], below: bool) -> float:
+    """The top of a layer, or its bottom: lines bend between layers only, never beside a tall box."""
+    return layer[0] + layer[1] if below else layer[0]
 
 
 def _wish(spot: _Spot, down: bool) -> float:

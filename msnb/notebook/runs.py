@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msnb.core import devices
-from msnb.core.dtypes import bfloat16
 from msnb.core.errors import ArgumentError
+from msnb.core.glance import plain_numbers
 from msnb.core.tensor import make
 from msnb.core.types import TensorType
 from msnb.devices.reference import ReferenceProgram
@@ -137,13 +137,6 @@ def as_array(value: Any, type_: Any) -> Array | None:
     if isinstance(value, (bool, int, float, complex)):
         return np.asarray(value)
     return np.asarray(make(value, type_).asnumpy())
-
-
-def plain_numbers(array: Array) -> Array:
-    """The array in a dtype that NumPy calculates in."""
-    if array.dtype == bfloat16.numpy or array.dtype == np.float16:
-        return array.astype(np.float32)
-    return array
 
 
 def max_difference(a: Array | None, b: Array | None) -> float:

@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 
 from msnb.core.errors import ArgumentError
+from msnb.core.glance import plain_numbers, sparkline, value_words
 from msnb.core.tensor import Tensor, make
 from msnb.core.types import TensorType
 from msnb.ir.graph import Node, Value
 from msnb.ir.text import write_type
-from msnb.notebook.charts import sparkline
 from msnb.notebook.pages import Row, columns, count, table
 from msnb.notebook.paint import picture_of
-from msnb.notebook.runs import Array, Program, as_array, names_of, nodes_of, place_of, plain_numbers, quiet
+from msnb.notebook.runs import Array, Program, as_array, names_of, nodes_of, place_of, quiet
 from msnb.notebook.svg import svg_of
 from msnb.notebook.views import Section, View
 from msnb.notebook.words import title_of
@@ -186,31 +186,6 @@ class StepView(View):
     def data(self) -> dict[str, Any]:
         """The rows."""
         return {"rows": [dict(zip(HEAD, row)) for row in self.rows]}
-
-
-def value_words(array: Array) -> str:
-    """``0.5`` of one number; ``-1.2 .. 3.4`` of many, with how many are not finite."""
-    values = plain_numbers(array)
-    if values.size == 0:
-        return "empty"
-    if values.dtype.kind == "c":
-        return f"|x| {_span(np.abs(values))}"
-    return _span(values)
-
-
-def _span(values: Array) -> str:
-    if values.size == 1:
-        return _word(values.ravel()[0])
-    if values.dtype.kind != "f":
-        return f"{_word(values.min())} .. {_word(values.max())}"
-    finite = values[np.isfinite(values)]
-    words = [f"{_word(finite.min())} .. {_word(finite.max())}"] if finite.size else []
-    wrong = (int(np.isnan(values).sum()), "NaN"), (int(np.isinf(values).sum()), "infinite")
-    return ", ".join([*words, *(f"{n} {word}" for n, word in wrong if n)])
-
-
-def _word(x: Any) -> str:
-    return f"{float(x):.4g}" if np.asarray(x).dtype.kind == "f" else str(x)
 
 
 def _hit(stop: Stop, name: str, node: Node) -> bool:

@@ -87,7 +87,7 @@ class MsnbViewMagics(magic.Magics):
     @WITH_OPTIONS
     @GRADIENT
     @argument("-o", "--output", metavar="NAME", default="", help="bind the stepper to this name")
-    @argument("--stop", action="append", default=[], metavar="WHERE", help="an op, a line (4) or a number in the IR (%%4)")
+    @argument("--stop", action="append", default=[], help="an op, a line (4), a number in the IR (%%4)")
     @argument("--optimised", action="store_true", help="step through the graph after the passes")
     @CALL
     @LINE_MAGIC

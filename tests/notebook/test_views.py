@@ -12,14 +12,13 @@ import pytest
 import msnb as ms
 from msnb import nn, ops
 from msnb.core.errors import ArgumentError
+from msnb.core.glance import sparkline, value_words
 from msnb.graph.compile import PASSES, Pass
 from msnb.graph.compile.sweep import sweep_module
 from msnb.ir.parse import parse
-from msnb.notebook.charts import sparkline
 from msnb.notebook.memory import liveness
 from msnb.notebook.pages import bytes_word, columns
 from msnb.notebook.runs import max_difference
-from msnb.notebook.stepping import value_words
 from msnb.notebook.views import MIME
 
 HOSTILE = ["<script>alert(1)</script>", '"><img onerror=x>', "a\nb\x00c", "\u202eright to left", "n" * 10_000]
@@ -73,7 +72,7 @@ def every_view(fn=chain, *args):
 NAMES = list(every_view())
 
 
-# ---- what all owe a notebook ---------------------------------------------------------------------------------------------
+# ---- what all owe a notebook -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -175,7 +174,11 @@ def wrong_rule():
 @pytest.fixture
 def wrong_pass(monkeypatch):
     """A pass that breaks programs: exp(x) becomes x * x."""
-    record = Pass("wrong", "Not a law.", "captured", "captured", (), lambda g, log: sweep_module(g, "wrong", wrong_rule, log))
+
+    def run(graph, log):
+        return sweep_module(graph, "wrong", wrong_rule, log)
+
+    record = Pass("wrong", "Not a law.", "captured", "captured", (), run)
     monkeypatch.setitem(PASSES, "wrong", record)
     monkeypatch.setattr("msnb.graph.compile.pipeline.EXTRA", ["wrong"])
 
@@ -354,6 +357,27 @@ def test_compare_marks_what_changed():
     assert [sign for sign, _ in ms.show.compare(before, after).changes].count("-") == 2
     with pytest.raises(ArgumentError, match="not int"):
         ms.show.compare(chain, 3, X)
+
+
+# ---- tensors ---------------------------------------------------------------------------------------------------------
+
+
+def test_tensors_show_a_histogram_where_there_are_many_floats():
+    many = ms.Tensor(np.linspace(-1, 1, 65, dtype=np.float32))
+    assert "-1 .. 1" in many._repr_html_()
+    assert "█" in many._repr_html_()
+    assert "f32[65] on CPU" in many._repr_html_()
+    for other in (many[:64], ms.Tensor(np.arange(100)), ms.Tensor(1.0)):
+        assert "█" not in other._repr_html_()
+    nan = ms.Tensor(np.full(70, np.nan, np.float32))
+    assert "70 NaN" in nan._repr_html_()
+    assert "2 .. 2" in ms.Tensor(np.full(70, 2.0), ms.bfloat16)._repr_html_()
+    assert not re.search(r"<(script|style|svg)", many._repr_html_())
+
+
+def test_tensors_of_hostile_class_names_are_escaped():
+    hostile = type("<script>", (ms.Tensor,), {})
+    assert "<script>" not in hostile([1.0])._repr_html_()
 
 
 # ---- pieces ----------------------------------------------------------------------------------------------------------
