@@ -224,7 +224,7 @@ class Writer:
         return True
 
     def stop(self, indent: int, kind: str) -> None:
-        """An error that a tensor decides: one that Python decides comes while the graph is made, before all of these."""
+        """An error that a tensor decides: one that Python decides comes while the graph is made, before all these."""
         test = f"u[0] + {self.expression(1)} {self.pick('<', '>')} {self.expression(1)}"
         if kind == "assert":
             self.add(indent, f'assert {test}, "claim {self.fresh} does not hold"')
