@@ -105,6 +105,26 @@ def test_hooks_fire_every_step(mode: int) -> None:
     assert seen == ["backward"]
 
 
+def test_the_first_layer_is_watched_too(mode: int) -> None:
+    """Nobody wants a gradient of the data, and words cannot have one: the hooks are called all the same."""
+    words, seen = ms.Tensor([[1, 2]]), {}
+    net = nn.SequentialCell(nn.Embedding(5, 3), nn.Dense(3, 2))
+    dense = nn.Dense(3, 2)
+    for name, cell in (("words", net[0]), ("second", net[1]), ("first", dense)):
+        calls = seen.setdefault(name, [])
+        cell.register_backward_hook(lambda _, grad_in, grad_out, calls=calls: calls.append((grad_in, grad_out)))
+    weights = [*net.trainable_params(), *dense.trainable_params()]
+    x = ms.Tensor(np.float32([[1.0, 2.0, 3.0]]))
+    grad = ms.grad(lambda w, a: net(w).sum() + dense(a).sum(), None, weights)
+    for _ in range(2):
+        grad(words, x)
+    assert {name: len(calls) for name, calls in seen.items()} == {"words": 2, "second": 2, "first": 2}
+    assert seen["words"][0][0] == (None,) and seen["words"][0][1][0].shape == (1, 2, 3)
+    (into,), (out,) = seen["first"][1]
+    np.testing.assert_allclose(into.asnumpy(), dense.weight.asnumpy().sum(0, keepdims=True), rtol=1e-6)
+    assert out.tolist() == [[1.0, 1.0]]
+
+
 def test_a_hook_changes_what_it_sees(mode: int) -> None:
     net, (x, y) = network(p=0.0), data()
     want = gradients(loss_of(net), net, x, y)
