@@ -27,6 +27,7 @@ from msnb.notebook.svg import svg_of
 
 MIME = "application/vnd.msnb.graph.v1+json"
 MAX_PICTURES = 250_000
+LONG_TITLE = 200
 
 Section = tuple[str, str]
 
@@ -51,9 +52,16 @@ class View:
         raise NotImplementedError
 
     @property
+    def picture(self) -> Picture | None:
+        """The program that the view draws, if it draws one."""
+        return None
+
+    @property
     def svg(self) -> str:
         """The view as a picture."""
-        raise NotImplementedError
+        picture = self.picture
+        assert picture is not None, "a view without a program draws its own figure."
+        return svg_of(picture)
 
     @property
     def data(self) -> dict[str, Any]:
@@ -63,7 +71,8 @@ class View:
     @property
     def json(self) -> dict[str, Any]:
         """The view for other renderers."""
-        out = {"schema": "msnb.graph", "version": 1, "title": self.title, "nodes": [], "edges": [], "kind": self.kind}
+        picture = self.picture or Picture(self.title[:LONG_TITLE])
+        out = capped_json(picture, MAX_JSON // 2) | {"kind": self.kind}
         full = {**out, "data": self.data}
         return full if len(json.dumps(full)) <= MAX_JSON else {**out, "truncated": True}
 
@@ -202,7 +211,7 @@ class GraphView(View):
     @property
     def json(self) -> dict[str, Any]:
         """The parts for other renderers."""
-        out = capped_json(self.parts[0])
+        out = capped_json(self.parts[0], MAX_JSON - 100)
         out["kind"] = self.kind
         out["calls"] = [as_json(p, top=False) for p in self.parts[1:]]
         if out["calls"] and len(json.dumps(out)) > MAX_JSON:
