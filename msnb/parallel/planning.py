@@ -29,6 +29,7 @@ from msnb.parallel.search.costs import CostGraph, Floats
 from msnb.parallel.strategies import Call, Strategy, candidates, chosen
 
 _HUB = 8  # readers
+_SMALL = 40  # nodes of a program up to which three axes of an operator may be split at once
 
 
 def inlined(graph: Graph) -> Graph:
@@ -141,6 +142,8 @@ class Problem:
     def __init__(self, graph: Graph, weights: set[Value], model: Model, rule: MemoryRule, most: int | None = None) -> None:
         self.graph, self.model, self.mesh, self.rule, self.most = graph, model, model.mesh, rule, most
         self.flow = Flow.of(graph, weights)
+        if most is None and self.mesh.size <= 8 and len(graph.nodes) <= _SMALL:
+            self.most = 3
         self.names = names_of(graph)
         self.calls: dict[Node, Call] = {}
         self.place: dict[Any, int] = {}
