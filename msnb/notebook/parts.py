@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 SCHEMA, VERSION = "msnb.graph", 1
-MAX_JSON = 1_000_000
+MAX_JSON = 400_000
 
 
 @dataclass

@@ -305,6 +305,14 @@ def test_closed_groups_have_pictures_of_their_own():
     assert len(json.dumps(view.json)) <= 1_000_000
 
 
+def test_bundles_of_big_programs_stay_below_a_megabyte():
+    view = GraphView(chain(5000))
+    bundle = view._repr_mimebundle_()
+    assert sum(len(json.dumps(part)) for part in bundle.values()) < 1_000_000
+    assert bundle["text/plain"].endswith(" more lines; .text and .save have all of it")
+    assert view.text.endswith("return %5000")
+
+
 def test_json_is_capped_by_closing_the_deepest_groups():
     picture = training_graph(12).parts[0]
     full = len(json.dumps(as_json(picture)))
