@@ -44,14 +44,14 @@ def program(name: str) -> str:
 
 
 def parts(fast: bool) -> list[Part]:
-    choice = ["-m", "not slow"] if fast else []
+    choice, workers = ["-m", "not slow"] if fast else [], os.environ.get("TEST_WORKERS", "2")
     nbval = ["--nbval", "--nbval-current-env", "--nbval-sanitize-with", "tests/nbval_sanitize.cfg", "notebooks/"]
     return [
         Part("style (ruff)", [PYTHON, "-m", "ruff", "check", "."], lint=True),
         Part("types (mypy --strict)", [PYTHON, "-m", "mypy", "--strict", "msnb"], lint=True),
         Part("layers (import-linter)", [program("lint-imports"), "--no-cache"], lint=True),
         Part("size budget", [PYTHON, "tools/size_budget.py"], lint=True),
-        Part("tests (pytest)", [*PYTEST, "-n", os.environ.get("TEST_WORKERS", "2"), *choice, "tests"], env=ONE_THREAD),
+        Part("tests (pytest)", [*PYTEST, "-n", workers, *choice, "tests"], env=ONE_THREAD),
         Part("docstring examples", [*PYTEST, "--doctest-modules", "msnb"]),
         Part("notebooks (nbval)", [*PYTEST, *nbval], env={"MSNB_NBVAL": "1", **ONE_THREAD}, skipped="FAST=1" if fast else ""),
     ]

@@ -12,7 +12,8 @@ interactive = pytest.importorskip("IPython.core.interactiveshell")
 def numbers(store_history: bool) -> list[str]:
     interactive.InteractiveShell.clear_instance()
     shell: Any = interactive.InteractiveShell.instance()
-    cells = ["%load_ext msnb\nimport msnb as ms", "def f(x):\n    return x + ms.ops.ones((3,))", "f(ms.Tensor([1.0, 2.0]))"]
+    define = "def f(x):\n    return x + ms.ops.ones((3,))"
+    cells = ["%load_ext msnb\nimport msnb as ms", define, "f(ms.Tensor([1.0, 2.0]))"]
     found = [shell.run_cell(cell, store_history=store_history, silent=False) for cell in cells]
     shell.run_line_magic("unload_ext", "msnb")
     interactive.InteractiveShell.clear_instance()
