@@ -45,6 +45,7 @@ def program(name: str) -> str:
 
 def parts(fast: bool) -> list[Part]:
     choice, workers = ["-m", "not slow"] if fast else [], os.environ.get("TEST_WORKERS", "2")
+    skipped = "FAST=1" if fast else ""
     nbval = ["--nbval", "--nbval-current-env", "--nbval-sanitize-with", "tests/nbval_sanitize.cfg", "notebooks/"]
     return [
         Part("style (ruff)", [PYTHON, "-m", "ruff", "check", "."], lint=True),
@@ -53,7 +54,7 @@ def parts(fast: bool) -> list[Part]:
         Part("size budget", [PYTHON, "tools/size_budget.py"], lint=True),
         Part("tests (pytest)", [*PYTEST, "-n", workers, *choice, "tests"], env=ONE_THREAD),
         Part("docstring examples", [*PYTEST, "--doctest-modules", "msnb"]),
-        Part("notebooks (nbval)", [*PYTEST, *nbval], env={"MSNB_NBVAL": "1", **ONE_THREAD}, skipped="FAST=1" if fast else ""),
+        Part("notebooks (nbval)", [*PYTEST, *nbval], env={"MSNB_NBVAL": "1", **ONE_THREAD}, skipped=skipped),
     ]
 
 
