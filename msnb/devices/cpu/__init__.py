@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 import msnb.devices.cpu.blas
-
 from msnb.core.devices import register_device
 from msnb.devices.base import ArrayDevice
 

@@ -1,8 +1,8 @@
 """How many threads NumPy's matrix products may use: ``set_context(runtime_num_threads=...)``.
 
 NumPy's BLAS has a thread pool of its own, whose waiting threads spin: on a busy machine one thread is often faster than
-two. threadpoolctl (it comes with scikit-learn) can tell the pool its size; without it the setting cannot be honoured, and
-that is said once.
+two. threadpoolctl (it comes with scikit-learn) can tell the pool its size; without it the setting cannot be honoured,
+and that is said once.
 """
 
 from __future__ import annotations
