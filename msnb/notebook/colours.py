@@ -33,6 +33,14 @@ MEANING: dict[Look, str] = {
 }  # fmt: skip
 
 
+HEAT = ("#fff6e5", "#fde3b0", "#fbc97a", "#f5b064", "#ee9a4d")
+
+
+def heat_of(share: float) -> Look:
+    """Light to dark in one hue, dark words legible on all of it."""
+    return HEAT[min(int(share * len(HEAT)), len(HEAT) - 1)], "#a8641c"
+
+
 def look_of(kind: str, family: str) -> Look:
     """Fill and border of a box."""
     return KINDS.get(kind) or FAMILIES.get(family) or GREY

@@ -17,7 +17,7 @@ NAMES = (
 OPTIONS: dict[str, tuple[str, ...]] = {
     "%ms_mode": tuple(sorted(MODES)),
     "%ms_ir": ("--optimised", "--max-boxes"),
-    "%ms_grad": ("--raw", "--max-boxes"),
+    "%ms_grad": ("--norms", "--raw", "--max-boxes"),
     "%ms_passes": ("--gradient", "--only-changed"),
     "%ms_diff": ("--gradient", "--tol"),
     "%ms_mem": ("--gradient", "--raw"),

@@ -137,6 +137,7 @@ class MsnbMagics(magic.Magics):
         return show.ir(fn, *args, optimised=options.optimised, max_boxes=options.max_boxes, **kwargs)
 
     @WITH_OPTIONS
+    @argument("--norms", action="store_true", help="run it and show how large the gradient is at every node")
     @argument("--raw", action="store_true", help="show the graph before the passes")
     @argument("--max-boxes", type=int, default=40, help="how many boxes the picture may show")
     @argument("call", nargs=argparse.REMAINDER, help="a call, such as loss(w, x)")
@@ -148,7 +149,8 @@ class MsnbMagics(magic.Magics):
         """
         options = options_of(self.ms_grad, line)
         fn, args, kwargs = call_of(self.shell, " ".join(options.call), "%ms_grad")
-        return show.grad(fn, *args, optimised=not options.raw, max_boxes=options.max_boxes, **kwargs)
+        how = {"optimised": not options.raw, "max_boxes": options.max_boxes, "norms": options.norms}
+        return show.grad(fn, *args, **how, **kwargs)
 
 
 def _chosen(wanted: str, names: list[str]) -> str:

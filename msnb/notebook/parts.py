@@ -61,6 +61,7 @@ class Box:
         frames: bodies.
         inside: what a group holds; open: whether it is drawn; size: how many nodes it holds.
         mark: why it has a heavy border: ``new`` and ``changed`` are plain, all else is an alarm; the lines say it too.
+        heat: 0 to 1, painted from light to dark instead of the family's colour.
     """
 
     id: str
@@ -78,6 +79,7 @@ class Box:
     open: bool = False
     size: int = 1
     mark: str = ""
+    heat: float | None = None
 
 
 @dataclass
@@ -153,6 +155,8 @@ def _box_json(box: Box, depth: int) -> dict[str, Any]:
     for name in ("family", "scope", "place", "why", "mark"):
         if getattr(box, name):
             out[name] = getattr(box, name)
+    if box.heat is not None:
+        out["heat"] = box.heat
     if box.loc is not None:
         out["loc"] = list(box.loc)
     if box.frames:

@@ -36,6 +36,7 @@ _NODE: dict[str, Any] = {
     "place": _TEXT,
     "why": _TEXT,
     "mark": _TEXT,
+    "heat": {"type": "number", "minimum": 0, "maximum": 1},
     "loc": {"type": "array", "prefixItems": [_TEXT, *[{"type": "integer"}] * 3], "minItems": 4, "maxItems": 4},
     "bodies": {"type": "array", "items": {"$ref": "#/$defs/picture"}},
     "inside": {"$ref": "#/$defs/picture"},

@@ -23,6 +23,7 @@ from msnb.graph.compile import Compiled, Log, optimise
 from msnb.ir.graph import Graph
 from msnb.notebook.compare import CompareView
 from msnb.notebook.diff import DiffView
+from msnb.notebook.heat import HeatView
 from msnb.notebook.memory import MemoryView
 from msnb.notebook.passes import PassesView
 from msnb.notebook.profile import ProfileView
@@ -33,8 +34,9 @@ from msnb.notebook.versions import ExplainView
 from msnb.notebook.views import GraphView, View
 
 __all__ = [
-    "CompareView", "DiffView", "ExplainView", "GraphView", "MemoryView", "PassesView", "ProfileView", "StepView",
-    "View", "as_graph", "compare", "diff", "explain", "grad", "graph", "ir", "mem", "passes", "profile", "step",
+    "CompareView", "DiffView", "ExplainView", "GraphView", "HeatView", "MemoryView", "PassesView", "ProfileView",
+    "StepView", "View", "as_graph", "compare", "diff", "explain", "grad", "graph", "ir", "mem", "passes",
+    "profile", "step",
 ]  # fmt: skip
 
 
@@ -76,7 +78,9 @@ def ir(fn: Any, *args: Any, optimised: bool = False, max_boxes: int = 40, **kwar
     return graph(captured(fn, args, kwargs), name_of(fn), optimised, max_boxes)
 
 
-def grad(fn: Any, *args: Any, optimised: bool = True, max_boxes: int = 40, **kwargs: Any) -> GraphView:
+def grad(
+    fn: Any, *args: Any, optimised: bool = True, max_boxes: int = 40, norms: bool = False, **kwargs: Any
+) -> GraphView:
     """The IR of the gradient of a function with respect to its first argument (of a Cell: to its parameters).
 
     Args:
@@ -84,10 +88,15 @@ def grad(fn: Any, *args: Any, optimised: bool = True, max_boxes: int = 40, **kwa
         *args, **kwargs: its arguments.
         optimised: show it as it is after the passes.
         max_boxes: how many boxes the picture may show.
+        norms: run it, and show the root mean square of every gradient.
 
     Returns:
-        A view of the gradient's graph.
+        A view of the gradient's graph; with ``norms``, how large the gradient is at every node, vanishing and
+        exploding ones marked, and a table by layer.
     """
+    if norms:
+        found = program_of(fn, args, kwargs, gradient=True)
+        return HeatView(found.optimised() if optimised else found, f"gradient of {name_of(fn)}", max_boxes)
     return graph(captured_gradient(fn, args, kwargs), f"gradient of {name_of(fn)}", optimised, max_boxes)
 
 

@@ -24,6 +24,7 @@ from msnb.notebook.colours import (
     MEANING,
     SOFT,
     Look,
+    heat_of,
     look_of,
 )  # fmt: skip
 from msnb.notebook.columns import Across, Sheet, lay_out_sheet
@@ -152,6 +153,7 @@ def _box(placed: Placed, x: float, y: float, depth: int) -> str:
     box = placed.box
     parts = [_outline(placed, x, y)]
     ink, soft = ("#ffffff", "#d6dde6") if box.kind == "result" else (INK, SOFT)
+    soft = soft if box.heat is None else INK
     middle, line = x + placed.w / 2, y + PAD_Y + TITLE_LINE - 6
     parts.append(text(middle, line, box.title, 13, ink, weight=600))
     for words in box.lines:
@@ -168,7 +170,7 @@ def _tipped(tip: str, parts: list[str]) -> str:
 
 def _outline(placed: Placed, x: float, y: float) -> str:
     box, w, h = placed.box, placed.w, placed.h
-    fill, border = look_of(box.kind, box.family)
+    fill, border = look_of(box.kind, box.family) if box.heat is None else heat_of(box.heat)
     radius = h / 2 if box.kind in ("param", "again", "state", "result") and h < 60 else 8
     dash = "4 3" if box.kind in ("state", "again") else ""
     under = rect(x + 3, y + 3, w, h, "#e9edf3", border, 8) if box.kind == "group" else ""
@@ -203,11 +205,13 @@ def legend_entries(picture: Picture) -> list[tuple[str, str, Look]]:
     """What shows in a picture and needs a word: kind, word, look; in a fixed order."""
     boxes = list(_visible(picture))
     kinds = {b.kind for b in boxes}
-    looks = {look_of(b.kind, b.family) for b in boxes if b.kind in ("node", "constant")}
+    looks = {look_of(b.kind, b.family) for b in boxes if b.kind in ("node", "constant") and b.heat is None}
     out = [("node", word, look) for look, word in MEANING.items() if look in looks]
     if not any(b.kind == "group" and not b.open for b in boxes):
         kinds.discard("group")
     out += [(kind, word, KINDS[kind]) for kind, word in WORDS.items() if kind in kinds]
+    if any(b.heat is not None for b in boxes):
+        out += [("node", "small gradient", heat_of(0)), ("node", "large gradient", heat_of(1))]
     return out + ([("kept", "kept for backward", (CARD, KEPT))] if picture.kept else [])
 
 

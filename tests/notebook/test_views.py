@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,10 +18,14 @@ from msnb.core.glance import sparkline, value_words
 from msnb.graph.compile import PASSES, Pass
 from msnb.graph.compile.sweep import sweep_module
 from msnb.ir.parse import parse
-from msnb.notebook.memory import liveness
+from msnb.notebook.diff import DiffView
+from msnb.notebook.memory import MemoryView, liveness
 from msnb.notebook.pages import bytes_word, columns
-from msnb.notebook.runs import max_difference
+from msnb.notebook.passes import PassesView
+from msnb.notebook.profile import ProfileView
+from msnb.notebook.runs import Program, max_difference
 from msnb.notebook.schema import JSON_SCHEMA
+from msnb.notebook.stepping import StepView
 from msnb.notebook.views import MIME
 
 HOSTILE = ["<script>alert(1)</script>", '"><img onerror=x>', "a\nb\x00c", "\u202eright to left", "n" * 10_000]
@@ -127,13 +133,31 @@ def test_hostile_names_do_nothing(word):
         assert len(bundle["image/svg+xml"]) < 50_000
 
 
-@pytest.mark.parametrize("name", ["passes", "diff", "mem", "profile", "step"])
-def test_looking_changes_no_state(name):
+@pytest.mark.parametrize("name", ["ir", "grad", "passes", "diff", "mem", "profile", "step"])
+def test_looking_changes_no_state(name, mode):
     cell = Scale()
     repr(getattr(ms.show, name)(cell, X))
     assert cell.count.asnumpy() == 0
     assert float(cell(X).asnumpy()) == 7.0
     assert cell.count.asnumpy() == 1
+
+
+def test_random_programs_in_every_view(rng):
+    """Control flow, calls, constants: both engines agree, bundles are valid."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "graph" / "compile"))
+    from random_programs import Program as Drawn
+    from random_programs import arguments
+
+    seed = int(rng.integers(2**31))
+    for k in range(8):
+        graph = Drawn(np.random.default_rng([seed, k])).main()
+        program = Program("drawn", graph, arguments(np.random.default_rng([seed, k])))
+        diff = DiffView(program)
+        assert diff.equal, f"seed {[seed, k]}: {diff.verdict}"
+        for view in (diff, StepView(program), PassesView(program), ProfileView(program), MemoryView(graph, "drawn")):
+            bundle = view._repr_mimebundle_()
+            validate(bundle[MIME])
+            ET.fromstring(bundle["image/svg+xml"])
 
 
 def test_printing_programs_print_nothing_again(capsys):
@@ -224,6 +248,46 @@ def test_differences_know_nan_and_infinity():
     assert max_difference(np.zeros(2), np.zeros(3)) == np.inf
 
 
+# ---- gradient sizes --------------------------------------------------------------------------------------------------
+
+
+class Fading(nn.Cell):
+    """Four layers of which the second has tiny weights: what lies before it gets no gradient to speak of."""
+
+    def __init__(self, tiny=1e-7):
+        super().__init__()
+        self.layers = nn.SequentialCell([nn.Dense(4, 4) for _ in range(4)])
+        weight = self.layers[1].weight
+        weight.set_data(ms.Tensor(np.full((4, 4), tiny, np.float32)))
+
+    def construct(self, x):
+        return self.layers(x).sum()
+
+
+def test_vanishing_gradients_are_named_by_layer():
+    x = ms.Tensor(np.ones((2, 4), np.float32))
+    view = ms.show.grad(Fading(), x, norms=True)
+    verdicts = {row[0].rsplit("/", 1)[-1]: row[-1] for row in view.rows}
+    assert verdicts["0"] == "vanishing"
+    assert (verdicts["2"], verdicts["3"]) == ("", "")
+    assert "vanishing" in repr(view)
+    assert "large gradient" in view.svg
+    validate(view.json)
+    fine = ms.show.grad(Fading(0.5), x, norms=True)
+    assert {row[-1] for row in fine.rows} == {""}
+
+
+def test_sizes_are_root_mean_squares():
+    view = ms.show.grad(lambda w: (w * w * w).sum(), ms.Tensor([3.0, 4.0]), norms=True, optimised=False)
+    expected = float(np.sqrt((27.0**2 + 48.0**2) / 2))
+    assert max(view.sizes.values()) == pytest.approx(expected)
+
+
+def test_gradients_that_are_not_finite_explode():
+    view = ms.show.grad(lambda w: ops.sqrt(w).sum() + w.sum(), ms.Tensor([0.0, 1.0]), norms=True)
+    assert "exploding" in [row[-1] for row in view.rows]
+
+
 # ---- memory, profile -------------------------------------------------------------------------------------------------
 
 FOUR = """\
@@ -245,15 +309,12 @@ def test_liveness_of_a_program_counted_by_hand():
 
 
 def test_buffers_that_live_together_never_overlap(rng):
-    import sys
-    from pathlib import Path
-
     sys.path.insert(0, str(Path(__file__).parents[1] / "graph" / "compile"))
-    from random_programs import Program
+    from random_programs import Program as Drawn
 
     seed = int(rng.integers(2**31))
     for k in range(20):
-        buffers = [b for b in liveness(Program(np.random.default_rng([seed, k])).main()).buffers if b.size]
+        buffers = [b for b in liveness(Drawn(np.random.default_rng([seed, k])).main()).buffers if b.size]
         for i, a in enumerate(buffers):
             for b in buffers[:i]:
                 together = a.start <= b.end and b.start <= a.end
