@@ -6,7 +6,8 @@
 
     program -> graph -> strategies (axis labels) -> costs (links, roofline) -> search -> plan -> partition -> ranks
 
-The parts stand on different layers (``engine`` knows capture, the planner does not), so they are imported when asked for.
+The parts stand on different layers (``engine`` knows capture, the planner does not), so they are imported when asked
+for.
 """
 
 from __future__ import annotations

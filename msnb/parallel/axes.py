@@ -1,6 +1,6 @@
 """The axis labels of an op, read: which axes belong together, and what may be done along each.
 
-    matmul    "... m k, ... k n -> ... m n"       m, n free: independent pieces      k reduced: pieces are terms of a sum
+    matmul    "... m k, ... k n -> ... m n"       m, n free: independent pieces    k reduced: pieces are terms of a sum
     max       "a b^ -> a 1"                       b reduced by maximum
     softmax   whole (!)                           every piece needs all the others: cannot be split
     conv      "n c h~ w~, o c ..."                halo (~): a piece needs a rim of its neighbours; kept whole here
@@ -99,7 +99,7 @@ Marked = list[list[tuple[str, str]]]
 
 
 def _rows(text: str, ranks: Sequence[int]) -> Marked | None:
-    """Letters and marks per tensor; ``...`` becomes as many letters as the tensor has axes left, counted from the right."""
+    """Letters and marks per tensor; ``...`` becomes as many letters as the tensor has axes left, from the right."""
     parts = [part.split() for part in text.split(",")] if ranks else []
     if len(parts) != len(ranks):
         return None
@@ -141,10 +141,10 @@ def _collected(op: Op, inputs: Marked, outputs: Marked, types: Any, outs: Any) -
             kind = WHOLE
         labels[name] = Label(name, kind or FREE, size, size)
 
-    def row(marked: list[tuple[str, str]], t: TensorType) -> Row:
+    def named(marked: list[tuple[str, str]], t: TensorType) -> Row:
         return tuple(name if size > 1 else None for (name, _), size in zip(marked, t.ints()))
 
-    return OpAxes(tuple(row(r, t) for r, t in zip(inputs, types)), tuple(row(r, t) for r, t in zip(outputs, outs)),
+    return OpAxes(tuple(named(r, t) for r, t in zip(inputs, types)), tuple(named(r, t) for r, t in zip(outputs, outs)),
                   labels, _REDUCERS.get(op.name, "sum"))  # fmt: skip
 
 

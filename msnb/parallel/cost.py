@@ -7,10 +7,10 @@
     edge       the reshard sequence between producer and reader, and its adjoint for the gradient
     roofline   t = max(cube flops / peak, vector flops / peak, bytes / bandwidth) + launch
 
-``TimeModel`` counts seconds. ``ByteModel`` is MindSpore's: bytes touched and bytes moved with weights alpha and beta, no
-flops (costmodel.cc; alpha 1, beta 400, gamma 0.001, threshold 2048 bytes). Contractions in float32 are taken to run on
-the 16-bit matrix unit with wide accumulation, as MindSpore's kernels for Ascend do. Efficiencies: fitted to two published
-ResNet-50 rows (batch 32 and 256 on one Ascend 910), see ``mesh.Chip``.
+``TimeModel`` counts seconds. ``ByteModel`` is MindSpore's: bytes touched and bytes moved with weights alpha and beta,
+no flops (costmodel.cc; alpha 1, beta 400, gamma 0.001, threshold 2048 bytes). Contractions in float32 are taken to run
+on the 16-bit matrix unit with wide accumulation, as MindSpore's kernels for Ascend do. Efficiencies: fitted to two
+published ResNet-50 rows (batch 32 and 256 on one Ascend 910), see ``mesh.Chip``.
 """
 
 from __future__ import annotations

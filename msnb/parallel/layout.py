@@ -1,8 +1,8 @@
 """Layouts: which mesh axes split which axis of a tensor.
 
     mesh (2, 2, 2)            tensor [1024, 4096] with dims ((0,), (2,))
-                              axis 0 in two halves by mesh axis 0, axis 1 in two by mesh axis 2, copies along mesh axis 1
-    MindSpore's form          device_matrix (2, 2, 2), tensor_map (2, 0): mesh axes counted from the right, -1 = not split
+                              axis 0 halved by mesh axis 0, axis 1 by mesh axis 2, copies along mesh axis 1
+    MindSpore's form          device_matrix (2, 2, 2), tensor_map (2, 0): mesh axes from the right, -1 = not split
 
 Several mesh axes on one tensor axis nest, the first cuts coarsest. ``partial`` are mesh axes along which the ranks hold
 terms of a sum (or of a maximum) that nobody has taken yet.
@@ -90,8 +90,8 @@ def from_map(mesh: Mesh, tensor_map: Sequence[Any]) -> TensorLayout:
     flat = [a for row in rows for a in row]
     if any(not isinstance(a, int) or not 0 <= a < n for a in flat) or len(set(flat)) < len(flat):
         raise AttributeValueError(
-            f"the tensor map {list(tensor_map)} does not fit a device matrix of {n} axes: each of 0 to {n - 1} may stand "
-            "once, -1 where an axis is not split."
+            f"the tensor map {list(tensor_map)} does not fit a device matrix of {n} axes: each of 0 to {n - 1} may "
+            "stand once, -1 where an axis is not split."
         )
     return TensorLayout(tuple(tuple(n - 1 - a for a in row) for row in rows))
 

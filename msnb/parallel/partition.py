@@ -1,8 +1,9 @@
 """Strategies made into steps, for the forward program and for its gradient.
 
-Forward, every node has its strategy from the search. A backward node takes the strategy that is cheapest in the layouts
-its operands are in already: what the forward pass split stays split, so the gradient follows the plan without a second
-search. Data parallelism comes out as it should: the product x^T dy contracts the axis that the batch was split along, its
+Forward, every node has its strategy from the search. A backward node inherits: the axes of its operands stand for axes
+of the forward op (x^T has its k and m, dy its m and n), and what the plan split stays split, along the same mesh axes.
+Where that says nothing (sums of gradients), a node takes the strategy that is cheapest in the layouts its operands are
+in. Data parallelism comes out as it should: the product x^T dy contracts the axis that the batch was split along, its
 result is an open sum, and closing it is the gradient's all-reduce.
 
     forward    x [m/8, k]   w [k, n]        y = x w      [m/8, n]       no communication
@@ -18,11 +19,12 @@ from msnb.autodiff import vjp
 from msnb.core.errors import GradientError
 from msnb.core.types import TensorType
 from msnb.ir.graph import Graph, Node, Value
+from msnb.parallel.axes import Row
 from msnb.parallel.cost import TimeModel
 from msnb.parallel.layout import TensorLayout, whole
 from msnb.parallel.planning import Problem, call_of
 from msnb.parallel.program import BACKWARD, FORWARD, Buffer, MoveStep, Program, RunStep, static_type
-from msnb.parallel.strategies import Call, Strategy, candidates
+from msnb.parallel.strategies import Call, Strategy, candidates, place
 
 _PASSING = frozenset({"cast", "transpose", "add"})  # what stands between a gradient's sum and the gradient
 
@@ -47,6 +49,7 @@ class Partitioner:
         self._candidates: dict[Any, list[Strategy]] = {}
         self._late: set[Value] = set()
         self._primal: dict[Node, Node] = {}
+        self._tagged: dict[tuple[Node, Value], Row] = {}
 
     def forward(self) -> Program:
         """The steps of the forward program."""
@@ -141,7 +144,7 @@ class Partitioner:
             self.program.anywhere |= set(node.outputs)
             strategy = self._all(call)[0]
         else:
-            strategy = self._cheapest(node, call)
+            strategy = self._inherited(node, call) or self._cheapest(node, call)
         primal = self._forward_node(node)
         where = "a sum of gradients" if primal is None else f"gradient of {self.problem.names[primal]}"
         self._run(node, call, strategy, BACKWARD, where)
@@ -170,6 +173,43 @@ class Partitioner:
         if primal is not None:
             return frozenset(a for _, run in self._strategy(primal).blocks for a in run)
         return frozenset(a for known in here for layout in known or () for a in layout.used)
+
+    # A gradient rule computes on the axes of its op. Each axis of a backward value is tagged with the label of the
+    # forward op that it stands for; a node then splits what the forward op splits, along the same mesh axes.
+
+    def _inherited(self, node: Node, call: Call) -> Strategy | None:
+        """The strategy that splits every axis as the forward op does; None where tags do not say it."""
+        primal = self._forward_node(node)
+        if primal is None:
+            return None
+        own: dict[str, str] = {}
+        for row, v in zip(call.axes.inputs, node.inputs):
+            for mine, theirs in zip(row, self._tags(primal, v) or ()):
+                if mine is not None and theirs is not None:
+                    own.setdefault(mine, theirs)
+        for row, v in zip(call.axes.outputs, node.outputs):
+            self._tagged[primal, v] = tuple(None if name is None else own.get(name) for name in row)
+        forward = self._strategy(primal)
+        blocks = {mine: forward.axes_of(theirs) for mine, theirs in own.items() if forward.axes_of(theirs)}
+        used = [a for run in blocks.values() for a in run]
+        fine = {label.name for label in call.axes.splittable()}
+        if not own or len(set(used)) < len(used) or not set(blocks) <= fine:
+            return None
+        return place(call, blocks, self.mesh)
+
+    def _tags(self, primal: Node, value: Value) -> Row | None:
+        """Labels of the forward op for the axes of a value that its gradient rule reads."""
+        known = self._tagged.get((primal, value))
+        if known is not None:
+            return known
+        axes, value = self.problem.calls[primal].axes, self.alias.get(value, value)
+        for values, rows in ((primal.inputs, axes.inputs), (primal.outputs, axes.outputs)):
+            for v, row in zip(values, rows):
+                if v is value:
+                    return row
+        shape = getattr(value.type, "shape", None)
+        near = zip(primal.outputs, axes.outputs)
+        return next((row for v, row in near if getattr(v.type, "shape", None) == shape), None)
 
     def _next(self, call: Call, strategy: Strategy, here: Sequence[tuple[TensorLayout, ...] | None]) -> float:
         """Seconds of bringing the operands, running, and closing."""

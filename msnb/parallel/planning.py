@@ -67,7 +67,9 @@ def names_of(graph: Graph) -> dict[Node, str]:
 
 def call_of(node: Node) -> Call:
     """The node as strategies see it."""
-    return Call(node.op, tuple(v.type for v in node.inputs), tuple(v.type for v in node.outputs), node.attrs)  # type: ignore[arg-type]
+    types: list[Any] = [v.type for v in (*node.inputs, *node.outputs)]
+    n = len(node.inputs)
+    return Call(node.op, tuple(types[:n]), tuple(types[n:]), node.attrs)
 
 
 @dataclass
@@ -139,7 +141,8 @@ class Problem:
         costs: the cost graph.
     """
 
-    def __init__(self, graph: Graph, weights: set[Value], model: Model, rule: MemoryRule, most: int | None = None) -> None:
+    def __init__(self, graph: Graph, weights: set[Value], model: Model, rule: MemoryRule,
+                 most: int | None = None) -> None:  # fmt: skip
         self.graph, self.model, self.mesh, self.rule, self.most = graph, model, model.mesh, rule, most
         self.flow = Flow.of(graph, weights)
         if most is None and self.mesh.size <= 8 and len(graph.nodes) <= _SMALL:

@@ -68,14 +68,14 @@ def batch_split(problem: Problem) -> dict[Node, Strategy]:
     """Data parallel: axis 0 of the data, and what it becomes, over all devices; weights whole everywhere."""
     everything = tuple(range(len(problem.mesh.factors)))
     axis: dict[Value, int] = {
-        p: 0 for p in problem.graph.params if p not in problem.flow.weights and getattr(p.type, "ndim", 0)
+        p: 0 for p in problem.graph.params if p not in problem.flow.weights and (t := static_type(p)) and t.ndim
     }
     out: dict[Node, Strategy] = {}
     for node in problem.graph.nodes:
         call = problem.calls[node]
         found = {call.axes.inputs[i][axis[v]] for i, v in enumerate(node.inputs) if v in axis} - {None}
         label = found.pop() if len(found) == 1 else None
-        made = place(call, {label: everything}, problem.mesh) if label in _splittable(call) else None
+        made = place(call, {label: everything}, problem.mesh) if label and label in _splittable(call) else None
         if node in problem.place and label is not None and made is not None:
             out[node] = made
         for row, v in zip(call.axes.outputs, node.outputs):
@@ -168,7 +168,9 @@ class Plan:
     def layouts(self) -> dict[str, dict[str, Any]]:
         """Weight or operator -> device matrix and tensor map of the weight, or of the operator's first result."""
         out = {v.name: layout.mindspore(self.mesh) for v, layout in self.program.params.items()}
-        out.update({self.problem.names[n]: s.outputs[0].mindspore(self.mesh) for n, s in self.chosen.items() if s.outputs})
+        for node, s in self.chosen.items():
+            if s.outputs:
+                out[self.problem.names[node]] = s.outputs[0].mindspore(self.mesh)
         return out
 
     # ---- what it costs ---------------------------------------------------------------------------------------------
@@ -240,7 +242,8 @@ class Plan:
         shown = order[:most] + ([chosen_at] if chosen_at not in order[:most] else [])
         shapes = ", ".join(map(repr, self.problem.calls[node].types))
         lines = [f"{self.problem.names[node]}: {node.op.name}({shapes}), {len(order)} strategies on "
-                 f"{self.mesh.size} devices ({head})", f"  {'own':>10} {'reshard':>10} {'sum':>10}  strategy"]  # fmt: skip
+                 f"{self.mesh.size} devices ({head})",
+                 f"  {'own':>10} {'reshard':>10} {'sum':>10}  strategy"]  # fmt: skip
         for i in shown:
             s = self.problem.strategies[self.problem.place[node]][i]
             lines.append(f"{'->' if i == chosen_at else '  '}{own[i] * unit:10.1f} {around[i] * unit:10.1f} "
@@ -262,15 +265,14 @@ class Plan:
         """MindSpore's strategy file."""
         items = {name: {"stage": 0, "parallel_strategy": [list(s) for s in splits]}
                  for name, splits in self.strategies.items()}  # fmt: skip
-        weights = {
-            v.name: {**layout.mindspore(self.mesh), "tensor_shape": list(v.type.shape), "field": 0,  # type: ignore[union-attr]
-                     "opt_weight_shard_step": 0, "opt_weight_shard_size": 0, "param_split_shape": [], "indices_offset": []}
-            for v, layout in self.program.params.items()
-        }  # fmt: skip
+        rest = {"field": 0, "opt_weight_shard_step": 0, "opt_weight_shard_size": 0, "param_split_shape": [],
+                "indices_offset": []}  # fmt: skip
+        weights = {v.name: {**layout.mindspore(self.mesh), "tensor_shape": list(t.shape), **rest}
+                   for v, layout in self.program.params.items() if (t := static_type(v))}  # fmt: skip
         exact = {self.problem.names[n]: {"blocks": [[name, list(run)] for name, run in s.blocks], "scatter": s.scatter}
                  for n, s in self.chosen.items()}  # fmt: skip
-        return {"current_stage": 0, "parallel_strategy_item": items, "parallel_layout_item": weights,
-                "msnb": {"device_num": self.mesh.size, "mesh": list(self.mesh.factors), "operators": exact}}  # fmt: skip
+        own = {"device_num": self.mesh.size, "mesh": list(self.mesh.factors), "operators": exact}
+        return {"current_stage": 0, "parallel_strategy_item": items, "parallel_layout_item": weights, "msnb": own}
 
     def save(self, path: str | Path) -> None:
         """Write the strategies as JSON in MindSpore's schema."""
@@ -308,7 +310,8 @@ class Plan:
     def _with(self, given: Mapping[Node, Strategy], weights: Mapping[str, Any]) -> Plan:
         """A plan with these strategies."""
         choices, known = list(self.choices), self.problem.strategies
-        more = {n: [*known[self.problem.place[n]], s] for n, s in given.items() if s not in known[self.problem.place[n]]}
+        place_of = self.problem.place
+        more = {n: [*known[place_of[n]], s] for n, s in given.items() if s not in known[place_of[n]]}
         self.problem.replace(more)
         for node, s in given.items():
             v = self.problem.place[node]
@@ -354,9 +357,9 @@ def _read(path: str | Path, devices: int) -> dict[str, Any]:
     if not isinstance(items, dict) or not all(
         isinstance(i, dict) and isinstance(i.get("parallel_strategy"), list) for i in items.values()
     ):
-        raise CheckpointError(f"{path} is no strategy file: it needs parallel_strategy_item with a parallel_strategy per "
-                              "operator.")  # fmt: skip
+        raise CheckpointError(f"{path} is no strategy file: it needs parallel_strategy_item, each with a "
+                              "parallel_strategy.")  # fmt: skip
     made_for = data.get("msnb", {}).get("device_num", devices)
     if made_for != devices:
         raise CheckpointError(f"{path} was made for {made_for} devices, this plan has {devices}.")
-    return data
+    return dict(data)

@@ -6,8 +6,9 @@
     reduce_scatter   an open sum is taken, its mesh axes split a tensor axis
     all_reduce       an open sum is taken, everybody has the result
 
-Layouts are the nodes of a graph, moves its edges with their simulated seconds as lengths; Dijkstra's algorithm gives the
-shortest path. Mesh axes that stay together from beginning to end travel together (an *atom*), so the graph is small.
+Layouts are the nodes of a graph, moves its edges with their simulated seconds as lengths; Dijkstra's algorithm gives
+the shortest path. Mesh axes that stay together from beginning to end travel together (an *atom*), so the graph is
+small.
 Source of the moves: MindSpore's tensor redistribution; here the path is shortest instead of greedy.
 """
 
@@ -57,7 +58,9 @@ class Resharder:
         self._known: dict[Any, tuple[Move, ...]] = {}
         self._costs: dict[Any, float] = {}
 
-    def moves(self, source: TensorLayout, target: TensorLayout, shape: Sequence[int], itemsize: int) -> tuple[Move, ...]:
+    def moves(
+        self, source: TensorLayout, target: TensorLayout, shape: Sequence[int], itemsize: int
+    ) -> tuple[Move, ...]:
         """The cheapest sequence from ``source`` to ``target`` for a tensor of this shape."""
         if source == target:
             return ()

@@ -1,14 +1,14 @@
 """The strategies of an op: every way to lay its axes over the mesh.
 
     mesh axes    0 1 2           a strategy cuts them into runs and gives each run to one label (or to none: copies)
-                 m m n           matmul[m,k,n]:  x ((0,1), ()), w ((), (2)), out ((0,1), (2))      MindSpore: ((4,1),(1,2))
+                 m m n           matmul[m,k,n]:  x ((0,1), ()), w ((), (2)), out ((0,1), (2))   MindSpore: ((4,1),(1,2))
                  m k k           x ((0), (1,2)), w ((1,2), ()), out is a sum over mesh axes 1, 2:   all-reduce
                  m k k -> n      the same sum taken by reduce-scatter: out ((0), (1,2))
                  m - -           out ((0), ()): mesh axes 1, 2 hold copies
 
-Split counts divide their axes. Runs are contiguous, so that a split stays inside a server where it can. At most ``most``
-runs are formed (two unless asked otherwise), and cuts are made at no more than three places, around the server, which
-keeps the number of strategies of an op at about a hundred.
+Split counts divide their axes. Runs are contiguous, so that a split stays inside a server where it can. At most
+``most`` runs are formed (two unless asked otherwise), and cuts are made at no more than three places, around the
+server, which keeps the number of strategies of an op at about a hundred.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _partial(call: Call, blocks: Mapping[str, Axes]) -> Axes:
 
 
 def _cuts(mesh: Mesh) -> list[int]:
-    """Where mesh axes may be cut into runs: everywhere on few devices, else around a server and in the middle outside."""
+    """Where mesh axes may be cut into runs: everywhere on few devices, else around a server and halfway outside."""
     n = len(mesh.factors)
     places = list(range(1, n))
     if len(places) <= _MAX_CUTS:
@@ -146,7 +146,7 @@ def candidates(call: Call, mesh: Mesh, most: int | None = None, scatter: bool = 
     """
     first = place(call, {}, mesh)
     assert first is not None
-    out = {((), -1): first}
+    out: dict[tuple[tuple[tuple[str, Axes], ...], int], Strategy] = {((), -1): first}
     names = [label.name for label in call.axes.splittable()]
     for cut in runs(mesh, most) if mesh.size > 1 else ():
         for chosen in itertools.permutations([*names, COPY], len(cut)):
@@ -163,7 +163,9 @@ def candidates(call: Call, mesh: Mesh, most: int | None = None, scatter: bool = 
 
 def _scattered(call: Call, strategy: Strategy, mesh: Mesh) -> Iterator[Strategy]:
     """The same with a reduce-scatter over one of the output's axes (for outputs of up to three)."""
-    if not strategy.partial or len(call.outs) > 1 or call.outs[0].ndim > 3 or strategy.reducer != "sum" or not call.outs[0].dtype.differentiable:
+    if not strategy.partial or len(call.outs) > 1 or call.outs[0].ndim > 3:
+        return
+    if strategy.reducer != "sum" or not call.outs[0].dtype.differentiable:
         return
     for dim in range(call.outs[0].ndim):
         dims = strategy.outputs[0].dims
@@ -218,8 +220,8 @@ def _counts(name: str, call: Call, splits: Sequence[Sequence[int]]) -> dict[str,
         given = padded
     if len(given) != len(shapes) or any(len(s) != len(d) for s, d in zip(given, shapes)):
         raise AttributeValueError(
-            f"{name}: the strategy {_text(splits)} does not fit {call.op.name} with inputs of shapes {shapes}: one tuple "
-            "per input, one split count per axis."
+            f"{name}: the strategy {_text(splits)} does not fit {call.op.name} with inputs of shapes {shapes}: one "
+            "tuple per input, one split count per axis."
         )
     return _agreed(name, call, given)
 
@@ -257,8 +259,8 @@ def _check_count(name: str, call: Call, label: Label, count: int, mesh: Mesh) ->
         why = {"whole": ", which needs the whole axis", "halo": ", whose pieces would need their neighbours' rims",
                "indexed": ", which is indexed"}.get(label.kind, "")  # fmt: skip
         raise AttributeValueError(
-            f"{name}: axis {dim} of input {i} ({label.name!r} of {call.op.name}{why}, size {label.size}) cannot be split "
-            f"{count} ways over {mesh.size} devices; legal: {', '.join(map(str, legal))}."
+            f"{name}: axis {dim} of input {i} ({label.name!r} of {call.op.name}{why}, size {label.size}) cannot be "
+            f"split {count} ways over {mesh.size} devices; legal: {', '.join(map(str, legal))}."
         )
 
 

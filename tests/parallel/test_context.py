@@ -16,8 +16,9 @@ def _clean():
 
 
 def test_defaults_are_those_of_mindspore_0_3():
-    got = {k: ms.get_auto_parallel_context(k) for k in ("device_num", "global_rank", "mirror_mean", "cast_before_mirror",
-           "parallel_mode", "parameter_broadcast", "strategy_ckpt_load_file", "strategy_ckpt_save_file")}
+    keys = ("device_num", "global_rank", "mirror_mean", "cast_before_mirror", "parallel_mode", "parameter_broadcast",
+            "strategy_ckpt_load_file", "strategy_ckpt_save_file")
+    got = {k: ms.get_auto_parallel_context(k) for k in keys}
     assert got == {"device_num": 1, "global_rank": 0, "mirror_mean": False, "cast_before_mirror": True,
                    "parallel_mode": "stand_alone", "parameter_broadcast": False, "strategy_ckpt_load_file": "",
                    "strategy_ckpt_save_file": ""}

@@ -1,4 +1,5 @@
-"""Strategies of every op: each of them, run on simulated ranks, gives the single device's result; wrong ones explain."""
+"""Strategies of every op: each of them, run on simulated ranks, gives the single device's result; wrong ones
+explain."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Collectives on simulated ranks: a list of arrays in, one per rank, a list of arrays out.
 
-The same five moves that ``msnb.parallel.reshard`` plans. Reductions add in the order of the ranks of a group, so results
-do not depend on timing, and all ranks of a group hold the same bits.
+The same five moves that ``msnb.parallel.reshard`` plans. Reductions add in the order of the ranks of a group, so
+results do not depend on timing, and all ranks of a group hold the same bits.
 """
 
 from __future__ import annotations

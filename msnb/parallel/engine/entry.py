@@ -127,8 +127,8 @@ def plan(
     captured = _captured(program, inputs)
     graph, weights = _program(captured, inputs)
     train = _is_step(graph, weights) if training is None else training
-    problem = Problem(graph, weights, model_named(cost_model, mesh, train, overlap), MemoryRule(optimizer_states, train),
-                      max_split)  # fmt: skip
+    model = model_named(cost_model, mesh, train, overlap)
+    problem = Problem(graph, weights, model, MemoryRule(optimizer_states, train), max_split)
     limit = mesh.cluster.chip.memory if memory_limit is None else memory_limit
     made = _made(problem, parallel_mode, search_mode, strategies or {}, limit)
     made.captured, made.args = captured, inputs
@@ -139,7 +139,7 @@ def _check_mode(mode: str, strategies: Mapping[str, Any] | None) -> None:
     if mode not in MODES:
         raise AttributeValueError(f"parallel_mode={mode!r} is not legal; legal: {', '.join(map(repr, MODES))}.")
     if mode == "hybrid_parallel":
-        raise AttributeValueError("hybrid_parallel programs place their collectives themselves: there is nothing to plan.",
+        raise AttributeValueError("hybrid_parallel programs place their own collectives: there is nothing to plan.",
                                   hint="use semi_auto_parallel or auto_parallel.")  # fmt: skip
     if strategies and mode in ("stand_alone", "data_parallel"):
         raise AttributeValueError(f"strategies= conflicts with parallel_mode={mode!r}, which has its own.",

@@ -1,7 +1,7 @@
 """All ranks of a plan in this process, in lockstep: every step is done by every rank before the next begins.
 
-Values are real (NumPy bodies, NumPy collectives), so a plan can be checked against the single device: the same loss, the
-same gradients, up to the order of sums. Bytes are counted as the ranks send them.
+Values are real (NumPy bodies, NumPy collectives), so a plan can be checked against the single device: the same loss,
+the same gradients, up to the order of sums. Bytes are counted as the ranks send them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One op on all simulated ranks: every rank runs the op's body on its own parts.
 
-The bodies are those of the reference executor (NumPy), so a sharded run differs from the single device's by the order of
-its sums alone.
+The bodies are those of the reference executor (NumPy), so a sharded run differs from the single device's by the order
+of its sums alone.
 """
 
 from __future__ import annotations

@@ -2,14 +2,15 @@
 
     f(a,b) + g(b,c)   --eliminate b-->   h(a,c) = min over b of f(a,b) + g(b,c)
 
-This is dynamic programming on a graph of any shape (bucket elimination in min-plus algebra); MindSpore's operator, edge,
-merge, contract, triangle and star eliminations are special cases. Nodes go in the order of the smallest table they leave.
+This is dynamic programming on a graph of any shape (bucket elimination in min-plus algebra); MindSpore's operator,
+edge, merge, contract, triangle and star eliminations are special cases. Nodes go in the order of the smallest table
+they leave.
 
-Memory: with a limit, an entry is a list of (seconds, bytes) points of which none is better in both (Pareto), so the fastest
-plan that fits is found, and none that fits is lost on the way. Without a limit a list has one point.
+Memory: with a limit, an entry is a list of (seconds, bytes) points of which none is better in both (Pareto), so the
+fastest plan that fits is found, and none that fits is lost on the way. Without a limit a list has one point.
 
-Folding: joins and eliminations are remembered by the keys of their operands, so 96 identical layers cost one. Nothing is
-assumed by this: layers may still get different strategies.
+Folding: joins and eliminations are remembered by the keys of their operands, so 96 identical layers cost one. Nothing
+is assumed by this: layers may still get different strategies.
 Source: Dechter, "Bucket elimination: A unifying framework for reasoning", 1999; Jia et al., OptCNN, 2018.
 """
 
@@ -96,7 +97,8 @@ class Eliminator:
         if a.memory is None or b.memory is None:
             return Content(left + right, None, key)
         time = (left[..., :, None] + right[..., None, :]).reshape(*shape, -1)
-        more = _widened(a.memory, range(a.memory.ndim - 1), n)[..., :, None] + _widened(b.memory, place, n)[..., None, :]
+        left, right = _widened(a.memory, range(a.memory.ndim - 1), n), _widened(b.memory, place, n)
+        more = left[..., :, None] + right[..., None, :]
         return self._pruned(time, more.reshape(*shape, -1), key)
 
     def eliminate(self, table: Table, v: int) -> Table:

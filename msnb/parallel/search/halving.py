@@ -1,8 +1,9 @@
 """Two fast searches: recursive halving of the devices, and propagation from operators whose strategy is known.
 
 recursive_programming   the mesh axes one after the other, outermost first: in each round every node, in program order,
-                        gives this axis to one of its labels: the one whose best remaining choice, together with the best
-                        that its neighbours can still do, is cheapest. Then single nodes are changed while that helps.
+                        gives this axis to one of its labels: the one whose best remaining choice, together with the
+                        best that its neighbours can still do, is cheapest. Then single nodes and pairs are changed
+                        while that helps.
 sharding_propagation    from the known nodes outward (breadth first): each takes the choice that costs least next to the
                         neighbours that are decided.
 
@@ -16,6 +17,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from msnb.parallel.search.costs import CostGraph, Floats
 
@@ -39,7 +41,9 @@ def recursive_programming(graph: CostGraph, runs: Sequence[Sequence[Sequence[str
     return improved(graph, near, choices)
 
 
-def _outlook(graph: CostGraph, near: list[list[tuple[int, Floats]]], alive: Sequence[Floats], v: int) -> Floats:
+def _outlook(
+    graph: CostGraph, near: list[list[tuple[int, Floats]]], alive: Sequence[NDArray[np.bool_]], v: int
+) -> Floats:
     """For every choice of ``v``: its cost and the least that each edge can still cost."""
     total = graph.time[v].copy()
     for u, m in near[v]:
@@ -48,12 +52,12 @@ def _outlook(graph: CostGraph, near: list[list[tuple[int, Floats]]], alive: Sequ
     return total
 
 
-def _cut(graph: CostGraph, near: list[list[tuple[int, Floats]]], alive: list[Floats], v: int,
+def _cut(graph: CostGraph, near: list[list[tuple[int, Floats]]], alive: list[NDArray[np.bool_]], v: int,
          labels: Sequence[str]) -> None:  # fmt: skip
     """Give one mesh axis to the best label of ``v``: the other choices are out."""
     total = np.where(alive[v], _outlook(graph, near, alive, v), np.inf)
     best = labels[int(np.argmin(total))]
-    alive[v] &= np.array([label == best for label in labels])
+    alive[v] = alive[v] * np.array([label == best for label in labels])
 
 
 def improved(graph: CostGraph, near: list[list[tuple[int, Floats]]], choices: list[int]) -> list[int]:
