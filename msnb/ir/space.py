@@ -10,7 +10,8 @@ value made outside the group is flexible: it takes the dims of what it meets, th
 same procedure serves twice: to decide what is fused, and to lower what was.
 
 Laws of a space: once something is reduced no dim is added. The reductions that are read inside the group all run over
-the same dims, the row; any other reduction takes in the whole row or nothing of it.
+the same dims, the row, and the innermost dim is one of them (or the row would be walked in long strides); any other
+reduction takes in the whole row or nothing of it.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ class Space:
         axes: of the values made inside.
         views: of the values that are views of values made outside.
         over: for a value that is a reduction (or a view of one), the dims it reduced.
+        operand: for a reducing node, the axes of what it reduces.
         row: the dims of the reductions that are read inside, or None.
     """
 
@@ -79,6 +81,7 @@ class Space:
         self.axes: dict[Value, Axes] = {}
         self.views: dict[Value, View] = {}
         self.over: dict[Value, frozenset[int]] = {}
+        self.operand: dict[Node, Axes] = {}
         self.row: frozenset[int] | None = None
         self.heavy = False
 
@@ -128,7 +131,7 @@ class Space:
         rows = math.prod(self.sizes) // math.prod(self.sizes[d] for d in over)
         if rows == 1 and math.prod(self.sizes) > WHOLE_ROW:
             return False
-        if not all(over <= other or not over & other for other in self.over.values()):
+        if not all(over <= other or not over & other for other in self.over.values()) or self.order[-1] not in over:
             return False
         self.row = over
         return True
@@ -208,7 +211,7 @@ class Space:
         if len(out) != len(shape):
             drop = len(shape) - len(out) if node.op.name == "sum_to" else 0
             left = left[drop:] if drop else [d for a, d in enumerate(left) if a not in gone]
-        self.axes[node.out] = tuple(left)
+        self.axes[node.out], self.operand[node] = tuple(left), axes
         if over:
             self.over[node.out] = over
         return True
