@@ -35,6 +35,7 @@ def lower(body: Graph, name: str = "kernel") -> Kernel:
     """
     low = _Lowering(body, name)
     kernel = low.kernel()
+    _share(kernel)
     _merge_dims(kernel)
     if not kernel.row:
         kernel.row = frozenset((len(kernel.sizes) - 1,))
@@ -211,6 +212,17 @@ def _wide(name: str, dtype: DType) -> DType:
     if name in ("mean", "var"):
         return dtypes.float64
     return dtypes.int64 if dtype.signed else dtypes.uint64
+
+
+def _share(kernel: Kernel) -> None:
+    """Equal instructions become one."""
+    known: dict[object, Inst] = {}
+    same: dict[int, Inst] = {}
+    for inst in kernel.insts():
+        inst.args = tuple(same[id(a)] for a in inst.args)
+        attr = repr(inst.attr) if inst.op == "const" else inst.attr
+        same[id(inst)] = known.setdefault((inst.op, inst.dtype, attr, *map(id, inst.args)), inst)
+    kernel.stores = [(a, same[id(v)]) for a, v in kernel.stores]
 
 
 # ---- dims -----------------------------------------------------------------------------------------------------------

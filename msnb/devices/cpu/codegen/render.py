@@ -396,8 +396,8 @@ def render(kernel: Kernel, symbol: str, data_offset: int, attributes: str) -> tu
     buffers = ", ".join(f"ptr noalias %b{i}" for i in range(n))
     scratch = "".join(f", ptr noalias %s{i}" for i in range(len(memories)))
     parts = [
-        _function(f"internal void @{symbol}.body({buffers}{scratch}, i64 %begin, i64 %end)", body.lines(), attributes),
-        _function(f"internal void @{symbol}.last({buffers}, ptr %scratch, i64 %threads)", last.lines(), attributes),
+        _function(f"internal void @{symbol}.body({buffers}{scratch}, i64 %begin, i64 %end)", body.lines(), f"noinline {attributes}"),
+        _function(f"internal void @{symbol}.last({buffers}, ptr %scratch, i64 %threads)", last.lines(), f"noinline {attributes}"),
         _part(symbol, plan, n, memories, attributes),
         _entry(symbol, plan, n, data_offset, attributes),
     ]
@@ -420,7 +420,7 @@ def _part(symbol: str, plan: Plan, n: int, memories: list[Scratch], attributes: 
     args += [f"ptr {e.ins(f'getelementptr i8, ptr {mine}, i64 {m.offset}')}" for m in memories]
     e.do(f"call void @{symbol}.body({', '.join([*args, f'i64 {ends[0]}', f'i64 {ends[1]}'])})")
     e.do("ret void")
-    share = _function(f"internal void @{symbol}.share(ptr %task, i64 %t)", e.lines, attributes)
+    share = _function(f"internal void @{symbol}.share(ptr %task, i64 %t)", e.lines, f"noinline {attributes}")
     e = Emitter()
     which = e.ins("load ptr, ptr @msnb_thread")
     t = e.ins(f"sext i32 {e.ins(f'call i32 {which}()')} to i64")
