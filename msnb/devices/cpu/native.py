@@ -32,7 +32,7 @@ from msnb.ir.graph import Graph, Node
 from msnb.ir.kernel import Kernel
 from msnb.ir.scalars import HEAVY, Unsupported
 
-SHARED_WORK = 200_000
+SHARED_WORK = 3_000_000
 _POOLED = 1 << 16
 _NOTHING = np.zeros(64, np.uint8)
 

@@ -11,8 +11,8 @@ fused has (its number, 0); a group has the smallest key behind everything it rea
 is sealed, its key is final. A node may join an open group if the key stays below the first unfused reader of the
 group. Keys then order the program, no cycle can arise, and each edge is looked at once.
 
-Views cost nothing and are looked through: a group reads the base with strides. They stay where they are for other
-readers, and go where there are none.
+Views cost nothing and are looked through: a group reads the base with strides. For other readers they are made as soon
+as their base is there; where there are none they go.
 """
 
 from __future__ import annotations
@@ -44,11 +44,12 @@ class Group:
         self.sealed = False
 
 
-def fuse(graph: Graph) -> Graph:
+def fuse(graph: Graph, every: bool = False) -> Graph:
     """The graph with groups of nodes as ``fused`` nodes, bodies of control flow included.
 
     Args:
         graph: a verified graph; it is not changed.
+        every: make groups that are not worth it too, single small operations (for tests).
 
     Examples:
         >>> from msnb.ir.parse import parse
@@ -56,12 +57,12 @@ def fuse(graph: Graph) -> Graph:
         >>> [n.op.name for n in fuse(g).nodes]
         ['fused']
     """
-    return _Fusion(graph).result()
+    return _Fusion(graph, every).result()
 
 
 class _Fusion:
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(self, graph: Graph, every: bool) -> None:
+        self.graph, self.every = graph, every
         self.home: dict[Value, Group] = {}
         self.moment: dict[Value, Key] = dict.fromkeys(graph.params, _FREE)
         self.through: dict[Value, Node] = {}
@@ -106,10 +107,10 @@ class _Fusion:
         return kind_of(node) != "view" and self._join(Group(), i, node)
 
     def _join(self, group: Group, i: int, node: Node) -> bool:
-        key = self._key(group, node, group.key)
+        self._prepare(group.space, node)
+        key = self._key([group], node, group.key)
         if key is None or not key < group.reader or len(group.nodes) >= MOST_NODES:
             return False
-        self._prepare(group.space, node)
         if not group.space.add(node):
             return False
         self._enter(group, i, node, key)
@@ -118,12 +119,12 @@ class _Fusion:
     def _merge(self, groups: list[Group], i: int, node: Node) -> bool:
         """One group of several: all their nodes once more into a fresh space, in program order."""
         members = sorted((m for g in groups for m in g.nodes), key=lambda m: m[0])
-        key: Key | None = max(g.key for g in groups)
         bound = min(g.reader for g in groups)
-        key = self._key(groups, node, key)
+        merged = Group()
+        self._prepare(merged.space, node)
+        key = self._key(groups, node, max(g.key for g in groups))
         if key is None or not key < bound or len(members) >= MOST_NODES:
             return False
-        merged = Group()
         for _, member in [*members, (i, node)]:
             self._prepare(merged.space, member)
             if not merged.space.add(member):
@@ -148,10 +149,8 @@ class _Fusion:
         group.key = key
         self.home[node.out] = group
 
-    def _key(self, into: Group | list[Group], node: Node, key: Key | None) -> Key | None:
+    def _key(self, mine: list[Group], node: Node, key: Key) -> Key | None:
         """The moment of the group with this node; None where a view of the group's own value stands between."""
-        mine = into if isinstance(into, list) else [into]
-        assert key is not None
         for v in node.inputs:
             base = self._base(v)
             group = self.home.get(base)
@@ -168,6 +167,10 @@ class _Fusion:
         while value in self.through:
             value = self.through[value].inputs[0]
         return value
+
+    def _moment(self, value: Value) -> Key:
+        group = self.home.get(value)
+        return self.moment[value] if group is None else group.key
 
     def _prepare(self, space: Space, node: Node) -> None:
         """Tell the space what the operands are: constants, or views that are looked through."""
@@ -196,38 +199,44 @@ class _Fusion:
                 self._emit(unit, out, seen)
             else:
                 new = copy_node(unit, out, seen)
-                new.graphs = tuple(fuse(g) for g in new.graphs)
+                new.graphs = tuple(fuse(g, self.every) for g in new.graphs)
         out.outputs = [seen[v] for v in self.graph.outputs]
         out.state = dict(self.graph.state)
         return out
 
     def _units(self) -> Iterable[tuple[tuple[int, int, int], Node | Group]]:
         for node, i in self.single.items():
-            if node.out not in self.through if len(node.outputs) == 1 else True:
+            if len(node.outputs) == 1 and node.out in self.through:
+                if node in self.alive:
+                    yield (*self._moment(self._base(node.out)), i), node
+            else:
                 yield (-2 if node.op is constant else i, 0, i), node
-            elif node in self.alive:
-                yield (i, 0, i), node
         for group in self.groups:
-            if self._worth(group):
+            if id(group) in self.outputs:
                 yield (*group.key, group.nodes[0][0]), group
             else:
                 for i, node in group.nodes:
                     yield (*group.key, i), node
 
     def _outputs(self) -> dict[int, list[Value]]:
-        """What each group gives to others; groups that cannot store it are taken apart. Also finds the views needed."""
-        wanted = self._wanted()
-        found: dict[int, list[Value]] = {}
-        for group in self.groups:
-            outs = [n.out for _, n in group.nodes if n.out in wanted]
-            found[id(group)] = outs if all(group.space.stored(v) is not None for v in outs) else []
-        return found
-
-    def _wanted(self) -> set[Value]:
+        """What each group gives to others; groups that cannot store it or are not worth it are taken apart (no entry)."""
         wanted = set(self.graph.outputs)
         for group in self.groups:
             for _, node in group.nodes:
                 wanted |= {self._base(v) for v in node.inputs if self.home.get(self._base(v)) is not group}
+        self._keep_views(wanted)
+        found: dict[int, list[Value]] = {}
+        for group in self.groups:
+            outs = [n.out for _, n in group.nodes if n.out in wanted]
+            if outs and self._worth(group) and all(group.space.stored(v) is not None for v in outs):
+                found[id(group)] = outs
+            else:
+                wanted.update(v for _, n in group.nodes for v in n.inputs)
+        self._keep_views(wanted)
+        return found
+
+    def _keep_views(self, wanted: set[Value]) -> None:
+        """The views that somebody reads as they are; everything unfused is alive anyway."""
         self.alive: set[Node] = set()
         for node in sorted(self.single, key=lambda n: -self.single[n]):
             if node.op is constant:
@@ -235,15 +244,14 @@ class _Fusion:
             if len(node.outputs) != 1 or node.out not in self.through or node.out in wanted:
                 self.alive.add(node)
                 wanted.update(node.inputs)
-        return wanted
 
     def _worth(self, group: Group) -> bool:
         """Two operations at least, or one on much data."""
         work = [n for _, n in group.nodes if kind_of(n) != "view"]
-        if not self.outputs[id(group)] or not work:
+        if not work:
             return False
         size = math.prod(group.space.sizes)
-        return len(work) > 1 or size >= WORTH or (size >= WORTH // 16 and is_heavy(work[0].op))
+        return self.every or len(work) > 1 or size >= WORTH or (size >= WORTH // 16 and is_heavy(work[0].op))
 
     def _emit(self, group: Group, out: Graph, seen: dict[Value, Value]) -> None:
         body, inner, reads = Graph("fused", self.graph.module), {}, []

@@ -87,7 +87,8 @@ class Body:
         for r in self.plan.row_accs:
             self._add_to(r, self._value(r.args[0]), [])
         for access, value in self.plan.row_stores:
-            self.guarded(access.strides, lambda a=access, v=value: self._store(a, self._value(v), v, []))  # type: ignore[misc]
+            name = self._value(value)
+            self.guarded(access.strides, lambda a=access, v=value, n=name: self._store(a, n, v, []))  # type: ignore[misc]
 
     def _coordinates(self, number: str) -> None:
         for d in reversed(self.plan.outer[1:]):
