@@ -70,7 +70,7 @@ class Plan:
 
     def _reads_reductions(self) -> bool:
         inner = any(a.level for i in self.insts if i.op == "reduce" for a in i.args)
-        return inner or any(v.level and self._walks(a, v) for a, v in self.kernel.stores)
+        return inner or any(v.level and (self._walks(a, v) or _meets_operands(v)) for a, v in self.kernel.stores)
 
     def _walks(self, access: Access, value: Inst) -> bool:
         return self.along(value) or any(access.strides[d] for d in self.kernel.row)
@@ -152,3 +152,15 @@ class Plan:
             for k, i in insts.items()
             if i.op in HEAVY and times[k] > 1 and count * i.dtype.itemsize <= LARGEST_CACHE
         }
+
+
+def _meets_operands(value: Inst) -> bool:
+    """True where a value is made of reductions and of what was loaded besides."""
+    stack = [value]
+    while stack:
+        inst = stack.pop()
+        if inst.op == "load":
+            return True
+        if inst.op != "reduce":
+            stack.extend(inst.args)
+    return False
