@@ -136,7 +136,8 @@ class Maths:
         """e^x - 1."""
         near = self.fma(self.mul(x, x), self.poly(_EXPM1, x), x)
         far = self.sub(self.exp(x), self.c(1.0))
-        return self.pick(self.test("olt", self.fabs(x), self.c(0.36)), near, far)
+        found = self.pick(self.test("olt", self.fabs(x), self.c(0.36)), near, far)
+        return self.pick(self.test("oeq", x, self.c(0.0)), x, found)
 
     def log(self, x: str) -> str:
         """Natural logarithm."""
@@ -176,7 +177,7 @@ class Maths:
         near = self.fma(self.mul(square, x), self.poly(_TANH, square), x)
         e = self.exp(self.mul(self.fabs(x), self.c(2.0)))
         far = self.sub(self.c(1.0), self.div(self.c(2.0), self.add(e, self.c(1.0))))
-        return self.pick(self.test("olt", self.fabs(x), self.c(0.625)), near, self.sign_of(far, x))
+        return self.sign_of(self.pick(self.test("olt", self.fabs(x), self.c(0.625)), near, far), x)
 
     def erf(self, x: str) -> str:
         """The error function."""

@@ -4,7 +4,7 @@
 
 What is read here is executed, so the folder must be ours alone (mode 0700, our user, no link) and an entry must carry the
 hash of its own bytes; anything else counts as not there and the kernel is compiled again. Files appear whole or not at
-all (written aside, then renamed). ``MSNB_CACHE_DIR`` moves the folder; an empty value turns the cache off.
+all (written aside, then renamed); when there are too many, the oldest half goes. ``MSNB_CACHE_DIR`` moves the folder; an empty value turns the cache off.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import stat
 import tempfile
 from pathlib import Path
 
+MOST_ENTRIES = 4096
 _MAGIC = b"msnb-kernel-1\n"
 
 
@@ -70,8 +71,16 @@ def write(key: str, code: bytes) -> None:
             with os.fdopen(handle, "wb") as file:
                 file.write(_MAGIC + hashlib.sha256(code).digest() + code)
             os.replace(aside, home / f"{key}.o")
+            _forget_oldest(home)
         except BaseException:
-            os.unlink(aside)
+            Path(aside).unlink(missing_ok=True)
             raise
     except OSError:
         return
+
+
+def _forget_oldest(home: Path) -> None:
+    entries = [e for e in os.scandir(home) if e.name.endswith(".o")]
+    if len(entries) > MOST_ENTRIES:
+        for entry in sorted(entries, key=lambda e: e.stat().st_mtime)[: len(entries) // 2]:
+            Path(entry.path).unlink(missing_ok=True)
