@@ -39,10 +39,13 @@ class Inst:
 
     __slots__ = ("args", "attr", "dims", "dtype", "level", "op")
 
-    def __init__(self, op: str, args: Sequence[Inst], dtype: DType, attr: Any = None, dims: frozenset[int] = frozenset()):
-        self.op, self.args, self.dtype, self.attr = op, tuple(args), dtype, attr
-        self.dims = dims.union(*(a.dims for a in self.args))
-        self.level = max((a.level for a in self.args), default=0)
+    def __init__(
+        self, op: str, args: Sequence[Inst], dtype: DType, attr: Any = None, dims: frozenset[int] = frozenset()
+    ) -> None:
+        self.op, self.dtype, self.attr = op, dtype, attr
+        self.args: tuple[Inst, ...] = tuple(args)
+        self.dims: frozenset[int] = dims.union(*(a.dims for a in self.args))
+        self.level: int = max((a.level for a in self.args), default=0)
         if op == "reduce":
             self.dims = self.dims - attr.over
             self.level += 1

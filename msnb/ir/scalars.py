@@ -21,12 +21,11 @@ from msnb.ir.kernel import Inst
 from msnb.ops.record import Op
 
 HALVES = (dtypes.float16, dtypes.bfloat16)
-HEAVY = frozenset(
-    "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc pow"
-    " fmod hypot mod fdiv".split()
-)
-_UNARY = frozenset("exp exp2 expm1 log log2 log10 log1p sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh"
-                   " atanh erf erfc abs floor ceil round trunc sign isnan isinf".split())  # fmt: skip
+_LIBRARY = "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc"
+_QUICK = "sqrt abs floor ceil round trunc sign isnan isinf"
+_SLOW = "atan2 pow fmod hypot mod fdiv"
+HEAVY = frozenset(f"{_LIBRARY} {_SLOW}".split())
+_UNARY = frozenset(f"{_LIBRARY} {_QUICK}".split())
 _BINARY = {"pow": "pow", "atan2": "atan2", "hypot": "hypot", "fmod": "rem", "max": "max", "min": "min"}
 _OPERATORS: dict[type, str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "fdiv", ast.Mod: "mod",
@@ -42,13 +41,13 @@ class Unsupported(Exception):
     """The expression cannot be a kernel for these dtypes; the reference body serves."""
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def parsed(text: str) -> ast.expr:
     """The expression as a tree."""
     return ast.parse(text, mode="eval").body
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def functions(text: str) -> frozenset[str]:
     """The names of what an expression calls, operators included."""
     found = {n.func.id for n in ast.walk(parsed(text)) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}

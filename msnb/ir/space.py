@@ -33,7 +33,7 @@ Axes = tuple[int | None, ...]
 
 
 def kind_of(node: Node) -> str:
-    """"view", "reduce", "elementwise", "constant", or "" for what no kernel is made of. Judged by types and name."""
+    """ "view", "reduce", "elementwise", "constant", or "" for what no kernel is made of. Judged by types and name."""
     types = [v.type for v in (*node.inputs, *node.outputs)]
     if len(node.outputs) != 1 or not all(_plain(t) for t in types):
         return ""
@@ -223,7 +223,7 @@ class Space:
         del self.over[marker]
         return fits
 
-    # ---- results ------------------------------------------------------------------------------------------------------
+    # ---- results ----------------------------------------------------------------------------------------------------
 
     def stored(self, value: Value) -> Axes | None:
         """The axes along which a value is stored: every axis above size 1 needs a dim. None where it finds none."""

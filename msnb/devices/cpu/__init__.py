@@ -1,7 +1,7 @@
 """The CPU: NumPy arrays as buffers, reference bodies as kernels, and a code generator for groups of operations.
 
-``compile`` runs a graph in which the fusion pass has made groups as machine code; without llvmlite the same program runs
-on the reference bodies.
+``compile`` runs a graph in which the fusion pass has made groups as machine code; without llvmlite the same program
+runs on the reference bodies.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ class CPU(ArrayDevice):
         try:
             from msnb.devices.cpu.native import NativeProgram
         except ImportError:
-            notice("llvmlite is not installed (pip install msnb[cpu]): graphs run operation by operation.", key="llvmlite")
+            notice(
+                "llvmlite is not installed (pip install msnb[cpu]): graphs run operation by operation.", key="llvmlite"
+            )
             return super().compile(graph)
         return NativeProgram(self, graph)
 

@@ -2,9 +2,10 @@
 
     graph --fused nodes--> kernels --one LLVM module--> functions --> steps of the reference executor
 
-A step hands array objects to its function, which reads their data pointers (``data_offset`` is where they lie in an array
-object, found by a probe) and writes results into buffers nobody else holds. An operand that is not a plain array of this
-device sends the call through the reference program of the group, which has the right error.
+A step hands array objects to its function, which reads their data pointers (``data_offset`` is where they lie in an
+array
+object, found by a probe) and writes results into buffers nobody else holds. An operand that is not a plain array of
+this device sends the call through the reference program of the group, which has the right error.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from msnb.core.events import notice
 from msnb.core.types import TensorType
 from msnb.devices.cpu import threads
 from msnb.devices.cpu.codegen.engine import Library, attributes, host
+from msnb.devices.cpu.codegen.entry import render
 from msnb.devices.cpu.codegen.lower import lower
 from msnb.devices.cpu.codegen.plan import Plan
-from msnb.devices.cpu.codegen.render import render
 from msnb.devices.reference import ReferenceProgram
 from msnb.ir.control import FUSED
 from msnb.ir.graph import Graph, Node
@@ -174,7 +175,7 @@ def _type(value: Any) -> TensorType:
     return value.type
 
 
-# ---- compiling ----------------------------------------------------------------------------------------------------------
+# ---- compiling ------------------------------------------------------------------------------------------------------
 
 
 def compiled_kernels(graph: Graph) -> dict[int, Compiled]:

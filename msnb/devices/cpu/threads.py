@@ -1,7 +1,7 @@
 """Threads for kernels: libgomp's ``GOMP_parallel`` where it is installed, else none.
 
-A pool belongs to the thread that first used it, and a child of fork must not touch its parent's. So only the main thread
-of the process that loaded the library works in parallel; others run their kernels alone.
+A pool belongs to the thread that first used it, and a child of fork must not touch its parent's. So only the main
+thread of the process that loaded the library works in parallel; others run their kernels alone.
 """
 
 from __future__ import annotations

@@ -219,7 +219,7 @@ class _Fusion:
                     yield (*group.key, i), node
 
     def _outputs(self) -> dict[int, list[Value]]:
-        """What each group gives to others; groups that cannot store it or are not worth it are taken apart (no entry)."""
+        """What each group gives to others; groups that cannot or are not worth it have no entry."""
         wanted = set(self.graph.outputs)
         for group in self.groups:
             for _, node in group.nodes:

@@ -30,7 +30,9 @@ def traced(fn: Any, *args: Any) -> Graph:
 
 def one_op(op: Any, inputs: Any, attrs: Any) -> Graph:
     with GraphBuilder("one") as b:
-        params = [b.param(x._type if isinstance(x, ms.Tensor) else WEAK[type(x)], f"x{i}") for i, x in enumerate(inputs)]
+        params = [
+            b.param(x._type if isinstance(x, ms.Tensor) else WEAK[type(x)], f"x{i}") for i, x in enumerate(inputs)
+        ]
         made = b.apply(op, tuple(params), op.bind_attrs(attrs))
         b.output(*(made if isinstance(made, tuple) else (made,)))
     return b.graph
@@ -77,6 +79,6 @@ def close(got: Any, want: Any, ulps: float, floor: float = 0.0) -> None:
     bound = eps * ulps * (np.abs(b[fine]) + floor)
     off = np.abs(a[fine] - b[fine])
     bad = ~(off <= np.maximum(bound, 1e-44))
-    assert not bad.any(), f"{bad.sum()} of {bad.size} off by up to {(off[bad] / np.maximum(bound[bad], 1e-300)).max() * ulps:.3g} ulp: got {a[fine][bad][:4]}, want {b[fine][bad][:4]}"
-
-
+    worst = (off[bad] / np.maximum(bound[bad], 1e-300)).max(initial=0.0) * ulps
+    some = a[fine][bad][:4], b[fine][bad][:4]
+    assert not bad.any(), f"{bad.sum()} of {bad.size} off by up to {worst:.3g} ulp: {some}"

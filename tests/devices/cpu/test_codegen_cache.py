@@ -95,7 +95,9 @@ def test_the_oldest_entries_go(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_without_llvmlite_the_reference_serves(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [m for m in sys.modules if m.startswith(("llvmlite", "msnb.devices.cpu.native", "msnb.devices.cpu.codegen"))]:
+    for name in [
+        m for m in sys.modules if m.startswith(("llvmlite", "msnb.devices.cpu.native", "msnb.devices.cpu.codegen"))
+    ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "llvmlite", None)
     monkeypatch.delattr(sys.modules["msnb.devices.cpu"], "native", raising=False)

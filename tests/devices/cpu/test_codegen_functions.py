@@ -20,7 +20,9 @@ TINY = float(np.finfo(np.float32).smallest_subnormal)
 def spread(rng: np.random.Generator, low: float, high: float) -> np.ndarray:
     """Uniform, log-spaced and random-bit samples within [low, high]."""
     uniform = rng.uniform(low, high, 60_000)
-    small = np.exp(rng.uniform(math.log(1e-44), math.log(max(abs(low), abs(high))), 40_000)) * rng.choice([-1, 1], 40_000)
+    small = np.exp(rng.uniform(math.log(1e-44), math.log(max(abs(low), abs(high))), 40_000)) * rng.choice(
+        [-1, 1], 40_000
+    )
     with np.errstate(all="ignore"):
         x = np.concatenate([uniform, small]).astype(np.float32)
     return x[(x >= low) & (x <= high)]
@@ -72,7 +74,9 @@ def test_pow_within_four_ulp(rng: np.random.Generator) -> None:
 
 
 def test_pow_at_the_edges() -> None:
-    edge = np.array([0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 3.0, -3.0, np.inf, -np.inf, np.nan, 1e38, 1e-40], np.float32)
+    edge = np.array(
+        [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 3.0, -3.0, np.inf, -np.inf, np.nan, 1e38, 1e-40], np.float32
+    )
     x, y = (a.ravel().copy() for a in np.meshgrid(edge, edge))
     with np.errstate(all="ignore"):
         want = np.power(x, y)
@@ -85,7 +89,9 @@ def test_pow_at_the_edges() -> None:
 @pytest.mark.parametrize("name", ["exp", "log", "tanh", "erf", "sin", "cos", "expm1", "log1p", "sqrt"])
 def test_edges(name: str) -> None:
     """Infinities, NaN, zeros and denormals."""
-    x = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0, 1e-45, -1e-45, 1e-40, 89.0, -105.0, 3.4e38, -1.0, 1.0], np.float32)
+    x = np.array(
+        [np.inf, -np.inf, np.nan, 0.0, -0.0, 1e-45, -1e-45, 1e-40, 89.0, -105.0, 3.4e38, -1.0, 1.0], np.float32
+    )
     if name in ("sin", "cos"):
         x = x[np.abs(np.nan_to_num(x, posinf=0, neginf=0)) < 1e9]
     plain = {"erf": erf}.get(name) or getattr(np, name)

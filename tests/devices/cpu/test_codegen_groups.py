@@ -17,7 +17,7 @@ from msnb.graph.compile.fusion import fuse
 from msnb.ir.builder import GraphBuilder
 from msnb.ir.control import FUSED
 from msnb.ops.record import find
-from tests.devices.cpu.programs import REFERENCE, both, buffers, close, kernels, native, one_op, traced
+from tests.devices.cpu.programs import REFERENCE, both, buffers, close, native, one_op, traced
 
 pytest.importorskip("llvmlite")
 
@@ -40,7 +40,7 @@ def check(fn: Any, *args: Any, atol: float = 3e-6, most: int | None = None) -> A
     return graph
 
 
-# ---- reductions ---------------------------------------------------------------------------------------------------------
+# ---- reductions -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", REDUCTIONS)
@@ -92,7 +92,7 @@ def test_threads_do_not_change_results_of_rows(rng: np.random.Generator) -> None
     np.testing.assert_array_equal(runs[0], runs[2])
 
 
-# ---- known groups -------------------------------------------------------------------------------------------------------
+# ---- known groups ---------------------------------------------------------------------------------------------------
 
 
 def test_softmax_is_one_kernel(rng: np.random.Generator) -> None:
@@ -166,7 +166,7 @@ def test_control_flow_bodies_are_fused(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(got, fn(x).asnumpy(), rtol=3e-6, atol=3e-6)
 
 
-# ---- buffers ------------------------------------------------------------------------------------------------------------
+# ---- buffers --------------------------------------------------------------------------------------------------------
 
 
 def test_results_own_their_memory_and_are_never_overwritten(rng: np.random.Generator) -> None:
@@ -205,7 +205,7 @@ def test_large_angles_fall_back(rng: np.random.Generator) -> None:
     check(lambda x: ops.sin(x) * 2 + ops.cos(x), x)
 
 
-# ---- random programs ----------------------------------------------------------------------------------------------------
+# ---- random programs ------------------------------------------------------------------------------------------------
 
 UNARY = ["tanh", "negative", "abs", "square", "sigmoid", "relu", "sin", "erf", "floor", "isnan", "sign"]
 STEPS = {"floor", "sign", "less", "greater", "isnan"}  # a digit more or less can turn them over
@@ -251,7 +251,9 @@ class Programs:
             return find(self.pick(BINARY))(x, self.operand() if self.rng.random() < 0.8 else 0.5)
         if kind < 0.8:
             axis = self.pick([None, *range(x.ndim)])
-            return find(self.pick(["sum", "mean", "max", "min", "var"]))(x, axis=axis, keepdims=bool(self.rng.random() < 0.6))
+            return find(self.pick(["sum", "mean", "max", "min", "var"]))(
+                x, axis=axis, keepdims=bool(self.rng.random() < 0.6)
+            )
         if kind < 0.85:
             return ops.where(x > 0, x, self.operand())
         return self.view(x)

@@ -19,7 +19,8 @@ pytest.importorskip("llvmlite")
 OPS = [op for op in REGISTRY.values() if op.scalar is not None and "elementwise" in op.traits and op.name != "cast"]
 REAL = [t for t in dtypes.ALL if not t.is_complex]
 NOT_GENERATED = {"imag", "angle", "erfinv"}
-EDGES = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, 3.0, -2.5, 1e-3, 7.0, 11.0, 88.0, -88.0, 100.0, -104.0, np.inf, -np.inf, np.nan,
+EDGES = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, 3.0, -2.5, 1e-3, 7.0, 11.0, 88.0, -88.0, 100.0, -104.0, np.inf, -np.inf,
+         np.nan,
          1e-40, -1e-40, 3e38, 1e-45, 1.5, 0.75]  # fmt: skip
 
 
@@ -55,7 +56,9 @@ def tolerance(op: Op, dtype: dtypes.DType) -> float:
     """In ulps of the result. NumPy's own float32 functions are up to 4 ulp off, its half ones one rounding more."""
     if dtype in (dtypes.float16, dtypes.bfloat16):
         return 3.0
-    return 8.0 if op.name in ("power", "softplus", "sigmoid", "expm1", "log1p", "sinh", "cosh", "asinh", "acosh") else 6.0
+    return (
+        8.0 if op.name in ("power", "softplus", "sigmoid", "expm1", "log1p", "sinh", "cosh", "asinh", "acosh") else 6.0
+    )
 
 
 SHAPES = [((7, 13), (7, 13)), ((3, 1, 5), (4, 1)), ((), (9,)), ((), ()), ((1,), (67,))]
@@ -77,7 +80,9 @@ def test_kernel_is_the_body(op: Op, dtype: dtypes.DType, rng: np.random.Generato
             return
         for got, want in both(one_op(op, inputs, {}), inputs):
             wild = op.name in ("tan",) and dtype is not dtypes.float64
-            close(got, want, 40 if wild else tolerance(op, dtype), floor=1e-6 if op.name in ("sin", "cos", "tan") else 0.0)
+            close(
+                got, want, 40 if wild else tolerance(op, dtype), floor=1e-6 if op.name in ("sin", "cos", "tan") else 0.0
+            )
 
 
 SAFE_CASTS = [(a, b) for a in REAL for b in REAL if not (a is dtypes.float64 and b is dtypes.float16)]

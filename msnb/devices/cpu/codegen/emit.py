@@ -1,6 +1,7 @@
 """LLVM IR as text, one instruction at a time.
 
-Dtypes in registers: bool is i1 (a byte in memory), bfloat16 is i16 and passes through float, the rest is what LLVM calls
+Dtypes in registers: bool is i1 (a byte in memory), bfloat16 is i16 and passes through float, the rest is what LLVM
+calls
 it. Arithmetic on floats may be contracted (a * b + c in one rounding) and nothing else: NaN, infinities, denormals and
 the sign of zero are kept.
 """
@@ -114,7 +115,7 @@ class Emitter:
             value = self.ins(f"zext i1 {value} to i8")
         self.do(f"store {memory_name(dtype)} {value}, ptr {pointer}, align 1")
 
-    # ---- conversions --------------------------------------------------------------------------------------------------
+    # ---- conversions ------------------------------------------------------------------------------------------------
 
     def cast(self, x: str, old: DType, new: DType) -> str:
         """A value in another dtype."""

@@ -54,7 +54,9 @@ def attributes() -> str:
 def _machine() -> Any:
     h = host()
     target = llvm.Target.from_triple(h.triple)
-    return target.create_target_machine(cpu=h.name, features=h.features, opt=3, reloc="pic", codemodel="default", jit=True)
+    return target.create_target_machine(
+        cpu=h.name, features=h.features, opt=3, reloc="pic", codemodel="default", jit=True
+    )
 
 
 def machine_code(text: str) -> bytes:
@@ -74,7 +76,8 @@ def _compiled(text: str) -> bytes:
     module.triple, module.data_layout = host().triple, str(machine.target_data)
     module.verify()
     options = llvm.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization = options.loop_interleaving = True  # unrolling on top costs a third of the time, for nothing
+    # unrolling on top would cost a third of the time, for nothing
+    options.loop_vectorization = options.loop_interleaving = True
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
     code: bytes = machine.emit_object(module)
@@ -102,6 +105,6 @@ class Library:
     def function(self, name: str, arguments: int) -> Any:
         """A function of a thread count and ``arguments`` objects, which releases the GIL."""
         kinds: Sequence[Any] = [ctypes.c_int64] + [ctypes.c_void_p] * arguments
-        found = ctypes.CFUNCTYPE(None, *kinds)(self._engine.get_function_address(name))
+        found: Any = ctypes.CFUNCTYPE(None, *kinds)(self._engine.get_function_address(name))
         found.library = self
         return found

@@ -4,7 +4,8 @@
     log     x = 2^k m, f = m - 1 in [-0.29, 0.41]: k ln2 + f - f^2/2 + f^3 P(f)
     tanh    near 0: x + x^3 P(x^2);               else 1 - 2 / (exp(2x) + 1)
     erf     below 1: x P(x^2);                    else 1 - exp(Q(x)), Q = log erfc
-    sin     k = nearest integer to x 2/pi, r = x - k pi/2 in float64 (exact by fused steps up to 2^30), then sine or cosine of r
+    sin     k = nearest integer to x 2/pi, r = x - k pi/2 in float64 (exact by fused steps up to 2^30), then sine or
+            cosine of r
     pow     2^(y log2 x) with log2 and 2^ in float64
 
 The coefficients are least-maximum fits made for this file (Lawson's iteration on Chebyshev points, 40 digits). Integers
@@ -39,7 +40,7 @@ class Maths:
     def __init__(self, e: Emitter, kind: str = "float") -> None:
         self.e, self.kind = e, kind
 
-    # ---- words ----------------------------------------------------------------------------------------------------------
+    # ---- words ------------------------------------------------------------------------------------------------------
 
     def c(self, value: float) -> str:
         """A constant."""
@@ -112,7 +113,7 @@ class Maths:
         up = self.e.ins(f"shl i32 {self.e.ins(f'add i32 {n}, 127')}, 23")
         return self.e.ins(f"bitcast i32 {up} to float")
 
-    # ---- functions ------------------------------------------------------------------------------------------------------
+    # ---- functions --------------------------------------------------------------------------------------------------
 
     def _split(self, x: str) -> tuple[str, str]:
         """n (an int) and r with x = n ln2 + r."""
@@ -206,14 +207,16 @@ class Maths:
         r = self.e.ins(f"fptrunc double {wide.fma(k, wide.c(-PI_HALF[1]), r, exact=True)} to float")
         square = self.mul(r, r)
         sine = self.fma(self.mul(square, r), self.poly(_SIN, square), r)
-        cosine = self.fma(self.mul(square, square), self.poly(_COS, square), self.fma(square, self.c(-0.5), self.c(1.0)))
+        cosine = self.fma(
+            self.mul(square, square), self.poly(_COS, square), self.fma(square, self.c(-0.5), self.c(1.0))
+        )
         odd = self.e.ins(f"trunc i32 {turn} to i1")
         value = self.pick(odd, cosine, sine)
         flip = self.e.ins(f"shl i32 {self.e.ins(f'and i32 {turn}, 2')}, 30")
         found = self.e.ins(f"bitcast i32 {self.e.ins(f'xor i32 {self.bits(value)}, {flip}')} to float")
         return found if quarter else self.pick(self.test("oeq", x, self.c(0.0)), x, found)
 
-    # ---- pow --------------------------------------------------------------------------------------------------------------
+    # ---- pow --------------------------------------------------------------------------------------------------------
 
     def pow(self, x: str, y: str) -> str:
         """x to the power of y, with C's rules at the edges."""

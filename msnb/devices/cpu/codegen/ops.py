@@ -1,8 +1,8 @@
 """The scalar functions of kernel IR in LLVM IR, for every dtype, with NumPy's meaning at the edges.
 
-    integers       division and remainder by zero give 0, shifts beyond the width 0 (or the sign)
-    max, min       a NaN operand wins
-    floor division fmod, corrected to the sign of the divisor
+integers       division and remainder by zero give 0, shifts beyond the width 0 (or the sign)
+max, min       a NaN operand wins
+floor division fmod, corrected to the sign of the divisor
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ from msnb.core.dtypes import DType
 from msnb.devices.cpu.codegen.emit import SUMS, Emitter, literal, type_name
 from msnb.devices.cpu.codegen.floats import INLINE, Maths
 from msnb.ir.kernel import Inst
-from msnb.ir.scalars import Unsupported
+from msnb.ir.scalars import HEAVY, Unsupported
 
 _FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "rem": "frem"}
 _INT = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor"}
 _ORDERED = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
 _INTRINSIC = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "round": "rint", "trunc": "trunc", "abs": "fabs"}
-_LIBM = frozenset("exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh"
-                  " atanh erf erfc pow hypot".split())  # fmt: skip
+_LIBM = HEAVY - {"mod", "fdiv", "fmod"}
 
 
 def emit(e: Emitter, inst: Inst, args: list[str]) -> str:
@@ -126,7 +125,7 @@ _SPECIAL: dict[str, Callable[..., str]] = {
 }
 
 
-# ---- integers and bools -----------------------------------------------------------------------------------------------
+# ---- integers and bools ---------------------------------------------------------------------------------------------
 
 
 def int_op(e: Emitter, op: str, dtype: DType, args: list[str]) -> str:
@@ -184,7 +183,7 @@ def _divide(e: Emitter, op: str, t: str, signed: bool, a: str, b: str) -> str:
     return e.ins(f"select i1 {zero}, {t} 0, {t} {found}")
 
 
-# ---- reductions -------------------------------------------------------------------------------------------------------
+# ---- reductions -----------------------------------------------------------------------------------------------------
 
 
 def identity(kind: str, dtype: DType) -> str:

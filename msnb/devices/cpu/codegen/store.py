@@ -2,9 +2,11 @@
 
     ~/.cache/msnb/kernels/<sha256 of what it was made from>.o       magic, sha256 of the code, the code
 
-What is read here is executed, so the folder must be ours alone (mode 0700, our user, no link) and an entry must carry the
+What is read here is executed, so the folder must be ours alone (mode 0700, our user, no link) and an entry must carry
+the
 hash of its own bytes; anything else counts as not there and the kernel is compiled again. Files appear whole or not at
-all (written aside, then renamed); when there are too many, the oldest half goes. ``MSNB_CACHE_DIR`` moves the folder; an empty value turns the cache off.
+all (written aside, then renamed); when there are too many, the oldest half goes. ``MSNB_CACHE_DIR`` moves the folder;
+an empty value turns the cache off.
 """
 
 from __future__ import annotations
