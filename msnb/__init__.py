@@ -9,9 +9,9 @@ This page is the public surface; ``docs/architecture.md`` says what lies behind 
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
+import msnb.core.sources
 import msnb.devices.ascend
 import msnb.devices.cpu
 import msnb.devices.gpu
@@ -20,18 +20,16 @@ from msnb import nn, ops, runtime
 from msnb.api import (
     GradOperation,
     custom_vjp,
-    explain,
     grad,
     hessian,
     jacfwd,
     jacrev,
-    jit,
     jvp,
     value_and_grad,
     vjp,
     vmap,
 )
-from msnb.core import plugins
+from msnb.core import elsewhere, plugins
 from msnb.core.context import GRAPH_MODE, PYNATIVE_MODE, get_context, reset_context, set_context
 from msnb.core.dtypes import (
     DType,
@@ -58,6 +56,7 @@ from msnb.core.tensor import Tensor, from_numpy
 
 if TYPE_CHECKING:
     from msnb import dataset, train
+    from msnb.api.jit import explain, jit
     from msnb.train import Model, load_checkpoint, load_param_into_net, save_checkpoint
 
 __version__ = "0.1.0"
@@ -65,35 +64,19 @@ __version__ = "0.1.0"
 # MindSpore's spellings
 float_ = float32
 int_ = int64
+tensor = Tensor
 double = float64
 half = float16
 
-ops.GradOperation = GradOperation  # type: ignore[attr-defined]
-
-_ON_DEMAND = {
-    "dataset": "msnb.dataset",
-    "train": "msnb.train",
-    "show": "msnb.notebook.show",
-    "Model": "msnb.train:Model",
-    "save_checkpoint": "msnb.train:save_checkpoint",
-    "load_checkpoint": "msnb.train:load_checkpoint",
-    "load_param_into_net": "msnb.train:load_param_into_net",
-}
+elsewhere.install()
 
 
 def __getattr__(name: str) -> Any:
-    where = _ON_DEMAND.get(name)
-    if where is None:
-        raise AttributeError(f"module 'msnb' has no attribute {name!r}")
-    module, _, attribute = where.partition(":")
-    found = importlib.import_module(module)
-    value = getattr(found, attribute) if attribute else found
-    globals()[name] = value
-    return value
+    return elsewhere.attribute(__name__, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_ON_DEMAND})
+    return sorted({*globals(), *elsewhere.MOVED[__name__]})
 
 
 def load_ipython_extension(ipython: Any) -> None:

@@ -22,9 +22,12 @@ def test_the_programs_of_the_readme_run() -> None:
     programs = re.findall(r"^```python\n(.*?)^```", read("README.md"), re.MULTILINE | re.DOTALL)
     assert len(programs) >= 2
     names: dict[str, Any] = {"__name__": "readme"}
-    for program in programs:
-        exec(compile(program, "README.md", "exec"), names)
+    for number, program in enumerate(programs):
+        # text that is no file: capture knows it because Python compiled it under a name in brackets
+        exec(compile(program, f"<README, program {number}>", "exec"), names)
+    assert names["ms"].get_context("mode") == names["ms"].GRAPH_MODE
     assert len(names["gradients"]) == len(names["net"].trainable_params()) == 4
+    assert [g.shape for g in names["gradients"]] == [p.shape for p in names["net"].trainable_params()]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

@@ -45,7 +45,7 @@ def parts(fast: bool) -> list[Part]:
     return [
         Part("style (ruff)", [PYTHON, "-m", "ruff", "check", "."], lint=True),
         Part("types (mypy --strict)", [PYTHON, "-m", "mypy", "--strict", "msnb"], lint=True),
-        Part("layers (import-linter)", [program("lint-imports")], lint=True),
+        Part("layers (import-linter)", [program("lint-imports"), "--no-cache"], lint=True),
         Part("size budget", [PYTHON, "tools/size_budget.py"], lint=True),
         Part("tests (pytest)", [*PYTEST, "-n", os.environ.get("TEST_WORKERS", "2"), *choice, "tests"]),
         Part("docstring examples", [*PYTEST, "--doctest-modules", "msnb"]),

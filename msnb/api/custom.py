@@ -6,9 +6,11 @@ register_hook(x, hook)             hook(grad) -> None or another grad       x is
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from msnb.api.tracing import Program
 from msnb.core import tree
 from msnb.core.errors import ArgumentError, GradientError
 from msnb.core.parameter import Parameter
@@ -16,6 +18,8 @@ from msnb.core.slot import slot, using
 from msnb.core.tensor import Tensor
 from msnb.eager.dispatch import eager
 from msnb.eager.gradient import is_eager
+from msnb.eager.tracer import EagerTracer
+from msnb.ir.builder import replay
 from msnb.ir.control import HostFn
 from msnb.ir.custom import CUSTOM_GRADIENT, WITH_VJP
 
@@ -34,7 +38,8 @@ def custom_vjp(fn: Fn, bprop: Fn) -> Fn:
         A function with the values of ``fn`` and the gradients of ``bprop``, in both modes.
 
     Raises:
-        RuntimeError: ``bprop`` gives another number of gradients than there are inputs.
+        RuntimeError: ``bprop`` gives another number of gradients than there are inputs, or one of another shape.
+        TypeError: ``bprop`` does not take the inputs, the result and its gradient.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Cell.html (custom bprop)
 
@@ -58,15 +63,49 @@ def custom_vjp(fn: Fn, bprop: Fn) -> Fn:
             rest = args[len(at) :]
             values, douts = rest[: len(outs)], rest[len(outs) :]
             parts = tree.unflatten(shape, given)
-            found = bprop(*parts, tree.unflatten(out_shape, values), tree.unflatten(out_shape, douts))
+            _need_signature(bprop, len(parts))
+            rule = bprop if is_eager(slot.engine) else slot.engine.convert(bprop)
+            found = rule(*parts, tree.unflatten(out_shape, values), tree.unflatten(out_shape, douts))
             return _gradients(found, parts, [given[i] for i in at])
 
-        op, run = (CUSTOM_GRADIENT, backward) if is_eager(slot.engine) else (WITH_VJP, backward)
+        xs = [leaves[i] for i in at]
+        op, run, outer = CUSTOM_GRADIENT, backward, list[Any]()
+        if not is_eager(slot.engine):
+            op, (run, outer) = WITH_VJP, _traced_now(backward, xs, outs)
         attrs = {"n_in": len(at), "n_out": len(outs), "fn": HostFn(run, getattr(bprop, "__name__", "bprop"))}
-        results = slot.engine.apply(op, (*(leaves[i] for i in at), *outs), attrs)
+        results = slot.engine.apply(op, (*xs, *outs, *outer), attrs)
         return tree.unflatten(out_shape, results if isinstance(results, tuple) else (results,))
 
     return call
+
+
+def _traced_now(backward: Fn, xs: list[Any], outs: list[Any]) -> tuple[Fn, list[Any]]:
+    """The gradient as a graph, traced along with the program: what it reads is guarded, outside tensors come in as
+    inputs. A mistake in it is reported when somebody differentiates, as in eager mode.
+
+    Returns:
+        ``run(*xs, *outs, *outer, *douts)`` and the outer values.
+    """
+    if isinstance(slot.engine, EagerTracer):
+        return backward, []
+    try:
+        program = Program(lambda x, out, dout: backward(*x, *out, *dout), (tuple(xs), tuple(outs), tuple(outs)))
+        if program.writes:
+            raise GradientError("bprop assigned a Parameter.", hint="assign it in construct, or after the gradient.")
+    except Exception as error:
+        mistake = error
+
+        def refuse(*args: Any) -> Any:
+            raise mistake
+
+        return refuse, []
+    known = len(xs) + len(outs)
+
+    def run(*args: Any) -> Any:
+        front, outer, douts = args[:known], args[known : len(args) - len(outs)], args[len(args) - len(outs) :]
+        return program.result(replay(program.graph, [*front, *douts, *outer]))
+
+    return run, program.outer
 
 
 def _cut_off(fn: Fn, inputs: tuple[Any, ...]) -> Any:
@@ -90,7 +129,32 @@ def _gradients(found: Any, parts: Sequence[Any], tensors: Sequence[Any]) -> list
         leaves = [leaf for leaf in tree.flatten(part)[0] if isinstance(leaf, Tensor)]
         grads = tree.flatten(gradient)[0]
         flat += [None] * len(leaves) if gradient is None else grads[: len(leaves)]
-    return [x * 0 if g is None else g for g, x in zip(flat, tensors)]
+    return [x * 0 if g is None else _fitting(g, x) for g, x in zip(flat, tensors)]
+
+
+def _fitting(gradient: Any, x: Tensor) -> Any:
+    """A gradient has the shape of what it belongs to."""
+    if isinstance(gradient, Tensor) and gradient.shape != x.shape:
+        raise GradientError(
+            f"bprop gave a gradient of shape {list(gradient.shape)} for an input of shape {list(x.shape)}.",
+            operands=[f"input: {x._type!r}", f"gradient: {gradient._type!r}"],
+            hint="every gradient has the shape of its input: sum over axes that the input does not have.",
+        )
+    return gradient
+
+
+def _need_signature(bprop: Fn, n: int) -> None:
+    """A rule takes the inputs, the result and the gradient of the result."""
+    signature = inspect.signature(bprop)
+    try:
+        signature.bind(*[None] * (n + 2))
+    except TypeError:
+        names = ", ".join(signature.parameters)
+        raise ArgumentError(
+            f"bprop takes {n + 2} arguments here: the inputs of construct ({n}), its result, and the gradient of that; "
+            f"this one is bprop({names}).",
+            hint="for construct(self, x) write bprop(self, x, out, dout).",
+        ) from None
 
 
 def hook_gradient(x: Any, hook: Fn) -> Any:
@@ -126,8 +190,8 @@ class HookHandle:
 def register_hook(x: Tensor, hook: Fn) -> Any:
     """Call ``hook(grad)`` when the gradient of ``x`` is known.
 
-    On a tensor inside a differentiated program, the object ``x`` carries the hook from here on. On a Parameter, the hook
-    stays until its handle's ``remove()``: it sees the gradient that ``grad`` is about to give back for it.
+    On a tensor inside a differentiated program, the object ``x`` carries the hook from here on. On a Parameter, the
+    hook stays until its handle's ``remove()``: it sees the gradient that ``grad`` is about to give back for it.
 
     Args:
         x: a tensor or a Parameter.

@@ -15,7 +15,7 @@ from msnb.api.mode import compiled_in_graph_mode
 from msnb.api.tracing import Program, tensors_of
 from msnb.api.transforms import as_tensor, named
 from msnb.core import tree
-from msnb.core.errors import ArgumentError, DTypeError, GradientError
+from msnb.core.errors import ArgumentError, AttributeValueError, DTypeError, GradientError, ShapeError
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, tensor_type
@@ -125,7 +125,7 @@ def _douts(given: tuple[Any, ...], types: Sequence[TensorType]) -> list[Any]:
         raise ArgumentError(f"the pullback takes {len(types)} douts, one per output; got {len(leaves)}.")
     for k, (x, t) in enumerate(zip(leaves, types)):
         if x.shape != t.shape:
-            raise ArgumentError(f"dout {k} has shape {list(x.shape)}, its output {list(t.shape)}.")
+            raise ShapeError(f"dout {k} has shape {list(x.shape)}, its output {list(t.shape)}.")
     return [x if x.dtype is t.dtype else ops.cast(x, dtype=t.dtype) for x, t in zip(leaves, types)]
 
 
@@ -265,17 +265,17 @@ def _checked(x: Tensor, axis: Any) -> int | None:
     if axis is None:
         return None
     if isinstance(axis, bool) or not isinstance(axis, int) or not -x.ndim <= axis < x.ndim:
-        raise ArgumentError(f"vmap: the batch axis {axis!r} does not exist in an argument {x._type!r}.")
+        raise AttributeValueError(f"vmap: the batch axis {axis!r} does not exist in an argument {x._type!r}.")
     return axis % x.ndim
 
 
 def _batch_size(tensors: Sequence[Tensor], axes: Sequence[int | None]) -> int:
     sizes = {x.shape[a] for x, a in zip(tensors, axes) if a is not None}
     if not sizes:
-        raise ArgumentError("vmap: no argument is batched; give at least one in_axes that is not None.")
+        raise AttributeValueError("vmap: no argument is batched; give at least one in_axes that is not None.")
     if len(sizes) > 1:
         shapes = [f"argument: {x._type!r}, axis {a}" for x, a in zip(tensors, axes) if a is not None]
-        raise ArgumentError(f"vmap: the batch sizes differ: {sorted(map(str, sizes))}.", operands=shapes)
+        raise ShapeError(f"vmap: the batch sizes differ: {' and '.join(sorted(map(str, sizes)))}.", operands=shapes)
     return int(sizes.pop())  # type: ignore[arg-type]
 
 

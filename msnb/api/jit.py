@@ -40,8 +40,16 @@ class Version:
         seconds: of capture and of compilation.
     """
 
-    def __init__(self, number: int, captured: Captured, compiled: Compiled, reason: str, seconds: tuple[float, float]):
-        self.number, self.captured, self.compiled, self.reason, self.seconds = number, captured, compiled, reason, seconds
+    def __init__(
+        self, number: int, captured: Captured, compiled: Compiled, reason: str, seconds: tuple[float, float]
+    ):
+        self.number, self.captured, self.compiled, self.reason, self.seconds = (
+            number,
+            captured,
+            compiled,
+            reason,
+            seconds,
+        )
         self.check = captured.check
         self.calls = 0
 
@@ -49,7 +57,10 @@ class Version:
         capture, compile_ = (1000 * s for s in self.seconds)
         lines = [f"version {self.number}: {self.reason}"]
         lines.append(f"  captured in {capture:.1f} ms, compiled in {compile_:.1f} ms, called {self.calls} times")
-        lines += [f"  guard: {guard}{'' if guard.where is None else f'   # {guard.where}'}" for guard in self.captured.guards]
+        lines += [
+            f"  guard: {guard}{'' if guard.where is None else f'   # {guard.where}'}"
+            for guard in self.captured.guards
+        ]
         lines += [f"  at capture only: {what}{at}" for what, at in self.captured.notes.items()]
         return "\n".join(lines)
 
@@ -84,7 +95,7 @@ class CompiledFunction:
             return self._recorded(version, inputs, args, kwargs, held)
         return version.captured.finish(version.compiled(inputs), held)
 
-    # ---- versions ---------------------------------------------------------------------------------------------------
+    # ---- versions -------------------------------------------------------------------------------------------------
 
     def _fitting(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Version, list[Any], list[Any]]:
         """The version whose guards hold, compiled now if there is none, and what its guards gathered."""
@@ -103,7 +114,9 @@ class CompiledFunction:
             raise AssertionError(f"the program's own guard does not hold right after capture: {wrong}")
         return version, *found
 
-    def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any], failed: Sequence[tuple[int, Version]]) -> Version:
+    def _compile(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], failed: Sequence[tuple[int, Version]]
+    ) -> Version:
         reason = _reason(args, kwargs, failed)
         start = perf_counter()
         captured = trace(self.__msnb_fn__, args, kwargs, self.name)
@@ -117,26 +130,28 @@ class CompiledFunction:
         events.emit("compiled", fn=self, version=version, reason=reason, seconds=end - start)
         return version
 
-    # ---- inside a gradient ------------------------------------------------------------------------------------------
+    # ---- inside a gradient ----------------------------------------------------------------------------------------
 
     def graph_for(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> tuple[Any, list[Any], Any]:
         """The program for these arguments as data.
 
         Returns:
-            The graph, one tensor (or Python number) per param, and ``finish(tensors)``, which takes the graph's outputs,
-            writes state and gives the function's result.
+            The graph, one tensor (or Python number) per param, and ``finish(tensors)``, which takes the graph's
+            outputs, writes state and gives the function's result.
         """
         kwargs = kwargs or {}
         version, buffers, held = self._fitting(args, kwargs)
         tensors = self._operands(version, buffers, args, kwargs)
         return version.captured.graph, tensors, lambda outs: version.captured.finish_tensors(outs, held)
 
-    def _operands(self, version: Version, buffers: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    def _operands(
+        self, version: Version, buffers: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> list[Any]:
         """The tensors behind the gathered buffers: the user's own objects, so that a gradient finds them."""
         owners = version.captured.owners(args, kwargs)
         params = version.captured.graph.params
         return [
-            owner if isinstance(owner, Tensor) else b if p.type.weak else make(b, p.type)
+            owner if isinstance(owner, Tensor) else _entered(b, p.type)
             for owner, b, p in zip(owners, buffers, params)
         ]
 
@@ -159,6 +174,11 @@ class CompiledFunction:
 
     def __repr__(self) -> str:
         return f"<jit {self.name}: {len(self.versions)} versions>"
+
+
+def _entered(buffer: Any, type_: Any) -> Any:
+    """A gathered buffer as an operand: a Python number stays one."""
+    return buffer if type_.weak else make(buffer, type_)
 
 
 def _checked(version: Version, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -241,5 +261,3 @@ def explain(fn: Any) -> str:
     if fn is None:
         raise TypeError("explain takes a function compiled with jit, or a Cell that has run in graph mode.")
     return str(fn.explain())
-
-

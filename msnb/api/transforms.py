@@ -18,12 +18,11 @@ from msnb.api.mode import compiled_in_graph_mode
 from msnb.autodiff import vjp as vjp_graph
 from msnb.core import tree
 from msnb.core.dtypes import float32
-from msnb.core.errors import ArgumentError, DTypeError, GradientError
+from msnb.core.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from msnb.core.parameter import Parameter
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
 from msnb.eager.gradient import Recording, is_eager
-from msnb.graph.capture.scalars import is_lazy
 from msnb.ir.builder import GraphBuilder, replay
 from msnb.ir.control import HostFn, host_call
 from msnb.ops import cast, ones_like
@@ -90,7 +89,7 @@ def as_tensor(leaf: Any) -> Any:
     """A Python float (or a number that capture keeps lazy) as a float32 tensor; other leaves as they are."""
     if not isinstance(leaf, float):
         return leaf
-    return find("cast")(leaf, dtype=float32) if is_lazy(leaf) else Tensor(leaf)
+    return find("cast")(leaf, dtype=float32) if isinstance(slot.engine, GraphBuilder) else Tensor(leaf)
 
 
 def _as_tensors(arg: Any, position: int) -> Any:
@@ -165,7 +164,7 @@ def _sensitivities(losses: Sequence[Tensor], sens: Any) -> list[Any]:
         raise ArgumentError(f"{len(given)} sensitivities were given for {len(losses)} outputs.")
     for g, loss in zip(given, losses):
         if g.shape != loss.shape:
-            raise ArgumentError(f"a sensitivity of shape {list(g.shape)} does not fit an output of {list(loss.shape)}.")
+            raise ShapeError(f"a sensitivity of shape {list(g.shape)} does not fit an output of {list(loss.shape)}.")
     return [g if g.dtype is loss.dtype else cast(g, dtype=loss.dtype) for g, loss in zip(given, losses)]
 
 
@@ -290,7 +289,9 @@ def _with_ids(request: _Request, gradients: Any) -> Any:
 
 
 def named(call: Fn, fn: Fn, how: str) -> Fn:
-    """A wrapper that shows what it wraps: ``grad(loss)``."""
+    """A wrapper that shows what it wraps: ``grad(loss)``. Raises TypeError for what cannot be called."""
+    if not callable(fn):
+        raise ArgumentError(f"{how} takes a function or a Cell, not a {type(fn).__name__}.")
     name = getattr(fn, "__name__", type(fn).__name__)
     call = functools.wraps(fn)(call) if hasattr(fn, "__name__") else call
     call.__name__ = f"{how}({name})"

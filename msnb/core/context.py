@@ -165,3 +165,18 @@ def reset_context() -> None:
 def in_graph_mode() -> bool:
     """True when Cells are compiled."""
     return bool(_values["mode"] == GRAPH_MODE)
+
+
+def set_device(device_target: str, device_id: int = 0) -> None:
+    """Same as ``set_context(device_target=..., device_id=...)``.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.set_device.html
+    """
+    set_context(device_target=device_target, device_id=device_id)
+
+
+def __getattr__(name: str) -> Any:
+    """``from msnb import context``: a sentence on what MindSpore has in its module and msnb has not."""
+    from msnb.core import elsewhere
+
+    return elsewhere.attribute(__name__, name)

@@ -14,6 +14,8 @@ from typing import Any, Union
 import ml_dtypes
 import numpy as np
 
+from msnb.core.errors import DTypeError
+
 BOOL, INT, FLOAT, COMPLEX = range(4)
 
 
@@ -103,15 +105,31 @@ def as_dtype(spec: Any) -> DType:
     """
     if isinstance(spec, DType):
         return spec
-    found = _BY_NAME.get(spec) if isinstance(spec, str) else _BY_PYTHON.get(spec)
+    found = _BY_NAME.get(spec) if isinstance(spec, str) else _BY_PYTHON.get(spec) if isinstance(spec, type) else None
     if found is None:
         try:
             found = _BY_NUMPY.get(np.dtype(spec))
         except TypeError:
             found = None
     if found is None:
-        raise TypeError(f"{spec!r} is not a dtype of msnb; legal: {', '.join(t.name for t in ALL)}.")
+        raise DTypeError(f"{spec!r} is not a dtype of msnb; legal: {', '.join(t.name for t in ALL)}.")
     return found
+
+
+def dtype_to_nptype(type_: DType) -> type:
+    """The NumPy scalar type of a dtype: ``np.float32`` for ``ms.float32``."""
+    scalar: type = as_dtype(type_).numpy.type
+    return scalar
+
+
+def dtype_to_pytype(type_: DType) -> type:
+    """The Python type of a dtype's elements: ``float`` for ``ms.float32``."""
+    return (bool, int, float, complex)[as_dtype(type_).category]
+
+
+def pytype_to_dtype(obj: Any) -> DType:
+    """The dtype of a Python or NumPy type: same as ``as_dtype``."""
+    return as_dtype(obj)
 
 
 def of_numpy(dtype: np.dtype[Any]) -> DType | None:

@@ -1,17 +1,16 @@
 """Errors that teach: what was expected, what came, operand by operand, and the way out.
 
 Every class is also the built-in class that a PyTorch or MindSpore user would catch (a shape mismatch is a
-``ValueError``, a dtype mismatch a ``TypeError``), so ``except ValueError`` keeps working. ``where`` is filled by the
-engine that noticed the mistake: the line of the user's file or cell, with a caret under the expression.
+``ValueError``, a dtype mismatch a ``TypeError``), so ``except ValueError`` keeps working. ``where`` is the line of the
+user's file or cell, with a caret under the expression: taken when the error is made, so no refusal can forget it. The
+executor, which notices things later than they were written, puts the place of the node there instead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from msnb.core.where import Where
+from msnb.core.where import Where, here
 
 
 class MsnbError(Exception):
@@ -28,7 +27,7 @@ class MsnbError(Exception):
         self.sentence = sentence
         self.operands = tuple(operands)
         self.hint = hint
-        self.where: Where | None = None
+        self.where: Where | None = here(2).where
 
     def message(self) -> str:
         """The text without the place: the same in both modes."""

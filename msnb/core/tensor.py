@@ -11,7 +11,6 @@ During capture a Tensor may stand for a value that does not exist yet (``msnb.ir
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +19,14 @@ from numpy.typing import NDArray
 
 from msnb.core import devices, dtypes
 from msnb.core.dtypes import DType, as_dtype
-from msnb.core.errors import DeviceError, DTypeError
+from msnb.core.elsewhere import MissingName
+from msnb.core.errors import ArgumentError, DeviceError, DTypeError, ShapeError
+from msnb.core.glance import tensor_html
 from msnb.core.types import Shape, TensorType, tensor_type
 
 Array = NDArray[Any]
 _DEVICE_NAMES = {"cpu": "CPU", "cuda": "GPU", "gpu": "GPU", "ascend": "Ascend", "npu": "Ascend"}
+ONE_NUMBER = "it holds one number; x.reshape(-1) makes an axis of size 1."
 _type_cache: dict[tuple[tuple[int, ...], Any], TensorType] = {}
 
 
@@ -63,14 +65,21 @@ def _from_python(data: Any, dtype: DType | None) -> Array:
     try:
         array = np.array(data)
     except ValueError as error:
-        raise DTypeError("Tensor needs rows of equal length.", hint=str(error)) from None
+        raise ShapeError("Tensor needs rows of equal length.", hint=str(error)) from None
     if array.dtype == object or array.dtype.kind in "USOmM":
-        raise DTypeError(f"Tensor takes numbers, bools, arrays and nested lists of them, not {type(data).__name__}.")
+        raise _not_numbers(data, array)
     if dtype is not None:
         return array.astype(dtype.numpy)
     default = {"f": np.float32, "c": np.complex64}.get(array.dtype.kind)
     is_array = hasattr(data, "dtype")
     return array if default is None or is_array else array.astype(default)
+
+
+def _not_numbers(data: Any, array: Array) -> DTypeError:
+    kind = type(data).__name__
+    odd = next((x for x in array.flat if not isinstance(x, (bool, int, float, complex))), None) if array.ndim else data
+    inside = f" with {str(odd) if isinstance(odd, np.generic) else odd!r} in it" if array.ndim else f" ({odd!r})"
+    return DTypeError(f"Tensor takes numbers, bools, arrays and nested lists of them, not a {kind}{inside}.")
 
 
 def _lists_without_tensors(data: Any) -> Any:
@@ -92,7 +101,7 @@ class Tensor:
         init: an initializer or a number that fills ``shape``.
 
     Raises:
-        TypeError: the data are not numbers, or rows have unequal lengths.
+        TypeError: the data are not numbers. ValueError: rows have unequal lengths.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.Tensor.html
 
@@ -168,6 +177,31 @@ class Tensor:
         """The number of axes (PyTorch's word)."""
         return self.ndim
 
+    def numel(self) -> int:
+        """The number of elements (PyTorch's word)."""
+        return self.size
+
+    def is_floating_point(self) -> bool:
+        """Whether the elements are floats."""
+        return self._type.dtype.is_float
+
+    def is_contiguous(self) -> bool:
+        """True: a tensor is a value and no view of another one."""
+        return True
+
+    def contiguous(self) -> Tensor:
+        """The tensor itself: it is no view of another one."""
+        return self
+
+    @staticmethod
+    def from_numpy(array: Array) -> Tensor:
+        """A Tensor with the values of a NumPy array (copied: values, not views)."""
+        return Tensor(array)
+
+    def init_data(self, *args: Any, **kwargs: Any) -> Tensor:
+        """The tensor itself: ``Tensor(shape=, dtype=, init=)`` has its values from the start."""
+        return self
+
     # ---- where it lives ------------------------------------------------------------------------------------------
 
     def move_to(self, to: str, blocking: bool = True) -> Tensor:
@@ -233,7 +267,7 @@ class Tensor:
         if index is not None:
             return host.item(*index) if isinstance(index, tuple) else host.item(index)
         if host.size != 1:
-            raise ValueError(f"item() needs a tensor of one element, this one has shape {list(host.shape)}.")
+            raise not_one(self, "item()")
         return host.item()
 
     def tolist(self) -> Any:
@@ -242,33 +276,34 @@ class Tensor:
 
     def __bool__(self) -> bool:
         if self._type.size != 1:
-            raise ValueError(
-                f"the truth of a tensor with shape {list(self.shape)} is not one value; use .any() or .all()."
-            )
+            raise truth_of_many(self)
         return bool(self.item())
 
     def __int__(self) -> int:
+        if self._type.size != 1:
+            raise not_one(self, "int()")
         return int(self.item())
 
     def __float__(self) -> float:
+        if self._type.size != 1:
+            raise not_one(self, "float()")
         return float(self.item())
 
     def __complex__(self) -> complex:
         return complex(self.item())
 
     def __index__(self) -> int:
-        if not (self._type.dtype.is_int and self._type.size == 1):
-            raise TypeError(f"only a tensor of one integer can be an index, this is {self._type!r}.")
+        need_index(self)
         return int(self.item())
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("a 0-d tensor has no len().")
+            raise ArgumentError("a 0-d tensor has no len().", hint=ONE_NUMBER)
         return self._type.ints()[0]
 
     def __iter__(self) -> Iterator[Tensor]:
         if not self.shape:
-            raise TypeError("a 0-d tensor cannot be iterated over.")
+            raise ArgumentError("a 0-d tensor cannot be iterated over.", hint=ONE_NUMBER)
         return (self[i] for i in range(len(self)))
 
     def __format__(self, spec: str) -> str:
@@ -309,7 +344,7 @@ class Tensor:
 
     def _repr_html_(self) -> str:
         head = f"{type(self).__name__} {self._type!r} on {self.device}"
-        return f"<div><code>{html.escape(head)}</code><pre>{html.escape(str(self))}</pre></div>"
+        return tensor_html(head, str(self), self.asnumpy())
 
     # ---- operations, bound by msnb.ops (their types are told here) -----------------------------------------------
 
@@ -353,12 +388,39 @@ class Tensor:
         def __setitem__(self, index: Any, value: Any) -> None: ...
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"a Tensor has no attribute {name!r}; see dir(Tensor) for what it has.")
+        if name[:1] == "_":
+            raise AttributeError(f"a Tensor has no attribute {name!r}.")
+        if name[-1:] == "_" and hasattr(Tensor, name[:-1]):
+            way = f"values do not change in place; write x = x.{name[:-1]}(...)."
+            raise AttributeError(f"a Tensor has no {name}: {way}")
+        raise MissingName("a Tensor", name, "Tensor", lambda: dir(Tensor))
+
+
+def not_one(x: Tensor, what: str) -> ShapeError:
+    """The error for a number that was asked of many."""
+    return ShapeError(
+        f"{what} needs a tensor of one element, this one has shape {list(x.shape)}.",
+        hint="item(i) takes the i-th element, tolist() all of them; sum, mean, max ... make one of many.",
+    )
+
+
+def need_index(x: Tensor) -> None:
+    """Raise DTypeError unless ``x`` is one integer: what Python takes for an index, a size or a bound of range."""
+    if not (x._type.dtype.is_int and x._type.size == 1):
+        raise DTypeError(
+            f"only a tensor of one integer can be an index, this is {x._type!r}.",
+            hint="convert with x.astype(ms.int32), or take one element.",
+        )
+
+
+def truth_of_many(x: Tensor) -> ShapeError:
+    """The error for ``if x`` where x is not one value."""
+    return ShapeError(f"the truth of a tensor with shape {list(x.shape)} is not one value; use .any() or .all().")
 
 
 def _initial(shape: Any, dtype: DType | None, init: Any) -> Any:
     if shape is None:
-        raise TypeError("Tensor needs input_data, or shape and init.")
+        raise ArgumentError("Tensor needs input_data, or shape and init; the data given are None.")
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     want = dtypes.float32 if dtype is None else dtype
     if init is None or isinstance(init, (int, float, complex)):

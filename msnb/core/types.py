@@ -15,6 +15,7 @@ from typing import Any
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
+from msnb.core.errors import ShapeError
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,10 @@ class TensorType:
         out = []
         for d in self.shape:
             if isinstance(d, Dim):
-                raise ValueError(f"the size {d} of {self} is known only at run time.")
+                raise ShapeError(
+                    f"the size {d} of {self} is known only at run time.",
+                    hint="use operations on the whole tensor; Python loops and lists need sizes that are known.",
+                )
             out.append(d)
         return tuple(out)
 

@@ -9,13 +9,14 @@ microsecond; turning a frame into line, column and text costs more and is done o
 
 from __future__ import annotations
 
+import ast
 import itertools
 import linecache
 import os
 import sys
 from dataclasses import dataclass
 from functools import lru_cache
-from types import CodeType, FrameType
+from types import CodeType, FrameType, TracebackType
 
 PACKAGE_DIR = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -70,9 +71,14 @@ def _resolve(code: CodeType, lasti: int, line: int) -> Where:
         found = next(itertools.islice(positions(), lasti // 2, None), None)
         if found is not None and found[2] is not None:
             line, col = found[0] or line, found[2]
-            end_col = found[3] if found[1] == found[0] and found[3] is not None else col + 1
+            end_col = found[3] if found[1] == found[0] and found[3] is not None else _end_of_line(code, line)
             col, end_col = _characters(code.co_filename, line, col, end_col)
     return Where(code.co_filename, line, col, end_col, code.co_name)
+
+
+def _end_of_line(code: CodeType, line: int) -> int:
+    """An expression of several lines is underlined to the end of its first, a comment apart."""
+    return len(linecache.getline(code.co_filename, line).partition("  #")[0].rstrip().encode())
 
 
 def _characters(file: str, line: int, col: int, end_col: int) -> tuple[int, int]:
@@ -125,3 +131,35 @@ def here(depth: int = 1, limit: int = 8) -> Origin:
             frames.append((code, frame.f_lasti, frame.f_lineno))
         frame = frame.f_back
     return Origin(tuple(frames))
+
+
+def users_frame(tb: TracebackType | None) -> Where | None:
+    """The innermost frame of a traceback that belongs to the user."""
+    found: Where | None = None
+    while tb is not None:
+        code = tb.tb_frame.f_code
+        if not is_internal(code.co_filename):
+            found = Origin(((code, tb.tb_lasti, tb.tb_lineno),)).where
+        tb = tb.tb_next
+    return found
+
+
+def raised_at(error: Exception, where: Where) -> Exception:
+    """``error`` with a frame at ``where`` as the innermost of its traceback.
+
+    A program that runs compiled has no Python frames of its own: without this an ``assert`` of the user would end in
+    our executor. The frame belongs to ``raise error`` compiled under the user's file name and position.
+    """
+    tree = ast.parse("raise error")
+    raw = linecache.getline(where.file, where.line)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.stmt, ast.expr)):
+            node.lineno = node.end_lineno = where.line
+            node.col_offset, node.end_col_offset = (len(raw[: max(c, 0)].encode()) for c in (where.col, where.end_col))
+    code = compile(tree, where.file, "exec").replace(co_name=where.function)
+    try:
+        exec(code, {"error": error.with_traceback(None)})
+    except Exception as raised:
+        assert raised.__traceback__ is not None
+        return raised.with_traceback(raised.__traceback__.tb_next)
+    raise AssertionError("raise error did not raise")

@@ -7,6 +7,7 @@ it was (early release). Control nodes run their bodies' own programs. It runs on
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from msnb.core import devices
 from msnb.core.errors import MsnbError
 from msnb.core.tensor import make, type_of_buffer
 from msnb.core.types import TensorType
-from msnb.core.where import here
+from msnb.core.where import here, raised_at, users_frame
 from msnb.ir import control
 from msnb.ir.graph import Graph, Module, Node, Value
 from msnb.ops.constant import constant
@@ -104,14 +105,20 @@ class ReferenceProgram:
         return [env[i] for i in self._outputs]
 
     def _explained(self, error: Exception, run: Any, buffers: Sequence[Any]) -> Exception:
-        """The error of a step; operands that live on another device have the sentence that eager mode gives."""
-        if isinstance(error, MsnbError) and error.where is not None:
-            return error
+        """The error of a step, at the user's line; operands of another device have the sentence that eager mode gives.
+
+        A control node passes on what its body raised, a host call what the user's Python code raised.
+        """
         node = next(n for n, step in zip(self._nodes, self._steps) if step[0] is run)
+        place = (node.where.where if node.where is not None else None) or here().where
+        if "control" in node.op.traits:
+            told = isinstance(error, MsnbError) or users_frame(_below(error)) is not None
+            return error if told or place is None else raised_at(error, place)
         types = [v.type for v in node.inputs]
-        found = error if isinstance(error, MsnbError) else devices.misplaced(node.op.name, types, buffers) or error
+        found: Exception | None = error if isinstance(error, MsnbError) else None
+        found = found or devices.misplaced(node.op.name, types, buffers) or _misfit(node, types, buffers) or error
         if isinstance(found, MsnbError):
-            found.where = (node.where.where if node.where is not None else None) or here().where
+            found.where = place
         return found
 
     # ---- control flow --------------------------------------------------------------------------------------------
@@ -190,6 +197,23 @@ class ReferenceProgram:
             return [] if not node.outputs else [r._data for r in results]
 
         return run
+
+
+def _misfit(node: Node, types: Sequence[Any], buffers: Sequence[Any]) -> MsnbError | None:
+    """What inference says to the sizes that only the data told."""
+    if all(not isinstance(t, TensorType) or t.is_static for t in types):
+        return None
+    known = tuple(type_of_buffer(b) if isinstance(t, TensorType) and not t.weak else t for t, b in zip(types, buffers))
+    try:
+        node.op.result_types(known, node.attrs)
+    except MsnbError as told:
+        return told
+    return None
+
+
+def _below(error: BaseException) -> TracebackType | None:
+    """What the executor called: the traceback without its own frame."""
+    return error.__traceback__.tb_next if error.__traceback__ is not None else None
 
 
 def _is_constant(value: Value) -> bool:

@@ -17,7 +17,7 @@ from msnb.core.errors import MsnbError
 from msnb.core.slot import PlainReads, install_default
 from msnb.core.tensor import Tensor, make, type_of_buffer
 from msnb.core.types import WEAK, TensorType, Type
-from msnb.core.where import here
+from msnb.ops.operands import is_operand, no_operand
 from msnb.ops.record import REGISTRY, Op
 
 
@@ -65,10 +65,13 @@ assert "device_target" in KNOBS
 events.subscribe("context", _forget)
 
 
-def as_operand(x: Any) -> Any:
-    """A Tensor or Python scalar of what the user passed."""
-    if isinstance(x, Tensor) or type(x) in WEAK:
+def as_operand(op: Op, inputs: tuple[Any, ...], at: int) -> Any:
+    """A Tensor or Python scalar of what the user passed; what cannot be one is told by name."""
+    x = inputs[at]
+    if type(x) in WEAK:
         return x
+    if not is_operand(x):
+        raise no_operand(op, inputs, at)
     return Tensor(x)
 
 
@@ -84,21 +87,12 @@ def attrs_key(attrs: dict[str, Any]) -> tuple[Any, ...]:
 
 def entry_for(op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Entry:
     """A new entry of a signature; raises the op's own sentence on a wrong call, with the user's line."""
-    try:
-        results = op.result_types(types, attrs)
-    except MsnbError as error:
-        _locate(error)
-        raise
+    results = op.result_types(types, attrs)
     if len(op.fast) > 8192:
         op.fast.clear()
     key = types if not attrs else (types, attrs_key(attrs))
     entry: Entry = op.fast.setdefault(key, Entry(op, types, attrs, results))
     return entry
-
-
-def _locate(error: MsnbError) -> None:
-    if error.where is None:
-        error.where = here(2).where
 
 
 def kernel_failed(op: Op, operands: Any, error: Exception) -> Exception:
@@ -111,15 +105,12 @@ def kernel_failed(op: Op, operands: Any, error: Exception) -> Exception:
                 except MsnbError as leaked:
                     return leaked
     types = [type_of(x) for x in operands]
-    found = error if isinstance(error, MsnbError) else devices.misplaced(op.name, types, buffers(operands)) or error
-    if isinstance(found, MsnbError):
-        _locate(found)
-    return found
+    return error if isinstance(error, MsnbError) else devices.misplaced(op.name, types, buffers(operands)) or error
 
 
 def look_up(op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[Entry, list[Any]]:
     """The general way: any number of operands of any legal kind."""
-    operands = [x if isinstance(x, Tensor) else as_operand(x) for x in inputs]
+    operands = [x if isinstance(x, Tensor) else as_operand(op, inputs, i) for i, x in enumerate(inputs)]
     types: tuple[Type, ...] = tuple([type_of(x) for x in operands])
     entry = op.fast.get(types if not attrs else (types, attrs_key(attrs)))
     return entry or entry_for(op, types, attrs), operands

@@ -143,12 +143,10 @@ class EagerTracer(GraphBuilder):
 
     def no_value(self, x: SymbolicTensor) -> Exception:
         """Asking for the value of a batched tensor."""
-        error = ConcretizationError(
+        return ConcretizationError(
             f"vmap: the value of this tensor ({x._type!r}) differs from lane to lane.",
             hint="use tensor operations such as ops.where instead of Python's if, float() or NumPy functions.",
         )
-        error.where = here(2).where
-        return error
 
 
 def _plain(x: Any) -> Any:

@@ -21,13 +21,14 @@ from typing import Any
 import numpy as np
 
 from msnb.core import tree
-from msnb.core.errors import ConcretizationError, MsnbError
+from msnb.core.errors import ArgumentError, ConcretizationError, MsnbError
 from msnb.core.slot import Engine, PlainReads, slot
-from msnb.core.tensor import Array, Tensor
+from msnb.core.tensor import Array, Tensor, need_index
 from msnb.core.types import WEAK, TensorType, Type
-from msnb.core.where import Origin, here
+from msnb.core.where import Origin
 from msnb.ir.graph import Graph, Module, Node, Value
 from msnb.ops.constant import constant
+from msnb.ops.operands import is_operand, no_operand
 from msnb.ops.record import Op
 
 
@@ -60,6 +61,8 @@ class SymbolicTensor(Tensor):
         return float(self._builder.concrete(self, "float"))
 
     def __index__(self) -> int:
+        if self._type.is_static:
+            need_index(self)
         return int(self._builder.concrete(self, "index"))
 
     def __repr__(self) -> str:
@@ -76,6 +79,10 @@ class SymbolicTensor(Tensor):
 
     def _repr_html_(self) -> str:
         return repr(self).replace("<", "&lt;")
+
+
+# Python names the class in its own errors ("'Tensor' object is not callable"): the same words in both modes
+SymbolicTensor.__name__ = "Tensor"
 
 
 def symbol_type(value: Value) -> TensorType:
@@ -123,15 +130,17 @@ class GraphBuilder(PlainReads):
 
     def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """Append ``op``; the results are symbolic. A batch of several results is a tuple."""
-        values = [self.lift(x) for x in inputs]
-        try:
-            types = op.result_types(tuple(v.type for v in values), attrs)
-        except MsnbError as error:
-            if error.where is None:
-                error.where = here(2).where
-            raise
+        values = [self.lift_operand(op, inputs, i) for i in range(len(inputs))]
+        types = op.result_types(tuple(v.type for v in values), attrs)
         outs = self.add(op, values, attrs, types)
         return outs[0] if len(outs) == 1 else outs
+
+    def lift_operand(self, op: Op, inputs: tuple[Any, ...], at: int) -> Value:
+        """The Value of one operand; what cannot be one is told by name."""
+        x = inputs[at]
+        if not is_operand(x):
+            raise no_operand(op, inputs, at)
+        return self.lift(x)
 
     def assign(self, target: Tensor, value: Tensor) -> None:
         """The tensor object ``target`` stands for ``value`` from here on."""
@@ -203,7 +212,7 @@ class GraphBuilder(PlainReads):
         if isinstance(x, (np.ndarray, np.generic, list, tuple)):
             t = Tensor(x)
             return self.constant(t.asnumpy(), t._type)
-        raise TypeError(f"an operation takes tensors and numbers, not {type(x).__name__}.")
+        raise ArgumentError(f"an operation takes tensors and numbers, not {type(x).__name__}.")
 
     def lift_tensor(self, x: Tensor) -> Value:
         """A tensor with a known value becomes a constant (capture makes it an input instead)."""
@@ -250,13 +259,11 @@ class GraphBuilder(PlainReads):
 
     def no_value(self, x: SymbolicTensor) -> Exception:
         """The error for asking the value of a symbolic tensor."""
-        error = ConcretizationError(
+        return ConcretizationError(
             f"the value of this tensor ({x._type!r}) is not known while a graph is built.",
             hint="use tensor operations instead of asnumpy(), item(), print formatting or NumPy functions here, or "
             "compute it outside the compiled function.",
         )
-        error.where = here(2).where
-        return error
 
     def concrete(self, x: SymbolicTensor, kind: str) -> Any:
         """The value of ``x`` as a Python bool, int, float; capture may know some."""

@@ -29,7 +29,8 @@ def _body(xp: Any, *args: Any, n_in: int, n_out: int, fn: HostFn) -> Any:
 
 def _called(args: tuple[Any, ...], douts: tuple[Any, ...], types: tuple[Type, ...], n_in: int, fn: HostFn) -> list[Any]:
     if isinstance(slot.engine, GraphBuilder):
-        found = host_call(slot.engine, fn, [*args, *douts], types[:n_in])
+        # a hook is called for its own sake: nobody may need the gradients that it gives
+        found = host_call(slot.engine, fn, [*args, *douts], types[:n_in], effect=True)
     else:
         found = fn.fn(*args, *douts)
     return [*found, *[None] * (len(args) - n_in)]

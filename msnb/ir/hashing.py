@@ -152,6 +152,8 @@ def attr_word(value: Any) -> str | bytes:
         return f"T {type_word(value)}" if not isinstance(value, DType) else f"D {value.short}"
     if isinstance(value, Const):
         return const_word(value)
+    if isinstance(value, HostFn):
+        return f"host {id(value)}"  # good while the program that holds it lives; ``words`` counts slots instead
     if isinstance(value, tuple):
         return b"(" + b",".join(_bytes(attr_word(v)) for v in value) + b")"
     return f"object {_foreign.setdefault(value, len(_foreign))}"

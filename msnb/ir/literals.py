@@ -2,6 +2,7 @@
 
     2.0  3  True             a constant of the default dtype (f32, i64, bool)       ~2.0  a weak Python number
     f64(2.0)                 a constant of another dtype                            i32[3]{1, 2, 3}  a small array
+    f32[32,10]{all 0.0}      every element the same
     const f32[6,1,5,5] {9f0c...}      a big one: the digest is a key of the side table ``constants_of(graph)``
 
 Numbers are written as short as their dtype allows: the digits shown, read back, give the same bits.
@@ -94,7 +95,13 @@ def is_inline(const: Const) -> bool:
     if const.type.weak:
         return True
     array = strong_array(const)
-    return array.size <= SMALL and not _has_odd_nan(array)
+    return (array.size <= SMALL or is_filled(array)) and not _has_odd_nan(array)
+
+
+def is_filled(array: Array) -> bool:
+    """True where every element has the same bits."""
+    first = array.reshape(-1)[:1]
+    return bool(array.size) and array.tobytes() == first.tobytes() * array.size
 
 
 def write_const(const: Const) -> str:
@@ -104,6 +111,8 @@ def write_const(const: Const) -> str:
     if not is_inline(const):
         return f"const {const.type!r} {{{digest(const)}}}"
     dtype, array = const.type.dtype, strong_array(const)
+    if array.size > SMALL:
+        return f"{const.type!r}{{all {write_number(array.reshape(-1)[0], dtype)}}}"
     items = [write_number(x, dtype) for x in array.reshape(-1)]
     if const.type.shape:
         return f"{const.type!r}{{{', '.join(items)}}}"

@@ -4,7 +4,7 @@
     graph   := "graph" name "(" params ")" "->" "(" results ")"  statement*  "return" operands
     statement := [values "="] op "(" operands, attributes ")" [":" types]  body*        one per line, or between ";"
     body    := label "(" params ")" ["->" "(" results ")"] ":" statement* "yield" operands
-    operand := %name | param | number | ~number | dtype "(" number ")" | type "{" numbers "}"
+    operand := %name | param | number | ~number | dtype "(" number ")" | type "{" ["all"] numbers "}"
              | "const" type "{" digest "}"
 
 A recursive-descent parser over one regular expression. Errors name the line. Indentation is for people: the ends of

@@ -207,6 +207,10 @@ class Reader:
         if self.peek().kind == "digest":
             return Const(self._stored(self.next().text[1:-1], "constant"), type_)
         self.expect("{")
+        if self.accept("all"):
+            filled = np.full(type_.ints(), self.number(), type_.dtype.numpy)
+            self.expect("}")
+            return Const(filled, type_)
         items: list[Any] = []
         while not self.accept("}"):
             items.append(self.number())

@@ -1,5 +1,7 @@
 """Networks: Cell, layers, losses, initializers; as in MindSpore also the optimizers and learning rates."""
 
+from typing import TYPE_CHECKING
+
 from msnb.nn import initializer as initializer
 from msnb.nn.activation import CELU as CELU
 from msnb.nn.activation import ELU as ELU
@@ -102,3 +104,11 @@ from msnb.optim import natural_exp_decay_lr as natural_exp_decay_lr
 from msnb.optim import piecewise_constant_lr as piecewise_constant_lr
 from msnb.optim import polynomial_decay_lr as polynomial_decay_lr
 from msnb.optim import warmup_lr as warmup_lr
+
+if not TYPE_CHECKING:  # a type checker must go on to report names that do not exist
+
+    def __getattr__(name: str) -> object:
+        """What MindSpore has here and msnb elsewhere (metrics), and a sentence on what is missing."""
+        from msnb.core import elsewhere
+
+        return elsewhere.attribute(__name__, name)

@@ -12,6 +12,7 @@ from typing import Any
 
 from msnb import ops
 from msnb.core import dtypes
+from msnb.core.errors import AttributeValueError
 from msnb.core.parameter import Parameter
 from msnb.nn.cell import Cell
 from msnb.nn.initializer import initializer
@@ -166,7 +167,7 @@ def get_activation(name: Any) -> Any:
     """The activation that a name means; Cells, functions and None are given back.
 
     Raises:
-        KeyError: there is no such name. TypeError: not a name, a Cell or a function.
+        ValueError: there is no such name. TypeError: not a name, a Cell or a function.
 
     Examples:
         >>> from msnb import nn
@@ -178,5 +179,5 @@ def get_activation(name: Any) -> Any:
     if not isinstance(name, str):
         raise TypeError(f"an activation is a name, a Cell or a function, not {type(name).__name__}.")
     if name.lower() not in _BY_NAME:
-        raise KeyError(f"there is no activation {name!r}; legal: {', '.join(sorted(_BY_NAME))}.")
+        raise AttributeValueError(f"there is no activation {name!r}; legal: {', '.join(sorted(_BY_NAME))}.")
     return _BY_NAME[name.lower()]()

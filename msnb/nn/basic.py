@@ -100,9 +100,9 @@ def need_last(name: str, x: Any, size: int, what: str) -> None:
         raise ArgumentError(f"{name} takes a Tensor, not {type(x).__name__}.", hint="wrap it: ms.Tensor(x).")
     if x.ndim == 0 or x.shape[-1] != size:
         raise ShapeError(
-            f"{name}: the last axis of x must be {what}={size}.",
+            f"{name}: the last axis of x must be {what}={size}, {f'not {x.shape[-1]}' if x.ndim else 'x has no axis'}.",
             operands=[f"x: {x._type!r}"],
-            hint="flatten images with nn.Flatten() before a Dense layer." if x.ndim > 2 else "",
+            hint="flatten images with nn.Flatten() before a Dense layer." if name == "Dense" and x.ndim > 3 else "",
         )
 
 

@@ -21,6 +21,7 @@ from msnb.api.custom import custom_vjp
 from msnb.core import dtypes
 from msnb.core.context import in_graph_mode
 from msnb.core.dtypes import DType, as_dtype
+from msnb.core.elsewhere import MissingName
 from msnb.core.errors import ArgumentError, DTypeError, MsnbError
 from msnb.core.parameter import Parameter
 from msnb.core.slot import slot
@@ -109,8 +110,8 @@ class Cell(CellState, CellHooks):
         if name.startswith("__"):
             raise AttributeError(name)
         self._need_init(name) if name == "_buffer_names" else None
-        names = [n for n in self.__dict__ if not n.startswith("_")]
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}; it has {', '.join(names) or 'none'}.")
+        own = [n for n in self.__dict__ if not n.startswith("_")]
+        raise MissingName(type(self).__name__, name, "Cell", lambda: dir(self), own)
 
     def __delattr__(self, name: str) -> None:
         self.__dict__.get("_buffer_names", {}).pop(name, None)
@@ -214,7 +215,7 @@ class Cell(CellState, CellHooks):
 
     def _with_own_gradient(self, engine: Any) -> Callable[..., Any]:
         """``construct`` with the gradient that the Cell's ``bprop(x..., out, dout)`` gives."""
-        return custom_vjp(engine.convert(self.construct), engine.convert(self.bprop))
+        return custom_vjp(engine.convert(self.construct), self.bprop)
 
     def _wrong_arity(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ArgumentError | None:
         """The error for arguments that do not fit ``construct``; None when they do (the mistake is elsewhere)."""
@@ -222,11 +223,14 @@ class Cell(CellState, CellHooks):
         try:
             signature.bind(*args, **kwargs)
         except TypeError as error:
-            given = f"{len(args)} positional" + (f" and {', '.join(kwargs)}" if kwargs else "")
+            words = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+            call = signature.replace(parameters=words, return_annotation=signature.empty)
             return ArgumentError(
-                f"{type(self).__name__} was called with {given}: {error}.",
-                hint=f"its signature is construct{signature}.",
-            )
+                f"{type(self).__name__} is called as {type(self).__name__}{call}: {error}.",
+                operands=[*(f"argument {i}: {_shown(a)}" for i, a in enumerate(args)),
+                          *(f"{k}: {_shown(a)}" for k, a in kwargs.items())],
+                hint="construct says which arguments a Cell takes.",
+            )  # fmt: skip
         return None
 
     # ---- flags ---------------------------------------------------------------------------------------------------
@@ -319,6 +323,10 @@ class Cell(CellState, CellHooks):
         if not lines:
             return f"{type(self).__name__}({inside})"
         return "\n".join([f"{type(self).__name__}({inside}", *lines, ")"])
+
+
+def _shown(x: Any) -> str:
+    return repr(x._type) if isinstance(x, Tensor) else type(x).__name__
 
 
 def _as_float(value: Any, dtype: DType) -> Any:

@@ -11,7 +11,7 @@ Every change of a Cell's hooks gives it a new ``_hook_mark``: the one string tha
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msnb.core.slot import slot
@@ -88,29 +88,41 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
-def _tap(fn: Hook, tensors: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Identities of the tensors whose gradients pass through ``fn(*grads)``; other values stay as they are."""
-    places = [i for i, t in enumerate(tensors) if isinstance(t, Tensor) and t.dtype.differentiable]
+def _tap(fn: Hook, tensors: tuple[Any, ...], also: Sequence[Any] = ()) -> tuple[Any, ...]:
+    """Identities of the tensors whose gradients pass through ``fn(*grads)``; other values stay as they are.
+
+    ``also`` are tensors that the results formally depend on: when somebody wants a gradient by one of them, gradients
+    reach this tap too. They get none from here.
+    """
+    places = _places(tensors)
     if not places:
         return tensors
-    n = len(places)
+    n, skipped = len(places), 2 * len(places) + len(also)
     chosen = [tensors[i] for i in places]
 
     def backward(*inputs_outputs_douts: Any) -> list[Any]:
-        return list(fn(*inputs_outputs_douts[2 * n :]))
+        return list(fn(*inputs_outputs_douts[skipped:]))
 
     attrs = {"n_in": n, "n_out": n, "fn": HostFn(backward, "hook")}
-    passed = as_tuple(slot.engine.apply(CUSTOM_GRADIENT, (*chosen, *chosen), attrs))
+    passed = as_tuple(slot.engine.apply(CUSTOM_GRADIENT, (*chosen, *chosen, *also), attrs))
     out = list(tensors)
     for i, t in zip(places, passed):
         out[i] = t
     return tuple(out)
 
 
+def _places(tensors: tuple[Any, ...]) -> list[int]:
+    return [i for i, t in enumerate(tensors) if isinstance(t, Tensor) and t.dtype.differentiable]
+
+
 def with_backward_hooks(
     cell: Any, hooks: tuple[Hook, ...], pre_hooks: tuple[Hook, ...], run: Hook, args: tuple[Any, ...], kwargs: Any
 ) -> Any:
-    """``run(*args)`` with taps on both ends."""
+    """``run(*args)`` with taps on both ends.
+
+    The tap on the inputs hangs on the Cell's weights as well: the first layer of a network is watched although nobody
+    wants a gradient of the data. Where no input can have a gradient (words, say) the hook sees None for it.
+    """
     arrived: list[tuple[Any, ...]] = [()]
 
     def at_output(*grads: Any) -> tuple[Any, ...]:
@@ -118,6 +130,9 @@ def with_backward_hooks(
             changed = hook(cell, grads)
             grads = grads if changed is None else as_tuple(changed)
         arrived[0] = grads
+        if not _places(args):
+            for hook in hooks:
+                hook(cell, (None,) * len(args), grads)
         return grads
 
     def at_input(*grads: Any) -> tuple[Any, ...]:
@@ -126,6 +141,6 @@ def with_backward_hooks(
             grads = grads if changed is None else as_tuple(changed)
         return grads
 
-    out = run(*_tap(at_input, args), **kwargs)
+    out = run(*_tap(at_input, args, cell.trainable_params()), **kwargs)
     tapped = _tap(at_output, as_tuple(out))
     return type(out)(tapped) if isinstance(out, (tuple, list)) else tapped[0]

@@ -8,19 +8,30 @@ from msnb.graph.compile import Compiled
 from msnb.ir.graph import Graph
 from msnb.notebook import cells, errors, show
 from msnb.notebook.magics import MODES, MsnbMagics
+from msnb.notebook.view_magics import MsnbViewMagics
 
-NAMES = ("ms_mode", "ms_ir", "ms_grad", "ms_graph")
+NAMES = (
+    "ms_mode", "ms_ir", "ms_grad", "ms_graph", "ms_passes", "ms_diff", "ms_mem", "ms_profile", "ms_step", "ms_explain",
+    "ms_compare",
+)  # fmt: skip
 OPTIONS: dict[str, tuple[str, ...]] = {
     "%ms_mode": tuple(sorted(MODES)),
-    "%ms_ir": ("--optimised", "--max-nodes"),
-    "%ms_grad": ("--raw", "--max-nodes"),
-    "%%ms_graph": ("--args", "--optimised", "--output", "--times", "--max-nodes", "--quiet"),
+    "%ms_ir": ("--optimised", "--max-boxes"),
+    "%ms_grad": ("--raw", "--max-boxes"),
+    "%ms_passes": ("--gradient", "--only-changed"),
+    "%ms_diff": ("--gradient", "--tol"),
+    "%ms_mem": ("--gradient", "--raw"),
+    "%ms_profile": ("--gradient", "--raw", "--times", "--repeats"),
+    "%ms_step": ("--gradient", "--output", "--stop", "--optimised"),
+    "%ms_explain": ("--times",),
+    "%ms_compare": (),
+    "%%ms_graph": ("--args", "--optimised", "--output", "--times", "--max-boxes", "--quiet"),
 }
 
 
 def load(shell: Any) -> None:
     """Put magics, completion, cell names, error reports and graph pictures into a shell."""
-    shell.register_magics(MsnbMagics)
+    shell.register_magics(MsnbMagics, MsnbViewMagics)
     cells.name_cells(shell)
     errors.install(shell)
     for magic, words in OPTIONS.items():

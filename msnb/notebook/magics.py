@@ -7,7 +7,6 @@ holds no times, and mistakes in options are ordinary errors, so that a notebook 
 from __future__ import annotations
 
 import argparse
-import ast
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +18,7 @@ from msnb.core.errors import ArgumentError
 from msnb.graph.compile import Compiled, compile_graph
 from msnb.ir.graph import Graph
 from msnb.notebook import show
+from msnb.notebook.calls import call_of, value_of
 from msnb.notebook.cells import run_cell_body
 from msnb.notebook.programs import captured, jitted
 from msnb.notebook.views import GraphView
@@ -85,7 +85,7 @@ class MsnbMagics(magic.Magics):
     @argument("--args", metavar="EXPR", default=None, help="arguments to capture it with, such as --args 'x, 2.0'")
     @argument("--optimised", action="store_true", help="show the graph after the passes")
     @argument("--times", action="store_true", help="show the seconds of every stage (they differ from run to run)")
-    @argument("--max-nodes", type=int, default=400, help="how many nodes the picture may have")
+    @argument("--max-boxes", type=int, default=40, help="how many boxes the picture may show")
     @argument("--quiet", action="store_true", help="show nothing")
     @CELL_MAGIC
     def ms_graph(self, line: str, cell: str) -> Any:
@@ -112,19 +112,16 @@ class MsnbMagics(magic.Magics):
     def _arguments(self, fn: Callable[..., Any], text: str | None) -> tuple[Any, ...] | None:
         """The values of ``--args``; () where the function needs none; None where they are missing."""
         if text is not None:
-            value = self._value(f"({_unquoted(text)},)")
+            value = value_of(self.shell, f"({_unquoted(text)},)")
             return tuple(value)
         needed = [p for p in inspect.signature(fn).parameters.values() if p.default is p.empty and p.kind < 2]
         return None if needed else ()
-
-    def _value(self, source: str) -> Any:
-        return eval(compile(source, "<magic>", "eval"), self.shell.user_ns)
 
     # ---- %ms_ir, %ms_grad -------------------------------------------------------------------------------------------
 
     @WITH_OPTIONS
     @argument("--optimised", action="store_true", help="show the graph after the passes")
-    @argument("--max-nodes", type=int, default=400, help="how many nodes the picture may have")
+    @argument("--max-boxes", type=int, default=40, help="how many boxes the picture may show")
     @argument("call", nargs=argparse.REMAINDER, help="a call, such as f(x, 2); or the name of a graph")
     @LINE_MAGIC
     def ms_ir(self, line: str) -> GraphView:
@@ -133,15 +130,15 @@ class MsnbMagics(magic.Magics):
         Example: %ms_ir f(x, 2.0)
         """
         options = options_of(self.ms_ir, line)
-        fn, args, kwargs = self._call(" ".join(options.call), "%ms_ir")
+        fn, args, kwargs = call_of(self.shell, " ".join(options.call), "%ms_ir")
         if isinstance(fn, (Graph, Compiled, GraphView)):
             found = fn if isinstance(fn, Graph) else fn.graph
-            return show.graph(found, optimised=options.optimised, max_nodes=options.max_nodes)
-        return show.ir(fn, *args, optimised=options.optimised, max_nodes=options.max_nodes, **kwargs)
+            return show.graph(found, optimised=options.optimised, max_boxes=options.max_boxes)
+        return show.ir(fn, *args, optimised=options.optimised, max_boxes=options.max_boxes, **kwargs)
 
     @WITH_OPTIONS
     @argument("--raw", action="store_true", help="show the graph before the passes")
-    @argument("--max-nodes", type=int, default=400, help="how many nodes the picture may have")
+    @argument("--max-boxes", type=int, default=40, help="how many boxes the picture may show")
     @argument("call", nargs=argparse.REMAINDER, help="a call, such as loss(w, x)")
     @LINE_MAGIC
     def ms_grad(self, line: str) -> GraphView:
@@ -150,27 +147,8 @@ class MsnbMagics(magic.Magics):
         Example: %ms_grad loss(w, x)
         """
         options = options_of(self.ms_grad, line)
-        fn, args, kwargs = self._call(" ".join(options.call), "%ms_grad")
-        return show.grad(fn, *args, optimised=not options.raw, max_nodes=options.max_nodes, **kwargs)
-
-    def _call(self, text: str, magic: str) -> tuple[Any, list[Any], dict[str, Any]]:
-        """The function and the arguments of a call, without calling it."""
-        try:
-            node = ast.parse(text.strip() or "()", mode="eval").body
-        except SyntaxError:
-            raise ArgumentError(f"{magic} takes a call such as f(x, 2.0), not {text!r}.") from None
-        if not isinstance(node, (ast.Call, ast.Name, ast.Attribute)):
-            raise ArgumentError(f"{magic} takes a call such as f(x, 2.0), not {text!r}.")
-        if not isinstance(node, ast.Call):
-            return self._value(text.strip()), [], {}
-        parts = ast.Tuple([node.func, ast.Tuple(node.args, ast.Load()), _dict(node.keywords)], ast.Load())
-        value = self._value(ast.unparse(ast.fix_missing_locations(ast.Expression(parts))))
-        return value[0], list(value[1]), dict(value[2])
-
-
-def _dict(keywords: list[ast.keyword]) -> ast.Dict:
-    keys: list[ast.expr | None] = [None if k.arg is None else ast.Constant(k.arg) for k in keywords]
-    return ast.Dict(keys, [k.value for k in keywords])
+        fn, args, kwargs = call_of(self.shell, " ".join(options.call), "%ms_grad")
+        return show.grad(fn, *args, optimised=not options.raw, max_boxes=options.max_boxes, **kwargs)
 
 
 def _chosen(wanted: str, names: list[str]) -> str:
@@ -190,4 +168,4 @@ def _compiled_view(fn: Any, name: str, args: tuple[Any, ...], options: Any) -> G
     compiled = compile_graph(captured(fn, args, {}), name=name, keep_stages=True)
     graph = compiled.graph if options.optimised else compiled.source
     notes = [f"{stage}: {seconds * 1e3:.2f} ms" for stage, seconds in compiled.timings.items()] if options.times else []
-    return GraphView(graph, name, compiled, notes, options.max_nodes)
+    return GraphView(graph, name, compiled, notes, options.max_boxes)

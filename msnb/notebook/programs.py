@@ -33,17 +33,22 @@ def captured(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Graph:
         CaptureError: graph mode refuses the program; other errors are the program's own.
     """
     found: Graph = trace(plain(fn), tuple(args), dict(kwargs), name_of(fn)).graph
-    return found
+    return named(found, fn) if hasattr(fn, "construct") else found
 
 
 def captured_gradient(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Graph:
     """The graph of a function's gradient, its params called as the function calls them."""
-    graph = captured(gradient_of(fn), args, kwargs)
+    return named(captured(gradient_of(fn), args, kwargs), fn)
+
+
+def named(graph: Graph, fn: Any) -> Graph:
+    """Params that came through a wrapper's ``*args`` get the names that the function itself gives them."""
     names = list(inspect.signature(getattr(fn, "construct", None) or plain(fn)).parameters)
     for p in graph.params:
-        found = re.fullmatch(r"args\[(\d+)\]", p.name)
-        if found and int(found[1]) < len(names):
-            p.name = names[int(found[1])]
+        found = re.fullmatch(r"args(?:\[(\d+)\])?", p.name)
+        position = int(found[1] or 0) if found else 1 if p.name == "kwargs" else len(names)
+        if position < len(names):
+            p.name = names[position]
     return graph
 
 

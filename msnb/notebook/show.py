@@ -2,44 +2,66 @@
 
     ms.show.ir(fn, *args)        the program that graph mode would compile for these arguments
     ms.show.grad(fn, *args)      the program of its gradient
+    ms.show.passes(fn, *args)    the compilation stage by stage, checked in numbers
+    ms.show.diff(fn, *args)      eager and graph in lockstep: the first op that differs
+    ms.show.mem(fn, *args)       which buffers live when, the peak and who holds it
+    ms.show.profile(fn, *args)   cost per op and per line, predicted or measured
+    ms.show.step(fn, *args)      node by node with values, breakpoints, NaN watch
+    ms.show.explain(fn)          what a jitted function has compiled and why
+    ms.show.compare(f, g, *args) two programs: what changed
+
+All give views: the last line of a cell shows one; ``.text``, ``.svg``, ``.save(path)``. None changes any state.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from msnb.graph.compile import Log, optimise
+from msnb.core.errors import ArgumentError
+from msnb.graph.compile import Compiled, Log, optimise
 from msnb.ir.graph import Graph
+from msnb.notebook.compare import CompareView
+from msnb.notebook.diff import DiffView
+from msnb.notebook.memory import MemoryView
+from msnb.notebook.passes import PassesView
+from msnb.notebook.profile import ProfileView
 from msnb.notebook.programs import captured, captured_gradient, name_of
-from msnb.notebook.views import GraphView
+from msnb.notebook.runs import Program, program_of
+from msnb.notebook.stepping import StepView, Stop
+from msnb.notebook.versions import ExplainView
+from msnb.notebook.views import GraphView, View
 
-__all__ = ["GraphView", "grad", "graph", "ir"]
+__all__ = [
+    "CompareView", "DiffView", "ExplainView", "GraphView", "MemoryView", "PassesView", "ProfileView", "StepView",
+    "View", "as_graph", "compare", "diff", "explain", "grad", "graph", "ir", "mem", "passes", "profile", "step",
+]  # fmt: skip
 
 
-def graph(value: Graph, title: str = "", optimised: bool = False, max_nodes: int = 400) -> GraphView:
+def graph(value: Graph, title: str = "", optimised: bool = False, max_boxes: int = 40) -> GraphView:
     """A view of a graph.
 
     Args:
         value: the graph.
         title: a line above it (its name by default).
         optimised: show it as it is after the passes.
-        max_nodes: how many nodes the picture may have.
+        max_boxes: how many boxes the picture may show.
 
     Returns:
         A view: the last line of a cell shows it; ``.text``, ``.svg``, ``.save(path)``.
     """
     shown = optimise(value, Log())[0] if optimised else value
-    return GraphView(shown, title, max_nodes=max_nodes)
+    return GraphView(shown, title, max_boxes=max_boxes)
 
 
-def ir(fn: Any, *args: Any, optimised: bool = False, max_nodes: int = 400, **kwargs: Any) -> GraphView:
+def ir(fn: Any, *args: Any, optimised: bool = False, max_boxes: int = 40, **kwargs: Any) -> GraphView:
     """The IR of a function for some arguments. The function is captured, not run; no state changes.
 
     Args:
         fn: a function, a jitted function or a Cell.
         *args, **kwargs: its arguments.
         optimised: show it as it is after the passes.
-        max_nodes: how many nodes the picture may have.
+        max_boxes: how many boxes the picture may show.
 
     Returns:
         A view of the graph.
@@ -51,19 +73,205 @@ def ir(fn: Any, *args: Any, optimised: bool = False, max_nodes: int = 400, **kwa
         >>> print(ms.show.ir(double, ms.Tensor([1.0, 2.0])).text.splitlines()[0])
         graph double(x: f32[2]) -> (f32[2])
     """
-    return graph(captured(fn, args, kwargs), name_of(fn), optimised, max_nodes)
+    return graph(captured(fn, args, kwargs), name_of(fn), optimised, max_boxes)
 
 
-def grad(fn: Any, *args: Any, optimised: bool = True, max_nodes: int = 400, **kwargs: Any) -> GraphView:
+def grad(fn: Any, *args: Any, optimised: bool = True, max_boxes: int = 40, **kwargs: Any) -> GraphView:
     """The IR of the gradient of a function with respect to its first argument (of a Cell: to its parameters).
 
     Args:
         fn: a function with a scalar result, or a Cell.
         *args, **kwargs: its arguments.
         optimised: show it as it is after the passes.
-        max_nodes: how many nodes the picture may have.
+        max_boxes: how many boxes the picture may show.
 
     Returns:
         A view of the gradient's graph.
     """
-    return graph(captured_gradient(fn, args, kwargs), f"gradient of {name_of(fn)}", optimised, max_nodes)
+    return graph(captured_gradient(fn, args, kwargs), f"gradient of {name_of(fn)}", optimised, max_boxes)
+
+
+def passes(fn: Any, *args: Any, gradient: bool = False, only_changed: bool = False, **kwargs: Any) -> PassesView:
+    """The stages of a compilation: each rewrite's law and reason, and the largest difference of the results.
+
+    Args:
+        fn: a function, a jitted function or a Cell.
+        *args, **kwargs: its arguments; the numeric check runs on them.
+        gradient: compile its gradient instead.
+        only_changed: leave out stages that changed nothing.
+
+    Returns:
+        A view of the stages.
+
+    Examples:
+        >>> import msnb as ms
+        >>> view = ms.show.passes(lambda x: x * 1.0 + x, ms.Tensor([1.0, 2.0]))
+        >>> [r.law for r in view.compiled.history]
+        ['times one']
+    """
+    return PassesView(program_of(fn, args, kwargs, gradient), only_changed)
+
+
+def diff(fn: Any, *args: Any, tol: float = 1e-5, gradient: bool = False, **kwargs: Any) -> DiffView:
+    """Run a program through both engines on the same inputs, and compare op by op.
+
+    Args:
+        fn: a function, a jitted function or a Cell.
+        *args, **kwargs: its arguments.
+        tol: largest difference that counts as agreement (relative where values exceed 1).
+        gradient: compare its gradient instead.
+
+    Returns:
+        A view: ``.equal``, ``.first`` (the first op that differs), a row per op.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.show.diff(lambda x: (x * 2).sum(), ms.Tensor([1.0, 2.0])).equal
+        True
+    """
+    return DiffView(program_of(fn, args, kwargs, gradient), tol)
+
+
+def mem(fn: Any, *args: Any, gradient: bool = False, optimised: bool = True, **kwargs: Any) -> MemoryView:
+    """Which buffers live when, the peak, and who holds it. Nothing is run.
+
+    Args:
+        fn: a function, a jitted function, a Cell or a graph.
+        *args, **kwargs: its arguments.
+        gradient: of its gradient instead.
+        optimised: after the passes.
+
+    Returns:
+        A view: ``.found.peak_bytes``, ``.holders``.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.show.mem(lambda x: ms.ops.exp(x).sum(), ms.Tensor([1.0, 2.0])).found.peak_bytes
+        12
+    """
+    if isinstance(fn, (Graph, Compiled, GraphView)):
+        return MemoryView(as_graph(fn), name_of(fn) if not isinstance(fn, Graph) else fn.name)
+    found = captured_gradient(fn, args, kwargs) if gradient else captured(fn, args, kwargs)
+    return MemoryView(optimise(found, Log())[0] if optimised else found, name_of(fn))
+
+
+def profile(
+    fn: Any,
+    *args: Any,
+    times: bool = False,
+    repeats: int = 7,
+    gradient: bool = False,
+    optimised: bool = True,
+    **kwargs: Any,
+) -> ProfileView:
+    """What each op and each line costs.
+
+    Args:
+        fn: a function, a jitted function or a Cell.
+        *args, **kwargs: its arguments.
+        times: measure (median of ``repeats`` runs, node by node, the device waited for); else predicted costs only,
+            which are the same on every run.
+        repeats: how many runs.
+        gradient: of its gradient instead.
+        optimised: after the passes.
+
+    Returns:
+        A view: ``.ops``, ``.lines``.
+
+    Raises:
+        ArgumentError: fewer than one repeat.
+
+    Examples:
+        >>> import msnb as ms
+        >>> view = ms.show.profile(lambda x: x @ x, ms.Tensor([[1.0, 2.0], [3.0, 4.0]]))
+        >>> view.ops[0].flops
+        16.0
+    """
+    found = program_of(fn, args, kwargs, gradient)
+    return ProfileView(found.optimised() if optimised else found, times, repeats)
+
+
+def step(
+    fn: Any,
+    *args: Any,
+    stop: Stop | Sequence[Stop] = (),
+    nan: bool = True,
+    gradient: bool = False,
+    optimised: bool = False,
+    **kwargs: Any,
+) -> StepView:
+    """Go through a program node by node.
+
+    Args:
+        fn: a function, a jitted function or a Cell.
+        *args, **kwargs: its arguments.
+        stop: breakpoints: an op's name, ``"line 4"`` or ``"cell [3] line 4"``, a number in the IR.
+        nan: ``run()`` also stops where a NaN first appears.
+        gradient: of its gradient instead.
+        optimised: after the passes.
+
+    Returns:
+        An object to iterate over (``for event in ...``), with ``next()``, ``run()``, ``reset()``; shown, it is a table.
+
+    Raises:
+        ArgumentError: a breakpoint that no node can hit.
+
+    Examples:
+        >>> import msnb as ms
+        >>> steps = ms.show.step(lambda x: ms.ops.log(x) * 2, ms.Tensor([1.0, -1.0]))
+        >>> steps.run().op
+        'log'
+    """
+    found = program_of(fn, args, kwargs, gradient)
+    return StepView(found.optimised() if optimised else found, stop, nan)
+
+
+def explain(fn: Any, times: bool = False) -> ExplainView:
+    """What a jitted function (or a Cell in graph mode) has compiled, why each version was made, what it relies on.
+
+    Args:
+        fn: the compiled function or Cell.
+        times: also the milliseconds of capture and compilation (they differ from run to run).
+
+    Raises:
+        ArgumentError: it is not compiled.
+
+    Examples:
+        >>> import msnb as ms
+        >>> f = ms.jit(lambda x: x * 2)
+        >>> _ = f(ms.Tensor([1.0]))
+        >>> ms.show.explain(f).rows[0][-1]
+        'first call'
+    """
+    return ExplainView(fn, times)
+
+
+def compare(first: Any, second: Any, *args: Any, **kwargs: Any) -> CompareView:
+    """Two programs, and what changed from the first to the second.
+
+    Args:
+        first, second: graphs, views of graphs or compiled programs; or functions and Cells, captured for the same
+            arguments.
+        *args, **kwargs: the arguments of functions.
+
+    Returns:
+        A view: ``.same``, ``.changes``.
+
+    Examples:
+        >>> import msnb as ms
+        >>> view = ms.show.compare(lambda x: x + 1, lambda x: x * 1, ms.Tensor([1.0]))
+        >>> [(sign, node.op.name) for sign, node in view.changes]
+        [('-', 'add'), ('+', 'multiply')]
+    """
+    return CompareView(as_graph(first, args, kwargs), as_graph(second, args, kwargs))
+
+
+def as_graph(value: Any, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None) -> Graph:
+    """The graph behind a graph, a view or a compiled program; or of a function, captured for these arguments."""
+    if isinstance(value, Graph):
+        return value
+    if isinstance(value, (Compiled, GraphView, Program)):
+        return value.graph
+    if not callable(value):
+        raise ArgumentError(f"a view needs a function, a Cell or a graph, not {type(value).__name__}.")
+    return captured(value, args, kwargs or {})

@@ -1,111 +1,238 @@
 """A drawing as SVG: one self-contained image that reads on light pages, dark pages and paper.
 
 It brings its own near-white card, so its dark words stay legible whatever lies around it, and needs no style sheet,
-script or font of the page: saved notebooks show it as an ``<img>``. Colours go by family of op; the hue says what kind
-of work it is, never anything that the words do not say too.
+script or font of the page: saved notebooks show it as an ``<img>``.
+
+    painted first        frames of groups, outer ones first
+    then                 lines from column to column (kept for backward)
+    then                 edges, boxes with their words, bodies inside them
 """
 
 from __future__ import annotations
 
-from xml.sax.saxutils import escape
+from collections.abc import Iterator
 
-from msnb.notebook.layout import FRAME_HEAD, LINE, PAD_Y, TITLE_LINE, Curve, Drawing, Placed, lay_out
-from msnb.notebook.parts import Picture
+from msnb.notebook.colours import (
+    ALARM,
+    CARD,
+    EDGE,
+    FRAME_TINTS,
+    INK,
+    KEPT,
+    KINDS,
+    LINE_COLOUR,
+    MEANING,
+    SOFT,
+    Look,
+    look_of,
+)  # fmt: skip
+from msnb.notebook.columns import Across, Sheet, lay_out_sheet
+from msnb.notebook.layout import FRAME_HEAD, LINE, PAD_Y, TITLE_LINE, Curve, Drawing, Placed
+from msnb.notebook.marks import TEXT_FONT, escaped, number, rect, text
+from msnb.notebook.parts import Box, Picture
 
-FONT = "ui-sans-serif, system-ui, 'Segoe UI', Helvetica, Arial, sans-serif"
-MONO = "ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace"
-INK, SOFT, EDGE, CARD, LINE_COLOUR = "#1f2733", "#5b6675", "#8a94a3", "#fcfcfd", "#d9dee6"
-
-# fill and border
-_BLUE, _GREEN, _AMBER = ("#e3eefc", "#6d9ad6"), ("#e2f4e7", "#63ad7b"), ("#fdf1d8", "#d3a13c")
-_RED, _VIOLET = ("#fde6e4", "#d67f76"), ("#efe7fb", "#9c7fcb")
-_TEAL, _GREY = ("#dff3f3", "#57a6a8"), ("#eef1f5", "#a3adba")
-FAMILIES: dict[str, tuple[str, str]] = {
-    "elementwise": _BLUE, "transcendental": _BLUE, "logic": _BLUE, "compare": _BLUE, "cast": _BLUE, "erf": _BLUE,
-    "activation": _BLUE, "contract": _VIOLET, "conv": _VIOLET, "linalg": _VIOLET,
-    "reduce": _AMBER, "cumulative": _AMBER, "norm": _AMBER, "pool": _AMBER, "loss": _RED, "optimise": _RED,
-    "shape": _TEAL, "join": _TEAL, "slicing": _TEAL, "getitem": _TEAL, "index": _TEAL, "gather": _TEAL,
-    "random": _GREEN, "create": _GREY, "constant": _GREY, "control": ("#f5f6f9", "#8e99a8"),
-}  # fmt: skip
-KINDS: dict[str, tuple[str, str]] = {
-    "param": ("#ffffff", "#7d8896"), "state": ("#fff8e6", "#c99a2e"), "result": ("#2f3b4c", "#2f3b4c"),
-    "constant": _GREY,
-}  # fmt: skip
-FRAME_TINTS = ("#ffffff", "#f4f7fb")
+MARGIN, HEAD, LEGEND_LINE = 14.0, 30.0, 20.0
+SWATCH = 14.0
 
 
 def svg_of(picture: Picture) -> str:
     """The SVG text of a picture; every label is escaped."""
-    drawing = lay_out(picture)
-    w, h = drawing.w + 16, drawing.h + 22
-    body = _drawing(drawing, 8, 14, 0)
-    title = _text(16, 20, picture.title, 12, SOFT, weight=600, anchor="start")
-    note = _text(w - 16, 20, f"{picture.hidden} more nodes not drawn", 11, SOFT, anchor="end") if picture.hidden else ""
-    frame = f'x="0.5" y="0.5" width="{_n(w - 1)}" height="{_n(h - 1)}"'
-    card = f'<rect {frame} rx="12" fill="{CARD}" stroke="{LINE_COLOUR}"/>'
-    size = f'width="{_n(w)}" height="{_n(h)}" viewBox="0 0 {_n(w)} {_n(h)}"'
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="{FONT}" role="img">'
-    return f"{head}{card}{title}{note}{body}</svg>"
+    sheet = lay_out_sheet(picture)
+    entries = legend_entries(picture)
+    w = max(sheet.w + 2 * MARGIN, len(picture.title) * 7.2 + 2 * MARGIN, 220.0)
+    rows = _rows(entries, w - 2 * MARGIN)
+    bottom = HEAD + sheet.h + 10
+    h = bottom + LEGEND_LINE * len(rows) + 8
+    left = (w - sheet.w) / 2
+    parts = [
+        rect(0.5, 0.5, w - 1, h - 1, CARD, LINE_COLOUR, 12),
+        text(MARGIN + 2, 21, picture.title, 12.5, SOFT, weight=600, anchor="start"),
+        _sheet(sheet, left, HEAD),
+        *(_legend_row(row, MARGIN + 2, bottom + LEGEND_LINE * i) for i, row in enumerate(rows)),
+    ]
+    return page(w, h, parts)
 
 
-def _n(number: float) -> str:
-    """A short number: pictures are stored in notebooks and compared."""
-    return f"{number:.1f}".rstrip("0").rstrip(".") if number % 1 else str(int(number))
+def page(w: float, h: float, parts: list[str]) -> str:
+    """Parts as one SVG image."""
+    size = f'width="{number(w)}" height="{number(h)}" viewBox="0 0 {number(w)} {number(h)}"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="{TEXT_FONT}" role="img">{"".join(parts)}</svg>'
 
 
-def _text(
-    x: float, y: float, text: str, size: float, fill: str, weight: int = 400, anchor: str = "middle", mono: bool = False
-) -> str:
-    bold = f' font-weight="{weight}"' if weight != 400 else ""
-    family = f' font-family="{MONO}"' if mono else ""
-    place = f'x="{_n(x)}" y="{_n(y)}" font-size="{size:g}" text-anchor="{anchor}"'
-    return f'<text {place} fill="{fill}"{bold}{family}>{escape(text)}</text>'
+# ---- frames, lines, boxes -------------------------------------------------------------------------------------------
 
 
-def _drawing(drawing: Drawing, x: float, y: float, depth: int) -> str:
-    parts = [_curve(c, x, y) for c in drawing.curves]
-    parts += [_box(p, x + p.x, y + p.y, depth) for p in drawing.boxes]
+def _sheet(sheet: Sheet, x: float, y: float) -> str:
+    if len(sheet.columns) == 1:
+        return _drawing(sheet.columns[0][2], x, y, 0)
+    parts = []
+    for left, _, drawing in sheet.columns:
+        parts.append(rect(x + left, y, drawing.w, sheet.h, "#ffffff", LINE_COLOUR, 10))
+        parts.append(text(x + left + 12, y + 18, drawing.picture.title, 12, INK, weight=600, anchor="start"))
+    parts += [_frames(d, x + left, y + top, 1) for left, top, d in sheet.columns]
+    parts += [_across(line, x, y) for line in sheet.lines]
+    parts += [_contents(d, x + left, y + top, 1) for left, top, d in sheet.columns]
     return "".join(parts)
 
 
-def _curve(curve: Curve, dx: float, dy: float) -> str:
-    """Cubic pieces, vertical where they meet a box; straight down through the layers it passes; a small arrow head."""
+def _drawing(drawing: Drawing, x: float, y: float, depth: int) -> str:
+    return _frames(drawing, x, y, depth) + _contents(drawing, x, y, depth)
+
+
+def _frames(drawing: Drawing, x: float, y: float, depth: int) -> str:
+    parts = []
+    for p in drawing.boxes:
+        if p.inner is not None:
+            tint = FRAME_TINTS[depth % len(FRAME_TINTS)]
+            parts.append(rect(x + p.x, y + p.y, p.w, p.h, tint, "#c3ccd8", 9))
+            parts.append(_frames(p.inner, x + p.x, y + p.y, depth + 1))
+    return "".join(parts)
+
+
+def _contents(drawing: Drawing, x: float, y: float, depth: int) -> str:
+    kinds = {b.id: b.kind for b in drawing.picture.boxes}
+    open_groups = {p.box.id for p in drawing.boxes if p.inner is not None}
+    upwards = drawing.picture.upwards
+    parts = []
+    for c in drawing.curves:
+        passes = kinds[c.edge.target] == "out" or c.edge.target in open_groups
+        parts.append(_curve(c, x, y, not passes, upwards))
+    for p in drawing.boxes:
+        if p.inner is not None:
+            parts.append(_contents(p.inner, x + p.x, y + p.y, depth + 1))
+            parts.append(_frame_title(p.box, x + p.x, y + p.y))
+        elif p.box.kind not in ("in", "out"):
+            parts.append(_box(p, x + p.x, y + p.y, depth))
+    return "".join(parts)
+
+
+def _frame_title(box: Box, x: float, y: float) -> str:
+    return text(x + 9, y + FRAME_HEAD - 5, box.title, 11, SOFT, weight=600, anchor="start", halo=True)
+
+
+def _curve(curve: Curve, dx: float, dy: float, head: bool, up: bool) -> str:
+    """Cubic pieces, vertical where they meet a box; straight through the layers it passes; a small arrow head."""
     points = [(x + dx, y + dy) for x, y in curve.points]
     end_x, end_y = points[-1]
-    points[-1] = (end_x, end_y - 5)
-    words = [f"M{_n(points[0][0])} {_n(points[0][1])}"]
+    sign = -1 if up else 1
+    if head:
+        points[-1] = (end_x, end_y - 5 * sign)
+    words = [f"M{number(points[0][0])} {number(points[0][1])}"]
     for (x0, y0), (x1, y1) in zip(points, points[1:]):
         if abs(x0 - x1) < 0.05:
-            words.append(f"L{_n(x1)} {_n(y1)}")
+            words.append(f"L{number(x1)} {number(y1)}")
             continue
         bend = (y1 - y0) / 2
-        words.append(f"C{_n(x0)} {_n(y0 + bend)} {_n(x1)} {_n(y1 - bend)} {_n(x1)} {_n(y1)}")
+        words.append(f"C{number(x0)} {number(y0 + bend)} {number(x1)} {number(y1 - bend)} {number(x1)} {number(y1)}")
     path = f'<path d="{"".join(words)}" fill="none" stroke="{EDGE}" stroke-width="1.3"/>'
-    head = f"M{_n(end_x - 3.6)} {_n(end_y - 7)}L{_n(end_x)} {_n(end_y)}L{_n(end_x + 3.6)} {_n(end_y - 7)}Z"
-    return f'{path}<path d="{head}" fill="{EDGE}"/>'
+    return path + (_head(end_x, end_y, 0, sign, EDGE) if head else "")
+
+
+def _head(x: float, y: float, across: int, down: int, colour: str) -> str:
+    """A small triangle whose tip is at x, y."""
+    back_x, back_y = x - 7 * across, y - 7 * down
+    wide_x, wide_y = (0.0, 3.4) if across else (3.4, 0.0)
+    corners = [(back_x - wide_x, back_y - wide_y), (x, y), (back_x + wide_x, back_y + wide_y)]
+    d = "L".join(f"{number(a)} {number(b)}" for a, b in corners)
+    return f'<path d="M{d}Z" fill="{colour}"/>'
+
+
+def _across(line: Across, dx: float, dy: float) -> str:
+    (x0, y0), (x1, y1) = line.start, line.end
+    sign = 1 if x1 > x0 else -1
+    x0, y0, x1, y1 = x0 + dx, y0 + dy, x1 + dx - 5 * sign, y1 + dy
+    bend = max(abs(x1 - x0) / 2, 30.0) * sign
+    n = number
+    d = f"M{n(x0)} {n(y0)}C{n(x0 + bend)} {n(y0)} {n(x1 - bend)} {n(y1)} {n(x1)} {n(y1)}"
+    path = f'<path d="{d}" fill="none" stroke="{KEPT}" stroke-width="1.2" stroke-dasharray="5 3" opacity="0.75"/>'
+    return path + _head(x1 + 5 * sign, y1, sign, 0, KEPT)
 
 
 def _box(placed: Placed, x: float, y: float, depth: int) -> str:
     box = placed.box
-    fill, border = KINDS.get(box.kind) or FAMILIES.get(box.family) or _GREY
-    ink, soft = ("#ffffff", "#cfd6e0") if box.kind == "result" else (INK, SOFT)
-    radius = placed.h / 2 if box.kind in ("param", "state", "result") else 8
-    dash = ' stroke-dasharray="4 3"' if box.kind == "state" else ""
-    place = f'x="{_n(x)}" y="{_n(y)}" width="{_n(placed.w)}" height="{_n(placed.h)}"'
-    parts = [f'<rect {place} rx="{_n(radius)}" fill="{fill}" stroke="{border}" stroke-width="1.2"{dash}/>']
+    parts = [_outline(placed, x, y)]
+    ink, soft = ("#ffffff", "#d6dde6") if box.kind == "result" else (INK, SOFT)
     middle, line = x + placed.w / 2, y + PAD_Y + TITLE_LINE - 6
-    parts.append(_text(middle, line, box.title, 13, ink, weight=600))
+    parts.append(text(middle, line, box.title, 13, ink, weight=600))
     for words in box.lines:
         line += LINE
-        parts.append(_text(middle, line, words, 10.5, soft, mono=True))
-    parts += [_frame(label, x + fx, y + fy, drawing, depth) for label, fx, fy, drawing in placed.inside]
+        parts.append(text(middle, line, words, 10.5, soft, mono=True))
+    parts += [_body(label, x + fx, y + fy, drawing, depth) for label, fx, fy, drawing in placed.inside]
     tip = "\n".join(t for t in (box.scope, box.place, f"by {box.why}" if box.why else "") if t)
-    return f"<g><title>{escape(tip)}</title>{''.join(parts)}</g>" if tip else f"<g>{''.join(parts)}</g>"
+    return _tipped(tip, parts)
 
 
-def _frame(label: str, x: float, y: float, drawing: Drawing, depth: int) -> str:
-    place = f'x="{_n(x)}" y="{_n(y)}" width="{_n(drawing.w)}" height="{_n(drawing.h)}"'
-    tint = FRAME_TINTS[depth % len(FRAME_TINTS)]
-    rect = f'<rect {place} rx="8" fill="{tint}" stroke="{LINE_COLOUR}"/>'
-    tag = _text(x + 9, y + FRAME_HEAD - 6, label, 10.5, SOFT, weight=600, anchor="start")
-    return rect + tag + _drawing(drawing, x, y, depth + 1)
+def _tipped(tip: str, parts: list[str]) -> str:
+    return f"<g><title>{escaped(tip)}</title>{''.join(parts)}</g>" if tip else f"<g>{''.join(parts)}</g>"
+
+
+def _outline(placed: Placed, x: float, y: float) -> str:
+    box, w, h = placed.box, placed.w, placed.h
+    fill, border = look_of(box.kind, box.family)
+    radius = h / 2 if box.kind in ("param", "again", "state", "result") and h < 60 else 8
+    dash = "4 3" if box.kind in ("state", "again") else ""
+    under = rect(x + 3, y + 3, w, h, "#e9edf3", border, 8) if box.kind == "group" else ""
+    colour, width = (ALARM, 2.6) if box.mark else (border, 1.2)
+    return under + rect(x, y, w, h, fill, colour, radius, dash=dash, width=width)
+
+
+def _body(label: str, x: float, y: float, drawing: Drawing, depth: int) -> str:
+    frame = rect(x, y, drawing.w, drawing.h, FRAME_TINTS[depth % len(FRAME_TINTS)], LINE_COLOUR, 8)
+    tag = text(x + 9, y + FRAME_HEAD - 6, label, 10.5, SOFT, weight=600, anchor="start")
+    return frame + tag + _drawing(drawing, x, y, depth + 1)
+
+
+# ---- the legend ----------------------------------------------------------------------------------------------------
+
+WORDS = {"param": "input", "again": "input, shown again", "state": "state", "result": "result", "group": "closed group"}
+
+
+def _visible(picture: Picture) -> Iterator[Box]:
+    for box in picture.boxes:
+        yield box
+        for frame in box.frames:
+            yield from _visible(frame.picture)
+        if box.open and box.inside is not None:
+            yield from _visible(box.inside)
+    for column in picture.columns:
+        yield from _visible(column)
+
+
+def legend_entries(picture: Picture) -> list[tuple[str, str, Look]]:
+    """What shows in a picture and needs a word: kind, word, look; in a fixed order."""
+    boxes = list(_visible(picture))
+    kinds = {b.kind for b in boxes}
+    looks = {look_of(b.kind, b.family) for b in boxes if b.kind in ("node", "constant")}
+    out = [("node", word, look) for look, word in MEANING.items() if look in looks]
+    if not any(b.kind == "group" and not b.open for b in boxes):
+        kinds.discard("group")
+    out += [(kind, word, KINDS[kind]) for kind, word in WORDS.items() if kind in kinds]
+    return out + ([("kept", "kept for backward", (CARD, KEPT))] if picture.kept else [])
+
+
+def _rows(entries: list[tuple[str, str, Look]], width: float) -> list[list[tuple[str, str, Look]]]:
+    rows: list[list[tuple[str, str, Look]]] = []
+    used = width
+    for entry in entries:
+        need = len(entry[1]) * 5.8 + SWATCH + 22
+        if used + need > width:
+            rows.append([])
+            used = 0.0
+        rows[-1].append(entry)
+        used += need
+    return rows
+
+
+def _legend_row(row: list[tuple[str, str, Look]], x: float, y: float) -> str:
+    parts = []
+    for kind, word, (fill, border) in row:
+        if kind == "kept":
+            line = f'stroke="{KEPT}" stroke-width="1.6" stroke-dasharray="5 3"'
+            parts.append(f'<path d="M{number(x)} {number(y + 6)}h{SWATCH:g}" {line}/>')
+        else:
+            dash = "3 2" if kind in ("state", "again") else ""
+            radius = 2.5 if kind in ("node", "group") else 5.5
+            parts.append(rect(x, y + 0.5, SWATCH, 11, fill, border, radius, dash=dash))
+        parts.append(text(x + SWATCH + 6, y + 10, word, 10.5, SOFT, anchor="start"))
+        x += len(word) * 5.8 + SWATCH + 22
+    return "".join(parts)

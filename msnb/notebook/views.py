@@ -1,13 +1,16 @@
 """What a cell shows: one object with text, SVG, HTML and JSON made from the same parts.
 
 A saved notebook must show a program without a kernel, also where it is not trusted. There scripts, styles and inline
-SVG are stripped, but an ``<img>`` with a data URI and ``<details>`` stay: so that is what the HTML consists of. The
-text is deterministic: no times, no addresses.
+SVG are stripped, but an ``<img>`` with a data URI, tables and ``<details>`` stay: so that is what the HTML consists of.
+The text is deterministic: no times, no addresses.
+
+    View          title, notes, a figure, sections (each behind a summary that opens)
+      GraphView   a program
+      others      one module each: passes, diff, memory, profile, step, explain, compare
 """
 
 from __future__ import annotations
 
-import base64
 import html
 import json
 import os
@@ -17,22 +20,121 @@ from typing import Any
 from msnb.graph.compile import Compiled
 from msnb.ir.graph import Graph
 from msnb.ir.text import called, print_graph
-from msnb.notebook.parts import Picture, as_json, picture_of
+from msnb.notebook.pages import LONG_TEXT, details, figure, pre, table
+from msnb.notebook.paint import MOST_BOXES, picture_of
+from msnb.notebook.parts import MAX_JSON, Box, Picture, as_json, capped_json
 from msnb.notebook.svg import svg_of
 
 MIME = "application/vnd.msnb.graph.v1+json"
-MAX_JSON = 1_000_000
+MAX_PICTURES = 250_000
+
+Section = tuple[str, str]
 
 
-class GraphView:
+class View:
+    """An object that shows itself in a cell and can be saved.
+
+    Attributes:
+        title: a line above it.
+        notes: lines below the title (escaped, like every label).
+        kind: which view it is, for the JSON.
+    """
+
+    kind = "view"
+
+    def __init__(self, title: str, notes: Sequence[str] = ()) -> None:
+        self.title, self.notes = title, tuple(notes)
+
+    @property
+    def text(self) -> str:
+        """The view as text."""
+        raise NotImplementedError
+
+    @property
+    def svg(self) -> str:
+        """The view as a picture."""
+        raise NotImplementedError
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The numbers behind the view, as JSON would hold them."""
+        return {}
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The view for other renderers."""
+        out = {"schema": "msnb.graph", "version": 1, "title": self.title, "nodes": [], "edges": [], "kind": self.kind}
+        full = {**out, "data": self.data}
+        return full if len(json.dumps(full)) <= MAX_JSON else {**out, "truncated": True}
+
+    @property
+    def sections(self) -> list[Section]:
+        """What lies below the figure: summaries and HTML."""
+        return [("Text", pre(self.text))]
+
+    @property
+    def figures(self) -> list[str]:
+        """The pictures, as SVG."""
+        return [self.svg]
+
+    @property
+    def html(self) -> str:
+        """Pictures and text for a page, without scripts, styles or ids."""
+        notes = "".join(f"<div>{html.escape(n)}</div>" for n in self.notes)
+        figures = "".join(figure(svg, f"{self.kind} of {self.title}") for svg in self.figures)
+        below = "".join(details(summary, body) for summary, body in self.sections)
+        return f"<div>{notes}{figures}{below}</div>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        return {MIME: self.json, "text/html": self.html, "image/svg+xml": self.svg, "text/plain": repr(self)}
+
+    def __repr__(self) -> str:
+        return "\n".join([*self.notes, self.text])
+
+    def _writers(self) -> dict[str, Callable[[], str]]:
+        return {
+            ".svg": lambda: self.svg,
+            ".html": self._page,
+            ".txt": lambda: repr(self),
+            ".json": lambda: json.dumps(self.json),
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> str:
+        """Write the view to a file; the ending says how.
+
+        Args:
+            path: a name that ends in .svg, .html, .txt or .json (of a graph's view also .ir).
+
+        Returns:
+            The path.
+
+        Raises:
+            ValueError: another ending.
+        """
+        name = os.fspath(path)
+        writers = self._writers()
+        write = writers.get(os.path.splitext(name)[1])
+        if write is None:
+            *endings, last = writers
+            raise ValueError(f"a view is saved as {', '.join(endings)} or {last}, not {name!r}.")
+        with open(name, "w", encoding="utf-8") as file:
+            file.write(write())
+        return name
+
+    def _page(self) -> str:
+        title = html.escape(self.title)
+        return f'<!doctype html><meta charset="utf-8"><title>{title}</title><body>{self.html}</body>\n'
+
+
+class GraphView(View):
     """A program as a picture and as text.
 
     Args:
         graph: the program.
         title: a line above it.
         compiled: where stages and times come from, if it was compiled.
-        notes: lines below the title (escaped, like every label).
-        max_nodes: how many nodes a picture may have.
+        notes: lines below the title.
+        max_boxes: how many boxes a picture may show; what is deeper is in closed groups, each with a picture below.
 
     Examples:
         >>> from msnb.ir.parse import parse
@@ -41,23 +143,28 @@ class GraphView:
         True
     """
 
+    kind = "graph"
+
     def __init__(
         self,
         graph: Graph,
         title: str = "",
         compiled: Compiled | None = None,
         notes: Sequence[str] = (),
-        max_nodes: int = 400,
+        max_boxes: int = MOST_BOXES,
     ) -> None:
-        self.graph, self.compiled, self.notes, self.max_nodes = graph, compiled, tuple(notes), max_nodes
-        self.title = title or graph.name
+        super().__init__(title or graph.name, notes)
+        self.graph, self.compiled, self.max_boxes = graph, compiled, max_boxes
+        self._parts: list[Picture] = []
         self._svg = ""
 
     @property
     def parts(self) -> list[Picture]:
         """The pictures: the program, then each graph it calls."""
-        graphs = list(dict.fromkeys([self.graph, *called(self.graph)]))
-        return [picture_of(g, self.max_nodes) for g in graphs]
+        if not self._parts:
+            graphs = list(dict.fromkeys([self.graph, *called(self.graph)]))
+            self._parts = [picture_of(g, self.max_boxes) for g in graphs]
+        return self._parts
 
     @property
     def text(self) -> str:
@@ -72,82 +179,71 @@ class GraphView:
         return self._svg
 
     @property
-    def html(self) -> str:
-        """Pictures and text for a page, without scripts, styles or ids."""
-        pictures = [self.svg, *map(svg_of, self.parts[1:])]
-        figures = "".join(_figure(svg, self.title) for svg in pictures)
-        notes = "".join(f"<div>{html.escape(n)}</div>" for n in self.notes)
-        text = f"<details><summary>IR</summary><pre>{html.escape(self.text)}</pre></details>"
-        return f"<div>{notes}{figures}{text}{self._stages_html()}</div>"
+    def figures(self) -> list[str]:
+        """The program, then each graph that it calls."""
+        return [self.svg, *map(svg_of, self.parts[1:])]
 
-    def _stages_html(self) -> str:
+    @property
+    def sections(self) -> list[Section]:
+        """Closed groups, the IR, what the passes did."""
+        groups = _closed_groups(self.parts)
+        found = [("Closed groups", "".join(groups))] if groups else []
+        found.append(("IR", pre(self.text)))
+        return [*found, *self._stages()]
+
+    def _stages(self) -> list[Section]:
         """Which passes changed the program, and how often by which law."""
         if self.compiled is None or not self.compiled.counts:
-            return ""
+            return []
         rows = sorted(self.compiled.counts.items(), key=lambda item: (_stage_order(self.compiled, item[0][0]), item[0]))
-        cells = "".join(f"<tr>{_cell(name)}{_cell(law)}{_cell(str(n))}</tr>" for (name, law), n in rows)
-        head = "<tr><th>pass</th><th>law</th><th>times</th></tr>"
-        return f"<details><summary>What the passes did</summary><table>{head}{cells}</table></details>"
+        cells = [(name, law, str(n)) for (name, law), n in rows]
+        return [("What the passes did", table(("pass", "law", "times"), cells))]
 
     @property
     def json(self) -> dict[str, Any]:
         """The parts for other renderers."""
-        parts = self.parts
-        out = as_json(parts[0])
-        out["calls"] = [as_json(p, top=False) for p in parts[1:]]
-        if len(json.dumps(out)) > MAX_JSON:
-            out = as_json(picture_of(self.graph, 200)) | {"truncated": True}
+        out = capped_json(self.parts[0])
+        out["kind"] = self.kind
+        out["calls"] = [as_json(p, top=False) for p in self.parts[1:]]
+        if out["calls"] and len(json.dumps(out)) > MAX_JSON:
+            out |= {"calls": [], "truncated": True}
         return out
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return {MIME: self.json, "text/html": self.html, "image/svg+xml": self.svg, "text/plain": repr(self)}
-
-    def __repr__(self) -> str:
-        return "\n".join([*self.notes, self.text])
-
-    def save(self, path: str | os.PathLike[str]) -> str:
-        """Write the view to a file; the ending says how.
-
-        Args:
-            path: a name that ends in .svg, .html, .txt, .ir or .json.
-
-        Returns:
-            The path.
-
-        Raises:
-            ValueError: another ending.
-        """
-        name = os.fspath(path)
-        writers: dict[str, Callable[[], str]] = {
-            ".svg": lambda: self.svg,
-            ".html": self._page,
-            ".txt": lambda: repr(self),
-            ".ir": lambda: self.text,
-            ".json": lambda: json.dumps(self.json),
-        }
-        write = writers.get(os.path.splitext(name)[1])
-        if write is None:
-            raise ValueError(f"a view is saved as .svg, .html, .txt, .ir or .json, not {name!r}.")
-        with open(name, "w", encoding="utf-8") as file:
-            file.write(write())
-        return name
-
-    def _page(self) -> str:
-        title = html.escape(self.title)
-        return f'<!doctype html><meta charset="utf-8"><title>{title}</title><body>{self.html}</body>\n'
+    def _writers(self) -> dict[str, Callable[[], str]]:
+        return {**super()._writers(), ".ir": lambda: self.text}
 
 
-def _cell(text: str) -> str:
-    return f"<td>{html.escape(text)}</td>"
+def _closed_groups(pictures: Sequence[Picture]) -> list[str]:
+    """A picture per closed group, outer ones first, as long as they are small enough to be stored."""
+    out: list[str] = []
+    spare, level = MAX_PICTURES, [box for p in pictures for box in _closed(p)]
+    while level:
+        following: list[Box] = []
+        for box in level:
+            assert box.inside is not None
+            picture = svg_of(Picture(box.title, box.inside.boxes, box.inside.edges, upwards=box.inside.upwards))
+            spare -= len(picture)
+            if spare < 0:
+                return [*out, "<div>Deeper groups are left out; save the view as .ir or raise max_boxes.</div>"]
+            out.append(details(f"{box.title} ({box.size} nodes)", figure(picture, f"group {box.title}")))
+            following += _closed(box.inside)
+        level = following
+    return out
 
 
-def _figure(svg: str, title: str) -> str:
-    data = base64.b64encode(svg.encode()).decode()
-    alt = html.escape(f"graph of {title}", quote=True)
-    image = f'<img alt="{alt}" style="max-width:100%" src="data:image/svg+xml;base64,{data}">'
-    return f'<figure style="margin:0 0 8px 0">{image}</figure>'
+def _closed(picture: Picture) -> list[Box]:
+    """The groups that show but are closed."""
+    out = [b for c in picture.columns for b in _closed(c)]
+    for box in picture.boxes:
+        out += [b for f in box.frames for b in _closed(f.picture)]
+        if box.inside is not None:
+            out += _closed(box.inside) if box.open else [box]
+    return out
 
 
 def _stage_order(compiled: Compiled | None, name: str) -> int:
     names = [s.name for s in compiled.stages] if compiled is not None else []
     return names.index(name) if name in names else len(names)
+
+
+__all__ = ["LONG_TEXT", "MIME", "GraphView", "Section", "View"]

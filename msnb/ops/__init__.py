@@ -106,6 +106,12 @@ from msnb.ops.contract import mv as mv
 from msnb.ops.contract import outer as outer
 from msnb.ops.contract import tensordot as tensordot
 from msnb.ops.contract import vecdot as vecdot
+from msnb.ops.convolutions import conv1d as conv1d
+from msnb.ops.convolutions import conv1d_transpose as conv1d_transpose
+from msnb.ops.convolutions import conv2d as conv2d
+from msnb.ops.convolutions import conv2d_transpose as conv2d_transpose
+from msnb.ops.convolutions import conv_transpose1d as conv_transpose1d
+from msnb.ops.convolutions import conv_transpose2d as conv_transpose2d
 from msnb.ops.create import arange as arange
 from msnb.ops.create import empty as empty
 from msnb.ops.create import empty_like as empty_like
@@ -128,6 +134,7 @@ from msnb.ops.effects import identity as identity
 from msnb.ops.effects import print as print
 from msnb.ops.effects import print_ as print_
 from msnb.ops.effects import stop_gradient as stop_gradient
+from msnb.ops.einsum import einsum as einsum
 from msnb.ops.elementwise import abs as abs
 from msnb.ops.elementwise import absolute as absolute
 from msnb.ops.elementwise import add as add
@@ -160,9 +167,50 @@ from msnb.ops.elementwise import sub as sub
 from msnb.ops.elementwise import subtract as subtract
 from msnb.ops.elementwise import true_divide as true_divide
 from msnb.ops.elementwise import trunc as trunc
+from msnb.ops.embedding import embedding as embedding
+from msnb.ops.facts import bias_add as bias_add
+from msnb.ops.facts import dense as dense
+from msnb.ops.facts import depend as depend
+from msnb.ops.facts import dtype as dtype
+from msnb.ops.facts import fill as fill
+from msnb.ops.facts import intopk as intopk
+from msnb.ops.facts import l2_loss as l2_loss
+from msnb.ops.facts import l2_normalize as l2_normalize
+from msnb.ops.facts import linear as linear
+from msnb.ops.facts import numel as numel
+from msnb.ops.facts import rank as rank
+from msnb.ops.facts import shape as shape
+from msnb.ops.facts import size as size
+from msnb.ops.facts import tensor_dot as tensor_dot
+from msnb.ops.getitem import INDEX as index
+from msnb.ops.index import gather as gather
+from msnb.ops.index import gather_elements as gather_elements
+from msnb.ops.index import gather_nd as gather_nd
+from msnb.ops.index import index_select as index_select
+from msnb.ops.index import take as take
+from msnb.ops.index import take_along_axis as take_along_axis
+from msnb.ops.index_methods import updated as index_update
+from msnb.ops.join import chunk as chunk
+from msnb.ops.join import concat as cat
 from msnb.ops.join import concat as concat
+from msnb.ops.join import concat as concatenate
+from msnb.ops.join import dstack as dstack
+from msnb.ops.join import hstack as hstack
+from msnb.ops.join import split as split
 from msnb.ops.join import stack as stack
+from msnb.ops.join import tensor_split as tensor_split
+from msnb.ops.join import unstack as unbind
 from msnb.ops.join import unstack as unstack
+from msnb.ops.join import vstack as vstack
+from msnb.ops.linalg import cholesky as cholesky
+from msnb.ops.linalg import cross as cross
+from msnb.ops.linalg import det as det
+from msnb.ops.linalg import eigh as eigh
+from msnb.ops.linalg import inverse as inverse
+from msnb.ops.linalg import logdet as logdet
+from msnb.ops.linalg import matrix_power as matrix_power
+from msnb.ops.linalg import slogdet as slogdet
+from msnb.ops.linalg import solve as solve
 from msnb.ops.logic import bitwise_and as bitwise_and
 from msnb.ops.logic import bitwise_invert as bitwise_invert
 from msnb.ops.logic import bitwise_left_shift as bitwise_left_shift
@@ -197,6 +245,19 @@ from msnb.ops.loss import soft_margin_loss as soft_margin_loss
 from msnb.ops.loss import softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits
 from msnb.ops.loss import sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits
 from msnb.ops.loss import triplet_margin_loss as triplet_margin_loss
+from msnb.ops.normalize import batch_norm as batch_norm
+from msnb.ops.normalize import batch_norm_train as batch_norm_train
+from msnb.ops.normalize import group_norm as group_norm
+from msnb.ops.normalize import instance_norm as instance_norm
+from msnb.ops.normalize import layer_norm as layer_norm
+from msnb.ops.normalize import rms_norm as rms_norm
+from msnb.ops.padding import pad as pad
+from msnb.ops.poolings import adaptive_avg_pool1d as adaptive_avg_pool1d
+from msnb.ops.poolings import adaptive_avg_pool2d as adaptive_avg_pool2d
+from msnb.ops.poolings import avg_pool1d as avg_pool1d
+from msnb.ops.poolings import avg_pool2d as avg_pool2d
+from msnb.ops.poolings import max_pool1d as max_pool1d
+from msnb.ops.poolings import max_pool2d as max_pool2d
 from msnb.ops.random import RANDOM_INTEGERS as random_integers
 from msnb.ops.random import RANDOM_NORMAL as random_normal
 from msnb.ops.random import RANDOM_PERMUTATION as random_permutation
@@ -222,6 +283,26 @@ from msnb.ops.random import shuffle as shuffle
 from msnb.ops.random import standard_normal as standard_normal
 from msnb.ops.random import trunc_normal as trunc_normal
 from msnb.ops.random import uniform as uniform
+from msnb.ops.rearrange import atleast_1d as atleast_1d
+from msnb.ops.rearrange import atleast_2d as atleast_2d
+from msnb.ops.rearrange import atleast_3d as atleast_3d
+from msnb.ops.rearrange import flatten as flatten
+from msnb.ops.rearrange import flip as flip
+from msnb.ops.rearrange import fliplr as fliplr
+from msnb.ops.rearrange import flipud as flipud
+from msnb.ops.rearrange import meshgrid as meshgrid
+from msnb.ops.rearrange import moveaxis as moveaxis
+from msnb.ops.rearrange import moveaxis as movedim
+from msnb.ops.rearrange import narrow as narrow
+from msnb.ops.rearrange import one_hot as one_hot
+from msnb.ops.rearrange import ravel as ravel
+from msnb.ops.rearrange import repeat_interleave as repeat_interleave
+from msnb.ops.rearrange import roll as roll
+from msnb.ops.rearrange import rot90 as rot90
+from msnb.ops.rearrange import swapaxes as swapaxes
+from msnb.ops.rearrange import swapaxes as swapdims
+from msnb.ops.rearrange import tile as tile
+from msnb.ops.rearrange import unflatten as unflatten
 from msnb.ops.reduce import all as all
 from msnb.ops.reduce import amax as amax
 from msnb.ops.reduce import amin as amin
@@ -245,14 +326,43 @@ from msnb.ops.reduce import std as std
 from msnb.ops.reduce import sum as sum
 from msnb.ops.reduce import var as var
 from msnb.ops.reduce import var_mean as var_mean
+from msnb.ops.scatter import index_add as index_add
+from msnb.ops.scatter import index_copy as index_copy
+from msnb.ops.scatter import index_fill as index_fill
+from msnb.ops.scatter import scatter as scatter
+from msnb.ops.scatter import scatter_add as scatter_add
+from msnb.ops.scatter import scatter_nd as scatter_nd
+from msnb.ops.scatter import scatter_update as scatter_update
+from msnb.ops.scatter import tensor_scatter_add as tensor_scatter_add
+from msnb.ops.scatter import tensor_scatter_div as tensor_scatter_div
+from msnb.ops.scatter import tensor_scatter_elements as tensor_scatter_elements
+from msnb.ops.scatter import tensor_scatter_max as tensor_scatter_max
+from msnb.ops.scatter import tensor_scatter_min as tensor_scatter_min
+from msnb.ops.scatter import tensor_scatter_mul as tensor_scatter_mul
+from msnb.ops.scatter import tensor_scatter_sub as tensor_scatter_sub
+from msnb.ops.scatter import tensor_scatter_update as tensor_scatter_update
+from msnb.ops.selection import argwhere as argwhere
+from msnb.ops.selection import masked_fill as masked_fill
+from msnb.ops.selection import masked_select as masked_select
+from msnb.ops.selection import nonzero as nonzero
+from msnb.ops.selection import unique as unique
 from msnb.ops.shape import broadcast_to as broadcast_to
 from msnb.ops.shape import expand_dims as expand_dims
+from msnb.ops.shape import expand_dims as unsqueeze
 from msnb.ops.shape import reshape as reshape
 from msnb.ops.shape import squeeze as squeeze
 from msnb.ops.shape import sum_to as sum_to
+from msnb.ops.shape import transpose as permute
 from msnb.ops.shape import transpose as transpose
 from msnb.ops.slicing import SLICE_UPDATE as slice_update
 from msnb.ops.slicing import slice_ as slice
+from msnb.ops.sorting import argsort as argsort
+from msnb.ops.sorting import bincount as bincount
+from msnb.ops.sorting import kthvalue as kthvalue
+from msnb.ops.sorting import msort as msort
+from msnb.ops.sorting import searchsorted as searchsorted
+from msnb.ops.sorting import sort as sort
+from msnb.ops.sorting import topk as topk
 from msnb.ops.transcendental import acos as acos
 from msnb.ops.transcendental import acosh as acosh
 from msnb.ops.transcendental import arccos as arccos
@@ -288,110 +398,6 @@ from msnb.ops.transcendental import sinh as sinh
 from msnb.ops.transcendental import sqrt as sqrt
 from msnb.ops.transcendental import tan as tan
 from msnb.ops.transcendental import tanh as tanh
-
-if not TYPE_CHECKING:  # a type checker must go on to report names that do not exist
-
-    def __getattr__(name: str) -> object:
-        """An operator that another package brings along (entry points ``msnb.ops``)."""
-        from msnb.core import plugins
-
-        return plugins.attribute(plugins.OPS, name, __name__)
-from msnb.ops.convolutions import conv1d as conv1d
-from msnb.ops.convolutions import conv1d_transpose as conv1d_transpose
-from msnb.ops.convolutions import conv2d as conv2d
-from msnb.ops.convolutions import conv2d_transpose as conv2d_transpose
-from msnb.ops.convolutions import conv_transpose1d as conv_transpose1d
-from msnb.ops.convolutions import conv_transpose2d as conv_transpose2d
-from msnb.ops.einsum import einsum as einsum
-from msnb.ops.embedding import embedding as embedding
-from msnb.ops.getitem import INDEX as index
-from msnb.ops.index import gather as gather
-from msnb.ops.index import gather_elements as gather_elements
-from msnb.ops.index import gather_nd as gather_nd
-from msnb.ops.index import index_select as index_select
-from msnb.ops.index import take as take
-from msnb.ops.index import take_along_axis as take_along_axis
-from msnb.ops.index_methods import updated as index_update
-from msnb.ops.join import chunk as chunk
-from msnb.ops.join import concat as cat
-from msnb.ops.join import concat as concatenate
-from msnb.ops.join import dstack as dstack
-from msnb.ops.join import hstack as hstack
-from msnb.ops.join import split as split
-from msnb.ops.join import tensor_split as tensor_split
-from msnb.ops.join import unstack as unbind
-from msnb.ops.join import vstack as vstack
-from msnb.ops.linalg import cholesky as cholesky
-from msnb.ops.linalg import cross as cross
-from msnb.ops.linalg import det as det
-from msnb.ops.linalg import eigh as eigh
-from msnb.ops.linalg import inverse as inverse
-from msnb.ops.linalg import logdet as logdet
-from msnb.ops.linalg import matrix_power as matrix_power
-from msnb.ops.linalg import slogdet as slogdet
-from msnb.ops.linalg import solve as solve
-from msnb.ops.normalize import batch_norm as batch_norm
-from msnb.ops.normalize import batch_norm_train as batch_norm_train
-from msnb.ops.normalize import group_norm as group_norm
-from msnb.ops.normalize import instance_norm as instance_norm
-from msnb.ops.normalize import layer_norm as layer_norm
-from msnb.ops.normalize import rms_norm as rms_norm
-from msnb.ops.padding import pad as pad
-from msnb.ops.poolings import adaptive_avg_pool1d as adaptive_avg_pool1d
-from msnb.ops.poolings import adaptive_avg_pool2d as adaptive_avg_pool2d
-from msnb.ops.poolings import avg_pool1d as avg_pool1d
-from msnb.ops.poolings import avg_pool2d as avg_pool2d
-from msnb.ops.poolings import max_pool1d as max_pool1d
-from msnb.ops.poolings import max_pool2d as max_pool2d
-from msnb.ops.rearrange import atleast_1d as atleast_1d
-from msnb.ops.rearrange import atleast_2d as atleast_2d
-from msnb.ops.rearrange import atleast_3d as atleast_3d
-from msnb.ops.rearrange import flatten as flatten
-from msnb.ops.rearrange import flip as flip
-from msnb.ops.rearrange import fliplr as fliplr
-from msnb.ops.rearrange import flipud as flipud
-from msnb.ops.rearrange import meshgrid as meshgrid
-from msnb.ops.rearrange import moveaxis as moveaxis
-from msnb.ops.rearrange import moveaxis as movedim
-from msnb.ops.rearrange import narrow as narrow
-from msnb.ops.rearrange import one_hot as one_hot
-from msnb.ops.rearrange import ravel as ravel
-from msnb.ops.rearrange import repeat_interleave as repeat_interleave
-from msnb.ops.rearrange import roll as roll
-from msnb.ops.rearrange import rot90 as rot90
-from msnb.ops.rearrange import swapaxes as swapaxes
-from msnb.ops.rearrange import swapaxes as swapdims
-from msnb.ops.rearrange import tile as tile
-from msnb.ops.rearrange import unflatten as unflatten
-from msnb.ops.scatter import index_add as index_add
-from msnb.ops.scatter import index_copy as index_copy
-from msnb.ops.scatter import index_fill as index_fill
-from msnb.ops.scatter import scatter as scatter
-from msnb.ops.scatter import scatter_add as scatter_add
-from msnb.ops.scatter import scatter_nd as scatter_nd
-from msnb.ops.scatter import scatter_update as scatter_update
-from msnb.ops.scatter import tensor_scatter_add as tensor_scatter_add
-from msnb.ops.scatter import tensor_scatter_div as tensor_scatter_div
-from msnb.ops.scatter import tensor_scatter_elements as tensor_scatter_elements
-from msnb.ops.scatter import tensor_scatter_max as tensor_scatter_max
-from msnb.ops.scatter import tensor_scatter_min as tensor_scatter_min
-from msnb.ops.scatter import tensor_scatter_mul as tensor_scatter_mul
-from msnb.ops.scatter import tensor_scatter_sub as tensor_scatter_sub
-from msnb.ops.scatter import tensor_scatter_update as tensor_scatter_update
-from msnb.ops.selection import argwhere as argwhere
-from msnb.ops.selection import masked_fill as masked_fill
-from msnb.ops.selection import masked_select as masked_select
-from msnb.ops.selection import nonzero as nonzero
-from msnb.ops.selection import unique as unique
-from msnb.ops.shape import expand_dims as unsqueeze
-from msnb.ops.shape import transpose as permute
-from msnb.ops.sorting import argsort as argsort
-from msnb.ops.sorting import bincount as bincount
-from msnb.ops.sorting import kthvalue as kthvalue
-from msnb.ops.sorting import msort as msort
-from msnb.ops.sorting import searchsorted as searchsorted
-from msnb.ops.sorting import sort as sort
-from msnb.ops.sorting import topk as topk
 from msnb.ops.triangle import diag as diag
 from msnb.ops.triangle import diag_embed as diag_embed
 from msnb.ops.triangle import diagonal as diagonal
@@ -400,3 +406,19 @@ from msnb.ops.triangle import tril as tril
 from msnb.ops.triangle import tril_indices as tril_indices
 from msnb.ops.triangle import triu as triu
 from msnb.ops.triangle import triu_indices as triu_indices
+
+if not TYPE_CHECKING:  # a type checker must go on to report names that do not exist
+
+    def __getattr__(name: str) -> object:
+        """An operator that another package brings along (entry points ``msnb.ops``), an operator class
+        (``ops.ReLU()``), or what lives in another room."""
+        from msnb.core import elsewhere, plugins
+        from msnb.ops.primitives import primitive
+
+        if plugins.get(plugins.OPS, name) is not None:
+            return plugins.attribute(plugins.OPS, name, __name__)
+        made = primitive(name) if name[:1].isupper() else None
+        if made is None:
+            return elsewhere.attribute(__name__, name)
+        globals()[name] = made
+        return made

@@ -332,3 +332,10 @@ def xdivy(x: Any, y: Any) -> Tensor:
     zero = equal(x, 0)
     out: Tensor = where(zero, 0.0, x / where(zero, 1.0, y))
     return out
+
+
+def __getattr__(name: str) -> Any:
+    """``from msnb.ops import composite as C``: MindSpore keeps GradOperation and HyperMap here."""
+    from msnb.core import elsewhere
+
+    return elsewhere.attribute(__name__, name)

@@ -9,9 +9,10 @@
 Each is linear in both of its arguments, and its derivative by one of them is again one of the three. So derivatives of
 any order are convolutions, and nobody writes a fourth kernel.
 
-The bodies gather the windows into columns ("im2col") and leave the sums to one matrix product per image:
+The bodies gather the windows of many images into columns ("im2col") and leave the sums to one matrix product (a library
+that splits products over threads loses more than it wins on one small product per image):
 
-    cols[n, (c i j), (y x)]      Y[n] = W[o, (c i j)] @ cols[n]     W = sum_n Y[n] @ cols[n]^T      cols[n] = W^T @ Y[n]
+    cols[(c i j), (n y x)]         Y = W @ cols           W = Y @ cols^T           cols = W^T @ Y
 
 Layouts: images NCHW, weights OIHW (with ``groups`` g: I = C / g, group k owns channels k*C/g and outputs k*O/g on).
 Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.conv2d.html; Chellapilla, Puri, Simard,
@@ -139,15 +140,21 @@ def _chunks(n: int, per_image: int) -> Iterator[slice]:
     return (slice(i, i + step) for i in range(0, n, step))
 
 
+def _channels_first(t: Any, groups: int) -> Any:
+    """[n, channels, h, w] as [g, channels / g, (n h w)]."""
+    return t.transpose(1, 0, 2, 3).reshape(groups, t.shape[1] // groups, -1)
+
+
 def _columns(xp: Any, big: Any, kernel: Pair, stride: Pair, dilation: Pair, outs: Pair, groups: int) -> Any:
-    """[n, g, (c i j), (y x)] from a padded image."""
+    """[g, (c i j), (n y x)] from a padded image."""
     n, c = big.shape[:2]
     if kernel == (1, 1) and stride == (1, 1):
-        return big.reshape(n, groups, c // groups, outs[0] * outs[1])
-    cols = xp.empty((n, c, *kernel, *outs), dtype=big.dtype)
+        return _channels_first(big, groups)
+    cols = xp.empty((c, *kernel, n, *outs), dtype=big.dtype)
+    turned = big.transpose(1, 0, 2, 3)
     for i, j, rows, columns in positions(kernel, stride, dilation, outs):
-        cols[:, :, i, j] = big[:, :, rows, columns]
-    return cols.reshape(n, groups, c // groups * kernel[0] * kernel[1], outs[0] * outs[1])
+        cols[:, i, j] = turned[:, :, rows, columns]
+    return cols.reshape(groups, c // groups * kernel[0] * kernel[1], n * outs[0] * outs[1])
 
 
 def _outs(x_shape: Any, kernel: Pair, stride: Pair, pads: Pads, dilation: Pair) -> Pair:
@@ -160,44 +167,42 @@ def _body(xp: Any, x: Any, weight: Any, *, stride: Pair, pads: Pads, dilation: P
     o, _, kh, kw = weight.shape
     outs = _outs(x.shape, (kh, kw), stride, pads, dilation)
     matrix = weight.reshape(groups, o // groups, -1)
-    y = xp.empty((x.shape[0], groups, o // groups, outs[0] * outs[1]), dtype=x.dtype)
+    y = xp.empty((x.shape[0], o, *outs), dtype=x.dtype)
     for part in _chunks(x.shape[0], x.shape[1] * kh * kw * outs[0] * outs[1]):
         cols = _columns(xp, padded(xp, x[part], pads), (kh, kw), stride, dilation, outs, groups)
-        y[part] = xp.matmul(matrix, cols)
-    return y.reshape(x.shape[0], o, *outs)
+        y[part] = xp.matmul(matrix, cols).reshape(o, -1, *outs).transpose(1, 0, 2, 3)
+    return y
 
 
 def _body_input_grad(
-    xp: Any, dout: Any, weight: Any, *, size: Pair, stride: Pair, pads: Pads, dilation: Pair, groups: int
+    xp: Any, dy: Any, weight: Any, *, size: Pair, stride: Pair, pads: Pads, dilation: Pair, groups: int
 ) -> Any:
-    dout, weight = _wide(xp, dout), _wide(xp, weight)
-    n, o, oh, ow = dout.shape
+    dy, weight = _wide(xp, dy), _wide(xp, weight)
+    n, o, oh, ow = dy.shape
     c = weight.shape[1] * groups
     kh, kw = weight.shape[2:]
     turned = weight.reshape(groups, o // groups, -1).transpose(0, 2, 1)
     high, wide = size[0] + pads[0] + pads[1], size[1] + pads[2] + pads[3]
-    dx = xp.empty((n, c, *size), dtype=dout.dtype)
+    dx = xp.empty((n, c, *size), dtype=dy.dtype)
     for part in _chunks(n, c * kh * kw * oh * ow):
-        cols = xp.matmul(turned, dout[part].reshape(-1, groups, o // groups, oh * ow))
-        cols = cols.reshape(-1, c, kh, kw, oh, ow)
-        big = xp.zeros((cols.shape[0], c, high, wide), dtype=dout.dtype)
+        cols = xp.matmul(turned, _channels_first(dy[part], groups)).reshape(c, kh, kw, -1, oh, ow)
+        big = xp.zeros((c, cols.shape[3], high, wide), dtype=dy.dtype)
         for i, j, rows, columns in positions((kh, kw), stride, dilation, (oh, ow)):
-            big[:, :, rows, columns] += cols[:, :, i, j]
-        dx[part] = inner(big, pads, size)
+            big[:, :, rows, columns] += cols[:, i, j]
+        dx[part] = inner(big, pads, size).transpose(1, 0, 2, 3)
     return dx
 
 
 def _body_weight_grad(
-    xp: Any, x: Any, dout: Any, *, kernel: Pair, stride: Pair, pads: Pads, dilation: Pair, groups: int
+    xp: Any, x: Any, dy: Any, *, kernel: Pair, stride: Pair, pads: Pads, dilation: Pair, groups: int
 ) -> Any:
-    x, dout = _wide(xp, x), _wide(xp, dout)
-    n, o, oh, ow = dout.shape
+    x, dy = _wide(xp, x), _wide(xp, dy)
+    n, o, oh, ow = dy.shape
     c = x.shape[1]
     dw = xp.zeros((groups, o // groups, c // groups * kernel[0] * kernel[1]), dtype=x.dtype)
     for part in _chunks(n, c * kernel[0] * kernel[1] * oh * ow):
         cols = _columns(xp, padded(xp, x[part], pads), kernel, stride, dilation, (oh, ow), groups)
-        y = dout[part].reshape(-1, groups, o // groups, oh * ow)
-        dw += xp.matmul(y, cols.transpose(0, 1, 3, 2)).sum(axis=0)
+        dw += xp.matmul(_channels_first(dy[part], groups), cols.transpose(0, 2, 1))
     return dw.reshape(o, c // groups, *kernel)
 
 

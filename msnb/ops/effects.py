@@ -135,8 +135,9 @@ def assign(variable: Tensor, value: Any) -> Tensor:
 
 def _fitting(want: TensorType, new: Tensor) -> Tensor:
     if broadcast_shapes(want.shape, new.shape) != want.shape:
-        raise ShapeError("assign: the value does not fit the variable.",
-                         operands=operand_lines(want, new._type, names=("variable", "value")))  # fmt: skip
+        raise ShapeError(f"assign: a value of shape {list(new.shape)} does not fit a variable of {list(want.shape)}.",
+                         operands=operand_lines(want, new._type, names=("variable", "value")),
+                         hint="a variable keeps its shape; make another one, or reshape the value.")  # fmt: skip
     if new.dtype.category > want.dtype.category:
         raise DTypeError(f"assign: a {want.dtype.name} variable cannot hold {new.dtype.name} values.",
                          operands=operand_lines(want, new._type, names=("variable", "value")),

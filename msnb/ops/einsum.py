@@ -52,7 +52,7 @@ def parse(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
     left, arrow, right = text.partition("->")
     terms = left.split(",")
     if len(terms) != len(ranks):
-        raise _bad(equation, f"{len(terms)} terms for {len(ranks)} operands")
+        raise _bad(equation, f"there are {len(terms)} terms for {len(ranks)} operands")
     for term in (*terms, right):
         if "".join(term.split("...", 1)).strip(_LETTERS) or "." in term.replace("...", "", 1):
             raise _bad(equation, f"{term!r} is no list of letters")

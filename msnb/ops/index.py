@@ -18,6 +18,7 @@ from msnb.core.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeEr
 from msnb.core.tensor import Tensor
 from msnb.core.types import Shape, TensorType, tensor_type
 from msnb.ops.getitem import INDEX, UNINDEX, read_batch
+from msnb.ops.index_plan import outside
 from msnb.ops.infer import normal_axis, operand_lines
 from msnb.ops.operands import as_tensor, strong_dtype
 from msnb.ops.record import Example, Op, Work, Wrong, define
@@ -36,7 +37,11 @@ def at_axis(axis: int) -> tuple[Any, ...]:
 def _gather_type(x: TensorType, index: TensorType, *, axis: int) -> TensorType:
     at = normal_axis("gather", axis, x.ndim)
     if not index.dtype.is_int:
-        raise DTypeError("gather needs an index of integers.", operands=operand_lines(x, index, names=("x", "index")))
+        raise DTypeError(
+            "gather needs an index of integers.",
+            operands=operand_lines(x, index, names=("x", "index")),
+            hint="convert with index.astype(ms.int32).",
+        )
     return tensor_type((*x.shape[:at], *index.shape, *x.shape[at + 1 :]), strong_dtype(x))
 
 
@@ -46,9 +51,7 @@ def _gather_body(xp: Any, x: Any, index: Any, *, axis: int) -> Any:
     except IndexError:
         size = x.shape[axis]
         bad = index[(index < -size) | (index >= size)]
-        raise IndexOutOfRange(
-            f"index {int(bad.reshape(-1)[0]) if bad.size else 0} is outside axis {axis % x.ndim} of size {size}."
-        ) from None
+        raise outside(int(bad.reshape(-1)[0]) if bad.size else 0, axis % x.ndim, size) from None
 
 
 def _gather_axes(types: Any, attrs: Any) -> str:

@@ -55,7 +55,9 @@ class Plan:
         for t in indices:
             if not t.dtype.is_int:
                 raise DTypeError(
-                    f"an index tensor holds integers, not {t.dtype!r}.", operands=operand_lines(t, names=("index",))
+                    f"an index tensor holds integers, not {t.dtype.name}.",
+                    operands=operand_lines(t, names=("index",)),
+                    hint="convert with index.astype(ms.int32).",
                 )
 
     def _walk(self, spec: Spec) -> list[tuple[int, int]]:
@@ -90,11 +92,16 @@ class Plan:
     def _check_int(self, axis: int, entry: Any) -> None:
         size = self.x.shape[axis]
         if isinstance(entry, int) and isinstance(size, int) and not -size <= entry < size:
-            raise IndexOutOfRange(
-                f"index {entry} is outside axis {axis} of size {size}.",
-                operands=operand_lines(self.x),
-                hint=f"legal are {-size} to {size - 1}." if size else "an axis of size 0 has no elements.",
-            )
+            raise outside(entry, axis, size, *operand_lines(self.x))
+
+
+def outside(index: int, axis: int, size: int, *operands: str) -> IndexOutOfRange:
+    """The error for an index that an axis does not have."""
+    return IndexOutOfRange(
+        f"index {index} is outside axis {axis} of size {size}.",
+        operands=operands,
+        hint=f"legal are {-size} to {size - 1}." if size else "an axis of size 0 has no elements.",
+    )
 
 
 def may_equal(a: Size, b: Size) -> bool:
@@ -138,6 +145,6 @@ def explain(x: Any, spec: Spec, indices: Sequence[Any], error: IndexError) -> In
             array, size = next(arrays), x.shape[axis]
             bad = array[(array < -size) | (array >= size)]
             if bad.size:
-                return IndexOutOfRange(f"index {int(bad.reshape(-1)[0])} is outside axis {axis} of size {size}.")
+                return outside(int(bad.reshape(-1)[0]), axis, size)
         axis += entry is not None
     return IndexOutOfRange(str(error))

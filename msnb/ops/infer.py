@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -11,12 +12,19 @@ from msnb.core.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core.types import Dim, Shape, Size, TensorType, result_dtype, tensor_type
 
 KIND_NAMES = {"b": "bool", "i": "integer", "f": "floating-point", "c": "complex"}
+KIND_NAMES_OF_PYTHON = ("bool", "int", "float", "complex")
 KINDS = "bifc"
 
 
 def operand_lines(*types: Any, names: tuple[str, ...] = ("x", "y", "z")) -> list[str]:
-    """One line per operand for an error: ``x: f32[2,3]``."""
-    return [f"{names[i] if i < len(names) else f'operand {i}'}: {t!r}" for i, t in enumerate(types)]
+    """One line per operand for an error: ``x: f32[2,3]``, ``y: a Python float``."""
+    return [f"{names[i] if i < len(names) else f'operand {i}'}: {type_text(t)}" for i, t in enumerate(types)]
+
+
+def type_text(t: Any) -> str:
+    """A type as errors show it; a weak one is a number of the program."""
+    weak = isinstance(t, TensorType) and t.weak and t.shape == ()
+    return f"a Python {KIND_NAMES_OF_PYTHON[t.dtype.category]}" if weak else repr(t)
 
 
 def _broadcast_size(a: Size, b: Size) -> Size | None:
@@ -92,8 +100,9 @@ def elementwise(name: str, *, dtype: DType | None = None, floating: bool = False
 
 def normal_axis(name: str, axis: int, ndim: int) -> int:
     """``axis`` counted from 0. Raises AttributeValueError outside [-ndim, ndim)."""
-    if isinstance(axis, bool) or not isinstance(axis, int):
+    if isinstance(axis, bool) or not hasattr(axis, "__index__"):
         raise AttributeValueError(f"{name}: axis must be an int, got {axis!r}.")
+    axis = operator.index(axis)
     if not -ndim <= axis < ndim:
         raise AttributeValueError(f"{name}: axis {axis} is outside a tensor of {ndim} axes ([{-ndim}, {ndim})).")
     return axis % ndim
@@ -101,9 +110,9 @@ def normal_axis(name: str, axis: int, ndim: int) -> int:
 
 def normal_axes(name: str, axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
     """All the axes meant: None (or an empty tuple) is every axis."""
-    if axis is None or axis == ():
+    if axis is None or (isinstance(axis, tuple) and not axis):
         return tuple(range(ndim))
-    axes = tuple(normal_axis(name, a, ndim) for a in ((axis,) if isinstance(axis, int) else axis))
+    axes = tuple(normal_axis(name, a, ndim) for a in (axis if isinstance(axis, tuple) else (axis,)))
     if len(set(axes)) != len(axes):
         raise AttributeValueError(f"{name}: axis {axis} names an axis twice.")
     return axes

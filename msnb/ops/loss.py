@@ -17,6 +17,7 @@ from msnb.ops.compare import equal, not_equal, where
 from msnb.ops.create import arange
 from msnb.ops.effects import stop_gradient
 from msnb.ops.infer import common_shape, operand_lines
+from msnb.ops.labels import CLASS_INDEX
 from msnb.ops.operands import as_tensor
 from msnb.ops.record import find
 from msnb.ops.reduce import MEAN, SUM
@@ -139,6 +140,13 @@ def nll_loss(input: Tensor, target: Tensor, weight: Any = None, ignore_index: in
     if not target.dtype.is_int:
         raise DTypeError("nll_loss needs class indices (ints).", operands=operand_lines(input._type, target._type))
     _check_classes("nll_loss", input, target, axis)
+    return _nll("nll_loss", input, target, axis, weight, ignore_index, reduction, label_smoothing)
+
+
+def _nll(name: str, input: Tensor, target: Tensor, axis: int, weight: Any, ignore_index: int, reduction: str,
+         label_smoothing: float) -> Tensor:  # fmt: skip
+    if isinstance(input.shape[axis], int):
+        target = CLASS_INDEX(target, classes=input.shape[axis], ignore=ignore_index)
     valid = not_equal(target, ignore_index)
     hit = _one_hot(input, axis, target)
     scale = 1.0 if weight is None else _per_class(input, axis, as_tensor(weight))
@@ -151,7 +159,7 @@ def nll_loss(input: Tensor, target: Tensor, weight: Any = None, ignore_index: in
     if reduction == "mean":
         out: Tensor = SUM(loss, axis=None, keepdims=False) / SUM(counts, axis=None, keepdims=False)
         return out
-    return _reduced("nll_loss", loss, reduction)
+    return _reduced(name, loss, reduction)
 
 
 def _size(x: Tensor, axis: int) -> int:
@@ -194,17 +202,29 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, ignore_index: int
     if not 0.0 <= label_smoothing <= 1.0:
         raise AttributeValueError(f"cross_entropy: label_smoothing must be in [0, 1], got {label_smoothing!r}.")
     logits, target = as_tensor(input), as_tensor(target)
-    logp = log_softmax(logits, _class_axis(logits))
+    axis = _class_axis(logits)
+    logp = log_softmax(logits, axis)
     if target.dtype.is_float:
         return _soft_cross_entropy(logp, target, weight, reduction, label_smoothing)
-    return nll_loss(logp, target, weight, ignore_index, reduction, label_smoothing)
+    if not target.dtype.is_int:
+        raise _no_target(logits, target)
+    _check_classes("cross_entropy", logits, target, axis)
+    return _nll("cross_entropy", logp, target, axis, weight, ignore_index, reduction, label_smoothing)
+
+
+def _no_target(logits: Tensor, target: Tensor) -> Exception:
+    """Neither class indices nor probabilities. Floats of the shape that indices have are indices read as floats."""
+    indices = target.shape == logits.shape[: _class_axis(logits)] + logits.shape[_class_axis(logits) + 1 :]
+    return (DTypeError if indices else ShapeError)(
+        "cross_entropy: the target must be class indices (ints), or probabilities (floats) of the input's shape.",
+        operands=operand_lines(logits._type, target._type, names=("input", "target")),
+        hint="convert class indices with target.astype(ms.int32).",
+    )
 
 
 def _soft_cross_entropy(logp: Tensor, target: Tensor, weight: Any, reduction: str, smoothing: float) -> Tensor:
     if target.shape != logp.shape:
-        raise ShapeError("cross_entropy: probabilities must have the shape of the input.",
-                         operands=operand_lines(logp._type, target._type, names=("input", "target")),
-                         hint="class indices must be ints.")  # fmt: skip
+        raise _no_target(logp, target)
     axis = _class_axis(logp)
     if smoothing:
         target = target * (1.0 - smoothing) + smoothing / _size(logp, axis)

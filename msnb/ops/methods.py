@@ -18,9 +18,13 @@ from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
 from msnb.ops import activation, casting, compare, composite, cumulative, elementwise, logic, reduce, transcendental
 from msnb.ops.effects import assign
+from msnb.ops.operands import as_tensor, no_operand
 from msnb.ops.record import Op
 
 EMPTY: dict[str, Any] = {}
+# these have no operator that could take a tensor: our sentence says more than Python's
+_NEVER = (type(None), str, bytes, dict, set)
+_ASKED_OF_ANYTHING = (compare.equal, compare.not_equal)
 _DIRECT = frozenset({Tensor, Parameter, int, float, bool, complex})
 
 
@@ -35,15 +39,17 @@ def operand(other: Any) -> Any:
     if isinstance(other, np.generic):
         return other.item() if other.dtype.kind in "biufc" else Tensor(other)
     if isinstance(other, (np.ndarray, list, tuple)):
-        return Tensor(other)
+        return as_tensor(other)
     return NotImplemented
 
 
 def _slow(op: Op, this: Any, other: Any, swap: bool) -> Any:
-    other = operand(other)
-    if other is NotImplemented:
+    known = operand(other)
+    if known is NotImplemented:
+        if isinstance(other, _NEVER) and op not in _ASKED_OF_ANYTHING:
+            raise no_operand(op, (other, this) if swap else (this, other), 0 if swap else 1)
         return NotImplemented
-    return slot.engine.apply(op, (other, this) if swap else (this, other), EMPTY)
+    return slot.engine.apply(op, (known, this) if swap else (this, known), EMPTY)
 
 
 def forward(op: Op) -> Callable[[Tensor, Any], Any]:

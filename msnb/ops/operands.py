@@ -14,8 +14,31 @@ from msnb.core.types import Dim, Size, TensorType, result_dtype
 
 
 def as_tensor(x: Any) -> Any:
-    """``x`` itself, or a Tensor of the number, list or array."""
-    return x if isinstance(x, Tensor) else Tensor(x)
+    """``x`` itself, or a Tensor of the number, list or array. A program under capture hands over arrays from outside that
+    know how to become its inputs (``__msnb_tensor__``)."""
+    if isinstance(x, Tensor):
+        return x
+    enter = getattr(type(x), "__msnb_tensor__", None)
+    return Tensor(x) if enter is None else enter(x)
+
+
+_OPERANDS = (Tensor, int, float, complex, np.ndarray, np.generic, list, tuple, range)
+
+
+def is_operand(x: Any) -> bool:
+    """Can an operation take it?"""
+    return isinstance(x, _OPERANDS) or hasattr(x, "__array__") or hasattr(x, "__dlpack__")
+
+
+def no_operand(op: Any, inputs: Sequence[Any], at: int) -> ArgumentError:
+    """The error for an operand that is no tensor and cannot become one."""
+    x, names = inputs[at], [*op.inputs]
+    name = names[at] if at < len(names) and not names[at].startswith("*") else f"operand {at}"
+    shown = "None" if x is None else f"the str {x!r}" if isinstance(x, str) else f"a {type(x).__name__}"
+    return ArgumentError(
+        f"{op.name}: {name} is {shown}; an operand is a tensor, a number, an array or a list of numbers.",
+        hint="a function that returns nothing gives None: is a `return` missing?" if x is None else "",
+    )
 
 
 def tensors(name: str, xs: Any) -> tuple[Any, ...]:

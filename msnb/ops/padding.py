@@ -166,9 +166,10 @@ def pad(x: Any, padding: Any = None, mode: str = "constant", value: Any = None, 
     pairs = as_pads(padding if pads is None else pads, t.ndim)
     if mode == "constant":
         return PAD(t, pads=pairs, value=0 if value is None else value)
-    if mode not in _BORDERS or value is not None:
-        legal = "constant (which alone has a value), reflect, edge, replicate, circular"
-        raise AttributeValueError(f"pad: mode {mode!r} with value {value!r}; modes are {legal}.")
+    if mode not in _BORDERS:
+        raise AttributeValueError(f"pad: there is no mode {mode!r}; legal: constant, {', '.join(_BORDERS)}.")
+    if value is not None:
+        raise AttributeValueError(f"pad: mode {mode!r} takes no value (got {value!r}); constant does.")
     if len(pairs) != t.ndim:
         raise ShapeError(f"pad: {len(pairs)} pairs of widths for {t.ndim} axes.", operands=operand_lines(t._type))
     for axis, (low, high) in enumerate(pairs):

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core.errors import ArgumentError, AttributeValueError, ShapeError
+from msnb.core.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from msnb.ops.getitem import INDEX
 from msnb.ops.infer import common_shape, normal_axes, normal_axis, operand_lines
 from msnb.ops.join import CONCAT
@@ -326,7 +326,9 @@ def one_hot(indices: Any, depth: int, on_value: Any = 1, off_value: Any = 0, axi
 
     t = as_tensor(indices)
     if not t.dtype.is_int:
-        raise ArgumentError(f"one_hot needs integers, got {t._type!r}.")
+        raise DTypeError(f"one_hot needs integers, got {t._type!r}.", hint="convert with indices.astype(ms.int32).")
+    if isinstance(depth, int) and depth < 1:
+        raise AttributeValueError(f"one_hot: depth is the number of classes, an int of at least 1, got {depth}.")
     at = normal_axis("one_hot", axis, t.ndim + 1)
     classes = reshape(arange(depth), (depth, *(1,) * (t.ndim - at)))
     return where(equal(expand_dims(t, at), classes), on_value, off_value)

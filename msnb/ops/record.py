@@ -55,6 +55,7 @@ from msnb.core import dtypes, plugins
 from msnb.core.dtypes import DType
 from msnb.core.errors import ArgumentError, MsnbError
 from msnb.core.slot import slot
+from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, Type
 
 
@@ -177,13 +178,16 @@ class Op:
 
 
 def static(value: Any) -> Any:
-    """A static attribute in hashable form: lists become tuples, NumPy scalars Python ones, dtype names DTypes."""
+    """A static attribute in hashable form: lists become tuples, NumPy scalars and tensors of one number Python ones,
+    dtype names DTypes. A tensor whose value is not known refuses."""
     if value is None or type(value) in (int, float, bool, str, tuple, DType):
         return tuple(static(v) for v in value) if type(value) is tuple else value
     if isinstance(value, list):
         return tuple(static(v) for v in value)
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, Tensor):
+        return value.__index__() if value.dtype.is_int else value.item()
     if isinstance(value, (np.dtype, type)):
         return dtypes.as_dtype(value)
     return value

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,16 +25,32 @@ from msnb.ops.reduce_records import PROD as PROD
 from msnb.ops.reduce_records import SUM as SUM
 from msnb.ops.reduce_records import VAR as VAR
 
+_Fn = TypeVar("_Fn", bound=Callable[..., Any])
+_WORDS = {"dim": "axis", "keepdim": "keepdims", "keep_dims": "keepdims"}
+
+
+def worded(fn: _Fn) -> _Fn:
+    """``fn`` with the keywords of MindSpore and PyTorch too: dim, keepdim, keep_dims."""
+
+    @functools.wraps(fn)
+    def call(x: Any, *args: Any, **words: Any) -> Any:
+        if words:
+            words = {_WORDS.get(word, word): value for word, value in words.items()}
+        return fn(x, *args, **words)
+
+    return call  # type: ignore[return-value]
+
 
 def _reduce(op: Op, x: Any, axis: Any, keepdims: Any) -> Tensor:
     if type(axis) is list:
         axis = tuple(axis)
-    elif isinstance(axis, np.integer):
-        axis = int(axis)
+    elif isinstance(axis, (np.integer, Tensor)):
+        axis = axis.__index__()
     out: Tensor = slot.engine.apply(op, (x,), {"axis": axis, "keepdims": bool(keepdims)})
     return out
 
 
+@worded
 def sum(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
     """Sum over axes.
 
@@ -52,6 +70,7 @@ def sum(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) 
     return _reduce(SUM, x if dtype is None else find("cast")(x, dtype=as_dtype(dtype)), axis, keepdims)
 
 
+@worded
 def mean(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
     """Mean over axes; arguments as ``sum``. Ints give float32.
 
@@ -60,6 +79,7 @@ def mean(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None)
     return _reduce(MEAN, x if dtype is None else find("cast")(x, dtype=as_dtype(dtype)), axis, keepdims)
 
 
+@worded
 def prod(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
     """Product over axes; arguments as ``sum``.
 
@@ -73,6 +93,7 @@ def _extreme(op: Op, arg: Op, x: Any, axis: Any, keepdims: bool, return_indices:
     return (values, _reduce(arg, x, axis, keepdims)) if return_indices else values
 
 
+@worded
 def max(x: Any, axis: Any = None, keepdims: bool = False, *, return_indices: bool = False) -> Any:
     """Largest element over axes; NaN wins; ties share the gradient.
 
@@ -94,26 +115,31 @@ def max(x: Any, axis: Any = None, keepdims: bool = False, *, return_indices: boo
     return _extreme(MAX, ARGMAX, x, axis, keepdims, return_indices)
 
 
+@worded
 def min(x: Any, axis: Any = None, keepdims: bool = False, *, return_indices: bool = False) -> Any:
     """Smallest element over axes; as ``max``."""
     return _extreme(MIN, ARGMIN, x, axis, keepdims, return_indices)
 
 
+@worded
 def any(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """True where some element over the axes is true (not zero)."""
     return _reduce(ANY, x, axis, keepdims)
 
 
+@worded
 def all(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """True where every element over the axes is true (not zero)."""
     return _reduce(ALL, x, axis, keepdims)
 
 
+@worded
 def count_nonzero(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """How many elements over the axes are not zero, int64."""
     return _reduce(COUNT_NONZERO, x, axis, keepdims)
 
 
+@worded
 def argmax(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Index of the first largest element along ``axis`` (None: of the flattened tensor), int64.
 
@@ -122,11 +148,13 @@ def argmax(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     return _reduce(ARGMAX, x, axis, keepdims)
 
 
+@worded
 def argmin(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Index of the first smallest element; as ``argmax``."""
     return _reduce(ARGMIN, x, axis, keepdims)
 
 
+@worded
 def var(x: Any, axis: Any = None, ddof: Any = 0, keepdims: bool = False) -> Tensor:
     """Variance over axes: the sum of squared distances from the mean divided by n - ddof.
 
@@ -142,17 +170,20 @@ def var(x: Any, axis: Any = None, ddof: Any = 0, keepdims: bool = False) -> Tens
     return out
 
 
+@worded
 def std(x: Any, axis: Any = None, ddof: Any = 0, keepdims: bool = False) -> Tensor:
     """Square root of the variance; arguments as ``var``."""
     out: Tensor = find("sqrt")(var(x, axis, ddof, keepdims))
     return out
 
 
+@worded
 def var_mean(x: Any, axis: Any = None, ddof: Any = 0, keepdims: bool = False) -> tuple[Tensor, Tensor]:
     """Variance and mean together."""
     return var(x, axis, ddof, keepdims), mean(x, axis, keepdims)
 
 
+@worded
 def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """log(sum(exp(x))) over axes, without overflow: the largest element is taken out first.
 

@@ -51,11 +51,21 @@ def _reshape_type(x: TensorType, *, shape: Shape) -> TensorType:
     new = _new_shape(x.shape, shape)
     if new is None:
         raise ShapeError(
-            f"reshape: {x!r} cannot become {list(shape)}.",
+            f"reshape: {x!r} cannot become {list(shape)}{_misfit(x.shape, shape)}.",
             operands=operand_lines(x),
             hint="the number of elements must stay the same; one size may be -1 and is worked out.",
         )
     return tensor_type(new, strong_dtype(x))
+
+
+def _misfit(old: Shape, shape: Shape) -> str:
+    """Why, in numbers."""
+    known = product(d for d in shape if d != -1)
+    if list(shape).count(-1) > 1:
+        return ": only one size may be -1"
+    if -1 in shape:
+        return f": its {product(old)} elements do not divide by {known}"
+    return f": it has {product(old)} elements, the new shape {known}"
 
 
 def _reshape_axes(types: Any, attrs: Any) -> str:
@@ -380,6 +390,7 @@ def _squeeze_type(x: TensorType, *, axis: Any) -> TensorType:
         raise ShapeError(
             f"squeeze: axis {bad[0]} has size {x.shape[bad[0]]}, only axes of size 1 can be left out.",
             operands=operand_lines(x),
+            hint="x[:, 0] picks one element of an axis; x.mean(axis) and the like reduce it.",
         )
     return tensor_type(tuple(d for i, d in enumerate(x.shape) if i not in axes), strong_dtype(x))
 

@@ -145,7 +145,8 @@ def topk(x: Any, k: int, dim: int | None = None, largest: bool = True, sorted: b
     limit = bound_of(t.shape[at])
     if isinstance(k, bool) or not isinstance(k, int) or k < 0 or (limit is not None and k > limit):
         raise AttributeValueError(
-            f"topk: k = {k!r} for an axis of size {t.shape[at]}.", operands=operand_lines(t._type)
+            f"topk: k = {k!r} for an axis of size {t.shape[at]}; k must be an int from 0 to that size.",
+            operands=operand_lines(t._type),
         )
     values, indices = sort(t, at, largest)
     return _first(values, at, k), _first(indices, at, k)
@@ -157,7 +158,9 @@ def kthvalue(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Any,
     at = normal_axis("kthvalue", dim, t.ndim)
     size = t.shape[at]
     if k < 1 or (isinstance(size, int) and k > size):
-        raise AttributeValueError(f"kthvalue: k = {k} for an axis of size {size}.", operands=operand_lines(t._type))
+        raise AttributeValueError(
+            f"kthvalue: k = {k} for an axis of size {size}; k counts from 1.", operands=operand_lines(t._type)
+        )
     spec = (FULL,) * at + ((k - 1, k, 1),)
     found = [INDEX(part, spec=spec) for part in sort(t, at)]
     values, indices = found if keepdim else [squeeze(part, at) for part in found]

@@ -192,7 +192,7 @@ def as_rate(what: str, value: Any) -> Any:
         return value
     if isinstance(value, Tensor) and value.ndim == 0:
         return Parameter(Tensor(value, dtypes.float32), name=what, requires_grad=False)
-    if isinstance(value, (Tensor, Iterable)):
+    if isinstance(value, (Tensor, Iterable)) and not isinstance(value, str):
         return _rate_table(what, value)
     return positive(what, value, zero=True)
 
@@ -211,8 +211,13 @@ def _groups(parameters: Any) -> list[Any]:
     if groups and isinstance(groups[0], dict):
         groups = [g for g in groups if not (isinstance(g, dict) and "order_params" in g and "params" not in g)]
     kinds = {isinstance(g, dict) for g in groups}
+    if not groups:
+        raise AttributeValueError(
+            "an optimizer needs at least one Parameter, this list is empty.",
+            hint="pass net.trainable_params(); a Parameter counts when it is an attribute of the network.",
+        )
     if len(kinds) != 1:
-        raise ValueError("an optimizer needs at least one Parameter; dicts and Parameters do not mix.")
+        raise AttributeValueError("an optimizer takes Parameters or dicts of them; in one list the two do not mix.")
     for g in groups:
         if isinstance(g, dict):
             _check_group(g)

@@ -1,5 +1,7 @@
 """Training: the Model, its callbacks and metrics, checkpoints."""
 
+from typing import TYPE_CHECKING
+
 from msnb.train.checkpointing import CheckpointConfig, ModelCheckpoint
 from msnb.train.context import Callback, RunContext, RunParams
 from msnb.train.controls import EarlyStopping, LearningRateScheduler, ReduceLROnPlateau
@@ -58,3 +60,11 @@ __all__ = [
     "names",
     "save_checkpoint",
 ]
+
+if not TYPE_CHECKING:  # a type checker must go on to report names that do not exist
+
+    def __getattr__(name: str) -> object:
+        """MindSpore's module paths, and a sentence on what is missing."""
+        from msnb.core import elsewhere
+
+        return elsewhere.attribute(__name__, name)

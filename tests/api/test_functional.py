@@ -9,7 +9,7 @@ import pytest
 
 import msnb as ms
 from msnb import ops
-from msnb.core.errors import ArgumentError, ConcretizationError, GradientError
+from msnb.core.errors import ConcretizationError, GradientError, ShapeError
 
 pytestmark = pytest.mark.usefixtures("mode")
 
@@ -98,13 +98,13 @@ def test_hessian() -> None:
 
 
 def test_wrong_inputs() -> None:
-    with pytest.raises(ArgumentError, match="no argument is batched"):
+    with pytest.raises(ValueError, match="no argument is batched"):
         ms.vmap(lambda x: x, in_axes=None)(tensor(1.0))
-    with pytest.raises(ArgumentError, match="batch sizes differ"):
+    with pytest.raises(ShapeError, match="batch sizes differ"):
         ms.vmap(lambda x, y: x + y)(tensor(1.0), tensor(1.0, 2.0))
-    with pytest.raises(ArgumentError, match="does not exist"):
+    with pytest.raises(ValueError, match="does not exist"):
         ms.vmap(lambda x: x, in_axes=3)(tensor(1.0))
-    with pytest.raises(ArgumentError, match="dout 0 has shape"):
+    with pytest.raises(ShapeError, match="dout 0 has shape"):
         ms.vjp(lambda x: x, tensor(1.0, 2.0))[1](tensor(1.0))
 
 

@@ -41,6 +41,8 @@ class Draw:
         if data.size and dtype.is_float and self.rng.random() < 0.3:
             data = np.array(data)
             data.reshape(-1)[0] = self.pick([np.nan, np.inf, -np.inf, -0.0])
+        if data.size and self.rng.random() < 0.2:
+            data = np.full(shape, data.reshape(-1)[0], dtype.numpy)
         return Const(np.asarray(data), tensor_type(shape, dtype))
 
     def attr(self, depth: int = 0):

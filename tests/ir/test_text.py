@@ -106,6 +106,12 @@ def test_big_constants_need_the_table():
         parse(text)
 
 
+def test_filled_constants_are_short():
+    graph = build("f", [F3], lambda x: x * Tensor(np.full((10, 3), -0.0, np.float32)))
+    assert "multiply(x0, f32[10,3]{all -0.0}) : f32[10,3]" in print_graph(graph)
+    assert isomorphic(graph, parse(print_graph(graph)))
+
+
 def test_names_inside_names():
     graph = build("f", [F3, F3, F3], lambda a, b, c: a + b * c, ["x", "x", "f32"])
     assert print_graph(graph).startswith("graph f(x: f32[3], x_2: f32[3], `f32`: f32[3])")

@@ -101,9 +101,8 @@ def test_calling(mode: int) -> None:
 
 
 def test_wrong_arity_names_the_signature(mode: int) -> None:
-    with pytest.raises(TypeError, match=r"Net was called with 0 positional: missing a required argument: 'x'.") as e:
+    with pytest.raises(TypeError, match=r"Net is called as Net\(x, offset=0.0\): missing a required argument: 'x'."):
         Net()()
-    assert "construct(x: 'Any', offset: 'Any' = 0.0)" in str(e.value)
     with pytest.raises(TypeError, match="unexpected keyword argument 'y'"):
         Net()(ms.Tensor([1.0]), y=1)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 import msnb as ms
 from msnb.core.errors import ArgumentError, MsnbError, ShapeError, UnsupportedSyntaxError
 from msnb.notebook.errors import report
+from msnb.notebook.extension import NAMES, OPTIONS
 from msnb.notebook.views import GraphView
 
 interactive = pytest.importorskip("IPython.core.interactiveshell", reason="the notebook extra is not installed")
@@ -109,6 +112,12 @@ def test_quoted_arguments(shell):
         ("%ms_ir f(x", "%ms_ir takes a call such as"),
         ("%ms_ir 1 + 1", "%ms_ir takes a call such as"),
         ("%ms_grad", "%ms_grad takes a call such as"),
+        ("%ms_passes f(", "%ms_passes takes a call such as"),
+        ("%ms_diff f(x), f(x)", "%ms_diff takes a call such as"),
+        ("%ms_step --stop tanh f(x)", "at the breakpoint 'tanh'"),
+        ("%ms_compare f(x)", "takes two calls such as"),
+        ("%ms_explain f", "compiled with jit"),
+        ("%ms_profile --times --repeats 0 f(x)", "at least one repeat"),
         ("%%ms_graph\nx = 1", "found no function in the cell"),
         ("%%ms_graph nope\ndef f(): pass", "the cell defines no function 'nope'; it defines f"),
     ],
@@ -134,7 +143,8 @@ def test_refused_syntax_gets_a_short_report(shell, capsys):
     shell.user_ns["E"] = UnsupportedSyntaxError
     shell.run_cell("raise E('no such statement in graph mode.', hint='write a loop.')", store_history=True)
     out = capsys.readouterr().out
-    assert out.startswith("UnsupportedSyntaxError: no such statement in graph mode.\n  hint: write a loop.\nat cell [2]")
+    head = "UnsupportedSyntaxError: no such statement in graph mode.\n  hint: write a loop.\nat cell [2]"
+    assert out.startswith(head)
 
 
 def test_reports_name_the_users_line_when_the_error_does_not():
@@ -148,18 +158,58 @@ def test_reports_name_the_users_line_when_the_error_does_not():
 
 @pytest.mark.parametrize(
     ("line", "words"),
-    [("%%ms_graph --a", ["--args"]), ("%ms_mode g", ["graph"]), ("%ms_ir --o", ["--optimised"])],
+    [("%%ms_graph --a", ["--args"]), ("%ms_mode g", ["graph"]), ("%ms_ir --o", ["--optimised"]),
+     ("%ms_profile --t", ["--times"]), ("%ms_step --s", ["--stop"]), ("%ms_diff --g", ["--gradient"])],
 )  # fmt: skip
 def test_options_complete(shell, line, words):
     assert shell.complete(line.split()[-1], line, len(line))[1] == words
 
 
-@pytest.mark.parametrize("name", ["ms_mode", "ms_graph", "ms_ir", "ms_grad"])
+@pytest.mark.parametrize("name", NAMES)
 def test_every_magic_has_help(shell, name):
     kind = "cell" if name == "ms_graph" else "line"
     doc = shell.find_magic(name, kind).__doc__
     assert "Example:" in doc
-    assert f"%{name} [" in doc
+    assert re.search(rf"%{name} [\[.]", doc)
+
+
+def test_every_magic_completes_all_its_options(shell):
+    for name in NAMES:
+        cell = name == "ms_graph"
+        words = OPTIONS[f"{'%%' if cell else '%'}{name}"]
+        doc = shell.find_magic(name, "cell" if cell else "line").__doc__
+        found = set(re.findall(r"--[a-z-]+", doc))
+        assert found == {word for word in words if word.startswith("--")}, name
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "words"),
+    [
+        ("%ms_passes f(x)", "passes", "captured"),
+        ("%ms_passes --gradient --only-changed g(x)", "passes", "captured"),
+        ("%ms_diff --tol 1e-6 f(x, k=3.0)", "diff", "eager and graph agree"),
+        ("%ms_mem f(x)", "memory", "held at the peak"),
+        ("%ms_mem --gradient --raw g(x)", "memory", "held at the peak"),
+        ("%ms_profile f(x)", "profile", "cell [1] line 4"),
+        ("%ms_profile --times --repeats 2 f(x)", "profile", "median of 2 runs"),
+        ("%ms_step --stop 4 -o steps f(x)", "step", "breakpoint line 4"),
+        ("%ms_step --stop %1 f(x)", "step", "breakpoint 1"),
+        ("%ms_explain j", "explain", "first call"),
+        ("%ms_compare f(x), f(x, k=3)", "compare", "only in the first"),
+    ],
+)
+def test_view_magics(shell, line, kind, words):
+    run(shell, "def g(a):\n    return (a * a).sum()\nj = ms.jit(f)\n_ = j(x)")
+    view = run(shell, line)
+    assert view.kind == kind
+    assert words in repr(view)
+    if "-o steps" in line:
+        assert [e.op for e in shell.user_ns["steps"]] == ["multiply", "add"]
+
+
+def test_steps_and_costs_point_into_the_cell(shell):
+    assert run(shell, "%ms_step --stop 4 f(x)").run().place == "cell [1] line 4"
+    assert [c.place for c in run(shell, "%ms_profile f(x)").lines] == ["cell [1] line 4"]
 
 
 def test_graphs_show_themselves(shell):

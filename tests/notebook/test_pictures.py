@@ -14,13 +14,17 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "graph" / "compile"))
 from random_programs import Program
 
+import msnb as ms
+from msnb import nn
 from msnb.core import dtypes
 from msnb.core.types import tensor_type
 from msnb.ir.graph import Graph
 from msnb.ir.parse import parse
 from msnb.ir.text import print_graph
+from msnb.notebook.groups import is_drawn
 from msnb.notebook.layout import Drawing, lay_out
-from msnb.notebook.parts import Picture, as_json, picture_of
+from msnb.notebook.paint import picture_of
+from msnb.notebook.parts import Picture, as_json, capped_json
 from msnb.notebook.svg import svg_of
 from msnb.notebook.views import MIME, GraphView
 from msnb.ops.elementwise import add
@@ -62,13 +66,22 @@ def test_parts_say_what_the_program_says():
     assert boxes["while"].frames[0].picture.boxes[1].lines == ["y=~1", "bool[]"]
 
 
-def test_big_programs_say_what_is_hidden():
+def chain(length: int) -> Graph:
     text = "graph f(x: f32[2]) -> (f32[2])\n" + "".join(
-        f"  %{i} = exp({'x' if i == 1 else f'%{i - 1}'}) : f32[2]\n" for i in range(1, 51)
+        f"  %{i} = exp({'x' if i == 1 else f'%{i - 1}'}) : f32[2]\n" for i in range(1, length + 1)
     )
-    picture = picture_of(parse(text + "  return %50"), max_nodes=20)
-    assert picture.hidden == 30
-    assert "30 more nodes not drawn" in svg_of(picture)
+    return parse(text + f"  return %{length}")
+
+
+@pytest.mark.parametrize("length", [38, 50, 1000])
+def test_big_programs_are_closed_to_forty_boxes_and_hold_every_node(length):
+    picture = picture_of(chain(length))
+    assert picture.shown() <= 40
+    assert picture.size() == length + 2
+    assert any(b.kind == "group" for b in picture.boxes) == (length > 40)
+    drawing = lay_out(picture)
+    assert overlaps(drawing) == []
+    edges_touch_their_boxes(drawing)
 
 
 def overlaps(drawing: Drawing) -> list[tuple[str, str]]:
@@ -78,6 +91,9 @@ def overlaps(drawing: Drawing) -> list[tuple[str, str]]:
         assert a.x + a.w <= drawing.w
         assert 0 <= a.y
         assert a.y + a.h <= drawing.h
+        if a.inner is not None:
+            assert (a.inner.w, a.inner.h) == (a.w, a.h)
+            found += overlaps(a.inner)
         for _, x, y, inner in a.inside:
             assert x >= 0
             assert x + inner.w <= a.w + 0.01
@@ -91,15 +107,21 @@ def overlaps(drawing: Drawing) -> list[tuple[str, str]]:
 
 def edges_touch_their_boxes(drawing: Drawing) -> None:
     at = {p.box.id: p for p in drawing.boxes}
-    assert len(drawing.curves) == len(drawing.picture.edges)
+    joined = {(e.source, e.target) for e in drawing.picture.edges}
+    assert {(c.edge.source, c.edge.target) for c in drawing.curves} == joined
     for curve in drawing.curves:
         source, target = at[curve.edge.source], at[curve.edge.target]
         (x0, y0), (x1, y1) = curve.points[0], curve.points[-1]
+        up = drawing.picture.upwards
         assert source.x <= x0 <= source.x + source.w
-        assert y0 == pytest.approx(source.y + source.h)
+        assert y0 == pytest.approx(source.y if up else source.y + source.h)
         assert target.x <= x1 <= target.x + target.w
-        assert y1 == pytest.approx(target.y)
-        assert all(a[1] <= b[1] for a, b in zip(curve.points, curve.points[1:])), "edges go down"
+        assert y1 == pytest.approx(target.y + target.h if up else target.y)
+        assert all(a[1] <= b[1] or up for a, b in zip(curve.points, curve.points[1:])), "edges go down"
+        assert all(a[1] >= b[1] or not up for a, b in zip(curve.points, curve.points[1:])), "or up"
+    for p in drawing.boxes:
+        if p.inner is not None:
+            edges_touch_their_boxes(p.inner)
 
 
 def test_random_programs_are_drawn_without_overlap(rng):
@@ -134,7 +156,7 @@ def test_an_empty_program_has_a_picture():
 def test_labels_are_escaped():
     view = GraphView(nasty(), NASTY, notes=[NASTY])
     root = ET.fromstring(view.svg)
-    assert any(NASTY[:10] in (t.text or "") for t in root.iter("{http://www.w3.org/2000/svg}text"))
+    assert any("alert" in (t.text or "") for t in root.iter("{http://www.w3.org/2000/svg}text"))
     assert "<script" not in view.svg
     assert "<script" not in view.html
     assert json.loads(json.dumps(view.json))["nodes"][0]["title"] == NASTY
@@ -172,3 +194,134 @@ def test_save_refuses_other_endings(tmp_path):
     with pytest.raises(ValueError, match=r"saved as \.svg, \.html"):
         GraphView(parse(LOOP)).save(tmp_path / "f.png")
     assert not list(tmp_path.iterdir())
+
+
+# ---- groups and sides ------------------------------------------------------------------------------------------------
+
+
+class Block(nn.Cell):
+    def __init__(self, width):
+        super().__init__()
+        self.fc1, self.fc2, self.act = nn.Dense(width, width), nn.Dense(width, width), nn.Tanh()
+
+    def construct(self, x):
+        return self.act(self.fc2(self.act(self.fc1(x)))) + x
+
+
+class Deep(nn.Cell):
+    def __init__(self, depth):
+        super().__init__()
+        self.blocks = nn.SequentialCell([Block(4) for _ in range(depth)])
+
+    def construct(self, x):
+        return self.blocks(x).sum()
+
+
+def training_graph(depth):
+    return ms.show.grad(Deep(depth), ms.Tensor(np.ones((2, 4), np.float32)))
+
+
+@pytest.mark.parametrize("depth", [1, 3, 40])
+def test_gradients_stand_beside_what_they_belong_to(depth):
+    view = training_graph(depth)
+    picture = view.parts[0]
+    assert [c.title for c in picture.columns] == ["forward", "backward"]
+    assert [c.upwards for c in picture.columns] == [False, True]
+    assert 0 < picture.shown() <= 40
+    kept = {e.source for e in picture.kept}
+    assert kept
+    visible = {b.id for c in picture.columns for b in shown_boxes(c)}
+    assert kept | {e.target for e in picture.kept} <= visible
+    assert svg_of(picture).count("stroke-dasharray=\"5 3\"") == len(picture.kept) + 1, "each line, and the legend"
+    for column in picture.columns:
+        drawing = lay_out(column)
+        assert overlaps(drawing) == []
+        edges_touch_their_boxes(drawing)
+
+
+def shown_boxes(picture):
+    for box in picture.boxes:
+        yield from shown_boxes(box.inside) if box.open else [box]
+
+
+def test_groups_are_cells_and_hold_all_nodes():
+    view = training_graph(3)
+    forward = view.parts[0].columns[0]
+    assert [b.title for b in forward.boxes if b.kind == "group"] == ["0", "1", "2"]
+    assert [b.title for b in forward.boxes[1].inside.boxes if b.kind == "group"] == ["fc1", "fc2"]
+    ids = [b.id for c in view.parts[0].columns for b in c.walk() if b.kind in ("node", "constant")]
+    drawn = [str(i) for i, n in enumerate(view.graph.nodes) if is_drawn(n)]
+    assert sorted(ids, key=int) == drawn, "every node stands once"
+
+
+def test_every_edge_is_drawn_through_the_borders():
+    """Following pieces through ports, each value still reaches each of its readers."""
+    picture = training_graph(2).parts[0]
+    nodes = training_graph(2).graph.nodes
+    for column in picture.columns:
+        inside = {b.id for b in column.walk() if b.kind == "node"}
+        wanted = {
+            (str(nodes.index(v.node)), str(i))
+            for i, n in enumerate(nodes)
+            for v in n.inputs
+            if v.node is not None and str(i) in inside and str(nodes.index(v.node)) in inside
+        }
+        assert {(a, b) for a, b in reached(column) if a in inside and b in inside} == wanted
+
+
+def reached(picture):
+    """Pairs of boxes that an edge joins, through the ports of groups."""
+    follow = {}
+    groups = [picture, *(b.inside for b in picture.walk() if b.kind == "group")]
+    boxes = {b.id: b for b in picture.walk()}
+    for g in groups:
+        for e in g.edges:
+            source, target = boxes[e.source], boxes[e.target]
+            outs = [b.id for b in source.inside.boxes if b.kind == "out"] if source.kind == "group" else []
+            ins = [b.id for b in target.inside.boxes if b.kind == "in"] if target.kind == "group" else []
+            start = outs[e.leaving] if outs else e.source
+            follow.setdefault(start, set()).add(ins[e.port] if ins else e.target)
+    found = set()
+    for start, box in boxes.items():
+        if box.kind != "node":
+            continue
+        queue = list(follow.get(start, ()))
+        while queue:
+            at = queue.pop()
+            if boxes[at].kind in ("in", "out"):
+                queue += follow.get(at, ())
+            else:
+                found.add((start, at))
+    return found
+
+
+def test_closed_groups_have_pictures_of_their_own():
+    view = training_graph(12)
+    assert "Closed groups" in view.html
+    assert view.html.count("<figure") > 10
+    assert len(view.html) < 1_000_000
+    assert len(json.dumps(view.json)) <= 1_000_000
+
+
+def test_json_is_capped_by_closing_the_deepest_groups():
+    picture = training_graph(12).parts[0]
+    full = len(json.dumps(as_json(picture)))
+    for limit in (full, full // 2, 5000, 300):
+        out = capped_json(picture, limit)
+        assert len(json.dumps(out)) <= limit
+        assert out["schema"] == "msnb.graph"
+        assert ("truncated" in out) == (limit < full)
+
+
+def test_an_update_stands_apart_from_the_gradient():
+    net = Deep(1)
+    step = ms.value_and_grad(net, None, net.trainable_params())
+
+    def train(x):
+        loss, grads = step(x)
+        for p, g in zip(net.trainable_params(), grads):
+            p.set_data(p - g * 0.1)
+        return loss
+
+    picture = ms.show.ir(train, ms.Tensor(np.ones((2, 4), np.float32))).parts[0]
+    assert [c.title for c in picture.columns] == ["forward", "backward", "update"]

@@ -20,14 +20,15 @@ def standard(x: Array, axis: Any, eps: float) -> Array:
 def test_every_norm_follows_its_formula(rng: np.random.Generator) -> None:
     x, w, b = rng.standard_normal((4, 6, 3, 5)) * 3 + 1, rng.standard_normal(6), rng.standard_normal(6)
     per_channel = w[:, None, None], b[:, None, None]
+    affine = lambda y: y * per_channel[0] + per_channel[1]
     y, mean, var = ops.batch_norm_train(x, w, b, 1e-3)
-    np.testing.assert_allclose(y.asnumpy(), standard(x, (0, 2, 3), 1e-3) * per_channel[0] + per_channel[1], atol=1e-12)
+    np.testing.assert_allclose(y.asnumpy(), affine(standard(x, (0, 2, 3), 1e-3)), atol=1e-12)
     np.testing.assert_allclose(mean.asnumpy(), x.mean((0, 2, 3)), atol=1e-12)
     np.testing.assert_allclose(var.asnumpy(), x.var((0, 2, 3)), atol=1e-12)
     grouped = standard(x.reshape(4, 2, 3, 3, 5), (2, 3, 4), 1e-5).reshape(x.shape)
-    np.testing.assert_allclose(ops.group_norm(x, 2, w, b).asnumpy(), grouped * per_channel[0] + per_channel[1], atol=1e-12)
+    np.testing.assert_allclose(ops.group_norm(x, 2, w, b).asnumpy(), affine(grouped), atol=1e-12)
     alone = standard(x, (2, 3), 1e-5)
-    np.testing.assert_allclose(ops.instance_norm(x, w, b).asnumpy(), alone * per_channel[0] + per_channel[1], atol=1e-12)
+    np.testing.assert_allclose(ops.instance_norm(x, w, b).asnumpy(), affine(alone), atol=1e-12)
     lw, lb = rng.standard_normal((3, 5)), rng.standard_normal((3, 5))
     np.testing.assert_allclose(
         ops.layer_norm(x, (3, 5), lw, lb).asnumpy(), standard(x, (2, 3), 1e-5) * lw + lb, atol=1e-12

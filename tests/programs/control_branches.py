@@ -282,3 +282,20 @@ def list_changed_in_branches(x: Any, y: Any) -> Any:
     else:
         items[1] = items[0] * items[0]
     return items[0] * items[1] + x
+
+
+@program((2.0, 3), (-2.0, 2), (-2.0, 0))
+def closure_sees_what_branches_and_loops_left(x: Any, n: Any) -> Any:
+    a = x * 3
+
+    def shifted(v: Any) -> Any:
+        return v + a
+
+    if x > 0:
+        a = x * x
+    y = shifted(x)
+    for i in range(n):
+        a = a * 0.5 + i
+    z = shifted(y)
+    a = 1.0
+    return y * z + shifted(0.0)

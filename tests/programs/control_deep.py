@@ -120,7 +120,7 @@ def break_and_continue_three_deep(x: Any, n: Any) -> Any:
 @program((2.0,), (30.0,))
 def newton_square_root(x: Any) -> Any:
     y = x
-    while abs(y * y - x) > 1e-13 * x:
+    while abs(y * y - x) > 1e-5 * x:
         y = (y + x / y) * 0.5
     return y
 

@@ -10,6 +10,7 @@ so inputs stay away from points where a comparison changes its answer.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -46,25 +47,16 @@ def program(*cases: tuple[Any, ...]) -> Callable[[Callable[..., Any]], Callable[
     return keep
 
 
-def exp(x: Any) -> Any:
-    return ops.exp(x) if isinstance(x, Tensor) else np.exp(x)
+def _function(name: str) -> Callable[[Any], Any]:
+    """ops' function on tensors, NumPy's on arrays, math's on Python numbers."""
+    tensor, array, number = getattr(ops, name), getattr(np, name), getattr(math, name)
+
+    def call(x: Any) -> Any:
+        if isinstance(x, Tensor):
+            return tensor(x)
+        return array(x) if isinstance(x, (np.ndarray, np.generic)) else number(x)
+
+    return call
 
 
-def log(x: Any) -> Any:
-    return ops.log(x) if isinstance(x, Tensor) else np.log(x)
-
-
-def sin(x: Any) -> Any:
-    return ops.sin(x) if isinstance(x, Tensor) else np.sin(x)
-
-
-def cos(x: Any) -> Any:
-    return ops.cos(x) if isinstance(x, Tensor) else np.cos(x)
-
-
-def tanh(x: Any) -> Any:
-    return ops.tanh(x) if isinstance(x, Tensor) else np.tanh(x)
-
-
-def sqrt(x: Any) -> Any:
-    return ops.sqrt(x) if isinstance(x, Tensor) else np.sqrt(x)
+exp, log, sin, cos, tanh, sqrt = map(_function, ("exp", "log", "sin", "cos", "tanh", "sqrt"))

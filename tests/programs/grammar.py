@@ -1,20 +1,26 @@
 """A grammar of small programs, drawn by hypothesis as source text.
 
-    program    def program(x, y, u, n):                 x, y: f64[]   u: f64[3]   n: i64[]
+    program    def helper(x, y, u, n): ...              made like the program itself, but shorter
+               def program(x, y, u, n):                 x, y: f64[]   u: f64[3]   n: i64[]
                    a, b, w = 0.5, x * 0.3, u * 1        every name has a value from the start
+                   box, items = {"k": x}, [y, a]
+                   def inner(p): ...                    reads a and b when it is called
                    statement...
                    return expression
 
     statement  name = expression | name += expression | a, b = expression, expression | w[place] = expression
-               if test: ... elif test: ... else: ...    while counter < 4 and test: ...
-               for i in range(3 | n): ...               for v in u: ...
+               box["k"] = expression | items[0] = expression
+               if test: ... elif test: ... else: ...    while counter < 4 and test: ... else: ...
+               for i in range(3 | n): ... else: ...     for v in u: ...    for i, (v, v2) in enumerate(zip(u, w)): ...
                break | continue | return expression | assert test, "..." | raise ValueError("...")
     test       expression < expression | a < b < c | test and test | test or test | not test | i % 2 == 0
-    expression name | number | sum | difference | product with something bounded | quotient | ternary | -, sin, tanh
+    expression name | number | item | sum | difference | product with something bounded | quotient | ternary
+               -, abs, max, sin, tanh, helper, inner of expressions
 
-Every loop ends: ``while`` counts its rounds and ``range`` is small. Values grow slowly, because a product has one factor that
-is a number or a sine. A program may stop with an AssertionError or a ValueError; a shape that does not fit stands only
-where every run comes by, since a graph sees all branches.
+Every loop ends: ``while`` counts its rounds and ``range`` is small. Values grow slowly: one factor of a product
+is a number or a sine. Functions are called on tensors only: what is a Python number in one mode may be a tensor in the
+other. A program may stop with an AssertionError or a ValueError; a shape that does not fit stands only where every run
+comes by, since a graph sees all branches.
 """
 
 from __future__ import annotations
@@ -24,6 +30,12 @@ from typing import Any
 from hypothesis import strategies as st
 
 HEAD = "def program(x, y, u, n):"
+START = ("    a, b, w = 0.5, x * 0.3, u * 1", '    box, items = {"k": x}, [y, a]')
+HELD = ('box["k"]', "items[0]", "items[1]")
+KINDS = (
+    *("leaf", "sum", "sum", "product", "product", "call", "minus", "quotient", "ternary", "total"),
+    *("abs", "max", "helper", "inner"),
+)
 FLOATS = ("x", "y", "a", "b")
 COMPARE = ("<", "<=", ">", ">=", "!=", "==")
 NUMBERS = ("0.25", "-0.75", "1.5", "2", "-1", "0.1")
@@ -34,13 +46,13 @@ class Writer:
 
     def __init__(self, draw: Any) -> None:
         self.draw = draw
-        self.lines = [HEAD, "    a, b, w = 0.5, x * 0.3, u * 1"]
+        self.lines = []
         self.budget = 12
         self.fresh = 0
         self.floats = list(FLOATS)
         self.integers: list[str] = []
         self.loops = 0
-        self.may_leave = False
+        self.functions: tuple[str, ...] = ("abs", "max")
 
     def pick(self, *options: Any) -> Any:
         return self.draw(st.sampled_from(options))
@@ -49,14 +61,16 @@ class Writer:
         self.fresh += 1
         return f"{kind}{self.fresh}"
 
-    # ---- expressions --------------------------------------------------------------------------------------------------
+    # ---- expressions -----------------------------------------------------------------------------
 
     def leaf(self) -> str:
-        kind = self.pick("float", "float", "float", "number", "item", "integer")
+        kind = self.pick("float", "float", "float", "number", "item", "integer", "held")
         if kind == "number":
             return str(self.pick(*NUMBERS))
         if kind == "item":
             return f"{self.pick('u', 'w')}[{self.place()}]"
+        if kind == "held" and "y" in self.floats:
+            return str(self.pick(*HELD))
         if kind == "integer" and self.integers:
             return str(self.pick(*self.integers))
         return str(self.pick(*self.floats))
@@ -67,23 +81,28 @@ class Writer:
         return str(self.pick("0", "1", "2", "-1"))
 
     def expression(self, depth: int = 2) -> str:
-        kind = self.pick("leaf", "sum", "sum", "product", "product", "call", "minus", "quotient", "ternary", "total")
+        kind = self.pick(*KINDS)
         if depth == 0 or kind == "leaf":
             return self.leaf()
         part = self.expression(depth - 1)
+        if kind in self.functions:
+            rest = {"helper": f", {self.leaf()}, u, n", "max": f", {self.leaf()}"}
+            return f"{kind}({part}{rest.get(kind, '')})"
         if kind == "sum":
             return f"({part} {self.pick('+', '-')} {self.expression(depth - 1)})"
         if kind == "product":
-            factor = self.pick(*NUMBERS) if self.pick(True, False) else f"sin({self.expression(depth - 1)})"
+            factor = self.pick(*NUMBERS) if self.pick(True, False) else f"sin({self.expression(depth - 1)} + u[0])"
             return f"({part} * {factor})"
         if kind == "call":
-            return f"{self.pick('sin', 'tanh')}({part})"
+            return f"{self.pick('sin', 'tanh')}({part} - w[1])"
         if kind == "minus":
             return f"(-{part})"
         if kind == "quotient":
-            return f"({part} / (1.5 + sin({self.leaf()})))"
+            return f"({part} / (1.5 + sin(u[2] + {self.leaf()})))"
         if kind == "total":
             return f"(u * {part}).sum()"
+        if kind != "ternary":
+            return part
         return f"({part} if {self.test(1)} else {self.expression(depth - 1)})"
 
     def test(self, depth: int = 2) -> str:
@@ -98,7 +117,7 @@ class Writer:
             return f"not ({self.test(depth - 1)})"
         return f"({self.test(depth - 1)} {kind} {self.test(depth - 1)})"
 
-    # ---- statements -----------------------------------------------------------------------------------------------------
+    # ---- statements ------------------------------------------------------------------------------
 
     def add(self, indent: int, text: str) -> None:
         self.lines.append("    " * indent + text)
@@ -112,9 +131,9 @@ class Writer:
     def statement(self, indent: int) -> bool:
         """Write one; True when nothing after it in this block can run."""
         self.budget -= 1
-        kinds = ["assign", "assign", "assign", "augment", "swap", "item"]
+        kinds = ["assign", "assign", "assign", "augment", "swap", "item", "held"]
         if self.budget > 0 and indent < 4:
-            kinds += ["if", "if", "if", "while", "range", "range", "rows"]
+            kinds += ["if", "if", "if", "while", "range", "range", "rows", "zipped"]
         if indent > 1:
             kinds += ["leave", "leave"]
         kind = self.pick(*kinds)
@@ -135,6 +154,9 @@ class Writer:
     def write_item(self, indent: int) -> None:
         self.add(indent, f"w[{self.place()}] = {self.expression()}")
 
+    def write_held(self, indent: int) -> None:
+        self.add(indent, f"{self.pick(*HELD)} = {self.expression()}")
+
     def write_if(self, indent: int) -> None:
         self.add(indent, f"if {self.test()}:")
         self.block(indent + 1)
@@ -150,6 +172,12 @@ class Writer:
         self.block(indent + 1)
         self.loops -= 1
 
+    def otherwise(self, indent: int) -> None:
+        """Now and then an else of the loop; variables of the loop may have no value there."""
+        if self.pick(*range(6)) == 3:
+            self.add(indent, "else:")
+            self.block(indent + 1)
+
     def write_while(self, indent: int) -> None:
         counter = self.name("k")
         start = self.pick("0", "0", "x * 0")
@@ -159,6 +187,7 @@ class Writer:
         self.integers += [counter] if start == "0" else []
         self.loop(indent)
         self.integers = [i for i in self.integers if i != counter]
+        self.otherwise(indent)
 
     def write_range(self, indent: int) -> None:
         index = self.name("i")
@@ -166,6 +195,7 @@ class Writer:
         self.integers.append(index)
         self.loop(indent)
         self.integers.remove(index)
+        self.otherwise(indent)
 
     def write_rows(self, indent: int) -> None:
         row = self.name("v")
@@ -173,19 +203,55 @@ class Writer:
         self.floats.append(row)
         self.loop(indent)
         self.floats.remove(row)
+        self.otherwise(indent)
+
+    def write_zipped(self, indent: int) -> None:
+        index, first, second = self.name("i"), self.name("v"), self.name("v")
+        self.add(indent, f"for {index}, ({first}, {second}) in enumerate(zip(u, w)):")
+        self.floats += [first, second]
+        self.integers.append(index)
+        self.loop(indent)
+        self.floats, self.integers = self.floats[:-2], self.integers[:-1]
 
     def leave(self, indent: int) -> bool:
         kinds = ["return", "assert", "raise"] + ["break", "continue"] * (2 if self.loops else 0)
         kind = self.pick(*kinds)
         self.fresh += 1
-        if kind == "assert":
-            self.add(indent, f'assert {self.test(1)}, "claim {self.fresh} does not hold"')
+        if kind in ("assert", "raise"):
+            self.stop(indent, kind)
             return False
-        words = {"return": f"return {self.expression()}", "raise": f'raise ValueError("stop {self.fresh}")'}
-        self.add(indent, words.get(kind, kind))
+        self.add(indent, f"return {self.expression()} + u[1]" if kind == "return" else kind)
         return True
 
+    def stop(self, indent: int, kind: str) -> None:
+        """An error that a tensor decides: one that Python decides comes while the graph is made, before all these."""
+        test = f"u[0] + {self.expression(1)} {self.pick('<', '>')} {self.expression(1)}"
+        if kind == "assert":
+            self.add(indent, f'assert {test}, "claim {self.fresh} does not hold"')
+        else:
+            self.add(indent, f"if {test}:")
+            self.add(indent + 1, f'raise ValueError("stop {self.fresh}")')
+
+    def inner(self) -> None:
+        """A function inside the program that sees what its variables are when it is called."""
+        kept, self.floats, self.functions = self.floats, ["p", "a", "b", "x"], ("abs", "max")
+        self.add(1, "def inner(p):")
+        self.add(2, f"if {self.test(1)}:")
+        self.add(3, f"return {self.expression(1)}")
+        self.add(2, f"return {self.expression(1)}")
+        self.floats = kept
+
+    def helper(self) -> None:
+        self.lines += [HEAD.replace("program", "helper"), *START]
+        self.statement(1)
+        self.add(1, f"return {self.expression(1)} + u[1]")
+        self.lines += ["", ""]
+
     def program(self) -> str:
+        self.helper()
+        self.lines += [HEAD, *START]
+        self.inner()
+        self.functions = ("abs", "max", "helper", "inner")
         if self.pick(*range(20)) == 7:
             self.add(1, "a = (u + u[:2]).sum()")
         for _ in range(self.pick(2, 3, 4)):

@@ -101,6 +101,18 @@ def test_gradient_of_a_compiled_function(program: Program) -> None:
 
 
 @ALL
+def test_types(program: Program) -> None:
+    """A tensor in eager mode is a tensor of the same shape and dtype in graph mode, also in single precision."""
+    run = ms.jit(program.fn)
+    for case in program.cases:
+        for dtype in (ms.float64, ms.float32):
+            given = [x.astype(dtype) if x.dtype is ms.float64 else x for x in tensors(case)]
+            eager, graph = (tree.flatten(f(*given))[0] for f in (program.fn, run))
+            pairs = [(e, g) for e, g in zip(eager, graph, strict=True) if isinstance(e, ms.Tensor)]
+            assert [(g.shape, g.dtype) for _, g in pairs] == [(e.shape, e.dtype) for e, _ in pairs]
+
+
+@ALL
 def test_compiles_once(program: Program) -> None:
     run = ms.jit(program.fn)
     for _ in range(2):

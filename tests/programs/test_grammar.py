@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import math
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -50,7 +51,7 @@ def same(got: tuple[Any, ...], want: tuple[Any, ...], what: str) -> None:
         assert got == want, what
         return
     for g, w in zip(got[1:], want[1:], strict=True):
-        assert g.shape == w.shape, f"{what}: {g}, expected {w}"
+        assert (g.shape, g.dtype) == (w.shape, w.dtype), f"{what}: {g!r}, expected {w!r}"
         np.testing.assert_allclose(g, w, rtol=1e-11, atol=1e-11, err_msg=what)
 
 
@@ -86,4 +87,4 @@ def test_more_drawn_programs(source: str, values: tuple[Any, ...]) -> None:
 
 
 def test_the_functions_are_those_of_the_control_programs() -> None:
-    assert load("def program(x):\n    return sin(x)\n")(0.5) == control_register.sin(0.5)
+    assert load("def program(x):\n    return sin(x)\n")(0.5) == control_register.sin(0.5) == math.sin(0.5)

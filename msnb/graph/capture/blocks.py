@@ -1,8 +1,8 @@
 """Blocks: capturing a branch into a graph of its own, and joining two of them as an If.
 
-    open      a nested builder takes the slot, the journal gets a level
-    close     the builder leaves the slot, the level's writes are taken back and handed over
-    join      variables and written locations merge, one If node gives the results, the locations are written again
+open      a nested builder takes the slot, the journal gets a level
+close     the builder leaves the slot, the level's writes are taken back and handed over
+join      variables and written locations merge, one If node gives the results, the locations are written again
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import Any
 from msnb.core.errors import UnsupportedSyntaxError
 from msnb.core.slot import slot
 from msnb.core.where import here
-from msnb.graph.capture import writes
+from msnb.graph.capture import effects, writes
 from msnb.graph.capture.engine import Capture
 from msnb.graph.capture.journal import Change
 from msnb.graph.capture.merge import Merge, Undefined, is_tensor
+from msnb.graph.capture.scalars import concrete
 from msnb.graph.capture.truth import as_bool, symbolic_test, truth
 from msnb.ir import control
 from msnb.ir.graph import Graph, Value, copy_node
@@ -51,6 +52,7 @@ class Handle:
         self.outer: Any = None
         self.body: Body | None = None
         self.level = 0
+        self.decides = True  # False: a function is traced, nothing is decided
 
     def start(self, outer: Capture) -> None:
         """Enter the stack of open blocks."""
@@ -104,8 +106,9 @@ class Branch(Handle):
         right = grab(self.names, space)
         self.body.close()
         self.finish()
-        values = [(n, self.left[n], right[n], self.lines.get(n, ())) for n in self.names]
-        return tuple(join(self.outer, self.pred, self.first, self.body, values))
+        values = [(n, self.left[n], right[n], self.lines[n]) for n in self.names if n in self.lines]
+        merged = dict(zip(self.lines, join(self.outer, self.pred, self.first, self.body, values)))
+        return tuple(merged[n] if n in merged else Undefined(n) for n in self.names)
 
 
 def grab(names: tuple[str, ...], space: dict[str, Any]) -> dict[str, Any]:
@@ -141,7 +144,7 @@ def align(*builders: Capture, keep: int = 0) -> list[Any]:
             outers.setdefault(outer._value, outer)
     for b in builders:
         own = {outer._value: p for outer, p in b.captured}
-        for value, outer in outers.items():
+        for value in outers:
             if value not in own:
                 own[value] = b.graph.add_param(value.type, value.name or "c")
         b.graph.params = [*b.graph.params[:keep], *(own[v] for v in outers)]
@@ -160,19 +163,30 @@ def is_plain(graph: Graph) -> bool:
     return not any({"control", "effect", "random"} & n.op.traits for n in graph.nodes)
 
 
-# ---- raising in a branch --------------------------------------------------------------------------------------------------
+# ---- raising in a branch -----------------------------------------------------------------------------------------
 
 
 def raising(error: Any, cause: Any) -> None:
     """``raise`` in a block: at once in Python, as a check of the program where a tensor decides."""
     engine = slot.engine
     blocks = engine.session.blocks if isinstance(engine, Capture) else []
-    if not blocks or blocks[-1].body is None or blocks[-1].body.builder is not engine:
+    inside = blocks and blocks[-1].body is not None and blocks[-1].body.builder is engine
+    if not inside or not any(b.decides and b.body is not None for b in blocks):
+        error = _told(error)
         raise error from cause if cause is not None else error
-    from msnb.graph.capture import effects
-
+    assert isinstance(engine, Capture)
     effects.raise_at_run(engine, error)
     blocks[-1].body.dead = True
+
+
+def _told(error: Any) -> Any:
+    """The error with numbers and texts in place of what stands for them during the capture."""
+    if not isinstance(error, BaseException):
+        return error
+    args = tuple(str(a) if isinstance(a, effects.Text) else concrete(a) for a in error.args)
+    if any(a is not b for a, b in zip(args, error.args)):
+        error.args = args
+    return error
 
 
 def yielding(value: Any, handles: tuple[Any, ...]) -> Any:
@@ -187,7 +201,7 @@ def yielding(value: Any, handles: tuple[Any, ...]) -> Any:
     return value
 
 
-# ---- and, or, ternary ---------------------------------------------------------------------------------------------------
+# ---- and, or, ternary --------------------------------------------------------------------------------------------
 
 
 class Short(Handle):

@@ -1,18 +1,20 @@
 """Calls: who is called decides how.
 
-    a Python function or method     its converted twin, so that its decisions and reads are seen too
-    a class of the user             made with ``__new__``, then ``__init__`` is called like that
-    a jitted function               the function behind it
-    msnb's own functions, ops       as they are, on symbolic tensors
-    built-ins that we know          see ``known``
-    everything else (C code, NumPy, the standard library)   as it is, on plain Python values: outside numbers are fixed by
-                                    a guard, outside containers are guarded as a whole, tensors are refused
+a Python function or method     its converted twin, so that its decisions and reads are seen too
+a class of the user             made with ``__new__``, then ``__init__`` is called like that
+a jitted function               the function behind it
+msnb's own functions, ops       as they are, on symbolic tensors
+built-ins that we know          see ``known``
+everything else (C code, NumPy, the standard library)   as it is, on plain Python values: outside numbers are fixed by
+                                a guard, outside containers are guarded as a whole, tensors are refused
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
+import inspect
 import sys
 import types
 from typing import Any
@@ -24,12 +26,15 @@ from msnb.core.tensor import Tensor
 from msnb.core.where import PACKAGE_DIR, here, is_internal
 from msnb.graph.capture import convert, known, paths, reads
 from msnb.graph.capture.engine import Capture
+from msnb.graph.capture.reads import is_framework
 from msnb.graph.capture.session import Session
 from msnb.ops.record import Op
 
 _CONVERTED_ROOMS = tuple(PACKAGE_DIR + room for room in ("nn", "optim", "train"))
 # what these do is the framework's business; it asks the engine for what a program may depend on
-_OPAQUE_FILES = tuple(PACKAGE_DIR + "nn/" + file for file in ("cell.py", "tree.py", "state.py", "hooks.py", "initializer.py"))
+_OPAQUE_FILES = tuple(
+    PACKAGE_DIR + "nn/" + file for file in ("cell.py", "tree.py", "state.py", "hooks.py", "initializer.py")
+)
 _OPAQUE = ("numpy", "ml_dtypes", "scipy", "pandas", "matplotlib", "IPython", "torch", "sklearn", "pytest", "_pytest")
 opaque_modules: set[str] = set(_OPAQUE)
 
@@ -47,13 +52,24 @@ def call(fn: Any, /, *args: Any, **kwargs: Any) -> Any:
     if kind is Op:
         return fn(*args, **kwargs)
     if kind is functools.partial:
-        return call(fn.func, *fn.args, *args, **{**fn.keywords, **kwargs})
+        return _partial(engine.session, fn, args, kwargs)
     inner = getattr(fn, "__msnb_fn__", None)
     if inner is not None:
         return call(inner, *args, **kwargs)
+    if fn is Tensor:
+        return known.call(engine, fn, args, kwargs)
     if isinstance(fn, type):
         return _make(engine, fn, args, kwargs)
     return _object(engine, fn, args, kwargs)
+
+
+def _partial(session: Session, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A partial object from outside: its parts are read, and guarded."""
+    if session.source_of(fn) is None:
+        return call(fn.func, *fn.args, *args, **{**fn.keywords, **kwargs})
+    given = reads.items(session, reads.attr(session, fn, "args"))
+    named = reads.mapping(session, reads.attr(session, fn, "keywords"))
+    return call(reads.attr(session, fn, "func"), *given, *args, **{**named, **kwargs})
 
 
 def _method(engine: Capture, fn: types.MethodType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -63,15 +79,18 @@ def _method(engine: Capture, fn: types.MethodType, args: tuple[Any, ...], kwargs
 
 
 def _object(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    method = getattr(type(fn), "__call__", None)
+    method = inspect.getattr_static(type(fn), "__call__", None)
+    if isinstance(fn, functools._lru_cache_wrapper):
+        return call(fn.__wrapped__, *args, **kwargs)
     if isinstance(method, types.FunctionType):
+        engine.session.guard("is", (paths.attr(paths.ref(type(fn)), "__call__"),), (method,))
         if not engine.session.is_fresh(fn):
             engine.session.anchor(fn)
         return _function(engine, method, (fn, *args), kwargs)
     return known.call(engine, fn, args, kwargs)
 
 
-# ---- Python functions -------------------------------------------------------------------------------------------------------
+# ---- Python functions --------------------------------------------------------------------------------------------
 
 
 def is_opaque(fn: types.FunctionType) -> bool:
@@ -92,6 +111,8 @@ def _function(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kw
         if is_internal(fn.__code__.co_filename):
             return fn(*args, **kwargs)
         return known.call(engine, fn, args, kwargs)
+    if fn.__code__.co_filename == contextlib.__file__ and hasattr(fn, "__wrapped__"):
+        return contextlib.contextmanager(functools.partial(call, fn.__wrapped__))(*args, **kwargs)
     if fn.__code__.co_filename == "<string>" and dataclasses.is_dataclass(type(args[0]) if args else None):
         return fn(*args, **kwargs)
     session = engine.session
@@ -116,7 +137,8 @@ def _guarded_call(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[
 
 def _too_deep(fn: Any) -> Exception:
     error = CaptureError(
-        f"{fn.__name__} calls itself without end while it is captured: the end of a recursion must not depend on a tensor.",
+        f"{fn.__name__} calls itself without end while it is captured: the end of a recursion must not "
+        f"depend on a tensor.",
         hint="decide with a Python value, or write the recursion as a while loop.",
     )
     error.where = here(3).where
@@ -126,7 +148,7 @@ def _too_deep(fn: Any) -> Exception:
 def _defaults(session: Session, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
     """Defaults that this call uses are outside values: they are read, and guarded."""
     code, values = fn.__code__, fn.__defaults__
-    base = paths.ref(fn, fn.__name__)
+    base = session.source_of(fn) or paths.ref(fn, fn.__name__)
     if values:
         names = code.co_varnames[: code.co_argcount]
         first = len(names) - len(values)
@@ -140,16 +162,19 @@ def _defaults(session: Session, fn: Any, args: tuple[Any, ...], kwargs: dict[str
     if kwvalues:
         box = paths.attr(base, "__kwdefaults__")
         kwvalues = {
-            k: v if k in kwargs else session.track(v, paths.item(box, k, f"the default of {k}")) for k, v in kwvalues.items()
+            k: v if k in kwargs else session.track(v, paths.item(box, k, f"the default of {k}"))
+            for k, v in kwvalues.items()
         }
     return values, kwvalues
 
 
-# ---- classes ----------------------------------------------------------------------------------------------------------------
+# ---- classes -----------------------------------------------------------------------------------------------------
 
 
 def _make(engine: Capture, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     init = cls.__init__
+    if cls.__flags__ & (1 << 9) and not is_framework(sys.modules.get(cls.__module__)):
+        engine.session.guard("is", (paths.attr(paths.ref(cls), "__init__"),), (init,))
     plain_new = cls.__new__ is object.__new__ and type(cls) is type
     if not plain_new or not isinstance(init, types.FunctionType) or is_opaque(init):
         result = known.call(engine, cls, args, kwargs)

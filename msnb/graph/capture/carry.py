@@ -4,15 +4,16 @@
     while i < n:                        turn 2: i: i64[], s: f32[] carried         -> same types: stable
         s = s + x.sum(); i = i + 1              rows: unchanged, stays outside
 
-The body is captured until the types it leaves are the types it started with. A value that the body does not change is no
-carry. A Python number that changes becomes a 0-d tensor: int64 for an int, the tensor's dtype if the body leaves a tensor.
+The body is captured until the types it leaves are the types it started with. A value that the body does not change
+is no carry. A Python number that changes becomes a 0-d tensor: int64 for an int, the tensor's dtype if the body
+leaves a tensor.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from msnb.core.errors import CaptureError, DTypeError, ShapeError
+from msnb.core.errors import CaptureError, DTypeError, MsnbError, ShapeError
 from msnb.core.types import WEAK, TensorType, result_dtype, tensor_type
 from msnb.core.where import here
 from msnb.graph.capture.journal import MISSING, Change, Place
@@ -34,6 +35,8 @@ class Carried:
         self.pythonic = pythonic
         self.label, self.line, self.place = label, line, place
         self.hole = label == RETURN and isinstance(before, Undefined)
+        self.late = False
+        self.after: list[Any] = []
         self._set(before)
 
     def _set(self, before: Any) -> None:
@@ -54,7 +57,7 @@ class Carried:
         for i, (leaf, type_) in enumerate(zip(self.leaves, self.types)):
             name = self.label if len(self.leaves) == 1 else f"{self.label}.{i}"
             leaves.append(leaf if type_ is None else self._mark(i, builder.param(type_, name)))
-        return self.rebuild(leaves)
+        return Undefined(self.label) if self.late else self.rebuild(leaves)
 
     def _mark(self, i: int, tensor: Any) -> Any:
         return self.pythonic.mark(tensor) if self.numbers[i] else tensor
@@ -72,22 +75,26 @@ class Carried:
             raise self._error(CaptureError, after)
         leaves, _, key = flatten(after)
         if key != self.key:
-            raise self._error(CaptureError, after)
+            raise self._grows(after) if type(after) is type(self.before) else self._error(CaptureError, after)
         self.after = leaves
-        return all([self._leaf(i, x) for i, x in enumerate(leaves)])
+        return sum(not self._leaf(i, x) for i, x in enumerate(leaves)) == 0
 
     def _settle_missing(self, after: Any) -> bool:
-        """A return value that is not set yet is carried as zeros, which nobody reads."""
-        if isinstance(after, Undefined) or not self.hole:
-            self.after = []
+        """No value before the loop: carried as zeros that nobody reads. What a program may read of it after the loop is
+        checked there (``Late``); a return value has a flag of its own."""
+        self.after = []
+        if isinstance(after, Undefined):
             return True
         leaves, rebuild, _ = flatten(after)
+        self.late = not self.hole
         self._set(rebuild([zeros_of(x) for x in leaves]))
+        self.numbers = [self.pythonic.is_number(x) for x in leaves]
+        self.types = [number_type(x) if n else t for x, n, t in zip(leaves, self.numbers, self.types)]
         return False
 
     def _leaf(self, i: int, after: Any) -> bool:
         type_, before = self.types[i], self.leaves[i]
-        number = self.pythonic.is_number(before)
+        number = self.numbers[i] or self.pythonic.is_number(before)
         if type_ is None and same(before, after):
             return True
         if not (is_number(before) or is_tensor(before)) or not (is_number(after) or is_tensor(after)):
@@ -96,7 +103,8 @@ class Carried:
             return self._widen(i, number_type(before, after), True)
         found = type_of(after)
         if type_ is not None and not self.numbers[i]:
-            if found is type_ or found.weak and found.dtype.category <= type_.dtype.category and type_.shape == ():
+            fits = found.weak or self.pythonic.is_number(after)
+            if found is type_ or fits and found.dtype.category <= type_.dtype.category and type_.shape == ():
                 return True
         if not number or found.shape != ():
             raise self._differs(type_of(before), found, after, before)
@@ -119,21 +127,35 @@ class Carried:
         if self.missing:
             return self.before
         leaves = [
-            leaf if t is None else self._mark(i, results.pop(0)) for i, (leaf, t) in enumerate(zip(self.leaves, self.types))
+            leaf if t is None else self._mark(i, results.pop(0))
+            for i, (leaf, t) in enumerate(zip(self.leaves, self.types))
         ]
         return self.rebuild(leaves)
 
     def _differs(self, before: TensorType, after: TensorType, value: Any, first: Any) -> Exception:
         return self._error(ShapeError if before.shape != after.shape else DTypeError, value, first)
 
-    def _error(self, kind: type[Exception], after: Any, before: Any = None) -> Exception:
+    def _grows(self, after: Any) -> Exception:
+        before = self.before
+        sizes = [f"{len(v)} items" if hasattr(v, "__len__") else "other fields" for v in (before, after)]
+        error = CaptureError(
+            f"{self.label} has {sizes[0]} before the loop and {sizes[1]} after a turn of it; a tensor "
+            f"decides how often the "
+            "loop runs, so it must keep its size.",
+            hint="write into a tensor of fixed size (x[i] = value), or loop over a Python range.",
+        )
+        error.where = here(2).where
+        return error
+
+    def _error(self, kind: type[MsnbError], after: Any, before: Any = None) -> Exception:
         first = describe(self.before if before is None else before)
         name = "the return value" if self.label == RETURN else self.label
         place = f" (line {self.line})" if self.line else ""
-        error: Any = kind(
-            f"{name} is {first} before the loop and {describe(after)} after a turn of it; a tensor decides how often the "
+        error = kind(
+            f"{name} is {first} before the loop and {describe(after)} after a turn of it; a tensor decides "
+            f"how often the "
             "loop runs, so it must stay the same.",
-            operands=[f"before: {first}", f"after{place}: {describe(after)}"],  # type: ignore[call-arg]
+            operands=[f"before: {first}", f"after{place}: {describe(after)}"],
             hint=f"start {name} with the shape and dtype that the loop gives it, or loop over a Python range.",
         )
         error.where = here(2).where
@@ -149,4 +171,3 @@ def from_change(change: Change, pythonic: Pythonic) -> Carried:
 def _weak(x: Any) -> TensorType:
     """The weak type of a Python number, known or computed by the graph."""
     return WEAK[type(plain(x))] if is_number(x) else tensor_type((), x._type.dtype, True)
-

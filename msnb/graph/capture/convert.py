@@ -8,16 +8,16 @@
                                           y = rt.glob(G, "k")
                                       if t1.symbolic: y, = t1.join(rt.locals())
 
-With a Python value as test exactly one branch runs, as always. With a tensor both run, each into its own graph: ``turn``
-closes the first and puts the variables back, ``join`` merges them. Everything happens in the user's own frame: no helper
-functions, so ``super()``, generators, ``nonlocal``, tracebacks and carets stay what they are. Loops work alike (see
-``loops``). Expressions cannot hold statements; there the runtime keeps a stack:
+With a Python value as test exactly one branch runs, as always. With a tensor both run, each into its own graph:
+``turn`` closes the first and puts the variables back, ``join`` merges them. Everything happens in the user's own
+frame: no helper functions, so ``super()``, generators, ``nonlocal``, tracebacks and carets stay what they are.
+Loops work alike (see ``loops``). Expressions cannot hold statements; there the runtime keeps a stack:
 
     a and b      rt.and_end(b if rt.and_begin(a) else rt.SKIP)
     x if c else y    rt.tern_end(x if rt.tern_begin(c) else rt.SKIP, y if rt.tern_else() else rt.SKIP)
 
-Reads of globals, free variables, attributes and items go through the runtime and become guards. The result is compiled
-under the same file name and positions and shares the closure cells of the original.
+Reads of globals, free variables, attributes and items go through the runtime and become guards. The result is
+compiled under the same file name and positions and shares the closure cells of the original.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from msnb.graph.capture import expressions, source
-from msnb.graph.capture.names import bindings, in_blocks, inner_nonlocals, params
+from msnb.graph.capture.liveness import mark
 from msnb.graph.capture.lower import Lowering
+from msnb.graph.capture.names import bindings, in_blocks, inner_nonlocals, params
 
 INJECTED = ("__rt__", "__g__", "__c__")
 
@@ -40,7 +41,7 @@ class Scope:
     def __init__(self, names: set[str], nonlocals: set[str], globals_: set[str], unsure: set[str]) -> None:
         self.names, self.nonlocals, self.globals, self.unsure = names, nonlocals, globals_, unsure
         self.shared: set[str] = set()
-        self.is_generator = False
+        self.is_class = False
 
 
 class Converter(expressions.Expressions):
@@ -53,7 +54,7 @@ class Converter(expressions.Expressions):
         self._made = 0
         self._open: list[str] = []
 
-    # ---- functions --------------------------------------------------------------------------------------------------
+    # ---- functions ------------------------------------------------------------------------------------------------
 
     def function(self, node: source.FunctionNode) -> source.FunctionNode:
         """The converted function; defaults and decorators belong to the surroundings."""
@@ -62,12 +63,19 @@ class Converter(expressions.Expressions):
             node.body = self.visit(node.body)
         else:
             body = Lowering().function(node.body)
+            mark(body)
             self._enter(node.args, body)
             opened, self._open = self._open, []
             node.body = self.statements(body)
             self._open = opened
             node.returns = None
-        for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg):
+        for arg in (
+            *node.args.posonlyargs,
+            *node.args.args,
+            *node.args.kwonlyargs,
+            node.args.vararg,
+            node.args.kwarg,
+        ):
             if arg is not None:
                 arg.annotation = None
         self.scopes.pop()
@@ -94,23 +102,44 @@ class Converter(expressions.Expressions):
         self._defaults(node.args)
         return self.function(node)
 
-    visit_AsyncFunctionDef = visit_FunctionDef
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> Any:
+        node.decorator_list = [self.visit(d) for d in node.decorator_list]
+        self._defaults(node.args)
+        return self.function(node)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
-        """The body of a class is Python; its methods are converted."""
+        """The body of a class is Python; its methods are converted, and so are the values it assigns."""
+        node.decorator_list = [self.visit(d) for d in node.decorator_list]
+        node.bases = [self.visit(b) for b in node.bases]
+        for keyword in node.keywords:
+            keyword.value = self.visit(keyword.value)
+        bound = bindings(node.body)
+        scope = Scope(set(bound.names), bound.nonlocals, bound.globals, set())
+        scope.is_class = True
+        self.scopes.append(scope)
         self.class_names.append(node.name)
-        node.body = [self.visit(n) if isinstance(n, source.FUNCTIONS) else n for n in node.body]
+        node.body = [self._class_statement(n) for n in node.body]
         self.class_names.pop()
+        self.scopes.pop()
         return node
 
-    # ---- control flow -----------------------------------------------------------------------------------------------
+    def _class_statement(self, node: ast.stmt) -> Any:
+        if isinstance(node, (*source.FUNCTIONS, ast.ClassDef)):
+            return self.visit(node)
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+            node.value = self.visit(node.value)
+        return node
 
-    def _names(self, *parts: Any) -> tuple[tuple[str, ...], dict[str, tuple[int, ...]]]:
-        """Variables that some parts may bind, and in which lines."""
+    # ---- control flow ---------------------------------------------------------------------------------------------
+
+    def _names(self, node: ast.AST, *parts: list[Any]) -> tuple[tuple[str, ...], dict[str, tuple[int, ...]]]:
+        """Variables that some parts may bind, and in which lines (0: not there; none: nobody reads it afterwards)."""
         scope = self.scopes[-1]
-        found = [bindings(p if isinstance(p, list) else [p]).names for p in parts]
+        found = [bindings(p).names for p in parts]
         every = {n for f in found for n in f if n in scope.names} | scope.shared
-        return tuple(sorted(every)), {n: tuple(f.get(n, 0) for f in found) for n in sorted(every)}
+        alive: set[str] = getattr(node, "turn", set()) or getattr(node, "live", every)
+        lines = {n: tuple(f.get(n, 0) for f in found) for n in sorted(every) if n in alive or n in scope.shared}
+        return tuple(sorted(every)), lines
 
     def _fresh(self, kind: str) -> str:
         self._made += 1
@@ -122,7 +151,7 @@ class Converter(expressions.Expressions):
         return self.code(f"({', '.join(names)},) = {call}", at)
 
     def visit_If(self, node: ast.If) -> Any:
-        names, lines = self._names(node.body, node.orelse)
+        names, lines = self._names(node, node.body, node.orelse)
         t = self._fresh("t")
         test = self.test(node.test)
         self._open.append(t)
@@ -145,7 +174,7 @@ class Converter(expressions.Expressions):
         return made
 
     def visit_While(self, node: ast.While) -> Any:
-        names, lines = self._names([*node.body, ast.copy_location(ast.Expr(node.test), node.test)])
+        names, lines = self._names(node, [*node.body, ast.copy_location(ast.Expr(node.test), node.test)])
         w = self._fresh("w")
         flag = getattr(node, "flag", "")
         walrus = any(isinstance(n, ast.NamedExpr) for n in ast.walk(node.test))
@@ -164,7 +193,7 @@ class Converter(expressions.Expressions):
         return out + loop + self._when(f"{w}.load", self._assign_names(names, f"{w}.vars()", node.test), node.test)
 
     def visit_For(self, node: ast.For) -> Any:
-        names, lines = self._names([node.target, *node.body])
+        names, lines = self._names(node, [node.target, *node.body])
         f = self._fresh("f")
         flag = getattr(node, "flag", "")
         iterated = self.visit(node.iter)
@@ -174,7 +203,7 @@ class Converter(expressions.Expressions):
         body = [first, *node.body]
         if flag:
             guard = self.code(f"if not {flag}: pass", node.iter)
-            guard[0].body = body  # type: ignore[attr-defined]
+            guard[0].body, guard[0].live = body, getattr(node, "turn", set())  # type: ignore[attr-defined]
             body = guard
         self._open.append(f)
         made = self.statements(body)
@@ -226,7 +255,7 @@ class Converter(expressions.Expressions):
     def visit_With(self, node: Any) -> Any:
         level = self._fresh("l")
         for item in node.items:
-            item.context_expr = self.visit(item.context_expr)
+            item.context_expr = self.rt("context", item.context_expr, self.visit(item.context_expr))
             if item.optional_vars is not None:
                 item.optional_vars = self.visit(item.optional_vars)
         node.body = self.statements(node.body)
@@ -280,7 +309,10 @@ def _compile(found: source.Found, node: source.FunctionNode, code: CodeType) -> 
     tree = ast.parse(f"def __outer__({', '.join(free)}): pass")
     outer = tree.body[0]
     assert isinstance(outer, ast.FunctionDef)
-    outer.body = [ast.copy_location(ast.Return(node), node) if isinstance(node, ast.Lambda) else node]
+    if isinstance(node, ast.Lambda):
+        outer.body = [ast.copy_location(ast.Return(node), node)]
+    else:
+        outer.body = [node] if node.name in free else [ast.Global([node.name]), node]
     ast.fix_missing_locations(tree)
     compiled = compile(tree, found.filename, "exec", dont_inherit=True)
     outer_code = next(c for c in compiled.co_consts if isinstance(c, CodeType))

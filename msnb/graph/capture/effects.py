@@ -1,7 +1,7 @@
 """What a program does to the world while it runs: checks that raise, and print.
 
-They are HostCall nodes with ``effect``: no pass may drop or reorder them, and the executor calls back into Python with the
-tensors' values. State is written only after the program has finished, so a failed check changes nothing.
+They are HostCall nodes with ``effect``: no pass may drop or reorder them, and the executor calls back into Python
+with the tensors' values. State is written only after the program has finished, so a failed check changes nothing.
 """
 
 from __future__ import annotations
@@ -10,12 +10,16 @@ from collections.abc import Callable
 from typing import Any
 
 from msnb.core import events
+from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
 from msnb.core.where import here
 from msnb.graph.capture.engine import Capture
+from msnb.graph.capture.merge import Late
 from msnb.graph.capture.scalars import TrackedArray, is_lazy
 from msnb.ir import control
 from msnb.ir.builder import SymbolicTensor
+
+_CONVERSIONS: dict[int, Callable[[Any], str]] = {115: str, 114: repr, 97: ascii}
 
 
 class Text:
@@ -40,7 +44,7 @@ class Text:
 
     def __str__(self) -> str:
         """Python needs the text now: numbers are guarded, tensors refuse."""
-        return "".join(p if isinstance(p, str) else _formatted(*p[:2], str(p[2])) for p in self.parts)
+        return "".join(p if isinstance(p, str) else _formatted(p[0], p[1], str(p[2])) for p in self.parts)
 
     __repr__ = __str__
 
@@ -48,10 +52,17 @@ class Text:
         return format(str(self), spec)
 
     def __eq__(self, other: object) -> bool:
-        return str(self) == other
+        return self._as_key() == other
 
     def __hash__(self) -> int:
-        return hash(str(self))
+        return hash(self._as_key())
+
+    def _as_key(self) -> str:
+        """The text where Python compares it or looks it up: there a tensor in it must be known."""
+        for part in self.parts:
+            if not isinstance(part, str) and isinstance(part[0], SymbolicTensor):
+                raise part[0]._builder.no_value(part[0])
+        return str(self)
 
     def __add__(self, other: Any) -> Any:
         return Text((*self.parts, *(other.parts if isinstance(other, Text) else (other,))))
@@ -60,12 +71,14 @@ class Text:
         return Text((other, *self.parts))
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
         return getattr(str(self), name)
 
 
 def _formatted(value: Any, conversion: int, spec: str) -> str:
     if conversion != -1:
-        value = {115: str, 114: repr, 97: ascii}[conversion](value)
+        value = _CONVERSIONS[conversion](value)
     return format(value, spec)
 
 
@@ -76,9 +89,20 @@ def is_open(value: Any) -> bool:
 
 def fstring(parts: tuple[Any, ...]) -> Any:
     """The text of an f-string, open if a part is."""
+    parts = tuple(p if isinstance(p, str) else (_worded(p[0]), *p[1:]) for p in parts)
     if any(not isinstance(p, str) and _has_open((p[0], p[2])) for p in parts):
         return Text(parts)
     return "".join(p if isinstance(p, str) else _formatted(*p) for p in parts)
+
+
+def _worded(value: Any) -> Any:
+    """An object of the user in an f-string: its ``__format__`` or ``__str__`` is called converted."""
+    from msnb.graph.capture import special
+
+    if special.method(value, "__format__") is not None or not isinstance(slot.engine, Capture):
+        return value
+    text = special.converted(slot.engine, str, (value,))
+    return value if text is NotImplemented else text
 
 
 def _has_open(value: Any) -> bool:
@@ -153,15 +177,34 @@ def check(engine: Capture, pred: SymbolicTensor, message: Any, has_message: bool
     at_run(engine, "assert", [message] if has_message else [], fail, pred)
 
 
-def raise_at_run(engine: Capture, error: Any) -> None:
-    """``raise error`` in a branch that a tensor decides."""
-    kind = error if isinstance(error, type) else type(error)
-    args = [] if isinstance(error, type) else list(error.args)
+def check_ran(engine: Capture, late: Late) -> None:
+    """A variable that a loop gives a value is read after it: the loop must have run."""
+    if any(b.graph is engine.graph for b in late.checked):
+        return
+    late.checked.append(engine)
 
     def fail(values: Any) -> None:
-        raise kind(*values)
+        raise UnboundLocalError(late.unbound)
 
-    at_run(engine, "raise", args, fail)
+    at_run(engine, "loop ran", [], fail, late.ran())
+
+
+def raise_at_run(engine: Capture, error: Any) -> None:
+    """``raise error`` in a branch that a tensor decides."""
+    made = error() if isinstance(error, type) else error
+
+    def fail(values: Any) -> None:
+        raise _like(made, values)
+
+    at_run(engine, "raise", list(made.args), fail)
+
+
+def _like(error: BaseException, args: list[Any]) -> BaseException:
+    """The user's error with the program's values among its arguments; whatever else it carries stays."""
+    new = type(error).__new__(type(error), *args)
+    new.__dict__.update(error.__dict__)
+    new.__cause__, new.__suppress_context__ = error.__cause__, error.__suppress_context__
+    return new
 
 
 def notice_once(engine: Capture, what: str) -> None:
@@ -169,4 +212,6 @@ def notice_once(engine: Capture, what: str) -> None:
     place = here(2).where
     at = f" ({place})" if place is not None else ""
     engine.session.used_at_capture.setdefault(what, at)
-    events.notice(f"{what} ran while the function was captured{at}: it does not run again at each call.", f"{what}{at}")
+    events.notice(
+        f"{what} ran while the function was captured{at}: it does not run again at each call.", f"{what}{at}"
+    )

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from msnb.core.errors import ConcretizationError, MsnbError
-from msnb.core.tensor import Tensor
+from msnb.core.tensor import Tensor, truth_of_many
 from msnb.core.types import WEAK, TensorType, Type
 from msnb.core.where import Origin, here, is_internal
 from msnb.graph.capture.scalars import TrackedArray, concrete, is_lazy
@@ -27,7 +27,8 @@ _KINDS = {
     "bool": "the truth of a tensor is needed by Python here, and it is not known while the function is captured.",
     "int": "int() needs the value of a tensor, which is not known while the function is captured.",
     "float": "float() needs the value of a tensor, which is not known while the function is captured.",
-    "index": "Python needs the value of a tensor as an index or size, and it is not known while the function is captured.",
+    "index": "Python needs the value of a tensor as an index or size, and it is not known while the "
+    "function is captured.",
 }
 
 
@@ -46,7 +47,7 @@ class Capture(GraphBuilder):
         if self.session.root is None:
             self.session.root = self
 
-    # ---- operations -------------------------------------------------------------------------------------------------
+    # ---- operations -----------------------------------------------------------------------------------------------
 
     def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """Append a node; lazy numbers among the attributes become constants with a guard."""
@@ -105,18 +106,20 @@ class Capture(GraphBuilder):
         """The symbolic value that a Parameter has at this point of the program."""
         return self.wrap(self.lift(owner))
 
-    # ---- the outside ------------------------------------------------------------------------------------------------
+    # ---- the outside ----------------------------------------------------------------------------------------------
 
     def convert(self, fn: Any) -> Any:
         """The converted twin of a function or method."""
-        from msnb.graph.capture import calls
+        from msnb.graph.capture import calls, paths
 
         def converted(*args: Any, **kwargs: Any) -> Any:
             return calls.call(fn, *args, **kwargs)
 
         owner = getattr(fn, "__self__", None)
         if owner is not None and not self.session.is_fresh(owner):
-            self.session.anchor(owner)
+            source, name = self.session.anchor(owner), _attribute(owner, fn)
+            if name:
+                self.session.guard("is", (paths.function(paths.attr(source, name)),), (fn.__func__,))
         return converted
 
     def read(self, owner: Any, name: str) -> Any:
@@ -133,12 +136,12 @@ class Capture(GraphBuilder):
 
         return nested.trace(self, fn, inputs, types)
 
-    # ---- places and refusals ------------------------------------------------------------------------------------------
+    # ---- places and refusals --------------------------------------------------------------------------------------
 
     def locate(self) -> Origin | None:
         """The user's frames up to the captured function."""
         frame: FrameType | None = sys._getframe(2)
-        frames = []
+        frames: list[tuple[Any, int, int]] = []
         while frame is not None and len(frames) < 8:
             code = frame.f_code
             if code is _RUN:
@@ -152,24 +155,31 @@ class Capture(GraphBuilder):
         """The error for asking the value of a tensor that does not exist yet."""
         return _refusal(
             f"the value of this tensor ({x._type!r}) is not known while the function is captured.",
-            "use tensor operations instead of asnumpy(), item() and NumPy functions, or compute it outside the compiled "
+            "use tensor operations instead of asnumpy(), item() and NumPy functions, or compute it outside "
+            "the compiled "
             "function.",
         )
 
     def concrete(self, x: SymbolicTensor, kind: str) -> Any:
         """Python asks for a value in a place that is not converted."""
         if kind == "bool" and x._type.is_static and x._type.size != 1:
-            raise ValueError(
-                f"the truth of a tensor with shape {list(x.shape)} is not one value; use .any() or .all()."
-            )
+            raise truth_of_many(x)
         hint = "write the decision as if/while/and/or in a function that is captured, or use ops.where."
-        raise _refusal(_KINDS[kind], hint if kind == "bool" else "keep it a tensor, or compute it outside the function.")
+        raise _refusal(
+            _KINDS[kind], hint if kind == "bool" else "keep it a tensor, or compute it outside the function."
+        )
 
     def body(self, name: str) -> Capture:
         """A builder for a nested body."""
-        made = Capture(name, self.session, parent=self)
-        return made
+        return Capture(name, self.session, parent=self)
 
+
+def _attribute(owner: Any, method: Any) -> str:
+    """The name under which the class of ``owner`` holds a method (a lambda does not know it)."""
+    function = getattr(method, "__func__", None)
+    if function is None or getattr(type(owner), function.__name__, None) is function:
+        return "" if function is None else str(function.__name__)
+    return next((n for kind in type(owner).__mro__ for n, v in vars(kind).items() if v is function), "")
 
 
 def _refusal(sentence: str, hint: str) -> MsnbError:

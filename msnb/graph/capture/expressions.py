@@ -21,6 +21,7 @@ _BINARY = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
     ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
 }  # fmt: skip
+_UNARY = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~"}
 
 
 class Expressions(ast.NodeTransformer):
@@ -31,7 +32,7 @@ class Expressions(ast.NodeTransformer):
     class_names: list[str]
     _open: list[str]
 
-    # ---- making code ------------------------------------------------------------------------------------------------
+    # ---- making code ----------------------------------------------------------------------------------------------
 
     def code(self, text: str, at: ast.AST) -> list[ast.stmt]:
         """Statements from text, at the place of ``at``."""
@@ -62,7 +63,7 @@ class Expressions(ast.NodeTransformer):
         owner = self.class_names[-1].lstrip("_")
         return f"_{owner}{name}" if owner else name
 
-    # ---- names ------------------------------------------------------------------------------------------------------
+    # ---- names ----------------------------------------------------------------------------------------------------
 
     def visit_Name(self, node: ast.Name) -> Any:
         node.id = self._mangle(node.id)
@@ -81,6 +82,8 @@ class Expressions(ast.NodeTransformer):
 
     def _lookup(self, name: str) -> tuple[str, Any]:
         for scope in reversed(self.scopes):
+            if scope.is_class and scope is not self.scopes[-1]:
+                continue
             if name in scope.globals:
                 return "global", None
             if name in scope.names:
@@ -101,14 +104,16 @@ class Expressions(ast.NodeTransformer):
             return None
         return ast.copy_location(ast.Expr(made), target)
 
-    # ---- assignments ------------------------------------------------------------------------------------------------
+    # ---- assignments ----------------------------------------------------------------------------------------------
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         value = node.value if getattr(node.value, "converted", False) else self.visit(node.value)
         if len(node.targets) == 1 and not isinstance(node.targets[0], (ast.Tuple, ast.List)):
             return self._store(node.targets[0], value, node)
         temp = f"__v{id(node) % 10**9}__"
-        out: list[Any] = [ast.copy_location(ast.Assign([ast.copy_location(ast.Name(temp, ast.Store()), node)], value), node)]
+        out: list[Any] = [
+            ast.copy_location(ast.Assign([ast.copy_location(ast.Name(temp, ast.Store()), node)], value), node)
+        ]
         for target in node.targets:
             out += self._flat(self._store(target, self.load(temp, node.value), node))
         return out
@@ -172,7 +177,9 @@ class Expressions(ast.NodeTransformer):
         out: list[Any] = []
         for target in node.targets:
             if isinstance(target, ast.Attribute):
-                made = self.rt("del_attr", target, self.visit(target.value), self.const(self._mangle(target.attr), target))
+                made = self.rt(
+                    "del_attr", target, self.visit(target.value), self.const(self._mangle(target.attr), target)
+                )
             elif isinstance(target, ast.Subscript):
                 made = self.rt("del_item", target, self.visit(target.value), self.visit(target.slice))
             else:
@@ -181,7 +188,7 @@ class Expressions(ast.NodeTransformer):
             out.append(ast.copy_location(ast.Expr(made), node))
         return out
 
-    # ---- reads ------------------------------------------------------------------------------------------------------
+    # ---- reads ----------------------------------------------------------------------------------------------------
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         node.attr = self._mangle(node.attr)
@@ -213,7 +220,9 @@ class Expressions(ast.NodeTransformer):
         if getattr(node, "converted", False):
             return node
         if isinstance(node.func, ast.Name) and node.func.id in FRAME_BUILTINS:
-            if self._lookup(node.func.id)[0] == "global":
+            if self._lookup(node.func.id)[0] == "global" and not (node.args and node.func.id in ("vars", "dir")):
+                if node.func.id == "globals":
+                    return self.rt("namespace", node, self.load("__g__", node))
                 return self.generic_visit_args(node)
         function = self.visit(node.func)
         self.generic_visit_args(node)
@@ -246,7 +255,7 @@ class Expressions(ast.NodeTransformer):
         self.generic_visit(node)
         return self.rt("new", node, node)
 
-    # ---- functions and comprehensions -------------------------------------------------------------------------------
+    # ---- functions and comprehensions -----------------------------------------------------------------------------
 
     def function(self, node: Any) -> Any:
         """Convert a nested function (the converter knows how)."""
@@ -289,7 +298,7 @@ class Expressions(ast.NodeTransformer):
         node.value = self.rt("yielding", node, self.visit(node.value), handles)
         return node
 
-    # ---- decisions --------------------------------------------------------------------------------------------------
+    # ---- decisions ------------------------------------------------------------------------------------------------
 
     def test(self, node: ast.expr) -> ast.expr:
         """An expression of which only the truth matters."""
@@ -319,8 +328,12 @@ class Expressions(ast.NodeTransformer):
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         if isinstance(node.op, ast.Not):
             return self.rt("not_", node, self.test(node.operand))
-        node.operand = self.visit(node.operand)
-        return node
+        return self.rt("unary", node, self.const(_UNARY[type(node.op)], node), self.visit(node.operand))
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        return self.rt(
+            "binary", node, self.const(_BINARY[type(node.op)], node), self.visit(node.left), self.visit(node.right)
+        )
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         ops = [_COMPARE[type(op)] for op in node.ops]
@@ -337,7 +350,7 @@ class Expressions(ast.NodeTransformer):
         made = self.rt("chain_left", node) if left is None else left
         if op in ("is", "is not", "in", "not in"):
             return self.rt("compare", node, self.const(op, node), made, right)
-        return ast.copy_location(ast.Compare(made, [node.ops[-1]], [right]), node)
+        return self.rt("binary", node, self.const(op, node), made, right)
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         skip = self.code("__rt__.SKIP", node)[0].value  # type: ignore[attr-defined]

@@ -16,6 +16,7 @@ from __future__ import annotations
 import linecache
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import CodeType, FunctionType
 from typing import Any
 
 from msnb.core import devices
@@ -31,10 +32,11 @@ TESTS = {
     "array": "{0}.__class__ is {c0} and {0}.shape == {c1} and {0}.dtype == {c2}",
     "content": "{c1}({0}, {c0})",
     "num": "{0}.__class__ is {t0} and ({0} == {c0} or {0} != {0} and {c0} != {c0})",
+    "code": "{0}.__code__ is {c0} or {0}.__code__ == {c0}",
     "absent": "{c0} not in {0}",
     "noattr": "not hasattr({0}, {c0})",
     "same": "{0} is {1}",
-    "distinct": "{0} is not {1}",
+    "distinct": "len({{{ids}}}) == {n}",
 }
 
 
@@ -58,6 +60,8 @@ class Guard:
         consts = {f"c{i}": emitter.const(c) for i, c in enumerate(self.consts)}
         if self.kind in ("eq", "num"):
             consts["t0"] = emitter.const(type(self.consts[0]))
+        if self.kind == "distinct":
+            consts.update(ids=", ".join(f"id({v})" for v in values), n=str(len(values)))
         test = TESTS[self.kind].format(*values, **consts)
         emitter.lines.append(f"if not ({test}): return {number}")
 
@@ -71,7 +75,7 @@ class Guard:
             return False
 
     def __str__(self) -> str:
-        names = " and ".join(s.label for s in self.sources)
+        names = " and ".join(s.label for s in self.sources[:3]) + (" ..." if len(self.sources) > 3 else "")
         return f"{names} {_SAID[self.kind](self.consts)}"
 
     def change(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
@@ -81,7 +85,8 @@ class Guard:
         try:
             now = evaluate(source, args, kwargs)
         except Exception:
-            return f"{source.label} is gone{place}"
+            gone = "was redefined" if "__func__" in source.pattern else "is gone"
+            return f"{source.label} {gone}{place}"
         return f"{self._told(source.label, now)}{place}"
 
     def _told(self, label: str, now: Any) -> str:
@@ -89,10 +94,16 @@ class Guard:
             return f"{label} now has {self.consts[0]!r}"
         if self.kind == "noattr":
             return f"{label} now has the attribute {self.consts[0]}"
-        if self.kind in ("same", "distinct"):
-            return f"{label} and {self.sources[1].label} are {'no longer' if self.kind == 'same' else 'now'} one object"
+        if self.kind == "distinct":
+            return "two tensors that the program writes or reads are now one object"
+        if self.kind == "same":
+            return f"{label} and {self.sources[1].label} are no longer one object"
+        if self.kind == "code" or (self.kind == "type" and self.consts[0] is FunctionType):
+            return f"{label} was redefined"
         if self.kind == "content":
             return f"the values of {label} changed"
+        if self.kind == "is" and isinstance(self.consts[0], (property, CodeType)):
+            return f"{label.removesuffix('.__code__')} was redefined"
         if self.kind == "is" and callable(self.consts[0]) and callable(now):
             return f"{label} was redefined"
         before, after = _shown(self.kind, self.consts), _shown_now(self.kind, now)
@@ -107,10 +118,11 @@ _SAID: dict[str, Callable[[tuple[Any, ...]], str]] = {
     "tensor": lambda c: f"is a {c[0].__name__} {c[1]!r}",
     "array": lambda c: f"is an array {list(c[1])} {c[2]}",
     "content": lambda c: "has the same values",
+    "code": lambda c: f"has the code of line {c[0].co_firstlineno}",
     "absent": lambda c: f"has no {c[0]!r}",
     "noattr": lambda c: f"has no attribute {c[0]}",
     "same": lambda c: "are one object",
-    "distinct": lambda c: "are two objects",
+    "distinct": lambda c: "are different objects",
 }
 
 
@@ -121,6 +133,8 @@ def _ident(const: Any) -> Any:
 
 
 def _brief(value: Any) -> str:
+    if isinstance(value, CodeType):
+        return f"as in {Where(value.co_filename, value.co_firstlineno, -1, -1, value.co_name)}"
     name = getattr(value, "__qualname__", None)
     text = name if isinstance(name, str) else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
@@ -139,7 +153,9 @@ def _shown_now(kind: str, now: Any) -> str:
     if found is not None:
         return repr(found)
     if kind == "type":
-        return f"{type(now).__name__} {_brief(now)}" if isinstance(now, (int, float, str, bool)) else type(now).__name__
+        return (
+            f"{type(now).__name__} {_brief(now)}" if isinstance(now, (int, float, str, bool)) else type(now).__name__
+        )
     return f"{list(now.shape)} {now.dtype}" if kind == "array" and hasattr(now, "shape") else _brief(now)
 
 

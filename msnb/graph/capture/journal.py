@@ -4,9 +4,9 @@
     level 1   the branch or loop body being captured: put back before the other branch is captured, and kept as data
     level 2   a branch inside that branch ...
 
-A location is a place that a write can change: an attribute, the content of a list, dict or set, one key of a namespace,
-a closure cell, the value of a Tensor object. Its first write in a level notes the old value. ``pop`` puts the old values
-back and gives the new ones: the block merges those like variables.
+A location is a place that a write can change: an attribute, the content of a list, dict or set, one key of a
+namespace, a closure cell, the value of a Tensor object. Its first write in a level notes the old value. ``pop``
+puts the old values back and gives the new ones: the block merges those like variables.
 
 Writes to outside objects at level 0 are logged too, to be done again at every call.
 """
@@ -70,7 +70,7 @@ class ContentPlace(Place):
         if isinstance(self.owner, list):
             list.__setitem__(self.owner, slice(None), value)
             return
-        kind = next(k for k in (dict, set, deque) if isinstance(self.owner, k))
+        kind: Any = next(k for k in (dict, set, deque) if isinstance(self.owner, k))
         kind.clear(self.owner)
         if isinstance(self.owner, deque):
             self.owner.extend(value)
@@ -199,6 +199,10 @@ class Journal:
     def written(self, key: tuple[Any, ...]) -> bool:
         """Has the program itself written there?"""
         return any(key in level.changes for level in self.levels)
+
+    def first_value(self, key: tuple[Any, ...]) -> Any:
+        """What was there before the program's first write; None if there was none."""
+        return next((level.changes[key].before for level in self.levels if key in level.changes), None)
 
     def push(self, graph: Any = None) -> None:
         """Open a level for a body with this graph. Without a graph it may be committed: its writes then belong to the

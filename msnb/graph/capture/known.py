@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import types
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from msnb.core import dtypes
 from msnb.core.errors import ConcretizationError
-from msnb.core.tensor import Tensor
+from msnb.core.tensor import Tensor, need_index, not_one
+from msnb.core.types import WEAK, result_dtype, tensor_type
 from msnb.core.where import here
 from msnb.graph.capture import effects, paths, reads, writes
+from msnb.graph.capture import special as operators
 from msnb.graph.capture.engine import Capture
+from msnb.graph.capture.journal import ContentPlace
 from msnb.graph.capture.scalars import TrackedArray, concrete, is_lazy, lazy_call
 from msnb.graph.capture.truth import symbolic_test, truth
 from msnb.ir.builder import SymbolicTensor
@@ -50,6 +55,9 @@ def _needs_value(what: str) -> ConcretizationError:
 
 def call(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call something that is not converted."""
+    found = operators.converted(engine, fn, args)
+    if found is not NotImplemented:
+        return found
     special = _SPECIAL.get(fn) if _hashable(fn) else None
     if special is not None:
         return special(engine, *args, **kwargs)
@@ -105,7 +113,13 @@ def _plain(engine: Capture, fn: Any, value: Any) -> Any:
 
 def _takes_tensors(fn: Any) -> bool:
     """Built-in containers and iteration tools hand tensors on without looking at them."""
-    return isinstance(fn, type) or getattr(fn, "__module__", "") in ("builtins", "itertools", "functools", "_functools", "copy")
+    return isinstance(fn, type) or getattr(fn, "__module__", "") in (
+        "builtins",
+        "itertools",
+        "functools",
+        "_functools",
+        "copy",
+    )
 
 
 def _notice_clock(engine: Capture, fn: Any) -> None:
@@ -115,7 +129,7 @@ def _notice_clock(engine: Capture, fn: Any) -> None:
         effects.notice_once(engine, f"{module}.{getattr(fn, '__name__', fn)}()")
 
 
-# ---- methods of built-in objects ---------------------------------------------------------------------------------------------
+# ---- methods of built-in objects ---------------------------------------------------------------------------------
 
 
 def _method(engine: Capture, fn: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -135,8 +149,9 @@ def _method(engine: Capture, fn: Any, owner: Any, args: tuple[Any, ...], kwargs:
 
 def _mutate(engine: Capture, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     session = engine.session
-    if name not in ("append", "add", "extend", "appendleft", "insert", "update", "clear") and session.source_of(owner):
-        reads.items(session, owner)  # its result depends on what was there
+    if name not in ("append", "add", "extend", "update", "clear") and session.source_of(owner):
+        session.journal.note(ContentPlace(owner))
+        reads.settle(session, owner)  # its result depends on what was there
     if name in ("extend", "update"):
         args = tuple(reads.entered(session, a) for a in args)
         args = tuple(list(a) if not isinstance(a, (dict, list)) else a for a in args)
@@ -145,7 +160,9 @@ def _mutate(engine: Capture, owner: Any, name: str, args: tuple[Any, ...], kwarg
     return writes.mutate(owner, name, args, kwargs)
 
 
-def _read_dict(engine: Capture, owner: dict[Any, Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _read_dict(
+    engine: Capture, owner: dict[Any, Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     if name in ("get", "__getitem__", "__contains__"):
         key = concrete(args[0])
         if name == "get" and key not in owner:
@@ -155,7 +172,7 @@ def _read_dict(engine: Capture, owner: dict[Any, Any], name: str, args: tuple[An
     return getattr(reads.mapping(engine.session, owner), name)(*args, **kwargs)
 
 
-# ---- built-in functions -------------------------------------------------------------------------------------------------------
+# ---- built-in functions ------------------------------------------------------------------------------------------
 
 
 def _len(engine: Capture, owner: Any) -> Any:
@@ -180,7 +197,10 @@ def _print(engine: Capture, *args: Any, **kwargs: Any) -> None:
 
 
 def _range(engine: Capture, *args: Any) -> Any:
-    if any(isinstance(a, Tensor) and not is_lazy(a) for a in args):
+    bounds = [a for a in args if isinstance(a, Tensor) and not is_lazy(a)]
+    for bound in bounds:
+        need_index(bound)
+    if bounds:
         return SymbolicRange(args)
     return range(*map(concrete, args))
 
@@ -214,14 +234,18 @@ def _shown_type(value: Any) -> type:
 
 
 def _cast(kind: type, dtype: str) -> Callable[..., Any]:
-    """int(t), float(t) and bool(t) of a tensor: a 0-d tensor of that dtype."""
+    """int(t), float(t) and bool(t) of a tensor: a number that the graph computes."""
 
     def convert(engine: Capture, *args: Any) -> Any:
         if len(args) == 1 and isinstance(args[0], Tensor) and not is_lazy(args[0]):
+            if kind is not bool and args[0]._type.is_static and args[0]._type.size != 1:
+                raise not_one(args[0], f"{kind.__name__}()")
             found = symbolic_test(args[0])
             if kind is bool:
                 return find("not_equal")(found, 0) if found is not None and found.dtype.category else found
-            return find("cast")(found, dtype=dtype)
+            flat = found if found is None or not found.shape else find("reshape")(found, shape=())
+            number = engine.wrap(engine.lift_as(flat, tensor_type((), dtypes.as_dtype(dtype))))
+            return engine.session.pythonic.mark(number)
         if len(args) == 1 and is_lazy(args[0]):
             return lazy_call(kind, args)
         return truth(args[0]) if kind is bool and args else kind(*map(concrete, args))
@@ -230,16 +254,18 @@ def _cast(kind: type, dtype: str) -> Callable[..., Any]:
 
 
 def _extreme(fn: Any, op: str) -> Callable[..., Any]:
-    """max and min of 0-d tensors."""
+    """max and min of 0-d tensors: of equal ones Python takes the first, and so does the gradient."""
+    beats = find({"maximum": "greater", "minimum": "less"}[op])
 
     def pick(engine: Capture, *args: Any, **kwargs: Any) -> Any:
         found = args
         if len(args) == 1 and isinstance(args[0], (list, tuple)):
             found = tuple(reads.entered(engine.session, args[0]))
         if not kwargs and len(found) > 1 and any(isinstance(a, Tensor) and not is_lazy(a) for a in found):
+            numbers = all(map(engine.session.pythonic.is_number, found))
             result = found[0]
             for other in found[1:]:
-                result = find(op)(result, other)
+                result = find(op)(result, other) if numbers else find("where")(beats(other, result), other, result)
             return result
         if not kwargs and any(map(is_lazy, found)) and _numbers(found):
             return lazy_call(fn, found)
@@ -283,6 +309,80 @@ def _str(engine: Capture, *args: Any, **kwargs: Any) -> Any:
     return _opaque(engine, str, args, kwargs)
 
 
+def _tensor(engine: Capture, *args: Any, **kwargs: Any) -> Any:
+    """``Tensor(...)`` of what is not known yet: an array from outside, a number, a tensor, lists of them."""
+    data = args[0] if args else kwargs.get("input_data")
+    if not _unknown(data):
+        plain_args = [_plain(engine, Tensor, a) for a in args]
+        return engine.session.fresh(Tensor(*plain_args, **{k: concrete(v) for k, v in kwargs.items()}))
+    made = _stacked(engine, data)
+    dtype = kwargs.get("dtype", args[1] if len(args) > 1 else None)
+    want = made._type if dtype is None else made._type.with_dtype(dtypes.as_dtype(dtype))
+    return engine.wrap(engine.lift_as(made, want))
+
+
+def _unknown(data: Any) -> bool:
+    if isinstance(data, (list, tuple)):
+        return any(map(_unknown, data))
+    return is_lazy(data) or isinstance(data, (Tensor, TrackedArray))
+
+
+def _stacked(engine: Capture, data: Any) -> Any:
+    if isinstance(data, (list, tuple)):
+        return find("stack")(*(_stacked(engine, d) for d in data), axis=0)
+    if is_lazy(data) or not isinstance(data, (Tensor, TrackedArray)):
+        dtype = result_dtype((WEAK[data.__class__],)) if data.__class__ in WEAK else None
+        return engine.wrap(engine.lift_as(data, tensor_type((), dtype))) if dtype is not None else Tensor(data)
+    return engine.wrap(engine.lift(data))
+
+
+def _vars(engine: Capture, owner: Any) -> Any:
+    space = vars(owner)
+    source = engine.session.source_of(owner)
+    if source is not None and isinstance(space, dict):
+        engine.session.remember(space, paths.attr(source, "__dict__"))
+    return space
+
+
+def _copy(engine: Capture, value: Any) -> Any:
+    """copy.copy of an outside object: a new object of the program with what was read from the old one."""
+    if isinstance(value, (list, dict, tuple, set, frozenset, deque)):
+        return engine.session.born(copy.copy(reads.entered(engine.session, value)))
+    if not _is_plain_object(value):
+        return _opaque(engine, copy.copy, (value,), {})
+    made = engine.session.fresh(object.__new__(type(value)))
+    for name in vars(value):
+        object.__setattr__(made, name, reads.attr(engine.session, value, name))
+    return made
+
+
+def _is_plain_object(value: Any) -> bool:
+    kind = type(value)
+    own = (
+        any(hasattr(kind, name) for name in ("__copy__", "__deepcopy__", "__getstate__"))
+        and kind.__module__ == "builtins"
+    )
+    return hasattr(value, "__dict__") and not own and not isinstance(value, (type, Tensor, types.FunctionType))
+
+
+def _deepcopy(engine: Capture, value: Any, memo: Any = None) -> Any:
+    if is_lazy(value) or isinstance(value, (Tensor, TrackedArray)):
+        return value if not isinstance(value, Tensor) else engine.wrap(engine.lift(value))
+    if isinstance(value, dict):
+        found = reads.mapping(engine.session, value)
+        return engine.session.born({k: _deepcopy(engine, v) for k, v in found.items()})
+    if type(value) in (list, tuple, set, deque):
+        return engine.session.born(type(value)(_deepcopy(engine, v) for v in reads.entered(engine.session, value)))
+    if not _is_plain_object(value):
+        return (
+            value if isinstance(value, (type, types.FunctionType)) else _opaque(engine, copy.deepcopy, (value,), {})
+        )
+    made = engine.session.fresh(object.__new__(type(value)))
+    for name in vars(value):
+        object.__setattr__(made, name, _deepcopy(engine, reads.attr(engine.session, value, name)))
+    return made
+
+
 def _id(engine: Capture, value: Any) -> int:
     return id(value)
 
@@ -293,7 +393,7 @@ def _callable_check(engine: Capture, value: Any) -> bool:
 
 _SPECIAL: dict[Any, Callable[..., Any]] = {
     len: _len, print: _print, range: _range, getattr: _getattr, hasattr: _hasattr, setattr: _setattr, type: _type,
-    isinstance: _isinstance, int: _cast(int, "int64"), float: _cast(float, "float32"), bool: _cast(bool, "bool"),
+    isinstance: _isinstance, int: _cast(int, "int64"), float: _cast(float, "float64"), bool: _cast(bool, "bool"),
     max: _extreme(max, "maximum"), min: _extreme(min, "minimum"), sum: _sum, any: _any_all(True), all: _any_all(False),
-    iter: _iter, str: _str, id: _id, callable: _callable_check,
-}  # fmt: skip
+    Tensor: _tensor, vars: _vars, copy.copy: _copy, copy.deepcopy: _deepcopy, iter: _iter, str: _str, id: _id,
+    callable: _callable_check, }  # fmt: skip

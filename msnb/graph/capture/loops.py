@@ -9,13 +9,13 @@
             w.done(rt.locals())
     if w.load: i, x = w.vars()                  the results
 
-While TEST has no side effect, it becomes the cond graph. Where it has (a random draw, ``:=``) it is evaluated once before
-the loop and again at the end of the body, and its truth is carried along (``enter``: the body comes first).
+While TEST has no side effect, it becomes the cond graph. Where it has (a random draw, ``:=``) it is evaluated once
+before the loop and again at the end of the body, and its truth is carried along (``enter``: the body comes first).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from msnb.core.dtypes import bool_
@@ -29,10 +29,11 @@ from msnb.graph.capture.blocks import Body, Handle, align, grab
 from msnb.graph.capture.carry import Carried, from_change
 from msnb.graph.capture.engine import Capture
 from msnb.graph.capture.known import SymbolicRange
-from msnb.graph.capture.merge import Undefined, flatten, same, type_of
+from msnb.graph.capture.merge import Late, Undefined, flatten, same, type_of
 from msnb.graph.capture.scalars import is_lazy
 from msnb.graph.capture.truth import as_bool, symbolic_test, truth
 from msnb.ir import control
+from msnb.ir.builder import replay
 from msnb.ops.record import find
 
 _TURNS = 12
@@ -55,15 +56,22 @@ class Loop(Handle):
         self.load = False
         return self.values
 
-    # ---- capturing --------------------------------------------------------------------------------------------------
+    # ---- capturing ------------------------------------------------------------------------------------------------
 
     def begin_capture(self, engine: Capture, begin: dict[str, Any]) -> None:
         """From here on the body is captured."""
         self.symbolic = True
         self.begin = begin
         self.pythonic = engine.session.pythonic
-        self.carried = [Carried(n, v, max(self.lines.get(n, (0,))), self.pythonic) for n, v in begin.items()]
+        self._carry(begin)
         self.start(engine)
+
+    def _carry(self, begin: dict[str, Any]) -> None:
+        """Carry the variables that somebody reads after a turn; the others start every turn without a value."""
+        self.carried = [Carried(n, v, max(self.lines[n]), self.pythonic) for n, v in begin.items() if n in self.lines]
+
+    def _values(self, found: dict[str, Any]) -> tuple[Any, ...]:
+        return tuple(found[n] if n in found else Undefined(n) for n in self.names)
 
     def open(self, name: str, free_flag: bool, *first: tuple[TensorType, str]) -> tuple[Any, ...]:
         """A builder whose first params are ``first`` and the carried values; sets the variables for the code.
@@ -71,7 +79,7 @@ class Loop(Handle):
         ``free_flag``: inside the body the break flag is known to be unset.
         """
         self.body = Body(self.outer, name)
-        builder, values = self.body.builder, []
+        builder, values = self.body.builder, {}
         own = tuple(builder.param(t, n) for t, n in first)
         self.placed: dict[Any, Any] = {}
         for c in self.carried:
@@ -80,8 +88,8 @@ class Loop(Handle):
                 self.outer.session.journal.write(c.place, value)
                 self.placed[c.place.key] = c.place.get()
             else:
-                values.append(False if free_flag and c.label == self.flag else value)
-        self.values, self.load = tuple(values), True
+                values[c.label] = False if free_flag and c.label == self.flag else value
+        self.values, self.load = self._values(values), True
         return own
 
     def settle(self, space: dict[str, Any]) -> bool:
@@ -100,26 +108,29 @@ class Loop(Handle):
             stable = False
         self.turns += 1
         if not stable and self.turns > _TURNS:
-            raise _refuse("the types of this loop's variables do not settle.", "give them their final types before the loop.")
+            raise _refuse(
+                "the types of this loop's variables do not settle.", "give them their final types before the loop."
+            )
         return stable
 
-    def conclude(self, results: list[Any]) -> None:
+    def conclude(self, results: list[Any], ran: Callable[[], Any]) -> None:
         """The node is there: its results are the variables' values."""
         self.finish()
-        values = []
+        values: dict[str, Any] = {}
         for c in self.carried:
             value = c.finish(results)
             if c.place is not None:
                 if any(t is not None for t in c.types):
                     writes.store(c.place, value)
             else:
-                values.append(self._after(c, value))
-        self.values, self.load, self.phase = tuple(values), True, "over"
+                values[c.label] = self._after(c, value, ran)
+        self.values, self.load, self.phase = self._values(values), True, "over"
 
-    def _after(self, c: Carried, value: Any) -> Any:
-        if isinstance(value, Undefined):
-            return Undefined(c.label, f"the loop that gives it one (line {c.line}) may not run at all, a tensor decides")
-        return value
+    def _after(self, c: Carried, value: Any, ran: Callable[[], Any]) -> Any:
+        reason = f"the loop that gives it one (line {c.line}) may not run at all, a tensor decides"
+        if c.late:
+            return Late(c.label, reason, value, ran)
+        return Undefined(c.label, reason) if isinstance(value, Undefined) else value
 
     def add_while(self, cond: Capture, body: Capture, extra: list[Any], extra_out: list[Any]) -> None:
         """Append the While node. ``extra``: carries of the loop itself (counter, condition), first."""
@@ -127,7 +138,7 @@ class Loop(Handle):
         body.graph.outputs = [*extra_out, *(v for c in self.carried for v in c.outputs(body))]
         inv = align(cond, body, keep=len(entries))
         results = control.while_(self.outer, cond.graph, body.graph, entries, inv)
-        self.conclude(list(results[len(extra) :]))
+        self.conclude(list(results[len(extra) :]), lambda: replay(cond.graph, [*entries, *inv])[0])
 
 
 class While(Loop):
@@ -154,6 +165,8 @@ class While(Loop):
             self.cond = self.body.builder
         elif self.phase == "first":
             self._first_done(space)
+        elif self.phase == "retest":
+            self.phase = "again"
         elif self.phase == "again":
             self._again_done(space)
             return bool(self.phase != "over")
@@ -211,9 +224,9 @@ class While(Loop):
                 self.add_while(self.cond, body, [], [])
         elif self.phase == "body":
             self.enter = False
-            self.phase = "again"
+            self.phase = "retest"
 
-    # ---- a condition with side effects: its truth is carried ----------------------------------------------------------
+    # ---- a condition with side effects: its truth is carried ------------------------------------------------------
 
     def _carry_truth(self) -> bool:
         assert self.body is not None
@@ -230,7 +243,7 @@ class While(Loop):
             self.first_pass = False
             return
         self.entry_truth = as_bool(symbolic_test(self.flag_value))
-        self.carried = [Carried(n, v, max(self.lines.get(n, (0,))), self.pythonic) for n, v in grab(self.names, space).items()]
+        self._carry(grab(self.names, space))
         self._open_body()
 
     def _open_body(self) -> None:
@@ -241,7 +254,9 @@ class While(Loop):
         """Body and condition are captured."""
         assert self.body is not None
         body = self.body.builder
-        go = as_bool(symbolic_test(self.flag_value) if symbolic_test(self.flag_value) is not None else truth(self.flag_value))
+        go = as_bool(
+            symbolic_test(self.flag_value) if symbolic_test(self.flag_value) is not None else truth(self.flag_value)
+        )
         out = body.lift(find("reshape")(go, shape=()) if isinstance(go, Tensor) and go.shape else go)
         if not self.settle(space):
             self._open_body()
@@ -333,7 +348,7 @@ class For(Loop):
     def _range_cond(self) -> Capture:
         """``i < high`` (or ``>``, by the sign of the step), and the break flag is not set."""
         assert self.range is not None
-        cond = self.outer.body("cond")
+        cond: Capture = self.outer.body("cond")
         counter = self.pythonic.mark(cond.param(self.counter_type, "i"))
         started = {c.label: c.start(cond) for c in self.carried}
         slot.engine = cond
@@ -349,10 +364,9 @@ class For(Loop):
 
     def _going(self, counter: Any) -> Any:
         assert self.range is not None
-        low, high, step = self.range.low, self.range.high, self.range.step
+        high, step = self.range.high, self.range.step
         if isinstance(step, Tensor) and not is_lazy(step):
             up = find("logical_and")(find("greater")(step, 0), find("less")(counter, high))
             down = find("logical_and")(find("less")(step, 0), find("greater")(counter, high))
             return find("logical_or")(up, down)
         return find("less" if step > 0 else "greater")(counter, high)
-

@@ -1,8 +1,8 @@
 """Break, continue and return as plain data flow, before anything else looks at the tree.
 
-A jump that hangs on a tensor cannot jump while the program is captured, so jumps inside ``if``, ``while`` and ``for`` are
-written without jumping. What follows a branch that always leaves moves into the other branch; only where that is not
-enough a flag is kept:
+A jump that hangs on a tensor cannot jump while the program is captured, so jumps inside ``if``, ``while`` and
+``for`` are written without jumping. What follows a branch that always leaves moves into the other branch; only
+where that is not enough a flag is kept:
 
     if c:                         if c:                         while t:                  brk = False
         return a                      ret = a                       if c:                 while not brk and t:
@@ -13,20 +13,19 @@ enough a flag is kept:
                                                                                               if not brk:
                                                                                                   y = 2
 
-A ``return`` inside a loop is ``ret = v; done = True; break`` and after the loop ``if done: return ret``. The converter
-then meets ifs and loops without jumps. Flags that nobody reads are dropped again.
+A ``return`` inside a loop is ``ret = v; done = True; break`` and after the loop ``if done: return ret``. The
+converter then meets ifs and loops without jumps. Flags that nobody reads are dropped again.
 """
 
 from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, replace
-from typing import Union
 
 RETURN = "__ret__"
 LOOPS = (ast.While, ast.For)
 _DEFS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-Loop = Union[ast.While, ast.For]
+Loop = ast.While | ast.For
 
 
 @dataclass(frozen=True)
@@ -238,7 +237,9 @@ def _jump_kinds(nodes: list[ast.stmt], in_loop: bool) -> set[str]:
 
 
 def _with_flag(name: str | None, body: list[ast.stmt], node: ast.stmt) -> list[ast.stmt]:
-    read = any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for s in body for n in ast.walk(s))
+    read = any(
+        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for s in body for n in ast.walk(s)
+    )
     return _at(node, f"{name} = False") + body if read else _without(body, {str(name)})
 
 

@@ -37,10 +37,15 @@ class Undefined:
     def __init__(self, name: str, reason: str | None = None) -> None:
         self.name, self.reason = name, reason
 
+    @property
+    def unbound(self) -> str:
+        """Python's own words."""
+        return f"cannot access local variable '{self.name}' where it is not associated with a value"
+
     def error(self) -> Exception:
         """What reading it raises."""
         if self.reason is None:
-            return UnboundLocalError(f"cannot access local variable '{self.name}' where it is not associated with a value")
+            return UnboundLocalError(self.unbound)
         error = UndefinedNameError(
             f"{self.name!r} may have no value here: {self.reason}.",
             hint=f"give {self.name} a value before the branch or loop, or in every branch.",
@@ -49,12 +54,24 @@ class Undefined:
         return error
 
 
+class Late(Undefined):
+    """A variable that a loop gives a value, if it runs at all: reading it checks that when the program runs.
+
+    ``ran`` makes the tensor that tells whether the loop ran.
+    """
+
+    def __init__(self, name: str, reason: str, value: Any, ran: Callable[[], Any]) -> None:
+        super().__init__(name, reason)
+        self.value, self.ran = value, ran
+        self.checked: list[Any] = []
+
+
 def is_tensor(x: Any) -> bool:
     """Something that is a tensor to an operation."""
     return not is_lazy(x) and isinstance(x, (Tensor, TrackedArray))
 
 
-# ---- containers ---------------------------------------------------------------------------------------------------------
+# ---- containers --------------------------------------------------------------------------------------------------
 
 
 def flatten(value: Any) -> tuple[list[Any], Rebuild, Any]:
@@ -94,7 +111,7 @@ def _parts(value: Any) -> tuple[list[Any], Callable[[list[Any]], Any] | None, An
 
 def _dataclass_maker(kind: type, names: list[str]) -> Callable[[list[Any]], Any]:
     def make(parts: list[Any]) -> Any:
-        new = object.__new__(kind)
+        new: Any = object.__new__(kind)
         for name, part in zip(names, parts):
             object.__setattr__(new, name, part)
         return new
@@ -137,7 +154,7 @@ def describe(x: Any) -> str:
     return f"a {type(x).__name__}"
 
 
-# ---- branches -----------------------------------------------------------------------------------------------------------
+# ---- branches ----------------------------------------------------------------------------------------------------
 
 
 class Merge:
@@ -191,7 +208,9 @@ class Merge:
             return lambda results: a
         line = max(lines) if lines else 0
         branch = "else" if isinstance(a, Undefined) else "if"
-        found = Undefined(label, f"only the {branch} branch gives it one (line {line}), and a tensor decides which runs")
+        found = Undefined(
+            label, f"only the {branch} branch gives it one (line {line}), and a tensor decides which runs"
+        )
         return lambda results: found
 
     def _leaf(self, label: str, a: Any, b: Any, lines: tuple[int, ...]) -> Rebuild:
@@ -220,10 +239,17 @@ class Merge:
     def _differ(self, label: str, a: str, b: str, lines: tuple[int, ...], *operands: str) -> Exception:
         name = "the return value" if label == RETURN else label
         shapes = "shape" if a.startswith("a tensor") and b.startswith("a tensor") else ""
-        kind = ShapeError if shapes and a.rsplit("[")[-1] != b.rsplit("[")[-1] else DTypeError if shapes else CaptureError
+        kind = (
+            ShapeError
+            if shapes and a.rsplit("[")[-1] != b.rsplit("[")[-1]
+            else DTypeError
+            if shapes
+            else CaptureError
+        )
         places = [f" (line {n})" if n else "" for n in (*lines, 0, 0)[:2]]
         error = kind(
-            f"{name} is {a} after the if branch and {b} after the else branch; a tensor decides which runs, so both must "
+            f"{name} is {a} after the if branch and {b} after the else branch; a tensor decides which runs, "
+            f"so both must "
             "agree.",
             operands=[f"if{places[0]}: {a}", f"else{places[1]}: {b}"],
             hint="give both branches the same shape and dtype (reshape, astype), or decide with a Python value.",

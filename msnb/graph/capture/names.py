@@ -1,10 +1,10 @@
 """Which names a piece of code binds: Python's own scope rules, read off the tree.
 
-    def f(a):            bound in f:          a, b, g, y
-        b = 1            bound in the body of the if:  b -> line 4
-        if a:            comprehension targets are bound in the comprehension alone,
-            b = [c for c in a if (y := c)]     except what := binds, which belongs to the function
-        def g(): ...
+def f(a):            bound in f:          a, b, g, y
+    b = 1            bound in the body of the if:  b -> line 4
+    if a:            comprehension targets are bound in the comprehension alone,
+        b = [c for c in a if (y := c)]     except what := binds, which belongs to the function
+    def g(): ...
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
     ... transform traced.graph, replay it into the engine ...
     engine.assign(target, new)            for every target in traced.writes: state gets the transformed program's values
 
-Writes to attributes and containers inside ``fn`` are made again in the surrounding program at once; the tensors in them are
-holders that get their values by those assignments.
+Writes to attributes and containers inside ``fn`` are made again in the surrounding program at once; the tensors in
+them are holders that get their values by those assignments.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ def trace(engine: Capture, fn: Any, inputs: Sequence[Tensor], types: Sequence[Ty
     """See ``GraphBuilder.trace``."""
     own = [engine.lift(x).type for x in inputs] if types is None else list(types)
     handle, depth = Handle(), len(stack.items)
+    handle.decides = False
     handle.start(engine)
     level = len(engine.session.journal.levels)
     body = handle.body = Body(engine, getattr(fn, "__name__", "fn"))

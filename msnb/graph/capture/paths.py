@@ -57,6 +57,11 @@ def cell(box: Any, name: str) -> Source:
     return Source("{c0}.cell_contents", (), (box,), name)
 
 
+def content(box: Source, name: str) -> Source:
+    """What a cell on a path holds."""
+    return Source("{0}.cell_contents", (box,), (), f"{name} in {box.label}")
+
+
 def attr(base: Source, name: str) -> Source:
     """``base.name``."""
     pattern = "{0}." + name if name.isidentifier() and name.isascii() else "getattr({0}, {c0})"
@@ -88,7 +93,7 @@ def _short(key: Any) -> str:
     return text if len(text) < 40 else f"{text[:36]}..."
 
 
-# ---- expressions of outside numbers -------------------------------------------------------------------------------------
+# ---- expressions of outside numbers ------------------------------------------------------------------------------
 
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,

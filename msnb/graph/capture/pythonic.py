@@ -3,8 +3,8 @@
     for i in range(n):            n a tensor: i is an i64[] in the graph, but to the program it is a Python int
         x = x * (i * 0.1)         i * 0.1 is computed in f64, as Python does; x (f32) times it stays f32
 
-The engine remembers which values stand for Python numbers. Among themselves and with Python numbers they follow Python's
-arithmetic (int64 and float64); where one meets a real tensor it is converted as a Python number would be.
+The engine remembers which values stand for Python numbers. Among themselves and with Python numbers they follow
+Python's arithmetic (int64 and float64); where one meets a real tensor it is converted as a Python number would be.
 """
 
 from __future__ import annotations
@@ -19,7 +19,19 @@ from msnb.ir.graph import Value
 from msnb.ops.record import Op
 
 _ARITHMETIC = frozenset(
-    {"add", "subtract", "multiply", "divide", "floor_divide", "remainder", "power", "negative", "absolute", "maximum", "minimum"}
+    {
+        "add",
+        "subtract",
+        "multiply",
+        "divide",
+        "floor_divide",
+        "remainder",
+        "power",
+        "negative",
+        "absolute",
+        "maximum",
+        "minimum",
+    }
 )
 
 

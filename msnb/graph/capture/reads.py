@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from msnb.core.errors import ConcretizationError
+from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
 from msnb.core.where import here, is_internal
 from msnb.graph.capture import paths
@@ -17,6 +18,7 @@ from msnb.graph.capture.paths import Source
 from msnb.graph.capture.scalars import TrackedArray, concrete, is_lazy
 from msnb.graph.capture.session import Session
 
+_KNOWN_ITERABLES = (list, tuple, dict, set, frozenset, deque, range, str, Tensor, types.GeneratorType)
 _VALUE_METHODS = frozenset({"asnumpy", "numpy", "item", "tolist", "__array__", "__float__", "__int__", "__bool__"})
 
 
@@ -59,11 +61,14 @@ def free(session: Session | None, cells: dict[str, Any], name: str) -> Any:
         raise NameError(f"cannot access free variable '{name}' where it is not associated with a value") from None
     if session is None or session.journal.written(("cell", id(box))):
         return value
-    session.remember(box, paths.ref(box, name))
-    return session.track(value, paths.cell(box, name))
+    source = session.source_of(box)
+    if source is None:
+        session.remember(box, paths.ref(box, name))
+        return session.track(value, paths.cell(box, name))
+    return session.track(value, paths.content(source, name))
 
 
-# ---- attributes -----------------------------------------------------------------------------------------------------------
+# ---- attributes --------------------------------------------------------------------------------------------------
 
 
 def attr(session: Session | None, owner: Any, name: str) -> Any:
@@ -74,6 +79,8 @@ def attr(session: Session | None, owner: Any, name: str) -> Any:
         return _tensor_attr(session, owner, name)
     if isinstance(owner, types.ModuleType):
         return _module_attr(session, owner, name)
+    if isinstance(owner, super):
+        return _super_attr(session, owner, name)
     getter = _property(owner, name)
     if getter is not None:
         from msnb.graph.capture import calls
@@ -85,17 +92,55 @@ def attr(session: Session | None, owner: Any, name: str) -> Any:
     source = _owner_source(session, owner)
     value = getattr(owner, name)
     if source is None:
-        return value
+        return _class_attr(session, owner, name, value)
     if isinstance(value, (types.BuiltinMethodType, types.MethodWrapperType)) and not isinstance(owner, type):
         return value
     return session.track(value, paths.attr(source, name))
+
+
+def _super_attr(session: Session, owner: Any, name: str) -> Any:
+    """``super().name``: what the classes behind hold, guarded."""
+    value = getattr(owner, name)
+    found = getattr(super(owner.__thisclass__, owner.__self_class__), name, None)
+    source = Source(
+        "getattr(super({c0}, {c1}), {c2})", (), (owner.__thisclass__, owner.__self_class__, name), f"super().{name}"
+    )
+    if isinstance(value, types.MethodType) and value.__func__ is found:
+        session.guard("is", (source,), (found,))
+        return value
+    return session.track(value, source) if value is found and not isinstance(value, types.MethodType) else value
+
+
+def _class_attr(session: Session, owner: Any, name: str, value: Any) -> Any:
+    """What an object that the program made has from its class: the class is outside, so this is guarded."""
+    kind = type(owner)
+    if (
+        not session.is_fresh(owner)
+        or not is_heap(kind)
+        or is_internal(getattr(sys.modules.get(kind.__module__), "__file__", "") or "")
+    ):
+        return value
+    if name in getattr(owner, "__dict__", ()) or name.startswith("__"):
+        return value
+    source = paths.attr(paths.ref(kind), name)
+    if isinstance(value, types.MethodType):
+        if value.__self__ is owner:
+            session.guard("is", (source,), (value.__func__,))
+        return value
+    return session.track(value, source) if value is getattr(kind, name, None) else value
+
+
+def is_heap(kind: type) -> bool:
+    """Was the class made by a class statement (or by C code at run time)?"""
+    return bool(kind.__flags__ & (1 << 9))
 
 
 def _owner_source(session: Session, owner: Any) -> Source | None:
     source = session.source_of(owner)
     if source is not None or session.is_fresh(owner):
         return source
-    if type(owner).__module__ == "builtins" or isinstance(owner, (TrackedArray, type)):
+    builtin = type(owner).__module__ == "builtins" and not is_heap(type(owner))
+    if builtin or isinstance(owner, (TrackedArray, type)):
         return None
     # an object that came in through code we do not see: hold on to it and watch its attributes
     return session.anchor(owner) if hasattr(owner, "__dict__") and not isinstance(owner, types.FunctionType) else None
@@ -129,13 +174,10 @@ def _property(owner: Any, name: str) -> Any:
 
 
 def _guard_class_attr(session: Session, owner: Any, name: str) -> None:
-    source = session.source_of(owner)
-    if source is not None:
-        kind = paths.ref(type(owner))
-        session.guard("is", (paths.attr(kind, name),), (getattr(type(owner), name),))
+    session.guard("is", (paths.attr(paths.ref(type(owner)), name),), (getattr(type(owner), name),))
 
 
-# ---- items ----------------------------------------------------------------------------------------------------------------
+# ---- items -------------------------------------------------------------------------------------------------------
 
 
 def item(session: Session | None, owner: Any, key: Any) -> Any:
@@ -181,7 +223,31 @@ def _plain(key: Any) -> Any:
 
 
 def _untouched(session: Session, owner: Any) -> bool:
-    return not session.journal.written(("content", id(owner)))
+    """Is an outside container still as it came in? If the program wrote to it, what is left of it is guarded now."""
+    if not session.journal.written(("content", id(owner))):
+        return True
+    settle(session, owner)
+    return False
+
+
+def settle(session: Session, owner: Any) -> None:
+    """The program wrote to an outside container and now reads it (or is about to move its items): its size is guarded,
+    and the items that came from outside are tracked where they lie."""
+    source, before = session.source_of(owner), session.journal.first_value(("content", id(owner)))
+    if source is None or before is None or id(owner) in session.settled:
+        return
+    session.settled.add(id(owner))
+    if isinstance(owner, (set, frozenset)):
+        session.guard("eq", (source,), (before,))
+        return
+    if isinstance(owner, dict):
+        session.guard("eq", (paths.keys(source),), (tuple(before),))
+    else:
+        session.guard("eq", (paths.length(source),), (len(before),))
+    for key, value in before.items() if isinstance(owner, dict) else enumerate(before):
+        held = owner.get(key) if isinstance(owner, dict) else owner[key] if key < len(owner) else None
+        if held is value:
+            owner[key] = session.track(value, paths.item(source, key))
 
 
 def length(session: Session, owner: Any) -> int:
@@ -222,18 +288,38 @@ def entered(session: Session, value: Any) -> Any:
         if session.source_of(value) is None:
             return value
         found = items(session, value)
-        return found if type(value) is list else type(value)(*found) if hasattr(value, "_fields") else type(value)(found)
+        return (
+            found if type(value) is list else type(value)(*found) if hasattr(value, "_fields") else type(value)(found)
+        )
     if type(value) is dict:
         return mapping(session, value)
     if isinstance(value, (set, frozenset)) and session.source_of(value) is not None:
         items(session, value)
+    elif is_heap(type(value)) and hasattr(value, "__dict__") and session.source_of(value) is not None:
+        _every_attribute(session, value)
     return value
+
+
+def _every_attribute(session: Session, value: Any) -> None:
+    """Code that is not converted may look at any attribute of an object of the user: all are guarded."""
+    module = type(value).__module__.split(".")[0]
+    if module == "msnb" or module in sys.stdlib_module_names and module not in ("__main__", "builtins"):
+        return
+    for found in mapping(session, attr(session, value, "__dict__")).values():
+        concrete(found)
 
 
 def iterate(session: Session | None, value: Any) -> Any:
     """What ``for`` goes through."""
     if session is None:
         return value
+    engine = slot.engine
+    if hasattr(engine, "session") and not isinstance(value, _KNOWN_ITERABLES):
+        from msnb.graph.capture import special
+
+        found = special.iterated(engine, value)  # type: ignore[arg-type]
+        if found is not NotImplemented:
+            return found
     if isinstance(value, (list, tuple, dict, set, frozenset, deque)) and session.source_of(value) is not None:
         return _lazily(session, value) if isinstance(value, list) else items(session, value)
     return value

@@ -1,7 +1,7 @@
 """The runtime that converted code calls, by the name ``__rt__``.
 
-Every function asks who sits in the slot: under a capture it does what the head of ``convert`` says; anywhere else (converted
-code that outlived its capture, in a closure for instance) it is plain Python.
+Every function asks who sits in the slot: under a capture it does what the head of ``convert`` says; anywhere else
+(converted code that outlived its capture, in a closure for instance) it is plain Python.
 """
 
 from __future__ import annotations
@@ -10,18 +10,20 @@ import builtins
 import operator
 from typing import Any
 
+from msnb.core.parameter import Parameter
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
-from msnb.graph.capture import blocks, effects, loops, reads, writes
+from msnb.graph.capture import blocks, effects, loops, paths, reads, special, writes
 from msnb.graph.capture.blocks import SKIP, Short, Ternary, raising, yielding
 from msnb.graph.capture.calls import call
 from msnb.graph.capture.engine import Capture
-from msnb.graph.capture.merge import Undefined
+from msnb.graph.capture.merge import Late, Undefined
 from msnb.graph.capture.paths import BINARY
-from msnb.graph.capture.scalars import TrackedArray, concrete, is_lazy
+from msnb.graph.capture.scalars import TrackedArray, is_lazy
 from msnb.graph.capture.session import Session
 from msnb.graph.capture.truth import negate, symbolic_test, truth
 from msnb.graph.capture.writes import del_attr, del_item, set_attr, set_item
+from msnb.ops.effects import assign
 
 locals = builtins.locals
 While, For = loops.While, loops.For
@@ -34,14 +36,18 @@ def _session() -> Session | None:
     return engine.session if isinstance(engine, Capture) else None
 
 
-# ---- names ----------------------------------------------------------------------------------------------------------------
+# ---- names -------------------------------------------------------------------------------------------------------
 
 
 def name(value: Any, which: str) -> Any:
     """A variable that may have no value."""
-    if type(value) is Undefined:
-        raise value.error()
-    return value
+    if not isinstance(value, Undefined) or is_lazy(value):
+        return value
+    engine = slot.engine
+    if type(value) is Late and isinstance(engine, Capture):
+        effects.check_ran(engine, value)
+        return value.value
+    raise value.error()
 
 
 def glob(space: dict[str, Any], which: str) -> Any:
@@ -64,7 +70,7 @@ def set_cell(reader: Any, value: Any) -> None:
     writes.set_cell(reader.__closure__[0], reader.__code__.co_freevars[0], value)
 
 
-# ---- objects --------------------------------------------------------------------------------------------------------------
+# ---- objects -----------------------------------------------------------------------------------------------------
 
 
 def attr(owner: Any, which: str) -> Any:
@@ -101,10 +107,16 @@ def iterate(value: Any) -> Any:
 
 def compare(op: str, left: Any, right: Any) -> Any:
     """``is``, ``is not``, ``in``, ``not in``."""
+    engine = slot.engine
+    if op in ("in", "not in") and isinstance(engine, Capture):
+        found = special.member(engine, right, left)
+        if found is not NotImplemented:
+            return found == (op == "in")
     return reads.compare(_session(), op, left, right)
 
 
-_INPLACE = {
+binary, unary, context = special.binary, special.unary, special.context
+_INPLACE: dict[str, Any] = {
     "+": operator.iadd, "-": operator.isub, "*": operator.imul, "/": operator.itruediv, "//": operator.ifloordiv,
     "%": operator.imod, "**": operator.ipow, "@": operator.imatmul, "&": operator.iand, "|": operator.ior,
     "^": operator.ixor, "<<": operator.ilshift, ">>": operator.irshift,
@@ -112,24 +124,33 @@ _INPLACE = {
 
 
 def inplace(op: str, old: Any, value: Any) -> Any:
-    """``old op= value``: lists grow in place, everything else is a new value."""
+    """``old op= value``: lists grow in place, a Parameter takes the value, everything else is a new value."""
     session = _session()
     if session is not None and type(old) is list and op == "+":
         writes.mutate(old, "extend", (list(reads.iterate(session, value)),), {})
         return old
+    if isinstance(old, Parameter):
+        return assign(old, BINARY[op](old, value))
     if isinstance(old, (Tensor, TrackedArray)) or is_lazy(old):
         return BINARY[op](old, value)
-    return _INPLACE[op](old, value)
+    found = special.inplace(op, old, value)
+    return _INPLACE[op](old, value) if found is NotImplemented else found
 
 
 def inplace_attr(op: str, owner: Any, which: str, value: Any) -> None:
     """``owner.which op= value``."""
-    set_attr(owner, which, inplace(op, attr(owner, which), value))
+    old = attr(owner, which)
+    new = inplace(op, old, value)
+    if not isinstance(old, Parameter):
+        set_attr(owner, which, new)
 
 
 def inplace_item(op: str, owner: Any, key: Any, value: Any) -> None:
     """``owner[key] op= value``."""
-    set_item(owner, key, inplace(op, item(owner, key), value))
+    old = item(owner, key)
+    new = inplace(op, old, value)
+    if not isinstance(old, Parameter):
+        set_item(owner, key, new)
 
 
 def new(value: Any) -> Any:
@@ -138,12 +159,20 @@ def new(value: Any) -> Any:
     return value if session is None else session.born(value)
 
 
+def namespace(space: dict[str, Any]) -> Any:
+    """``globals()``."""
+    session = _session()
+    if session is not None:
+        session.remember(space, paths.ref(space, "globals()"))
+    return space
+
+
 def fstring(*parts: Any) -> Any:
     """An f-string."""
     return effects.fstring(parts)
 
 
-# ---- decisions ------------------------------------------------------------------------------------------------------------
+# ---- decisions ---------------------------------------------------------------------------------------------------
 
 
 def branch(value: Any, names: tuple[str, ...], lines: dict[str, tuple[int, ...]], space: dict[str, Any]) -> Any:
@@ -183,7 +212,7 @@ test_bool_end = bool_end
 
 def chain_begin(op: str, left: Any, right: Any) -> bool:
     """``left op right op ...``: remember the right operand for the next comparison."""
-    first = BINARY[op](left, right) if op in BINARY and not op.startswith("is") else compare(op, left, right)
+    first = binary(op, left, right) if op in BINARY and not op.startswith("is") else compare(op, left, right)
     made = Short("and", first, False)
     made.right_operand = right
     return made.begin()
@@ -226,14 +255,10 @@ def assert_end(message: Any, has_message: bool) -> None:
     if pred is not None and isinstance(engine, Capture):
         effects.check(engine, pred, message, has_message)
     elif message is not SKIP:
-        raise AssertionError(*([_told(message)] if has_message else []))
+        raising(AssertionError(*([message] if has_message else [])), None)
 
 
-def _told(message: Any) -> Any:
-    return str(message) if isinstance(message, effects.Text) else concrete(message)
-
-
-# ---- exceptions -------------------------------------------------------------------------------------------------------------
+# ---- exceptions --------------------------------------------------------------------------------------------------
 
 
 def level() -> tuple[int, int, int]:

@@ -1,10 +1,10 @@
 """Outside values that stay open while a program is captured: numbers, texts made of them, arrays.
 
-A Python number read from outside is not a constant: it is a LazyScalar, the number plus the path it came from. Arithmetic
-among such numbers stays lazy and is done again by the host at every call, exactly as Python does it; where one meets a
-tensor it becomes a weak 0-d input. So a new learning rate compiles nothing. Where Python itself needs the value (a
-comparison, ``range``, a shape, a key) the value is looked at and the *answer* becomes a guard: ``epoch > 5`` guards the
-truth of ``epoch > 5``.
+A Python number read from outside is not a constant: it is a LazyScalar, the number plus the path it came from.
+Arithmetic among such numbers stays lazy and is done again by the host at every call, exactly as Python does it;
+where one meets a tensor it becomes a weak 0-d input. So a new learning rate compiles nothing. Where Python itself
+needs the value (a comparison, ``range``, a shape, a key) the value is looked at and the *answer* becomes a guard:
+``epoch > 5`` guards the truth of ``epoch > 5``.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from msnb.core.tensor import Tensor
 from msnb.graph.capture import paths
 from msnb.graph.capture.paths import Source
 
@@ -201,6 +202,10 @@ class TrackedArray(np.ndarray[Any, Any]):
             self._session.guard("content", (self._source,), (kept, same_values))
         return found
 
+    def __msnb_tensor__(self) -> Any:
+        """The array as an input of the program."""
+        return self._session.array(self) if self._source is not None else Tensor(self.view(np.ndarray))
+
     def __array_finalize__(self, other: Any) -> None:
         self._source = None  # type: ignore[assignment]
         self._session = None
@@ -219,6 +224,9 @@ class TrackedArray(np.ndarray[Any, Any]):
 
     def __iter__(self) -> Any:
         return iter(self.plain())
+
+
+TrackedArray.__name__ = "ndarray"  # errors name the class: the same words in both modes
 
 
 def _seen(x: Any) -> Any:

@@ -22,10 +22,9 @@ from typing import Any
 import numpy as np
 
 from msnb.core.dtypes import DType
-from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.core.types import WEAK
-from msnb.core.where import here
+from msnb.core.where import here, is_internal
 from msnb.graph.capture import paths
 from msnb.graph.capture.guards import Guard
 from msnb.graph.capture.journal import Entry, Journal, TensorPlace
@@ -34,12 +33,13 @@ from msnb.graph.capture.pythonic import Pythonic
 from msnb.graph.capture.scalars import NUMBERS, LazyScalar, TrackedArray, is_lazy, tracked_array
 from msnb.ir.builder import SymbolicTensor
 from msnb.ir.graph import Value
+from msnb.ops.record import Op
 
 CONTAINERS = (list, dict, tuple, set, frozenset, deque)
 _BY_VALUE = (str, bytes, range, slice, np.dtype, np.generic)
 _BY_IDENTITY = (
     type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.CodeType,
-    types.MethodWrapperType, types.WrapperDescriptorType, types.MethodDescriptorType, enum.Enum, DType,
+    np.ufunc, types.MethodWrapperType, types.WrapperDescriptorType, types.MethodDescriptorType, enum.Enum, DType, Op,
 )  # fmt: skip
 
 
@@ -74,6 +74,7 @@ class Session:
         self.pythonic = Pythonic()
         self.blocks: list[Any] = []
         self.depth = 0
+        self.settled: set[int] = set()
         self.used_at_capture: dict[str, str] = {}
         self._guarded: set[tuple[Any, ...]] = set()
         self._tracked: dict[int, tuple[Any, Source]] = {}
@@ -82,7 +83,7 @@ class Session:
         self._input_index: dict[tuple[Any, ...], SymbolicTensor] = {}
         self._fresh: dict[int, Any] = {}
 
-    # ---- guards -----------------------------------------------------------------------------------------------------
+    # ---- guards ---------------------------------------------------------------------------------------------------
 
     def guard(self, kind: str, sources: tuple[Source, ...], consts: tuple[Any, ...]) -> None:
         """Assume something of the outside."""
@@ -93,7 +94,7 @@ class Session:
             made.where = here(2).where
             self.guards.append(made)
 
-    # ---- outside values ---------------------------------------------------------------------------------------------
+    # ---- outside values -------------------------------------------------------------------------------------------
 
     def source_of(self, obj: Any) -> Source | None:
         """The path of an outside object, None for what the program made itself."""
@@ -146,6 +147,8 @@ class Session:
                 self.guard("eq", (source,), (value,))
         elif isinstance(value, types.MethodType):
             self._method(value, source)
+        elif isinstance(value, types.FunctionType) and not is_internal(value.__code__.co_filename):
+            self._function(value, source)
         elif isinstance(value, _BY_VALUE):  # before identity: equal text may be two objects
             self.guard("eq", (source,), (value,))
         elif value is None or type(value) is bool or isinstance(value, _BY_IDENTITY) or self._is_opaque(value):
@@ -156,6 +159,16 @@ class Session:
             self.remember(value, source)
         return value
 
+    def _function(self, value: types.FunctionType, source: Source) -> None:
+        """A function is its code and its surroundings: one made anew for each call is the same function."""
+        self.guard("type", (source,), (types.FunctionType,))
+        self.guard("code", (source,), (value.__code__,))
+        self.guard("is", (paths.attr(source, "__globals__"),), (value.__globals__,))
+        self.remember(value, source)
+        for i, box in enumerate(value.__closure__ or ()):
+            if self.source_of(box) is None:
+                self.remember(box, paths.item(paths.attr(source, "__closure__"), i, source.label))
+
     def _method(self, value: types.MethodType, source: Source) -> None:
         self.guard("is", (paths.function(source),), (value.__func__,))
         owner = value.__self__
@@ -164,7 +177,9 @@ class Session:
 
     def _is_opaque(self, value: Any) -> bool:
         """Objects of C code have no attributes that a program could depend on unseen."""
-        return type(value).__module__ == "builtins" or not hasattr(value, "__dict__") and not hasattr(type(value), "__slots__")
+        kind = type(value)
+        builtin = kind.__module__ == "builtins" and not kind.__flags__ & (1 << 9)  # not made by a class statement
+        return builtin or not hasattr(value, "__dict__") and not hasattr(type(value), "__slots__")
 
     def _anchor(self, value: Any) -> None:
         """An object known by identity: paths through it start at the object itself."""
@@ -179,7 +194,7 @@ class Session:
             self._tracked[id(obj)] = (obj, source)
         return source
 
-    # ---- tensors ----------------------------------------------------------------------------------------------------
+    # ---- tensors --------------------------------------------------------------------------------------------------
 
     def _tensor(self, value: Tensor, source: Source) -> Any:
         self.guard("tensor", (source,), (type(value), value._type))
@@ -238,7 +253,7 @@ class Session:
             found = self.states[id(owner)] = State(owner, source, first.__copy__())  # type: ignore[arg-type]
         return found
 
-    # ---- writes -----------------------------------------------------------------------------------------------------
+    # ---- writes ---------------------------------------------------------------------------------------------------
 
     def assign(self, target: SymbolicTensor, value: SymbolicTensor, label: str) -> None:
         """A Tensor object takes another value."""
@@ -249,7 +264,7 @@ class Session:
         if not self.journal.in_block and (how in ("global", "cell") or self.source_of(owner) is not None):
             self.journal.log.append(Entry(owner, how, name, args))
 
-    # ---- nesting ----------------------------------------------------------------------------------------------------
+    # ---- nesting --------------------------------------------------------------------------------------------------
 
     def level(self) -> tuple[int, int]:
         """How deep we are in blocks and journal levels."""

@@ -5,30 +5,31 @@
     python -c, python < file              the interpreter's own command line, its standard input
     anything else                         ``register_source(filename, text)``
 
-Text is not enough: the tree must hold *this* function. Candidates have the code's name and first line; several (lambdas
-on one line) are told apart by the positions in the code (Python 3.11) or by compiling each and comparing bytecode
-(3.10). A file edited after import no longer matches its code, and is refused instead of captured wrongly.
+Text is not enough: the tree must hold *this* function. Candidates have the code's name and first line; several
+(lambdas on one line) are told apart by the positions in the code (Python 3.11) or by compiling each and comparing
+bytecode (3.10). A file edited after import no longer matches its code, and is refused instead of captured wrongly.
 """
 
 from __future__ import annotations
-
 import __future__
+
 import ast
+import copy
 import dis
 import functools
 import linecache
 import operator
 import os
 import sys
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType
-from typing import Any, Union
 
 from msnb.core.errors import CaptureError
+from msnb.core.sources import KEPT
 
-FunctionNode = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda]
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -42,7 +43,6 @@ class Found:
 
 
 _registered: dict[str, str] = {}
-_kept: deque[tuple[str, str]] = deque(maxlen=256)
 _trees: OrderedDict[tuple[str, int], ast.Module | None] = OrderedDict()
 
 
@@ -56,25 +56,6 @@ def register_source(filename: str, text: str) -> None:
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
 
 
-def _listen(event: str, args: tuple[Any, ...]) -> None:
-    if event == "compile" and args[0] is not None:
-        _keep(args[0], args[1])
-
-
-def _keep(text: Any, filename: Any) -> None:
-    if isinstance(text, bytes):
-        text = text.decode("utf-8", "replace")
-    if isinstance(filename, bytes):
-        filename = os.fsdecode(filename)
-    # texts of files are found in the file; a text without "def" or "lambda" holds no function
-    if isinstance(text, str) and isinstance(filename, str) and filename.startswith("<"):
-        if ("def " in text or "lambda" in text) and (filename, text) not in _kept:
-            _kept.append((filename, text))
-
-
-sys.addaudithook(_listen)
-
-
 def _texts(filename: str) -> Iterator[str]:
     """Every text that may stand behind a file name, the likeliest first."""
     if filename in _registered:
@@ -82,7 +63,7 @@ def _texts(filename: str) -> Iterator[str]:
     lines = linecache.getlines(filename)
     if lines:
         yield "".join(lines)
-    for name, text in reversed(_kept):
+    for name, text in reversed(KEPT):
         if name == filename:
             yield text
     yield from _command_line(filename)
@@ -96,7 +77,30 @@ def _command_line(filename: str) -> Iterator[str]:
         try:
             yield os.pread(0, 1 << 22, 0).decode("utf-8", "replace")
         except OSError:
-            return
+            yield from _typed()
+
+
+def _typed() -> Iterator[str]:
+    """Statements typed at the prompt, the latest first: each is a run of lines of readline's history that parses."""
+    readline = sys.modules.get("readline")
+    if readline is None:
+        return
+    count = readline.get_current_history_length()
+    lines = [readline.get_history_item(i) or "" for i in range(max(count - 1000, 0) + 1, count + 1)]
+    for start in range(len(lines) - 1, -1, -1):
+        if not lines[start].startswith((" ", "\t", "#")):
+            yield from _statement(lines[start:])
+
+
+def _statement(lines: list[str]) -> Iterator[str]:
+    """The longest statement with a function in it that begins with the first of these lines."""
+    end = next(
+        (i for i in range(1, len(lines)) if not lines[i].startswith((" ", "\t", "@", "def ", "class ", ")"))),
+        len(lines),
+    )
+    text = "\n".join(lines[:end]) + "\n"
+    if "def " in text or "lambda" in text:
+        yield text
 
 
 def _parse(filename: str, text: str) -> ast.Module | None:
@@ -145,7 +149,8 @@ def _missing(code: CodeType, seen: bool) -> CaptureError:
         )
     return CaptureError(
         f"the source of {code.co_name} cannot be found (it was compiled from {code.co_filename!r}).",
-        hint="define it in a file or a notebook cell, or call msnb.graph.capture.register_source(filename, text) first.",
+        hint="define it in a file or a notebook cell, or call "
+        "msnb.graph.capture.register_source(filename, text) first.",
     )
 
 
@@ -191,11 +196,23 @@ def _same_code(candidate: Found, code: CodeType) -> bool:
     again = compile_function(node, code, candidate.class_name)
     if again is None:
         return False
-    # a "from __future__" in another cell, -O and coverage tools change details, never these
+    if "@pytest_ar" in (*code.co_names, *code.co_freevars):
+        # pytest has rewritten the asserts: the code is longer than its source
+        return again.co_varnames == tuple(n for n in code.co_varnames if not n.startswith("@"))
     return (again.co_varnames, again.co_argcount, _ops(again)) == (code.co_varnames, code.co_argcount, _ops(code))
 
 
-_NOISE = {"PUSH_NULL", "PRECALL", "CACHE", "RESUME", "COPY_FREE_VARS", "MAKE_CELL", "EXTENDED_ARG", "NOP", "RETURN_GENERATOR"}
+_NOISE = {
+    "PUSH_NULL",
+    "PRECALL",
+    "CACHE",
+    "RESUME",
+    "COPY_FREE_VARS",
+    "MAKE_CELL",
+    "EXTENDED_ARG",
+    "NOP",
+    "RETURN_GENERATOR",
+}
 _ALIKE = {"LOAD_METHOD": "LOAD_ATTR", "CALL_METHOD": "CALL", "CALL_FUNCTION": "CALL"}
 
 
@@ -206,11 +223,20 @@ def _ops(code: CodeType) -> list[tuple[str, str]]:
         if i.opname not in _NOISE:
             jump = i.opcode in dis.hasjrel or i.opcode in dis.hasjabs or isinstance(i.argval, CodeType)
             name = i.opname.replace("CLASSDEREF", "DEREF").replace("LOAD_GLOBAL", "LOAD_NAME")
-            out.append((_ALIKE.get(name, name), "" if jump else i.argrepr.replace("NULL + ", "").replace(" + NULL|self", "")))
+            out.append((_ALIKE.get(name, name), "" if jump else _operand(i.argrepr)))
     return out
 
 
-_FUTURES = functools.reduce(operator.or_, (getattr(__future__, n).compiler_flag for n in __future__.all_feature_names))
+def _operand(text: str) -> str:
+    """An operand as text. Before 3.11 the dotted name of a nested function is one, and tells where "
+    "the outer one lies."""
+    text = text.replace("NULL + ", "").replace(" + NULL|self", "")
+    return text.rpartition(".<locals>.")[2].strip("'") if ".<locals>." in text else text
+
+
+_FUTURES = functools.reduce(
+    operator.or_, (getattr(__future__, n).compiler_flag for n in __future__.all_feature_names)
+)
 
 
 def compile_function(node: FunctionNode, code: CodeType, class_name: str) -> CodeType | None:
@@ -220,9 +246,8 @@ def compile_function(node: FunctionNode, code: CodeType, class_name: str) -> Cod
     if isinstance(node, ast.Lambda):
         function = ast.Expr(node)
     else:
-        kind = type(node)
-        function = kind(**{f: getattr(node, f, None) for f in node._fields})
-        function.decorator_list = []  # type: ignore[attr-defined]
+        function = copy.copy(node)
+        function.decorator_list = []
     inner: ast.stmt = ast.copy_location(function, node)
     if class_name:
         inner = ast.ClassDef(name=class_name, bases=[], keywords=[], body=[inner], decorator_list=[])
@@ -231,7 +256,8 @@ def compile_function(node: FunctionNode, code: CodeType, class_name: str) -> Cod
     tree = ast.parse(f"def __outer__({', '.join(n for n in freevars if n != '__class__' or not class_name)}): pass")
     outer = tree.body[0]
     assert isinstance(outer, ast.FunctionDef)
-    outer.body = [inner]
+    made = class_name or getattr(node, "name", "")
+    outer.body = [inner] if not made or made in freevars else [ast.Global([made]), inner]
     ast.fix_missing_locations(tree)
     try:
         return _innermost(compile(tree, code.co_filename, "exec", code.co_flags & _FUTURES, True), node)

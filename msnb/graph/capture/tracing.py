@@ -12,9 +12,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import FunctionType, MethodType
+from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType, MethodType
 from typing import Any
 
+from msnb.core.errors import UnsupportedSyntaxError
 from msnb.core.slot import slot
 from msnb.core.tensor import make
 from msnb.graph.capture import paths
@@ -116,11 +117,22 @@ def trace(fn: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = N
     slot.engine = root
     try:
         result = run_root(fn, *_arguments(session, fn, args, kwargs or {}))
+        _need_result(root.graph.name, result)
         return _conclude(session, root, result)
     finally:
         slot.engine = before
         del stack.items[depth:]
         session.journal.unwind(0)
+
+
+def _need_result(name: str, result: Any) -> None:
+    """Generators and coroutines would run after the capture."""
+    if isinstance(result, (GeneratorType, CoroutineType, AsyncGeneratorType)):
+        kind = "an async function" if isinstance(result, CoroutineType) else "a generator"
+        raise UnsupportedSyntaxError(
+            f"{name} is {kind}: a compiled function gives its whole result when it returns.",
+            hint="return a list, a tuple or a stacked tensor, and let an uncompiled function yield or await.",
+        )
 
 
 def _arguments(session: Session, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
@@ -156,7 +168,7 @@ def _conclude(session: Session, root: Capture, result: Any) -> Captured:
     root.graph.outputs = [root.lift(t) for t in outputs]
     _link_state(session, root.graph, recipe, written)
     inputs = _prune(session, root.graph)
-    _guard_distinct(session, written, held)
+    _guard_distinct(session, written)
     return Captured(
         root.graph, session.guards, inputs, held, [(o, h) for o, h, _ in written], recipe, at, writes,
         dict(session.used_at_capture),
@@ -198,13 +210,13 @@ def _prune(session: Session, graph: Graph) -> list[tuple[Source, str]]:
     return [table[p] for p in graph.params]
 
 
-def _guard_distinct(session: Session, written: list[tuple[int, int, Any]], held: list[Source]) -> None:
-    """Tensor objects that are written must be different objects at every call, as they were now."""
-    sources = [held[h] for _, h, _ in written]
-    for i, a in enumerate(sources):
-        for b in sources[:i]:
-            if not (a.pattern == "{c0}" and b.pattern == "{c0}"):
-                session.guard("distinct", (a, b), ())
-
-
-
+def _guard_distinct(session: Session, written: list[tuple[int, int, Any]]) -> None:
+    """If the program writes to tensor objects, all that it reads and writes must be different objects at every call, as
+    they were now."""
+    if not written:
+        return
+    sources = [state.source for state in session.states.values()] + [
+        source for _, _, source, _ in session.stand_ins()
+    ]
+    if len(sources) > 1 and any(s.pattern != "{c0}" for s in sources):
+        session.guard("distinct", tuple(sources), ())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msnb.core.slot import slot
-from msnb.core.tensor import Tensor
+from msnb.core.tensor import Tensor, truth_of_many
 from msnb.graph.capture import paths
 from msnb.graph.capture.engine import Capture
 from msnb.graph.capture.scalars import TrackedArray, is_lazy
@@ -24,7 +24,7 @@ def symbolic_test(value: Any) -> SymbolicTensor | None:
         return None
     found = engine.wrap(engine.lift(value))
     if found._type.is_static and found._type.size != 1:
-        raise ValueError(f"the truth of a tensor with shape {list(found.shape)} is not one value; use .any() or .all().")
+        raise truth_of_many(found)
     return found
 
 

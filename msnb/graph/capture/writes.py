@@ -1,16 +1,26 @@
-"""Writes of the program to objects: attributes, items, contents, globals, cells; and how those of two branches merge."""
+"""Writes of the program to objects: attributes, items, contents, globals, cells; how two branches' writes merge."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections import deque
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from msnb.core.errors import CaptureError
 from msnb.core.slot import slot
 from msnb.core.where import here
+from msnb.graph.capture import reads
 from msnb.graph.capture.engine import Capture
 from msnb.graph.capture.journal import (
-    MISSING, AttrPlace, CellPlace, Change, ContentPlace, KeyPlace, Place, TensorPlace,
+    MISSING,
+    AttrPlace,
+    CellPlace,
+    Change,
+    ContentPlace,
+    KeyPlace,
+    Place,
+    TensorPlace,
 )  # fmt: skip
 from msnb.graph.capture.merge import Undefined, flatten, is_tensor, same
 from msnb.graph.capture.scalars import TrackedArray, concrete, is_lazy
@@ -76,6 +86,7 @@ def del_item(owner: Any, key: Any) -> None:
     key = _plain_key(key)
     if session is not None and isinstance(owner, (list, dict)):
         session.journal.note(ContentPlace(owner))
+        reads.settle(session, owner)
         session.log(owner, "method", "__delitem__", key)
     del owner[key]
 
@@ -118,19 +129,19 @@ def mutate(owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any])
     return getattr(owner, name)(*args, **kwargs)
 
 
-# ---- merging what branches wrote -------------------------------------------------------------------------------------------
+# ---- merging what branches wrote ---------------------------------------------------------------------------------
 
 
 def merge_changes(merge: Any, a: dict[Any, Change], b: dict[Any, Change]) -> list[tuple[Any, Write]]:
     """Plans for every location that either branch wrote, and the write that makes the merged value stick."""
-    out = []
+    out: list[tuple[Any, Write]] = []
     for key in {**a, **b}:
         change = a.get(key) or b[key]
         before = change.before
         left = a[key].after if key in a else before
         right = b[key].after if key in b else before
         plan = _plan(merge, change.place, left, right)
-        out.append((plan, lambda value, place=change.place: store(place, value)))
+        out.append((plan, functools.partial(store, change.place)))
     return out
 
 
@@ -173,21 +184,38 @@ def store(place: Place, value: Any) -> None:
 
 
 def _store_items(session: Session, place: ContentPlace, value: Any) -> None:
+    """Only what is new is written: the container may hold more, or something else, at the next call."""
     owner = place.owner
     session.journal.note(place)
-    if isinstance(owner, (list, dict)) and _same_keys(owner, value):
-        pairs = list(value.items()) if isinstance(owner, dict) else list(enumerate(value))
-        for key, item in pairs:
-            if not same(owner[key], item):
-                owner[key] = item
-                session.log(owner, "item", key, item)
-        return
-    place.set(value)
-    session.log(owner, "content", None, value)
+    if isinstance(owner, dict) and all(key in value for key in owner):
+        _store_by_key(session, owner, value.items())
+    elif isinstance(owner, list) and len(owner) == len(value):
+        _store_by_key(session, owner, enumerate(value))
+    elif isinstance(owner, (list, deque)) and _is_start(owner, value):
+        _store_more(session, owner, "extend", list(value)[len(owner) :])
+    elif isinstance(owner, set) and owner <= value:
+        _store_more(session, owner, "update", [item for item in value if item not in owner])
+    else:
+        reads.settle(session, owner)  # items went away: which ones depends on those that were there
+        place.set(value)
+        session.log(owner, "content", None, value)
 
 
-def _same_keys(owner: Any, value: Any) -> bool:
-    return list(owner) == list(value) if isinstance(owner, dict) else len(owner) == len(value)
+def _store_by_key(session: Session, owner: Any, pairs: Iterable[tuple[Any, Any]]) -> None:
+    for key, item in list(pairs):
+        if (isinstance(owner, dict) and key not in owner) or not same(owner[key], item):
+            owner[key] = item
+            session.log(owner, "item", key, item)
+
+
+def _store_more(session: Session, owner: Any, method: str, new: list[Any]) -> None:
+    if new:
+        getattr(owner, method)(new)
+        session.log(owner, "method", method, new)
+
+
+def _is_start(owner: Any, value: Any) -> bool:
+    return len(owner) <= len(value) and all(same(a, b) for a, b in zip(owner, value))
 
 
 __all__ = ["flatten", "merge_changes", "store"]

@@ -54,6 +54,7 @@ REFUSED: dict[str, str] = {
     "(x + y) - y is x": "the sum rounds",
     "sqrt(x * x) is abs(x)": "x * x overflows and underflows",
     "x == x is True": "NaN == NaN is False",
+    "sum of one float is the float": "sums start at 0.0, and 0.0 + -0.0 is 0.0",
     "0 / x is 0": "0 / 0 is NaN",
     "relu(relu(x)) is relu(x)": "true, but nobody writes it",
 }

@@ -167,7 +167,7 @@ class _Walk:
         before, start = self.log.total, perf_counter()
         after = record.run(self.graph, self.log)
         rewrites = self.log.total - before
-        if rewrites:
+        if rewrites or record.gives != record.needs:
             self.graph = after
         verify(self.graph, record.gives, deep=self.deep)
         self._record(record.name, record.law, perf_counter() - start, rewrites)

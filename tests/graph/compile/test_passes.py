@@ -15,6 +15,7 @@ from msnb.ir.isomorphic import difference
 from msnb.ir.parse import parse
 from msnb.ir.text import constants_of, print_graph
 from msnb.ir.verify import verify
+from msnb.ops.record import REGISTRY
 
 CASES = [(name, i) for name, record in PASSES.items() for i in range(len(record.cases))]
 
@@ -43,6 +44,7 @@ def test_examples(name, i):
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
 def test_laws_are_complete(law):
     assert law.cases
+    assert all(op in REGISTRY for op in law.ops)
     assert any(case.before != case.after for case in law.cases)
     assert law.text
     assert law.exact == (not law.differs)

@@ -1,0 +1,55 @@
+"""Marks that MindSpore programs put on functions, classes and arguments to steer its compiler.
+
+Here capture finds out by itself what they say (which values are constants, which classes belong to the program, what
+may change between calls), so they hand back what they are given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Marked = TypeVar("Marked")
+
+
+def mutable(input_data: Marked, dynamic_len: bool = False) -> Marked:
+    """A value that may change between calls: tensors and numbers in arguments may do so anyhow.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.mutable.html
+
+    Examples:
+        >>> mutable((1, 2))
+        (1, 2)
+    """
+    return input_data
+
+
+def constexpr(fn: Any = None, get_instance: bool = True, name: str | None = None, **options: Any) -> Any:
+    """A function of Python values, computed while the program is captured: every such function is.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.constexpr.html
+    """
+    return _mark(fn)
+
+
+def jit_class(cls: Marked) -> Marked:
+    """A class whose methods compiled programs may call: all of them may.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.jit_class.html
+    """
+    return cls
+
+
+def lazy_inline(fn: Any = None, attrs: Any = None, policy: Any = None) -> Any:
+    """A hint on when the body of a Cell is copied into its caller; results do not depend on it."""
+    return _mark(fn)
+
+
+def no_inline(fn: Any = None) -> Any:
+    """A hint that a function be compiled once and called; results do not depend on it."""
+    return _mark(fn)
+
+
+def _mark(fn: Any) -> Any:
+    plain: Callable[[Any], Any] = lambda marked: marked
+    return plain if fn is None else fn

@@ -1,0 +1,217 @@
+"""The words of other frameworks, as data for ``msnb.core.elsewhere``.
+
+``MOVED``: module -> name -> where it lives ("module:name"). ``MODULES``: MindSpore's path -> ours. ``SAID``: owner
+-> name -> what to say, a continuation of "ms.export ..." (or a whole sentence that starts with "PyTorch").
+"""
+
+from __future__ import annotations
+
+_CALLBACKS = (
+    "Callback", "CheckpointConfig", "EarlyStopping", "History", "LambdaCallback", "LearningRateScheduler", "LossMonitor",
+    "ModelCheckpoint", "ReduceLROnPlateau", "RunContext", "TimeMonitor",
+)  # fmt: skip
+_METRICS = (
+    "Accuracy", "ConfusionMatrix", "F1", "Fbeta", "Loss", "MAE", "MSE", "Metric", "Precision", "Recall",
+    "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "get_metric_fn",
+)  # fmt: skip
+_TRAIN = ("Model", "save_checkpoint", "load_checkpoint", "load_param_into_net")
+_TRANSFORMS = ("grad", "value_and_grad", "vmap", "jvp", "vjp", "jacfwd", "jacrev", "GradOperation", "custom_vjp")
+_DTYPES = ("dtype_to_nptype", "dtype_to_pytype", "pytype_to_dtype")
+_MARKS = ("mutable", "constexpr", "jit_class", "lazy_inline", "no_inline")
+_AUTO_PARALLEL = {
+    name: f"msnb.parallel.context:{name}"
+    for name in ("set_auto_parallel_context", "get_auto_parallel_context", "reset_auto_parallel_context", "ParallelMode")
+}
+_PARALLEL_PARTS = {
+    **dict.fromkeys(("Cluster", "Mesh"), "msnb.parallel.mesh"),
+    "Layout": "msnb.parallel.layout",
+    "Plan": "msnb.parallel.plans",
+    "plan": "msnb.parallel.engine.entry",
+}
+_FUNCTIONAL = ("HyperMap", "Map", "MultitypeFuncGraph", "partial")
+
+MOVED: dict[str, dict[str, str]] = {
+    "msnb": {
+        "dataset": "msnb.dataset",
+        "train": "msnb.train",
+        "show": "msnb.notebook.show",
+        **{name: f"msnb.train:{name}" for name in (*_TRAIN, *_CALLBACKS)},
+        **{name: f"msnb.core.dtypes:{name}" for name in _DTYPES},
+        "set_device": "msnb.core.context:set_device",
+        "initializer": "msnb.nn.initializer",
+        "stop_gradient": "msnb.ops:stop_gradient",
+        "is_tensor": "msnb.ops:is_tensor",
+        "jit": "msnb.api.jit:jit",
+        "explain": "msnb.api.jit:explain",
+        "ms_function": "msnb.api.jit:jit",
+        **{name: f"msnb.api.marks:{name}" for name in _MARKS},
+        "parallel": "msnb.parallel",
+        **_AUTO_PARALLEL,
+    },
+    "msnb.core.context": _AUTO_PARALLEL,
+    "msnb.parallel": {
+        **_AUTO_PARALLEL,
+        **{name: f"{place}:{name}" for name, place in _PARALLEL_PARTS.items()},
+    },
+    "msnb.nn": {
+        **{name: f"msnb.train.metrics:{name}" for name in _METRICS},
+        "Parameter": "msnb.core.parameter:Parameter",
+        "ParameterTuple": "msnb.core.parameter:ParameterTuple",
+    },
+    "msnb.ops": {
+        **{name: f"msnb.api:{name}" for name in _TRANSFORMS},
+        **{name: f"msnb.ops.mapping:{name}" for name in _FUNCTIONAL},
+        "constexpr": "msnb.api.marks:constexpr",
+    },
+    "msnb.ops.composite": {
+        **{name: f"msnb.api:{name}" for name in _TRANSFORMS},
+        **{name: f"msnb.ops.mapping:{name}" for name in _FUNCTIONAL},
+    },
+    "msnb.train": {},
+}
+
+MODULES = {
+    "msnb.context": "msnb.core.context",
+    "msnb.dtype": "msnb.core.dtypes",
+    "msnb.common": "msnb",
+    "msnb.common.api": "msnb",
+    "msnb.common.dtype": "msnb.core.dtypes",
+    "msnb.common.initializer": "msnb.nn.initializer",
+    "msnb.common.parameter": "msnb.core.parameter",
+    "msnb.common.tensor": "msnb.core.tensor",
+    "msnb.dataset.transforms.c_transforms": "msnb.dataset.transforms",
+    "msnb.dataset.transforms.py_transforms": "msnb.dataset.transforms",
+    "msnb.dataset.vision.c_transforms": "msnb.dataset.vision",
+    "msnb.dataset.vision.py_transforms": "msnb.dataset.vision",
+    "msnb.log": "logging",
+    "msnb.nn.layer": "msnb.nn",
+    "msnb.nn.learning_rate_schedule": "msnb.optim.schedules",
+    "msnb.nn.metrics": "msnb.train.metrics",
+    "msnb.nn.optim": "msnb.optim",
+    "msnb.ops.function": "msnb.ops",
+    "msnb.ops.functional": "msnb.ops",
+    "msnb.ops.operations": "msnb.ops",
+    "msnb.ops.primitive": "msnb.ops",
+    "msnb.train.callback": "msnb.train",
+}
+
+_PART = "is not part of msnb yet"
+_PARALLEL = f"{_PART}: programs run on one device."
+_SPARSE = f"{_PART}: tensors are dense."
+SAID_MODULES = {
+    "msnb.amp": f"{_PART}; net.to_float(ms.float16) makes a network compute in half precision.",
+    "msnb.boost": f"{_PART}.",
+    "msnb.communication": _PARALLEL,
+    "msnb.experimental": f"{_PART}.",
+    "msnb.export": f"{_PART}; save_checkpoint stores weights.",
+    "msnb.hal": f"{_PART}; ms.runtime has synchronize().",
+    "msnb.mindrecord": f"{_PART}; ms.dataset has GeneratorDataset and NumpySlicesDataset.",
+    "msnb.mint": f"{_PART}; ms.ops and Tensor's methods take PyTorch's words for most of it.",
+    "msnb.multiprocessing": f"{_PART}.",
+    "msnb.numpy": f"{_PART}; ms.ops has the same functions, and NumPy itself takes Tensors.",
+    "msnb.profiler": f"{_PART}; events (msnb.core.events) tell of every op and every compilation.",
+    "msnb.rewrite": f"{_PART}.",
+    "msnb.scipy": f"{_PART}; ms.ops has cholesky, solve, eigh, inverse, det.",
+    "msnb.train.loss_scale_manager": f"{_PART}: optimizers take loss_scale=.",
+}  # fmt: skip
+
+_TORCH = "PyTorch's {} is called {} here."
+
+
+def _torch(there: str, here: str) -> str:
+    return _TORCH.format(there, here)
+
+
+_WISH = "PyTorch's requires_grad is for Parameters here; ms.grad(fn, grad_position) says what else to differentiate by."
+
+SAID: dict[str, dict[str, str]] = {
+    "msnb": {
+        **{path.partition(".")[2]: said for path, said in SAID_MODULES.items() if path.count(".") == 1},
+        "load": f"{_PART}; load_checkpoint reads weights.",
+        "Profiler": SAID_MODULES["msnb.profiler"],
+        "build_train_network": f"{_PART}; nn.TrainOneStepCell makes a training step.",
+        "COOTensor": _SPARSE,
+        "CSRTensor": _SPARSE,
+        "RowTensor": _SPARSE,
+        "FixedLossScaleManager": SAID_MODULES["msnb.train.loss_scale_manager"],
+        "DynamicLossScaleManager": SAID_MODULES["msnb.train.loss_scale_manager"],
+        "JitConfig": f"{_PART}; ms.jit takes jit_level= and friends, and they change nothing.",
+        "Symbol": f"{_PART}; another shape compiles another version by itself.",
+        "get_grad": f"{_PART}; gradients come in the order of the parameters.",
+        "recompute": f"{_PART}.",
+        "run_check": f"{_PART}; make quickstart trains a network.",
+        "no_grad": "is not needed: gradients are recorded inside ms.grad and ms.value_and_grad only.",
+        "manual_seed": _torch("manual_seed", "ms.set_seed"),
+        "cuda": "PyTorch's cuda is a device of the context here: ms.set_context(device_target='GPU').",
+        "device": "PyTorch's device is a word of the context here: ms.set_context(device_target='CPU').",
+        "float": "is spelled ms.float32.",
+        "int": "is spelled ms.int32.",
+        "bool": "is spelled ms.bool_.",
+        "string": f"{_PART}: tensors hold numbers.",
+    },
+    "msnb.core.context": {},
+    "msnb.nn": {
+        "Module": "PyTorch's nn.Module is called nn.Cell here, and its forward is called construct.",
+        "Sequential": _torch("nn.Sequential", "nn.SequentialCell"),
+        "ModuleList": _torch("nn.ModuleList", "nn.CellList"),
+        "ModuleDict": _torch("nn.ModuleDict", "nn.CellDict"),
+        "functional": _torch("nn.functional", "ms.ops"),
+        "ConvTranspose2d": _torch("nn.ConvTranspose2d", "nn.Conv2dTranspose"),
+        "ConvTranspose1d": _torch("nn.ConvTranspose1d", "nn.Conv1dTranspose"),
+        "Hardtanh": f"{_PART}; ops.hardtanh computes it.",
+        "Hardswish": "is spelled nn.HSwish.",
+        "Hardsigmoid": "is spelled nn.HSigmoid.",
+        "BatchNorm3d": f"{_PART}; there are BatchNorm1d and BatchNorm2d.",
+        "Conv3d": f"{_PART}; there are Conv1d and Conv2d.",
+        "Conv3dTranspose": f"{_PART}; there are Conv1dTranspose and Conv2dTranspose.",
+        "MaxPool3d": f"{_PART}; there are MaxPool1d and MaxPool2d.",
+        "AvgPool3d": f"{_PART}; there are AvgPool1d and AvgPool2d.",
+        "Pad": f"{_PART}; ops.pad computes it.",
+        "OneHot": f"{_PART}; ops.one_hot computes it.",
+        "Norm": f"{_PART}; ops.norm computes it.",
+        "ZeroPad2d": f"{_PART}; ops.pad computes it.",
+        "Upsample": f"{_PART}.",
+        "Unfold": f"{_PART}.",
+        "probability": f"{_PART}; ops has normal, uniform, categorical, bernoulli, gumbel.",
+        "ClipByNorm": f"{_PART}; ops.clip_by_norm computes it.",
+        "ReduceLogSumExp": f"{_PART}; ops.logsumexp computes it.",
+        "DistributedGradReducer": _PARALLEL,
+        "SyncBatchNorm": _PARALLEL,
+        "DynamicLossScaleUpdateCell": SAID_MODULES["msnb.train.loss_scale_manager"],
+        "TrainOneStepWithLossScaleCell": SAID_MODULES["msnb.train.loss_scale_manager"],
+        "ForwardValueAndGrad": f"{_PART}; ms.value_and_grad gives values and gradients.",
+    },
+    "msnb.ops": {
+        **dict.fromkeys(("AllReduce", "AllGather", "ReduceScatter", "Broadcast", "AlltoAll"), _PARALLEL),
+        "Custom": f"{_PART}; a plug-in (entry point msnb.ops) brings an op of its own.",
+        "Primitive": f"{_PART}; a plug-in (entry point msnb.ops) brings an op of its own.",
+        "PrimitiveWithInfer": f"{_PART}; a plug-in (entry point msnb.ops) brings an op of its own.",
+        **dict.fromkeys(("interpolate", "pixel_shuffle", "lrn", "cdist", "ctc_loss", "grid_sample"), f"{_PART}."),
+        "repeat_elements": "is spelled ops.repeat_interleave.",
+        "batch_dot": f"{_PART}; ops.bmm and ops.einsum compute it.",
+    },
+    "Tensor": {
+        "backward": "PyTorch's backward() is a function here: ms.grad(fn)(x), or ms.value_and_grad(fn, None, params).",
+        "grad": "PyTorch's x.grad is a result here: ms.grad(fn)(x) returns it.",
+        "requires_grad": _WISH,
+        "requires_grad_": _WISH,
+        "to_coo": _SPARSE,
+        "to_csr": _SPARSE,
+    },
+    "Cell": {
+        "forward": _torch("forward", "construct"),
+        "parameters": _torch("parameters()", "trainable_params() or get_parameters()"),
+        "named_parameters": _torch("named_parameters()", "parameters_and_names()"),
+        "children": _torch("children()", "cells()"),
+        "modules": _torch("modules()", "cells_and_names()"),
+        "named_modules": _torch("named_modules()", "cells_and_names()"),
+        "train": _torch("train()", "set_train()"),
+        "eval": _torch("eval()", "set_train(False)"),
+        "zero_grad": "PyTorch's zero_grad() is not needed: ms.value_and_grad returns fresh gradients.",
+        "half": _torch("half()", "to_float(ms.float16)"),
+        "cuda": "PyTorch's cuda() is a word of the context here: ms.set_context(device_target='GPU').",
+        "to": "PyTorch's to() is a word of the context here, ms.set_context(device_target='GPU'), or to_float(dtype).",
+        "step": "PyTorch's optimizer.step() is a call here: optimizer(gradients).",
+        "param_groups": "PyTorch's param_groups is called group settings here: dicts given to the optimizer.",
+    },
+}  # fmt: skip

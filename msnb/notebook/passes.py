@@ -1,0 +1,152 @@
+"""``ms.show.passes``: a compilation stage by stage, with each rewrite's law and reason, and a check in numbers.
+
+    stage        rewrites  nodes  difference   law
+    captured            0     12               As captured.
+    algebra             3      9  0            x * 1 is x ...
+    dce                 2      7  0            what nobody reads goes
+
+``difference`` is the largest absolute one between the program's results after the stage and as captured, on the inputs
+of the call. It is not checked where the program calls back into Python.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from msnb.graph.compile import Compiled, Rewrite, StageRecord, compile_graph
+from msnb.ir.graph import Graph
+from msnb.notebook.charts import Bar, bars_svg
+from msnb.notebook.pages import Row, columns, count, figure, number_word, pre, table
+from msnb.notebook.paint import picture_of
+from msnb.notebook.runs import Program, as_array, has_host_calls, max_difference, outputs_of, place_of, quiet
+from msnb.notebook.svg import svg_of
+from msnb.notebook.views import Section, View
+
+UNCHECKED = "not checked"
+HEAD = ("stage", "rewrites", "nodes", "difference", "law")
+MAX_STAGE_PICTURES = 150_000
+
+
+class PassesView(View):
+    """The stages of a compilation.
+
+    Attributes:
+        compiled: the program with its stages and history.
+        differences: per stage, as the table shows it.
+    """
+
+    kind = "passes"
+
+    def __init__(self, program: Program, only_changed: bool = False) -> None:
+        super().__init__(program.name)
+        self.compiled: Compiled = compile_graph(program.graph, name=program.name, keep_stages=True)
+        self.only_changed = only_changed
+        self.differences = _differences(self.compiled, program)
+        self._rewrites = _by_stage(self.compiled)
+
+    @property
+    def stages(self) -> list[tuple[StageRecord, str, list[Rewrite]]]:
+        """Each stage with its difference and its rewrites."""
+        found = zip(self.compiled.stages, self.differences, self._rewrites)
+        return [s for i, s in enumerate(found) if not self.only_changed or i == 0 or s[2]]
+
+    @property
+    def rows(self) -> list[Row]:
+        """The table."""
+        return [(s.name, str(s.rewrites), str(_size(s)), gap, s.law) for s, gap, _ in self.stages]
+
+    @property
+    def text(self) -> str:
+        """The table, then every rewrite with how often it happened."""
+        parts = [columns(HEAD, self.rows)]
+        for stage, _, rewrites in self.stages:
+            if rewrites:
+                parts.append(f"{stage.name}: {count(len(rewrites), 'rewrite')}\n" + "\n".join(_told(rewrites)))
+        return "\n\n".join(parts)
+
+    @property
+    def svg(self) -> str:
+        """Nodes per stage as bars."""
+        bars = [Bar(s.name, _size(s), f"{_size(s)} nodes, {count(s.rewrites, 'rewrite')}") for s, _, _ in self.stages]
+        return bars_svg(f"passes over {self.title}: nodes after each stage", bars)
+
+    @property
+    def sections(self) -> list[Section]:
+        """The table, and per stage that changed something: law, rewrites, the program after it."""
+        out = [("Stages", table(HEAD, self.rows))]
+        spare = MAX_STAGE_PICTURES
+        for stage, _, rewrites in self.stages:
+            if not rewrites:
+                continue
+            body = pre(stage.law) + table(("law", "before", "after", "why", "line"), [_row(r) for r in rewrites])
+            picture = svg_of(_marked(stage.graph, rewrites)) if stage.graph is not None else ""
+            spare -= len(picture)
+            body += figure(picture, f"{self.title} after {stage.name}") if picture and spare > 0 else ""
+            out.append((f"{stage.name}: {count(len(rewrites), 'rewrite')}", body))
+        return [*out, ("IR before", pre(str(self.compiled.source))), ("IR after", pre(str(self.compiled.graph)))]
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """Stages and rewrites as plain data."""
+        return {
+            "stages": [dict(zip(HEAD, row)) for row in self.rows],
+            "rewrites": [dict(zip(("pass", "law", "before", "after"), _facts(r))) for r in self.compiled.history],
+        }
+
+
+def _size(stage: StageRecord) -> int:
+    return 0 if stage.graph is None else sum(1 for _ in stage.graph.walk())
+
+
+def _facts(r: Rewrite) -> Row:
+    return r.pass_name, r.law, r.before_text, r.after_text
+
+
+def _row(r: Rewrite) -> Row:
+    return r.law, r.before_text, r.after_text or "nothing", r.reason, place_of(r.before)
+
+
+def _told(rewrites: list[Rewrite]) -> list[str]:
+    times = Counter(f"{r.law}: {r.before_text} -> {r.after_text or 'nothing'}" for r in rewrites)
+    return [f"  {line}" + (f"   {n} times" if n > 1 else "") for line, n in times.items()]
+
+
+def _by_stage(compiled: Compiled) -> list[list[Rewrite]]:
+    """History cut by the stages' counts: rewrites are noted in the order in which stages ran."""
+    out, at = [], 0
+    for stage in compiled.stages:
+        out.append(compiled.history[at : at + stage.rewrites])
+        at += stage.rewrites
+    return out
+
+
+def _marked(graph: Graph, rewrites: list[Rewrite]) -> Any:
+    """The program after a stage; boxes that took another's place have a heavy border."""
+    picture = picture_of(graph)
+    fresh = {v.node for r in rewrites for v in r.after}
+    names = {str(i) for i, node in enumerate(graph.nodes) if node in fresh}
+    for box in picture.walk():
+        if box.id in names and "/" not in box.id:
+            box.mark = "new"
+    return picture
+
+
+def _differences(compiled: Compiled, program: Program) -> list[str]:
+    if has_host_calls(program.graph):
+        return ["", *[UNCHECKED] * (len(compiled.stages) - 1)]
+    with quiet():
+        wanted = _results(program.graph, program.inputs)
+        out = [""]
+        for before, stage in zip(compiled.stages, compiled.stages[1:]):
+            if stage.graph is before.graph:
+                out.append(out[-1] or "0")
+                continue
+            assert stage.graph is not None
+            found = _results(stage.graph, program.inputs)
+            out.append(number_word(max(map(max_difference, wanted, found), default=0.0)))
+    return out
+
+
+def _results(graph: Graph, inputs: list[Any]) -> list[Any]:
+    return [as_array(b, v.type) for b, v in zip(outputs_of(graph, inputs), graph.outputs)]

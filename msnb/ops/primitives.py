@@ -1,0 +1,283 @@
+"""MindSpore's operators as classes: attributes first, tensors later.
+
+    ops.Softmax(axis=-1)(x)             =  ops.softmax(x, axis=-1)
+    ops.MatMul(transpose_b=True)(x, w)  =  ops.matmul(x, w.T)
+
+Each class is made when it is first asked for: from the table below where attributes or results differ from those of our
+function, else from the function whose name has the same letters (``LogicalNot`` -> ``logical_not``).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from msnb.core import events
+from msnb.core.errors import ArgumentError, AttributeValueError
+from msnb.core.tensor import Tensor
+
+
+class Primitive:
+    """An operator with its attributes set; call it with tensors. Base of ``ops.ReLU`` and all others.
+
+    Attributes:
+        name: the operator's name.
+        attrs: its attributes by name.
+    """
+
+    fn: ClassVar[Callable[..., Any]]
+    defaults: ClassVar[dict[str, Any]] = {}
+    named_only: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.name = type(self).__name__
+        names = list(self.defaults)
+        if len(args) > len(names):
+            raise ArgumentError(self._legal(f"takes {len(names)} attributes, {len(args)} were given"))
+        given = dict(zip(names, args)) | kwargs
+        unknown = [name for name in given if name not in self.defaults and name not in self.named_only]
+        if unknown:
+            raise ArgumentError(self._legal(f"has no attribute {unknown[0]!r}"))
+        self.attrs: dict[str, Any] = {**self.defaults, **given}
+        missing = [name for name, value in self.attrs.items() if value is _NEEDED]
+        if missing:
+            raise ArgumentError(self._legal(f"needs {', '.join(missing)}"))
+
+    def _legal(self, what: str) -> str:
+        legal = [*self.defaults, *sorted(self.named_only)]
+        return f"ops.{self.name} {what}; its attributes: {', '.join(legal) or 'none'}."
+
+    def __call__(self, *inputs: Any) -> Any:
+        return type(self).fn(*inputs, **self.attrs)
+
+    def __repr__(self) -> str:
+        return f"{self.name}({', '.join(f'{k}={v!r}' for k, v in self.attrs.items())})"
+
+
+_NEEDED: Any = inspect.Parameter.empty
+_made: dict[str, type[Primitive]] = {}
+
+
+def primitive(name: str) -> type[Primitive] | None:
+    """The class called ``name``, or None if no operator is called so."""
+    if name not in _made:
+        made = _of_table(name) or _of_function(name)
+        if made is None:
+            return None
+        _made[name] = made
+    return _made[name]
+
+
+def _class(name: str, fn: Callable[..., Any], defaults: dict[str, Any], named: frozenset[str], doc: str) -> Any:
+    members = {"fn": staticmethod(fn), "defaults": defaults, "named_only": named, "__doc__": doc}
+    return type(name, (Primitive,), {**members, "__module__": "msnb.ops"})
+
+
+def _of_table(name: str) -> type[Primitive] | None:
+    row = _TABLE.get(name)
+    if row is None:
+        return None
+    fn, defaults = row
+    made: type[Primitive] = _class(name, fn, defaults, frozenset(), f"MindSpore's operator {name}: attributes first.")
+    return made
+
+
+def _of_function(name: str) -> type[Primitive] | None:
+    import msnb.ops as ops
+
+    wanted = name.lower()
+    found = next((n for n in vars(ops) if n.replace("_", "") == wanted and n[:1] != "_"), None)
+    fn = None if found is None else getattr(ops, found)
+    if fn is None or not callable(fn) or isinstance(fn, type) or not name[:1].isupper():
+        return None
+    doc = f"``ops.{found}`` as an operator class.\n\n{fn.__doc__}"
+    made: type[Primitive] = _class(name, fn, {}, _keywords(fn), doc)
+    return made
+
+
+def _keywords(fn: Any) -> frozenset[str]:
+    """Parameters with a default: those may be given as attributes."""
+    try:
+        parameters = inspect.signature(fn).parameters.values()
+    except (TypeError, ValueError):
+        return frozenset()
+    return frozenset(p.name for p in parameters if p.default is not inspect.Parameter.empty)
+
+
+# ---- operators whose attributes or results are not those of our functions ---------------------------------------
+
+
+def _ops() -> Any:
+    import msnb.ops as ops
+
+    return ops
+
+
+def _matmul(x: Any, y: Any, transpose_a: bool, transpose_b: bool) -> Any:
+    return _ops().matmul(x.swapaxes(-1, -2) if transpose_a else x, y.swapaxes(-1, -2) if transpose_b else y)
+
+
+def _reduce(name: str) -> Callable[..., Any]:
+    def reduce(x: Any, axis: Any = (), *, keep_dims: bool) -> Any:
+        everything = axis is None or (isinstance(axis, (tuple, list)) and not axis)  # MindSpore's () means all axes
+        return getattr(_ops(), name)(x, None if everything else axis, keep_dims)
+
+    return reduce
+
+
+def _arg_with_value(name: str, position: str) -> Callable[..., Any]:
+    def both(x: Any, axis: int, keep_dims: bool) -> Any:
+        return getattr(_ops(), position)(x, axis, keep_dims), getattr(_ops(), name)(x, axis, keep_dims)
+
+    return both
+
+
+def _arg(name: str) -> Callable[..., Any]:
+    return lambda x, axis, output_type: getattr(_ops(), name)(x, axis).astype(output_type)
+
+
+def _split(x: Any, axis: int, output_num: int) -> Any:
+    n = x.shape[axis]
+    if n % output_num:
+        raise AttributeValueError(f"Split: axis {axis} of size {n} cannot be split into {output_num} equal parts.")
+    return _ops().split(x, n // output_num, axis)
+
+
+def _conv2d(x: Any, weight: Any, *, out_channel: int, kernel_size: Any, mode: int, pad_mode: str, pad: Any, stride: Any,
+            dilation: Any, group: int, data_format: str) -> Any:  # fmt: skip
+    _need_nchw("Conv2D", data_format)
+    size = (kernel_size, kernel_size) if isinstance(kernel_size, int) else tuple(kernel_size)
+    if (weight.shape[0], *weight.shape[2:]) != (out_channel, *size):
+        raise AttributeValueError(
+            f"Conv2D: the weight has shape {list(weight.shape)}, the attributes say {out_channel} kernels of "
+            f"{list(size)}."
+        )
+    return _ops().conv2d(x, weight, None, stride, pad_mode, pad, dilation, group)
+
+
+def _need_nchw(name: str, data_format: str) -> None:
+    if data_format != "NCHW":
+        raise AttributeValueError(f"{name}: data_format must be 'NCHW', got {data_format!r}.")
+
+
+def _pool(name: str) -> Callable[..., Any]:
+    def pool(x: Any, kernel_size: Any, strides: Any, pad_mode: str, data_format: str) -> Any:
+        _need_nchw(name, data_format)
+        return getattr(_ops(), name)(x, kernel_size, strides, pad_mode.lower())
+
+    return pool
+
+
+def _dropout(x: Any, keep_prob: float, Seed0: int, Seed1: int) -> Any:
+    _one_stream("Dropout", Seed0 or Seed1)
+    ops = _ops()
+    scale = ops.dropout(ops.ones_like(x), 1.0 - keep_prob)
+    return x * scale, scale != 0
+
+
+def _one_stream(name: str, seed: int) -> None:
+    if seed:
+        text = f"ops.{name}: a seed of its own changes nothing here; ms.set_seed starts the one stream of draws."
+        events.notice(text, key=f"seed of {name}")
+
+
+def _drawn(name: str, fn: str) -> Callable[..., Any]:
+    def draw(shape: Any, seed: int, seed2: int) -> Any:
+        _one_stream(name, seed or seed2)
+        return getattr(_ops(), fn)(*shape)
+
+    return draw
+
+
+def _with_gradient(logits: Any, labels: Any) -> Any:
+    ops = _ops()
+    labels = labels.astype(logits.dtype)
+    return ops.cross_entropy(logits, labels, reduction="none"), ops.softmax(logits, -1) - labels
+
+
+def _sparse(logits: Any, labels: Any, is_grad: bool) -> Any:
+    ops = _ops()
+    if not is_grad:
+        return ops.cross_entropy(logits, labels)
+    return (ops.softmax(logits, -1) - ops.one_hot(labels, logits.shape[-1])) / logits.shape[0]
+
+
+def _layer_norm(x: Any, gamma: Any, beta: Any, begin_norm_axis: int, begin_params_axis: int, epsilon: float) -> Any:
+    ops = _ops()
+    first = begin_norm_axis % x.ndim
+    axes = tuple(range(first, x.ndim))
+    mean, var = ops.mean(x, axes, True), ops.var(x, axes, 0, True)
+    start = begin_params_axis % x.ndim
+    wide = (*gamma.shape, *(1,) * (x.ndim - start - gamma.ndim))
+    return (x - mean) * ops.rsqrt(var + epsilon) * gamma.reshape(wide) + beta.reshape(wide), mean, var
+
+
+def _strided(x: Any, begin: Any, end: Any, strides: Any) -> Any:
+    return x[tuple([slice(b, e, s) for b, e, s in zip(begin, end, strides)])]
+
+
+def _padded(x: Any, paddings: Any) -> Any:
+    pairs = tuple((int(a), int(b)) for a, b in paddings)
+    return _ops().pad(x, [side for pair in reversed(pairs) for side in pair])
+
+
+def _range(start: Any, limit: Any, delta: Any = 1, *, maxlen: int) -> Any:
+    return _ops().arange(*[v.item() if isinstance(v, Tensor) else v for v in (start, limit, delta)])
+
+
+def _std(x: Any, axis: Any, unbiased: bool, keep_dims: bool) -> Any:
+    ops = _ops()
+    axis = None if isinstance(axis, (tuple, list)) and not axis else axis
+    return ops.std(x, axis, int(unbiased), keep_dims), ops.mean(x, axis, keep_dims)
+
+
+_TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "MatMul": (_matmul, {"transpose_a": False, "transpose_b": False}),
+    "BatchMatMul": (_matmul, {"transpose_a": False, "transpose_b": False}),
+    **{f"Reduce{n.capitalize()}": (_reduce(n), {"keep_dims": False})
+       for n in ("sum", "mean", "max", "min", "prod", "all", "any")},
+    "ReduceStd": (_std, {"axis": (), "unbiased": True, "keep_dims": False}),
+    "Argmax": (_arg("argmax"), {"axis": -1, "output_type": "int32"}),
+    "Argmin": (_arg("argmin"), {"axis": -1, "output_type": "int32"}),
+    "ArgMaxWithValue": (_arg_with_value("max", "argmax"), {"axis": 0, "keep_dims": False}),
+    "ArgMinWithValue": (_arg_with_value("min", "argmin"), {"axis": 0, "keep_dims": False}),
+    "Softmax": (lambda x, axis: _ops().softmax(x, axis), {"axis": -1}),
+    "LogSoftmax": (lambda x, axis: _ops().log_softmax(x, axis), {"axis": -1}),
+    "GeLU": (lambda x: _ops().gelu(x, approximate="tanh"), {}),
+    "HSwish": (lambda x: _ops().hardswish(x), {}),
+    "HSigmoid": (lambda x: _ops().hardsigmoid(x), {}),
+    "L2Normalize": (lambda x, axis, epsilon: _ops().l2_normalize(x, axis, epsilon), {"axis": 0, "epsilon": 1e-4}),
+    "Concat": (lambda xs, axis: _ops().concat(xs, axis=axis), {"axis": 0}),
+    "Stack": (lambda xs, axis: _ops().stack(xs, axis), {"axis": 0}),
+    "Unstack": (lambda x, axis, num: _ops().unstack(x, axis), {"axis": 0, "num": None}),
+    "Split": (_split, {"axis": 0, "output_num": 1}),
+    "Squeeze": (lambda x, axis: _ops().squeeze(x, None if axis == () else axis), {"axis": ()}),
+    "OneHot": (lambda x, depth, on, off, axis: _ops().one_hot(x, depth, on, off, axis), {"axis": -1}),
+    "TopK": (lambda x, k, sorted: _ops().topk(x, k), {"sorted": True}),
+    "Sort": (lambda x, axis, descending: _ops().sort(x, axis, descending), {"axis": -1, "descending": False}),
+    "InTopK": (lambda x, target, k: _ops().intopk(x, target, k), {"k": _NEEDED}),
+    "BroadcastTo": (lambda x, shape: _ops().broadcast_to(x, shape), {"shape": _NEEDED}),
+    "ReverseV2": (lambda x, axis: _ops().flip(x, tuple(axis)), {"axis": _NEEDED}),
+    "Pad": (_padded, {"paddings": _NEEDED}),
+    "StridedSlice": (_strided, {}),
+    "Slice": (lambda x, begin, size: _strided(x, begin, [b + s for b, s in zip(begin, size)], [1] * len(begin)), {}),
+    "Einsum": (lambda xs, equation: _ops().einsum(equation, *xs), {"equation": _NEEDED}),
+    "Meshgrid": (lambda xs, indexing: _ops().meshgrid(*xs, indexing=indexing), {"indexing": "xy"}),
+    "Range": (_range, {"maxlen": 1000000}),
+    "ScalarToTensor": (lambda value, dtype="float32": Tensor(value, dtype), {}),
+    "TensorShape": (lambda x: Tensor(x.shape), {}),
+    "TensorAdd": (lambda x, y: _ops().add(x, y), {}),
+    "RealDiv": (lambda x, y: _ops().divide(x, y), {}),
+    "BiasAdd": (lambda x, b, data_format: _ops().bias_add(x, b), {"data_format": "NCHW"}),
+    "Conv2D": (_conv2d, {"out_channel": _NEEDED, "kernel_size": _NEEDED, "mode": 1, "pad_mode": "valid", "pad": 0,
+                         "stride": 1, "dilation": 1, "group": 1, "data_format": "NCHW"}),
+    "MaxPool": (_pool("max_pool2d"), {"kernel_size": 1, "strides": 1, "pad_mode": "valid", "data_format": "NCHW"}),
+    "AvgPool": (_pool("avg_pool2d"), {"kernel_size": 1, "strides": 1, "pad_mode": "valid", "data_format": "NCHW"}),
+    "LayerNorm": (_layer_norm, {"begin_norm_axis": 1, "begin_params_axis": 1, "epsilon": 1e-7}),
+    "Dropout": (_dropout, {"keep_prob": 0.5, "Seed0": 0, "Seed1": 0}),
+    "StandardNormal": (_drawn("StandardNormal", "randn"), {"seed": 0, "seed2": 0}),
+    "UniformReal": (_drawn("UniformReal", "rand"), {"seed": 0, "seed2": 0}),
+    "SoftmaxCrossEntropyWithLogits": (_with_gradient, {}),
+    "SparseSoftmaxCrossEntropyWithLogits": (_sparse, {"is_grad": False}),
+}  # fmt: skip

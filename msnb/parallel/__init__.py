@@ -1,0 +1,24 @@
+"""Plans for many devices, made, explained and run on one machine.
+
+    ms.set_auto_parallel_context(parallel_mode="auto_parallel", device_num=8)
+    plan = ms.parallel.plan(net, x, label)         which axis of which operator goes over which devices, and why
+    plan.run(x, label)                             the plan on simulated ranks, equal to the single device
+
+    program -> graph -> strategies (axis labels) -> costs (links, roofline) -> search -> plan -> partition -> ranks
+
+The parts stand on different layers (``engine`` knows capture, the planner does not), so they are imported when asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msnb.core import elsewhere
+
+
+def __getattr__(name: str) -> Any:
+    return elsewhere.attribute(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *elsewhere.MOVED[__name__]})

@@ -1,0 +1,206 @@
+"""The settings of parallel programs: every key of MindSpore 0.3 and the names that 2.x gave them, each with its check.
+
+    set_auto_parallel_context(parallel_mode="auto_parallel", device_num=8)
+    get_auto_parallel_context("device_num")  ->  8
+    reset_auto_parallel_context()
+
+Some keys mean something in some modes only (a broadcast of parameters needs replicas, stand-alone has none). Such a key
+with another value than its default is refused together with a mode that has no use for it, so leave one mode by
+``reset_auto_parallel_context()`` before entering the next, as MindSpore asks for.
+Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.set_auto_parallel_context.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from msnb.core import events
+from msnb.core.errors import ContextError
+
+STAND_ALONE = "stand_alone"
+DATA_PARALLEL = "data_parallel"
+HYBRID_PARALLEL = "hybrid_parallel"
+SEMI_AUTO_PARALLEL = "semi_auto_parallel"
+AUTO_PARALLEL = "auto_parallel"
+MODES = (STAND_ALONE, DATA_PARALLEL, HYBRID_PARALLEL, SEMI_AUTO_PARALLEL, AUTO_PARALLEL)
+SEARCHES = ("dynamic_programming", "recursive_programming", "sharding_propagation")
+
+_REPLICAS = (DATA_PARALLEL, HYBRID_PARALLEL)
+_PLANNED = (SEMI_AUTO_PARALLEL, AUTO_PARALLEL)
+
+
+class ParallelMode:
+    """MindSpore's names for the modes."""
+
+    STAND_ALONE = STAND_ALONE
+    DATA_PARALLEL = DATA_PARALLEL
+    HYBRID_PARALLEL = HYBRID_PARALLEL
+    SEMI_AUTO_PARALLEL = SEMI_AUTO_PARALLEL
+    AUTO_PARALLEL = AUTO_PARALLEL
+    MODE_LIST = MODES
+
+
+@dataclass(frozen=True)
+class Key:
+    """One setting: its default, the legal values in words, a check, and the modes that use it."""
+
+    default: Any
+    legal: str
+    check: Callable[[Any], bool]
+    modes: tuple[str, ...] = MODES
+
+
+def _ints(low: int, high: int) -> Callable[[Any], bool]:
+    return lambda v: isinstance(v, int) and not isinstance(v, bool) and low <= v <= high
+
+
+def _int(default: int, low: int, high: int, modes: tuple[str, ...] = MODES) -> Key:
+    return Key(default, f"an int from {low} to {high}", _ints(low, high), modes)
+
+
+def _flag(default: bool, modes: tuple[str, ...] = MODES) -> Key:
+    return Key(default, "True or False", lambda v: isinstance(v, bool), modes)
+
+
+def _word(default: str, words: tuple[str, ...], modes: tuple[str, ...] = MODES) -> Key:
+    return Key(default, ", ".join(map(repr, words)), lambda v: isinstance(v, str) and v in words, modes)
+
+
+def _path(modes: tuple[str, ...] = MODES) -> Key:
+    return Key("", "a file name, '' for none", lambda v: isinstance(v, str), modes)
+
+
+def _table(modes: tuple[str, ...] = MODES) -> Key:
+    return Key(None, "None or a dict", lambda v: v is None or isinstance(v, dict), modes)
+
+
+def _is_fusion(value: Any) -> bool:
+    """Positions of parameters, ascending."""
+    if not isinstance(value, (list, tuple)) or not all(_ints(0, 1 << 30)(v) for v in value):
+        return False
+    return all(a < b for a, b in zip(value, value[1:]))
+
+
+def _is_data(value: Any) -> bool:
+    if isinstance(value, str):
+        return value in ("data_parallel", "full_batch")
+    return isinstance(value, tuple) and all(isinstance(v, tuple) and all(_ints(1, 4096)(n) for n in v) for v in value)
+
+
+KEYS: dict[str, Key] = {
+    "device_num": _int(1, 1, 4096),
+    "global_rank": _int(0, 0, 4095),
+    "mirror_mean": _flag(False, MODES[1:]),
+    "cast_before_mirror": _flag(True, _PLANNED),
+    "gradient_fp32_sync": _flag(True, _PLANNED),
+    "parallel_mode": _word(STAND_ALONE, MODES),
+    "search_mode": _word(SEARCHES[0], SEARCHES),
+    "parameter_broadcast": _flag(False, _REPLICAS),
+    "strategy_ckpt_load_file": _path(_PLANNED),
+    "strategy_ckpt_save_file": _path(_PLANNED),
+    "strategy_ckpt_config": _table(_PLANNED),
+    "group_ckpt_save_file": _path(_PLANNED),
+    "full_batch": _flag(False, _PLANNED),
+    "dataset_strategy": Key("data_parallel", "'data_parallel', 'full_batch' or a tuple of tuples of split counts",
+                            _is_data, _PLANNED),
+    "enable_parallel_optimizer": _flag(False, MODES[1:]),
+    "parallel_optimizer_config": _table(MODES[1:]),
+    "optimizer_weight_shard_size": Key(-1, "-1 or an int from 1 to 4096",
+                                       lambda v: v == -1 or _ints(1, 4096)(v), MODES[1:]),
+    "enable_alltoall": _flag(False, _PLANNED),
+    "force_fp32_communication": _flag(False, MODES[1:]),
+    "all_reduce_fusion_config": Key([], "a list of ascending ints", _is_fusion, MODES[1:]),
+    "comm_fusion": _table(MODES[1:]),
+    "loss_repeated_mean": _flag(True, _PLANNED),
+    "pipeline_stages": _int(1, 1, 4096),
+    "pipeline_result_broadcast": _flag(False, _PLANNED),
+    "pipeline_config": _table(_PLANNED),
+    "grad_accumulation_step": _int(1, 1, 1 << 20),
+}  # fmt: skip
+ALIASES = {"gradients_mean": "mirror_mean", "auto_parallel_search_mode": "search_mode"}
+LEGAL = tuple(sorted({*KEYS, *ALIASES}))
+
+_set: dict[str, Any] = {}
+
+
+def _named(function: str, name: str) -> str:
+    """The key behind a name. Raises ContextError with the legal ones."""
+    found = ALIASES.get(name, name)
+    if found not in KEYS:
+        raise ContextError(f"{function} has no key {name!r}; legal: {', '.join(LEGAL)}.")
+    return found
+
+
+def _check_value(name: str, value: Any) -> None:
+    key = KEYS[ALIASES.get(name, name)]
+    if not key.check(value):
+        raise ContextError(f"set_auto_parallel_context({name}={value!r}) is not legal; legal: {key.legal}.")
+
+
+def _check_together(values: dict[str, Any]) -> None:
+    """Keys against the mode (once somebody chose one), the rank against the number of devices."""
+    mode = values.get("parallel_mode")
+    for name, value in values.items():
+        if mode is not None and value != KEYS[name].default and mode not in KEYS[name].modes:
+            raise ContextError(
+                f"the parallel mode {mode} has no use for {name}={value!r}; modes that have: "
+                f"{', '.join(KEYS[name].modes)}.",
+                hint="call reset_auto_parallel_context() before another mode is set.",
+            )
+    devices, rank = (values.get(k, KEYS[k].default) for k in ("device_num", "global_rank"))
+    if "device_num" in values and rank >= devices:
+        raise ContextError(f"global_rank={rank} is not below device_num={devices}; legal: 0 to {devices - 1}.")
+    stages = values.get("pipeline_stages", 1)
+    if devices % stages:
+        raise ContextError(f"pipeline_stages={stages} does not divide device_num={devices}.")
+
+
+def set_auto_parallel_context(**changes: Any) -> None:
+    """Say how programs are spread over devices.
+
+    Args:
+        **changes: device_num (1..4096), global_rank (0..4095), parallel_mode ("stand_alone", "data_parallel",
+            "hybrid_parallel", "semi_auto_parallel", "auto_parallel"), mirror_mean (gradients_mean), cast_before_mirror,
+            parameter_broadcast, strategy_ckpt_load_file, strategy_ckpt_save_file, search_mode and the other keys of
+            ``msnb.parallel.context.KEYS``.
+
+    Raises:
+        ValueError: an unknown key, an illegal value, or a key that the mode has no use for; nothing is changed.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.set_auto_parallel_context.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.set_auto_parallel_context(parallel_mode="auto_parallel", device_num=8)
+        >>> ms.get_auto_parallel_context("device_num")
+        8
+        >>> ms.reset_auto_parallel_context()
+    """
+    named = {_named("set_auto_parallel_context", name): value for name, value in changes.items()}
+    for name, value in changes.items():
+        _check_value(name, value)
+    if len(named) < len(changes):
+        raise ContextError("set_auto_parallel_context got one key under two names; mirror_mean is gradients_mean.")
+    together = {**_set, **named}
+    _check_together(together)
+    _set.update(named)
+    events.emit("auto_parallel_context", changes=named)
+
+
+def get_auto_parallel_context(name: str) -> Any:
+    """The value of one setting, by any of its names.
+
+    Raises:
+        ValueError: there is no such key.
+    """
+    key = _named("get_auto_parallel_context", name)
+    return _set.get(key, KEYS[key].default)
+
+
+def reset_auto_parallel_context() -> None:
+    """Everything back to the defaults; needed before another parallel mode is set."""
+    changes = {name: KEYS[name].default for name in _set}
+    _set.clear()
+    events.emit("auto_parallel_context", changes=changes)

@@ -1,0 +1,232 @@
+"""What a strategy costs: simulated seconds of compute and communication, forward and backward, and bytes of memory.
+
+    forward    roofline of the rank's part + the collective that closes an open sum
+    backward   about one op of the same size per input with a gradient (matrix unit), one pass (vector unit)
+               + for every input with a gradient: the mesh axes that split the op but not this input hold terms of
+                 its gradient, so one all-reduce of its part       (data parallel: the gradient sync of the weights)
+    edge       the reshard sequence between producer and reader, and its adjoint for the gradient
+    roofline   t = max(cube flops / peak, vector flops / peak, bytes / bandwidth) + launch
+
+``TimeModel`` counts seconds. ``ByteModel`` is MindSpore's: bytes touched and bytes moved with weights alpha and beta, no
+flops (costmodel.cc; alpha 1, beta 400, gamma 0.001, threshold 2048 bytes). Contractions in float32 are taken to run on
+the 16-bit matrix unit with wide accumulation, as MindSpore's kernels for Ascend do. Efficiencies: fitted to two published
+ResNet-50 rows (batch 32 and 256 on one Ascend 910), see ``mesh.Chip``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from msnb.core.types import TensorType
+from msnb.ops.record import Work
+from msnb.parallel.layout import Axes, TensorLayout
+from msnb.parallel.local import local_type
+from msnb.parallel.mesh import EXCHANGE, GATHER, REDUCE, SCATTER, Mesh
+from msnb.parallel.reshard import SLICE, Resharder
+from msnb.parallel.strategies import Call, Strategy
+
+NONE, ACTIVATION, WEIGHT = "none", "activation", "weight"  # what an input's gradient is
+
+
+def local_types(call: Call, strategy: Strategy, mesh: Mesh) -> tuple[list[TensorType], list[TensorType]]:
+    """Types of a rank's operands and of its local results."""
+    ins = [local_type(t, s.local_shape(mesh, t.ints())) for t, s in zip(call.types, strategy.inputs)]
+    outs = [local_type(t, s.local_shape(mesh, t.ints())) for t, s in zip(call.outs, strategy.open_outputs())]
+    return ins, outs
+
+
+def work_of(call: Call, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> Work:
+    """Flops of a rank's part; the record's formula, else one per result element."""
+    if call.op.work is not None:
+        return call.op.work(tuple(ins), tuple(outs), call.attrs)
+    return Work(vector=float(sum(t.size for t in outs)))
+
+
+def is_free(call: Call) -> bool:
+    """Views cost nothing: they are folded into the kernels that read them."""
+    return "view" in call.op.traits or not call.types or call.op.name in ("transpose", "stop_gradient")
+
+
+def missing(strategy: Strategy, i: int) -> Axes:
+    """The mesh axes that split the op, but not input ``i``: along them its gradient comes in terms of a sum."""
+    used = set(strategy.inputs[i].used)
+    return tuple(a for _, run in strategy.blocks for a in run if a not in used)
+
+
+@dataclass
+class TimeModel:
+    """Simulated seconds.
+
+    Args:
+        mesh: the devices.
+        training: whether gradients are computed.
+        overlap: share of the gradient sync of weights that is hidden behind the backward pass, for the search only
+            (the plan's step time is simulated step by step).
+    """
+
+    mesh: Mesh
+    training: bool = True
+    overlap: float = 0.0
+    name: str = "time"
+    resharder: Resharder = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.resharder = Resharder(self.mesh)
+
+    def compute(self, call: Call, strategy: Strategy) -> float:
+        """Seconds of the rank's part of one op."""
+        if is_free(call) or not call.plain:
+            return 0.0
+        chip = self.mesh.cluster.chip
+        ins, outs = local_types(call, strategy, self.mesh)
+        work = work_of(call, ins, outs)
+        moved = sum(t.nbytes for t in (*ins, *outs))
+        if call.op.name == "gather":
+            return ins[1].size * chip.row + outs[0].nbytes / (chip.hbm * chip.e_hbm) + chip.launch
+        cube = work.cube * _padding(call, ins, outs) / (chip.cube * chip.e_cube)
+        wide = 1.0 if not outs or outs[0].dtype.itemsize <= 2 else 2.0
+        vector = work.vector * wide / (chip.vector * chip.e_vector)
+        return max(cube, vector, moved / (chip.hbm * chip.e_hbm)) + chip.launch
+
+    def close(self, call: Call, strategy: Strategy) -> float:
+        """Seconds of the collective behind the op."""
+        if not strategy.partial:
+            return 0.0
+        _, outs = local_types(call, strategy, self.mesh)
+        kind = REDUCE if strategy.scatter < 0 else SCATTER
+        return sum(self.mesh.seconds(kind, strategy.partial, t.nbytes) for t in outs)
+
+    def node(self, call: Call, strategy: Strategy, roles: Sequence[str]) -> float:
+        """Seconds of an op forward and, when training, backward.
+
+        Args:
+            roles: per input "none" (no gradient), "activation" or "weight".
+        """
+        seconds = self.compute(call, strategy) + self.close(call, strategy)
+        return seconds + (self._backward(call, strategy, roles) if self.training else 0.0)
+
+    def _backward(self, call: Call, strategy: Strategy, roles: Sequence[str]) -> float:
+        asked = [i for i, role in enumerate(roles) if role != NONE]
+        if not asked or not call.plain:
+            return 0.0
+        ins, outs = local_types(call, strategy, self.mesh)
+        times = len(asked) if work_of(call, ins, outs).cube else 1
+        seconds = self.compute(call, strategy) * times
+        if strategy.scatter >= 0:
+            share = outs[0].nbytes / self.mesh.count(strategy.partial)
+            seconds += self.mesh.seconds(GATHER, strategy.partial, share)
+        for i in asked:
+            sync = self.mesh.seconds(REDUCE, missing(strategy, i), ins[i].nbytes)
+            seconds += sync * ((1.0 - self.overlap) if roles[i] == WEIGHT else 1.0)
+        return seconds
+
+    def edge(self, source: TensorLayout, target: TensorLayout, t: TensorType, gradient: bool) -> float:
+        """Seconds to bring a value from one layout to another, and its gradient back."""
+        if source == target:
+            return 0.0
+        shape, size = t.ints(), t.dtype.itemsize
+        seconds = self.resharder.cost(source, target, shape, size)
+        if gradient and self.training:
+            seconds += self.resharder.backward(source, target, shape, size)
+        return seconds
+
+
+def _padding(call: Call, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> float:
+    """The matrix unit works on blocks of 16: what is padded is computed too."""
+    if call.op.name == "matmul" and ins[0].ndim > 1 and ins[1].ndim > 1:
+        sizes = (*ins[0].ints()[-2:], ins[1].ints()[-1])
+    elif call.op.name.startswith("conv2d") and len(ins) == 2:
+        sizes = (ins[0].ints()[1], ins[1].ints()[0])
+    else:
+        return 1.0
+    return math.prod(math.ceil(n / 16) * 16 / n for n in sizes if n)
+
+
+@dataclass
+class ByteModel:
+    """MindSpore's cost: alpha * bytes touched + beta * bytes moved, gradient sync of weights at gamma.
+
+    Source: mindspore/ccsrc/frontend/parallel/auto_parallel/{operator_costmodel,edge_costmodel,costmodel}.cc
+    """
+
+    mesh: Mesh
+    training: bool = True
+    alpha: float = 1.0
+    beta: float = 400.0
+    gamma: float = 0.001
+    threshold: float = 2048.0
+    name: str = "bytes"
+    resharder: Resharder = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.resharder = Resharder(self.mesh)
+
+    def practical(self, nbytes: float) -> float:
+        """Small messages cost as much as 3072 bytes, others 1024 bytes more than they have."""
+        if nbytes <= 0:
+            return 0.0
+        return 3072.0 if nbytes <= self.threshold else nbytes + 1024.0
+
+    def node(self, call: Call, strategy: Strategy, roles: Sequence[str]) -> float:
+        """Bytes of the parts an op reads (and of an open sum), weighted."""
+        if is_free(call) or not call.plain:
+            return 0.0
+        ins, outs = local_types(call, strategy, self.mesh)
+        opened = sum(t.nbytes for t in outs) if strategy.partial else 0
+        touched = sum(t.nbytes for t in ins) + opened
+        sync = 0.0
+        for i, role in enumerate(roles):
+            if self.training and role == WEIGHT and self.mesh.count(strategy.inputs[i].used) < self.mesh.size:
+                sync += ins[i].nbytes
+        return self.alpha * touched + self.beta * (self.practical(opened) + self.gamma * self.practical(sync))
+
+    def edge(self, source: TensorLayout, target: TensorLayout, t: TensorType, gradient: bool) -> float:
+        """Bytes of a redistribution, forward and backward."""
+        total = 0.0
+        for move in self.resharder.moves(source, target, t.ints(), t.dtype.itemsize):
+            p = self.mesh.count(move.axes)
+            if move.kind == SLICE:
+                total += self.alpha * move.after.local_bytes(self.mesh, t.nbytes)
+            elif move.kind == EXCHANGE:
+                total += self.beta * self.practical(2.0 * move.nbytes * (2 if gradient else 1))
+            elif move.kind == GATHER:
+                total += self.beta * self.practical(0.5 * move.nbytes * (p + (1 if gradient else 0)))
+        return total
+
+
+Model = TimeModel | ByteModel
+
+
+def model_named(name: str, mesh: Mesh, training: bool, overlap: float = 0.0) -> Model:
+    """The cost model "time" or "bytes". Raises ValueError for another name."""
+    from msnb.core.errors import AttributeValueError
+
+    if name == "time":
+        return TimeModel(mesh, training, overlap)
+    if name == "bytes":
+        return ByteModel(mesh, training)
+    raise AttributeValueError(f"no cost model is called {name!r}; legal: 'time', 'bytes'.")
+
+
+@dataclass(frozen=True)
+class MemoryRule:
+    """Bytes per byte of a weight: the weight itself, its gradient, and what the optimizer keeps.
+
+    Momentum keeps one more copy, Adam two (Rajbhandari et al., "ZeRO", 2020).
+    """
+
+    optimizer_states: int = 1
+    training: bool = True
+
+    @property
+    def factor(self) -> float:
+        """Bytes held per byte of weight."""
+        return 2.0 + self.optimizer_states if self.training else 1.0
+
+
+def part_bytes(mesh: Mesh, layout: TensorLayout, t: Any) -> float:
+    """Bytes of a rank's part of a value."""
+    return layout.local_bytes(mesh, t.nbytes) if isinstance(t, TensorType) and t.is_static else 0.0

@@ -1,0 +1,248 @@
+"""Devices and the links between them: the cluster, the mesh laid over it, and what a collective costs there.
+
+    one server of Ascend 910                      a mesh over 16 devices: factors (2, 2, 2, 2), outermost first
+      0--1      4--5
+      |\\/|      |\\/|     a group of four:          rank = a0*8 + a1*4 + a2*2 + a3
+      |/\\| PCIe |/\\|     full mesh of HCCS         a0: server    a1: group of four    a2, a3: inside the group
+      2--3 ---- 6--7     servers: RoCE
+
+A mesh axis is a prime factor of the device count; an axis is spread over RoCE, over PCIe or inside a group of four, by
+the stride of its ranks. Neighbours in rank are neighbours in space, so inner axes are the fast ones.
+
+Collectives, n bytes in a rank's (full) buffer, p ranks, latency a per hop, bandwidth B (alpha-beta model):
+
+    ring              all-reduce 2(p-1)a + 2(p-1)/p n/B      all-gather, reduce-scatter: half of it
+    halving-doubling  all-reduce 2 log2(p) a + 2(p-1)/p n/B  p a power of two
+    full mesh         reduce-scatter a + n/(pB)              p <= 4 on HCCS: every pair has a link of its own
+    hierarchical      reduce-scatter inside, all-reduce of the parts across servers, all-gather inside
+    all-to-all        (p-1)a + (p-1)/p n/B
+
+Sources. HCCS 3 links of 30 GB/s, PCIe 4.0 x16, RoCE 100 Gb/s per chip: HotChips 31 (Ascend 910), Huawei CCE topology
+("four in one group interconnected through HCCS"). 30 GB/s per server of eight is the nominal HCCS link, not fitted
+(published runs imply 22 to 38). RoCE is taken at 80% of 12.5 GB/s; 15 and 25 us per hop are assumptions.
+Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", 2005.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from msnb.core.errors import AttributeValueError
+
+MAX_DEVICES = 4096
+GATHER, SCATTER, REDUCE, EXCHANGE = "all_gather", "reduce_scatter", "all_reduce", "all_to_all"
+
+
+@dataclass(frozen=True)
+class Chip:
+    """One device, as the cost model sees it.
+
+    Attributes:
+        cube, vector: peak of the matrix and the vector unit in flops/s (16-bit).
+        hbm: bytes/s of its memory; memory: bytes of it.
+        e_cube, e_vector, e_hbm: shares of the peaks that real kernels reach.
+        launch: seconds per kernel.
+        row: seconds per gathered row, all cores together.
+    """
+
+    cube: float = 256e12
+    vector: float = 4.1e12
+    hbm: float = 1.2e12
+    memory: float = 30e9
+    e_cube: float = 0.60
+    e_vector: float = 0.83
+    e_hbm: float = 0.80
+    launch: float = 4e-6
+    row: float = 200e-9 / 32
+
+
+@dataclass(frozen=True)
+class Link:
+    """A level of the network: seconds per hop and bytes per second."""
+
+    latency: float
+    bandwidth: float
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A named topology.
+
+    Args:
+        name: "ascend910" (servers of eight, two groups of four) or "uniform" (every pair of devices has the same link).
+        servers: how many servers; None: as many as the devices of a plan need.
+
+    Raises:
+        ValueError: an unknown name, or no server.
+
+    Examples:
+        >>> Cluster("ascend910", servers=2).devices
+        16
+    """
+
+    name: str = "ascend910"
+    servers: int | None = None
+    chip: Chip = field(default_factory=Chip)
+
+    def __post_init__(self) -> None:
+        if self.name not in _LEVELS:
+            raise AttributeValueError(f"no cluster is called {self.name!r}; legal: {', '.join(sorted(_LEVELS))}.")
+        if self.servers is not None and not 1 <= self.servers <= MAX_DEVICES // 8:
+            raise AttributeValueError(f"servers={self.servers} is not legal; legal: 1 to {MAX_DEVICES // 8}.")
+
+    @property
+    def levels(self) -> tuple[tuple[int, Link], ...]:
+        """(devices per unit, link inside the unit), from the innermost; the last has no limit."""
+        return _LEVELS[self.name]
+
+    @property
+    def devices(self) -> int | None:
+        """How many devices there are; None without a limit."""
+        return None if self.servers is None else self.servers * 8
+
+
+_HCCS = Link(15e-6, 30e9)
+_LEVELS: dict[str, tuple[tuple[int, Link], ...]] = {
+    "ascend910": ((4, _HCCS), (8, Link(15e-6, 30e9)), (MAX_DEVICES, Link(25e-6, 10e9))),
+    "uniform": ((MAX_DEVICES, Link(0.0, 30e9)),),
+}
+
+
+def prime_factors(n: int) -> list[int]:
+    """Ascending, with repetition."""
+    out, f = [], 2
+    while n > 1:
+        while n % f == 0:
+            out.append(f)
+            n //= f
+        f += 1
+    return out
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """Devices as a grid of prime factors over a cluster.
+
+    Args:
+        factors: sizes of the axes, outermost (farthest apart) first.
+        cluster: the links.
+
+    Examples:
+        >>> Mesh.over(16).factors
+        (2, 2, 2, 2)
+    """
+
+    factors: tuple[int, ...]
+    cluster: Cluster = field(default_factory=Cluster)
+
+    @staticmethod
+    def over(devices: int, cluster: Cluster | None = None) -> Mesh:
+        """The mesh of this many devices: large factors outside, twos inside.
+
+        Raises:
+            ValueError: more devices than the cluster has, or fewer than one.
+        """
+        cluster = cluster or Cluster()
+        limit = cluster.devices or MAX_DEVICES
+        if not isinstance(devices, int) or not 1 <= devices <= limit:
+            raise AttributeValueError(f"device_num={devices} is not legal on {cluster.name}; legal: 1 to {limit}.")
+        return Mesh(tuple(reversed(prime_factors(devices))), cluster)
+
+    @property
+    def size(self) -> int:
+        """Number of devices."""
+        return math.prod(self.factors)
+
+    @cached_property
+    def coordinates(self) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+        """[devices, axes]: where each rank stands."""
+        grid = np.indices(self.factors or (1,)).reshape(max(len(self.factors), 1), -1).T
+        return np.ascontiguousarray(grid[:, : len(self.factors)], dtype=np.int64)
+
+    def count(self, axes: Iterable[int]) -> int:
+        """How many ways these axes split something."""
+        return math.prod(self.factors[a] for a in axes)
+
+    def groups(self, axes: tuple[int, ...]) -> list[list[int]]:
+        """The ranks that differ in ``axes`` alone, each group in the order of ``axes`` (the first is the slowest)."""
+        index = np.arange(self.size).reshape(self.factors or (1,))
+        rest = [a for a in range(len(self.factors)) if a not in axes]
+        rows = index.transpose(*rest, *axes).reshape(-1, self.count(axes)) if self.factors else index.reshape(1, 1)
+        return [[int(r) for r in row] for row in rows]
+
+    def stride(self, axis: int) -> int:
+        """How far apart in rank two neighbours along an axis are."""
+        return math.prod(self.factors[axis + 1 :])
+
+    def spread(self, axes: Iterable[int]) -> tuple[int, ...]:
+        """How many ways the axes split each level of the network, innermost first."""
+        units = [unit for unit, _ in self.cluster.levels]
+        out = [1] * len(units)
+        for a in axes:
+            reach = self.stride(a) * self.factors[a]
+            out[next(i for i, unit in enumerate(units) if reach <= unit)] *= self.factors[a]
+        return tuple(out)
+
+    # ---- seconds ---------------------------------------------------------------------------------------------------
+
+    def seconds(self, kind: str, axes: tuple[int, ...], nbytes: float) -> float:
+        """Simulated seconds of a collective.
+
+        Args:
+            kind: "all_reduce", "all_gather", "reduce_scatter" or "all_to_all".
+            axes: the mesh axes of its groups.
+            nbytes: bytes a rank puts in.
+        """
+        p = self.count(axes)
+        if p == 1:
+            return 0.0
+        levels = self.spread(axes)
+        if kind == EXCHANGE:
+            a, b = self._slowest(levels)
+            return (p - 1) * a + (p - 1) / p * nbytes / b
+        full = nbytes * p if kind == GATHER else nbytes
+        half = min(self._flat(levels, p, full), self._nested(levels, full))
+        if kind != REDUCE:
+            return half
+        return min(2 * half, self._doubling(levels, p, full))
+
+    def _slowest(self, levels: tuple[int, ...]) -> tuple[float, float]:
+        used = [link for n, (_, link) in zip(levels, self.cluster.levels) if n > 1]
+        return max(link.latency for link in used), min(link.bandwidth for link in used)
+
+    def _flat(self, levels: tuple[int, ...], p: int, full: float) -> float:
+        """One ring over all; a group of four on full mesh sends to all at once."""
+        a, b = self._slowest(levels)
+        if self.cluster.name == "ascend910" and levels[0] == p:
+            return a + full / p / b
+        return (p - 1) * a + (p - 1) / p * full / b
+
+    def _nested(self, levels: tuple[int, ...], full: float) -> float:
+        """Level by level, from the inside: each passes on a part only."""
+        total = 0.0
+        for i, n in enumerate(levels):
+            if n > 1:
+                total += self._flat(tuple(n if j == i else 1 for j in range(len(levels))), n, full)
+                full /= n
+        return total
+
+    def _doubling(self, levels: tuple[int, ...], p: int, full: float) -> float:
+        if p & (p - 1):
+            return math.inf
+        a, b = self._slowest(levels)
+        return 2 * math.log2(p) * a + 2 * (p - 1) / p * full / b
+
+
+def sent_bytes(kind: str, p: int, nbytes: int) -> int:
+    """Bytes that a rank sends for a collective into which it puts ``nbytes`` (a ring's, or any optimal algorithm's)."""
+    if p == 1:
+        return 0
+    if kind == GATHER:
+        return (p - 1) * nbytes
+    part = nbytes * (p - 1) // p
+    return 2 * part if kind == REDUCE else part

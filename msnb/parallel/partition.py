@@ -1,0 +1,199 @@
+"""Strategies made into steps, for the forward program and for its gradient.
+
+Forward, every node has its strategy from the search. A backward node takes the strategy that is cheapest in the layouts
+its operands are in already: what the forward pass split stays split, so the gradient follows the plan without a second
+search. Data parallelism comes out as it should: the product x^T dy contracts the axis that the batch was split along, its
+result is an open sum, and closing it is the gradient's all-reduce.
+
+    forward    x [m/8, k]   w [k, n]        y = x w      [m/8, n]       no communication
+    backward   x^T [k, m/8], dy [m/8, n]    dw = x^T dy  [k, n] partial over 8  ->  all_reduce
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msnb.autodiff import vjp
+from msnb.core.errors import GradientError
+from msnb.core.types import TensorType
+from msnb.ir.graph import Graph, Node, Value
+from msnb.parallel.cost import TimeModel
+from msnb.parallel.layout import TensorLayout, whole
+from msnb.parallel.planning import Problem, call_of
+from msnb.parallel.program import BACKWARD, FORWARD, Buffer, MoveStep, Program, RunStep, static_type
+from msnb.parallel.strategies import Call, Strategy, candidates
+
+_PASSING = frozenset({"cast", "transpose", "add"})  # what stands between a gradient's sum and the gradient
+
+
+class Partitioner:
+    """Builds the steps of a plan.
+
+    Args:
+        problem: program and costs.
+        strategies: the strategy of every node that has a choice; layouts: of weights with several readers.
+    """
+
+    def __init__(self, problem: Problem, strategies: Mapping[Node, Strategy],
+                 layouts: Mapping[Value, TensorLayout]) -> None:  # fmt: skip
+        self.problem, self.strategies, self.mesh = problem, strategies, problem.mesh
+        self.time = TimeModel(self.mesh, training=False)
+        self.program = Program(self.mesh, problem.graph)
+        self.program.anywhere = {p for p in problem.graph.params if p not in problem.flow.weights} | problem.copied
+        self.layouts: dict[Value, list[TensorLayout]] = {v: [layout] for v, layout in layouts.items()}
+        self.alias: dict[Value, Value] = {}
+        self._greedy: dict[Any, Strategy] = {}
+        self._candidates: dict[Any, list[Strategy]] = {}
+        self._late: set[Value] = set()
+        self._primal: dict[Node, Node] = {}
+
+    def forward(self) -> Program:
+        """The steps of the forward program."""
+        for node in self.problem.graph.nodes:
+            where = self.problem.names[node]
+            self._run(node, self.problem.calls[node], self._strategy(node), FORWARD, where)
+        for p in self.problem.graph.params:
+            if p in self.problem.flow.weights and not self.layouts.get(p):
+                self.layouts[p] = [whole(p.type.ndim)]  # type: ignore[union-attr]
+        self.program.params = {p: self.layouts[p][0] for p in self.problem.graph.params if p in self.layouts}
+        self.program.outputs = [self._where_it_is(v) for v in self.problem.graph.outputs]
+        return self.program
+
+    def _strategy(self, node: Node) -> Strategy:
+        found = self.strategies.get(node)
+        return self._all(self.problem.calls[node])[0] if found is None else found
+
+    def _all(self, call: Call) -> list[Strategy]:
+        key = call.key
+        found = self._candidates.get(key)
+        if found is None:
+            found = self._candidates[key] = candidates(call, self.mesh, self.problem.most, scatter=False)
+        return found
+
+    def _where_it_is(self, value: Value) -> Buffer:
+        value = self.alias.get(value, value)
+        if value in self.program.anywhere or value not in self.layouts:
+            return value, whole(getattr(value.type, "ndim", 0))
+        return value, self.layouts[value][0]
+
+    # ---- steps -----------------------------------------------------------------------------------------------------
+
+    def _bring(self, value: Value, target: TensorLayout, phase: str, where: str) -> Buffer:
+        """The value in this layout; a step if it is not there yet."""
+        value = self.alias.get(value, value)
+        t = static_type(value)
+        if value in self.program.anywhere or t is None:
+            return value, target
+        known = self.layouts.setdefault(value, [])
+        if target in known:
+            return value, target
+        if not known:  # a weight is laid out as its first reader wants it
+            known.append(target)
+            return value, target
+        cost = [self.time.resharder.cost(k, target, t.ints(), t.dtype.itemsize) for k in known]
+        source = known[cost.index(min(cost))]
+        moves = self.time.resharder.moves(source, target, t.ints(), t.dtype.itemsize)
+        self.program.steps.append(MoveStep(value, moves, source, target, phase, where, value in self._late))
+        known.append(target)
+        return value, target
+
+    def _run(self, node: Node, call: Call, strategy: Strategy, phase: str, where: str) -> None:
+        operands = [self._bring(v, s, phase, where) for v, s in zip(node.inputs, strategy.inputs)]
+        results = list(zip(node.outputs, strategy.outputs))
+        late = all(v in self._late for v in node.outputs)
+        self.program.steps.append(RunStep(node, call, strategy, operands, results, phase, where, late))
+        for v, layout in results:
+            self.layouts[v] = [layout]
+
+    # ---- gradients -------------------------------------------------------------------------------------------------
+
+    def backward(self, loss: int = 0) -> Program:
+        """The steps of the gradient of output ``loss`` by all weights."""
+        graph, program = self.problem.graph, self.program
+        wrt = [i for i, p in enumerate(graph.params) if p in self.problem.flow.weights]
+        pair = vjp(graph, wrt, [loss])
+        inside = {*graph.params, *(v for n in graph.nodes for v in n.outputs)}
+        if not all(v in inside for v in pair.residual_values):
+            raise GradientError("a training plan of a program with loops or branches is not made yet.",
+                                hint="plan it with training=False, or write the loop in Python.")  # fmt: skip
+        back = pair.backward
+        self._primal = dict(zip(pair.forward.nodes, graph.nodes))  # the transform's forward pass is a copy
+        self.alias = dict(zip(back.params, pair.residual_values))
+        program.backward = back
+        program.seeds = [(p, graph.outputs[loss]) for p in back.params[pair.residuals :]]
+        program.anywhere |= {p for p, _ in program.seeds}
+        self._late = late_values(back)
+        copied = set(self.problem.copied)
+        for node in back.nodes:
+            self._run_back(node, copied)
+        program.weights = [graph.params[i] for i in wrt]
+        program.gradients = [
+            self._bring(g, self.layouts[w][0], BACKWARD, f"gradient of {w.name}")
+            for g, w in zip(back.outputs, program.weights)
+        ]
+        return program
+
+    def _run_back(self, node: Node, copied: set[Value]) -> None:
+        call = call_of(node)
+        if all(self.alias.get(v, v) in copied for v in node.inputs):
+            copied |= set(node.outputs)
+            self.program.anywhere |= set(node.outputs)
+            strategy = self._all(call)[0]
+        else:
+            strategy = self._cheapest(node, call)
+        primal = self._forward_node(node)
+        where = "a sum of gradients" if primal is None else f"gradient of {self.problem.names[primal]}"
+        self._run(node, call, strategy, BACKWARD, where)
+
+    def _forward_node(self, node: Node) -> Node | None:
+        return None if node.primal is None else self._primal.get(node.primal)
+
+    def _cheapest(self, node: Node, call: Call) -> Strategy:
+        values = [self.alias.get(v, v) for v in node.inputs]
+        here = tuple(None if v in self.program.anywhere else tuple(self.layouts.get(v, ())) for v in values)
+        allowed = self._axes(node, here)
+        key = (call.key, here, allowed)
+        found = self._greedy.get(key)
+        if found is None:
+            options = [s for s in self._all(call) if all(a in allowed for _, run in s.blocks for a in run)]
+            costs = [self._next(call, s, here) for s in options]
+            found = self._greedy[key] = options[costs.index(min(costs))]
+        return found
+
+    def _axes(self, node: Node, here: Sequence[tuple[TensorLayout, ...] | None]) -> frozenset[int]:
+        """The mesh axes that split the forward op; where there is none, those that split an operand.
+
+        What the plan keeps as copies stays copies: cutting it for one op would have to be paid back by a gather.
+        """
+        primal = self._forward_node(node)
+        if primal is not None:
+            return frozenset(a for _, run in self._strategy(primal).blocks for a in run)
+        return frozenset(a for known in here for layout in known or () for a in layout.used)
+
+    def _next(self, call: Call, strategy: Strategy, here: Sequence[tuple[TensorLayout, ...] | None]) -> float:
+        """Seconds of bringing the operands, running, and closing."""
+        total = self.time.compute(call, strategy) + self.time.close(call, strategy)
+        for t, target, known in zip(call.types, strategy.inputs, here):
+            if known and isinstance(t, TensorType) and t.is_static:
+                total += min(self.time.resharder.cost(k, target, t.ints(), t.dtype.itemsize) for k in known)
+        return total
+
+
+def late_values(graph: Graph) -> set[Value]:
+    """Values on which nothing but outputs waits, through views, casts and sums: their collectives can run late."""
+    readers: dict[Value, list[Node]] = {}
+    for node in graph.nodes:
+        for v in node.inputs:
+            readers.setdefault(v, []).append(node)
+    late: set[Value] = set()
+    for node in reversed(graph.nodes):
+        for v in node.outputs:
+            if all(_passes(n) and all(o in late for o in n.outputs) for n in readers.get(v, ())):
+                late.add(v)
+    return late
+
+
+def _passes(node: Node) -> bool:
+    return "view" in node.op.traits or node.op.name in _PASSING
+

@@ -1,0 +1,344 @@
+"""From a graph to a cost graph, and from a search's choices back to strategies.
+
+    value                               in the cost graph
+    result of a node                    the node: one choice per strategy, cost forward and backward
+    weight read once                    nothing: it is laid out as its reader wants it
+    weight read several times           a node of its own: one choice per layout that some reader wants
+    data (inputs that are no weights)   nothing: the input pipeline delivers every part
+    made from nothing (constants ...)   nothing: every device makes what it needs
+    read by many, without a gradient    a copy on every device (masks, positions); its readers slice it
+
+Edges are the reshards between a producer's layout and its reader's, forward and for the gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from msnb.core.errors import AttributeValueError
+from msnb.core.types import TensorType
+from msnb.ir.control import CALL
+from msnb.ir.graph import Graph, Node, Value, copy_node
+from msnb.parallel.cost import ACTIVATION, NONE, WEIGHT, MemoryRule, Model, part_bytes
+from msnb.parallel.layout import TensorLayout, whole
+from msnb.parallel.search.costs import CostGraph, Floats
+from msnb.parallel.strategies import Call, Strategy, candidates, chosen
+
+_HUB = 8  # readers
+
+
+def inlined(graph: Graph) -> Graph:
+    """The graph with every call replaced by the callee's nodes (recursive calls stay)."""
+    if not any(node.op is CALL for node in graph.nodes):
+        return graph
+    out = Graph(graph.name, graph.module)
+    seen: dict[Value, Value] = {p: out.add_param(p.type, p.name) for p in graph.params}
+    _inline_into(graph, out, seen, (graph.name,))
+    out.outputs, out.state = [seen[v] for v in graph.outputs], dict(graph.state)
+    return out
+
+
+def _inline_into(graph: Graph, out: Graph, seen: dict[Value, Value], inside: tuple[str, ...]) -> None:
+    for node in graph.nodes:
+        callee = graph.module.graphs.get(node.attrs["callee"]) if node.op is CALL else None
+        if callee is None or callee.name in inside:
+            copy_node(node, out, seen)
+            continue
+        inner = dict(zip(callee.params, (seen[v] for v in node.inputs)))
+        _inline_into(callee, out, inner, (*inside, callee.name))
+        seen.update(zip(node.outputs, (inner[v] for v in callee.outputs)))
+
+
+def names_of(graph: Graph) -> dict[Node, str]:
+    """A name for every node: its Cell's path and its op, numbered where that is not enough."""
+    count: dict[str, int] = {}
+    out = {}
+    for node in graph.nodes:
+        base = f"{node.scope}/{node.op.name}" if node.scope else node.op.name
+        count[base] = count.get(base, 0) + 1
+        out[node] = base if count[base] == 1 else f"{base}_{count[base]}"
+    return out
+
+
+def call_of(node: Node) -> Call:
+    """The node as strategies see it."""
+    return Call(node.op, tuple(v.type for v in node.inputs), tuple(v.type for v in node.outputs), node.attrs)  # type: ignore[arg-type]
+
+
+@dataclass
+class Flow:
+    """What is known of every value before any strategy.
+
+    Attributes:
+        weights: params that are trained.
+        gradient: values whose gradient is asked for.
+        derived: values that are weights seen through views and casts.
+        static: values that depend on no input.
+    """
+
+    weights: set[Value]
+    gradient: set[Value] = field(default_factory=set)
+    derived: set[Value] = field(default_factory=set)
+    static: set[Value] = field(default_factory=set)
+    readers: dict[Value, int] = field(default_factory=dict)
+
+    @staticmethod
+    def of(graph: Graph, weights: set[Value]) -> Flow:
+        """Walk the graph once."""
+        flow = Flow(weights, set(weights), set(weights))
+        for node in graph.nodes:
+            for v in node.inputs:
+                flow.readers[v] = flow.readers.get(v, 0) + 1
+            if node.op.grad is not None or "control" in node.op.traits:
+                if any(v in flow.gradient for v in node.inputs):
+                    flow.gradient |= {o for o in node.outputs if isinstance(o.type, TensorType) and _float(o.type)}
+            if _is_view(node) and all(v in flow.derived for v in node.inputs):
+                flow.derived |= set(node.outputs)
+            scalar = all(_weak(v) or v in flow.static for v in node.inputs)
+            if scalar and "control" not in node.op.traits and "effect" not in node.op.traits:
+                flow.static |= set(node.outputs)
+        return flow
+
+    def role(self, value: Value) -> str:
+        """What the gradient of an operand is."""
+        if value not in self.gradient:
+            return NONE
+        return WEIGHT if value in self.derived else ACTIVATION
+
+
+def _float(t: TensorType) -> bool:
+    return t.dtype.differentiable
+
+
+def _weak(v: Value) -> bool:
+    return v.is_param and isinstance(v.type, TensorType) and v.type.weak
+
+
+def _is_view(node: Node) -> bool:
+    return len(node.inputs) == 1 and ("view" in node.op.traits or node.op.name in ("transpose", "cast"))
+
+
+class Problem:
+    """Strategies and costs of a program.
+
+    Args:
+        graph: the forward program, without calls.
+        weights: its trained params.
+        model: what things cost.
+        rule: bytes per byte of weight.
+        most: at most so many labels of an op are split at once.
+
+    Attributes:
+        nodes: the nodes of the graph that have a choice, with their place in ``costs``.
+        strategies: per node of ``costs`` its strategies (or layouts of a weight that is read several times).
+        costs: the cost graph.
+    """
+
+    def __init__(self, graph: Graph, weights: set[Value], model: Model, rule: MemoryRule, most: int | None = None) -> None:
+        self.graph, self.model, self.mesh, self.rule, self.most = graph, model, model.mesh, rule, most
+        self.flow = Flow.of(graph, weights)
+        self.names = names_of(graph)
+        self.calls: dict[Node, Call] = {}
+        self.place: dict[Any, int] = {}
+        self.strategies: list[list[Strategy]] = []
+        self.layouts: dict[Value, list[TensorLayout]] = {}
+        self.costs = CostGraph()
+        self.copied: set[Value] = set(self.flow.static)
+        self._known: dict[Any, list[Strategy]] = {}
+        self._edges: dict[Any, Floats] = {}
+        self._same: dict[Any, int] = {}
+        self._readers: dict[Value, list[tuple[Node, int]]] = {}
+        for node in graph.nodes:
+            for i, v in enumerate(node.inputs):
+                self._readers.setdefault(v, []).append((node, i))
+        self._build()
+
+    def _build(self) -> None:
+        for node in self.graph.nodes:
+            self.calls[node] = call_of(node)
+        for value in self.graph.params:
+            if value in self.flow.weights and self.flow.readers.get(value, 0) > 1:
+                self._add_weight(value)
+        for node in self.graph.nodes:
+            if self.has_choice(node):
+                self._add_node(node)
+        for node in self.graph.nodes:
+            if node in self.place:
+                for i, value in enumerate(node.inputs):
+                    self._add_edge(node, i, value)
+
+    def has_choice(self, node: Node) -> bool:
+        """False for nodes that every device runs whole: made from nothing, or read by many and without gradient."""
+        if all(v in self.copied for v in node.outputs):
+            return False
+        hub = max((self.flow.readers.get(v, 0) for v in node.outputs), default=0) > _HUB
+        if hub and not any(v in self.flow.gradient for v in node.outputs):
+            self.copied |= set(node.outputs)
+            return False
+        return True
+
+    def candidates(self, call: Call) -> list[Strategy]:
+        """The strategies of a call, found once per signature."""
+        key = call.key
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = candidates(call, self.mesh, self.most)
+        return found
+
+    def _add_node(self, node: Node) -> None:
+        call = self.calls[node]
+        choices = self.candidates(call)
+        roles, own, kept = self._circumstances(node)
+        key = (call.key, roles, own, kept)
+        twin = self._same.get(key)
+        if twin is None:
+            time: Any = [self.model.node(call, s, roles) for s in choices]
+            memory: Any = [self._memory(call, s, own, kept) for s in choices]
+        else:
+            time, memory = self.costs.time[twin], self.costs.memory[twin]
+        self.place[node] = self.costs.add_node(time, memory, key)
+        self._same.setdefault(key, self.place[node])
+        self.strategies.append(choices)
+
+    def _circumstances(self, node: Node) -> tuple[tuple[str, ...], tuple[bool, ...], tuple[bool, ...]]:
+        """Roles of the inputs; which of them are weights that only this node reads; which results are kept."""
+        flow = self.flow
+        return (
+            tuple(flow.role(v) for v in node.inputs),
+            tuple(v in flow.weights and flow.readers[v] == 1 for v in node.inputs),
+            tuple(v in flow.gradient and self.kept(v) for v in node.outputs),
+        )
+
+    def kept(self, value: Value) -> bool:
+        """Whether a gradient rule reads the value, so that it is kept for the backward pass."""
+        node = value.node
+        if node is not None and {"out", "outs"} & node.op.wanted_by_grad:
+            return True
+        for reader, i in self._readers.get(value, ()):
+            names = reader.op.inputs
+            name = names[min(i, len(names) - 1)].lstrip("*") if names else ""
+            if name in reader.op.wanted_by_grad:
+                return True
+        return False
+
+    def _memory(self, call: Call, s: Strategy, own: Sequence[bool], kept: Sequence[bool]) -> float:
+        weights = sum(part_bytes(self.mesh, layout, t) for layout, t, mine in zip(s.inputs, call.types, own) if mine)
+        saved = sum(part_bytes(self.mesh, layout, t) for layout, t, keep in zip(s.outputs, call.outs, kept) if keep)
+        return weights * self.rule.factor + (saved if self.rule.training else 0.0)
+
+    def _add_weight(self, value: Value) -> None:
+        """A weight with several readers: any layout that one of them wants."""
+        found = {whole(value.type.ndim): None}  # type: ignore[union-attr]
+        for node, i in self._readers[value]:
+            for s in self.candidates(self.calls[node]):
+                found.setdefault(s.inputs[i])
+        self.layouts[value] = list(found)
+        memory = [part_bytes(self.mesh, layout, value.type) * self.rule.factor for layout in found]
+        self.place[value] = self.costs.add_node(np.zeros(len(found)), memory, ("weight", value.type, tuple(found)))
+        self.strategies.append([Strategy((), (layout,), (layout,)) for layout in found])
+
+    def _add_edge(self, node: Node, i: int, value: Value) -> None:
+        source = value if value in self.place else value.node
+        if value in self.copied or source not in self.place:
+            return
+        u, v = self.place[source], self.place[node]
+        output = 0 if value in self.place or value.node is None else value.node.outputs.index(value)
+        gradient = value in self.flow.gradient
+        key = (self.costs.node_keys[u], self.costs.node_keys[v], output, i, gradient)
+        found = self._edges.get(key)
+        if found is None:
+            found = self._edges[key] = self._matrix(u, v, output, i, value, gradient)
+        self.costs.add_edge(u, v, found, key)
+
+    def _matrix(self, u: int, v: int, output: int, i: int, value: Value, gradient: bool) -> Floats:
+        """Reshard costs between all strategies of both ends; equal layouts are asked for once."""
+        sources = [s.outputs[output] for s in self.strategies[u]]
+        targets = [s.inputs[i] for s in self.strategies[v]]
+        if not isinstance(value.type, TensorType) or not value.type.is_static:
+            return np.zeros((len(sources), len(targets)))
+        rows, columns = list(dict.fromkeys(sources)), list(dict.fromkeys(targets))
+        small = np.array([[self.model.edge(a, b, value.type, gradient) for b in columns] for a in rows])
+        return small[np.ix_([rows.index(a) for a in sources], [columns.index(b) for b in targets])]
+
+    # ---- what people and files say -----------------------------------------------------------------------------------
+
+    def fixed(self, wanted: Mapping[str, Any]) -> dict[Node, Strategy]:
+        """Strategies by name as strategies of nodes.
+
+        Args:
+            wanted: op name (or Cell path, or op kind) -> split counts per input.
+
+        Raises:
+            ValueError: an unknown name, or a strategy that is wrong.
+        """
+        out: dict[Node, Strategy] = {}
+        for name, splits in wanted.items():
+            nodes = self.named(name)
+            for node in nodes:
+                out[node] = chosen(self.names[node], self.calls[node], splits, self.mesh)
+        return out
+
+    def named(self, name: str) -> list[Node]:
+        """The nodes that go by a name: their own, or that of their Cell and op kind, or of their kind."""
+        exact = [n for n in self.graph.nodes if self.names[n] == name and n in self.place]
+        kind = [n for n in self.graph.nodes if n.op.name == name and n in self.place]
+        if exact or kind:
+            return exact or kind
+        import difflib
+
+        known = [self.names[n] for n in self.graph.nodes if n in self.place]
+        near = difflib.get_close_matches(name, known, 3, 0.4)
+        raise AttributeValueError(
+            f"no operator of this program is called {name!r}.",
+            hint=f"legal: {', '.join(near or known[:8])}" + ("" if len(known) <= 8 else " ..."),
+        )
+
+    def restrict(self, fixed: Mapping[Node, Strategy]) -> None:
+        """Nodes with a given strategy have no other choice any more."""
+        self.replace({node: [strategy] for node, strategy in fixed.items()})
+
+    def replace(self, choices: Mapping[Node, list[Strategy]]) -> None:
+        """Nodes get other choices."""
+        for node, strategies in choices.items():
+            self._replace(node, strategies)
+        if choices:
+            self._edges_again({self.place[node] for node in choices})
+
+    def _replace(self, node: Node, choices: list[Strategy]) -> None:
+        v, call = self.place[node], self.calls[node]
+        roles, own, kept = self._circumstances(node)
+        g = self.costs
+        self.strategies[v] = choices
+        g.time[v] = np.array([self.model.node(call, s, roles) for s in choices])
+        g.memory[v] = np.array([self._memory(call, s, own, kept) for s in choices])
+        g.node_keys[v] = (g.node_keys[v], "given", tuple(choices))
+
+    def _edges_again(self, changed: set[int]) -> None:
+        """Edges at changed nodes, made anew."""
+        g = self.costs
+        pairs = [(e, edge) for e, edge in enumerate(g.edges) if edge[0] not in changed and edge[1] not in changed]
+        g.edges, g.edge_keys = [edge for _, edge in pairs], [g.edge_keys[e] for e, _ in pairs]
+        for node in self.graph.nodes:
+            if node in self.place:
+                for i, value in enumerate(node.inputs):
+                    source = value if value in self.place else value.node
+                    if source in self.place and changed & {self.place[source], self.place[node]}:
+                        self._add_edge(node, i, value)
+
+    def runs(self) -> list[list[list[str]]]:
+        """Per node and choice: the label that every mesh axis is given to."""
+        n = len(self.mesh.factors)
+        out = []
+        for choices in self.strategies:
+            rows = []
+            for s in choices:
+                at = {a: name for name, run in s.blocks for a in run}
+                if not s.blocks and s.inputs:
+                    at = {a: str(d) for d, axes in enumerate(s.inputs[0].dims) for a in axes}
+                rows.append([at.get(a, "") for a in range(n)])
+            out.append(rows)
+        return out

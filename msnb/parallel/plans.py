@@ -1,0 +1,364 @@
+"""The plan: strategies chosen, laid out as steps, timed, weighed, explained, saved.
+
+    plan.strategies     op -> split counts per input          plan.collectives   kind, group, bytes, where
+    plan.layouts        value -> device matrix, tensor map     plan.step_time     simulated seconds
+    plan.explain(op)    the candidates, their costs, why       plan.memory        bytes per device
+
+Files have MindSpore's strategy schema (current_stage, parallel_strategy_item, parallel_layout_item); what it cannot say
+(which mesh axes a split uses, copies in between) stands under a key of its own, and is used where it agrees with the
+split counts, so an edited file means what it says.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from msnb.core.errors import AttributeValueError, CheckpointError
+from msnb.ir.graph import Node, Value
+from msnb.parallel.cost import TimeModel
+from msnb.parallel.layout import TensorLayout, from_map
+from msnb.parallel.partition import Partitioner
+from msnb.parallel.planning import Problem
+from msnb.parallel.program import Collective, Program, RunStep, closing, static_type
+from msnb.parallel.search.check import brute_force, linear_program
+from msnb.parallel.search.costs import NoPlan
+from msnb.parallel.search.exact import dynamic_programming
+from msnb.parallel.search.halving import recursive_programming, sharding_propagation
+from msnb.parallel.strategies import Strategy, chosen, place
+
+SEARCHES = ("dynamic_programming", "recursive_programming", "sharding_propagation", "brute_force", "linear_program")
+
+
+def search(problem: Problem, mode: str, wanted: Mapping[str, Any], limit: float | None) -> list[int]:
+    """The choices of a search over a problem.
+
+    Raises:
+        ValueError: an unknown mode, a wrong strategy, or no plan that fits into memory.
+    """
+    fixed = problem.fixed(wanted)
+    problem.restrict(fixed)
+    costs = problem.costs
+    try:
+        if mode == "recursive_programming":
+            return recursive_programming(costs, problem.runs())
+        if mode == "sharding_propagation":
+            return sharding_propagation(costs, {problem.place[node]: 0 for node in fixed})
+        if mode in ("brute_force", "linear_program"):
+            return (brute_force if mode == "brute_force" else linear_program)(costs, limit)
+        if mode == "dynamic_programming":
+            return dynamic_programming(costs, limit)
+    except NoPlan:
+        least = sum(float(m.min()) for m in costs.memory)
+        raise AttributeValueError(
+            f"no plan fits into {(limit or 0) / 1e9:.3g} GB per device: weights and activations need at least "
+            f"{least / 1e9:.3g} GB each on {problem.mesh.size} devices.",
+            hint="use more devices, a smaller batch, or a larger memory_limit.",
+        ) from None
+    raise AttributeValueError(f"no search is called {mode!r}; legal: {', '.join(SEARCHES)}.")
+
+
+def batch_split(problem: Problem) -> dict[Node, Strategy]:
+    """Data parallel: axis 0 of the data, and what it becomes, over all devices; weights whole everywhere."""
+    everything = tuple(range(len(problem.mesh.factors)))
+    axis: dict[Value, int] = {
+        p: 0 for p in problem.graph.params if p not in problem.flow.weights and getattr(p.type, "ndim", 0)
+    }
+    out: dict[Node, Strategy] = {}
+    for node in problem.graph.nodes:
+        call = problem.calls[node]
+        found = {call.axes.inputs[i][axis[v]] for i, v in enumerate(node.inputs) if v in axis} - {None}
+        label = found.pop() if len(found) == 1 else None
+        made = place(call, {label: everything}, problem.mesh) if label in _splittable(call) else None
+        if node in problem.place and label is not None and made is not None:
+            out[node] = made
+        for row, v in zip(call.axes.outputs, node.outputs):
+            if label is not None and made is not None and label in row:
+                axis[v] = row.index(label)
+    return out
+
+
+def _splittable(call: Any) -> set[str]:
+    return {label.name for label in call.axes.splittable()}
+
+
+@dataclass
+class Timeline:
+    """What a device does when (simulated): compute and network are two streams.
+
+    Attributes:
+        events: (stream, start, end, what).
+        seconds: when the step ends.
+    """
+
+    events: list[tuple[str, float, float, str]] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def simulate(program: Program, optimizer_states: int) -> Timeline:
+    """Walk the steps: collectives that only gradients of weights wait for run beside the compute."""
+    model = TimeModel(program.mesh, training=False)
+    line, now, network = Timeline(), 0.0, 0.0
+    for step in program.steps:
+        if isinstance(step, RunStep):
+            seconds = model.compute(step.call, step.strategy)
+            line.events.append(("compute", now, now + seconds, step.where))
+            now += seconds
+            moves = tuple(closing(program.mesh, step))
+        else:
+            moves = step.moves
+        for m in moves:
+            start = max(now, network)
+            network = start + m.seconds
+            now = now if step.late else network
+            if m.seconds:
+                line.events.append(("network", start, network, f"{m.kind} {step.where}"))
+    line.seconds = max(now, network)
+    if program.gradients:
+        line.seconds += _update(program, optimizer_states)
+    return line
+
+
+def _update(program: Program, states: int) -> float:
+    """The optimizer reads and writes weight, gradient and its states: 24 bytes per float32 weight with momentum."""
+    chip = program.mesh.cluster.chip
+    held = sum(program.params[w].local_bytes(program.mesh, t.nbytes) for w in program.weights if (t := static_type(w)))
+    return held * (5 + states) / (chip.hbm * chip.e_hbm)
+
+
+class Plan:
+    """A program laid over devices.
+
+    Attributes:
+        problem: program and costs; choices: one per node of its cost graph.
+        objective: the search's value (simulated seconds, or weighted bytes with cost_model="bytes").
+    """
+
+    def __init__(self, problem: Problem, choices: list[int], mode: str) -> None:
+        self.problem, self.choices, self.mode, self.mesh = problem, list(choices), mode, problem.mesh
+        self.objective = problem.costs.cost(choices)
+
+    # ---- what was chosen -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def chosen(self) -> dict[Node, Strategy]:
+        """The strategy of every operator that has a choice."""
+        p = self.problem
+        return {n: p.strategies[p.place[n]][self.choices[p.place[n]]] for n in p.graph.nodes if n in p.place}
+
+    @property
+    def strategies(self) -> dict[str, tuple[tuple[int, ...], ...]]:
+        """Operator -> split counts per input."""
+        return {self.problem.names[node]: s.splits(self.mesh) for node, s in self.chosen.items()}
+
+    @cached_property
+    def program(self) -> Program:
+        """The steps of every rank."""
+        p = self.problem
+        layouts = {v: p.strategies[i][self.choices[i]].outputs[0] for v, i in p.place.items() if isinstance(v, Value)}
+        partitioner = Partitioner(p, self.chosen, layouts)
+        program = partitioner.forward()
+        return partitioner.backward(_loss(program)) if p.rule.training else program
+
+    @property
+    def layouts(self) -> dict[str, dict[str, Any]]:
+        """Weight or operator -> device matrix and tensor map of the weight, or of the operator's first result."""
+        out = {v.name: layout.mindspore(self.mesh) for v, layout in self.program.params.items()}
+        out.update({self.problem.names[n]: s.outputs[0].mindspore(self.mesh) for n, s in self.chosen.items() if s.outputs})
+        return out
+
+    # ---- what it costs ---------------------------------------------------------------------------------------------
+
+    @property
+    def collectives(self) -> list[Collective]:
+        """Every collective of a step, in order."""
+        return self.program.collectives()
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """Simulated: when a device computes and when it talks."""
+        return simulate(self.program, self.problem.rule.optimizer_states)
+
+    @property
+    def step_time(self) -> float:
+        """Seconds of a step, simulated."""
+        return self.timeline.seconds
+
+    @cached_property
+    def memory(self) -> dict[str, float]:
+        """Bytes per device: weights, gradients, optimizer, activations kept for the gradient, and their total."""
+        program, rule = self.program, self.problem.rule
+        held = {v: layout.local_bytes(self.mesh, t.nbytes) for v, layout in program.params.items()
+                if (t := static_type(v))}  # fmt: skip
+        weights = sum(held.values())
+        train = 1.0 if rule.training else 0.0
+        out = {"weights": weights, "gradients": train * weights, "optimizer": train * rule.optimizer_states * weights,
+               "activations": train * self._activations()}  # fmt: skip
+        return {**out, "total": sum(out.values())}
+
+    def _activations(self) -> float:
+        flow, total, seen = self.problem.flow, 0.0, set()
+        for node, s in self.chosen.items():
+            for v, layout in zip(node.outputs, s.outputs):
+                base = _base(v)
+                t = static_type(v)
+                if v in flow.gradient and v not in flow.derived and t and base not in seen and self.problem.kept(v):
+                    seen.add(base)
+                    total += layout.local_bytes(self.mesh, t.nbytes)
+        return total
+
+    # ---- why -------------------------------------------------------------------------------------------------------
+
+    def explain(self, op: str, most: int = 8) -> str:
+        """Why an operator is laid out as it is.
+
+        Args:
+            op: its name in ``strategies`` (or the kind of op).
+            most: how many candidates to show.
+
+        Returns:
+            A table: candidates, their own seconds, those of the reshards to the neighbours as planned, the sum; the one
+            chosen is marked. A cheaper line than the marked one cannot exist after an exact search.
+        """
+        node = self.problem.named(op)[0]
+        v = self.problem.place[node]
+        g = self.problem.costs
+        around = np.zeros(len(g.time[v]))
+        for a, b, m in g.edges:
+            if v in (a, b):
+                around += m[:, self.choices[b]] if a == v else m[self.choices[a], :]
+        return self._table(node, g.time[v], around, self.choices[v], most)
+
+    def _table(self, node: Node, own: Any, around: Any, chosen_at: int, most: int) -> str:
+        unit = 1e6 if self.problem.model.name == "time" else 1.0
+        head = "us, simulated" if unit > 1 else "weighted bytes"
+        order = list(np.argsort(own + around, kind="stable"))
+        shown = order[:most] + ([chosen_at] if chosen_at not in order[:most] else [])
+        shapes = ", ".join(map(repr, self.problem.calls[node].types))
+        lines = [f"{self.problem.names[node]}: {node.op.name}({shapes}), {len(order)} strategies on "
+                 f"{self.mesh.size} devices ({head})", f"  {'own':>10} {'reshard':>10} {'sum':>10}  strategy"]  # fmt: skip
+        for i in shown:
+            s = self.problem.strategies[self.problem.place[node]][i]
+            lines.append(f"{'->' if i == chosen_at else '  '}{own[i] * unit:10.1f} {around[i] * unit:10.1f} "
+                         f"{(own[i] + around[i]) * unit:10.1f}  {self._words(s)}")  # fmt: skip
+        return "\n".join(lines)
+
+    def _words(self, s: Strategy) -> str:
+        text = str(s.splits(self.mesh))
+        if s.partial:
+            text += f" then {'all_reduce' if s.scatter < 0 else 'reduce_scatter'} over {self.mesh.count(s.partial)}"
+        return text
+
+    def __repr__(self) -> str:
+        return f"<Plan: {len(self.chosen)} operators on {self.mesh.size} devices, {self.mode}>"
+
+    # ---- files -----------------------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """MindSpore's strategy file."""
+        items = {name: {"stage": 0, "parallel_strategy": [list(s) for s in splits]}
+                 for name, splits in self.strategies.items()}  # fmt: skip
+        weights = {
+            v.name: {**layout.mindspore(self.mesh), "tensor_shape": list(v.type.shape), "field": 0,  # type: ignore[union-attr]
+                     "opt_weight_shard_step": 0, "opt_weight_shard_size": 0, "param_split_shape": [], "indices_offset": []}
+            for v, layout in self.program.params.items()
+        }  # fmt: skip
+        exact = {self.problem.names[n]: {"blocks": [[name, list(run)] for name, run in s.blocks], "scatter": s.scatter}
+                 for n, s in self.chosen.items()}  # fmt: skip
+        return {"current_stage": 0, "parallel_strategy_item": items, "parallel_layout_item": weights,
+                "msnb": {"device_num": self.mesh.size, "mesh": list(self.mesh.factors), "operators": exact}}  # fmt: skip
+
+    def save(self, path: str | Path) -> None:
+        """Write the strategies as JSON in MindSpore's schema."""
+        Path(path).write_text(json.dumps(self.to_dict(), indent=1) + "\n", encoding="utf-8")
+
+    def load(self, path: str | Path) -> Plan:
+        """The same program under the strategies of a file; operators that it does not name keep theirs.
+
+        Raises:
+            CheckpointError: the file is no strategy file, or was made for another number of devices.
+            ValueError: an operator or a strategy that does not fit the program.
+        """
+        data = _read(path, self.mesh.size)
+        exact = data.get("msnb", {}).get("operators", {})
+        given: dict[Node, Strategy] = {}
+        for name, item in data["parallel_strategy_item"].items():
+            for node in self.problem.named(name):
+                given[node] = self._from_file(name, node, item["parallel_strategy"], exact.get(name))
+        return self._with(given, data.get("parallel_layout_item", {}))
+
+    def _from_file(self, name: str, node: Node, splits: list[list[int]], exact: Any) -> Strategy:
+        """The saved strategy where it still says the same as the split counts, else the one of the counts."""
+        call = self.problem.calls[node]
+        if exact is not None:
+            blocks = {label: tuple(run) for label, run in exact["blocks"]}
+            for s in self.problem.candidates(call):
+                same = dict(s.blocks) == blocks and s.scatter == exact["scatter"]
+                if same and [list(row) for row in s.splits(self.mesh)] == splits:
+                    return s
+            made = place(call, blocks, self.mesh) if set(blocks) <= _splittable(call) else None
+            if made is not None and [list(row) for row in made.splits(self.mesh)] == splits:
+                return made
+        return chosen(name, call, splits, self.mesh)
+
+    def _with(self, given: Mapping[Node, Strategy], weights: Mapping[str, Any]) -> Plan:
+        """A plan with these strategies."""
+        choices, known = list(self.choices), self.problem.strategies
+        more = {n: [*known[self.problem.place[n]], s] for n, s in given.items() if s not in known[self.problem.place[n]]}
+        self.problem.replace(more)
+        for node, s in given.items():
+            v = self.problem.place[node]
+            choices[v] = self.problem.strategies[v].index(s)
+        for value, v in self.problem.place.items():
+            if isinstance(value, Value) and value.name in weights:
+                layout = from_map(self.mesh, weights[value.name]["tensor_map"])
+                choices[v] = self._layout_choice(v, layout, choices[v])
+        return self.__class__._again(self, choices)
+
+    def _layout_choice(self, v: int, layout: TensorLayout, otherwise: int) -> int:
+        found = [i for i, s in enumerate(self.problem.strategies[v]) if s.outputs[0] == layout]
+        return found[0] if found else otherwise
+
+    @classmethod
+    def _again(cls, plan: Plan, choices: list[int]) -> Plan:
+        return cls(plan.problem, choices, "file")
+
+
+def _base(value: Value) -> Value:
+    """The value of which this one is a view."""
+    while value.node is not None and "view" in value.node.op.traits and value.node.inputs:
+        value = value.node.inputs[0]
+    return value
+
+
+def _loss(program: Program) -> int:
+    """The output that is differentiated: the first float scalar that is no state."""
+    state = set(program.graph.state.values())
+    for i, v in enumerate(program.graph.outputs):
+        t = static_type(v)
+        if i not in state and t is not None and t.size == 1 and t.dtype.differentiable:
+            return i
+    raise AttributeValueError("the program has no scalar result to train by.", hint="plan it with training=False.")
+
+
+def _read(path: str | Path, devices: int) -> dict[str, Any]:
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{path} cannot be read as a strategy file: {error}.") from None
+    items = data.get("parallel_strategy_item") if isinstance(data, dict) else None
+    if not isinstance(items, dict) or not all(
+        isinstance(i, dict) and isinstance(i.get("parallel_strategy"), list) for i in items.values()
+    ):
+        raise CheckpointError(f"{path} is no strategy file: it needs parallel_strategy_item with a parallel_strategy per "
+                              "operator.")  # fmt: skip
+    made_for = data.get("msnb", {}).get("device_num", devices)
+    if made_for != devices:
+        raise CheckpointError(f"{path} was made for {made_for} devices, this plan has {devices}.")
+    return data

@@ -1,0 +1,232 @@
+"""From one layout to another: the cheapest sequence of slices and collectives.
+
+    slice            an unused mesh axis begins to split a tensor axis                no communication
+    all_gather       the finest mesh axes of a tensor axis stop splitting it          x p bytes arrive
+    all_to_all       they move to another tensor axis                                 1/p stays
+    reduce_scatter   an open sum is taken, its mesh axes split a tensor axis
+    all_reduce       an open sum is taken, everybody has the result
+
+Layouts are the nodes of a graph, moves its edges with their simulated seconds as lengths; Dijkstra's algorithm gives the
+shortest path. Mesh axes that stay together from beginning to end travel together (an *atom*), so the graph is small.
+Source of the moves: MindSpore's tensor redistribution; here the path is shortest instead of greedy.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from msnb.parallel.layout import Axes, TensorLayout
+from msnb.parallel.mesh import EXCHANGE, GATHER, REDUCE, SCATTER, Mesh
+
+SLICE = "slice"
+_EPSILON = 1e-9  # of a slice, so that fewer moves win a tie
+
+
+@dataclass(frozen=True)
+class Move:
+    """One step.
+
+    Attributes:
+        kind: "slice", "all_gather", "all_to_all", "reduce_scatter" or "all_reduce".
+        axes: mesh axes that take part (they form the groups), the coarsest first.
+        dim: the tensor axis that loses them (all_gather, all_to_all), else the one that wins them, -1 for all_reduce.
+        to: the tensor axis that wins them in an all_to_all.
+        before, after: layouts.
+        nbytes: bytes that a rank puts in (0 for a slice).
+        seconds: simulated.
+    """
+
+    kind: str
+    axes: Axes
+    dim: int
+    to: int
+    before: TensorLayout
+    after: TensorLayout
+    nbytes: float
+    seconds: float
+
+
+class Resharder:
+    """Shortest paths on one mesh, remembered."""
+
+    def __init__(self, mesh: Mesh) -> None:
+        self.mesh = mesh
+        self._known: dict[Any, tuple[Move, ...]] = {}
+        self._costs: dict[Any, float] = {}
+
+    def moves(self, source: TensorLayout, target: TensorLayout, shape: Sequence[int], itemsize: int) -> tuple[Move, ...]:
+        """The cheapest sequence from ``source`` to ``target`` for a tensor of this shape."""
+        if source == target:
+            return ()
+        key = (source, target, tuple(shape), itemsize)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = _shortest(self.mesh, source, target, tuple(shape), itemsize)
+        return found
+
+    def cost(self, source: TensorLayout, target: TensorLayout, shape: Sequence[int], itemsize: int) -> float:
+        """Simulated seconds of the sequence."""
+        if source == target:
+            return 0.0
+        key = _canonical(self.mesh, source, target, tuple(shape), itemsize)
+        found = self._costs.get(key)
+        if found is None:
+            found = self._costs[key] = sum(m.seconds for m in self.moves(source, target, shape, itemsize))
+        return found
+
+    def backward(self, source: TensorLayout, target: TensorLayout, shape: Sequence[int], itemsize: int) -> float:
+        """Simulated seconds of what the gradient takes on the way back.
+
+        A copy that a slice made local leaves a gradient that is split; its adjoint is the all-gather, and so on: the
+        gradient of ``source`` is wanted in the layout of ``source``.
+        """
+        return self.cost(target, source, shape, itemsize)
+
+
+def _canonical(mesh: Mesh, source: TensorLayout, target: TensorLayout, shape: tuple[int, ...], itemsize: int) -> Any:
+    """Equal for pairs that differ in the names of tensor axes only (sizes matter where they limit a move)."""
+    n = 1
+    for d in shape:
+        n *= d
+    rows = []
+    for size, a, b in zip(shape, source.dims, target.dims):
+        loose = size % mesh.size == 0
+        rows.append((a, b, 0 if loose else size))
+    rows.sort()
+    return tuple(rows), source.partial, n * itemsize
+
+
+def _atoms(mesh: Mesh, source: TensorLayout, target: TensorLayout) -> dict[int, Axes]:
+    """Every used mesh axis -> the run of axes that it belongs to in source and target alike."""
+
+    def following(layout: TensorLayout) -> dict[int, int]:
+        return {a: b for axes in layout.dims for a, b in zip(axes, axes[1:])}
+
+    def place(a: int) -> tuple[Any, ...]:
+        return tuple(next((i for i, axes in enumerate(t.dims) if a in axes), None) for t in (source, target))
+
+    after, before = following(source), following(target)
+    used = sorted({*source.used, *target.used, *source.partial})
+    out: dict[int, Axes] = {}
+    for a in used:
+        joined = [b for b in used if b < a and _glued(b, a, source, target, after, before, place)]
+        run = (*out[joined[-1]], a) if joined else (a,)
+        for b in run:
+            out[b] = run
+    return out
+
+
+def _glued(b: int, a: int, source: TensorLayout, target: TensorLayout, after: dict[int, int], before: dict[int, int],
+           place: Any) -> bool:  # fmt: skip
+    """``a`` follows ``b`` wherever either of them splits something, and both are open sums or neither is."""
+    if (a in source.partial) != (b in source.partial) or place(a) != place(b):
+        return False
+    in_source, in_target = place(a)
+    if in_source is not None and after.get(b) != a:
+        return False
+    if in_target is not None and before.get(b) != a:
+        return False
+    return in_source is not None or in_target is not None or a == b + 1
+
+
+State = tuple[tuple[tuple[Axes, ...], ...], tuple[Axes, ...]]
+
+
+def _state(layout: TensorLayout, atoms: dict[int, Axes]) -> State:
+    rows = tuple(tuple(dict.fromkeys(atoms[a] for a in axes)) for axes in layout.dims)
+    return rows, tuple(dict.fromkeys(atoms[a] for a in layout.partial))
+
+
+def _layout(state: State) -> TensorLayout:
+    rows, partial = state
+    return TensorLayout(tuple(tuple(a for atom in row for a in atom) for row in rows),
+                        tuple(a for atom in partial for a in atom))  # fmt: skip
+
+
+def _shortest(
+    mesh: Mesh, source: TensorLayout, target: TensorLayout, shape: tuple[int, ...], itemsize: int
+) -> tuple[Move, ...]:
+    """Dijkstra's algorithm over layouts."""
+    search = _Search(mesh, source, target, shape, itemsize)
+    begin, end = search.begin, search.end
+    best: dict[State, float] = {begin: 0.0}
+    path: dict[State, tuple[State, Move]] = {}
+    heap: list[tuple[float, int, State]] = [(0.0, 0, begin)]
+    order = 0
+    while heap:
+        so_far, _, state = heapq.heappop(heap)
+        if state == end:
+            break
+        if so_far > best[state]:
+            continue
+        for after, move in search.neighbours(state):
+            cost = so_far + max(move.seconds, _EPSILON)
+            if cost < best.get(after, float("inf")):
+                best[after], path[after] = cost, (state, move)
+                order += 1
+                heapq.heappush(heap, (cost, order, after))
+    out = []
+    state = end
+    while state != begin:
+        state, move = path[state]
+        out.append(move)
+    return tuple(reversed(out))
+
+
+class _Search:
+    """The neighbours of a layout on the way to a target."""
+
+    def __init__(self, mesh: Mesh, source: TensorLayout, target: TensorLayout, shape: Axes, itemsize: int) -> None:
+        atoms = _atoms(mesh, source, target)
+        self.mesh, self.shape, self.itemsize = mesh, shape, itemsize
+        self.begin, self.end = _state(source, atoms), _state(target, atoms)
+        self.goal = {atom: i for i, row in enumerate(self.end[0]) for atom in row}
+
+    def neighbours(self, state: State) -> Iterator[tuple[State, Move]]:
+        rows, partial = state
+        used = {atom for row in rows for atom in row}
+        for atom, dim in self.goal.items():
+            if atom not in used and atom not in partial:
+                yield from self._step(state, SLICE, (atom,), dim, dim, _pushed(rows, dim, (atom,)), partial)
+            if atom in partial:
+                rest = tuple(p for p in partial if p != atom)
+                yield from self._step(state, SCATTER, (atom,), dim, dim, _pushed(rows, dim, (atom,)), rest)
+        if partial:
+            yield from self._step(state, REDUCE, partial, -1, -1, rows, ())
+            for atom in partial if len(partial) > 1 else ():
+                rest = tuple(p for p in partial if p != atom)
+                yield from self._step(state, REDUCE, (atom,), -1, -1, rows, rest)
+        yield from self._letting_go(state)
+
+    def _letting_go(self, state: State) -> Iterator[tuple[State, Move]]:
+        rows, partial = state
+        for dim, row in enumerate(rows):
+            for k in range(len(row)):
+                moved, left = row[k:], _popped(rows, dim, k)
+                yield from self._step(state, GATHER, moved, dim, dim, left, partial)
+                to = self.goal.get(moved[0])
+                if to is not None and to != dim:
+                    yield from self._step(state, EXCHANGE, moved, dim, to, _pushed(left, to, moved), partial)
+
+    def _step(self, state: State, kind: str, atoms: tuple[Axes, ...], dim: int, to: int, rows: Any,
+              partial: tuple[Axes, ...]) -> Iterator[tuple[State, Move]]:  # fmt: skip
+        before, after = _layout(state), _layout((rows, partial))
+        if not after.divides(self.mesh, self.shape):
+            return
+        axes = tuple(a for atom in atoms for a in atom)
+        n = self.itemsize
+        for size in before.local_shape(self.mesh, self.shape):
+            n *= size
+        seconds = 0.0 if kind == SLICE else self.mesh.seconds(kind, axes, n)
+        yield (rows, partial), Move(kind, axes, dim, to, before, after, 0 if kind == SLICE else n, seconds)
+
+
+def _pushed(rows: Any, dim: int, atoms: tuple[Axes, ...]) -> Any:
+    return tuple((*row, *atoms) if i == dim else row for i, row in enumerate(rows))
+
+
+def _popped(rows: Any, dim: int, k: int) -> Any:
+    return tuple(row[:k] if i == dim else row for i, row in enumerate(rows))

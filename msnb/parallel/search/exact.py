@@ -1,0 +1,294 @@
+"""Exact search: variables are eliminated one by one, a table of the rest's best remains.
+
+    f(a,b) + g(b,c)   --eliminate b-->   h(a,c) = min over b of f(a,b) + g(b,c)
+
+This is dynamic programming on a graph of any shape (bucket elimination in min-plus algebra); MindSpore's operator, edge,
+merge, contract, triangle and star eliminations are special cases. Nodes go in the order of the smallest table they leave.
+
+Memory: with a limit, an entry is a list of (seconds, bytes) points of which none is better in both (Pareto), so the fastest
+plan that fits is found, and none that fits is lost on the way. Without a limit a list has one point.
+
+Folding: joins and eliminations are remembered by the keys of their operands, so 96 identical layers cost one. Nothing is
+assumed by this: layers may still get different strategies.
+Source: Dechter, "Bucket elimination: A unifying framework for reasoning", 1999; Jia et al., OptCNN, 2018.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msnb.parallel.search.costs import CostGraph, Floats, NoPlan
+
+Ints = NDArray[np.int64]
+_LARGEST = 40_000_000  # entries of a table
+_PARETO = 600  # choices in all, up to which lists are kept whole
+
+
+@dataclass(eq=False)
+class Content:
+    """The numbers of a table: [choices..., points]; ``memory`` is None where no limit is asked for."""
+
+    time: Floats
+    memory: Floats | None
+    key: int
+    origin: Ints | None = None  # which points (join) or which choice and point (elimination) an entry comes from
+
+
+@dataclass(eq=False)
+class Table:
+    """Numbers over the choices of some nodes."""
+
+    scope: tuple[int, ...]
+    content: Content
+    made_of: tuple[Table, ...] = ()  # two of them: a join; one: an elimination of ``gone``
+    gone: int = -1
+
+
+class Eliminator:
+    """One search, or several over one problem (what was folded is kept)."""
+
+    def __init__(self, graph: CostGraph, limit: float | None = None, points: int | None = None) -> None:
+        self.graph, self.limit, self.points = graph, limit, points
+        self._keys: dict[Hashable, int] = {}
+        self._folded: dict[Hashable, Content] = {}
+
+    # ---- tables ----------------------------------------------------------------------------------------------------
+
+    def _key(self, key: Hashable) -> int:
+        return self._keys.setdefault(key, len(self._keys))
+
+    def _tables(self) -> list[Table]:
+        g, out = self.graph, []
+        for v in range(g.size):
+            time, memory = g.time[v][:, None], g.memory[v][:, None]
+            out.append(Table((v,), self._content(time, memory, ("node", g.node_keys[v]))))
+        for (u, v, m), key in zip(g.edges, g.edge_keys):
+            out.append(Table((u, v), self._content(m[:, :, None], np.zeros_like(m)[:, :, None], ("edge", key))))
+        return out
+
+    def _content(self, time: Floats, memory: Floats, key: Hashable) -> Content:
+        return Content(time, None if self.limit is None else memory, self._key(key))
+
+    def join(self, a: Table, b: Table) -> Table:
+        """The sum of two tables over the union of their nodes."""
+        scope = a.scope + tuple(v for v in b.scope if v not in a.scope)
+        place = tuple(scope.index(v) for v in b.scope)
+        key = ("join", a.content.key, b.content.key, len(a.scope), place)
+        found = self._folded.get(key)
+        if found is None:
+            found = self._folded[key] = self._joined(a.content, b.content, len(scope), place, self._key(key))
+        return Table(scope, found, (a, b))
+
+    def _joined(self, a: Content, b: Content, n: int, place: tuple[int, ...], key: int) -> Content:
+        left, right = _widened(a.time, range(a.time.ndim - 1), n), _widened(b.time, place, n)
+        shape = np.broadcast_shapes(left.shape[:-1], right.shape[:-1])
+        if np.prod(shape, dtype=np.float64) * left.shape[-1] * right.shape[-1] > _LARGEST:
+            raise TooLarge
+        if a.memory is None or b.memory is None:
+            return Content(left + right, None, key)
+        time = (left[..., :, None] + right[..., None, :]).reshape(*shape, -1)
+        more = _widened(a.memory, range(a.memory.ndim - 1), n)[..., :, None] + _widened(b.memory, place, n)[..., None, :]
+        return self._pruned(time, more.reshape(*shape, -1), key)
+
+    def eliminate(self, table: Table, v: int) -> Table:
+        """The best over the choices of ``v``."""
+        at = table.scope.index(v)
+        rest = tuple(u for u in table.scope if u != v)
+        key = ("min", table.content.key, at)
+        found = self._folded.get(key)
+        if found is None:
+            found = self._folded[key] = self._minimum(table.content, at, self._key(key))
+        return Table(rest, found, (table,), v)
+
+    def _minimum(self, content: Content, at: int, key: int) -> Content:
+        time = np.moveaxis(content.time, at, -2)
+        flat = time.reshape(*time.shape[:-2], -1)
+        if content.memory is None:
+            best = flat.argmin(axis=-1)[..., None]
+            return Content(np.take_along_axis(flat, best, -1), None, key, best)
+        memory = np.moveaxis(content.memory, at, -2).reshape(flat.shape)
+        return self._pruned(flat, memory, key)
+
+    def _pruned(self, time: Floats, memory: Floats, key: int) -> Content:
+        """The points of each entry that no other beats, fastest first."""
+        assert self.limit is not None
+        time = np.where(memory > self.limit, np.inf, time)
+        order = np.lexsort((memory, time), axis=-1)
+        time, memory = (np.take_along_axis(x, order, -1) for x in (time, memory))
+        least = np.minimum.accumulate(memory, axis=-1)
+        kept = np.isfinite(time)
+        kept[..., 1:] &= memory[..., 1:] < least[..., :-1]
+        back = np.argsort(~kept, axis=-1, kind="stable")
+        most = max(1, int(kept.sum(-1).max(initial=1)))
+        back = back[..., :most]
+        time = np.where(np.take_along_axis(kept, back, -1), np.take_along_axis(time, back, -1), np.inf)
+        memory, order = np.take_along_axis(memory, back, -1), np.take_along_axis(order, back, -1)
+        if self.points is not None and most > self.points:
+            time, memory, order = _thinned(time, memory, order, self.points)
+        return Content(time, memory, key, order)
+
+    # ---- the search ------------------------------------------------------------------------------------------------
+
+    def solve(self) -> list[int]:
+        """The best choice of every node.
+
+        Raises:
+            NoPlan: no plan fits the limit. TooLarge: a table would not fit into this machine's memory.
+        """
+        if not self.graph.size:
+            return []
+        done = self._eliminated()
+        last = done[0]
+        for table in done[1:]:
+            last = self.join(last, table)
+        best = int(np.argmin(last.content.time.reshape(-1)))
+        if not np.isfinite(last.content.time.reshape(-1)[best]):
+            raise NoPlan
+        choices: dict[int, int] = {}
+        _unwind(last, best, choices)
+        return [choices[v] for v in range(self.graph.size)]
+
+    def _eliminated(self) -> list[Table]:
+        """All nodes gone: tables without scope."""
+        at: dict[int, list[Table]] = {v: [] for v in range(self.graph.size)}
+        for table in self._tables():
+            for v in table.scope:
+                at[v].append(table)
+        done = []
+        for v in elimination_order(self.graph):
+            mine = at.pop(v)
+            table = mine[0]
+            for other in mine[1:]:
+                table = self.join(table, other)
+            gone = {id(t) for t in mine}
+            table = self.eliminate(table, v)
+            for u in table.scope:
+                at[u] = [t for t in at[u] if id(t) not in gone] + [table]
+            if not table.scope:
+                done.append(table)
+        return done
+
+
+class TooLarge(Exception):
+    """A table would be too large."""
+
+
+def _widened(x: Floats, place: Iterable[int], n: int) -> Floats:
+    """Axes of ``x`` moved to their places among ``n``; the last one (points) stays last."""
+    order = sorted(range(len(tuple(place := tuple(place)))), key=lambda i: place[i])
+    shape = [1] * n + [x.shape[-1]]
+    for i in order:
+        shape[place[i]] = x.shape[i]
+    return x.transpose(*order, x.ndim - 1).reshape(shape)
+
+
+def _thinned(time: Floats, memory: Floats, order: Ints, points: int) -> tuple[Floats, Floats, Ints]:
+    """At most ``points`` of each list, evenly spread: the fastest and the smallest stay."""
+    count = np.isfinite(time).sum(-1, keepdims=True)
+    grid = np.arange(points) * np.maximum(count - 1, 0) / (points - 1)
+    at = np.where(count > points, np.rint(grid), np.arange(points)).astype(np.int64)
+    return np.take_along_axis(time, at, -1), np.take_along_axis(memory, at, -1), np.take_along_axis(order, at, -1)
+
+
+def _unwind(table: Table, point: int, choices: dict[int, int]) -> None:
+    """From the last table back to the choices that made its entry."""
+    stack = [(table, point)]
+    while stack:
+        t, k = stack.pop()
+        entry = tuple(choices[u] for u in t.scope)
+        if len(t.made_of) == 1:
+            inner = t.made_of[0]
+            assert t.content.origin is not None
+            flat = int(t.content.origin[(*entry, k)])
+            points = inner.content.time.shape[-1]
+            choices[t.gone] = flat // points
+            stack.append((inner, flat % points))
+        elif len(t.made_of) == 2:
+            a, b = t.made_of
+            flat = 0 if t.content.origin is None else int(t.content.origin[(*entry, k)])
+            stack += [(a, flat // b.content.time.shape[-1]), (b, flat % b.content.time.shape[-1])]
+
+
+def elimination_order(graph: CostGraph) -> Sequence[int]:
+    """Nodes by the size of the table that their elimination leaves, smallest first."""
+    near: list[set[int]] = [set() for _ in range(graph.size)]
+    for u, v, _ in graph.edges:
+        near[u].add(v)
+        near[v].add(u)
+    width = [len(t) for t in graph.time]
+
+    def weight(v: int) -> float:
+        return float(np.prod([width[u] for u in near[v]], dtype=np.float64) * width[v])
+
+    heap = [(weight(v), v) for v in range(graph.size)]
+    heapq.heapify(heap)
+    out: list[int] = []
+    gone: set[int] = set()
+    while heap:
+        w, v = heapq.heappop(heap)
+        if v in gone or w != weight(v):
+            continue
+        gone.add(v)
+        out.append(v)
+        for u in near[v]:
+            near[u] |= near[v] - {u}
+            near[u].discard(v)
+        for u in near[v]:
+            heapq.heappush(heap, (weight(u), u))
+    return out
+
+
+def dynamic_programming(graph: CostGraph, limit: float | None = None, points: int | None = None) -> list[int]:
+    """The fastest plan; with ``limit`` the fastest one whose bytes do not exceed it.
+
+    Args:
+        graph: choices and costs.
+        limit: bytes per device.
+        points: keep at most so many points per entry (None: all, exact).
+
+    Raises:
+        NoPlan: nothing fits.
+    """
+    choices = Eliminator(graph).solve()
+    if limit is None or graph.bytes(choices) <= limit:
+        return choices
+    if sum(map(len, graph.time)) > _PARETO:
+        return by_multiplier(graph, limit)
+    try:
+        return Eliminator(graph, limit, points).solve()
+    except TooLarge:
+        return by_multiplier(graph, limit)
+
+
+def by_multiplier(graph: CostGraph, limit: float, rounds: int = 24) -> list[int]:
+    """For graphs whose Pareto lists are too long: minimise seconds + lambda * bytes, lambda by bisection.
+
+    The result fits; it is the best on the convex hull of (seconds, bytes), which may miss plans inside of it.
+    """
+    def solved(price: float) -> list[int]:
+        keys: list[Any] = [("priced", k, price) for k in graph.node_keys]
+        priced = CostGraph([t + price * m for t, m in zip(graph.time, graph.memory)], graph.memory, graph.edges,
+                           keys, graph.edge_keys)  # fmt: skip
+        return Eliminator(priced).solve()
+
+    low, high = 0.0, 1e-12
+    best = solved(high)
+    while graph.bytes(best) > limit:
+        low, high = high, high * 16
+        if high > 1e6:
+            raise NoPlan
+        best = solved(high)
+    for _ in range(rounds):
+        middle = (low + high) / 2 if low == 0 else (low * high) ** 0.5
+        found = solved(middle)
+        if graph.bytes(found) <= limit:
+            high, best = middle, min((best, found), key=graph.cost)
+        else:
+            low = middle
+    return best

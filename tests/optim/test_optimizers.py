@@ -1,0 +1,248 @@
+"""Optimizers against their formulas in float64 NumPy, in both modes, and what they refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import msnb as ms
+from msnb import nn
+
+Array = np.ndarray[Any, Any]
+STEPS, RATE = 5, 0.1
+
+
+def sgd(momentum: float = 0.0, dampening: float = 0.0, nesterov: bool = False, decay: float = 0.0) -> Any:
+    def step(p: Array, g: Array, s: dict[str, Any], t: int) -> Array:
+        g = g + decay * p
+        if not momentum:
+            return p - RATE * g
+        s["v"] = g if t == 1 else momentum * s["v"] + (1 - dampening) * g
+        return p - RATE * (g + momentum * s["v"] if nesterov else s["v"])
+
+    return step
+
+
+def adam(nesterov: bool = False, amsgrad: bool = False, decay: float = 0.0) -> Any:
+    def step(p: Array, g: Array, s: dict[str, Any], t: int) -> Array:
+        g = g + decay * p
+        s["m"] = 0.8 * s.get("m", 0) + 0.2 * g
+        s["v"] = 0.9 * s.get("v", 0) + 0.1 * g**2
+        m = 0.8 * s["m"] + 0.2 * g if nesterov else s["m"]
+        s["h"] = np.maximum(s.get("h", 0), s["v"])
+        v = s["h"] if amsgrad else s["v"]
+        return p - RATE * np.sqrt(1 - 0.9**t) / (1 - 0.8**t) * m / (np.sqrt(v) + 1e-3)
+
+    return step
+
+
+def decoupled(kind: str, decay: float) -> Any:
+    def step(p: Array, g: Array, s: dict[str, Any], t: int) -> Array:
+        s["m"] = 0.8 * s.get("m", 0) + 0.2 * g
+        s["v"] = 0.9 * s.get("v", 0) + 0.1 * g**2
+        one, two = (1, 1) if kind == "AdamWeightDecay" else (1 - 0.8**t, 1 - 0.9**t)
+        u = s["m"] / one / (np.sqrt(s["v"] / two) + 1e-3) + decay * p
+        ratio = np.linalg.norm(p) / np.linalg.norm(u) if kind == "Lamb" else 1.0
+        return p - RATE * ratio * u
+
+    return step
+
+
+def rmsprop(momentum: float = 0.0, centered: bool = False) -> Any:
+    def step(p: Array, g: Array, s: dict[str, Any], t: int) -> Array:
+        s["s"] = 0.7 * s.get("s", 0) + 0.3 * g**2
+        s["a"] = 0.7 * s.get("a", 0) + 0.3 * g
+        spread = s["s"] - s["a"] ** 2 if centered else s["s"]
+        s["m"] = momentum * s.get("m", 0) + RATE * g / np.sqrt(spread + 1e-3)
+        return p - s["m"]
+
+    return step
+
+
+def adagrad(p: Array, g: Array, s: dict[str, Any], t: int) -> Array:
+    s["h"] = s.get("h", 0.5) + g**2
+    return p - RATE * g / np.sqrt(s["h"])
+
+
+BETAS = {"beta1": 0.8, "beta2": 0.9, "eps": 1e-3}
+METHODS: dict[str, tuple[Any, Any]] = {
+    "sgd": (lambda p: nn.SGD(p, RATE), sgd()),
+    "sgd momentum": (lambda p: nn.SGD(p, RATE, 0.5, 0.25), sgd(0.5, 0.25)),
+    "sgd nesterov": (lambda p: nn.SGD(p, RATE, 0.5, nesterov=True), sgd(0.5, nesterov=True)),
+    "sgd decay": (lambda p: nn.SGD(p, RATE, weight_decay=0.2), sgd(decay=0.2)),
+    "momentum": (lambda p: nn.Momentum(p, RATE, 0.5), sgd(0.5)),
+    "momentum nesterov": (lambda p: nn.Momentum(p, RATE, 0.5, use_nesterov=True), sgd(0.5, nesterov=True)),
+    "adam": (lambda p: nn.Adam(p, RATE, **BETAS), adam()),
+    "adam nesterov": (lambda p: nn.Adam(p, RATE, use_nesterov=True, **BETAS), adam(nesterov=True)),
+    "adam amsgrad": (lambda p: nn.Adam(p, RATE, use_amsgrad=True, **BETAS), adam(amsgrad=True)),
+    "adam decay": (lambda p: nn.Adam(p, RATE, weight_decay=0.2, **BETAS), adam(decay=0.2)),
+    "adamweightdecay": (
+        lambda p: nn.AdamWeightDecay(p, RATE, weight_decay=0.2, **BETAS), decoupled("AdamWeightDecay", 0.2)
+    ),
+    "adamw": (lambda p: nn.AdamW(p, RATE, weight_decay=0.2, **BETAS), decoupled("AdamW", 0.2)),
+    "lamb": (lambda p: nn.Lamb(p, RATE, weight_decay=0.2, **BETAS), decoupled("Lamb", 0.2)),
+    "rmsprop": (lambda p: nn.RMSProp(p, RATE, 0.7, epsilon=1e-3), rmsprop()),
+    "rmsprop momentum": (lambda p: nn.RMSProp(p, RATE, 0.7, 0.5, 1e-3), rmsprop(0.5)),
+    "rmsprop centered": (lambda p: nn.RMSProp(p, RATE, 0.7, epsilon=1e-3, centered=True), rmsprop(centered=True)),
+    "adagrad": (lambda p: nn.Adagrad(p, 0.5, RATE), adagrad),
+}  # fmt: skip
+
+
+def parameters(dtype: Any = ms.float64) -> list[ms.Parameter]:
+    rng = np.random.default_rng(11)
+    return [ms.Parameter(ms.Tensor(rng.standard_normal(s), dtype), name=f"p{i}") for i, s in enumerate([(2, 3), (4,)])]
+
+
+def gradients(t: int) -> list[Array]:
+    rng = np.random.default_rng(100 + t)
+    return [rng.standard_normal(s) for s in [(2, 3), (4,)]]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_formulas(mode: int, name: str) -> None:
+    make, step = METHODS[name]
+    params = parameters()
+    want, states = [p.asnumpy() for p in params], [{}, {}]
+    optimizer = make(params)
+    for t in range(1, STEPS + 1):
+        optimizer([ms.Tensor(g) for g in gradients(t)])
+        want = [step(p, g, s, t) for p, g, s in zip(want, gradients(t), states)]
+    for p, w in zip(params, want):
+        np.testing.assert_allclose(p.asnumpy(), w, rtol=1e-5, atol=1e-7)
+    assert int(optimizer.global_step) == STEPS
+
+
+@pytest.mark.parametrize("dtype", [ms.float16, ms.bfloat16, ms.float32])
+def test_dtypes_stay(mode: int, dtype: Any) -> None:
+    params = parameters(dtype)
+    for make in (lambda p: nn.Adam(p, 0.01), lambda p: nn.SGD(p, nn.WarmUpLR(0.1, 2), 0.9), lambda p: nn.Lamb(p, 0.01)):
+        optimizer = make(params)
+        optimizer([ms.Tensor(g, dtype) for g in gradients(1)])
+        assert {p.dtype for p in optimizer.get_parameters() if p is not optimizer.global_step} == {dtype}
+
+
+def stepped(optimizer: Any, w: Any, n: int) -> list[float]:
+    """The learning rates that n steps of SGD with gradient 1 show."""
+    rates = []
+    for _ in range(n):
+        before = float(w)
+        optimizer([ms.Tensor([1.0])])
+        rates.append(round(before - float(w), 5))
+    return rates
+
+
+def test_kinds_of_learning_rates(mode: int) -> None:
+    for rate, want in (
+        (0.5, [0.5] * 3),
+        (ms.Tensor(0.25), [0.25] * 3),
+        ([0.5, 0.25], [0.5, 0.25, 0.25]),
+        (nn.piecewise_constant_lr([1, 3], [0.5, 0.125]), [0.5, 0.125, 0.125]),
+        (nn.InverseDecayLR(0.5, 1.0, 1), [0.5, 0.25, 0.16667]),
+    ):
+        w = ms.Parameter(ms.Tensor([0.0]), name="w")
+        assert stepped(nn.SGD([w], rate), w, 3) == want
+
+
+def test_a_new_number_counts_from_the_next_step(mode: int) -> None:
+    w = ms.Parameter(ms.Tensor([0.0]), name="w")
+    optimizer = nn.SGD([w], 0.5)
+    assert stepped(optimizer, w, 1) == [0.5]
+    optimizer.learning_rate = 0.125
+    assert stepped(optimizer, w, 1) == [0.125]
+    optimizer.weight_decay = 1.0
+    before = float(w)
+    optimizer([ms.Tensor([0.0])])
+    assert abs(float(w) - before * 0.875) < 1e-6
+    by_tensor = nn.SGD([w], ms.Tensor(0.5))
+    by_tensor.learning_rate.set_data(ms.Tensor(0.25))
+    assert stepped(by_tensor, w, 1) == [0.25]
+
+
+def test_a_new_learning_rate_never_compiles() -> None:
+    ms.set_context(mode=ms.GRAPH_MODE)
+    seen: list[Any] = []
+    ms.core.events.subscribe("compiled", lambda **data: seen.append(data))
+    w = ms.Parameter(ms.Tensor([0.0]), name="w")
+    optimizer = nn.Adam([w], 0.5)
+    for rate in (0.5, 0.25, 0.125, 0.1):
+        optimizer.learning_rate = rate
+        optimizer([ms.Tensor([1.0])])
+    assert len(seen) == 1
+    ms.core.events.listeners["compiled"].pop()
+
+
+def test_groups_have_settings_of_their_own(mode: int) -> None:
+    a, b, c = (ms.Parameter(ms.Tensor([1.0]), name=n) for n in "abc")
+    optimizer = nn.SGD(
+        [{"params": [a], "lr": 0.5}, {"params": [b], "weight_decay": 1.0}, {"params": [c], "lr": [0.25, 0.5]}],
+        learning_rate=0.125,
+    )
+    for _ in range(2):
+        optimizer([ms.Tensor([1.0])] * 3)
+    assert float(a) == 0.0 and float(c) == 0.25
+    assert abs(float(b) - ((1 - 0.125 * 2) * 0.875 - 0.125)) < 1e-6
+    optimizer.param_groups[0].learning_rate = 1.0
+    optimizer([ms.Tensor([1.0])] * 3)
+    assert float(a) == -1.0
+
+
+def test_centred_gradients(mode: int) -> None:
+    w = ms.Parameter(ms.Tensor(np.zeros((2, 2))), name="w")
+    optimizer = nn.SGD([{"params": [w], "grad_centralization": True}], 1.0)
+    optimizer([ms.Tensor(np.array([[1.0, 3.0], [2.0, 2.0]]))])
+    assert w.tolist() == [[1.0, -1.0], [0.0, 0.0]]
+
+
+def test_norms_do_not_decay_unless_grouped() -> None:
+    gamma, weight = (ms.Parameter(ms.Tensor([1.0]), name=n) for n in ("bn.gamma", "fc.weight"))
+    nn.SGD([gamma, weight], 0.5, weight_decay=1.0)([ms.Tensor([0.0])] * 2)
+    assert (float(gamma), float(weight)) == (1.0, 0.5)
+    nn.SGD([{"params": [gamma], "weight_decay": 1.0}], 0.5)([ms.Tensor([0.0])])
+    assert float(gamma) == 0.5
+
+
+def test_loss_scale_divides(mode: int) -> None:
+    w = ms.Parameter(ms.Tensor([0.0]), name="w")
+    nn.Momentum([w], 0.5, 0.9, loss_scale=4.0)([ms.Tensor([8.0])])
+    assert float(w) == -1.0
+
+
+def test_state_is_named_and_not_trained() -> None:
+    optimizer = nn.Adam(parameters())
+    names = [p.name for p in optimizer.get_parameters()]
+    assert names == ["p0", "p1", "global_step", "moment1.p0", "moment1.p1", "moment2.p0", "moment2.p1"]
+    assert [p.name for p in optimizer.trainable_params()] == ["p0", "p1"]
+
+
+@pytest.mark.parametrize(
+    "call, error, said",
+    [
+        (lambda p: nn.SGD([], 0.1), ValueError, "at least one Parameter"),
+        (lambda p: nn.SGD(p[0], 0.1), TypeError, "a list of Parameters or of dicts"),
+        (lambda p: nn.SGD([p[0].value()], 0.1), TypeError, r"pass net.trainable_params\(\)"),
+        (lambda p: nn.SGD([p[0], p[0]], 0.1), ValueError, "p0 was given twice"),
+        (lambda p: nn.SGD([p[0], {"params": p}], 0.1), ValueError, "do not mix"),
+        (lambda p: nn.SGD([{"params": p, "rate": 1}], 0.1), KeyError, "no key 'rate'; legal: params, lr"),
+        (lambda p: nn.SGD([{"params": []}], 0.1), TypeError, "at least one Parameter"),
+        (lambda p: nn.SGD(p, -0.1), ValueError, "learning_rate must be at least 0"),
+        (lambda p: nn.SGD(p, "fast"), TypeError, "learning_rate must be a number, got 'fast'"),
+        (lambda p: nn.SGD(p, 0.1, nesterov=True), ValueError, "needs a momentum above 0"),
+        (lambda p: nn.Adam(p, beta1=1.0), ValueError, "beta1 must be from 0 to below 1"),
+        (lambda p: nn.SGD(p, 0.1)([ms.Tensor([1.0])]), TypeError, "got 1 gradients for 2 parameters"),
+        (lambda p: nn.SGD(p, 0.1)([p[0], p[0]]), ValueError, "the gradient of p1 does not fit"),
+    ],
+)
+def test_refusals(call: Any, error: Any, said: str) -> None:
+    with pytest.raises(error, match=said):
+        call(parameters())
+
+
+def test_a_wrong_gradient_changes_nothing(mode: int) -> None:
+    params = parameters()
+    before = [p.asnumpy() for p in params]
+    optimizer = nn.Adam(params)
+    with pytest.raises(ValueError):
+        optimizer([ms.Tensor(gradients(1)[0]), ms.Tensor([1.0])])
+    assert all((p.asnumpy() == b).all() for p, b in zip(params, before)) and int(optimizer.global_step) == 0

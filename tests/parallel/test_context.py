@@ -1,0 +1,100 @@
+"""set/get/reset_auto_parallel_context: keys, values, modes, and the sentences of wrong ones."""
+
+from __future__ import annotations
+
+import pytest
+
+import msnb as ms
+from msnb.parallel import context
+
+
+@pytest.fixture(autouse=True)
+def _clean():
+    ms.reset_auto_parallel_context()
+    yield
+    ms.reset_auto_parallel_context()
+
+
+def test_defaults_are_those_of_mindspore_0_3():
+    got = {k: ms.get_auto_parallel_context(k) for k in ("device_num", "global_rank", "mirror_mean", "cast_before_mirror",
+           "parallel_mode", "parameter_broadcast", "strategy_ckpt_load_file", "strategy_ckpt_save_file")}
+    assert got == {"device_num": 1, "global_rank": 0, "mirror_mean": False, "cast_before_mirror": True,
+                   "parallel_mode": "stand_alone", "parameter_broadcast": False, "strategy_ckpt_load_file": "",
+                   "strategy_ckpt_save_file": ""}
+
+
+def test_set_get_reset():
+    ms.set_auto_parallel_context(parallel_mode="auto_parallel", device_num=8, global_rank=3)
+    assert ms.get_auto_parallel_context("device_num") == 8
+    assert ms.get_auto_parallel_context("parallel_mode") == ms.ParallelMode.AUTO_PARALLEL
+    ms.reset_auto_parallel_context()
+    assert ms.get_auto_parallel_context("device_num") == 1
+
+
+def test_the_names_of_2_x_are_the_same_keys():
+    ms.set_auto_parallel_context(parallel_mode="data_parallel", gradients_mean=True)
+    assert ms.get_auto_parallel_context("mirror_mean") is True
+    ms.set_auto_parallel_context(auto_parallel_search_mode="recursive_programming")
+    assert ms.get_auto_parallel_context("search_mode") == "recursive_programming"
+    with pytest.raises(ValueError, match="two names"):
+        ms.set_auto_parallel_context(mirror_mean=True, gradients_mean=False)
+
+
+@pytest.mark.parametrize("changes, piece", [
+    ({"device_num": 0}, "an int from 1 to 4096"),
+    ({"device_num": 4097}, "an int from 1 to 4096"),
+    ({"device_num": True}, "an int from 1 to 4096"),
+    ({"global_rank": 4096}, "an int from 0 to 4095"),
+    ({"global_rank": -1}, "an int from 0 to 4095"),
+    ({"parallel_mode": "auto"}, "'auto_parallel'"),
+    ({"mirror_mean": 1}, "True or False"),
+    ({"search_mode": "greedy"}, "'dynamic_programming'"),
+    ({"strategy_ckpt_load_file": 3}, "a file name"),
+    ({"all_reduce_fusion_config": [5, 3]}, "ascending"),
+    ({"dataset_strategy": "half"}, "'full_batch'"),
+    ({"devices": 8}, "legal: all_reduce_fusion_config"),
+    ({"device_num": 8, "global_rank": 8}, "not below device_num=8"),
+    ({"device_num": 8, "pipeline_stages": 3}, "does not divide"),
+])
+def test_wrong_values_name_the_legal_ones_and_change_nothing(changes, piece):
+    with pytest.raises(ValueError) as told:
+        ms.set_auto_parallel_context(**changes)
+    assert piece in str(told.value)
+    assert context._set == {}
+
+
+def test_a_bad_key_next_to_a_good_one_changes_nothing():
+    with pytest.raises(ValueError):
+        ms.set_auto_parallel_context(device_num=8, nonsense=1)
+    assert ms.get_auto_parallel_context("device_num") == 1
+
+
+NOT_FOR = {"mirror_mean": (True, ["stand_alone"]),
+           "cast_before_mirror": (False, ["stand_alone", "data_parallel", "hybrid_parallel"]),
+           "parameter_broadcast": (True, ["stand_alone", "semi_auto_parallel", "auto_parallel"])}
+
+
+@pytest.mark.parametrize("key", sorted(NOT_FOR))
+@pytest.mark.parametrize("mode", context.MODES)
+def test_which_mode_allows_which_key(key, mode):
+    value, refused = NOT_FOR[key]
+    if mode in refused:
+        with pytest.raises(ValueError, match=f"{mode} has no use for {key}"):
+            ms.set_auto_parallel_context(parallel_mode=mode, **{key: value})
+    else:
+        ms.set_auto_parallel_context(parallel_mode=mode, **{key: value})
+        assert ms.get_auto_parallel_context(key) == value
+
+
+def test_another_mode_needs_a_reset_when_a_key_does_not_fit_it():
+    ms.set_auto_parallel_context(parallel_mode="data_parallel", parameter_broadcast=True)
+    with pytest.raises(ValueError, match="reset_auto_parallel_context"):
+        ms.set_auto_parallel_context(parallel_mode="auto_parallel")
+    assert ms.get_auto_parallel_context("parallel_mode") == "data_parallel"
+    ms.reset_auto_parallel_context()
+    ms.set_auto_parallel_context(parallel_mode="auto_parallel")
+
+
+def test_get_of_an_unknown_key():
+    with pytest.raises(ValueError, match="get_auto_parallel_context has no key 'size'"):
+        ms.get_auto_parallel_context("size")

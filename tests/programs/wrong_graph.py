@@ -1,0 +1,331 @@
+"""What only graph mode refuses: it must know shapes and structure before it knows values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from wrong_operations import V, X, of
+from wrong_register import both_modes, only_graph
+
+import msnb as ms
+from msnb import ops
+from msnb.core.errors import (
+    CaptureError,
+    ConcretizationError,
+    DTypeError,
+    ShapeError,
+    UndefinedNameError,
+    UnsupportedSyntaxError,
+)
+
+# ---- values that do not exist yet ------------------------------------------------------------------------------------
+
+
+@only_graph(ConcretizationError, "the value of this tensor (f32[2,3]) is not known while the function is captured.", X)
+def asks_for_numpy(x: Any) -> Any:
+    return ms.Tensor(x.asnumpy() * 2)  # <- here: x.asnumpy
+
+
+@only_graph(ConcretizationError, "the value of this tensor (f32[]) is not known while the function is captured.", X)
+def asks_for_an_item(x: Any) -> Any:
+    return x * x.sum().item()  # <- here: x.sum().item
+
+
+@only_graph(ConcretizationError, "the value of this tensor (f32[2,3]) is not known while the function is captured.", X)
+def asks_for_a_list(x: Any) -> Any:
+    return x * len(x.tolist())  # <- here: x.tolist
+
+
+@only_graph(ConcretizationError, "the value of this tensor (f32[2,3]) is not known while the function is captured.", X)
+def calls_numpy(x: Any) -> Any:
+    return ms.Tensor(np.exp(x))  # <- here: np.exp(x)
+
+
+@only_graph(
+    ConcretizationError,
+    "Python needs the value of a tensor as an index or size, and it is not known while the function is captured.",
+    X,
+    lambda: ms.Tensor(2),
+)
+def size_from_a_tensor(x: Any, n: Any) -> Any:
+    return ops.zeros((n, 3)) + x  # <- here: ops.zeros((n, 3))
+
+
+@only_graph(
+    ConcretizationError,
+    "a Python list cannot be indexed by a tensor: its value is not known while the function is captured.",
+    X,
+    lambda: ms.Tensor(1),
+)
+def list_indexed_by_a_tensor(x: Any, n: Any) -> Any:
+    layers = [x, x * 2]
+    return layers[n]  # <- here
+
+
+@only_graph(
+    ConcretizationError,
+    "going through a range whose bound is a tensor outside of a for statement needs the value of a "
+    "tensor, which is not known while the function is captured.",
+    X,
+    lambda: ms.Tensor(3),
+)
+def list_of_a_tensor_range(x: Any, n: Any) -> Any:
+    return [x * i for i in range(n)][0]  # <- here: [x * i for i in range(n)]
+
+
+@only_graph(
+    ConcretizationError,
+    "Python needs the value of a tensor as an index or size, and it is not known while the function is captured.",
+    X,
+    lambda: ms.Tensor(1),
+)
+def axis_from_a_tensor(x: Any, axis: Any) -> Any:
+    return x.sum(axis=int(axis))  # <- here
+
+
+# ---- branches that differ --------------------------------------------------------------------------------------------
+
+
+@only_graph(
+    ShapeError,
+    "y is a tensor f32[2,3] after the if branch and a tensor f32[3] after the else branch; a tensor "
+    "decides which runs, so both must agree.",
+    X,
+)
+def branches_of_two_shapes(x: Any) -> Any:
+    if x.sum() > 0:  # <- here: x.sum() > 0
+        y = x
+    else:
+        y = x.sum(0)
+    return y
+
+
+@only_graph(
+    DTypeError,
+    "y is a tensor f32[2,3] after the if branch and a tensor i32[2,3] after the else branch; a tensor "
+    "decides which runs, so both must agree.",
+    X,
+)
+def branches_of_two_dtypes(x: Any) -> Any:
+    if x.sum() > 0:  # <- here: x.sum() > 0
+        y = x
+    else:
+        y = x.astype(ms.int32)
+    return y
+
+
+@only_graph(
+    ShapeError,
+    "the return value is a tensor f32[2,3] after the if branch and a tensor f32[] after the else branch; "
+    "a tensor decides which runs, so both must agree.",
+    X,
+)
+def returns_of_two_shapes(x: Any) -> Any:
+    if x.sum() > 0:  # <- here: x.sum() > 0
+        return x
+    return x.sum()
+
+
+@only_graph(
+    CaptureError,
+    "the return value is a tuple after the if branch and a tensor f32[2,3] after the else branch; a "
+    "tensor decides which runs, so both must agree.",
+    X,
+)
+def returns_a_pair_or_one(x: Any) -> Any:
+    if x.sum() > 0:  # <- here: x.sum() > 0
+        return x, x
+    return x
+
+
+@only_graph(
+    CaptureError,
+    "the return value is a tensor f32[2,3] after the if branch and None after the else branch; a tensor "
+    "decides which runs, so both must agree.",
+    X,
+)
+def returns_none_sometimes(x: Any) -> Any:
+    if x.sum() > 0:  # <- here: x.sum() > 0
+        return x
+
+
+@only_graph(
+    CaptureError,
+    "name is the Python str 'plus' after the if branch and the Python str 'minus' after the else branch; "
+    "a tensor decides which runs, so both must agree.",
+    X,
+)
+def branches_of_two_strings(x: Any) -> Any:
+    if x.sum() > 0:  # <- here: x.sum() > 0
+        name = "plus"
+    else:
+        name = "minus"
+    return x * len(name)
+
+
+@only_graph(
+    ShapeError,
+    "the value of 'if else' is a tensor f32[2,3] after the if branch and a tensor f32[3] after the else "
+    "branch; a tensor decides which runs, so both must agree.",
+    X,
+)
+def ternary_of_two_shapes(x: Any) -> Any:
+    return x if x.sum() > 0 else x[0]  # <- here
+
+
+@only_graph(
+    UndefinedNameError,
+    "'y' may have no value here: only the if branch gives it one (line -1), and a tensor decides which runs.",
+    X,
+)
+def name_of_one_branch(x: Any) -> Any:
+    if x.sum() > 0:
+        y = x * 2
+    return y  # <- here
+
+
+@only_graph(
+    UndefinedNameError,
+    "'y' may have no value here: only the else branch gives it one (line -2), and a tensor decides which runs.",
+    X,
+)
+def name_of_the_other_branch(x: Any) -> Any:
+    if x.sum() < 0:
+        z = x
+    else:
+        y = x * 2
+        z = y
+    return z + y  # <- here: y
+
+
+@only_graph(
+    CaptureError,
+    "the list has 2 items after the if branch and 1 after the else branch; a tensor decides which runs, "
+    "so both must leave the same items.",
+    X,
+)
+def list_grows_in_a_branch(x: Any) -> Any:
+    found = [x]
+    if x.sum() > 0:  # <- here: x.sum() > 0
+        found.append(x * 2)
+    return found[0]
+
+
+# ---- loops that change -----------------------------------------------------------------------------------------------
+
+
+@only_graph(
+    ShapeError,
+    "x is a tensor f32[3] before the loop and a tensor f32[6] after a turn of it; a tensor decides how "
+    "often the loop runs, so it must stay the same.",
+    V,
+)
+def loop_changes_a_shape(x: Any) -> Any:
+    n = x.sum()
+    while n > 0:  # <- here: n > 0
+        x = ops.concat((x, x))
+        n = n - 5
+    return x
+
+
+@only_graph(
+    DTypeError,
+    "x is a tensor f32[3] before the loop and a tensor f64[3] after a turn of it; a tensor decides how "
+    "often the loop runs, so it must stay the same.",
+    V,
+)
+def loop_changes_a_dtype(x: Any) -> Any:
+    n = x.sum()
+    while n > 0:  # <- here: n > 0
+        x = x.astype(ms.float64) * 2
+        n = n - 5
+    return x
+
+
+@only_graph(
+    CaptureError,
+    "last is None before the loop and a tensor f32[3] after a turn of it; a tensor decides how often the "
+    "loop runs, so it must stay the same.",
+    V,
+)
+def loop_changes_a_kind(x: Any) -> Any:
+    n, last = x.sum(), None
+    while n > 0:  # <- here: n > 0
+        last = x * 2
+        n = n - 5
+    return last
+
+
+@only_graph(
+    CaptureError,
+    "the list has 1 items before the loop and 2 items after a turn of it; a tensor decides how often the "
+    "loop runs, so it must keep its size.",
+    V,
+)
+def list_grows_in_a_loop(x: Any) -> Any:
+    found, n = [x], x.sum()
+    while n > 0:  # <- here: n > 0
+        found.append(x * n)
+        n = n - 5
+    return found[0]
+
+
+def halved(x: Any) -> Any:
+    if x.sum() < 1:
+        return x
+    return halved(x / 2)  # <- here
+
+
+@only_graph(
+    CaptureError,
+    "halved calls itself without end while it is captured: the end of a recursion must not depend on a tensor.",
+    of(4),
+    at=halved,
+)
+def recursion_decided_by_a_tensor(x: Any) -> Any:
+    return halved(x)
+
+
+# ---- syntax ----------------------------------------------------------------------------------------------------------
+
+
+def parts(x: Any) -> Any:
+    if x.sum() > 0:
+        yield x  # <- here
+    yield x * 2
+
+
+@only_graph(
+    UnsupportedSyntaxError,
+    "yield stands in a branch or loop that a tensor decides: a graph cannot hand out values half way.",
+    X,
+    at=parts,
+)
+def yield_in_a_branch(x: Any) -> Any:
+    return sum(parts(x))
+
+
+@only_graph(
+    ConcretizationError,
+    "the truth of a tensor is needed by Python here, and it is not known while the function is captured.",
+    X,
+)
+def match_on_a_tensor(x: Any) -> Any:
+    match x.sum():
+        case 21.0:  # <- here: 21.0
+            return x
+        case _:
+            return x * 2
+
+
+@both_modes(
+    UnsupportedSyntaxError,
+    "rows is a generator: a compiled function gives its whole result when it returns.",
+    X,
+)
+def results_one_by_one(x: Any) -> Any:
+    def rows(v: Any) -> Any:
+        yield v
+
+    return list(ms.jit(rows)(x))  # <- here: ms.jit(rows)(x)
