@@ -175,8 +175,8 @@ class _Fusion:
     def _prepare(self, space: Space, node: Node) -> None:
         """Tell the space what the operands are: constants, or views that are looked through."""
         for v in node.inputs:
-            if v in self.constants:
-                space.constant(v)
+            if self._base(v) in self.constants:
+                space.constant(self._base(v))
             for view in self._chain(v):
                 if not space.add(view):
                     del self.through[view.out]  # no strides can say it: read as it is
@@ -260,7 +260,8 @@ class _Fusion:
             reads.append(v)
         for _, node in group.nodes:
             for v in node.inputs:
-                for member in [*self._chain(v), *([self.constants[v]] if v in self.constants else [])]:
+                base = self.constants.get(self._base(v))
+                for member in [*([] if base is None else [base]), *self._chain(v)]:
                     if member.out not in inner:
                         copy_node(member, body, inner)
             copy_node(node, body, inner)

@@ -133,6 +133,12 @@ def test_views_are_absorbed(rng: np.random.Generator) -> None:
     check(lambda x, y: (x[2:9:3, 1::2] * 2).exp(), x, y)
 
 
+def test_views_of_numbers(rng: np.random.Generator) -> None:
+    x = tensor(rng, 4, 6)
+    check(lambda x: x * ops.broadcast_to(ms.Tensor([2.5]), (4, 6)) + ms.Tensor([[1.5]]).reshape(1), x)
+    check(ms.grad(lambda x: ops.relu(ops.sigmoid(ops.tanh(x))).sum()), x)
+
+
 def test_outer_products_and_growing_spaces(rng: np.random.Generator) -> None:
     x, y = tensor(rng, 13), tensor(rng, 13)
     check(lambda x, y: (x * 2).expand_dims(1) * (y + 1).expand_dims(0) + x, x, y)
