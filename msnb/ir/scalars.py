@@ -51,7 +51,7 @@ def parsed(text: str) -> ast.expr:
 def functions(text: str) -> frozenset[str]:
     """The names of what an expression calls, operators included."""
     found = {n.func.id for n in ast.walk(parsed(text)) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
-    found |= {_OPERATORS[type(n.op)] for n in ast.walk(parsed(text)) if isinstance(n, ast.BinOp)}
+    found |= {_OPERATORS.get(type(n.op), "") for n in ast.walk(parsed(text)) if isinstance(n, ast.BinOp)}
     return frozenset(found)
 
 
@@ -98,7 +98,7 @@ def build(op: Op, operands: Mapping[str, Inst], want: DType, result: DType, attr
     names = {n: cast(cast(x, want), compute_dtype(want)) for n, x in operands.items()}
     if "condition" in operands:
         names["condition"] = truth(operands["condition"])
-    value = _Builder(names, compute_dtype(want)).part(parsed(op.scalar))
+    value = _Builder(names, compute_dtype(want), attrs).part(parsed(op.scalar))
     inst = value if isinstance(value, Inst) else number(value, result)
     return cast(inst, result)
 
@@ -114,23 +114,30 @@ def number(value: Any, dtype: DType) -> Inst:
 
 
 class _Builder:
-    def __init__(self, names: Mapping[str, Inst], dtype: DType) -> None:
-        self.names, self.dtype = names, dtype
+    def __init__(self, names: Mapping[str, Inst], dtype: DType, attrs: Mapping[str, Any]) -> None:
+        self.names, self.dtype, self.attrs = names, dtype, attrs
 
     def part(self, tree: ast.expr) -> Part:
         if isinstance(tree, ast.Name):
-            return self.names[tree.id]
+            return self.named(tree.id)
         if isinstance(tree, ast.Constant) and isinstance(tree.value, (int, float)):
             return tree.value
-        if isinstance(tree, ast.BinOp):
+        if isinstance(tree, ast.BinOp) and type(tree.op) in _OPERATORS:
             return self.binary(_OPERATORS[type(tree.op)], self.part(tree.left), self.part(tree.right))
-        if isinstance(tree, ast.Compare):
+        if isinstance(tree, ast.Compare) and len(tree.ops) == 1 and type(tree.ops[0]) in _COMPARE:
             return self.compare(_COMPARE[type(tree.ops[0])], self.part(tree.left), self.part(tree.comparators[0]))
         if isinstance(tree, ast.UnaryOp):
             return self.unary(tree.op, self.part(tree.operand))
         if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name):
             return self.call(tree.func.id, [self.part(a) for a in tree.args])
         raise Unsupported(ast.dump(tree))
+
+    def named(self, name: str) -> Part:
+        """An operand, or an attribute that is a number."""
+        found = self.names.get(name, self.attrs.get(name))
+        if not isinstance(found, (Inst, bool, int, float)):
+            raise Unsupported(f"{name}, which is neither operand nor number")
+        return found
 
     def meet(self, parts: Sequence[Part]) -> list[Inst]:
         """Numbers take the dtype of the instruction they meet."""

@@ -189,7 +189,7 @@ def compiled_kernels(graph: Graph) -> dict[int, Compiled]:
     if not found or not data_offset():
         return {}
     made = assemble([kernel for kernel, _ in found.values()])
-    return {id(n): c for c, (_, nodes) in zip(made, found.values()) for n in nodes}
+    return {id(n): c for c, (_, nodes) in zip(made, found.values()) if c is not None for n in nodes}
 
 
 def _shapes(kernel: Kernel) -> str:
@@ -204,21 +204,29 @@ def lowered(node: Node) -> Kernel | None:
             raise Unsupported("float16 on a CPU that cannot convert it")
         return kernel
     except Unsupported as reason:
-        notice(f"a group of operations runs without code generation: {reason}.", key=f"codegen {reason}")
-        return None
+        return _refused(reason)
 
 
-def assemble(kernels: Sequence[Kernel]) -> list[Compiled]:
-    """Compile kernels into one module."""
-    texts, declared, plans = [], dict[str, str](), []
+def _refused(reason: Unsupported) -> None:
+    notice(f"a group of operations runs without code generation: {reason}.", key=f"codegen {reason}")
+
+
+def assemble(kernels: Sequence[Kernel]) -> list[Compiled | None]:
+    """Compile kernels into one module; None for one that there is no code for."""
+    texts, declared, plans = [], dict[str, str](), list[Plan | None]()
     for i, kernel in enumerate(kernels):
-        text, needs, plan = render(kernel, f"msnb_k{i}", data_offset(), attributes())
+        try:
+            text, needs, plan = render(kernel, f"msnb_k{i}", data_offset(), attributes())
+        except Unsupported as reason:
+            _refused(reason)
+            plans.append(None)
+            continue
         texts.append(text)
         declared.update(needs)
         plans.append(plan)
     head = ["@msnb_parallel = global ptr null", "@msnb_thread = global ptr null", *declared.values()]
     library = Library("\n".join([*head, *texts]))
     return [
-        Compiled(k, p, library.function(f"msnb_k{i}", 1 + len(k.reads) + len(k.writes)))
+        None if p is None else Compiled(k, p, library.function(f"msnb_k{i}", 1 + len(k.reads) + len(k.writes)))
         for i, (k, p) in enumerate(zip(kernels, plans))
     ]
