@@ -204,7 +204,8 @@ def lowered(node: Node) -> Kernel | None:
             raise Unsupported("float16 on a CPU that cannot convert it")
         return kernel
     except Unsupported as reason:
-        return _refused(reason)
+        _refused(reason)
+        return None
 
 
 def _refused(reason: Unsupported) -> None:
