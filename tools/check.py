@@ -34,22 +34,27 @@ class Part:
     skipped: str = ""
 
 
+# threads of BLAS spin while they wait: several workers with several threads each would only slow each other down
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+
 def program(name: str) -> str:
     """A console script of the environment we run in, whatever the caller's PATH says."""
     return str(Path(PYTHON).parent / name)
 
 
 def parts(fast: bool) -> list[Part]:
-    choice = ["-m", "not slow"] if fast else []
+    choice, workers = ["-m", "not slow"] if fast else [], os.environ.get("TEST_WORKERS", "2")
+    skipped = "FAST=1" if fast else ""
     nbval = ["--nbval", "--nbval-current-env", "--nbval-sanitize-with", "tests/nbval_sanitize.cfg", "notebooks/"]
     return [
         Part("style (ruff)", [PYTHON, "-m", "ruff", "check", "."], lint=True),
         Part("types (mypy --strict)", [PYTHON, "-m", "mypy", "--strict", "msnb"], lint=True),
         Part("layers (import-linter)", [program("lint-imports"), "--no-cache"], lint=True),
         Part("size budget", [PYTHON, "tools/size_budget.py"], lint=True),
-        Part("tests (pytest)", [*PYTEST, "-n", os.environ.get("TEST_WORKERS", "2"), *choice, "tests"]),
+        Part("tests (pytest)", [*PYTEST, "-n", workers, *choice, "tests"], env=ONE_THREAD),
         Part("docstring examples", [*PYTEST, "--doctest-modules", "msnb"]),
-        Part("notebooks (nbval)", [*PYTEST, *nbval], env={"MSNB_NBVAL": "1"}, skipped="FAST=1" if fast else ""),
+        Part("notebooks (nbval)", [*PYTEST, *nbval], env={"MSNB_NBVAL": "1", **ONE_THREAD}, skipped=skipped),
     ]
 
 

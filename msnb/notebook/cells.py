@@ -2,6 +2,9 @@
 
 IPython gives every cell's code a file name of its own when it compiles it. The compiler's naming method is wrapped, so
 each name is registered with ``core.where.name_file`` at the moment it is made, before the cell runs.
+
+The number is the one in the cell's margin. A front end that keeps no history (a test of notebooks) leaves IPython's own
+count where it is; then cells are counted here as they run, so that saved outputs and tested ones say the same.
 """
 
 from __future__ import annotations
@@ -11,29 +14,48 @@ from typing import Any
 
 from msnb.core.where import name_file
 
-_ATTRIBUTE = "_msnb_plain_get_code_name"
+_ATTRIBUTE = "_msnb_cell_count"
+
+
+class CellCount:
+    """The number of the cell that runs, and the compiler's own naming method."""
+
+    def __init__(self, shell: Any) -> None:
+        self.number = max(len(shell.user_ns.get("In", [])) - 1, 1)
+        self.plain = shell.compile.get_code_name
+        self._takes_next = False
+
+    def begin(self, info: Any) -> None:
+        """A cell is about to run. With history, the first code compiled for it brings IPython's number."""
+        self._takes_next = bool(info.store_history)
+        if not info.store_history:
+            self.number += 1
+
+    def get_code_name(self, raw_code: str, transformed_code: str, number: int) -> Any:
+        """The file name of a piece of code, shown to people as the cell it belongs to."""
+        if self._takes_next:
+            self.number, self._takes_next = number, False
+        name = self.plain(raw_code, transformed_code, number)
+        name_file(str(name), f"cell [{self.number}]")
+        return name
 
 
 def name_cells(shell: Any) -> None:
     """Register every cell from now on."""
-    compiler = shell.compile
-    if hasattr(compiler, _ATTRIBUTE):
+    if hasattr(shell.compile, _ATTRIBUTE):
         return
-    plain = compiler.get_code_name
-    setattr(compiler, _ATTRIBUTE, plain)
-
-    def get_code_name(raw_code: str, transformed_code: str, number: int) -> Any:
-        name = plain(raw_code, transformed_code, number)
-        name_file(str(name), f"cell [{number}]")
-        return name
-
-    compiler.get_code_name = get_code_name
+    count = CellCount(shell)
+    setattr(shell.compile, _ATTRIBUTE, count)
+    shell.compile.get_code_name = count.get_code_name
+    shell.events.register("pre_run_cell", count.begin)
 
 
 def forget_cells(shell: Any) -> None:
     """Back to IPython's own naming."""
-    if hasattr(shell.compile, _ATTRIBUTE):
-        shell.compile.get_code_name = getattr(shell.compile, _ATTRIBUTE)
+    count = getattr(shell.compile, _ATTRIBUTE, None)
+    if count is not None:
+        shell.compile.get_code_name = count.plain
+        shell.events.unregister("pre_run_cell", count.begin)
         delattr(shell.compile, _ATTRIBUTE)
 
 
@@ -55,6 +77,6 @@ def run_cell_body(shell: Any, body: str) -> list[str]:
 
 
 def current_cell(shell: Any) -> int:
-    """The number of the cell that runs: IPython has counted on already when it keeps history."""
-    inputs = shell.user_ns.get("In", [])
-    return max(len(inputs) - 1, 1)
+    """The number of the cell that runs."""
+    count = getattr(shell.compile, _ATTRIBUTE, None)
+    return count.number if count is not None else max(len(shell.user_ns.get("In", [])) - 1, 1)

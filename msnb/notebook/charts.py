@@ -26,7 +26,7 @@ class Bar:
 def bars_svg(title: str, bars: Sequence[Bar]) -> str:
     """Horizontal bars, longest value to the full width."""
     most = max([b.value for b in bars] or [1.0]) or 1.0
-    room = CHART_W - LABEL_W - 110
+    room = CHART_W - LABEL_W - 30 - max([6.0 * len(b.word) for b in bars] or [0.0])
     parts = [text(16, 22, shortened(title, 90), 12.5, SOFT, weight=600, anchor="start")]
     for i, bar in enumerate(bars):
         y = 34 + i * BAR

@@ -17,7 +17,6 @@ from msnb.notebook.pages import Row, count, pre, table
 from msnb.notebook.paint import picture_of
 from msnb.notebook.parts import Picture
 from msnb.notebook.runs import place_of
-from msnb.notebook.svg import svg_of
 from msnb.notebook.views import Section, View
 
 HEAD = ("", "node", "line")
@@ -64,11 +63,11 @@ class CompareView(View):
         return "\n".join([self.summary, *lines]) if not self.same else self.summary
 
     @property
-    def svg(self) -> str:
+    def picture(self) -> Picture:
         """Both programs side by side; what only one has, has a heavy border."""
         pictures = [_marked(self.first, "-", self.changes), _marked(self.second, "+", self.changes)]
         columns = [column for name, p in zip(("first", "second"), pictures) for column in _columns(name, p)]
-        return svg_of(Picture(self.title[:80], columns=columns))
+        return Picture(self.title[:80], columns=columns)
 
     @property
     def sections(self) -> list[Section]:

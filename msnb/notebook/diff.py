@@ -30,6 +30,7 @@ from msnb.ir.text import write_type
 from msnb.notebook.groups import is_drawn
 from msnb.notebook.pages import Row, columns, count, number_word, table
 from msnb.notebook.paint import picture_of
+from msnb.notebook.parts import Picture
 from msnb.notebook.runs import (
     Array,
     Program,
@@ -40,7 +41,6 @@ from msnb.notebook.runs import (
     place_of,
     quiet,
 )
-from msnb.notebook.svg import svg_of
 from msnb.notebook.views import Section, View
 from msnb.notebook.words import title_of
 
@@ -118,7 +118,7 @@ class DiffView(View):
         return [_row(p) for p in self.pairs]
 
     @property
-    def svg(self) -> str:
+    def picture(self) -> Picture:
         """The program; the first op that differs has a heavy border, every op its difference."""
         picture = picture_of(self.graph)
         told = {str(p.index): p for p in self.pairs if p.node is not None}
@@ -128,7 +128,7 @@ class DiffView(View):
                 box.lines = [*box.lines, f"differs by {number_word(pair.gap)}"]
             if pair is not None and pair is self.first:
                 box.mark = "first"
-        return svg_of(picture)
+        return picture
 
     @property
     def sections(self) -> list[Section]:

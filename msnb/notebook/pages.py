@@ -9,7 +9,7 @@ import base64
 import html
 from collections.abc import Sequence
 
-LONG_TEXT = 200_000
+LONG_TEXT = 100_000
 LONG_CELL = 160
 
 Row = Sequence[str]
@@ -30,8 +30,16 @@ def details(summary: str, body: str) -> str:
 
 def pre(text: str) -> str:
     """Text as it stands."""
-    cut = text if len(text) <= LONG_TEXT else f"{text[:LONG_TEXT]}\n… {len(text) - LONG_TEXT} more characters"
-    return f"<pre>{html.escape(cut)}</pre>"
+    return f"<pre>{html.escape(cut_text(text))}</pre>"
+
+
+def cut_text(text: str) -> str:
+    """Whole lines up to LONG_TEXT characters, and how many are left out."""
+    if len(text) <= LONG_TEXT:
+        return text
+    shown = text[:LONG_TEXT].rsplit("\n", 1)[0]
+    left = text[len(shown) :].count("\n")
+    return f"{shown}\n... {count(left, 'more line')}; .text and .save have all of it"
 
 
 def table(head: Row, rows: Sequence[Row]) -> str:

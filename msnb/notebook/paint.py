@@ -146,7 +146,9 @@ class _Painter:
         box.lines = lines_of(node)
         box.scope, box.why, box.ports = shortened(node.scope, LONG_TIP), node.why, len(node.inputs)
         place = node.where.where if node.where is not None else None
-        box.place = "" if place is None else shortened(str(place), LONG_TIP)
+        if place is not None:
+            box.place = shortened(str(place), LONG_TIP)
+            box.loc = shortened(place.shown_file, LONG_TIP), place.line, place.col, place.end_col
         for k, (label, body) in enumerate(zip(body_labels(node), node.graphs)):
             inner = _Painter(body, f"{name}/{k}/", max(self.budget // 2, 8), body=True).paint(label)
             box.frames.append(Frame(label, inner))

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 SCHEMA, VERSION = "msnb.graph", 1
-MAX_JSON = 1_000_000
+MAX_JSON = 400_000
 
 
 @dataclass
@@ -56,10 +56,11 @@ class Box:
         lines: smaller words below it: type, attributes.
         family: the op family, for the colour.
         scope, place, why: path of Cells, line of the user's text, transform that made it.
+        loc: the same place for a program: (file or cell, line, column, end column); columns are -1 where unknown.
         ports: how many operands it has.
         frames: bodies.
         inside: what a group holds; open: whether it is drawn; size: how many nodes it holds.
-        mark: a value to see at a glance (``nan``, ``first``), named in the lines too.
+        mark: why it has a heavy border: ``new`` and ``changed`` are plain, all else is an alarm; the lines say it too.
     """
 
     id: str
@@ -70,6 +71,7 @@ class Box:
     scope: str = ""
     place: str = ""
     why: str = ""
+    loc: tuple[str, int, int, int] | None = None
     ports: int = 0
     frames: list[Frame] = field(default_factory=list)
     inside: Picture | None = None
@@ -117,7 +119,7 @@ def _shown(box: Box) -> int:
 
 
 def as_json(picture: Picture, top: bool = True, depth: int = 99) -> dict[str, Any]:
-    """The picture for other renderers (schema ``msnb.graph`` version 1).
+    """The picture for other renderers (``msnb.notebook.schema``: ``msnb.graph`` version 1).
 
     Args:
         picture: the picture.
@@ -151,6 +153,8 @@ def _box_json(box: Box, depth: int) -> dict[str, Any]:
     for name in ("family", "scope", "place", "why", "mark"):
         if getattr(box, name):
             out[name] = getattr(box, name)
+    if box.loc is not None:
+        out["loc"] = list(box.loc)
     if box.frames:
         out["bodies"] = [{"label": f.label, **as_json(f.picture, False, depth)} for f in box.frames]
     if box.kind == "group":

@@ -24,8 +24,8 @@ from msnb.ir.graph import Node, Value
 from msnb.ir.text import write_type
 from msnb.notebook.pages import Row, columns, count, table
 from msnb.notebook.paint import picture_of
+from msnb.notebook.parts import Picture
 from msnb.notebook.runs import Array, Program, as_array, names_of, nodes_of, place_of, quiet
-from msnb.notebook.svg import svg_of
 from msnb.notebook.views import Section, View
 from msnb.notebook.words import title_of
 from msnb.ops.constant import constant
@@ -166,7 +166,7 @@ class StepView(View):
         return f"{head}\n{columns(HEAD, self.rows)}"
 
     @property
-    def svg(self) -> str:
+    def picture(self) -> Picture:
         """The program with its values; stops have a heavy border."""
         picture = picture_of(self.program.graph)
         told = dict(zip((str(i) for i, n in enumerate(self.program.graph.nodes) if n.op is not constant), self.rows))
@@ -175,7 +175,7 @@ class StepView(View):
             if row is not None:
                 box.lines = [*box.lines, *(words for words in (row[3], row[4], row[5]) if words)]
                 box.mark = row[5]
-        return svg_of(picture)
+        return picture
 
     @property
     def sections(self) -> list[Section]:

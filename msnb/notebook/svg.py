@@ -172,7 +172,8 @@ def _outline(placed: Placed, x: float, y: float) -> str:
     radius = h / 2 if box.kind in ("param", "again", "state", "result") and h < 60 else 8
     dash = "4 3" if box.kind in ("state", "again") else ""
     under = rect(x + 3, y + 3, w, h, "#e9edf3", border, 8) if box.kind == "group" else ""
-    colour, width = (ALARM, 2.6) if box.mark else (border, 1.2)
+    plain = INK if box.mark in ("new", "changed") else ALARM
+    colour, width = (plain, 2.6) if box.mark else (border, 1.2)
     return under + rect(x, y, w, h, fill, colour, radius, dash=dash, width=width)
 
 

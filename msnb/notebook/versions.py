@@ -14,8 +14,8 @@ from msnb.api.jit import CompiledFunction, Version
 from msnb.core.errors import ArgumentError
 from msnb.notebook.pages import Row, columns, count, pre, table
 from msnb.notebook.paint import picture_of
+from msnb.notebook.parts import Picture
 from msnb.notebook.programs import name_of
-from msnb.notebook.svg import svg_of
 from msnb.notebook.views import Section, View
 
 HEAD = ("version", "calls", "nodes", "guards", "made because")
@@ -58,11 +58,9 @@ class ExplainView(View):
         return [*times, *guards, *(f"at capture only: {what}{at}" for what, at in v.captured.notes.items())]
 
     @property
-    def svg(self) -> str:
-        """The program of the version made last."""
-        from msnb.notebook.charts import bars_svg
-
-        return svg_of(picture_of(self.versions[-1].compiled.graph)) if self.versions else bars_svg(self.text, [])
+    def picture(self) -> Picture:
+        """The program of the version made last; an empty one before the first call."""
+        return picture_of(self.versions[-1].compiled.graph) if self.versions else Picture(self.text)
 
     @property
     def sections(self) -> list[Section]:

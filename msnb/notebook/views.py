@@ -2,7 +2,7 @@
 
 A saved notebook must show a program without a kernel, also where it is not trusted. There scripts, styles and inline
 SVG are stripped, but an ``<img>`` with a data URI, tables and ``<details>`` stay: so that is what the HTML consists of.
-The text is deterministic: no times, no addresses.
+The text is deterministic: no times, no addresses. Everything is capped, so that a bundle stays below 1 MB.
 
     View          title, notes, a figure, sections (each behind a summary that opens)
       GraphView   a program
@@ -20,13 +20,14 @@ from typing import Any
 from msnb.graph.compile import Compiled
 from msnb.ir.graph import Graph
 from msnb.ir.text import called, print_graph
-from msnb.notebook.pages import LONG_TEXT, details, figure, pre, table
+from msnb.notebook.pages import cut_text, details, figure, pre, table
 from msnb.notebook.paint import MOST_BOXES, picture_of
 from msnb.notebook.parts import MAX_JSON, Box, Picture, as_json, capped_json
 from msnb.notebook.svg import svg_of
 
 MIME = "application/vnd.msnb.graph.v1+json"
-MAX_PICTURES = 250_000
+MAX_PICTURES = 120_000
+LONG_TITLE = 200
 
 Section = tuple[str, str]
 
@@ -51,9 +52,16 @@ class View:
         raise NotImplementedError
 
     @property
+    def picture(self) -> Picture | None:
+        """The program that the view draws, if it draws one."""
+        return None
+
+    @property
     def svg(self) -> str:
         """The view as a picture."""
-        raise NotImplementedError
+        picture = self.picture
+        assert picture is not None, "a view without a program draws its own figure."
+        return svg_of(picture)
 
     @property
     def data(self) -> dict[str, Any]:
@@ -63,7 +71,8 @@ class View:
     @property
     def json(self) -> dict[str, Any]:
         """The view for other renderers."""
-        out = {"schema": "msnb.graph", "version": 1, "title": self.title, "nodes": [], "edges": [], "kind": self.kind}
+        picture = self.picture or Picture(self.title[:LONG_TITLE])
+        out = capped_json(picture, MAX_JSON // 2) | {"kind": self.kind}
         full = {**out, "data": self.data}
         return full if len(json.dumps(full)) <= MAX_JSON else {**out, "truncated": True}
 
@@ -89,13 +98,13 @@ class View:
         return {MIME: self.json, "text/html": self.html, "image/svg+xml": self.svg, "text/plain": repr(self)}
 
     def __repr__(self) -> str:
-        return "\n".join([*self.notes, self.text])
+        return cut_text("\n".join([*self.notes, self.text]))
 
     def _writers(self) -> dict[str, Callable[[], str]]:
         return {
             ".svg": lambda: self.svg,
             ".html": self._page,
-            ".txt": lambda: repr(self),
+            ".txt": lambda: "\n".join([*self.notes, self.text]),
             ".json": lambda: json.dumps(self.json),
         }
 
@@ -202,7 +211,7 @@ class GraphView(View):
     @property
     def json(self) -> dict[str, Any]:
         """The parts for other renderers."""
-        out = capped_json(self.parts[0])
+        out = capped_json(self.parts[0], MAX_JSON - 100)
         out["kind"] = self.kind
         out["calls"] = [as_json(p, top=False) for p in self.parts[1:]]
         if out["calls"] and len(json.dumps(out)) > MAX_JSON:
@@ -225,7 +234,8 @@ def _closed_groups(pictures: Sequence[Picture]) -> list[str]:
             spare -= len(picture)
             if spare < 0:
                 return [*out, "<div>Deeper groups are left out; save the view as .ir or raise max_boxes.</div>"]
-            out.append(details(f"{box.title} ({box.size} nodes)", figure(picture, f"group {box.title}")))
+            side = ", backward" if box.inside.upwards else ""
+            out.append(details(f"{box.title}{side} ({box.size} nodes)", figure(picture, f"group {box.title}")))
             following += _closed(box.inside)
         level = following
     return out
@@ -246,4 +256,4 @@ def _stage_order(compiled: Compiled | None, name: str) -> int:
     return names.index(name) if name in names else len(names)
 
 
-__all__ = ["LONG_TEXT", "MIME", "GraphView", "Section", "View"]
+__all__ = ["MIME", "GraphView", "Section", "View"]

@@ -84,7 +84,7 @@ class TimeModel:
         ins, outs = local_types(call, strategy, self.mesh)
         work = work_of(call, ins, outs)
         moved = sum(t.nbytes for t in (*ins, *outs))
-        if call.op.name == "gather":
+        if call.op.name in ("gather", "unindex") and len(ins) == 2:
             return ins[1].size * chip.row + outs[0].nbytes / (chip.hbm * chip.e_hbm) + chip.launch
         cube = work.cube * _padding(call, ins, outs) / (chip.cube * chip.e_cube)
         wide = 1.0 if not outs or outs[0].dtype.itemsize <= 2 else 2.0
@@ -115,6 +115,8 @@ class TimeModel:
         ins, outs = local_types(call, strategy, self.mesh)
         times = len(asked) if work_of(call, ins, outs).cube else 1
         seconds = self.compute(call, strategy) * times
+        if call.op.name == "gather":  # the gradient of a table is as large as the table
+            seconds += (ins[0].nbytes - outs[0].nbytes) / (self.mesh.cluster.chip.hbm * self.mesh.cluster.chip.e_hbm)
         if strategy.scatter >= 0:
             share = outs[0].nbytes / self.mesh.count(strategy.partial)
             seconds += self.mesh.seconds(GATHER, strategy.partial, share)
@@ -122,6 +124,14 @@ class TimeModel:
             sync = self.mesh.seconds(REDUCE, missing(strategy, i), ins[i].nbytes)
             seconds += sync * ((1.0 - self.overlap) if roles[i] == WEIGHT else 1.0)
         return seconds
+
+    def update(self, nbytes: float, states: int) -> float:
+        """Seconds of the optimizer for a rank's ``nbytes`` of weights.
+
+        It reads and writes weight, gradient and its states: 24 bytes per float32 weight with momentum, 28 with Adam.
+        """
+        chip = self.mesh.cluster.chip
+        return nbytes * (5 + states) / (chip.hbm * chip.e_hbm) if self.training else 0.0
 
     def edge(self, source: TensorLayout, target: TensorLayout, t: TensorType, gradient: bool) -> float:
         """Seconds to bring a value from one layout to another, and its gradient back."""
@@ -182,6 +192,10 @@ class ByteModel:
             if self.training and role == WEIGHT and self.mesh.count(strategy.inputs[i].used) < self.mesh.size:
                 sync += ins[i].nbytes
         return self.alpha * touched + self.beta * (self.practical(opened) + self.gamma * self.practical(sync))
+
+    def update(self, nbytes: float, states: int) -> float:
+        """MindSpore does not count the optimizer."""
+        return 0.0
 
     def edge(self, source: TensorLayout, target: TensorLayout, t: TensorType, gradient: bool) -> float:
         """Bytes of a redistribution, forward and backward."""

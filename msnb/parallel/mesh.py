@@ -198,6 +198,16 @@ class Mesh:
             axes: the mesh axes of its groups.
             nbytes: bytes a rank puts in.
         """
+        known = self._seconds.get((kind, axes, nbytes))
+        if known is None:
+            known = self._seconds[kind, axes, nbytes] = self._timed(kind, axes, nbytes)
+        return known
+
+    @cached_property
+    def _seconds(self) -> dict[tuple[str, tuple[int, ...], float], float]:
+        return {}
+
+    def _timed(self, kind: str, axes: tuple[int, ...], nbytes: float) -> float:
         p = self.count(axes)
         if p == 1:
             return 0.0

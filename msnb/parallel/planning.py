@@ -29,6 +29,7 @@ from msnb.parallel.search.costs import CostGraph, Floats
 from msnb.parallel.strategies import Call, Strategy, candidates, chosen
 
 _HUB = 8  # readers
+_SMALL = 40  # nodes of a program up to which three axes of an operator may be split at once
 
 
 def inlined(graph: Graph) -> Graph:
@@ -141,6 +142,8 @@ class Problem:
     def __init__(self, graph: Graph, weights: set[Value], model: Model, rule: MemoryRule, most: int | None = None) -> None:
         self.graph, self.model, self.mesh, self.rule, self.most = graph, model, model.mesh, rule, most
         self.flow = Flow.of(graph, weights)
+        if most is None and self.mesh.size <= 8 and len(graph.nodes) <= _SMALL:
+            self.most = 3
         self.names = names_of(graph)
         self.calls: dict[Node, Call] = {}
         self.place: dict[Any, int] = {}
@@ -196,7 +199,7 @@ class Problem:
         key = (call.key, roles, own, kept)
         twin = self._same.get(key)
         if twin is None:
-            time: Any = [self.model.node(call, s, roles) for s in choices]
+            time: Any = [self._time(call, s, roles, own) for s in choices]
             memory: Any = [self._memory(call, s, own, kept) for s in choices]
         else:
             time, memory = self.costs.time[twin], self.costs.memory[twin]
@@ -225,8 +228,16 @@ class Problem:
                 return True
         return False
 
+    def _time(self, call: Call, s: Strategy, roles: Sequence[str], own: Sequence[bool]) -> float:
+        """The op forward and backward, and the optimizer's work on the weights that only it reads."""
+        weights = self._weights(call, s, own)
+        return self.model.node(call, s, roles) + self.model.update(weights, self.rule.optimizer_states)
+
+    def _weights(self, call: Call, s: Strategy, own: Sequence[bool]) -> float:
+        return sum(part_bytes(self.mesh, layout, t) for layout, t, mine in zip(s.inputs, call.types, own) if mine)
+
     def _memory(self, call: Call, s: Strategy, own: Sequence[bool], kept: Sequence[bool]) -> float:
-        weights = sum(part_bytes(self.mesh, layout, t) for layout, t, mine in zip(s.inputs, call.types, own) if mine)
+        weights = self._weights(call, s, own)
         saved = sum(part_bytes(self.mesh, layout, t) for layout, t, keep in zip(s.outputs, call.outs, kept) if keep)
         return weights * self.rule.factor + (saved if self.rule.training else 0.0)
 
@@ -237,8 +248,10 @@ class Problem:
             for s in self.candidates(self.calls[node]):
                 found.setdefault(s.inputs[i])
         self.layouts[value] = list(found)
-        memory = [part_bytes(self.mesh, layout, value.type) * self.rule.factor for layout in found]
-        self.place[value] = self.costs.add_node(np.zeros(len(found)), memory, ("weight", value.type, tuple(found)))
+        held = [part_bytes(self.mesh, layout, value.type) for layout in found]
+        time = [self.model.update(n, self.rule.optimizer_states) for n in held]
+        memory = [n * self.rule.factor for n in held]
+        self.place[value] = self.costs.add_node(time, memory, ("weight", value.type, tuple(found)))
         self.strategies.append([Strategy((), (layout,), (layout,)) for layout in found])
 
     def _add_edge(self, node: Node, i: int, value: Value) -> None:
@@ -313,7 +326,7 @@ class Problem:
         roles, own, kept = self._circumstances(node)
         g = self.costs
         self.strategies[v] = choices
-        g.time[v] = np.array([self.model.node(call, s, roles) for s in choices])
+        g.time[v] = np.array([self._time(call, s, roles, own) for s in choices])
         g.memory[v] = np.array([self._memory(call, s, own, kept) for s in choices])
         g.node_keys[v] = (g.node_keys[v], "given", tuple(choices))
 

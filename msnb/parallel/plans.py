@@ -126,10 +126,8 @@ def simulate(program: Program, optimizer_states: int) -> Timeline:
 
 
 def _update(program: Program, states: int) -> float:
-    """The optimizer reads and writes weight, gradient and its states: 24 bytes per float32 weight with momentum."""
-    chip = program.mesh.cluster.chip
     held = sum(program.params[w].local_bytes(program.mesh, t.nbytes) for w in program.weights if (t := static_type(w)))
-    return held * (5 + states) / (chip.hbm * chip.e_hbm)
+    return TimeModel(program.mesh).update(held, states)
 
 
 class Plan:

@@ -153,7 +153,7 @@ def _shortest(
     search = _Search(mesh, source, target, shape, itemsize)
     begin, end = search.begin, search.end
     best: dict[State, float] = {begin: 0.0}
-    path: dict[State, tuple[State, Move]] = {}
+    path: dict[State, tuple[State, Hop]] = {}
     heap: list[tuple[float, int, State]] = [(0.0, 0, begin)]
     order = 0
     while heap:
@@ -162,18 +162,22 @@ def _shortest(
             break
         if so_far > best[state]:
             continue
-        for after, move in search.neighbours(state):
-            cost = so_far + max(move.seconds, _EPSILON)
+        for after, hop in search.neighbours(state):
+            cost = so_far + max(hop[-1], _EPSILON)
             if cost < best.get(after, float("inf")):
-                best[after], path[after] = cost, (state, move)
+                best[after], path[after] = cost, (state, hop)
                 order += 1
                 heapq.heappush(heap, (cost, order, after))
     out = []
     state = end
     while state != begin:
-        state, move = path[state]
-        out.append(move)
+        before, hop = path[state]
+        out.append(search.move(before, hop, state))
+        state = before
     return tuple(reversed(out))
+
+
+Hop = tuple[str, tuple[Axes, ...], int, int, float, float]  # kind, atoms, dim, to, bytes, seconds
 
 
 class _Search:
@@ -181,52 +185,66 @@ class _Search:
 
     def __init__(self, mesh: Mesh, source: TensorLayout, target: TensorLayout, shape: Axes, itemsize: int) -> None:
         atoms = _atoms(mesh, source, target)
-        self.mesh, self.shape, self.itemsize = mesh, shape, itemsize
+        self.mesh, self.shape = mesh, shape
+        self.nbytes = itemsize
+        for n in shape:
+            self.nbytes *= n
+        self.count = {atom: mesh.count(atom) for atom in atoms.values()}
         self.begin, self.end = _state(source, atoms), _state(target, atoms)
         self.goal = {atom: i for i, row in enumerate(self.end[0]) for atom in row}
 
-    def neighbours(self, state: State) -> Iterator[tuple[State, Move]]:
+    def neighbours(self, state: State) -> Iterator[tuple[State, Hop]]:
+        """Layouts that one move leads to."""
         rows, partial = state
-        used = {atom for row in rows for atom in row}
+        used = [atom for row in rows for atom in row]
+        nbytes = float(self.nbytes)
+        for atom in used:
+            nbytes /= self.count[atom]
         for atom, dim in self.goal.items():
-            if atom not in used and atom not in partial:
-                yield from self._step(state, SLICE, (atom,), dim, dim, _pushed(rows, dim, (atom,)), partial)
-            if atom in partial:
-                rest = tuple(p for p in partial if p != atom)
-                yield from self._step(state, SCATTER, (atom,), dim, dim, _pushed(rows, dim, (atom,)), rest)
+            if atom in used or not self._room(rows[dim], (atom,), dim):
+                continue
+            rest = tuple(p for p in partial if p != atom)
+            kind = SCATTER if atom in partial else SLICE
+            yield (_pushed(rows, dim, (atom,)), rest), self._hop(kind, (atom,), dim, dim, nbytes)
         if partial:
-            yield from self._step(state, REDUCE, partial, -1, -1, rows, ())
+            yield (rows, ()), self._hop(REDUCE, partial, -1, -1, nbytes)
             for atom in partial if len(partial) > 1 else ():
-                rest = tuple(p for p in partial if p != atom)
-                yield from self._step(state, REDUCE, (atom,), -1, -1, rows, rest)
-        yield from self._letting_go(state)
+                yield (rows, tuple(p for p in partial if p != atom)), self._hop(REDUCE, (atom,), -1, -1, nbytes)
+        yield from self._letting_go(state, nbytes)
 
-    def _letting_go(self, state: State) -> Iterator[tuple[State, Move]]:
+    def _letting_go(self, state: State, nbytes: float) -> Iterator[tuple[State, Hop]]:
         rows, partial = state
         for dim, row in enumerate(rows):
             for k in range(len(row)):
                 moved, left = row[k:], _popped(rows, dim, k)
-                yield from self._step(state, GATHER, moved, dim, dim, left, partial)
+                yield (left, partial), self._hop(GATHER, moved, dim, dim, nbytes)
                 to = self.goal.get(moved[0])
-                if to is not None and to != dim:
-                    yield from self._step(state, EXCHANGE, moved, dim, to, _pushed(left, to, moved), partial)
+                if to is not None and to != dim and self._room(rows[to], moved, to):
+                    yield (_pushed(left, to, moved), partial), self._hop(EXCHANGE, moved, dim, to, nbytes)
 
-    def _step(self, state: State, kind: str, atoms: tuple[Axes, ...], dim: int, to: int, rows: Any,
-              partial: tuple[Axes, ...]) -> Iterator[tuple[State, Move]]:  # fmt: skip
-        before, after = _layout(state), _layout((rows, partial))
-        if not after.divides(self.mesh, self.shape):
-            return
+    def _room(self, row: tuple[Axes, ...], more: tuple[Axes, ...], dim: int) -> bool:
+        """Whether an axis divides by what splits it and by these atoms too."""
+        ways = 1
+        for atom in (*row, *more):
+            ways *= self.count[atom]
+        return self.shape[dim] % ways == 0
+
+    def _hop(self, kind: str, atoms: tuple[Axes, ...], dim: int, to: int, nbytes: float) -> Hop:
+        if kind == SLICE:
+            return kind, atoms, dim, to, 0.0, 0.0
+        axes = atoms[0] if len(atoms) == 1 else tuple(a for atom in atoms for a in atom)
+        return kind, atoms, dim, to, nbytes, self.mesh.seconds(kind, axes, nbytes)
+
+    def move(self, before: State, hop: Hop, after: State) -> Move:
+        """A hop as a Move."""
+        kind, atoms, dim, to, nbytes, seconds = hop
         axes = tuple(a for atom in atoms for a in atom)
-        n = self.itemsize
-        for size in before.local_shape(self.mesh, self.shape):
-            n *= size
-        seconds = 0.0 if kind == SLICE else self.mesh.seconds(kind, axes, n)
-        yield (rows, partial), Move(kind, axes, dim, to, before, after, 0 if kind == SLICE else n, seconds)
+        return Move(kind, axes, dim, to, _layout(before), _layout(after), nbytes, seconds)
 
 
 def _pushed(rows: Any, dim: int, atoms: tuple[Axes, ...]) -> Any:
-    return tuple((*row, *atoms) if i == dim else row for i, row in enumerate(rows))
+    return (*rows[:dim], rows[dim] + atoms, *rows[dim + 1 :])
 
 
 def _popped(rows: Any, dim: int, k: int) -> Any:
-    return tuple(row[:k] if i == dim else row for i, row in enumerate(rows))
+    return (*rows[:dim], rows[dim][:k], *rows[dim + 1 :])

@@ -6,9 +6,9 @@
                  m k k -> n      the same sum taken by reduce-scatter: out ((0), (1,2))
                  m - -           out ((0), ()): mesh axes 1, 2 hold copies
 
-Split counts divide their axes. Runs are contiguous, so that a split stays inside a server where it can; with more than
-eight devices at most two runs are formed (and cuts are made at no more than five places), which keeps the number of
-strategies below about 200 for every op.
+Split counts divide their axes. Runs are contiguous, so that a split stays inside a server where it can. At most ``most``
+runs are formed (two unless asked otherwise), and cuts are made at no more than three places, around the server, which
+keeps the number of strategies of an op at about a hundred.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from msnb.parallel.local import fits, local_type
 from msnb.parallel.mesh import Mesh
 
 COPY = ""
-_MAX_CUTS = 5
+_MAX_CUTS = 3
 
 
 @dataclass(frozen=True)
@@ -116,20 +116,19 @@ def _partial(call: Call, blocks: Mapping[str, Axes]) -> Axes:
 
 
 def _cuts(mesh: Mesh) -> list[int]:
-    """Where mesh axes may be cut into runs."""
+    """Where mesh axes may be cut into runs: everywhere on few devices, else around a server and in the middle outside."""
     n = len(mesh.factors)
     places = list(range(1, n))
     if len(places) <= _MAX_CUTS:
         return places
     server = next((c for c in places if mesh.stride(c - 1) <= 8), places[-1])
-    step = (n - 1) / (_MAX_CUTS - 1)
-    return sorted({server, *(min(n - 1, max(1, round(1 + i * step))) for i in range(_MAX_CUTS - 1))})
+    return sorted({max(1, server // 2), server, min(n - 1, server + 1)})
 
 
 def runs(mesh: Mesh, most: int | None = None) -> Iterator[tuple[Axes, ...]]:
     """All ways to cut the mesh axes into contiguous runs, at most ``most`` of them."""
     n = len(mesh.factors)
-    most = most or (3 if mesh.size <= 8 else 2)
+    most = 2 if most is None else most
     for k in range(min(most, max(n, 1))):
         for cut in itertools.combinations(_cuts(mesh), k):
             edges = (0, *cut, n)
@@ -142,7 +141,7 @@ def candidates(call: Call, mesh: Mesh, most: int | None = None, scatter: bool = 
     Args:
         call: op, types, attributes.
         mesh: the devices.
-        most: how many labels may be split at once; None: three up to 8 devices, else two.
+        most: how many labels may be split at once; None: two.
         scatter: whether open sums may also be taken by reduce-scatter.
     """
     first = place(call, {}, mesh)
@@ -163,8 +162,8 @@ def candidates(call: Call, mesh: Mesh, most: int | None = None, scatter: bool = 
 
 
 def _scattered(call: Call, strategy: Strategy, mesh: Mesh) -> Iterator[Strategy]:
-    """The same with a reduce-scatter over one of the output's axes."""
-    if not strategy.partial or len(call.outs) > 1 or strategy.reducer != "sum" or not call.outs[0].dtype.differentiable:
+    """The same with a reduce-scatter over one of the output's axes (for outputs of up to three)."""
+    if not strategy.partial or len(call.outs) > 1 or call.outs[0].ndim > 3 or strategy.reducer != "sum" or not call.outs[0].dtype.differentiable:
         return
     for dim in range(call.outs[0].ndim):
         dims = strategy.outputs[0].dims

@@ -5,6 +5,7 @@ gradients of their own, copies, rates that change, groups, Model.
 from __future__ import annotations
 
 import copy
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,58 @@ def test_a_cell_shared_by_two_functions() -> None:
     assert (before != after).any()
     np.testing.assert_allclose(after, net(x).asnumpy(), rtol=1e-6)
     assert len(predict.versions) == len(step.versions) == 1
+
+
+EFFECTS: dict[str, tuple[Any, Any]] = {
+    "append": (lambda: [0], lambda box: box.append(3)),
+    "entries": (lambda: {"a": 0}, lambda box: box.update(a=box["a"] + 1, b=2)),
+    "keywords": (lambda: [3, 1, 2], lambda box: box.sort(key=lambda v: -v, reverse=True)),
+    "set": (lambda: {0}, lambda box: box.add(3)),
+    "deque": (lambda: deque([0], maxlen=3), lambda box: box.append(3)),
+    "pop": (lambda: [5, 6, 7, 8, 9], lambda box: box.pop()),
+    "item": (lambda: [1, 2, 3], lambda box: box.__setitem__(1, box[1] + 1)),
+}
+
+
+@pytest.mark.parametrize("name", EFFECTS)
+@pytest.mark.parametrize("inside", ["function", "gradient", "jitted gradient"])
+def test_what_a_program_writes_it_writes_at_every_call(mode: int, name: str, inside: str) -> None:
+    """The container is the user's: what the program found at its first call must not come back at the next."""
+    make, effect = EFFECTS[name]
+    box, want = make(), make()
+
+    def fn(x: Any) -> Any:
+        effect(box)
+        return (x * x).sum()
+
+    program = fn if inside == "function" else ms.value_and_grad(fn)
+    program = ms.jit(program) if inside != "gradient" else program
+    for _ in range(3):
+        program(ms.Tensor([1.0, 2.0]))
+        effect(want)
+        assert box == want
+    if isinstance(box, list):
+        box.append(100)
+        want.append(100)
+        program(ms.Tensor([1.0, 2.0]))
+        effect(want)
+        assert box == want
+
+
+def test_appending_where_a_tensor_decides(mode: int) -> None:
+    seen: list[Any] = [0]
+
+    def fn(x: Any) -> Any:
+        if x.sum() > 0:
+            seen.append(1)
+        else:
+            seen.append(2)
+        return x * len(seen)
+
+    fn = ms.jit(fn) if mode == ms.GRAPH_MODE else fn
+    results = [float(fn(ms.Tensor(v))) for v in (1.0, -1.0, 1.0)]
+    assert [int(v) for v in seen] == [0, 1, 2, 1]
+    assert results == [2.0, -3.0, 4.0]
 
 
 # ---- hooks and gradients of one's own ---------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from msnb.notebook.groups import is_drawn
 from msnb.notebook.layout import Drawing, lay_out
 from msnb.notebook.paint import picture_of
 from msnb.notebook.parts import Picture, as_json, capped_json
+from msnb.notebook.schema import JSON_SCHEMA
 from msnb.notebook.svg import svg_of
 from msnb.notebook.views import MIME, GraphView
 from msnb.ops.elementwise import add
@@ -60,6 +61,7 @@ def test_parts_say_what_the_program_says():
     boxes = {b.title: b for b in picture_of(parse(LOOP)).boxes}
     assert list(boxes) == ["n", "x", "w", "while", "call g", "result 0", "new w"]
     assert boxes["w"].kind == "state"
+    assert boxes["while"].loc[:2] == ("cell [3]", 4)
     assert (boxes["while"].scope, boxes["while"].place) == ("Net/loop", "cell [3] line 4")
     assert [f.label for f in boxes["while"].frames] == ["cond", "body"]
     assert [b.title for b in boxes["while"].frames[0].picture.boxes] == ["n", "greater", "result"]
@@ -303,11 +305,21 @@ def test_closed_groups_have_pictures_of_their_own():
     assert len(json.dumps(view.json)) <= 1_000_000
 
 
+def test_bundles_of_big_programs_stay_below_a_megabyte():
+    view = GraphView(chain(5000))
+    bundle = view._repr_mimebundle_()
+    assert sum(len(json.dumps(part)) for part in bundle.values()) < 1_000_000
+    assert bundle["text/plain"].endswith(" more lines; .text and .save have all of it")
+    assert view.text.endswith("return %5000")
+
+
 def test_json_is_capped_by_closing_the_deepest_groups():
     picture = training_graph(12).parts[0]
     full = len(json.dumps(as_json(picture)))
     for limit in (full, full // 2, 5000, 300):
         out = capped_json(picture, limit)
+        schema = pytest.importorskip("jsonschema").Draft202012Validator(JSON_SCHEMA)
+        schema.validate(json.loads(json.dumps(out | {"kind": "graph"})))
         assert len(json.dumps(out)) <= limit
         assert out["schema"] == "msnb.graph"
         assert ("truncated" in out) == (limit < full)

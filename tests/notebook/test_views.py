@@ -19,6 +19,7 @@ from msnb.ir.parse import parse
 from msnb.notebook.memory import liveness
 from msnb.notebook.pages import bytes_word, columns
 from msnb.notebook.runs import max_difference
+from msnb.notebook.schema import JSON_SCHEMA
 from msnb.notebook.views import MIME
 
 HOSTILE = ["<script>alert(1)</script>", '"><img onerror=x>', "a\nb\x00c", "\u202eright to left", "n" * 10_000]
@@ -72,6 +73,11 @@ def every_view(fn=chain, *args):
 NAMES = list(every_view())
 
 
+def validate(found):
+    """Against the published schema, where the validator is at hand."""
+    pytest.importorskip("jsonschema").Draft202012Validator(JSON_SCHEMA).validate(json.loads(json.dumps(found)))
+
+
 # ---- what all owe a notebook -----------------------------------------------------------------------------------------
 
 
@@ -83,7 +89,7 @@ def test_bundles_are_complete_safe_and_repeat(name, fn, args, tmp_path):
     assert list(bundle) == [MIME, "text/html", "image/svg+xml", "text/plain"]
     assert bundle == again._repr_mimebundle_(), "a saved notebook compares equal"
     assert (bundle[MIME]["schema"], bundle[MIME]["version"]) == ("msnb.graph", 1)
-    json.dumps(bundle[MIME])
+    validate(bundle[MIME])
     ET.fromstring(bundle["image/svg+xml"])
     assert not re.search(r"<(script|style|svg|iframe|object)|\sid=|\sdata-", bundle["text/html"])
     assert not re.search(r"0x[0-9a-f]{6}", bundle["text/plain"])
@@ -192,6 +198,7 @@ def test_a_wrong_pass_shows_in_numbers(wrong_pass):
 
 def test_diff_names_the_first_op_that_differs_and_its_line(wrong_pass):
     view = ms.show.diff(chain, X)
+    validate(view.json)
     assert not view.equal
     assert view.first.node.op.name == "log"
     assert "in eager mode" in view.first.worst

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import msnb.devices.cpu.blas
 from msnb.core.devices import register_device
 from msnb.core.events import notice
 from msnb.devices.base import ArrayDevice, Executable

@@ -164,7 +164,8 @@ class Level:
 class Entry:
     """A write to an outside object, to be done again at every call.
 
-    ``how``: attr, item, del, method, global, cell; ``name`` its attribute, key, method or name; ``args`` the values.
+    ``how``: attr, item, del, method, call (a method with keywords), global, cell; ``name`` its attribute, key, method
+    or name; ``args`` the values.
     """
 
     owner: Any

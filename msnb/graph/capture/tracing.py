@@ -96,6 +96,8 @@ def _replay(entry: Entry, owner: Any, args: list[Any]) -> None:
     elif entry.how == "content":
         owner.clear()
         owner.extend(args[0]) if hasattr(owner, "extend") else owner.update(args[0])
+    elif entry.how == "call":
+        getattr(owner, entry.name)(*args[0], **args[1])
     else:
         getattr(owner, entry.name)(*args)
 

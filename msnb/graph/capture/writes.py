@@ -125,7 +125,8 @@ def mutate(owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any])
     session = _session()
     if session is not None:
         session.journal.note(ContentPlace(owner))
-        session.log(owner, "method", name, *args) if not kwargs else session.log(owner, "method", name, args, kwargs)
+        entry = (owner, "call", name, args, kwargs) if kwargs else (owner, "method", name, *args)
+        session.log(*entry)
     return getattr(owner, name)(*args, **kwargs)
 
 

@@ -16,7 +16,8 @@ Source: Dechter, "Bucket elimination: A unifying framework for reasoning", 1999;
 from __future__ import annotations
 
 import heapq
-from collections.abc import Hashable, Iterable, Sequence
+import math
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,8 @@ from msnb.parallel.search.costs import CostGraph, Floats, NoPlan
 
 Ints = NDArray[np.int64]
 _LARGEST = 40_000_000  # entries of a table
+_FUSED = 2_000_000  # entries of a joined table above which it is not written down
+_LONGEST = 3e9  # additions of one elimination
 _PARETO = 600  # choices in all, up to which lists are kept whole
 
 
@@ -46,7 +49,7 @@ class Table:
 
     scope: tuple[int, ...]
     content: Content
-    made_of: tuple[Table, ...] = ()  # two of them: a join; one: an elimination of ``gone``
+    made_of: tuple[Table, ...] = ()  # a join of two; or, with ``gone``, what a node was eliminated from
     gone: int = -1
 
 
@@ -163,16 +166,43 @@ class Eliminator:
         done = []
         for v in elimination_order(self.graph):
             mine = at.pop(v)
-            table = mine[0]
-            for other in mine[1:]:
-                table = self.join(table, other)
             gone = {id(t) for t in mine}
-            table = self.eliminate(table, v)
+            table = self._without(mine, v)
             for u in table.scope:
                 at[u] = [t for t in at[u] if id(t) not in gone] + [table]
             if not table.scope:
                 done.append(table)
         return done
+
+
+    def _without(self, mine: list[Table], v: int) -> Table:
+        """The tables that know ``v``, joined and ``v`` eliminated."""
+        scope = tuple(dict.fromkeys(u for t in mine for u in t.scope if u != v))
+        entries = np.prod([len(self.graph.time[u]) for u in (*scope, v)], dtype=np.float64)
+        if self.limit is None and entries > _FUSED:
+            return self._fused(mine, v, scope, float(entries))
+        table = mine[0]
+        for other in mine[1:]:
+            table = self.join(table, other)
+        return self.eliminate(table, v)
+
+    def _fused(self, mine: list[Table], v: int, scope: tuple[int, ...], entries: float) -> Table:
+        """Join and minimum in one, slice by slice, where the joined table would be large."""
+        if entries > _LONGEST:
+            raise TooLarge
+        places = tuple(tuple((*scope, v).index(u) for u in t.scope) for t in mine)
+        key = ("fused", tuple(t.content.key for t in mine), places)
+        found = self._folded.get(key)
+        if found is None:
+            sizes = [len(self.graph.time[u]) for u in scope]
+            time, origin = np.empty((*sizes, 1)), np.empty((*sizes, 1), np.int64)
+            wide = [_widened(t.content.time, p, len(scope) + 1)[..., 0] for t, p in zip(mine, places)]
+            for i in range(sizes[0]):
+                total = sum(w[i if w.shape[0] > 1 else 0] for w in wide)
+                origin[i, ..., 0] = best = np.argmin(total, axis=-1)
+                time[i, ..., 0] = np.take_along_axis(total, best[..., None], -1)[..., 0]
+            found = self._folded[key] = Content(time, None, self._key(key), origin)
+        return Table(scope, found, tuple(mine), v)
 
 
 class TooLarge(Exception):
@@ -202,46 +232,72 @@ def _unwind(table: Table, point: int, choices: dict[int, int]) -> None:
     while stack:
         t, k = stack.pop()
         entry = tuple(choices[u] for u in t.scope)
-        if len(t.made_of) == 1:
+        if t.gone >= 0 and len(t.made_of) != 1:
+            assert t.content.origin is not None
+            choices[t.gone] = int(t.content.origin[(*entry, 0)])
+            stack += [(inner, 0) for inner in t.made_of]
+        elif t.gone >= 0:
             inner = t.made_of[0]
             assert t.content.origin is not None
             flat = int(t.content.origin[(*entry, k)])
             points = inner.content.time.shape[-1]
             choices[t.gone] = flat // points
             stack.append((inner, flat % points))
-        elif len(t.made_of) == 2:
+        elif t.made_of:
             a, b = t.made_of
             flat = 0 if t.content.origin is None else int(t.content.origin[(*entry, k)])
             stack += [(a, flat // b.content.time.shape[-1]), (b, flat % b.content.time.shape[-1])]
 
 
 def elimination_order(graph: CostGraph) -> Sequence[int]:
-    """Nodes by the size of the table that their elimination leaves, smallest first."""
-    near: list[set[int]] = [set() for _ in range(graph.size)]
+    """Nodes by the size of the table that their elimination makes, or by the size of the one that it leaves, or by the
+    number of neighbours that it ties together: whichever order needs the fewest additions."""
+    orders = [_greedy_order(graph, rule) for rule in (_joined_size, _left_size, _fill)]
+    return min(orders, key=lambda found: found[0])[1]
+
+
+Near = list[set[int]]
+
+
+def _left_size(near: Near, width: Sequence[int], v: int) -> float:
+    return math.prod(width[u] for u in near[v])
+
+
+def _joined_size(near: Near, width: Sequence[int], v: int) -> float:
+    return float(width[v]) * math.prod(width[u] for u in near[v])
+
+
+def _fill(near: Near, width: Sequence[int], v: int) -> float:
+    """New pairs of neighbours, weighted by their sizes; then the size of the table."""
+    mine = sorted(near[v])
+    new = sum(width[a] * width[b] for i, a in enumerate(mine) for b in mine[i + 1 :] if b not in near[a])
+    return new + 1e-9 * _joined_size(near, width, v)
+
+
+def _greedy_order(graph: CostGraph, rule: Callable[[Near, Sequence[int], int], float]) -> tuple[float, list[int]]:
+    """(Additions, order) when always the node with the least ``rule`` goes next."""
+    near: Near = [set() for _ in range(graph.size)]
     for u, v, _ in graph.edges:
         near[u].add(v)
         near[v].add(u)
     width = [len(t) for t in graph.time]
-
-    def weight(v: int) -> float:
-        return float(np.prod([width[u] for u in near[v]], dtype=np.float64) * width[v])
-
-    heap = [(weight(v), v) for v in range(graph.size)]
+    heap = [(rule(near, width, v), v) for v in range(graph.size)]
     heapq.heapify(heap)
     out: list[int] = []
-    gone: set[int] = set()
+    work, gone = 0.0, [False] * graph.size
     while heap:
         w, v = heapq.heappop(heap)
-        if v in gone or w != weight(v):
+        if gone[v] or w != rule(near, width, v):
             continue
-        gone.add(v)
+        gone[v] = True
         out.append(v)
+        work += _joined_size(near, width, v) ** 2  # large tables hurt most: equal ones of identical layers are folded
         for u in near[v]:
-            near[u] |= near[v] - {u}
-            near[u].discard(v)
+            near[u] |= near[v]
+            near[u] -= {u, v}
         for u in near[v]:
-            heapq.heappush(heap, (weight(u), u))
-    return out
+            heapq.heappush(heap, (rule(near, width, u), u))
+    return work, out
 
 
 def dynamic_programming(graph: CostGraph, limit: float | None = None, points: int | None = None) -> list[int]:

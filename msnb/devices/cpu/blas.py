@@ -1,0 +1,56 @@
+"""How many threads NumPy's matrix products may use: ``set_context(runtime_num_threads=...)``.
+
+NumPy's BLAS has a thread pool of its own, whose waiting threads spin: on a busy machine one thread is often faster than
+two. threadpoolctl (it comes with scikit-learn) can tell the pool its size; without it the setting cannot be honoured,
+and that is said once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msnb.core import events
+
+
+class Limit:
+    """The limit in force: threadpoolctl's object that can take it back, and the number it stands for (0: none)."""
+
+    count = 0
+    limiter: Any = None
+
+
+def limit_threads(changes: dict[str, Any]) -> None:
+    """Listener of the event ``context``: 0 gives BLAS back the size it had."""
+    count = changes.get("runtime_num_threads", Limit.count)
+    if count == Limit.count:
+        return
+    Limit.count = count
+    if Limit.limiter is not None:
+        Limit.limiter.restore_original_limits()
+        Limit.limiter = None
+    controller = _controller() if count else None
+    if controller is not None:
+        Limit.limiter = controller.limit(limits=count, user_api="blas")
+    elif count:
+        events.notice(
+            "runtime_num_threads has no effect on NumPy's matrix products: threadpoolctl is not installed "
+            "(pip install threadpoolctl, or set OPENBLAS_NUM_THREADS before Python starts).",
+            key="threadpoolctl",
+        )
+
+
+_controllers: list[Any] = []
+
+
+def _controller() -> Any:
+    """threadpoolctl's view of the BLAS that NumPy loaded, made once; None without the package."""
+    if not _controllers:
+        try:
+            from threadpoolctl import ThreadpoolController
+        except ImportError:
+            return None
+        _controllers.append(ThreadpoolController())
+    return _controllers[0]
+
+
+events.subscribe("context", limit_threads)

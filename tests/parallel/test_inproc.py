@@ -1,0 +1,123 @@
+"""Every plan gives the numbers of the single device: loss and gradients in float64, for random strategies too."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from nets import cases
+
+import msnb as ms
+from msnb.parallel.engine.entry import RunnablePlan
+from msnb.parallel.engine.inproc import Ranks, same_on_copies
+from msnb.parallel.plans import Plan
+
+NETS = {type(net).__name__: (net, inputs) for net, inputs in cases()}
+
+
+def single(net, inputs):
+    loss, grads = ms.value_and_grad(net, None, net.trainable_params())(*inputs)
+    return loss.item(), {p.name: g.asnumpy() for p, g in zip(net.trainable_params(), grads)}
+
+
+def check(plan: Plan, net, inputs, said=""):
+    want, want_grads = single(net, inputs)
+    loss, grads = plan.run(*inputs)
+    assert abs(float(loss) - want) <= 1e-10 * max(1.0, abs(want)), said
+    assert set(grads) == set(want_grads)
+    for name, g in grads.items():
+        scale = max(1e-3, float(np.abs(want_grads[name]).max()))
+        assert float(np.abs(g - want_grads[name]).max()) <= 1e-10 * scale, f"{said} {name}"
+    assert sum(c.sent for c in plan.collectives) == sum(plan.sent.values()), "bytes promised and bytes sent"
+
+
+@pytest.mark.parametrize("name", sorted(NETS))
+@pytest.mark.parametrize("devices", [1, 2, 6, 8])
+def test_searched_plans(name, devices):
+    net, inputs = NETS[name]
+    check(ms.parallel.plan(net, *inputs, device_num=devices), net, inputs)
+
+
+@pytest.mark.parametrize("name", sorted(NETS))
+def test_data_parallel_plans(name):
+    net, inputs = NETS[name]
+    plan = ms.parallel.plan(net, *inputs, device_num=8, parallel_mode="data_parallel")
+    check(plan, net, inputs)
+    assert all(layout.used == () for layout in plan.program.params.values())
+    assert any(c.phase == "backward" for c in plan.collectives)
+
+
+@pytest.mark.parametrize("name", sorted(NETS))
+@pytest.mark.parametrize("devices", [4, 8])
+def test_random_strategies(name, devices):
+    net, inputs = NETS[name]
+    base = ms.parallel.plan(net, *inputs, device_num=devices)
+    for seed in range(10):
+        rng = random.Random(seed)
+        choices = [rng.randrange(len(s)) for s in base.problem.strategies]
+        plan = RunnablePlan._again(base, choices)
+        check(plan, net, inputs, f"{name} on {devices}, seed {seed}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(NETS))
+def test_sixty_four_ranks(name):
+    net, inputs = NETS[name]
+    check(ms.parallel.plan(net, *inputs, device_num=64), net, inputs)
+
+
+def test_ranks_with_the_same_part_hold_the_same_bits():
+    net, inputs = NETS["MLP"]
+    base = ms.parallel.plan(net, *inputs, device_num=8)
+    rng = random.Random(4)
+    plan = RunnablePlan._again(base, [rng.randrange(len(s)) for s in base.problem.strategies])
+    ranks = Ranks(plan.program)
+    ranks.run(plan._values(inputs))
+    assert ranks.buffers
+    for buffer, parts in ranks.buffers.items():
+        assert same_on_copies(plan.program, buffer, parts), buffer
+
+
+def test_forward_only_and_other_inputs():
+    net = ms.nn.Dense(8, 4, dtype=ms.float64)
+    x, other = (ms.Tensor(np.random.default_rng(s).standard_normal((16, 8))) for s in (0, 1))
+    plan = ms.parallel.plan(net, x, device_num=4, strategies={"matmul": ((1, 4), (4, 1))})
+    for given in (x, other):
+        np.testing.assert_allclose(plan.run(given), net(given).asnumpy(), rtol=1e-12)
+    with pytest.raises(ValueError, match="the plan is for"):
+        plan.run(ms.Tensor(np.zeros((4, 8))))
+    with pytest.raises(ValueError, match="legal: 'inproc'"):
+        plan.run(x, engine="mpi")
+
+
+def test_a_function_with_control_flow_runs_whole():
+    def f(x):
+        y = x * 2.0
+        if y.sum() > 0:
+            y = y + 1.0
+        return y.sum()
+
+    x = ms.Tensor(np.arange(8.0))
+    plan = ms.parallel.plan(f, x, device_num=4)
+    assert float(plan.run(x)) == f(x).item()
+    assert float(plan.run(ms.Tensor(-np.arange(8.0)))) == f(ms.Tensor(-np.arange(8.0))).item()
+
+
+def test_too_many_ranks_for_one_process():
+    net, inputs = NETS["Chain"]
+    plan = ms.parallel.plan(net, *inputs, device_num=128)
+    with pytest.raises(RuntimeError, match="up to 64"):
+        plan.run(*inputs)
+
+
+def test_dropout_draws_are_those_of_the_single_device():
+    def f(x):
+        return ms.ops.dropout(x, p=0.5, training=True)
+
+    x = ms.Tensor(np.ones((8, 8)))
+    ms.set_seed(3)
+    plan = ms.parallel.plan(f, x, device_num=4)
+    got = plan.run(x)
+    ms.set_seed(3)
+    np.testing.assert_array_equal(got, f(x).asnumpy())
