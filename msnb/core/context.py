@@ -63,6 +63,13 @@ KNOBS: dict[str, Knob] = {
     "save_graphs_path": Knob("", "a folder; '' keeps graphs in memory only", _is_str, "where save_graphs writes"),
     "verify_graphs": Knob(False, "True or False", _is_bool, "check every law of the IR after every pass (slow; tests)"),
     "runtime_num_threads": Knob(0, "an int from 0 (all cores) to 1024", _is_int(0, 1024), "threads of CPU kernels"),
+    "jit_level": Knob(
+        "O0",
+        "'O0' or 'O1'",
+        lambda v: v in ("O0", "O1"),
+        "how graphs compiled from now on run: O0 operation by operation on reference kernels, O1 with groups of"
+        " operations as machine code (on the CPU, with llvmlite)",
+    ),
     "max_call_depth": Knob(1000, "an int from 1 to 100000", _is_int(1, 100000), "deepest nesting of captured calls"),
     "deterministic": Knob("ON", "'ON' or 'OFF'", lambda v: v in ("ON", "OFF"), "same bits from run to run"),
     "pynative_synchronize": Knob(False, "True or False", _is_bool, "wait after every eager op"),
@@ -119,7 +126,7 @@ def set_context(**changes: Any) -> ContextChange:
 
     Args:
         **changes: keys of ``KNOBS``: mode, device_target, device_id, save_graphs, save_graphs_path,
-            runtime_num_threads, max_call_depth, deterministic, pynative_synchronize.
+            runtime_num_threads, jit_level, max_call_depth, deterministic, pynative_synchronize.
 
     Returns:
         An object that restores the former values when used as ``with set_context(...):``.

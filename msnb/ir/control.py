@@ -7,6 +7,7 @@
                                        inv) -> (carry..., y...); results: last carry, then every y stacked along axis 0
     call(args...)                      attrs callee: the name of a graph in the module (recursion is possible), layer,
                                        recompute: its gradient keeps the arguments only and runs it again
+    fused(args...)                     graphs = (body,): what a device runs as one kernel, made by the fusion pass
     host_call(args...)                 attrs fn (a HostFn), types: calls back into Python at run time
     stack_new(type=) / stack_push(s, x) / stack_pop(s) -> (s, x)     ordinary pure ops (``ir.stacks``)
 
@@ -29,7 +30,7 @@ from msnb.ops.constant import constant
 from msnb.ops.record import REQUIRED, Op, define
 
 __all__ = [
-    "CALL", "HOST_CALL", "IF", "SCAN", "STACK_NEW", "STACK_POP", "STACK_PUSH", "WHILE", "HostFn", "call",
+    "CALL", "FUSED", "HOST_CALL", "IF", "SCAN", "STACK_NEW", "STACK_POP", "STACK_PUSH", "WHILE", "HostFn", "call",
     "engine_constant", "host_call", "if_", "replay_node", "result_types", "run_control", "scan", "while_",
 ]  # fmt: skip
 
@@ -65,6 +66,7 @@ SCAN = _control(
     {"n_carry": REQUIRED, "n_xs": REQUIRED, "length": REQUIRED, "reverse": False},
 )
 CALL = _control("call", "Call a graph of the module by name.", {"callee": REQUIRED, "layer": "", "recompute": False})
+FUSED = _control("fused", "Run a group of nodes as one kernel.", {})
 HOST_CALL = _control("host_call", "Call back into Python.", {"fn": REQUIRED, "effect": False})
 
 
@@ -96,6 +98,8 @@ def result_types(node_op: Op, graphs: Sequence[Graph], attrs: dict[str, Any], mo
         return tuple(v.type for v in graphs[0].outputs)
     if node_op is WHILE:
         return tuple(v.type for v in graphs[1].outputs)
+    if node_op is FUSED:
+        return tuple(v.type for v in graphs[0].outputs)
     if node_op is CALL:
         return tuple(v.type for v in module.graphs[attrs["callee"]].outputs)
     n = attrs["n_carry"]
@@ -223,6 +227,8 @@ def run_control(node: Node, inputs: list[Any], module: Module | None = None) -> 
     if node.op is CALL:
         assert module is not None, "a call is replayed with the module that holds its callee."
         return tuple(replay(module.graphs[node.attrs["callee"]], inputs))
+    if node.op is FUSED:
+        return tuple(replay(node.graphs[0], inputs))
     result = node.attrs["fn"].fn(*inputs)
     return tuple(result) if isinstance(result, (tuple, list)) else (result,)
 

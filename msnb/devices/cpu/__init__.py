@@ -1,4 +1,8 @@
-"""The CPU. For now its kernels are the reference bodies over NumPy."""
+"""The CPU: NumPy arrays as buffers, reference bodies as kernels, and a code generator for groups of operations.
+
+``compile`` runs a graph in which the fusion pass has made groups as machine code; without llvmlite the same program
+runs on the reference bodies.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,32 @@ import numpy as np
 
 import msnb.devices.cpu.blas
 from msnb.core.devices import register_device
-from msnb.devices.base import ArrayDevice
+from msnb.core.events import notice
+from msnb.devices.base import ArrayDevice, Executable
+from msnb.ir.control import FUSED
+from msnb.ir.graph import Graph
 
 
 class CPU(ArrayDevice):
     """The host processor, with NumPy arrays as buffers."""
 
+    fuses = True
+
     def __init__(self) -> None:
         super().__init__("CPU", np)
+
+    def compile(self, graph: Graph) -> Executable:
+        """The program; fused nodes become machine code where llvmlite is installed."""
+        if not any(node.op is FUSED for _, node in graph.walk()):
+            return super().compile(graph)
+        try:
+            from msnb.devices.cpu.native import NativeProgram
+        except ImportError:
+            notice(
+                "llvmlite is not installed (pip install msnb[cpu]): graphs run operation by operation.", key="llvmlite"
+            )
+            return super().compile(graph)
+        return NativeProgram(self, graph)
 
 
 register_device("CPU", CPU)

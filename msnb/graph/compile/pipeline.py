@@ -1,6 +1,6 @@
 """From a captured graph to a compiled program.
 
-    captured --inline--fold--algebra--cse--dce--> hardware_independent --> device.compile --> Compiled
+    captured --inline--fold--algebra--cse--dce--> hardware_independent [--fuse-->] device.compile --> Compiled
 
 The order: calls are opened first so that everything sees through them; constants are folded before laws look for ones
 and zeros; what laws leave behind is merged and swept out. When the laws changed something, a second round follows, and
@@ -23,9 +23,11 @@ from msnb.core import devices, events
 from msnb.core.context import get_context
 from msnb.core.plugins import Plugin
 from msnb.graph.compile import passes as _register
+from msnb.graph.compile.fusion import fuse
 from msnb.graph.compile.history import Log, Rewrite
 from msnb.graph.compile.passrecord import PASSES, Pass
 from msnb.graph.compile.plugged import check_result, plugged
+from msnb.ir.control import FUSED
 from msnb.ir.graph import Graph
 from msnb.ir.text import called, print_graph
 from msnb.ir.verify import verify
@@ -69,10 +71,22 @@ class Compiled:
         self.stages: list[StageRecord] = list(stages)
         self.history: list[Rewrite] = log.history
         self.counts = log.counts
-        start = perf_counter()
-        self.executable = devices.current().compile(graph)
+        device = devices.current()
+        ready = self._fused(graph) if fuses(device) else graph
         self.timings: dict[str, float] = {s.name: s.seconds for s in self.stages}
+        start = perf_counter()
+        self.executable = device.compile(ready)
         self.timings["compile"] = perf_counter() - start
+
+    def _fused(self, graph: Graph) -> Graph:
+        """The graph with groups of operations; ``graph`` stays what people are shown as the program."""
+        start = perf_counter()
+        ready = fuse(graph)
+        kept = ready if any(s.graph is not None for s in self.stages) else None
+        groups = sum(node.op is FUSED for _, node in ready.walk())
+        self.stages.append(StageRecord("fuse", FUSION_LAW, perf_counter() - start, groups, kept))
+        events.emit("stage", graph=ready, name="fuse", seconds=self.stages[-1].seconds)
+        return ready
 
     def __call__(self, args: Sequence[Any]) -> list[Any]:
         """Buffers (Python scalars for weak params) in, buffers out."""
@@ -82,6 +96,14 @@ class Compiled:
     def __repr__(self) -> str:
         nodes = sum(1 for _ in self.graph.walk())
         return f"<compiled {self.name}: {len(self.graph.params)} params, {nodes} nodes>"
+
+
+FUSION_LAW = "Operations that walk one index space become one kernel."
+
+
+def fuses(device: Any) -> bool:
+    """True when this device compiles groups of operations and the session wants it to."""
+    return bool(getattr(device, "fuses", False)) and get_context("jit_level") == "O1"
 
 
 def compile_graph(graph: Graph, *, name: str = "", keep_stages: bool | None = None) -> Compiled:

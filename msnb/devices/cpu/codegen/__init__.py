@@ -1,0 +1,1 @@
+"""The CPU's code generator: kernel IR to LLVM IR to machine code."""

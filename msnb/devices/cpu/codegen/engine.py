@@ -1,0 +1,110 @@
+"""llvmlite: text to machine code, for the CPU at hand, through the cache on disk. The only file that imports it.
+
+A Library keeps its engine alive, so that the functions it gave out stay valid as long as someone holds it. Modules hold
+no absolute address; ``msnb_parallel`` and ``msnb_thread`` are variables set after loading.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from msnb.devices.cpu import threads
+from msnb.devices.cpu.codegen import store
+
+VERSION = "2"
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Host:
+    """The CPU: its name, features and triple."""
+
+    name: str
+    features: str
+    triple: str
+    wide: bool
+    half: bool
+
+
+@functools.lru_cache(maxsize=1)
+def host() -> Host:
+    """The CPU at hand; LLVM is made ready."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    features = llvm.get_host_cpu_features()
+    triple = llvm.get_process_triple()
+    half = bool(features.get("f16c")) or triple.startswith(("aarch64", "arm64"))
+    wide = bool(features.get("avx512f"))
+    return Host(llvm.get_host_cpu_name(), features.flatten(), triple, wide, half)
+
+
+def attributes() -> str:
+    """Attributes of every function."""
+    return 'nounwind "prefer-vector-width"="512"' if host().wide else "nounwind"
+
+
+def _machine() -> Any:
+    h = host()
+    target = llvm.Target.from_triple(h.triple)
+    return target.create_target_machine(
+        cpu=h.name, features=h.features, opt=3, reloc="pic", codemodel="default", jit=True
+    )
+
+
+def machine_code(text: str) -> bytes:
+    """Object code of a module, from the cache or compiled now."""
+    h = host()
+    key = store.key_of(VERSION, llvmlite.__version__, str(llvm.llvm_version_info), h.name, h.features, h.triple, text)
+    found = store.read(key)
+    if found is None:
+        found = _compiled(text)
+        store.write(key, found)
+    return found
+
+
+def _compiled(text: str) -> bytes:
+    machine = _machine()
+    module = llvm.parse_assembly(text)
+    module.triple, module.data_layout = host().triple, str(machine.target_data)
+    module.verify()
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    # unrolling on top would cost a third of the time, for nothing
+    options.loop_vectorization = options.loop_interleaving = True
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    code: bytes = machine.emit_object(module)
+    return code
+
+
+class Library:
+    """Loaded machine code.
+
+    Args:
+        text: a module in LLVM IR.
+    """
+
+    def __init__(self, text: str) -> None:
+        with _lock:
+            code = machine_code(text)
+            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
+            self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+            self._engine.finalize_object()
+        for name, value in zip(("msnb_parallel", "msnb_thread"), threads.pointers()):
+            where = self._engine.get_function_address(name)
+            if where:
+                ctypes.c_void_p.from_address(where).value = value
+
+    def function(self, name: str, arguments: int) -> Any:
+        """A function of a thread count and ``arguments`` objects, which releases the GIL."""
+        kinds: Sequence[Any] = [ctypes.c_int64] + [ctypes.c_void_p] * arguments
+        found: Any = ctypes.CFUNCTYPE(None, *kinds)(self._engine.get_function_address(name))
+        found.library = self
+        return found

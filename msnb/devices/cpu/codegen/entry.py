@@ -1,0 +1,154 @@
+"""A kernel as LLVM functions, around the loops of ``render``.
+
+    k.body(buffers..., scratch..., begin, end)      the loops over rows begin..end, for one thread
+    k.last(buffers..., scratch, threads)            adds up the accumulators of all threads and stores them
+    k.share(task, t)                                thread t finds its share of the rows and calls the body
+    k.part(task)                                    what libgomp runs on every thread: share, by the thread's number
+    k(threads, scratch, objects...)                 what Python calls: array objects in; their data pointers are read
+                                                    here
+
+``@msnb_parallel`` and ``@msnb_thread`` are set once after loading: libgomp's, or null for serial work.
+"""
+
+from __future__ import annotations
+
+from msnb.devices.cpu.codegen.emit import Emitter, literal, memory_name
+from msnb.devices.cpu.codegen.ops import combine, emit, identity
+from msnb.devices.cpu.codegen.plan import Plan, Scratch
+from msnb.devices.cpu.codegen.render import Body, with_loop
+from msnb.ir.kernel import Access, Inst, Kernel
+
+
+class Last:
+    """Adds up accumulators and stores what was made of them."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan, self.kernel, self.e = plan, plan.kernel, Emitter()
+
+    def lines(self) -> list[str]:
+        """The instructions."""
+        for access, value in self.plan.final_stores:
+            self._nest(access, value, [d for d, s in enumerate(access.strides) if s], {})
+        self.e.do("ret void")
+        return [*self.e.entry, *self.e.lines]
+
+    def _nest(self, access: Access, value: Inst, dims: list[int], at: dict[int, str]) -> None:
+        if dims:
+            size = str(self.kernel.sizes[dims[0]])
+            with_loop(self.e, "0", size, lambda i: self._nest(access, value, dims[1:], {**at, dims[0]: i}))
+            return
+        kind = memory_name(value.dtype)
+        pointer = self.e.ins(f"getelementptr {kind}, ptr %b{access.buffer}, i64 {self._index(access.strides, at)}")
+        self.e.store(value.dtype, self._value(value, at), pointer)
+
+    def _index(self, strides: tuple[int, ...], at: dict[int, str]) -> str:
+        total = "0"
+        for d, i in at.items():
+            if strides[d]:
+                term = self.e.ins(f"mul nsw i64 {i}, {strides[d]}")
+                total = self.e.ins(f"add nsw i64 {total}, {term}")
+        return total
+
+    def _value(self, inst: Inst, at: dict[int, str]) -> str:
+        if inst.op == "const":
+            return literal(inst.attr, inst.dtype)
+        if id(inst) in self.plan.accs:
+            return self._sum(inst, at)
+        return emit(self.e, inst, [self._value(a, at) for a in inst.args])
+
+    def _sum(self, inst: Inst, at: dict[int, str]) -> str:
+        memory = self.plan.accs[id(inst)]
+        kind = memory_name(memory.dtype)
+        held = self.e.alloca(kind)
+        self.e.store(memory.dtype, identity(inst.attr.kind, memory.dtype), held)
+        index = self._index(memory.strides, at)
+
+        def one(t: str) -> None:
+            skip = self.e.ins(f"mul nsw i64 {t}, {self.plan.scratch}")
+            start = self.e.ins(f"add nsw i64 {skip}, {memory.offset}")
+            base = self.e.ins(f"getelementptr i8, ptr %scratch, i64 {start}")
+            found = self.e.load(memory.dtype, self.e.ins(f"getelementptr {kind}, ptr {base}, i64 {index}"))
+            old = self.e.load(memory.dtype, held)
+            self.e.store(memory.dtype, combine(self.e, inst.attr.kind, memory.dtype, old, found), held)
+
+        with_loop(self.e, "0", "%threads", one)
+        total = self.e.load(memory.dtype, held)
+        return total if memory.dtype is inst.dtype else self.e.cast(total, memory.dtype, inst.dtype)
+
+
+def render(kernel: Kernel, symbol: str, data_offset: int, attributes: str) -> tuple[str, dict[str, str], Plan]:
+    """The functions of a kernel as text, the declarations they need, and the plan."""
+    plan = Plan(kernel)
+    body, last = Body(plan), Last(plan)
+    n = len(kernel.reads) + len(kernel.writes)
+    memories = [*plan.accs.values(), *plan.caches.values()]
+    buffers = ", ".join(f"ptr noalias %b{i}" for i in range(n))
+    scratch = "".join(f", ptr noalias %s{i}" for i in range(len(memories)))
+    parts = [
+        _function(
+            f"internal void @{symbol}.body({buffers}{scratch}, i64 %begin, i64 %end)",
+            body.lines(),
+            f"noinline {attributes}",
+        ),
+        _function(
+            f"internal void @{symbol}.last({buffers}, ptr %scratch, i64 %threads)",
+            last.lines(),
+            f"noinline {attributes}",
+        ),
+        _part(symbol, plan, n, memories, attributes),
+        _entry(symbol, plan, n, data_offset, attributes),
+    ]
+    return "\n".join(parts), {**body.e.declared, **last.e.declared}, plan
+
+
+def _function(head: str, lines: list[str], attributes: str) -> str:
+    return "\n".join([f"define {head} {attributes} {{", "entry:", *lines, "}"])
+
+
+def _part(symbol: str, plan: Plan, n: int, memories: list[Scratch], attributes: str) -> str:
+    """task = { table of pointers, scratch, threads }: thread t takes rows from t total / threads on."""
+    e = Emitter()
+    table = e.ins("load ptr, ptr %task")
+    scratch = e.ins(f"load ptr, ptr {e.ins('getelementptr i8, ptr %task, i64 8')}")
+    threads = e.ins(f"load i64, ptr {e.ins('getelementptr i8, ptr %task, i64 16')}")
+    ends = [e.ins(f"udiv i64 {e.ins(f'mul i64 {t}, {plan.total}')}, {threads}") for t in ("%t", e.ins("add i64 %t, 1"))]
+    mine = e.ins(f"getelementptr i8, ptr {scratch}, i64 {e.ins(f'mul i64 %t, {plan.scratch}')}")
+    args = [f"ptr {e.ins('load ptr, ptr ' + e.ins(f'getelementptr ptr, ptr {table}, i64 {i}'))}" for i in range(n)]
+    args += [f"ptr {e.ins(f'getelementptr i8, ptr {mine}, i64 {m.offset}')}" for m in memories]
+    e.do(f"call void @{symbol}.body({', '.join([*args, f'i64 {ends[0]}', f'i64 {ends[1]}'])})")
+    e.do("ret void")
+    share = _function(f"internal void @{symbol}.share(ptr %task, i64 %t)", e.lines, f"noinline {attributes}")
+    e = Emitter()
+    which = e.ins("load ptr, ptr @msnb_thread")
+    t = e.ins(f"sext i32 {e.ins(f'call i32 {which}()')} to i64")
+    e.do(f"call void @{symbol}.share(ptr %task, i64 {t})")
+    e.do("ret void")
+    return share + "\n" + _function(f"internal void @{symbol}.part(ptr %task)", e.lines, attributes)
+
+
+def _entry(symbol: str, plan: Plan, n: int, data_offset: int, attributes: str) -> str:
+    e = Emitter()
+    table, task = e.alloca(f"[{max(n, 1)} x ptr]"), e.alloca("[3 x i64]")
+    pointers = []
+    for i in range(n):
+        found = e.ins(f"load ptr, ptr {e.ins(f'getelementptr i8, ptr %o{i}, i64 {data_offset}')}")
+        pointers.append(found)
+        e.do(f"store ptr {found}, ptr {e.ins(f'getelementptr ptr, ptr {table}, i64 {i}')}")
+    e.do(f"store ptr {table}, ptr {task}")
+    scratch = e.ins(f"load ptr, ptr {e.ins(f'getelementptr i8, ptr %memory, i64 {data_offset}')}")
+    e.do(f"store ptr {scratch}, ptr {e.ins(f'getelementptr i8, ptr {task}, i64 8')}")
+    e.do(f"store i64 %threads, ptr {e.ins(f'getelementptr i8, ptr {task}, i64 16')}")
+    e.do(f"br i1 {e.ins('icmp sgt i64 %threads, 1')}, label %many, label %one")
+    e.label("many")
+    e.do(f"call void {e.ins('load ptr, ptr @msnb_parallel')}(ptr @{symbol}.part, ptr {task}, "
+         f"i32 {e.ins('trunc i64 %threads to i32')}, i32 0)")  # fmt: skip
+    e.do("br label %end")
+    e.label("one")
+    e.do(f"call void @{symbol}.share(ptr {task}, i64 0)")
+    e.do("br label %end")
+    e.label("end")
+    if plan.final_stores:
+        e.do(f"call void @{symbol}.last({', '.join(f'ptr {p}' for p in pointers)}, ptr {scratch}, i64 %threads)")
+    e.do("ret void")
+    objects = "".join(f", ptr %o{i}" for i in range(n))
+    return _function(f"void @{symbol}(i64 %threads, ptr %memory{objects})", [*e.entry, *e.lines], attributes)

@@ -1,0 +1,166 @@
+"""How a kernel will run: what its threads share out, what is accumulated where, what happens in which sweep.
+
+    rows     there are outer dims: threads share out the rows; reductions over the row alone are finished row by row
+    range    no outer dims and no reduction is read inside: threads share out the row itself
+    single   no outer dims, but something reads a reduction: one row, one thread
+
+Any other reduction is an accumulator: every thread has one of its own, and a short last function adds them up and
+stores. Sums in float32 are carried on in float64 from block to block, so that long sums keep their digits.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from msnb.core import dtypes
+from msnb.core.dtypes import DType
+from msnb.devices.cpu.codegen.emit import memory_name
+from msnb.ir.kernel import Access, Inst, Kernel
+from msnb.ir.scalars import HEAVY
+
+BLOCK = 4096
+LARGEST_CACHE = 1 << 18
+_LINE = 64
+
+
+@dataclass
+class Scratch:
+    """Memory of one thread: ``count`` elements of ``dtype`` at ``offset`` bytes; strides per dim of the kernel."""
+
+    dtype: DType
+    count: int
+    offset: int
+    strides: tuple[int, ...]
+
+
+class Plan:
+    """The decisions for one kernel.
+
+    Attributes:
+        outer, inner: dims, outermost first.
+        mode: "rows", "range" or "single".
+        local: reductions finished row by row; accs: accumulators and their memory.
+        levels: per sweep along the row, the reductions and stores that belong to it.
+        row_stores, final_stores: what is stored once per row, and at the very end.
+        caches: instructions whose values a sweep keeps for later ones.
+        scratch: bytes of memory per thread; total: how many rows (or elements) the threads share.
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.outer = [d for d in range(len(kernel.sizes)) if d not in kernel.row]
+        self.inner = [d for d in range(len(kernel.sizes)) if d in kernel.row]
+        self.insts = kernel.insts()
+        self.scratch = 0
+        reduces = [i for i in self.insts if i.op == "reduce"]
+        self.mode = "rows" if self.outer else "single" if self._reads_reductions() else "range"
+        self.local = [r for r in reduces if r.attr.over == kernel.row and self.mode != "range"]
+        self.accs = {id(r): self._accumulator(r) for r in reduces if r not in self.local}
+        self.acc_insts = [r for r in reduces if id(r) in self.accs]
+        self.final = self._finals()
+        self._sort_stores()
+        self.caches = self._caches() if len(self.levels) > 1 else {}
+        first = kernel.sizes[self.inner[0]]
+        self.total = {"rows": math.prod(kernel.sizes[d] for d in self.outer), "range": first, "single": 1}[self.mode]
+
+    def along(self, inst: Inst) -> bool:
+        """True when a value changes along the row."""
+        return bool(inst.dims & self.kernel.row)
+
+    def _reads_reductions(self) -> bool:
+        inner = any(a.level for i in self.insts if i.op == "reduce" for a in i.args)
+        return inner or any(v.level and (self._walks(a, v) or _meets_operands(v)) for a, v in self.kernel.stores)
+
+    def _walks(self, access: Access, value: Inst) -> bool:
+        return self.along(value) or any(access.strides[d] for d in self.kernel.row)
+
+    def _accumulator(self, inst: Inst) -> Scratch:
+        kept = [d for d in range(len(self.kernel.sizes)) if d in inst.dims]
+        strides, count = [0] * len(self.kernel.sizes), 1
+        for d in reversed(kept):
+            strides[d], count = count, count * self.kernel.sizes[d]
+        return self._memory(self.carried(inst), count, tuple(strides))
+
+    def carried(self, inst: Inst) -> DType:
+        """The dtype in which a reduction is carried on: float64 for long sums in float32."""
+        long = inst.dtype is dtypes.float32 and inst.attr.kind in ("sum", "prod") and inst.attr.over >= self.kernel.row
+        return dtypes.float64 if long else inst.dtype
+
+    def _memory(self, dtype: DType, count: int, strides: tuple[int, ...]) -> Scratch:
+        found = Scratch(dtype, count, self.scratch, strides)
+        size = count * (1 if memory_name(dtype) == "i8" else dtype.itemsize)
+        self.scratch += -(-size // _LINE) * _LINE
+        return found
+
+    def _finals(self) -> set[int]:
+        found: set[int] = set()
+        for inst in self.insts:
+            if id(inst) in self.accs or any(id(a) in found for a in inst.args):
+                found.add(id(inst))
+        return found
+
+    def _sort_stores(self) -> None:
+        self.row_stores: list[tuple[Access, Inst]] = []
+        self.final_stores: list[tuple[Access, Inst]] = []
+        loops: dict[int, tuple[list[Inst], list[tuple[Access, Inst]]]] = {}
+        for access, value in self.kernel.stores:
+            if id(value) in self.final:
+                self.final_stores.append((access, value))
+            elif self._walks(access, value):
+                loops.setdefault(value.level, ([], []))[1].append((access, value))
+            else:
+                self.row_stores.append((access, value))
+        for r in (*self.local, *(r for r in self.acc_insts if self.along(r.args[0]))):
+            loops.setdefault(r.args[0].level, ([], []))[0].append(r)
+        self.row_accs = [r for r in self.acc_insts if not self.along(r.args[0])]
+        self.levels = [loops[k] for k in sorted(loops)]
+
+    def reach(self, roots: list[Inst]) -> list[Inst]:
+        """What a sweep must compute at every point, operands first."""
+        seen: dict[int, Inst] = {}
+        stack = [(r, False) for r in reversed(roots)]
+        while stack:
+            inst, ready = stack.pop()
+            if id(inst) in seen or not self.along(inst):
+                continue
+            if ready:
+                seen[id(inst)] = inst
+            else:
+                stack.append((inst, True))
+                stack.extend((a, False) for a in reversed(inst.args))
+        return list(seen.values())
+
+    def roots(self, level: int) -> list[Inst]:
+        """The values that a sweep needs."""
+        reduces, stores = self.levels[level]
+        return [r.args[0] for r in reduces] + [v for _, v in stores]
+
+    def _caches(self) -> dict[int, Scratch]:
+        times: dict[int, int] = {}
+        insts: dict[int, Inst] = {}
+        for level in range(len(self.levels)):
+            for inst in self.reach(self.roots(level)):
+                insts[id(inst)] = inst
+                times[id(inst)] = times.get(id(inst), 0) + 1
+        count = math.prod(self.kernel.sizes[d] for d in self.inner)
+        strides, step = [0] * len(self.kernel.sizes), 1
+        for d in reversed(self.inner):
+            strides[d], step = step, step * self.kernel.sizes[d]
+        return {
+            k: self._memory(i.dtype, count, tuple(strides))
+            for k, i in insts.items()
+            if i.op in HEAVY and times[k] > 1 and count * i.dtype.itemsize <= LARGEST_CACHE
+        }
+
+
+def _meets_operands(value: Inst) -> bool:
+    """True where a value is made of reductions and of what was loaded besides."""
+    stack = [value]
+    while stack:
+        inst = stack.pop()
+        if inst.op == "load":
+            return True
+        if inst.op != "reduce":
+            stack.extend(inst.args)
+    return False

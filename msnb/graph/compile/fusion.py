@@ -1,0 +1,289 @@
+"""Fusion: neighbours that walk one index space become one kernel.
+
+    %1 = subtract(x, %0)                 fused(x, %0)
+    %2 = exp(%1)                 ->        %1 = subtract(x, %0) ; %2 = exp(%1) ; %3 = sum(%2) ; %4 = divide(%2, %3)
+    %3 = sum(%2)                           yield %4
+    %4 = divide(%2, %3)
+
+Law: a node joins the group that makes one of its operands if it has a place in the group's index space (``ir.space``)
+and the group stays a unit that can run at one moment. For that every unit has a key, its moment: a node that is not
+fused has (its number, 0); a group has the smallest key behind everything it reads. A group that another group has read
+is sealed, its key is final. A node may join an open group if the key stays below the first unfused reader of the
+group. Keys then order the program, no cycle can arise, and each edge is looked at once.
+
+Views cost nothing and are looked through: a group reads the base with strides. For other readers they are made as soon
+as their base is there; where there are none they go.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from msnb.core.types import TensorType
+from msnb.ir.control import FUSED
+from msnb.ir.graph import Graph, Node, Value, copy_node
+from msnb.ir.scalars import is_heavy, is_number
+from msnb.ir.space import Space, kind_of
+from msnb.ops.constant import constant
+
+Key = tuple[int, int]
+MOST_NODES = 48
+WORTH = 16384
+_FREE: Key = (-1, 0)
+
+
+class Group:
+    """Nodes that become one kernel."""
+
+    def __init__(self) -> None:
+        self.nodes: list[tuple[int, Node]] = []
+        self.space = Space()
+        self.key: Key = _FREE
+        self.reader: Key = (1 << 60, 0)
+        self.sealed = False
+
+
+def fuse(graph: Graph, every: bool = False) -> Graph:
+    """The graph with groups of nodes as ``fused`` nodes, bodies of control flow included.
+
+    Args:
+        graph: a verified graph; it is not changed.
+        every: make groups that are not worth it too, single small operations (for tests).
+
+    Examples:
+        >>> from msnb.ir.parse import parse
+        >>> g = parse("graph f(x: f32[8]) -> (f32[8])\\n %1 = exp(x) : f32[8]\\n %2 = add(%1, x) : f32[8]\\n return %2")
+        >>> [n.op.name for n in fuse(g).nodes]
+        ['fused']
+    """
+    return _Fusion(graph, every).result()
+
+
+class _Fusion:
+    def __init__(self, graph: Graph, every: bool) -> None:
+        self.graph, self.every = graph, every
+        self.home: dict[Value, Group] = {}
+        self.moment: dict[Value, Key] = dict.fromkeys(graph.params, _FREE)
+        self.through: dict[Value, Node] = {}
+        self.constants: dict[Value, Node] = {}
+        self.groups: list[Group] = []
+        self.single: dict[Node, int] = {}
+        for i, node in enumerate(graph.nodes):
+            self._visit(i, node)
+        self.outputs = self._outputs()
+
+    # ---- who belongs where -----------------------------------------------------------------------------------------
+
+    def _visit(self, i: int, node: Node) -> None:
+        if node.op is constant:
+            self.single[node] = i
+            self.moment[node.out] = _FREE
+            if _is_scalar(node):
+                self.constants[node.out] = node
+        elif not kind_of(node) or not self._place(i, node):
+            self._alone(i, node)
+
+    def _alone(self, i: int, node: Node) -> None:
+        self.single[node] = i
+        for v in node.inputs:
+            group = self.home.get(v)
+            if group is not None:
+                group.reader = min(group.reader, (i, 0))
+        for v in node.outputs:
+            self.moment[v] = (i, 0)
+        if kind_of(node) == "view":
+            self.through[node.out] = node
+
+    def _place(self, i: int, node: Node) -> bool:
+        open_ = {self.home[v]: None for v in node.inputs if v in self.home and not self.home[v].sealed}
+        if kind_of(node) == "view" and not open_:
+            return False
+        choices = sorted(open_, key=lambda g: -len(g.nodes))
+        if len(choices) > 1 and self._merge(choices, i, node):
+            return True
+        if any(self._join(group, i, node) for group in choices):
+            return True
+        return kind_of(node) != "view" and self._join(Group(), i, node)
+
+    def _join(self, group: Group, i: int, node: Node) -> bool:
+        self._prepare(group.space, node)
+        key = self._key([group], node, group.key)
+        if key is None or not key < group.reader or len(group.nodes) >= MOST_NODES:
+            return False
+        if not group.space.add(node):
+            return False
+        self._enter(group, i, node, key)
+        return True
+
+    def _merge(self, groups: list[Group], i: int, node: Node) -> bool:
+        """One group of several: all their nodes once more into a fresh space, in program order."""
+        members = sorted((m for g in groups for m in g.nodes), key=lambda m: m[0])
+        bound = min(g.reader for g in groups)
+        merged = Group()
+        self._prepare(merged.space, node)
+        key = self._key(groups, node, max(g.key for g in groups))
+        if key is None or not key < bound or len(members) >= MOST_NODES:
+            return False
+        for _, member in [*members, (i, node)]:
+            self._prepare(merged.space, member)
+            if not merged.space.add(member):
+                return False
+        merged.nodes, merged.reader = members, bound
+        for _, member in members:
+            self.home[member.out] = merged
+        dead = set(map(id, groups))
+        self.groups = [g for g in self.groups if id(g) not in dead]
+        self.groups.append(merged)
+        self._enter(merged, i, node, key)
+        return True
+
+    def _enter(self, group: Group, i: int, node: Node, key: Key) -> None:
+        if not group.nodes:
+            self.groups.append(group)
+        for v in node.inputs:
+            other = self.home.get(self._base(v))
+            if other is not None and other is not group:
+                other.sealed = True
+        group.nodes.append((i, node))
+        group.key = key
+        self.home[node.out] = group
+
+    def _key(self, mine: list[Group], node: Node, key: Key) -> Key | None:
+        """The moment of the group with this node; None where a view of the group's own value stands between."""
+        for v in node.inputs:
+            base = self._base(v)
+            group = self.home.get(base)
+            if group is None:
+                moment = self.moment[base]
+                key = max(key, (moment[0], 1) if moment != _FREE else _FREE)
+            elif group not in mine:
+                key = max(key, (group.key[0], group.key[1] + 1))
+            elif base is not v:
+                return None
+        return key
+
+    def _base(self, value: Value) -> Value:
+        while value in self.through:
+            value = self.through[value].inputs[0]
+        return value
+
+    def _moment(self, value: Value) -> Key:
+        group = self.home.get(value)
+        return self.moment[value] if group is None else group.key
+
+    def _prepare(self, space: Space, node: Node) -> None:
+        """Tell the space what the operands are: constants, or views that are looked through."""
+        for v in node.inputs:
+            if self._base(v) in self.constants:
+                space.constant(self._base(v))
+            for view in self._chain(v):
+                if not space.add(view):
+                    del self.through[view.out]  # no strides can say it: read as it is
+
+    def _chain(self, value: Value) -> list[Node]:
+        found: list[Node] = []
+        while value in self.through:
+            found.append(self.through[value])
+            value = self.through[value].inputs[0]
+        return found[::-1]
+
+    # ---- the new graph ----------------------------------------------------------------------------------------------
+
+    def result(self) -> Graph:
+        """Units in the order of their keys."""
+        out = Graph(self.graph.name, self.graph.module)
+        seen = {p: out.add_param(p.type, p.name) for p in self.graph.params}
+        for _, unit in sorted(self._units(), key=lambda u: u[0]):
+            if isinstance(unit, Group):
+                self._emit(unit, out, seen)
+            else:
+                new = copy_node(unit, out, seen)
+                new.graphs = tuple(fuse(g, self.every) for g in new.graphs)
+        out.outputs = [seen[v] for v in self.graph.outputs]
+        out.state = dict(self.graph.state)
+        return out
+
+    def _units(self) -> Iterable[tuple[tuple[int, int, int], Node | Group]]:
+        for node, i in self.single.items():
+            if len(node.outputs) == 1 and node.out in self.through:
+                if node in self.alive:
+                    yield (*self._moment(self._base(node.out)), i), node
+            else:
+                yield (-2 if node.op is constant else i, 0, i), node
+        for group in self.groups:
+            if id(group) in self.outputs:
+                yield (*group.key, group.nodes[0][0]), group
+            else:
+                for i, node in group.nodes:
+                    yield (*group.key, i), node
+
+    def _outputs(self) -> dict[int, list[Value]]:
+        """What each group gives to others; groups that cannot or are not worth it have no entry."""
+        wanted = set(self.graph.outputs)
+        for group in self.groups:
+            for _, node in group.nodes:
+                wanted |= {self._base(v) for v in node.inputs if self.home.get(self._base(v)) is not group}
+        self._keep_views(wanted)
+        found: dict[int, list[Value]] = {}
+        for group in self.groups:
+            outs = [n.out for _, n in group.nodes if n.out in wanted]
+            if outs and self._worth(group) and all(group.space.stored(v) is not None for v in outs):
+                found[id(group)] = outs
+            else:
+                wanted.update(v for _, n in group.nodes for v in n.inputs)
+        self._keep_views(wanted)
+        return found
+
+    def _keep_views(self, wanted: set[Value]) -> None:
+        """The views that somebody reads as they are; everything unfused is alive anyway."""
+        self.alive: set[Node] = set()
+        for node in sorted(self.single, key=lambda n: -self.single[n]):
+            if node.op is constant:
+                continue
+            if len(node.outputs) != 1 or node.out not in self.through or node.out in wanted:
+                self.alive.add(node)
+                wanted.update(node.inputs)
+
+    def _worth(self, group: Group) -> bool:
+        """Two operations at least, or one on much data."""
+        work = [n for _, n in group.nodes if kind_of(n) != "view"]
+        if not work:
+            return False
+        size = math.prod(group.space.sizes)
+        return self.every or len(work) > 1 or size >= WORTH or (size >= WORTH // 16 and is_heavy(work[0].op))
+
+    def _emit(self, group: Group, out: Graph, seen: dict[Value, Value]) -> None:
+        body, inner, reads = Graph("fused", self.graph.module), {}, []
+        for v in self._reads(group):
+            inner[v] = body.add_param(v.type, v.name)
+            reads.append(v)
+        for _, node in group.nodes:
+            for v in node.inputs:
+                base = self.constants.get(self._base(v))
+                for member in [*([] if base is None else [base]), *self._chain(v)]:
+                    if member.out not in inner:
+                        copy_node(member, body, inner)
+            copy_node(node, body, inner)
+        outs = self.outputs[id(group)]
+        body.outputs = [inner[v] for v in outs]
+        new = out.add(FUSED, [seen[v] for v in reads], {}, [v.type for v in outs], (body,))
+        new.where, new.scope = group.nodes[-1][1].where, group.nodes[-1][1].scope
+        seen.update(zip(outs, new.outputs))
+
+    def _reads(self, group: Group) -> list[Value]:
+        found: dict[Value, None] = {}
+        for _, node in group.nodes:
+            for v in node.inputs:
+                base = self._base(v)
+                if self.home.get(base) is not group and base not in self.constants:
+                    found[base] = None
+        return list(found)
+
+
+def _is_scalar(node: Node) -> bool:
+    """A constant that is one number, and so can stand in the code."""
+    value, t = node.attrs["value"], node.out.type
+    if not isinstance(t, TensorType) or t.dtype.is_complex or not t.is_static or t.size != 1:
+        return False
+    return is_number(value.data) if t.weak else True
