@@ -1,7 +1,7 @@
 """Guards: what it costs per call to make sure that a compiled program is not stale.
 
-`plain` is a compiled function that reads nothing from outside; `1,000 attributes` reads a thousand attributes of an object,
-each of them a guard; the difference is the price of the check. `eager` is the same function uncompiled.
+`plain` is a compiled function that reads nothing from outside; `1,000 attributes` reads a thousand attributes of an
+object, each of them a guard; the difference is the price of the check. `eager` is the same function uncompiled.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ A room fires ``emit("compiled", ...)``; the notebook, the profiler or a test sub
     compiled     fn, version, reason, seconds a function was captured and compiled
     notice       text, key                    something the user should read once (a fallback, a side effect)
     stage        graph, name, seconds         a compile stage finished
-    rewrite      rewrite                      a pass changed a node (msnb.graph.compile.Rewrite: pass, law, before, after)
+    rewrite      rewrite                      a pass changed a node (graph.compile.Rewrite: pass, law, before, after)
     step         data of a training step      (train)
 """
 

@@ -7,8 +7,8 @@
 from __future__ import annotations
 
 _CALLBACKS = (
-    "Callback", "CheckpointConfig", "EarlyStopping", "History", "LambdaCallback", "LearningRateScheduler", "LossMonitor",
-    "ModelCheckpoint", "ReduceLROnPlateau", "RunContext", "TimeMonitor",
+    "Callback", "CheckpointConfig", "EarlyStopping", "History", "LambdaCallback", "LearningRateScheduler",
+    "LossMonitor", "ModelCheckpoint", "ReduceLROnPlateau", "RunContext", "TimeMonitor",
 )  # fmt: skip
 _METRICS = (
     "Accuracy", "ConfusionMatrix", "F1", "Fbeta", "Loss", "MAE", "MSE", "Metric", "Precision", "Recall",
@@ -20,7 +20,12 @@ _DTYPES = ("dtype_to_nptype", "dtype_to_pytype", "pytype_to_dtype")
 _MARKS = ("mutable", "constexpr", "jit_class", "lazy_inline", "no_inline")
 _AUTO_PARALLEL = {
     name: f"msnb.parallel.context:{name}"
-    for name in ("set_auto_parallel_context", "get_auto_parallel_context", "reset_auto_parallel_context", "ParallelMode")
+    for name in (
+        "set_auto_parallel_context",
+        "get_auto_parallel_context",
+        "reset_auto_parallel_context",
+        "ParallelMode",
+    )
 }
 _PARALLEL_PARTS = {
     **dict.fromkeys(("Cluster", "Mesh"), "msnb.parallel.mesh"),

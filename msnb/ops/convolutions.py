@@ -1,8 +1,8 @@
 """Convolutions as users call them: pad modes, bias, one axis or two, and the transposed ones.
 
 A row of samples is an image with one row, so the one-axis forms are the two-axis ones with an axis of size 1 put in.
-The transposed convolution of a stride s is the map that conv2d with stride s transposes: its result is the image size from
-which conv2d would come back to the input.
+The transposed convolution of a stride s is the map that conv2d with stride s transposes: its result is the image size
+from which conv2d would come back to the input.
 """
 
 from __future__ import annotations

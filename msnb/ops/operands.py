@@ -14,8 +14,8 @@ from msnb.core.types import Dim, Size, TensorType, result_dtype
 
 
 def as_tensor(x: Any) -> Any:
-    """``x`` itself, or a Tensor of the number, list or array. A program under capture hands over arrays from outside that
-    know how to become its inputs (``__msnb_tensor__``)."""
+    """``x`` itself, or a Tensor of the number, list or array. A program under capture hands over arrays from outside
+    that know how to become its inputs (``__msnb_tensor__``)."""
     if isinstance(x, Tensor):
         return x
     enter = getattr(type(x), "__msnb_tensor__", None)
