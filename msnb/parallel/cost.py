@@ -28,6 +28,7 @@ from msnb.parallel.mesh import EXCHANGE, GATHER, REDUCE, SCATTER, Mesh
 from msnb.parallel.reshard import SLICE, Resharder
 from msnb.parallel.strategies import Call, Strategy
 
+BUCKET = 64e6  # bytes of gradients that are reduced together
 NONE, ACTIVATION, WEIGHT = "none", "activation", "weight"  # what an input's gradient is
 
 
@@ -65,11 +66,14 @@ class TimeModel:
         training: whether gradients are computed.
         overlap: share of the gradient sync of weights that is hidden behind the backward pass, for the search only
             (the plan's step time is simulated step by step).
+        bucket: gradients of weights are summed together in buckets of so many bytes (MindSpore's comm_fusion: 64 MB),
+            so a small weight pays its share of the latency.
     """
 
     mesh: Mesh
     training: bool = True
     overlap: float = 0.0
+    bucket: float = BUCKET
     name: str = "time"
     resharder: Resharder = field(init=False)
 
@@ -121,9 +125,15 @@ class TimeModel:
             share = outs[0].nbytes / self.mesh.count(strategy.partial)
             seconds += self.mesh.seconds(GATHER, strategy.partial, share)
         for i in asked:
-            sync = self.mesh.seconds(REDUCE, missing(strategy, i), ins[i].nbytes)
-            seconds += sync * ((1.0 - self.overlap) if roles[i] == WEIGHT else 1.0)
+            seconds += self._gradient(missing(strategy, i), ins[i].nbytes, roles[i])
         return seconds
+
+    def _gradient(self, axes: Axes, nbytes: int, role: str) -> float:
+        """Seconds of summing the terms of an operand's gradient; those of weights share buckets."""
+        if role != WEIGHT:
+            return self.mesh.seconds(REDUCE, axes, nbytes)
+        together = max(float(nbytes), self.bucket)
+        return self.mesh.seconds(REDUCE, axes, together) * (nbytes / together) * (1.0 - self.overlap)
 
     def update(self, nbytes: float, states: int) -> float:
         """Seconds of the optimizer for a rank's ``nbytes`` of weights.

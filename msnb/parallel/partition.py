@@ -26,7 +26,7 @@ from msnb.parallel.planning import Problem, call_of
 from msnb.parallel.program import BACKWARD, FORWARD, Buffer, MoveStep, Program, RunStep, static_type
 from msnb.parallel.strategies import Call, Strategy, candidates, place
 
-_PASSING = frozenset({"cast", "transpose", "add"})  # what stands between a gradient's sum and the gradient
+_PASSING = frozenset({"cast", "transpose", "add", "unindex"})  # what stands between a gradient's sum and the gradient
 
 
 class Partitioner:

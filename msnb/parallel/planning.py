@@ -23,7 +23,16 @@ from msnb.core.errors import AttributeValueError
 from msnb.core.types import TensorType
 from msnb.ir.control import CALL
 from msnb.ir.graph import Graph, Node, Value, copy_node
-from msnb.parallel.cost import ACTIVATION, NONE, WEIGHT, MemoryRule, Model, part_bytes
+from msnb.parallel.cost import (
+    ACTIVATION,
+    BUCKET,
+    NONE,
+    WEIGHT,
+    MemoryRule,
+    Model,
+    TimeModel,
+    part_bytes,
+)
 from msnb.parallel.layout import TensorLayout, whole
 from msnb.parallel.search.costs import CostGraph, Floats
 from msnb.parallel.strategies import Call, Strategy, candidates, chosen
@@ -145,6 +154,8 @@ class Problem:
                  most: int | None = None) -> None:  # fmt: skip
         self.graph, self.model, self.mesh, self.rule, self.most = graph, model, model.mesh, rule, most
         self.flow = Flow.of(graph, weights)
+        if isinstance(model, TimeModel):
+            model.bucket = max(1.0, min(BUCKET, sum(t.nbytes for w in weights if isinstance(t := w.type, TensorType))))
         if most is None and self.mesh.size <= 8 and len(graph.nodes) <= _SMALL:
             self.most = 3
         self.names = names_of(graph)

@@ -22,11 +22,13 @@ import numpy as np
 
 from msnb.core.errors import AttributeValueError, CheckpointError
 from msnb.ir.graph import Node, Value
-from msnb.parallel.cost import TimeModel
+from msnb.parallel.cost import BUCKET, TimeModel
 from msnb.parallel.layout import TensorLayout, from_map
+from msnb.parallel.mesh import REDUCE
 from msnb.parallel.partition import Partitioner
 from msnb.parallel.planning import Problem
-from msnb.parallel.program import Collective, Program, RunStep, closing, static_type
+from msnb.parallel.program import Collective, Program, RunStep, Step, closing, static_type
+from msnb.parallel.reshard import Move
 from msnb.parallel.search.check import brute_force, linear_program
 from msnb.parallel.search.costs import NoPlan
 from msnb.parallel.search.exact import dynamic_programming
@@ -102,27 +104,55 @@ class Timeline:
 
 
 def simulate(program: Program, optimizer_states: int) -> Timeline:
-    """Walk the steps: collectives that only gradients of weights wait for run beside the compute."""
-    model = TimeModel(program.mesh, training=False)
-    line, now, network = Timeline(), 0.0, 0.0
+    """Walk the steps. What only gradients of weights wait for runs beside the compute, all-reduces of one group
+    together in buckets of 64 MB."""
+    walk = _Walk(program)
     for step in program.steps:
         if isinstance(step, RunStep):
-            seconds = model.compute(step.call, step.strategy)
-            line.events.append(("compute", now, now + seconds, step.where))
-            now += seconds
-            moves = tuple(closing(program.mesh, step))
-        else:
-            moves = step.moves
-        for m in moves:
-            start = max(now, network)
-            network = start + m.seconds
-            now = now if step.late else network
-            if m.seconds:
-                line.events.append(("network", start, network, f"{m.kind} {step.where}"))
-    line.seconds = max(now, network)
-    if program.gradients:
-        line.seconds += _update(program, optimizer_states)
-    return line
+            walk.compute(step)
+        for m in closing(program.mesh, step) if isinstance(step, RunStep) else step.moves:
+            walk.move(m, step)
+    return walk.end(_update(program, optimizer_states) if program.gradients else 0.0)
+
+
+class _Walk:
+    """Two clocks, compute and network, and the gradients that wait for their bucket to fill."""
+
+    def __init__(self, program: Program) -> None:
+        self.mesh, self.model = program.mesh, TimeModel(program.mesh, training=False)
+        self.line, self.now, self.network = Timeline(), 0.0, 0.0
+        self.waiting: dict[tuple[int, ...], float] = {}
+
+    def compute(self, step: RunStep) -> None:
+        seconds = self.model.compute(step.call, step.strategy)
+        if seconds:
+            self.line.events.append(("compute", self.now, self.now + seconds, step.where))
+        self.now += seconds
+
+    def move(self, m: Move, step: Step) -> None:
+        if step.late and m.kind == REDUCE:
+            self.waiting[m.axes] = self.waiting.get(m.axes, 0.0) + m.nbytes
+            if self.waiting[m.axes] >= BUCKET:
+                self.flush(m.axes)
+        elif m.seconds:
+            self.send(m.seconds, f"{m.kind} {step.where}")
+            self.now = self.now if step.late else self.network
+
+    def flush(self, axes: tuple[int, ...]) -> None:
+        """Send a bucket."""
+        nbytes = self.waiting.pop(axes)
+        self.send(self.mesh.seconds(REDUCE, axes, nbytes), f"{REDUCE} gradients ({nbytes / 1e6:.3g} MB)")
+
+    def send(self, seconds: float, what: str) -> None:
+        start = max(self.now, self.network)
+        self.network = start + seconds
+        self.line.events.append(("network", start, self.network, what))
+
+    def end(self, update: float) -> Timeline:
+        for axes in list(self.waiting):
+            self.flush(axes)
+        self.line.seconds = max(self.now, self.network) + update
+        return self.line
 
 
 def _update(program: Program, states: int) -> float:
