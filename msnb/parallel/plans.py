@@ -31,7 +31,7 @@ from msnb.parallel.program import Collective, Program, RunStep, Step, closing, s
 from msnb.parallel.reshard import Move
 from msnb.parallel.search.check import brute_force, linear_program
 from msnb.parallel.search.costs import NoPlan
-from msnb.parallel.search.exact import dynamic_programming
+from msnb.parallel.search.exact import TooLarge, dynamic_programming
 from msnb.parallel.search.halving import recursive_programming, sharding_propagation
 from msnb.parallel.strategies import Strategy, chosen, place
 
@@ -44,26 +44,42 @@ def search(problem: Problem, mode: str, wanted: Mapping[str, Any], limit: float 
     Raises:
         ValueError: an unknown mode, a wrong strategy, or no plan that fits into memory.
     """
+    if mode not in SEARCHES:
+        raise AttributeValueError(f"no search is called {mode!r}; legal: {', '.join(SEARCHES)}.")
     fixed = problem.fixed(wanted)
     problem.restrict(fixed)
-    costs = problem.costs
     try:
-        if mode == "recursive_programming":
-            return recursive_programming(costs, problem.runs())
-        if mode == "sharding_propagation":
-            return sharding_propagation(costs, {problem.place[node]: 0 for node in fixed})
-        if mode in ("brute_force", "linear_program"):
-            return (brute_force if mode == "brute_force" else linear_program)(costs, limit)
-        if mode == "dynamic_programming":
-            return dynamic_programming(costs, limit)
+        choices = _searched(problem, mode, fixed, limit)
     except NoPlan:
-        least = sum(float(m.min()) for m in costs.memory)
+        raise _no_room(problem, limit, "no plan fits") from None
+    except TooLarge:
         raise AttributeValueError(
-            f"no plan fits into {(limit or 0) / 1e9:.3g} GB per device: weights and activations need at least "
-            f"{least / 1e9:.3g} GB each on {problem.mesh.size} devices.",
-            hint="use more devices, a smaller batch, or a larger memory_limit.",
+            "the exact search needs tables that are too large for this program.",
+            hint="use search_mode='recursive_programming', or max_split=1.",
         ) from None
-    raise AttributeValueError(f"no search is called {mode!r}; legal: {', '.join(SEARCHES)}.")
+    if limit is not None and problem.costs.bytes(choices) > limit:
+        raise _no_room(problem, limit, f"the plan of {mode} does not fit")
+    return choices
+
+
+def _searched(problem: Problem, mode: str, fixed: Mapping[Node, Strategy], limit: float | None) -> list[int]:
+    costs = problem.costs
+    if mode == "recursive_programming":
+        return recursive_programming(costs, problem.runs())
+    if mode == "sharding_propagation":
+        return sharding_propagation(costs, {problem.place[node]: 0 for node in fixed})
+    if mode == "dynamic_programming":
+        return dynamic_programming(costs, limit)
+    return (brute_force if mode == "brute_force" else linear_program)(costs, limit)
+
+
+def _no_room(problem: Problem, limit: float | None, what: str) -> AttributeValueError:
+    least = sum(float(m.min()) for m in problem.costs.memory)
+    return AttributeValueError(
+        f"{what} into {(limit or 0) / 1e9:.3g} GB per device: weights and activations need at least "
+        f"{least / 1e9:.3g} GB each on {problem.mesh.size} devices.",
+        hint="use dynamic_programming (it knows the limit), more devices, a smaller batch, or a larger memory_limit.",
+    )
 
 
 def batch_split(problem: Problem) -> dict[Node, Strategy]:

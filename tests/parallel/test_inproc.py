@@ -67,6 +67,25 @@ def test_sixty_four_ranks(name):
     check(ms.parallel.plan(net, *inputs, device_num=64), net, inputs)
 
 
+def test_float32_to_a_hundred_thousandth_of_the_norm():
+    net = ms.nn.SequentialCell(ms.nn.Dense(32, 64, activation="relu"), ms.nn.Dense(64, 16))
+    x = ms.Tensor(np.random.default_rng(0).standard_normal((64, 32)).astype(np.float32))
+    y = ms.Tensor(np.arange(64) % 16)
+    seed = 11
+    rng = random.Random(seed)
+
+    def loss(x, y):
+        return ms.ops.cross_entropy(net(x), y)
+
+    want, grads = ms.value_and_grad(loss, None, net.trainable_params())(x, y)
+    base = ms.parallel.plan(loss, x, y, device_num=8)
+    plan = RunnablePlan._again(base, [rng.randrange(len(s)) for s in base.problem.strategies])
+    got, found = plan.run(x, y)
+    assert abs(float(got) - want.item()) < 1e-5 * abs(want.item()), f"seed {seed}"
+    for p, g in zip(net.trainable_params(), grads):
+        assert np.linalg.norm(found[p.name] - g.asnumpy()) <= 1e-5 * np.linalg.norm(g.asnumpy()), f"seed {seed}"
+
+
 def test_ranks_with_the_same_part_hold_the_same_bits():
     net, inputs = NETS["MLP"]
     base = ms.parallel.plan(net, *inputs, device_num=8)

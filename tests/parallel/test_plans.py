@@ -141,6 +141,8 @@ def test_memory_limits():
         assert plan.problem.costs.bytes(plan.choices) <= limit
         assert plan.objective >= before
         before = plan.objective
+    with pytest.raises(ValueError, match="the plan of recursive_programming does not fit"):
+        big(rows, memory_limit=least + 0.1 * (used - least), search_mode="recursive_programming")
     with pytest.raises(ValueError, match=r"no plan fits into 0.001 GB per device: .* at least"):
         big(64, memory_limit=1e6)
 
