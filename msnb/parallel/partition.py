@@ -187,7 +187,11 @@ class Partitioner:
             for mine, theirs in zip(row, self._tags(primal, v) or ()):
                 if mine is not None and theirs is not None:
                     own.setdefault(mine, theirs)
+        read = {name for row in call.axes.inputs for name in row}
         for row, v in zip(call.axes.outputs, node.outputs):
+            for mine, theirs in zip(row, self._alike(primal, v) or ()):  # axes that a broadcast makes
+                if mine is not None and mine not in read and theirs is not None:
+                    own.setdefault(mine, theirs)
             self._tagged[primal, v] = tuple(None if name is None else own.get(name) for name in row)
         forward = self._strategy(primal)
         blocks = {mine: forward.axes_of(theirs) for mine, theirs in own.items() if forward.axes_of(theirs)}
@@ -207,9 +211,16 @@ class Partitioner:
             for v, row in zip(values, rows):
                 if v is value:
                     return row
-        shape = getattr(value.type, "shape", None)
-        near = zip(primal.outputs, axes.outputs)
-        return next((row for v, row in near if getattr(v.type, "shape", None) == shape), None)
+        return self._alike(primal, value)
+
+    def _alike(self, primal: Node, value: Value) -> Row | None:
+        """Labels of the forward op's results, else of its operands, that have a value's shape, where they agree."""
+        axes, shape = self.problem.calls[primal].axes, getattr(value.type, "shape", None)
+        for values, rows in ((primal.outputs, axes.outputs), (primal.inputs, axes.inputs)):
+            found = {row for v, row in zip(values, rows) if getattr(v.type, "shape", None) == shape}
+            if found:
+                return found.pop() if len(found) == 1 else None
+        return None
 
     def _next(self, call: Call, strategy: Strategy, here: Sequence[tuple[TensorLayout, ...] | None]) -> float:
         """Seconds of bringing the operands, running, and closing."""

@@ -48,6 +48,15 @@ def test_data_parallel_plans(name):
     assert any(c.phase == "backward" for c in plan.collectives)
 
 
+@pytest.mark.parametrize("name", ["ConvNet", "MLP"])
+def test_gradients_of_normalisation_stay_split(name):
+    """The backward pass inherits the forward's splits: activations are never gathered in data parallel."""
+    net, inputs = NETS[name]
+    plan = ms.parallel.plan(net, *inputs, device_num=8, parallel_mode="data_parallel")
+    moved = [c for c in plan.collectives if c.kind in ("all_gather", "all_to_all")]
+    assert not moved, moved
+
+
 @pytest.mark.parametrize("name", sorted(NETS))
 @pytest.mark.parametrize("devices", [4, 8])
 def test_random_strategies(name, devices):
