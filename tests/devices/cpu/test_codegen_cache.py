@@ -14,7 +14,7 @@ import pytest
 import msnb as ms
 from msnb.core import events
 from msnb.devices.cpu import CPU
-from tests.devices.cpu.programs import REFERENCE, buffers, traced
+from tests.devices.cpu.codegen_programs import REFERENCE, buffers, traced
 
 pytest.importorskip("llvmlite")
 
@@ -26,7 +26,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def program(x: ms.Tensor):
-    from tests.devices.cpu.programs import native
+    from tests.devices.cpu.codegen_programs import native
 
     return native(traced(lambda x: ms.ops.exp(x) * 3 + x, x))
 

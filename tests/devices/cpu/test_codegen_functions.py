@@ -10,7 +10,7 @@ import pytest
 
 import msnb as ms
 from msnb.ops.record import find
-from tests.devices.cpu.programs import buffers, native, one_op
+from tests.devices.cpu.codegen_programs import buffers, native, one_op
 
 pytest.importorskip("llvmlite")
 

@@ -17,7 +17,7 @@ from msnb.graph.compile.fusion import fuse
 from msnb.ir.builder import GraphBuilder
 from msnb.ir.control import FUSED
 from msnb.ops.record import find
-from tests.devices.cpu.programs import REFERENCE, both, buffers, close, native, one_op, traced
+from tests.devices.cpu.codegen_programs import REFERENCE, both, buffers, close, native, one_op, traced
 
 pytest.importorskip("llvmlite")
 

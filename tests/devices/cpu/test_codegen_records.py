@@ -12,7 +12,7 @@ from msnb.core import dtypes
 from msnb.core.errors import MsnbError
 from msnb.ir.space import kind_of
 from msnb.ops.record import REGISTRY, Op, find
-from tests.devices.cpu.programs import both, close, kernels, native, one_op
+from tests.devices.cpu.codegen_programs import both, close, kernels, native, one_op
 
 pytest.importorskip("llvmlite")
 
