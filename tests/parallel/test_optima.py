@@ -11,6 +11,8 @@ from msnb import nn, ops
 from msnb.parallel import Cluster
 from msnb.parallel.cost import TimeModel
 
+pytestmark = pytest.mark.slow
+
 FLAT = Cluster("uniform")  # equal links without latency: what the closed forms assume
 
 

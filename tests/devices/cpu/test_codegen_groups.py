@@ -43,8 +43,14 @@ def check(fn: Any, *args: Any, atol: float = 3e-6, most: int | None = None) -> A
 # ---- reductions -----------------------------------------------------------------------------------------------------
 
 
+RARER = ("float64", "float16", "bfloat16", "uint8", "int64", "bool")
+
+
 @pytest.mark.parametrize("name", REDUCTIONS)
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int32", "uint8", "int64", "bool"])
+@pytest.mark.parametrize(
+    "dtype",
+    ["float32", "int32", *(pytest.param(d, marks=pytest.mark.slow) for d in RARER)],
+)
 def test_reductions_over_any_axes(name: str, dtype: str, rng: np.random.Generator) -> None:
     kind = dtypes.as_dtype(dtype)
     for axis in AXES:
@@ -285,6 +291,7 @@ class Programs:
         return ops.broadcast_to(x, self.shape) if x.ndim <= 2 else ops.squeeze(x)
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(st.integers(0, 2**32))
 def test_random_programs(seed: int) -> None:

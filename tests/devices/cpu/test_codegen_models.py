@@ -31,7 +31,12 @@ class Perceptron(nn.Cell):
     def __init__(self) -> None:
         super().__init__()
         self.body = nn.SequentialCell(
-            nn.Flatten(), nn.Dense(784, 64), nn.BatchNorm1d(64), nn.GELU(), nn.Dense(64, 32), nn.Tanh(),
+            nn.Flatten(),
+            nn.Dense(784, 64),
+            nn.BatchNorm1d(64),
+            nn.GELU(),
+            nn.Dense(64, 32),
+            nn.Tanh(),
             nn.Dense(32, 10),
         )
 
@@ -60,6 +65,9 @@ class Transformer(nn.Cell):
         x = self.norm1(x + self.out(mixed))
         x = self.norm2(x + self.down(ops.gelu(self.up(x))))
         return self.head(x.mean(1))
+
+
+pytestmark = pytest.mark.slow
 
 
 def train(kind: type[nn.Cell], level: str, optimizer: str, steps: int = 3) -> tuple[list[float], list[np.ndarray]]:
