@@ -61,6 +61,7 @@ def test_reductions_over_any_axes(name: str, dtype: str, rng: np.random.Generato
             try:
                 graph = one_op(find(name), [x], {"axis": axis, "keepdims": keep})
             except MsnbError:
+                assert not kind.is_float, f"{name} refuses {dtype}"
                 return
             rows = name != "var" or axis in (None, 2, (0, 2), (1, 2), (-1,))  # a variance is read inside: rows only
             for got, want in both(graph, [x], must=rows):
