@@ -1,0 +1,1 @@
+"""A whole graph as one native call."""

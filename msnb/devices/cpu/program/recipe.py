@@ -1,0 +1,78 @@
+"""Recipes: how one node runs natively, and who gives them.
+
+    node --provider(node, view_of)--> Recipe            asked of every node, in order of the providers
+    type(recipe).prepare(recipes)                       once for all recipes of one class: compile them together
+    recipe.calls(ins, outs, temps) --> [Call, ...]      slot numbers in; instructions out
+
+A Call is a native function and the words it is given:
+
+    i32 f(ptr slots, ptr words, ptr env)      nounwind; slots[i] is the data pointer of slot i; words: int64
+    env[0] threads it may use (at least 1)    env[1] not zero: someone wants the program to stop
+    returns OK, DECLINED (these values are not for me: the reference body runs instead, so results need not have been
+    written, and operands must be as they were), STOPPED, or FAILED
+
+Data is dense and row-major. Arena memory is aligned to 64 bytes, params and results at least to their elements. A weak
+scalar (a Python number) lies in its slot as one element of its type's dtype. A size of zero is never given to a recipe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from msnb.ir.graph import Node, Value
+from msnb.ir.views import View
+
+OK, DECLINED, STOPPED, FAILED = 0, 1, 2, 3
+
+ViewOf = Callable[[Value], View]
+"""``view_of(value)``: how the value lies in its dense base (``ir.views``): base, shape, strides and offset in elements.
+For a value that is no view, the value itself as it is. What has been looked through this way need not be computed."""
+
+
+class Call(NamedTuple):
+    """One native call: the function's address, and its words."""
+
+    address: int
+    words: tuple[int, ...]
+
+
+class Recipe:
+    """How one node runs natively.
+
+    Attributes:
+        reads: the values whose slots ``calls`` is given, None for the node's inputs. A recipe that absorbs a transpose
+            reads the base of the view instead.
+        temps: bytes of temporary memory (aligned to 64 bytes), alive during this node only.
+        inplace: pairs (i of reads, j of outputs) that may be one memory: each element is read before it is written.
+            Both have the same number of bytes. Not for a recipe that may decline.
+        keep: what stays alive as long as the program.
+    """
+
+    reads: tuple[Value, ...] | None = None
+    temps: tuple[int, ...] = ()
+    inplace: tuple[tuple[int, int], ...] = ()
+    keep: Any = None
+
+    @classmethod
+    def prepare(cls, recipes: Sequence[Any]) -> None:
+        """Called once per program with all its recipes of this class, before any ``calls``: the moment to compile."""
+
+    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[Call]:
+        """The native calls of this node, for these slot numbers."""
+        raise NotImplementedError
+
+
+Provider = Callable[[Node, ViewOf], "Recipe | None"]
+
+PROVIDERS: list[Provider] = []
+"""Who is asked, in this order. A provider says None to what it does not know; it never raises."""
+
+
+def find_recipe(node: Node, view_of: ViewOf) -> Recipe | None:
+    """The first recipe that a provider has for ``node``; None: the reference body runs."""
+    for provider in PROVIDERS:
+        found = provider(node, view_of)
+        if found is not None:
+            return found
+    return None
