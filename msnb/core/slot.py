@@ -9,10 +9,13 @@ per thread. ``Engine`` lists all that an engine can be asked.
 
 from __future__ import annotations
 
+import functools
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
+
+Fn = TypeVar("Fn", bound=Callable[..., Any])
 
 
 class Engine(Protocol):
@@ -38,6 +41,10 @@ class Engine(Protocol):
         """Operations in this block belong to the scope ``name`` (one step of a path of Cells)."""
         ...
 
+    def whole(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """``fn(*args, **kwargs)``, a pure framework function of several ops that may run as one program."""
+        ...
+
 
 class PlainReads:
     """The answers of engines that run Python as it is."""
@@ -53,6 +60,10 @@ class PlainReads:
     def scoped(self, name: str) -> AbstractContextManager[Any]:
         """Nothing to do."""
         return nullcontext()
+
+    def whole(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Op by op."""
+        return fn(*args, **kwargs)
 
 
 class _Slot(threading.local):
@@ -70,6 +81,16 @@ def install_default(engine: Engine) -> None:
 def guarded(owner: Any, name: str) -> Any:
     """``getattr(owner, name)`` by the engine in the slot: for framework code that may run converted."""
     return slot.engine.read(owner, name)
+
+
+def whole(fn: Fn) -> Fn:
+    """Mark a pure framework function of tensors and settings: eager mode may run it as one program."""
+
+    @functools.wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return slot.engine.whole(fn, args, kwargs)
+
+    return call  # type: ignore[return-value]
 
 
 @contextmanager

@@ -180,6 +180,12 @@ class EagerEngine(PlainReads):
             events.emit("op", op=op, inputs=inputs, outputs=out)
         return out
 
+    def whole(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """As one program, where that is worth it."""
+        from msnb.eager.whole import run_whole
+
+        return run_whole(fn, args, kwargs)
+
     def assign(self, target: Tensor, value: Tensor) -> None:
         """``target`` takes the buffer of ``value``: buffers are never written, so sharing one is safe."""
         target._data, target._type, target._rec = value._data, value._type, value._rec

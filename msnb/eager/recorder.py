@@ -164,6 +164,12 @@ class RecordingEngine(PlainReads):
         if max(numbers, default=UNTRACKED) >= 0:
             _enter(rec, entry, numbers, operands, outs, buffers, fn)
 
+    def whole(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """As one program, where that is worth it."""
+        from msnb.eager.whole import run_whole
+
+        return run_whole(fn, args, kwargs)
+
     def assign(self, target: Tensor, value: Tensor) -> None:
         """The target takes the buffer and the number of the value."""
         target._data, target._type, target._rec = value._data, value._type, value._rec
@@ -201,6 +207,10 @@ class NestedRecordingEngine(RecordingEngine):
     def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """Run ``op``; note it in every recorder that tracks an input."""
         return self._general(op, inputs, attrs)
+
+    def whole(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Op by op: every recorder notes what it tracks."""
+        return fn(*args, **kwargs)
 
     def note(self, entry: Entry, operands: list[Any], outs: tuple[Tensor, ...], fn: Any = None) -> None:
         """Outermost first: what an inner recorder keeps must carry the outer numbers."""

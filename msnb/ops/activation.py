@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from msnb.core.errors import AttributeValueError, ShapeError
+from msnb.core.slot import whole
 from msnb.core.tensor import Tensor
 from msnb.ops import elementwise, transcendental
 from msnb.ops.casting import cast
@@ -65,6 +66,7 @@ def prelu(x: Tensor, weight: Tensor) -> Tensor:
     return out
 
 
+@whole
 def elu(x: Any, alpha: float = 1.0) -> Any:
     """x where positive, else alpha (exp(x) - 1). Source: Clevert et al., 2015, arXiv:1511.07289."""
     below = transcendental.expm1(elementwise.minimum(x, 0)) * alpha
@@ -79,11 +81,13 @@ def celu(x: Any, alpha: float = 1.0) -> Tensor:
     return out
 
 
+@whole
 def selu(x: Any) -> Any:
     """elu scaled so that mean 0 and variance 1 are kept. Source: Klambauer et al., 2017, arXiv:1706.02515."""
     return elu(x, _SELU_ALPHA) * _SELU_SCALE
 
 
+@whole
 def gelu(x: Any, approximate: str = "none") -> Any:
     """x times the normal distribution function of x; ``approximate="tanh"`` uses the tanh formula.
 
@@ -107,12 +111,14 @@ def gelu(x: Any, approximate: str = "none") -> Any:
     return x * 0.5 * (transcendental.tanh(inner) + 1)
 
 
+@whole
 def silu(x: Any) -> Tensor:
     """x sigmoid(x)."""
     out: Tensor = x * sigmoid(x)
     return out
 
 
+@whole
 def mish(x: Any) -> Tensor:
     """x tanh(softplus(x)). Source: Misra, 2019, arXiv:1908.08681."""
     out: Tensor = x * transcendental.tanh(softplus_one(x))
@@ -152,6 +158,7 @@ def tanhshrink(x: Any) -> Tensor:
     return out
 
 
+@whole
 def softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
     """log(1 + exp(beta x)) / beta; x itself where beta x exceeds the threshold."""
     if beta == 1.0:
@@ -213,6 +220,7 @@ def _shifted(x: Tensor, axis: int) -> Tensor:
     return out
 
 
+@whole
 def softmax(x: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
     """exp(x) / sum(exp(x)) along ``axis``.
 
@@ -235,6 +243,7 @@ def softmax(x: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
     return out
 
 
+@whole
 def log_softmax(x: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
     """log(softmax(x)) along ``axis``, exact where softmax is close to 0."""
     x = _floats(x, dtype)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from msnb.core.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.core.slot import whole
 from msnb.core.tensor import Tensor
 from msnb.ops import elementwise, transcendental
 from msnb.ops.activation import log_softmax, softmax
@@ -176,6 +177,7 @@ def _counts(logp: Tensor, hit: Tensor, scale: Any, valid: Tensor, axis: int) -> 
     return out
 
 
+@whole
 def cross_entropy(input: Any, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = "mean",
                   label_smoothing: float = 0.0) -> Tensor:  # fmt: skip
     """Cross-entropy of logits and targets: minus the log-probability of what is wanted.

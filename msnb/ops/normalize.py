@@ -19,6 +19,7 @@ from typing import Any
 
 from msnb.core import dtypes
 from msnb.core.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.core.slot import whole
 from msnb.ops.casting import cast
 from msnb.ops.elementwise import add, multiply, square, subtract
 from msnb.ops.infer import operand_lines
@@ -77,17 +78,21 @@ def _count(shape: tuple[Any, ...]) -> int:
     return n
 
 
-def _per_channel(x: Any) -> tuple[Any, ...]:
-    return (x.shape[1], *(1,) * (x.ndim - 2))
+def _per_channel(x: Any, axis: int = 1) -> tuple[Any, ...]:
+    return (x.shape[axis], *(1,) * (x.ndim - axis - 1))
 
 
-def batch_norm_train(x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> tuple[Any, Any, Any]:
+@whole
+def batch_norm_train(
+    x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, axis: int = 1
+) -> tuple[Any, Any, Any]:
     """Normalise by the statistics of the batch and give them back.
 
     Args:
         x: [n, channels, ...], floats.
         weight, bias: [channels] or None.
         eps: added to the variance.
+        axis: where x has its channels (3 for images [n, rows, columns, channels]).
 
     Returns:
         (y with the shape of x, mean [channels], biased variance [channels]).
@@ -104,14 +109,16 @@ def batch_norm_train(x: Any, weight: Any = None, bias: Any = None, eps: float = 
         ([[-1.0], [1.0]], [2.0], [1.0])
     """
     wide = _prepared("batch_norm", x, 2)
-    axes = (0, *range(2, wide.ndim))
+    _need_channels(wide, axis)
+    axes = tuple(a for a in range(wide.ndim) if a != axis)
     centred, middle, variance = moments(wide, axes)
     y = multiply(centred, rsqrt(add(variance, eps)))
-    y = _affine("batch_norm", y, weight, bias, _per_channel(wide))
-    channels = (wide.shape[1],)
+    y = _affine("batch_norm", y, weight, bias, _per_channel(wide, axis))
+    channels = (wide.shape[axis],)
     return _back(y, x), reshape(middle, channels), reshape(variance, channels)
 
 
+@whole
 def batch_norm(
     x: Any,
     running_mean: Any,
@@ -121,6 +128,7 @@ def batch_norm(
     training: bool = False,
     momentum: float = 0.1,
     eps: float = 1e-5,
+    axis: int = 1,
 ) -> Any:
     """Normalise every channel, by the batch's statistics in training and by the running ones otherwise.
 
@@ -131,6 +139,7 @@ def batch_norm(
         weight, bias: [channels] or None.
         training: whether the batch's own statistics are used.
         eps: added to the variance.
+        axis: where x has its channels (3 for images [n, rows, columns, channels]).
 
     Returns:
         Tensor with the shape of x.
@@ -146,12 +155,18 @@ def batch_norm(
         [[1.0]]
     """
     if training:
-        return batch_norm_train(x, weight, bias, eps)[0]
+        return batch_norm_train(x, weight, bias, eps, axis)[0]
     wide = _prepared("batch_norm", x, 2)
-    shape = _per_channel(wide)
+    _need_channels(wide, axis)
+    shape = _per_channel(wide, axis)
     scale = rsqrt(add(_affine_vector("running_var", running_var, shape), eps))
     y = multiply(subtract(wide, _affine_vector("running_mean", running_mean, shape)), scale)
     return _back(_affine("batch_norm", y, weight, bias, shape), x)
+
+
+def _need_channels(x: Any, axis: int) -> None:
+    if not isinstance(axis, int) or not 1 <= axis < x.ndim:
+        raise AttributeValueError(f"batch_norm: axis must be from 1 to {x.ndim - 1}, the channels of x, got {axis!r}.")
 
 
 def _affine_vector(what: str, value: Any, shape: tuple[Any, ...]) -> Any:
@@ -172,6 +187,7 @@ def _last_axes(name: str, x: Any, normalized_shape: Any) -> tuple[tuple[int, ...
     return shape, tuple(range(x.ndim - len(shape), x.ndim))
 
 
+@whole
 def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
     """Normalise over the last axes.
 
@@ -199,6 +215,7 @@ def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = No
     return _back(_affine("layer_norm", _standard(wide, axes, eps), weight, bias, shape), x)
 
 
+@whole
 def rms_norm(x: Any, weight: Any = None, eps: float = 1e-6, normalized_shape: Any = None) -> Any:
     """Scale the last axes to a root mean square of 1.
 
@@ -228,6 +245,7 @@ def rms_norm(x: Any, weight: Any = None, eps: float = 1e-6, normalized_shape: An
     return _back(_affine("rms_norm", y, weight, None, shape), x)
 
 
+@whole
 def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
     """Normalise each image's channels group by group.
 
@@ -259,6 +277,7 @@ def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, ep
     return _back(_affine("group_norm", y, weight, bias, _per_channel(wide)), x)
 
 
+@whole
 def instance_norm(x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
     """Normalise each channel of each image over its positions.
 
