@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import threading
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +18,7 @@ import llvmlite.binding as llvm
 from msnb.devices.cpu import threads
 from msnb.devices.cpu.codegen import store
 
-VERSION = "2"
+VERSION = "3"
 _lock = threading.Lock()
 
 
@@ -102,9 +101,6 @@ class Library:
             if where:
                 ctypes.c_void_p.from_address(where).value = value
 
-    def function(self, name: str, arguments: int) -> Any:
-        """A function of a thread count and ``arguments`` objects, which releases the GIL."""
-        kinds: Sequence[Any] = [ctypes.c_int64] + [ctypes.c_void_p] * arguments
-        found: Any = ctypes.CFUNCTYPE(None, *kinds)(self._engine.get_function_address(name))
-        found.library = self
-        return found
+    def address(self, name: str) -> int:
+        """The address of a function; valid as long as this object lives."""
+        return int(self._engine.get_function_address(name))

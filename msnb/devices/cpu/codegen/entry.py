@@ -4,8 +4,8 @@
     k.last(buffers..., scratch, threads)            adds up the accumulators of all threads and stores them
     k.share(task, t)                                thread t finds its share of the rows and calls the body
     k.part(task)                                    what libgomp runs on every thread: share, by the thread's number
-    k(threads, scratch, objects...)                 what Python calls: array objects in; their data pointers are read
-                                                    here
+    i32 k(slots, words, env)                        the instruction of a program: words are the slots of the buffers and
+                                                    of the scratch memory, env[0] is how many threads it may use
 
 ``@msnb_parallel`` and ``@msnb_thread`` are set once after loading: libgomp's, or null for serial work.
 """
@@ -76,7 +76,7 @@ class Last:
         return total if memory.dtype is inst.dtype else self.e.cast(total, memory.dtype, inst.dtype)
 
 
-def render(kernel: Kernel, symbol: str, data_offset: int, attributes: str) -> tuple[str, dict[str, str], Plan]:
+def render(kernel: Kernel, symbol: str, attributes: str) -> tuple[str, dict[str, str], Plan]:
     """The functions of a kernel as text, the declarations they need, and the plan."""
     plan = Plan(kernel)
     body, last = Body(plan), Last(plan)
@@ -96,9 +96,10 @@ def render(kernel: Kernel, symbol: str, data_offset: int, attributes: str) -> tu
             f"noinline {attributes}",
         ),
         _part(symbol, plan, n, memories, attributes),
-        _entry(symbol, plan, n, data_offset, attributes),
+        _entry(symbol, plan, n, attributes),
     ]
-    return "\n".join(parts), {**body.e.declared, **last.e.declared}, plan
+    smin = {"llvm.smin.i64": "declare i64 @llvm.smin.i64(i64, i64)"}
+    return "\n".join(parts), {**body.e.declared, **last.e.declared, **smin}, plan
 
 
 def _function(head: str, lines: list[str], attributes: str) -> str:
@@ -126,29 +127,46 @@ def _part(symbol: str, plan: Plan, n: int, memories: list[Scratch], attributes: 
     return share + "\n" + _function(f"internal void @{symbol}.part(ptr %task)", e.lines, attributes)
 
 
-def _entry(symbol: str, plan: Plan, n: int, data_offset: int, attributes: str) -> str:
+def _entry(symbol: str, plan: Plan, n: int, attributes: str) -> str:
     e = Emitter()
     table, task = e.alloca(f"[{max(n, 1)} x ptr]"), e.alloca("[3 x i64]")
-    pointers = []
-    for i in range(n):
-        found = e.ins(f"load ptr, ptr {e.ins(f'getelementptr i8, ptr %o{i}, i64 {data_offset}')}")
-        pointers.append(found)
+    shown = n - 1 if plan.kernel.guarded else n
+    pointers = [_slot(e, i) for i in range(shown)]
+    if plan.kernel.guarded:
+        pointers.append(e.alloca("i8"))
+    for i, found in enumerate(pointers):
         e.do(f"store ptr {found}, ptr {e.ins(f'getelementptr ptr, ptr {table}, i64 {i}')}")
     e.do(f"store ptr {table}, ptr {task}")
-    scratch = e.ins(f"load ptr, ptr {e.ins(f'getelementptr i8, ptr %memory, i64 {data_offset}')}")
+    scratch = _slot(e, shown) if plan.scratch else "null"
     e.do(f"store ptr {scratch}, ptr {e.ins(f'getelementptr i8, ptr {task}, i64 8')}")
-    e.do(f"store i64 %threads, ptr {e.ins(f'getelementptr i8, ptr {task}, i64 16')}")
-    e.do(f"br i1 {e.ins('icmp sgt i64 %threads, 1')}, label %many, label %one")
+    threads = _threads(e, plan.most_threads())
+    e.do(f"store i64 {threads}, ptr {e.ins(f'getelementptr i8, ptr {task}, i64 16')}")
+    e.do(f"br i1 {e.ins(f'icmp sgt i64 {threads}, 1')}, label %many, label %one")
     e.label("many")
     e.do(f"call void {e.ins('load ptr, ptr @msnb_parallel')}(ptr @{symbol}.part, ptr {task}, "
-         f"i32 {e.ins('trunc i64 %threads to i32')}, i32 0)")  # fmt: skip
+         f"i32 {e.ins(f'trunc i64 {threads} to i32')}, i32 0)")  # fmt: skip
     e.do("br label %end")
     e.label("one")
     e.do(f"call void @{symbol}.share(ptr {task}, i64 0)")
     e.do("br label %end")
     e.label("end")
     if plan.final_stores:
-        e.do(f"call void @{symbol}.last({', '.join(f'ptr {p}' for p in pointers)}, ptr {scratch}, i64 %threads)")
-    e.do("ret void")
-    objects = "".join(f", ptr %o{i}" for i in range(n))
-    return _function(f"void @{symbol}(i64 %threads, ptr %memory{objects})", [*e.entry, *e.lines], attributes)
+        e.do(f"call void @{symbol}.last({', '.join(f'ptr {p}' for p in pointers)}, ptr {scratch}, i64 {threads})")
+    beyond = e.ins(f"zext i8 {e.ins(f'load i8, ptr {pointers[-1]}')} to i32") if plan.kernel.guarded else "0"
+    e.do(f"ret i32 {beyond}")
+    return _function(f"i32 @{symbol}(ptr %slots, ptr %words, ptr %env)", [*e.entry, *e.lines], attributes)
+
+
+def _slot(e: Emitter, i: int) -> str:
+    """The pointer in the slot that word ``i`` names."""
+    number = e.ins(f"load i64, ptr {e.ins(f'getelementptr i64, ptr %words, i64 {i}')}")
+    return e.ins(f"load ptr, ptr {e.ins(f'getelementptr ptr, ptr %slots, i64 {number}')}")
+
+
+def _threads(e: Emitter, most: int) -> str:
+    """As many as the program has, as the work is worth, and one where nothing runs in parallel."""
+    if most == 1:
+        return "1"
+    given = e.call("llvm.smin.i64", "i64", ("i64", e.ins("load i64, ptr %env")), ("i64", str(most)))
+    alone = e.ins(f"icmp eq ptr {e.ins('load ptr, ptr @msnb_parallel')}, null")
+    return e.ins(f"select i1 {alone}, i64 1, i64 {given}")

@@ -91,6 +91,7 @@ class _Lowering:
         if total.dims:
             total = Inst("reduce", (total,), dtypes.bool_, Reduction("any", over & total.dims))
         kernel.writes.append(Buffer(dtypes.bool_, 1))
+        kernel.guarded = True
         at = len(kernel.reads) + len(kernel.writes) - 1
         kernel.stores.append((Access(at, (0,) * len(kernel.sizes)), total))
 

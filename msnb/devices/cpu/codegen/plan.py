@@ -21,6 +21,7 @@ from msnb.ir.scalars import HEAVY
 
 BLOCK = 4096
 LARGEST_CACHE = 1 << 18
+SHARED_WORK = 3_000_000
 _LINE = 64
 
 
@@ -67,6 +68,13 @@ class Plan:
     def along(self, inst: Inst) -> bool:
         """True when a value changes along the row."""
         return bool(inst.dims & self.kernel.row)
+
+    def most_threads(self) -> int:
+        """How many threads this much work is worth."""
+        work = math.prod(self.kernel.sizes) * sum(8 if i.op in HEAVY else 1 for i in self.insts)
+        if work < SHARED_WORK or self.total < 2:
+            return 1
+        return min(self.total, max(1, work * 2 // SHARED_WORK))
 
     def _reads_reductions(self) -> bool:
         inner = any(a.level for i in self.insts if i.op == "reduce" for a in i.args)
