@@ -1,9 +1,9 @@
 """Convolution layers. MindSpore's defaults: pad_mode "same", no bias.
 
-    layer              x                       weight                              result
-    Conv2d             [n, in, h, w]           [out, in/group, kh, kw]             [n, out, h', w']
-    Conv2dTranspose    [n, in, h, w]           [in, out/group, kh, kw]             [n, out, h', w']
-    Conv1d, Conv1dTranspose: the same with one axis of positions
+layer              x                       weight                              result
+Conv2d             [n, in, h, w]           [out, in/group, kh, kw]             [n, out, h', w']
+Conv2dTranspose    [n, in, h, w]           [in, out/group, kh, kw]             [n, out, h', w']
+Conv1d, Conv1dTranspose: the same with one axis of positions
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from msnb.core.errors import AttributeValueError
 from msnb.nn.basic import first_bias, first_weight, positive_int
 from msnb.nn.cell import Cell
 from msnb.nn.initializer import fans
+from msnb.ops.layouts import need_format
 from msnb.ops.window import IntOrPair, pair
 
 
@@ -87,7 +88,7 @@ class Conv2d(_Conv):
         group: how many separate convolutions share the channels.
         has_bias: False by default, as in MindSpore (PyTorch: True).
         weight_init, bias_init: name, number, Initializer or Tensor; by default uniform in +-1/sqrt(fan_in).
-        data_format: "NCHW" only.
+        data_format: "NCHW", or "NHWC" for images with their channels last; the weight is the same for both.
         dtype: of the Parameters.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Conv2d.html
@@ -115,7 +116,8 @@ class Conv2d(_Conv):
         dtype: Any = dtypes.float32,
     ) -> None:
         _channels(in_channels, out_channels, group)
-        need_nchw(data_format)
+        need_format("Conv2d", data_format)
+        self.data_format = data_format
         shape = (out_channels, in_channels // group, *pair("Conv2d", "kernel_size", kernel_size))
         stride, dilation = pair("Conv2d", "stride", stride), pair("Conv2d", "dilation", dilation)
         super().__init__(
@@ -126,15 +128,8 @@ class Conv2d(_Conv):
     def construct(self, x: Any) -> Any:
         """The layer."""
         weight, bias = self.compute(self.weight), self.compute(self.bias)
-        return ops.conv2d(x, weight, bias, self.stride, self.pad_mode, self.padding, self.dilation, self.group)
-
-
-def need_nchw(data_format: str) -> None:
-    """Raise ValueError for another layout of images."""
-    if data_format != "NCHW":
-        raise AttributeValueError(
-            f"data_format={data_format!r} is not supported, images are 'NCHW'.",
-            hint="ops.transpose(x, (0, 3, 1, 2)) turns NHWC images.",
+        return ops.conv2d(
+            x, weight, bias, self.stride, self.pad_mode, self.padding, self.dilation, self.group, self.data_format
         )
 
 

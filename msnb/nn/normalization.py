@@ -18,8 +18,8 @@ from msnb.core.errors import ShapeError
 from msnb.core.parameter import Parameter
 from msnb.nn.basic import positive_int
 from msnb.nn.cell import Cell
-from msnb.nn.convolution import need_nchw
 from msnb.nn.initializer import initializer
+from msnb.ops.layouts import NHWC, need_format
 
 
 def _parameter(init: Any, shape: Any, name: str, dtype: Any, trained: bool = True) -> Parameter:
@@ -47,7 +47,8 @@ class _BatchNorm(Cell):
         dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__()
-        need_nchw(data_format)
+        need_format(type(self).__name__, data_format)
+        self.data_format = data_format
         if not 0 <= momentum <= 1:
             raise ValueError(f"momentum must be from 0 to 1, got {momentum}.")
         self.num_features = positive_int("num_features", num_features)
@@ -62,11 +63,13 @@ class _BatchNorm(Cell):
         """The layer."""
         self._need_shape(x)
         if self.training if self.use_batch_statistics is None else self.use_batch_statistics:
-            y, mean, variance = ops.batch_norm_train(x, self.gamma, self.beta, self.eps)
+            y, mean, variance = ops.batch_norm_train(x, self.gamma, self.beta, self.eps, self._axis(x))
             if self.training:
                 self._move(x, mean, variance)
             return y
-        return ops.batch_norm(x, self.moving_mean, self.moving_variance, self.gamma, self.beta, eps=self.eps)
+        return ops.batch_norm(
+            x, self.moving_mean, self.moving_variance, self.gamma, self.beta, eps=self.eps, axis=self._axis(x)
+        )
 
     def _move(self, x: Any, mean: Any, variance: Any) -> None:
         """Let the running statistics follow the batch."""
@@ -76,11 +79,14 @@ class _BatchNorm(Cell):
         ops.assign(self.moving_mean, self.moving_mean * keep + ops.stop_gradient(mean) * take)
         ops.assign(self.moving_variance, self.moving_variance * keep + unbiased * take)
 
+    def _axis(self, x: Any) -> int:
+        return x.ndim - 1 if self.data_format == NHWC else 1
+
     def _need_shape(self, x: Any) -> None:
-        if x.ndim not in self._ndims or x.shape[1] != self.num_features:
+        if x.ndim not in self._ndims or x.shape[self._axis(x)] != self.num_features:
             raise ShapeError(
                 f"{type(self).__name__}({self.num_features}) needs x of {self._said} axes with {self.num_features} "
-                "channels on axis 1.",
+                f"channels on axis {self._axis(x)}.",
                 operands=[f"x: {x._type!r}"],
             )
 
@@ -99,6 +105,7 @@ class BatchNorm1d(_BatchNorm):
         affine: whether gamma and beta are trained.
         gamma_init, beta_init, moving_mean_init, moving_var_init: first values.
         use_batch_statistics: True or False to fix which statistics are used; None follows ``training``.
+        data_format: "NCHW" for channels on axis 1, "NHWC" for channels on the last axis.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.BatchNorm1d.html
 

@@ -8,13 +8,16 @@ from __future__ import annotations
 from typing import Any
 
 from msnb import ops
+from msnb.core.errors import AttributeValueError
 from msnb.nn.cell import Cell
-from msnb.nn.convolution import need_nchw
+from msnb.ops.layouts import NCHW, need_format
 from msnb.ops.window import IntOrPair
 
 
 class _Pool(Cell):
-    """What the pooling layers share."""
+    """What the pooling layers share; ``_rows``: it pools rows of samples, not images."""
+
+    _rows = False
 
     def __init__(
         self,
@@ -26,9 +29,15 @@ class _Pool(Cell):
         data_format: str = "NCHW",
     ) -> None:
         super().__init__()
-        need_nchw(data_format)
+        need_format(type(self).__name__, data_format)
+        if self._rows and data_format != NCHW:
+            raise AttributeValueError(
+                f"{type(self).__name__}: data_format={data_format!r} is for images; rows of samples are "
+                "[n, channels, length].",
+                hint="x.swapaxes(1, 2) brings the channels to axis 1.",
+            )
         self.kernel_size, self.stride, self.pad_mode, self.padding = kernel_size, stride, pad_mode, padding
-        self.ceil_mode = ceil_mode
+        self.ceil_mode, self.data_format = ceil_mode, data_format
 
     def extend_repr(self) -> str:
         """Its sizes."""
@@ -46,7 +55,9 @@ class MaxPool2d(_Pool):
 
     def construct(self, x: Any) -> Any:
         """The layer."""
-        return ops.max_pool2d(x, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode)
+        return ops.max_pool2d(
+            x, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode, self.data_format
+        )
 
 
 def one(size: IntOrPair) -> int:
@@ -58,6 +69,8 @@ def one(size: IntOrPair) -> int:
 
 class MaxPool1d(_Pool):
     """The largest value of each window of rows of samples; arguments as in ``ops.max_pool1d`` (stride 1 by default)."""
+
+    _rows = True
 
     def construct(self, x: Any) -> Any:
         """The layer."""
@@ -91,19 +104,20 @@ class AvgPool2d(_AvgPool):
     def construct(self, x: Any) -> Any:
         """The layer."""
         return ops.avg_pool2d(
-            x, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode, self.count_include_pad
-        )
+            x, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode, self.count_include_pad,
+            self.data_format,
+        )  # fmt: skip
 
 
 class AvgPool1d(_AvgPool):
     """The mean of each window of rows of samples; arguments as in ``ops.avg_pool1d`` (stride 1 by default)."""
 
+    _rows = True
+
     def construct(self, x: Any) -> Any:
         """The layer."""
         kernel, step = one(self.kernel_size), one(self.stride)
-        return ops.avg_pool1d(
-            x, kernel, step, self.pad_mode, self.padding, self.ceil_mode, self.count_include_pad
-        )
+        return ops.avg_pool1d(x, kernel, step, self.pad_mode, self.padding, self.ceil_mode, self.count_include_pad)
 
 
 class AdaptiveAvgPool2d(Cell):

@@ -14,7 +14,8 @@ that splits products over threads loses more than it wins on one small product p
 
     cols[(c i j), (n y x)]         Y = W @ cols           W = Y @ cols^T           cols = W^T @ Y
 
-Layouts: images NCHW, weights OIHW (with ``groups`` g: I = C / g, group k owns channels k*C/g and outputs k*O/g on).
+Layouts: images NCHW or NHWC (``data_format``), weights OIHW (with ``groups`` g: I = C / g, group k owns channels k*C/g
+and outputs k*O/g on).
 Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.conv2d.html; Chellapilla, Puri, Simard,
 "High Performance Convolutional Neural Networks for Document Processing", 2006 (columns).
 """
@@ -29,6 +30,18 @@ import numpy as np
 from msnb.core.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core.types import Dim, Shape, TensorType, tensor_type
 from msnb.ops.infer import operand_lines
+from msnb.ops.layouts import (
+    NCHW,
+    NHWC,
+    channel_axis,
+    channels_of,
+    formatted,
+    image_labels,
+    image_shape,
+    need_format,
+    place_axes,
+    places_of,
+)
 from msnb.ops.operands import spread
 from msnb.ops.record import Example, Op, Work, Wrong, define, find
 from msnb.ops.shape import reshape, transpose
@@ -42,8 +55,9 @@ _COLUMN_ELEMENTS = 1 << 21
 # ---- types -------------------------------------------------------------------------------------------------------
 
 
-def check_attrs(name: str, stride: Any, pads: Any, dilation: Any, groups: Any) -> None:
+def check_attrs(name: str, stride: Any, pads: Any, dilation: Any, groups: Any, data_format: Any = NCHW) -> None:
     """Raise AttributeValueError for attributes no convolution has."""
+    need_format(name, data_format)
     for what, value, count, low in (("stride", stride, 2, 1), ("dilation", dilation, 2, 1), ("pads", pads, 4, 0)):
         ints = isinstance(value, tuple) and len(value) == count and all(type(v) is int and v >= low for v in value)
         if not ints:
@@ -61,7 +75,8 @@ def _same_dtype(name: str, a: TensorType, b: TensorType, names: tuple[str, str])
         )
 
 
-def _check_weight(name: str, channels: Any, w: TensorType, groups: int, lines: list[str]) -> None:
+def _check_weight(name: str, x: TensorType, w: TensorType, groups: int, data_format: str, lines: list[str]) -> None:
+    channels = channels_of(x.shape, data_format)
     if w.ndim != 4:
         raise ShapeError(f"{name} needs a weight of four axes (out, in/groups, rows, columns).", operands=lines)
     if not isinstance(channels, Dim) and channels != w.ints()[1] * groups:
@@ -69,21 +84,24 @@ def _check_weight(name: str, channels: Any, w: TensorType, groups: int, lines: l
             f"{name}: x has {channels} channels, the weight expects {w.ints()[1] * groups}"
             + (f" ({w.ints()[1]} for each of {groups} groups)." if groups > 1 else "."),
             operands=lines,
-            hint="axis 1 of x is the channel axis (NCHW); in_channels of the layer must equal it.",
+            hint=f"axis {channel_axis(data_format)} of x is the channel axis ({data_format}); in_channels of the layer "
+            "must equal it.",
         )
     if w.ints()[0] % groups:
         raise ShapeError(f"{name}: {w.ints()[0]} output channels do not divide into {groups} groups.", operands=lines)
 
 
-def _infer(x: TensorType, weight: TensorType, *, stride: Pair, pads: Pads, dilation: Pair, groups: int) -> TensorType:
-    check_attrs("conv2d", stride, pads, dilation, groups)
+def _infer(
+    x: TensorType, weight: TensorType, *, stride: Pair, pads: Pads, dilation: Pair, groups: int, data_format: str
+) -> TensorType:
+    check_attrs("conv2d", stride, pads, dilation, groups, data_format)
     need_images("conv2d", x)
     lines = operand_lines(x, weight, names=("x", "weight"))
-    _check_weight("conv2d", x.shape[1], weight, groups, lines)
+    _check_weight("conv2d", x, weight, groups, data_format, lines)
     _same_dtype("conv2d", x, weight, ("x", "weight"))
     kernel = (weight.ints()[2], weight.ints()[3])
-    outs = out_sizes("conv2d", x, kernel, stride, pads, dilation)
-    return tensor_type((x.shape[0], weight.shape[0], *outs), x.dtype)
+    outs = out_sizes("conv2d", x, kernel, stride, pads, dilation, axes=place_axes(data_format))
+    return tensor_type(image_shape(x.shape[0], weight.shape[0], outs, data_format), x.dtype)
 
 
 def _need_windows(name: str, dout: TensorType, expected: Shape, lines: list[str]) -> None:
@@ -94,34 +112,50 @@ def _need_windows(name: str, dout: TensorType, expected: Shape, lines: list[str]
 
 
 def _infer_input_grad(
-    dout: TensorType, weight: TensorType, *, size: Pair, stride: Pair, pads: Pads, dilation: Pair, groups: int
+    dout: TensorType,
+    weight: TensorType,
+    *,
+    size: Pair,
+    stride: Pair,
+    pads: Pads,
+    dilation: Pair,
+    groups: int,
+    data_format: str,
 ) -> TensorType:
     name = "conv2d_input_grad"
-    check_attrs(name, stride, pads, dilation, groups)
+    check_attrs(name, stride, pads, dilation, groups, data_format)
     need_images(name, dout)
-    lines = operand_lines(dout, weight, names=("dout", "weight"))
-    if weight.ndim != 4 or dout.shape[1] != weight.shape[0]:
-        raise ShapeError(f"{name}: axis 1 of dout must equal axis 0 of the weight.", operands=lines)
+    lines, axis = operand_lines(dout, weight, names=("dout", "weight")), channel_axis(data_format)
+    if weight.ndim != 4 or dout.shape[axis] != weight.shape[0]:
+        raise ShapeError(f"{name}: axis {axis} of dout must equal axis 0 of the weight.", operands=lines)
     _same_dtype(name, dout, weight, ("dout", "weight"))
-    found = tensor_type((dout.shape[0], weight.ints()[1] * groups, *size), dout.dtype)
-    outs = out_sizes(name, found, (weight.ints()[2], weight.ints()[3]), stride, pads, dilation)
-    _need_windows(name, dout, (dout.shape[0], dout.shape[1], *outs), lines)
+    found = tensor_type(image_shape(dout.shape[0], weight.ints()[1] * groups, size, data_format), dout.dtype)
+    kernel, axes = (weight.ints()[2], weight.ints()[3]), place_axes(data_format)
+    outs = out_sizes(name, found, kernel, stride, pads, dilation, axes=axes)
+    _need_windows(name, dout, image_shape(dout.shape[0], dout.shape[axis], outs, data_format), lines)
     return found
 
 
 def _infer_weight_grad(
-    x: TensorType, dout: TensorType, *, kernel: Pair, stride: Pair, pads: Pads, dilation: Pair, groups: int
+    x: TensorType,
+    dout: TensorType,
+    *,
+    kernel: Pair,
+    stride: Pair,
+    pads: Pads,
+    dilation: Pair,
+    groups: int,
+    data_format: str,
 ) -> TensorType:
     name = "conv2d_weight_grad"
-    check_attrs(name, stride, pads, dilation, groups)
+    check_attrs(name, stride, pads, dilation, groups, data_format)
     need_images(name, x)
     need_images(name, dout)
     lines = operand_lines(x, dout, names=("x", "dout"))
     _same_dtype(name, x, dout, ("x", "dout"))
-    _need_windows(
-        name, dout, (x.shape[0], dout.shape[1], *out_sizes(name, x, kernel, stride, pads, dilation)), lines
-    )
-    channels, outputs = x.shape[1], dout.shape[1]
+    channels, outputs = channels_of(x.shape, data_format), channels_of(dout.shape, data_format)
+    outs = out_sizes(name, x, kernel, stride, pads, dilation, axes=place_axes(data_format))
+    _need_windows(name, dout, image_shape(x.shape[0], outputs, outs, data_format), lines)
     if isinstance(channels, Dim) or isinstance(outputs, Dim) or channels % groups or outputs % groups:
         raise ShapeError(f"{name}: the channels do not divide into {groups} groups.", operands=lines)
     return tensor_type((outputs, channels // groups, *kernel), x.dtype)
@@ -209,11 +243,11 @@ def _body_weight_grad(
 # ---- what else is asked of a record ------------------------------------------------------------------------------
 
 
-def _flops(dout: TensorType, weight: TensorType) -> Work:
+def _flops(dout: TensorType, weight: TensorType, data_format: str) -> Work:
     """Two flops per product: every output meets one weight of every kernel place and channel of its group."""
     windows = weight.size
-    for i in (0, 2, 3):
-        windows *= _known(dout.shape[i])
+    for size in (dout.shape[0], *places_of(dout.shape, data_format)):
+        windows *= _known(size)
     return Work(cube=2.0 * windows)
 
 
@@ -226,7 +260,8 @@ def _axes(order: str) -> Any:
 
     def labels(types: Any, attrs: Attrs) -> str:
         c, o, i = ("c", "o", "c") if attrs["groups"] == 1 else ("c!", "o!", "i!")
-        parts = {"x": f"n {c} h~ w~", "w": f"{o} {i} kh! kw!", "y": f"n {o} h~ w~"}
+        images = attrs["data_format"]
+        parts = {"x": image_labels(images, c), "w": f"{o} {i} kh! kw!", "y": image_labels(images, o)}
         return f"{parts[order[0]]}, {parts[order[1]]} -> {parts[order[2]]}"
 
     return labels
@@ -257,17 +292,18 @@ def _unfold(size: int, t: Any, axis: int) -> Any:
 def _batch(op: str, first: int, second: int, result: int) -> Any:
     """vmap: a batch of images alone joins n; otherwise every lane becomes a group of its own.
 
-    The numbers are the axes where lanes meet the channels: 1 in images, 0 in weights.
+    The numbers are the axes where lanes meet the channels: 1 in images (3 where channels are last), 0 in weights.
     """
 
     def rule(axis_size: int, inputs: Any, batched: Any, **attrs: Any) -> Any:
         run = find(op)
         a, b = inputs
+        lane = {0: 0, 1: channel_axis(attrs["data_format"])}
         if batched == (True, False) and second == 0:
             return _unfold(axis_size, run(_fold(axis_size, a, True, 0), b, **attrs), 0), True
         rest, groups = _split(attrs)
-        a, b = _fold(axis_size, a, batched[0], first), _fold(axis_size, b, batched[1], second)
-        return _unfold(axis_size, run(a, b, groups=groups * axis_size, **rest), result), True
+        a, b = _fold(axis_size, a, batched[0], lane[first]), _fold(axis_size, b, batched[1], lane[second])
+        return _unfold(axis_size, run(a, b, groups=groups * axis_size, **rest), lane[result]), True
 
     return lambda axis_size, inputs, batched, **attrs: rule(axis_size, inputs, tuple(map(bool, batched)), **attrs)
 
@@ -280,17 +316,39 @@ _WG = _draw((6, 2, 2, 3))
 _Y = _draw((2, 6, 3, 5))
 _YG = _draw((2, 6, 3, 4))
 _ODD = {"stride": (2, 1), "pads": (1, 0, 0, 2), "dilation": (1, 2), "groups": 2}
-_DEFAULTS = {"stride": (1, 1), "pads": (0, 0, 0, 0), "dilation": (1, 1), "groups": 1}
+_DEFAULTS = {"stride": (1, 1), "pads": (0, 0, 0, 0), "dilation": (1, 1), "groups": 1, "data_format": NCHW}
+_LAST = {**_ODD, "data_format": NHWC}
 
 
-def _grad(dout: Any, x: Any, weight: Any, stride: Pair, pads: Pads, dilation: Pair, groups: int) -> Any:
-    where = {"stride": stride, "pads": pads, "dilation": dilation, "groups": groups}
-    dx = CONV2D_INPUT_GRAD(dout, weight, size=_spatial(x), **where)
+def _last(images: Any) -> Any:
+    return np.ascontiguousarray(np.moveaxis(images, 1, 3))
+
+
+def _grad(
+    dout: Any, x: Any, weight: Any, stride: Pair, pads: Pads, dilation: Pair, groups: int, data_format: str
+) -> Any:
+    where = {"stride": stride, "pads": pads, "dilation": dilation, "groups": groups, "data_format": data_format}
+    dx = CONV2D_INPUT_GRAD(dout, weight, size=_spatial(x, data_format), **where)
     return dx, CONV2D_WEIGHT_GRAD(x, dout, kernel=weight.shape[2:], **where)
 
 
-def _spatial(x: Any) -> tuple[int, int]:
-    h, w = x.shape[2:]
+def _input_grad_grad(
+    dout: Any, dy: Any, weight: Any, stride: Pair, pads: Pads, dilation: Pair, groups: int, data_format: str
+) -> Any:
+    where = {"stride": stride, "pads": pads, "dilation": dilation, "groups": groups, "data_format": data_format}
+    return CONV2D(dout, weight, **where), CONV2D_WEIGHT_GRAD(dout, dy, kernel=weight.shape[2:], **where)
+
+
+def _weight_grad_grad(
+    dout: Any, x: Any, dy: Any, stride: Pair, pads: Pads, dilation: Pair, groups: int, data_format: str
+) -> Any:
+    where = {"stride": stride, "pads": pads, "dilation": dilation, "groups": groups, "data_format": data_format}
+    dx = CONV2D_INPUT_GRAD(dy, dout, size=_spatial(x, data_format), **where)
+    return dx, CONV2D(x, dout, **where)
+
+
+def _spatial(x: Any, data_format: str) -> tuple[int, int]:
+    h, w = places_of(x.shape, data_format)
     if isinstance(h, Dim) or isinstance(w, Dim):
         raise ShapeError(f"the gradient of conv2d needs images of known size, these have {h} rows and {w} columns.")
     return h, w
@@ -301,20 +359,22 @@ CONV2D: Op = define(
     "x, weight",
     attrs=_DEFAULTS,
     infer=_infer,
-    body=_body,
+    body=formatted(_body, 0),
     grad=_grad,
     axes=_axes("xwy"),
     batch=_batch("conv2d", 1, 0, 1),
-    work=lambda types, outs, attrs: _flops(outs[0], types[1]),
+    work=lambda types, outs, attrs: _flops(outs[0], types[1], attrs["data_format"]),
     doc="Slide weight [out, in/groups, rows, columns] over images x [n, channels, rows, columns].",
     family="conv",
-    examples=(Example((_X, _W)), Example((_X, _WG), _ODD)),
+    examples=(Example((_X, _W)), Example((_X, _WG), _ODD), Example((_last(_X), _WG), _LAST)),
     wrong=(
         Wrong((_X[0], _W), {}, "needs x of four axes", ShapeError),
         Wrong((_X, _W[:, :3]), {}, "x has 4 channels, the weight expects 3", ShapeError),
         Wrong((_X[:, :, :2], _W), {}, "the window spans 3 rows, the padded input has 2", ShapeError),
         Wrong((_X, _W.astype("float32")), {}, "x and weight have different dtypes", DTypeError),
         Wrong((_X, _W), {"stride": (0, 1)}, "stride must be 2 ints of at least 1", AttributeValueError),
+        Wrong((_X, _W), {"data_format": "CHWN"}, "data_format must be 'NCHW' or 'NHWC'", AttributeValueError),
+        Wrong((_X, _W), {"data_format": "NHWC"}, "x has 6 channels, the weight expects 4", ShapeError),
     ),
 )
 
@@ -323,22 +383,22 @@ CONV2D_INPUT_GRAD: Op = define(
     "dy, weight",
     attrs={"size": (1, 1), **_DEFAULTS},
     infer=_infer_input_grad,
-    body=_body_input_grad,
-    grad=lambda dout, dy, weight, stride, pads, dilation, groups: (
-        CONV2D(dout, weight, stride=stride, pads=pads, dilation=dilation, groups=groups),
-        CONV2D_WEIGHT_GRAD(
-            dout, dy, kernel=weight.shape[2:], stride=stride, pads=pads, dilation=dilation, groups=groups
-        ),
-    ),
+    body=formatted(_body_input_grad, 0),
+    grad=_input_grad_grad,
     axes=_axes("ywx"),
     batch=_batch("conv2d_input_grad", 1, 0, 1),
-    work=lambda types, outs, attrs: _flops(types[0], types[1]),
+    work=lambda types, outs, attrs: _flops(types[0], types[1], attrs["data_format"]),
     doc="What conv2d is to its images, transposed: images of ``size`` from windows dy (transposed convolution).",
     family="conv",
-    examples=(Example((_Y, _W), {"size": (5, 6)}), Example((_YG, _WG), {"size": (5, 6), **_ODD})),
+    examples=(
+        Example((_Y, _W), {"size": (5, 6)}),
+        Example((_YG, _WG), {"size": (5, 6), **_ODD}),
+        Example((_last(_YG), _WG), {"size": (5, 6), **_LAST}),
+    ),
     wrong=(
         Wrong((_Y, _W), {"size": (9, 9)}, "that conv2d gives", ShapeError),
         Wrong((_Y[:, :5], _W), {"size": (5, 6)}, "axis 1 of dout must equal axis 0", ShapeError),
+        Wrong((_Y, _W), {"size": (5, 6), "data_format": "NHWC"}, "axis 3 of dout must equal axis 0", ShapeError),
     ),
 )
 
@@ -347,16 +407,17 @@ CONV2D_WEIGHT_GRAD: Op = define(
     "x, dy",
     attrs={"kernel": (1, 1), **_DEFAULTS},
     infer=_infer_weight_grad,
-    body=_body_weight_grad,
-    grad=lambda dout, x, dy, stride, pads, dilation, groups: (
-        CONV2D_INPUT_GRAD(dy, dout, size=_spatial(x), stride=stride, pads=pads, dilation=dilation, groups=groups),
-        CONV2D(x, dout, stride=stride, pads=pads, dilation=dilation, groups=groups),
-    ),
+    body=formatted(_body_weight_grad, 0, 1, result=False),
+    grad=_weight_grad_grad,
     axes=_axes("xyw"),
     batch=_batch("conv2d_weight_grad", 1, 1, 0),
-    work=lambda types, outs, attrs: _flops(types[1], outs[0]),
+    work=lambda types, outs, attrs: _flops(types[1], outs[0], attrs["data_format"]),
     doc="What conv2d is to its weight, transposed: a weight of ``kernel`` rows and columns from images and windows.",
     family="conv",
-    examples=(Example((_X, _Y), {"kernel": (3, 2)}), Example((_X, _YG), {"kernel": (2, 3), **_ODD})),
+    examples=(
+        Example((_X, _Y), {"kernel": (3, 2)}),
+        Example((_X, _YG), {"kernel": (2, 3), **_ODD}),
+        Example((_last(_X), _last(_YG)), {"kernel": (2, 3), **_LAST}),
+    ),
     wrong=(Wrong((_X, _Y), {"kernel": (2, 2)}, "that conv2d gives", ShapeError),),
 )

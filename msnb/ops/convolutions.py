@@ -15,21 +15,22 @@ from msnb.core.types import Dim, Size
 from msnb.ops.conv import CONV2D, CONV2D_INPUT_GRAD
 from msnb.ops.elementwise import add
 from msnb.ops.infer import operand_lines
+from msnb.ops.layouts import NCHW, NHWC, channels_of, need_format, places_of
 from msnb.ops.operands import as_tensor
 from msnb.ops.shape import expand_dims, reshape, squeeze
 from msnb.ops.window import IntOrPair, Pads, Pair, four_pads, pair, reach, resolve_pads
 
 
-def _with_bias(y: Any, bias: Any) -> Any:
+def _with_bias(y: Any, bias: Any, data_format: str = NCHW) -> Any:
     if bias is None:
         return y
-    bias = as_tensor(bias)
-    if bias.shape != (y.shape[1],):
+    bias, channels = as_tensor(bias), channels_of(y.shape, data_format)
+    if bias.shape != (channels,):
         raise ShapeError(
-            f"conv2d: the bias needs one value per output channel ({y.shape[1]}).",
+            f"conv2d: the bias needs one value per output channel ({channels}).",
             operands=operand_lines(bias._type, names=("bias",)),
         )
-    return add(y, reshape(bias, (y.shape[1], 1, 1)))
+    return add(y, bias if data_format == NHWC else reshape(bias, (channels, 1, 1)))
 
 
 def _need_axes(name: str, x: Any, weight: Any, ndim: int, axes: str) -> None:
@@ -49,11 +50,12 @@ def conv2d(
     padding: IntOrPair = 0,
     dilation: IntOrPair = 1,
     groups: int = 1,
+    data_format: str = NCHW,
 ) -> Any:
     """Slide a kernel over images (cross-correlation, as in every deep-learning framework).
 
     Args:
-        x: images [n, channels, rows, columns], floats.
+        x: images, floats: [n, channels, rows, columns], or [n, rows, columns, channels] for "NHWC".
         weight: [out, channels / groups, kernel rows, kernel columns], same dtype.
         bias: [out] or None.
         stride: step of the kernel, int or (rows, columns).
@@ -61,9 +63,10 @@ def conv2d(
         padding: int, (rows, columns) or (top, bottom, left, right); only with pad_mode="pad".
         dilation: distance between the kernel's places, int or (rows, columns).
         groups: how many separate convolutions share the channels.
+        data_format: "NCHW" or "NHWC": where x and the result have their channels. The weight is the same for both.
 
     Returns:
-        Tensor [n, out, rows', columns'].
+        Tensor [n, out, rows', columns'], or [n, rows', columns', out].
 
     Raises:
         ShapeError: channels, bias or window do not fit. DTypeError: x and weight differ. AttributeValueError: others.
@@ -79,11 +82,12 @@ def conv2d(
     """
     x, weight = as_tensor(x), as_tensor(weight)
     strides, dilations = pair("conv2d", "stride", stride), pair("conv2d", "dilation", dilation)
+    need_format("conv2d", data_format)
     _need_axes("conv2d", x, weight, 4, "batch, channels, rows, columns")
     spans = _spans(weight, dilations)
-    pads = resolve_pads("conv2d", pad_mode, padding, x.shape[2:], spans, strides)
-    y = CONV2D(x, weight, stride=strides, pads=pads, dilation=dilations, groups=groups)
-    return _with_bias(y, bias)
+    pads = resolve_pads("conv2d", pad_mode, padding, places_of(x.shape, data_format), spans, strides)
+    y = CONV2D(x, weight, stride=strides, pads=pads, dilation=dilations, groups=groups, data_format=data_format)
+    return _with_bias(y, bias, data_format)
 
 
 def _spans(weight: Any, dilation: Pair) -> Pair:

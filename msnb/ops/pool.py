@@ -22,6 +22,17 @@ from msnb.core.dtypes import float32
 from msnb.core.errors import AttributeValueError, ShapeError
 from msnb.core.types import Dim, Shape, TensorType, tensor_type
 from msnb.ops.infer import operand_lines
+from msnb.ops.layouts import (
+    NCHW,
+    NHWC,
+    channels_of,
+    formatted,
+    image_labels,
+    image_shape,
+    need_format,
+    place_axes,
+    places_of,
+)
 from msnb.ops.operands import spread
 from msnb.ops.record import Example, Op, Work, Wrong, define, find
 from msnb.ops.shape import reshape
@@ -42,21 +53,22 @@ def _check_window(name: str, kernel: Any, stride: Any, pads: Any) -> None:
             raise AttributeValueError(f"{name}: padding {pads} must be smaller than the window {kernel}.")
 
 
-def _pooled(name: str, x: TensorType, kernel: Pair, stride: Pair, pads: Pads, ceil_mode: bool) -> TensorType:
+def _pooled(
+    name: str, x: TensorType, kernel: Pair, stride: Pair, pads: Pads, ceil_mode: bool, data_format: str
+) -> TensorType:
+    need_format(name, data_format)
     _check_window(name, kernel, stride, pads)
     need_images(name, x)
-    outs = out_sizes(name, x, kernel, stride, pads, _ONE, ceil_mode)
-    return tensor_type((*x.shape[:2], *outs), x.dtype)
+    outs = out_sizes(name, x, kernel, stride, pads, _ONE, ceil_mode, place_axes(data_format))
+    return tensor_type(image_shape(x.shape[0], channels_of(x.shape, data_format), outs, data_format), x.dtype)
 
 
-def _infer_max(x: TensorType, *, kernel: Pair, stride: Pair, pads: Pads, ceil_mode: bool) -> TensorType:
-    return _pooled("max_pool2d", x, kernel, stride, pads, ceil_mode)
+def _infer_max(x: TensorType, **attrs: Any) -> TensorType:
+    return _pooled("max_pool2d", x, **attrs)
 
 
-def _infer_avg(
-    x: TensorType, *, kernel: Pair, stride: Pair, pads: Pads, ceil_mode: bool, count_include_pad: bool
-) -> TensorType:
-    return _pooled("avg_pool2d", x, kernel, stride, pads, ceil_mode)
+def _infer_avg(x: TensorType, *, count_include_pad: bool, **attrs: Any) -> TensorType:
+    return _pooled("avg_pool2d", x, **attrs)
 
 
 def _need_shape(name: str, what: str, t: TensorType, shape: Shape) -> None:
@@ -81,8 +93,10 @@ def _infer_max_pick(x: TensorType, y: TensorType, dx: TensorType, **attrs: Any) 
 
 
 def _infer_avg_grad(dy: TensorType, *, size: Pair, count_include_pad: bool, **attrs: Any) -> TensorType:
+    form = attrs["data_format"]
+    need_format("avg_pool2d_grad", form)
     need_images("avg_pool2d_grad", dy)
-    found = tensor_type((*dy.shape[:2], *size), dy.dtype)
+    found = tensor_type(image_shape(dy.shape[0], channels_of(dy.shape, form), size, form), dy.dtype)
     _need_shape("avg_pool2d_grad", "dy", dy, _pooled("avg_pool2d_grad", found, **attrs).shape)
     return found
 
@@ -201,21 +215,21 @@ def _batch(op: str) -> Any:
 
 def _work(types: Any, outs: Any, attrs: Any) -> Work:
     """One flop per element of every window."""
-    windows = types[-1] if types[-1].shape[2:] != outs[0].shape[2:] and "size" in attrs else outs[0]
+    windows = types[-1] if "size" in attrs else outs[0]
     n = attrs["kernel"][0] * attrs["kernel"][1]
     for d in windows.shape:
         n *= (d.bound or 1) if isinstance(d, Dim) else d
     return Work(vector=float(n))
 
 
-def _spatial(x: Any) -> Pair:
-    h, w = x.shape[2:]
+def _spatial(x: Any, data_format: str) -> Pair:
+    h, w = places_of(x.shape, data_format)
     if isinstance(h, Dim) or isinstance(w, Dim):
         raise ShapeError(f"the gradient of avg_pool2d needs images of known size, these have {h} rows and {w} columns.")
     return h, w
 
 
-_WINDOW = {"kernel": (1, 1), "stride": (1, 1), "pads": (0, 0, 0, 0), "ceil_mode": False}
+_WINDOW = {"kernel": (1, 1), "stride": (1, 1), "pads": (0, 0, 0, 0), "ceil_mode": False, "data_format": NCHW}
 _MEAN = {**_WINDOW, "count_include_pad": True}
 # values far apart: finite differences must not change who wins
 _X = np.random.default_rng(3).permutation(60).reshape(1, 2, 5, 6) * 0.25 - 4.0
@@ -226,25 +240,41 @@ _Y_LAPPED = _body_max(np, _X, **_LAPPED)
 _DY_EVEN = np.random.default_rng(4).standard_normal(_Y_EVEN.shape)
 _DY_LAPPED = np.random.default_rng(5).standard_normal(_Y_LAPPED.shape)
 _DX = np.random.default_rng(6).standard_normal(_X.shape)
-_AXES = "n c h~ w~"
+_LAST: dict[str, Any] = {**_LAPPED, "data_format": NHWC}
+
+
+def _last(images: Any) -> Any:
+    return np.ascontiguousarray(np.moveaxis(images, 1, 3))
+
+
+def _axes(operands: int) -> Any:
+    """Images in, images out: everything keeps its place."""
+
+    def labels(types: Any, attrs: Any) -> str:
+        images = image_labels(attrs["data_format"])
+        return f"{', '.join([images] * operands)} -> {images}"
+
+    return labels
+
 
 MAX_POOL2D: Op = define(
     "max_pool2d",
     "x",
     attrs=_WINDOW,
     infer=_infer_max,
-    body=_body_max,
-    grad=lambda dout, x, out, kernel, stride, pads, ceil_mode: MAX_POOL2D_GRAD(
-        x, out, dout, kernel=kernel, stride=stride, pads=pads, ceil_mode=ceil_mode
+    body=formatted(_body_max, 0),
+    grad=lambda dout, x, out, kernel, stride, pads, ceil_mode, data_format: MAX_POOL2D_GRAD(
+        x, out, dout, kernel=kernel, stride=stride, pads=pads, ceil_mode=ceil_mode, data_format=data_format
     ),
-    axes=f"{_AXES} -> {_AXES}",
+    axes=_axes(1),
     batch=_batch("max_pool2d"),
     work=_work,
     doc="The largest value of each window of images [n, channels, rows, columns].",
     family="pool",
-    examples=(Example((_X,), _EVEN), Example((_X,), _LAPPED)),
+    examples=(Example((_X,), _EVEN), Example((_X,), _LAPPED), Example((_last(_X),), _LAST)),
     wrong=(
         Wrong((_X[0],), _EVEN, "needs x of four axes", ShapeError),
+        Wrong((_X,), {**_EVEN, "data_format": "HWCN"}, "must be 'NCHW' or 'NHWC'", AttributeValueError),
         Wrong((_X,), {"kernel": (6, 1)}, "the window spans 6 rows, the padded input has 5", ShapeError),
         Wrong((_X,), {"kernel": (2, 2), "pads": (2, 0, 0, 0)}, "must be smaller than the window", AttributeValueError),
     ),
@@ -255,18 +285,24 @@ MAX_POOL2D_GRAD: Op = define(
     "x, y, dy",
     attrs=_WINDOW,
     infer=_infer_max_grad,
-    body=_body_max_grad,
-    grad=lambda dout, x, y, kernel, stride, pads, ceil_mode: (
+    body=formatted(_body_max_grad, 0, 1, 2),
+    grad=lambda dout, x, y, kernel, stride, pads, ceil_mode, data_format: (
         None,
         None,
-        MAX_POOL2D_PICK(x, y, dout, kernel=kernel, stride=stride, pads=pads, ceil_mode=ceil_mode),
+        MAX_POOL2D_PICK(
+            x, y, dout, kernel=kernel, stride=stride, pads=pads, ceil_mode=ceil_mode, data_format=data_format
+        ),
     ),
-    axes=f"{_AXES}, {_AXES}, {_AXES} -> {_AXES}",
+    axes=_axes(3),
     batch=_batch("max_pool2d_grad"),
     work=_work,
     doc="Send dy [windows] to the element of x that won its window.",
     family="pool",
-    examples=(Example((_X, _Y_EVEN, _DY_EVEN), _EVEN), Example((_X, _Y_LAPPED, _DY_LAPPED), _LAPPED)),
+    examples=(
+        Example((_X, _Y_EVEN, _DY_EVEN), _EVEN),
+        Example((_X, _Y_LAPPED, _DY_LAPPED), _LAPPED),
+        Example((_last(_X), _last(_Y_LAPPED), _last(_DY_LAPPED)), _LAST),
+    ),
     wrong=(Wrong((_X, _Y_EVEN, _DY_EVEN[:, :1]), _EVEN, "dy must have shape", ShapeError),),
 )
 
@@ -275,18 +311,24 @@ MAX_POOL2D_PICK: Op = define(
     "x, y, dx",
     attrs=_WINDOW,
     infer=_infer_max_pick,
-    body=_body_max_pick,
-    grad=lambda dout, x, y, kernel, stride, pads, ceil_mode: (
+    body=formatted(_body_max_pick, 0, 1, 2),
+    grad=lambda dout, x, y, kernel, stride, pads, ceil_mode, data_format: (
         None,
         None,
-        MAX_POOL2D_GRAD(x, y, dout, kernel=kernel, stride=stride, pads=pads, ceil_mode=ceil_mode),
+        MAX_POOL2D_GRAD(
+            x, y, dout, kernel=kernel, stride=stride, pads=pads, ceil_mode=ceil_mode, data_format=data_format
+        ),
     ),
-    axes=f"{_AXES}, {_AXES}, {_AXES} -> {_AXES}",
+    axes=_axes(3),
     batch=_batch("max_pool2d_pick"),
     work=_work,
     doc="Read dx where x won its window.",
     family="pool",
-    examples=(Example((_X, _Y_EVEN, _DX), _EVEN), Example((_X, _Y_LAPPED, _DX), _LAPPED)),
+    examples=(
+        Example((_X, _Y_EVEN, _DX), _EVEN),
+        Example((_X, _Y_LAPPED, _DX), _LAPPED),
+        Example((_last(_X), _last(_Y_LAPPED), _last(_DX)), _LAST),
+    ),
     wrong=(Wrong((_X, _Y_EVEN, _DX[:, :1]), _EVEN, "dx must have shape", ShapeError),),
 )
 
@@ -295,23 +337,29 @@ AVG_POOL2D: Op = define(
     "x",
     attrs=_MEAN,
     infer=_infer_avg,
-    body=_body_avg,
-    grad=lambda dout, types, kernel, stride, pads, ceil_mode, count_include_pad: AVG_POOL2D_GRAD(
+    body=formatted(_body_avg, 0),
+    grad=lambda dout, types, kernel, stride, pads, ceil_mode, count_include_pad, data_format: AVG_POOL2D_GRAD(
         dout,
-        size=_spatial(types[0]),
+        size=_spatial(types[0], data_format),
         kernel=kernel,
         stride=stride,
         pads=pads,
         ceil_mode=ceil_mode,
         count_include_pad=count_include_pad,
+        data_format=data_format,
     ),
-    axes=f"{_AXES} -> {_AXES}",
+    axes=_axes(1),
     batch=_batch("avg_pool2d"),
     work=_work,
     traits=("pure", "linear"),
     doc="The mean of each window of images [n, channels, rows, columns].",
     family="pool",
-    examples=(Example((_X,), _EVEN), Example((_X,), {**_LAPPED, "count_include_pad": False}), Example((_X,), _LAPPED)),
+    examples=(
+        Example((_X,), _EVEN),
+        Example((_X,), {**_LAPPED, "count_include_pad": False}),
+        Example((_X,), _LAPPED),
+        Example((_last(_X),), _LAST),
+    ),
     wrong=(
         Wrong((_X[0],), _EVEN, "needs x of four axes", ShapeError),
         Wrong((_X,), {"kernel": (2, 2), "stride": (0, 1)}, "stride must be 2 ints", AttributeValueError),
@@ -323,11 +371,17 @@ AVG_POOL2D_GRAD: Op = define(
     "dy",
     attrs={"size": (1, 1), **_MEAN},
     infer=_infer_avg_grad,
-    body=_body_avg_grad,
-    grad=lambda dout, kernel, stride, pads, ceil_mode, count_include_pad: AVG_POOL2D(
-        dout, kernel=kernel, stride=stride, pads=pads, ceil_mode=ceil_mode, count_include_pad=count_include_pad
+    body=formatted(_body_avg_grad, 0),
+    grad=lambda dout, kernel, stride, pads, ceil_mode, count_include_pad, data_format: AVG_POOL2D(
+        dout,
+        kernel=kernel,
+        stride=stride,
+        pads=pads,
+        ceil_mode=ceil_mode,
+        count_include_pad=count_include_pad,
+        data_format=data_format,
     ),
-    axes=f"{_AXES} -> {_AXES}",
+    axes=_axes(1),
     batch=_batch("avg_pool2d_grad"),
     work=_work,
     traits=("pure", "linear"),
@@ -336,6 +390,7 @@ AVG_POOL2D_GRAD: Op = define(
     examples=(
         Example((_DY_EVEN,), {"size": (5, 6), **_EVEN}),
         Example((_DY_LAPPED,), {"size": (5, 6), **_LAPPED, "count_include_pad": False}),
+        Example((_last(_DY_LAPPED),), {"size": (5, 6), **_LAST}),
     ),
     wrong=(Wrong((_DY_EVEN,), {"size": (9, 9), **_EVEN}, "dy must have shape", ShapeError),),
 )

@@ -16,6 +16,7 @@ from msnb.core.errors import AttributeValueError, ShapeError
 from msnb.core.tensor import Array
 from msnb.core.types import Dim
 from msnb.ops.infer import operand_lines
+from msnb.ops.layouts import NCHW, need_format, places_of
 from msnb.ops.operands import as_tensor
 from msnb.ops.pool import AVG_POOL2D, MAX_POOL2D
 from msnb.ops.shape import expand_dims, squeeze
@@ -23,13 +24,14 @@ from msnb.ops.window import IntOrPair, Pads, Pair, need_images, pair, resolve_pa
 
 
 def _plan(
-    name: str, x: Any, kernel_size: IntOrPair, stride: Any, pad_mode: str, padding: IntOrPair
+    name: str, x: Any, kernel_size: IntOrPair, stride: Any, pad_mode: str, padding: IntOrPair, data_format: str
 ) -> tuple[Pair, Pair, Pads]:
+    need_format(name, data_format)
     need_images(name, x._type)
     kernel = pair(name, "kernel_size", kernel_size)
     strides = kernel if stride is None else pair(name, "stride", stride)
     mode = "pad" if pad_mode == "valid" and padding != 0 else pad_mode
-    return kernel, strides, resolve_pads(name, mode, padding, x.shape[2:], kernel, strides)
+    return kernel, strides, resolve_pads(name, mode, padding, places_of(x.shape, data_format), kernel, strides)
 
 
 def max_pool2d(
@@ -39,19 +41,21 @@ def max_pool2d(
     pad_mode: str = "valid",
     padding: IntOrPair = 0,
     ceil_mode: bool = False,
+    data_format: str = NCHW,
 ) -> Any:
     """The largest value of each window.
 
     Args:
-        x: images [n, channels, rows, columns], floats.
+        x: images, floats: [n, channels, rows, columns], or [n, rows, columns, channels] for "NHWC".
         kernel_size: size of the window, int or (rows, columns).
         stride: its step; None means kernel_size (windows side by side).
         pad_mode: "valid", "same" or "pad". Padding never wins.
         padding: int, (rows, columns) or (top, bottom, left, right); a padding other than 0 implies "pad".
         ceil_mode: keep a last, partial window.
+        data_format: "NCHW" or "NHWC": where x and the result have their channels.
 
     Returns:
-        Tensor [n, channels, rows', columns'].
+        Tensor [n, channels, rows', columns'], or [n, rows', columns', channels].
 
     Raises:
         ShapeError: no window fits. AttributeValueError: a size that is not legal.
@@ -64,8 +68,8 @@ def max_pool2d(
         [[[[5.0]]]]
     """
     x = as_tensor(x)
-    kernel, strides, pads = _plan("max_pool2d", x, kernel_size, stride, pad_mode, padding)
-    return MAX_POOL2D(x, kernel=kernel, stride=strides, pads=pads, ceil_mode=bool(ceil_mode))
+    kernel, strides, pads = _plan("max_pool2d", x, kernel_size, stride, pad_mode, padding, data_format)
+    return MAX_POOL2D(x, kernel=kernel, stride=strides, pads=pads, ceil_mode=bool(ceil_mode), data_format=data_format)
 
 
 def avg_pool2d(
@@ -76,16 +80,17 @@ def avg_pool2d(
     padding: IntOrPair = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
+    data_format: str = NCHW,
 ) -> Any:
     """The mean of each window.
 
     Args:
-        x: images [n, channels, rows, columns], floats.
-        kernel_size, stride, pad_mode, padding, ceil_mode: as in ``max_pool2d``.
+        x: images, floats: [n, channels, rows, columns], or [n, rows, columns, channels] for "NHWC".
+        kernel_size, stride, pad_mode, padding, ceil_mode, data_format: as in ``max_pool2d``.
         count_include_pad: padding counts as zeros. With pad_mode="same" it never counts.
 
     Returns:
-        Tensor [n, channels, rows', columns'].
+        Tensor [n, channels, rows', columns'], or [n, rows', columns', channels].
 
     Raises:
         As ``max_pool2d``.
@@ -98,10 +103,16 @@ def avg_pool2d(
         [[[[3.0]]]]
     """
     x = as_tensor(x)
-    kernel, strides, pads = _plan("avg_pool2d", x, kernel_size, stride, pad_mode, padding)
+    kernel, strides, pads = _plan("avg_pool2d", x, kernel_size, stride, pad_mode, padding, data_format)
     counted = bool(count_include_pad) and pad_mode != "same"
     return AVG_POOL2D(
-        x, kernel=kernel, stride=strides, pads=pads, ceil_mode=bool(ceil_mode), count_include_pad=counted
+        x,
+        kernel=kernel,
+        stride=strides,
+        pads=pads,
+        ceil_mode=bool(ceil_mode),
+        count_include_pad=counted,
+        data_format=data_format,
     )
 
 

@@ -146,25 +146,18 @@ def _split(x: Any, axis: int, output_num: int) -> Any:
 
 def _conv2d(x: Any, weight: Any, *, out_channel: int, kernel_size: Any, mode: int, pad_mode: str, pad: Any, stride: Any,
             dilation: Any, group: int, data_format: str) -> Any:  # fmt: skip
-    _need_nchw("Conv2D", data_format)
     size = (kernel_size, kernel_size) if isinstance(kernel_size, int) else tuple(kernel_size)
     if (weight.shape[0], *weight.shape[2:]) != (out_channel, *size):
         raise AttributeValueError(
             f"Conv2D: the weight has shape {list(weight.shape)}, the attributes say {out_channel} kernels of "
             f"{list(size)}."
         )
-    return _ops().conv2d(x, weight, None, stride, pad_mode, pad, dilation, group)
-
-
-def _need_nchw(name: str, data_format: str) -> None:
-    if data_format != "NCHW":
-        raise AttributeValueError(f"{name}: data_format must be 'NCHW', got {data_format!r}.")
+    return _ops().conv2d(x, weight, None, stride, pad_mode, pad, dilation, group, data_format)
 
 
 def _pool(name: str) -> Callable[..., Any]:
     def pool(x: Any, kernel_size: Any, strides: Any, pad_mode: str, data_format: str) -> Any:
-        _need_nchw(name, data_format)
-        return getattr(_ops(), name)(x, kernel_size, strides, pad_mode.lower())
+        return getattr(_ops(), name)(x, kernel_size, strides, pad_mode.lower(), data_format=data_format)
 
     return pool
 

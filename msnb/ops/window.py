@@ -96,11 +96,19 @@ def out_size(size: Size, before: int, after: int, span: int, stride: int, ceil: 
 
 
 def out_sizes(
-    name: str, x: TensorType, kernel: Pair, stride: Pair, pads: Pads, dilation: Pair, ceil: bool = False
+    name: str,
+    x: TensorType,
+    kernel: Pair,
+    stride: Pair,
+    pads: Pads,
+    dilation: Pair,
+    ceil: bool = False,
+    axes: Pair = (2, 3),
 ) -> tuple[Size, Size]:
-    """Rows and columns of windows over ``x``. Raises ShapeError where not one fits."""
+    """Rows and columns of windows over ``axes`` of ``x``. Raises ShapeError where not one fits."""
     outs = []
-    for i, size in enumerate(x.shape[2:]):
+    for i, axis in enumerate(axes):
+        size = x.shape[axis]
         span = reach(kernel[i], dilation[i])
         out = out_size(size, pads[2 * i], pads[2 * i + 1], span, stride[i], ceil)
         if not isinstance(out, Dim) and out < 1:
