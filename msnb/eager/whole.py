@@ -68,7 +68,7 @@ def run_whole(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
         fn: pure, made of ops; its Python depends on types and settings alone.
         args, kwargs: tensors and settings.
     """
-    if events.op_listeners or not compiles(devices.current()):
+    if not runs_whole():
         return fn(*args, **kwargs)
     values = (*args, *kwargs.values())
     key = _signature(values)
@@ -84,9 +84,10 @@ def run_whole(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
     return program([v for v in values if isinstance(v, Tensor)])
 
 
-def compiles(device: Any) -> bool:
-    """True when this device runs groups of operations as machine code and the session wants it to."""
-    return bool(getattr(device, "fuses", False)) and get_context("jit_level") == "O1"
+def runs_whole() -> bool:
+    """True when this device has machine code for groups of operations, the session wants it, and nobody listens."""
+    fuses = getattr(devices.current(), "fuses", False)
+    return bool(fuses) and get_context("jit_level") == "O1" and not events.op_listeners
 
 
 def _remember(key: Any, program: Program | None) -> None:

@@ -27,6 +27,7 @@ from msnb.core.parameter import Parameter
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
 from msnb.eager.dispatch import EagerEngine
+from msnb.eager.whole import runs_whole
 from msnb.nn.hooks import CellHooks, as_tuple, with_backward_hooks
 from msnb.nn.state import CellState
 from msnb.nn.tree import adopt_cell, adopt_parameter, owned, uproot
@@ -66,6 +67,7 @@ class Cell(CellState, CellHooks):
     _placed = False
     _auto_prefix = True
     _compute_dtype: DType | None = None
+    _runs_whole = False
 
     def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None) -> None:
         self.__dict__.update(_ready=True, _buffer_names={}, _auto_prefix=auto_prefix, training=False)
@@ -180,7 +182,7 @@ class Cell(CellState, CellHooks):
         if not isinstance(engine, EagerEngine):
             with engine.scoped(self.scope_name):
                 return self._run(engine, args, kwargs)
-        if in_graph_mode():
+        if in_graph_mode() or (self._runs_whole and runs_whole()):
             return call_cell(self, args, kwargs)
         return self._run(engine, args, kwargs)
 

@@ -81,6 +81,11 @@ class Optimizer(Cell):
         self._may_decay = tuple(self.is_group or not _is_norm(p.name) for p in self.parameters)
         self.global_step = Parameter(Tensor(0, dtypes.int32), name="global_step", requires_grad=False)
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """In eager mode the optimizers of this package run as one program; what users write runs as they wrote it."""
+        super().__init_subclass__(**kwargs)
+        cls._runs_whole = cls.__module__.startswith("msnb.optim.")
+
     # ---- what a step does -------------------------------------------------------------------------------------------
 
     def construct(self, gradients: Any) -> Any:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import msnb as ms
-from msnb import nn
+from msnb import Parameter, Tensor, nn
+from msnb.api.cells import compiled_cell
 
 Array = np.ndarray[Any, Any]
 STEPS, RATE = 5, 0.1
@@ -246,3 +247,25 @@ def test_a_wrong_gradient_changes_nothing(mode: int) -> None:
     with pytest.raises(ValueError):
         optimizer([ms.Tensor(gradients(1)[0]), ms.Tensor([1.0])])
     assert all((p.asnumpy() == b).all() for p, b in zip(params, before)) and int(optimizer.global_step) == 0
+
+
+@pytest.mark.parametrize("make", [nn.Adam, nn.Momentum], ids=["Adam", "Momentum"])
+def test_an_eager_step_runs_as_one_program_where_machine_code_is_on(make):
+    def trained(level):
+        ms.set_context(mode=ms.PYNATIVE_MODE, jit_level=level)
+        w = Parameter(np.ones((3, 4), np.float32), name="w")
+        optimizer = make([w], 0.1) if make is nn.Adam else make([w], 0.1, 0.9)
+        for k in range(3):
+            optimizer((Tensor(np.full((3, 4), 1.0 + k, np.float32)),))
+        optimizer.learning_rate = 0.5
+        optimizer((Tensor(np.ones((3, 4), np.float32)),))
+        return w.asnumpy(), compiled_cell(optimizer)
+
+    before = ms.get_context("jit_level")
+    try:
+        (one, program), (other, none) = trained("O1"), trained("O0")
+    finally:
+        ms.set_context(jit_level=before)
+    np.testing.assert_allclose(one, other, rtol=1e-5)
+    assert none is None
+    assert len(program.versions) == 1, "a new learning rate compiles nothing"
