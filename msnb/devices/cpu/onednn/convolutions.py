@@ -1,0 +1,161 @@
+"""Recipes of the three convolutions.
+
+The library is fast where channels lie together: images as [n, h, w, c] ("last") or in blocks of 16 channels ("free":
+the library chooses). Where an operand lies so already (data_format "NHWC", or a transpose seen through) it is used as it
+is. Plain images [n, c, h, w] are copied around the convolution, which costs two passes over memory and saves half of the
+time. Weights are always plain at the node and are brought into the primitive's own layout here: they are small.
+
+Measured exceptions: with 1x1 kernels on plain images the copies cost more than they save; images with three channels or
+fewer would be padded to 16 when they are the result; blocks of 16 with few or odd channels are mostly padding.
+
+    images      dims (n, c, h, w) in the library's order; strides say how they lie
+    weights     dims (o, i, kh, kw), or (g, o/g, i/g, kh, kw)
+"""
+
+from __future__ import annotations
+
+from msnb.devices.cpu.onednn import api as c
+from msnb.devices.cpu.onednn import primitives
+from msnb.devices.cpu.onednn.primitives import Layout, Primitive, Window
+from msnb.devices.cpu.onednn.steps import Builder, Place, dtype_of, need, number_of, shape_of
+from msnb.devices.cpu.program.recipe import Recipe, ViewOf
+from msnb.ir.graph import Node, Value
+from msnb.ir.views import View, dense_strides
+
+Ints = tuple[int, ...]
+_FIRST, _LAST = (0, 1, 2, 3), (0, 3, 1, 2)
+_COLOURS, _NARROW, _BLOCK = 3, 8, 16
+_EVERY_PIXEL = Window((1, 1), (1, 1), (0, 0), (0, 0))
+
+
+def channels_last(dims: Ints) -> Ints:
+    """Strides, by (n, c, h, w), of images whose channels lie together."""
+    _, ch, h, w = dims
+    return h * w * ch, 1, w * ch, ch
+
+
+def same_strides(dims: Ints, a: Ints, b: Ints) -> bool:
+    """True when both strides say the same bytes: an axis of size 1 has no stride."""
+    return all(d == 1 or s == t for d, s, t in zip(dims, a, b))
+
+
+class _Images:
+    """An operand or result of a convolution: its layout in the library's axis order, and where it is."""
+
+    def __init__(self, view: View, place: Place, data_format: str, dtype: int) -> None:
+        order = _FIRST if data_format == "NCHW" else _LAST
+        dims = tuple(view.shape[i] for i in order)
+        strides = tuple(view.strides[i] for i in order)
+        self.place = place
+        self.last = same_strides(dims, strides, channels_last(dims))
+        self.layout = Layout(dims, channels_last(dims) if self.last else strides, dtype)
+
+    def wanted(self, how: str) -> Layout:
+        """The layout to ask a primitive for: "last", "plain", or "free" for its own choice."""
+        dims = self.layout.dims
+        strides = {"last": channels_last(dims), "plain": dense_strides(dims), "free": None}[how]
+        return Layout(dims, strides, self.layout.dtype)
+
+
+def window_of(node: Node) -> Window:
+    """A node's attributes as oneDNN wants them."""
+    top, bottom, left, right = node.attrs["pads"]
+    return Window(node.attrs["stride"], node.attrs["dilation"], (top, left), (bottom, right))
+
+
+class Convolution:
+    """What the three recipes share: operands, result, weights."""
+
+    def __init__(self, node: Node, view_of: ViewOf) -> None:
+        self.node, self.build = node, Builder(node, view_of)
+        self.window, self.groups = window_of(node), node.attrs["groups"]
+        self.dtype = number_of(dtype_of(node.outputs[0]))
+
+    def images(self, value: Value) -> _Images:
+        """An operand that is images."""
+        shape_of(value)
+        number_of(dtype_of(value))
+        view = self.build.view(value)
+        return _Images(view, self.build.place(view), self.node.attrs["data_format"], self.dtype)
+
+    def result(self) -> _Images:
+        """The result, if it is images."""
+        shape = shape_of(self.node.out)
+        view = View(self.node.out, shape, dense_strides(shape))
+        return _Images(view, Place("out", 0), self.node.attrs["data_format"], self.dtype)
+
+    def weight(self, view: View) -> Layout:
+        """A weight as it lies; groups are an axis in front."""
+        dims, strides = view.shape, view.strides
+        if self.groups > 1:
+            outs = dims[0] // self.groups
+            dims, strides = (self.groups, outs, *dims[1:]), (outs * strides[0], *strides)
+        return Layout(dims, strides, self.dtype)
+
+    def how(self, kernel: Ints, x: _Images, y: _Images, result: str) -> str:
+        """The layout of images that is fastest where ``result`` ("x", "y", "weight") is computed."""
+        channels = x.layout.dims[1]
+        plain = not x.last and not y.last
+        if result == "x" and channels < _NARROW and self.groups == 1:
+            return "plain" if channels <= _COLOURS else "free"
+        if not plain:
+            return "last"
+        if kernel == (1, 1) and self.window == _EVERY_PIXEL and self.groups == 1:
+            return "plain"
+        return "last" if channels % _BLOCK and channels > _COLOURS else "free"
+
+
+def _free(layout: Layout) -> Layout:
+    return Layout(layout.dims, None, layout.dtype)
+
+
+def conv2d(node: Node, view_of: ViewOf) -> Recipe:
+    """y = conv(x, weight)."""
+    conv = Convolution(node, view_of)
+    x, y = conv.images(node.inputs[0]), conv.result()
+    view = conv.build.view(node.inputs[1])
+    weight, where = conv.weight(view), conv.build.place(view)
+    how = conv.how(view.shape[2:], x, y, "y")
+    run = need(primitives.convolution(x.wanted(how), _free(weight), y.wanted(how), conv.window))
+    return _forward(conv, run, x, (weight, where), y)
+
+
+def _forward(conv: Convolution, run: Primitive, x: _Images, weight: tuple[Layout, Place], y: _Images) -> Recipe:
+    source = conv.build.fetch(run, c.SRC, x.layout, x.place)
+    packed = conv.build.fetch(run, c.WEIGHTS, *weight)
+    out = conv.build.result(run, c.DST, y.layout, y.place)
+    conv.build.run(run, {c.SRC: source, c.WEIGHTS: packed, c.DST: out})
+    conv.build.deliver(run, c.DST, y.layout, out, y.place)
+    return conv.build.recipe()
+
+
+def conv2d_input_grad(node: Node, view_of: ViewOf) -> Recipe:
+    """dx from dy and the weight."""
+    conv = Convolution(node, view_of)
+    dy, dx = conv.images(node.inputs[0]), conv.result()
+    view = conv.build.view(node.inputs[1])
+    weight, where = conv.weight(view), conv.build.place(view)
+    how = conv.how(view.shape[2:], dx, dy, "x")
+    run = need(primitives.convolution_input_grad(dx.wanted(how), _free(weight), dy.wanted(how), conv.window))
+    source = conv.build.fetch(run, c.DIFF_DST, dy.layout, dy.place)
+    packed = conv.build.fetch(run, c.WEIGHTS, weight, where)
+    out = conv.build.result(run, c.DIFF_SRC, dx.layout, dx.place)
+    conv.build.run(run, {c.DIFF_DST: source, c.WEIGHTS: packed, c.DIFF_SRC: out})
+    conv.build.deliver(run, c.DIFF_SRC, dx.layout, out, dx.place)
+    return conv.build.recipe()
+
+
+def conv2d_weight_grad(node: Node, view_of: ViewOf) -> Recipe:
+    """dweight from x and dy."""
+    conv = Convolution(node, view_of)
+    x, dy = conv.images(node.inputs[0]), conv.images(node.inputs[1])
+    shape = shape_of(node.out)
+    plain = conv.weight(View(node.out, shape, dense_strides(shape)))
+    how = conv.how(shape[2:], x, dy, "weight")
+    run = need(primitives.convolution_weight_grad(x.wanted(how), _free(plain), dy.wanted(how), conv.window))
+    images = conv.build.fetch(run, c.SRC, x.layout, x.place)
+    windows = conv.build.fetch(run, c.DIFF_DST, dy.layout, dy.place)
+    out = conv.build.result(run, c.DIFF_WEIGHTS, plain, Place("out", 0))
+    conv.build.run(run, {c.SRC: images, c.DIFF_DST: windows, c.DIFF_WEIGHTS: out})
+    conv.build.deliver(run, c.DIFF_WEIGHTS, plain, out, Place("out", 0))
+    return conv.build.recipe()

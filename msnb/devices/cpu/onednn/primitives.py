@@ -1,0 +1,215 @@
+"""Primitives: operations of oneDNN with every layout settled, made once per description and kept.
+
+    description --> primitive descriptor (chooses code and layouts) --> primitive (machine code)
+
+A description is plain data: what to do, the Layouts of the operands, the post-ops, the number of threads (the library
+divides the work when it makes the code, so code for two threads must run on two). A primitive has no memory of its own:
+scratch memory and operands are handed in at each run, so programs may share one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from msnb.devices.cpu import threads
+from msnb.devices.cpu.onednn import api as c
+from msnb.devices.cpu.onednn.api import Api, Attributes, Desc, OneDNNError, api, dims_array
+
+_KEPT = 2048
+_lock = threading.RLock()
+_made: OrderedDict[Any, Primitive | None] = OrderedDict()
+
+
+class Layout(NamedTuple):
+    """How a tensor lies in memory: strides in elements per axis, None where the primitive may choose."""
+
+    dims: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    dtype: int = c.F32
+
+
+class Window(NamedTuple):
+    """How a kernel slides: per axis its step, its holes (1: none), and the padding before and after."""
+
+    stride: tuple[int, int]
+    dilation: tuple[int, int]
+    before: tuple[int, int]
+    after: tuple[int, int]
+
+
+Post = tuple[Any, ...]
+
+
+class Primitive:
+    """Machine code for one operation.
+
+    Attributes:
+        address: what ``execute`` takes.
+        threads: how many it was made for.
+        scratch: bytes of memory it needs while it runs.
+        name: of the code, for profiles.
+    """
+
+    def __init__(self, api: Api, pd: int, count: int, hold: Any = None) -> None:
+        self.api, self._pd, self.threads, self._hold = api, pd, count, hold
+        self.address = api.create("primitive_create", pd)
+        self.scratch = self.size(c.SCRATCHPAD)
+        self.name = api.implementation(pd)
+
+    def desc(self, argument: int) -> int:
+        """The memory descriptor of an argument (the primitive's own)."""
+        return self.api.argument(self._pd, argument)
+
+    def size(self, argument: int) -> int:
+        """Bytes of an argument."""
+        found = self.desc(argument)
+        return self.api.size(found) if found else 0
+
+    def lies(self, argument: int, layout: Layout) -> bool:
+        """True when the argument is wanted exactly as ``layout`` says."""
+        desc = Desc(self.api, layout.dims, layout.dtype, layout.strides)
+        return self.api.equal(self.desc(argument), desc.address)
+
+    def __del__(self) -> None:
+        if hasattr(self, "address"):
+            self.api.call("primitive_destroy", self.address)
+            self.api.call("primitive_desc_destroy", self._pd)
+
+
+def cached(key: Any, make: Callable[[Api, int], Primitive]) -> Primitive | None:
+    """The primitive for a description; None where the library has none, or only its slow reference code."""
+    found = api()
+    if found is None:
+        return None
+    count = threads.count()
+    with _lock:
+        if (key, count) in _made:
+            _made.move_to_end((key, count))
+            return _made[key, count]
+        try:
+            found.set_threads(count)
+            made: Primitive | None = make(found, count)
+        except OneDNNError:
+            made = None
+        _made[key, count] = None if made is None or made.name.startswith("ref") else made
+        if len(_made) > _KEPT:
+            _made.popitem(last=False)
+        return _made[key, count]
+
+
+def _desc(api: Api, layout: Layout | None) -> Any:
+    return None if layout is None else Desc(api, layout.dims, layout.dtype, layout.strides)
+
+
+def _address(desc: Any) -> int | None:
+    return None if desc is None else desc.address
+
+
+def _attributes(api: Api, post: Post) -> tuple[Attributes, Any]:
+    """The attributes, and the descriptors that they refer to."""
+    ready = [(kind, *(_desc(api, a) if isinstance(a, Layout) else a for a in rest)) for kind, *rest in post]
+    return Attributes(api, ready), ready
+
+
+def _slides(w: Window) -> list[Any]:
+    """Stride, holes (0: none) and padding as oneDNN counts them."""
+    return [dims_array(v) for v in (w.stride, tuple(d - 1 for d in w.dilation), w.before, w.after)]
+
+
+def convolution(
+    x: Layout, weight: Layout, y: Layout, window: Window, bias: Layout | None = None, post: Post = ()
+) -> Primitive | None:
+    """y = post(conv(x, weight) + bias); the weight has a leading axis of groups if it has five."""
+
+    def make(api: Api, count: int) -> Primitive:
+        descs = [_desc(api, v) for v in (x, weight, bias, y)]
+        attr, _ = _attributes(api, post)
+        name = "convolution_forward_primitive_desc_create"
+        where = [_address(d) for d in descs]
+        pd = api.create(name, api.engine, c.TRAINING, c.CONVOLUTION_DIRECT, *where, *_slides(window), attr.address)
+        return Primitive(api, pd, count)
+
+    return cached(("conv", x, weight, y, window, bias, post), make)
+
+
+def convolution_input_grad(dx: Layout, weight: Layout, dy: Layout, window: Window) -> Primitive | None:
+    """dx of a convolution, from dy and its weight."""
+
+    def make(api: Api, count: int) -> Primitive:
+        descs = [_desc(api, v) for v in (dx, weight, dy)]
+        attr = Attributes(api)
+        name = "convolution_backward_data_primitive_desc_create"
+        where = [_address(d) for d in descs]
+        pd = api.create(name, api.engine, c.CONVOLUTION_DIRECT, *where, *_slides(window), None, attr.address)
+        return Primitive(api, pd, count)
+
+    return cached(("conv_dx", dx, weight, dy, window), make)
+
+
+def convolution_weight_grad(
+    x: Layout, dweight: Layout, dy: Layout, window: Window, dbias: Layout | None = None
+) -> Primitive | None:
+    """dweight (and the sums of dy over all but channels) of a convolution, from x and dy."""
+
+    def make(api: Api, count: int) -> Primitive:
+        descs = [_desc(api, v) for v in (x, dweight, dbias, dy)]
+        attr = Attributes(api)
+        name = "convolution_backward_weights_primitive_desc_create"
+        where = [_address(d) for d in descs]
+        pd = api.create(name, api.engine, c.CONVOLUTION_DIRECT, *where, *_slides(window), None, attr.address)
+        return Primitive(api, pd, count)
+
+    return cached(("conv_dw", x, dweight, dy, window, dbias), make)
+
+
+def matmul(x: Layout, y: Layout, out: Layout, bias: Layout | None = None, post: Post = ()) -> Primitive | None:
+    """out = post(x @ y + bias) over the last two axes; leading axes of size 1 broadcast."""
+
+    def make(api: Api, count: int) -> Primitive:
+        descs = [_desc(api, v) for v in (x, y, bias, out)]
+        attr, _ = _attributes(api, post)
+        pd = api.create("matmul_primitive_desc_create", api.engine, *(_address(d) for d in descs), attr.address)
+        return Primitive(api, pd, count)
+
+    return cached(("matmul", x, y, out, bias, post), make)
+
+
+def pooling(kind: int, x: Layout, y: Layout, kernel: tuple[int, int], window: Window) -> Primitive | None:
+    """y of a pooling; ``kind`` is one of the POOLING numbers. Maxima are not remembered."""
+
+    def make(api: Api, count: int) -> Primitive:
+        descs = [_desc(api, v) for v in (x, y)]
+        attr = Attributes(api)
+        step, holes, before, after = _slides(window)
+        pd = api.create(
+            "pooling_forward_primitive_desc_create", api.engine, c.INFERENCE, kind, *(_address(d) for d in descs),
+            step, dims_array(kernel), holes, before, after, attr.address,
+        )  # fmt: skip
+        return Primitive(api, pd, count)
+
+    return cached(("pool", kind, x, y, kernel, window), make)
+
+
+class Argument(NamedTuple):
+    """An argument of a primitive, standing for the layout that the primitive wants there."""
+
+    primitive: Primitive
+    number: int
+
+
+def reorder(source: Layout | Argument, target: Layout | Argument) -> Primitive | None:
+    """A copy from one layout to another."""
+
+    def make(api: Api, count: int) -> Primitive:
+        own = [_desc(api, v) if isinstance(v, Layout) else None for v in (source, target)]
+        a, b = (
+            v.primitive.desc(v.number) if isinstance(v, Argument) else d.address for v, d in zip((source, target), own)
+        )
+        attr = Attributes(api)
+        pd = api.create("reorder_primitive_desc_create", a, api.engine, b, api.engine, attr.address)
+        return Primitive(api, pd, count, hold=(source, target))
+
+    return cached(("reorder", source, target), make)

@@ -1,0 +1,28 @@
+"""Which nodes oneDNN runs: ``recipe(node, view_of)`` is a provider of the native program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msnb.devices.cpu.onednn.api import OneDNNError, api
+from msnb.devices.cpu.onednn.convolutions import conv2d, conv2d_input_grad, conv2d_weight_grad
+from msnb.devices.cpu.onednn.steps import Impossible
+from msnb.devices.cpu.program.recipe import Recipe, ViewOf
+from msnb.ir.graph import Node
+
+_MAKERS: dict[str, Callable[[Node, ViewOf], Recipe]] = {
+    "conv2d": conv2d,
+    "conv2d_input_grad": conv2d_input_grad,
+    "conv2d_weight_grad": conv2d_weight_grad,
+}
+
+
+def recipe(node: Node, view_of: ViewOf) -> Recipe | None:
+    """How oneDNN runs ``node``; None where it does not."""
+    make = _MAKERS.get(node.op.name)
+    if make is None or api() is None:
+        return None
+    try:
+        return make(node, view_of)
+    except (Impossible, OneDNNError):
+        return None

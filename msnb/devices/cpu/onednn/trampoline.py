@@ -1,0 +1,128 @@
+"""From the program's table of instructions to oneDNN, in machine code.
+
+    words = [execute, set_handle, set_threads, threads, primitive, stream, n, arguments, (memory, slot, offset) * n]
+
+oneDNN hands data over in memory objects, so each instruction has memory objects of its own; the trampoline puts today's
+data pointers into them (slots[slot] + offset) and runs the primitive. All addresses come in words: the compiled code
+holds none and can lie in the cache on disk.
+
+A primitive made for more threads than the program may use now declines: code for two threads waits for the second.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any, NamedTuple
+
+from msnb.devices.cpu.onednn import api as c
+from msnb.devices.cpu.onednn.api import Api
+from msnb.devices.cpu.onednn.primitives import Primitive
+
+HEAD = 8
+_IR = """
+define i32 @msnb_onednn(ptr noalias %slots, ptr noalias %words, ptr noalias %env) nounwind {
+  %allowed = load i64, ptr %env
+  %p3 = getelementptr i64, ptr %words, i64 3
+  %threads = load i64, ptr %p3
+  %few = icmp slt i64 %allowed, %threads
+  br i1 %few, label %declined, label %begin
+begin:
+  %execute = load ptr, ptr %words
+  %p1 = getelementptr i64, ptr %words, i64 1
+  %set_handle = load ptr, ptr %p1
+  %p2 = getelementptr i64, ptr %words, i64 2
+  %set_threads = load ptr, ptr %p2
+  %p4 = getelementptr i64, ptr %words, i64 4
+  %primitive = load ptr, ptr %p4
+  %p5 = getelementptr i64, ptr %words, i64 5
+  %stream = load ptr, ptr %p5
+  %p6 = getelementptr i64, ptr %words, i64 6
+  %n = load i64, ptr %p6
+  %p7 = getelementptr i64, ptr %words, i64 7
+  %arguments = load ptr, ptr %p7
+  %count = trunc i64 %threads to i32
+  call void %set_threads(i32 %count)
+  br label %next
+next:
+  %i = phi i64 [ 0, %begin ], [ %i1, %set ]
+  %more = icmp slt i64 %i, %n
+  br i1 %more, label %set, label %run
+set:
+  %at3 = mul i64 %i, 3
+  %at = add i64 %at3, 8
+  %q0 = getelementptr i64, ptr %words, i64 %at
+  %memory = load ptr, ptr %q0
+  %q1 = getelementptr i64, ptr %q0, i64 1
+  %slot = load i64, ptr %q1
+  %q2 = getelementptr i64, ptr %q0, i64 2
+  %offset = load i64, ptr %q2
+  %s = getelementptr ptr, ptr %slots, i64 %slot
+  %base = load ptr, ptr %s
+  %data = getelementptr i8, ptr %base, i64 %offset
+  %ignored = call i32 %set_handle(ptr %memory, ptr %data)
+  %i1 = add i64 %i, 1
+  br label %next
+run:
+  %n32 = trunc i64 %n to i32
+  %status = call i32 %execute(ptr %primitive, ptr %stream, i32 %n32, ptr %arguments)
+  %good = icmp eq i32 %status, 0
+  %code = select i1 %good, i32 0, i32 3
+  ret i32 %code
+declined:
+  ret i32 1
+}
+"""
+
+
+class Operand(NamedTuple):
+    """Where an argument's data is: a slot, and bytes to skip."""
+
+    slot: int
+    offset: int = 0
+
+
+@functools.lru_cache(maxsize=1)
+def _library() -> Any:
+    from msnb.devices.cpu.codegen.engine import Library
+
+    return Library(_IR)
+
+
+@functools.lru_cache(maxsize=1)
+def address() -> int:
+    """The trampoline's address."""
+    return int(_library().address("msnb_onednn"))
+
+
+class _Argument(ctypes.Structure):
+    _fields_ = (("number", ctypes.c_int), ("memory", ctypes.c_void_p))
+
+
+class Bound:
+    """One run of a primitive: its memory objects, and the words for the trampoline.
+
+    Args:
+        primitive: what runs.
+        operands: where the data of each argument is.
+    """
+
+    def __init__(self, primitive: Primitive, operands: dict[int, Operand]) -> None:
+        self.api: Api = primitive.api
+        self._primitive = primitive
+        self._memories: list[int] = []
+        for number in operands:
+            self._memories.append(self.api.create("memory_create", primitive.desc(number), self.api.engine, None))
+        self._arguments = (_Argument * len(operands))(*[_Argument(n, m) for n, m in zip(operands, self._memories)])
+        places = [w for m, o in zip(self._memories, operands.values()) for w in (m, o.slot, o.offset)]
+        head = (primitive.threads, primitive.address, self.api.stream, len(operands))
+        self.words = (*self.api.addresses, *head, ctypes.addressof(self._arguments), *places)
+
+    def __del__(self) -> None:
+        for memory in getattr(self, "_memories", ()):
+            self.api.call("memory_destroy", memory)
+
+
+def needs_scratch(primitive: Primitive) -> bool:
+    """True when the primitive wants the argument SCRATCHPAD."""
+    return primitive.scratch > 0 and bool(primitive.desc(c.SCRATCHPAD))
