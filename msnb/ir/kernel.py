@@ -90,7 +90,6 @@ class Kernel:
         reads, writes: buffers; accesses number the reads first.
         stores: (where, what); the value may lack dims, then it is stored where their counters are 0 unless the access
             strides over them.
-        guarded: the last of ``writes`` is no result but one bool: True when the values must come from elsewhere.
     """
 
     name: str
@@ -99,7 +98,6 @@ class Kernel:
     reads: list[Buffer]
     writes: list[Buffer]
     stores: list[tuple[Access, Inst]] = field(default_factory=list)
-    guarded: bool = False
 
     def insts(self) -> list[Inst]:
         """Every instruction, operands before readers."""

@@ -1,15 +1,15 @@
-"""LLVM IR as text, one instruction at a time.
+"""LLVM IR as text, one instruction at a time, on vectors of ``lanes`` elements (or on scalars, where lanes is 1).
 
 Dtypes in registers: bool is i1 (a byte in memory), bfloat16 is i16 and passes through float, the rest is what LLVM
-calls
-it. Arithmetic on floats may be contracted (a * b + c in one rounding) and nothing else: NaN, infinities, denormals and
-the sign of zero are kept.
+calls it. Arithmetic on floats may be contracted (a * b + c in one rounding) and nothing else: NaN, infinities,
+denormals and the sign of zero are kept. Loops carry their values through phis, so no pass has to find them again.
 """
 
 from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,11 +61,42 @@ def literal(value: Any, dtype: DType) -> str:
 class Emitter:
     """A function under construction: lines of its body, numbered names, and what it refers to outside."""
 
-    def __init__(self) -> None:
+    def __init__(self, lanes: int = 1, scalef: bool = False) -> None:
         self.lines: list[str] = []
         self.entry: list[str] = []
         self.declared: dict[str, str] = {}
+        self.lanes, self.scalef = lanes, scalef
+        self.block = "entry"
         self._next = 0
+
+    # ---- types and constants ----------------------------------------------------------------------------------------
+
+    def t(self, scalar: str) -> str:
+        """A type, as wide as the lanes."""
+        return scalar if self.lanes == 1 else f"<{self.lanes} x {scalar}>"
+
+    def suffix(self, scalar: str) -> str:
+        """How intrinsics call the type."""
+        short = {"float": "f32", "double": "f64", "half": "f16"}.get(scalar, scalar)
+        return short if self.lanes == 1 else f"v{self.lanes}{short}"
+
+    def const(self, text: str, scalar: str) -> str:
+        """A constant in all lanes."""
+        return text if self.lanes == 1 else f"splat ({scalar} {text})"
+
+    def i32(self, value: int) -> str:
+        """A constant of 32 bits in all lanes."""
+        return self.const(str(value), "i32")
+
+    def literal(self, value: Any, dtype: DType) -> str:
+        """A constant of a dtype in all lanes."""
+        return self.const(literal(value, dtype), type_name(dtype))
+
+    def real(self, value: float, kind: str) -> str:
+        """A floating-point constant in all lanes."""
+        return self.const(real(value, kind), kind)
+
+    # ---- instructions -----------------------------------------------------------------------------------------------
 
     def name(self, prefix: str = "%v") -> str:
         """A fresh name."""
@@ -85,6 +116,7 @@ class Emitter:
     def label(self, name: str) -> None:
         """Begin a block; ``name`` without the percent sign."""
         self.lines.append(f"{name}:")
+        self.block = name
 
     def alloca(self, kind: str) -> str:
         """A variable of the function."""
@@ -94,36 +126,194 @@ class Emitter:
 
     def call(self, function: str, result: str, *args: tuple[str, str], flags: str = "", pure: str = "") -> str:
         """Call an intrinsic or a function of libm: ``args`` are (type, value)."""
-        kinds = ", ".join(t for t, _ in args)
-        self.declared[function] = f"declare {result} @{function}({kinds}){pure}"
+        self._declare(function, result, args, pure)
         values = ", ".join(f"{t} {v}" for t, v in args)
         return self.ins(f"call {flags + ' ' if flags else ''}{result} @{function}({values})")
 
+    def act(self, function: str, *args: tuple[str, str]) -> None:
+        """Call what has no result."""
+        self._declare(function, "void", args, "")
+        self.do(f"call void @{function}({', '.join(f'{t} {v}' for t, v in args)})")
+
+    def _declare(self, function: str, result: str, args: Sequence[tuple[str, str]], pure: str) -> None:
+        kinds = ", ".join(t for t, _ in args)
+        self.declared[function] = f"declare {result} @{function}({kinds}){pure}"
+
     def libm(self, function: str, kind: str, *args: str) -> str:
-        """A function of the C library on doubles (or floats, where ``kind`` says so)."""
+        """A function of the C library on scalars."""
         return self.call(function, kind, *((kind, a) for a in args), pure=" nounwind willreturn memory(none)")
 
-    def load(self, dtype: DType, pointer: str) -> str:
-        """A value from memory (at any alignment)."""
-        kind = memory_name(dtype)
-        found = self.ins(f"load {kind}, ptr {pointer}, align 1")
-        return self.ins(f"icmp ne i8 {found}, 0") if dtype is dtypes.bool_ else found
+    def splat(self, scalar: str, value: str) -> str:
+        """A scalar in all lanes."""
+        if self.lanes == 1:
+            return value
+        if not value.startswith("%"):
+            return self.const(value, scalar)
+        first = self.ins(f"insertelement {self.t(scalar)} poison, {scalar} {value}, i64 0")
+        mask = f"<{self.lanes} x i32> zeroinitializer"
+        return self.ins(f"shufflevector {self.t(scalar)} {first}, {self.t(scalar)} poison, {mask}")
 
-    def store(self, dtype: DType, value: str, pointer: str) -> None:
-        """A value into memory."""
-        if dtype is dtypes.bool_:
-            value = self.ins(f"zext i1 {value} to i8")
-        self.do(f"store {memory_name(dtype)} {value}, ptr {pointer}, align 1")
+    def steps(self, first: str, step: int) -> str:
+        """first, first + step, first + 2 step ... as i64."""
+        if self.lanes == 1:
+            return first
+        values = ", ".join(f"i64 {i * step}" for i in range(self.lanes))
+        return self.ins(f"add nsw {self.t('i64')} {self.splat('i64', first)}, <{values}>")
+
+    # ---- control ----------------------------------------------------------------------------------------------------
+
+    def loop(
+        self,
+        bounds: tuple[str, str, int],
+        carried: Sequence[tuple[str, str]],
+        body: Callable[[str, list[str]], Sequence[str]],
+    ) -> list[str]:
+        """for i in range(low, high, step): carried = body(i, carried).
+
+        Args:
+            bounds: low, high, step.
+            carried: (type, first value) of what goes from one turn to the next.
+        """
+        low, high, step = bounds
+        head, inside, after, before = self.name("head"), self.name("loop"), self.name("done"), self.block
+        self.do(f"br label %{head}")
+        self.label(head)
+        i = self.name("%i")
+        names = [self.name("%c") for _ in carried]
+        at = len(self.lines)
+        self.lines += [""] * (1 + len(names))
+        self.do(f"br i1 {self.ins(f'icmp slt i64 {i}, {high}')}, label %{inside}, label %{after}")
+        self.label(inside)
+        ends = body(i, names)
+        following = self.ins(f"add nsw i64 {i}, {step}")
+        last = self.block
+        self.do(f"br label %{head}")
+        self.lines[at] = f"  {i} = phi i64 [ {low}, %{before} ], [ {following}, %{last} ]"
+        for k, ((kind, first), name, end) in enumerate(zip(carried, names, ends)):
+            self.lines[at + 1 + k] = f"  {name} = phi {kind} [ {first}, %{before} ], [ {end}, %{last} ]"
+        self.label(after)
+        return names
+
+    def when(self, test: str, action: Callable[[], None]) -> None:
+        """if test: action()."""
+        then, after = self.name("then"), self.name("after")
+        self.do(f"br i1 {test}, label %{then}, label %{after}")
+        self.label(then)
+        action()
+        self.do(f"br label %{after}")
+        self.label(after)
+
+    def rarely(self, test: str, kind: str, value: str, other: Callable[[], str]) -> str:
+        """``other()`` where the test holds, which it hardly ever does, else ``value``."""
+        then, after, before = self.name("rare"), self.name("after"), self.block
+        self.do(f"br i1 {test}, label %{then}, label %{after}, !prof !0")
+        self.label(then)
+        found, end = other(), self.block
+        self.do(f"br label %{after}")
+        self.label(after)
+        return self.ins(f"phi {kind} [ {value}, %{before} ], [ {found}, %{end} ]")
+
+    def some(self, test: str) -> str:
+        """True where any lane is."""
+        if self.lanes == 1:
+            return test
+        return self.call(f"llvm.vector.reduce.or.{self.suffix('i1')}", "i1", (self.t("i1"), test))
+
+    def one_by_one(self, function: str, x: str) -> str:
+        """A function of the C library on float32 lanes, through float64."""
+        kind = self.t("float")
+        held = self.alloca(kind)
+        self.do(f"store {kind} {x}, ptr {held}")
+
+        def lane(i: str, _: list[str]) -> list[str]:
+            place = self.ins(f"getelementptr float, ptr {held}, i64 {i}")
+            wide = self.ins(f"fpext float {self.ins(f'load float, ptr {place}')} to double")
+            found = self.ins(f"fptrunc double {self.libm(function, 'double', wide)} to float")
+            self.do(f"store float {found}, ptr {place}")
+            return []
+
+        self.loop(("0", str(self.lanes), 1), [], lane)
+        return self.ins(f"load {kind}, ptr {held}")
+
+    def scaled(self, p: str, n: str) -> str:
+        """p 2^n for float32 lanes, n being whole, in one instruction where the CPU has it; else nothing."""
+        if not self.scalef or self.lanes % 16:
+            return ""
+        parts = [self._scalef(self._part(p, k), self._part(n, k)) for k in range(self.lanes // 16)]
+        while len(parts) > 1:
+            size = 16 * (self.lanes // 16 // len(parts))
+            order = ", ".join(f"i32 {i}" for i in range(2 * size))
+            t = f"<{size} x float>"
+            pairs = zip(parts[::2], parts[1::2])
+            parts = [self.ins(f"shufflevector {t} {a}, {t} {b}, <{2 * size} x i32> <{order}>") for a, b in pairs]
+        return parts[0]
+
+    def _part(self, x: str, k: int) -> str:
+        if self.lanes == 16:
+            return x
+        order = ", ".join(f"i32 {i}" for i in range(16 * k, 16 * k + 16))
+        t = self.t("float")
+        return self.ins(f"shufflevector {t} {x}, {t} poison, <16 x i32> <{order}>")
+
+    def _scalef(self, p: str, n: str) -> str:
+        v = "<16 x float>"
+        args = [(v, p), (v, n), (v, "zeroinitializer"), ("i16", "-1"), ("i32", "4")]
+        return self.call("llvm.x86.avx512.mask.scalef.ps.512", v, *args)
+
+    # ---- memory -----------------------------------------------------------------------------------------------------
+
+    def load(self, dtype: DType, pointer: str, mask: str = "", align: int = 1) -> str:
+        """Values from memory; only the lanes of ``mask``, the others are zero."""
+        kind = memory_name(dtype)
+        if mask:
+            wide = self.t(kind)
+            name = f"llvm.masked.load.{self.suffix(kind)}.p0"
+            args = [("ptr", pointer), ("i32", str(align)), (self.t("i1"), mask), (wide, "zeroinitializer")]
+            found = self.call(name, wide, *args)
+        else:
+            found = self.ins(f"load {self.t(kind)}, ptr {pointer}, align {align}")
+        return self._seen(dtype, found)
+
+    def gather(self, dtype: DType, pointers: str, mask: str) -> str:
+        """Values from many places."""
+        kind, many = memory_name(dtype), f"v{self.lanes}p0"
+        name = f"llvm.masked.gather.{self.suffix(kind)}.{many}"
+        args = [(self.t("ptr"), pointers), ("i32", str(dtype.itemsize)), (self.t("i1"), mask or "splat (i1 true)")]
+        return self._seen(dtype, self.call(name, self.t(kind), *args, (self.t(kind), "zeroinitializer")))
+
+    def _seen(self, dtype: DType, found: str) -> str:
+        if dtype is not dtypes.bool_:
+            return found
+        return self.ins(f"icmp ne {self.t('i8')} {found}, {self.const('0', 'i8')}")
+
+    def store(self, dtype: DType, value: str, pointer: str, mask: str = "", align: int = 1) -> None:
+        """Values into memory; only the lanes of ``mask``."""
+        value, kind = self._kept(dtype, value), memory_name(dtype)
+        if mask:
+            args = [(self.t(kind), value), ("ptr", pointer), ("i32", str(align)), (self.t("i1"), mask)]
+            self.act(f"llvm.masked.store.{self.suffix(kind)}.p0", *args)
+        else:
+            self.do(f"store {self.t(kind)} {value}, ptr {pointer}, align {align}")
+
+    def scatter(self, dtype: DType, value: str, pointers: str, mask: str) -> None:
+        """Values into many places."""
+        value, kind = self._kept(dtype, value), memory_name(dtype)
+        args = [(self.t(kind), value), (self.t("ptr"), pointers), ("i32", str(dtype.itemsize))]
+        name = f"llvm.masked.scatter.{self.suffix(kind)}.v{self.lanes}p0"
+        self.act(name, *args, (self.t("i1"), mask or "splat (i1 true)"))
+
+    def _kept(self, dtype: DType, value: str) -> str:
+        return self.ins(f"zext {self.t('i1')} {value} to {self.t('i8')}") if dtype is dtypes.bool_ else value
 
     # ---- conversions ------------------------------------------------------------------------------------------------
 
     def cast(self, x: str, old: DType, new: DType) -> str:
         """A value in another dtype."""
         if old is dtypes.bfloat16:
-            wide = self.ins(f"zext i16 {x} to i32")
+            wide = self.ins(f"zext {self.t('i16')} {x} to {self.t('i32')}")
             return self.cast(self._bits(wide), dtypes.float32, new)
         if old is dtypes.float16 and new is not dtypes.float32:
-            return self.cast(self.ins(f"fpext half {x} to float"), dtypes.float32, new)
+            return self.cast(self.ins(f"fpext {self.t('half')} {x} to {self.t('float')}"), dtypes.float32, new)
         if new is dtypes.bool_:
             return self._truth(x, old)
         if old.is_float:
@@ -131,44 +321,46 @@ class Emitter:
         return self._int_to_float(x, old, new) if new.is_float else self._int_to_int(x, old, new)
 
     def _bits(self, wide: str) -> str:
-        high = self.ins(f"shl i32 {wide}, 16")
-        return self.ins(f"bitcast i32 {high} to float")
+        high = self.ins(f"shl {self.t('i32')} {wide}, {self.i32(16)}")
+        return self.ins(f"bitcast {self.t('i32')} {high} to {self.t('float')}")
 
     def _truth(self, x: str, old: DType) -> str:
-        kind = type_name(old)
+        kind = self.t(type_name(old))
         if old.is_float:
-            return self.ins(f"fcmp une {kind} {x}, {literal(0.0, old)}")
-        return self.ins(f"icmp ne {kind} {x}, 0")
+            return self.ins(f"fcmp une {kind} {x}, {self.literal(0.0, old)}")
+        return self.ins(f"icmp ne {kind} {x}, {self.literal(0, old)}")
 
     def _to_float(self, x: str, old: DType, new: DType) -> str:
         if old is dtypes.float64 and new is not dtypes.float32:
-            return self._to_float(self.ins(f"fptrunc double {x} to float"), dtypes.float32, new)
+            return self._to_float(self.ins(f"fptrunc {self.t('double')} {x} to {self.t('float')}"), dtypes.float32, new)
         if new is dtypes.float32 and old is dtypes.float32:
             return x
         if new is dtypes.bfloat16:
             return self._to_bfloat(x)
         word = "fpext" if new.itemsize > old.itemsize else "fptrunc"
-        return self.ins(f"{word} {type_name(old)} {x} to {type_name(new)}")
+        return self.ins(f"{word} {self.t(type_name(old))} {x} to {self.t(type_name(new))}")
 
     def _to_bfloat(self, x: str) -> str:
         """Round to nearest, ties to even, on the bits; a NaN stays one."""
-        bits = self.ins(f"bitcast float {x} to i32")
-        high = self.ins(f"lshr i32 {bits}, 16")
-        odd = self.ins(f"and i32 {high}, 1")
-        half = self.ins(f"add i32 {odd}, 32767")
-        up = self.ins(f"lshr i32 {self.ins(f'add i32 {bits}, {half}')}, 16")
-        nan = self.ins(f"fcmp uno float {x}, {x}")
-        quiet = self.ins(f"or i32 {high}, 64")
-        return self.ins(f"trunc i32 {self.ins(f'select i1 {nan}, i32 {quiet}, i32 {up}')} to i16")
+        i32, i16, f32 = self.t("i32"), self.t("i16"), self.t("float")
+        bits = self.ins(f"bitcast {f32} {x} to {i32}")
+        high = self.ins(f"lshr {i32} {bits}, {self.i32(16)}")
+        odd = self.ins(f"and {i32} {high}, {self.i32(1)}")
+        half = self.ins(f"add {i32} {odd}, {self.i32(32767)}")
+        up = self.ins(f"lshr {i32} {self.ins(f'add {i32} {bits}, {half}')}, {self.i32(16)}")
+        nan = self.ins(f"fcmp uno {f32} {x}, {x}")
+        quiet = self.ins(f"or {i32} {high}, {self.i32(64)}")
+        found = self.ins(f"select {self.t('i1')} {nan}, {i32} {quiet}, {i32} {up}")
+        return self.ins(f"trunc {i32} {found} to {i16}")
 
     def _int_to_float(self, x: str, old: DType, new: DType) -> str:
         word = "sitofp" if old.signed and old is not dtypes.bool_ else "uitofp"
         middle = dtypes.float64 if new is dtypes.float64 else dtypes.float32
-        found = self.ins(f"{word} {type_name(old)} {x} to {type_name(middle)}")
+        found = self.ins(f"{word} {self.t(type_name(old))} {x} to {self.t(type_name(middle))}")
         return found if new is middle else self._to_float(found, middle, new)
 
     def _int_to_int(self, x: str, old: DType, new: DType) -> str:
-        a, b = type_name(old), type_name(new)
+        a, b = self.t(type_name(old)), self.t(type_name(new))
         bits = 1 if old is dtypes.bool_ else 8 * old.itemsize
         if bits == 8 * new.itemsize:
             return x
@@ -188,15 +380,17 @@ class Emitter:
         return self._int_to_int(found, middle, new)
 
     def _clamped(self, x: str, kind: str, bits: str, limit: float) -> str:
-        low = self.ins(f"fcmp oge {kind} {x}, {real(-limit, kind)}")
-        high = self.ins(f"fcmp olt {kind} {x}, {real(limit, kind)}")
-        fits = self.ins(f"and i1 {low}, {high}")
-        safe = self.ins(f"select i1 {fits}, {kind} {x}, {kind} {real(-limit, kind)}")
-        return self.ins(f"fptosi {kind} {safe} to {bits}")
+        t, i1, low_end = self.t(kind), self.t("i1"), self.real(-limit, kind)
+        low = self.ins(f"fcmp oge {t} {x}, {low_end}")
+        high = self.ins(f"fcmp olt {t} {x}, {self.real(limit, kind)}")
+        fits = self.ins(f"and {i1} {low}, {high}")
+        safe = self.ins(f"select {i1} {fits}, {t} {x}, {t} {low_end}")
+        return self.ins(f"fptosi {t} {safe} to {self.t(bits)}")
 
     def _to_uint64(self, x: str, kind: str) -> str:
+        t, i64, i1, half = self.t(kind), self.t("i64"), self.t("i1"), self.real(2.0**63, kind)
         small = self._clamped(x, kind, "i64", 2.0**63)
-        less = self.ins(f"fsub {kind} {x}, {real(2.0**63, kind)}")
-        big = self.ins(f"xor i64 {self._clamped(less, kind, 'i64', 2.0**63)}, {-(2**63)}")
-        above = self.ins(f"fcmp oge {kind} {x}, {real(2.0**63, kind)}")
-        return self.ins(f"select i1 {above}, i64 {big}, i64 {small}")
+        less = self.ins(f"fsub {t} {x}, {half}")
+        big = self.ins(f"xor {i64} {self._clamped(less, kind, 'i64', 2.0**63)}, {self.const(str(-(2**63)), 'i64')}")
+        above = self.ins(f"fcmp oge {t} {x}, {half}")
+        return self.ins(f"select {i1} {above}, {i64} {big}, {i64} {small}")

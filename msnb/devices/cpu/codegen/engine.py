@@ -17,8 +17,9 @@ import llvmlite.binding as llvm
 
 from msnb.devices.cpu import threads
 from msnb.devices.cpu.codegen import store
+from msnb.devices.cpu.codegen.plan import Target
 
-VERSION = "3"
+VERSION = "4"
 _lock = threading.Lock()
 
 
@@ -29,7 +30,7 @@ class Host:
     name: str
     features: str
     triple: str
-    wide: bool
+    target: Target
     half: bool
 
 
@@ -41,20 +42,21 @@ def host() -> Host:
     features = llvm.get_host_cpu_features()
     triple = llvm.get_process_triple()
     half = bool(features.get("f16c")) or triple.startswith(("aarch64", "arm64"))
-    wide = bool(features.get("avx512f"))
-    return Host(llvm.get_host_cpu_name(), features.flatten(), triple, wide, half)
+    wide = bool(features.get("avx512f") and features.get("avx512vl") and features.get("avx512bw"))
+    target = Target(16 if wide else 8 if features.get("avx2") else 4, wide, wide)
+    return Host(llvm.get_host_cpu_name(), features.flatten(), triple, target, half)
 
 
 def attributes() -> str:
     """Attributes of every function."""
-    return 'nounwind "prefer-vector-width"="512"' if host().wide else "nounwind"
+    return 'nounwind "prefer-vector-width"="512"' if host().target.masks else "nounwind"
 
 
 def _machine() -> Any:
     h = host()
     target = llvm.Target.from_triple(h.triple)
     return target.create_target_machine(
-        cpu=h.name, features=h.features, opt=3, reloc="pic", codemodel="default", jit=True
+        cpu=h.name, features=h.features, opt=2, reloc="pic", codemodel="small", jit=True
     )
 
 
@@ -74,11 +76,12 @@ def _compiled(text: str) -> bytes:
     module = llvm.parse_assembly(text)
     module.triple, module.data_layout = host().triple, str(machine.target_data)
     module.verify()
-    options = llvm.create_pipeline_tuning_options(speed_level=3)
-    # unrolling on top would cost a third of the time, for nothing
-    options.loop_vectorization = options.loop_interleaving = True
-    builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    # loops are written as vectors already; what is left to do is to tidy up
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=1))
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_instruction_combine_pass()
+    passes.add_simplify_cfg_pass()
+    passes.run(module, builder)
     code: bytes = machine.emit_object(module)
     return code
 

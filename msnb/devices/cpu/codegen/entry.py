@@ -12,10 +12,12 @@
 
 from __future__ import annotations
 
-from msnb.devices.cpu.codegen.emit import Emitter, literal, memory_name
+from functools import partial
+
+from msnb.devices.cpu.codegen.emit import Emitter, memory_name, type_name
 from msnb.devices.cpu.codegen.ops import combine, emit, identity
-from msnb.devices.cpu.codegen.plan import Plan, Scratch
-from msnb.devices.cpu.codegen.render import Body, with_loop
+from msnb.devices.cpu.codegen.plan import ALIGNED, Plan, Scratch, Target
+from msnb.devices.cpu.codegen.render import Body
 from msnb.ir.kernel import Access, Inst, Kernel
 
 
@@ -23,7 +25,8 @@ class Last:
     """Adds up accumulators and stores what was made of them."""
 
     def __init__(self, plan: Plan) -> None:
-        self.plan, self.kernel, self.e = plan, plan.kernel, Emitter()
+        self.plan, self.kernel, self.e = plan, plan.kernel, Emitter(scalef=plan.target.scalef)
+        self.known: dict[int, str] = {}
 
     def lines(self) -> list[str]:
         """The instructions."""
@@ -33,12 +36,30 @@ class Last:
         return [*self.e.entry, *self.e.lines]
 
     def _nest(self, access: Access, value: Inst, dims: list[int], at: dict[int, str]) -> None:
-        if dims:
-            size = str(self.kernel.sizes[dims[0]])
-            with_loop(self.e, "0", size, lambda i: self._nest(access, value, dims[1:], {**at, dims[0]: i}))
+        if not dims:
+            self._point(access, value, at)
             return
+        d, size = dims[0], self.kernel.sizes[dims[0]]
+        lanes = self.plan.target.lanes
+        alike = all(self.plan.accs[id(i)].strides[d] == 1 for i in self.plan.insts if id(i) in self.plan.accs)
+        if len(dims) > 1 or access.strides[d] != 1 or not alike:
+            lanes = 1
+
+        def turn(i: str, _: list[str], lanes: int) -> list[str]:
+            self.e.lanes = lanes
+            self._nest(access, value, dims[1:], {**at, d: i})
+            self.e.lanes = 1
+            return []
+
+        cut = size - size % lanes
+        for low, high, width in ((0, cut, lanes), (cut, size, 1)):
+            if low < high:
+                self.e.loop((str(low), str(high), width), [], partial(turn, lanes=width))
+
+    def _point(self, access: Access, value: Inst, at: dict[int, str]) -> None:
         kind = memory_name(value.dtype)
         pointer = self.e.ins(f"getelementptr {kind}, ptr %b{access.buffer}, i64 {self._index(access.strides, at)}")
+        self.known = {}
         self.e.store(value.dtype, self._value(value, at), pointer)
 
     def _index(self, strides: tuple[int, ...], at: dict[int, str]) -> str:
@@ -51,39 +72,38 @@ class Last:
 
     def _value(self, inst: Inst, at: dict[int, str]) -> str:
         if inst.op == "const":
-            return literal(inst.attr, inst.dtype)
-        if id(inst) in self.plan.accs:
-            return self._sum(inst, at)
-        return emit(self.e, inst, [self._value(a, at) for a in inst.args])
+            return self.e.literal(inst.attr, inst.dtype)
+        if id(inst) not in self.known:
+            made = id(inst) in self.plan.accs
+            found = self._sum(inst, at) if made else emit(self.e, inst, [self._value(a, at) for a in inst.args])
+            self.known[id(inst)] = found
+        return self.known[id(inst)]
 
     def _sum(self, inst: Inst, at: dict[int, str]) -> str:
-        memory = self.plan.accs[id(inst)]
-        kind = memory_name(memory.dtype)
-        held = self.e.alloca(kind)
-        self.e.store(memory.dtype, identity(inst.attr.kind, memory.dtype), held)
-        index = self._index(memory.strides, at)
+        memory, lanes = self.plan.accs[id(inst)], self.e.lanes
+        kind, index = memory_name(memory.dtype), self._index(memory.strides, at)
+        first = self.e.const(identity(inst.attr.kind, memory.dtype), type_name(memory.dtype))
 
-        def one(t: str) -> None:
+        def one(t: str, now: list[str]) -> list[str]:
             skip = self.e.ins(f"mul nsw i64 {t}, {self.plan.scratch}")
             start = self.e.ins(f"add nsw i64 {skip}, {memory.offset}")
             base = self.e.ins(f"getelementptr i8, ptr %scratch, i64 {start}")
             found = self.e.load(memory.dtype, self.e.ins(f"getelementptr {kind}, ptr {base}, i64 {index}"))
-            old = self.e.load(memory.dtype, held)
-            self.e.store(memory.dtype, combine(self.e, inst.attr.kind, memory.dtype, old, found), held)
+            return [combine(self.e, inst.attr.kind, memory.dtype, now[0], found)]
 
-        with_loop(self.e, "0", "%threads", one)
-        total = self.e.load(memory.dtype, held)
+        total = self.e.loop(("0", "%threads", 1), [(self.e.t(type_name(memory.dtype)), first)], one)[0]
+        self.e.lanes = lanes
         return total if memory.dtype is inst.dtype else self.e.cast(total, memory.dtype, inst.dtype)
 
 
-def render(kernel: Kernel, symbol: str, attributes: str) -> tuple[str, dict[str, str], Plan]:
+def render(kernel: Kernel, symbol: str, attributes: str, target: Target) -> tuple[str, dict[str, str], Plan]:
     """The functions of a kernel as text, the declarations they need, and the plan."""
-    plan = Plan(kernel)
+    plan = Plan(kernel, target)
     body, last = Body(plan), Last(plan)
     n = len(kernel.reads) + len(kernel.writes)
     memories = [*plan.accs.values(), *plan.caches.values()]
-    buffers = ", ".join(f"ptr noalias %b{i}" for i in range(n))
-    scratch = "".join(f", ptr noalias %s{i}" for i in range(len(memories)))
+    buffers = ", ".join(f"ptr %b{i}" for i in range(n))
+    scratch = "".join(f", ptr %s{i}" for i in range(len(memories)))
     parts = [
         _function(
             f"internal void @{symbol}.body({buffers}{scratch}, i64 %begin, i64 %end)",
@@ -112,7 +132,7 @@ def _part(symbol: str, plan: Plan, n: int, memories: list[Scratch], attributes: 
     table = e.ins("load ptr, ptr %task")
     scratch = e.ins(f"load ptr, ptr {e.ins('getelementptr i8, ptr %task, i64 8')}")
     threads = e.ins(f"load i64, ptr {e.ins('getelementptr i8, ptr %task, i64 16')}")
-    ends = [e.ins(f"udiv i64 {e.ins(f'mul i64 {t}, {plan.total}')}, {threads}") for t in ("%t", e.ins("add i64 %t, 1"))]
+    ends = [_boundary(e, t, threads, plan) for t in ("%t", e.ins("add i64 %t, 1"))]
     mine = e.ins(f"getelementptr i8, ptr {scratch}, i64 {e.ins(f'mul i64 %t, {plan.scratch}')}")
     args = [f"ptr {e.ins('load ptr, ptr ' + e.ins(f'getelementptr ptr, ptr {table}, i64 {i}'))}" for i in range(n)]
     args += [f"ptr {e.ins(f'getelementptr i8, ptr {mine}, i64 {m.offset}')}" for m in memories]
@@ -127,17 +147,23 @@ def _part(symbol: str, plan: Plan, n: int, memories: list[Scratch], attributes: 
     return share + "\n" + _function(f"internal void @{symbol}.part(ptr %task)", e.lines, attributes)
 
 
+def _boundary(e: Emitter, t: str, threads: str, plan: Plan) -> str:
+    """Where the share of thread t begins; a row is cut at whole vectors."""
+    found = e.ins(f"udiv i64 {e.ins(f'mul i64 {t}, {plan.total}')}, {threads}")
+    if plan.mode != "range" or len(plan.inner) > 1:
+        return found
+    whole = e.ins(f"and i64 {found}, {-ALIGNED}")
+    return e.ins(f"select i1 {e.ins(f'icmp eq i64 {t}, {threads}')}, i64 {plan.total}, i64 {whole}")
+
+
 def _entry(symbol: str, plan: Plan, n: int, attributes: str) -> str:
     e = Emitter()
     table, task = e.alloca(f"[{max(n, 1)} x ptr]"), e.alloca("[3 x i64]")
-    shown = n - 1 if plan.kernel.guarded else n
-    pointers = [_slot(e, i) for i in range(shown)]
-    if plan.kernel.guarded:
-        pointers.append(e.alloca("i8"))
+    pointers = [_slot(e, i) for i in range(n)]
     for i, found in enumerate(pointers):
         e.do(f"store ptr {found}, ptr {e.ins(f'getelementptr ptr, ptr {table}, i64 {i}')}")
     e.do(f"store ptr {table}, ptr {task}")
-    scratch = _slot(e, shown) if plan.scratch else "null"
+    scratch = _slot(e, n) if plan.scratch else "null"
     e.do(f"store ptr {scratch}, ptr {e.ins(f'getelementptr i8, ptr {task}, i64 8')}")
     threads = _threads(e, plan.most_threads())
     e.do(f"store i64 {threads}, ptr {e.ins(f'getelementptr i8, ptr {task}, i64 16')}")
@@ -152,8 +178,7 @@ def _entry(symbol: str, plan: Plan, n: int, attributes: str) -> str:
     e.label("end")
     if plan.final_stores:
         e.do(f"call void @{symbol}.last({', '.join(f'ptr {p}' for p in pointers)}, ptr {scratch}, i64 {threads})")
-    beyond = e.ins(f"zext i8 {e.ins(f'load i8, ptr {pointers[-1]}')} to i32") if plan.kernel.guarded else "0"
-    e.do(f"ret i32 {beyond}")
+    e.do("ret i32 0")
     return _function(f"i32 @{symbol}(ptr %slots, ptr %words, ptr %env)", [*e.entry, *e.lines], attributes)
 
 

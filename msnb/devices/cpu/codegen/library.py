@@ -25,6 +25,8 @@ from msnb.ir.graph import Graph, Node
 from msnb.ir.kernel import Kernel
 from msnb.ir.scalars import Unsupported
 
+_RARELY = '!0 = !{!"branch_weights", i32 1, i32 100000}'
+
 
 @dataclass(frozen=True)
 class GeneratedKernel:
@@ -34,7 +36,6 @@ class GeneratedKernel:
         kernel: what it was made from.
         address: of ``i32 f(slots, words, env)``.
         per_thread: bytes of scratch memory for one thread.
-        declines: it may return DECLINED.
         inplace: pairs (read, write) that may be one memory.
         library: keeps the code.
     """
@@ -42,7 +43,6 @@ class GeneratedKernel:
     kernel: Kernel
     address: int
     per_thread: int
-    declines: bool
     inplace: tuple[tuple[int, int], ...]
     library: Library
 
@@ -56,7 +56,7 @@ def compile_kernels(kernels: Sequence[Kernel]) -> list[GeneratedKernel | None]:
     texts, declared, plans = list[str](), dict[str, str](), list[Plan | None]()
     for i, kernel in enumerate(kernels):
         try:
-            text, needs, plan = render(kernel, f"msnb_k{i}", attributes())
+            text, needs, plan = render(kernel, f"msnb_k{i}", attributes(), host().target)
         except Unsupported as reason:
             _refused(reason)
             plans.append(None)
@@ -66,10 +66,10 @@ def compile_kernels(kernels: Sequence[Kernel]) -> list[GeneratedKernel | None]:
         plans.append(plan)
     if not texts:
         return [None] * len(kernels)
-    head = ["@msnb_parallel = global ptr null", "@msnb_thread = global ptr null", *declared.values()]
+    head = ["@msnb_parallel = global ptr null", "@msnb_thread = global ptr null", *declared.values(), _RARELY]
     library = Library("\n".join([*head, *texts]))
     return [
-        None if p is None else GeneratedKernel(k, library.address(f"msnb_k{i}"), p.scratch, k.guarded, (), library)
+        None if p is None else GeneratedKernel(k, library.address(f"msnb_k{i}"), p.scratch, p.inplace(), library)
         for i, (k, p) in enumerate(zip(kernels, plans))
     ]
 
@@ -118,6 +118,7 @@ class KernelRecipe(Recipe):
 
     def _take(self, made: GeneratedKernel | None) -> None:
         self.made = self.keep = made
+        self.refused = made is None
         if made is not None:
             scratch = made.scratch(threads.cores())
             self.temps = (scratch,) if scratch else ()

@@ -22,13 +22,12 @@ from msnb.ir.space import Axes, Space, kind_of, reduced_axes
 from msnb.ops.constant import constant
 from msnb.ops.record import operand_dtype
 
-HUGE_ANGLE = float(2**30)
 _KINDS = {"sum": "sum", "mean": "sum", "sum_to": "sum", "count_nonzero": "sum", "prod": "prod", "max": "max",
           "min": "min", "any": "any", "all": "all"}  # fmt: skip
 
 
 def lower(body: Graph, name: str = "kernel") -> Kernel:
-    """The kernel of a fused body. A kernel with sin or cos has one result more: True when an angle was beyond 2^30.
+    """The kernel of a fused body.
 
     Raises:
         Unsupported: the code generator has no code for one of its nodes.
@@ -48,7 +47,6 @@ class _Lowering:
         self.space = Space()
         self.insts: dict[Value, Inst] = {}
         self.loads: dict[Any, Inst] = {}
-        self.angles: list[Inst] = []
         for node in body.nodes:
             if node.op is constant and node.out.type.size == 1:  # type: ignore[union-attr]
                 self.space.constant(node.out)
@@ -75,25 +73,7 @@ class _Lowering:
         kernel = Kernel(self.name, sizes, row, reads, [_buffer(v) for v in self.body.outputs])
         for i, (value, axes) in enumerate(zip(self.body.outputs, self.stored)):
             kernel.stores.append((self._store(len(reads) + i, value, axes), self.insts[value]))
-        if self.angles:
-            self._guard(kernel)
         return kernel
-
-    def _guard(self, kernel: Kernel) -> None:
-        """One more result: some angle is too large for the short reduction."""
-        over = frozenset(range(len(kernel.sizes)))
-        total = number(False, dtypes.bool_)
-        for x in self.angles:
-            size = Inst("abs", (x,), x.dtype)
-            beyond = Inst("ge", (size, number(HUGE_ANGLE, x.dtype)), dtypes.bool_)
-            finite = Inst("lt", (size, number(math.inf, x.dtype)), dtypes.bool_)
-            total = Inst("or", (total, Inst("and", (beyond, finite), dtypes.bool_)), dtypes.bool_)
-        if total.dims:
-            total = Inst("reduce", (total,), dtypes.bool_, Reduction("any", over & total.dims))
-        kernel.writes.append(Buffer(dtypes.bool_, 1))
-        kernel.guarded = True
-        at = len(kernel.reads) + len(kernel.writes) - 1
-        kernel.stores.append((Access(at, (0,) * len(kernel.sizes)), total))
 
     def _store(self, buffer: int, value: Value, axes: Axes) -> Access:
         strides = [0] * max(len(self.order), 1)
@@ -117,10 +97,7 @@ class _Lowering:
         result = _type(node.out).dtype
         want = _meeting(node)
         named = dict(zip(node.op.inputs, operands))
-        made = build(node.op, named, want, result, node.attrs)
-        if node.op.name in ("sin", "cos") and want in (*HALVES, dtypes.float32):
-            self.angles.append(cast(cast(operands[0], want), dtypes.float32))
-        return made
+        return build(node.op, named, want, result, node.attrs)
 
     def _operand(self, value: Value, axes: Axes, ndim: int) -> Inst:
         """What is made inside, or a load along the dims of the reader."""

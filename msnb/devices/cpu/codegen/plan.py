@@ -16,13 +16,16 @@ from dataclasses import dataclass
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.devices.cpu.codegen.emit import memory_name
-from msnb.ir.kernel import Access, Inst, Kernel
+from msnb.devices.cpu.codegen.ops import is_scalar
+from msnb.ir.kernel import Access, Buffer, Inst, Kernel
 from msnb.ir.scalars import HEAVY
 
 BLOCK = 4096
 LARGEST_CACHE = 1 << 18
 SHARED_WORK = 3_000_000
 _LINE = 64
+_PADDED = 64
+ALIGNED = 64
 
 
 @dataclass
@@ -33,6 +36,27 @@ class Scratch:
     count: int
     offset: int
     strides: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the CPU has: lanes of a vector of 32-bit elements, masked loads and stores, 2^n scaling."""
+
+    lanes: int
+    masks: bool
+    scalef: bool
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A part of the innermost loop: so many lanes a turn. ``bounds`` None: known at run time only; ``last``: it goes to
+    the end; ``once``: it has a single turn."""
+
+    lanes: int
+    masked: bool
+    bounds: tuple[int, int] | None
+    last: bool = False
+    once: bool = False
 
 
 class Plan:
@@ -48,8 +72,12 @@ class Plan:
         scratch: bytes of memory per thread; total: how many rows (or elements) the threads share.
     """
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, target: Target) -> None:
         self.kernel = kernel
+        self.buffers = [*kernel.reads, *kernel.writes]
+        if any(is_scalar(i) for i in kernel.insts()):
+            target = Target(1, False, False)
+        self.target = target
         self.outer = [d for d in range(len(kernel.sizes)) if d not in kernel.row]
         self.inner = [d for d in range(len(kernel.sizes)) if d in kernel.row]
         self.insts = kernel.insts()
@@ -84,19 +112,22 @@ class Plan:
         return self.along(value) or any(access.strides[d] for d in self.kernel.row)
 
     def _accumulator(self, inst: Inst) -> Scratch:
-        kept = [d for d in range(len(self.kernel.sizes)) if d in inst.dims]
-        strides, count = [0] * len(self.kernel.sizes), 1
-        for d in reversed(kept):
-            strides[d], count = count, count * self.kernel.sizes[d]
-        return self._memory(self.carried(inst), count, tuple(strides))
+        return self._memory(self.carried(inst), [d for d in range(len(self.kernel.sizes)) if d in inst.dims])
 
     def carried(self, inst: Inst) -> DType:
         """The dtype in which a reduction is carried on: float64 for long sums in float32."""
         long = inst.dtype is dtypes.float32 and inst.attr.kind in ("sum", "prod") and inst.attr.over >= self.kernel.row
         return dtypes.float64 if long else inst.dtype
 
-    def _memory(self, dtype: DType, count: int, strides: tuple[int, ...]) -> Scratch:
-        found = Scratch(dtype, count, self.scratch, strides)
+    def _memory(self, dtype: DType, dims: list[int]) -> Scratch:
+        """Room for a value along ``dims``; the last of them is rounded up to whole vectors."""
+        strides, count = [0] * len(self.kernel.sizes), 1
+        for d in reversed(dims):
+            strides[d] = count
+            size = self.kernel.sizes[d]
+            count *= -(-size // _PADDED) * _PADDED if d == dims[-1] else size
+        count = -(-count // _PADDED) * _PADDED
+        found = Scratch(dtype, count, self.scratch, tuple(strides))
         size = count * (1 if memory_name(dtype) == "i8" else dtype.itemsize)
         self.scratch += -(-size // _LINE) * _LINE
         return found
@@ -152,14 +183,70 @@ class Plan:
                 insts[id(inst)] = inst
                 times[id(inst)] = times.get(id(inst), 0) + 1
         count = math.prod(self.kernel.sizes[d] for d in self.inner)
-        strides, step = [0] * len(self.kernel.sizes), 1
-        for d in reversed(self.inner):
-            strides[d], step = step, step * self.kernel.sizes[d]
         return {
-            k: self._memory(i.dtype, count, tuple(strides))
+            k: self._memory(i.dtype, self.inner)
             for k, i in insts.items()
-            if i.op in HEAVY and times[k] > 1 and count * i.dtype.itemsize <= LARGEST_CACHE
+            if i.op in HEAVY and self.inner[-1] in i.dims and times[k] > 1 and count * i.dtype.itemsize <= LARGEST_CACHE
         }
+
+    # ---- vectors ----------------------------------------------------------------------------------------------------
+
+    def lanes(self, level: int) -> int:
+        """Lanes of the main part: light sweeps work on several registers at once, which hides what one waits for."""
+        work = sum(10 if i.op in HEAVY else 1 for i in self.reach(self.roots(level)))
+        times = 4 if work <= 8 and self.levels[level][0] else 2 if work <= 24 else 1
+        return self.target.lanes * (1 if self.target.lanes == 1 else times)
+
+    def segments(self, level: int, size: int | None) -> list[Segment]:
+        """How the innermost loop is cut, for so many points (None: known at run time)."""
+        wide, lanes, masks = self.lanes(level), self.target.lanes, self.target.masks
+        if lanes == 1:
+            return [Segment(1, False, None, last=True)]
+        narrow = lanes if masks else 1
+        if size is None:
+            whole = self.mode == "range" and len(self.inner) == 1 and self.total % ALIGNED == 0 and wide <= ALIGNED
+            main = Segment(wide, False, None, last=whole)
+            return [main] if whole else [main, Segment(narrow, masks, None, last=True)]
+        while wide > lanes and size < 2 * wide:
+            wide //= 2
+        cut = size - size % wide
+        found = [Segment(wide, False, (0, cut), once=cut == wide)] if cut else []
+        if cut < size:
+            rest = size - cut
+            found.append(Segment(narrow, masks and rest % narrow > 0, (cut, size), once=rest <= narrow))
+        return found
+
+    def inplace(self) -> tuple[tuple[int, int], ...]:
+        """Pairs (read, write) that may share memory: one access, the same for both, and no load after the store."""
+        kernel, found, taken = self.kernel, list[tuple[int, int]](), set[int]()
+        for access, value in kernel.stores:
+            if id(value) in self.final:
+                continue
+            b = access.buffer
+            for r, buffer in enumerate(kernel.reads):
+                if r in taken or buffer.size != self.buffers[b].size or not self._alike(buffer, self.buffers[b]):
+                    continue
+                loads = [i for i in self.insts if i.op == "load" and i.attr.buffer == r]
+                same = all((i.attr.strides, i.attr.offset) == (access.strides, access.offset) for i in loads)
+                if same and loads and self._last_read(loads[0]) <= self._stored_at(access, value):
+                    found.append((r, b - len(kernel.reads)))
+                    taken.add(r)
+                    break
+        return tuple(found)
+
+    def _alike(self, a: Buffer, b: Buffer) -> bool:
+        return a.dtype.itemsize == b.dtype.itemsize
+
+    def _last_read(self, load: Inst) -> int:
+        if not self.along(load):
+            return len(self.levels)
+        sweeps = [k for k in range(len(self.levels)) if any(i is load for i in self.reach(self.roots(k)))]
+        return max(sweeps, default=-1)
+
+    def _stored_at(self, access: Access, value: Inst) -> int:
+        if not self._walks(access, value):
+            return len(self.levels)
+        return next(k for k, (_, stores) in enumerate(self.levels) if any(a is access for a, _ in stores))
 
 
 def _meets_operands(value: Inst) -> bool:

@@ -1,13 +1,18 @@
 """The loops of one thread: rows, sweeps along a row, accumulators.
 
     for row in begin..end                    mode "rows"; one pass over a part of the row in mode "range"
-      values that the row does not change
-      sweep 0   for i: loads, arithmetic, partial reductions, stores of level 0
-      values made of the reductions
+      values that the row does not change                                                      scalars
+      sweep 0   for i: loads, arithmetic, partial reductions, stores of level 0                vectors of the last dim
+      values made of the reductions                                                            scalars
       sweep 1   ...
 
-Buffers are parameters marked ``noalias`` (results are fresh memory), which is what lets LLVM vectorise. Counters and
-partial results live in ``alloca`` variables; LLVM turns them into registers.
+The innermost loop works on vectors, written as such, so no pass has to discover them: a wide main part, a narrow rest.
+
+    0 ............................ n - n % 64 ........... n         64 lanes are four registers in flight; the rest is
+    |      64 lanes a turn        | 16 a turn, masked     |         masked, or one by one where the CPU has no masks
+
+At every point all loads come before all stores, and a buffer is never read again once its element is stored: so an
+operand may be the result's own memory (see ``plan.inplace``).
 """
 
 from __future__ import annotations
@@ -15,10 +20,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from msnb.core import dtypes
+from msnb.core.dtypes import DType
 from msnb.devices.cpu.codegen.emit import Emitter, literal, memory_name, type_name
-from msnb.devices.cpu.codegen.ops import combine, emit, identity
-from msnb.devices.cpu.codegen.plan import BLOCK, Plan, Scratch
+from msnb.devices.cpu.codegen.ops import across, combine, emit, identity
+from msnb.devices.cpu.codegen.plan import BLOCK, Plan, Scratch, Segment
 from msnb.ir.kernel import Access, Inst
 
 Names = dict[int, str]
@@ -29,7 +34,7 @@ class Body:
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.kernel = plan, plan.kernel
-        self.e = Emitter()
+        self.e = Emitter(scalef=plan.target.scalef)
         self.row: Names = {}
         self.at: dict[int, str] = {}
         self.bases: dict[object, str] = {}
@@ -41,15 +46,15 @@ class Body:
         """The instructions of the body."""
         self._begin_accumulators()
         if self.plan.mode == "rows":
-            with_loop(self.e, "%begin", "%end", self._row)
+            self.e.loop(("%begin", "%end", 1), [], self._row)
         else:
-            self._row("%begin")
+            self._row("%begin", [])
         self.e.do("ret void")
         return [*self.e.entry, *self.e.lines]
 
     # ---- places -----------------------------------------------------------------------------------------------------
 
-    def _index(self, strides: tuple[int, ...], dims: list[int], start: str) -> str:
+    def index(self, strides: tuple[int, ...], dims: list[int], start: str) -> str:
         """start + sum of stride * counter."""
         for d in dims:
             if strides[d]:
@@ -57,42 +62,50 @@ class Body:
                 start = term if start == "0" else self.e.ins(f"add nsw i64 {start}, {term}")
         return start
 
-    def _base(self, key: object, strides: tuple[int, ...], offset: int) -> str:
-        """The part of an index that a row does not change."""
+    def base(self, key: object, kind: str, buffer: str, strides: tuple[int, ...], offset: int) -> str:
+        """Where a buffer begins for this row."""
         if key not in self.bases:
-            self.bases[key] = self._index(strides, self.plan.outer, str(offset))
+            index = self.index(strides, self.plan.outer, str(offset))
+            self.bases[key] = buffer if index == "0" else self.e.ins(f"getelementptr {kind}, ptr {buffer}, i64 {index}")
         return self.bases[key]
 
-    def _address(self, access: Access, dims: list[int]) -> str:
-        index = self._index(access.strides, dims, self._base(access, access.strides, access.offset))
-        buffers = [*self.kernel.reads, *self.kernel.writes]
-        kind = memory_name(buffers[access.buffer].dtype)
-        return self.e.ins(f"getelementptr {kind}, ptr %b{access.buffer}, i64 {index}")
+    def place(self, access: Access, dims: list[int]) -> str:
+        """A pointer to an element of a buffer."""
+        kind = memory_name(self.plan.buffers[access.buffer].dtype)
+        base = self.base(access, kind, f"%b{access.buffer}", access.strides, access.offset)
+        return self._moved(kind, base, access.strides, dims)
 
-    def _place(self, key: int, memory: Scratch, dims: list[int]) -> str:
-        index = self._index(memory.strides, dims, self._base(key, memory.strides, 0))
-        return self.e.ins(f"getelementptr {memory_name(memory.dtype)}, ptr {self.pointers[key]}, i64 {index}")
+    def kept(self, key: int, memory: Scratch, dims: list[int]) -> str:
+        """A pointer to an element of scratch memory."""
+        kind = memory_name(memory.dtype)
+        base = self.base(key, kind, self.pointers[key], memory.strides, 0)
+        return self._moved(kind, base, memory.strides, dims)
+
+    def _moved(self, kind: str, base: str, strides: tuple[int, ...], dims: list[int]) -> str:
+        index = self.index(strides, dims, "0")
+        return base if index == "0" else self.e.ins(f"getelementptr {kind}, ptr {base}, i64 {index}")
 
     # ---- a row ------------------------------------------------------------------------------------------------------
 
-    def _row(self, number: str) -> None:
+    def _row(self, number: str, _: list[str]) -> list[str]:
         if self.plan.mode == "rows":
             self._coordinates(number)
-        for access, _ in self.kernel.stores:
-            self._base(access, access.strides, access.offset)
+        for access, _value in self.kernel.stores:
+            self.place(access, [])
         for inst in self.plan.insts:
             if inst.op == "load":
-                self._base(inst.attr, inst.attr.strides, inst.attr.offset)
+                self.place(inst.attr, [])
         for key, memory in (*self.plan.accs.items(), *self.plan.caches.items()):
-            self._base(key, memory.strides, 0)
+            self.kept(key, memory, [])
         done: set[int] = set()
         for level in range(len(self.plan.levels)):
             Sweep(self, level, done).run()
         for r in self.plan.row_accs:
-            self._add_to(r, self._value(r.args[0]), [])
-        for access, value in self.plan.row_stores:
-            name = self._value(value)
-            self.guarded(access.strides, partial(self._store, access, name, value, []))
+            self._add_to(r, self.value(r.args[0]))
+        names = [self.value(value) for _, value in self.plan.row_stores]
+        for (access, value), name in zip(self.plan.row_stores, names):
+            self.guarded(access.strides, [], partial(self._store, access, name, value))
+        return []
 
     def _coordinates(self, number: str) -> None:
         for d in reversed(self.plan.outer[1:]):
@@ -101,233 +114,335 @@ class Body:
             number = self.e.ins(f"udiv i64 {number}, {size}")
         self.at[self.plan.outer[0]] = number
 
-    def _value(self, inst: Inst) -> str:
+    def value(self, inst: Inst) -> str:
         """A value that does not change along the row."""
         if inst.op == "const":
             return literal(inst.attr, inst.dtype)
-        if id(inst) not in self.row:
-            stack = [inst]
-            while stack:
-                top = stack[-1]
-                missing = [a for a in top.args if a.op != "const" and id(a) not in self.row]
-                if missing and top.op != "load":
-                    stack.extend(missing)
-                    continue
-                stack.pop()
-                if id(top) not in self.row:
-                    self.row[id(top)] = self._fresh(top)
+        stack = [inst]
+        while stack and id(inst) not in self.row:
+            top = stack[-1]
+            missing = [a for a in top.args if a.op != "const" and id(a) not in self.row]
+            if missing and top.op != "load":
+                stack.extend(missing)
+                continue
+            stack.pop()
+            if id(top) not in self.row:
+                self.row[id(top)] = self._fresh(top)
         return self.row[id(inst)]
 
     def _fresh(self, inst: Inst) -> str:
         if inst.op == "load":
-            return self.e.load(inst.dtype, self._address(inst.attr, []))
-        return emit(self.e, inst, [self._value(a) for a in inst.args])
+            return self.e.load(inst.dtype, self.place(inst.attr, []))
+        return emit(self.e, inst, [self.value(a) for a in inst.args])
 
-    def _store(self, access: Access, value: str, inst: Inst, dims: list[int]) -> None:
-        self.e.store(inst.dtype, value, self._address(access, dims))
+    def _store(self, access: Access, value: str, inst: Inst) -> None:
+        self.e.store(inst.dtype, value, self.place(access, []))
 
-    def guarded(self, strides: tuple[int, ...], action: Callable[[], None], extra: tuple[int, ...] = ()) -> None:
-        """Run ``action`` only where the counters of dims that have no stride are 0: once, not for every iteration."""
-        dims = [d for d in (*self.plan.outer, *extra) if not strides[d] and self.kernel.sizes[d] > 1]
-        if self.plan.mode == "range" and not extra:
+    def guarded(self, strides: tuple[int, ...], inner: list[int], action: Callable[[], None]) -> None:
+        """Run ``action`` only where the counters of dims that have no stride are 0: once, not for every turn."""
+        dims = [d for d in (*self.plan.outer, *inner) if not strides[d] and self.kernel.sizes[d] > 1]
+        tests = [self.e.ins(f"icmp eq i64 {self.at[d]}, 0") for d in dims]
+        if self.plan.mode == "range" and not inner:
             tests = [self.e.ins("icmp eq i64 %begin, 0")]
-        else:
-            tests = [self.e.ins(f"icmp eq i64 {self.at[d]}, 0") for d in dims]
         if not tests:
             action()
             return
         test = tests[0]
         for other in tests[1:]:
             test = self.e.ins(f"and i1 {test}, {other}")
-        then, after = self.e.name("then"), self.e.name("after")
-        self.e.do(f"br i1 {test}, label %{then}, label %{after}")
-        self.e.label(then)
-        action()
-        self.e.do(f"br label %{after}")
-        self.e.label(after)
+        self.e.when(test, action)
 
     # ---- accumulators -----------------------------------------------------------------------------------------------
 
     def _begin_accumulators(self) -> None:
         for r in self.plan.acc_insts:
-            memory = self.plan.accs[id(r)]
-            start = identity(r.attr.kind, memory.dtype)
+            self._clear(r, self.plan.accs[id(r)])
 
-            def clear(i: str, r: Inst = r, memory: Scratch = memory, start: str = start) -> None:
-                pointer = self.e.ins(f"getelementptr {memory_name(memory.dtype)}, ptr {self.pointers[id(r)]}, i64 {i}")
-                self.e.store(memory.dtype, start, pointer)
+    def _clear(self, r: Inst, memory: Scratch) -> None:
+        lanes, kind = self.plan.target.lanes, memory_name(memory.dtype)
+        self.e.lanes = lanes
+        start = self.e.const(identity(r.attr.kind, memory.dtype), type_name(memory.dtype))
 
-            with_loop(self.e, "0", str(memory.count), clear)
+        def clear(i: str, _: list[str]) -> list[str]:
+            pointer = self.e.ins(f"getelementptr {kind}, ptr {self.pointers[id(r)]}, i64 {i}")
+            self.e.store(memory.dtype, start, pointer)
+            return []
 
-    def _add_to(self, r: Inst, value: str, dims: list[int]) -> None:
-        """Combine a value (in the dtype of the reduction or of its memory) into an accumulator."""
+        self.e.loop(("0", str(memory.count), lanes), [], clear)
+        self.e.lanes = 1
+
+    def _add_to(self, r: Inst, value: str) -> None:
+        """Combine a scalar (in the dtype of the accumulator) into an accumulator."""
         memory = self.plan.accs[id(r)]
-
-        def add() -> None:
-            pointer = self._place(id(r), memory, dims)
-            old = self.e.load(memory.dtype, pointer)
-            self.e.store(memory.dtype, combine(self.e, r.attr.kind, memory.dtype, old, value), pointer)
-
-        if r.attr.kind in ("sum", "prod"):
-            reads = tuple(1 if d in r.args[0].dims else 0 for d in range(len(self.kernel.sizes)))
-            self.guarded(reads, add, tuple(dims)) if self.plan.mode == "rows" else add()
+        add = partial(self.add, r, value, memory, [])
+        reads = tuple(1 if d in r.args[0].dims else 0 for d in range(len(self.kernel.sizes)))
+        if r.attr.kind in ("sum", "prod") and self.plan.mode == "rows":
+            self.guarded(reads, [], add)
         else:
             add()
+
+    def add(self, r: Inst, value: str, memory: Scratch, dims: list[int]) -> None:
+        """accumulator = accumulator (+) value."""
+        pointer = self.kept(id(r), memory, dims)
+        old = self.e.load(memory.dtype, pointer)
+        self.e.store(memory.dtype, combine(self.e, r.attr.kind, memory.dtype, old, value), pointer)
 
 
 class Sweep:
     """One pass along the row."""
 
     def __init__(self, body: Body, level: int, done: set[int]) -> None:
-        self.body, self.plan, self.e, self.done = body, body.plan, body.e, done
+        self.body, self.plan, self.e, self.done, self.level = body, body.plan, body.e, done, level
+        self.inner = body.plan.inner
         self.reduces, self.stores = body.plan.levels[level]
-        self.insts = body.plan.reach(body.plan.roots(level))
         self.over_row = [r for r in self.reduces if r.attr.over >= body.kernel.row]
         self.over_outer = [r for r in self.reduces if not r.attr.over >= body.kernel.row]
-        self.short: Names = {}
-        self.long: Names = {}
+        self.insts = self._needed()
+        self.scalars: Names = {}
+        self.mask = ""
+        self.blocks = body.kernel.sizes[self.inner[-1]] > BLOCK and bool(self.over_row)
+        self.two = self.blocks or len(self.inner) > 1
+
+    def _needed(self) -> list[Inst]:
+        """What is computed in this sweep; operands that only a kept value needed are left out."""
+        insts = self.plan.reach(self.plan.roots(self.level))
+        needed = {id(v) for v in self.plan.roots(self.level)}
+        for inst in reversed(insts):
+            if id(inst) in needed and not (id(inst) in self.plan.caches and id(inst) in self.done):
+                needed.update(id(a) for a in inst.args)
+        return [i for i in insts if id(i) in needed]
 
     def run(self) -> None:
         """Emit the loops."""
-        body, inner = self.body, self.plan.inner
         for inst in self.insts:
             for a in inst.args:
-                if not self.plan.along(a):
-                    body._value(a)
+                if not self.plan.along(a) and not self._is_kept(inst):
+                    self.body.value(a)
         for _, value in self.stores:
             if not self.plan.along(value):
-                body._value(value)
-        extent = body.kernel.sizes[inner[-1]]
-        self.blocks = extent > BLOCK and bool(self.over_row)
-        self.two = self.blocks or len(inner) > 1
-        for r in self.over_row:
-            self._variables(r)
-        self._nest(list(inner))
-        self._finish()
+                self.body.value(value)
+        self._finish(self._nest(0, [""] * len(self.over_row)))
 
-    def _variables(self, r: Inst) -> None:
-        kind = type_name(r.dtype)
-        self.short[id(r)] = self.e.alloca(kind)
-        self.e.do(f"store {kind} {identity(r.attr.kind, r.dtype)}, ptr {self.short[id(r)]}")
-        if self._carries(r):
-            self.long[id(r)] = self.e.alloca("double")
-            self.e.do(f"store double {identity(r.attr.kind, dtypes.float64)}, ptr {self.long[id(r)]}")
+    def _is_kept(self, inst: Inst) -> bool:
+        return id(inst) in self.plan.caches and id(inst) in self.done
 
-    def _carries(self, r: Inst) -> bool:
-        return self.two and self.plan.carried(r) is not r.dtype
+    # ---- loops ------------------------------------------------------------------------------------------------------
 
-    def _nest(self, dims: list[int]) -> None:
-        d = dims[0]
-        ranged = self.plan.mode == "range" and d == self.plan.inner[0]
+    def _depth(self, dims: frozenset[int]) -> int:
+        """The deepest loop that changes what depends on these dims; -1 for none."""
+        return max((k for k, d in enumerate(self.inner) if d in dims), default=-1)
+
+    def _nest(self, depth: int, totals: list[str]) -> list[str]:
+        """The loops from ``depth`` on; ``totals`` are the reductions so far, as scalars ("" before the first)."""
+        d = self.inner[depth]
+        ranged = self.plan.mode == "range" and depth == 0
         low, high = ("%begin", "%end") if ranged else ("0", str(self.body.kernel.sizes[d]))
-        if len(dims) > 1:
+        if depth < len(self.inner) - 1:
 
-            def deeper(i: str) -> None:
+            def deeper(i: str, now: list[str]) -> list[str]:
                 self.body.at[d] = i
-                self._nest(dims[1:])
+                outside = dict(self.scalars)
+                self._scalars(depth)
+                now = self._nest(depth + 1, now)
+                self._scalar_stores(depth)
+                self.scalars = outside
+                return now
 
-            with_loop(self.e, low, high, deeper)
-        elif self.blocks:
-            with_loop(self.e, low, high, lambda start: self._block(d, start, high), BLOCK)
-        else:
-            self._innermost(d, low, high)
+            return self.e.loop((low, high, 1), self._carried(totals), deeper)
+        if self.blocks:
+            return self.e.loop((low, high, BLOCK), self._carried(totals), partial(self._block, high))
+        return self._innermost(low, high, totals)
 
-    def _block(self, d: int, start: str, high: str) -> None:
+    def _block(self, high: str, start: str, totals: list[str]) -> list[str]:
         end = self.e.ins(f"add nsw i64 {start}, {BLOCK}")
         end = self.e.call("llvm.smin.i64", "i64", ("i64", end), ("i64", high))
-        self._innermost(d, start, end)
+        return self._innermost(start, end, totals)
 
-    def _innermost(self, d: int, low: str, high: str) -> None:
-        def point(i: str) -> None:
-            self.body.at[d] = i
-            self._point()
+    def _carried(self, totals: list[str]) -> list[tuple[str, str]]:
+        held = [(self._total_dtype(r), r, t) for r, t in zip(self.over_row, totals)]
+        return [(type_name(dtype), t or identity(r.attr.kind, dtype)) for dtype, r, t in held]
 
-        with_loop(self.e, low, high, point)
-        for r in self.over_row:
-            if self._carries(r):
-                self._carry(r)
+    def _total_dtype(self, r: Inst) -> DType:
+        """Sums in float32 are carried on in float64 from block to block."""
+        return self.plan.carried(r) if self.two or id(r) in self.plan.accs else r.dtype
 
-    def _carry(self, r: Inst) -> None:
-        """A block is done: on with the sum in float64."""
-        part = self.e.ins(f"load float, ptr {self.short[id(r)]}")
-        wide = self.e.ins(f"fpext float {part} to double")
-        old = self.e.ins(f"load double, ptr {self.long[id(r)]}")
-        self.e.do(f"store double {combine(self.e, r.attr.kind, dtypes.float64, old, wide)}, ptr {self.long[id(r)]}")
-        self.e.do(f"store float {identity(r.attr.kind, r.dtype)}, ptr {self.short[id(r)]}")
+    def _innermost(self, low: str, high: str, totals: list[str]) -> list[str]:
+        d = self.inner[-1]
+        size = None if low != "0" or not high.isdigit() else int(high)
+        for segment in self.plan.segments(self.level, size):
+            low, stop = self._bounds(segment, low, high)
+            self.e.lanes = segment.lanes
+            wide = self._splats()
+            starts = [(self.e.t(type_name(r.dtype)), self._identity(r)) for r in self.over_row]
 
-    def _point(self) -> None:
-        """Everything at one point of the row."""
-        body, names = self.body, dict[int, str]()
-        skipped = self._skipped()
+            def turn(i: str, now: list[str], lanes: int = segment.lanes, masked: bool = segment.masked,
+                     wide: Names = wide, stop: str = stop) -> list[str]:  # fmt: skip
+                self.e.lanes = lanes
+                self.body.at[d] = i
+                self.mask = self._mask(i, stop) if masked else ""
+                found = self._point(dict(wide), now)
+                self.e.lanes = 1
+                return found
+
+            if segment.once:
+                found = turn(low, [first for _, first in starts])
+            else:
+                self.e.lanes = 1
+                found = self.e.loop((low, stop, segment.lanes), starts, turn)
+            self.e.lanes = segment.lanes
+            parts = [across(self.e, r.attr.kind, r.dtype, x) for r, x in zip(self.over_row, found)]
+            self.e.lanes = 1
+            totals = [self._joined(*each) for each in zip(self.over_row, totals, parts)]
+            low = stop
+        return totals
+
+    def _identity(self, r: Inst) -> str:
+        return self.e.const(identity(r.attr.kind, r.dtype), type_name(r.dtype))
+
+    def _bounds(self, segment: Segment, low: str, high: str) -> tuple[str, str]:
+        """Where a segment begins and ends; the main part ends at a whole number of turns."""
+        if segment.bounds is not None:
+            return str(segment.bounds[0]), str(segment.bounds[1])
+        if segment.last:
+            return low, high
+        length = self.e.ins(f"sub i64 {high}, {low}")
+        whole = self.e.ins(f"and i64 {length}, {-segment.lanes}")
+        return low, self.e.ins(f"add i64 {low}, {whole}")
+
+    def _mask(self, i: str, stop: str) -> str:
+        left = self.e.ins(f"sub i64 {stop}, {i}")
+        short = self.e.ins(f"trunc i64 {self.e.call('llvm.smin.i64', 'i64', ('i64', left), ('i64', '64'))} to i32")
+        numbers = ", ".join(f"i32 {k}" for k in range(self.e.lanes))
+        return self.e.ins(f"icmp slt {self.e.t('i32')} <{numbers}>, {self.e.splat('i32', short)}")
+
+    def _joined(self, r: Inst, total: str, part: str) -> str:
+        dtype = self._total_dtype(r)
+        if dtype is not r.dtype:
+            part = self.e.ins(f"fpext float {part} to double")
+        return combine(self.e, r.attr.kind, dtype, total, part) if total else part
+
+    def _finish(self, totals: list[str]) -> None:
+        self.done.update(id(i) for i in self.insts if id(i) in self.plan.caches)
+        for r, total in zip(self.over_row, totals):
+            if id(r) in self.plan.accs:
+                self.body._add_to(r, total)
+            else:
+                carried = self._total_dtype(r) is not r.dtype
+                self.body.row[id(r)] = self.e.ins(f"fptrunc double {total} to float") if carried else total
+
+    # ---- scalars of loops that are not the innermost ----------------------------------------------------------------
+
+    def _scalars(self, depth: int) -> None:
         for inst in self.insts:
-            if id(inst) not in skipped:
-                names[id(inst)] = self._compute(inst, names)
-        for r in self.over_row:
-            self._into(r, self._of(r.args[0], names))
-        for r in self.over_outer:
-            body._add_to(r, self._of(r.args[0], names), self.plan.inner)
-        for access, value in self.stores:
-            name = self._of(value, names)
-            body.guarded(
-                access.strides,
-                partial(body._store, access, name, value, self.plan.inner),
-                tuple(self.plan.inner),
-            )
+            if self._depth(inst.dims) == depth and id(inst) not in self.scalars:
+                self.scalars[id(inst)] = self._scalar(inst, self.inner[: depth + 1])
 
-    def _skipped(self) -> set[int]:
-        """Operands that only a kept value needed."""
-        needed = {id(r.args[0]) for r in self.reduces} | {id(v) for _, v in self.stores}
-        for inst in reversed(self.insts):
-            if id(inst) in needed and not (id(inst) in self.plan.caches and id(inst) in self.done):
-                needed.update(id(a) for a in inst.args)
-        return {id(i) for i in self.insts} - needed
+    def _scalar(self, inst: Inst, dims: list[int]) -> str:
+        if inst.op == "load":
+            return self.e.load(inst.dtype, self.body.place(inst.attr, dims))
+        return emit(self.e, inst, [self._one(a) for a in inst.args])
+
+    def _one(self, inst: Inst) -> str:
+        return self.scalars[id(inst)] if id(inst) in self.scalars else self.body.value(inst)
+
+    def _scalar_stores(self, depth: int) -> None:
+        dims = self.inner[: depth + 1]
+        for r in self.over_outer:
+            if self._depth(r.args[0].dims) == depth:
+                memory, name = self.plan.accs[id(r)], self._one(r.args[0])
+                self._guard_sum(r, dims, partial(self.body.add, r, name, memory, dims))
+        for access, value in self.stores:
+            if self._store_depth(access, value) == depth:
+                place = partial(self.body.place, access, dims)
+                store = partial(self._store_scalar, value, self._one(value), place)
+                self.body.guarded(access.strides, dims, store)
+
+    def _store_scalar(self, value: Inst, name: str, place: Callable[[], str]) -> None:
+        self.e.store(value.dtype, name, place())
+
+    def _store_depth(self, access: Access, value: Inst) -> int:
+        walked = frozenset(d for d in self.inner if access.strides[d])
+        return self._depth(walked | value.dims)
+
+    def _guard_sum(self, r: Inst, dims: list[int], action: Callable[[], None]) -> None:
+        """A value that lacks dims is added once; a maximum may be taken as often as one likes."""
+        if r.attr.kind in ("sum", "prod") and self.plan.mode == "rows":
+            reads = tuple(1 if d in r.args[0].dims else 0 for d in range(len(self.body.kernel.sizes)))
+            self.body.guarded(reads, dims, action)
+        else:
+            action()
+
+    # ---- vectors ----------------------------------------------------------------------------------------------------
+
+    def _splats(self) -> Names:
+        """What the innermost loop reads and does not change, in all lanes."""
+        wide: Names = {}
+        vectors = [i for i in self.insts if self._is_vector(i) and not self._is_kept(i)]
+        readers = [a for i in vectors for a in i.args] + self.plan.roots(self.level)
+        for a in readers:
+            if a.op != "const" and not self._is_vector(a) and id(a) not in wide:
+                wide[id(a)] = self.e.splat(type_name(a.dtype), self._one(a))
+        return wide
+
+    def _is_vector(self, inst: Inst) -> bool:
+        return self.inner[-1] in inst.dims
+
+    def _point(self, names: Names, now: list[str]) -> list[str]:
+        """Everything at some neighbouring points of the row."""
+        for inst in self.insts:
+            if self._is_vector(inst):
+                names[id(inst)] = self._compute(inst, names)
+        found = [self._into(r, old, self._of(r.args[0], names)) for r, old in zip(self.over_row, now)]
+        last = len(self.inner) - 1
+        for r in self.over_outer:
+            if self._depth(r.args[0].dims) == last:
+                name, memory = self._of(r.args[0], names), self.plan.accs[id(r)]
+                self._guard_sum(r, self.inner[:-1], partial(self.body.add, r, name, memory, self.inner))
+        for access, value in self.stores:
+            if self._store_depth(access, value) == last:
+                store = partial(self._store, access, self._of(value, names), value)
+                self.body.guarded(access.strides, self.inner[:-1], store)
+        return found
 
     def _of(self, inst: Inst, names: Names) -> str:
-        return names[id(inst)] if id(inst) in names else self.body._value(inst)
+        return self.e.literal(inst.attr, inst.dtype) if inst.op == "const" else names[id(inst)]
 
     def _compute(self, inst: Inst, names: Names) -> str:
         memory = self.plan.caches.get(id(inst))
         if memory is not None and id(inst) in self.done:
-            return self.e.load(memory.dtype, self.body._place(id(inst), memory, self.plan.inner))
+            return self.e.load(memory.dtype, self.body.kept(id(inst), memory, self.inner))
         if inst.op == "load":
-            return self.e.load(inst.dtype, self.body._address(inst.attr, self.plan.inner))
+            return self._load(inst)
         value = emit(self.e, inst, [self._of(a, names) for a in inst.args])
         if memory is not None:
-            self.e.store(memory.dtype, value, self.body._place(id(inst), memory, self.plan.inner))
+            self.e.store(memory.dtype, value, self.body.kept(id(inst), memory, self.inner))
         return value
 
-    def _into(self, r: Inst, value: str) -> None:
-        kind = type_name(r.dtype)
-        old = self.e.ins(f"load {kind}, ptr {self.short[id(r)]}")
-        self.e.do(f"store {kind} {combine(self.e, r.attr.kind, r.dtype, old, value)}, ptr {self.short[id(r)]}")
+    def _load(self, inst: Inst) -> str:
+        access: Access = inst.attr
+        if access.strides[self.inner[-1]] == 1 or self.e.lanes == 1:
+            return self.e.load(inst.dtype, self.body.place(access, self.inner), self.mask)
+        return self.e.gather(inst.dtype, self._places(access, inst.dtype), self.mask)
 
-    def _finish(self) -> None:
-        self.done.update(k for k in self.plan.caches if any(id(i) == k for i in self.insts))
-        for r in self.over_row:
-            carried = self._carries(r)
-            kind, held = ("double", self.long) if carried else (type_name(r.dtype), self.short)
-            name = self.e.ins(f"load {kind}, ptr {held[id(r)]}")
-            if id(r) in self.plan.accs:
-                self.body._add_to(r, self._widened(r, name, carried), [])
-            else:
-                self.body.row[id(r)] = self.e.ins(f"fptrunc double {name} to float") if carried else name
+    def _store(self, access: Access, name: str, value: Inst) -> None:
+        stride = access.strides[self.inner[-1]]
+        if stride == 1 or self.e.lanes == 1:
+            self.e.store(value.dtype, name, self.body.place(access, self.inner), self.mask)
+        else:
+            self.e.scatter(value.dtype, name, self._places(access, value.dtype), self.mask)
 
-    def _widened(self, r: Inst, name: str, carried: bool) -> str:
-        wide = self.plan.accs[id(r)].dtype is not r.dtype
-        return self.e.ins(f"fpext float {name} to double") if wide and not carried else name
+    def _places(self, access: Access, dtype: DType) -> str:
+        """Pointers to the elements of the lanes."""
+        d, kind = self.inner[-1], memory_name(dtype)
+        base = self.body.place(access, self.inner[:-1])
+        first = self.body.index(access.strides, [d], "0")
+        return self.e.ins(
+            f"getelementptr {kind}, ptr {base}, {self.e.t('i64')} {self.e.steps(first, access.strides[d])}"
+        )
 
-
-def with_loop(e: Emitter, low: str, high: str, body: Callable[[str], None], step: int = 1) -> None:
-    """for i in range(low, high, step): body(i)."""
-    counter = e.alloca("i64")
-    head, inside, after = e.name("head"), e.name("loop"), e.name("done")
-    e.do(f"store i64 {low}, ptr {counter}")
-    e.do(f"br label %{head}")
-    e.label(head)
-    i = e.ins(f"load i64, ptr {counter}")
-    e.do(f"br i1 {e.ins(f'icmp slt i64 {i}, {high}')}, label %{inside}, label %{after}")
-    e.label(inside)
-    body(i)
-    e.do(f"store i64 {e.ins(f'add nsw i64 {i}, {step}')}, ptr {counter}")
-    e.do(f"br label %{head}")
-    e.label(after)
+    def _into(self, r: Inst, old: str, value: str) -> str:
+        """A step of a reduction; lanes beyond the end keep what they had."""
+        t = self.e.t(type_name(r.dtype))
+        if self.mask:
+            value = self.e.ins(f"select {self.e.t('i1')} {self.mask}, {t} {value}, {t} {self._identity(r)}")
+        return combine(self.e, r.attr.kind, r.dtype, old, value)
