@@ -1,9 +1,9 @@
 """Recipes of the three convolutions.
 
 The library is fast where channels lie together: images as [n, h, w, c] ("last") or in blocks of 16 channels ("free":
-the library chooses). Where an operand lies so already (data_format "NHWC", or a transpose seen through) it is used as it
-is. Plain images [n, c, h, w] are copied around the convolution, which costs two passes over memory and saves half of the
-time. Weights are always plain at the node and are brought into the primitive's own layout here: they are small.
+the library chooses). Where an operand lies so already (data_format "NHWC", or a transpose seen through) it is used as
+it is. Plain images [n, c, h, w] are copied around the convolution, which costs two passes over memory and saves half of
+the time. Weights are always plain at the node and are brought into the primitive's own layout here: they are small.
 
 Measured exceptions: with 1x1 kernels on plain images the copies cost more than they save; images with three channels or
 fewer would be padded to 16 when they are the result; blocks of 16 with few or odd channels are mostly padding.
@@ -17,7 +17,7 @@ from __future__ import annotations
 from msnb.devices.cpu.onednn import api as c
 from msnb.devices.cpu.onednn import primitives
 from msnb.devices.cpu.onednn.primitives import Layout, Primitive, Window
-from msnb.devices.cpu.onednn.steps import Builder, Place, dtype_of, need, number_of, shape_of
+from msnb.devices.cpu.onednn.steps import Builder, Place, as_it_is, dtype_of, need, number_of, shape_of
 from msnb.devices.cpu.program.recipe import Recipe, ViewOf
 from msnb.ir.graph import Node, Value
 from msnb.ir.views import View, dense_strides
@@ -80,9 +80,7 @@ class Convolution:
 
     def result(self) -> _Images:
         """The result, if it is images."""
-        shape = shape_of(self.node.out)
-        view = View(self.node.out, shape, dense_strides(shape))
-        return _Images(view, Place("out", 0), self.node.attrs["data_format"], self.dtype)
+        return _Images(as_it_is(self.node.out), Place("out", 0), self.node.attrs["data_format"], self.dtype)
 
     def weight(self, view: View) -> Layout:
         """A weight as it lies; groups are an axis in front."""
@@ -149,9 +147,9 @@ def conv2d_weight_grad(node: Node, view_of: ViewOf) -> Recipe:
     """dweight from x and dy."""
     conv = Convolution(node, view_of)
     x, dy = conv.images(node.inputs[0]), conv.images(node.inputs[1])
-    shape = shape_of(node.out)
-    plain = conv.weight(View(node.out, shape, dense_strides(shape)))
-    how = conv.how(shape[2:], x, dy, "weight")
+    whole = as_it_is(node.out)
+    plain = conv.weight(whole)
+    how = conv.how(whole.shape[2:], x, dy, "weight")
     run = need(primitives.convolution_weight_grad(x.wanted(how), _free(plain), dy.wanted(how), conv.window))
     images = conv.build.fetch(run, c.SRC, x.layout, x.place)
     windows = conv.build.fetch(run, c.DIFF_DST, dy.layout, dy.place)

@@ -9,6 +9,7 @@ scratch memory and operands are handed in at each run, so programs may share one
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from msnb.devices.cpu.onednn import api as c
 from msnb.devices.cpu.onednn.api import Api, Attributes, Desc, OneDNNError, api, dims_array
 
 _KEPT = 2048
+_SHARED_WORK = 1_000_000.0  # flops: about 10 us on one thread, several times what waking a second one costs
 _lock = threading.RLock()
 _made: OrderedDict[Any, Primitive | None] = OrderedDict()
 
@@ -79,12 +81,18 @@ class Primitive:
             self.api.call("primitive_desc_destroy", self._pd)
 
 
-def cached(key: Any, make: Callable[[Api, int], Primitive]) -> Primitive | None:
-    """The primitive for a description; None where the library has none, or only its slow reference code."""
+def cached(key: Any, make: Callable[[Api, int], Primitive], work: float = math.inf) -> Primitive | None:
+    """The primitive for a description; None where the library has none, or only its slow reference code.
+
+    Args:
+        key: the description.
+        make: makes it for a number of threads.
+        work: how many flops it does: little work is faster on one thread.
+    """
     found = api()
     if found is None:
         return None
-    count = threads.count()
+    count = 1 if work < _SHARED_WORK else threads.count()
     with _lock:
         if (key, count) in _made:
             _made.move_to_end((key, count))
@@ -165,7 +173,9 @@ def convolution_weight_grad(
     return cached(("conv_dw", x, dweight, dy, window, dbias), make)
 
 
-def matmul(x: Layout, y: Layout, out: Layout, bias: Layout | None = None, post: Post = ()) -> Primitive | None:
+def matmul(
+    x: Layout, y: Layout, out: Layout, bias: Layout | None = None, post: Post = (), work: float = math.inf
+) -> Primitive | None:
     """out = post(x @ y + bias) over the last two axes; leading axes of size 1 broadcast."""
 
     def make(api: Api, count: int) -> Primitive:
@@ -174,7 +184,7 @@ def matmul(x: Layout, y: Layout, out: Layout, bias: Layout | None = None, post: 
         pd = api.create("matmul_primitive_desc_create", api.engine, *(_address(d) for d in descs), attr.address)
         return Primitive(api, pd, count)
 
-    return cached(("matmul", x, y, out, bias, post), make)
+    return cached(("matmul", x, y, out, bias, post), make, work)
 
 
 def pooling(kind: int, x: Layout, y: Layout, kernel: tuple[int, int], window: Window) -> Primitive | None:
@@ -204,10 +214,8 @@ def reorder(source: Layout | Argument, target: Layout | Argument) -> Primitive |
     """A copy from one layout to another."""
 
     def make(api: Api, count: int) -> Primitive:
-        own = [_desc(api, v) if isinstance(v, Layout) else None for v in (source, target)]
-        a, b = (
-            v.primitive.desc(v.number) if isinstance(v, Argument) else d.address for v, d in zip((source, target), own)
-        )
+        own = [v if isinstance(v, Argument) else _desc(api, v) for v in (source, target)]
+        a, b = (v.primitive.desc(v.number) if isinstance(v, Argument) else v.address for v in own)
         attr = Attributes(api)
         pd = api.create("reorder_primitive_desc_create", a, api.engine, b, api.engine, attr.address)
         return Primitive(api, pd, count, hold=(source, target))

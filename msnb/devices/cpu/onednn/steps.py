@@ -78,12 +78,15 @@ class Builder:
 
     def view(self, value: Value) -> View:
         """How ``value`` lies in memory, every element in a place of its own."""
-        found = self._view_of(value)
+        found = self.strided(value)
         plain = all(s > 0 or d == 1 for d, s in zip(found.shape, found.strides))
-        if plain and isinstance(found.base.type, TensorType) and found.base.type.dtype is dtype_of(value):
-            return found
-        shape = shape_of(value)
-        return View(value, shape, dense_strides(shape))
+        return found if plain else as_it_is(value)
+
+    def strided(self, value: Value) -> View:
+        """How ``value`` lies in memory; a stride of 0 repeats elements."""
+        found = self._view_of(value)
+        forward = all(s >= 0 for s in found.strides)
+        return found if forward and dtype_of(found.base) is dtype_of(value) else as_it_is(value)
 
     def place(self, view: View) -> Place:
         """Where an operand is."""
@@ -122,6 +125,12 @@ class Builder:
     def recipe(self) -> Recipe:
         """What was collected."""
         return Steps(self._reads, self._temps, self._steps)
+
+
+def as_it_is(value: Value) -> View:
+    """A value that is read as itself, not through a view."""
+    shape = shape_of(value)
+    return View(value, shape, dense_strides(shape))
 
 
 def need(primitive: Primitive | None) -> Primitive:
