@@ -2,7 +2,7 @@
 
 A room fires ``emit("compiled", ...)``; the notebook, the profiler or a test subscribes. Names in use:
 
-    op           op, inputs, outputs          an eager op ran (every call, gradient or not)
+    op           op, inputs, attrs, outputs   an eager op ran (every call, gradient or not)
     compiled     fn, version, reason, seconds a function was captured and compiled
     notice       text, key                    something the user should read once (a fallback, a side effect)
     stage        graph, name, seconds         a compile stage finished

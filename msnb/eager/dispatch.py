@@ -177,7 +177,7 @@ class EagerEngine(PlainReads):
             raise kernel_failed(op, operands, error) from None
         out = wrap(entry, result)
         if events.op_listeners:
-            events.emit("op", op=op, inputs=inputs, outputs=out)
+            events.emit("op", op=op, inputs=inputs, attrs=attrs, outputs=out)
         return out
 
     def whole(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

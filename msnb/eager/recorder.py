@@ -147,7 +147,7 @@ class RecordingEngine(PlainReads):
         if entry.keep is not None:
             self.note(entry, operands, out if isinstance(out, tuple) else (out,))
         if events.op_listeners:
-            events.emit("op", op=op, inputs=inputs, outputs=out)
+            events.emit("op", op=op, inputs=inputs, attrs=attrs, outputs=out)
         return out
 
     def _host(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:

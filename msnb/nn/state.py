@@ -99,3 +99,19 @@ class CellState(CellTree):
         for name, value in values.items():
             slot.engine.assign(own[name], value if value.dtype is own[name].dtype else value.astype(own[name].dtype))
         return missing, unexpected
+
+    def summary(self, *inputs: Any) -> Any:
+        """The network layer by layer: output, parameters, flops, activations, for inputs of these shapes.
+
+        Args:
+            *inputs: one per argument: a shape (a tuple of ints: float32), or a Tensor for other dtypes.
+
+        Returns:
+            A ``msnb.nn.summary.Summary``: a table in a cell, text elsewhere. Nothing is run.
+
+        Raises:
+            ArgumentError: an input that is neither; other errors are those of the network on such inputs.
+        """
+        from msnb.nn.summary import summary
+
+        return summary(self, *inputs)

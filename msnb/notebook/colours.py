@@ -41,6 +41,15 @@ def heat_of(share: float) -> Look:
     return HEAT[min(int(share * len(HEAT)), len(HEAT) - 1)], "#a8641c"
 
 
+TINTS: tuple[Look, ...] = (GREY, BLUE, AMBER, TEAL, VIOLET, GREEN, RED, ("#f6e6f1", "#a0528f"), CONTROL)
+"""Fills for things that are told apart by number, the first the plainest."""
+
+
+def tint_look(index: int) -> Look:
+    """The fill of the thing with this number."""
+    return TINTS[index % len(TINTS)]
+
+
 def look_of(kind: str, family: str) -> Look:
     """Fill and border of a box."""
     return KINDS.get(kind) or FAMILIES.get(family) or GREY

@@ -1,11 +1,11 @@
 """A gradient program's sides next to each other: forward flows down, backward up, what is kept goes across.
 
-    forward          backward
-    +-------+  kept  +-------+
-    | conv1 | . . .> | conv1 |  ^       the gradient of a layer stands about as high as the layer, so the values that
-    |  fc   | . . .> |  fc   |  |       the forward side keeps for it cross the gap on short, level lines
-    +---v---+        +---^---+
-        loss  . . . . . .|
+forward          backward
++-------+  kept  +-------+
+| conv1 | . . .> | conv1 |  ^       the gradient of a layer stands about as high as the layer, so the values that
+|  fc   | . . .> |  fc   |  |       the forward side keeps for it cross the gap on short, level lines
++---v---+        +---^---+
+    loss  . . . . . .|
 """
 
 from __future__ import annotations

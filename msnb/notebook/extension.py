@@ -8,11 +8,12 @@ from msnb.graph.compile import Compiled
 from msnb.ir.graph import Graph
 from msnb.notebook import cells, errors, show
 from msnb.notebook.magics import MODES, MsnbMagics
+from msnb.notebook.run_magics import MsnbRunMagics
 from msnb.notebook.view_magics import MsnbViewMagics
 
 NAMES = (
     "ms_mode", "ms_ir", "ms_grad", "ms_graph", "ms_passes", "ms_diff", "ms_mem", "ms_profile", "ms_step", "ms_explain",
-    "ms_compare",
+    "ms_compare", "ms_eager", "ms_roofline", "ms_plan", "ms_tensor", "ms_info", "ms_device",
 )  # fmt: skip
 OPTIONS: dict[str, tuple[str, ...]] = {
     "%ms_mode": tuple(sorted(MODES)),
@@ -25,13 +26,19 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "%ms_step": ("--gradient", "--output", "--stop", "--optimised"),
     "%ms_explain": ("--times",),
     "%ms_compare": (),
+    "%ms_roofline": ("--gradient", "--raw", "--times", "--repeats"),
+    "%ms_plan": ("--devices", "--search", "--output"),
+    "%ms_tensor": (),
+    "%ms_info": (),
+    "%ms_device": ("Ascend", "CPU", "GPU"),
+    "%%ms_eager": ("--args", "--output", "--max-boxes", "--quiet"),
     "%%ms_graph": ("--args", "--optimised", "--output", "--times", "--max-boxes", "--quiet"),
 }
 
 
 def load(shell: Any) -> None:
     """Put magics, completion, cell names, error reports and graph pictures into a shell."""
-    shell.register_magics(MsnbMagics, MsnbViewMagics)
+    shell.register_magics(MsnbMagics, MsnbViewMagics, MsnbRunMagics)
     cells.name_cells(shell)
     errors.install(shell)
     for magic, words in OPTIONS.items():

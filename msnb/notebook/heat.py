@@ -17,6 +17,7 @@ import numpy as np
 
 from msnb.core.glance import plain_numbers
 from msnb.ir.graph import Node
+from msnb.notebook.overlays import Overlay, ids_of
 from msnb.notebook.pages import Row, columns, number_word, table
 from msnb.notebook.paint import MOST_BOXES
 from msnb.notebook.parts import Picture
@@ -108,6 +109,14 @@ class HeatView(GraphView):
         if not np.isfinite(size):
             return 1.0
         return 0.0 if size <= 0 or high == low else round((float(np.log10(size)) - low) / (high - low), 3)
+
+    @property
+    def overlays(self) -> list[Overlay]:
+        """The sizes first."""
+        ids = {n: name for name, n in ids_of(self.graph)}
+        sizes = {ids[n]: size for n, size in self.sizes.items() if n in ids}
+        marks = {name: self.verdict(size) for name, size in sizes.items()}
+        return [Overlay("norm", "root mean square", "", sizes, marks, adds_up=False), *super().overlays]
 
     def __repr__(self) -> str:
         return f"{columns(HEAD, self.rows)}\n\n{super().__repr__()}"

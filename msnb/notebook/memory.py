@@ -15,10 +15,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from msnb.core.types import TensorType, Type
 from msnb.ir.control import CALL
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.text import write_type
+from msnb.ir.work import size_of
 from msnb.notebook.charts import Span, memory_svg
 from msnb.notebook.colours import look_of
 from msnb.notebook.pages import Row, bytes_word, columns, table
@@ -62,19 +62,6 @@ class Liveness:
     def peak_bytes(self) -> int:
         """Bytes at the peak, inputs not counted."""
         return max(self.live, default=0)
-
-
-def size_of(type_: Type) -> int | None:
-    """Bytes of a value of this type; None where only the data tells."""
-    if not isinstance(type_, TensorType):
-        return 0
-    size = type_.dtype.itemsize
-    for d in type_.shape:
-        bound = d if isinstance(d, int) else d.bound
-        if bound is None:
-            return None
-        size *= bound
-    return size
 
 
 def liveness(graph: Graph, depth: int = 0) -> Liveness:

@@ -20,6 +20,7 @@ from typing import Any
 
 SCHEMA, VERSION = "msnb.graph", 1
 MAX_JSON = 400_000
+FEW_PORTS = 2  # operands that never widen a box
 
 
 @dataclass
@@ -62,6 +63,7 @@ class Box:
         inside: what a group holds; open: whether it is drawn; size: how many nodes it holds.
         mark: why it has a heavy border: ``new`` and ``changed`` are plain, all else is an alarm; the lines say it too.
         heat: 0 to 1, painted from light to dark instead of the family's colour.
+        tint: a number and a word (a layout) that boxes of one colour share, instead of the family's colour.
     """
 
     id: str
@@ -80,6 +82,7 @@ class Box:
     size: int = 1
     mark: str = ""
     heat: float | None = None
+    tint: tuple[int, str] | None = None
 
 
 @dataclass
@@ -129,8 +132,10 @@ def as_json(picture: Picture, top: bool = True, depth: int = 99) -> dict[str, An
         depth: groups nested deeper than this are written without what they hold.
     """
     boxes = [_box_json(b, depth) for b in picture.boxes]
-    edges = [[e.source, e.target, e.port, e.label] for e in picture.edges]
+    edges = [[e.source, e.target, e.port, e.label, *([e.leaving] if e.leaving else [])] for e in picture.edges]
     out: dict[str, Any] = {"title": picture.title, "nodes": boxes, "edges": edges}
+    if picture.upwards:
+        out["upwards"] = True
     if picture.columns:
         out["columns"] = [as_json(c, False, depth) for c in picture.columns]
         out["kept"] = [[e.source, e.target, e.label] for e in picture.kept]
@@ -157,8 +162,12 @@ def _box_json(box: Box, depth: int) -> dict[str, Any]:
             out[name] = getattr(box, name)
     if box.heat is not None:
         out["heat"] = box.heat
+    if box.tint is not None:
+        out["tint"] = list(box.tint)
     if box.loc is not None:
         out["loc"] = list(box.loc)
+    if box.ports > FEW_PORTS:
+        out["ports"] = box.ports
     if box.frames:
         out["bodies"] = [{"label": f.label, **as_json(f.picture, False, depth)} for f in box.frames]
     if box.kind == "group":

@@ -11,6 +11,7 @@ of the call. It is not checked where the program calls back into Python.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from typing import Any
 
@@ -19,12 +20,14 @@ from msnb.ir.graph import Graph
 from msnb.notebook.charts import Bar, bars_svg
 from msnb.notebook.pages import Row, columns, count, figure, number_word, pre, table
 from msnb.notebook.paint import picture_of
+from msnb.notebook.parts import as_json
 from msnb.notebook.runs import Program, as_array, has_host_calls, max_difference, outputs_of, place_of, quiet
 from msnb.notebook.svg import svg_of
 from msnb.notebook.views import Section, View
 
 UNCHECKED = "not checked"
 HEAD = ("stage", "rewrites", "nodes", "difference", "law")
+FACTS = ("pass", "law", "before", "after", "why", "line")
 MAX_STAGE_PICTURES = 150_000
 
 
@@ -88,11 +91,19 @@ class PassesView(View):
 
     @property
     def data(self) -> dict[str, Any]:
-        """Stages and rewrites as plain data."""
-        return {
-            "stages": [dict(zip(HEAD, row)) for row in self.rows],
-            "rewrites": [dict(zip(("pass", "law", "before", "after"), _facts(r))) for r in self.compiled.history],
-        }
+        """Stages and rewrites as plain data; a stage that changed something with the program after it."""
+        stages: list[dict[str, Any]] = []
+        rewrites: list[dict[str, Any]] = []
+        spare = MAX_STAGE_PICTURES
+        for i, (row, (stage, _, found)) in enumerate(zip(self.rows, self.stages)):
+            stages.append(dict(zip(HEAD, row)))
+            rewrites += [{"stage": i, **dict(zip(FACTS, _facts(r)))} for r in found]
+            if stage.graph is not None and (found or i == 0):
+                picture = as_json(_marked(stage.graph, found), top=False)
+                spare -= len(json.dumps(picture))
+                if spare > 0:
+                    stages[-1]["picture"] = picture
+        return {"stages": stages, "rewrites": rewrites}
 
 
 def _size(stage: StageRecord) -> int:
@@ -100,7 +111,7 @@ def _size(stage: StageRecord) -> int:
 
 
 def _facts(r: Rewrite) -> Row:
-    return r.pass_name, r.law, r.before_text, r.after_text
+    return r.pass_name, r.law, r.before_text, r.after_text, r.reason, place_of(r.before)
 
 
 def _row(r: Rewrite) -> Row:

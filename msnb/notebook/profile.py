@@ -17,12 +17,11 @@ from typing import Any
 
 from msnb.core import devices
 from msnb.core.errors import ArgumentError
-from msnb.core.types import TensorType
 from msnb.ir.graph import Node, Value
+from msnb.ir.work import bytes_of, flops_of
 from msnb.notebook.charts import Bar, bars_svg
 from msnb.notebook.colours import look_of
 from msnb.notebook.groups import is_drawn
-from msnb.notebook.memory import size_of
 from msnb.notebook.pages import Row, bytes_word, columns, number_word, table
 from msnb.notebook.runs import Program, place_of, quiet, steps_of
 from msnb.notebook.views import Section, View
@@ -147,22 +146,7 @@ def measured(program: Program, repeats: int) -> dict[Node, float]:
 
 
 def _cost(node: Node, seconds: float) -> Cost:
-    moved = sum(size_of(v.type) or 0 for v in (*node.inputs, *node.outputs))
-    return Cost(title_of(node), place_of(node), 1, flops_of(node), moved, seconds, family=node.op.family)
-
-
-def flops_of(node: Node) -> float:
-    """Predicted arithmetic of a node; control nodes (whose bodies do the work) give 0."""
-    if "control" in node.op.traits:
-        return 0.0
-    types = tuple(v.type for v in node.inputs)
-    outs = tuple(v.type for v in node.outputs)
-    if not all(isinstance(t, TensorType) and t.is_static for t in (*types, *outs)):
-        return 0.0
-    if node.op.work is not None:
-        work = node.op.work(types, outs, node.attrs)
-        return float(work.cube + work.vector)
-    return float(sum(t.size for t in outs if isinstance(t, TensorType)))
+    return Cost(title_of(node), place_of(node), 1, flops_of(node), bytes_of(node), seconds, family=node.op.family)
 
 
 def _by_line(ops: Sequence[Cost], weight: Any) -> list[Cost]:

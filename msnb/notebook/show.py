@@ -9,8 +9,16 @@
     ms.show.step(fn, *args)      node by node with values, breakpoints, NaN watch
     ms.show.explain(fn)          what a jitted function has compiled and why
     ms.show.compare(f, g, *args) two programs: what changed
+    ms.show.roofline(fn, *args)  each op against bandwidth and peak, predicted or measured
+    ms.show.plan(fn, *args)      a parallel plan: mesh, layouts, collectives, simulated timeline
+    ms.show.eager(fn, *args)     what eager mode really ran
+    ms.show.curves()             a training while it runs, and the picture that stays
+    ms.show.flow(net)            the gradient of every layer over a training
+    ms.show.tensor(x)            values as a histogram, as images
+    ms.show.info()               versions, machine, settings
 
-All give views: the last line of a cell shows one; ``.text``, ``.svg``, ``.save(path)``. None changes any state.
+All give views: the last line of a cell shows one; ``.text``, ``.svg``, ``.save(path)``. None changes any state (but
+``eager``, which runs the program).
 """
 
 from __future__ import annotations
@@ -29,14 +37,15 @@ from msnb.notebook.passes import PassesView
 from msnb.notebook.profile import ProfileView
 from msnb.notebook.programs import captured, captured_gradient, name_of
 from msnb.notebook.runs import Program, program_of
+from msnb.notebook.show_runs import curves, eager, flow, info, plan, roofline, tensor, watching
 from msnb.notebook.stepping import StepView, Stop
 from msnb.notebook.versions import ExplainView
 from msnb.notebook.views import GraphView, View
 
 __all__ = [
     "CompareView", "DiffView", "ExplainView", "GraphView", "HeatView", "MemoryView", "PassesView", "ProfileView",
-    "StepView", "View", "as_graph", "compare", "diff", "explain", "grad", "graph", "ir", "mem", "passes",
-    "profile", "step",
+    "StepView", "View", "as_graph", "compare", "curves", "diff", "eager", "explain", "flow", "grad", "graph", "info",
+    "ir", "mem", "passes", "plan", "profile", "roofline", "step", "tensor", "watching",
 ]  # fmt: skip
 
 

@@ -169,7 +169,7 @@ class StepView(View):
     def picture(self) -> Picture:
         """The program with its values; stops have a heavy border."""
         picture = picture_of(self.program.graph)
-        told = dict(zip((str(i) for i, n in enumerate(self.program.graph.nodes) if n.op is not constant), self.rows))
+        told = dict(zip(self._ids(), self.rows))
         for box in picture.walk():
             row = told.get(box.id)
             if row is not None:
@@ -184,8 +184,12 @@ class StepView(View):
 
     @property
     def data(self) -> dict[str, Any]:
-        """The rows."""
-        return {"rows": [dict(zip(HEAD, row)) for row in self.rows]}
+        """The rows, each with the id of its box."""
+        return {"rows": [{"id": name, **dict(zip(HEAD, row))} for name, row in zip(self._ids(), self.rows)]}
+
+    def _ids(self) -> list[str]:
+        """The boxes of the rows' nodes."""
+        return [str(i) for i, n in enumerate(self.program.graph.nodes) if n.op is not constant]
 
 
 def _hit(stop: Stop, name: str, node: Node) -> bool:

@@ -26,6 +26,7 @@ from msnb.notebook.colours import (
     Look,
     heat_of,
     look_of,
+    tint_look,
 )  # fmt: skip
 from msnb.notebook.columns import Across, Sheet, lay_out_sheet
 from msnb.notebook.layout import FRAME_HEAD, LINE, PAD_Y, TITLE_LINE, Curve, Drawing, Placed
@@ -170,13 +171,19 @@ def _tipped(tip: str, parts: list[str]) -> str:
 
 def _outline(placed: Placed, x: float, y: float) -> str:
     box, w, h = placed.box, placed.w, placed.h
-    fill, border = look_of(box.kind, box.family) if box.heat is None else heat_of(box.heat)
+    fill, border = _look(box)
     radius = h / 2 if box.kind in ("param", "again", "state", "result") and h < 60 else 8
     dash = "4 3" if box.kind in ("state", "again") else ""
     under = rect(x + 3, y + 3, w, h, "#e9edf3", border, 8) if box.kind == "group" else ""
     plain = INK if box.mark in ("new", "changed") else ALARM
     colour, width = (plain, 2.6) if box.mark else (border, 1.2)
     return under + rect(x, y, w, h, fill, colour, radius, dash=dash, width=width)
+
+
+def _look(box: Box) -> Look:
+    if box.tint is not None:
+        return tint_look(box.tint[0])
+    return look_of(box.kind, box.family) if box.heat is None else heat_of(box.heat)
 
 
 def _body(label: str, x: float, y: float, drawing: Drawing, depth: int) -> str:
@@ -205,10 +212,14 @@ def legend_entries(picture: Picture) -> list[tuple[str, str, Look]]:
     """What shows in a picture and needs a word: kind, word, look; in a fixed order."""
     boxes = list(_visible(picture))
     kinds = {b.kind for b in boxes}
-    looks = {look_of(b.kind, b.family) for b in boxes if b.kind in ("node", "constant") and b.heat is None}
+    looks = {
+        look_of(b.kind, b.family) for b in boxes if b.kind in ("node", "constant") and b.heat is None and not b.tint
+    }
     out = [("node", word, look) for look, word in MEANING.items() if look in looks]
     if not any(b.kind == "group" and not b.open for b in boxes):
         kinds.discard("group")
+    tints = sorted({b.tint for b in boxes if b.tint is not None})
+    out += [("node", word, tint_look(i)) for i, word in tints]
     out += [(kind, word, KINDS[kind]) for kind, word in WORDS.items() if kind in kinds]
     if any(b.heat is not None for b in boxes):
         out += [("node", "small gradient", heat_of(0)), ("node", "large gradient", heat_of(1))]

@@ -1,8 +1,8 @@
 """``ms.show.explain``: what a jitted function has compiled, why each version was made, what it relies on.
 
-    version  calls  nodes  made because
-    1            3     12  first call
-    2            1     14  recompiled: k 2 -> 7, cell [3] line 4
+version  calls  nodes  made because
+1            3     12  first call
+2            1     14  recompiled: k 2 -> 7, cell [3] line 4
 """
 
 from __future__ import annotations

@@ -20,6 +20,8 @@ from typing import Any
 from msnb.graph.compile import Compiled
 from msnb.ir.graph import Graph
 from msnb.ir.text import called, print_graph
+from msnb.notebook.dot import dot_of, drawn_by_dot
+from msnb.notebook.overlays import Overlay, cost_overlays, overlays_json
 from msnb.notebook.pages import cut_text, details, figure, pre, table
 from msnb.notebook.paint import MOST_BOXES, picture_of
 from msnb.notebook.parts import MAX_JSON, Box, Picture, as_json, capped_json
@@ -106,13 +108,40 @@ class View:
             ".html": self._page,
             ".txt": lambda: "\n".join([*self.notes, self.text]),
             ".json": lambda: json.dumps(self.json),
+            **({".dot": lambda: self.dot} if self.picture is not None else {}),
         }
+
+    @property
+    def dot(self) -> str:
+        """The program in Graphviz's language.
+
+        Raises:
+            ValueError: this view draws no program.
+        """
+        picture = self.picture
+        if picture is None:
+            raise ValueError(f"a {self.kind} view draws no program, so there is nothing for Graphviz.")
+        return dot_of(picture)
+
+    def graphviz(self, limit: float = 5.0) -> str:
+        """The picture as Graphviz draws it, within a time limit; the built-in drawing (announced once) without it.
+
+        Args:
+            limit: seconds that the program ``dot`` may take.
+
+        Returns:
+            SVG.
+        """
+        picture = self.picture
+        found = drawn_by_dot(picture, limit) if picture is not None else None
+        return self.svg if found is None else found
 
     def save(self, path: str | os.PathLike[str]) -> str:
         """Write the view to a file; the ending says how.
 
         Args:
-            path: a name that ends in .svg, .html, .txt or .json (of a graph's view also .ir).
+            path: a name that ends in .svg, .html, .txt or .json; of a view that draws a program also .dot, of a graph's
+                view also .ir.
 
         Returns:
             The path.
@@ -176,6 +205,11 @@ class GraphView(View):
         return self._parts
 
     @property
+    def picture(self) -> Picture:
+        """The program's picture."""
+        return self.parts[0]
+
+    @property
     def text(self) -> str:
         """The IR as text."""
         return print_graph(self.graph)
@@ -209,10 +243,17 @@ class GraphView(View):
         return [("What the passes did", table(("pass", "law", "times"), cells))]
 
     @property
+    def overlays(self) -> list[Overlay]:
+        """Numbers per node that a renderer can paint over the picture."""
+        return cost_overlays(self.graph)
+
+    @property
     def json(self) -> dict[str, Any]:
         """The parts for other renderers."""
-        out = capped_json(self.parts[0], MAX_JSON - 100)
+        out = capped_json(self.parts[0], MAX_JSON * 3 // 4)
         out["kind"] = self.kind
+        room = MAX_JSON - len(json.dumps(out)) - 100
+        out["overlays"] = overlays_json(self.overlays, self.parts[0], out, room)
         out["calls"] = [as_json(p, top=False) for p in self.parts[1:]]
         if out["calls"] and len(json.dumps(out)) > MAX_JSON:
             out |= {"calls": [], "truncated": True}

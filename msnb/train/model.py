@@ -17,7 +17,8 @@ from typing import Any
 from msnb.core import events
 from msnb.core.errors import ArgumentError, AttributeValueError
 from msnb.nn.cell import Cell
-from msnb.nn.wrap import TrainOneStepCell, WithEvalCell, WithLossCell
+from msnb.nn.wrap import WithEvalCell
+from msnb.train import amp
 from msnb.train.context import Callbacks, RunContext, RunParams
 from msnb.train.feed import Feed, as_row, columns
 from msnb.train.metrics import Loss, as_metrics
@@ -36,11 +37,14 @@ class Model:
         metrics: a set of names ("accuracy", "loss" ...) or a dict from names to metrics.
         eval_network: gives what the metrics take; by default (loss, outputs, label).
         eval_indexes: positions of loss, outputs and label among the results of ``eval_network``.
-        amp_level: "O0", the only level for now: the network computes in its own dtypes.
+        amp_level: mixed precision in float16: "O0" to "O3" or "auto", see ``ms.amp.auto_mixed_precision``. For
+            bfloat16 call that on the network and leave this at "O0".
+        boost_level: "O0", the only one.
+        keep_batchnorm_fp32, loss_scale_manager: see ``ms.amp.build_train_network``.
 
     Raises:
         TypeError: something is not what it should be.
-        ValueError: an unknown metric or amp_level.
+        ValueError: an unknown metric, amp_level or boost_level.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/train/mindspore.train.Model.html
 
@@ -64,11 +68,16 @@ class Model:
         eval_network: Cell | None = None,
         eval_indexes: Sequence[int] | None = None,
         amp_level: str = "O0",
+        boost_level: str = "O0",
+        *,
+        keep_batchnorm_fp32: bool | None = None,
+        loss_scale_manager: Any = amp.AS_THE_LEVEL_SAYS,
     ) -> None:
-        _check_parts(network, loss_fn, optimizer, eval_network, amp_level)
+        _check_parts(network, loss_fn, optimizer, eval_network)
         self._network, self._loss_fn, self._optimizer = network, loss_fn, optimizer
         self._metrics = as_metrics(metrics)
-        self._train_network = _train_network(network, loss_fn, optimizer)
+        settings = {"keep_batchnorm_fp32": keep_batchnorm_fp32, "loss_scale_manager": loss_scale_manager}
+        self._train_network = _train_network(network, loss_fn, optimizer, amp_level, boost_level, settings)
         self._eval_network, self._eval_indexes = eval_network, _checked_indexes(eval_indexes)
         if eval_network is None and loss_fn is not None:
             self._eval_network, self._eval_indexes = WithEvalCell(network, loss_fn), (0, 1, 2)
@@ -87,6 +96,14 @@ class Model:
     def eval_network(self) -> Cell | None:
         """What ``eval`` calls per row."""
         return self._eval_network
+
+    def summary(self, *inputs: Any) -> Any:
+        """The network layer by layer; see ``Cell.summary``.
+
+        Args:
+            *inputs: a shape or a Tensor per argument of the network.
+        """
+        return self._network.summary(*inputs)
 
     # ---- training ------------------------------------------------------------------------------------------------
 
@@ -309,22 +326,22 @@ class Model:
         return network(*row)
 
 
-def _check_parts(network: Any, loss_fn: Any, optimizer: Any, eval_network: Any, amp_level: str) -> None:
+def _check_parts(network: Any, loss_fn: Any, optimizer: Any, eval_network: Any) -> None:
     for what, cell in (("network", network), ("optimizer", optimizer), ("eval_network", eval_network)):
         if cell is not None and not isinstance(cell, Cell) or network is None:
             raise ArgumentError(f"Model({what}=) must be a Cell, not {type(cell).__name__}.")
     if loss_fn is not None and not callable(loss_fn):
         raise ArgumentError(f"Model(loss_fn=) must be a Cell or a function, not {type(loss_fn).__name__}.")
-    if amp_level != "O0":
-        raise AttributeValueError(
-            f"amp_level={amp_level!r} is not legal; legal: 'O0'.",
-            hint="net.to_float(ms.float16) makes a network compute in half precision.",
-        )
 
 
-def _train_network(network: Cell, loss_fn: Any, optimizer: Any) -> Cell:
-    with_loss = network if loss_fn is None else WithLossCell(network, loss_fn)
-    return with_loss if optimizer is None else TrainOneStepCell(with_loss, optimizer)
+def _train_network(
+    network: Cell, loss_fn: Any, optimizer: Any, level: str, boost_level: str, settings: dict[str, Any]
+) -> Cell:
+    if optimizer is not None:
+        return amp.build_train_network(network, optimizer, loss_fn, level, boost_level, **settings)
+    amp.need_boost(boost_level)
+    amp.apply_level(network, level, settings["keep_batchnorm_fp32"])
+    return network if loss_fn is None else amp.with_loss(network, loss_fn, level)
 
 
 def _checked_indexes(indexes: Any) -> tuple[int, ...] | None:

@@ -16,6 +16,9 @@ from msnb.notebook.views import GraphView
 interactive = pytest.importorskip("IPython.core.interactiveshell", reason="the notebook extra is not installed")
 
 
+CELLS = ("ms_graph", "ms_eager")
+
+
 @pytest.fixture
 def shell(capsys):
     interactive.InteractiveShell.clear_instance()
@@ -167,15 +170,15 @@ def test_options_complete(shell, line, words):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_magic_has_help(shell, name):
-    kind = "cell" if name == "ms_graph" else "line"
+    kind = "cell" if name in CELLS else "line"
     doc = shell.find_magic(name, kind).__doc__
     assert "Example:" in doc
-    assert re.search(rf"%{name} [\[.]", doc)
+    assert re.search(rf"%{name}( [\[.]|\n)", doc)
 
 
 def test_every_magic_completes_all_its_options(shell):
     for name in NAMES:
-        cell = name == "ms_graph"
+        cell = name in CELLS
         words = OPTIONS[f"{'%%' if cell else '%'}{name}"]
         doc = shell.find_magic(name, "cell" if cell else "line").__doc__
         found = set(re.findall(r"--[a-z-]+", doc))
@@ -238,3 +241,42 @@ def test_in_a_real_kernel():
     assert "# cell [2] line 3" in nb.cells[1].outputs[0].data["text/plain"]
     assert nb.cells[2].outputs[0].ename == "ShapeError"
     assert "at cell [3] line 1" in nb.cells[2].outputs[0].evalue
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "words"),
+    [
+        ("%ms_roofline f(x)", "roofline", "predicted on a model machine"),
+        ("%ms_plan --devices 4 -o laid f(x)", "plan", "= 4 devices"),
+        ("%ms_tensor x", "tensor", "x: f32[2] on CPU"),
+        ("%ms_info", "info", "python"),
+        ("%%ms_eager\ny = x * 2\nz = y.sum()", "graph", "# cell [2] line 3"),
+        ("%%ms_eager h --args 'x'\ndef h(v):\n    return v * 3", "graph", "graph h(v: f32[2]) -> (f32[2])"),
+    ],
+)
+def test_run_magics(shell, line, kind, words):
+    view = run(shell, line)
+    assert view.kind == kind
+    assert words in repr(view)
+    if "laid" in line:
+        assert shell.user_ns["laid"] is view
+    if line.startswith("%%ms_eager\n"):
+        assert shell.user_ns["z"].tolist() == 6.0
+        assert len(view.graph.outputs) == 2
+
+
+def test_device(shell):
+    assert repr(run(shell, "%ms_device")) == "device: CPU"
+    assert repr(run(shell, "%ms_device CPU")) == "device: CPU"
+    with pytest.raises(ms.MsnbError, match="is not legal; legal: Ascend, CPU, GPU"):
+        run(shell, "%ms_device nowhere")
+
+
+@pytest.mark.parametrize(
+    ("cell", "sentence"),
+    [("%ms_tensor", "takes a tensor"), ("%ms_plan 1 + 1", "%ms_plan takes a call"),
+     ("%%ms_eager g\ndef h(): pass", "defines no function 'g'"), ("%%ms_eager --args x\ny = 1", "found no function")],
+)  # fmt: skip
+def test_mistakes_in_run_magics_are_real_errors(shell, cell, sentence):
+    with pytest.raises(ArgumentError, match=sentence):
+        run(shell, cell)

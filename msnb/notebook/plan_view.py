@@ -1,0 +1,186 @@
+"""``ms.show.plan``: a parallel plan: who holds what, what is sent, when.
+
+    mesh      a: 2 x b: 4 = 8 devices      axis letters name the mesh axes, outermost (farthest apart) first
+    layout    [a, -]                       axis 0 of the tensor is split over a, axis 1 is whole on every device
+    program   boxes of one colour have one layout; a box says which collectives belong to it, and their bytes
+    timeline  compute |####  ####|         simulated, never measured
+              network |    ##    |
+
+The numbers are the plan's own (``ms.parallel.plan``): this page only draws them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msnb.core.errors import ArgumentError
+from msnb.notebook.charts import Bar, bars_svg
+from msnb.notebook.colours import TINTS
+from msnb.notebook.lanes import Lane, lanes_svg
+from msnb.notebook.pages import Row, bytes_word, columns, count, pre, table
+from msnb.notebook.paint import MOST_BOXES, picture_of
+from msnb.notebook.parts import Box, Picture
+from msnb.notebook.roofline import seconds_word
+from msnb.notebook.views import Section, View
+from msnb.parallel.layout import TensorLayout
+from msnb.parallel.mesh import Mesh
+from msnb.parallel.plans import Plan
+from msnb.parallel.program import Collective
+
+LETTERS = "abcdefghijklmnop"
+OPS = ("operator", "layout of its result", "strategy", "line")
+MOVES = ("collective", "over", "bytes in", "bytes sent", "simulated", "where", "phase")
+OTHER = "another layout"
+
+
+def layout_word(layout: TensorLayout) -> str:
+    """``[a, -, bc]``; ``whole`` where nothing is split."""
+    rows = ["".join(LETTERS[a] for a in axes) or "-" for axes in layout.dims]
+    return f"[{', '.join(rows)}]" if layout.used else "whole"
+
+
+def mesh_words(mesh: Mesh) -> str:
+    """``a: 2 x b: 4 = 8 devices, cluster ascend910``."""
+    axes = " x ".join(f"{LETTERS[i]}: {n}" for i, n in enumerate(mesh.factors)) or "one device"
+    return f"{axes} = {count(mesh.size, 'device')}, cluster {mesh.cluster.name}"
+
+
+class PlanView(View):
+    """A plan as a picture.
+
+    Attributes:
+        plan: the plan itself.
+        collectives: what is sent in a step.
+    """
+
+    kind = "plan"
+
+    def __init__(self, plan: Plan, max_boxes: int = MOST_BOXES) -> None:
+        if not isinstance(plan, Plan):
+            raise ArgumentError(f"plan shows what ms.parallel.plan gives, not {type(plan).__name__}.")
+        super().__init__(plan.problem.graph.name)
+        self.plan, self.max_boxes = plan, max_boxes
+        self.collectives: list[Collective] = list(plan.collectives)
+        self.layouts = {plan.problem.names[n]: layout_word(s.outputs[0]) for n, s in plan.chosen.items() if s.outputs}
+        held = [layout_word(layout) for layout in plan.program.params.values()]
+        self.tints = _tints([*self.layouts.values(), *held])
+
+    @property
+    def summary(self) -> str:
+        """Mesh, seconds, bytes."""
+        sent = sum(c.sent for c in self.collectives)
+        memory = bytes_word(int(self.plan.memory["total"]))
+        return (
+            f"{mesh_words(self.plan.mesh)}; {count(len(self.plan.chosen), 'operator')} laid out by {self.plan.mode}; "
+            f"{count(len(self.collectives), 'collective')}, {bytes_word(sent)} sent per device and step; "
+            f"{memory} per device; step {seconds_word(self.plan.step_time)} (simulated)."
+        )
+
+    @property
+    def rows(self) -> list[Row]:
+        """Per operator: layout and strategy."""
+        from msnb.notebook.runs import place_of
+
+        names = self.plan.problem.names
+        return [
+            (names[n], self.layouts.get(names[n], ""), str(s.splits(self.plan.mesh)), place_of(n))
+            for n, s in self.plan.chosen.items()
+        ]
+
+    @property
+    def move_rows(self) -> list[Row]:
+        """Per collective."""
+        return [
+            (c.kind, f"{len(c.group)} of {len(c.group) * c.groups}", bytes_word(c.nbytes), bytes_word(c.sent),
+             seconds_word(c.seconds), c.where, c.phase)
+            for c in self.collectives
+        ]  # fmt: skip
+
+    @property
+    def weight_rows(self) -> list[Row]:
+        """Per weight: its layout."""
+        return [(v.name, str(v.type), layout_word(layout)) for v, layout in self.plan.program.params.items()]
+
+    @property
+    def text(self) -> str:
+        """The summary and the tables."""
+        parts = [self.summary, columns(OPS, self.rows), columns(("input", "type", "layout"), self.weight_rows)]
+        if self.collectives:
+            parts.append(columns(MOVES, self.move_rows))
+        return "\n\n".join(parts)
+
+    @property
+    def picture(self) -> Picture:
+        """The forward program; colour and words say the layout, a heavy border that something is sent."""
+        graph, names = self.plan.problem.graph, self.plan.problem.names
+        picture = picture_of(graph, self.max_boxes)
+        picture.title = f"{graph.name}: {mesh_words(self.plan.mesh)}"
+        told = {str(i): names[n] for i, n in enumerate(graph.nodes) if n in self.plan.chosen}
+        weights = {f"p{i}": layout_word(self.plan.program.params[p]) for i, p in enumerate(graph.params)
+                   if p in self.plan.program.params}  # fmt: skip
+        for box in picture.walk():
+            if box.id in told:
+                self._dress(box, told[box.id])
+            elif box.id.split(".")[0] in weights:
+                self._lay(box, weights[box.id.split(".")[0]])
+        return picture
+
+    def _lay(self, box: Box, layout: str) -> None:
+        box.tint = self.tints.get(layout, (len(TINTS) - 1, OTHER))
+        box.lines = [*box.lines, layout]
+
+    def _dress(self, box: Box, name: str) -> None:
+        self._lay(box, self.layouts.get(name, "whole"))
+        for c in [c for c in self.collectives if c.where == name]:
+            box.lines = [*box.lines, f"{c.kind} {bytes_word(c.nbytes)} over {len(c.group)}"]
+            box.mark = "changed"
+
+    @property
+    def timeline_svg(self) -> str:
+        """Two streams over simulated time."""
+        line = self.plan.timeline
+        last = max([end for _, _, end, _ in line.events] or [0.0])
+        update = [("compute", last, line.seconds, "optimizer")] if line.seconds > last else []
+        lanes = [
+            Lane(name, [(a, b, what) for stream, a, b, what in (*line.events, *update) if stream == name], colour)
+            for name, colour in (("compute", "#8f70c4"), ("network", "#b07d16"))
+        ]
+        return lanes_svg(f"one step of a device, simulated: {seconds_word(line.seconds)}", lanes, line.seconds)
+
+    @property
+    def memory_svg(self) -> str:
+        """Bytes per device by what they hold."""
+        bars = [Bar(what, n, bytes_word(int(n))) for what, n in self.plan.memory.items() if what != "total"]
+        return bars_svg(f"memory per device: {bytes_word(int(self.plan.memory['total']))}", bars)
+
+    @property
+    def figures(self) -> list[str]:
+        """Program, timeline, memory."""
+        return [self.svg, self.timeline_svg, self.memory_svg]
+
+    @property
+    def sections(self) -> list[Section]:
+        """The tables, and why the most costly operators are laid out so."""
+        out = [("Operators", table(OPS, self.rows)), ("Weights", table(("input", "type", "layout"), self.weight_rows))]
+        out.append((f"Collectives: {self.summary}", table(MOVES, self.move_rows)))
+        slow = sorted({c.where for c in self.collectives}, key=lambda w: -sum(c.seconds for c in self.collectives
+                                                                              if c.where == w))[:3]  # fmt: skip
+        known = [w for w in slow if w in self.layouts]
+        return [*out, ("Why", pre("\n\n".join(map(self.plan.explain, known))))] if known else out
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """All numbers."""
+        return {
+            "summary": self.summary, "mesh": list(self.plan.mesh.factors),
+            "operators": [dict(zip(OPS, row)) for row in self.rows],
+            "collectives": [dict(zip(MOVES, row)) for row in self.move_rows],
+            "timeline": [list(event) for event in self.plan.timeline.events], "memory": dict(self.plan.memory),
+        }  # fmt: skip
+
+
+def _tints(words: Sequence[str]) -> dict[str, tuple[int, str]]:
+    """The most frequent layouts get a colour of their own, ties in program order, ``whole`` the plainest."""
+    order = ["whole", *sorted(dict.fromkeys(w for w in words if w != "whole"), key=lambda w: -words.count(w))]
+    return {w: (i, w) for i, w in enumerate(order[: len(TINTS) - 1])}

@@ -1,0 +1,202 @@
+"""The views of ``msnb.show`` about running: on this machine, on many devices, eagerly, over a training."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from msnb.core.errors import ArgumentError
+from msnb.ir.graph import Graph
+from msnb.notebook.arrays import TensorView
+from msnb.notebook.flow import FlowView
+from msnb.notebook.info import InfoView
+from msnb.notebook.machine import MODEL, Machine
+from msnb.notebook.plan_view import PlanView
+from msnb.notebook.programs import name_of
+from msnb.notebook.roofline import RooflineView
+from msnb.notebook.runs import program_of
+from msnb.notebook.taped import record
+from msnb.notebook.training import CurvesView, watching
+from msnb.notebook.views import GraphView
+from msnb.parallel.plans import Plan
+
+__all__ = ["curves", "eager", "flow", "info", "plan", "roofline", "tensor", "watching"]
+
+
+def roofline(
+    fn: Any, *args: Any, times: bool = False, repeats: int = 7, machine: Machine = MODEL, gradient: bool = False,
+    optimised: bool = True, **kwargs: Any,
+) -> RooflineView:  # fmt: skip
+    """Each op against memory bandwidth and peak arithmetic.
+
+    Args:
+        fn: a function, a jitted function or a Cell.
+        *args, **kwargs: its arguments.
+        times: also measure: the ops of this call (median of ``repeats`` runs, one by one) and this machine (a copy and
+            a matrix product in NumPy); else predictions for a fixed model machine only, the same on every run.
+        repeats: how many runs.
+        machine: the machine of the predictions.
+        gradient: of its gradient instead.
+        optimised: after the passes.
+
+    Returns:
+        A view: ``.points``, ``.machine``. Predicted and measured are kept apart.
+
+    Raises:
+        ArgumentError: fewer than one repeat.
+
+    Source: Williams, Waterman, Patterson, "Roofline", CACM 2009.
+
+    Examples:
+        >>> import msnb as ms
+        >>> view = ms.show.roofline(lambda x: x @ x + x, ms.ops.ones((64, 64)))
+        >>> [row[4] for row in view.rows]
+        ['arithmetic', 'memory']
+    """
+    found = program_of(fn, args, kwargs, gradient)
+    return RooflineView(found.optimised() if optimised else found, times, repeats, machine)
+
+
+def plan(program: Any, *args: Any, max_boxes: int = 40, **options: Any) -> PlanView:
+    """A parallel plan: mesh, layouts, collectives with their bytes, simulated timeline.
+
+    Args:
+        program: a plan (of ``ms.parallel.plan``), or a Cell or function to plan for ``*args``.
+        *args: what the program is called with.
+        max_boxes: how many boxes the picture may show.
+        **options: of ``ms.parallel.plan``: ``device_num``, ``strategies``, ``search_mode`` and so on.
+
+    Returns:
+        A view: ``.plan``, ``.collectives``. Times are simulated, and labelled so.
+
+    Examples:
+        >>> import msnb as ms
+        >>> view = ms.show.plan(ms.nn.Dense(64, 64), ms.ops.ones((512, 64)), device_num=4)
+        >>> view.layouts["Dense/matmul"]
+        '[ab, -]'
+    """
+    if isinstance(program, Plan):
+        return PlanView(program, max_boxes)
+    if not callable(program):
+        raise ArgumentError(f"plan shows a plan, or plans a Cell or a function, not a {type(program).__name__}.")
+    from msnb.parallel.engine.entry import plan as make_plan
+
+    return PlanView(make_plan(program, *args, **options), max_boxes)
+
+
+def eager(fn: Any, *args: Any, max_boxes: int = 40, **kwargs: Any) -> GraphView:
+    """What eager mode really runs for a call: every op in order, loops unrolled, branches decided.
+
+    Args:
+        fn: a function or a Cell. It runs once, with all its effects.
+        *args, **kwargs: its arguments.
+        max_boxes: how many boxes the picture may show.
+
+    Returns:
+        A view of the graph of the ops that ran; ``.result`` is what the call returned.
+
+    Examples:
+        >>> import msnb as ms
+        >>> def twice(x):
+        ...     for _ in range(2):
+        ...         x = x * 2
+        ...     return x
+        >>> [node.op.name for node in ms.show.eager(twice, ms.Tensor([1.0])).graph.nodes if node.inputs]
+        ['multiply', 'multiply']
+    """
+    if not callable(fn):
+        raise ArgumentError(f"eager runs a function or a Cell, not a {type(fn).__name__}.")
+    graph, result = record(name_of(fn), lambda: fn(*args, **kwargs), _named(fn, args, kwargs))
+    return ran(graph, result, max_boxes)
+
+
+def ran(graph: Graph, result: Any, max_boxes: int = 40) -> GraphView:
+    """A view of what ran, with its result."""
+    view = GraphView(graph, f"eager run of {graph.name}", max_boxes=max_boxes)
+    view.result = result  # type: ignore[attr-defined]
+    return view
+
+
+def _named(fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        found = inspect.signature(getattr(fn, "construct", fn)).bind(*args, **kwargs)
+    except (TypeError, ValueError):
+        return dict(kwargs)
+    return dict(found.arguments)
+
+
+def flow(net: Any, every: int = 10) -> FlowView:
+    """Follow the size of every layer's gradient over a training.
+
+    Args:
+        net: the network whose parameters are followed.
+        every: as a callback of ``Model``, look every so many steps.
+
+    Returns:
+        A callback that is also a view; ``.record(gradients)`` serves loops of one's own.
+
+    Raises:
+        ArgumentError: ``net`` is no Cell.
+
+    Examples:
+        >>> import msnb as ms
+        >>> net = ms.nn.Dense(2, 1)
+        >>> follow = ms.show.flow(net)
+        >>> follow.record([ms.ops.ones((1, 2)), ms.ops.ones((1,))])
+        >>> follow.rows[0][1]
+        '1.0e+00'
+    """
+    return FlowView(net, every)
+
+
+def curves(title: str = "", live: bool = True, times: bool = False, log: bool = False) -> CurvesView:
+    """Watch a training: growing curves while it runs, one picture that stays.
+
+    Args:
+        title: above the picture.
+        live: redraw while it runs, where a notebook shows it.
+        times: keep the throughput in what stays (it differs from run to run).
+        log: a logarithmic axis for the loss.
+
+    Returns:
+        A callback of ``Model`` that is also a view; ``.record(loss=...)`` and ``.done()`` serve loops of one's own.
+
+    Examples:
+        >>> import msnb as ms
+        >>> seen = ms.show.curves("descent")
+        >>> for k in range(3):
+        ...     seen.record(loss=1 / (k + 1))
+        >>> seen.done().series["loss"][0]
+        [1, 2, 3]
+    """
+    return CurvesView(title, live, times, log)
+
+
+def tensor(value: Any, title: str = "") -> TensorView:
+    """A tensor as a picture: type and device, range, histogram, and images where it looks like some.
+
+    Args:
+        value: a Tensor, a Parameter or a NumPy array; [h, w], [c, h, w] and [n, c, h, w] are drawn as images.
+        title: above the picture.
+
+    Raises:
+        ArgumentError: something else.
+
+    Examples:
+        >>> import msnb as ms
+        >>> print(ms.show.tensor(ms.Tensor([[1.0, 2.0], [3.0, 4.0]])).text.splitlines()[0])
+        tensor: f32[2,2] on CPU, 16 B
+    """
+    return TensorView(value, title)
+
+
+def info() -> InfoView:
+    """Versions, machine, settings, caches: what a report of a problem must say.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.show.info().data["software"]["msnb"] == ms.__version__
+        True
+    """
+    return InfoView()

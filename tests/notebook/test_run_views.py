@@ -1,0 +1,458 @@
+"""Views of what runs: roofline, plans, eager runs, gradient flow, training curves, tensors, Graphviz, summaries."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import stat
+import xml.etree.ElementTree as ET
+import zlib
+
+import numpy as np
+import pytest
+
+import msnb as ms
+from msnb import nn, ops
+from msnb.core import events
+from msnb.core.errors import ArgumentError, ShapeError
+from msnb.ir.verify import verify
+from msnb.notebook.arrays import TensorView, grey, images_of, png_of
+from msnb.notebook.dot import dot_of
+from msnb.notebook.flow import FlowView
+from msnb.notebook.machine import Machine, this_machine
+from msnb.notebook.paint import picture_of
+from msnb.notebook.plan_view import layout_word
+from msnb.notebook.plot import Curve, Panel, Scale, curves_svg, tick_word
+from msnb.notebook.roofline import seconds_word
+from msnb.notebook.schema import JSON_SCHEMA
+from msnb.notebook.views import MIME
+from msnb.parallel.layout import TensorLayout
+
+X = ms.Tensor(np.arange(12, dtype=np.float32).reshape(4, 3) / 10)
+
+
+class Small(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Dense(3, 5), nn.Dense(5, 2)
+
+    def construct(self, x):
+        return self.b(ops.tanh(self.a(x)))
+
+
+def rows(count=6):
+    rng = np.random.default_rng(0)
+    return [
+        (rng.standard_normal((4, 3)).astype(np.float32), rng.integers(0, 2, 4).astype(np.int32)) for _ in range(count)
+    ]
+
+
+def trained(*callbacks, epochs=2, **options):
+    ms.set_seed(1)
+    net = Small()
+    model = ms.Model(net, nn.CrossEntropyLoss(), nn.SGD(net.trainable_params(), 0.1), metrics={"accuracy", "loss"})
+    made = [c(net) if isinstance(c, type) and issubclass(c, FlowView) else c for c in callbacks]
+    model.fit(epochs, rows(), rows(2), callbacks=made, **options)
+    return net, made
+
+
+def seen():
+    view = ms.show.curves()
+    trained(view)
+    return view
+
+
+VIEWS = {
+    "roofline": lambda: ms.show.roofline(lambda x: ops.exp(x @ x.T).sum(), X),
+    "plan": lambda: ms.show.plan(nn.Dense(64, 64), ops.ones((512, 64)), device_num=8),
+    "eager": lambda: ms.show.eager(lambda x: (x * 2).sum(), X),
+    "flow": lambda: trained(FlowView)[1][0],
+    "curves": seen,
+    "tensor": lambda: ms.show.tensor(X),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_bundles_are_complete_safe_and_repeat(name, tmp_path):
+    bundle = VIEWS[name]()._repr_mimebundle_()
+    assert bundle == VIEWS[name]()._repr_mimebundle_(), "a saved notebook compares equal"
+    assert list(bundle) == [MIME, "text/html", "image/svg+xml", "text/plain"]
+    validator = pytest.importorskip("jsonschema").Draft202012Validator(JSON_SCHEMA)
+    validator.validate(json.loads(json.dumps(bundle[MIME])))
+    ET.fromstring(bundle["image/svg+xml"])
+    assert not re.search(r"<(script|style|svg|iframe|object)|\sid=|\sdata-", bundle["text/html"])
+    assert len(json.dumps(bundle)) < 1_000_000
+    for ending in ("svg", "html", "txt", "json"):
+        VIEWS[name]().save(tmp_path / f"v.{ending}")
+    assert "nan" not in bundle["image/svg+xml"]
+
+
+# ---- roofline --------------------------------------------------------------------------------------------------------
+
+
+def test_the_limit_follows_from_flops_and_bytes():
+    a = ms.ops.ones((64, 64))
+    view = ms.show.roofline(lambda x: x @ x + x.reshape(64, 64), a, optimised=False)
+    found = {row[0]: row for row in view.rows}
+    assert found["matmul"][1:5] == ("5.243e+05", "48.0 KB", "10.7", "arithmetic")
+    assert found["add"][4] == "memory"
+    assert found["reshape"][4] == "nothing (a view)"
+    assert found["matmul"][5] == seconds_word(2 * 64**3 / view.model.peak)
+    assert view.measured_rows == []
+    assert "measured" not in view.text + view.svg.replace("this machine", "")
+
+
+def test_measured_is_kept_apart(monkeypatch):
+    monkeypatch.setattr("msnb.notebook.roofline.this_machine", lambda: Machine("this machine", 1e10, 1e11, True))
+    def fn(x):
+        return ops.exp(x @ x.T)
+
+    view = ms.show.roofline(fn, X, times=True, repeats=2)
+    predicted, measured = view.text.split("\n\n")
+    assert predicted == ms.show.roofline(fn, X).text
+    assert "this machine of 10 GB/s and 100 Gflop/s" in measured
+    assert len(view.measured_rows) == len(view.points)
+    assert all(p.seconds > 0 for p in view.points)
+    with pytest.raises(ArgumentError, match="at least one repeat"):
+        ms.show.roofline(lambda x: x + x, X, repeats=0)
+
+
+def test_this_machine_has_two_numbers():
+    found = this_machine()
+    assert found.measured
+    assert found.bandwidth > 1e7 < found.peak
+    assert found.roof(found.ridge / 2) == pytest.approx(found.peak / 2)
+
+
+# ---- plan ------------------------------------------------------------------------------------------------------------
+
+
+def test_layouts_are_words():
+    assert layout_word(TensorLayout(((0,), (), (1, 2)))) == "[a, -, bc]"
+    assert layout_word(TensorLayout(((), ()))) == "whole"
+
+
+def test_a_plan_shows_its_own_numbers():
+    class Two(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.w = ms.Parameter(np.zeros((512, 2048), np.float32), name="w")
+            self.v = ms.Parameter(np.zeros((2048, 512), np.float32), name="v")
+
+        def construct(self, x):
+            return ops.matmul(ops.matmul(x, self.w), self.v).sum()
+
+    given = {"Two/matmul": ((2, 1), (1, 4)), "Two/matmul_2": ((2, 4), (4, 1))}
+    view = ms.show.plan(Two(), ops.ones((64, 512)), device_num=8, strategies=given)
+    assert view.layouts["Two/matmul"] == "[a, bc]"
+    assert view.text.startswith("a: 2 x b: 2 x c: 2 = 8 devices, cluster ascend910; ")
+    assert "(simulated)" in view.text
+    assert len(view.move_rows) == len(view.plan.collectives) > 0
+    sent = next(b for b in view.picture.walk() if any("all_reduce" in line for line in b.lines))
+    assert sent.mark == "changed"
+    tints = {b.title: b.tint for b in view.picture.walk() if b.tint is not None}
+    assert tints["w"][1] == "[-, bc]"
+    assert tints["w"] != tints["v"]
+    assert "[a, bc]" in view.svg
+    assert "simulated" in view.timeline_svg
+    assert ms.show.plan(view.plan).text == view.text
+    with pytest.raises(ArgumentError, match="plan shows a plan"):
+        ms.show.plan(3)
+
+
+# ---- eager -----------------------------------------------------------------------------------------------------------
+
+
+def test_an_eager_run_is_a_graph():
+    def halve(x):
+        while x.sum() > 1:
+            x = x / 2
+        return x
+
+    view = ms.show.eager(halve, ms.Tensor([2.0, 1.0]))
+    verify(view.graph, "captured", deep=True)
+    ran = [n.op.name for n in view.graph.nodes if n.op.name != "constant"]
+    assert ran == ["sum", "greater", "divide"] * 2 + ["sum", "greater"]
+    assert view.graph.params[0].name == "x"
+    assert view.result.tolist() == [0.5, 0.25]
+    assert view.graph.nodes[0].where.where.file == __file__
+    net = Small()
+    captured = ms.show.ir(net, X).graph
+    assert ms.show.compare(ms.show.eager(net, X), captured).changes[0][1].op.name == captured.nodes[0].op.name
+    with pytest.raises(ArgumentError, match="eager runs a function"):
+        ms.show.eager(3)
+
+
+def test_an_eager_run_in_graph_mode_is_eager():
+    with ms.set_context(mode=ms.GRAPH_MODE):
+        view = ms.show.eager(Small(), X)
+        assert ms.get_context("mode") == ms.GRAPH_MODE
+    assert sum(n.op.name == "matmul" for n in view.graph.nodes) == 2
+
+
+# ---- flow ------------------------------------------------------------------------------------------------------------
+
+
+def test_flow_changes_nothing_in_the_training(mode):
+    plain, _ = trained()
+    watched, (flow,) = trained(FlowView)
+    for a, b in zip(plain.trainable_params(), watched.trainable_params()):
+        assert (a.asnumpy() == b.asnumpy()).all()
+    assert flow.steps == [1, 11]
+    assert list(flow.sizes) == ["a", "b"]
+
+
+def test_flow_measures_and_judges():
+    flow = ms.show.flow(Small())
+    flow.record([np.full((5, 3), 2.0), np.zeros(5), np.full((2, 5), 1e-7), np.zeros(2)])
+    flow.record([np.full((5, 3), 2.0), np.zeros(5), np.full((2, 5), np.nan), np.zeros(2)], step=7)
+    assert flow.steps == [1, 7]
+    assert flow.sizes["a"] == [2.0, 2.0]
+    assert [flow.verdict("a"), flow.verdict("b")] == ["", "exploding"]
+    ET.fromstring(flow.svg)
+    assert json.dumps(flow.json, allow_nan=False)
+    starved = ms.show.flow(nn.SequentialCell(nn.Dense(1, 1), nn.Dense(1, 1), nn.Dense(1, 1)))
+    starved.record([np.full(1, v) for v in (1e-9, 1e-9, 1.0, 1.0, 2.0, 2.0)])
+    assert [starved.verdict(layer) for layer in "012"] == ["vanishing", "", ""]
+    with pytest.raises(ArgumentError, match="follows 4 parameters, got 1"):
+        flow.record([np.zeros(1)])
+    with pytest.raises(ArgumentError, match="at least 1"):
+        ms.show.flow(Small(), every=0)
+    with pytest.raises(ArgumentError, match="not of a int"):
+        ms.show.flow(3)
+
+
+# ---- curves ----------------------------------------------------------------------------------------------------------
+
+
+def test_curves_of_a_model():
+    view = seen()
+    assert view.title == "Small"
+    assert view.series["loss"][0] == list(range(1, 13))
+    assert view.series["accuracy"][0] == view.epochs == [6, 12]
+    assert len(view.rows) == 2
+    assert "samples" not in view.text + json.dumps(view.json)
+    assert [p.title for p in view.panels()] == ["loss", "evaluated"]
+
+
+def test_a_second_training_starts_anew():
+    view = ms.show.curves("mine")
+    trained(view)
+    trained(view, epochs=1)
+    assert view.epochs == [6]
+    assert view.title == "mine"
+
+
+def test_curves_of_a_loop_with_gaps():
+    view = ms.show.curves(log=True)
+    for k in range(5):
+        view.record(loss=ms.Tensor(float("nan")) if k == 2 else 2.0**-k, learning_rate=0.1 / (k + 1))
+    ET.fromstring(view.done().svg)
+    assert json.dumps(view.json, allow_nan=False)
+    assert [p.title for p in view.panels()] == ["loss", "learning rate"]
+    assert view.rows[0] == ("1", "1", "0.1")
+
+
+def test_the_event_step_feeds_curves():
+    with ms.show.watching(ms.show.curves("heard")) as view:
+        trained()
+    assert len(view.series["loss"][0]) == 12
+
+
+def test_nothing_is_redrawn_where_outputs_are_compared(monkeypatch):
+    monkeypatch.setenv("MSNB_NBVAL", "1")
+    assert not ms.show.curves().live
+    monkeypatch.delenv("MSNB_NBVAL")
+    assert ms.show.curves().live
+
+
+def test_what_stays_is_one_output(monkeypatch):
+    shown = []
+
+    class Handle:
+        def update(self, bundle, raw):
+            shown[-1] = bundle
+
+    def display(bundle, raw, **options):
+        shown.append(bundle)
+        return Handle() if options else None
+
+    import IPython.display
+
+    monkeypatch.setattr(IPython.display, "display", display)
+    monkeypatch.setattr("msnb.notebook.training.shell", lambda: object())
+    monkeypatch.setattr("msnb.notebook.training.REDRAW", 0.0)
+    live, still = ms.show.curves(), ms.show.curves(live=False)
+    trained(live)
+    assert len(shown) == 1
+    trained(still)
+    assert len(shown) == 2
+    assert shown[0] == shown[1]
+
+
+# ---- tensors ---------------------------------------------------------------------------------------------------------
+
+
+def test_images_are_found():
+    assert [i.shape for i in images_of(np.zeros((5, 1, 8, 9)))] == [(8, 9)] * 5
+    assert [i.shape for i in images_of(np.zeros((3, 8, 9)))] == [(8, 9, 3)]
+    assert [i.shape for i in images_of(np.zeros((2, 8, 9)))] == [(8, 9)] * 2
+    assert images_of(np.zeros(7)) == images_of(np.zeros((4, 1))) == images_of(np.zeros((2000, 2000))) == []
+
+
+def test_a_png_holds_its_pixels():
+    pixels = (np.arange(12, dtype=np.uint8) * 20).reshape(3, 4)
+    data = png_of(pixels)
+    start = data.index(b"IDAT")
+    length = int.from_bytes(data[start - 4 : start], "big")
+    raw = np.frombuffer(zlib.decompress(data[start + 4 : start + 4 + length]), np.uint8).reshape(3, 5)
+    assert (raw[:, 1:] == pixels).all()
+    assert int.from_bytes(data[start + 4 + length : start + 8 + length], "big") == zlib.crc32(
+        data[start : start + 4 + length]
+    )
+    assert grey(np.array([[0.0, np.nan, 2.0]]), 0, 2).tolist() == [[0, 0, 255]]
+
+
+@pytest.mark.parametrize("dtype", [ms.float16, ms.bfloat16, ms.int8, ms.bool_, ms.complex64])
+@pytest.mark.parametrize("shape", [(), (0,), (5,), (3, 4), (2, 3, 4, 4)])
+def test_any_tensor_is_shown(dtype, shape):
+    view = ms.show.tensor(ops.ones(shape, dtype))
+    ET.fromstring(view.svg)
+    assert f"[{','.join(map(str, shape))}] on CPU" in view.text
+    with pytest.raises(ArgumentError, match="not list"):
+        ms.show.tensor([1])
+
+
+def test_extreme_values_are_shown():
+    view = TensorView(ms.Tensor(np.array([-3e38, 3e38, np.nan, np.inf, 1.0], np.float32)))
+    ET.fromstring(view.svg)
+    assert "1 NaN, 1 infinite" in view.text
+
+
+# ---- graphviz --------------------------------------------------------------------------------------------------------
+
+
+def test_dot_holds_every_box_and_edge_once(tmp_path):
+    view = ms.show.grad(lambda x: ops.tanh(x).sum(), X)
+    text = view.dot
+    for box in view.picture.walk():
+        assert f'"{box.id}"' in text
+    assert text.count("{") == text.count("}")
+    assert (tmp_path / "v.dot").write_text(text) == len(open(view.save(tmp_path / "w.dot")).read())
+    with pytest.raises(ValueError, match="a view is saved as"):
+        ms.show.tensor(X).save(tmp_path / "v.dot")
+
+
+def test_dot_quotes_hostile_names():
+    def fn(x):
+        return x + 1
+
+    fn.__name__ = 'a"b\n\\c\x00'
+    assert r"a\"b" in ms.show.ir(fn, X).dot
+    assert "\x00" not in ms.show.ir(fn, X).dot
+
+
+@pytest.fixture
+def heard():
+    found = []
+    events.forget_notices()
+    with events.listening("notice", lambda text, key: found.append(text)):
+        yield found
+    events.forget_notices()
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [(None, "not installed"), ("sleep 5", "no layout within"), ("exit 1", "failed"), ("echo nothing", "no picture")],
+)
+def test_without_graphviz_the_built_in_drawing_is_shown(tmp_path, monkeypatch, heard, script, words):
+    if script is not None:
+        program = tmp_path / "dot"
+        program.write_text(
+            f"#!/bin/sh\nPATH=/usr/bin:/bin exec {script}\n" if "exit" not in script else "#!/bin/sh\nexit 1\n"
+        )
+        program.chmod(program.stat().st_mode | stat.S_IEXEC)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    view = ms.show.ir(lambda x: x + 1, X)
+    assert view.graphviz(limit=0.3) == view.svg
+    assert len(heard) == 1
+    assert words in heard[0]
+
+
+def test_graphviz_is_used_where_it_is(tmp_path, monkeypatch):
+    program = tmp_path / "dot"
+    program.write_text("#!/bin/sh\necho '<?xml?><svg>drawn</svg>'\n")
+    program.chmod(program.stat().st_mode | stat.S_IEXEC)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert ms.show.ir(lambda x: x + 1, X).graphviz().strip() == "<svg>drawn</svg>"
+    assert dot_of(picture_of(ms.show.ir(Small(), X).graph)).startswith("digraph {")
+
+
+# ---- summaries -------------------------------------------------------------------------------------------------------
+
+
+def test_a_summary_counts_by_layer():
+    net = Small()
+    found = net.summary((8, 3))
+    by_name = {row[0]: row for row in found.rows}
+    assert by_name["a"][1:4] == ("Dense", "f32[8,5]", "20")
+    assert by_name["b"][2:4] == ("f32[8,2]", "12")
+    assert by_name["all"][2:4] == ("f32[8,2]", "32")
+    flops = {layer.name: layer.flops for layer in found.layers}
+    assert flops["a"] == 2 * 8 * 3 * 5 + 8 * 5
+    assert flops[""] > flops["a"] + flops["b"]
+    assert found.trainable == 32
+    assert repr(found).startswith("Small: 32 trained parameters, 128 B")
+    assert ms.Model(net).summary((8, 3)).rows == found.rows
+
+
+def test_a_summary_runs_nothing():
+    net = nn.SequentialCell(nn.Dense(3, 4), nn.BatchNorm1d(4))
+    net.set_train()
+    before = [p.asnumpy().copy() for p in net.get_parameters()]
+    net.summary((16, 3))
+    assert all((a == p.asnumpy()).all() for a, p in zip(before, net.get_parameters()))
+    assert "not" in net.summary((16, 3)).totals
+
+
+def test_wrong_inputs_of_a_summary():
+    with pytest.raises(ArgumentError, match="takes shapes or Tensors"):
+        Small().summary("big")
+    with pytest.raises(ShapeError):
+        Small().summary((8, 4))
+
+
+def test_hostile_layer_names_are_escaped():
+    hostile = type("<script>", (Small,), {})
+    assert "<script>" not in hostile().summary((2, 3))._repr_html_()
+
+
+# ---- plots -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "log"), [(0, 1, False), (-3, 1e6, False), (1e-9, 1e3, True), (5, 5, False), (2, 2, True)]
+)
+def test_scales_are_monotone_with_round_ticks(low, high, log):
+    scale = Scale(low, high, 0.0, 100.0, log)
+    found = [scale(v) for v in np.linspace(low, high, 7)]
+    assert found == sorted(found)
+    assert 0 <= min(found) <= max(found) <= 100
+    assert len(scale.ticks()) <= 12
+    assert all(math.isfinite(float(tick_word(t))) for t in scale.ticks())
+
+
+def test_empty_panels_are_left_out():
+    svg = curves_svg("t", [Panel("hidden", [Curve("c", [], [])]), Panel("one", [Curve("d", [1], [2.0])])], "x")
+    ET.fromstring(svg)
+    assert "hidden" not in svg
+    ET.fromstring(curves_svg("t", [], "x"))
+
+
+def test_names_at_the_ends_of_curves_do_not_hit_each_other():
+    curves = [Curve(f"c{i}", [0, 1], [0.0, 1.0 + i / 1000]) for i in range(6)]
+    svg = curves_svg("t", [Panel("y", curves)], "x")
+    heights = sorted(float(y) for y in re.findall(r'y="([\d.]+)"[^>]*font-weight="600"[^>]*>c\d', svg))
+    assert len(heights) == 6
+    assert min(b - a for a, b in zip(heights, heights[1:])) >= 11.9
