@@ -46,12 +46,16 @@ class Recipe:
         temps: bytes of temporary memory (aligned to 64 bytes), alive during this node only.
         inplace: pairs (i of reads, j of outputs) that may be one memory: each element is read before it is written.
             Both have the same number of bytes. Not for a recipe that may decline.
+        declines: a call may return DECLINED.
+        refused: set by ``prepare`` where it turned out that there is no code; the reference body runs.
         keep: what stays alive as long as the program.
     """
 
     reads: tuple[Value, ...] | None = None
     temps: tuple[int, ...] = ()
     inplace: tuple[tuple[int, int], ...] = ()
+    declines: bool = False
+    refused: bool = False
     keep: Any = None
 
     @classmethod
