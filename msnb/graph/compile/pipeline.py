@@ -1,10 +1,12 @@
 """From a captured graph to a compiled program.
 
-    captured --inline--fold--algebra--cse--dce--> hardware_independent [--fuse-->] device.compile --> Compiled
+    captured --inline--fold--algebra--cse--dce--> hardware_independent [--layout--fuse-->] device.compile --> Compiled
 
 The order: calls are opened first so that everything sees through them; constants are folded before laws look for ones
 and zeros; what laws leave behind is merged and swept out. When the laws changed something, a second round follows, and
 never a third: cost stays linear. A pass never runs twice on a graph that nothing changed since.
+
+What stands in brackets is for the device that is asked for, and runs where the device wants it and jit_level is O1.
 
 Every pass leaves a stage: its name, seconds, how many rewrites, and, when graphs are kept, the graph.
 """
@@ -25,6 +27,7 @@ from msnb.core.plugins import Plugin
 from msnb.graph.compile import passes as _register
 from msnb.graph.compile.fusion import fuse
 from msnb.graph.compile.history import Log, Rewrite
+from msnb.graph.compile.layout_axes import is_seed
 from msnb.graph.compile.passrecord import PASSES, Pass
 from msnb.graph.compile.plugged import check_result, plugged
 from msnb.ir.control import FUSED
@@ -72,20 +75,34 @@ class Compiled:
         self.history: list[Rewrite] = log.history
         self.counts = log.counts
         device = devices.current()
-        ready = self._fused(graph) if fuses(device) else graph
+        ready = self._fused(self._lowered(graph, device, log)) if fuses(device) else graph
         self.timings: dict[str, float] = {s.name: s.seconds for s in self.stages}
         start = perf_counter()
         self.executable = device.compile(ready)
         self.timings["compile"] = perf_counter() - start
 
+    def _lowered(self, graph: Graph, device: Any, log: Log) -> Graph:
+        """The graph as this device wants it."""
+        for record in (PASSES[name] for name in lowering(graph, device)):
+            start, before = perf_counter(), log.total
+            after = record.run(graph, log)
+            rewrites = log.total - before
+            graph = after if rewrites else graph
+            verify(graph, record.gives, deep=bool(get_context("verify_graphs")))
+            self._stage(record.name, record.law, start, rewrites, graph)
+        return graph
+
+    def _stage(self, name: str, law: str, start: float, rewrites: int, graph: Graph) -> None:
+        kept = graph if any(s.graph is not None for s in self.stages) else None
+        self.stages.append(StageRecord(name, law, perf_counter() - start, rewrites, kept))
+        events.emit("stage", graph=graph, name=name, seconds=self.stages[-1].seconds)
+
     def _fused(self, graph: Graph) -> Graph:
         """The graph with groups of operations; ``graph`` stays what people are shown as the program."""
         start = perf_counter()
         ready = fuse(graph)
-        kept = ready if any(s.graph is not None for s in self.stages) else None
         groups = sum(node.op is FUSED for _, node in ready.walk())
-        self.stages.append(StageRecord("fuse", FUSION_LAW, perf_counter() - start, groups, kept))
-        events.emit("stage", graph=ready, name="fuse", seconds=self.stages[-1].seconds)
+        self._stage("fuse", FUSION_LAW, start, groups, ready)
         return ready
 
     def __call__(self, args: Sequence[Any]) -> list[Any]:
@@ -99,6 +116,12 @@ class Compiled:
 
 
 FUSION_LAW = "Operations that walk one index space become one kernel."
+
+
+def lowering(graph: Graph, device: Any) -> list[str]:
+    """The names of the passes between the hardware-independent ones and fusion, for this graph on this device."""
+    turns = any(is_seed(node) for _, node in graph.walk()) and bool(getattr(device, "prefers_channels_last", False))
+    return ["layout"] if turns else []
 
 
 def fuses(device: Any) -> bool:
