@@ -29,6 +29,7 @@ from msnb.api import (
     vjp,
     vmap,
 )
+from msnb.api.recompute import recompute
 from msnb.core import elsewhere, plugins
 from msnb.core.context import GRAPH_MODE, PYNATIVE_MODE, get_context, reset_context, set_context
 from msnb.core.dtypes import (
@@ -57,7 +58,7 @@ from msnb.core.tensor import Tensor, from_numpy
 if TYPE_CHECKING:
     from msnb import dataset, train
     from msnb.api.jit import explain, jit
-    from msnb.train import Model, load_checkpoint, load_param_into_net, save_checkpoint
+    from msnb.train import Model, amp, load_checkpoint, load_param_into_net, save_checkpoint
 
 __version__ = "0.1.0"
 
@@ -103,6 +104,7 @@ __all__ = [
     "Parameter",
     "ParameterTuple",
     "Tensor",
+    "amp",
     "bfloat16",
     "bool_",
     "complex64",
@@ -135,6 +137,7 @@ __all__ = [
     "nn",
     "ops",
     "plugins",
+    "recompute",
     "reset_context",
     "runtime",
     "save_checkpoint",

@@ -20,6 +20,7 @@ from typing import Any
 from msnb.core import events
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor, make
+from msnb.eager.autocast import worn_by
 from msnb.eager.calls import call_recorded, tracked_inputs
 from msnb.eager.dispatch import EagerEngine
 from msnb.eager.gradient import is_eager
@@ -27,6 +28,10 @@ from msnb.graph.capture import Captured, trace
 from msnb.graph.compile import Compiled, compile_graph
 
 MAX_VERSIONS = 64
+_UNCOMPILED = (
+    "a function compiled with jit is called by a network in mixed precision that runs eagerly: it follows the rule of "
+    "that network and runs operation by operation."
+)
 
 
 class Version:
@@ -40,9 +45,7 @@ class Version:
         seconds: of capture and of compilation.
     """
 
-    def __init__(
-        self, number: int, captured: Captured, compiled: Compiled, reason: str, seconds: tuple[float, float]
-    ):
+    def __init__(self, number: int, captured: Captured, compiled: Compiled, reason: str, seconds: tuple[float, float]):
         self.number, self.captured, self.compiled, self.reason, self.seconds = (
             number,
             captured,
@@ -58,8 +61,7 @@ class Version:
         lines = [f"version {self.number}: {self.reason}"]
         lines.append(f"  captured in {capture:.1f} ms, compiled in {compile_:.1f} ms, called {self.calls} times")
         lines += [
-            f"  guard: {guard}{'' if guard.where is None else f'   # {guard.where}'}"
-            for guard in self.captured.guards
+            f"  guard: {guard}{'' if guard.where is None else f'   # {guard.where}'}" for guard in self.captured.guards
         ]
         lines += [f"  at capture only: {what}{at}" for what, at in self.captured.notes.items()]
         return "\n".join(lines)
@@ -89,6 +91,9 @@ class CompiledFunction:
         engine = slot.engine
         if not is_eager(engine):
             return engine.convert(self.__msnb_fn__)(*args, **kwargs)
+        if worn_by(engine) is not None:
+            events.notice(_UNCOMPILED, key="jit under a rule of precision")
+            return self.__msnb_fn__(*args, **kwargs)
         version, inputs, held = self._fitting(args, kwargs)
         version.calls += 1
         if not isinstance(engine, EagerEngine):
@@ -114,9 +119,7 @@ class CompiledFunction:
             raise AssertionError(f"the program's own guard does not hold right after capture: {wrong}")
         return version, *found
 
-    def _compile(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], failed: Sequence[tuple[int, Version]]
-    ) -> Version:
+    def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any], failed: Sequence[tuple[int, Version]]) -> Version:
         reason = _reason(args, kwargs, failed)
         start = perf_counter()
         captured = trace(self.__msnb_fn__, args, kwargs, self.name)
@@ -151,8 +154,7 @@ class CompiledFunction:
         owners = version.captured.owners(args, kwargs)
         params = version.captured.graph.params
         return [
-            owner if isinstance(owner, Tensor) else _entered(b, p.type)
-            for owner, b, p in zip(owners, buffers, params)
+            owner if isinstance(owner, Tensor) else _entered(b, p.type) for owner, b, p in zip(owners, buffers, params)
         ]
 
     def _recorded(

@@ -89,9 +89,7 @@ def _if(p: Pullback, node: Node) -> Differentiated:
     return results[:n], pull
 
 
-def _branch_backward(
-    p: Pullback, pair: VJP, types: list[Type], passed: list[int], places: Places, which: int
-) -> Graph:
+def _branch_backward(p: Pullback, pair: VJP, types: list[Type], passed: list[int], places: Places, which: int) -> Graph:
     """The backward graph of a branch, with the params that both branches share."""
     b = p.reverse.builder(pair.backward.name, pair.backward.module)
     with b:
@@ -124,7 +122,8 @@ def _call(p: Pullback, node: Node) -> Differentiated:
     callee = _callee(p, node, ins, outs)
     args = [p.there(v) for v in node.inputs]
     n = len(node.outputs)
-    results = control.call(p.forward, callee.forward, args, node.attrs["layer"])
+    again = bool(node.attrs.get("recompute"))  # kept: opened, its nodes would be merged with those of the second run
+    results = control.call(p.forward, callee.forward, args, node.attrs["layer"], again)
 
     def pull(douts: list[Any]) -> list[Any]:
         given = p.filled([node.outputs[j] for j in outs], [douts[j] for j in outs])

@@ -15,6 +15,7 @@ _METRICS = (
     "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "get_metric_fn",
 )  # fmt: skip
 _TRAIN = ("Model", "save_checkpoint", "load_checkpoint", "load_param_into_net")
+_AMP = ("FixedLossScaleManager", "DynamicLossScaleManager", "build_train_network")
 _TRANSFORMS = ("grad", "value_and_grad", "vmap", "jvp", "vjp", "jacfwd", "jacrev", "GradOperation", "custom_vjp")
 _DTYPES = ("dtype_to_nptype", "dtype_to_pytype", "pytype_to_dtype")
 _MARKS = ("mutable", "constexpr", "jit_class", "lazy_inline", "no_inline")
@@ -39,8 +40,10 @@ MOVED: dict[str, dict[str, str]] = {
     "msnb": {
         "dataset": "msnb.dataset",
         "train": "msnb.train",
+        "amp": "msnb.train.amp",
         "show": "msnb.notebook.show",
         **{name: f"msnb.train:{name}" for name in (*_TRAIN, *_CALLBACKS)},
+        **{name: f"msnb.train.amp:{name}" for name in _AMP},
         **{name: f"msnb.core.dtypes:{name}" for name in _DTYPES},
         "set_device": "msnb.core.context:set_device",
         "initializer": "msnb.nn.initializer",
@@ -72,10 +75,11 @@ MOVED: dict[str, dict[str, str]] = {
         **{name: f"msnb.api:{name}" for name in _TRANSFORMS},
         **{name: f"msnb.ops.mapping:{name}" for name in _FUNCTIONAL},
     },
-    "msnb.train": {},
+    "msnb.train": {"amp": "msnb.train.amp", **{name: f"msnb.train.amp:{name}" for name in _AMP}},
 }
 
 MODULES = {
+    "msnb.amp": "msnb.train.amp",
     "msnb.context": "msnb.core.context",
     "msnb.dtype": "msnb.core.dtypes",
     "msnb.common": "msnb",
@@ -104,7 +108,6 @@ _PART = "is not part of msnb yet"
 _PARALLEL = f"{_PART}: programs run on one device."
 _SPARSE = f"{_PART}: tensors are dense."
 SAID_MODULES = {
-    "msnb.amp": f"{_PART}; net.to_float(ms.float16) makes a network compute in half precision.",
     "msnb.boost": f"{_PART}.",
     "msnb.communication": _PARALLEL,
     "msnb.experimental": f"{_PART}.",
@@ -117,7 +120,6 @@ SAID_MODULES = {
     "msnb.profiler": f"{_PART}; events (msnb.core.events) tell of every op and every compilation.",
     "msnb.rewrite": f"{_PART}.",
     "msnb.scipy": f"{_PART}; ms.ops has cholesky, solve, eigh, inverse, det.",
-    "msnb.train.loss_scale_manager": f"{_PART}: optimizers take loss_scale=.",
 }  # fmt: skip
 
 _TORCH = "PyTorch's {} is called {} here."
@@ -134,16 +136,12 @@ SAID: dict[str, dict[str, str]] = {
         **{path.partition(".")[2]: said for path, said in SAID_MODULES.items() if path.count(".") == 1},
         "load": f"{_PART}; load_checkpoint reads weights.",
         "Profiler": SAID_MODULES["msnb.profiler"],
-        "build_train_network": f"{_PART}; nn.TrainOneStepCell makes a training step.",
         "COOTensor": _SPARSE,
         "CSRTensor": _SPARSE,
         "RowTensor": _SPARSE,
-        "FixedLossScaleManager": SAID_MODULES["msnb.train.loss_scale_manager"],
-        "DynamicLossScaleManager": SAID_MODULES["msnb.train.loss_scale_manager"],
         "JitConfig": f"{_PART}; ms.jit takes jit_level= and friends, and they change nothing.",
         "Symbol": f"{_PART}; another shape compiles another version by itself.",
         "get_grad": f"{_PART}; gradients come in the order of the parameters.",
-        "recompute": f"{_PART}.",
         "run_check": f"{_PART}; make quickstart trains a network.",
         "no_grad": "is not needed: gradients are recorded inside ms.grad and ms.value_and_grad only.",
         "manual_seed": _torch("manual_seed", "ms.set_seed"),
@@ -182,8 +180,6 @@ SAID: dict[str, dict[str, str]] = {
         "ReduceLogSumExp": f"{_PART}; ops.logsumexp computes it.",
         "DistributedGradReducer": _PARALLEL,
         "SyncBatchNorm": _PARALLEL,
-        "DynamicLossScaleUpdateCell": SAID_MODULES["msnb.train.loss_scale_manager"],
-        "TrainOneStepWithLossScaleCell": SAID_MODULES["msnb.train.loss_scale_manager"],
         "ForwardValueAndGrad": f"{_PART}; ms.value_and_grad gives values and gradients.",
     },
     "msnb.ops": {

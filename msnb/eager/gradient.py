@@ -13,6 +13,7 @@ from typing import Any
 
 from msnb.core.slot import Engine, slot
 from msnb.core.tensor import Tensor, make
+from msnb.eager.autocast import wear, worn_by
 from msnb.eager.backward import backward
 from msnb.eager.dispatch import EagerEngine
 from msnb.eager.recorder import UNTRACKED, NestedRecordingEngine, Recorder, RecordingEngine
@@ -38,7 +39,8 @@ class Recording:
         self._former = [w._rec for w in self.weights]
         self._wanted = [self.recorder.watch(x) for x in (*self.inputs, *self.weights)]
         recorders = (*before, self.recorder)
-        self.engine = RecordingEngine(self.recorder) if len(recorders) == 1 else NestedRecordingEngine(recorders)
+        engine = RecordingEngine(self.recorder) if len(recorders) == 1 else NestedRecordingEngine(recorders)
+        self.engine: RecordingEngine = wear(engine, worn_by(outer))
 
     def __enter__(self) -> Recording:
         slot.engine = self.engine

@@ -54,6 +54,9 @@ from msnb.nn.loss import NLLLoss as NLLLoss
 from msnb.nn.loss import RMSELoss as RMSELoss
 from msnb.nn.loss import SmoothL1Loss as SmoothL1Loss
 from msnb.nn.loss import SoftmaxCrossEntropyWithLogits as SoftmaxCrossEntropyWithLogits
+from msnb.nn.loss_scale import DynamicLossScaleUpdateCell as DynamicLossScaleUpdateCell
+from msnb.nn.loss_scale import FixedLossScaleUpdateCell as FixedLossScaleUpdateCell
+from msnb.nn.loss_scale import TrainOneStepWithLossScaleCell as TrainOneStepWithLossScaleCell
 from msnb.nn.normalization import BatchNorm1d as BatchNorm1d
 from msnb.nn.normalization import BatchNorm2d as BatchNorm2d
 from msnb.nn.normalization import GroupNorm as GroupNorm

@@ -14,28 +14,31 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
 from typing import Any, TypeVar
 
 from msnb.api.cells import call_cell
 from msnb.api.custom import custom_vjp
-from msnb.core import dtypes
+from msnb.api.recompute import recomputed
 from msnb.core.context import in_graph_mode
-from msnb.core.dtypes import DType, as_dtype
 from msnb.core.elsewhere import MissingName
-from msnb.core.errors import ArgumentError, DTypeError, MsnbError
+from msnb.core.errors import ArgumentError, MsnbError
 from msnb.core.parameter import Parameter
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
+from msnb.eager.autocast import casting
 from msnb.eager.dispatch import EagerEngine
 from msnb.eager.whole import runs_whole
 from msnb.nn.hooks import CellHooks, as_tuple, with_backward_hooks
+from msnb.nn.precision import CellPrecision, cast_floats
 from msnb.nn.state import CellState
 from msnb.nn.tree import adopt_cell, adopt_parameter, owned, uproot
 
 Self = TypeVar("Self", bound="Cell")
 
 
-class Cell(CellState, CellHooks):
+class Cell(CellState, CellHooks, CellPrecision):
     """A network or a layer. Subclass it, make Parameters and Cells in ``__init__``, compute in ``construct``.
 
     Args:
@@ -66,7 +69,6 @@ class Cell(CellState, CellHooks):
     _prefix = ""
     _placed = False
     _auto_prefix = True
-    _compute_dtype: DType | None = None
     _runs_whole = False
 
     def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None) -> None:
@@ -187,18 +189,30 @@ class Cell(CellState, CellHooks):
         return self._run(engine, args, kwargs)
 
     def _run(self, engine: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        hooked = engine.read(self, "_hook_mark") != ""
-        for hook in self._forward_pre_hooks if hooked else ():
+        if engine.read(self, "_way") == "":
+            return self._computed(engine, args, kwargs)
+        for hook in self._forward_pre_hooks:
             changed = engine.convert(hook)(self, args)
             args = args if changed is None else as_tuple(changed)
-        dtype = engine.read(self, "_compute_dtype")
-        if dtype is not None:
-            args = tuple(_as_float(a, dtype) for a in args)
-        out = self._computed(engine, args, kwargs)
-        for hook in self._forward_hooks if hooked else ():
+        out = self._precisely(engine, args, kwargs)
+        for hook in self._forward_hooks:
             changed = engine.convert(hook)(self, args, out)
             out = out if changed is None else changed
         return out
+
+    def _precisely(self, engine: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """``construct`` in the dtypes that are asked for, and so that it can be computed again."""
+        if self._compute_dtype is not None:
+            args, kwargs = cast_floats(args, self._compute_dtype), cast_floats(kwargs, self._compute_dtype)
+        with casting(engine, self._autocast) if self.has_precision else nullcontext():
+            if self._recompute:
+                out = recomputed(partial(self._computed_here, kwargs), args, self.scope_name)
+            else:
+                out = self._computed(slot.engine, args, kwargs)
+        return out if self._output_dtype is None else cast_floats(out, self._output_dtype)
+
+    def _computed_here(self, kwargs: dict[str, Any], *args: Any) -> Any:
+        return self._computed(slot.engine, args, kwargs)
 
     def _computed(self, engine: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         run = self._with_own_gradient(engine) if hasattr(type(self), "bprop") else engine.convert(self.construct)
@@ -258,42 +272,39 @@ class Cell(CellState, CellHooks):
         self.__dict__["requires_grad"] = bool(requires_grad)
         return self
 
-    def to_float(self: Self, dst_type: Any) -> Self:
-        """Compute in another float type: float arguments, and the Parameters of msnb's layers, are converted.
-
-        Parameters keep their own dtype; gradients come back in it.
-
-        Args:
-            dst_type: a float dtype, here and in all Cells below.
-
-        Raises:
-            TypeError: not a float dtype.
-        """
-        dtype = as_dtype(dst_type)
-        if dtype not in dtypes.FLOATS:
-            raise DTypeError(f"to_float takes one of {', '.join(t.name for t in dtypes.FLOATS)}, got {dtype.name}.")
-        for _, cell in self.cells_and_names():
-            cell.__dict__["_compute_dtype"] = dtype
-        return self
-
-    def compute(self, tensor: Any) -> Any:
-        """A Parameter in the dtype that ``to_float`` asked for: layers write ``self.compute(self.weight)``."""
-        if self._compute_dtype is None or tensor is None:
-            return tensor
-        return _as_float(tensor, self._compute_dtype)
-
     def add_flags(self: Self, **flags: Any) -> Self:
         """Set attributes by keyword."""
         for name, value in flags.items():
             setattr(self, name, value)
         return self
 
-    def recompute(self, **kwargs: Any) -> None:
-        """Ask that this Cell's activations be computed again in the backward pass.
+    def recompute(self, mode: bool = True, **kwargs: Any) -> None:
+        """Compute this Cell again in the backward pass instead of keeping what it computed on the way.
 
-        Kept as ``recompute_config`` for the compiler; nothing in the Cell itself changes, values least of all.
+        Only the arguments (and state) of the call are kept until then. Values and gradients do not change: random
+        draws are the same ones, running statistics move once.
+
+        Args:
+            mode: False takes it back.
+            **kwargs: MindSpore's settings for parallel training, kept in ``recompute_config``.
+
+        Raises:
+            TypeError: ``mode`` is not a bool.
+
+        Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Cell.html (recompute)
+
+        Examples:
+            >>> import msnb as ms
+            >>> net = ms.nn.Dense(2, 1)
+            >>> net.recompute()
+            >>> ms.grad(lambda x: net(x).sum())(ms.ops.ones((1, 2))).shape
+            (1, 2)
         """
-        self.__dict__["recompute_config"] = {"mode": True, **kwargs}
+        if not isinstance(mode, bool):
+            raise TypeError(f"recompute takes mode=True or False, got {mode!r}.")
+        self.__dict__["recompute_config"] = {"mode": mode, **kwargs}
+        self.__dict__["_recompute"] = mode
+        self._mark()
 
     def shard(self: Self, in_strategy: Any, out_strategy: Any = None, **kwargs: Any) -> Self:
         """Ask for a layout of inputs and outputs over devices.
@@ -329,9 +340,3 @@ class Cell(CellState, CellHooks):
 
 def _shown(x: Any) -> str:
     return repr(x._type) if isinstance(x, Tensor) else type(x).__name__
-
-
-def _as_float(value: Any, dtype: DType) -> Any:
-    if isinstance(value, Tensor) and value.dtype.is_float and value.dtype is not dtype:
-        return value.astype(dtype)
-    return value

@@ -41,7 +41,7 @@ class HookHandle:
 class CellHooks:
     """The part of Cell that keeps hooks."""
 
-    _hook_mark: str = ""
+    _mark: Callable[[], None]
     _forward_pre_hooks: tuple[Hook, ...] = ()
     _forward_hooks: tuple[Hook, ...] = ()
     _backward_hooks: tuple[Hook, ...] = ()
@@ -50,6 +50,7 @@ class CellHooks:
     def _set_hooks(self, slot_name: str, hooks: tuple[Hook, ...]) -> None:
         self.__dict__[slot_name] = hooks
         self.__dict__["_hook_mark"] = f"hooks {next(_marks)}" if any(getattr(self, s) for s in _SLOTS) else ""
+        self._mark()
 
     def _hooked(self, slot_name: str, hook: Hook) -> HookHandle:
         if not callable(hook):

@@ -17,7 +17,8 @@ from msnb.core.errors import ArgumentError
 from msnb.nn.cell import Cell
 
 
-def _need_cell(what: str, cell: Any) -> None:
+def need_cell(what: str, cell: Any) -> None:
+    """Raise TypeError for what is not a Cell."""
     if not isinstance(cell, Cell):
         raise ArgumentError(f"{what} must be a Cell, not {type(cell).__name__}.")
 
@@ -34,7 +35,7 @@ class WithLossCell(Cell):
 
     def __init__(self, backbone: Cell, loss_fn: Any) -> None:
         super().__init__(auto_prefix=False)
-        _need_cell("the backbone of WithLossCell", backbone)
+        need_cell("the backbone of WithLossCell", backbone)
         self._backbone = backbone
         self._loss_fn = loss_fn
 
@@ -60,7 +61,7 @@ class WithEvalCell(Cell):
 
     def __init__(self, network: Cell, loss_fn: Any, add_cast_fp32: bool = False) -> None:
         super().__init__(auto_prefix=False)
-        _need_cell("the network of WithEvalCell", network)
+        need_cell("the network of WithEvalCell", network)
         self._network = network
         self._loss_fn = loss_fn
         self.add_cast_fp32 = bool(add_cast_fp32)
@@ -88,8 +89,8 @@ class TrainOneStepCell(Cell):
 
     def __init__(self, network: Cell, optimizer: Any, sens: float = 1.0) -> None:
         super().__init__(auto_prefix=False)
-        _need_cell("the network of TrainOneStepCell", network)
-        _need_cell("the optimizer of TrainOneStepCell", optimizer)
+        need_cell("the network of TrainOneStepCell", network)
+        need_cell("the optimizer of TrainOneStepCell", optimizer)
         self.network = network
         self.optimizer = optimizer
         self.sens = sens

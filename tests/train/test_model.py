@@ -314,7 +314,7 @@ WRONG = [
     (lambda: Model(3), ArgumentError, r"Model\(network=\) must be a Cell, not int"),
     (lambda: Model(NET, 3), ArgumentError, r"loss_fn=\) must be a Cell or a function"),
     (lambda: Model(NET, None, "sgd"), ArgumentError, r"Model\(optimizer=\) must be a Cell, not str"),
-    (lambda: Model(NET, amp_level="O2"), AttributeValueError, r"amp_level='O2' is not legal[\s\S]*to_float"),
+    (lambda: Model(NET, amp_level="O4"), AttributeValueError, r"amp_level=.O4. is not legal; legal: .O0.*auto"),
     (lambda: Model(NET, metrics={"magic"}), AttributeValueError, "no metric 'magic'"),
     (lambda: Model(NET, eval_indexes=[1]), ArgumentError, "eval_indexes are the positions"),
     (lambda: model(NET).train(0, rows()), ArgumentError, "epoch must be an int of at least 1"),

@@ -33,7 +33,8 @@ from msnb.ops.record import Op
 _CONVERTED_ROOMS = tuple(PACKAGE_DIR + room for room in ("nn", "optim", "train"))
 # what these do is the framework's business; it asks the engine for what a program may depend on
 _OPAQUE_FILES = tuple(
-    PACKAGE_DIR + "nn/" + file for file in ("cell.py", "tree.py", "state.py", "hooks.py", "initializer.py")
+    PACKAGE_DIR + "nn/" + file
+    for file in ("cell.py", "tree.py", "state.py", "hooks.py", "precision.py", "initializer.py")
 )
 _OPAQUE = ("numpy", "ml_dtypes", "scipy", "pandas", "matplotlib", "IPython", "torch", "sklearn", "pytest", "_pytest")
 opaque_modules: set[str] = set(_OPAQUE)

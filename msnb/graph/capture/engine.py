@@ -50,6 +50,11 @@ class Capture(GraphBuilder):
     # ---- operations -----------------------------------------------------------------------------------------------
 
     def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        """Append a node, in the precision that the rule in force asks for."""
+        rule = self.session.autocast
+        return self._append(op, inputs, attrs) if rule is None else rule.apply(self._append, op, inputs, attrs)
+
+    def _append(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """Append a node; lazy numbers among the attributes become constants with a guard."""
         if attrs:
             attrs = {k: _static(v) for k, v in attrs.items()}

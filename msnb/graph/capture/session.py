@@ -74,6 +74,7 @@ class Session:
         self.pythonic = Pythonic()
         self.blocks: list[Any] = []
         self.depth = 0
+        self.autocast: Any = None
         self.settled: set[int] = set()
         self.used_at_capture: dict[str, str] = {}
         self._guarded: set[tuple[Any, ...]] = set()
