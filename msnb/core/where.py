@@ -21,6 +21,7 @@ from types import CodeType, FrameType, TracebackType
 PACKAGE_DIR = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 _cell_names: dict[str, str] = {}
+_hidden: tuple[str, ...] = (PACKAGE_DIR, "<frozen")
 
 
 def name_file(filename: str, shown: str) -> None:
@@ -118,7 +119,14 @@ class Origin:
 
 def is_internal(filename: str) -> bool:
     """True for files of msnb itself and for code that Python made up (``<string>`` of dataclasses and the like)."""
-    return filename.startswith((PACKAGE_DIR, "<frozen"))
+    return filename.startswith(_hidden)
+
+
+def hide_frames(prefix: str) -> None:
+    """Files below ``prefix`` are nobody's text either: the notebook names the folder of IPython."""
+    global _hidden
+    if prefix not in _hidden:
+        _hidden = (*_hidden, prefix)
 
 
 def here(depth: int = 1, limit: int = 8) -> Origin:

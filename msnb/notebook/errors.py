@@ -3,38 +3,39 @@
 IPython asks an exception for ``_render_traceback_``; the extension gives MsnbError one while it is loaded. Syntax
 errors take another way through IPython, so the refusals of graph mode (which are SyntaxErrors) are handled by a custom
 handler. ``ms.set_context`` or a plain ``try`` see the same exception objects as ever.
+
+In a kernel a second output follows the red one: operands as a table, what this kind of error means, the frames inside
+msnb, each behind a line that opens it. ``%ms_error`` shows the same again.
 """
 
 from __future__ import annotations
 
+import os
 import sys
-from types import TracebackType
 from typing import Any
 
 from msnb.core.errors import MsnbError, UnsupportedSyntaxError
-from msnb.core.where import Origin, Where, is_internal
+from msnb.core.where import hide_frames
+from msnb.notebook.error_view import ErrorView, report
+from msnb.notebook.training import shell as showing_shell
 
 _METHOD = "_render_traceback_"
+_ATTRIBUTE = "_msnb_errors"
 
 
-def report(error: MsnbError, tb: TracebackType | None = None) -> list[str]:
-    """The lines a cell shows for an error."""
-    lines = [f"{type(error).__name__}: {error.message()}"]
-    place = error.where or _user_place(tb or error.__traceback__)
-    if place is not None:
-        lines += place.caret().split("\n")
-    return lines
+class Below:
+    """Shows what lies below an error when its cell is over."""
 
+    def __init__(self, shell: Any) -> None:
+        self.shell = shell
 
-def _user_place(tb: TracebackType | None) -> Where | None:
-    """The innermost frame of the user's own text."""
-    found: Origin | None = None
-    while tb is not None:
-        code = tb.tb_frame.f_code
-        if not is_internal(code.co_filename) and "IPython" not in code.co_filename:
-            found = Origin(((code, tb.tb_lasti, tb.tb_lineno),))
-        tb = tb.tb_next
-    return found.where if found is not None else None
+    def after(self, result: Any) -> None:
+        """A cell has run."""
+        error = result.error_in_exec or result.error_before_exec
+        if isinstance(error, MsnbError) and showing_shell() is self.shell:
+            from msnb.notebook.training import display_bundle
+
+            display_bundle(ErrorView(error).below())
 
 
 def _render(self: MsnbError) -> list[str]:
@@ -43,8 +44,15 @@ def _render(self: MsnbError) -> list[str]:
 
 def install(shell: Any) -> None:
     """Short reports for every MsnbError of this shell."""
+    import IPython
+
+    hide_frames(os.path.dirname(os.path.abspath(IPython.__file__)) + os.sep)
     setattr(MsnbError, _METHOD, _render)
     shell.set_custom_exc((UnsupportedSyntaxError,), _handler)
+    if not hasattr(shell, _ATTRIBUTE):
+        below = Below(shell)
+        setattr(shell, _ATTRIBUTE, below)
+        shell.events.register("post_run_cell", below.after)
 
 
 def remove(shell: Any) -> None:
@@ -52,6 +60,10 @@ def remove(shell: Any) -> None:
     if hasattr(MsnbError, _METHOD):
         delattr(MsnbError, _METHOD)
     shell.set_custom_exc((), None)
+    below = getattr(shell, _ATTRIBUTE, None)
+    if below is not None:
+        shell.events.unregister("post_run_cell", below.after)
+        delattr(shell, _ATTRIBUTE)
 
 
 def _handler(shell: Any, kind: type[BaseException], error: Any, tb: Any, tb_offset: Any = None) -> list[str]:

@@ -7,13 +7,14 @@ from typing import Any
 from msnb.graph.compile import Compiled
 from msnb.ir.graph import Graph
 from msnb.notebook import cells, errors, show
+from msnb.notebook.lessons import LESSONS
 from msnb.notebook.magics import MODES, MsnbMagics
 from msnb.notebook.run_magics import MsnbRunMagics
 from msnb.notebook.view_magics import MsnbViewMagics
 
 NAMES = (
     "ms_mode", "ms_ir", "ms_grad", "ms_graph", "ms_passes", "ms_diff", "ms_mem", "ms_profile", "ms_step", "ms_explain",
-    "ms_compare", "ms_eager", "ms_roofline", "ms_plan", "ms_tensor", "ms_info", "ms_device",
+    "ms_compare", "ms_eager", "ms_roofline", "ms_plan", "ms_tensor", "ms_info", "ms_error", "ms_device",
 )  # fmt: skip
 OPTIONS: dict[str, tuple[str, ...]] = {
     "%ms_mode": tuple(sorted(MODES)),
@@ -30,6 +31,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "%ms_plan": ("--devices", "--search", "--output"),
     "%ms_tensor": (),
     "%ms_info": (),
+    "%ms_error": tuple(LESSONS),
     "%ms_device": ("Ascend", "CPU", "GPU"),
     "%%ms_eager": ("--args", "--output", "--max-boxes", "--quiet"),
     "%%ms_graph": ("--args", "--optimised", "--output", "--times", "--max-boxes", "--quiet"),

@@ -120,6 +120,16 @@ class MsnbRunMagics(magic.Magics):
         return show.tensor(value_of(self.shell, text), text if text.isidentifier() else "")
 
     @WITH_OPTIONS
+    @argument("kind", nargs="?", default="", help="a kind of error, such as ShapeError; the last error by default")
+    @LINE_MAGIC
+    def ms_error(self, line: str) -> View:
+        """Show the report of the last error again, or the page on a kind of error.
+
+        Example: %ms_error ShapeError
+        """
+        return show.error(options_of(self.ms_error, line).kind or None)
+
+    @WITH_OPTIONS
     @LINE_MAGIC
     def ms_info(self, line: str) -> View:
         """Show versions, machine, settings and caches of this session.

@@ -15,6 +15,7 @@
     ms.show.curves()             a training while it runs, and the picture that stays
     ms.show.flow(net)            the gradient of every layer over a training
     ms.show.tensor(x)            values as a histogram, as images
+    ms.show.error()              the report of the last error; of a kind of error, its page
     ms.show.info()               versions, machine, settings
 
 All give views: the last line of a cell shows one; ``.text``, ``.svg``, ``.save(path)``. None changes any state (but
@@ -37,15 +38,15 @@ from msnb.notebook.passes import PassesView
 from msnb.notebook.profile import ProfileView
 from msnb.notebook.programs import captured, captured_gradient, name_of
 from msnb.notebook.runs import Program, program_of
-from msnb.notebook.show_runs import curves, eager, flow, info, plan, roofline, tensor, watching
+from msnb.notebook.show_runs import curves, eager, error, flow, info, plan, roofline, tensor, watching
 from msnb.notebook.stepping import StepView, Stop
 from msnb.notebook.versions import ExplainView
 from msnb.notebook.views import GraphView, View
 
 __all__ = [
     "CompareView", "DiffView", "ExplainView", "GraphView", "HeatView", "MemoryView", "PassesView", "ProfileView",
-    "StepView", "View", "as_graph", "compare", "curves", "diff", "eager", "explain", "flow", "grad", "graph", "info",
-    "ir", "mem", "passes", "plan", "profile", "roofline", "step", "tensor", "watching",
+    "StepView", "View", "as_graph", "compare", "curves", "diff", "eager", "error", "explain", "flow", "grad", "graph",
+    "info", "ir", "mem", "passes", "plan", "profile", "roofline", "step", "tensor", "watching",
 ]  # fmt: skip
 
 

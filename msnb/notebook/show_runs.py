@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Mapping
 from typing import Any
 
-from msnb.core.errors import ArgumentError
+from msnb.core.errors import ArgumentError, MsnbError
 from msnb.ir.graph import Graph
 from msnb.notebook.arrays import TensorView
+from msnb.notebook.error_view import ErrorView, LessonView
 from msnb.notebook.flow import FlowView
 from msnb.notebook.info import InfoView
+from msnb.notebook.lessons import LESSONS, lesson_of
 from msnb.notebook.machine import MODEL, Machine
 from msnb.notebook.plan_view import PlanView
 from msnb.notebook.programs import name_of
@@ -21,7 +24,7 @@ from msnb.notebook.training import CurvesView, watching
 from msnb.notebook.views import GraphView
 from msnb.parallel.plans import Plan
 
-__all__ = ["curves", "eager", "flow", "info", "plan", "roofline", "tensor", "watching"]
+__all__ = ["curves", "eager", "error", "flow", "info", "plan", "roofline", "tensor", "watching"]
 
 
 def roofline(
@@ -189,6 +192,33 @@ def tensor(value: Any, title: str = "") -> TensorView:
         tensor: f32[2,2] on CPU, 16 B
     """
     return TensorView(value, title)
+
+
+def error(what: Any = None) -> ErrorView | LessonView:
+    """The report of an error, or the page on a kind of error.
+
+    Args:
+        what: an exception, a class of errors or its name; the last error of the session by default.
+
+    Returns:
+        A view: ``.text`` is the short report.
+
+    Raises:
+        ArgumentError: there is no such error, or no page on it.
+
+    Examples:
+        >>> import msnb as ms
+        >>> print(ms.show.error("ShapeError").text.splitlines()[0])
+        # ShapeError
+    """
+    what = getattr(sys, "last_value", None) if what is None else what
+    if isinstance(what, MsnbError):
+        return ErrorView(what)
+    lesson = LESSONS.get(what) if isinstance(what, str) else lesson_of(what) if isinstance(what, type) else None
+    if lesson is None:
+        told = "there was no error of msnb yet" if what is None else f"there is no page on {what!r}"
+        raise ArgumentError(f"{told}.", hint=f"pages: {', '.join(LESSONS)}.")
+    return LessonView(lesson)
 
 
 def info() -> InfoView:

@@ -145,7 +145,7 @@ class CurvesView(View, Callback):
 
     def _update(self, bundle: dict[str, Any]) -> None:
         if self._handle is None:
-            self._handle = _display(bundle, display_id=True)
+            self._handle = display_bundle(bundle, display_id=True)
         else:
             self._handle.update(bundle, raw=True)
 
@@ -155,7 +155,7 @@ class CurvesView(View, Callback):
         if self._handle is not None:
             self._update(self._repr_mimebundle_())
         else:
-            _display(self._repr_mimebundle_())
+            display_bundle(self._repr_mimebundle_())
 
     def _bundle_live(self) -> dict[str, Any]:
         from msnb.notebook.pages import figure
@@ -270,7 +270,7 @@ def with_bar(svg: str, share: float) -> str:
     return svg.replace("</svg>", f"{bar}{words(690, 24, f'{share:.0%}', 10.5, SOFT, anchor='start')}</svg>")
 
 
-def _display(bundle: dict[str, Any], **options: Any) -> Any:
+def display_bundle(bundle: dict[str, Any], **options: Any) -> Any:
     """IPython's own, which has no types."""
     from IPython import display
 

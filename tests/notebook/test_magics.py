@@ -9,7 +9,7 @@ import pytest
 
 import msnb as ms
 from msnb.core.errors import ArgumentError, MsnbError, ShapeError, UnsupportedSyntaxError
-from msnb.notebook.errors import report
+from msnb.notebook.error_view import report
 from msnb.notebook.extension import NAMES, OPTIONS
 from msnb.notebook.views import GraphView
 

@@ -105,6 +105,7 @@ def test_the_limit_follows_from_flops_and_bytes():
 
 def test_measured_is_kept_apart(monkeypatch):
     monkeypatch.setattr("msnb.notebook.roofline.this_machine", lambda: Machine("this machine", 1e10, 1e11, True))
+
     def fn(x):
         return ops.exp(x @ x.T)
 
