@@ -105,21 +105,9 @@ class ReferenceProgram:
         return [env[i] for i in self._outputs]
 
     def _explained(self, error: Exception, run: Any, buffers: Sequence[Any]) -> Exception:
-        """The error of a step, at the user's line; operands of another device have the sentence that eager mode gives.
-
-        A control node passes on what its body raised, a host call what the user's Python code raised.
-        """
+        """The error of a step."""
         node = next(n for n, step in zip(self._nodes, self._steps) if step[0] is run)
-        place = (node.where.where if node.where is not None else None) or here().where
-        if "control" in node.op.traits:
-            told = isinstance(error, MsnbError) or users_frame(_below(error)) is not None
-            return error if told or place is None else raised_at(error, place)
-        types = [v.type for v in node.inputs]
-        found: Exception | None = error if isinstance(error, MsnbError) else None
-        found = found or devices.misplaced(node.op.name, types, buffers) or _misfit(node, types, buffers) or error
-        if isinstance(found, MsnbError):
-            found.where = place
-        return found
+        return explained(node, error, buffers)
 
     # ---- control flow --------------------------------------------------------------------------------------------
 
@@ -197,6 +185,23 @@ class ReferenceProgram:
             return [] if not node.outputs else [r._data for r in results]
 
         return run
+
+
+def explained(node: Node, error: Exception, buffers: Sequence[Any]) -> Exception:
+    """An error of a node, at the user's line; operands of another device have the sentence that eager mode gives.
+
+    A control node passes on what its body raised, a host call what the user's Python code raised.
+    """
+    place = (node.where.where if node.where is not None else None) or here().where
+    if "control" in node.op.traits:
+        told = isinstance(error, MsnbError) or users_frame(_below(error)) is not None
+        return error if told or place is None else raised_at(error, place)
+    types = [v.type for v in node.inputs]
+    found: Exception | None = error if isinstance(error, MsnbError) else None
+    found = found or devices.misplaced(node.op.name, types, buffers) or _misfit(node, types, buffers) or error
+    if isinstance(found, MsnbError):
+        found.where = place
+    return found
 
 
 def _misfit(node: Node, types: Sequence[Any], buffers: Sequence[Any]) -> MsnbError | None:

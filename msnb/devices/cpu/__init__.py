@@ -1,7 +1,7 @@
-"""The CPU: NumPy arrays as buffers, reference bodies as kernels, and a code generator for groups of operations.
+"""The CPU: NumPy arrays as buffers, reference bodies as kernels, and graphs as native programs.
 
-``compile`` runs a graph in which the fusion pass has made groups as machine code; without llvmlite the same program
-runs on the reference bodies.
+``compile`` makes one native program of a graph (``program``) where the session wants machine code; without llvmlite the
+same graph runs on the reference bodies.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 import msnb.devices.cpu.blas
+from msnb.core.context import get_context
 from msnb.core.devices import register_device
 from msnb.core.events import notice
 from msnb.devices.base import ArrayDevice, Executable
@@ -32,11 +33,11 @@ class CPU(ArrayDevice):
         return api() is not None
 
     def compile(self, graph: Graph) -> Executable:
-        """The program; fused nodes become machine code where llvmlite is installed."""
-        if not any(node.op is FUSED for _, node in graph.walk()):
+        """The program: one native call where machine code is wanted and llvmlite is installed."""
+        if get_context("jit_level") != "O1" and not any(node.op is FUSED for _, node in graph.walk()):
             return super().compile(graph)
         try:
-            from msnb.devices.cpu.native import NativeProgram
+            from msnb.devices.cpu.program.execute import NativeProgram
         except ImportError:
             notice(
                 "llvmlite is not installed (pip install msnb[cpu]): graphs run operation by operation.", key="llvmlite"

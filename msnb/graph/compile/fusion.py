@@ -21,7 +21,7 @@ import math
 from collections.abc import Iterable
 
 from msnb.core.types import TensorType
-from msnb.ir.control import FUSED
+from msnb.ir.control import FUSED, SCAN, WHILE
 from msnb.ir.graph import Graph, Node, Value, copy_node
 from msnb.ir.scalars import is_heavy, is_number
 from msnb.ir.space import Space, kind_of
@@ -199,7 +199,7 @@ class _Fusion:
                 self._emit(unit, out, seen)
             else:
                 new = copy_node(unit, out, seen)
-                new.graphs = tuple(fuse(g, self.every) for g in new.graphs)
+                new.graphs = tuple(fuse(g, self.every or unit.op in (WHILE, SCAN)) for g in new.graphs)
         out.outputs = [seen[v] for v in self.graph.outputs]
         out.state = dict(self.graph.state)
         return out

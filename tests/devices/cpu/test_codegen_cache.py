@@ -95,12 +95,11 @@ def test_the_oldest_entries_go(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_without_llvmlite_the_reference_serves(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [
-        m for m in sys.modules if m.startswith(("llvmlite", "msnb.devices.cpu.native", "msnb.devices.cpu.codegen"))
-    ]:
+    gone = ("llvmlite", "msnb.devices.cpu.program", "msnb.devices.cpu.codegen", "msnb.devices.cpu.onednn")
+    for name in [m for m in sys.modules if m.startswith(gone)]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "llvmlite", None)
-    monkeypatch.delattr(sys.modules["msnb.devices.cpu"], "native", raising=False)
+    monkeypatch.delattr(sys.modules["msnb.devices.cpu"], "program", raising=False)
     events.forget_notices()
     told: list[str] = []
     from msnb.graph.compile.fusion import fuse

@@ -1,0 +1,102 @@
+"""Memory for programs: arenas that programs hand on to each other, and buffers for results.
+
+A program needs its arena only while it runs. So arenas lie in one shelf: a program takes the one it had last, if it is
+there, else the smallest that is large enough. What lies there is never more than what ran at the same time.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msnb.core.errors import MsnbError
+from msnb.devices.cpu.program.memory import Planned
+
+ALIGN = 64
+POOLED = 1 << 16
+Array = NDArray[Any]
+
+
+class ArenaError(MsnbError, MemoryError):
+    """There is no memory for a program's arena."""
+
+
+class Shelf:
+    """Arenas that nobody uses at the moment."""
+
+    def __init__(self) -> None:
+        self._free: list[Array] = []
+        self._lock = threading.Lock()
+
+    def take(self, size: int, last: Array | None) -> Array:
+        """An arena of at least ``size`` bytes, whose content is anything."""
+        with self._lock:
+            fitting = [a for a in self._free if a.nbytes >= size + ALIGN]
+            found = next((a for a in fitting if a is last), min(fitting, key=lambda a: a.nbytes, default=None))
+            if found is None:
+                self._free.clear()
+                found = np.empty(size + ALIGN, np.uint8)
+            else:
+                self._free = [a for a in self._free if a is not found]
+            return found
+
+    def give(self, arena: Array) -> None:
+        """Back on the shelf."""
+        with self._lock:
+            self._free.append(arena)
+
+
+SHELF = Shelf()
+
+
+def aligned(arena: Array) -> int:
+    """The address of the first byte of an arena that is aligned."""
+    return -(-arena.ctypes.data // ALIGN) * ALIGN
+
+
+def out_of_memory(peak: int, values: Sequence[Planned], name: str) -> ArenaError:
+    """The sentence for a program that needs more memory than there is."""
+    largest = sorted(values, key=lambda v: -v.bytes)[:3]
+    told = ", ".join(f"{v.name} ({v.bytes / 2**20:.1f} MiB)" for v in largest)
+    return ArenaError(
+        f"{name} needs {peak / 2**20:.1f} MiB of working memory, which cannot be had; nothing was changed. Its largest "
+        f"values: {told}.",
+        hint="use a smaller batch, or Cell.recompute() to keep less for the gradient.",
+    )
+
+
+class Pool:
+    """Buffers for results: one that only the pool holds is used again. Views of it keep it, as they keep it alive."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[Any, Any], list[Array]] = {}
+
+    def take(self, shape: tuple[int, ...], dtype: Any, size: int) -> Array:
+        """A buffer nobody else has."""
+        if size < POOLED:
+            return np.empty(shape, dtype)
+        kept = self._kept.setdefault((shape, dtype), [])
+        for _ in range(len(kept)):
+            found = kept.pop(0)
+            kept.append(found)
+            if sys.getrefcount(found) == _ALONE:
+                return found
+        made = np.empty(shape, dtype)
+        kept.append(made)
+        del kept[:-16]
+        return made
+
+
+def _alone() -> int:
+    kept = [np.empty(1)]
+    found = kept.pop(0)
+    kept.append(found)
+    return sys.getrefcount(found)
+
+
+_ALONE = _alone()

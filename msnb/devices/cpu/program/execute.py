@@ -1,0 +1,294 @@
+"""Running a program: bind the arguments, call the interpreter until it is done, hand out the results.
+
+    args --> pointers in slots --> run --> DONE: results
+                                    ^ |--> a step in Python, more memory for stacks, a pause: then on with it
+                                    |-/
+One call at a time per program; others wait. A call that comes from inside a step of the same program, or with arguments
+that are not what the graph says, runs on the reference executor, which has the right errors.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msnb.core.errors import MsnbError
+from msnb.core.events import notice
+from msnb.devices.cpu import threads
+from msnb.devices.cpu.program import machine as m
+from msnb.devices.cpu.program.arenas import SHELF, Pool, aligned, out_of_memory
+from msnb.devices.cpu.program.load import Loaded
+from msnb.devices.cpu.program.memory import Planned
+from msnb.devices.cpu.program.recipe import Recipe
+from msnb.devices.cpu.program.tape import Unlaid
+from msnb.devices.reference import ReferenceProgram
+from msnb.ir.graph import Graph, Node
+
+Array = NDArray[Any]
+FIRST_CHUNK = 1 << 16
+KEPT_CHUNKS = 1 << 22
+
+
+class Stepped(ReferenceProgram):
+    """The reference executor with groups as native programs of one node."""
+
+    def _program(self, graph: Graph) -> ReferenceProgram:
+        found = self._shared.get(id(graph))
+        return Stepped(self.device, graph, self._shared) if found is None else found
+
+    def _fused(self, node: Node) -> Callable[..., Any]:
+        program = NativeProgram(self.device, alone(node, self._module))
+        return lambda *args: program(args)
+
+
+def alone(node: Node, module: Any) -> Graph:
+    """A graph of one node."""
+    graph = Graph(node.op.name, module)
+    inputs = [graph.add_param(v.type, v.name) for v in node.inputs]
+    made = graph.add(node.op, inputs, node.attrs, [v.type for v in node.outputs], node.graphs)
+    made.where, made.scope = node.where, node.scope
+    graph.outputs = list(made.outputs)
+    return graph
+
+
+class NativeProgram:
+    """A graph as one native call.
+
+    Args:
+        device: the CPU.
+        graph: a verified graph.
+        checking: fill memory that nothing lives in with NaN after every instruction (for tests; slow).
+
+    Attributes:
+        reason: why the graph runs on the reference executor after all, None where it does not.
+        host_steps: names of the nodes that run in Python.
+        memory_plan, peak: the arena.
+        recipes: how its nodes run.
+    """
+
+    def __init__(self, device: Any, graph: Graph, checking: bool = False) -> None:
+        self.device, self.graph = device, graph
+        self.reason: str | None = None
+        self.checking = checking
+        self._reference: ReferenceProgram | None = None
+        self._loaded: Loaded | None = None
+        self._lock = threading.Lock()
+        self._owner = 0
+        self._arena: Array | None = None
+        self._pool = Pool()
+        self._chunks: list[Array] = []
+        try:
+            self._loaded = Loaded(device, graph, checking)
+        except Unlaid as reason:
+            self.reason = str(reason)
+            notice(f"a graph with {reason} runs operation by operation.", key=f"unlaid {reason}")
+
+    @property
+    def host_steps(self) -> list[str]:
+        """The nodes that run in Python, in order."""
+        if self._loaded is None:
+            return []
+        return [s.node.op.name for s in self._loaded.tape.steps if s.node not in self._loaded.choice.recipes]
+
+    @property
+    def recipes(self) -> dict[Node, Recipe]:
+        """How nodes run natively."""
+        return {} if self._loaded is None else self._loaded.choice.recipes
+
+    @property
+    def kernels(self) -> list[Any]:
+        """The generated kernels of its groups, each once."""
+        made = [getattr(r, "made", None) for r in self.recipes.values()]
+        return list({id(k.kernel): k.kernel for k in made if k is not None}.values())
+
+    @property
+    def memory_plan(self) -> list[Planned]:
+        """What lies where in the arena, and when."""
+        return [] if self._loaded is None else self._loaded.plan.values
+
+    @property
+    def peak(self) -> int:
+        """Bytes of the arena."""
+        return 0 if self._loaded is None else self._loaded.plan.peak
+
+    def __call__(self, args: Sequence[Any]) -> list[Any]:
+        """Run on buffers, one per param."""
+        loaded = self._loaded
+        if loaded is None or self._owner == threading.get_ident():
+            return self._by_reference(args)
+        with self._lock:
+            self._owner = threading.get_ident()
+            try:
+                return self._run(loaded, args)
+            finally:
+                self._owner = 0
+
+    def _by_reference(self, args: Sequence[Any]) -> list[Any]:
+        if self._reference is None:
+            kind = ReferenceProgram if self._loaded is not None else Stepped
+            self._reference = kind(self.device, self.graph)
+        return self._reference(args)
+
+    # ---- one call ---------------------------------------------------------------------------------------------------
+
+    def _run(self, p: Loaded, args: Sequence[Any]) -> list[Any]:
+        keep = self._bind(p, args)
+        if keep is None:
+            return self._by_reference(args)
+        arena = self._lay(p)
+        try:
+            fresh = self._results(p, args)
+            self._execute(p)
+        finally:
+            if arena is not None:
+                SHELF.give(arena)
+            self._drop_chunks()
+        return [self._answer(p, kind, which, args, fresh) for kind, which in p.answers]
+
+    def _bind(self, p: Loaded, args: Sequence[Any]) -> list[Any] | None:
+        """Point slots at the arguments; what must stay alive meanwhile; None where they are not what they should be."""
+        keep, slots = [], p.slots
+        try:
+            for i, cell in p.numbers:
+                cell[...] = args[i]
+            for i, slot, dtype in p.tensors:
+                a = args[i]
+                if a.__class__ is not np.ndarray or a.dtype != dtype or a.shape != p.graph.params[i].type.shape:  # type: ignore[union-attr]
+                    return None
+                if not a.flags.c_contiguous or not a.flags.aligned:
+                    a = np.array(a, order="C")
+                    keep.append(a)
+                if slot >= 0:
+                    slots[slot] = a.ctypes.data
+        except (OverflowError, TypeError, ValueError):
+            return None
+        return keep
+
+    def _lay(self, p: Loaded) -> Array | None:
+        """An arena, and the slots that point into it."""
+        if not p.plan.peak:
+            return None
+        try:
+            arena = SHELF.take(p.plan.peak, self._arena)
+        except MemoryError:
+            raise self._no_memory(p) from None
+        if arena is not self._arena or p.plan.swaps:
+            p.slots[p.arena_slots] = p.arena_offsets + aligned(arena)
+            self._arena = arena
+        return arena
+
+    def _results(self, p: Loaded, args: Sequence[Any]) -> list[Array]:
+        """Memory for results: a parameter's own where nobody else has it."""
+        found: list[Array] = []
+        try:
+            for f in p.fresh:
+                if f.lender >= 0 and _exclusive(args, f.lender):
+                    found.append(args[f.lender])
+                elif f.state:
+                    found.append(np.empty(f.shape, f.dtype))
+                else:
+                    found.append(self._pool.take(f.shape, f.dtype, f.size))
+                if f.slot >= 0:
+                    p.slots[f.slot] = found[-1].ctypes.data
+        except MemoryError:
+            raise self._no_memory(p) from None
+        return found
+
+    def _no_memory(self, p: Loaded) -> MsnbError:
+        return out_of_memory(p.plan.peak, p.plan.values, self.graph.name)
+
+    def _execute(self, p: Loaded) -> None:
+        env, run = p.env, m.machine().run
+        env[m.THREADS] = min(threads.count(), threads.cores())  # scratch memory is for that many
+        env[m.STOP] = env[m.PLACE] = 0
+        where = p.table.ctypes.data, p.slots.ctypes.data, env.ctypes.data
+        while True:
+            code = run(*where)
+            if code == m.DONE:
+                return
+            if code == m.TO_HOST:
+                self._step(p, int(env[m.ID]))
+            elif code == m.GROW:
+                self._grow(p)
+            elif code == m.STOPPED:
+                raise KeyboardInterrupt
+            elif code == m.FAILED:
+                raise RuntimeError(f"a native kernel failed with code {env[m.CODE]}; nothing was changed.")
+
+    def _step(self, p: Loaded, number: int) -> None:
+        if number < len(p.steps):
+            p.steps[number](p.slots)
+        else:
+            self._poison(p, p.checks[number])
+
+    def _answer(self, p: Loaded, kind: str, which: Any, args: Sequence[Any], fresh: list[Array]) -> Any:
+        if kind == "fresh":
+            return fresh[which]
+        if kind == "param":
+            return args[which]
+        return p.consts[which] if kind == "const" else None
+
+    # ---- stacks -----------------------------------------------------------------------------------------------------
+
+    def _grow(self, p: Loaded) -> None:
+        """One more chunk for stacks, twice as large as the last."""
+        wanted = int(p.env[m.WANTED])
+        size = max(wanted + 64, 2 * self._chunks[-1].nbytes if self._chunks else FIRST_CHUNK)
+        try:
+            self._chunks.append(np.empty(size, np.uint8))
+        except MemoryError:
+            raise self._no_memory(p) from None
+        start = aligned(self._chunks[-1])
+        p.env[m.BUMP], p.env[m.LIMIT] = start, self._chunks[-1].ctypes.data + size
+
+    def _drop_chunks(self) -> None:
+        """Stacks are gone; a small last chunk stays for the next call."""
+        p = self._loaded
+        assert p is not None
+        if not p.tape.pools:
+            return
+        p.env[m.FREE + p.tape.counters :] = 0
+        p.env[m.BUMP] = p.env[m.LIMIT] = 0
+        self._chunks = [c for c in self._chunks[-1:] if c.nbytes <= KEPT_CHUNKS]
+        if self._chunks:
+            last = self._chunks[0]
+            p.env[m.BUMP], p.env[m.LIMIT] = aligned(last), last.ctypes.data + last.nbytes
+
+    # ---- checking ---------------------------------------------------------------------------------------------------
+
+    def _poison(self, p: Loaded, k: int) -> None:
+        """Fill what does not live behind instruction k."""
+        assert self._arena is not None
+        start = aligned(self._arena) - self._arena.ctypes.data
+        dead = np.ones(p.plan.peak, bool)
+        for memory in p.plan.memories():
+            if memory.kind == "arena" and memory.alive_after(k):
+                dead[memory.offset : memory.offset + memory.size] = False
+        self._arena[start : start + p.plan.peak][dead] = 0xFF
+
+
+def _exclusive(args: Sequence[Any], i: int) -> bool:
+    """True when the argument list and one owner (the parameter) are all that hold this array."""
+    flags = args[i].flags
+    return bool(sys.getrefcount(args[i]) == _OWNED and flags.owndata and flags.writeable and flags.c_contiguous)
+
+
+def _owned() -> int:
+    args = [np.empty(1)]
+    owner = [args[0]]
+    found = []
+
+    def count(args: Sequence[Any], i: int) -> None:
+        found.append(sys.getrefcount(args[i]))
+
+    count(args, 0)
+    assert owner
+    return int(found[0])
+
+
+_OWNED = _owned()

@@ -1,0 +1,16 @@
+"""Who gives recipes on this machine: the libraries first, then the code generator."""
+
+from __future__ import annotations
+
+import functools
+
+from msnb.devices.cpu.program.recipe import PROVIDERS
+
+
+@functools.lru_cache(maxsize=1)
+def enter() -> None:
+    """Enter the providers into ``PROVIDERS``, once."""
+    from msnb.devices.cpu.codegen.library import recipe as generated
+    from msnb.devices.cpu.onednn.recipes import recipe as library
+
+    PROVIDERS.extend((library, generated))

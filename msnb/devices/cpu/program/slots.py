@@ -1,0 +1,157 @@
+"""From a planned tape to the interpreter's data: slots, the table of instructions, and the words of kernels.
+
+A slot holds a data pointer. Memory has one slot for its start (whose pointer may be exchanged while the program runs)
+and one for every other place in it. Pointers behind params and results are set by instructions at the very beginning,
+those into the arena when it is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from msnb.devices.cpu.program import machine as m
+from msnb.devices.cpu.program.memory import Memory, Plan
+from msnb.devices.cpu.program.tape import Instr, Label, Place, Tape
+
+_OUTSIDE = ("param", "result")
+
+
+class Slots:
+    """Numbers of slots.
+
+    Attributes:
+        params, results, consts, bottoms, cells: slot numbers by index.
+        arena: (slot, offset in the arena).
+        behind: (slot, slot of the start, bytes) for places in params and results.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.count = 0
+        self.outside: dict[str, dict[int, int]] = {k: {} for k in ("param", "result", "const", "bottom", "cell")}
+        self.arena: list[tuple[int, int]] = []
+        self.behind: list[tuple[int, int, int]] = []
+        self._known: dict[Any, int] = {}
+
+    def of(self, place: Place) -> int:
+        """The slot of a place."""
+        memory = self.plan.memory(place.buffer)
+        owner: Any = place.buffer if memory is None else memory
+        key = id(owner), place.offset
+        if key not in self._known:
+            self._known[key] = self._new(owner, place)
+        return self._known[key]
+
+    def _new(self, owner: Any, place: Place) -> int:
+        number = self.count
+        self.count += 1
+        if isinstance(owner, Memory) and owner.kind == "arena":
+            self.arena.append((number, owner.offset + place.offset))
+        elif owner.kind in self.outside:
+            self._outside(owner, place, number)
+        return number
+
+    def _outside(self, owner: Any, place: Place, number: int) -> None:
+        if not place.offset:
+            self.outside[owner.kind][owner.index] = number
+            return
+        self.behind.append((number, self.of(Place(place.buffer)), place.offset))
+
+
+class Table:
+    """The table of a program.
+
+    Attributes:
+        rows: int64 [instructions, 6]; words: what kernels are given; keep: what must stay alive.
+        starts: per instruction of the tape its first row; checks: (host id, instruction) of checks in between.
+    """
+
+    def __init__(self, tape: Tape, plan: Plan, slots: Slots, checking: bool = False) -> None:
+        self.tape, self.plan, self.slots = tape, plan, slots
+        self._rows: list[list[Any]] = []
+        self._words: list[int] = []
+        self.keep: list[Any] = []
+        self.starts: list[int] = []
+        self.checks: dict[int, int] = {}
+        body = self._body(checking)
+        self._rows = [[m.LEA, number, start, offset] for number, start, offset in slots.behind]
+        self.starts = [s + len(self._rows) for s in self.starts]
+        self._rows += body
+        self.words = np.array(self._words or [0], np.int64)
+        self.rows = self._array()
+
+    def _body(self, checking: bool) -> list[list[Any]]:
+        for k, instr in enumerate(self.tape.instrs):
+            self.starts.append(len(self._rows))
+            self._instr(k, instr)
+            if checking and instr.op not in (m.RETURN, m.COMMIT):
+                self.checks[len(self.tape.steps) + k] = k
+                if len(self._rows) > self.starts[-1] and instr.op not in (m.JUMP, m.JUMP_IF, m.JUMP_UNLESS, m.LOOP):
+                    self._rows.append([m.HOST, len(self.tape.steps) + k])
+        self.starts.append(len(self._rows))
+        return self._rows
+
+    def _instr(self, k: int, i: Instr) -> None:
+        of = self.slots.of
+        reads, writes = [of(p) for p in i.reads], [of(p) for p in i.writes]
+        if i.op == m.KERNEL:
+            self._kernel(i, reads, writes)
+        elif i.op == m.HOST:
+            self._rows.append([m.HOST, i.host])
+        elif i.op == m.COPY:
+            self._copy(k, i)
+        elif i.op in (m.JUMP_IF, m.JUMP_UNLESS):
+            target, bits, float_ = i.numbers
+            self._rows.append([i.op, target, reads[0], bits, float_])
+        elif i.op == m.LOOP:
+            counter, step, stop, top = i.numbers
+            self._rows.append([i.op, self._counter(counter), step, stop, top])
+        elif i.op == m.SET:
+            self._rows.append([i.op, self._counter(i.numbers[0]), i.numbers[1]])
+        elif i.op == m.ROW:
+            self._rows.append([i.op, *writes, *reads, self._counter(i.numbers[0]), i.numbers[1]])
+        elif i.op in (m.PUSH, m.PUSH_STACK):
+            self._rows.append([i.op, *writes, *reads, i.numbers[0], self._pool(i.numbers[1])])
+        elif i.op == m.RELEASE:
+            self._rows.append([i.op, *reads, self._pool(i.numbers[0])])
+        else:
+            self._rows.append([i.op, *writes, *reads, *i.numbers])
+
+    def _copy(self, k: int, i: Instr) -> None:
+        if self.plan.same(i.reads[0], i.writes[0]):
+            return
+        a, b = self.slots.of(i.writes[0]), self.slots.of(i.reads[0])
+        self._rows.append([m.SWAP, a, b] if k in self.plan.swaps else [m.COPY, a, b, *i.numbers])
+
+    def _kernel(self, i: Instr, reads: Sequence[int], writes: Sequence[int]) -> None:
+        assert i.recipe is not None
+        calls = i.recipe.calls(reads, writes, [self.slots.of(t) for t in i.temps])
+        end = len(self._rows) + len(calls)
+        for call in calls:
+            self._rows.append([m.KERNEL, call.address, ("words", len(self._words)), i.host, ("row", end)])
+            self._words += call.words
+        self.keep.append(i.recipe)
+
+    def _counter(self, number: Any) -> int:
+        return m.FREE + int(number)
+
+    def _pool(self, number: Any) -> int:
+        return m.FREE + self.tape.counters + int(number)
+
+    def _array(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        made = np.zeros((len(self._rows), m.WORDS), np.int64)
+        base, shift = self.words.ctypes.data, len(self.slots.behind)
+        for row, words in zip(made, self._rows):
+            for j, word in enumerate(words):
+                row[j] = self._number(word, base, shift)
+        return made
+
+    def _number(self, word: Any, base: int, shift: int) -> int:
+        if isinstance(word, Label):
+            return self.starts[word.at]
+        if isinstance(word, tuple):
+            return base + 8 * int(word[1]) if word[0] == "words" else int(word[1]) + shift
+        return int(word)
