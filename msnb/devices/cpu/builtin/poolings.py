@@ -1,0 +1,106 @@
+"""Recipes of the poolings: which kernel, with which extents. Images are plain or channels-last, float32 or float64."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from msnb.core.dtypes import float32, float64
+from msnb.core.types import TensorType
+from msnb.devices.cpu.builtin.windows import CHUNK, Pool, render
+from msnb.devices.cpu.program.recipe import Call, Recipe, ViewOf
+from msnb.ir.graph import Node
+
+_ELEMENTS = {float32: "float", float64: "double"}
+_KINDS = {"max_pool2d": "max", "max_pool2d_grad": "max_grad", "avg_pool2d": "avg", "avg_pool2d_grad": "avg_grad"}
+_MOST_PLACES = 64
+_SHARED_WORK = 100_000  # elements read: a thread for each so many
+_lock = threading.Lock()
+_made: dict[Pool, tuple[int, Any]] = {}
+
+
+def addresses(pools: Sequence[Pool]) -> list[int]:
+    """Where the kernels are; those that are missing are compiled, in one module."""
+    from msnb.devices.cpu.codegen.engine import Library, attributes, host
+
+    with _lock:
+        missing = [p for p in dict.fromkeys(pools) if p not in _made]
+        if missing:
+            texts, declared = [], dict[str, str]()
+            for pool in missing:
+                text, needs = render(pool, attributes(), host().target.lanes)
+                texts.append(text)
+                declared.update(needs)
+            head = ["@msnb_parallel = global ptr null", "@msnb_thread = global ptr null", *declared.values()]
+            library = Library("\n".join([*head, *texts]))
+            _made.update({p: (library.address(p.symbol), library) for p in missing})
+        return [_made[p][0] for p in pools]
+
+
+class PoolRecipe(Recipe):
+    """A pooling as one call of a kernel."""
+
+    def __init__(self, pool: Pool, extents: tuple[int, ...], units: int, limit: int) -> None:
+        self.pool, self.extents, self.units, self.limit = pool, extents, units, limit
+
+    @classmethod
+    def prepare(cls, recipes: Sequence[PoolRecipe]) -> None:
+        """Compile every kernel once."""
+        addresses([r.pool for r in recipes])
+
+    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[Call]:
+        """One call."""
+        return [Call(addresses([self.pool])[0], (self.units, self.limit, *self.extents, *ins, *outs))]
+
+
+class _Sizes(NamedTuple):
+    n: int
+    c: int
+    h: int
+    w: int
+    oh: int
+    ow: int
+
+
+def recipe(node: Node, view_of: ViewOf) -> Recipe | None:
+    """How a pooling runs; None for other nodes, and for dtypes and windows there is no kernel for."""
+    kind = _KINDS.get(node.op.name)
+    if kind is None or not all(_known(v.type) for v in (*node.inputs, *node.outputs)):
+        return None
+    element = _ELEMENTS.get(node.outputs[0].type.dtype)  # type: ignore[union-attr]
+    kernel = node.attrs["kernel"]
+    if element is None or kernel[0] * kernel[1] > _MOST_PLACES:
+        return None
+    return _made_for(node, kind, element)
+
+
+def _known(t: Any) -> bool:
+    return isinstance(t, TensorType) and t.is_static and 0 not in t.ints() and t.dtype in _ELEMENTS
+
+
+def _made_for(node: Node, kind: str, element: str) -> Recipe:
+    a, sizes, last = node.attrs, _sizes(node, kind), node.attrs["data_format"] == "NHWC"
+    top, bottom, left, right = a["pads"]
+    spans = [((o - 1) * s + k) for o, s, k in zip(sizes[4:], a["stride"], a["kernel"])]
+    inside = not any(a["pads"]) and spans[0] <= sizes.h and spans[1] <= sizes.w
+    tiled = inside and a["stride"] == a["kernel"] and (spans[0], spans[1]) == (sizes.h, sizes.w)
+    pool = Pool(kind, last, element, a["kernel"], a["stride"], inside, tiled, a.get("count_include_pad", True))
+    chunks = -(-sizes.c // CHUNK) if last else 1
+    units = sizes.n * (chunks if last else sizes.c)
+    work = sizes.n * sizes.c * sizes.oh * sizes.ow * a["kernel"][0] * a["kernel"][1]
+    limit = max(1, min(units, work // _SHARED_WORK))
+    return PoolRecipe(pool, (*sizes, top, left, bottom, right, chunks), units, limit)
+
+
+def _sizes(node: Node, kind: str) -> _Sizes:
+    x, y = {
+        "max": (node.inputs[0], node.outputs[0]),
+        "avg": (node.inputs[0], node.outputs[0]),
+        "max_grad": (node.inputs[0], node.inputs[-1]),
+        "avg_grad": (node.outputs[0], node.inputs[0]),
+    }[kind]
+    assert isinstance(x.type, TensorType) and isinstance(y.type, TensorType)
+    order = (0, 3, 1, 2) if node.attrs["data_format"] == "NHWC" else (0, 1, 2, 3)
+    big, small = ([t.ints()[i] for i in order] for t in (x.type, y.type))
+    return _Sizes(big[0], big[1], big[2], big[3], small[2], small[3])
