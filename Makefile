@@ -4,7 +4,8 @@
 #   make lab          JupyterLab on notebooks/
 #   make test         everything CI runs            (FAST=1: leaves out slow tests and the notebook comparison)
 #   make lint         style, types, layers, sizes
-#   make bench        measured ratios, as tables    (CASES="import_time dispatch": only these)
+#   make bench        measured ratios, as tables    (CASES="lenet_step dispatch" PEERS="torch jax" ROUNDS=2: only these)
+#   make bench-peers  the frameworks to compare with, each in an environment of its own under build/peers
 #
 # The environment is .venv. It is made once and brought up to date only when pyproject.toml changes; delete it to start
 # anew. Another interpreter: make PYTHON=python3.12 test
@@ -16,10 +17,10 @@ STAMP  := $(VENV)/.installed
 LABARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart lab test lint bench install clean
+.PHONY: help quickstart lab test lint bench bench-peers install clean
 
 help:
-	@sed -n '3,7s/^# *//p' Makefile
+	@sed -n '3,8s/^# *//p' Makefile
 
 install: $(STAMP)
 
@@ -40,6 +41,9 @@ lint: $(STAMP)
 
 bench: $(STAMP)
 	@$(PY) bench/harness.py $(CASES)
+
+bench-peers: $(STAMP)
+	@$(PY) bench/peers.py install $(PEERS)
 
 clean:
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

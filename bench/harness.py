@@ -1,254 +1,256 @@
-"""Side-by-side measurements: fresh processes, interleaved, told as medians and ratios.
+"""Side-by-side measurements: fresh processes, interleaved, the same work and the same threads for everybody.
 
 A speed is a ratio or it is nothing: machines differ, and on one machine the clock, the cache and the neighbours change
-from minute to minute. So a case has contestants, and a round runs each of them once, in a process of its own:
+from minute to minute. So a round runs every contestant of a case once, each in a process of its own and under its own
+Python, and the order turns:
 
-    round 1:  numpy  msnb  torch        each process prints {"metric": seconds, ...}
-    round 2:  msnb  torch  numpy        the order turns, so nobody always runs first
-    round 3:  torch  numpy  msnb
+    round 1:  msnb graph   msnb eager   torch eager   torch compile   jax jit   mindspore graph
+    round 2:  msnb eager   torch eager  ...                                     msnb graph
 
-The table gives, per metric, the median and the best of every contestant, and the median of the ratios taken round by
-round against the baseline: what slowed a whole round cancels. A contestant whose package is missing is left out and
-named. A case is a file of this folder:
+Ratios are taken within a round, then their median: what slowed a whole round cancels. A framework that is not there, a
+program that fails and a case that ran out of its time are named in the report.
 
-    from harness import Unavailable, per_call, run_case
+    python bench/harness.py [case ...]      ROUNDS=3   PEERS="torch jax"   MINUTES=40   (make bench CASES="lenet_step")
 
-    def ours() -> dict[str, float]:
-        import msnb
-        return {"add": per_call(lambda: ...)}
-
-    if __name__ == "__main__":
-        run_case("Dispatch of one small op", {"numpy": theirs, "msnb": ours}, baseline="numpy")
-
-`python bench/<case>.py [rounds]` measures one case, `python bench/harness.py [case ...]` all of them (`make bench`);
-the tables go to the terminal and to build/bench.md.
+Results: build/bench.md (tables), build/bench.svg (plot), build/bench.json (everything; `python bench/report.py` makes
+the other two from it again), build/bench/ (what failing programs said).
 """
 
 from __future__ import annotations
 
-import gc
 import json
 import os
-import platform
-import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-FOLDER = Path(__file__).resolve().parent
-ROOT = FOLDER.parent
-REPORT = ROOT / "build" / "bench.md"
-ROUNDS = 7
+if __package__ in (None, ""):
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-Contestant = Callable[[], Mapping[str, float]]
-Rounds = list[dict[str, dict[str, float]]]  # per round: contestant -> metric -> seconds
+from bench import report
+from bench.bars import BARS
+from bench.case import Case
+from bench.cases import CASES, find
+from bench.contestants import BUILD, CONTESTANTS, FRAMEWORKS, PEERS, ROOT, absent, environment, python_of
+
+ROUNDS, MINUTES, SECONDS = 3, 40.0, 2.0
+PATIENCE = 240.0  # seconds that one process may take
+WARM = {bar.case for bar in BARS if bar.measure == "warm"}
+FOOTPRINT = "footprint"  # import time and size: asked per framework, not per contestant
+
+Record = dict[str, Any]
 
 
-class Unavailable(Exception):
-    """Raised by a contestant that cannot run here: its package or device is missing."""
+class Failed(Exception):
+    """A contestant's process did not answer; says why in one line."""
 
 
-# --------------------------------------------------------------------------- inside a contestant's process
+@dataclass
+class Run:
+    """One run of the bench: what is asked for and what was found."""
+
+    contestants: list[str]
+    rounds: int = ROUNDS
+    minutes: float = MINUTES
+    seconds: float = SECONDS
+    folder: Path = BUILD
+    scratch: Path = Path()
+    found: dict[str, Any] = field(default_factory=dict)
+    failed: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    @property
+    def frameworks(self) -> list[str]:
+        return list(dict.fromkeys(CONTESTANTS[name].framework for name in self.contestants))
 
 
-def per_call(function: Callable[[], object], seconds: float = 0.3, loop: float = 0.01) -> float:
-    """Seconds per call: the median over short loops, after a warm-up, with the garbage collector at rest.
+# --------------------------------------------------------------------------- one process
 
-    Args:
-        function: what is timed; it is called once before the clock starts.
-        seconds: how long to measure in all.
-        loop: the length of one loop; calls that are quicker are grouped so that the clock's grain does not show.
+
+def call(command: list[str], variables: Mapping[str, str], log: Path) -> Record:
+    """The JSON on the last line of a process; its words are kept where it fails."""
+    folder = log.parent / "work"  # some frameworks write files where they stand
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=dict(variables), cwd=folder, timeout=PATIENCE, check=False
+        )
+    except subprocess.TimeoutExpired as late:
+        raise Failed(f"no answer within {PATIENCE:.0f} s") from late
+    if done.returncode == 0:
+        answer: Record = json.loads(done.stdout.splitlines()[-1])
+        return answer
+    log.write_text(f"{' '.join(command)}\nexit {done.returncode}\n{done.stdout[-4000:]}\n{done.stderr[-8000:]}")
+    raise Failed(last_word(done.stderr) or f"exit {done.returncode}")
+
+
+def last_word(text: str) -> str:
+    """The line of a traceback that says what went wrong."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    telling = [line for line in lines if "Error" in line.split(":")[0]]
+    return (telling or lines or [""])[-1][:200]
+
+
+def ask(run: Run, case: Case, name: str, variant: str, scratch: Path, seconds: float) -> Record:
+    """One contestant on one case, in a fresh process."""
+    contestant = CONTESTANTS[name]
+    python = python_of(contestant.framework)
+    variables = {**environment(scratch), **case.environment.get(contestant.framework, {})}
+    command = [str(python), "-m", "bench.worker", case.name, name, str(seconds), variant]
+    log = run.folder / "bench" / f"{case.name} {name} {variant}".strip().replace(" ", "-")
+    return {**call(command, variables, log.with_suffix(".txt")), "variant": variant}
+
+
+# --------------------------------------------------------------------------- one round
+
+
+def measured(run: Run, case: Case, name: str, variant: str) -> Record:
+    """Steps, and the first call with nothing on disk and, where a bar asks for it, with our own cache.
+
+    torch.compile takes too long to be cold in every round: it keeps its cache within a case and is cold in the first.
     """
-    count = calls_per(function, loop)
-    samples: list[float] = []
-    was_on = gc.isenabled()
-    gc.disable()
+    kept = run.scratch / case.name if name == "torch compile" else Path(tempfile.mkdtemp(dir=run.scratch))
+    was_there = kept.exists() and any(kept.iterdir())
+    record = ask(run, case, name, variant, kept, run.seconds)
+    record["warm" if was_there else "cold"] = record.pop("first")
+    if name == "msnb graph" and case.name in WARM:
+        record["warm"] = ask(run, case, name, variant, kept, 0)["first"]
+    return record
+
+
+def grown(run: Run, case: Case, name: str) -> Record:
+    """First calls of a program in two sizes, and how much longer the larger one takes."""
+    firsts = [
+        ask(run, case, name, str(size), Path(tempfile.mkdtemp(dir=run.scratch)), 0)["first"] for size in case.sizes
+    ]
+    return {"small": firsts[0], "large": firsts[1], "growth": firsts[1] / firsts[0], "variant": ""}
+
+
+def part(run: Run, case: Case, name: str, variants: tuple[str, ...]) -> Record | None:
+    """A contestant's quickest variant, or None when it failed (and is not asked again)."""
     try:
-        end = time.perf_counter() + seconds
-        while len(samples) < 3 or time.perf_counter() < end:
-            samples.append(timed(function, count) / count)
-    finally:
-        if was_on:
-            gc.enable()
-    return statistics.median(samples)
-
-
-def timed(function: Callable[[], object], count: int) -> float:
-    calls = range(count)
-    start = time.perf_counter()
-    for _ in calls:
-        function()
-    return time.perf_counter() - start
-
-
-def calls_per(function: Callable[[], object], loop: float) -> int:
-    """How many calls fill one loop."""
-    count = 1
-    timed(function, 1)
-    while (taken := timed(function, count)) < loop:
-        count = max(count + 1, min(count * 10, int(1.2 * count * loop / max(taken, 1e-9))))
-    return count
-
-
-def serve(contestant: Contestant) -> None:
-    """Run one contestant and tell the parent, on the last line of the output."""
-    try:
-        answer: dict[str, object] = {"seconds": dict(contestant())}
-    except Unavailable as reason:
-        answer = {"unavailable": str(reason)}
-    print("\n" + json.dumps(answer), flush=True)
-
-
-# --------------------------------------------------------------------------- the parent
-
-
-def environment() -> dict[str, str]:
-    """The same number of threads for everybody, whichever library they use."""
-    cores = str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    path = os.pathsep.join(p for p in (str(ROOT), os.environ.get("PYTHONPATH", "")) if p)
-    return {**dict.fromkeys(names, cores), **os.environ, "PYTHONPATH": path}
-
-
-def ask(script: Path, name: str) -> dict[str, dict[str, float]]:
-    """One contestant's answer from a fresh process: {"seconds": {...}} or {"unavailable": reason}."""
-    command = [sys.executable, str(script), "--contestant", name]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
-    if done.returncode != 0:
-        raise SystemExit(f"{script.name}: contestant {name} failed (exit {done.returncode})\n{done.stderr}")
-    answer: dict[str, dict[str, float]] = json.loads(done.stdout.splitlines()[-1])
-    return answer
-
-
-def measure(script: Path, names: list[str], rounds: int) -> tuple[Rounds, dict[str, str]]:
-    """All rounds, and who could not take part and why. Who is unavailable once is not asked again."""
-    results: Rounds = []
-    absent: dict[str, str] = {}
-    for number in range(rounds):
-        turned = names[number % len(names) :] + names[: number % len(names)]
-        results.append({})
-        for name in (n for n in turned if n not in absent):
-            answer = ask(script, name)
-            if "unavailable" in answer:
-                absent[name] = str(answer["unavailable"])
-            else:
-                results[-1][name] = answer["seconds"]
-        progress(script.stem, number + 1, rounds)
-    return results, absent
-
-
-def progress(case: str, number: int, rounds: int) -> None:
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{case}: round {number} of {rounds}" if number < rounds else "\r\x1b[K", end="", file=sys.stderr)
-
-
-# --------------------------------------------------------------------------- the table
-
-
-@dataclass(frozen=True)
-class Row:
-    """One contestant on one metric: seconds, and the paired ratio to the baseline (None for the baseline itself)."""
-
-    metric: str
-    contestant: str
-    median: float
-    best: float
-    ratio: float | None
-
-
-def rows(results: Rounds, names: list[str], baseline: str) -> list[Row]:
-    metrics = dict.fromkeys(metric for r in results for name in names for metric in r.get(name, {}))
-    found = [row_for(results, metric, name, baseline) for metric in metrics for name in names]
-    return [row for row in found if row is not None]
-
-
-def row_for(results: Rounds, metric: str, name: str, baseline: str) -> Row | None:
-    mine = [r[name][metric] for r in results if metric in r.get(name, {})]
-    if not mine:
+        if case.sizes:
+            return grown(run, case, name)
+        tried = [measured(run, case, name, variant) for variant in variants]
+        return min(tried, key=lambda record: record["step"])
+    except Failed as failure:
+        run.failed.setdefault(case.name, {})[name] = str(failure)
         return None
-    both = [r for r in results if metric in r.get(name, {}) and metric in r.get(baseline, {})]
-    ratios = [r[name][metric] / r[baseline][metric] for r in both]
-    ratio = statistics.median(ratios) if ratios and name != baseline else None
-    return Row(metric, name, statistics.median(mine), min(mine), ratio)
 
 
-def human(seconds: float) -> str:
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds / 1e-9:.3g} ns"
+def taking_part(run: Run, case: Case) -> list[str]:
+    able = [n for n in run.contestants if CONTESTANTS[n].framework in case.programs and n not in case.cannot]
+    return [n for n in able if not case.only or n in case.only]
 
 
-def table(title: str, results: Rounds, absent: dict[str, str], names: list[str], baseline: str) -> str:
-    lines = [f"## {title}", "", f"| measure | who | median | best | ratio to {baseline} |", "|---|---|---:|---:|---:|"]
-    for row in rows(results, names, baseline):
-        ratio = "1 (baseline)" if row.contestant == baseline else "-" if row.ratio is None else f"{row.ratio:.2f}"
-        lines.append(f"| {row.metric} | {row.contestant} | {human(row.median)} | {human(row.best)} | {ratio} |")
-    lines += ["", f"{len(results)} rounds, interleaved, fresh processes, ratios taken round by round. {machine()}."]
-    lines += [f"Left out: {name} ({reason})." for name, reason in absent.items()]
-    return "\n".join([*lines, ""])
+def rounds_of(run: Run, case: Case, seconds: float) -> Iterator[dict[str, Record]]:
+    """Round after round, as long as the case has time; the first one also settles the variants."""
+    names, begun, longest = taking_part(run, case), time.monotonic(), 0.0
+    variants = {n: tuple(case.variants.get(CONTESTANTS[n].framework, ("",))) for n in names}
+    for number in range(run.rounds):
+        start = time.monotonic()
+        if number and start - begun + longest > seconds:
+            return
+        found: dict[str, Record] = {}
+        for name in names[number % len(names) :] + names[: number % len(names)] if names else ():
+            if name in run.failed.get(case.name, {}):
+                continue
+            if (record := part(run, case, name, variants[name])) is not None:
+                found[name], variants[name] = record, (record["variant"],)
+        longest = max(longest, time.monotonic() - start)
+        yield found
 
 
-def machine() -> str:
-    """Where the numbers come from: they mean nothing without it."""
-    threads = environment()["OMP_NUM_THREADS"]
-    load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
-    return f"Python {platform.python_version()}, {platform.system()}, {cpu_name()}, {threads} threads{load}"
+# --------------------------------------------------------------------------- the whole run
 
 
-def cpu_name() -> str:
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:
-        return platform.processor() or platform.machine()
-    models = [line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("model name")]
-    return models[0] if models else platform.machine()
+def footprint(run: Run) -> list[dict[str, Record]]:
+    """Import time round after round, size once; fresh processes, frameworks in turn."""
+    found: list[dict[str, Record]] = [{} for _ in range(max(3, run.rounds))]
+    script = str(ROOT / "bench" / "footprint.py")
+    for number, this in enumerate(found):
+        for name in run.frameworks:
+            log = run.folder / "bench" / f"footprint-{name}.txt"
+            variables = environment(run.scratch)
+            try:
+                this[name] = call([str(python_of(name)), script, "time", name], variables, log)
+                if number == 0:
+                    this[name] |= call([str(python_of(name)), script, "size", name], variables, log)
+            except Failed as failure:
+                run.failed.setdefault(FOOTPRINT, {})[name] = str(failure)
+    return found
 
 
-# --------------------------------------------------------------------------- entry points
+def limits(run: Run) -> dict[str, float]:
+    command = [str(python_of("msnb")), "-m", "bench.limits", str(min(0.5, run.seconds / 4))]
+    return call(command, environment(run.scratch), run.folder / "bench" / "limits.txt")
 
 
-def run_case(title: str, contestants: Mapping[str, Contestant], baseline: str, rounds: int = ROUNDS) -> None:
-    """The main program of a case file: the parent measures and prints, a child serves one contestant.
-
-    Raises:
-        SystemExit: a contestant crashed, or the baseline is not among the contestants.
-    """
-    arguments = sys.argv[1:]
-    if arguments[:1] == ["--contestant"]:
-        serve(contestants[arguments[1]])
-        return
-    if baseline not in contestants:
-        raise SystemExit(f"{title}: the baseline {baseline!r} is none of {', '.join(contestants)}")
-    names = [baseline, *(name for name in contestants if name != baseline)]
-    results, absent = measure(Path(sys.argv[0]).resolve(), names, int(arguments[0]) if arguments else rounds)
-    print(table(title, results, absent, names, baseline), flush=True)
-
-
-def cases() -> list[str]:
-    return sorted(p.stem for p in FOLDER.glob("*.py") if p.stem != "harness" and not p.stem.startswith("_"))
+def measure(run: Run, names: list[str]) -> dict[str, Any]:
+    """Everything that the report needs; the limits before, between and after, because a busy moment hides them."""
+    run.found = {"machine": report.machine(), "limits": [limits(run)], "rounds": {}, "footprint": [], "wanted": names}
+    shares = sum(CASES[name].share for name in names if name in CASES) or 1.0
+    for name in names:
+        if name == FOOTPRINT:
+            run.found["footprint"] = footprint(run)
+            continue
+        kept = run.found["rounds"].setdefault(name, [])
+        for found in rounds_of(run, CASES[name], 60 * run.minutes * CASES[name].share / shares):
+            kept.append(found)
+            told(f"{name}, round {len(kept)}: {report.brief(found)}")
+        run.found["limits"].append(limits(run))
+    run.found |= {"failed": run.failed, "rounds_wanted": run.rounds, "contestants": run.contestants}
+    return run.found
 
 
-def main(wanted: list[str]) -> int:
-    """Run cases one after the other, never side by side, and keep the tables."""
-    unknown = sorted(set(wanted) - set(cases()))
+def told(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def invited(words: str | None) -> tuple[list[str], dict[str, str]]:
+    """Contestants from the names in PEERS (a framework, a contestant, or "none"), and who is not installed."""
+    wanted = [w.lower() for w in words.split()] if words else list(FRAMEWORKS)
+    unknown = [w for w in wanted if w != "none" and w not in FRAMEWORKS]
     if unknown:
-        print(f"no such case: {', '.join(unknown)}; there are: {', '.join(cases())}", file=sys.stderr)
-        return 2
-    texts, failed = ["# Measured\n"], []
-    for name in wanted or cases():
-        command = [sys.executable, str(FOLDER / f"{name}.py")]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-        print(done.stdout, flush=True)
-        texts.append(done.stdout)
-        failed += [name] if done.returncode else []
-    REPORT.parent.mkdir(exist_ok=True)
-    REPORT.write_text("\n".join(texts), encoding="utf-8")
-    print(f"tables: {REPORT.relative_to(ROOT)}" + (f"\nFAILED: {', '.join(failed)}" if failed else ""))
-    return 1 if failed else 0
+        raise SystemExit(f"PEERS: no such peer: {', '.join(unknown)}; there are: {', '.join(FRAMEWORKS[1:])}, none")
+    reasons = {f: reason for f in FRAMEWORKS if f in wanted and (reason := absent(f))}
+    names = [n for n in CONTESTANTS if n not in PEERS or CONTESTANTS[n].framework in wanted]
+    return [n for n in names if CONTESTANTS[n].framework not in reasons], reasons
+
+
+def chosen(words: list[str]) -> list[str]:
+    """Case names from what was typed; all of them when nothing was."""
+    everything = [*CASES, FOOTPRINT]
+    groups = {word: [FOOTPRINT] if word in (FOOTPRINT, "import_time", "install_size") else find(word) for word in words}
+    unknown = [word for word, names in groups.items() if not names]
+    if unknown:
+        raise SystemExit(f"no such case: {', '.join(unknown)}; there are: {', '.join(everything)}")
+    return list(dict.fromkeys(name for names in groups.values() for name in names)) or everything
+
+
+def main(words: list[str], variables: Mapping[str, str] = os.environ) -> int:
+    """Measure, print the tables, keep them. The exit code is 0 whatever the bars say; 1 when one of ours failed."""
+    names = chosen(words)
+    contestants, reasons = invited(variables.get("PEERS"))
+    folder = Path(variables.get("BENCH_OUT") or BUILD)
+    (folder / "bench").mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="msnb-bench-") as scratch:
+        run = Run(
+            contestants,
+            rounds=int(variables.get("ROUNDS") or ROUNDS),
+            minutes=float(variables.get("MINUTES") or MINUTES),
+            seconds=float(variables.get("BENCH_SECONDS") or SECONDS),
+            folder=folder,
+            scratch=Path(scratch),
+        )
+        found = measure(run, names) | {"absent": reasons}
+    (folder / "bench.json").write_text(json.dumps(found), encoding="utf-8")
+    print(report.write(found, folder), flush=True)
+    return 1 if any(name.startswith("msnb") for case in run.failed.values() for name in case) else 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""Side-by-side measurements of speed; see README.md."""

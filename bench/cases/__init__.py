@@ -1,0 +1,33 @@
+"""The cases, one file per family. `find("lenet32")` knows `lenet_step_32`."""
+
+from __future__ import annotations
+
+from bench.case import Case
+from bench.cases import (
+    conv,
+    dispatch,
+    elementwise,
+    guards,
+    lenet,
+    loop,
+    matmul,
+    mlp,
+    norm,
+    pinn,
+    resnet,
+    rnn,
+    transformer,
+)
+
+FAMILIES = (dispatch, elementwise, norm, matmul, conv, mlp, lenet, rnn, pinn, loop, transformer, resnet, guards)
+CASES: dict[str, Case] = {case.name: case for family in FAMILIES for case in family.CASES}
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_step", "").replace("_", "").replace("-", "")
+
+
+def find(word: str) -> list[str]:
+    """Names of the cases that a word means: the case itself, else all of the family that begins so."""
+    exact = [name for name in CASES if word == name or _plain(word) == _plain(name)]
+    return exact or [name for name in CASES if name.startswith(word)]

@@ -1,0 +1,1 @@
+"""How each framework compiles, differentiates and trains, for the programs of all cases."""
