@@ -1,46 +1,54 @@
 """From the program's table of instructions to oneDNN, in machine code.
 
-    words = [execute, set_handle, set_threads, threads, primitive, stream, n, arguments, (memory, slot, offset) * n]
+    words = [execute, set_handle, set_threads, forked, threads, primitive, stream, n, arguments,
+             (memory, slot, offset) * n]
 
 oneDNN hands data over in memory objects, so each instruction has memory objects of its own; the trampoline puts today's
 data pointers into them (slots[slot] + offset) and runs the primitive. All addresses come in words: the compiled code
 holds none and can lie in the cache on disk.
 
-A primitive made for more threads than the program may use now declines: code for two threads waits for the second.
+A primitive runs on as many threads as it was made for, whoever calls: its code for two waits for the second. libgomp
+keeps threads per calling thread; those of a parent process are missing in its fork, where waiting for them would never
+end. ``forked`` is the address of a flag that says so; the call fails then.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import os
 from typing import Any, NamedTuple
 
-from msnb.devices.cpu.onednn import api as c
 from msnb.devices.cpu.onednn.api import Api
 from msnb.devices.cpu.onednn.primitives import Primitive
 
-HEAD = 8
+_forked = ctypes.c_int64(0)
+os.register_at_fork(after_in_child=lambda: setattr(_forked, "value", 1))
 _IR = """
 define i32 @msnb_onednn(ptr noalias %slots, ptr noalias %words, ptr noalias %env) nounwind {
-  %allowed = load i64, ptr %env
   %p3 = getelementptr i64, ptr %words, i64 3
-  %threads = load i64, ptr %p3
-  %few = icmp slt i64 %allowed, %threads
-  br i1 %few, label %declined, label %begin
+  %flag = load ptr, ptr %p3
+  %forked = load i64, ptr %flag
+  %p4 = getelementptr i64, ptr %words, i64 4
+  %threads = load i64, ptr %p4
+  %several = icmp sgt i64 %threads, 1
+  %child = icmp ne i64 %forked, 0
+  %hangs = and i1 %several, %child
+  br i1 %hangs, label %failed, label %begin
 begin:
   %execute = load ptr, ptr %words
   %p1 = getelementptr i64, ptr %words, i64 1
   %set_handle = load ptr, ptr %p1
   %p2 = getelementptr i64, ptr %words, i64 2
   %set_threads = load ptr, ptr %p2
-  %p4 = getelementptr i64, ptr %words, i64 4
-  %primitive = load ptr, ptr %p4
   %p5 = getelementptr i64, ptr %words, i64 5
-  %stream = load ptr, ptr %p5
+  %primitive = load ptr, ptr %p5
   %p6 = getelementptr i64, ptr %words, i64 6
-  %n = load i64, ptr %p6
+  %stream = load ptr, ptr %p6
   %p7 = getelementptr i64, ptr %words, i64 7
-  %arguments = load ptr, ptr %p7
+  %n = load i64, ptr %p7
+  %p8 = getelementptr i64, ptr %words, i64 8
+  %arguments = load ptr, ptr %p8
   %count = trunc i64 %threads to i32
   call void %set_threads(i32 %count)
   br label %next
@@ -50,7 +58,7 @@ next:
   br i1 %more, label %set, label %run
 set:
   %at3 = mul i64 %i, 3
-  %at = add i64 %at3, 8
+  %at = add i64 %at3, 9
   %q0 = getelementptr i64, ptr %words, i64 %at
   %memory = load ptr, ptr %q0
   %q1 = getelementptr i64, ptr %q0, i64 1
@@ -69,8 +77,8 @@ run:
   %good = icmp eq i32 %status, 0
   %code = select i1 %good, i32 0, i32 3
   ret i32 %code
-declined:
-  ret i32 1
+failed:
+  ret i32 3
 }
 """
 
@@ -115,14 +123,9 @@ class Bound:
             self._memories.append(self.api.create("memory_create", primitive.desc(number), self.api.engine, None))
         self._arguments = (_Argument * len(operands))(*[_Argument(n, m) for n, m in zip(operands, self._memories)])
         places = [w for m, o in zip(self._memories, operands.values()) for w in (m, o.slot, o.offset)]
-        head = (primitive.threads, primitive.address, self.api.stream, len(operands))
+        head = (ctypes.addressof(_forked), primitive.threads, primitive.address, self.api.stream, len(operands))
         self.words = (*self.api.addresses, *head, ctypes.addressof(self._arguments), *places)
 
     def __del__(self) -> None:
         for memory in getattr(self, "_memories", ()):
             self.api.call("memory_destroy", memory)
-
-
-def needs_scratch(primitive: Primitive) -> bool:
-    """True when the primitive wants the argument SCRATCHPAD."""
-    return primitive.scratch > 0 and bool(primitive.desc(c.SCRATCHPAD))

@@ -10,7 +10,8 @@ from msnb.devices.cpu.program.recipe import PROVIDERS
 @functools.lru_cache(maxsize=1)
 def enter() -> None:
     """Enter the providers into ``PROVIDERS``, once."""
+    from msnb.devices.cpu.builtin.poolings import recipe as poolings
     from msnb.devices.cpu.codegen.library import recipe as generated
     from msnb.devices.cpu.onednn.recipes import recipe as library
 
-    PROVIDERS.extend((library, generated))
+    PROVIDERS.extend((library, poolings, generated))
