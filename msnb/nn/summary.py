@@ -25,8 +25,10 @@ from msnb.graph.compile import PASSES, Log
 from msnb.ir.graph import Graph, Node
 from msnb.ir.text import write_type
 from msnb.ir.work import flops_of, size_of
+from msnb.nn.container import CellDict, CellList
 from msnb.ops.constant import constant
 
+LISTS = (CellList, CellDict)
 HEAD = ("layer", "kind", "output", "parameters", "flops", "activations")
 
 
@@ -59,17 +61,18 @@ class Summary:
         self.trainable = sum(p.size for p in cell.get_parameters() if p.requires_grad)
         self.frozen = sum(p.size for p in cell.get_parameters() if not p.requires_grad)
         self.weight_bytes = sum(size_of(p._type) or 0 for p in cell.get_parameters())
+        self._by_scope = _by_scope(cell, self.layers)
         self._count(graph)
 
     def _count(self, graph: Graph) -> None:
-        found = {layer.name: layer for layer in self.layers}
+        found = self._by_scope
         for node in graph.nodes:
             if node.op is constant:
                 continue
             flops, size = _flops(node), sum(size_of(v.type) or 0 for v in node.outputs)
             path = node.scope.split("/")[1:]
             for depth in range(len(path) + 1):
-                layer = found.get(".".join(path[:depth]))
+                layer = found.get("/".join(path[:depth]))
                 if layer is not None:
                     layer.flops += flops
                     layer.bytes += 0 if "view" in node.op.traits else size
@@ -150,6 +153,20 @@ def _captured(cell: Any, inputs: Sequence[Any]) -> Graph:
 def _layer(name: str, cell: Any) -> Layer:
     parameters = sum(p.size for p in cell.get_parameters())
     return Layer(name, type(cell).__name__, parameters=parameters, depth=name.count(".") + 1 if name else 0)
+
+
+def _by_scope(cell: Any, layers: Sequence[Layer]) -> dict[str, Layer]:
+    """Layers by the scope of their nodes. A list of Cells is never called, so it is no step of a scope; where two
+    layers would then share one, neither gets numbers."""
+    cells = dict(cell.cells_and_names())
+    found: dict[str, list[Layer]] = {}
+    for layer in layers:
+        steps = layer.name.split(".") if layer.name else []
+        paths = [".".join(steps[: k + 1]) for k in range(len(steps))]
+        called = [s for s, p in zip(steps, paths) if p in cells and not isinstance(cells[p], LISTS)]
+        if not isinstance(cells[layer.name], LISTS):
+            found.setdefault("/".join(called), []).append(layer)
+    return {scope: same[0] for scope, same in found.items() if len(same) == 1}
 
 
 def _own_results(graph: Graph) -> int:

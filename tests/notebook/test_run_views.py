@@ -457,3 +457,22 @@ def test_names_at_the_ends_of_curves_do_not_hit_each_other():
     heights = sorted(float(y) for y in re.findall(r'y="([\d.]+)"[^>]*font-weight="600"[^>]*>c\d', svg))
     assert len(heights) == 6
     assert min(b - a for a, b in zip(heights, heights[1:])) >= 11.9
+
+
+def test_layers_in_lists_have_numbers_unless_two_lists_share_a_name():
+    class Towers(nn.Cell):
+        def __init__(self, two):
+            super().__init__()
+            self.left = nn.CellList([nn.Dense(3, 3), nn.Dense(3, 4)])
+            self.right = nn.CellList([nn.Dense(4, 4)]) if two else None
+
+        def construct(self, x):
+            for layer in [*self.left, *(self.right or ())]:
+                x = layer(x)
+            return x
+
+    one = {layer.name: layer for layer in Towers(False).summary((2, 3)).layers}
+    assert one["left.1"].output == "f32[2,4]"
+    assert one["left"].flops == 0 < one["left.0"].flops
+    both = {layer.name: layer for layer in Towers(True).summary((2, 3)).layers}
+    assert both["left.0"].flops == both["right.0"].flops == 0 < both["left.1"].flops
