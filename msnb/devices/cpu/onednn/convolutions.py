@@ -14,10 +14,12 @@ fewer would be padded to 16 when they are the result; blocks of 16 with few or o
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msnb.devices.cpu.onednn import api as c
 from msnb.devices.cpu.onednn import primitives
 from msnb.devices.cpu.onednn.primitives import Layout, Primitive, Window
-from msnb.devices.cpu.onednn.steps import Builder, Place, as_it_is, dtype_of, need, number_of, shape_of
+from msnb.devices.cpu.onednn.steps import Builder, Impossible, Place, as_it_is, dtype_of, number_of, shape_of
 from msnb.devices.cpu.program.recipe import Recipe, ViewOf
 from msnb.ir.graph import Node, Value
 from msnb.ir.views import View, dense_strides
@@ -103,6 +105,15 @@ class Convolution:
         return "last" if channels % _BLOCK and channels > _COLOURS else "free"
 
 
+def first_of(make: Callable[[str], Primitive | None], best: str) -> Primitive:
+    """The primitive for the best layout that the library has code for."""
+    for how in (best, "free", "last", "plain"):
+        found = make(how)
+        if found is not None:
+            return found
+    raise Impossible
+
+
 def _free(layout: Layout) -> Layout:
     return Layout(layout.dims, None, layout.dtype)
 
@@ -114,7 +125,8 @@ def conv2d(node: Node, view_of: ViewOf) -> Recipe:
     view = conv.build.view(node.inputs[1])
     weight, where = conv.weight(view), conv.build.place(view)
     how = conv.how(view.shape[2:], x, y, "y")
-    run = need(primitives.convolution(x.wanted(how), _free(weight), y.wanted(how), conv.window))
+    free, window = _free(weight), conv.window
+    run = first_of(lambda h: primitives.convolution(x.wanted(h), free, y.wanted(h), window), how)
     return _forward(conv, run, x, (weight, where), y)
 
 
@@ -134,7 +146,8 @@ def conv2d_input_grad(node: Node, view_of: ViewOf) -> Recipe:
     view = conv.build.view(node.inputs[1])
     weight, where = conv.weight(view), conv.build.place(view)
     how = conv.how(view.shape[2:], dx, dy, "x")
-    run = need(primitives.convolution_input_grad(dx.wanted(how), _free(weight), dy.wanted(how), conv.window))
+    free, window = _free(weight), conv.window
+    run = first_of(lambda h: primitives.convolution_input_grad(dx.wanted(h), free, dy.wanted(h), window), how)
     source = conv.build.fetch(run, c.DIFF_DST, dy.layout, dy.place)
     packed = conv.build.fetch(run, c.WEIGHTS, weight, where)
     out = conv.build.result(run, c.DIFF_SRC, dx.layout, dx.place)
@@ -150,7 +163,8 @@ def conv2d_weight_grad(node: Node, view_of: ViewOf) -> Recipe:
     whole = as_it_is(node.out)
     plain = conv.weight(whole)
     how = conv.how(whole.shape[2:], x, dy, "weight")
-    run = need(primitives.convolution_weight_grad(x.wanted(how), _free(plain), dy.wanted(how), conv.window))
+    free, window = _free(plain), conv.window
+    run = first_of(lambda h: primitives.convolution_weight_grad(x.wanted(h), free, dy.wanted(h), window), how)
     images = conv.build.fetch(run, c.SRC, x.layout, x.place)
     windows = conv.build.fetch(run, c.DIFF_DST, dy.layout, dy.place)
     out = conv.build.result(run, c.DIFF_WEIGHTS, plain, Place("out", 0))

@@ -23,7 +23,8 @@ from msnb.devices.cpu.onednn.api import Api
 from msnb.devices.cpu.onednn.primitives import Primitive
 
 _forked = ctypes.c_int64(0)
-os.register_at_fork(after_in_child=lambda: setattr(_forked, "value", 1))
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: setattr(_forked, "value", 1))
 _IR = """
 define i32 @msnb_onednn(ptr noalias %slots, ptr noalias %words, ptr noalias %env) nounwind {
   %p3 = getelementptr i64, ptr %words, i64 3

@@ -1,0 +1,87 @@
+"""Hand-written pooling kernels against the reference bodies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.devices.cpu.onednn_runs import expected, run
+
+pytest.importorskip("llvmlite")
+from msnb.devices.cpu.builtin.poolings import recipe  # noqa: E402
+
+# few windows, for each is compiled; extents are free
+WINDOWS = ((2, 2, 2, 2), (3, 3, 2, 2), (2, 3, 1, 3), (3, 2, 3, 1), (1, 1, 2, 2))
+
+
+@st.composite
+def cases(draw: Any) -> Any:
+    n = lambda low, high: draw(st.integers(low, high))
+    kh, kw, sh, sw = draw(st.sampled_from(WINDOWS))
+    pads = (n(0, kh - 1), n(0, kh - 1), n(0, kw - 1), n(0, kw - 1)) if draw(st.booleans()) else (0, 0, 0, 0)
+    attrs = {
+        "kernel": (kh, kw), "stride": (sh, sw), "pads": pads, "ceil_mode": draw(st.booleans()),
+        "data_format": draw(st.sampled_from(("NCHW", "NHWC"))),
+    }  # fmt: skip
+    shape = (n(1, 3), draw(st.sampled_from((1, 5, 16, 19, 70))), n(kh, 12), n(kw, 40))
+    return shape, attrs, draw(st.sampled_from((np.float32, np.float64))), draw(st.booleans()), n(0, 2**32 - 1)
+
+
+def images(shape: Any, attrs: Any, dtype: Any, strange: bool, rng: Any) -> Any:
+    """Small integers, so that maxima tie; a few NaNs and infinities."""
+    x = rng.integers(-4, 4, shape).astype(dtype)
+    if strange:
+        x[rng.random(shape) < 0.03] = np.nan
+        x[rng.random(shape) < 0.03] = -np.inf
+        x[rng.random(shape) < 0.03] = np.inf
+    return np.ascontiguousarray(x.transpose(0, 2, 3, 1)) if attrs["data_format"] == "NHWC" else x
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases())
+def test_poolings_agree_with_the_reference(case: Any) -> None:
+    shape, attrs, dtype, strange, seed = case
+    rng = np.random.default_rng(seed)
+    with np.errstate(all="ignore"):
+        x = images(shape, attrs, dtype, strange, rng)
+        y = np.ascontiguousarray(expected("max_pool2d", [x], **attrs)[0])
+        dy = rng.standard_normal(y.shape).astype(dtype)
+        counted = {**attrs, "count_include_pad": bool(seed % 2)}
+        compare("max_pool2d", [x], attrs)
+        compare("max_pool2d_grad", [x, y, dy], attrs)
+        compare("avg_pool2d", [x], counted)
+        compare("avg_pool2d_grad", [dy], {**counted, "size": shape[2:]})
+
+
+def compare(name: str, arrays: list[Any], attrs: dict[str, Any]) -> None:
+    got = run(name, arrays, recipe, **attrs)
+    assert got is not None
+    np.testing.assert_allclose(got[0], expected(name, arrays, **attrs)[0], rtol=1e-5, atol=1e-5)
+
+
+def test_many_threads_share_the_planes(monkeypatch: pytest.MonkeyPatch) -> None:
+    from msnb.devices.cpu import threads
+
+    monkeypatch.setattr(threads, "count", lambda: 3)
+    x = np.random.default_rng(2).standard_normal((5, 7, 64, 64)).astype(np.float32)
+    attrs = {"kernel": (2, 2), "stride": (2, 2)}
+    compare("max_pool2d", [x], attrs)
+    y = expected("max_pool2d", [x], **attrs)[0]
+    compare("max_pool2d_grad", [x, y, y], attrs)
+
+
+def test_the_first_of_equal_values_wins() -> None:
+    x, one = np.zeros((1, 1, 2, 2), np.float32), np.ones((1, 1, 1, 1), np.float32)
+    got = run("max_pool2d_grad", [x, 0 * one, one], recipe, kernel=(2, 2), stride=(2, 2))
+    np.testing.assert_array_equal(got[0], [[[[1, 0], [0, 0]]]])
+
+
+def test_no_kernel() -> None:
+    half = np.ones((1, 1, 4, 4), np.float16)
+    assert run("max_pool2d", [half], recipe, kernel=(2, 2)) is None
+    assert run("max_pool2d", [np.ones((0, 1, 4, 4), np.float32)], recipe, kernel=(2, 2)) is None
+    assert run("avg_pool2d", [np.ones((1, 1, 20, 20), np.float32)], recipe, kernel=(9, 9)) is None

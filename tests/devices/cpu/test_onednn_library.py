@@ -1,0 +1,96 @@
+"""Finding the library, and what happens where there is none."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from msnb.core import events
+from msnb.devices.cpu import threads
+from msnb.devices.cpu.onednn import api as c
+from msnb.devices.cpu.onednn import library, primitives
+from msnb.devices.cpu.onednn.recipes import recipe
+from tests.devices.cpu.onednn_runs import run
+
+
+@pytest.fixture()
+def anew() -> Iterator[None]:
+    """The library is looked for again in the test, and after it."""
+    for cached in (library.load, c.api):
+        cached.cache_clear()
+    events.forget_notices()
+    yield
+    for cached in (library.load, c.api):
+        cached.cache_clear()
+
+
+def told(capsys: Any) -> str:
+    assert c.api() is None
+    assert run("matmul", [np.ones((2, 2), np.float32)] * 2, recipe) is None
+    text: str = capsys.readouterr().err
+    assert text.count("msnb:") == 1
+    return text
+
+
+def test_without_the_wheel(monkeypatch: pytest.MonkeyPatch, capsys: Any, anew: None) -> None:
+    def missing(name: str) -> Any:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(threads, "pointers", lambda: (1, 1))
+    monkeypatch.setattr(importlib.metadata, "distribution", missing)
+    assert "pip install msnb[cpu]" in told(capsys)
+
+
+def test_on_another_machine(monkeypatch: pytest.MonkeyPatch, capsys: Any, anew: None) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    assert "its wheel exists for Linux on x86-64" in told(capsys)
+
+
+def test_without_libgomp(monkeypatch: pytest.MonkeyPatch, capsys: Any, anew: None) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(threads, "pointers", lambda: (None, None))
+    assert "libgomp1" in told(capsys)
+
+
+needs = pytest.mark.skipif(c.api() is None, reason="oneDNN is not installed")
+
+
+@needs
+def test_a_version_that_is_too_old(monkeypatch: pytest.MonkeyPatch, capsys: Any, anew: None) -> None:
+    monkeypatch.setattr(library, "_OLDEST", (3, 999))
+    assert "or a later 3.x is needed" in told(capsys)
+
+
+@needs
+def test_errors_are_sentences() -> None:
+    found = c.api()
+    assert found is not None
+    with pytest.raises(c.OneDNNError, match="the arguments do not fit one another"):
+        c.Desc(found, (2, 3), c.F32, (0, -1))
+
+
+@needs
+def test_primitives_are_made_once_per_description_and_thread_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    layout = primitives.Layout((300, 300), (300, 1))
+    first = primitives.matmul(layout, layout, layout)
+    assert first is not None and first is primitives.matmul(layout, layout, layout)
+    monkeypatch.setattr(threads, "count", lambda: first.threads + 1)
+    other = primitives.matmul(layout, layout, layout)
+    assert other is not None and other.threads == first.threads + 1
+    small = primitives.matmul(layout, layout, layout, work=10.0)
+    assert small is not None and small.threads == 1
+
+
+@needs
+def test_no_primitive_where_the_shapes_do_not_fit() -> None:
+    a, b = primitives.Layout((3, 4), (4, 1)), primitives.Layout((5, 6), (6, 1))
+    assert primitives.matmul(a, b, primitives.Layout((3, 6), (6, 1))) is None
