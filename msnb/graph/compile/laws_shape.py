@@ -25,8 +25,11 @@ def _same_type(sweep: Sweep, node: Node) -> Found:
 
 
 def _reshape_of(sweep: Sweep, node: Node) -> Found:
+    """Not past the reshape of a transpose: it moves the elements, once, and another reshape of it is free."""
     inner = op_of(node.inputs[0], *_MOVES)
     if inner is None or not _static(node.out) or not _static(inner.inputs[0]):
+        return None
+    if inner.op.name == "reshape" and op_of(inner.inputs[0], "transpose") is not None:
         return None
     assert isinstance(node.out.type, TensorType)
     return sweep.emit("reshape", inner.inputs[0], shape=node.out.type.shape)

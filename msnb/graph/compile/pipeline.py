@@ -121,7 +121,7 @@ FUSION_LAW = "Operations that walk one index space become one kernel."
 def lowering(graph: Graph, device: Any) -> list[str]:
     """The names of the passes between the hardware-independent ones and fusion, for this graph on this device."""
     turns = any(is_seed(node) for _, node in graph.walk()) and bool(getattr(device, "prefers_channels_last", False))
-    return ["layout"] if turns else []
+    return ["regroup", "layout"] if turns else ["regroup"]
 
 
 def fuses(device: Any) -> bool:

@@ -41,6 +41,7 @@ class Sweep:
     Attributes:
         out: the new graph.
         source: the old one.
+        memory: what rules remember about the new graph.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Sweep:
         self.source = graph
         self.out = Graph(graph.name, module)
         self.pass_name, self.make_rule, self.log = pass_name, make_rule, log
+        self.memory: dict[Any, Any] = {}
         self._rule = make_rule()
         self._primals: dict[Node, Node] = {} if primals is None else primals
         self._depth = 0

@@ -1,6 +1,6 @@
 """The passes, one page each. Importing this package registers them."""
 
 from msnb.graph.compile import layout
-from msnb.graph.compile.passes import algebra, cse, dce, fold, inline
+from msnb.graph.compile.passes import algebra, cse, dce, fold, inline, regroup
 
-__all__ = ["algebra", "cse", "dce", "fold", "inline", "layout"]
+__all__ = ["algebra", "cse", "dce", "fold", "inline", "layout", "regroup"]

@@ -24,7 +24,7 @@ from msnb.ir.graph import Graph, Node, Value
 LAWS: tuple[Law, ...] = (*ARITHMETIC, *SHAPES, *CONTROL)
 
 
-class _Simplifier:
+class Simplifier:
     """Tries the laws of a node's op in the order of the table."""
 
     def __init__(self, laws: Sequence[Law]) -> None:
@@ -45,8 +45,8 @@ class _Simplifier:
         return None
 
 
-_EXACT = _Simplifier([law for law in LAWS if law.exact])
-_ALL = _Simplifier(LAWS)
+_EXACT = Simplifier([law for law in LAWS if law.exact])
+_ALL = Simplifier(LAWS)
 
 
 def _run(graph: Graph, log: Log) -> Graph:

@@ -1,0 +1,52 @@
+"""Regrouping: sums and products in another order, where that is less work; for devices that ask for it.
+
+The hardware-independent laws keep every bit. A device whose kernels and libraries add up in an order of their own
+anyway loses nothing by laws that change last digits (``laws_sums``, ``laws_products``), and they save whole walks over
+memory: one sum for many, one matrix product for a sum of products. The exact laws are tried on what they leave.
+"""
+
+from __future__ import annotations
+
+from msnb.graph.compile.facts import Effects
+from msnb.graph.compile.history import Log
+from msnb.graph.compile.laws import Law
+from msnb.graph.compile.laws_products import PRODUCTS
+from msnb.graph.compile.laws_sums import SUMS
+from msnb.graph.compile.passes.algebra import LAWS, Simplifier
+from msnb.graph.compile.passes.prune import Pruner
+from msnb.graph.compile.passrecord import Pass, register_pass
+from msnb.graph.compile.sweep import Rule, map_module, sweep_module
+from msnb.ir.graph import Graph, Module
+
+REGROUPINGS: tuple[Law, ...] = (*SUMS, *PRODUCTS)
+_RULE = Simplifier([*REGROUPINGS, *(law for law in LAWS if law.exact)])
+
+
+def _run(graph: Graph, log: Log) -> Graph:
+    def make_rule() -> Rule:
+        return _RULE
+
+    before = log.total
+    out = sweep_module(graph, "regroup", make_rule, log)
+    return _without_dead_nodes(out) if log.total > before else out
+
+
+def _without_dead_nodes(graph: Graph) -> Graph:
+    effects = Effects()
+
+    def rewrite(g: Graph, module: Module) -> Graph:
+        return Pruner(g, module, effects, Log()).run()
+
+    return map_module(graph, rewrite)
+
+
+REGROUP = register_pass(
+    Pass(
+        name="regroup",
+        law="Sums are shared and products gathered where that is less work; last digits may change.",
+        needs="hardware_independent",
+        gives="hardware_independent",
+        cases=tuple(case for law in REGROUPINGS for case in law.cases),
+        run=_run,
+    )
+)
