@@ -7,6 +7,7 @@ version  calls  nodes  made because
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from msnb.api.cells import compiled_cell
@@ -18,6 +19,7 @@ from msnb.notebook.parts import Picture
 from msnb.notebook.programs import name_of
 from msnb.notebook.views import Section, View
 
+_ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 HEAD = ("version", "calls", "nodes", "guards", "made because")
 
 
@@ -54,7 +56,7 @@ class ExplainView(View):
     def _lines(self, v: Version) -> list[str]:
         names = ("captured", "compiled")
         times = [f"{name} in {1000 * s:.1f} ms" for name, s in zip(names, v.seconds)] if self.times else []
-        guards = [f"guard: {g}{'' if g.where is None else f'   # {g.where}'}" for g in v.captured.guards]
+        guards = [f"guard: {_ADDRESS.sub('', str(g))}{'' if g.where is None else f'   # {g.where}'}" for g in v.captured.guards]
         return [*times, *guards, *(f"at capture only: {what}{at}" for what, at in v.captured.notes.items())]
 
     @property
@@ -76,7 +78,7 @@ class ExplainView(View):
         """The rows and the guards."""
         return {
             "versions": [dict(zip(HEAD, row)) for row in self.rows],
-            "guards": [[str(g) for g in v.captured.guards] for v in self.versions],
+            "guards": [[_ADDRESS.sub("", str(g)) for g in v.captured.guards] for v in self.versions],
         }
 
 
