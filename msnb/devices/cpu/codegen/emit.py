@@ -194,13 +194,18 @@ class Emitter:
         self.label(after)
         return names
 
-    def when(self, test: str, action: Callable[[], None]) -> None:
-        """if test: action()."""
+    def when(self, test: str, action: Callable[[], None], other: Callable[[], None] | None = None) -> None:
+        """if test: action() else: other()."""
         then, after = self.name("then"), self.name("after")
-        self.do(f"br i1 {test}, label %{then}, label %{after}")
+        otherwise = self.name("else") if other else after
+        self.do(f"br i1 {test}, label %{then}, label %{otherwise}")
         self.label(then)
         action()
         self.do(f"br label %{after}")
+        if other:
+            self.label(otherwise)
+            other()
+            self.do(f"br label %{after}")
         self.label(after)
 
     def rarely(self, test: str, kind: str, value: str, other: Callable[[], str]) -> str:
@@ -286,14 +291,17 @@ class Emitter:
             return found
         return self.ins(f"icmp ne {self.t('i8')} {found}, {self.const('0', 'i8')}")
 
-    def store(self, dtype: DType, value: str, pointer: str, mask: str = "", align: int = 1) -> None:
-        """Values into memory; only the lanes of ``mask``."""
+    def store(
+        self, dtype: DType, value: str, pointer: str, mask: str = "", align: int = 1, stream: bool = False
+    ) -> None:
+        """Values into memory; only the lanes of ``mask``; ``stream``: past the caches."""
         value, kind = self._kept(dtype, value), memory_name(dtype)
         if mask:
             args = [(self.t(kind), value), ("ptr", pointer), ("i32", str(align)), (self.t("i1"), mask)]
             self.act(f"llvm.masked.store.{self.suffix(kind)}.p0", *args)
         else:
-            self.do(f"store {self.t(kind)} {value}, ptr {pointer}, align {align}")
+            past = ", !nontemporal !1" if stream else ""
+            self.do(f"store {self.t(kind)} {value}, ptr {pointer}, align {align}{past}")
 
     def scatter(self, dtype: DType, value: str, pointers: str, mask: str) -> None:
         """Values into many places."""

@@ -7,6 +7,8 @@
     i32 k(slots, words, env)                        the instruction of a program: words are the slots of the buffers and
                                                     of the scratch memory, env[0] is how many threads it may use
 
+Kernels for any extent have another frame around their body: see ``flat``.
+
 ``@msnb_parallel`` and ``@msnb_thread`` are set once after loading: libgomp's, or null for serial work.
 """
 
@@ -14,7 +16,9 @@ from __future__ import annotations
 
 from functools import partial
 
+from msnb.devices.cpu.codegen import flat
 from msnb.devices.cpu.codegen.emit import Emitter, memory_name, type_name
+from msnb.devices.cpu.codegen.flat import is_generic
 from msnb.devices.cpu.codegen.ops import combine, emit, identity
 from msnb.devices.cpu.codegen.plan import ALIGNED, Plan, Scratch, Target
 from msnb.devices.cpu.codegen.render import Body
@@ -106,45 +110,60 @@ def render(kernel: Kernel, symbol: str, attributes: str, target: Target) -> tupl
     scratch = "".join(f", ptr %s{i}" for i in range(len(memories)))
     parts = [
         _function(
-            f"internal void @{symbol}.body({buffers}{scratch}, i64 %begin, i64 %end)",
+            f"internal void @{symbol}.body({buffers}{scratch}, i1 %stream, i64 %begin, i64 %end)",
             body.lines(),
             f"noinline {attributes}",
-        ),
-        _function(
-            f"internal void @{symbol}.last({buffers}, ptr %scratch, i64 %threads)",
-            last.lines(),
-            f"noinline {attributes}",
-        ),
-        _part(symbol, plan, n, memories, attributes),
-        _entry(symbol, plan, n, attributes),
+        )
     ]
-    smin = {"llvm.smin.i64": "declare i64 @llvm.smin.i64(i64, i64)"}
-    return "\n".join(parts), {**body.e.declared, **last.e.declared, **smin}, plan
+    if plan.final_stores:
+        head = f"internal void @{symbol}.last({buffers}, ptr %scratch, i64 %threads)"
+        parts.append(_function(head, last.lines(), f"noinline {attributes}"))
+    around = Emitter(), Emitter()
+    if is_generic(kernel):
+        flat.share(around[0], symbol, plan)
+        flat.entry(around[1], symbol, plan)
+    else:
+        _share(around[0], symbol, plan, n, memories)
+        _entry(around[1], symbol, plan, n)
+    declared = {**body.e.declared, **last.e.declared, **around[0].declared, **around[1].declared}
+    parts += [
+        _whole(f"internal void @{symbol}.share(ptr %task, i64 %t)", around[0], f"noinline {attributes}"),
+        _part(symbol, attributes),
+        _whole(f"i32 @{symbol}(ptr %slots, ptr %words, ptr %env)", around[1], attributes),
+    ]
+    return "\n".join(parts), declared, plan
+
+
+def _whole(head: str, e: Emitter, attributes: str) -> str:
+    return _function(head, [*e.entry, *e.lines], attributes)
 
 
 def _function(head: str, lines: list[str], attributes: str) -> str:
     return "\n".join([f"define {head} {attributes} {{", "entry:", *lines, "}"])
 
 
-def _part(symbol: str, plan: Plan, n: int, memories: list[Scratch], attributes: str) -> str:
+def _share(e: Emitter, symbol: str, plan: Plan, n: int, memories: list[Scratch]) -> None:
     """task = { table of pointers, scratch, threads }: thread t takes rows from t total / threads on."""
-    e = Emitter()
     table = e.ins("load ptr, ptr %task")
     scratch = e.ins(f"load ptr, ptr {e.ins('getelementptr i8, ptr %task, i64 8')}")
     threads = e.ins(f"load i64, ptr {e.ins('getelementptr i8, ptr %task, i64 16')}")
     ends = [_boundary(e, t, threads, plan) for t in ("%t", e.ins("add i64 %t, 1"))]
     mine = e.ins(f"getelementptr i8, ptr {scratch}, i64 {e.ins(f'mul i64 %t, {plan.scratch}')}")
-    args = [f"ptr {e.ins('load ptr, ptr ' + e.ins(f'getelementptr ptr, ptr {table}, i64 {i}'))}" for i in range(n)]
-    args += [f"ptr {e.ins(f'getelementptr i8, ptr {mine}, i64 {m.offset}')}" for m in memories]
-    e.do(f"call void @{symbol}.body({', '.join([*args, f'i64 {ends[0]}', f'i64 {ends[1]}'])})")
+    pointers = [e.ins("load ptr, ptr " + e.ins(f"getelementptr ptr, ptr {table}, i64 {i}")) for i in range(n)]
+    stream = flat.may_stream(e, plan, pointers)
+    pointers += [e.ins(f"getelementptr i8, ptr {mine}, i64 {m.offset}") for m in memories]
+    args = [*(f"ptr {p}" for p in pointers), f"i1 {stream}", f"i64 {ends[0]}", f"i64 {ends[1]}"]
+    e.do(f"call void @{symbol}.body({', '.join(args)})")
     e.do("ret void")
-    share = _function(f"internal void @{symbol}.share(ptr %task, i64 %t)", e.lines, f"noinline {attributes}")
+
+
+def _part(symbol: str, attributes: str) -> str:
     e = Emitter()
     which = e.ins("load ptr, ptr @msnb_thread")
     t = e.ins(f"sext i32 {e.ins(f'call i32 {which}()')} to i64")
     e.do(f"call void @{symbol}.share(ptr %task, i64 {t})")
     e.do("ret void")
-    return share + "\n" + _function(f"internal void @{symbol}.part(ptr %task)", e.lines, attributes)
+    return _whole(f"internal void @{symbol}.part(ptr %task)", e, attributes)
 
 
 def _boundary(e: Emitter, t: str, threads: str, plan: Plan) -> str:
@@ -156,8 +175,7 @@ def _boundary(e: Emitter, t: str, threads: str, plan: Plan) -> str:
     return e.ins(f"select i1 {e.ins(f'icmp eq i64 {t}, {threads}')}, i64 {plan.total}, i64 {whole}")
 
 
-def _entry(symbol: str, plan: Plan, n: int, attributes: str) -> str:
-    e = Emitter()
+def _entry(e: Emitter, symbol: str, plan: Plan, n: int) -> None:
     table, task = e.alloca(f"[{max(n, 1)} x ptr]"), e.alloca("[3 x i64]")
     pointers = [_slot(e, i) for i in range(n)]
     for i, found in enumerate(pointers):
@@ -167,19 +185,13 @@ def _entry(symbol: str, plan: Plan, n: int, attributes: str) -> str:
     e.do(f"store ptr {scratch}, ptr {e.ins(f'getelementptr i8, ptr {task}, i64 8')}")
     threads = _threads(e, plan.most_threads())
     e.do(f"store i64 {threads}, ptr {e.ins(f'getelementptr i8, ptr {task}, i64 16')}")
-    e.do(f"br i1 {e.ins(f'icmp sgt i64 {threads}, 1')}, label %many, label %one")
-    e.label("many")
-    e.do(f"call void {e.ins('load ptr, ptr @msnb_parallel')}(ptr @{symbol}.part, ptr {task}, "
-         f"i32 {e.ins(f'trunc i64 {threads} to i32')}, i32 0)")  # fmt: skip
-    e.do("br label %end")
-    e.label("one")
-    e.do(f"call void @{symbol}.share(ptr {task}, i64 0)")
-    e.do("br label %end")
-    e.label("end")
+    if threads == "1":
+        e.do(f"call void @{symbol}.share(ptr {task}, i64 0)")
+    else:
+        flat.run(e, symbol, task, threads)
     if plan.final_stores:
         e.do(f"call void @{symbol}.last({', '.join(f'ptr {p}' for p in pointers)}, ptr {scratch}, i64 {threads})")
     e.do("ret i32 0")
-    return _function(f"i32 @{symbol}(ptr %slots, ptr %words, ptr %env)", [*e.entry, *e.lines], attributes)
 
 
 def _slot(e: Emitter, i: int) -> str:

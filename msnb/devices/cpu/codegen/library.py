@@ -3,7 +3,7 @@
     fused nodes --lower--> kernels --render--> one LLVM module --> addresses --> recipes
 
 A generated kernel is called with the slots of what it reads, of what it writes, and of its scratch memory if it has
-any. Equal kernels are compiled once.
+any. Equal kernels are compiled once; plain chains are equal whatever their extents.
 """
 
 from __future__ import annotations
@@ -17,15 +17,17 @@ from msnb.core.events import notice
 from msnb.devices.cpu import threads
 from msnb.devices.cpu.codegen.engine import Library, attributes, host
 from msnb.devices.cpu.codegen.entry import render
+from msnb.devices.cpu.codegen.flat import generic, is_generic
 from msnb.devices.cpu.codegen.lower import lower
 from msnb.devices.cpu.codegen.plan import Plan
+from msnb.devices.cpu.codegen.split import components
 from msnb.devices.cpu.program.recipe import Call, Recipe
 from msnb.ir.control import FUSED
 from msnb.ir.graph import Graph, Node
 from msnb.ir.kernel import Kernel
 from msnb.ir.scalars import Unsupported
 
-_RARELY = '!0 = !{!"branch_weights", i32 1, i32 100000}'
+_NOTES = '!0 = !{!"branch_weights", i32 1, i32 100000}\n!1 = !{i32 1}'
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class GeneratedKernel:
     """Machine code of a kernel.
 
     Attributes:
-        kernel: what it was made from.
+        kernel: what it was made from; one for any extent takes words as ``flat`` tells.
         address: of ``i32 f(slots, words, env)``.
         per_thread: bytes of scratch memory for one thread.
         inplace: pairs (read, write) that may be one memory.
@@ -66,10 +68,10 @@ def compile_kernels(kernels: Sequence[Kernel]) -> list[GeneratedKernel | None]:
         plans.append(plan)
     if not texts:
         return [None] * len(kernels)
-    head = ["@msnb_parallel = global ptr null", "@msnb_thread = global ptr null", *declared.values(), _RARELY]
+    head = ["@msnb_parallel = global ptr null", "@msnb_thread = global ptr null", *declared.values(), _NOTES]
     library = Library("\n".join([*head, *texts]))
     return [
-        None if p is None else GeneratedKernel(k, library.address(f"msnb_k{i}"), p.scratch, p.inplace(), library)
+        None if p is None else GeneratedKernel(k, library.address(f"msnb_k{i}"), p.scratch, p.pairs, library)
         for i, (k, p) in enumerate(zip(kernels, plans))
     ]
 
@@ -98,42 +100,85 @@ def _refused(reason: Unsupported) -> None:
 # ---- recipes --------------------------------------------------------------------------------------------------------
 
 
-class KernelRecipe(Recipe):
-    """A fused node as one call of a generated kernel."""
+@dataclass
+class Part:
+    """A kernel over some of a node's operands: numbers of inputs and outputs, and the extent if it is for any."""
 
-    def __init__(self, kernel: Kernel) -> None:
-        self.kernel = kernel
-        self.made: GeneratedKernel | None = None
+    kernel: Kernel
+    reads: list[int]
+    writes: list[int]
+    extent: int = 0
+
+
+class KernelRecipe(Recipe):
+    """A fused node as calls of generated kernels: one for each kind of part, whatever their number."""
+
+    def __init__(self, parts: list[Part]) -> None:
+        self.parts = parts
+        self.made: list[tuple[GeneratedKernel, list[Part]]] = []
 
     @classmethod
     def prepare(cls, recipes: Sequence[KernelRecipe]) -> None:
         """Compile every kernel once."""
-        groups: dict[str, list[KernelRecipe]] = {}
+        kernels: dict[str, Kernel] = {}
         for recipe in recipes:
-            groups.setdefault(same(recipe.kernel), []).append(recipe)
-        made = compile_kernels([g[0].kernel for g in groups.values()])
-        for kernel, group in zip(made, groups.values()):
-            for recipe in group:
-                recipe._take(kernel)
+            for part in recipe.parts:
+                kernels.setdefault(same(part.kernel), part.kernel)
+        made = dict(zip(kernels, compile_kernels(list(kernels.values()))))
+        for recipe in recipes:
+            recipe._take(made)
 
-    def _take(self, made: GeneratedKernel | None) -> None:
-        self.made = self.keep = made
-        self.refused = made is None
-        if made is not None:
-            scratch = made.scratch(threads.cores())
-            self.temps = (scratch,) if scratch else ()
-            self.inplace = made.inplace
+    @property
+    def kernels(self) -> list[Kernel]:
+        """What has been compiled for this node."""
+        return [k.kernel for k, _ in self.made]
+
+    def _take(self, made: dict[str, GeneratedKernel | None]) -> None:
+        groups: dict[int, tuple[GeneratedKernel, list[Part]]] = {}
+        for part in self.parts:
+            found = made[same(part.kernel)]
+            if found is None:
+                self.refused = True
+                return
+            groups.setdefault(found.address, (found, []))[1].append(part)
+        self.made = self.keep = list(groups.values())
+        scratch = max((k.scratch(threads.cores()) for k, _ in self.made), default=0)
+        self.temps = (scratch,) if scratch else ()
+        readers = [r for part in self.parts for r in set(part.reads)]
+        self.inplace = tuple(
+            (part.reads[i], part.writes[j])
+            for kernel, parts in self.made
+            for part in parts
+            for i, j in kernel.inplace
+            if readers.count(part.reads[i]) == 1
+        )
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[Call]:
-        """One call."""
-        if self.made is None:
-            raise Unsupported("a kernel without code")
-        return [Call(self.made.address, (*ins, *outs, *temps))]
+        """One call for each kind of part."""
+        found = []
+        for kernel, parts in self.made:
+            operands = [(*(ins[i] for i in p.reads), *(outs[i] for i in p.writes)) for p in parts]
+            if is_generic(kernel.kernel):
+                words = [len(parts), *(w for o, p in zip(operands, parts) for w in (*o, p.extent))]
+                found.append(Call(kernel.address, tuple(words)))
+            else:
+                own = tuple(temps) if kernel.per_thread else ()
+                found.extend(Call(kernel.address, (*o, *own)) for o in operands)
+        return found
 
 
 def recipe(node: Node, view_of: Callable[..., Any]) -> KernelRecipe | None:
     """A recipe for a fused node, if there is code for it."""
     if node.op is not FUSED:
         return None
-    kernel = lowered(node.graphs[0])
-    return None if kernel is None else KernelRecipe(kernel)
+    parts = [_part(*each) for each in components(node.graphs[0])]
+    good = [p for p in parts if p is not None]
+    return KernelRecipe(good) if len(good) == len(parts) else None
+
+
+def _part(body: Graph, reads: list[int], writes: list[int]) -> Part | None:
+    kernel = lowered(body)
+    if kernel is None:
+        return None
+    plain = generic(kernel)
+    return Part(kernel, reads, writes) if plain is None else Part(plain, reads, writes, kernel.sizes[0])

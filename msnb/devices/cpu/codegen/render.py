@@ -49,6 +49,8 @@ class Body:
             self.e.loop(("%begin", "%end", 1), [], self._row)
         else:
             self._row("%begin", [])
+        if self.plan.streams:
+            self.e.act("llvm.x86.sse.sfence")
         self.e.do("ret void")
         return [*self.e.entry, *self.e.lines]
 
@@ -104,7 +106,11 @@ class Body:
             self._add_to(r, self.value(r.args[0]))
         names = [self.value(value) for _, value in self.plan.row_stores]
         for (access, value), name in zip(self.plan.row_stores, names):
-            self.guarded(access.strides, [], partial(self._store, access, name, value))
+            store = partial(self._store, access, name, value)
+            if self.plan.mode == "range":
+                self.e.when(self.e.ins("icmp eq i64 %begin, 0"), store)
+            else:
+                self.guarded(access.strides, [], store)
         return []
 
     def _coordinates(self, number: str) -> None:
@@ -142,8 +148,6 @@ class Body:
         """Run ``action`` only where the counters of dims that have no stride are 0: once, not for every turn."""
         dims = [d for d in (*self.plan.outer, *inner) if not strides[d] and self.kernel.sizes[d] > 1]
         tests = [self.e.ins(f"icmp eq i64 {self.at[d]}, 0") for d in dims]
-        if self.plan.mode == "range" and not inner:
-            tests = [self.e.ins("icmp eq i64 %begin, 0")]
         if not tests:
             action()
             return
@@ -426,10 +430,17 @@ class Sweep:
 
     def _store(self, access: Access, name: str, value: Inst) -> None:
         stride = access.strides[self.inner[-1]]
-        if stride == 1 or self.e.lanes == 1:
+        if access in self.plan.streams and self.e.lanes > 1 and not self.mask:
+            self._stream(name, value, self.body.place(access, self.inner))
+        elif stride == 1 or self.e.lanes == 1:
             self.e.store(value.dtype, name, self.body.place(access, self.inner), self.mask)
         else:
             self.e.scatter(value.dtype, name, self._places(access, value.dtype), self.mask)
+
+    def _stream(self, name: str, value: Inst, pointer: str) -> None:
+        """Past the caches where the memory allows it: nothing is fetched that will be overwritten as a whole."""
+        past = partial(self.e.store, value.dtype, name, pointer, align=64, stream=True)
+        self.e.when("%stream", past, partial(self.e.store, value.dtype, name, pointer))
 
     def _places(self, access: Access, dtype: DType) -> str:
         """Pointers to the elements of the lanes."""

@@ -103,8 +103,8 @@ class NativeProgram:
     @property
     def kernels(self) -> list[Any]:
         """The generated kernels of its groups, each once."""
-        made = [getattr(r, "made", None) for r in self.recipes.values()]
-        return list({id(k.kernel): k.kernel for k in made if k is not None}.values())
+        made = [k for r in self.recipes.values() for k in getattr(r, "kernels", ())]
+        return list({id(k): k for k in made}.values())
 
     @property
     def memory_plan(self) -> list[Planned]:

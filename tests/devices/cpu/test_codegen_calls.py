@@ -1,0 +1,137 @@
+"""Generated kernels called by hand: many operand sets in one call, results in their operands' memory, any threads."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import msnb as ms
+from msnb import ops
+from msnb.graph.compile.fusion import fuse
+from msnb.ir.control import FUSED
+from msnb.ir.graph import Graph, Node
+from tests.devices.cpu.codegen_programs import REFERENCE, traced
+
+pytest.importorskip("llvmlite")
+FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+
+
+def fused_node(fn: Any, arrays: list[np.ndarray]) -> tuple[Node, list[np.ndarray]]:
+    """The kernel of a function, and the arrays in the order in which it reads them."""
+    graph = fuse(traced(fn, *map(ms.Tensor, arrays)), True)
+    (node,) = [n for n in graph.nodes if n.op is FUSED]
+    return node, [arrays[graph.params.index(v)] for v in node.inputs]
+
+
+def joined(nodes: list[Node]) -> Node:
+    """One fused node that does the work of several, as the fusion of updates makes it."""
+    from msnb.ir.graph import copy_node
+
+    body, graph = Graph("fused", nodes[0].graphs[0].module), Graph("joined")
+    outputs, inputs = [], []
+    for node in nodes:
+        seen = {p: body.add_param(p.type, p.name) for p in node.graphs[0].params}
+        inputs += [graph.add_param(p.type, p.name) for p in node.graphs[0].params]
+        for inner in node.graphs[0].nodes:
+            copy_node(inner, body, seen)
+        outputs += [seen[v] for v in node.graphs[0].outputs]
+    body.outputs = outputs
+    return graph.add(FUSED, inputs, {}, [v.type for v in outputs], (body,))
+
+
+def run(node: Node, arrays: list[np.ndarray], threads: int = 1, inplace: bool = False) -> list[np.ndarray]:
+    """Call the kernels of a node; with ``inplace``, results lie in operands wherever they may."""
+    from msnb.devices.cpu.codegen.library import KernelRecipe, recipe
+
+    made = recipe(node, lambda v: v)
+    assert made is not None
+    KernelRecipe.prepare([made])
+    ins = [np.array(a) for a in arrays]
+    outs = [np.empty(v.type.ints(), v.type.dtype.numpy) for v in node.outputs]
+    if inplace:
+        assert made.inplace, "nothing may be done in place"
+        for i, j in made.inplace:
+            outs[j] = ins[i].reshape(outs[j].shape)
+    temps = [np.empty(t, np.uint8) for t in made.temps]
+    memory = [*ins, *outs, *temps]
+    slots = (ctypes.c_void_p * len(memory))(*(a.ctypes.data for a in memory))
+    numbers = list(range(len(memory)))
+    a, b = len(ins), len(ins) + len(outs)
+    for call in made.calls(numbers[:a], numbers[a:b], numbers[b:]):
+        words = (ctypes.c_int64 * len(call.words))(*call.words)
+        assert FUNCTION(call.address)(slots, words, (ctypes.c_int64 * 4)(threads, 0)) == 0
+    return outs
+
+
+def update(p: Any, g: Any, m: Any, lr: Any) -> Any:
+    m = m * 0.9 + g
+    return p - lr * m, m
+
+
+def update_args(rng: np.random.Generator, n: int) -> list[np.ndarray]:
+    return [*(rng.standard_normal(n).astype(np.float32) for _ in range(3)), np.float32(0.1).reshape(())]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("inplace", [False, True])
+def test_many_updates_are_one_call(threads: int, inplace: bool, rng: np.random.Generator) -> None:
+    sizes = [5, 64, 800_000, 1000, 129, 300_001]
+    sets = [update_args(rng, n) for n in sizes]
+    made = [fused_node(update, s) for s in sets]
+    got = run(joined([n for n, _ in made]), [a for _, arrays in made for a in arrays], threads, inplace)
+    for k, (p, g, m, lr) in enumerate(sets):
+        moment = m * np.float32(0.9) + g
+        np.testing.assert_allclose(got[2 * k], moment, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(got[2 * k + 1], p - lr * moment, rtol=1e-6, atol=1e-6)
+
+
+def test_extents_share_one_kernel(rng: np.random.Generator) -> None:
+    from msnb.devices.cpu.codegen.library import KernelRecipe, recipe
+
+    nodes = [fused_node(update, update_args(rng, n))[0] for n in (7, 100, 4096)]
+    made = [recipe(n, lambda v: v) for n in nodes]
+    KernelRecipe.prepare([m for m in made if m is not None])
+    assert len({c.address for m in made if m is not None for c in m.calls([0, 1, 2, 3], [4, 5], [])}) == 1
+
+
+def test_parts_of_different_kinds(rng: np.random.Generator) -> None:
+    one, two = update_args(rng, 333), [rng.standard_normal((9, 41)).astype(np.float32)]
+    first, second = fused_node(update, one), fused_node(lambda x: ops.softmax(x), two)
+    got = run(joined([first[0], second[0]]), [*first[1], *second[1]])
+    np.testing.assert_allclose(
+        got[2], REFERENCE.compile(traced(lambda x: ops.softmax(x), ms.Tensor(two[0])))(two)[0], rtol=1e-5
+    )
+    np.testing.assert_allclose(got[0], one[2] * np.float32(0.9) + one[1], rtol=1e-6, atol=1e-6)
+
+
+FUNCTIONS = {
+    "chain": lambda x, y: ops.tanh(x * y) + x,
+    "softmax": lambda x, y: ops.softmax(x + y),
+    "norm": lambda x, y: (x - x.mean(1, keepdims=True)) * ops.rsqrt(x.var(1, keepdims=True) + 1e-5) * y,
+    "sums": lambda x, y: (x * y, x.sum(0), (x + y).sum(1), x.max()),
+    "rows": lambda x, y: x * y.sum(1, keepdims=True) + ops.exp(x),
+    "column": lambda x, y: (x + y[:, :1], y * 2),
+    "turned": lambda x, y: ops.transpose(x, (1, 0)) * 2 + 1,
+}
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(1, 40), st.sampled_from([2, 3, 15, 16, 17, 63, 64, 65, 130, 1000, 4097]), st.integers(1, 4))
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_shapes_threads_and_memory(name: str, rows: int, columns: int, threads: int) -> None:
+    rng = np.random.default_rng(rows * columns)
+    arrays = [rng.standard_normal((rows, columns)).astype(np.float32) for _ in range(2)]
+    graph = traced(FUNCTIONS[name], *map(ms.Tensor, arrays))
+    fused = fuse(graph, True)
+    nodes = [n for n in fused.nodes if n.op is FUSED]
+    if len(nodes) != 1 or len(nodes[0].outputs) != len(fused.outputs):
+        return
+    want = dict(zip(fused.outputs, REFERENCE.compile(graph)(arrays)))
+    got = run(nodes[0], [arrays[fused.params.index(v)] for v in nodes[0].inputs], threads)
+    for value, found in zip(nodes[0].outputs, got):
+        np.testing.assert_allclose(found, want[value], rtol=2e-5, atol=2e-5)
