@@ -85,3 +85,20 @@ def test_no_recipe() -> None:
     assert run("matmul", [np.ones((2, 2)), np.ones((2, 2))], recipe) is None
     assert run("matmul", [np.ones((2, 0), np.float32), np.ones((0, 2), np.float32)], recipe) is None
     assert run("matmul", [np.ones((2, 2), np.int32), np.ones((2, 2), np.int32)], recipe) is None
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+@pytest.mark.parametrize("perm", [(1, 0), (0, 3, 1, 2), (3, 2, 1, 0), (2, 3, 0, 1), (0,), (0, 2, 4, 1, 3)])
+def test_transposes(perm: Any, dtype: Any) -> None:
+    shape = (3, 1, 4, 5, 2)[: len(perm)]
+    x = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
+    got = run("transpose", [x], recipe, perm=perm)
+    assert got is not None
+    np.testing.assert_array_equal(got[0], x.transpose(perm))
+
+
+def test_transposes_keep_every_bit_of_strange_floats() -> None:
+    x = np.array([[np.nan, -0.0, 1e-45], [np.inf, -np.inf, 3]], np.float32)
+    got = run("transpose", [x], recipe, perm=(1, 0))
+    assert got is not None
+    np.testing.assert_array_equal(got[0].view(np.int32), np.ascontiguousarray(x.T).view(np.int32))

@@ -20,7 +20,7 @@ from typing import Any
 from msnb.devices.cpu.onednn.library import load
 
 # data types
-F16, BF16, F32 = 1, 2, 3
+F16, BF16, F32, S32 = 1, 2, 3, 4
 # propagation kinds
 TRAINING, INFERENCE = 64, 96
 # algorithms

@@ -220,4 +220,9 @@ def reorder(source: Layout | Argument, target: Layout | Argument) -> Primitive |
         pd = api.create("reorder_primitive_desc_create", a, api.engine, b, api.engine, attr.address)
         return Primitive(api, pd, count, hold=(source, target))
 
-    return cached(("reorder", source, target), make)
+    # a copy waits for memory: a thread for each 100,000 elements
+    return cached(("reorder", source, target), make, 10.0 * _elements(source, target))
+
+
+def _elements(*layouts: Layout | Argument) -> float:
+    return max((math.prod(v.dims) for v in layouts if isinstance(v, Layout)), default=math.inf)

@@ -8,6 +8,7 @@ from msnb.devices.cpu.onednn.api import OneDNNError, api
 from msnb.devices.cpu.onednn.convolutions import conv2d, conv2d_input_grad, conv2d_weight_grad
 from msnb.devices.cpu.onednn.products import matmul
 from msnb.devices.cpu.onednn.steps import Impossible
+from msnb.devices.cpu.onednn.transposes import transpose
 from msnb.devices.cpu.program.recipe import Recipe, ViewOf
 from msnb.ir.graph import Node
 
@@ -16,6 +17,7 @@ _MAKERS: dict[str, Callable[[Node, ViewOf], Recipe]] = {
     "conv2d_input_grad": conv2d_input_grad,
     "conv2d_weight_grad": conv2d_weight_grad,
     "matmul": matmul,
+    "transpose": transpose,
 }
 
 

@@ -139,7 +139,8 @@ class Choice:
         if any(not isinstance(v.type, TensorType) or is_empty(v) for v in values) or node in self.recipes:
             return False
         small = max(v.type.size for v in values if isinstance(v.type, TensorType)) < WORTH
-        return in_loop or not small or not kind_of(node)
+        free = node.op.name == "transpose"  # a library copies it: there is nothing to compile
+        return in_loop or not small or free or not kind_of(node)
 
     def _prepare(self) -> None:
         """All recipes of one class compile together; those that then have no code are left out."""
