@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from msnb.graph.compile import Compiled, Rewrite, StageRecord, compile_graph
@@ -23,10 +25,11 @@ from msnb.notebook.paint import picture_of
 from msnb.notebook.parts import as_json
 from msnb.notebook.runs import Program, as_array, has_host_calls, max_difference, outputs_of, place_of, quiet
 from msnb.notebook.svg import svg_of
-from msnb.notebook.views import Section, View
+from msnb.notebook.views import Frame, Section, View
 
 UNCHECKED = "not checked"
 HEAD = ("stage", "rewrites", "nodes", "difference", "law")
+REWRITE = ("law", "before", "after", "why", "line")
 FACTS = ("pass", "law", "before", "after", "why", "line")
 MAX_STAGE_PICTURES = 150_000
 
@@ -82,12 +85,25 @@ class PassesView(View):
         for stage, _, rewrites in self.stages:
             if not rewrites:
                 continue
-            body = pre(stage.law) + table(("law", "before", "after", "why", "line"), [_row(r) for r in rewrites])
+            body = pre(stage.law) + table(REWRITE, [_row(r) for r in rewrites])
             picture = svg_of(_marked(stage.graph, rewrites)) if stage.graph is not None else ""
             spare -= len(picture)
             body += figure(picture, f"{self.title} after {stage.name}") if picture and spare > 0 else ""
             out.append((f"{stage.name}: {count(len(rewrites), 'rewrite')}", body))
         return [*out, ("IR before", pre(str(self.compiled.source))), ("IR after", pre(str(self.compiled.graph)))]
+
+    @property
+    def frames(self) -> list[Frame]:
+        """Every stage, and within it every rewrite: law, why, before and after."""
+        out: list[Frame] = []
+        before: Graph | None = None
+        for row, (stage, _, rewrites) in zip(self.rows, self.stages):
+            pair = partial(_pair, before if rewrites else None, stage.graph, rewrites)
+            out.append((stage.name, partial(_page, [row], HEAD, pair)))
+            told = [(i + 1, r) for i, r in enumerate(rewrites)]
+            out += [(f"{stage.name}, rewrite {i}", partial(_page, [_row(r)], REWRITE, pair)) for i, r in told]
+            before = stage.graph
+        return out
 
     @property
     def data(self) -> dict[str, Any]:
@@ -104,6 +120,17 @@ class PassesView(View):
                 if spare > 0:
                     stages[-1]["picture"] = picture
         return {"stages": stages, "rewrites": rewrites}
+
+
+def _page(rows: list[Row], head: Row, pair: Callable[[], str]) -> str:
+    return table(head, rows) + pair()
+
+
+def _pair(before: Graph | None, after: Graph | None, rewrites: list[Rewrite]) -> str:
+    """The program before and after a stage, side by side."""
+    left = [figure(svg_of(picture_of(before)), "before")] if before is not None else []
+    right = [figure(svg_of(_marked(after, rewrites)), "after")] if after is not None else []
+    return f'<div style="display:flex;gap:8px;align-items:flex-start">{"".join(left + right)}</div>'
 
 
 def _size(stage: StageRecord) -> int:

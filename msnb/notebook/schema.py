@@ -2,7 +2,7 @@
 
     {schema, version, kind, title, nodes, edges,            a picture; kind says which view made it
      columns, kept,                                         sides of a gradient program, lines between them
-     calls, data, overlays, truncated}                      called graphs, the view's own numbers, left-out groups
+     calls, notes, data, overlays, truncated}               called graphs, lines to read, numbers, left-out groups
 
 An edge is ``[source id, target id, operand, type]``; in a group, boxes of kind ``in`` and ``out`` are the places where
 edges pass its border: edge ``[a, group, k, type]`` goes on at the group's k-th ``in``, edge ``[group, b, k, type, j]``
@@ -59,6 +59,7 @@ _TOP: dict[str, Any] = {
     "version": {"const": VERSION},
     "kind": _TEXT,
     "calls": {"type": "array", "items": {"$ref": "#/$defs/picture"}},
+    "notes": {"type": "array", "items": _TEXT},
     "data": {"type": "object"},
     "overlays": {"type": "object", "additionalProperties": {"$ref": "#/$defs/overlay"}},
     "truncated": {"type": "boolean"},

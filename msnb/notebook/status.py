@@ -1,7 +1,7 @@
 """What JupyterLab's status bar asks the kernel for: mode and device, and how a click switches them.
 
-The front end evaluates ``state()`` silently after a cell has run; the answer's ``repr`` is JSON. An error (a device that
-this machine lacks) is a sentence in the answer, never an exception: nothing is printed into anybody's cell.
+The front end evaluates ``state()`` silently after a cell has run; the answer's ``repr`` is JSON. An error (a device
+that this machine lacks) is a sentence in the answer, never an exception: nothing is printed into anybody's cell.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,12 @@ from msnb.core.tensor import Tensor, make
 from msnb.core.types import TensorType
 from msnb.ir.graph import Node, Value
 from msnb.ir.text import write_type
-from msnb.notebook.pages import Row, columns, count, table
+from msnb.notebook.pages import Row, columns, count, figure, table
 from msnb.notebook.paint import picture_of
 from msnb.notebook.parts import Picture
 from msnb.notebook.runs import Array, Program, as_array, names_of, nodes_of, place_of, quiet
-from msnb.notebook.views import Section, View
+from msnb.notebook.svg import svg_of
+from msnb.notebook.views import Frame, Section, View
 from msnb.notebook.words import title_of
 from msnb.ops.constant import constant
 
@@ -176,6 +178,18 @@ class StepView(View):
                 box.lines = [*box.lines, *(words for words in (row[3], row[4], row[5]) if words)]
                 box.mark = row[5]
         return picture
+
+    @property
+    def frames(self) -> list[Frame]:
+        """Every node with its values, its box in the picture marked."""
+        found = zip(self._ids(), self.rows)
+        return [(f"{row[0]} {row[1]}", partial(self._frame, name, row)) for name, row in found]
+
+    def _frame(self, name: str, row: Row) -> str:
+        picture = self.picture
+        for box in picture.walk():
+            box.mark = box.mark or ("new" if box.id == name else "")
+        return table(HEAD, [row]) + figure(svg_of(picture), f"step {row[0]}")
 
     @property
     def sections(self) -> list[Section]:

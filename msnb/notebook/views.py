@@ -30,8 +30,10 @@ from msnb.notebook.svg import svg_of
 MIME = "application/vnd.msnb.graph.v1+json"
 MAX_PICTURES = 120_000
 LONG_TITLE = 200
+PASS_HEAD = ("pass", "law", "times")
 
 Section = tuple[str, str]
+Frame = tuple[str, Callable[[], str]]
 
 
 class View:
@@ -95,6 +97,26 @@ class View:
         figures = "".join(figure(svg, f"{self.kind} of {self.title}") for svg in self.figures)
         below = "".join(details(summary, body) for summary, body in self.sections)
         return f"<div>{notes}{figures}{below}</div>"
+
+    @property
+    def frames(self) -> list[Frame]:
+        """What ``widget()`` moves through: captions, and HTML that is made when it is looked at."""
+        shown = [(self.title, lambda: "".join(figure(svg, f"{self.kind} of {self.title}") for svg in self.figures))]
+        return [*shown, *((summary, lambda body=body: body) for summary, body in self.sections)]
+
+    def widget(self) -> Any:
+        """The view with a slider: stages and rewrites, nodes and their values, or the sections one by one.
+
+        Returns:
+            An ipywidgets box with ``.slider``, ``.next()``, ``.back()``. Shown, it stores the static view beside
+            itself, so the saved notebook still has its picture.
+
+        Raises:
+            ArgumentError: ipywidgets is not installed.
+        """
+        from msnb.notebook.widget import widget_of
+
+        return widget_of(self)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         return {MIME: self.json, "text/html": self.html, "image/svg+xml": self.svg, "text/plain": repr(self)}
@@ -234,13 +256,19 @@ class GraphView(View):
         found.append(("IR", pre(self.text)))
         return [*found, *self._stages()]
 
-    def _stages(self) -> list[Section]:
+    def _passes(self) -> list[tuple[str, str, str]]:
         """Which passes changed the program, and how often by which law."""
-        if self.compiled is None or not self.compiled.counts:
-            return []
-        rows = sorted(self.compiled.counts.items(), key=lambda item: (_stage_order(self.compiled, item[0][0]), item[0]))
-        cells = [(name, law, str(n)) for (name, law), n in rows]
-        return [("What the passes did", table(("pass", "law", "times"), cells))]
+        counts = self.compiled.counts if self.compiled is not None else {}
+        rows = sorted(counts.items(), key=lambda item: (_stage_order(self.compiled, item[0][0]), item[0]))
+        return [(name, law, str(n)) for (name, law), n in rows]
+
+    def _stages(self) -> list[Section]:
+        rows = self._passes()
+        return [("What the passes did", table(PASS_HEAD, rows))] if rows else []
+
+    def _passes_json(self) -> dict[str, Any]:
+        rows = [dict(zip(PASS_HEAD, row)) for row in self._passes()]
+        return {"data": {"what the passes did": rows}} if rows else {}
 
     @property
     def overlays(self) -> list[Overlay]:
@@ -251,7 +279,7 @@ class GraphView(View):
     def json(self) -> dict[str, Any]:
         """The parts for other renderers."""
         out = capped_json(self.parts[0], MAX_JSON * 3 // 4)
-        out["kind"] = self.kind
+        out |= {"kind": self.kind, **({"notes": list(self.notes)} if self.notes else {}), **self._passes_json()}
         room = MAX_JSON - len(json.dumps(out)) - 100
         out["overlays"] = overlays_json(self.overlays, self.parts[0], out, room)
         out["calls"] = [as_json(p, top=False) for p in self.parts[1:]]

@@ -30,7 +30,7 @@ export class BundleView implements Shown {
     this.node.addEventListener('pointerdown', () => hub.select(this));
     this.node.addEventListener('focusin', () => hub.select(this));
     const listener = {
-      hovered: (_: Graph, box: Box | null) => hub.marker?.mark(this.node, box, false),
+      hovered: (graph: Graph, box: Box | null) => hub.marker?.mark(this.node, box ?? graph.chosenBox, false),
       chosen: (graph: Graph, box: Box | null) => {
         this.own.concat(this.stages?.graphs ?? []).forEach(g => g !== graph && g.chosen !== null && quiet(g));
         hub.marker?.mark(this.node, box, true);
@@ -48,6 +48,7 @@ export class BundleView implements Shown {
     if (kind === 'step' && this.own.length) {
       this.node.prepend(new Steps(data, this.own[0]).node);
     }
+    this.node.prepend(...this.bundle.notes.map(n => el('div', { class: 'msnb-note' }, n)));
     this.below(others);
   }
 

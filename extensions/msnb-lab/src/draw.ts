@@ -42,7 +42,7 @@ class Painter {
     const many = sheet.columns.length > 1;
     for (const { x, drawing } of many ? sheet.columns : []) {
       root.append(rect(MARGIN + x, MARGIN, drawing.w, sheet.h, 10, 'msnb-column'));
-      root.append(text(MARGIN + x + 12, MARGIN + 18, drawing.picture.title, 'msnb-column-title'));
+      root.append(text(MARGIN + x + 12, MARGIN + 18, fitting(drawing.picture.title, drawing.w - 20), 'msnb-column-title'));
     }
     const depth = many ? 1 : 0;
     sheet.columns.forEach(c => this.frames(c.drawing, MARGIN + c.x, MARGIN + c.y, depth));
@@ -181,6 +181,13 @@ function head(x: number, y: number, across: number, down: number): SVGPathElemen
   const [wideX, wideY] = across ? [0, 3.4] : [3.4, 0];
   const d = `M${n(backX - wideX)} ${n(backY - wideY)}L${n(x)} ${n(y)}L${n(backX + wideX)} ${n(backY + wideY)}Z`;
   return svg('path', { d, class: 'msnb-head' });
+}
+
+/** As much of a title as a width holds. */
+function fitting(title: string, width: number): string {
+  const most = Math.floor(width / 6.8);
+  const letters = [...title];
+  return letters.length > most ? letters.slice(0, Math.max(most - 1, 1)).join('') + '…' : title;
 }
 
 function rect(x: number, y: number, w: number, h: number, rx: number, name: string): SVGRectElement {

@@ -70,6 +70,10 @@ export class Graph {
     }
   }
 
+  get chosenBox(): Box | null {
+    return this.chosen === null ? null : this.boxes.get(this.chosen) ?? null;
+  }
+
   isOpen = (box: Box): boolean => this.toggled.get(box.id) ?? box.open;
 
   toggle(id: string): void {
@@ -275,7 +279,7 @@ export class Graph {
     for (const edge of this.scene?.edges ?? []) {
       edge.element.classList.toggle('msnb-hovered', !!box && (edge.source === box.id || edge.target === box.id));
     }
-    this.tell(box ?? (this.chosen === null ? null : this.boxes.get(this.chosen) ?? null));
+    this.tell(box ?? this.chosenBox);
     this.listener.hovered(this, box);
   }
 

@@ -3,7 +3,7 @@
 import { Widget } from '@lumino/widgets';
 import { BundleView } from './bundle';
 import { changes } from './compare';
-import { Child, button, el } from './dom';
+import { Child, button, el, svg } from './dom';
 import { Graph } from './graph';
 import { hub } from './hub';
 import { Box } from './schema';
@@ -25,7 +25,7 @@ export class Panel extends Widget {
     this.id = 'msnb-panel';
     this.scope = () => scope() ?? document.body;
     this.title.caption = 'msnb: pictures of programs';
-    this.title.iconClass = 'msnb-icon jp-SideBar-tabIcon';
+    this.title.icon = { render: host => host.replaceChildren(icon()) };
     this.addClass('msnb-panel');
     this.search.setAttribute('aria-label', 'search in the picture');
     this.node.append(
@@ -86,7 +86,8 @@ export class Panel extends Widget {
   private find(): void {
     const wanted = this.search.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
     const fits = (box: Box) => {
-      const text = [box.title, ...box.lines, box.scope, box.place, box.why, box.kind, box.mark].join(' ').toLowerCase();
+      const own = box.kind === 'group' ? [] : [...box.lines, box.scope, box.place, box.why, box.kind, box.mark];
+      const text = [box.title, ...own].join(' ').toLowerCase();
       return wanted.every(w => text.includes(w));
     };
     const found = (this.view?.graphs ?? []).flatMap(g => [...g.found()].filter(fits).map(b => [g, b] as const));
@@ -163,6 +164,11 @@ export class Panel extends Widget {
     const told = found.length ? `${found.length} boxes differ` : 'The same boxes in both.';
     this.differences.replaceChildren(el('div', {}, told), el('ul', { class: 'msnb-results' }, ...rows));
   }
+}
+
+function icon(): SVGElement {
+  const tree = svg('path', { class: 'jp-icon3', fill: '#616161', d: 'M2 2h6v4H6v2h6v2h4v4h-6v-2H6v2h2v2H2v-4h2V6H2z' });
+  return svg('svg', { viewBox: '0 0 18 18', width: 20, height: 20 }, tree);
 }
 
 function section(title: string, ...children: Child[]): HTMLElement {

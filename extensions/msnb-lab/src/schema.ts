@@ -65,6 +65,7 @@ export interface Bundle {
   picture: Picture;
   calls: Picture[];
   overlays: Overlay[];
+  notes: string[];
   data: Record<string, unknown>;
   truncated: boolean;
 }
@@ -113,6 +114,7 @@ export function readBundle(x: unknown): Bundle {
     picture: reader.picture(x, 0),
     calls: list(x.calls).filter(isRecord).map(c => reader.picture(c, 0)),
     overlays: readOverlays(x.overlays),
+    notes: list(x.notes).slice(0, 50).map(n => words(n)),
     data: isRecord(x.data) ? x.data : {},
     truncated: x.truncated === true || reader.left < 0
   };
