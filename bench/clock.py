@@ -52,14 +52,14 @@ def timed(step: Step, seconds: float, ops: int) -> dict[str, Any]:
     """Steps on a running clock for that long, at least 5."""
     taken: list[float] = []
     gc.collect()
-    gc.disable()
+    gc.freeze()
     before, begun = busy(), time.perf_counter()
     while len(taken) < 5 or time.perf_counter() - begun < seconds:
         start = time.perf_counter()
         step(len(taken))
         taken.append((time.perf_counter() - start) / ops)
     wall, after = time.perf_counter() - begun, busy()
-    gc.enable()
+    gc.unfreeze()
     others = (after[0] - before[0] - (after[1] - before[1])) / wall
     taken.sort()
     return {

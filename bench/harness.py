@@ -186,7 +186,7 @@ def footprint(run: Run) -> list[dict[str, Record]]:
 
 
 def limits(run: Run) -> dict[str, float]:
-    command = [str(python_of("msnb")), "-m", "bench.limits", str(min(0.5, run.seconds / 4))]
+    command = [str(python_of("msnb")), "-m", "bench.limits", str(min(0.2, run.seconds / 10))]
     return call(command, environment(run.scratch), run.folder / "bench" / "limits.txt")
 
 

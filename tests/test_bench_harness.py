@@ -4,6 +4,8 @@ alone. No test asserts a speed."""
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -230,3 +232,12 @@ def test_one_case_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert report.disagreeing(told, "matmul") == []
     assert (tmp_path / "bench.md").read_text().startswith("# Measured side by side")
     ElementTree.fromstring((tmp_path / "bench.svg").read_text())
+
+
+@pytest.mark.slow
+def test_a_profile_names_instructions_and_functions() -> None:
+    command = [sys.executable, "bench/profile_case.py", "mlp_step", "--steps", "2", "--top", "5"]
+    done = subprocess.run(command, cwd=harness.ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    for words in ("first call: ", "captured in", "step: median", "native instructions", "matmul", "function calls"):
+        assert words in done.stdout
