@@ -55,8 +55,8 @@ def keeps(op: Op, operand_types: tuple[Type, ...], types: tuple[Type, ...]) -> t
 
 
 def _forget(changes: dict[str, Any]) -> None:
-    """Kernels belong to a device: another device, another table."""
-    if "device_target" in changes:
+    """Kernels belong to a device and to what it may use: after a change, another table."""
+    if changes.keys() & {"device_target", "jit_level", "runtime_num_threads"}:
         for op in REGISTRY.values():
             op.fast.clear()
 

@@ -6,15 +6,20 @@ same graph runs on the reference bodies.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import msnb.devices.cpu.blas
 from msnb.core.context import get_context
 from msnb.core.devices import register_device
 from msnb.core.events import notice
-from msnb.devices.base import ArrayDevice, Executable
+from msnb.core.types import Type
+from msnb.devices.base import ArrayDevice, Executable, Kernel
+from msnb.devices.listing import Listing, Way
 from msnb.ir.control import FUSED
 from msnb.ir.graph import Graph
+from msnb.ops.record import Op
 
 
 class CPU(ArrayDevice):
@@ -32,6 +37,17 @@ class CPU(ArrayDevice):
 
         return api() is not None
 
+    def kernel(self, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel:
+        """Convolutions and poolings in native code where machine code is wanted, else the reference body."""
+        body = super().kernel(op, types, attrs)
+        if op.family not in ("conv", "pool") or get_context("jit_level") != "O1":
+            return body
+        try:
+            from msnb.devices.cpu.builtin.eager import eager_kernel
+        except ImportError:
+            return body
+        return eager_kernel(op, types, attrs, body) or body
+
     def compile(self, graph: Graph) -> Executable:
         """The program: one native call where machine code is wanted and llvmlite is installed."""
         if get_context("jit_level") != "O1" and not any(node.op is FUSED for _, node in graph.walk()):
@@ -44,6 +60,22 @@ class CPU(ArrayDevice):
             )
             return super().compile(graph)
         return NativeProgram(self, graph)
+
+    def kernels_of(self, program: Executable) -> list[Listing]:
+        """The loops, LLVM IR and assembly of a native program's kernels."""
+        if not hasattr(program, "kernels"):
+            return []
+        from msnb.devices.cpu.codegen.listing import listings
+
+        return listings(program)
+
+    def ways_of(self, program: Executable) -> list[Way]:
+        """How each node of a native program runs."""
+        if not hasattr(program, "recipes"):
+            return []
+        from msnb.devices.cpu.codegen.listing import ways
+
+        return ways(program)
 
 
 register_device("CPU", CPU)

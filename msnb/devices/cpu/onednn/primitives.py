@@ -127,6 +127,11 @@ def _slides(w: Window) -> list[Any]:
     return [dims_array(v) for v in (w.stride, tuple(d - 1 for d in w.dilation), w.before, w.after)]
 
 
+def _flops(y: Layout, weight: Layout) -> float:
+    """Each output meets the weights of one output channel."""
+    return 2.0 * math.prod(y.dims) * math.prod(weight.dims[-3:])
+
+
 def convolution(
     x: Layout, weight: Layout, y: Layout, window: Window, bias: Layout | None = None, post: Post = ()
 ) -> Primitive | None:
@@ -140,7 +145,7 @@ def convolution(
         pd = api.create(name, api.engine, c.TRAINING, c.CONVOLUTION_DIRECT, *where, *_slides(window), attr.address)
         return Primitive(api, pd, count)
 
-    return cached(("conv", x, weight, y, window, bias, post), make)
+    return cached(("conv", x, weight, y, window, bias, post), make, _flops(y, weight))
 
 
 def convolution_input_grad(dx: Layout, weight: Layout, dy: Layout, window: Window) -> Primitive | None:
@@ -154,7 +159,7 @@ def convolution_input_grad(dx: Layout, weight: Layout, dy: Layout, window: Windo
         pd = api.create(name, api.engine, c.CONVOLUTION_DIRECT, *where, *_slides(window), None, attr.address)
         return Primitive(api, pd, count)
 
-    return cached(("conv_dx", dx, weight, dy, window), make)
+    return cached(("conv_dx", dx, weight, dy, window), make, _flops(dy, weight))
 
 
 def convolution_weight_grad(
@@ -170,7 +175,7 @@ def convolution_weight_grad(
         pd = api.create(name, api.engine, c.CONVOLUTION_DIRECT, *where, *_slides(window), None, attr.address)
         return Primitive(api, pd, count)
 
-    return cached(("conv_dw", x, dweight, dy, window, dbias), make)
+    return cached(("conv_dw", x, dweight, dy, window, dbias), make, _flops(dy, dweight))
 
 
 def matmul(
