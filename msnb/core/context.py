@@ -7,6 +7,7 @@ Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.s
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
@@ -16,6 +17,7 @@ from msnb.core import devices, events
 from msnb.core.errors import ContextError
 
 GRAPH_MODE = 0
+_LEVELS = ("O0", "O1")
 PYNATIVE_MODE = 1
 
 
@@ -64,11 +66,11 @@ KNOBS: dict[str, Knob] = {
     "verify_graphs": Knob(False, "True or False", _is_bool, "check every law of the IR after every pass (slow; tests)"),
     "runtime_num_threads": Knob(0, "an int from 0 (all cores) to 1024", _is_int(0, 1024), "threads of CPU kernels"),
     "jit_level": Knob(
-        "O0",
+        os.environ["MSNB_JIT_LEVEL"] if os.environ.get("MSNB_JIT_LEVEL") in _LEVELS else "O0",
         "'O0' or 'O1'",
-        lambda v: v in ("O0", "O1"),
+        lambda v: v in _LEVELS,
         "how graphs compiled from now on run: O0 operation by operation on reference kernels, O1 with groups of"
-        " operations as machine code (on the CPU, with llvmlite)",
+        " operations as machine code (on the CPU, with llvmlite); the environment variable MSNB_JIT_LEVEL sets the default",
     ),
     "max_call_depth": Knob(1000, "an int from 1 to 100000", _is_int(1, 100000), "deepest nesting of captured calls"),
     "deterministic": Knob("ON", "'ON' or 'OFF'", lambda v: v in ("ON", "OFF"), "same bits from run to run"),

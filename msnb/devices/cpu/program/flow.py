@@ -115,7 +115,7 @@ class Flow:
         with _Region(self):
             outs = self.graph(body, [*carry, *args[n:]])
             self._carry_on(carry, outs, [v.type for v in node.outputs])
-        self.tape.emit(m.JUMP, [], [], top)
+        self.tape.emit(m.JUMP, kept, [], top)
         self.tape.end_loop()
         self.tape.label(end)
         return carry
@@ -151,7 +151,8 @@ class Flow:
             for target, out, v in zip(targets, outs[n:], body.outputs[n:]):
                 self._put(target, out, v.type)
             self._carry_on(carry, outs[:n], [v.type for v in node.outputs[:n]])
-        self.tape.emit(m.LOOP, stacked, [], counter, step, stop, top)
+        kept = [c for c in carry if c is not None]
+        self.tape.emit(m.LOOP, [*stacked, *kept], [], counter, step, stop, top)
         self.tape.end_loop()
         return [*carry, *ys]
 
@@ -177,7 +178,7 @@ class Flow:
                 for result, out, v in zip(results, outs, node.outputs):
                     self._put(result, out, v.type)
             if i == 0:
-                self.tape.emit(m.JUMP, [], [], end)
+                self.tape.emit(m.JUMP, [r for r in results if r is not None], [], end)
                 self.tape.label(other)
         self.tape.label(end)
         return results

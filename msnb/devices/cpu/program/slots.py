@@ -99,6 +99,8 @@ class Table:
         reads, writes = [of(p) for p in i.reads], [of(p) for p in i.writes]
         if i.op == m.KERNEL:
             self._kernel(i, reads, writes)
+        elif i.op == m.JUMP:
+            self._rows.append([m.JUMP, *i.numbers])
         elif i.op == m.HOST:
             self._rows.append([m.HOST, i.host])
         elif i.op == m.COPY:
@@ -133,7 +135,7 @@ class Table:
         for call in calls:
             self._rows.append([m.KERNEL, call.address, ("words", len(self._words)), i.host, ("row", end)])
             self._words += call.words
-        self.keep.append(i.recipe)
+        self.keep.append((i.recipe, i.recipe.keep))  # a recipe called twice may keep something new each time
 
     def _counter(self, number: Any) -> int:
         return m.FREE + int(number)
