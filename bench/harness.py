@@ -190,21 +190,29 @@ def limits(run: Run) -> dict[str, float]:
     return call(command, environment(run.scratch), run.folder / "bench" / "limits.txt")
 
 
-def measure(run: Run, names: list[str]) -> dict[str, Any]:
-    """Everything that the report needs; the limits before, between and after, because a busy moment hides them."""
-    run.found = {"machine": report.machine(), "limits": [limits(run)], "rounds": {}, "footprint": [], "wanted": names}
+def measure(run: Run, names: list[str]) -> None:
+    """Everything that the report needs; the limits before, between and after, because a busy moment hides them.
+
+    The report is written anew after every case: a run that is interrupted has told what it found until then.
+    """
+    run.found |= {"machine": report.machine(), "limits": [limits(run)], "rounds": {}, "footprint": []}
+    run.found |= {"failed": run.failed, "rounds_wanted": run.rounds, "contestants": run.contestants}
     shares = sum(CASES[name].share for name in names if name in CASES) or 1.0
     for name in names:
         if name == FOOTPRINT:
             run.found["footprint"] = footprint(run)
-            continue
-        kept = run.found["rounds"].setdefault(name, [])
-        for found in rounds_of(run, CASES[name], 60 * run.minutes * CASES[name].share / shares):
-            kept.append(found)
-            told(f"{name}, round {len(kept)}: {report.brief(found)}")
-        run.found["limits"].append(limits(run))
-    run.found |= {"failed": run.failed, "rounds_wanted": run.rounds, "contestants": run.contestants}
-    return run.found
+        else:
+            measure_case(run, name, 60 * run.minutes * CASES[name].share / shares)
+        (run.folder / "bench.json").write_text(json.dumps(run.found), encoding="utf-8")
+        report.write(run.found, run.folder)
+
+
+def measure_case(run: Run, name: str, seconds: float) -> None:
+    kept = run.found["rounds"].setdefault(name, [])
+    for found in rounds_of(run, CASES[name], seconds):
+        kept.append(found)
+        told(f"{name}, round {len(kept)}: {report.brief(found)}")
+    run.found["limits"].append(limits(run))
 
 
 def told(text: str) -> None:
@@ -212,13 +220,15 @@ def told(text: str) -> None:
 
 
 def invited(words: str | None) -> tuple[list[str], dict[str, str]]:
-    """Contestants from the names in PEERS (a framework, a contestant, or "none"), and who is not installed."""
-    wanted = [w.lower() for w in words.split()] if words else list(FRAMEWORKS)
-    unknown = [w for w in wanted if w != "none" and w not in FRAMEWORKS]
-    if unknown:
-        raise SystemExit(f"PEERS: no such peer: {', '.join(unknown)}; there are: {', '.join(FRAMEWORKS[1:])}, none")
-    reasons = {f: reason for f in FRAMEWORKS if f in wanted and (reason := absent(f))}
-    names = [n for n in CONTESTANTS if n not in PEERS or CONTESTANTS[n].framework in wanted]
+    """Contestants from the words in PEERS ("torch", "torch-eager", "none"), and which frameworks are not installed."""
+    wanted = [w.lower().replace("-", " ") for w in words.split()] if words else list(PEERS)
+    known = [*FRAMEWORKS[1:], *PEERS, "none"]
+    if unknown := [w for w in wanted if w not in known]:
+        there = ", ".join(w.replace(" ", "-") for w in known)
+        raise SystemExit(f"PEERS: no such peer: {', '.join(unknown)}; there are: {there}")
+    names = [n for n, c in CONTESTANTS.items() if n not in PEERS or n in wanted or c.framework in wanted]
+    frameworks = dict.fromkeys(CONTESTANTS[n].framework for n in names)
+    reasons = {f: reason for f in frameworks if (reason := absent(f))}
     return [n for n in names if CONTESTANTS[n].framework not in reasons], reasons
 
 
@@ -246,10 +256,10 @@ def main(words: list[str], variables: Mapping[str, str] = os.environ) -> int:
             seconds=float(variables.get("BENCH_SECONDS") or SECONDS),
             folder=folder,
             scratch=Path(scratch),
+            found={"absent": reasons},
         )
-        found = measure(run, names) | {"absent": reasons}
-    (folder / "bench.json").write_text(json.dumps(found), encoding="utf-8")
-    print(report.write(found, folder), flush=True)
+        measure(run, names)
+    print(report.write(run.found, folder), flush=True)
     return 1 if any(name.startswith("msnb") for case in run.failed.values() for name in case) else 0
 
 

@@ -44,11 +44,11 @@ def product_flops(seconds: float) -> float:
     return max(found)
 
 
-def copy_bytes(seconds: float, count: int) -> float:
+def copy_bytes(seconds: float, count: int, sizes: tuple[int, ...] = COPIES) -> float:
     """Bytes read and bytes written per second."""
     found = []
     with ThreadPoolExecutor(count) as pool:
-        for size in COPIES:
+        for size in sizes:
             source, target = np.ones(size // 4, np.float32), np.empty(size // 4, np.float32)
             pieces = list(zip(np.array_split(target, count), np.array_split(source, count)))
             copy = lambda pieces=pieces: list(pool.map(lambda pair: np.copyto(*pair), pieces))

@@ -67,6 +67,12 @@ class Form:
                 found += seeded.conv(inputs, outputs, kernel) + norm(outputs)
         return found + seeded.dense(self.blocks()[-1][2], self.classes)
 
+    def parameters(self) -> int:
+        """How many numbers are trained."""
+        kernel, last = self.stem[0], self.blocks()[-1][2]
+        convs = [(3, 64, kernel, 1), *(conv for block in self.blocks() for conv in self.convs(block))]
+        return sum(i * o * k * k + 2 * o for i, o, k, _ in convs) + (last + 1) * self.classes
+
     def batches(self) -> list[Any]:
         def images(seeded: Seeded) -> tuple[Any, ...]:
             return seeded.normal(self.batch, 3, self.side, self.side), seeded.labels(self.classes, self.batch)
@@ -245,7 +251,7 @@ def _case(form: Form, share: float, tolerance: float) -> Case:
         form.batches,
         form.weights,
         flops=form.flops(),
-        bytes=4.0 * 4 * sum(w.size for w in form.weights()),
+        bytes=4.0 * 4 * form.parameters(),
         tolerance=tolerance,
         variants={"jax": ("nchw", "nhwc"), "torch": ("contiguous", "channels_last")},
         environment=MINDSPORE,
