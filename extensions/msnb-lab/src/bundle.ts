@@ -1,6 +1,6 @@
 /** One output: the bundle of a view as elements. What a view has beyond a picture (stages, values, tables) follows it. */
 
-import { details, el, image } from './dom';
+import { details, el, image, keepKeys } from './dom';
 import { Graph } from './graph';
 import { Shown, hub } from './hub';
 import { memoryChart } from './memory';
@@ -27,6 +27,7 @@ export class BundleView implements Shown {
     this.bundle = readBundle(json);
     const { kind, picture, calls, data, overlays } = this.bundle;
     this.node.setAttribute('aria-label', `msnb ${kind}: ${picture.title}`);
+    keepKeys(this.node);
     this.node.addEventListener('pointerdown', () => hub.select(this));
     this.node.addEventListener('focusin', () => hub.select(this));
     const listener = {

@@ -37,6 +37,11 @@ export function button(label: string, title: string, act: () => void): HTMLButto
   return found;
 }
 
+/** What has the focus inside `node` gets its keys: JupyterLab's shortcuts (arrows, Enter) leave it alone. */
+export function keepKeys(node: HTMLElement): void {
+  node.addEventListener('focusin', e => (e.target as Element).setAttribute('data-lm-suppress-shortcuts', 'true'));
+}
+
 /** An SVG as an image: what is in it can neither run nor load anything. */
 export function image(source: string, alt: string): HTMLImageElement {
   const bytes = new TextEncoder().encode(source);

@@ -35,7 +35,7 @@ export class Graph {
 
   private parents = new Map<string, Box>();
   private toggled = new Map<string, boolean>();
-  private canvas = el('div', { class: 'msnb-canvas', 'data-lm-suppress-shortcuts': 'true' });
+  private canvas = el('div', { class: 'msnb-canvas' });
   private legend = el('div', { class: 'msnb-legend', 'aria-label': 'legend' });
   private told = el('div', { class: 'msnb-told', 'aria-live': 'polite' });
   private scene: Scene | null = null;

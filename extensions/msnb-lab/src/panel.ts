@@ -3,7 +3,7 @@
 import { Widget } from '@lumino/widgets';
 import { BundleView } from './bundle';
 import { changes } from './compare';
-import { Child, button, el, svg } from './dom';
+import { Child, button, el, keepKeys, svg } from './dom';
 import { Graph } from './graph';
 import { hub } from './hub';
 import { Box } from './schema';
@@ -35,6 +35,7 @@ export class Panel extends Widget {
       section('Passes', this.slider),
       section('Compare', this.other, button('Compare', 'Compare the two pictures', () => this.compare()), this.differences)
     );
+    keepKeys(this.node);
     this.search.addEventListener('input', () => this.find());
     this.search.addEventListener('keydown', e => this.keys(e));
     this.results.addEventListener('keydown', e => this.keys(e));

@@ -30,7 +30,7 @@ export class Slider {
     this.input.addEventListener('input', () => this.move(Number(this.input.value)));
     this.node = el(
       'div',
-      { class: 'msnb-slider', 'data-lm-suppress-shortcuts': 'true' },
+      { class: 'msnb-slider' },
       button('◂', 'Back', () => this.move(this.position - 1)),
       this.input,
       button('▸', 'On', () => this.move(this.position + 1)),
