@@ -70,7 +70,7 @@ KNOBS: dict[str, Knob] = {
         "'O0' or 'O1'",
         lambda v: v in _LEVELS,
         "how graphs compiled from now on run: O0 operation by operation on reference kernels, O1 with groups of"
-        " operations as machine code (on the CPU, with llvmlite); the environment variable MSNB_JIT_LEVEL sets the default",
+        " operations as machine code (on the CPU, with llvmlite); MSNB_JIT_LEVEL in the environment sets the default",
     ),
     "max_call_depth": Knob(1000, "an int from 1 to 100000", _is_int(1, 100000), "deepest nesting of captured calls"),
     "deterministic": Knob("ON", "'ON' or 'OFF'", lambda v: v in ("ON", "OFF"), "same bits from run to run"),

@@ -192,7 +192,7 @@ def _keeps_stacks(node: Node) -> bool:
 def _check(value: Value, entry: bool) -> None:
     t = value.type
     if isinstance(t, TensorType) and not t.is_static:
-        raise Unlaid(f"a size that only the data tells ({t})")
+        raise Unlaid("a size that only the data tells")
     if isinstance(t, StackType) and entry:
         raise Unlaid("a stack as an argument")
     if not isinstance(t, (TensorType, StackType, TokenType)):

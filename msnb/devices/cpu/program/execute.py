@@ -274,8 +274,10 @@ class NativeProgram:
 
 def _exclusive(args: Sequence[Any], i: int) -> bool:
     """True when the argument list and one owner (the parameter) are all that hold this array."""
+    if sys.getrefcount(args[i]) != _OWNED:
+        return False
     flags = args[i].flags
-    return bool(sys.getrefcount(args[i]) == _OWNED and flags.owndata and flags.writeable and flags.c_contiguous)
+    return bool(flags.owndata and flags.writeable and flags.c_contiguous)
 
 
 def _owned() -> int:

@@ -12,6 +12,7 @@ def enter() -> None:
     """Enter the providers into ``PROVIDERS``, once."""
     from msnb.devices.cpu.builtin.poolings import recipe as poolings
     from msnb.devices.cpu.codegen.library import recipe as generated
+    from msnb.devices.cpu.codegen.tables import recipe as tables
     from msnb.devices.cpu.onednn.recipes import recipe as library
 
-    PROVIDERS.extend((library, poolings, generated))
+    PROVIDERS.extend((library, poolings, generated, tables))
