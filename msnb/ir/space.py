@@ -39,7 +39,7 @@ def kind_of(node: Node) -> str:
         return ""
     name = node.op.name
     if name in VIEWS:
-        return "view"
+        return "view" if len(node.inputs) == 1 else ""
     if name in REDUCTIONS:
         return "reduce"
     if node.op.scalar is not None and ("elementwise" in node.op.traits or name in MAKERS):
@@ -247,7 +247,7 @@ def _moved(node: Node, axes: Axes, old: tuple[int, ...], new: tuple[int, ...]) -
         return tuple(axes[p] for p in node.attrs["perm"])
     if node.op.name == "broadcast_to":
         return (None,) * (len(new) - len(old)) + axes
-    if node.op.name == "slice" or [d for d in old if d != 1] != [d for d in new if d != 1]:
+    if node.op.name in ("slice", "index") or [d for d in old if d != 1] != [d for d in new if d != 1]:
         return None
     left = iter([a for a, d in zip(axes, old) if d != 1])
     return tuple(None if d == 1 else next(left) for d in new)

@@ -6,13 +6,14 @@ Applying a view op to a View gives a View, or None where no strides can say it (
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from msnb.core.types import TensorType
 from msnb.ir.graph import Node, Value
 
-VIEWS = frozenset(("reshape", "transpose", "expand_dims", "squeeze", "broadcast_to", "slice"))
+VIEWS = frozenset(("reshape", "transpose", "expand_dims", "squeeze", "broadcast_to", "slice", "index"))
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,9 @@ def apply_view(node: Node, x: View) -> View | None:
     if name == "broadcast_to":
         return View(x.base, shape, _broadcast_strides(x, shape), x.offset)
     if name == "slice":
-        return _sliced(x, shape, node.attrs)
+        return sliced(x, shape, node.attrs)
+    if name == "index":
+        return index_view(x, node.attrs["spec"]) if len(node.inputs) == 1 else None
     strides = regrouped(x.shape, x.strides, shape)
     return None if strides is None else View(x.base, shape, strides, x.offset)
 
@@ -62,7 +65,28 @@ def _broadcast_strides(x: View, shape: tuple[int, ...]) -> tuple[int, ...]:
     return (0,) * gap + tuple(0 if old != new else s for old, new, s in zip(x.shape, shape[gap:], x.strides))
 
 
-def _sliced(x: View, shape: tuple[int, ...], attrs: dict[str, Any]) -> View:
+def index_view(x: View, spec: Sequence[Any]) -> View:
+    """What a spec of ``x[...]`` without index tensors picks: ints, (start, stop, step) and None for a new axis."""
+    shape, strides, offset, axis = list[int](), list[int](), x.offset, 0
+    for entry in spec:
+        if entry is None:
+            shape.append(1)
+            strides.append(0)
+            continue
+        size, stride = x.shape[axis], x.strides[axis]
+        axis += 1
+        if isinstance(entry, tuple):
+            first, stop, step = slice(*entry).indices(size)
+            shape.append(len(range(first, stop, step)))
+            strides.append(stride * step)
+            offset += first * stride
+        else:
+            offset += int(entry) % size * stride
+    return View(x.base, (*shape, *x.shape[axis:]), (*strides, *x.strides[axis:]), offset)
+
+
+def sliced(x: View, shape: tuple[int, ...], attrs: dict[str, Any]) -> View:
+    """The place that a slice names; ``shape`` is its own."""
     strides, offset = list(x.strides), x.offset
     for i, (begin, end, step) in enumerate(zip(attrs["begin"], attrs["end"], attrs["step"])):
         first = slice(begin, end, step).indices(x.shape[i])[0]

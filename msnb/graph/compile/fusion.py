@@ -11,6 +11,8 @@ fused has (its number, 0); a group has the smallest key behind everything it rea
 is sealed, its key is final. A node may join an open group if the key stays below the first unfused reader of the
 group. Keys then order the program, no cycle can arise, and each edge is looked at once.
 
+Groups that do the same to different tensors, as the updates of all parameters, become one kernel too (``batches``).
+
 Views cost nothing and are looked through: a group reads the base with strides. For other readers they are made as soon
 as their base is there; where there are none they go.
 """
@@ -21,27 +23,16 @@ import math
 from collections.abc import Iterable
 
 from msnb.core.types import TensorType
+from msnb.graph.compile.batches import FREE, NEVER, Group, Key, batched
 from msnb.ir.control import FUSED, SCAN, WHILE
 from msnb.ir.graph import Graph, Node, Value, copy_node
 from msnb.ir.scalars import is_heavy, is_number
 from msnb.ir.space import Space, kind_of
 from msnb.ops.constant import constant
 
-Key = tuple[int, int]
 MOST_NODES = 48
 WORTH = 16384
-_FREE: Key = (-1, 0)
-
-
-class Group:
-    """Nodes that become one kernel."""
-
-    def __init__(self) -> None:
-        self.nodes: list[tuple[int, Node]] = []
-        self.space = Space()
-        self.key: Key = _FREE
-        self.reader: Key = (1 << 60, 0)
-        self.sealed = False
+LONG = 24
 
 
 def fuse(graph: Graph, every: bool = False) -> Graph:
@@ -64,7 +55,7 @@ class _Fusion:
     def __init__(self, graph: Graph, every: bool) -> None:
         self.graph, self.every = graph, every
         self.home: dict[Value, Group] = {}
-        self.moment: dict[Value, Key] = dict.fromkeys(graph.params, _FREE)
+        self.moment: dict[Value, Key] = dict.fromkeys(graph.params, FREE)
         self.through: dict[Value, Node] = {}
         self.constants: dict[Value, Node] = {}
         self.groups: list[Group] = []
@@ -72,13 +63,15 @@ class _Fusion:
         for i, node in enumerate(graph.nodes):
             self._visit(i, node)
         self.outputs = self._outputs()
+        made = [g for g in self.groups if id(g) in self.outputs]
+        self.batches = batched(made, self.outputs, self._bounds())
 
     # ---- who belongs where -----------------------------------------------------------------------------------------
 
     def _visit(self, i: int, node: Node) -> None:
         if node.op is constant:
             self.single[node] = i
-            self.moment[node.out] = _FREE
+            self.moment[node.out] = FREE
             if _is_scalar(node):
                 self.constants[node.out] = node
         elif not kind_of(node) or not self._place(i, node):
@@ -156,7 +149,7 @@ class _Fusion:
             group = self.home.get(base)
             if group is None:
                 moment = self.moment[base]
-                key = max(key, (moment[0], 1) if moment != _FREE else _FREE)
+                key = max(key, (moment[0], 1) if moment != FREE else FREE)
             elif group not in mine:
                 key = max(key, (group.key[0], group.key[1] + 1))
             elif base is not v:
@@ -195,7 +188,7 @@ class _Fusion:
         out = Graph(self.graph.name, self.graph.module)
         seen = {p: out.add_param(p.type, p.name) for p in self.graph.params}
         for _, unit in sorted(self._units(), key=lambda u: u[0]):
-            if isinstance(unit, Group):
+            if isinstance(unit, list):
                 self._emit(unit, out, seen)
             else:
                 new = copy_node(unit, out, seen)
@@ -204,19 +197,31 @@ class _Fusion:
         out.state = dict(self.graph.state)
         return out
 
-    def _units(self) -> Iterable[tuple[tuple[int, int, int], Node | Group]]:
+    def _units(self) -> Iterable[tuple[tuple[int, int, int], Node | list[Group]]]:
         for node, i in self.single.items():
             if len(node.outputs) == 1 and node.out in self.through:
                 if node in self.alive:
                     yield (*self._moment(self._base(node.out)), i), node
             else:
                 yield (-2 if node.op is constant else i, 0, i), node
+        for batch in self.batches:
+            yield (*batch[0].key, batch[0].nodes[0][0]), batch
         for group in self.groups:
-            if id(group) in self.outputs:
-                yield (*group.key, group.nodes[0][0]), group
-            else:
+            if id(group) not in self.outputs:
                 for i, node in group.nodes:
                     yield (*group.key, i), node
+
+    def _bounds(self) -> dict[int, Key]:
+        """Up to which moment (exclusive) each group may be put off: that of its first reader."""
+        bounds: dict[int, Key] = {}
+        moments = [(n, (i, 0)) for n, i in self.single.items() if len(n.outputs) != 1 or n.out not in self.through]
+        moments += [(n, g.key) for g in self.groups for _, n in g.nodes]
+        for node, moment in moments:
+            for v in node.inputs:
+                group = self.home.get(self._base(v))
+                if group is not None and group is not self.home.get(node.outputs[0] if node.outputs else v):
+                    bounds[id(group)] = min(bounds.get(id(group), NEVER), moment)
+        return bounds
 
     def _outputs(self) -> dict[int, list[Value]]:
         """What each group gives to others; groups that cannot or are not worth it have no entry."""
@@ -246,30 +251,39 @@ class _Fusion:
                 wanted.update(node.inputs)
 
     def _worth(self, group: Group) -> bool:
-        """Two operations at least, or one on much data."""
+        """Two operations at least, or one on much data, or one in a program that is compiled for its length anyway."""
         work = [n for _, n in group.nodes if kind_of(n) != "view"]
         if not work:
             return False
         size = math.prod(group.space.sizes)
-        return self.every or len(work) > 1 or size >= WORTH or (size >= WORTH // 16 and is_heavy(work[0].op))
+        if self.every or len(work) > 1 or len(self.graph.nodes) >= LONG:
+            return True
+        return size >= WORTH or (size >= WORTH // 16 and is_heavy(work[0].op))
 
-    def _emit(self, group: Group, out: Graph, seen: dict[Value, Value]) -> None:
-        body, inner, reads = Graph("fused", self.graph.module), {}, []
-        for v in self._reads(group):
+    def _emit(self, batch: list[Group], out: Graph, seen: dict[Value, Value]) -> None:
+        """One fused node for groups that run at one moment."""
+        body, inner = Graph("fused", self.graph.module), dict[Value, Value]()
+        reads = list(dict.fromkeys(v for group in batch for v in self._reads(group)))
+        for v in reads:
             inner[v] = body.add_param(v.type, v.name)
-            reads.append(v)
-        for _, node in group.nodes:
-            for v in node.inputs:
-                base = self.constants.get(self._base(v))
-                for member in [*([] if base is None else [base]), *self._chain(v)]:
-                    if member.out not in inner:
-                        copy_node(member, body, inner)
-            copy_node(node, body, inner)
-        outs = self.outputs[id(group)]
+        for group in batch:
+            for _, node in group.nodes:
+                self._copy(node, body, inner)
+        outs = [v for group in batch for v in self.outputs[id(group)]]
         body.outputs = [inner[v] for v in outs]
         new = out.add(FUSED, [seen[v] for v in reads], {}, [v.type for v in outs], (body,))
-        new.where, new.scope = group.nodes[-1][1].where, group.nodes[-1][1].scope
+        last = batch[-1].nodes[-1][1]
+        new.where, new.scope = last.where, last.scope
         seen.update(zip(outs, new.outputs))
+
+    def _copy(self, node: Node, body: Graph, inner: dict[Value, Value]) -> None:
+        """The node with the constants and views that it reads through."""
+        for v in node.inputs:
+            base = self.constants.get(self._base(v))
+            for member in [*([] if base is None else [base]), *self._chain(v)]:
+                if member.out not in inner:
+                    copy_node(member, body, inner)
+        copy_node(node, body, inner)
 
     def _reads(self, group: Group) -> list[Value]:
         found: dict[Value, None] = {}

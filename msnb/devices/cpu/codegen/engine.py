@@ -72,6 +72,20 @@ def machine_code(text: str) -> bytes:
 
 
 def _compiled(text: str) -> bytes:
+    machine, module = _tidied(text)
+    code: bytes = machine.emit_object(module)
+    return code
+
+
+def assembly_of(text: str) -> str:
+    """What the machine code of a module looks like (for people)."""
+    host()
+    machine, module = _tidied(text)
+    return str(machine.emit_assembly(module))
+
+
+def _tidied(text: str) -> tuple[Any, Any]:
+    """The machine, and the module as it is compiled for it."""
     machine = _machine()
     module = llvm.parse_assembly(text)
     module.triple, module.data_layout = host().triple, str(machine.target_data)
@@ -82,8 +96,7 @@ def _compiled(text: str) -> bytes:
     passes.add_instruction_combine_pass()
     passes.add_simplify_cfg_pass()
     passes.run(module, builder)
-    code: bytes = machine.emit_object(module)
-    return code
+    return machine, module
 
 
 class Library:

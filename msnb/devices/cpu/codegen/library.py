@@ -8,9 +8,8 @@ any. Equal kernels are compiled once; plain chains are equal whatever their exte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from msnb.core import dtypes
 from msnb.core.events import notice
@@ -19,13 +18,15 @@ from msnb.devices.cpu.codegen.engine import Library, attributes, host
 from msnb.devices.cpu.codegen.entry import render
 from msnb.devices.cpu.codegen.flat import generic, is_generic
 from msnb.devices.cpu.codegen.lower import lower
+from msnb.devices.cpu.codegen.moves import moves
 from msnb.devices.cpu.codegen.plan import Plan
 from msnb.devices.cpu.codegen.split import components
 from msnb.devices.cpu.program.recipe import Call, Recipe
 from msnb.ir.control import FUSED
-from msnb.ir.graph import Graph, Node
+from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.kernel import Kernel
 from msnb.ir.scalars import Unsupported
+from msnb.ir.views import View
 
 _NOTES = '!0 = !{!"branch_weights", i32 1, i32 100000}\n!1 = !{i32 1}'
 
@@ -68,12 +69,17 @@ def compile_kernels(kernels: Sequence[Kernel]) -> list[GeneratedKernel | None]:
         plans.append(plan)
     if not texts:
         return [None] * len(kernels)
-    head = ["@msnb_parallel = global ptr null", "@msnb_thread = global ptr null", *declared.values(), _NOTES]
-    library = Library("\n".join([*head, *texts]))
+    library = Library(module_of(texts, declared))
     return [
         None if p is None else GeneratedKernel(k, library.address(f"msnb_k{i}"), p.scratch, p.pairs, library)
         for i, (k, p) in enumerate(zip(kernels, plans))
     ]
+
+
+def module_of(texts: Sequence[str], declared: Mapping[str, str]) -> str:
+    """Kernels and what they need as one module."""
+    head = ["@msnb_parallel = global ptr null", "@msnb_thread = global ptr null", *declared.values(), _NOTES]
+    return "\n".join([*head, *texts])
 
 
 def lowered(body: Graph) -> Kernel | None:
@@ -113,8 +119,8 @@ class Part:
 class KernelRecipe(Recipe):
     """A fused node as calls of generated kernels: one for each kind of part, whatever their number."""
 
-    def __init__(self, parts: list[Part]) -> None:
-        self.parts = parts
+    def __init__(self, parts: list[Part], reads: tuple[Value, ...] | None = None) -> None:
+        self.parts, self.reads = parts, reads
         self.made: list[tuple[GeneratedKernel, list[Part]]] = []
 
     @classmethod
@@ -167,10 +173,11 @@ class KernelRecipe(Recipe):
         return found
 
 
-def recipe(node: Node, view_of: Callable[..., Any]) -> KernelRecipe | None:
-    """A recipe for a fused node, if there is code for it."""
+def recipe(node: Node, view_of: Callable[[Value], View]) -> KernelRecipe | None:
+    """A recipe for a fused node or one that moves elements, if there is code for it."""
     if node.op is not FUSED:
-        return None
+        found = moves(node, view_of)
+        return None if found is None else KernelRecipe([Part(*m) for m in found[0]], found[1])
     parts = [_part(*each) for each in components(node.graphs[0])]
     good = [p for p in parts if p is not None]
     return KernelRecipe(good) if len(good) == len(parts) else None

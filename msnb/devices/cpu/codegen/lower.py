@@ -15,6 +15,7 @@ import numpy as np
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.core.types import TensorType
+from msnb.devices.cpu.codegen.tile import tile
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.kernel import Access, Buffer, Inst, Kernel, Reduction
 from msnb.ir.scalars import HALVES, Unsupported, build, cast, number, truth
@@ -35,9 +36,10 @@ def lower(body: Graph, name: str = "kernel") -> Kernel:
     low = _Lowering(body, name)
     kernel = low.kernel()
     _share(kernel)
-    _merge_dims(kernel)
+    merge_dims(kernel)
     if not kernel.row:
         kernel.row = frozenset((len(kernel.sizes) - 1,))
+    tile(kernel)
     return kernel
 
 
@@ -206,7 +208,7 @@ def _share(kernel: Kernel) -> None:
 # ---- dims -----------------------------------------------------------------------------------------------------------
 
 
-def _merge_dims(kernel: Kernel) -> None:
+def merge_dims(kernel: Kernel) -> None:
     """Merge dim d into d + 1 wherever all accesses and reductions treat them as one."""
     insts = kernel.insts()
     accesses = [i.attr for i in insts if i.op == "load"] + [a for a, _ in kernel.stores]

@@ -31,7 +31,11 @@ def components(body: Graph) -> list[Piece]:
 
 def _owners(body: Graph) -> dict[Value, Value]:
     owner: dict[Value, Value] = {}
+    numbers: Value | None = None
     for node in body.nodes:
+        if node.op is not constant and all(_is_number(v) for v in (*node.inputs, node.out)):
+            numbers = node.out if numbers is None else numbers
+            owner[_root(owner, node.out)] = _root(owner, numbers)
         for v in node.inputs:
             if v.node is not None and v.node.op is constant:
                 continue

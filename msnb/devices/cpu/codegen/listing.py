@@ -1,0 +1,48 @@
+"""The code of a program as text, rendered again on request: nothing of it is kept while programs only run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msnb.devices.cpu.codegen.engine import assembly_of, attributes, host
+from msnb.devices.cpu.codegen.entry import render
+from msnb.devices.cpu.codegen.library import KernelRecipe, module_of
+from msnb.devices.listing import Listing, Way
+from msnb.ir.kernel import Kernel
+from msnb.ops.constant import constant
+
+LANGUAGE = "LLVM IR"
+SOURCES = {"onednn": "oneDNN", "builtin": "built-in kernel"}
+
+
+def listings(program: Any) -> list[Listing]:
+    """The generated kernels of a native program, each with its loops, its LLVM IR and its assembly."""
+    return [_listing(f"k{i}", kernel) for i, kernel in enumerate(program.kernels)]
+
+
+def _listing(name: str, kernel: Kernel) -> Listing:
+    text, declared, _ = render(kernel, name, attributes(), host().target)
+    code = "\n".join([*declared.values(), text])
+    return Listing(name, str(kernel), code, LANGUAGE, assembly_of(module_of([text], declared)))
+
+
+def ways(program: Any) -> list[Way]:
+    """How each node of a native program runs."""
+    names = {id(kernel): f"k{i}" for i, kernel in enumerate(program.kernels)}
+    nodes = [n for n in program.graph.nodes if n.op is not constant]
+    return [Way(n, _how(n, program, names)) for n in nodes]
+
+
+def _how(node: Any, program: Any, names: dict[int, str]) -> str:
+    recipe = program.recipes.get(node)
+    if isinstance(recipe, KernelRecipe):
+        found = dict.fromkeys(names[id(k)] for k in recipe.kernels)
+        return f"generated kernel {', '.join(found)}"
+    if recipe is not None:
+        room = type(recipe).__module__.split(".devices.cpu.")[-1].split(".")[0]
+        return SOURCES.get(room, room)
+    if "view" in node.op.traits:
+        return "nothing to do (a view)"
+    if "control" in node.op.traits:
+        return "jumps of the native program"
+    return "Python" if node.op.name in program.host_steps else "part of another node"

@@ -1,0 +1,99 @@
+"""Copies with strides, and rows of tables by index, against the reference bodies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import msnb as ms
+from msnb.ops.record import REGISTRY, find
+from tests.devices.cpu.codegen_programs import REFERENCE, buffers, one_op
+from tests.devices.cpu.test_codegen_calls import Declined, find_recipe, run
+
+pytest.importorskip("llvmlite")
+MOVES = ["reshape", "transpose", "expand_dims", "squeeze", "broadcast_to", "slice", "index", "concat", "stack", "split",
+         "unslice", "unindex", "index_update", "slice_update", "gather", "class_index"]  # fmt: skip
+
+
+def compare(op: Any, inputs: list[ms.Tensor], attrs: dict[str, Any], threads: int = 1) -> bool:
+    """False where there is no recipe."""
+    graph = one_op(op, inputs, attrs)
+    if find_recipe(graph.nodes[-1], lambda v: _whole(v)) is None:
+        return False
+    for got, want in zip(run(graph.nodes[-1], buffers(inputs), threads), REFERENCE.compile(graph)(buffers(inputs))):
+        np.testing.assert_array_equal(got, want)
+    return True
+
+
+def _whole(value: Any) -> Any:
+    from msnb.ir.views import whole
+
+    return whole(value)
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_examples_of_the_record(name: str) -> None:
+    found = 0
+    for example in REGISTRY[name].examples:
+        arrays = [np.asarray(x) for x in example.inputs]
+        for dtype in (np.float32, np.float64, np.int32, np.bool_, np.int8):
+            cast = [a.astype(dtype) if a.dtype.kind == "f" else a for a in arrays]
+            found += compare(find(name), [ms.Tensor(a) for a in cast], dict(example.attrs))
+    assert found, f"no example of {name} has a recipe"
+
+
+@pytest.mark.parametrize("shape", [(5, 7), (64, 48), (130, 33), (3, 65, 17), (2, 16, 5, 9), (1, 1000), (1000, 3)])
+def test_transposes_of_odd_sizes(shape: tuple[int, ...], rng: np.random.Generator) -> None:
+    for dtype in (np.float32, np.int8, np.float64, np.int16):
+        x = ms.Tensor((rng.standard_normal(shape) * 50).astype(dtype))
+        axes = range(len(shape))
+        for perm in {tuple(reversed(axes)), (*axes[1:], 0), (axes[-1], *axes[:-1]), (0, *reversed(axes[1:]))}:
+            assert compare(find("transpose"), [x], {"perm": perm}, threads=2)
+
+
+def test_rows_by_index(rng: np.random.Generator) -> None:
+    x = ms.Tensor(rng.standard_normal((50, 130)).astype(np.float32))
+    for kind in (np.int32, np.int64):
+        index = ms.Tensor(rng.integers(-50, 50, (7, 30)).astype(kind))
+        assert compare(find("gather"), [x, index], {"axis": 0}, threads=3)
+        assert compare(find("gather"), [x, index], {"axis": 1}, threads=3)
+
+
+@pytest.mark.parametrize("shape", [(900, 300), (20, 3), (1000, 1)])
+def test_adding_to_rows_by_index(shape: tuple[int, int], rng: np.random.Generator) -> None:
+    index = ms.Tensor(rng.integers(-shape[0], shape[0], 2000).astype(np.int32))
+    for dtype in (np.float32, np.float64, np.int32):
+        y = ms.Tensor((rng.standard_normal((2000, shape[1])) * 9).astype(dtype))
+        spec = ("t", (None, None, None))
+        for threads in (1, 3):
+            assert compare(find("unindex"), [y, index], {"spec": spec, "shape": shape}, threads)
+
+
+def test_indices_out_of_range_are_declined(rng: np.random.Generator) -> None:
+    x = ms.Tensor(rng.standard_normal((5, 4)).astype(np.float32))
+    for bad in (5, -6, 2**40):
+        index = ms.Tensor(np.array([0, bad, 1]))
+        graph = one_op(find("gather"), [x, index], {"axis": 0})
+        with pytest.raises(Declined):
+            run(graph.nodes[-1], buffers([x, index]))
+    labels = ms.Tensor(np.array([0, 3, -100], np.int32))
+    node = one_op(find("class_index"), [labels], {"classes": 3, "ignore": -100}).nodes[-1]
+    with pytest.raises(Declined):
+        run(node, buffers([labels]))
+
+
+def test_views_of_views_are_read_where_they_lie(rng: np.random.Generator) -> None:
+    """The recipe reads the base of the view it is given."""
+    from msnb.devices.cpu.codegen import library
+    from msnb.ir.views import apply_view, whole
+
+    x = ms.Tensor(rng.standard_normal((6, 10)).astype(np.float32))
+    graph = one_op(find("transpose"), [x], {"perm": (1, 0)})
+    second = graph.add(find("slice"), [graph.nodes[0].out], {"begin": (2, 1), "end": (9, 6), "step": (3, 2)},
+                       [ms.Tensor(np.zeros((3, 3), np.float32))._type])  # fmt: skip
+    found = library.recipe(
+        second, lambda v: whole(v) if v.node is None else apply_view(v.node, whole(v.node.inputs[0]))
+    )
+    assert found is not None and found.reads == (graph.params[0],)
