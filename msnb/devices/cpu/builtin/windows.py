@@ -4,13 +4,14 @@
     first   [n, c, h, w]   one plane at a time, 16 neighbouring windows at once; lane l sees columns l*stride further on
 
     max         y = the largest value, the first of equals, NaN if there is one     padding is -infinity
-    max_grad    dx[first place that holds y, or NaN] += dy                          the rest 0
+    max_grad    dx[first place that holds y, or NaN] += dy                          also (what it wins is lost)
     avg         y = sum / count
     avg_grad    dx[every place of the window] += dy / count
 
 The window's size and stride stand in the code, so its places are unrolled; extents and padding come in words. Where a
 window may leave the image, places outside are masked off. Units (images times chunks of channels, or planes) are
-shared out to threads: windows of one unit may overlap, units do not.
+shared out to threads: windows of one unit may overlap, units do not. Gradients visit the windows from the last to the
+first: so each element adds up in the order of the places, as in the reference bodies, and has the same bits.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from msnb.devices.cpu.builtin.code import Code, parallel
 EXTENTS = ("n", "c", "h", "w", "oh", "ow", "top", "left", "bottom", "right", "chunks")
 CHUNK = 64
 _FIRST_WORD = 2
+_LOWEST = "0xFFF0000000000000"
 
 
 class Pool(NamedTuple):
@@ -106,10 +108,10 @@ class _Body:
         large, little = c.i64("mul", image, big), c.i64("mul", image, small)
         self.images = {i: c.at(self.kind, p, large if self._is_image(i) else little) for i, p in enumerate(self.data)}
         clears = self.scatters and not self.pool.tiled
-        carried = [("i64", "0")] if clears else []
+        carried = [("i64", s["h"])] if clears else []
         done = c.loop("0", s["oh"], "1", carried, self._row)
         if clears:
-            self._clear(done[0], s["h"])
+            self._clear("0", done[0])
         return []
 
     def _is_image(self, i: int) -> bool:
@@ -135,22 +137,29 @@ class _Body:
         self._store("zeroinitializer", self.code.at(self.kind, base, x), self._below(x, end))
         return []
 
-    def _row(self, y: str, cleared: list[str]) -> list[str]:
+    def _turned(self, i: str, last: str) -> str:
+        """Gradients go through the windows from the last to the first."""
+        return self.code.i64("sub", last, i) if self.scatters else i
+
+    def _row(self, i: str, cleared: list[str]) -> list[str]:
         c, s = self.code, self.size
-        self.y = y
+        self.y = y = self._turned(i, c.i64("sub", s["oh"], "1"))
         self.top = c.i64("sub", c.i64("mul", y, str(self.pool.stride[0])), s["top"])
         if cleared:
-            end = c.smaller(s["h"], c.i64("add", self.top, str(self.pool.kernel[0])))
-            self._clear(cleared[0], end)
-            cleared = [c.larger(cleared[0], end)]
+            begin = c.larger(self.top, "0")
+            self._clear(begin, cleared[0])
+            cleared = [c.smaller(begin, cleared[0])]
         if self.pool.kind.startswith("avg"):
             self.rows = self._count(self.top, 0, "top", "bottom", "h")
-        step = "1" if self.pool.last else str(self.lanes)
-        c.loop("0", s["ow"], step, [], self._column)
+        step = 1 if self.pool.last else self.lanes
+        last = c.i64("sub", s["ow"], "1")
+        self.last_column = c.i64("sub", last, c.i64("urem", last, str(step)))
+        c.loop("0", s["ow"], str(step), [], self._column)
         return cleared
 
-    def _column(self, x: str, _: list[str]) -> list[str]:
+    def _column(self, i: str, _: list[str]) -> list[str]:
         c, s = self.code, self.size
+        x = self._turned(i, self.last_column)
         self.left = c.i64("sub", c.i64("mul", x, str(self.pool.stride[1])), s["left"])
         window = c.i64("mul", c.i64("add", c.i64("mul", self.y, s["ow"]), x), self.pixel)
         if self.pool.last:
@@ -270,7 +279,7 @@ class _Body:
 
     def _max(self, index: str, _: str) -> None:
         c, v = self.code, self.vector
-        lowest = self._all("0xFFF0000000000000")
+        lowest = self._all(_LOWEST)
         best = lowest
         for place, mask in self._places():
             seen = self._read(0, place, mask, lowest)
@@ -285,10 +294,10 @@ class _Body:
         y, dy = (self._load(c.at(self.kind, self.images[i], index), self.inner, "zeroinitializer") for i in (1, 2))
         free = self._true()
         for place, mask in self._places():
-            seen = self._read(0, place, mask, "zeroinitializer")
+            seen = self._read(0, place, mask, self._all(_LOWEST))
             same = c.ins(f"fcmp oeq {v} {seen}, {y}")
             nan = c.ins(f"fcmp uno {v} {seen}, {seen}")
-            hit = c.ins(f"and {m} {c.ins(f'or {m} {same}, {nan}')}, {mask}")
+            hit = c.ins(f"or {m} {same}, {nan}")
             won = c.ins(f"and {m} {hit}, {free}")
             gets = c.ins(f"select {m} {won}, {v} {dy}, {v} zeroinitializer")
             self._give(3, place, mask, gets)
