@@ -119,7 +119,15 @@ class Origin:
 
 def is_internal(filename: str) -> bool:
     """True for files of msnb itself and for code that Python made up (``<string>`` of dataclasses and the like)."""
-    return filename.startswith(_hidden)
+    found = _internal.get(filename)
+    if found is None:
+        if len(_internal) > 4096:
+            _internal.clear()
+        found = _internal[filename] = filename.startswith(_hidden)
+    return found
+
+
+_internal: dict[str, bool] = {}
 
 
 def hide_frames(prefix: str) -> None:
@@ -127,6 +135,7 @@ def hide_frames(prefix: str) -> None:
     global _hidden
     if prefix not in _hidden:
         _hidden = (*_hidden, prefix)
+        _internal.clear()
 
 
 def here(depth: int = 1, limit: int = 8) -> Origin:

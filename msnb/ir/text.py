@@ -71,12 +71,21 @@ def called(graph: Graph) -> list[Graph]:
     found: dict[str, Graph] = {}
     queue = [graph]
     for g in queue:
-        for _, node in g.walk():
+        for node in _calls(g):
             for name in callees(node):
                 if name in g.module.graphs and name not in found:
                     found[name] = g.module.graphs[name]
                     queue.append(found[name])
     return list(found.values())
+
+
+def _calls(graph: Graph) -> list[Node]:
+    """The calls in a graph and its bodies."""
+    found = [node for node in graph.nodes if node.op is CALL]
+    for node in graph.nodes:
+        if node.graphs:
+            found += [call for body in node.graphs for call in _calls(body)]
+    return found
 
 
 def callees(node: Node) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from msnb.core.collector import at_rest
 from msnb.core.errors import ConcretizationError, MsnbError
 from msnb.core.tensor import Tensor, truth_of_many
 from msnb.core.types import WEAK, TensorType, Type
@@ -205,7 +206,8 @@ def run_root(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call the captured function; frames outside of this one are not the program's."""
     from msnb.graph.capture import calls
 
-    return calls.call(fn, *args, **kwargs)
+    with at_rest():
+        return calls.call(fn, *args, **kwargs)
 
 
 _RUN = run_root.__code__

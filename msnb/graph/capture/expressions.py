@@ -44,10 +44,8 @@ class Expressions(ast.NodeTransformer):
 
     def rt(self, name: str, at: ast.AST, *args: ast.expr) -> ast.expr:
         """``rt.name(*args)``."""
-        call = self.code(f"__rt__.{name}()", at)[0].value  # type: ignore[attr-defined]
-        call.args = list(args)
-        found: ast.expr = call
-        return found
+        function = ast.copy_location(ast.Attribute(self.load("__rt__", at), name, ast.Load()), at)
+        return ast.copy_location(ast.Call(function, list(args), []), at)
 
     def const(self, value: Any, at: ast.AST) -> ast.expr:
         """A constant."""

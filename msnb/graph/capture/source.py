@@ -42,8 +42,12 @@ class Found:
     filename: str
 
 
+Functions = dict[tuple[str, int], list[Found]]
+"""The functions of one text by name and first line, found in one walk over its tree."""
+
+
 _registered: dict[str, str] = {}
-_trees: OrderedDict[tuple[str, int], ast.Module | None] = OrderedDict()
+_trees: OrderedDict[tuple[str, int], Functions | None] = OrderedDict()
 
 
 def register_source(filename: str, text: str) -> None:
@@ -103,11 +107,11 @@ def _statement(lines: list[str]) -> Iterator[str]:
         yield text
 
 
-def _parse(filename: str, text: str) -> ast.Module | None:
+def _parse(filename: str, text: str) -> Functions | None:
     key = (filename, hash(text))
     if key not in _trees:
         try:
-            _trees[key] = ast.parse(text, filename)
+            _trees[key] = _functions(ast.parse(text, filename), filename)
         except SyntaxError:
             _trees[key] = None
         if len(_trees) > 64:
@@ -123,11 +127,11 @@ def find(code: CodeType) -> Found:
     """
     seen = False
     for text in _texts(code.co_filename):
-        tree = _parse(code.co_filename, text)
-        if tree is None:
+        functions = _parse(code.co_filename, text)
+        if functions is None:
             continue
         seen = True
-        found = _match(tree, code)
+        found = _match(functions, code)
         if found is not None:
             _show(code.co_filename, text)
             return found
@@ -154,27 +158,30 @@ def _missing(code: CodeType, seen: bool) -> CaptureError:
     )
 
 
-def _match(tree: ast.Module, code: CodeType) -> Found | None:
-    candidates = [c for c in _functions(tree, "", code.co_filename) if _is_named(c.node, code)]
-    for candidate in candidates:
+def _match(functions: Functions, code: CodeType) -> Found | None:
+    for candidate in functions.get((code.co_name, code.co_firstlineno), ()):
         if _same_place(candidate.node, code) and _same_code(candidate, code):
             return candidate
     return None
 
 
-def _functions(node: ast.AST, class_name: str, filename: str) -> Iterator[Found]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, FUNCTIONS):
-            yield Found(child, class_name, filename)
-        inner = child.name if isinstance(child, ast.ClassDef) else class_name
-        yield from _functions(child, inner, filename)
+def _functions(tree: ast.Module, filename: str) -> Functions:
+    """Outer functions come before the inner ones, and these in the order of the text."""
+    found: Functions = {}
+    stack: list[tuple[ast.AST, str]] = [(tree, "")]
+    while stack:
+        node, class_name = stack.pop()
+        if isinstance(node, FUNCTIONS):
+            found.setdefault(_name_and_line(node), []).append(Found(node, class_name, filename))
+        inner = node.name if isinstance(node, ast.ClassDef) else class_name
+        stack += [(child, inner) for child in reversed(list(ast.iter_child_nodes(node)))]
+    return found
 
 
-def _is_named(node: FunctionNode, code: CodeType) -> bool:
-    name = "<lambda>" if isinstance(node, ast.Lambda) else node.name
-    decorators = [] if isinstance(node, ast.Lambda) else node.decorator_list
-    first = min([node.lineno, *(d.lineno for d in decorators)])
-    return code.co_name == name and code.co_firstlineno == first
+def _name_and_line(node: FunctionNode) -> tuple[str, int]:
+    if isinstance(node, ast.Lambda):
+        return "<lambda>", node.lineno
+    return node.name, min([node.lineno, *(d.lineno for d in node.decorator_list)])
 
 
 def _same_place(node: FunctionNode, code: CodeType) -> bool:
@@ -234,9 +241,7 @@ def _operand(text: str) -> str:
     return text.rpartition(".<locals>.")[2].strip("'") if ".<locals>." in text else text
 
 
-_FUTURES = functools.reduce(
-    operator.or_, (getattr(__future__, n).compiler_flag for n in __future__.all_feature_names)
-)
+_FUTURES = functools.reduce(operator.or_, (getattr(__future__, n).compiler_flag for n in __future__.all_feature_names))
 
 
 def compile_function(node: FunctionNode, code: CodeType, class_name: str) -> CodeType | None:

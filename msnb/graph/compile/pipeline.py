@@ -22,6 +22,7 @@ from time import perf_counter
 from typing import Any
 
 from msnb.core import devices, events
+from msnb.core.collector import at_rest
 from msnb.core.context import get_context
 from msnb.core.plugins import Plugin
 from msnb.graph.compile import passes as _register
@@ -151,8 +152,9 @@ def compile_graph(graph: Graph, *, name: str = "", keep_stages: bool | None = No
     """
     keep = bool(get_context("save_graphs")) if keep_stages is None else keep_stages
     log = Log(keep)
-    out, stages = optimise(graph, log, keep)
-    compiled = Compiled(name or graph.name, graph, out, stages, log)
+    with at_rest():
+        out, stages = optimise(graph, log, keep)
+        compiled = Compiled(name or graph.name, graph, out, stages, log)
     if keep and get_context("save_graphs_path"):
         save_stages(compiled, str(get_context("save_graphs_path")))
     return compiled

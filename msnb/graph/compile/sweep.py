@@ -7,6 +7,9 @@
 A rule gets a candidate node (new operands, new bodies, not yet in the graph) and says None (keep it) or gives one value
 per result. Whatever a rule answers must have the types of the results it replaces, weak scalars included: that one
 check keeps promotion right for every law. Graphs are never changed in place: a stage can be kept for nothing.
+
+Nodes are never changed either, so what no rule touches is shared: a node whose operands, bodies and primal are the same
+in the new graph stands in both graphs. A pass that finds little to do costs little more than looking.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from typing import Any
 from msnb.core.types import TensorType
 from msnb.graph.compile.history import Log
 from msnb.ir.builder import Const
+from msnb.ir.control import CALL
 from msnb.ir.graph import Graph, Module, Node, Value
 from msnb.ir.text import called
 from msnb.ops.constant import constant
@@ -64,15 +68,31 @@ class Sweep:
 
     def run(self) -> Graph:
         """The new graph."""
-        env = {p: self.out.add_param(p.type, p.name) for p in self.source.params}
-        self._walk(self.source, env)
-        self.out.outputs = [env[v] for v in self.source.outputs]
+        env: dict[Value, Value] = {}
+        self.out.params = list(self.source.params)
+        for node in self.source.nodes:
+            candidate = self._renewed(node, env)
+            answer = self._settle(candidate)
+            if answer is not node.outputs:
+                env.update(zip(node.outputs, answer))
+            if candidate is not node and candidate.outputs:
+                self._primals[node] = candidate
+        self.out.outputs = [env.get(v, v) for v in self.source.outputs]
         self.out.state = dict(self.source.state)
         return self.out
 
+    def _renewed(self, node: Node, env: dict[Value, Value]) -> Node:
+        """The node as it reads in the new graph: itself where nothing of it has changed."""
+        inputs = [env.get(v, v) for v in node.inputs] if env else node.inputs
+        bodies = tuple(self.body(g) for g in node.graphs) if node.graphs else node.graphs
+        moved = node.primal is not None and node.primal in self._primals
+        same = bodies == node.graphs and not moved and (inputs is node.inputs or inputs == node.inputs)
+        return node if same else self._new(node, inputs, bodies)
+
     def _walk(self, graph: Graph, env: dict[Value, Value], scope: str = "") -> None:
+        """Nodes of another graph, here: always new ones, for they may be asked for again."""
         for node in graph.nodes:
-            candidate = self._copy(node, [env[v] for v in node.inputs])
+            candidate = self._new(node, [env[v] for v in node.inputs], [self.body(g) for g in node.graphs])
             if scope:
                 candidate.scope = join_scopes(scope, node.scope)
             for old, new in zip(node.outputs, self._settle(candidate)):
@@ -80,8 +100,7 @@ class Sweep:
             if candidate.outputs:
                 self._primals[node] = candidate
 
-    def _copy(self, node: Node, inputs: Sequence[Value]) -> Node:
-        bodies = [self.body(g) for g in node.graphs] if node.graphs else ()
+    def _new(self, node: Node, inputs: Sequence[Value], bodies: Sequence[Graph]) -> Node:
         new = Node(node.op, inputs, node.attrs, [o.type for o in node.outputs], bodies)
         new.where, new.scope, new.why = node.where, node.scope, node.why
         if node.primal is not None:
@@ -91,8 +110,10 @@ class Sweep:
         return new
 
     def body(self, graph: Graph) -> Graph:
-        """A rewritten body."""
-        return Sweep(graph, self.out.module, self.pass_name, self.make_rule, self.log, self._primals).run()
+        """A rewritten body; the same one where nothing changed and nothing in it refers to the module by name."""
+        new = Sweep(graph, self.out.module, self.pass_name, self.make_rule, self.log, self._primals).run()
+        same = new.nodes == graph.nodes and new.outputs == graph.outputs
+        return graph if same and not any(node.op is CALL for _, node in graph.walk()) else new
 
     def _settle(self, candidate: Node) -> Sequence[Value]:
         """The values that stand for the candidate's results."""

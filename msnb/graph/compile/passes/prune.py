@@ -79,24 +79,33 @@ class Pruner:
     def run(self, params: Sequence[int] | None = None) -> Graph:
         """The pruned graph, with the given params (all by default)."""
         seen: dict[Value, Value] = {}
-        for i in range(len(self.source.params)) if params is None else params:
+        if params is None:
+            self.out.params = list(self.source.params)
+        for i in params or ():
             p = self.source.params[i]
             seen[p] = self.out.add_param(p.type, p.name)
         for node in self._kept:
             self._copy(node, seen)
-        self.out.outputs = [seen[self.source.outputs[i]] for i in self.wanted]
+        self.out.outputs = [seen.get(v, v) for v in (self.source.outputs[i] for i in self.wanted)]
         if params is None and len(self.wanted) == len(self.source.outputs):
             self.out.state = dict(self.source.state)
         return self.out
 
     def _copy(self, node: Node, seen: dict[Value, Value]) -> None:
         plan = self._plans.get(node)
+        if plan is None and self._stays(node, seen):
+            self.out.nodes.append(node)
+            return
         if plan is None:
-            new = Node(node.op, [seen[v] for v in node.inputs], node.attrs, [v.type for v in node.outputs], node.graphs)
+            new = Node(
+                node.op, [seen.get(v, v) for v in node.inputs], node.attrs, [v.type for v in node.outputs], node.graphs
+            )
             pairs = list(zip(node.outputs, new.outputs))
         else:
             types = [node.outputs[i].type for i in plan.results]
-            new = Node(node.op, [seen[node.inputs[i]] for i in plan.args], plan.attrs, types, plan.graphs)
+            new = Node(
+                node.op, [seen.get(node.inputs[i], node.inputs[i]) for i in plan.args], plan.attrs, types, plan.graphs
+            )
             pairs = [(node.outputs[i], v) for i, v in zip(plan.results, new.outputs)]
         self.out.nodes.append(new)
         new.where, new.scope, new.why = node.where, node.scope, node.why
@@ -105,6 +114,10 @@ class Pruner:
         for old, fresh in pairs:
             fresh.name = old.name
             seen[old] = fresh
+
+    def _stays(self, node: Node, seen: dict[Value, Value]) -> bool:
+        """True for a node that reads what it read: it stands in both graphs."""
+        return not any(v in seen for v in node.inputs) and (node.primal is None or node.primal not in self._primals)
 
     # ---- control nodes ----------------------------------------------------------------------------------------------
 
