@@ -44,7 +44,10 @@ def cell_faults(cell: dict[str, Any], number: int) -> list[str]:
 
 def test_there_are_notebooks() -> None:
     names = {p.name for p in NOTEBOOKS}
-    assert {"01_quickstart.ipynb", "02_tensors.ipynb", "03_autograd.ipynb", "04_two_modes.ipynb"} <= names
+    assert {
+        "01_quickstart.ipynb", "02_tensors.ipynb", "03_autograd.ipynb", "04_two_modes.ipynb",
+        "05_inside_the_compiler.ipynb", "06_gradients_seen.ipynb", "07_debugging.ipynb", "08_build_it_yourself.ipynb",
+    } <= names  # fmt: skip
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)

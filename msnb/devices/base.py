@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from msnb.core.dtypes import int64
 from msnb.core.types import TensorType, Type
+from msnb.devices.listing import Listing, Way
 from msnb.ir.graph import Graph
 from msnb.ops.record import Op, operand_dtype
 
@@ -47,6 +48,8 @@ class Device(Protocol):
     def synchronize(self) -> None: ...
     def kernel(self, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel: ...
     def compile(self, graph: Graph) -> Executable: ...
+    def kernels_of(self, program: Executable) -> list[Listing]: ...
+    def ways_of(self, program: Executable) -> list[Way]: ...
 
 
 class ArrayDevice:
@@ -85,6 +88,14 @@ class ArrayDevice:
         from msnb.devices.reference import ReferenceProgram
 
         return ReferenceProgram(self, graph)
+
+    def kernels_of(self, program: Executable) -> list[Listing]:
+        """The code that was generated for a program; none by default."""
+        return []
+
+    def ways_of(self, program: Executable) -> list[Way]:
+        """How each node of a program runs; nothing to tell by default."""
+        return []
 
 
 def body_kernel(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel:

@@ -14,7 +14,7 @@ from msnb.notebook.view_magics import MsnbViewMagics
 
 NAMES = (
     "ms_mode", "ms_ir", "ms_grad", "ms_graph", "ms_passes", "ms_diff", "ms_mem", "ms_profile", "ms_step", "ms_explain",
-    "ms_compare", "ms_eager", "ms_roofline", "ms_plan", "ms_tensor", "ms_info", "ms_error", "ms_device",
+    "ms_compare", "ms_eager", "ms_roofline", "ms_kernels", "ms_plan", "ms_tensor", "ms_info", "ms_error", "ms_device",
 )  # fmt: skip
 OPTIONS: dict[str, tuple[str, ...]] = {
     "%ms_mode": tuple(sorted(MODES)),
@@ -25,9 +25,10 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "%ms_mem": ("--gradient", "--raw"),
     "%ms_profile": ("--gradient", "--raw", "--times", "--repeats"),
     "%ms_step": ("--gradient", "--output", "--stop", "--optimised"),
-    "%ms_explain": ("--times",),
+    "%ms_explain": ("--times", "--kernels"),
     "%ms_compare": (),
     "%ms_roofline": ("--gradient", "--raw", "--times", "--repeats"),
+    "%ms_kernels": ("--gradient",),
     "%ms_plan": ("--devices", "--search", "--output"),
     "%ms_tensor": (),
     "%ms_info": (),

@@ -55,7 +55,7 @@ class PassesView(View):
     def stages(self) -> list[tuple[StageRecord, str, list[Rewrite]]]:
         """Each stage with its difference and its rewrites."""
         found = zip(self.compiled.stages, self.differences, self._rewrites)
-        return [s for i, s in enumerate(found) if not self.only_changed or i == 0 or s[2]]
+        return [s for i, s in enumerate(found) if not self.only_changed or i == 0 or s[0].rewrites]
 
     @property
     def rows(self) -> list[Row]:

@@ -88,6 +88,19 @@ class MsnbRunMagics(magic.Magics):
         return show.roofline(fn, *args, **how, **kwargs)
 
     @WITH_OPTIONS
+    @GRADIENT
+    @CALL
+    @LINE_MAGIC
+    def ms_kernels(self, line: str) -> View:
+        """Show how each node of a call runs, and the generated code: loops, LLVM IR, assembly.
+
+        Example: %ms_kernels f(x)
+        """
+        o = options_of(self.ms_kernels, line)
+        fn, args, kwargs = call_of(self.shell, " ".join(o.call), "%ms_kernels")
+        return show.kernels(fn, *args, gradient=o.gradient, **kwargs)
+
+    @WITH_OPTIONS
     @argument("--devices", type=int, default=None, help="how many devices (the context's by default)")
     @argument("--search", default=None, help="how to search: dynamic_programming, recursive_programming ...")
     @argument("-o", "--output", metavar="NAME", default="", help="bind the view to this name")

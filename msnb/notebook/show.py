@@ -11,6 +11,7 @@
     ms.show.compare(f, g, *args) two programs: what changed
     ms.show.roofline(fn, *args)  each op against bandwidth and peak, predicted or measured
     ms.show.plan(fn, *args)      a parallel plan: mesh, layouts, collectives, simulated timeline
+    ms.show.kernels(fn, *args)   how each node runs, and the code generated for it, down to assembly
     ms.show.eager(fn, *args)     what eager mode really ran
     ms.show.curves()             a training while it runs, and the picture that stays
     ms.show.flow(net)            the gradient of every layer over a training
@@ -38,7 +39,7 @@ from msnb.notebook.passes import PassesView
 from msnb.notebook.profile import ProfileView
 from msnb.notebook.programs import captured, captured_gradient, name_of
 from msnb.notebook.runs import Program, program_of
-from msnb.notebook.show_runs import curves, eager, error, flow, info, plan, roofline, tensor, watching
+from msnb.notebook.show_runs import curves, eager, error, flow, info, kernels, plan, roofline, tensor, watching
 from msnb.notebook.stepping import StepView, Stop
 from msnb.notebook.versions import ExplainView
 from msnb.notebook.views import GraphView, View
@@ -46,7 +47,7 @@ from msnb.notebook.views import GraphView, View
 __all__ = [
     "CompareView", "DiffView", "ExplainView", "GraphView", "HeatView", "MemoryView", "PassesView", "ProfileView",
     "StepView", "View", "as_graph", "compare", "curves", "diff", "eager", "error", "explain", "flow", "grad", "graph",
-    "info", "ir", "mem", "passes", "plan", "profile", "roofline", "step", "tensor", "watching",
+    "info", "ir", "kernels", "mem", "passes", "plan", "profile", "roofline", "step", "tensor", "watching",
 ]  # fmt: skip
 
 
@@ -245,12 +246,13 @@ def step(
     return StepView(found.optimised() if optimised else found, stop, nan)
 
 
-def explain(fn: Any, times: bool = False) -> ExplainView:
+def explain(fn: Any, times: bool = False, kernels: bool = False) -> ExplainView:
     """What a jitted function (or a Cell in graph mode) has compiled, why each version was made, what it relies on.
 
     Args:
         fn: the compiled function or Cell.
         times: also the milliseconds of capture and compilation (they differ from run to run).
+        kernels: also the code generated for the version made last (it differs from processor to processor).
 
     Raises:
         ArgumentError: it is not compiled.
@@ -262,7 +264,7 @@ def explain(fn: Any, times: bool = False) -> ExplainView:
         >>> ms.show.explain(f).rows[0][-1]
         'first call'
     """
-    return ExplainView(fn, times)
+    return ExplainView(fn, times, kernels)
 
 
 def compare(first: Any, second: Any, *args: Any, **kwargs: Any) -> CompareView:

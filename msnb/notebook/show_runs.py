@@ -8,15 +8,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from msnb.core.errors import ArgumentError, MsnbError
+from msnb.graph.compile import Compiled
 from msnb.ir.graph import Graph
 from msnb.notebook.arrays import TensorView
 from msnb.notebook.error_view import ErrorView, LessonView
 from msnb.notebook.flow import FlowView
 from msnb.notebook.info import InfoView
+from msnb.notebook.kernels import KernelsView, kernels_of_graph
 from msnb.notebook.lessons import LESSONS, lesson_of
 from msnb.notebook.machine import MODEL, Machine
 from msnb.notebook.plan_view import PlanView
-from msnb.notebook.programs import name_of
+from msnb.notebook.programs import captured, captured_gradient, name_of
 from msnb.notebook.roofline import RooflineView
 from msnb.notebook.runs import program_of
 from msnb.notebook.taped import record
@@ -24,7 +26,7 @@ from msnb.notebook.training import CurvesView, watching
 from msnb.notebook.views import GraphView
 from msnb.parallel.plans import Plan
 
-__all__ = ["curves", "eager", "error", "flow", "info", "plan", "roofline", "tensor", "watching"]
+__all__ = ["curves", "eager", "error", "flow", "info", "kernels", "plan", "roofline", "tensor", "watching"]
 
 
 def roofline(
@@ -59,6 +61,33 @@ def roofline(
     """
     found = program_of(fn, args, kwargs, gradient)
     return RooflineView(found.optimised() if optimised else found, times, repeats, machine)
+
+
+def kernels(fn: Any, *args: Any, gradient: bool = False, **kwargs: Any) -> KernelsView:
+    """What runs in the end: how each node runs, and the generated code: loops, LLVM IR, assembly.
+
+    Args:
+        fn: a function, a jitted function, a Cell, a graph or a compiled program.
+        *args, **kwargs: its arguments.
+        gradient: of its gradient instead.
+
+    Returns:
+        A view: ``.listings`` (``.kernel``, ``.code``, ``.assembly``), ``.ways``. Code is generated with
+        ``set_context(jit_level="O1")``; at "O0" there is none, and the view says so.
+
+    Examples:
+        >>> import msnb as ms
+        >>> with ms.set_context(jit_level="O0"):
+        ...     print(ms.show.kernels(lambda x: x * 2, ms.Tensor([1.0])).listings)
+        []
+    """
+    if isinstance(fn, Compiled):
+        return KernelsView(fn)
+    if isinstance(fn, (Graph, GraphView)):
+        found = fn if isinstance(fn, Graph) else fn.graph
+        return kernels_of_graph(found, found.name)
+    graph = captured_gradient(fn, args, kwargs) if gradient else captured(fn, args, kwargs)
+    return kernels_of_graph(graph, name_of(fn))
 
 
 def plan(program: Any, *args: Any, max_boxes: int = 40, **options: Any) -> PlanView:

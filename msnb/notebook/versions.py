@@ -13,6 +13,7 @@ from typing import Any
 from msnb.api.cells import compiled_cell
 from msnb.api.jit import CompiledFunction, Version
 from msnb.core.errors import ArgumentError
+from msnb.notebook.kernels import KernelsView
 from msnb.notebook.pages import Row, columns, count, pre, table
 from msnb.notebook.paint import picture_of
 from msnb.notebook.parts import Picture
@@ -32,10 +33,12 @@ class ExplainView(View):
 
     kind = "explain"
 
-    def __init__(self, fn: Any, times: bool = False) -> None:
+    def __init__(self, fn: Any, times: bool = False, kernels: bool = False) -> None:
         super().__init__(name_of(fn))
         self.versions: list[Version] = sorted(_compiled(fn).versions, key=lambda v: v.number)
         self.times = times
+        last = self.versions[-1].compiled if self.versions and kernels else None
+        self.kernels = KernelsView(last) if last is not None else None
 
     @property
     def rows(self) -> list[Row]:
@@ -51,12 +54,15 @@ class ExplainView(View):
             return f"{self.title} has not been compiled yet: call it first."
         parts = [columns(HEAD, self.rows)]
         parts += [f"version {v.number}\n" + "\n".join(f"  {line}" for line in self._lines(v)) for v in self.versions]
-        return "\n\n".join(parts)
+        return "\n\n".join([*parts, self.kernels.text] if self.kernels is not None else parts)
 
     def _lines(self, v: Version) -> list[str]:
         names = ("captured", "compiled")
         times = [f"{name} in {1000 * s:.1f} ms" for name, s in zip(names, v.seconds)] if self.times else []
-        guards = [f"guard: {_ADDRESS.sub('', str(g))}{'' if g.where is None else f'   # {g.where}'}" for g in v.captured.guards]
+        guards = [
+            f"guard: {_ADDRESS.sub('', str(g))}{'' if g.where is None else f'   # {g.where}'}"
+            for g in v.captured.guards
+        ]
         return [*times, *guards, *(f"at capture only: {what}{at}" for what, at in v.captured.notes.items())]
 
     @property
@@ -71,7 +77,7 @@ class ExplainView(View):
         for v in self.versions:
             body = pre("\n".join(self._lines(v))) + pre(str(v.compiled.source)) + pre(str(v.compiled.graph))
             out.append((f"version {v.number}: {v.reason}", body))
-        return out
+        return out if self.kernels is None else [*out, *self.kernels.sections]
 
     @property
     def data(self) -> dict[str, Any]:

@@ -106,6 +106,7 @@ class MsnbViewMagics(magic.Magics):
 
     @WITH_OPTIONS
     @argument("--times", action="store_true", help="show milliseconds (they differ from run to run)")
+    @argument("--kernels", action="store_true", help="show the generated code (it differs between processors)")
     @argument("fn", nargs=argparse.REMAINDER, help="a jitted function or a Cell that ran in graph mode")
     @LINE_MAGIC
     def ms_explain(self, line: str) -> View:
@@ -115,7 +116,7 @@ class MsnbViewMagics(magic.Magics):
         """
         o = options_of(self.ms_explain, line)
         fn, _, _ = call_of(self.shell, " ".join(o.fn), "%ms_explain")
-        return show.explain(fn, o.times)
+        return show.explain(fn, o.times, o.kernels)
 
     @WITH_OPTIONS
     @argument("calls", nargs=argparse.REMAINDER, help="two calls or graphs: f(x), g(x)")

@@ -249,6 +249,7 @@ def test_in_a_real_kernel():
         ("%ms_roofline f(x)", "roofline", "predicted on a model machine"),
         ("%ms_plan --devices 4 -o laid f(x)", "plan", "= 4 devices"),
         ("%ms_tensor x", "tensor", "x: f32[2] on CPU"),
+        ("%ms_kernels f(x)", "kernels", "f: "),
         ("%ms_info", "info", "python"),
         ("%%ms_eager\ny = x * 2\nz = y.sum()", "graph", "# cell [2] line 3"),
         ("%%ms_eager h --args 'x'\ndef h(v):\n    return v * 3", "graph", "graph h(v: f32[2]) -> (f32[2])"),

@@ -476,3 +476,64 @@ def test_layers_in_lists_have_numbers_unless_two_lists_share_a_name():
     assert one["left"].flops == 0 < one["left.0"].flops
     both = {layer.name: layer for layer in Towers(True).summary((2, 3)).layers}
     assert both["left.0"].flops == both["right.0"].flops == 0 < both["left.1"].flops
+
+
+# ---- kernels ---------------------------------------------------------------------------------------------------------
+
+
+def fused(x, w):
+    return (ops.relu(x * w) + 1.0).sum()
+
+
+@pytest.fixture
+def machine_code():
+    pytest.importorskip("llvmlite")
+    with ms.set_context(jit_level="O1"):
+        yield
+
+
+def test_kernels_are_listed_down_to_assembly(machine_code):
+    x = ops.ones((64, 128))
+    view = ms.show.kernels(fused, x, x)
+    assert [w.how for w in view.ways] == ["generated kernel k0"]
+    (one,) = view.listings
+    assert "load a0" in one.kernel
+    assert "define" in one.code
+    assert "fmul" in one.code
+    assert ".text" in one.assembly
+    assert "define" not in view.text + json.dumps(view.json), "what differs between processors is not compared"
+    assert "k0: assembly of this processor" in view.html
+    ET.fromstring(view.svg)
+    pytest.importorskip("jsonschema").Draft202012Validator(JSON_SCHEMA).validate(json.loads(json.dumps(view.json)))
+    assert ms.show.kernels(fused, x, x).text == view.text
+
+
+def test_every_node_has_a_way(machine_code):
+    net = nn.SequentialCell(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Dense(4 * 64, 3))
+    view = ms.show.kernels(net, ops.ones((2, 1, 8, 8)))
+    assert len(view.ways) == sum(n.op.name != "constant" for n in view.graph.nodes)
+    assert all(w.how for w in view.ways)
+    gradient = ms.show.kernels(fused, ops.ones((4, 4)), ops.ones((4, 4)), gradient=True)
+    assert gradient.listings
+
+
+def test_without_machine_code_the_view_says_so():
+    with ms.set_context(jit_level="O0"):
+        view = ms.show.kernels(fused, X, X)
+    assert view.listings == view.ways == []
+    assert "jit_level='O1'" in view.text
+    ET.fromstring(view.svg)
+
+
+def test_explain_holds_kernels_on_request(machine_code):
+    f = ms.jit(fused)
+    f(ops.ones((8, 8)), ops.ones((8, 8)))
+    assert "load a0" not in ms.show.explain(f).text
+    found = ms.show.explain(f, kernels=True)
+    assert "load a0" in found.text
+    assert "LLVM IR" in found.html
+
+
+def test_rewrites_of_fusion_count_as_changes(machine_code):
+    names = [row[0] for row in ms.show.passes(fused, ops.ones((8, 8)), ops.ones((8, 8)), only_changed=True).rows]
+    assert names[-1] == "fuse"
