@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -9,6 +10,7 @@ from msnb.api.mode import at_top_level
 from msnb.core.slot import slot
 
 _compiled: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+_making = threading.Lock()
 
 
 def call_cell(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -19,7 +21,8 @@ def call_cell(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if found is None:
         from msnb.api.jit import jit
 
-        found = _compiled[cell] = jit(cell)
+        with _making:
+            found = _compiled.setdefault(cell, jit(cell))
     return found(*args, **kwargs)
 
 

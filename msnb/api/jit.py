@@ -7,24 +7,29 @@
             capture, compile, explain: "recompiled: k 2 -> 7, cell [3] line 4"
 
 Asserts of the program raise before anything is written, so a failed call changes nothing.
+
+Threads: calls of one function queue (they read and write the same Parameters), calls of different functions do not. One
+capture at a time: while it runs, the user's objects are on loan, so every other call waits until they are back.
 """
 
 from __future__ import annotations
 
 import functools
+import threading
 import types
 from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any
 
-from msnb.core import events
+from msnb.api.timing import timing_table
+from msnb.core import clock, events
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor, make
 from msnb.eager.autocast import worn_by
 from msnb.eager.calls import call_recorded, tracked_inputs
 from msnb.eager.dispatch import EagerEngine
 from msnb.eager.gradient import is_eager
-from msnb.graph.capture import Captured, trace
+from msnb.graph.capture import CAPTURING, Captured, captures, trace
 from msnb.graph.compile import Compiled, compile_graph
 
 MAX_VERSIONS = 64
@@ -45,14 +50,18 @@ class Version:
         seconds: of capture and of compilation.
     """
 
-    def __init__(self, number: int, captured: Captured, compiled: Compiled, reason: str, seconds: tuple[float, float]):
-        self.number, self.captured, self.compiled, self.reason, self.seconds = (
-            number,
-            captured,
-            compiled,
-            reason,
-            seconds,
-        )
+    def __init__(
+        self,
+        number: int,
+        captured: Captured,
+        compiled: Compiled,
+        reason: str,
+        seconds: tuple[float, float],
+        times: tuple[clock.Times, clock.Times] | None = None,
+    ) -> None:
+        self.number, self.reason, self.seconds = number, reason, seconds
+        self.captured, self.compiled = captured, compiled
+        self.times = (clock.Times(), clock.Times()) if times is None else times
         self.check = captured.check
         self.calls = 0
 
@@ -83,6 +92,7 @@ class CompiledFunction:
         self.name = name or getattr(fn, "__name__", type(fn).__name__)
         self.versions: list[Version] = []
         self._made = 0
+        self._queue = threading.RLock()
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         return self if owner is None else types.MethodType(self, owner)
@@ -94,22 +104,26 @@ class CompiledFunction:
         if worn_by(engine) is not None:
             events.notice(_UNCOMPILED, key="jit under a rule of precision")
             return self.__msnb_fn__(*args, **kwargs)
-        version, inputs, held = self._fitting(args, kwargs)
-        version.calls += 1
-        if not isinstance(engine, EagerEngine):
-            return self._recorded(version, inputs, args, kwargs, held)
-        return version.captured.finish(version.compiled(inputs), held)
+        with self._queue:
+            version, inputs, held = self._fitting(args, kwargs)
+            version.calls += 1
+            if not isinstance(engine, EagerEngine):
+                return self._recorded(version, inputs, args, kwargs, held)
+            return version.captured.finish(version.compiled(inputs), held)
 
     # ---- versions -------------------------------------------------------------------------------------------------
 
     def _fitting(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Version, list[Any], list[Any]]:
         """The version whose guards hold, compiled now if there is none, and what its guards gathered."""
-        failed = []
-        for i, version in enumerate(self.versions):
+        if captures:  # objects of the user are on loan to another thread's capture
+            with CAPTURING:
+                pass
+        failed: list[tuple[int, Version]] = []
+        for version in self.versions:
             found = _checked(version, args, kwargs)
-            if isinstance(found, tuple):
-                if i:
-                    self.versions.insert(0, self.versions.pop(i))
+            if found.__class__ is tuple:
+                if failed:
+                    self.versions = [version, *(v for v in self.versions if v is not version)]
                 return version, *found
             failed.append((found, version))
         version = self._compile(args, kwargs, failed)
@@ -121,15 +135,18 @@ class CompiledFunction:
 
     def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any], failed: Sequence[tuple[int, Version]]) -> Version:
         reason = _reason(args, kwargs, failed)
-        start = perf_counter()
-        captured = trace(self.__msnb_fn__, args, kwargs, self.name)
-        middle = perf_counter()
-        compiled = compile_graph(captured.graph, name=self.name)
-        end = perf_counter()
+        with CAPTURING:
+            start = perf_counter()
+            with clock.collected() as capturing:
+                captured = trace(self.__msnb_fn__, args, kwargs, self.name)
+            middle = perf_counter()
+            with clock.collected() as compiling:
+                compiled = compile_graph(captured.graph, name=self.name)
+            end = perf_counter()
         self._made += 1
-        version = Version(self._made, captured, compiled, reason, (middle - start, end - middle))
-        self.versions.insert(0, version)
-        del self.versions[MAX_VERSIONS:]
+        seconds = (middle - start, end - middle)
+        version = Version(self._made, captured, compiled, reason, seconds, (capturing, compiling))
+        self.versions = [version, *self.versions[: MAX_VERSIONS - 1]]
         events.emit("compiled", fn=self, version=version, reason=reason, seconds=end - start)
         return version
 
@@ -143,7 +160,8 @@ class CompiledFunction:
             outputs, writes state and gives the function's result.
         """
         kwargs = kwargs or {}
-        version, buffers, held = self._fitting(args, kwargs)
+        with self._queue:
+            version, buffers, held = self._fitting(args, kwargs)
         tensors = self._operands(version, buffers, args, kwargs)
         return version.captured.graph, tensors, lambda outs: version.captured.finish_tensors(outs, held)
 
@@ -167,11 +185,13 @@ class CompiledFunction:
         outs = call_recorded(version.captured.graph, tensors, wrt)
         return version.captured.finish_tensors(outs, held)
 
-    def explain(self) -> str:
-        """Every version: why it was made, its guards, its times."""
+    def explain(self, timing: bool = False) -> str:
+        """Every version: why it was made, its guards, its times; with ``timing`` where its compile time went."""
         if not self.versions:
             return f"{self.name} has not been compiled yet: call it first."
         ordered = sorted(self.versions, key=lambda v: v.number)
+        if timing:
+            return "\n\n".join(timing_table(self.name, v) for v in ordered)
         return f"{self.name}\n" + "\n".join(str(v) for v in ordered)
 
     def __repr__(self) -> str:
@@ -242,8 +262,12 @@ _OPTIONS = {
 }  # fmt: skip
 
 
-def explain(fn: Any) -> str:
+def explain(fn: Any, timing: bool = False) -> str:
     """Text on every compiled version of a jitted function or Cell: its guards, why it was made, how long it took.
+
+    Args:
+        fn: a jitted function, or a Cell that has run in graph mode.
+        timing: a table instead that tells where the compile time went: capture, passes, code.
 
     Raises:
         TypeError: ``fn`` is not compiled by jit.
@@ -262,4 +286,4 @@ def explain(fn: Any) -> str:
         fn = compiled_cell(fn)
     if fn is None:
         raise TypeError("explain takes a function compiled with jit, or a Cell that has run in graph mode.")
-    return str(fn.explain())
+    return str(fn.explain(timing))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from msnb.core.slot import slot
 from msnb.eager.dispatch import EagerEngine
 
 Fn = Callable[..., Any]
+_making = threading.Lock()
 
 
 def at_top_level() -> bool:
@@ -29,7 +31,8 @@ def compiled_in_graph_mode(fn: Fn) -> Fn:
         if not compiled:
             from msnb.api.jit import jit
 
-            compiled.append(jit(fn))
+            with _making:
+                compiled[:] = compiled or [jit(fn)]
         return compiled[0](*args, **kwargs)
 
     return call

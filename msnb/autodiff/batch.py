@@ -26,6 +26,7 @@ from typing import Any
 
 from msnb.autodiff.reverse import stamped
 from msnb.core import events
+from msnb.core.clock import timed
 from msnb.core.errors import MsnbError
 from msnb.core.types import TensorType, Type
 from msnb.ir import control
@@ -37,6 +38,7 @@ from msnb.ops.record import Op, find
 _COUNT_AXES = frozenset({"axis", "axes", "shape", "perm", "dims", "n"})
 
 
+@timed("autodiff")
 def vmap(graph: Graph, axis_size: int, batched: Sequence[bool]) -> tuple[Graph, tuple[bool, ...]]:
     """The program for ``axis_size`` examples at once.
 
@@ -212,9 +214,7 @@ def by_labels(node: Node, inputs: list[Any], which: Sequence[bool], size: int) -
         return None
     leading = [_leading(v.type, p) for v, p in zip(node.inputs, ins)]
     most = max(leading)
-    return node.op(
-        *[_aligned(x, most - have) if w else x for x, have, w in zip(inputs, leading, which)], **node.attrs
-    )
+    return node.op(*[_aligned(x, most - have) if w else x for x, have, w in zip(inputs, leading, which)], **node.attrs)
 
 
 def _leading(t: Type, labels: str) -> int:

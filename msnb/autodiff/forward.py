@@ -28,6 +28,7 @@ from msnb.autodiff.bodies import inline, params, reindex, types_of
 from msnb.autodiff.prune import prune
 from msnb.autodiff.reverse import Reverse, check_differentiable, stamped
 from msnb.autodiff.rules import ask_rule, fit, gradient_type, need_gradient_type, zeros_like
+from msnb.core.clock import timed
 from msnb.core.errors import GradientError
 from msnb.core.tensor import Tensor
 from msnb.ir import control
@@ -37,6 +38,7 @@ from msnb.ir.graph import Graph, Node, Value, copy_node
 CACHE_SIZE = 4096
 
 
+@timed("autodiff")
 def jvp(graph: Graph, wrt: Sequence[int]) -> Graph:
     """Forward-mode derivative of a graph.
 

@@ -29,6 +29,7 @@ from msnb.autodiff.activity import Activity, Flow
 from msnb.autodiff.bodies import reindex
 from msnb.autodiff.prune import prune
 from msnb.autodiff.rules import add_up, ask_rule, fit, gradient_type, need_gradient_type, zeros_like
+from msnb.core.clock import timed
 from msnb.core.errors import GradientError
 from msnb.core.tensor import Tensor
 from msnb.ir.builder import GraphBuilder, SymbolicTensor
@@ -62,6 +63,7 @@ class VJP:
     residual_list: list[Value] = field(default_factory=list)
 
 
+@timed("autodiff")
 def vjp(graph: Graph, wrt: Sequence[int], outputs: Sequence[int] | None = None) -> VJP:
     """Reverse-mode derivative of a graph.
 

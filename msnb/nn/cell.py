@@ -72,7 +72,7 @@ class Cell(CellState, CellHooks, CellPrecision):
     _runs_whole = False
 
     def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None) -> None:
-        self.__dict__.update(_ready=True, _buffer_names={}, _auto_prefix=auto_prefix, training=False)
+        self.__dict__.update(_ready=True, _buffer_names={}, _auto_prefix=auto_prefix, _way="", training=False)
         if flags:
             self.add_flags(**flags)
 

@@ -1,12 +1,12 @@
 """Capture: a Python function becomes a graph, and says what it assumed.
 
-    source      the text and tree of a function, wherever it was typed
-    names, lower, expressions, convert       the tree that asks the runtime at every decision and outside read
-    rt          what converted code calls
-    calls, known, reads, writes, effects     what a call, a read, a write, a print is in a captured program
-    blocks, loops, carry, merge, truth       control flow that a tensor decides
-    session, engine, journal                 one capture: its graph, its guards, its writes
-    paths, scalars, guards, recipe, tracing  what a later call checks, gathers, writes and gives back
+source      the text and tree of a function, wherever it was typed
+names, lower, expressions, convert       the tree that asks the runtime at every decision and outside read
+rt          what converted code calls
+calls, known, reads, writes, effects     what a call, a read, a write, a print is in a captured program
+blocks, loops, carry, merge, truth       control flow that a tensor decides
+session, engine, journal                 one capture: its graph, its guards, its writes
+paths, scalars, guards, quick, recipe, tracing  what a later call checks, gathers, writes and gives back
 """
 
 from __future__ import annotations
@@ -14,6 +14,6 @@ from __future__ import annotations
 from msnb.graph.capture.calls import opaque_modules
 from msnb.graph.capture.engine import Capture
 from msnb.graph.capture.source import register_source
-from msnb.graph.capture.tracing import Captured, trace
+from msnb.graph.capture.tracing import CAPTURING, Captured, captures, trace
 
-__all__ = ["Capture", "Captured", "opaque_modules", "register_source", "trace"]
+__all__ = ["CAPTURING", "Capture", "Captured", "captures", "opaque_modules", "register_source", "trace"]

@@ -27,6 +27,7 @@ import copy
 from types import CodeType, FunctionType
 from typing import Any
 
+from msnb.core.clock import timed
 from msnb.graph.capture import expressions, source
 from msnb.graph.capture.liveness import mark
 from msnb.graph.capture.lower import Lowering
@@ -294,13 +295,17 @@ def template(code: CodeType) -> Template:
         CaptureError: the source cannot be found.
     """
     made = _templates.get(code)
-    if made is None:
-        found = source.find(code)
-        node = copy.deepcopy(found.node)
-        if not isinstance(node, ast.Lambda):
-            node.decorator_list = []
-        made = _templates[code] = _compile(found, Converter(found, code.co_freevars).function(node), code)
-        _note(made.code)
+    return _converted_now(code) if made is None else made
+
+
+@timed("conversion")
+def _converted_now(code: CodeType) -> Template:
+    found = source.find(code)
+    node = copy.deepcopy(found.node)
+    if not isinstance(node, ast.Lambda):
+        node.decorator_list = []
+    made = _templates[code] = _compile(found, Converter(found, code.co_freevars).function(node), code)
+    _note(made.code)
     return made
 
 

@@ -20,18 +20,20 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from msnb.core import devices
+from msnb.core.clock import timed
 from msnb.core.where import Where
 from msnb.graph.capture.paths import Emitter, Source, evaluate
+from msnb.graph.capture.quick import quick_check
 
 # {0} is the value of the path, {c0}.. the constants; the text is the condition under which the guard holds
 TESTS = {
     "is": "{0} is {c0}",
-    "eq": "{0}.__class__ is {t0} and {0} == {c0}",
-    "type": "{0}.__class__ is {c0}",
-    "tensor": "{0}.__class__ is {c0} and {0}._type is {c1}",
-    "array": "{0}.__class__ is {c0} and {0}.shape == {c1} and {0}.dtype == {c2}",
+    "eq": "type({0}) is {t0} and {0} == {c0}",
+    "type": "type({0}) is {c0}",
+    "tensor": "type({0}) is {c0} and {0}._type is {c1}",
+    "array": "type({0}) is {c0} and {0}.shape == {c1} and {0}.dtype == {c2}",
     "content": "{c1}({0}, {c0})",
-    "num": "{0}.__class__ is {t0} and ({0} == {c0} or {0} != {0} and {c0} != {c0})",
+    "num": "type({0}) is {t0} and ({0} == {c0} or {0} != {0} and {c0} != {c0})",
     "code": "{0}.__code__ is {c0} or {0}.__code__ == {c0}",
     "absent": "{c0} not in {0}",
     "noattr": "not hasattr({0}, {c0})",
@@ -56,13 +58,7 @@ class Guard:
 
     def emit(self, emitter: Emitter, number: int) -> None:
         """Write the test into the generated function."""
-        values = [emitter.text(s) for s in self.sources]
-        consts = {f"c{i}": emitter.const(c) for i, c in enumerate(self.consts)}
-        if self.kind in ("eq", "num"):
-            consts["t0"] = emitter.const(type(self.consts[0]))
-        if self.kind == "distinct":
-            consts.update(ids=", ".join(f"id({v})" for v in values), n=str(len(values)))
-        test = TESTS[self.kind].format(*values, **consts)
+        test = condition(self, emitter)
         emitter.lines.append(f"if not ({test}): return {number}")
 
     def holds(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -110,6 +106,19 @@ class Guard:
         return f"{label} was replaced" if before == after else f"{label} {before} -> {after}"
 
 
+def condition(guard: Guard, emitter: Emitter) -> str:
+    """The text of a guard's test, after writing the lines that evaluate its paths."""
+    values = [emitter.text(s) for s in guard.sources]
+    consts = {f"c{i}": emitter.const(c) for i, c in enumerate(guard.consts)}
+    if guard.kind in ("eq", "num"):
+        consts["t0"] = emitter.const(type(guard.consts[0]))
+    if guard.kind == "distinct":
+        consts.update(ids=", ".join(f"id({v})" for v in values), n=str(len(values)))
+    if guard.kind == "num" and guard.consts[0] == guard.consts[0]:
+        return f"type({values[0]}) is {consts['t0']} and {values[0]} == {consts['c0']}"
+    return TESTS[guard.kind].format(*values, **consts)
+
+
 _SAID: dict[str, Callable[[tuple[Any, ...]], str]] = {
     "is": lambda c: f"is {_brief(c[0])}",
     "eq": lambda c: f"== {_brief(c[0])}",
@@ -153,9 +162,7 @@ def _shown_now(kind: str, now: Any) -> str:
     if found is not None:
         return repr(found)
     if kind == "type":
-        return (
-            f"{type(now).__name__} {_brief(now)}" if isinstance(now, (int, float, str, bool)) else type(now).__name__
-        )
+        return f"{type(now).__name__} {_brief(now)}" if isinstance(now, (int, float, str, bool)) else type(now).__name__
     return f"{list(now.shape)} {now.dtype}" if kind == "array" and hasattr(now, "shape") else _brief(now)
 
 
@@ -167,16 +174,32 @@ def _function(emitter: Emitter, result: str) -> Callable[..., Any]:
     return found
 
 
-def compile_guards(guards: Sequence[Guard], inputs: Sequence[tuple[Source, str]], objects: Sequence[Source]) -> Any:
+@timed("guards")
+def compile_guards(
+    guards: Sequence[Guard],
+    inputs: Sequence[tuple[Source, str]],
+    objects: Sequence[Source],
+    known: dict[Any, Any] | None = None,
+) -> Any:
     """The generated function of a program.
 
     Args:
         guards: in the order in which the program met them.
         inputs: path and pattern (``{0}._data``) per input.
         objects: paths of objects that the program writes to or gives back.
+        known: objects by the idents of their paths, as they are now; with them the check takes short cuts (``quick``).
     """
+    if known is None:
+        return _exact(guards, inputs, objects, devices.current())
+    device = devices.current()
+    return quick_check(guards, inputs, objects, known, lambda: _exact(guards, inputs, objects, device))
+
+
+def _exact(
+    guards: Sequence[Guard], inputs: Sequence[tuple[Source, str]], objects: Sequence[Source], device: Any
+) -> Callable[..., Any]:
     emitter = Emitter()
-    emitter.lines.append(f"if _current and _current[0] is not {emitter.const(devices.current())}: return -1")
+    emitter.lines.append(f"if _current and _current[0] is not {emitter.const(device)}: return -1")
     for number, guard in enumerate(guards):
         guard.emit(emitter, number)
     values = [pattern.format(emitter.text(source)) for source, pattern in inputs]

@@ -102,6 +102,10 @@ class Session:
         found = self._tracked.get(id(obj))
         return None if found is None else found[1]
 
+    def known_objects(self) -> dict[tuple[Any, ...], Any]:
+        """Every outside object by the ident of its path."""
+        return {source.ident: obj for obj, source in self._tracked.values()}
+
     def remember(self, obj: Any, source: Source) -> None:
         """``obj`` is outside and lies there. The first path stays; a second one must lead to the same object."""
         found = self._tracked.get(id(obj))

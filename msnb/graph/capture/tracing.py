@@ -10,8 +10,9 @@ While it runs the user's objects are really changed (so that the program reads w
 from __future__ import annotations
 
 import inspect
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType, MethodType
 from typing import Any
 
@@ -28,6 +29,11 @@ from msnb.graph.capture.recipe import Recipe
 from msnb.graph.capture.session import Session
 from msnb.ir.graph import Graph
 
+CAPTURING = threading.RLock()
+"""Held during a capture: it really changes the user's objects and puts them back at its end."""
+captures: list[str] = []
+"""The captures that run now; empty most of the time, which is cheaper to ask than a lock."""
+
 
 @dataclass
 class Captured:
@@ -40,6 +46,7 @@ class Captured:
         held: paths of objects it writes to or gives back.
         written: per state output: which held object gets it.
         notes: what ran at capture only.
+        known: outside objects by the idents of their paths (used for the check only).
     """
 
     graph: Graph
@@ -51,11 +58,17 @@ class Captured:
     result: int
     writes: list[tuple[Entry, int, tuple[int, ...]]]
     notes: dict[str, str] = field(default_factory=dict)
+    known: InitVar[dict[Any, Any] | None] = None
     check: Callable[..., Any] = field(init=False)
     _owners: Any = field(init=False, default=None)
+    _results: list[tuple[int, Any]] = field(init=False)
+    _store: Callable[[list[Any], list[Any]], None] = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.check = compile_guards(self.guards, self.inputs, self.held)
+    def __post_init__(self, known: dict[Any, Any] | None) -> None:
+        self.check = compile_guards(self.guards, self.inputs, self.held, known)
+        state = {at for at, _ in self.written}
+        self._results = [(at, v.type) for at, v in enumerate(self.graph.outputs) if at not in state]
+        self._store = _storing([(at, owner, self.graph.outputs[at].type) for at, owner in self.written])
 
     def owners(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The objects behind the inputs (a Tensor, an array, a number)."""
@@ -66,18 +79,34 @@ class Captured:
 
     def finish(self, buffers: list[Any], held: list[Any]) -> Any:
         """Write state, do outside writes again, and build the result."""
-        values = self.graph.outputs
-        outs = [_wrapped(b, v.type) for b, v in zip(buffers, values)]
-        return self.finish_tensors(outs, held)
+        self._store(buffers, held)
+        outs: list[Any] = [None] * len(buffers)
+        for at, type_ in self._results:
+            outs[at] = _wrapped(buffers[at], type_)
+        return self._concluded(outs, held)
 
     def finish_tensors(self, outs: list[Any], held: list[Any]) -> Any:
         """``finish`` on Tensors."""
         for at, owner in self.written:
             slot.engine.assign(held[owner], outs[at])
+        return self._concluded(outs, held)
+
+    def _concluded(self, outs: list[Any], held: list[Any]) -> Any:
         done = self.recipe.run(outs, held)
         for entry, owner, args in self.writes:
             _replay(entry, held[owner], [done[i] for i in args])
         return done[self.result]
+
+
+def _storing(written: list[tuple[int, int, Any]]) -> Callable[[list[Any], list[Any]], None]:
+    """``store(buffers, held)``: (output, held object, type) per state that gets its new value, as one function."""
+    lines, consts = ["def store(b, h):", "    pass"], {}
+    for at, owner, type_ in written:
+        consts[f"k{at}"] = type_
+        lines.append(f"    t = h[{owner}]; t._data = b[{at}]; t._type = k{at}; t._rec = None")
+    exec(compile("\n".join(lines), "<store>", "exec"), consts)
+    store: Callable[[list[Any], list[Any]], None] = consts["store"]
+    return store
 
 
 def _wrapped(buffer: Any, type_: Any) -> Any:
@@ -113,12 +142,21 @@ def trace(fn: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = N
         >>> trace(lambda x: x * x, (ms.Tensor([1.0]),)).graph.nodes[0].op.name
         'multiply'
     """
+    with CAPTURING:
+        captures.append(name)
+        try:
+            return _traced(fn, args, kwargs or {}, name or getattr(fn, "__name__", type(fn).__name__))
+        finally:
+            captures.pop()
+
+
+def _traced(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Captured:
     session = Session()
-    root = Capture(name or getattr(fn, "__name__", type(fn).__name__), session)
+    root = Capture(name, session)
     before, depth = slot.engine, len(stack.items)
     slot.engine = root
     try:
-        result = run_root(fn, *_arguments(session, fn, args, kwargs or {}))
+        result = run_root(fn, *_arguments(session, fn, args, kwargs))
         _need_result(root.graph.name, result)
         return _conclude(session, root, result)
     finally:
@@ -143,9 +181,7 @@ def _arguments(session: Session, fn: Any, args: tuple[Any, ...], kwargs: dict[st
     box, named = paths.root("args"), paths.root("kwargs")
     session.guard("eq", (paths.length(box),), (len(args),))
     session.guard("eq", (paths.keys(named),), (tuple(kwargs),))
-    values = tuple(
-        session.track(a, paths.item(box, i, names[i] if i < len(names) else "")) for i, a in enumerate(args)
-    )
+    values = tuple(session.track(a, paths.item(box, i, names[i] if i < len(names) else "")) for i, a in enumerate(args))
     return values, {k: session.track(v, paths.item(named, k, k)) for k, v in kwargs.items()}
 
 
@@ -173,7 +209,7 @@ def _conclude(session: Session, root: Capture, result: Any) -> Captured:
     _guard_distinct(session, written)
     return Captured(
         root.graph, session.guards, inputs, held, [(o, h) for o, h, _ in written], recipe, at, writes,
-        dict(session.used_at_capture),
+        dict(session.used_at_capture), session.known_objects(),
     )  # fmt: skip
 
 
@@ -217,8 +253,6 @@ def _guard_distinct(session: Session, written: list[tuple[int, int, Any]]) -> No
     they were now."""
     if not written:
         return
-    sources = [state.source for state in session.states.values()] + [
-        source for _, _, source, _ in session.stand_ins()
-    ]
+    sources = [state.source for state in session.states.values()] + [source for _, _, source, _ in session.stand_ins()]
     if len(sources) > 1 and any(s.pattern != "{c0}" for s in sources):
         session.guard("distinct", tuple(sources), ())

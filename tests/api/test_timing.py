@@ -1,0 +1,82 @@
+"""ms.explain(timing=True): the parts of a compilation add up, name what happened, and cost nothing when nobody asks."""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import Any
+
+import pytest
+
+import msnb as ms
+from msnb import nn, ops
+from msnb.api.timing import timing_rows
+from msnb.core import clock
+from msnb.graph.capture import convert
+
+
+def compiled() -> Any:
+    convert._templates.clear()  # as in a fresh process: conversions are kept per function
+    net = nn.SequentialCell(nn.Dense(3, 4), nn.ReLU(), nn.Dense(4, 1))
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.SGD(net.trainable_params(), 0.1))
+    run = ms.jit(lambda x, y: step(x, y) * 2)
+    run(ops.ones((2, 3)), ops.ones((2, 1)))
+    return run
+
+
+def test_the_parts_are_named_and_add_up() -> None:
+    version = compiled().versions[0]
+    rows = timing_rows(version)
+    names = [row.name for row in rows]
+    for name in ("capture", "conversion of the source", "gradients", "guards", "tracing", "passes", "cse", "code"):
+        assert name in names, names
+    total = rows[-1]
+    assert total.name == "total" and total.seconds == pytest.approx(sum(version.seconds))
+    assert sum(row.seconds for row in rows[:-1] if row.depth == 0) == pytest.approx(total.seconds, rel=1e-6)
+    at = names.index("passes")
+    inside = [row.seconds for row in rows[1:at]]
+    assert sum(inside) == pytest.approx(rows[0].seconds, rel=1e-6)
+    assert all(row.seconds >= 0 for row in rows)
+
+
+def test_the_table_is_text_per_version() -> None:
+    run = compiled()
+    run(ops.ones((5, 3)), ops.ones((5, 1)))
+    text = ms.explain(run, timing=True)
+    assert text.count("total") == 2 and "version 2: recompiled" in text
+    assert re.search(r"conversion of the source +\d+\.\d +\d+% +\d+ functions?", text)
+    assert re.search(r"guards +\d+\.\d +\d+% +\d+ guards", text) and re.search(r"total +\d+\.\d +100%", text)
+    assert "guard:" in ms.explain(run) and "share" not in ms.explain(run)
+    assert "not been compiled yet" in ms.explain(ms.jit(lambda x: x), timing=True)
+
+
+def test_a_cell_in_graph_mode_has_one_too() -> None:
+    ms.set_context(mode=ms.GRAPH_MODE)
+    net = nn.Dense(2, 2)
+    net(ops.ones((1, 2)))
+    assert "Dense, version 1: first call" in ms.explain(net, timing=True)
+
+
+def test_spans_count_once_and_belong_to_their_thread() -> None:
+    @clock.timed("inner")
+    def inner(n: int) -> int:
+        clock.counted("things")
+        return inner(n - 1) if n else 0
+
+    inner(3)  # nobody collects: nothing to note
+    with clock.collected() as times:
+        inner(3)
+        with clock.collected() as nested:
+            inner(0)
+        other = threading.Thread(target=inner, args=(0,))
+        other.start()
+        other.join()
+    assert set(times) == {"inner"} and times.counts == {"inner": 1, "things": 4} and nested.counts["inner"] == 1
+
+    @clock.timed("failing")
+    def failing() -> None:
+        raise KeyError("x")
+
+    with clock.collected() as times, pytest.raises(KeyError):
+        failing()
+    assert "failing" in times and not times.open
