@@ -6,6 +6,7 @@ Feed(dataset, epochs=3).epoch() -> rows of one epoch, each a tuple of Tensors
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from msnb.core.errors import ArgumentError, DatasetError
@@ -44,10 +45,16 @@ class Feed:
         for row in self._dataset if self._iterator is None else self._iterator:
             yield as_row(row)
 
+    def endless(self) -> Iterator[tuple[Any, ...]]:
+        """Row after row, epoch after epoch, as long as somebody asks."""
+        while True:
+            yield from self.epoch()
+
     def close(self) -> None:
         """End reading ahead."""
         if self._iterator is not None:
-            self._iterator.stop()
+            with suppress(ValueError):  # a thread that still waits for a slow row ends by itself
+                self._iterator.stop()
 
 
 def as_row(row: Any) -> tuple[Any, ...]:

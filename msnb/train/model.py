@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
+from itertools import islice
 from typing import Any
 
 from msnb.core import events
@@ -23,8 +25,9 @@ from msnb.train.context import Callbacks, RunContext, RunParams
 from msnb.train.feed import Feed, as_row, columns
 from msnb.train.metrics import Loss, as_metrics
 from msnb.train.monitors import need_count
+from msnb.train.sink import Sink, SunkSteps, each_of, last_of
 
-_SINK = "dataset_sink_mode=True is accepted, and steps run one per call for now: the results are the same."
+_EVAL_SINK = "dataset_sink_mode has no effect on an evaluation: metrics look at every row."
 
 
 class Model:
@@ -78,6 +81,7 @@ class Model:
         self._metrics = as_metrics(metrics)
         settings = {"keep_batchnorm_fp32": keep_batchnorm_fp32, "loss_scale_manager": loss_scale_manager}
         self._train_network = _train_network(network, loss_fn, optimizer, amp_level, boost_level, settings)
+        self._sunk = SunkSteps(self._train_network)
         self._eval_network, self._eval_indexes = eval_network, _checked_indexes(eval_indexes)
         if eval_network is None and loss_fn is not None:
             self._eval_network, self._eval_indexes = WithEvalCell(network, loss_fn), (0, 1, 2)
@@ -122,14 +126,16 @@ class Model:
             epoch: the number of the last epoch.
             train_dataset: a Dataset, or a list of rows; a row is (data, label), or what the network takes.
             callbacks: a Callback or several.
-            dataset_sink_mode: accepted; steps run one per call, and that is announced.
-            sink_size: accepted with it.
+            dataset_sink_mode: several steps per call of the compiled program, the next rows prepared while it runs;
+                callbacks are called once per sink (see ``msnb.train.sink``). The losses are the same.
+            sink_size: steps per sink, and then an epoch has that many steps; -1: a sink is the whole data set.
             initial_epoch: epochs done before (in a training that goes on).
 
         Raises:
             TypeError, ValueError: arguments or rows that do not fit. A step that fails changes nothing.
         """
-        self._train(epoch, train_dataset, callbacks, dataset_sink_mode, initial_epoch, None, 1)
+        sink = need_sink_size(sink_size) if dataset_sink_mode else 0
+        self._train(epoch, train_dataset, callbacks, sink, initial_epoch, None, 1)
 
     def fit(
         self,
@@ -153,7 +159,9 @@ class Model:
         """
         if valid_dataset is not None:
             self._need_eval()
-        sink = dataset_sink_mode or valid_dataset_sink_mode
+        if valid_dataset_sink_mode:
+            events.notice(_EVAL_SINK, key="valid_dataset_sink_mode")
+        sink = need_sink_size(sink_size) if dataset_sink_mode else 0
         self._train(epoch, train_dataset, callbacks, sink, initial_epoch, valid_dataset, valid_frequency)
 
     def _train(
@@ -162,28 +170,38 @@ class Model:
         need_count("epoch", epoch)
         if need_count("initial_epoch", first, 0) >= epoch:
             raise AttributeValueError(f"initial_epoch must be below epoch={epoch}, got {first}.")
-        if sink:
-            events.notice(_SINK, key="dataset_sink_mode")
-        feed = Feed(dataset, epoch - first)
-        params = self._params("train", epoch, feed.size, dataset, valid, bool(sink))
-        params.update(initial_epoch=first, initial_step=first * feed.size, cur_epoch_num=first)
-        params.cur_step_num = first * feed.size
+        feed = Feed(dataset, epoch - first if sink <= 0 else -1)
+        steps = feed.size if sink <= 0 else sink
+        params = self._params("train", epoch, steps, dataset, valid, bool(sink))
+        params.update(initial_epoch=first, initial_step=first * steps, cur_epoch_num=first)
+        params.cur_step_num = first * steps
         context = RunContext(params)
+        sunk = self._sink(feed, epoch - first, sink, dataset) if sink else None
         try:
             with _training(self._train_network, True), Callbacks(callbacks, context) as calls:
                 params.list_callback = calls.items
                 calls.call("on_train_begin")
-                self._epochs(feed, calls, context, valid, frequency)
+                run = partial(self._steps, feed) if sunk is None else partial(self._sunk_steps, sunk)
+                self._epochs(run, calls, context, valid, frequency)
                 calls.call("on_train_end")
         finally:
+            if sunk is not None:
+                sunk.close()
             feed.close()
 
-    def _epochs(self, feed: Feed, calls: Callbacks, context: RunContext, valid: Any, frequency: Any) -> None:
+    def _sink(self, feed: Feed, epochs: int, size: int, dataset: Any) -> Sink:
+        """The rows of all epochs as sinks."""
+        endless = feed.endless()
+        sinks = (feed.epoch() if size < 0 else islice(endless, size) for _ in range(epochs))
+        hint = feed.size if size < 0 else size
+        return Sink(self._train_network, self._sunk, sinks, hint, lambda net, row: self._call(net, row, dataset))
+
+    def _epochs(self, run: Any, calls: Callbacks, context: RunContext, valid: Any, frequency: Any) -> None:
         params = context.original_args()
         for number in range(params.initial_epoch + 1, params.epoch_num + 1):
             params.cur_epoch_num = number
             calls.call("on_train_epoch_begin")
-            self._steps(feed, calls, context)
+            run(calls, context)
             params.eval_results = {}
             if valid is not None and _is_due(number, frequency):
                 params.eval_results = self._eval(valid, calls, {"inside_fit": True, "cur_epoch_num": number})
@@ -198,17 +216,24 @@ class Model:
             params.train_dataset_element = row
             calls.call("on_train_step_begin")
             params.net_outputs = self._call(self._train_network, row, params.train_dataset)
-            events.emit(
-                "step",
-                epoch=params.cur_epoch_num,
-                step=params.step_in_epoch,
-                steps=params.batch_num,
-                epochs=params.epoch_num,
-                loss=params.net_outputs,
-            )
+            _tell_step(params, params.cur_step_num, params.net_outputs)
             calls.call("on_train_step_end")
             if context.get_stop_requested():
                 return
+
+    def _sunk_steps(self, sink: Sink, calls: Callbacks, context: RunContext) -> None:
+        """One sink: to the callbacks it is one step, of ``batch_num`` rows."""
+        params = context.original_args()
+        done = params.cur_step_num
+        params.cur_step_num = done + params.batch_num
+        calls.call("on_train_step_begin")
+        for rows, last, outputs in sink.run():
+            for number, each in enumerate(each_of(outputs, rows) if events.listeners.get("step") else (), done + 1):
+                _tell_step(params, number, each)
+            done += rows
+            params.train_dataset_element, params.net_outputs = last, last_of(outputs, rows)
+        params.cur_step_num = done
+        calls.call("on_train_step_end")
 
     # ---- evaluation ----------------------------------------------------------------------------------------------
 
@@ -218,7 +243,7 @@ class Model:
         Args:
             valid_dataset: a Dataset, or a list of rows (data, label).
             callbacks: a Callback or several.
-            dataset_sink_mode: accepted, as in ``train``.
+            dataset_sink_mode: accepted; every row is looked at one by one.
 
         Returns:
             name -> number.
@@ -228,7 +253,7 @@ class Model:
         """
         self._need_eval()
         if dataset_sink_mode:
-            events.notice(_SINK, key="dataset_sink_mode")
+            events.notice(_EVAL_SINK, key="valid_dataset_sink_mode")
         return self._eval(valid_dataset, callbacks, {"cur_epoch_num": 1})
 
     def _need_eval(self) -> None:
@@ -317,7 +342,8 @@ class Model:
         )
 
     def _call(self, network: Cell, row: tuple[Any, ...], dataset: Any) -> Any:
-        takes_pairs = self._loss_fn is not None and (network is self._train_network or type(network) is WithEvalCell)
+        steps = (self._train_network, self._sunk)
+        takes_pairs = self._loss_fn is not None and (network in steps or type(network) is WithEvalCell)
         if takes_pairs and len(row) != 2:
             raise ArgumentError(
                 f"with a loss_fn a row is (data, label); the data set has {len(row)} columns{columns(dataset)}.",
@@ -350,6 +376,25 @@ def _checked_indexes(indexes: Any) -> tuple[int, ...] | None:
     if len(indexes) != 3 or not all(isinstance(i, int) for i in indexes):
         raise ArgumentError(f"eval_indexes are the positions of loss, outputs and label, got {indexes!r}.")
     return tuple(indexes)
+
+
+def need_sink_size(size: Any) -> int:
+    """The number of steps per sink, -1 for a whole data set.
+
+    Raises:
+        TypeError: not an int. ValueError: neither -1 nor above 0.
+    """
+    if isinstance(size, bool) or not isinstance(size, int):
+        raise ArgumentError(f"sink_size must be an int, got {size!r}.")
+    if size != -1 and size < 1:
+        raise AttributeValueError(f"sink_size must be -1 (the whole data set) or at least 1, got {size}.")
+    return size
+
+
+def _tell_step(params: RunParams, number: int, outputs: Any) -> None:
+    step = (number - 1) % int(params.batch_num) + 1
+    epoch, steps, epochs = params.cur_epoch_num, params.batch_num, params.epoch_num
+    events.emit("step", epoch=epoch, step=step, steps=steps, epochs=epochs, loss=outputs)
 
 
 def _is_due(epoch: int, frequency: Any) -> bool:

@@ -284,15 +284,6 @@ def test_steps_are_told_as_events(mode: int) -> None:
     assert all(isinstance(t["loss"], ms.Tensor) for t in told)
 
 
-def test_sink_mode_is_announced_honestly() -> None:
-    heard: list[str] = []
-    events.forget_notices()
-    with events.listening("notice", lambda text, key: heard.append(text)):
-        model(network()).train(1, rows(1), dataset_sink_mode=True)
-        model(network()).train(1, rows(1), dataset_sink_mode=True)
-    assert len(heard) == 1 and "steps run one per call" in heard[0]
-
-
 def test_a_failing_step_changes_nothing(mode: int) -> None:
     good, net = rows(1)[0], network()
     model(net).train(1, [good])
