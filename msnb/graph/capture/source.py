@@ -174,8 +174,22 @@ def _functions(tree: ast.Module, filename: str) -> Functions:
         if isinstance(node, FUNCTIONS):
             found.setdefault(_name_and_line(node), []).append(Found(node, class_name, filename))
         inner = node.name if isinstance(node, ast.ClassDef) else class_name
-        stack += [(child, inner) for child in reversed(list(ast.iter_child_nodes(node)))]
+        stack += [(child, inner) for child in reversed(_children(node))]
     return found
+
+
+def _children(node: ast.AST) -> list[ast.AST]:
+    """The parts of a node that may contain a function."""
+    found: list[ast.AST] = []
+    for part in vars(node).values():
+        if type(part) is list:
+            found += [p for p in part if isinstance(p, ast.AST)]
+        elif isinstance(part, ast.AST) and not isinstance(part, _LEAVES):
+            found.append(part)
+    return found
+
+
+_LEAVES = (ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.unaryop)
 
 
 def _name_and_line(node: FunctionNode) -> tuple[str, int]:
