@@ -36,6 +36,8 @@ class Shelf:
     def take(self, size: int, last: Array | None) -> Array:
         """An arena of at least ``size`` bytes, whose content is anything."""
         with self._lock:
+            if self._free and self._free[-1] is last and last.nbytes >= size + ALIGN:
+                return self._free.pop()
             fitting = [a for a in self._free if a.nbytes >= size + ALIGN]
             found = next((a for a in fitting if a is last), min(fitting, key=lambda a: a.nbytes, default=None))
             if found is None:
@@ -76,10 +78,8 @@ class Pool:
     def __init__(self) -> None:
         self._kept: dict[tuple[Any, Any], list[Array]] = {}
 
-    def take(self, shape: tuple[int, ...], dtype: Any, size: int) -> Array:
+    def take(self, shape: tuple[int, ...], dtype: Any) -> Array:
         """A buffer nobody else has."""
-        if size < POOLED:
-            return np.empty(shape, dtype)
         kept = self._kept.setdefault((shape, dtype), [])
         for _ in range(len(kept)):
             found = kept.pop(0)

@@ -9,7 +9,6 @@ that are not what the graph says, runs on the reference executor, which has the 
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,8 +20,9 @@ from msnb.core.errors import MsnbError
 from msnb.core.events import notice
 from msnb.devices.cpu import threads
 from msnb.devices.cpu.program import machine as m
-from msnb.devices.cpu.program.arenas import SHELF, Pool, aligned, out_of_memory
-from msnb.devices.cpu.program.load import Loaded
+from msnb.devices.cpu.program.arenas import POOLED, SHELF, Pool, aligned, out_of_memory
+from msnb.devices.cpu.program.binding import Bound
+from msnb.devices.cpu.program.load import FRESH, PARAM, Loaded
 from msnb.devices.cpu.program.memory import Planned
 from msnb.devices.cpu.program.recipe import Recipe
 from msnb.devices.cpu.program.tape import Unlaid
@@ -137,42 +137,22 @@ class NativeProgram:
     # ---- one call ---------------------------------------------------------------------------------------------------
 
     def _run(self, p: Loaded, args: Sequence[Any]) -> list[Any]:
-        keep = self._bind(p, args)
-        if keep is None:
+        bound = p.binding.bind(args if args.__class__ is list else list(args))
+        if bound is None:
             return self._by_reference(args)
-        arena = self._lay(p)
+        arena = self._lay(p) if p.plan.peak else None
         try:
-            fresh = self._results(p, args)
+            fresh = self._results(p, bound)
             self._execute(p)
         finally:
             if arena is not None:
                 SHELF.give(arena)
-            self._drop_chunks()
-        return [self._answer(p, kind, which, args, fresh) for kind, which in p.answers]
+            if p.tape.pools:
+                self._drop_chunks(p)
+        return [fresh[w] if k == FRESH else args[w] if k == PARAM else w for k, w in p.answers]
 
-    def _bind(self, p: Loaded, args: Sequence[Any]) -> list[Any] | None:
-        """Point slots at the arguments; what must stay alive meanwhile; None where they are not what they should be."""
-        keep, slots = [], p.slots
-        try:
-            for i, cell in p.numbers:
-                cell[...] = args[i]
-            for i, slot, dtype in p.tensors:
-                a = args[i]
-                if a.__class__ is not np.ndarray or a.dtype != dtype or a.shape != p.graph.params[i].type.shape:  # type: ignore[union-attr]
-                    return None
-                if not a.flags.c_contiguous or not a.flags.aligned:
-                    a = np.array(a, order="C")
-                    keep.append(a)
-                if slot >= 0:
-                    slots[slot] = a.ctypes.data
-        except (OverflowError, TypeError, ValueError):
-            return None
-        return keep
-
-    def _lay(self, p: Loaded) -> Array | None:
+    def _lay(self, p: Loaded) -> Array:
         """An arena, and the slots that point into it."""
-        if not p.plan.peak:
-            return None
         try:
             arena = SHELF.take(p.plan.peak, self._arena)
         except MemoryError:
@@ -182,31 +162,29 @@ class NativeProgram:
             self._arena = arena
         return arena
 
-    def _results(self, p: Loaded, args: Sequence[Any]) -> list[Array]:
+    def _results(self, p: Loaded, bound: Bound) -> list[Array]:
         """Memory for results: a parameter's own where nobody else has it."""
         found: list[Array] = []
         try:
             for f in p.fresh:
-                if f.lender >= 0 and _exclusive(args, f.lender):
-                    found.append(args[f.lender])
-                elif f.state:
+                if f.lender >= 0 and bound.alone(f.lender):
+                    found.append(bound.args[f.lender])
+                elif f.state or f.size < POOLED:
                     found.append(np.empty(f.shape, f.dtype))
                 else:
-                    found.append(self._pool.take(f.shape, f.dtype, f.size))
-                if f.slot >= 0:
-                    p.slots[f.slot] = found[-1].ctypes.data
+                    found.append(self._pool.take(f.shape, f.dtype))
         except MemoryError:
             raise self._no_memory(p) from None
+        p.binding.point(found)
         return found
 
     def _no_memory(self, p: Loaded) -> MsnbError:
         return out_of_memory(p.plan.peak, p.plan.values, self.graph.name)
 
     def _execute(self, p: Loaded) -> None:
-        env, run = p.env, m.machine().run
-        env[m.THREADS] = min(threads.count(), threads.cores())  # scratch memory is for that many
+        env, run, where = p.env, p.machine.run, p.where
+        env[m.THREADS] = min(threads.count(), p.cores)  # scratch memory is for that many
         env[m.STOP] = env[m.PLACE] = 0
-        where = p.table.ctypes.data, p.slots.ctypes.data, env.ctypes.data
         while True:
             code = run(*where)
             if code == m.DONE:
@@ -226,13 +204,6 @@ class NativeProgram:
         else:
             self._poison(p, p.checks[number])
 
-    def _answer(self, p: Loaded, kind: str, which: Any, args: Sequence[Any], fresh: list[Array]) -> Any:
-        if kind == "fresh":
-            return fresh[which]
-        if kind == "param":
-            return args[which]
-        return p.consts[which] if kind == "const" else None
-
     # ---- stacks -----------------------------------------------------------------------------------------------------
 
     def _grow(self, p: Loaded) -> None:
@@ -246,12 +217,8 @@ class NativeProgram:
         start = aligned(self._chunks[-1])
         p.env[m.BUMP], p.env[m.LIMIT] = start, self._chunks[-1].ctypes.data + size
 
-    def _drop_chunks(self) -> None:
+    def _drop_chunks(self, p: Loaded) -> None:
         """Stacks are gone; a small last chunk stays for the next call."""
-        p = self._loaded
-        assert p is not None
-        if not p.tape.pools:
-            return
         p.env[m.FREE + p.tape.counters :] = 0
         p.env[m.BUMP] = p.env[m.LIMIT] = 0
         self._chunks = [c for c in self._chunks[-1:] if c.nbytes <= KEPT_CHUNKS]
@@ -270,27 +237,3 @@ class NativeProgram:
             if memory.kind == "arena" and memory.alive_after(k):
                 dead[memory.offset : memory.offset + memory.size] = False
         self._arena[start : start + p.plan.peak][dead] = 0xFF
-
-
-def _exclusive(args: Sequence[Any], i: int) -> bool:
-    """True when the argument list and one owner (the parameter) are all that hold this array."""
-    if sys.getrefcount(args[i]) != _OWNED:
-        return False
-    flags = args[i].flags
-    return bool(flags.owndata and flags.writeable and flags.c_contiguous)
-
-
-def _owned() -> int:
-    args = [np.empty(1)]
-    owner = [args[0]]
-    found = []
-
-    def count(args: Sequence[Any], i: int) -> None:
-        found.append(sys.getrefcount(args[i]))
-
-    count(args, 0)
-    assert owner
-    return int(found[0])
-
-
-_OWNED = _owned()

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msnb.core.types import StackType, TensorType, Type
+from msnb.devices.cpu import threads
 from msnb.devices.cpu.program import machine as m
+from msnb.devices.cpu.program.binding import Binding
 from msnb.devices.cpu.program.host import HostStep, array_at, host_steps
 from msnb.devices.cpu.program.lower import Lowering
 from msnb.devices.cpu.program.memory import Plan
@@ -19,9 +21,9 @@ from msnb.devices.cpu.program.providers import enter
 from msnb.devices.cpu.program.slots import Slots, Table
 from msnb.devices.cpu.program.tape import Buffer
 from msnb.ir.graph import Graph, Value
-from msnb.ops.constant import constant
 
 Array = NDArray[Any]
+FRESH, PARAM, FIXED = range(3)
 _CELL = 64
 
 
@@ -41,8 +43,8 @@ class Loaded:
 
     Attributes:
         table, slots, env: what it is given; pointers into the arena are missing until there is one.
-        tensors: (param, slot, dtype); numbers: (param, element of its cell, convert).
-        fresh: results to be made; answers: per output, where it is found.
+        tensors: (param, slot, type); numbers: (param, its cell, address).
+        fresh: results to be made; answers: per output, what it is (FRESH, PARAM, FIXED) and which.
         steps: what runs in Python.
         plan: the memory plan.
     """
@@ -58,20 +60,24 @@ class Loaded:
         self._table = Table(self.tape, self.plan, numbers, checking)
         self.checks = self._table.checks
         self.steps: list[HostStep] = host_steps(device, graph, self.tape.steps, numbers)
-        self._answers(low, numbers)
+        self._answers(device, low, numbers)
         self.slots = np.zeros(max(numbers.count, 1), np.int64)
         self.table = self._table.rows
         self.env = np.zeros(m.FREE + self.tape.counters + len(self.tape.pools), np.int64)
         self.env[m.PAUSE] = m.PAUSE_NS
         self.arena_slots = np.array([s for s, _ in numbers.arena], np.int64)
         self.arena_offsets = np.array([o for _, o in numbers.arena], np.int64)
-        self._outside(device, low, numbers)
+        self._outside(low, numbers)
+        self.binding = Binding(self)
+        self.machine, self.cores = m.machine(), threads.cores()
+        self.where = self.table.ctypes.data, self.slots.ctypes.data, self.env.ctypes.data
 
-    def _answers(self, low: Lowering, slots: Slots) -> None:
+    def _answers(self, device: Any, low: Lowering, slots: Slots) -> None:
         lenders = {id(r): p.index for p, r in self.plan.lends}
         states = set(self.graph.state.values())
         self.fresh: list[Fresh] = []
-        self.answers: list[tuple[str, Any]] = []
+        self.answers: list[tuple[int, Any]] = []
+        self._constants: dict[int, Any] = {}
         places: dict[int, int] = {}
         for j, (value, found) in enumerate(zip(self.graph.outputs, low.results)):
             if isinstance(found, Buffer):
@@ -82,33 +88,31 @@ class Loaded:
                     assert isinstance(t, TensorType)
                     lender = lenders.get(id(found), -1)
                     self.fresh.append(Fresh(slot, t.ints(), t.dtype.numpy, t.nbytes, lender, j in states))
-                self.answers.append(("fresh", places[id(found)]))
-            elif isinstance(found, Value):
-                self.answers.append(self._given(found))
+                self.answers.append((FRESH, places[id(found)]))
+            elif isinstance(found, Value) and found.node is None:
+                self.answers.append((PARAM, self.graph.params.index(found)))
             else:
-                self.answers.append(("none", None))
+                self.answers.append((FIXED, None if found is None else self._fixed(device, found)))
 
-    def _given(self, value: Value) -> tuple[str, Any]:
-        if value.node is None:
-            return "param", self.graph.params.index(value)
-        return "const", value
+    def _fixed(self, device: Any, value: Value) -> Any:
+        """A constant that is a result: the same object at every call."""
+        assert value.node is not None
+        const = value.node.attrs["value"]
+        if id(const) not in self._constants:
+            self._constants[id(const)] = const.data if const.type.weak else device.from_host(np.asarray(const.data))
+        return self._constants[id(const)]
 
-    def _outside(self, device: Any, low: Lowering, slots: Slots) -> None:
+    def _outside(self, low: Lowering, slots: Slots) -> None:
         """Pointers that never change: constants, the cells of Python numbers, empty stacks."""
-        self.consts: dict[Value, Any] = {}
         held: list[Array] = []
         for index, node in enumerate(low.consts):
             t, data = node.out.type, node.attrs["value"].data
             assert isinstance(t, TensorType)
             held.append(np.ascontiguousarray(np.array(data, t.dtype.numpy) if t.weak else data).reshape(t.ints()))
             self._point(slots, "const", index, held[-1])
-        for v in self.graph.outputs:
-            if v.node is not None and v.node.op is constant:
-                const = v.node.attrs["value"]
-                self.consts[v] = const.data if const.type.weak else device.from_host(np.asarray(const.data))
         self.cells = np.zeros((max(len(low.params), 1), _CELL // 8), np.int64)
-        self.tensors: list[tuple[int, int, Any]] = []
-        self.numbers: list[tuple[int, Array]] = []
+        self.tensors: list[tuple[int, int, TensorType]] = []
+        self.numbers: list[tuple[int, Array, int]] = []
         for i, buffer in enumerate(low.params):
             self._param(slots, i, buffer)
         self._held = held
@@ -122,12 +126,12 @@ class Loaded:
             return
         if buffer.kind == "cell":
             address = self.cells.ctypes.data + i * _CELL
-            self.numbers.append((i, array_at(address, (), t.dtype.numpy)))
+            self.numbers.append((i, array_at(address, (), t.dtype.numpy), address))
             slot = slots.outside["cell"].get(i)
             if slot is not None:
                 self.slots[slot] = address
         else:
-            self.tensors.append((i, slots.outside["param"].get(i, -1), t.dtype.numpy))
+            self.tensors.append((i, slots.outside["param"].get(i, -1), t))
 
     def _point(self, slots: Slots, kind: str, index: int, array: Array) -> None:
         slot = slots.outside[kind].get(index)
