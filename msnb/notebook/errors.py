@@ -17,7 +17,8 @@ from typing import Any
 from msnb.core.errors import MsnbError, UnsupportedSyntaxError
 from msnb.core.where import hide_frames
 from msnb.notebook.error_view import ErrorView, report
-from msnb.notebook.training import shell as showing_shell
+from msnb.notebook.output import display_bundle
+from msnb.notebook.output import shell as showing_shell
 
 _METHOD = "_render_traceback_"
 _ATTRIBUTE = "_msnb_errors"
@@ -33,8 +34,6 @@ class Below:
         """A cell has run."""
         error = result.error_in_exec or result.error_before_exec
         if isinstance(error, MsnbError) and showing_shell() is self.shell:
-            from msnb.notebook.training import display_bundle
-
             display_bundle(ErrorView(error).below())
 
 

@@ -5,26 +5,28 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Mapping
-from typing import Any
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
 
 from msnb.core.errors import ArgumentError, MsnbError
 from msnb.graph.compile import Compiled
 from msnb.ir.graph import Graph
 from msnb.notebook.arrays import TensorView
 from msnb.notebook.error_view import ErrorView, LessonView
-from msnb.notebook.flow import FlowView
 from msnb.notebook.info import InfoView
 from msnb.notebook.kernels import KernelsView, kernels_of_graph
 from msnb.notebook.lessons import LESSONS, lesson_of
 from msnb.notebook.machine import MODEL, Machine
-from msnb.notebook.plan_view import PlanView
 from msnb.notebook.programs import captured, captured_gradient, name_of
 from msnb.notebook.roofline import RooflineView
 from msnb.notebook.runs import program_of
 from msnb.notebook.taped import record
-from msnb.notebook.training import CurvesView, watching
 from msnb.notebook.views import GraphView
-from msnb.parallel.plans import Plan
+
+if TYPE_CHECKING:  # training and planning are imported by those who look at them
+    from msnb.notebook.flow import FlowView
+    from msnb.notebook.plan_view import PlanView
+    from msnb.notebook.training import CurvesView
 
 __all__ = ["curves", "eager", "error", "flow", "info", "kernels", "plan", "roofline", "tensor", "watching"]
 
@@ -108,6 +110,9 @@ def plan(program: Any, *args: Any, max_boxes: int = 40, **options: Any) -> PlanV
         >>> view.layouts["Dense/matmul"]
         '[ab, -]'
     """
+    from msnb.notebook.plan_view import PlanView
+    from msnb.parallel.plans import Plan
+
     if isinstance(program, Plan):
         return PlanView(program, max_boxes)
     if not callable(program):
@@ -179,6 +184,8 @@ def flow(net: Any, every: int = 10) -> FlowView:
         >>> follow.rows[0][1]
         '1.0e+00'
     """
+    from msnb.notebook.flow import FlowView
+
     return FlowView(net, every)
 
 
@@ -202,7 +209,23 @@ def curves(title: str = "", live: bool = True, times: bool = False, log: bool = 
         >>> seen.done().series["loss"][0]
         [1, 2, 3]
     """
+    from msnb.notebook.training import CurvesView
+
     return CurvesView(title, live, times, log)
+
+
+def watching(view: CurvesView) -> AbstractContextManager[CurvesView]:
+    """Within this block, every step of any ``Model`` is noted in the view.
+
+    Args:
+        view: of ``ms.show.curves()``.
+
+    Returns:
+        A context manager that gives the view, and draws it when the block is left.
+    """
+    from msnb.notebook.training import watching as watch
+
+    return watch(view)
 
 
 def tensor(value: Any, title: str = "") -> TensorView:

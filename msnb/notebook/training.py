@@ -28,6 +28,7 @@ from msnb.core.tensor import Tensor
 from msnb.notebook.colours import SOFT
 from msnb.notebook.marks import rect
 from msnb.notebook.marks import text as words
+from msnb.notebook.output import display_bundle, shell
 from msnb.notebook.pages import Row, columns, number_word, table
 from msnb.notebook.plot import Curve, Panel, curves_svg
 from msnb.notebook.views import Section, View
@@ -268,26 +269,6 @@ def with_bar(svg: str, share: float) -> str:
     share = min(max(share, 0.0), 1.0)
     bar = rect(560, 16, 120, 8, "#e8ecf2", radius=4) + rect(560, 16, max(120 * share, 1), 8, "#3f9a98", radius=4)
     return svg.replace("</svg>", f"{bar}{words(690, 24, f'{share:.0%}', 10.5, SOFT, anchor='start')}</svg>")
-
-
-def display_bundle(bundle: dict[str, Any], **options: Any) -> Any:
-    """IPython's own, which has no types."""
-    from IPython import display
-
-    show: Any = display.display
-    return show(bundle, raw=True, **options)
-
-
-def shell() -> Any:
-    """The notebook's shell where one shows pictures, else None."""
-    import sys
-
-    if "IPython" not in sys.modules:
-        return None
-    from IPython import get_ipython
-
-    found = get_ipython()
-    return found if found is not None and hasattr(found, "kernel") else None
 
 
 @contextmanager

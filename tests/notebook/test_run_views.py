@@ -6,8 +6,11 @@ import json
 import math
 import re
 import stat
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -537,3 +540,22 @@ def test_explain_holds_kernels_on_request(machine_code):
 def test_rewrites_of_fusion_count_as_changes(machine_code):
     names = [row[0] for row in ms.show.passes(fused, ops.ones((8, 8)), ops.ones((8, 8)), only_changed=True).rows]
     assert names[-1] == "fuse"
+
+
+# ---- imports ---------------------------------------------------------------------------------------------------------
+
+
+def test_looking_at_a_program_imports_neither_training_nor_planning():
+    program = (
+        "import sys, msnb as ms; ms.show.ir(ms.nn.ReLU(), ms.Tensor([1.0])); "
+        "print([m for m in ('msnb.train', 'msnb.parallel.plans', 'IPython', 'llvmlite', 'scipy') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_page_on_pictures_names_every_view():
+    page = (Path(__file__).resolve().parents[2] / "docs" / "pictures.md").read_text(encoding="utf-8")
+    helpers = {"as_graph", "graph", "watching"}
+    views = [n for n in ms.show.__all__ if n[0].islower() and n not in helpers]
+    assert [name for name in views if f"`{name}" not in page] == []
