@@ -10,9 +10,11 @@
       inline                                         0.4         1%
       ...
     code                                            24.6        33%
-      machine code                                  18.0        24%    5 times
+      kernels lowered                                2.1         3%    5 times
+      kernels rendered, compiled, loaded            21.0        28%    1 time
+        machine code                                18.0        24%    1 time
 
-Rows come from the version's own times: ``Version.seconds``, ``Version.times`` (see ``msnb.core.clock``) and
+Rows of the code may overlap: machine code is a part of what kernels take. All come from the version's own times: ``Version.seconds``, ``Version.times`` (see ``msnb.core.clock``) and
 ``Compiled.timings``.
 """
 
@@ -66,9 +68,10 @@ def _compile(version: Any) -> list[TimingRow]:
     code = timings.pop("compile", 0.0)
     rewrites = {stage.name: stage.rewrites for stage in version.compiled.stages}
     passes = [TimingRow(1, _pass(name), s, _rewrites(rewrites.get(name, 0))) for name, s in timings.items()]
-    inside = [TimingRow(1, name, s, _often(times, name, "time")) for name, s in times.items()]
+    rest = TimingRow(1, "the rest", max(total - code - sum(timings.values()), 0.0), "verification, first imports")
+    inside = [TimingRow(1, name, times[name], _often(times, name, "time")) for name in sorted(times)]
     counts = [TimingRow(1, name, 0.0, str(n)) for name, n in times.counts.items() if name not in times]
-    return [TimingRow(0, "passes", max(total - code, 0.0)), *passes, TimingRow(0, "code", code), *inside, *counts]
+    return [TimingRow(0, "passes", max(total - code, 0.0)), *passes, rest, TimingRow(0, "code", code), *inside, *counts]
 
 
 def _pass(name: str) -> str:

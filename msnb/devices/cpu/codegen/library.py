@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from msnb.core import dtypes
+from msnb.core.clock import timed
 from msnb.core.events import notice
 from msnb.devices.cpu import threads
 from msnb.devices.cpu.codegen.engine import Library, attributes, host
@@ -54,6 +55,7 @@ class GeneratedKernel:
         return self.per_thread * threads
 
 
+@timed("kernels rendered, compiled, loaded")
 def compile_kernels(kernels: Sequence[Kernel]) -> list[GeneratedKernel | None]:
     """Machine code for kernels, all in one module; None for one that there is no code for (told once)."""
     texts, declared, plans = list[str](), dict[str, str](), list[Plan | None]()
@@ -82,6 +84,7 @@ def module_of(texts: Sequence[str], declared: Mapping[str, str]) -> str:
     return "\n".join([*head, *texts])
 
 
+@timed("kernels lowered")
 def lowered(body: Graph) -> Kernel | None:
     """The kernel of a fused body, or None where there is no code for it (told once; the reference bodies serve)."""
     try:
@@ -151,12 +154,17 @@ class KernelRecipe(Recipe):
         scratch = max((k.scratch(threads.cores()) for k, _ in self.made), default=0)
         self.temps = (scratch,) if scratch else ()
         readers = [r for part in self.parts for r in set(part.reads)]
+        first: dict[int, Part] = {}
+        for _, parts in self.made:
+            for part in parts:
+                for w in part.writes:
+                    first.setdefault(w, part)
         self.inplace = tuple(
             (part.reads[i], part.writes[j])
             for kernel, parts in self.made
             for part in parts
             for i, j in kernel.inplace
-            if readers.count(part.reads[i]) == 1
+            if readers.count(part.reads[i]) == 1 and first[part.writes[j]] is part
         )
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[Call]:
