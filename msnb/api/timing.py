@@ -12,10 +12,10 @@
     code                                            24.6        33%
       kernels lowered                                2.1         3%    5 times
       kernels rendered, compiled, loaded            21.0        28%    1 time
-        machine code                                18.0        24%    1 time
+      machine code                                  18.0        24%    1 time
 
-Rows of the code may overlap: machine code is a part of what kernels take. All come from the version's own times: ``Version.seconds``, ``Version.times`` (see ``msnb.core.clock``) and
-``Compiled.timings``.
+Rows of the code may overlap: machine code is a part of what kernels take. All come from the version's own times:
+``Version.seconds``, ``Version.times`` (see ``msnb.core.clock``) and ``Compiled.timings``.
 """
 
 from __future__ import annotations
