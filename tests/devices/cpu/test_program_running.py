@@ -345,3 +345,56 @@ def test_one_thread_away_from_the_main_thread() -> None:
     t.join()
     assert found == [1]
     assert sys.getswitchinterval() > 0
+
+
+# ---- binding --------------------------------------------------------------------------------------------------------
+
+
+def test_without_known_object_layouts_arguments_are_bound_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    from msnb.devices.cpu.program import binding
+
+    monkeypatch.setattr(binding, "binder", lambda: None)
+    c = Counter()
+    c.step()
+    first = address(c.w)
+    c.step()
+    assert address(c.w) == first
+    held, before = c.w._data, c.w.asnumpy().copy()
+    c.step()
+    np.testing.assert_array_equal(held, before)
+    assert address(c.w) != first
+    test_arguments_in_odd_layouts()
+
+
+@pytest.mark.parametrize("wrong", ["dtype", "shape", "axes", "subclass"])
+def test_arguments_that_are_not_what_the_graph_says_go_to_the_reference(wrong: str) -> None:
+    class Mine(np.ndarray):
+        pass
+
+    program = native(traced(lambda x: ops.tanh(x).sum(0), ms.Tensor(np.ones((6, 4), np.float32))))
+    x = np.ones((6, 4), np.float32)
+    odd = {
+        "dtype": x.astype(np.float64), "shape": np.ones((3, 4), np.float32), "axes": np.ones((1, 6, 4), np.float32),
+        "subclass": x.view(Mine),
+    }[wrong]  # fmt: skip
+    np.testing.assert_allclose(program([odd])[0], np.tanh(odd).sum(0), rtol=1e-5)
+    np.testing.assert_allclose(program([x])[0], np.tanh(x).sum(0), rtol=1e-5)
+
+
+def test_stacks_grow_over_many_chunks_and_are_given_back() -> None:
+    def turns(w: ms.Tensor, n: ms.Tensor) -> ms.Tensor:
+        x, i = w, ms.Tensor(0)
+        while i < n:
+            x = ops.tanh(x @ w + 0.1)
+            i = i + 1
+        return x.sum()
+
+    fn = ms.jit(ms.grad(turns))
+    w = ms.Tensor(np.random.default_rng(5).standard_normal((32, 32)).astype(np.float32) * 0.05)
+    with ms.set_context(jit_level="O0"):
+        want = ms.jit(ms.grad(turns))(w, ms.Tensor(3000)).asnumpy()
+    for _ in range(2):
+        np.testing.assert_allclose(fn(w, ms.Tensor(3000)).asnumpy(), want, rtol=1e-3, atol=1e-6)
+        program = program_of(fn)
+        assert sum(chunk.nbytes for chunk in program._chunks) <= 1 << 22
+    assert fn(w, ms.Tensor(0)).shape == (32, 32)

@@ -237,20 +237,18 @@ class Plan:
 
     def _inplace(self) -> tuple[tuple[int, int], ...]:
         """Pairs (read, write) that may share memory: one access, the same for both, and no load after the store."""
-        kernel, found, taken = self.kernel, list[tuple[int, int]](), set[int]()
+        kernel, found = self.kernel, list[tuple[int, int]]()
         for access, value in kernel.stores:
             if id(value) in self.final:
                 continue
             b = access.buffer
             for r, buffer in enumerate(kernel.reads):
-                if r in taken or buffer.size != self.buffers[b].size or not self._alike(buffer, self.buffers[b]):
+                if buffer.size != self.buffers[b].size or not self._alike(buffer, self.buffers[b]):
                     continue
                 loads = [i for i in self.insts if i.op == "load" and i.attr.buffer == r]
                 same = all((i.attr.strides, i.attr.offset) == (access.strides, access.offset) for i in loads)
                 if same and loads and self._last_read(loads[0]) <= self._stored_at(access, value):
                     found.append((r, b - len(kernel.reads)))
-                    taken.add(r)
-                    break
         return tuple(found)
 
     def _alike(self, a: Buffer, b: Buffer) -> bool:

@@ -136,9 +136,13 @@ class Choice:
     def _may(self, node: Node, in_loop: bool) -> bool:
         """Whether a native kernel is worth asking for."""
         values = (*node.inputs, *node.outputs)
-        if any(not isinstance(v.type, TensorType) or is_empty(v) for v in values) or node in self.recipes:
+        if (
+            node.op is control.HOST_CALL
+            or any(not isinstance(v.type, TensorType) or is_empty(v) for v in values)
+            or node in self.recipes
+        ):
             return False
-        small = max(v.type.size for v in values if isinstance(v.type, TensorType)) < WORTH
+        small = all(v.type.size < WORTH for v in values if isinstance(v.type, TensorType))
         free = node.op.name == "transpose"  # a library copies it: there is nothing to compile
         return in_loop or not small or free or not kind_of(node)
 

@@ -95,6 +95,11 @@ def meetings(a: list[Segment], b: list[Segment]) -> list[Segment]:
     return out
 
 
+def hands_over(a: list[Segment], b: list[Segment], moment: int) -> bool:
+    """True when what lives in ``a`` ends at this moment, and what lives in ``b`` begins."""
+    return any(end == moment for _, end in a) and any(start == moment for start, _ in b)
+
+
 class Plan:
     """The plan of a tape.
 
@@ -113,12 +118,15 @@ class Plan:
         self.instrs, self.commit = instrs, commit
         self._of: dict[Buffer, Memory] = {b: Memory(b, s) for b, s in segments_of(instrs).items()}
         self._offset = {p.buffer for i in instrs for p in (*i.reads, *i.writes, *i.also) if p.offset}
-        self._share()
         self._copied: dict[Buffer, list[int]] = {}
         for k, i in enumerate(instrs):
             if i.op == m.COPY and not i.reads[0].offset:
                 self._copied.setdefault(i.reads[0].buffer, []).append(k)
+        self._lent: set[int] = set()
+        self._share_copies()
         self.lends = [(p, r) for p, r in state if self._lends(p, r)]
+        self._lent = {id(self._of[r]) for _, r in self.lends}
+        self._share_operands()
         self.swaps = {k for k, i in enumerate(instrs) if i.op == m.COPY and self._swaps(k, i)}
         arena = [x for x in self.memories() if x.kind == "arena"]
         self.peak = place_all(arena)
@@ -141,10 +149,12 @@ class Plan:
 
     # ---- sharing ----------------------------------------------------------------------------------------------------
 
-    def _share(self) -> None:
+    def _share_copies(self) -> None:
         copies = [(k, i) for k, i in enumerate(self.instrs) if i.op == m.COPY]
         for k, i in sorted(copies, key=lambda c: -_depth(c[1].loop)):
             self._join(k, i.reads[0], i.writes[0])
+
+    def _share_operands(self) -> None:
         for k, i in enumerate(self.instrs):
             if i.op == m.KERNEL and i.recipe is not None:
                 for a, b in i.recipe.inplace:
@@ -164,6 +174,8 @@ class Plan:
 
     def _agree(self, a: Memory, b: Memory) -> bool:
         """Memory of the arena can become a result's, and a row's if all of it happens inside the loop."""
+        if {id(a), id(b)} & self._lent:
+            return False
         if a.kind == b.kind or "param" in (a.kind, b.kind) or "arena" not in (a.kind, b.kind):
             return a.kind == b.kind == "arena"
         outer, inner = (b, a) if a.kind == "arena" else (a, b)
@@ -174,7 +186,10 @@ class Plan:
     def _may_meet(self, k: int, a: Memory, b: Memory) -> bool:
         """True when what ``a`` holds is last read by instruction k, and read before it is overwritten there."""
         found = meetings(a.segments, b.segments)
-        return not found or (found == [(2 * k + 1, 2 * k + 1)] and self._reads_first(k, a, b))
+        if not found:
+            return True
+        moment = 2 * k + 1
+        return found == [(moment, moment)] and hands_over(a.segments, b.segments, moment) and self._reads_first(k, a, b)
 
     def _reads_first(self, k: int, a: Memory, b: Memory) -> bool:
         """Instruction k reads each element of ``a`` before it writes the same of ``b``, by all its operands."""
