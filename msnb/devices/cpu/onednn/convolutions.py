@@ -6,7 +6,8 @@ it is. Plain images [n, c, h, w] are copied around the convolution, which costs 
 the time. Weights are always plain at the node and are brought into the primitive's own layout here: they are small.
 
 Measured exceptions: with 1x1 kernels on plain images the copies cost more than they save; images with three channels or
-fewer would be padded to 16 when they are the result; blocks of 16 with few or odd channels are mostly padding.
+fewer would be padded to 16 when they are the result; blocks of 16 with few or odd channels are mostly padding; small
+images under many channels (the last layers of a ResNet) are faster in blocks, and copying them costs nothing.
 
     images      dims (n, c, h, w) in the library's order; strides say how they lie
     weights     dims (o, i, kh, kw), or (g, o/g, i/g, kh, kw)
@@ -14,6 +15,7 @@ fewer would be padded to 16 when they are the result; blocks of 16 with few or o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from msnb.devices.cpu.onednn import api as c
@@ -51,6 +53,11 @@ class _Images:
         self.place = place
         self.last = same_strides(dims, strides, channels_last(dims))
         self.layout = Layout(dims, channels_last(dims) if self.last else strides, dtype)
+
+    @property
+    def size(self) -> int:
+        """How many elements."""
+        return math.prod(self.layout.dims)
 
     def wanted(self, how: str) -> Layout:
         """The layout to ask a primitive for: "last", "plain", or "free" for its own choice."""
@@ -95,6 +102,8 @@ class Convolution:
     def how(self, kernel: Ints, x: _Images, y: _Images, result: str) -> str:
         """The layout of images that is fastest where ``result`` ("x", "y", "weight") is computed."""
         channels = x.layout.dims[1]
+        if x.size + y.size < math.prod(kernel) * channels // self.groups * y.layout.dims[1]:
+            return "free"
         plain = not x.last and not y.last
         if result == "x" and channels < _NARROW and self.groups == 1:
             return "plain" if channels <= _COLOURS else "free"
