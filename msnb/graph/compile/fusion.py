@@ -24,6 +24,7 @@ from collections.abc import Iterable
 
 from msnb.core.types import TensorType
 from msnb.graph.compile.batches import FREE, NEVER, Group, Key, batched
+from msnb.graph.compile.recompute import Recompute
 from msnb.ir.control import FUSED, SCAN, WHILE
 from msnb.ir.graph import Graph, Node, Value, copy_node
 from msnb.ir.scalars import is_heavy, is_number
@@ -62,7 +63,9 @@ class _Fusion:
         self.single: dict[Node, int] = {}
         for i, node in enumerate(graph.nodes):
             self._visit(i, node)
+        self._turn_out()
         self.outputs = self._outputs()
+        Recompute(self.groups, self.outputs, self._fixed(), self._prepare, MOST_NODES).run()
         made = [g for g in self.groups if id(g) in self.outputs]
         self.batches = batched(made, self.outputs, self._bounds())
 
@@ -240,6 +243,27 @@ class _Fusion:
         self._keep_views(wanted)
         return found
 
+    def _turn_out(self) -> None:
+        """A view that ends a group is none of its work: others look through it, or it costs nothing as it is."""
+        for group in self.groups:
+            for i, node in reversed(group.nodes):
+                if kind_of(node) == "view" and not self._read_inside(group, node.out):
+                    group.nodes.remove((i, node))
+                    del self.home[node.out]
+                    self.single[node] = i
+                    self.through[node.out] = node
+                    self.moment[node.out] = group.key
+        self.groups = [g for g in self.groups if g.nodes]
+
+    def _read_inside(self, group: Group, value: Value) -> bool:
+        return any(value in n.inputs for _, n in group.nodes)
+
+    def _fixed(self) -> set[Value]:
+        """Values that lie in memory whatever the groups do."""
+        found = {self._base(v) for v in self.graph.outputs}
+        found.update(self._base(v) for node in self.single for v in node.inputs if node in self.alive)
+        return found
+
     def _keep_views(self, wanted: set[Value]) -> None:
         """The views that somebody reads as they are; everything unfused is alive anyway."""
         self.alive: set[Node] = set()
@@ -286,13 +310,9 @@ class _Fusion:
         copy_node(node, body, inner)
 
     def _reads(self, group: Group) -> list[Value]:
-        found: dict[Value, None] = {}
-        for _, node in group.nodes:
-            for v in node.inputs:
-                base = self._base(v)
-                if self.home.get(base) is not group and base not in self.constants:
-                    found[base] = None
-        return list(found)
+        own = {n.out for _, n in group.nodes}
+        bases = (self._base(v) for _, node in group.nodes for v in node.inputs)
+        return list(dict.fromkeys(b for b in bases if b not in own and b not in self.constants))
 
 
 def _is_scalar(node: Node) -> bool:

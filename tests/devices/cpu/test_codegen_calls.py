@@ -67,8 +67,12 @@ def run(node: Node, arrays: list[np.ndarray], threads: int = 1, inplace: bool = 
     outs = [np.empty(v.type.ints(), v.type.dtype.numpy) for v in node.outputs]
     if inplace:
         assert made.inplace, "nothing may be done in place"
+        free = list(range(len(ins)))
         for i, j in made.inplace:
-            outs[j] = ins[i].reshape(outs[j].shape)
+            if i in free and not any(np.shares_memory(outs[j], a) for a in ins):
+                outs[j] = ins[i].reshape(outs[j].shape)
+                free.remove(i)
+        assert any(np.shares_memory(out, a) for out in outs for a in ins)
     temps = [np.empty(t, np.uint8) for t in made.temps]
     memory = [*ins, *outs, *temps]
     slots = (ctypes.c_void_p * len(memory))(*(a.ctypes.data for a in memory))
