@@ -247,55 +247,55 @@ def _run(graph: Graph, log: Log) -> Graph:
 
 
 _CHAIN = """\
-graph f(x: f32[1,2,6,6], w: f32[8,2,3,3], b: f32[8], v: f32[2,8,3,3]) -> (f32[1,8])
-  %1 = conv2d(x, w) : f32[1,8,4,4]
-  %2 = reshape(b, shape=(8, 1, 1)) : f32[8,1,1]
-  %3 = add(%1, %2) : f32[1,8,4,4]
-  %4 = relu(%3) : f32[1,8,4,4]
+graph f(x: f32[1,2,6,6], w: f32[16,2,3,3], b: f32[16], v: f32[2,16,3,3]) -> (f32[1,8])
+  %1 = conv2d(x, w) : f32[1,16,4,4]
+  %2 = reshape(b, shape=(16, 1, 1)) : f32[16,1,1]
+  %3 = add(%1, %2) : f32[1,16,4,4]
+  %4 = relu(%3) : f32[1,16,4,4]
   %5 = conv2d(%4, v) : f32[1,2,2,2]
   %6 = reshape(%5, shape=(1, 8)) : f32[1,8]
   return %6"""
 _CHAIN_LAST = """\
-graph f(x: f32[1,2,6,6], w: f32[8,2,3,3], b: f32[8], v: f32[2,8,3,3]) -> (f32[1,8])
+graph f(x: f32[1,2,6,6], w: f32[16,2,3,3], b: f32[16], v: f32[2,16,3,3]) -> (f32[1,8])
   %1 = transpose(x, perm=(0, 2, 3, 1)) : f32[1,6,6,2]
-  %2 = conv2d(%1, w, data_format="NHWC") : f32[1,4,4,8]
-  %3 = add(%2, b) : f32[1,4,4,8]
-  %4 = relu(%3) : f32[1,4,4,8]
+  %2 = conv2d(%1, w, data_format="NHWC") : f32[1,4,4,16]
+  %3 = add(%2, b) : f32[1,4,4,16]
+  %4 = relu(%3) : f32[1,4,4,16]
   %5 = conv2d(%4, v, data_format="NHWC") : f32[1,2,2,2]
   %6 = transpose(%5, perm=(0, 3, 1, 2)) : f32[1,2,2,2]
   %7 = reshape(%6, shape=(1, 8)) : f32[1,8]
   return %7"""
 _LONE = """\
-graph f(x: f32[1,2,6,6], w: f32[8,2,3,3]) -> (f32[1,8,4,4])
-  %1 = conv2d(x, w) : f32[1,8,4,4]
-  %2 = relu(%1) : f32[1,8,4,4]
+graph f(x: f32[1,2,6,6], w: f32[16,2,3,3]) -> (f32[1,16,4,4])
+  %1 = conv2d(x, w) : f32[1,16,4,4]
+  %2 = relu(%1) : f32[1,16,4,4]
   return %2"""
 _NORM = """\
-graph f(x: f32[2,1,6,6], w: f32[8,1,3,3]) -> (f32[2,8])
-  %1 = conv2d(x, w) : f32[2,8,4,4]
-  %2 = mean(%1, axis=(0, 2, 3), keepdims=True) : f32[1,8,1,1]
-  %3 = subtract(%1, %2) : f32[2,8,4,4]
-  %4 = max_pool2d(%3, kernel=(2, 2), stride=(2, 2)) : f32[2,8,2,2]
-  %5 = mean(%4, axis=(2, 3)) : f32[2,8]
+graph f(x: f32[2,1,6,6], w: f32[16,1,3,3]) -> (f32[2,16])
+  %1 = conv2d(x, w) : f32[2,16,4,4]
+  %2 = mean(%1, axis=(0, 2, 3), keepdims=True) : f32[1,16,1,1]
+  %3 = subtract(%1, %2) : f32[2,16,4,4]
+  %4 = max_pool2d(%3, kernel=(2, 2), stride=(2, 2)) : f32[2,16,2,2]
+  %5 = mean(%4, axis=(2, 3)) : f32[2,16]
   return %5"""
 _NORM_LAST = """\
-graph f(x: f32[2,1,6,6], w: f32[8,1,3,3]) -> (f32[2,8])
+graph f(x: f32[2,1,6,6], w: f32[16,1,3,3]) -> (f32[2,16])
   %1 = reshape(x, shape=(2, 6, 6, 1)) : f32[2,6,6,1]
-  %2 = conv2d(%1, w, data_format="NHWC") : f32[2,4,4,8]
-  %3 = mean(%2, axis=(0, 1, 2), keepdims=True) : f32[1,1,1,8]
-  %4 = subtract(%2, %3) : f32[2,4,4,8]
-  %5 = max_pool2d(%4, kernel=(2, 2), stride=(2, 2), data_format="NHWC") : f32[2,2,2,8]
-  %6 = mean(%5, axis=(1, 2)) : f32[2,8]
+  %2 = conv2d(%1, w, data_format="NHWC") : f32[2,4,4,16]
+  %3 = mean(%2, axis=(0, 1, 2), keepdims=True) : f32[1,1,1,16]
+  %4 = subtract(%2, %3) : f32[2,4,4,16]
+  %5 = max_pool2d(%4, kernel=(2, 2), stride=(2, 2), data_format="NHWC") : f32[2,2,2,16]
+  %6 = mean(%5, axis=(1, 2)) : f32[2,16]
   return %6"""
 _TURNED_BY_HAND = """\
-graph f(x: f32[1,6,6,2], w: f32[8,2,3,3]) -> (f32[1,4,4,8])
+graph f(x: f32[1,6,6,2], w: f32[16,2,3,3]) -> (f32[1,4,4,16])
   %1 = transpose(x, perm=(0, 3, 1, 2)) : f32[1,2,6,6]
-  %2 = conv2d(%1, w) : f32[1,8,4,4]
-  %3 = transpose(%2, perm=(0, 2, 3, 1)) : f32[1,4,4,8]
+  %2 = conv2d(%1, w) : f32[1,16,4,4]
+  %3 = transpose(%2, perm=(0, 2, 3, 1)) : f32[1,4,4,16]
   return %3"""
 _TURNED_BACK = """\
-graph f(x: f32[1,6,6,2], w: f32[8,2,3,3]) -> (f32[1,4,4,8])
-  %1 = conv2d(x, w, data_format="NHWC") : f32[1,4,4,8]
+graph f(x: f32[1,6,6,2], w: f32[16,2,3,3]) -> (f32[1,4,4,16])
+  %1 = conv2d(x, w, data_format="NHWC") : f32[1,4,4,16]
   return %1"""
 LAYOUT = register_pass(
     Pass(

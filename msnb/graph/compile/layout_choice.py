@@ -7,7 +7,8 @@ Values that an operation ties together (operands and results of convolutions, of
 that keep their axes) are one *region*, found by union-find. A region is turned as a whole or not at all:
 
     gain    WON of the bytes of each image that a convolution or pooling of the region reads or writes (left plain, the
-            library brings it into an order of its own and back), and each transpose of the program that falls away
+            library brings it into an order of its own and back), and each transpose of the program that falls away;
+            an image of a few channels loses as much, for loops over its last axis are too short for vectors
     cost    the bytes of each value that crosses the border, once per value: made plain and read in the region, or made
             in the region and read plain
 
@@ -27,6 +28,8 @@ from msnb.ops.layouts import TO_FIRST, TO_LAST
 
 WON = 0.5
 """What a plain image costs a convolution, as a part of what a transpose of it costs."""
+FEW = 16
+"""So many channels fill a vector."""
 
 
 class Choice:
@@ -82,7 +85,7 @@ class Choice:
         for node in nodes:
             if is_seed(node):
                 for v in _images(node):
-                    self._add(self._gain, v, WON)
+                    self._add(self._gain, v, WON if shape_of(v)[1] >= FEW else -WON)
             elif node.op.name == "transpose":
                 if node.attrs["perm"] == TO_FIRST:
                     self._add(self._gain, node.out, 1.0)
