@@ -10,7 +10,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from tools import check, make_venv, quickstart, size_budget
+from tools import check, lab_extension, make_venv, quickstart, size_budget
 
 LOSSES = [2.3 / (1 + i) for i in range(100)]
 DATA = {"losses": {"PyNative": LOSSES, "Graph": LOSSES}, "accuracy": {"PyNative": 0.9, "Graph": 0.91}}
@@ -159,9 +159,29 @@ def test_fast_leaves_out_slow_tests_and_says_so() -> None:
     slow = {part.name: part for part in check.parts(fast=False)}
     fast = {part.name: part for part in check.parts(fast=True)}
     assert slow.keys() == fast.keys()
-    assert not any(part.skipped for part in slow.values())
-    assert [name for name, part in fast.items() if part.skipped] == ["notebooks (nbval)"]
+    assert {part.skipped for name, part in slow.items() if name != "extension (rebuilt)"} == {""}
+    left_out = ["notebooks (nbval)", "JupyterLab (browser)", "extension (rebuilt)"]
+    assert [name for name, part in fast.items() if part.skipped] == left_out
     assert "not slow" in fast["tests (pytest)"].command and "not slow" not in slow["tests (pytest)"].command
+
+
+def test_without_node_the_extension_is_not_built_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check.shutil, "which", lambda name: None if name == "npm" else name)
+    found = {part.name: part.skipped for part in check.parts(fast=False)}
+    assert found["extension (rebuilt)"] == "no npm"
+    monkeypatch.setattr(check.shutil, "which", lambda name: name)
+    assert not any(part.skipped for part in check.parts(fast=False))
+
+
+def test_committed_files_that_differ_are_named(tmp_path: Path) -> None:
+    first, second = {"same": "x", "old": "x", "changed": "x"}, {"same": "x", "new": "x", "changed": "y"}
+    for folder, names in (("a", first), ("b", second)):
+        (tmp_path / folder).mkdir()
+        for name, text in names.items():
+            (tmp_path / folder / name).write_text(text)
+    assert lab_extension.differences(tmp_path / "a", tmp_path / "a") == []
+    told = lab_extension.differences(tmp_path / "a", tmp_path / "b")
+    assert [sentence.split()[0] for sentence in told] == ["old", "new", "changed"]
 
 
 def test_a_machine_without_venv_is_told_the_package() -> None:

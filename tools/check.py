@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -43,6 +44,12 @@ def program(name: str) -> str:
     return str(Path(PYTHON).parent / name)
 
 
+def no_node() -> str:
+    """Why the extension is not built again: its built files are committed, so nobody needs Node."""
+    lacking = [name for name in ("node", "npm") if shutil.which(name) is None]
+    return f"no {' and no '.join(lacking)}" if lacking else ""
+
+
 def parts(fast: bool) -> list[Part]:
     choice, workers = ["-m", "not slow"] if fast else [], os.environ.get("TEST_WORKERS", "2")
     skipped = "FAST=1" if fast else ""
@@ -52,9 +59,11 @@ def parts(fast: bool) -> list[Part]:
         Part("types (mypy --strict)", [PYTHON, "-m", "mypy", "--strict", "msnb"], lint=True),
         Part("layers (import-linter)", [program("lint-imports"), "--no-cache"], lint=True),
         Part("size budget", [PYTHON, "tools/size_budget.py"], lint=True),
-        Part("tests (pytest)", [*PYTEST, "-n", workers, *choice, "tests"], env=ONE_THREAD),
+        Part("tests (pytest)", [*PYTEST, "-n", workers, *choice, "--ignore=tests/browser", "tests"], env=ONE_THREAD),
         Part("docstring examples", [*PYTEST, "--doctest-modules", "msnb"]),
         Part("notebooks (nbval)", [*PYTEST, *nbval], env={"MSNB_NBVAL": "1", **ONE_THREAD}, skipped=skipped),
+        Part("JupyterLab (browser)", [*PYTEST, "tests/browser"], env=ONE_THREAD, skipped=skipped),
+        Part("extension (rebuilt)", [PYTHON, "tools/lab_extension.py"], skipped=skipped or no_node()),
     ]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from conftest import WAIT, Heard, Lab
+from browser_harness import Heard, Lab, listened
 from pages import command, marked_lines, node, open_notebook, run_all, views, write
 
 SETUP = "import msnb as ms\nfrom msnb import nn, ops\nimport numpy as np\n%load_ext msnb"
@@ -52,20 +52,15 @@ ACTIVE = "window.jupyterapp.shell.currentWidget.content.activeCellIndex"
 
 
 @pytest.fixture(scope="module")
-def gallery(browser: Any, lab: Lab) -> Iterator[tuple[Any, Heard]]:
+def gallery(context: Any, lab: Lab) -> Iterator[tuple[Any, Heard]]:
     cells = [SETUP, NET, *SHOWN.values()]
     write(lab.folder / "gallery.ipynb", cells)
-    context = browser.new_context(viewport={"width": 1280, "height": 1000}, reduced_motion="reduce")
-    context.set_default_timeout(WAIT)
-    page, heard = context.new_page(), Heard()
-    page.on("console", heard.console)
-    page.on("pageerror", lambda error: heard.errors.append(f"page error: {error}"))
-    page.on("dialog", heard.dialog)
+    page, heard = listened(context)
     open_notebook(page, lab, "gallery.ipynb")
     run_all(page, len(cells))
     page.wait_for_function("n => document.querySelectorAll('.msnb-view').length === n", arg=len(SHOWN))
     yield page, heard
-    context.close()
+    page.close()
 
 
 @pytest.fixture
