@@ -54,7 +54,7 @@ def trained(where: str, steps: int = 3) -> tuple[list[float], dict[str, Any], fl
         net.recompute()
         net.blocks[0].dense.recompute()
     step = nn.TrainOneStepCell(
-        nn.WithLossCell(net, nn.CrossEntropyLoss()), nn.Adam(net.trainable_params(), 0.01)
+        nn.WithLossCell(net, nn.CrossEntropyLoss()), nn.Momentum(net.trainable_params(), 0.05, 0.9)
     ).set_train()
     losses = [float(step(ms.Tensor(X), ms.Tensor(LABELS))) for _ in range(steps)]
     return losses, {p.name: p.asnumpy() for p in net.get_parameters()}, float(ops.rand((1,)).item())

@@ -66,7 +66,7 @@ class Watch(Callback):
 def made() -> tuple[Net, Model]:
     ms.set_seed(8)
     net = Net()
-    return net, Model(net, nn.CrossEntropyLoss(), nn.Adam(net.trainable_params(), 0.01))
+    return net, Model(net, nn.CrossEntropyLoss(), nn.Momentum(net.trainable_params(), 0.05, 0.9))
 
 
 def run(data: Any, epochs: int, **options: Any) -> tuple[list[float], dict[str, Any], Watch]:
@@ -78,10 +78,10 @@ def run(data: Any, epochs: int, **options: Any) -> tuple[list[float], dict[str, 
 
 
 def assert_alike(a: tuple[list[float], dict[str, Any], Watch], b: tuple[list[float], dict[str, Any], Watch]) -> None:
-    # Adam makes steps of one size out of gradients near zero: rounding shows, another draw would show far more
-    np.testing.assert_allclose(a[0], b[0], rtol=1e-3)
+    # kernels of a loop may round another way; another draw or a lost step would show far more
+    np.testing.assert_allclose(a[0], b[0], rtol=5e-3)
     for name, value in a[1].items():
-        np.testing.assert_allclose(value, b[1][name], rtol=1e-3, atol=2e-3, err_msg=name)
+        np.testing.assert_allclose(value, b[1][name], rtol=1e-2, atol=5e-3, err_msg=name)
 
 
 @pytest.mark.parametrize("count", [1, 5, BLOCK, BLOCK + 3, 2 * BLOCK])
