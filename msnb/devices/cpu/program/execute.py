@@ -230,7 +230,8 @@ class NativeProgram:
 
     def _poison(self, p: Loaded, k: int) -> None:
         """Fill what does not live behind instruction k."""
-        assert self._arena is not None
+        if self._arena is None or not p.plan.peak:
+            return
         start = aligned(self._arena) - self._arena.ctypes.data
         dead = np.ones(p.plan.peak, bool)
         for memory in p.plan.memories():
