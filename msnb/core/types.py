@@ -34,23 +34,22 @@ Shape = tuple[Size, ...]
 
 
 class TensorType:
-    """Shape and dtype of a tensor; interned, so compare with ``is``. Make one with ``tensor_type``."""
+    """Shape and dtype of a tensor; interned, so compare with ``is``. Make one with ``tensor_type``.
 
-    __slots__ = ("__weakref__", "dtype", "shape", "weak")
+    ``is_static`` is True when every size is an int.
+    """
+
+    __slots__ = ("__weakref__", "dtype", "is_static", "shape", "weak")
 
     shape: Shape
     dtype: DType
     weak: bool
+    is_static: bool
 
     @property
     def ndim(self) -> int:
         """Number of axes."""
         return len(self.shape)
-
-    @property
-    def is_static(self) -> bool:
-        """True when every size is an int."""
-        return all(type(d) is int for d in self.shape)
 
     @property
     def size(self) -> int:
@@ -67,6 +66,8 @@ class TensorType:
 
     def ints(self) -> tuple[int, ...]:
         """The shape as ints. Raises ValueError where a size is a Dim."""
+        if self.is_static:
+            return self.shape  # type: ignore[return-value]
         out = []
         for d in self.shape:
             if isinstance(d, Dim):
@@ -102,6 +103,7 @@ def tensor_type(shape: Shape, dtype: DType, weak: bool = False) -> TensorType:
     if found is None:
         found = TensorType()
         found.shape, found.dtype, found.weak = tuple(shape), dtype, weak
+        found.is_static = all(type(d) is int for d in found.shape)
         _interned.setdefault(key, found)
         found = _interned[key]
     return found

@@ -31,13 +31,13 @@ from msnb.graph.compile.layout_axes import (
     shape_of,
     small,
     turned,
-    turned_attrs,
 )
 from msnb.graph.compile.layout_choice import Choice
 from msnb.graph.compile.passrecord import Case, Pass, register_pass
 from msnb.graph.compile.sweep import map_module
 from msnb.ir.builder import Const
 from msnb.ir.graph import Graph, Module, Node, Value
+from msnb.ir.text import called
 from msnb.ops.constant import constant
 from msnb.ops.layouts import TO_FIRST, TO_LAST
 from msnb.ops.record import find
@@ -95,11 +95,10 @@ class _Turner:
             return decided
         images = [node.inputs[i] for i in SEEDS[node.op.name]] if is_seed(node) else node.inputs
         follows = any(is_image(v) and v not in self.plain for v in images)
-        return follows and turned_attrs(node) is not None
+        return follows and node in self.choice.attrs
 
     def _turn(self, node: Node) -> None:
-        attrs = turned_attrs(node)
-        assert attrs is not None
+        attrs = self.choice.attrs[node]
         images = SEEDS[node.op.name] if is_seed(node) else range(len(node.inputs))
         inputs = [self._operand(v) if i in images else self._plain(v) for i, v in enumerate(node.inputs)]
         types = node.op.result_types(tuple(v.type for v in inputs), attrs)
@@ -243,6 +242,8 @@ def _turn_graph(graph: Graph, module: Module, log: Log, primals: dict[Node, Node
 
 
 def _run(graph: Graph, log: Log) -> Graph:
+    if not any(is_seed(node) for g in (graph, *called(graph)) for _, node in g.walk()):
+        return graph
     return map_module(graph, lambda g, module: _turn_graph(g, module, log))
 
 

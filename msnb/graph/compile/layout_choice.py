@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from msnb.core.types import TensorType
-from msnb.graph.compile.layout_axes import SEEDS, is_free, is_image, is_seed, shape_of, turned_attrs
+from msnb.graph.compile.layout_axes import SEEDS, Attrs, is_free, is_image, is_seed, shape_of, turned_attrs
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ops.constant import constant
 from msnb.ops.layouts import TO_FIRST, TO_LAST
@@ -37,6 +37,9 @@ class Choice:
 
     Args:
         graph: the graph; bodies of control flow are graphs of their own.
+
+    Attributes:
+        attrs: the attributes that a node would have on turned images, for the nodes that can work on them.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -44,17 +47,19 @@ class Choice:
         self._gain: dict[Value, float] = {}
         self._cost: dict[Value, float] = {}
         self._tied: dict[Node, Value] = {}
+        self.attrs: dict[Node, Attrs] = {}
+        if any(map(is_seed, graph.nodes)):
+            self._tie_all(graph)
+        self._last = {r for r, gain in self._gain.items() if gain > self._cost.get(r, 0.0)}
+
+    def _tie_all(self, graph: Graph) -> None:
         for node in graph.nodes:
-            if turned_attrs(node) is not None:
+            attrs = turned_attrs(node)
+            if attrs is not None:
+                self.attrs[node] = attrs
                 self._tie(node)
         self._count_gains(graph.nodes)
         self._count_costs(graph)
-        self._last = {r for r, gain in self._gain.items() if gain > self._cost.get(r, 0.0)}
-
-    @property
-    def any(self) -> bool:
-        """True when something is turned."""
-        return bool(self._last)
 
     def turned(self, node: Node) -> bool | None:
         """Whether a node of a region works on turned images; None for a node that belongs to none."""
