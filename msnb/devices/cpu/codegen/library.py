@@ -2,8 +2,8 @@
 
     fused nodes --lower--> kernels --render--> one LLVM module --> addresses --> recipes
 
-A generated kernel is called with the slots of what it reads, of what it writes, and of its scratch memory if it has
-any. Equal kernels are compiled once; plain chains are equal whatever their extents.
+A generated kernel is called through a frame (``frames``), with the slots of what it reads, of what it writes, and of
+its scratch memory if it has any. Equal kernels are compiled once; plain chains are equal whatever their extents.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from msnb.core import dtypes
 from msnb.core.clock import timed
 from msnb.core.events import notice
 from msnb.devices.cpu import threads
+from msnb.devices.cpu.codegen import frames
 from msnb.devices.cpu.codegen.engine import Library, attributes, host
 from msnb.devices.cpu.codegen.entry import render
 from msnb.devices.cpu.codegen.flat import generic, is_generic
 from msnb.devices.cpu.codegen.lower import lower
 from msnb.devices.cpu.codegen.moves import moves
-from msnb.devices.cpu.codegen.plan import Plan
+from msnb.devices.cpu.codegen.plan import SHARED_WORK, Plan
 from msnb.devices.cpu.codegen.split import components
 from msnb.devices.cpu.program.recipe import Call, Recipe
 from msnb.ir.control import FUSED
@@ -29,6 +30,7 @@ from msnb.ir.kernel import Kernel
 from msnb.ir.scalars import Unsupported
 from msnb.ir.views import View
 
+_BITS = 63
 _NOTES = '!0 = !{!"branch_weights", i32 1, i32 100000}\n!1 = !{i32 1}'
 
 
@@ -37,22 +39,44 @@ class GeneratedKernel:
     """Machine code of a kernel.
 
     Attributes:
-        kernel: what it was made from; one for any extent takes words as ``flat`` tells.
-        address: of ``i32 f(slots, words, env)``.
-        per_thread: bytes of scratch memory for one thread.
-        inplace: pairs (read, write) that may be one memory.
+        kernel: what it was made from; ``is_generic`` for a chain of any extent.
+        plan: how it runs.
         library: keeps the code.
+        body, last: addresses of its functions; ``last`` is 0 where there is nothing to add up.
     """
 
     kernel: Kernel
-    address: int
-    per_thread: int
-    inplace: tuple[tuple[int, int], ...]
+    plan: Plan
     library: Library
+    body: int
+    last: int
+
+    @property
+    def inplace(self) -> tuple[tuple[int, int], ...]:
+        """Pairs (read, write) that may be one memory."""
+        return self.plan.pairs
 
     def scratch(self, threads: int) -> int:
         """Bytes of scratch memory for that many threads."""
-        return self.per_thread * threads
+        return self.plan.scratch * threads
+
+    def call(self, operands: Sequence[int], scratch: Sequence[int]) -> Call:
+        """A call over rows: slots of reads and writes, and of the scratch memory."""
+        p = self.plan
+        cut = p.mode == "range" and len(p.inner) == 1
+        own = scratch[:1] if p.scratch else ()
+        counts = (len(operands), len(self.kernel.reads), p.scratch, p.total, p.most_threads(), int(cut), self._large())
+        return Call(frames.library().address("msnb_rows"), (self.body, self.last, *counts, *operands, *own))
+
+    def chain(self, sets: Sequence[tuple[Sequence[int], int]]) -> Call:
+        """A call over many sets of operands, each with its extent."""
+        n, each = len(self.plan.buffers), max(1, SHARED_WORK // (2 * self.plan.weight()))
+        counts = (len(sets), n, len(self.kernel.reads), each, self._large())
+        words = (w for slots, extent in sets for w in (*slots, extent))
+        return Call(frames.library().address("msnb_chains"), (self.body, *counts, *words))
+
+    def _large(self) -> int:
+        return sum(1 << b for b in {a.buffer for a in self.plan.streams} if b < _BITS)
 
 
 @timed("kernels rendered, compiled, loaded")
@@ -71,17 +95,18 @@ def compile_kernels(kernels: Sequence[Kernel]) -> list[GeneratedKernel | None]:
         plans.append(plan)
     if not texts:
         return [None] * len(kernels)
-    library = Library(module_of(texts, declared))
-    return [
-        None if p is None else GeneratedKernel(k, library.address(f"msnb_k{i}"), p.scratch, p.pairs, library)
-        for i, (k, p) in enumerate(zip(kernels, plans))
-    ]
+    made = Library(module_of(texts, declared))
+    return [None if p is None else _generated(made, f"msnb_k{i}", k, p) for i, (k, p) in enumerate(zip(kernels, plans))]
+
+
+def _generated(library: Library, symbol: str, kernel: Kernel, plan: Plan) -> GeneratedKernel:
+    last = library.address(f"{symbol}.last") if plan.final_stores else 0
+    return GeneratedKernel(kernel, plan, library, library.address(f"{symbol}.body"), last)
 
 
 def module_of(texts: Sequence[str], declared: Mapping[str, str]) -> str:
     """Kernels and what they need as one module."""
-    head = ["@msnb_parallel = global ptr null", "@msnb_thread = global ptr null", *declared.values(), _NOTES]
-    return "\n".join([*head, *texts])
+    return "\n".join([*declared.values(), _NOTES, *texts])
 
 
 @timed("kernels lowered")
@@ -149,7 +174,7 @@ class KernelRecipe(Recipe):
             if found is None:
                 self.refused = True
                 return
-            groups.setdefault(found.address, (found, []))[1].append(part)
+            groups.setdefault(found.body, (found, []))[1].append(part)
         self.made = self.keep = list(groups.values())
         scratch = max((k.scratch(threads.cores()) for k, _ in self.made), default=0)
         self.temps = (scratch,) if scratch else ()
@@ -173,11 +198,9 @@ class KernelRecipe(Recipe):
         for kernel, parts in self.made:
             operands = [(*(ins[i] for i in p.reads), *(outs[i] for i in p.writes)) for p in parts]
             if is_generic(kernel.kernel):
-                words = [len(parts), *(w for o, p in zip(operands, parts) for w in (*o, p.extent))]
-                found.append(Call(kernel.address, tuple(words)))
+                found.append(kernel.chain([(o, p.extent) for o, p in zip(operands, parts)]))
             else:
-                own = tuple(temps) if kernel.per_thread else ()
-                found.extend(Call(kernel.address, (*o, *own)) for o in operands)
+                found.extend(kernel.call(o, temps) for o in operands)
         return found
 
 

@@ -232,7 +232,7 @@ class Plan:
         buffer = self.buffers[access.buffer]
         steps = [s * buffer.dtype.itemsize for d, s in enumerate(access.strides) if d != self.inner[-1]]
         aligned = not access.offset and not any(s % _LINE for s in steps) and access.strides[self.inner[-1]] == 1
-        large = buffer.size * buffer.dtype.itemsize >= STREAMED
+        large = buffer.size * buffer.dtype.itemsize >= STREAMED and access.buffer < 63
         return self.target.scalef and aligned and large and id(value) not in self.final and self.along(value)
 
     def _inplace(self) -> tuple[tuple[int, int], ...]:
