@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msnb.core.types import TensorType
+from msnb.ops.layouts import channel_axis
 from msnb.ops.record import Work
 from msnb.parallel.layout import Axes, TensorLayout
 from msnb.parallel.local import local_type
@@ -159,7 +160,7 @@ def _padding(call: Call, ins: Sequence[TensorType], outs: Sequence[TensorType]) 
     if call.op.name == "matmul" and ins[0].ndim > 1 and ins[1].ndim > 1:
         sizes = (*ins[0].ints()[-2:], ins[1].ints()[-1])
     elif call.op.name.startswith("conv2d") and len(ins) == 2:
-        sizes = (ins[0].ints()[1], ins[1].ints()[0])
+        sizes = (ins[0].ints()[channel_axis(call.attrs["data_format"])], ins[1].ints()[0])
     else:
         return 1.0
     return math.prod(math.ceil(n / 16) * 16 / n for n in sizes if n)
