@@ -129,7 +129,7 @@ def summary(cell: Any, *inputs: Any) -> Summary:
         >>> import msnb as ms
         >>> net = ms.nn.SequentialCell(ms.nn.Dense(4, 8), ms.nn.ReLU(), ms.nn.Dense(8, 2))
         >>> net.summary((16, 4)).rows[0]
-        ('0', 'Dense', 'f32[16,8]', '40', '1.15e+03', '576 B')
+        ('0', 'Dense', 'f32[16,8]', '40', '1.15e+03', '1.0 KB')
     """
     return Summary(cell, inputs)
 

@@ -13,7 +13,7 @@ from msnb.core import devices
 from msnb.core.context import GRAPH_MODE, get_context
 from msnb.notebook.colours import INK, SOFT
 from msnb.notebook.marks import text as words
-from msnb.notebook.pages import Row, columns, table
+from msnb.notebook.pages import Row, bytes_word, columns, count, table
 from msnb.notebook.parts import Picture
 from msnb.notebook.plot import card
 from msnb.notebook.views import Section, View
@@ -68,7 +68,16 @@ def _caches() -> list[Row]:
     from msnb.ops.record import REGISTRY
 
     seen = sum(len(op.fast) for op in REGISTRY.values())
-    return [("ops registered", str(len(REGISTRY))), ("signatures known to eager mode", str(seen))]
+    return [*_disk(), ("ops registered", str(len(REGISTRY))), ("signatures known to eager mode", str(seen))]
+
+
+def _disk() -> list[Row]:
+    """Machine code kept from earlier sessions, if the device keeps some."""
+    found = getattr(devices.current(), "code_on_disk", None)
+    if found is None:
+        return []
+    files, size = found()
+    return [("machine code on disk", f"{count(files, 'file')}, {bytes_word(size)}")]
 
 
 class InfoView(View):

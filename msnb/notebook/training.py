@@ -130,6 +130,11 @@ class CurvesView(View, Callback):
         """The picture that stays."""
         self.done()
 
+    def __exit__(self, kind: Any, error: Any, tb: Any) -> None:
+        """A training that ends by an error leaves its picture too."""
+        if kind is not None and self.series:
+            self.done()
+
     # ---- showing ----------------------------------------------------------------------------------------------------
 
     def _redraw(self) -> None:

@@ -271,6 +271,31 @@ def test_nothing_is_redrawn_where_outputs_are_compared(monkeypatch):
     assert ms.show.curves().live
 
 
+def test_a_training_that_fails_leaves_its_picture(monkeypatch):
+    shown = []
+    monkeypatch.setattr("msnb.notebook.training.shell", lambda: object())
+    monkeypatch.setattr("msnb.notebook.training.display_bundle", lambda bundle, **_: shown.append(bundle))
+
+    class Fails(ms.train.Callback):
+        def on_train_step_end(self, run_context):
+            if run_context.original_args().cur_step_num == 4:
+                raise KeyError("enough")
+
+    view = ms.show.curves(live=False)
+    with pytest.raises(KeyError):
+        trained(view, Fails())
+    assert len(shown) == 1
+    assert view.series["loss"][0] == [1, 2, 3, 4]
+
+
+def test_info_tells_of_devices_and_caches():
+    found = ms.show.info().data
+    assert found["software"]["msnb"] == ms.__version__
+    assert "CPU" in found["session"]["devices"]
+    assert re.fullmatch(r"\d+ files?, [\d.]+ [KMG]?B", found["caches"]["machine code on disk"])
+    ET.fromstring(ms.show.info().svg)
+
+
 def test_what_stays_is_one_output(monkeypatch):
     shown = []
 

@@ -61,6 +61,14 @@ class CPU(ArrayDevice):
             return super().compile(graph)
         return NativeProgram(self, graph)
 
+    def code_on_disk(self) -> tuple[int, int]:
+        """How many files of machine code are kept from earlier sessions, and their bytes."""
+        from msnb.devices.cpu.codegen.store import folder
+
+        home = folder()
+        sizes = [p.stat().st_size for p in home.iterdir() if p.is_file()] if home is not None else []
+        return len(sizes), sum(sizes)
+
     def kernels_of(self, program: Executable) -> list[Listing]:
         """The loops, LLVM IR and assembly of a native program's kernels."""
         if not hasattr(program, "kernels"):
