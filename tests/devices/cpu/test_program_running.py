@@ -95,6 +95,26 @@ def test_two_parameters_with_one_array_part() -> None:
     np.testing.assert_allclose(d.w.asnumpy(), 17.5)
 
 
+def test_parameters_lend_all_together_or_not_at_all() -> None:
+    a, b = (ms.Parameter(np.full(5000, v, np.float32), name=n) for v, n in ((1.0, "a"), (2.0, "b")))
+
+    @ms.jit
+    def step() -> ms.Tensor:
+        ops.assign(a, a * 2)
+        ops.assign(b, ops.cumsum(b, 0))
+        return a.sum()
+
+    step()
+    here = address(a), address(b)
+    step()
+    assert (address(a), address(b)) == here and "cumsum" in program_of(step).host_steps
+    held = b._data
+    step()
+    assert address(a) != here[0] and address(b) != here[1]
+    np.testing.assert_allclose(held[:3], [2, 6, 12])
+    np.testing.assert_array_equal(a.asnumpy(), 8)
+
+
 def test_a_failing_assert_changes_nothing() -> None:
     c = Counter()
     c.guarded(ms.Tensor([1.0]))

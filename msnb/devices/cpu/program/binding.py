@@ -26,13 +26,14 @@ class Bound:
 
     __slots__ = ("_alone", "args", "keep")
 
-    def __init__(self, args: list[Any], keep: list[Array], alone: list[int] | None) -> None:
+    def __init__(self, args: list[Any], keep: list[Array], alone: bool | None) -> None:
         self.args, self.keep, self._alone = args, keep, alone
 
-    def alone(self, i: int) -> bool:
-        """True when the argument list and one owner (the parameter) are all that hold argument ``i``."""
-        if self._alone is not None:
-            return bool(self._alone[i])
+    def lend(self, params: list[int]) -> bool:
+        """True when the argument list and one owner (the parameter) are all that hold each of these arguments."""
+        return bool(params) and (self._alone if self._alone is not None else all(map(self._is_alone, params)))
+
+    def _is_alone(self, i: int) -> bool:
         if sys.getrefcount(self.args[i]) != _OWNED:
             return False
         flags = self.args[i].flags
@@ -56,10 +57,10 @@ class Binding:
         for k, (i, _, address) in enumerate(self._floats, len(p.tensors)):
             self._specs[k, :5] = i, FLOAT, -1, id(float), address
         self._fresh = np.array([f.slot for f in p.fresh] or [0], np.int64)
-        self._alone = np.zeros(len(p.graph.params), np.int64)
         self._where = (self._specs.ctypes.data, len(p.tensors) + len(self._floats), p.slots.ctypes.data)
         self._targets = (self._fresh.ctypes.data, len(p.fresh), p.slots.ctypes.data)
-        self._lent = [(self._rows[f.lender], f.lender) for f in p.fresh if f.lender >= 0]
+        self.lenders = [f.lender for f in p.fresh if f.lender >= 0]
+        self._held = np.array([self._rows[i] for i in self.lenders], np.int64)
 
     def bind(self, args: list[Any]) -> Bound | None:
         """Point slots at the arguments; None where they are not what the graph says."""
@@ -67,17 +68,10 @@ class Binding:
             for i, cell, _ in self._others:
                 cell[...] = args[i]
             if self._native is not None and not self._native.bind(args, *self._where):
-                return Bound(args, [], self._held())
+                return Bound(args, [], bool(self.lenders) and bool(self._specs[self._held, 7].all()))
             return self._slowly(args)
         except (OverflowError, TypeError, ValueError):
             return None
-
-    def _held(self) -> list[int]:
-        alone = self._alone
-        for row, param in self._lent:
-            alone[param] = self._specs[row, 7]
-        found: list[int] = alone.tolist() if self._lent else []
-        return found
 
     def _slowly(self, args: list[Any]) -> Bound | None:
         keep: list[Array] = []

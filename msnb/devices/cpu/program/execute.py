@@ -165,9 +165,10 @@ class NativeProgram:
     def _results(self, p: Loaded, bound: Bound) -> list[Array]:
         """Memory for results: a parameter's own where nobody else has it."""
         found: list[Array] = []
+        lend = bound.lend(p.binding.lenders)
         try:
             for f in p.fresh:
-                if f.lender >= 0 and bound.alone(f.lender):
+                if lend and f.lender >= 0:
                     found.append(bound.args[f.lender])
                 elif f.state or f.size < POOLED:
                     found.append(np.empty(f.shape, f.dtype))

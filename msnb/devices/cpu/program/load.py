@@ -73,7 +73,8 @@ class Loaded:
         self.where = self.table.ctypes.data, self.slots.ctypes.data, self.env.ctypes.data
 
     def _answers(self, device: Any, low: Lowering, slots: Slots) -> None:
-        lenders = {id(r): p.index for p, r in self.plan.lends}
+        every = len(self.plan.lends) == len(self.graph.state)
+        lenders = {id(r): p.index for p, r in self.plan.lends if every}
         states = set(self.graph.state.values())
         self.fresh: list[Fresh] = []
         self.answers: list[tuple[int, Any]] = []

@@ -6,8 +6,9 @@ was written; a read in a loop of what was made before it counts until the loop's
     1 share   Buffers joined by a copy become one where their segments do not overlap: the copy vanishes. So carried
               values are updated in place, branches write into the result, rows are computed where they belong. Then
               operand and result of a kernel that allows it (each element read before it is written).
-    2 donate  A parameter whose new value is first written behind its last reader, and behind COMMIT, may lend its own
-              memory to the new value. Whether it does is decided at every call.
+    2 lend    A parameter whose new value is first written behind its last reader, and behind COMMIT, may lend its own
+              memory to the new value. Whether it does is decided at every call: all parameters or none, so that an
+              interrupt finds either all old values or all new ones.
     3 swap    A large copy that is left at the end of a loop's turn becomes an exchange of two pointers.
     4 place   Largest first, each at the lowest offset where nothing placed before lives at the same time (the idea of
               MindSpore's SOMAS).
@@ -26,6 +27,7 @@ from msnb.devices.cpu.program.tape import Buffer, Instr, Loop, Place
 
 ALIGN = 64
 WORTH_SWAPPING = 4096
+WORTH_WAITING = 1 << 20
 _PLANNED = frozenset(("arena", "result", "pointer", "param"))
 Segment = tuple[int, int]
 
@@ -122,6 +124,8 @@ class Plan:
         for k, i in enumerate(instrs):
             if i.op == m.COPY and not i.reads[0].offset:
                 self._copied.setdefault(i.reads[0].buffer, []).append(k)
+        state = list(state)
+        self._states = {r for _, r in state}
         self._lent: set[int] = set()
         self._share_copies()
         self.lends = [(p, r) for p, r in state if self._lends(p, r)]
@@ -150,21 +154,29 @@ class Plan:
     # ---- sharing ----------------------------------------------------------------------------------------------------
 
     def _share_copies(self) -> None:
-        copies = [(k, i) for k, i in enumerate(self.instrs) if i.op == m.COPY]
-        for k, i in sorted(copies, key=lambda c: -_depth(c[1].loop)):
-            self._join(k, i.reads[0], i.writes[0])
+        copies = [i for i in self.instrs if i.op == m.COPY]
+        for i in sorted(copies, key=lambda i: -_depth(i.loop)):
+            if not self._waits(i):
+                self._join(i.reads[0], i.writes[0])
+
+    def _waits(self, instr: Instr) -> bool:
+        """A small new value of a parameter that is made before COMMIT is copied behind it."""
+        source = self._of.get(instr.reads[0].buffer)
+        if instr.writes[0].buffer not in self._states or source is None:
+            return False
+        return source.first <= 2 * self.commit and source.size <= WORTH_WAITING
 
     def _share_operands(self) -> None:
-        for k, i in enumerate(self.instrs):
+        for i in self.instrs:
             if i.op == m.KERNEL and i.recipe is not None:
                 for a, b in i.recipe.inplace:
-                    self._join(k, i.reads[a], i.writes[b])
+                    self._join(i.reads[a], i.writes[b])
 
-    def _join(self, k: int, source: Place, target: Place) -> None:
+    def _join(self, source: Place, target: Place) -> None:
         a, b = self._of.get(source.buffer), self._of.get(target.buffer)
         if a is None or b is None or a is b or source.offset or target.offset or a.size != b.size:
             return
-        if not self._agree(a, b) or not self._may_meet(k, a, b):
+        if not self._agree(a, b) or not self._may_meet(a, b):
             return
         keep, gone = (b, a) if a.kind == "arena" else (a, b)
         keep.segments = merged(a.segments, b.segments)
@@ -183,13 +195,18 @@ class Plan:
             return True
         return inner.within(outer.loop, outer.first) and not self._offset.intersection(inner.buffers)
 
-    def _may_meet(self, k: int, a: Memory, b: Memory) -> bool:
-        """True when what ``a`` holds is last read by instruction k, and read before it is overwritten there."""
-        found = meetings(a.segments, b.segments)
-        if not found:
-            return True
-        moment = 2 * k + 1
-        return found == [(moment, moment)] and hands_over(a.segments, b.segments, moment) and self._reads_first(k, a, b)
+    def _may_meet(self, a: Memory, b: Memory) -> bool:
+        """True when the two only meet where an instruction reads the last of one before it writes the first of the
+        other."""
+        return all(
+            start == end
+            and start % 2 == 1
+            and any(
+                hands_over(x.segments, y.segments, start) and self._reads_first(start // 2, x, y)
+                for x, y in ((a, b), (b, a))
+            )
+            for start, end in meetings(a.segments, b.segments)
+        )
 
     def _reads_first(self, k: int, a: Memory, b: Memory) -> bool:
         """Instruction k reads each element of ``a`` before it writes the same of ``b``, by all its operands."""
