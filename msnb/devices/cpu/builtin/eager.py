@@ -34,7 +34,8 @@ NAMES = frozenset((
 ))  # fmt: skip
 _MOST_OBJECTS = 5
 _ALIGN = 64
-_results = Pool()
+_POOLED = 1 << 16
+_results, _results_lock = Pool(), threading.Lock()
 
 
 @functools.lru_cache(maxsize=1)
@@ -81,7 +82,7 @@ class _Prepared:
         self._dtypes = [_dtype(v.type) for v in reads]
         out = node.out.type
         assert isinstance(out, TensorType)
-        self._result = (out.ints(), out.dtype.numpy, out.nbytes)
+        self._shape, self._dtype, self._large = out.ints(), out.dtype.numpy, out.nbytes >= _POOLED
         n, m = len(reads), len(reads) + 1
         self._slots = np.zeros(m + len(recipe.temps), np.int64)
         self._env = np.zeros(64, np.int64)
@@ -111,10 +112,16 @@ class _Prepared:
             if a.__class__ is not np.ndarray or a.dtype != dtype or not a.flags.c_contiguous:
                 a = np.ascontiguousarray(a, dtype)
             ready.append(a)
-        out = _results.take(*self._result)
+        out = self._fresh()
         with self._lock:
             code = self._native(ready, out)
         return out if code == OK else self._fallback(*arrays)
+
+    def _fresh(self) -> Any:
+        if not self._large:
+            return np.empty(self._shape, self._dtype)
+        with _results_lock:
+            return _results.take(self._shape, self._dtype)
 
     def _native(self, ready: list[Any], out: Any) -> int:
         self._env[0] = threads.count()

@@ -7,7 +7,7 @@ than b products. Leading axes that broadcast have size 1 for the library. An ope
 fast code for is copied into a dense one first.
 
 oneDNN was 1.0 to 2 times as fast as NumPy's BLAS on every product measured (8x64x64 up to 1024x3072x768) but for a
-matrix times a vector, which ``matvec`` does.
+matrix times a vector.
 """
 
 from __future__ import annotations
