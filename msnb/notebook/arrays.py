@@ -23,11 +23,13 @@ from msnb.ir.text import write_type
 from msnb.notebook.colours import INK, SOFT
 from msnb.notebook.marks import number, rect
 from msnb.notebook.marks import text as words
-from msnb.notebook.pages import bytes_word, number_word, pre
+from msnb.notebook.pages import bytes_word, figure, number_word, pre
 from msnb.notebook.plot import Scale, card, tick_word
+from msnb.notebook.svg import page
 from msnb.notebook.views import Section, View
 
 MOST_SIDE, MOST_IMAGES, BINS = 512, 24, 40
+LEAST_SIDE, UNASKED = 8, 6
 W, GAP = 720.0, 8.0
 Array = NDArray[Any]
 
@@ -63,6 +65,27 @@ def grey(image: Array, low: float, high: float) -> NDArray[np.uint8]:
     wide = plain_numbers(image).astype(np.float64)
     scaled = (wide - low) / (high - low) * 255 if high > low else np.full(wide.shape, 128.0)
     return np.nan_to_num(np.clip(scaled, 0, 255), nan=0.0).astype(np.uint8)
+
+
+def looks_like_images(array: Array) -> bool:
+    """True for what a cell shows as pictures unasked: channels of an image, a batch of them, a matrix of some size."""
+    if not images_of(array) or min(array.shape[-2:]) < LEAST_SIDE:
+        return False
+    return array.ndim == 2 or array.shape[-3] in (1, 3)
+
+
+def tensor_with_images(tensor: Tensor) -> str:
+    """What a cell shows for a tensor; of image-like ones also the images, and how many are left out."""
+    plain = tensor._repr_html_()
+    array = np.asarray(tensor.asnumpy())
+    if not looks_like_images(array):
+        return plain
+    images, numbers = images_of(array), TensorView(tensor).numbers
+    drawn, bottom = _images(images[:UNASKED], numbers, 0.0)
+    w = max(_width(images[0], min(len(images), UNASKED)), 1.0)
+    more = f" and {len(images) - UNASKED} more; ms.show.tensor shows them" if len(images) > UNASKED else ""
+    words_ = f"light is large{more}"
+    return f"<div>{plain}{figure(page(w, bottom, drawn), f'the values as images, {words_}')}<div>{words_}</div></div>"
 
 
 class TensorView(View):
@@ -141,12 +164,20 @@ def _histogram(values: Array, top: float) -> list[str]:
     return parts
 
 
+def _size(image: Array, count: int) -> tuple[float, float]:
+    rows, cols = image.shape[:2]
+    side = 220.0 if count < 3 else 104.0
+    scale = min(side / rows, side / cols)
+    return cols * scale, rows * scale
+
+
+def _width(image: Array, count: int) -> float:
+    return 16 + count * (_size(image, count)[0] + GAP)
+
+
 def _images(images: list[Array], numbers: Array, top: float) -> tuple[list[str], float]:
     low, high = (float(numbers.min()), float(numbers.max())) if numbers.size else (0.0, 1.0)
-    rows, cols = images[0].shape[:2]
-    side = 220.0 if len(images) < 3 else 104.0
-    scale = min(side / rows, side / cols)
-    w, h = cols * scale, rows * scale
+    w, h = _size(images[0], len(images))
     per_row = max(1, int((W - 32 + GAP) // (w + GAP)))
     parts = []
     for k, image in enumerate(images):

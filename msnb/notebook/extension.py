@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from msnb.core.tensor import Tensor
 from msnb.graph.compile import Compiled
 from msnb.ir.graph import Graph
 from msnb.notebook import cells, errors, show
+from msnb.notebook.arrays import tensor_with_images
 from msnb.notebook.lessons import LESSONS
 from msnb.notebook.magics import MODES, MsnbMagics
 from msnb.notebook.run_magics import MsnbRunMagics
@@ -49,6 +51,7 @@ def load(shell: Any) -> None:
     bundles = shell.display_formatter.mimebundle_formatter
     bundles.for_type(Graph, _show_graph)
     bundles.for_type(Compiled, _show_compiled)
+    shell.display_formatter.formatters["text/html"].for_type(Tensor, tensor_with_images)
 
 
 def unload(shell: Any) -> None:
@@ -59,6 +62,9 @@ def unload(shell: Any) -> None:
         for name in NAMES:
             shell.magics_manager.magics[kind].pop(name, None)
     bundles = shell.display_formatter.mimebundle_formatter
+    html = shell.display_formatter.formatters["text/html"]
+    if Tensor in html.type_printers:
+        html.pop(Tensor)
     for type_ in (Graph, Compiled):
         if type_ in bundles.type_printers:
             bundles.pop(type_)

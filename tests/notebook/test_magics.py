@@ -221,6 +221,14 @@ def test_graphs_show_themselves(shell):
     assert "image/svg+xml" in data
 
 
+def test_tensors_show_their_images_while_loaded(shell):
+    image = ms.ops.ones((28, 28))
+    assert "data:image" in shell.display_formatter.format(image)[0]["text/html"]
+    shell.run_line_magic("unload_ext", "msnb")
+    assert "data:image" not in shell.display_formatter.format(image)[0]["text/html"]
+    shell.run_line_magic("load_ext", "msnb")
+
+
 def test_unload_takes_everything_back(shell):
     shell.run_line_magic("unload_ext", "msnb")
     assert shell.find_cell_magic("ms_graph") is None

@@ -20,7 +20,7 @@ from msnb import nn, ops
 from msnb.core import events
 from msnb.core.errors import ArgumentError, ShapeError
 from msnb.ir.verify import verify
-from msnb.notebook.arrays import TensorView, grey, images_of, png_of
+from msnb.notebook.arrays import TensorView, grey, images_of, png_of, tensor_with_images
 from msnb.notebook.dot import dot_of
 from msnb.notebook.flow import FlowView
 from msnb.notebook.machine import Machine, this_machine
@@ -584,3 +584,45 @@ def test_the_page_on_pictures_names_every_view():
     helpers = {"as_graph", "graph", "watching"}
     views = [n for n in ms.show.__all__ if n[0].islower() and n not in helpers]
     assert [name for name in views if f"`{name}" not in page] == []
+
+
+# ---- tensors in a cell -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shape", "images"),
+    [
+        ((28, 28), True),
+        ((3, 32, 32), True),
+        ((5, 1, 8, 8), True),
+        ((64, 3, 3, 3), False),
+        ((7,), False),
+        ((4, 4), False),
+    ],
+)
+def test_image_like_tensors_bring_their_images(shape, images):
+    found = tensor_with_images(ops.ones(shape))
+    assert ("data:image/svg+xml" in found) == images
+    assert ops.ones(shape)._repr_html_() in found
+    assert not re.search(r"<(script|style|svg)", found)
+    assert len(tensor_with_images(ops.ones((64, 1, 28, 28)))) < 60_000
+
+
+@pytest.mark.slow
+def test_live_curves_leave_what_still_ones_leave(monkeypatch):
+    client, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    start = "import numpy as np, msnb as ms\nfrom msnb import nn\nms.set_seed(1)\n"
+    start += "import msnb.notebook.training as t\nt.REDRAW = 0.0"
+    data = "rows = [(np.ones((4, 3), np.float32), np.ones((4, 1), np.float32))] * 20\nnet = nn.Dense(3, 1)"
+    train = (
+        "ms.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.01)).train(2, rows, callbacks=[ms.show.curves()])"
+    )
+    outputs = []
+    for value in ("0", "1"):
+        monkeypatch.setenv("MSNB_NBVAL", value)
+        nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(s) for s in (start, data, train)])
+        client.NotebookClient(nb, timeout=60).execute()
+        outputs.append([(o.output_type, dict(o.data)) for o in nb.cells[2].outputs])
+    live, still = outputs
+    assert len(live) == len(still) == 1
+    assert live == still
