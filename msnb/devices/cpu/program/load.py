@@ -73,7 +73,8 @@ class Loaded:
         self.where = self.table.ctypes.data, self.slots.ctypes.data, self.env.ctypes.data
 
     def _answers(self, device: Any, low: Lowering, slots: Slots) -> None:
-        every = len(self.plan.lends) == len(self.graph.state)
+        changed = [p for p, j in self.graph.state.items() if low.results[j] is not self.graph.params[p]]
+        every = len(self.plan.lends) == len(changed)
         lenders = {id(r): p.index for p, r in self.plan.lends if every}
         states = set(self.graph.state.values())
         self.fresh: list[Fresh] = []
