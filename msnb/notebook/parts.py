@@ -14,6 +14,7 @@ Nothing here knows of pixels or tags, and nothing depends on addresses, times or
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -143,16 +144,52 @@ def as_json(picture: Picture, top: bool = True, depth: int = 99) -> dict[str, An
 
 
 def capped_json(picture: Picture, limit: int = MAX_JSON) -> dict[str, Any]:
-    """``as_json`` in at most ``limit`` characters: the deepest groups are left closed, and ``truncated`` says so."""
+    """``as_json`` in at most ``limit`` characters: what does not fit are the deepest groups, and ``truncated`` says so.
+
+    Open groups come first (they show), then closed ones level by level; each is filled if there is room for it.
+    """
     out = as_json(picture)
-    for depth in (4, 3, 2, 1, 0):
-        if len(json.dumps(out)) <= limit:
-            return out
-        out = as_json(picture, depth=depth) | {"truncated": True}
     if len(json.dumps(out)) <= limit:
         return out
-    head = {"schema": SCHEMA, "version": VERSION, "title": picture.title[:200]}
-    return head | {"nodes": [], "edges": [], "truncated": True}
+    out = as_json(picture, depth=0) | {"truncated": True}
+    room = limit - len(json.dumps(out))
+    if room < 0:
+        head = {"schema": SCHEMA, "version": VERSION, "title": picture.title[:200]}
+        return head | {"nodes": [], "edges": [], "truncated": True}
+    waiting = deque(_groups(picture, out))
+    while waiting:
+        box, entry = _next(waiting)
+        inside = as_json(box.inside or Picture(""), False, 0)
+        size = len(json.dumps({"inside": inside}))
+        if size <= room and box.inside is not None:
+            room -= size
+            entry["inside"] = inside
+            waiting.extend(_groups(box.inside, inside))
+    return out
+
+
+_Group = tuple[Box, dict[str, Any]]
+
+
+def _next(waiting: deque[_Group]) -> _Group:
+    """The first open group, else the first of all."""
+    for i, (box, _) in enumerate(waiting):
+        if box.open:
+            found = waiting[i]
+            del waiting[i]
+            return found
+    return waiting.popleft()
+
+
+def _groups(picture: Picture, out: dict[str, Any]) -> Iterator[_Group]:
+    """The groups of a picture, each with its entry in the JSON; those in bodies and columns included."""
+    for box, entry in zip(picture.boxes, out["nodes"]):
+        if box.kind == "group":
+            yield box, entry
+        for frame, body in zip(box.frames, entry.get("bodies", ())):
+            yield from _groups(frame.picture, body)
+    for column, entry in zip(picture.columns, out.get("columns", ())):
+        yield from _groups(column, entry)
 
 
 def _box_json(box: Box, depth: int) -> dict[str, Any]:

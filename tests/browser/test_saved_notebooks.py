@@ -30,6 +30,7 @@ def open_without_kernel(page: Any, lab: Lab, name: str) -> None:
     """The notebook names a kernel that nobody has; we say that none is wanted."""
     path = lab.folder / name
     notebook = nbformat.read(path, as_version=4)
+    notebook.metadata.pop("language_info", None)  # or JupyterLab takes any kernel of that language
     notebook.metadata["kernelspec"] = {"name": "gone", "display_name": "Gone", "language": "python"}
     nbformat.write(notebook, path)
     open_notebook(page, lab, name, kernel=False)
