@@ -88,6 +88,16 @@ def test_a_long_sum_keeps_its_digits(rng: np.random.Generator) -> None:
             assert abs(float(program(buffers([x]))[0]) - exact) <= 2e-7 * exact
 
 
+def test_long_sums_of_columns_keep_their_digits(rng: np.random.Generator) -> None:
+    x = ms.Tensor((rng.random((100_003, 18)) + 0.5).astype(np.float32))
+    program = native(traced(lambda x: ((x * 1.0).sum(0), (x * x).sum(0)), x))
+    wide = x.asnumpy().astype(np.float64)
+    for threads in (1, 3):
+        with ms.set_context(runtime_num_threads=threads):
+            for got, exact in zip(program(buffers([x])), (wide.sum(0), (wide * wide).sum(0))):
+                np.testing.assert_allclose(got, exact, rtol=3e-7)
+
+
 def test_threads_do_not_change_results_of_rows(rng: np.random.Generator) -> None:
     x = tensor(rng, 517, 1031)
     program = native(traced(lambda x: ops.softmax(x), x))

@@ -76,7 +76,7 @@ class Last:
         return self.known[id(inst)]
 
     def _sum(self, inst: Inst, at: dict[int, str]) -> str:
-        memory, lanes = self.plan.accs[id(inst)], self.e.lanes
+        memory, lanes = self.plan.wide.get(id(inst), self.plan.accs[id(inst)]), self.e.lanes
         kind, index = memory_name(memory.dtype), self._index(memory.strides, at)
         first = self.e.const(identity(inst.attr.kind, memory.dtype), type_name(memory.dtype))
 
@@ -110,7 +110,7 @@ def _pointers(plan: Plan, scratch: bool) -> list[str]:
     for i in range(len(plan.buffers)):
         lines += [f"  %t{i} = getelementptr ptr, ptr %table, i64 {i}", f"  %b{i} = load ptr, ptr %t{i}"]
     if scratch:
-        memories = [*plan.accs.values(), *plan.caches.values()]
+        memories = [*plan.accs.values(), *plan.caches.values(), *plan.wide.values()]
         lines += [f"  %s{i} = getelementptr i8, ptr %scratch, i64 {m.offset}" for i, m in enumerate(memories)]
     return lines
 

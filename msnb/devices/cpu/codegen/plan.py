@@ -25,6 +25,7 @@ LARGEST_CACHE = 1 << 18
 SHARED_WORK = 3_000_000
 _LINE = 64
 STREAMED = 1 << 22
+FLUSHED = 256
 ANY = 1 << 40
 _PADDED = 64
 ALIGNED = 64
@@ -67,7 +68,8 @@ class Plan:
     Attributes:
         outer, inner: dims, outermost first.
         mode: "rows", "range" or "single".
-        local: reductions finished row by row; accs: accumulators and their memory.
+        local: reductions finished row by row; accs: accumulators and their memory; wide: where those that take in
+            many rows are moved to, every so often, so that long sums keep their digits.
         levels: per sweep along the row, the reductions and stores that belong to it.
         row_stores, final_stores: what is stored once per row, and at the very end.
         caches: instructions whose values a sweep keeps for later ones.
@@ -90,6 +92,7 @@ class Plan:
         self.local = [r for r in reduces if r.attr.over == kernel.row and self.mode != "range"]
         self.accs = {id(r): self._accumulator(r) for r in reduces if r not in self.local}
         self.acc_insts = [r for r in reduces if id(r) in self.accs]
+        self.wide = {id(r): self._wide(r) for r in self.acc_insts if self._is_long(r)}
         self.final = self._finals()
         self._sort_stores()
         self.caches = self._caches() if len(self.levels) > 1 else {}
@@ -122,6 +125,15 @@ class Plan:
 
     def _accumulator(self, inst: Inst) -> Scratch:
         return self._memory(self.carried(inst), [d for d in range(len(self.kernel.sizes)) if d in inst.dims])
+
+    def _is_long(self, inst: Inst) -> bool:
+        """True for sums of many rows in float32: from time to time they are moved into sums in float64."""
+        rows = math.prod(self.kernel.sizes[d] for d in self.outer)
+        short = self.accs[id(inst)].dtype is dtypes.float32 and inst.attr.kind == "sum"
+        return short and self.mode == "rows" and rows > FLUSHED
+
+    def _wide(self, inst: Inst) -> Scratch:
+        return self._memory(dtypes.float64, [d for d in range(len(self.kernel.sizes)) if d in inst.dims])
 
     def carried(self, inst: Inst) -> DType:
         """The dtype in which a reduction is carried on: float64 for long sums in float32."""

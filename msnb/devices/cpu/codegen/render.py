@@ -20,10 +20,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.devices.cpu.codegen.emit import Emitter, literal, memory_name, type_name
 from msnb.devices.cpu.codegen.ops import across, combine, emit, identity
-from msnb.devices.cpu.codegen.plan import BLOCK, Plan, Scratch, Segment
+from msnb.devices.cpu.codegen.plan import BLOCK, FLUSHED, Plan, Scratch, Segment
 from msnb.ir.kernel import Access, Inst
 
 Names = dict[int, str]
@@ -41,11 +42,14 @@ class Body:
         self.pointers: dict[int, str] = {}
         for key in (*plan.accs, *plan.caches):
             self.pointers[key] = f"%s{len(self.pointers)}"
+        self.wide = {key: f"%s{len(self.pointers) + i}" for i, key in enumerate(plan.wide)}
 
     def lines(self) -> list[str]:
         """The instructions of the body."""
         self._begin_accumulators()
-        if self.plan.mode == "rows":
+        if self.wide:
+            self.e.loop(("%begin", "%end", FLUSHED), [], self._some_rows)
+        elif self.plan.mode == "rows":
             self.e.loop(("%begin", "%end", 1), [], self._row)
         else:
             self._row("%begin", [])
@@ -160,19 +164,49 @@ class Body:
 
     def _begin_accumulators(self) -> None:
         for r in self.plan.acc_insts:
-            self._clear(r, self.plan.accs[id(r)])
+            if id(r) in self.wide:
+                self._clear(r, self.plan.wide[id(r)], self.wide[id(r)])
+            else:
+                self._clear(r, self.plan.accs[id(r)], self.pointers[id(r)])
 
-    def _clear(self, r: Inst, memory: Scratch) -> None:
+    def _clear(self, r: Inst, memory: Scratch, base: str) -> None:
         lanes, kind = self.plan.target.lanes, memory_name(memory.dtype)
         self.e.lanes = lanes
         start = self.e.const(identity(r.attr.kind, memory.dtype), type_name(memory.dtype))
 
         def clear(i: str, _: list[str]) -> list[str]:
-            pointer = self.e.ins(f"getelementptr {kind}, ptr {self.pointers[id(r)]}, i64 {i}")
-            self.e.store(memory.dtype, start, pointer)
+            self.e.store(memory.dtype, start, self.e.ins(f"getelementptr {kind}, ptr {base}, i64 {i}"))
             return []
 
         self.e.loop(("0", str(memory.count), lanes), [], clear)
+        self.e.lanes = 1
+
+    def _some_rows(self, start: str, _: list[str]) -> list[str]:
+        """Rows whose sums are still short enough for float32."""
+        long = [r for r in self.plan.acc_insts if id(r) in self.wide]
+        for r in long:
+            self._clear(r, self.plan.accs[id(r)], self.pointers[id(r)])
+        end = self.e.ins(f"add nsw i64 {start}, {FLUSHED}")
+        end = self.e.call("llvm.smin.i64", "i64", ("i64", end), ("i64", "%end"))
+        self.e.loop((start, end, 1), [], self._row)
+        for r in long:
+            self._flush(r)
+        return []
+
+    def _flush(self, r: Inst) -> None:
+        """float64 sum += float32 sum."""
+        self.e.lanes = self.plan.target.lanes
+        wide, short = self.e.t("double"), self.e.t("float")
+
+        def add(i: str, _: list[str]) -> list[str]:
+            source = self.e.ins(f"getelementptr float, ptr {self.pointers[id(r)]}, i64 {i}")
+            target = self.e.ins(f"getelementptr double, ptr {self.wide[id(r)]}, i64 {i}")
+            part = self.e.ins(f"fpext {short} {self.e.load(dtypes.float32, source)} to {wide}")
+            total = self.e.ins(f"fadd {wide} {self.e.load(dtypes.float64, target)}, {part}")
+            self.e.store(dtypes.float64, total, target)
+            return []
+
+        self.e.loop(("0", str(self.plan.accs[id(r)].count), self.e.lanes), [], add)
         self.e.lanes = 1
 
     def _add_to(self, r: Inst, value: str) -> None:
