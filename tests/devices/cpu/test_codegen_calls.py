@@ -30,9 +30,9 @@ FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ct
 
 def find_recipe(node: Node, view_of: Any) -> Any:
     """From the code generator alone."""
-    from msnb.devices.cpu.codegen import library, tables
+    from msnb.devices.cpu.codegen import draws, library, tables
 
-    return library.recipe(node, view_of) or tables.recipe(node, view_of)
+    return library.recipe(node, view_of) or tables.recipe(node, view_of) or draws.recipe(node, view_of)
 
 
 def fused_node(fn: Any, arrays: list[np.ndarray]) -> tuple[Node, list[np.ndarray]]:

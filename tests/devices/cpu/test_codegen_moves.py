@@ -53,6 +53,13 @@ def test_transposes_of_odd_sizes(shape: tuple[int, ...], rng: np.random.Generato
             assert compare(find("transpose"), [x], {"perm": perm}, threads=2)
 
 
+@pytest.mark.parametrize("n", [1, 3, 63, 64, 65, 1000, 200_001])
+def test_uniform_draws_have_the_bits_of_the_body(n: int) -> None:
+    for key in ([7, 3], [2**64 - 1, 2**63 + 5], [2**40, 2**33]):
+        for threads in (1, 3):
+            assert compare(find("random_uniform"), [ms.Tensor(np.array(key, np.uint64))], {"shape": (n,)}, threads)
+
+
 def test_rows_by_index(rng: np.random.Generator) -> None:
     x = ms.Tensor(rng.standard_normal((50, 130)).astype(np.float32))
     for kind in (np.int32, np.int64):

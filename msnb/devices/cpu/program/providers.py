@@ -11,8 +11,9 @@ from msnb.devices.cpu.program.recipe import PROVIDERS
 def enter() -> None:
     """Enter the providers into ``PROVIDERS``, once."""
     from msnb.devices.cpu.builtin.poolings import recipe as poolings
+    from msnb.devices.cpu.codegen.draws import recipe as draws
     from msnb.devices.cpu.codegen.library import recipe as generated
     from msnb.devices.cpu.codegen.tables import recipe as tables
     from msnb.devices.cpu.onednn.recipes import recipe as library
 
-    PROVIDERS.extend((library, poolings, generated, tables))
+    PROVIDERS.extend((library, poolings, generated, tables, draws))
