@@ -128,3 +128,20 @@ def test_no_recipe_for_dtypes_the_library_lacks(dtype: Any) -> None:
 
 def test_no_recipe_for_empty_images() -> None:
     assert run("conv2d", [np.ones((0, 2, 4, 4), np.float32), np.ones((3, 2, 3, 3), np.float32)], recipe) is None
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("data_format", ["NCHW", "NHWC"])
+def test_enough_work_for_several_threads(count: int, data_format: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from msnb.devices.cpu import threads
+
+    monkeypatch.setattr(threads, "count", lambda: count)
+    rng, attrs = np.random.default_rng(4), {"pads": (1,) * 4, "data_format": data_format}
+    x = arranged(rng.standard_normal((5, 32, 20, 20)).astype(np.float32), attrs)
+    w = rng.standard_normal((48, 32, 3, 3)).astype(np.float32)
+    dy = rng.standard_normal(expected("conv2d", [x, w], **attrs)[0].shape).astype(np.float32)
+    made: Any = recipe(node_of("conv2d", [x, w], attrs), whole_of)
+    assert max(primitive.threads for primitive, _ in made.steps) == count
+    compare("conv2d", [x, w], attrs)
+    compare("conv2d_input_grad", [dy, w], {**attrs, "size": (20, 20)})
+    compare("conv2d_weight_grad", [x, dy], {**attrs, "kernel": (3, 3)})
