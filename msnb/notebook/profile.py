@@ -22,7 +22,10 @@ from msnb.ir.work import bytes_of, flops_of
 from msnb.notebook.charts import Bar, bars_svg
 from msnb.notebook.colours import look_of
 from msnb.notebook.groups import is_drawn
+from msnb.notebook.overlays import Overlay, cost_overlays, ids_of
 from msnb.notebook.pages import Row, bytes_word, columns, number_word, table
+from msnb.notebook.paint import picture_of
+from msnb.notebook.parts import Picture
 from msnb.notebook.runs import Program, place_of, quiet, steps_of
 from msnb.notebook.views import Section, View
 from msnb.notebook.words import title_of
@@ -62,6 +65,7 @@ class ProfileView(View):
             raise ArgumentError(f"profile needs at least one repeat, got {repeats}.")
         self.measured, self.repeats = times, repeats
         seconds = measured(program, repeats) if times else {}
+        self.graph, self._seconds = program.graph, seconds
         nodes = [n for n in program.graph.nodes if n.op is not constant and is_drawn(n)]
         self.ops = [_cost(n, seconds.get(n, 0.0)) for n in nodes]
         self.lines = _by_line(self.ops, self._weight)
@@ -115,6 +119,19 @@ class ProfileView(View):
         """Per line and per op."""
         head: Sequence[str] = ("op", *self.head[1:])
         return [("Per line", table(self.head, self.rows)), ("Per op", table(head, self.op_rows))]
+
+    @property
+    def picture(self) -> Picture:
+        """The program, for renderers that paint its costs over it."""
+        return picture_of(self.graph)
+
+    @property
+    def overlays(self) -> list[Overlay]:
+        """Times where they were measured, then what is predicted."""
+        spent = {name: self._seconds.get(node, 0.0) for name, node in ids_of(self.graph)}
+        times = [Overlay("time", "median time", "s", spent)] if self.measured else []
+        memory, flops = cost_overlays(self.graph)
+        return [*times, flops, memory]
 
     @property
     def data(self) -> dict[str, Any]:

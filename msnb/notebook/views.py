@@ -77,8 +77,15 @@ class View:
         """The view for other renderers."""
         picture = self.picture or Picture(self.title[:LONG_TITLE])
         out = capped_json(picture, MAX_JSON // 2) | {"kind": self.kind}
+        if self.overlays:
+            out["overlays"] = overlays_json(self.overlays, picture, out, MAX_JSON // 4)
         full = {**out, "data": self.data}
         return full if len(json.dumps(full)) <= MAX_JSON else {**out, "truncated": True}
+
+    @property
+    def overlays(self) -> list[Overlay]:
+        """Numbers per node that a renderer can paint over the picture."""
+        return []
 
     @property
     def sections(self) -> list[Section]:

@@ -40,7 +40,7 @@ SHOWN = {
     "passes": "ms.show.passes(net, x)",
     "step": "ms.show.step(net, x, stop='relu')",
     "memory": "ms.show.mem(net, x, gradient=True)",
-    "profile": "ms.show.profile(net, x)",
+    "profile": "ms.show.profile(net, x, times=True)",
     "diff": "ms.show.diff(net, x)",
     "compare": "ms.show.compare(lambda x: (x * x).sum(), lambda x: ops.relu(x * x).sum(), x)",
     "explain": "f = ms.jit(loop); f(x, ms.Tensor(3)); ms.show.explain(f)",
@@ -206,6 +206,8 @@ def test_numbers_are_painted_over_the_picture(page):
     assert "128 flops" in view.locator(".msnb-badge").all_text_contents()
     view.locator("select.msnb-select").select_option("")
     assert view_of(page, "gradient").locator(".msnb-hot").count() >= 4, "norms are on from the start"
+    assert view_of(page, "profile").locator("select.msnb-select").input_value() == "time"
+    assert re.search(r"\d (µs|ms)$", view_of(page, "profile").locator(".msnb-badge").first.text_content())
 
 
 # ---- sliders ---------------------------------------------------------------------------------------------------------

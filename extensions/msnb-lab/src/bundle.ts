@@ -41,10 +41,14 @@ export class BundleView implements Shown {
       this.stages = new Stages(data, listener);
       this.node.append(this.stages.node);
     } else if (picture.boxes.length || picture.columns.length) {
-      this.own = [picture, ...calls].map((p, i) => new Graph(p, i ? [] : overlays, listener));
+      const first = kind === 'graph' ? null : overlays[0]?.name;
+      this.own = [picture, ...calls].map((p, i) => new Graph(p, i ? [] : overlays, listener, p.title, i ? null : first));
       this.node.append(...this.own.map(g => g.node));
     } else {
       this.node.append(memoryChart(this.bundle, this.node) ?? image(others.svg, `${kind} of ${picture.title}`));
+    }
+    if (kind === 'profile' && this.own.length && others.svg) {
+      this.node.append(details('per op', image(others.svg, `cost of ${picture.title}`)));
     }
     if (kind === 'step' && this.own.length) {
       this.node.prepend(new Steps(data, this.own[0]).node);

@@ -47,7 +47,8 @@ export class Graph {
     readonly picture: Picture,
     private overlays: Overlay[],
     private listener: Listener,
-    private title: string = picture.title
+    private title: string = picture.title,
+    shown: string | null = null
   ) {
     for (const [box, parent] of walk(picture)) {
       this.boxes.set(box.id, box);
@@ -56,7 +57,7 @@ export class Graph {
       }
     }
     this.node.append(this.bar(), this.canvas, this.told, this.legend);
-    this.overlay = overlays.find(o => o.name === 'norm' || o.name === 'time') ?? null;
+    this.overlay = overlays.find(o => o.name === shown) ?? null;
     this.listen();
     this.draw();
   }
