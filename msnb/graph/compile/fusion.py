@@ -244,10 +244,11 @@ class _Fusion:
         return found
 
     def _turn_out(self) -> None:
-        """A view that ends a group is none of its work: others look through it, or it costs nothing as it is."""
+        """A view that ends a group, and that no group reads, is none of its work: it may cost nothing as it is."""
+        read = {u for g in self.groups for _, n in g.nodes for v in n.inputs for u in self._way(v)}
         for group in self.groups:
             for i, node in reversed(group.nodes):
-                if kind_of(node) == "view" and not self._read_inside(group, node.out):
+                if kind_of(node) == "view" and node.out not in read:
                     group.nodes.remove((i, node))
                     del self.home[node.out]
                     self.single[node] = i
@@ -255,13 +256,21 @@ class _Fusion:
                     self.moment[node.out] = group.key
         self.groups = [g for g in self.groups if g.nodes]
 
-    def _read_inside(self, group: Group, value: Value) -> bool:
-        return any(value in n.inputs for _, n in group.nodes)
+    def _way(self, value: Value) -> Iterable[Value]:
+        """A value and what it is a view of."""
+        yield value
+        while value in self.through:
+            value = self.through[value].inputs[0]
+            yield value
 
     def _fixed(self) -> set[Value]:
-        """Values that lie in memory whatever the groups do."""
+        """Values that lie in memory whatever the groups do: read as they are, or through a view."""
         found = {self._base(v) for v in self.graph.outputs}
         found.update(self._base(v) for node in self.single for v in node.inputs if node in self.alive)
+        for group in self.groups:
+            for v in (v for _, node in group.nodes for v in node.inputs):
+                if self._base(v) is not v or id(group) not in self.outputs:
+                    found.add(self._base(v))
         return found
 
     def _keep_views(self, wanted: set[Value]) -> None:
