@@ -94,3 +94,26 @@ def test_primitives_are_made_once_per_description_and_thread_count(monkeypatch: 
 def test_no_primitive_where_the_shapes_do_not_fit() -> None:
     a, b = primitives.Layout((3, 4), (4, 1)), primitives.Layout((5, 6), (6, 1))
     assert primitives.matmul(a, b, primitives.Layout((3, 6), (6, 1))) is None
+
+
+@needs
+def test_bias_and_what_follows_in_one_primitive() -> None:
+    import ctypes
+
+    from msnb.devices.cpu.onednn.trampoline import Bound, Operand, address
+
+    rng = np.random.default_rng(1)
+    x, w, b, r = (rng.standard_normal(s).astype(np.float32) for s in ((5, 7), (7, 3), (1, 3), (5, 3)))
+    out, layout = np.zeros((5, 3), np.float32), lambda a: primitives.Layout(a.shape, (a.shape[1], 1))
+    post = (("add", layout(r)), ("tanh", 0.0, 0.0))
+    made = primitives.matmul(layout(x), layout(w), layout(out), layout(b), post, work=1.0)
+    assert made is not None
+    arrays = {c.SRC: x, c.WEIGHTS: w, c.BIAS: b, c.POST_OP | 2: r, c.DST: out}
+    if made.scratch:
+        arrays[c.SCRATCHPAD] = np.zeros(made.scratch + 64, np.uint8)
+    slots = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays.values()))
+    bound = Bound(made, {n: Operand(i) for i, n in enumerate(arrays)})
+    kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+    words, env = (ctypes.c_int64 * len(bound.words))(*bound.words), (ctypes.c_int64 * 8)(1)
+    assert kind(address())(slots, words, env) == 0
+    np.testing.assert_allclose(out, np.tanh(x @ w + b + r), rtol=1e-5, atol=1e-6)

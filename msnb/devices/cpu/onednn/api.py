@@ -22,12 +22,11 @@ from msnb.devices.cpu.onednn.library import load
 # data types
 F16, BF16, F32, S32 = 1, 2, 3, 4
 # propagation kinds
-TRAINING, INFERENCE = 64, 96
+TRAINING = 64
 # algorithms
 CONVOLUTION_DIRECT = 1
 ELTWISE = {"relu": 32, "tanh": 33, "gelu_tanh": 43, "gelu_erf": 49, "sigmoid": 41, "linear": 38, "clip": 46}
 BINARY_ADD, BINARY_MUL = 0x1FFF0, 0x1FFF1
-POOLING_MAX, POOLING_AVG_INCLUDE, POOLING_AVG_EXCLUDE = 0x1FF, 0x2FF, 0x3FF
 # arguments of a primitive
 SRC, DST, WEIGHTS, BIAS, WORKSPACE, SCRATCHPAD = 1, 17, 33, 41, 64, 80
 DIFF_SRC, DIFF_DST, DIFF_WEIGHTS, DIFF_BIAS = 129, 145, 161, 169
@@ -72,8 +71,6 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "convolution_forward_primitive_desc_create": (POINTER(_P), _P, c_int, c_int, *[_P] * 9),
     "convolution_backward_data_primitive_desc_create": (POINTER(_P), _P, c_int, *[_P] * 9),
     "convolution_backward_weights_primitive_desc_create": (POINTER(_P), _P, c_int, *[_P] * 10),
-    "pooling_forward_primitive_desc_create": (POINTER(_P), _P, c_int, c_int, *[_P] * 8),
-    "pooling_backward_primitive_desc_create": (POINTER(_P), _P, c_int, *[_P] * 9),
     "matmul_primitive_desc_create": (POINTER(_P), _P, *[_P] * 5),
     "reorder_primitive_desc_create": (POINTER(_P), _P, _P, _P, _P, _P),
 }

@@ -192,22 +192,6 @@ def matmul(
     return cached(("matmul", x, y, out, bias, post), make, work)
 
 
-def pooling(kind: int, x: Layout, y: Layout, kernel: tuple[int, int], window: Window) -> Primitive | None:
-    """y of a pooling; ``kind`` is one of the POOLING numbers. Maxima are not remembered."""
-
-    def make(api: Api, count: int) -> Primitive:
-        descs = [_desc(api, v) for v in (x, y)]
-        attr = Attributes(api)
-        step, holes, before, after = _slides(window)
-        pd = api.create(
-            "pooling_forward_primitive_desc_create", api.engine, c.INFERENCE, kind, *(_address(d) for d in descs),
-            step, dims_array(kernel), holes, before, after, attr.address,
-        )  # fmt: skip
-        return Primitive(api, pd, count)
-
-    return cached(("pool", kind, x, y, kernel, window), make)
-
-
 class Argument(NamedTuple):
     """An argument of a primitive, standing for the layout that the primitive wants there."""
 
