@@ -53,6 +53,7 @@ def no_node() -> str:
 def parts(fast: bool) -> list[Part]:
     choice, workers = ["-m", "not slow"] if fast else [], os.environ.get("TEST_WORKERS", "2")
     skipped = "FAST=1" if fast else ""
+    one_each = ["-n", workers, "--dist", "loadfile"]  # the cells of a notebook belong to one kernel
     nbval = ["--nbval", "--nbval-current-env", "--nbval-sanitize-with", "tests/nbval_sanitize.cfg", "notebooks/"]
     return [
         Part("style (ruff)", [PYTHON, "-m", "ruff", "check", "."], lint=True),
@@ -61,7 +62,7 @@ def parts(fast: bool) -> list[Part]:
         Part("size budget", [PYTHON, "tools/size_budget.py"], lint=True),
         Part("tests (pytest)", [*PYTEST, "-n", workers, *choice, "--ignore=tests/browser", "tests"], env=ONE_THREAD),
         Part("docstring examples", [*PYTEST, "--doctest-modules", "msnb"]),
-        Part("notebooks (nbval)", [*PYTEST, *nbval], env={"MSNB_NBVAL": "1", **ONE_THREAD}, skipped=skipped),
+        Part("notebooks (nbval)", [*PYTEST, *one_each, *nbval], env={"MSNB_NBVAL": "1", **ONE_THREAD}, skipped=skipped),
         Part("JupyterLab (browser)", [*PYTEST, "tests/browser"], env=ONE_THREAD, skipped=skipped),
         Part("extension (rebuilt)", [PYTHON, "tools/lab_extension.py"], skipped=skipped or no_node()),
     ]
