@@ -74,6 +74,7 @@ class Recompute:
         if any(space is None for _, _, space in made):
             return
         self.outputs[id(group)].remove(value)
+        self._keep(group, chain)
         for reader, nodes, space in made:
             assert space is not None
             reader.nodes, reader.space = nodes, space
@@ -92,13 +93,25 @@ class Recompute:
             if v in found or v not in own:
                 continue
             i, node = own[v]
-            if v in kept:
+            if v in kept or self._may_keep(group, v, node, value):
                 continue
             if not _is_cheap(node) or len(found) >= LONGEST:
                 return []
             found[v] = (i, node)
             stack.extend(node.inputs)
         return sorted(found.values(), key=lambda m: m[0])
+
+    def _may_keep(self, group: Group, v: Value, node: Node, value: Value) -> bool:
+        """True for a statistic that costs next to nothing to store."""
+        small = _size(v) * SMALL <= _size(value)
+        return small and not _is_cheap(node) and group.space.stored(v) is not None
+
+    def _keep(self, group: Group, chain: list[tuple[int, Node]]) -> None:
+        """Statistics that the chain reads are results from now on."""
+        made, own = {n.out for _, n in chain}, {n.out for _, n in group.nodes}
+        for v in (v for _, node in chain for v in node.inputs):
+            if v in own and v not in made and v not in self.outputs[id(group)]:
+                self.outputs[id(group)].append(v)
 
     def _more(self, reader: Group, value: Value, chain: list[tuple[int, Node]]) -> int:
         """How many large values more the reader would have to read."""

@@ -1,0 +1,74 @@
+"""What fusion does to a program: the same values bit for bit, updates side by side, nothing stored that is cheap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import msnb as ms
+from msnb import ops
+from msnb.graph.compile import recompute
+from msnb.graph.compile.fusion import fuse
+from msnb.ir.control import FUSED
+from msnb.ir.graph import Graph, Node
+from tests.devices.cpu.codegen_programs import REFERENCE, buffers, traced
+from tests.devices.cpu.test_codegen_groups import Programs
+
+pytest.importorskip("llvmlite")
+
+
+def groups(graph: Graph) -> list[Node]:
+    return [n for n in graph.nodes if n.op is FUSED]
+
+
+@pytest.mark.parametrize("every", [False, True])
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32))
+def test_fused_programs_are_the_same_programs(every: bool, seed: int) -> None:
+    """Small values count as large ones here, so that much is computed again in readers."""
+    program = Programs(seed)
+    with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
+        patch.setattr(recompute, "WORTH", 2)
+        patch.setattr(recompute, "SMALL", 2)
+        want = REFERENCE.compile(program.graph)(buffers(program.args))
+        got = REFERENCE.compile(fuse(program.graph, every))(buffers(program.args))
+    for x, y in zip(got, want, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+def updates(*operands: Any) -> Any:
+    lr, pairs = operands[0], list(zip(operands[1::2], operands[2::2]))
+    return tuple(p - lr * g for p, g in pairs)
+
+
+def test_updates_of_many_parameters_are_one_group(rng: np.random.Generator) -> None:
+    shapes = [(4, 5), (7,), (2, 3, 4), (1,), (9, 9), (6,), (5, 5), (3,), (8,), (2, 2)]
+    arrays = [rng.standard_normal(s).astype(np.float32) for s in shapes for _ in range(2)]
+    args = [ms.Tensor(np.float32(0.1)), *map(ms.Tensor, arrays)]
+    found = groups(fuse(traced(updates, *args), True))
+    assert len(found) <= 2 and sum(len(n.outputs) for n in found) == len(shapes)
+
+
+def test_a_batch_is_cut_when_it_has_grown_large(rng: np.random.Generator) -> None:
+    arrays = [rng.standard_normal(1_500_000).astype(np.float32) for _ in range(6)]
+    found = groups(fuse(traced(updates, ms.Tensor(np.float32(0.1)), *map(ms.Tensor, arrays))))
+    assert len(found) == 3
+
+
+def test_what_is_cheap_is_not_kept_for_the_gradient(rng: np.random.Generator) -> None:
+    """A matrix product parts forward from backward; x - mean and the like do not cross."""
+    x, w = (ms.Tensor(rng.standard_normal(s).astype(np.float32)) for s in ((256, 64), (64, 64)))
+
+    def loss(x: Any, w: Any, b: Any) -> Any:
+        return ops.tanh(ops.layer_norm(x @ w, (64,), b, b) @ w).sum()
+
+    b = ms.Tensor(rng.standard_normal(64).astype(np.float32))
+    fused = fuse(traced(ms.grad(loss, (0, 1)), x, w, b))
+    first = next(n for n in groups(fused) if any(m.op.name == "rsqrt" for m in n.graphs[0].nodes))
+    large = [v for v in first.outputs if v.type.size == 256 * 64]
+    assert len(large) == 1, "the normalised value alone is read by the product"
+    assert any(m.op.name == "subtract" for n in groups(fused)[1:] for m in n.graphs[0].nodes)
