@@ -45,9 +45,18 @@ def name_cells(shell: Any) -> None:
     if hasattr(shell.compile, _ATTRIBUTE):
         return
     count = CellCount(shell)
+    _name_running_cell(shell, count)
     setattr(shell.compile, _ATTRIBUTE, count)
     shell.compile.get_code_name = count.get_code_name
     shell.events.register("pre_run_cell", count.begin)
+
+
+def _name_running_cell(shell: Any, count: CellCount) -> None:
+    """The cell that loads the extension was compiled before: what it defines has lines too."""
+    history = getattr(shell, "history_manager", None)
+    raw, parsed = (history.input_hist_raw[-1], history.input_hist_parsed[-1]) if history is not None else ("", "")
+    if raw:
+        name_file(str(count.plain(raw, parsed, count.number)), f"cell [{count.number}]")
 
 
 def forget_cells(shell: Any) -> None:

@@ -23,3 +23,14 @@ def numbers(store_history: bool) -> list[str]:
 @pytest.mark.parametrize("store_history", [True, False])
 def test_the_place_is_the_cell_where_the_line_stands(store_history: bool, capsys: pytest.CaptureFixture[str]) -> None:
     assert numbers(store_history) == ["cell [2] line 2"]
+
+
+def test_the_cell_that_loads_the_extension_has_lines_too(capsys: pytest.CaptureFixture[str]) -> None:
+    interactive.InteractiveShell.clear_instance()
+    shell: Any = interactive.InteractiveShell.instance()
+    shell.run_cell("import msnb as ms", store_history=True)
+    shell.run_cell("%load_ext msnb\ndef f(x):\n    return x * 2", store_history=True)
+    text = shell.run_cell("ms.show.ir(f, ms.Tensor([1.0])).text", store_history=True).result
+    shell.run_line_magic("unload_ext", "msnb")
+    interactive.InteractiveShell.clear_instance()
+    assert "# cell [2] line 3" in text
