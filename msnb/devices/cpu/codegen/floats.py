@@ -1,11 +1,12 @@
 """Elementary functions in float32, without branches, so that they vectorise.
 
-    exp     x = n ln2 + r, |r| <= ln2 / 2:        2^n (1 + r + r^2 P(r)); 2^n in two steps, for denormals
+    exp     x = n ln2 + r, |r| <= ln2 / 2:        2^n (1 + r + r^2 P(r)); 2^n in two steps, for denormals,
+            or in one instruction where the CPU has it
     log     x = 2^k m, f = m - 1 in [-0.29, 0.41]: k ln2 + f - f^2/2 + f^3 P(f)
     tanh    near 0: x + x^3 P(x^2);               else 1 - 2 / (exp(2x) + 1)
     erf     below 1: x P(x^2);                    else 1 - exp(Q(x)), Q = log erfc
     sin     k = nearest integer to x 2/pi, r = x - k pi/2 in float64 (exact by fused steps up to 2^30), then sine or
-            cosine of r
+            cosine of r; beyond, the C library
     pow     2^(y log2 x) with log2 and 2^ in float64
 
 The coefficients are least-maximum fits made for this file (Lawson's iteration on Chebyshev points, 40 digits). Integers
