@@ -28,11 +28,11 @@ from msnb.notebook.marks import text as words
 from msnb.notebook.pages import Row, details, pre, table
 from msnb.notebook.plot import card
 from msnb.notebook.views import MIME, Section, View
-from msnb.notebook.words import shortened
 
 HEAD = ("operand", "is")
 INTERNALS = "internals"
 FROM_NOTEBOOKS = "../"
+MONO_CHAR = 6.62  # pixels of a character at 11 pixels
 
 
 def place_of_error(error: MsnbError, tb: TracebackType | None = None) -> Where | None:
@@ -105,13 +105,13 @@ class ErrorView(View):
     def svg(self) -> str:
         """The report on a card."""
         parts, y = list[str](), 48.0
-        for line in self._lines[1:]:
+        first, *rest = self.text.split("\n")
+        for line in [*_wrapped(first, 92)[1:], *rest]:
             alarm = bool(line.strip()) and not line.strip("^ ")
             for piece in _wrapped(line, 98):
-                words_ = piece.replace(" ", "\u00a0")
-                parts.append(words(16, y, words_, 11, ALARM if alarm else INK, anchor="start", mono=True))
+                parts.append(_line(piece, y, ALARM if alarm else INK))
                 y += 15
-        title = shortened(self._lines[0].split("\n")[0], 100)
+        title = _wrapped(first, 92)[0]
         head = words(16, 23, title, 12, ALARM, weight=600, anchor="start")
         return card(720, y + 4, "", [head, *parts]) if parts else card(720, 40, title, [])
 
@@ -190,8 +190,7 @@ class LessonView(View):
     def svg(self) -> str:
         """The page on a card."""
         lines = [piece for line in self.lesson.markdown.split("\n") for piece in _wrapped(line, 98)]
-        parts = [words(16, 30 + 15 * i, line.replace(" ", "\u00a0"), 11, INK if line.startswith("#") else SOFT,
-                       anchor="start", mono=True) for i, line in enumerate(lines)]  # fmt: skip
+        parts = [_line(line, 30 + 15 * i, INK if line.startswith("#") else SOFT) for i, line in enumerate(lines)]
         return card(720, 40 + 15 * len(lines), "", parts)
 
     @property
@@ -203,6 +202,12 @@ class LessonView(View):
     def html(self) -> str:
         """The page."""
         return f"<div><b>{html.escape(self.lesson.name)}</b>{lesson_html(self.lesson)}{link(self.lesson)}</div>"
+
+
+def _line(text: str, y: float, colour: str) -> str:
+    """A line of monospaced words at its indentation (SVG drops spaces at the beginning)."""
+    inner = text.lstrip(" ")
+    return words(16 + MONO_CHAR * (len(text) - len(inner)), y, inner, 11, colour, anchor="start", mono=True)
 
 
 def _wrapped(line: str, width: int) -> list[str]:

@@ -14,7 +14,6 @@ from msnb.core.context import GRAPH_MODE, get_context
 from msnb.notebook.colours import INK, SOFT
 from msnb.notebook.marks import text as words
 from msnb.notebook.pages import Row, bytes_word, columns, count, table
-from msnb.notebook.parts import Picture
 from msnb.notebook.plot import card
 from msnb.notebook.views import Section, View
 from msnb.notebook.words import shortened
@@ -93,11 +92,6 @@ class InfoView(View):
     def text(self) -> str:
         """A table per subject."""
         return "\n\n".join(f"{subject}\n{columns(('what', 'is'), rows)}" for subject, rows in self.facts.items())
-
-    @property
-    def picture(self) -> Picture | None:
-        """None: facts are no program."""
-        return None
 
     @property
     def svg(self) -> str:

@@ -137,7 +137,7 @@ class View:
             ".html": self._page,
             ".txt": lambda: "\n".join([*self.notes, self.text]),
             ".json": lambda: json.dumps(self.json),
-            **({".dot": lambda: self.dot} if self.picture is not None else {}),
+            **({".dot": lambda: self.dot} if type(self).picture is not View.picture else {}),
         }
 
     @property

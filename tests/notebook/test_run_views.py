@@ -411,3 +411,42 @@ def test_image_like_tensors_bring_their_images(shape, images):
     assert ops.ones(shape)._repr_html_() in found
     assert not re.search(r"<(script|style|svg)", found)
     assert len(tensor_with_images(ops.ones((64, 1, 28, 28)))) < 60_000
+
+
+# ---- hostile names ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "word", ["<script>alert(1)</script>", '"><img onerror=x>', "a\nb\x00c", "\u202eright to left", "n" * 10_000],
+    ids=["script", "image", "control", "direction", "long"],
+)  # fmt: skip
+def test_hostile_names_do_nothing(word, tmp_path):
+    class Outer(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Dense(64, 64)
+            self.fc.weight.name = word
+
+        def construct(self, x):
+            return self.fc(x)
+
+    Outer.__name__ = Outer.__qualname__ = word.replace("\x00", "")
+    net, x = Outer(), ops.ones((512, 64))
+    flow, curves = ms.show.flow(net), ms.show.curves(word)
+    flow.record([ops.ones((64, 64)), ops.ones((64,))])
+    curves.record(**{word: 1.0})
+    found = [
+        ms.show.roofline(net, x), ms.show.plan(net, x, device_num=4), ms.show.eager(net, x), ms.show.kernels(net, x),
+        flow, curves, ms.show.tensor(x, word), ms.show.ir(net, x),
+    ]  # fmt: skip
+    for view in found:
+        bundle = view._repr_mimebundle_()
+        for figure in [bundle["image/svg+xml"], *view.figures]:
+            ET.fromstring(figure)
+            assert "\x00" not in figure
+            assert "\u202e" not in figure
+        assert "<script" not in bundle["text/html"] + bundle["image/svg+xml"]
+        assert "<img onerror" not in bundle["text/html"] + bundle["image/svg+xml"]
+        assert len(bundle["image/svg+xml"]) < 60_000
+        assert "<script" not in net.summary((4, 64))._repr_html_()
+    assert "\x00" not in found[-1].dot
