@@ -56,7 +56,7 @@ def _name_running_cell(shell: Any, count: CellCount) -> None:
     history = getattr(shell, "history_manager", None)
     raw, parsed = (history.input_hist_raw[-1], history.input_hist_parsed[-1]) if history is not None else ("", "")
     if raw:
-        name_file(str(count.plain(raw, parsed, count.number)), f"cell [{count.number}]")
+        name_file(str(count.plain(raw, f"{parsed}\n", count.number)), f"cell [{count.number}]")
 
 
 def forget_cells(shell: Any) -> None:

@@ -34,7 +34,7 @@ export class BundleView implements Shown {
       hovered: (graph: Graph, box: Box | null) => hub.marker?.mark(this.node, box ?? graph.chosenBox, false),
       chosen: (graph: Graph, box: Box | null) => {
         this.own.concat(this.stages?.graphs ?? []).forEach(g => g !== graph && g.chosen !== null && quiet(g));
-        hub.marker?.mark(this.node, box, true);
+        hub.marker?.mark(this.node, box, box?.kind !== 'group');
       }
     };
     if (kind === 'passes') {
