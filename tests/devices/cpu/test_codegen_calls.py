@@ -126,6 +126,23 @@ def test_parts_of_different_kinds(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(got[0], one[2] * np.float32(0.9) + one[1], rtol=1e-6, atol=1e-6)
 
 
+def test_what_all_rows_read_is_not_overwritten(rng: np.random.Generator) -> None:
+    """A number stored in the first row must not lie where the next rows read one."""
+    from msnb.devices.cpu.codegen.library import KernelRecipe, recipe
+
+    x, a = rng.standard_normal((33, 8)).astype(np.float32), np.float32([0.5])
+
+    def fn(x: Any, a: Any) -> Any:
+        b = ops.tanh(a)
+        return x * b + a, b
+
+    node, order = fused_node(fn, [x, a])
+    made = recipe(node, whole)
+    assert made is not None
+    KernelRecipe.prepare([made])
+    assert all(order[i].size > 1 for i, _ in made.inplace)
+
+
 FUNCTIONS = {
     "chain": lambda x, y: ops.tanh(x * y) + x,
     "softmax": lambda x, y: ops.softmax(x + y),

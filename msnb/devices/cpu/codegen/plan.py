@@ -251,7 +251,7 @@ class Plan:
         """Pairs (read, write) that may share memory: one access, the same for both, and no load after the store."""
         kernel, found = self.kernel, list[tuple[int, int]]()
         for access, value in kernel.stores:
-            if id(value) in self.final:
+            if id(value) in self.final or not self._once(access, value):
                 continue
             b = access.buffer
             for r, buffer in enumerate(kernel.reads):
@@ -262,6 +262,12 @@ class Plan:
                 if same and loads and self._last_read(loads[0]) <= self._stored_at(access, value):
                     found.append((r, b - len(kernel.reads)))
         return tuple(found)
+
+    def _once(self, access: Access, value: Inst) -> bool:
+        """True where every turn of the loops has an element of its own, so that none reads what another has stored."""
+        walked = self._walks(access, value) or self.mode == "range"
+        dims = [*self.outer, *(self.inner if walked else [])]
+        return all(access.strides[d] or self.kernel.sizes[d] == 1 for d in dims)
 
     def _alike(self, a: Buffer, b: Buffer) -> bool:
         return a.dtype.itemsize == b.dtype.itemsize
