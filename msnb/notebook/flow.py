@@ -92,9 +92,18 @@ class FlowView(View, Callback):
 
     def on_train_step_begin(self, run_context: RunContext) -> None:
         """Look at the gradients of this batch, before the step changes the weights."""
-        params = run_context.original_args()
-        if (params.cur_step_num - 1) % self.every == 0:
-            self.record(_gradients(params, self.weights), int(params.cur_step_num))
+        if not run_context.original_args().get("dataset_sink_mode"):
+            self._look(run_context.original_args())
+
+    def on_train_step_end(self, run_context: RunContext) -> None:
+        """Of a sink (many steps in one call) only the last batch is known, and only after it."""
+        if run_context.original_args().get("dataset_sink_mode"):
+            self._look(run_context.original_args())
+
+    def _look(self, params: Any) -> None:
+        step = int(params.cur_step_num)
+        if not self.steps or step - self.steps[-1] >= self.every or step < self.steps[-1]:
+            self.record(_gradients(params, self.weights), step)
 
     # ---- judging ----------------------------------------------------------------------------------------------------
 

@@ -93,6 +93,7 @@ class CurvesView(View, Callback):
 
     def done(self) -> CurvesView:
         """The training is over: draw it for the last time."""
+        events.unsubscribe("step", self._heard)
         if not self.over:
             self.over = True
             self._show_final()
@@ -106,12 +107,19 @@ class CurvesView(View, Callback):
             self.title = type(params.network).__name__
         self._steps_planned = params.batch_num * (params.epoch_num - params.initial_epoch)
         self._first = int(params.cur_step_num)
+        self._sunk = bool(params.get("dataset_sink_mode"))
+        if self._sunk:  # many steps are one call: each tells of itself by an event
+            events.subscribe("step", self._heard)
+
+    def _heard(self, loss: Any, **_: Any) -> None:
+        self.record(loss=loss[0] if isinstance(loss, (tuple, list)) else loss)
 
     def on_train_step_end(self, run_context: RunContext) -> None:
         """Loss, learning rate, throughput."""
         params = run_context.original_args()
         self.step = int(params.cur_step_num) - self._first
-        self._note(LOSS, loss_of(params))
+        if not self._sunk:
+            self._note(LOSS, loss_of(params))
         rate = rate_of(params.optimizer)
         if rate is not None:
             self._note(RATE, rate)
@@ -132,6 +140,7 @@ class CurvesView(View, Callback):
 
     def __exit__(self, kind: Any, error: Any, tb: Any) -> None:
         """A training that ends by an error leaves its picture too."""
+        events.unsubscribe("step", self._heard)
         if kind is not None and self.series:
             self.done()
 
@@ -280,9 +289,6 @@ def with_bar(svg: str, share: float) -> str:
 def watching(view: CurvesView) -> Iterator[CurvesView]:
     """Within this block, every step of any ``Model`` is noted in the view (the event ``step``)."""
 
-    def noted(loss: Any, **_: Any) -> None:
-        view.record(loss=loss[0] if isinstance(loss, (tuple, list)) else loss)
-
-    with events.listening("step", noted):
+    with events.listening("step", view._heard):
         yield view
     view.done()

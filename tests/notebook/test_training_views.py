@@ -63,6 +63,17 @@ def test_curves_of_a_model():
     assert [p.title for p in view.panels()] == ["loss", "evaluated"]
 
 
+def test_steps_in_a_sink_are_seen_one_by_one():
+    view, plain = ms.show.curves(), seen()
+    _, (_, flow) = trained(view, FlowView, dataset_sink_mode=True)
+    assert view.series["loss"][0] == plain.series["loss"][0] == list(range(1, 13))
+    assert np.allclose(view.series["loss"][1], plain.series["loss"][1], rtol=1e-5)
+    assert flow.steps == [6]
+    before = len(view.series["loss"][0])
+    trained()
+    assert len(view.series["loss"][0]) == before, "it listens only while its own training runs"
+
+
 def test_a_second_training_starts_anew():
     view = ms.show.curves("mine")
     trained(view)
