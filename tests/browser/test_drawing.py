@@ -158,6 +158,20 @@ def test_a_number_over_a_closed_group_is_the_sum_of_what_it_holds(drawn):
     assert f"bytes of results {word}" in shown.get_attribute("aria-label")
 
 
+def test_nothing_depends_on_the_order_of_keys(drawn):
+    """A stored notebook has its keys in the order of the alphabet."""
+    view = ms.show.grad(Deep(1), ms.Tensor(np.ones((2, 4), np.float32)), norms=True)
+    seen = []
+    for bundle in (view.json, json.loads(json.dumps(view.json, sort_keys=True))):
+        draw(drawn, bundle)
+        page = drawn[0]
+        heads = page.locator("th").all_text_contents()
+        seen.append((page.locator("select.msnb-select").input_value(), heads, page.locator(".msnb-hot").count()))
+    assert seen[0] == seen[1]
+    assert seen[0][0] == "norm"
+    assert seen[0][1][0] == "layer"
+
+
 def test_other_versions_are_refused_with_a_sentence(drawn):
     assert draw(drawn, {"schema": "msnb.graph", "version": 2}) == "msnb-error"
     assert "reads version 1" in drawn[0].locator(".msnb-error").inner_text()

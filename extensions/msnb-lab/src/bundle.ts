@@ -41,7 +41,7 @@ export class BundleView implements Shown {
       this.stages = new Stages(data, listener);
       this.node.append(this.stages.node);
     } else if (picture.boxes.length || picture.columns.length) {
-      const first = kind === 'graph' ? null : overlays[0]?.name;
+      const first = kind === 'graph' ? null : overlays[0]?.name ?? null; // what the view is about
       this.own = [picture, ...calls].map((p, i) => new Graph(p, i ? [] : overlays, listener, p.title, i ? null : first));
       this.node.append(...this.own.map(g => g.node));
     } else {

@@ -120,6 +120,12 @@ export function readBundle(x: unknown): Bundle {
   };
 }
 
+/** A stored notebook sorts keys by the alphabet, so what comes first must not depend on their order. */
+function rank(name: string): number {
+  const at = ['norm', 'time', 'flops', 'memory'].indexOf(name);
+  return at < 0 ? 9 : at;
+}
+
 /** A picture inside the data of a view: a stage of a compilation. */
 export function readPicture(x: unknown): Picture | null {
   return isRecord(x) ? new Reader().picture(x, 0) : null;
@@ -190,6 +196,7 @@ function readOverlays(x: unknown): Overlay[] {
   }
   return Object.entries(x)
     .filter((entry): entry is [string, Raw] => isRecord(entry[1]))
+    .sort(([a], [b]) => rank(a) - rank(b) || (a < b ? -1 : 1))
     .map(([name, raw]) => ({
       name: words(name),
       title: words(raw.title),

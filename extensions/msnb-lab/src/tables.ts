@@ -9,6 +9,17 @@ const LONG_CELL = 160;
 const PLACE = /^cell \[\d+\] line \d+/;
 const HIDDEN = new Set(['id', 'picture', 'stage']);
 
+/** A stored notebook sorts the columns' names by the alphabet; readers want them so. */
+const ORDER = (
+  'layer node op stage pass law times rewrites nodes type values histogram flops bytes flops/byte median time limit ' +
+  'difference verdict rms watch before after why line'
+).split(' ');
+
+function rank(name: string): number {
+  const at = ORDER.indexOf(name);
+  return at < 0 ? ORDER.length - 1.5 : at;
+}
+
 export type Row = Record<string, unknown>;
 
 export function rowsOf(x: unknown): Row[] {
@@ -16,7 +27,8 @@ export function rowsOf(x: unknown): Row[] {
 }
 
 export function table(rows: Row[], hidden: Set<string> = HIDDEN, act?: (row: Row) => void): HTMLElement {
-  const heads = [...new Set(rows.slice(0, 50).flatMap(r => Object.keys(r)))].filter(h => !hidden.has(h)).slice(0, 20);
+  const names = [...new Set(rows.slice(0, 50).flatMap(r => Object.keys(r)))].filter(h => !hidden.has(h));
+  const heads = names.sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1)).slice(0, 20);
   const body = rows.slice(0, MOST_ROWS).map(row => {
     const line = el('tr', {}, ...heads.map(head => cellOf(row[head])));
     if (act) {
