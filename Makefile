@@ -7,8 +7,8 @@
 #   make bench        measured ratios, as tables    (CASES="lenet_step dispatch" PEERS="torch jax" ROUNDS=2: only these)
 #   make bench-peers  the frameworks to compare with, each in an environment of its own under build/peers
 #
-# The environment is .venv. It is made once and brought up to date only when pyproject.toml changes; delete it to start
-# anew. Another interpreter: make PYTHON=python3.12 test
+# The environment is .venv. It is made once and brought up to date only when pyproject.toml or the built extension
+# changes; delete it to start anew. Another interpreter: make PYTHON=python3.12 test
 
 PYTHON ?= python3
 VENV   := .venv
@@ -24,7 +24,7 @@ help:
 
 install: $(STAMP)
 
-$(STAMP): pyproject.toml tools/make_venv.py
+$(STAMP): pyproject.toml tools/make_venv.py extensions/msnb-lab/labextension/package.json
 	@$(PYTHON) tools/make_venv.py $(VENV) "notebook,dev"
 
 quickstart: $(STAMP)
