@@ -205,8 +205,10 @@ def report(data: dict[str, Any], encoding: str | None) -> str:
         losses = data["losses"][mode]
         lines += ["", f"{mode} mode: loss over {len(losses)} steps, {losses[0]:.4f} -> {losses[-1]:.4f}"]
         rows = curve(resample(losses, WIDTH), low, high, blocks)
-        lines += [f"  {f'{high:.2f}' if i == 0 else f'{low:.2f}' if i == HEIGHT - 1 else '':>6} |{row}"
-                  for i, row in enumerate(rows)]
+        lines += [
+            f"  {f'{high:.2f}' if i == 0 else f'{low:.2f}' if i == HEIGHT - 1 else '':>6} |{row}"
+            for i, row in enumerate(rows)
+        ]
     lines += ["", *(f"accuracy, {mode + ' mode:':<15} {data['accuracy'][mode]:.2%}" for mode in MODES)]
     return "\n".join([*lines, difference(data["losses"])])
 

@@ -179,9 +179,7 @@ class XavierNormal(Initializer):
 class _He(Initializer):
     """Variance gain(nonlinearity)^2 / fan."""
 
-    def __init__(
-        self, negative_slope: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
-    ) -> None:
+    def __init__(self, negative_slope: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> None:
         if mode not in ("fan_in", "fan_out"):
             raise ValueError(f"mode must be 'fan_in' or 'fan_out', got {mode!r}.")
         self.negative_slope, self.mode, self.nonlinearity = negative_slope, mode, nonlinearity

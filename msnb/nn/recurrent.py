@@ -189,9 +189,7 @@ class RNN(_Recurrent):
         bidirectional: bool = False,
         dtype: Any = dtypes.float32,
     ) -> None:
-        super().__init__(
-            input_size, hidden_size, num_layers, has_bias, batch_first, dropout, bidirectional, dtype
-        )
+        super().__init__(input_size, hidden_size, num_layers, has_bias, batch_first, dropout, bidirectional, dtype)
         self.nonlinearity = legal_nonlinearity(nonlinearity)
 
     def step(self, a: Any, state: State, weight: Any, bias: Any) -> State:

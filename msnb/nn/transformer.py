@@ -247,9 +247,7 @@ class Transformer(Cell):
     ) -> Any:
         """The decoder's result for tgt, given src."""
         memory = self.encoder(src, src_mask, src_key_padding_mask)
-        return self.decoder(
-            tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask
-        )
+        return self.decoder(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
 
 
 def causal_mask(size: int) -> Any:

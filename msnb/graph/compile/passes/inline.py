@@ -70,7 +70,7 @@ _SQUARE = "\n\ngraph square(a: f32[2]) -> (f32[2])\n  %1 = multiply(a, a) : f32[
 _FACT = (
     "graph fact(n: i64[]) -> (i64[])\n  %1 = less(n, ~2) : bool[]\n  %2 = if(%1, n) : i64[]\n"
     "    then (n: i64[]): yield n\n"
-    "    else (n: i64[]):\n      %1 = subtract(n, ~1) : i64[]\n      %2 = call(%1, callee=\"fact\") : i64[]\n"
+    '    else (n: i64[]):\n      %1 = subtract(n, ~1) : i64[]\n      %2 = call(%1, callee="fact") : i64[]\n'
     "      %3 = multiply(n, %2) : i64[]\n      yield %3\n  return %2"
 )
 INLINE = register_pass(
