@@ -20,7 +20,7 @@ from msnb.devices.cpu.onednn import api as c
 from msnb.devices.cpu.onednn.api import Api, Attributes, Desc, OneDNNError, api, dims_array
 
 _KEPT = 2048
-_SHARED_WORK = 1_000_000.0  # flops: about 10 us on one thread, several times what waking a second one costs
+_SHARED_WORK = 4_000_000.0  # flops: about 50 us on one thread; on a busy machine a second one may be waited for
 _lock = threading.RLock()
 _made: OrderedDict[Any, Primitive | None] = OrderedDict()
 
