@@ -113,10 +113,18 @@ def _ms(side: Any) -> Any:
 
     bend = ms.grad(slope_total, 1)
 
+    def reverse(t: Any, x: Any) -> Any:
+        return (net(t, x), *slopes(t, x), bend(t, x))
+
+    def forward(t: Any, x: Any) -> Any:
+        one = ops.ones_like(x)
+        along = lambda x: ms.jvp(lambda z: net(t, z), x, one)[1]
+        u, ut = ms.jvp(lambda z: net(z, x), t, one)
+        return (u, ut, *ms.jvp(along, x, one))
+
     def loss(t: Any, x: Any) -> Any:
-        u = net(t, x)
-        ut, ux = slopes(t, x)
-        return ((ut + u * ux - VISCOSITY * bend(t, x)) ** 2).mean()
+        u, ut, ux, uxx = (forward if side.variant == "forward" else reverse)(t, x)
+        return ((ut + u * ux - VISCOSITY * uxx) ** 2).mean()
 
     return side.train(loss, nn.Adam(net.trainable_params(), RATE))
 
@@ -130,6 +138,6 @@ CASES = [
         _weights,
         flops=4 * dense_flops(POINTS, *WIDTHS),  # u, u_t, u_x, u_xx: at least one sweep each, and their backward
         tolerance=1e-3,
-        variants={"jax": ("forward", "reverse")},
+        variants={"jax": ("forward", "reverse"), "msnb": ("forward", "reverse")},
     )
 ]
