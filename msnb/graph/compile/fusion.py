@@ -201,10 +201,12 @@ class _Fusion:
         return out
 
     def _units(self) -> Iterable[tuple[tuple[int, int, int], Node | list[Group]]]:
+        """What runs, with its place; a view of a group's result comes behind all groups of that moment: any may make it."""
         for node, i in self.single.items():
             if len(node.outputs) == 1 and node.out in self.through:
                 if node in self.alive:
-                    yield (*self._moment(self._base(node.out)), i), node
+                    made = self._base(node.out) in self.home
+                    yield (*self._moment(self._base(node.out)), i + made * len(self.graph.nodes)), node
             else:
                 yield (-2 if node.op is constant else i, 0, i), node
         for batch in self.batches:
