@@ -16,6 +16,7 @@ from zoo import MLP
 import msnb as ms
 from msnb import nn, ops
 from msnb.train import Callback, Model
+from tests.levels import exact, steady
 
 
 def data(seed: int = 0, rows: int = 5) -> tuple[ms.Tensor, ms.Tensor]:
@@ -373,13 +374,13 @@ class Losses(Callback):
 def trained_by_model(mode: int) -> tuple[list[float], dict[str, Any], dict[str, Any], Any]:
     with ms.set_context(mode=mode):
         net, losses = network(), Losses()
-        opt = nn.Adam(net.trainable_params(), nn.ExponentialDecayLR(0.02, 0.9, 3))
+        opt = nn.Adam(net.trainable_params(), nn.ExponentialDecayLR(0.02, 0.9, 3), **steady())
         model = Model(net, nn.CrossEntropyLoss(), opt, metrics={"accuracy", "loss"})
         rows = [tuple(t.asnumpy() for t in data(seed, 8)) for seed in range(3)]
         ms.set_seed(6)
         with compilations() as seen:
             model.train(2, rows, callbacks=losses)
-        assert len(seen) == (1 if mode == ms.GRAPH_MODE else 0)
+        assert len(seen) == (1 if mode == ms.GRAPH_MODE or not exact() else 0)  # O1 compiles an eager optimizer
         return losses.seen, state(net, opt), model.eval(rows), model.predict(rows[0][0]).asnumpy()
 
 
@@ -396,7 +397,7 @@ def test_model_trains_alike_in_both_modes() -> None:
 def test_model_and_a_loop_by_hand(name: str, mode: int) -> None:
     """Model's step is the step that one writes oneself, dropout and running statistics included."""
     hand, loss, batches = built(name)
-    opt = nn.Adam(hand.trainable_params(), 1e-2)
+    opt = nn.Adam(hand.trainable_params(), 1e-2, **steady())
     step = training_step(loss, opt)
     ms.set_seed(8)
     want = [float(step(*batch)) for batch in batches * 2]
@@ -404,7 +405,8 @@ def test_model_and_a_loop_by_hand(name: str, mode: int) -> None:
     classes = {"lenet": nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean"),
                "convolutions": nn.CrossEntropyLoss(label_smoothing=0.1)}  # fmt: skip
     losses = Losses()
-    model = Model(net, classes.get(name, nn.CrossEntropyLoss()), nn.Adam(net.trainable_params(), 1e-2))
+    adam = nn.Adam(net.trainable_params(), 1e-2, **steady())
+    model = Model(net, classes.get(name, nn.CrossEntropyLoss()), adam)
     ms.set_seed(8)
     model.train(2, [tuple(t.asnumpy() for t in batch) for batch in batches], callbacks=losses)
     np.testing.assert_allclose(losses.seen, want, rtol=1e-6)

@@ -1,6 +1,6 @@
 """Every network of the zoo computes the same eagerly and as a graph: loss, gradients, three steps of training.
 
-float32 within 1e-6, float64 within 1e-12 of the largest number of each array; gradients of float64 networks against
+float32 within 1e-6, float64 within 1e-12 of the largest number (``running.close``); gradients of float64 networks against
 differences in a random direction; nothing is compiled twice.
 """
 
