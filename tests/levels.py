@@ -9,9 +9,10 @@ A sum is wrong by its terms' rounding, not by its own: where the terms cancel, a
 a normalisation, nothing of the sum's digits need be right. So the bound at O1 is a part of the largest number of all
 gradients, or of all Parameters, and not of each array.
 
-Adam and its kin divide a gradient g by sqrt(v) + eps, where sqrt(v) is about |g|: with eps at its default of 1e-8, noise
-of rounding in a gradient that is truly zero (the bias of attention's keys) becomes a step as large as the learning
-rate. With eps = 1e-2 a step changes by at most 2 lr / eps times the change of g, with lr = 1e-2 that is as much as g.
+Adam and its kin divide a gradient g by sqrt(v) + eps, where sqrt(v) is about |g|: with eps at its default of 1e-8 the
+noise of rounding in a gradient that is truly zero (the bias of attention's keys) becomes a step as large as the
+learning rate. With eps = 1e-2 a step changes by at most 2 lr / eps times the change of g, with lr = 1e-2 that is twice as
+much as g.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Every network of the zoo computes the same eagerly and as a graph: loss, gradients, three steps of training.
 
-float32 within 1e-6, float64 within 1e-12 of the largest number (``running.close``); gradients of float64 networks against
-differences in a random direction; nothing is compiled twice.
+float32 within 1e-6, float64 within 1e-12 of the largest number (``running.close``); gradients of float64 networks
+against differences in a random direction; nothing is compiled twice.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from stale_register import EDITS, Edit
 import msnb as ms
 from msnb import nn, ops, optim
 from msnb.core import events, tree
+from tests.levels import alike, exact
 
 MODULES = (stale_networks, stale_objects, stale_python, stale_values)
 CELLS = itertools.count()
@@ -42,6 +43,20 @@ class Notebook:
         return [(str(v.dtype), v.asnumpy().tolist()) if isinstance(v, ms.Tensor) else v for v in leaves]
 
 
+def same(found: list[Any], want: list[Any]) -> bool:
+    """Equal outcomes; where groups are machine code, numbers are equal to rounding, which no edit is as small as."""
+    if exact() or any(isinstance(outcome, tuple) for outcome in (*found, *want)):
+        return found == want
+    for one, other in zip(found, want, strict=True):
+        for x, y in zip(one, other, strict=True):
+            if not isinstance(x, tuple):
+                assert x == y
+            else:
+                assert x[0] == y[0]
+                alike(np.array(x[1], x[0].lower()), np.array(y[1], x[0].lower()))
+    return True
+
+
 def plain(program: Edit) -> list[Any]:
     """What plain Python gives: twice before the edit, three times after it."""
     book = Notebook()
@@ -59,10 +74,10 @@ def test_never_stale(program: Edit) -> None:
     book.names["f"] = ms.jit(book.names["f"])
     reasons: list[str] = []
     with events.listening("compiled", lambda reason, **_: reasons.append(reason)):
-        assert [book.outcome(program.call) for _ in range(2)] == want[:2]
+        assert same([book.outcome(program.call) for _ in range(2)], want[:2])
         assert len(reasons) == 1, f"the second call compiled again: {reasons[1:]}"
         book.run(program.edit)
-        assert [book.outcome(program.call) for _ in range(3)] == want[2:]
+        assert same([book.outcome(program.call) for _ in range(3)], want[2:])
     told(program, reasons[1:], isinstance(want[2], tuple))
 
 
