@@ -15,6 +15,7 @@ from msnb.graph.compile import recompute
 from msnb.graph.compile.fusion import fuse
 from msnb.ir.control import FUSED
 from msnb.ir.graph import Graph, Node
+from msnb.ir.parse import parse
 from tests.devices.cpu.codegen_programs import REFERENCE, buffers, traced
 from tests.devices.cpu.test_codegen_groups import Programs
 
@@ -72,3 +73,19 @@ def test_what_is_cheap_is_not_kept_for_the_gradient(rng: np.random.Generator) ->
     large = [v for v in first.outputs if v.type.size == 256 * 64]
     assert len(large) == 1, "the normalised value alone is read by the product"
     assert any(m.op.name == "subtract" for n in groups(fused)[1:] for m in n.graphs[0].nodes)
+
+
+def test_a_view_comes_behind_a_group_that_was_put_off() -> None:
+    """The counter, ready at once, waits for the group that the view is of; the view must wait for both."""
+    text = """\
+graph f(y: f64[2], n: i64[]) -> (f64[3], i64[])
+  %1 = matmul(y, y) : f64[]
+  %2 = multiply(%1, %1) : f64[]
+  %3 = reshape(%2, shape=(1,)) : f64[1]
+  %4 = concat(%3, y) : f64[3]
+  %5 = subtract(n, ~1) : i64[]
+  return %4, %5"""
+    graph = fuse(parse(text), True)
+    assert [n.op.name for n in graph.nodes] == ["matmul", "fused", "reshape", "concat"]
+    found = REFERENCE.compile(graph)([np.array([1.0, 2.0]), np.array(5)])
+    assert found[0].tolist() == [25.0, 1.0, 2.0] and found[1] == 4
