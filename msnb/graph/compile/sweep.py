@@ -111,7 +111,7 @@ class Sweep:
 
     def body(self, graph: Graph) -> Graph:
         """A rewritten body; the same one where nothing changed and nothing in it refers to the module by name."""
-        new = Sweep(graph, self.out.module, self.pass_name, self.make_rule, self.log, self._primals).run()
+        new = type(self)(graph, self.out.module, self.pass_name, self.make_rule, self.log, self._primals).run()
         same = new.nodes == graph.nodes and new.outputs == graph.outputs
         return graph if same and not any(node.op is CALL for _, node in graph.walk()) else new
 

@@ -2,12 +2,15 @@
 
 The hardware-independent laws keep every bit. A device whose kernels and libraries add up in an order of their own
 anyway loses nothing by laws that change last digits (``laws_sums``, ``laws_products``), and they save whole walks over
-memory: one sum for many, one matrix product for a sum of products. The exact laws are tried on what they leave.
+memory: one sum for many, one matrix product for a sum of products. The exact laws are tried on what they leave. Then
+small products are gathered (``gathering``), which needs a look at many nodes at once.
 """
 
 from __future__ import annotations
 
 from msnb.graph.compile.facts import Effects
+from msnb.graph.compile.gathering import gather
+from msnb.graph.compile.gathering_cases import CASES
 from msnb.graph.compile.history import Log
 from msnb.graph.compile.laws import Law
 from msnb.graph.compile.laws_products import PRODUCTS
@@ -28,7 +31,9 @@ def _run(graph: Graph, log: Log) -> Graph:
 
     before = log.total
     out = sweep_module(graph, "regroup", make_rule, log)
-    return _without_dead_nodes(out) if log.total > before else out
+    out = _without_dead_nodes(out) if log.total > before else out
+    gathered = gather(out, log)
+    return out if gathered is out else _without_dead_nodes(gathered)
 
 
 def _without_dead_nodes(graph: Graph) -> Graph:
@@ -46,7 +51,7 @@ REGROUP = register_pass(
         law="Sums are shared and products gathered where that is less work; last digits may change.",
         needs="hardware_independent",
         gives="hardware_independent",
-        cases=tuple(case for law in REGROUPINGS for case in law.cases),
+        cases=(*(case for law in REGROUPINGS for case in law.cases), *CASES),
         run=_run,
     )
 )
