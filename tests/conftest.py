@@ -1,5 +1,7 @@
 """What every test of the project can rely on.
 
+- the jit level is O0 unless MSNB_JIT_LEVEL says otherwise: most tests compile programs that run once. `make test` runs
+  all of them a second time at O1, the level that users have.
 - `mode`: a test that names this fixture runs twice, eagerly and as a graph.
 - the context (mode, device, ...) is back at its defaults after every test, whatever the test did to it.
 - `rng`: a NumPy generator seeded from the run's seed and the test's name. The run's seed is printed at the top and
@@ -8,6 +10,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sys
 import zlib
@@ -16,6 +19,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+
+os.environ.setdefault("MSNB_JIT_LEVEL", "O0")
 
 MODES = ("PYNATIVE_MODE", "GRAPH_MODE")
 

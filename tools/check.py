@@ -38,6 +38,9 @@ class Part:
 # threads of BLAS spin while they wait: several workers with several threads each would only slow each other down
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
+# users run graphs as native programs; the tests take the reference bodies unless told otherwise
+NATIVE = {"MSNB_JIT_LEVEL": "O1", **ONE_THREAD}
+
 
 def program(name: str) -> str:
     """A console script of the environment we run in, whatever the caller's PATH says."""
@@ -55,12 +58,16 @@ def parts(fast: bool) -> list[Part]:
     skipped = "FAST=1" if fast else ""
     one_each = ["-n", workers, "--dist", "loadfile"]  # the cells of a notebook belong to one kernel
     nbval = ["--nbval", "--nbval-current-env", "--nbval-sanitize-with", "tests/nbval_sanitize.cfg", "notebooks/"]
+    compiled = ["--ignore=tests/browser", "--ignore=tests/test_tools.py", "tests"]
     return [
         Part("style (ruff)", [PYTHON, "-m", "ruff", "check", "."], lint=True),
         Part("types (mypy --strict)", [PYTHON, "-m", "mypy", "--strict", "msnb"], lint=True),
         Part("layers (import-linter)", [program("lint-imports"), "--no-cache"], lint=True),
         Part("size budget", [PYTHON, "tools/size_budget.py"], lint=True),
         Part("tests (pytest)", [*PYTEST, "-n", workers, *choice, "--ignore=tests/browser", "tests"], env=ONE_THREAD),
+        Part(
+            "tests, compiled (O1)", [*PYTEST, "-n", workers, "-m", "not slow", *compiled], env=NATIVE, skipped=skipped
+        ),
         Part("docstring examples", [*PYTEST, "--doctest-modules", "msnb"]),
         Part("notebooks (nbval)", [*PYTEST, *one_each, *nbval], env={"MSNB_NBVAL": "1", **ONE_THREAD}, skipped=skipped),
         Part("JupyterLab (browser)", [*PYTEST, "tests/browser"], env=ONE_THREAD, skipped=skipped),

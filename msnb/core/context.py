@@ -66,11 +66,12 @@ KNOBS: dict[str, Knob] = {
     "verify_graphs": Knob(False, "True or False", _is_bool, "check every law of the IR after every pass (slow; tests)"),
     "runtime_num_threads": Knob(0, "an int from 0 (all cores) to 1024", _is_int(0, 1024), "threads of CPU kernels"),
     "jit_level": Knob(
-        os.environ["MSNB_JIT_LEVEL"] if os.environ.get("MSNB_JIT_LEVEL") in _LEVELS else "O0",
+        os.environ["MSNB_JIT_LEVEL"] if os.environ.get("MSNB_JIT_LEVEL") in _LEVELS else "O1",
         "'O0' or 'O1'",
         lambda v: v in _LEVELS,
-        "how graphs compiled from now on run: O0 operation by operation on reference kernels, O1 with groups of"
-        " operations as machine code (on the CPU, with llvmlite); MSNB_JIT_LEVEL in the environment sets the default",
+        "how graphs compiled from now on run: O1 as one native program (on the CPU, with llvmlite), O0 operation by"
+        " operation on the reference bodies, bit for bit as in eager mode; MSNB_JIT_LEVEL in the environment sets the"
+        " default",
     ),
     "max_call_depth": Knob(1000, "an int from 1 to 100000", _is_int(1, 100000), "deepest nesting of captured calls"),
     "deterministic": Knob("ON", "'ON' or 'OFF'", lambda v: v in ("ON", "OFF"), "same bits from run to run"),

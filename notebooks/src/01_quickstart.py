@@ -90,13 +90,15 @@ graph_net, graph_step, graph_losses, graph_accuracy = fit(ms.GRAPH_MODE)
 print(f"loss {graph_losses[0]:.3f} -> {graph_losses[-1]:.3f}, {graph_accuracy:.1%} of the test digits read")
 
 # %% [markdown]
-# The two curves lie on each other: every loss of one run equals that of the other to the last digits of float32. (Between
-# machines the last digits differ, since matrix products add up in another order; after 200 steps one sees it.)
+# The two curves lie on each other. The first losses agree to the last digits of float32; compiled code rounds in another
+# order, and training makes much of little: after 200 steps single losses differ in the second or third digit, while both
+# networks read the digits equally well. (With `ms.set_context(jit_level="O0")` the compiled graph runs on the same kernels as
+# the eager program, and the two runs agree to the last bit.)
 
 # %%
 # The same losses
-difference = max(abs(a - b) for a, b in zip(eager_losses, graph_losses))
-print(len(eager_losses), "steps, largest difference below 1e-5:", difference < 1e-5)
+apart = [abs(a - b) for a, b in zip(eager_losses, graph_losses)]
+print(len(apart), "steps; in the first 20 the largest difference is below 1e-5:", max(apart[:20]) < 1e-5)
 print("more than 90% of the digits read in both modes:", min(eager_accuracy, graph_accuracy) > 0.9)
 
 # %% [markdown]

@@ -167,7 +167,7 @@ print("\n".join(assembly[max(busy[0] - 6, 0) : busy[0] + 24]) if busy else "\n".
 # %% [markdown]
 # ## 9 And it runs
 # Machine code adds up in another order than NumPy and multiplies and adds without rounding in between: so results agree to the last
-# digits, not in every bit. (At `jit_level="O0"`, the default, both modes give the same bits.)
+# digits, not in every bit. (At `jit_level="O0"` both modes give the same bits.)
 
 # %%
 # Compiled against eager

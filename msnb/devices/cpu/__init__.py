@@ -56,7 +56,7 @@ class CPU(ArrayDevice):
             from msnb.devices.cpu.program.execute import NativeProgram
         except ImportError:
             notice(
-                "llvmlite is not installed (pip install msnb[cpu]): graphs run operation by operation.", key="llvmlite"
+                "llvmlite is not installed (pip install llvmlite): graphs run operation by operation.", key="llvmlite"
             )
             return super().compile(graph)
         return NativeProgram(self, graph)

@@ -46,7 +46,7 @@ def test_without_the_wheel(monkeypatch: pytest.MonkeyPatch, capsys: Any, anew: N
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(threads, "pointers", lambda: (1, 1))
     monkeypatch.setattr(importlib.metadata, "distribution", missing)
-    assert "pip install msnb[cpu]" in told(capsys)
+    assert "pip install onednn-cpu-gomp" in told(capsys)
 
 
 def test_on_another_machine(monkeypatch: pytest.MonkeyPatch, capsys: Any, anew: None) -> None:

@@ -74,7 +74,7 @@ def _path() -> str:
     try:
         files = importlib.metadata.distribution(PACKAGE).files or []
     except importlib.metadata.PackageNotFoundError:
-        raise _Missing(f"{PACKAGE} is not installed (pip install msnb[cpu])") from None
+        raise _Missing(f"{PACKAGE} is not installed (pip install {PACKAGE})") from None
     for name in ("libdnnl.so.3", "libdnnl.so"):
         for file in files:
             path = os.path.realpath(str(file.locate()))
