@@ -11,8 +11,8 @@ gradients, or of all Parameters, and not of each array.
 
 Adam and its kin divide a gradient g by sqrt(v) + eps, where sqrt(v) is about |g|: with eps at its default of 1e-8 the
 noise of rounding in a gradient that is truly zero (the bias of attention's keys) becomes a step as large as the
-learning rate. With eps = 1e-2 a step changes by at most 2 lr / eps times the change of g, with lr = 1e-2 that is twice as
-much as g.
+learning rate. With eps = 1e-2 a step changes by at most 2 lr / eps times the change of g, with lr = 1e-2 that is twice
+as much as g.
 """
 
 from __future__ import annotations
