@@ -201,7 +201,7 @@ class _Fusion:
         return out
 
     def _units(self) -> Iterable[tuple[tuple[int, int, int], Node | list[Group]]]:
-        """What runs, with its place; a view of a group's result is behind all groups of that moment: any may make it."""
+        """What runs and its place; a view of a group's result is behind all groups of that moment: any may make it."""
         for node, i in self.single.items():
             if len(node.outputs) == 1 and node.out in self.through:
                 if node in self.alive:
