@@ -97,7 +97,7 @@ def test_compiled_values_differ_by_rounding_only(rng: np.random.Generator) -> No
         program = compile_graph(graph, keep_stages=True)
     assert any(ONE_SUM in str(note) for note in program.history)
     for want, got in zip(run(graph, args), program(args), strict=True):
-        np.testing.assert_allclose(np.asarray(got), want, rtol=2e-5, atol=2e-5)
+        np.testing.assert_allclose(np.asarray(got), want, rtol=2e-5, atol=1e-4)
 
 
 def random_sum(draw: np.random.Generator, leaves: list[Any]) -> Any:
@@ -231,6 +231,6 @@ def test_bodies_are_gathered(rng: np.random.Generator) -> None:
     out, laws = regrouped(graph)
     assert laws.count(ONE_MATRIX) == 8
     assert [count(g, "matmul") for g in out.nodes[0].graphs] == [1, 1]
-    args = [np.array(True), rng.standard_normal((8, 8)), rng.standard_normal((8, 3))]
+    args = [np.array(True), *(rng.standard_normal(s).astype(np.float32) for s in ((8, 8), (8, 3)))]
     for want, got in zip(run(graph, args), run(out, args), strict=True):
-        np.testing.assert_allclose(got, want, rtol=1e-6)
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
