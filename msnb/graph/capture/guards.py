@@ -16,7 +16,7 @@ from __future__ import annotations
 import linecache
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from msnb.core import devices
@@ -144,6 +144,8 @@ def _ident(const: Any) -> Any:
 def _brief(value: Any) -> str:
     if isinstance(value, CodeType):
         return f"as in {Where(value.co_filename, value.co_firstlineno, -1, -1, value.co_name)}"
+    if isinstance(value, ModuleType):
+        return f"module {value.__name__}"
     name = getattr(value, "__qualname__", None)
     text = name if isinstance(name, str) else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
