@@ -56,6 +56,10 @@ KNOBS: dict[str, Knob] = {
     ),
     "device_target": Knob("CPU", "a registered device", _is_device, "the device on which tensors are made and ops run"),
     "device_id": Knob(0, "an int from 0 to 4095", _is_int(0, 4095), "which device of that kind"),
+    "soc_version": Knob(
+        "Ascend910", "'Ascend910' or 'Ascend310'", lambda v: v in ("Ascend910", "Ascend310"),
+        "which chip the simulated Ascend is",
+    ),
     "save_graphs": Knob(
         False,
         "True, False, or 0 to 3",
@@ -128,8 +132,8 @@ def set_context(**changes: Any) -> ContextChange:
     """Change settings of the session, for good or for a ``with`` block.
 
     Args:
-        **changes: keys of ``KNOBS``: mode, device_target, device_id, save_graphs, save_graphs_path,
-            runtime_num_threads, jit_level, max_call_depth, deterministic, pynative_synchronize.
+        **changes: keys of ``KNOBS``: mode, device_target, device_id, soc_version, save_graphs,
+            save_graphs_path, runtime_num_threads, jit_level, max_call_depth, deterministic, pynative_synchronize.
 
     Returns:
         An object that restores the former values when used as ``with set_context(...):``.

@@ -15,6 +15,9 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Protocol, TypeVar
 
+from msnb.core import events
+from msnb.core.sharding import IGNORED, Sharding
+
 Fn = TypeVar("Fn", bound=Callable[..., Any])
 
 
@@ -23,6 +26,10 @@ class Engine(Protocol):
 
     def apply(self, op: Any, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """Result Tensor (or tuple of Tensors) of ``op`` on Tensors and Python scalars; ``attrs`` are normalised."""
+        ...
+
+    def pair(self, op: Any, a: Any, b: Any) -> Any:
+        """``apply(op, (a, b), {})`` for two Tensors: what most operators are."""
         ...
 
     def assign(self, target: Any, value: Any) -> None:
@@ -45,9 +52,19 @@ class Engine(Protocol):
         """``fn(*args, **kwargs)``, a pure framework function of several ops that may run as one program."""
         ...
 
+    def sharded(self, asked: Sharding, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """``fn(*args, **kwargs)``, its tensors split over devices as somebody asked for."""
+        ...
+
 
 class PlainReads:
     """The answers of engines that run Python as it is."""
+
+    apply: Callable[..., Any]
+
+    def pair(self, op: Any, a: Any, b: Any) -> Any:
+        """``apply`` of two tensors and no attributes: the way of ``x + y``, which an engine may shorten."""
+        return self.apply(op, (a, b), {})
 
     def convert(self, fn: Any) -> Any:
         """The function itself."""
@@ -63,6 +80,11 @@ class PlainReads:
 
     def whole(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Op by op."""
+        return fn(*args, **kwargs)
+
+    def sharded(self, asked: Sharding, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """On one device."""
+        events.notice(IGNORED, key="shard")
         return fn(*args, **kwargs)
 
 

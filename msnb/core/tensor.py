@@ -440,6 +440,21 @@ def make(data: Any, type_: TensorType, rec: Any = None) -> Tensor:
     return t
 
 
+def blank(shape: Any, dtype: Any = dtypes.float32) -> Tensor:
+    """A Tensor of zeros that takes no memory, for plans and predictions, which ask for types only.
+
+    Args:
+        shape: its sizes; dtype: its element type.
+
+    Examples:
+        >>> blank((4096, 3, 224, 224)).shape
+        (4096, 3, 224, 224)
+    """
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    data = np.broadcast_to(np.zeros((), as_dtype(dtype).numpy), sizes)
+    return make(data, type_of_buffer(data))
+
+
 def from_numpy(array: Array) -> Tensor:
     """A Tensor with the values of a NumPy array (copied: values, not views)."""
     return Tensor(array)

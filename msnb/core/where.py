@@ -114,7 +114,9 @@ class Origin:
     @property
     def where(self) -> Where | None:
         """The innermost place, or None."""
-        return self.places[0] if self.places else None
+        if self._resolved is None:
+            return _resolve(*self._frames[0]) if self._frames else None
+        return self._resolved[0] if self._resolved else None
 
 
 def is_internal(filename: str) -> bool:
@@ -140,14 +142,24 @@ def hide_frames(prefix: str) -> None:
 
 def here(depth: int = 1, limit: int = 8) -> Origin:
     """The user's frames from here outwards, at most ``limit`` of them, skipping msnb's own."""
-    frame: FrameType | None = sys._getframe(depth)
+    return Origin(users_frames(sys._getframe(depth), limit))
+
+
+def users_frames(
+    frame: FrameType | None, limit: int = 8, end: CodeType | None = None
+) -> tuple[tuple[CodeType, int, int], ...]:
+    """(code, last instruction, line) of the user's frames from ``frame`` outwards, up to one of ``end``."""
     frames: list[tuple[CodeType, int, int]] = []
+    known = _internal.get  # a capture asks this of a hundred thousand frames
     while frame is not None and len(frames) < limit:
         code = frame.f_code
-        if not is_internal(code.co_filename):
+        if code is end:
+            break
+        internal = known(code.co_filename)
+        if internal is False or internal is None and not is_internal(code.co_filename):
             frames.append((code, frame.f_lasti, frame.f_lineno))
         frame = frame.f_back
-    return Origin(tuple(frames))
+    return tuple(frames)
 
 
 def users_frame(tb: TracebackType | None) -> Where | None:

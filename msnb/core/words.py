@@ -29,10 +29,16 @@ _AUTO_PARALLEL = {
     )
 }
 _PARALLEL_PARTS = {
+    "shard": "msnb.api.sharding",
     **dict.fromkeys(("Cluster", "Mesh"), "msnb.parallel.mesh"),
     "Layout": "msnb.parallel.layout",
     "Plan": "msnb.parallel.plans",
     "plan": "msnb.parallel.engine.entry",
+    "use": "msnb.parallel.engine.compiled",
+    "Engine": "msnb.parallel.engine.client",
+    "Trainer": "msnb.parallel.engine.training",
+    "load_sharded": "msnb.parallel.engine.snapshots",
+    "blank": "msnb.core.tensor",
 }
 _FUNCTIONAL = ("HyperMap", "Map", "MultitypeFuncGraph", "partial")
 
@@ -54,6 +60,9 @@ MOVED: dict[str, dict[str, str]] = {
         "ms_function": "msnb.api.jit:jit",
         **{name: f"msnb.api.marks:{name}" for name in _MARKS},
         "parallel": "msnb.parallel",
+        "ascend": "msnb.parallel.engine.clock",
+        "shard": "msnb.api.sharding:shard",
+        "Layout": "msnb.parallel.layout:Layout",
         **_AUTO_PARALLEL,
     },
     "msnb.core.context": _AUTO_PARALLEL,
@@ -63,6 +72,7 @@ MOVED: dict[str, dict[str, str]] = {
     },
     "msnb.nn": {
         **{name: f"msnb.train.metrics:{name}" for name in _METRICS},
+        "no_init_parameters": "msnb.nn.initializer:no_init_parameters",
         "Parameter": "msnb.core.parameter:Parameter",
         "ParameterTuple": "msnb.core.parameter:ParameterTuple",
     },

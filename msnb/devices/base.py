@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from msnb.core.dtypes import int64
 from msnb.core.types import TensorType, Type
-from msnb.devices.listing import Listing, Way
+from msnb.devices.listing import Listing, Planned, Way
 from msnb.ir.graph import Graph
 from msnb.ops.record import Op, operand_dtype
 
@@ -50,6 +50,7 @@ class Device(Protocol):
     def compile(self, graph: Graph) -> Executable: ...
     def kernels_of(self, program: Executable) -> list[Listing]: ...
     def ways_of(self, program: Executable) -> list[Way]: ...
+    def arena_of(self, program: Executable) -> list[Planned]: ...
 
 
 class ArrayDevice:
@@ -95,6 +96,10 @@ class ArrayDevice:
 
     def ways_of(self, program: Executable) -> list[Way]:
         """How each node of a program runs; nothing to tell by default."""
+        return []
+
+    def arena_of(self, program: Executable) -> list[Planned]:
+        """What lies where in a program's arena, and when; by default there is no arena."""
         return []
 
 

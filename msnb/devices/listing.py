@@ -1,12 +1,13 @@
 """What a device can tell about a compiled program: how each node runs, and the code that was generated for it.
 
-The seam between those who show and those who generate: ``device.kernels_of(program)`` and ``device.ways_of(program)``.
-A device that generates nothing answers with empty lists.
+The seam between those who show and those who generate: ``device.kernels_of(program)``, ``device.ways_of(program)`` and
+``device.arena_of(program)``. A device that generates nothing answers with empty lists.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from msnb.ir.graph import Node
 
@@ -40,3 +41,13 @@ class Way:
 
     node: Node
     how: str
+
+
+class Planned(NamedTuple):
+    """One value in a program's arena: bytes from ``offset`` on, alive from instruction ``first`` to ``last``."""
+
+    name: str
+    offset: int
+    bytes: int
+    first: int
+    last: int

@@ -24,7 +24,7 @@ from msnb.ops.record import Op
 
 HALVES = (dtypes.float16, dtypes.bfloat16)
 _UNTOUCHED = frozenset({"cast", "constant", "identity", "stop_gradient"})
-_WORN = ("apply", "whole", "autocast")
+_WORN = ("apply", "pair", "whole", "autocast")
 
 
 class Autocast:
@@ -117,7 +117,8 @@ def wear(engine: Any, rule: Autocast | None) -> Any:
     """The engine with the rule on it; functions of several ops then run op by op, each by the rule."""
     if rule is not None:
         apply = partial(rule.apply, engine.apply)
-        engine.__dict__.update(apply=apply, whole=lambda fn, args, kwargs: fn(*args, **kwargs), autocast=rule)
+        worn: list[Callable[..., Any]] = [apply, lambda op, a, b: apply(op, (a, b), {}), lambda fn, a, k: fn(*a, **k)]
+        engine.__dict__.update(zip(_WORN, [*worn, rule]))
     return engine
 
 

@@ -24,9 +24,10 @@ from msnb.core import devices
 from msnb.core.tensor import Tensor, make, type_of_buffer
 from msnb.core.types import TensorType
 from msnb.eager.recorder import Line, Recorder
-from msnb.ir.builder import replay
+from msnb.ir.builder import GraphBuilder, replay
 from msnb.ir.control import HostFn
 from msnb.ir.graph import Graph, Value
+from msnb.ops.shape import TRANSPOSE
 
 CACHE_SIZE = 256
 Place = tuple[int, int]
@@ -93,6 +94,7 @@ class BackwardProgram:
         self.places = [tape.place(v) for v in found.residual_values]
         self._uses = 0
         self._run: Any = None
+        self._turns: dict[int, tuple[int, ...]] = {}
         self._lock = threading.Lock()
 
     def residuals(self, recorder: Recorder) -> list[Any]:
@@ -108,18 +110,48 @@ class BackwardProgram:
             if recorder.depth > 0:
                 found: list[Tensor] = replay(self.graph, [*saved, *douts])
                 return found
-            results = self._program()([*saved, *(d._data for d in douts)])
+            run = self._program(saved)
+            for i, order in self._turns.items():
+                saved[i] = saved[i].transpose(order)
+            results = run([*saved, *(d._data for d in douts)])
         return [make(r, type_of_buffer(r)) for r in results]
 
-    def _program(self) -> Any:
+    def _program(self, saved: list[Any]) -> Any:
         self._uses += 1
         if self._uses == 1:
             self._run = devices.current().compile(self.graph)
         elif self._uses == 2:
             from msnb.graph.compile import compile_graph
 
-            self._run = compile_graph(self.graph, name="backward")
+            self._turns = {i: order for i, order in enumerate(map(dense_order, saved)) if order}
+            self._run = compile_graph(turned(self.graph, self._turns), name="backward")
         return self._run
+
+
+def dense_order(buffer: Any) -> tuple[int, ...] | None:
+    """The order of axes in which a transposed array lies densely; None for others, dense ones among them."""
+    flags = getattr(buffer, "flags", None)
+    if flags is None or flags.c_contiguous:
+        return None
+    order = tuple(sorted(range(buffer.ndim), key=lambda axis: -buffer.strides[axis]))
+    return order if buffer.transpose(order).flags.c_contiguous else None
+
+
+def turned(graph: Graph, turns: dict[int, tuple[int, ...]]) -> Graph:
+    """The graph with these params in another order of axes; it brings them back by a transpose, which costs nothing."""
+    if not turns:
+        return graph
+    with GraphBuilder(graph.name, graph.module) as b:
+        args = []
+        for i, p in enumerate(graph.params):
+            order, t = turns.get(i), p.type
+            if order is None or not isinstance(t, TensorType):
+                args.append(b.param(t, p.name))
+            else:
+                x = b.param(t.with_shape(tuple(t.shape[axis] for axis in order)), p.name)
+                args.append(TRANSPOSE(x, perm=tuple(order.index(axis) for axis in range(len(order)))))
+        b.output(*replay(graph, args))
+    return b.graph
 
 
 _programs: OrderedDict[Any, BackwardProgram] = OrderedDict()

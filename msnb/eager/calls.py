@@ -19,6 +19,7 @@ from msnb.core.slot import slot, using
 from msnb.core.tensor import Tensor, make
 from msnb.eager.dispatch import eager
 from msnb.eager.recorder import NestedRecordingEngine, RecordingEngine
+from msnb.eager.residuals import slim
 from msnb.ir.builder import replay
 from msnb.ir.control import HostFn
 from msnb.ir.custom import WITH_VJP
@@ -32,15 +33,17 @@ class Pair:
         from msnb.graph.compile import compile_graph
 
         self.n_in, self.n_out = len(wrt), len(graph.outputs)
-        self.pair = vjp(graph, wrt)
-        self.types: list[Any] = [v.type for v in self.pair.forward.outputs]
-        self.run = compile_graph(self.pair.forward, name=graph.name)
+        pair = vjp(graph, wrt)
+        self.outputs = pair.outputs
+        forward, self.backward = slim(pair)
+        self.types: list[Any] = [v.type for v in forward.outputs]
+        self.run = compile_graph(forward, name=graph.name)
         self.fn = HostFn(self._backward, graph.name)
 
     def _backward(self, *args: Any) -> list[Any]:
         residuals = args[self.n_in + self.n_out : len(args) - self.n_out]
         douts = args[len(args) - self.n_out :]
-        return replay(self.pair.backward, [*residuals, *(douts[i] for i in self.pair.outputs)])
+        return replay(self.backward, [*residuals, *(douts[i] for i in self.outputs)])
 
 
 _pairs: WeakKeyDictionary[Graph, dict[tuple[int, ...], Pair]] = WeakKeyDictionary()

@@ -4,6 +4,7 @@ Types are interned, so a signature is a tuple of objects compared by identity. T
 the result type and asks the device for a kernel; every later one is one dictionary look-up in the op's own table:
 
     op.fast[(type of x, type of y)]             no attributes
+    op.fast[type]                               two tensors of one type: the commonest case, with a key at hand
     op.fast[(type of x, (1, int), ...)]         attributes enter with their Python types: 1, 1.0 and True are not one
 """
 
@@ -14,6 +15,7 @@ from typing import Any
 from msnb.core import devices, events
 from msnb.core.context import KNOBS
 from msnb.core.errors import MsnbError
+from msnb.core.events import op_listeners
 from msnb.core.slot import PlainReads, install_default
 from msnb.core.tensor import Tensor, make, type_of_buffer
 from msnb.core.types import WEAK, TensorType, Type
@@ -92,6 +94,8 @@ def entry_for(op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Entry:
         op.fast.clear()
     key = types if not attrs else (types, attrs_key(attrs))
     entry: Entry = op.fast.setdefault(key, Entry(op, types, attrs, results))
+    if len(types) == 2 and types[0] is types[1] and not attrs:
+        op.fast[types[0]] = entry
     return entry
 
 
@@ -135,15 +139,20 @@ def _actual(t: Type, buffer: Any) -> Any:
 
 
 _WEAK = WEAK
+_new = object.__new__
 
 
 class EagerEngine(PlainReads):
-    """Runs ops at once."""
+    """Runs ops at once. An engine with an ``apply`` of its own is asked by it for pairs too."""
+
+    def __init_subclass__(cls) -> None:
+        if "apply" in cls.__dict__ and "pair" not in cls.__dict__:
+            cls.pair = PlainReads.pair  # type: ignore[method-assign]
 
     def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """Run ``op`` on Tensors and Python scalars and wrap the result."""
-        if attrs or events.op_listeners:
-            return self.apply_any(op, inputs, attrs)
+        if attrs or op_listeners:
+            return self.apply_with(op, inputs, attrs)
         if len(inputs) != 2:
             return self.apply_one(op, inputs, attrs)
         a, b = inputs
@@ -158,6 +167,22 @@ class EagerEngine(PlainReads):
             return self.apply_any(op, inputs, attrs)
         return make(result, entry.type) if entry.type is not None else wrap(entry, result)
 
+    def pair(self, op: Op, a: Tensor, b: Tensor) -> Any:
+        """Two tensors: ``apply`` with nothing left to ask, written out (a call costs a tenth of an addition)."""
+        if op_listeners:
+            return self.apply_any(op, (a, b), {})
+        try:
+            one, other = a._type, b._type
+            entry = op.fast[one] if one is other else op.fast[one, other]
+            result = entry.kernel(a._data, b._data)
+        except Exception:
+            return self.apply_any(op, (a, b), {})
+        if entry.type is None:
+            return wrap(entry, result)
+        t = _new(Tensor)
+        t._data, t._type, t._rec = result, entry.type, None
+        return t
+
     def apply_one(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """One plain tensor: the same short way."""
         try:
@@ -168,6 +193,18 @@ class EagerEngine(PlainReads):
             return self.apply_any(op, inputs, attrs)
         return make(result, entry.type) if entry.type is not None else wrap(entry, result)
 
+    def apply_with(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        """One plain tensor and attributes: the short way again, where nobody listens."""
+        try:
+            (a,) = inputs
+            entry = None if op_listeners else op.fast.get(((a._type,), attrs_key(attrs)))
+            result = None if entry is None or entry.type is None else entry.kernel(a._data)
+        except Exception:
+            entry = result = None
+        if entry is None or result is None:
+            return self.apply_any(op, inputs, attrs)
+        return make(result, entry.type)
+
     def apply_any(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """The general way."""
         entry, operands = look_up(op, inputs, attrs)
@@ -176,7 +213,7 @@ class EagerEngine(PlainReads):
         except Exception as error:
             raise kernel_failed(op, operands, error) from None
         out = wrap(entry, result)
-        if events.op_listeners:
+        if op_listeners:
             events.emit("op", op=op, inputs=inputs, attrs=attrs, outputs=out)
         return out
 

@@ -19,10 +19,11 @@ from functools import partial
 from typing import Any
 
 from msnb.core import events
+from msnb.core.events import op_listeners
 from msnb.core.slot import PlainReads
 from msnb.core.tensor import Tensor, make
 from msnb.core.types import WEAK, TensorType
-from msnb.eager.dispatch import Entry, buffers, kernel_failed, look_up, wrap
+from msnb.eager.dispatch import Entry, attrs_key, buffers, kernel_failed, look_up, wrap
 from msnb.ir.control import HostFn
 from msnb.ops.record import Op
 
@@ -81,8 +82,8 @@ class RecordingEngine(PlainReads):
 
     def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """Run ``op``; note it if it depends on a watched tensor."""
-        if attrs or events.op_listeners:
-            return self._general(op, inputs, attrs)
+        if attrs or op_listeners:
+            return self._with(op, inputs, attrs)
         if len(inputs) != 2:
             return self._one(op, inputs, attrs)
         a, b = inputs
@@ -99,6 +100,20 @@ class RecordingEngine(PlainReads):
             return self._general(op, inputs, attrs)
         return self._noted(entry, a, data, track, result)
 
+    def pair(self, op: Op, a: Tensor, b: Tensor) -> Any:
+        """Two tensors: ``apply`` with nothing left to ask."""
+        if op_listeners:
+            return self._general(op, (a, b), {})
+        try:
+            one, other, data = a._type, b._type, b._data
+            entry = op.fast[one] if one is other else op.fast[one, other]
+            result = entry.kernel(a._data, data)
+        except Exception:
+            return self._general(op, (a, b), {})
+        if entry.type is None:
+            return self._general(op, (a, b), {})
+        return self._noted(entry, a, data, b._rec, result)
+
     def _one(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         try:
             (a,) = inputs
@@ -109,15 +124,30 @@ class RecordingEngine(PlainReads):
             return self._general(op, inputs, attrs)
         if entry.type is None or "host" in op.traits:
             return self._general(op, inputs, attrs)
+        return self._noted_one(entry, a, data, result)
+
+    def _with(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        """One plain tensor and attributes, where nobody listens."""
+        try:
+            (a,) = inputs
+            entry = None if op_listeners or "host" in op.traits else op.fast.get(((a._type,), attrs_key(attrs)))
+            result = None if entry is None or entry.type is None else entry.kernel(a._data)
+        except Exception:
+            entry = result = None
+        if entry is None or result is None:
+            return self._general(op, inputs, attrs)
+        return self._noted_one(entry, a, a._data, result)
+
+    def _noted_one(self, entry: Entry, a: Tensor, data: Any, result: Any) -> Tensor:
         track, rec, keep = a._rec, self.recorder, entry.keep
         if keep is None or track is None or track[0] is not rec:
-            return make(result, entry.type)
+            return make(result, entry.type)  # type: ignore[arg-type]
         n = rec.count
         rec.count = n + 1
         rec.lines.append((entry, (track[1],), n))
         kept = (data,) if keep[0] else ()
         rec.saved.append((*kept, result) if keep[1] else kept)
-        return make(result, entry.type, (rec, n, None))
+        return make(result, entry.type, (rec, n, None))  # type: ignore[arg-type]
 
     def _noted(self, entry: Entry, a: Tensor, data: Any, track: Any, result: Any) -> Tensor:
         keep = entry.keep
@@ -146,7 +176,7 @@ class RecordingEngine(PlainReads):
         out = wrap(entry, result)
         if entry.keep is not None:
             self.note(entry, operands, out if isinstance(out, tuple) else (out,))
-        if events.op_listeners:
+        if op_listeners:
             events.emit("op", op=op, inputs=inputs, attrs=attrs, outputs=out)
         return out
 
@@ -207,6 +237,10 @@ class NestedRecordingEngine(RecordingEngine):
     def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """Run ``op``; note it in every recorder that tracks an input."""
         return self._general(op, inputs, attrs)
+
+    def pair(self, op: Op, a: Tensor, b: Tensor) -> Any:
+        """The same for two tensors."""
+        return self._general(op, (a, b), {})
 
     def whole(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Op by op: every recorder notes what it tracks."""

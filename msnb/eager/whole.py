@@ -22,6 +22,7 @@ from msnb.core.types import TensorType
 from msnb.eager.calls import call_recorded, tracked_inputs
 from msnb.ir.builder import GraphBuilder
 from msnb.ir.graph import Graph
+from msnb.parallel.context import wanted
 
 WORTH = 16384
 CACHE_SIZE = 512
@@ -58,7 +59,7 @@ class Program:
         return self._run
 
 
-_programs: OrderedDict[Any, Program | None] = OrderedDict()
+_programs: OrderedDict[Any, Program | Exception] = OrderedDict()
 
 
 def run_whole(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -78,8 +79,8 @@ def run_whole(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
     if key not in _programs:
         _remember(key, _traced(fn, args, kwargs))
     program = _programs[key]
-    if program is None:
-        return fn(*args, **kwargs)
+    if isinstance(program, Exception):
+        return _op_by_op(fn, args, kwargs, program)
     _programs.move_to_end(key)
     return program([v for v in values if isinstance(v, Tensor)])
 
@@ -87,10 +88,22 @@ def run_whole(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
 def runs_whole() -> bool:
     """True when this device has machine code for groups of operations, the session wants it, and nobody listens."""
     fuses = getattr(devices.current(), "fuses", False)
-    return bool(fuses) and get_context("jit_level") == "O1" and not events.op_listeners
+    quiet = not events.op_listeners and wanted.key is None  # under a parallel context programs are planned, ops are not
+    return bool(fuses) and get_context("jit_level") == "O1" and quiet
 
 
-def _remember(key: Any, program: Program | None) -> None:
+def _op_by_op(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], reason: Exception) -> Any:
+    """The function as it is written. It says itself what is wrong with its arguments; if it finds nothing, it is the
+    function that is no program, and that is told once."""
+    result = fn(*args, **kwargs)
+    why = str(reason).partition("\n")[0]
+    events.notice(
+        f"{fn.__name__} runs operation by operation, for it is no pure function of tensors: {why}", fn.__name__
+    )
+    return result
+
+
+def _remember(key: Any, program: Program | Exception) -> None:
     _programs[key] = program
     if len(_programs) > CACHE_SIZE:
         _programs.popitem(last=False)
@@ -118,15 +131,15 @@ def _is_setting(value: Any) -> bool:
     return isinstance(value, _SETTINGS) or (isinstance(value, tuple) and all(map(_is_setting, value)))
 
 
-def _traced(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program | None:
-    """The program; None where tracing fails: run as it is written, the function tells what is wrong."""
+def _traced(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program | Exception:
+    """The program, or why there is none."""
     try:
         with GraphBuilder(fn.__name__) as b:
             out = fn(*[_param(b, a) for a in args], **{k: _param(b, a) for k, a in kwargs.items()})
             outs = out if isinstance(out, tuple) else (out,)
             b.output(*outs)
-    except Exception:
-        return None
+    except Exception as reason:
+        return reason.with_traceback(None)
     return Program(b.graph, not isinstance(out, tuple))
 
 

@@ -22,6 +22,7 @@ import numpy as np
 
 from msnb.core import tree
 from msnb.core.errors import ArgumentError, ConcretizationError, MsnbError
+from msnb.core.sharding import Region, Sharding
 from msnb.core.slot import Engine, PlainReads, slot
 from msnb.core.tensor import Array, Tensor, need_index
 from msnb.core.types import WEAK, TensorType, Type
@@ -103,6 +104,7 @@ class GraphBuilder(PlainReads):
         captured: for a nested body, (outer tensor, own param) in the order of the params they became.
         scope: the path of Cells that new nodes get.
         why, primal: stamped on new nodes (transforms set them).
+        region: splits that somebody asked for of what is built now.
         twins: nodes that were replayed into this graph -> the nodes they became, so that gradients find their primal.
     """
 
@@ -114,6 +116,7 @@ class GraphBuilder(PlainReads):
         self.why: str = parent.why if parent is not None else ""
         self.primal: Node | None = None
         self.origin: Origin | None = None
+        self.region: Region | None = None
         self.twins: dict[Node, Node] = {}
         self._captured_index: dict[Value, Value] = {}
         self._before: list[Engine] = []
@@ -164,6 +167,8 @@ class GraphBuilder(PlainReads):
         node = self.graph.add(op, values, attrs, types, graphs)
         node.where = self.origin if self.origin is not None else self.locate()
         node.scope, node.why, node.primal = self.scope, self.why, self.primal
+        if self.region is not None:
+            self.region.mark(node)
         return tuple(self.wrap(v) for v in node.outputs)
 
     def locate(self) -> Origin | None:
@@ -189,6 +194,18 @@ class GraphBuilder(PlainReads):
             yield
         finally:
             self.scope = before
+
+    def sharded(self, asked: Sharding, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """New nodes that read the arguments get a mark, and so do those that make the results."""
+        tensors = [x for x in tree.flatten((args, kwargs))[0] if isinstance(x, Tensor)]
+        before = self.region
+        self.region = region = Region(asked, [self.lift(x) for x in tensors], before)
+        try:
+            out = fn(*args, **kwargs)
+        finally:
+            self.region = before
+        region.conclude([self.lift(x) for x in tree.flatten(out)[0] if isinstance(x, Tensor)])
+        return out
 
     def param(self, type_: Type, name: str) -> SymbolicTensor:
         """A new param of the graph."""

@@ -175,6 +175,7 @@ def replay_node(node: Node, inputs: list[Any], env: dict[Value, Any], module: Mo
             results = _replay(node, inputs, module)
             if len(engine.graph.nodes) > count:
                 engine.twins[node] = engine.graph.nodes[-1]
+                engine.graph.nodes[-1].marks = node.marks
         finally:
             engine.scope, engine.origin, engine.why, engine.primal = before
     else:

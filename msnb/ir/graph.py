@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from msnb.core.sharding import Wish
 from msnb.core.types import Type
 from msnb.core.where import Origin
 from msnb.ops.record import Op
@@ -54,9 +55,12 @@ class Node:
         graphs: closed bodies of If, While, Scan.
         where: the user's frames it came from; scope: path of Cells (``LeNet5/conv1``).
         primal: for a backward node, the forward node it belongs to; why: the transform that made it.
+        marks: splits that somebody asked for (``msnb.core.sharding``): by input number, by ~number for results.
     """
 
-    __slots__ = ("__weakref__", "attrs", "graphs", "inputs", "op", "outputs", "primal", "scope", "where", "why")
+    __slots__ = (
+        "__weakref__", "attrs", "graphs", "inputs", "marks", "op", "outputs", "primal", "scope", "where", "why",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -75,6 +79,7 @@ class Node:
         self.scope: str = ""
         self.primal: Node | None = None
         self.why: str = ""
+        self.marks: dict[int, Wish] | None = None
 
     @property
     def out(self) -> Value:
@@ -168,6 +173,7 @@ def copy_node(node: Node, into: Graph, seen: dict[Value, Value], twins: dict[Nod
         [g.copy(twins=twins) for g in node.graphs],
     )
     new.where, new.scope, new.primal, new.why = node.where, node.scope, node.primal, node.why
+    new.marks = node.marks
     if twins is not None:
         twins[node] = new
         new.primal = None if node.primal is None else twins.get(node.primal, node.primal)

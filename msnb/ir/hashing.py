@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,9 +27,11 @@ from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.literals import strong_array
 from msnb.ir.text import called, callees
 from msnb.ops.constant import constant
+from msnb.ops.record import Op
 
 # attributes of foreign classes are numbered by equality for the life of the process: equal objects, equal keys
 _foreign: dict[Any, int] = {}
+_FOREIGN = "object "
 _LEAVES = (DType, TensorType, StackType, TokenType, HostType, Dim)
 
 
@@ -47,6 +49,38 @@ def structure_key(graph: Graph) -> str:
         digest.update(word if isinstance(word, bytes) else word.encode())
         digest.update(b"\0")
     return digest.hexdigest()
+
+
+class Content(NamedTuple):
+    """A graph as others can find it again: in another process, made from another text.
+
+    Attributes:
+        key: 64 hexadecimal digits, equal for equal programs.
+        constants, hosts: the constants and the Python callables in the order in which the key counts them: two graphs
+            with one key have the same ones at the same places.
+    """
+
+    key: str
+    constants: list[Const]
+    hosts: list[HostFn]
+
+
+def content_of(graph: Graph) -> Content | None:
+    """What a graph is, by content alone; None where it holds something that only this process knows: an op that msnb
+    does not bring along, an attribute of a foreign class."""
+    digest, writer = hashlib.sha256(), _Writer()
+    writer.number(graph)
+    for g in writer.queue:
+        for word in writer.graph(g):
+            digest.update(word if isinstance(word, bytes) else word.encode())
+            digest.update(b"\0")
+    if writer.foreign or not all(map(_is_ours, writer.ops)):
+        return None
+    return Content(digest.hexdigest(), list(writer.constants.values()), list(writer.hosts.values()))
+
+
+def _is_ours(op: Op) -> bool:
+    return all(f.__module__.startswith("msnb.") for f in (op.infer, op.body))
 
 
 def host_functions(graph: Graph) -> list[HostFn]:
@@ -71,6 +105,10 @@ def words(graph: Graph) -> Iterator[str | bytes]:
 class _Writer:
     def __init__(self) -> None:
         self.queue: list[Graph] = []
+        self.constants: dict[int, Const] = {}
+        self.hosts: dict[int, HostFn] = {}
+        self.ops: set[Op] = set()
+        self.foreign = False
         self._graphs: dict[int, int] = {}
         self._hosts: dict[int, int] = {}
 
@@ -101,6 +139,7 @@ class _Writer:
         yield f"S {sorted(graph.state.items())}"
 
     def node(self, node: Node, graph: Graph, names: dict[Value, str]) -> Iterator[str | bytes]:
+        self.ops.add(node.op)
         yield f"N {node.op.name} {len(node.inputs)} {len(node.outputs)} {len(node.graphs)}"
         for v in node.inputs:
             yield self._operand(v, names)
@@ -113,7 +152,9 @@ class _Writer:
 
     def _operand(self, value: Value, names: dict[Value, str]) -> str | bytes:
         if value.node is not None and value.node.op is constant:
-            return const_word(value.node.attrs["value"])
+            const = value.node.attrs["value"]
+            self.constants.setdefault(id(const), const)
+            return const_word(const)
         return names[value]
 
     def _attrs(self, node: Node, graph: Graph) -> Iterator[str | bytes]:
@@ -126,10 +167,13 @@ class _Writer:
 
     def _attr(self, value: Any) -> str | bytes:
         if isinstance(value, HostFn):
+            self.hosts.setdefault(id(value), value)
             return f"host {self._hosts.setdefault(id(value), len(self._hosts))} {value.name!r}"
         if isinstance(value, tuple):
             return b"(" + b",".join(_bytes(self._attr(v)) for v in value) + b")"
-        return attr_word(value)
+        word = attr_word(value)
+        self.foreign |= isinstance(word, str) and word.startswith(_FOREIGN)
+        return word
 
 
 def type_word(type_: Any) -> str:
@@ -156,7 +200,7 @@ def attr_word(value: Any) -> str | bytes:
         return f"host {id(value)}"  # good while the program that holds it lives; ``words`` counts slots instead
     if isinstance(value, tuple):
         return b"(" + b",".join(_bytes(attr_word(v)) for v in value) + b")"
-    return f"object {_foreign.setdefault(value, len(_foreign))}"
+    return f"{_FOREIGN}{_foreign.setdefault(value, len(_foreign))}"
 
 
 def _bytes(word: str | bytes) -> bytes:

@@ -81,6 +81,7 @@ from msnb.nn.transformer import TransformerDecoderLayer as TransformerDecoderLay
 from msnb.nn.transformer import TransformerEncoder as TransformerEncoder
 from msnb.nn.transformer import TransformerEncoderLayer as TransformerEncoderLayer
 from msnb.nn.transformer import causal_mask as causal_mask
+from msnb.nn.wrap import PipelineCell as PipelineCell
 from msnb.nn.wrap import TrainOneStepCell as TrainOneStepCell
 from msnb.nn.wrap import WithEvalCell as WithEvalCell
 from msnb.nn.wrap import WithLossCell as WithLossCell

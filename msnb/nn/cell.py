@@ -25,6 +25,7 @@ from msnb.core.context import in_graph_mode
 from msnb.core.elsewhere import MissingName
 from msnb.core.errors import ArgumentError, MsnbError
 from msnb.core.parameter import Parameter
+from msnb.core.sharding import sharding
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
 from msnb.eager.autocast import casting
@@ -68,6 +69,7 @@ class Cell(CellState, CellHooks, CellPrecision):
     _ready = False
     _prefix = ""
     _placed = False
+    _scope_name = ""
     _auto_prefix = True
     _runs_whole = False
 
@@ -208,11 +210,13 @@ class Cell(CellState, CellHooks, CellPrecision):
             if self._recompute:
                 out = recomputed(partial(self._computed_here, kwargs), args, self.scope_name)
             else:
-                out = self._computed(slot.engine, args, kwargs)
+                out = self._computed_here(kwargs, *args)
         return out if self._output_dtype is None else cast_floats(out, self._output_dtype)
 
     def _computed_here(self, kwargs: dict[str, Any], *args: Any) -> Any:
-        return self._computed(slot.engine, args, kwargs)
+        if self._sharding is None:
+            return self._computed(slot.engine, args, kwargs)
+        return slot.engine.sharded(self._sharding, partial(self._computed, slot.engine), (args, kwargs), {})
 
     def _computed(self, engine: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         run = self._with_own_gradient(engine) if hasattr(type(self), "bprop") else engine.convert(self.construct)
@@ -253,8 +257,14 @@ class Cell(CellState, CellHooks, CellPrecision):
 
     @property
     def scope_name(self) -> str:
-        """The step of the path that this Cell's nodes carry: its attribute name, at the root its class."""
-        return str(self.__dict__.get("_scope_name") or type(self).__name__)
+        """The step of the path that this Cell's nodes carry: its attribute name (behind that of the list or dict that
+        holds it), at the root its class."""
+        return self._scope_name or type(self).__name__
+
+    @property
+    def _only_holds(self) -> bool:
+        """True for lists and dicts of Cells: they do not run, so they are no step of a path themselves."""
+        return False
 
     @property
     def cls_name(self) -> str:
@@ -306,13 +316,43 @@ class Cell(CellState, CellHooks, CellPrecision):
         self.__dict__["_recompute"] = mode
         self._mark()
 
-    def shard(self: Self, in_strategy: Any, out_strategy: Any = None, **kwargs: Any) -> Self:
-        """Ask for a layout of inputs and outputs over devices.
+    def shard(self: Self, in_strategy: Any, out_strategy: Any = None, parameter_plan: dict[str, Any] | None = None,
+              device: str = "Ascend", level: int = 0) -> Self:  # fmt: skip
+        """Ask for a layout of this Cell's inputs, results and Parameters over devices; what is inside follows.
 
-        Kept as ``shard_config`` for the parallel planner; on one device it has no effect.
+        Args:
+            in_strategy: per input a tuple of split counts, one per axis; or a Layout; or None for any.
+            out_strategy: the same for the results.
+            parameter_plan: name of a Parameter, as seen from this Cell ("fc.weight") -> its split.
+            device, level: accepted, as in MindSpore.
+
+        Returns:
+            The Cell itself. It has an effect in programs that are planned (semi_auto_parallel, auto_parallel).
+
+        Raises:
+            TypeError: something else. KeyError: no Parameter has such a name.
+
+        Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Cell.html (shard)
+
+        Examples:
+            >>> import msnb as ms
+            >>> net = ms.nn.Dense(16, 8).shard(((4, 1),), parameter_plan={"weight": (2, 1)})
+            >>> ms.parallel.plan(net, ms.ops.ones((8, 16)), device_num=8).strategies["Dense/matmul"]
+            ((4, 1), (1, 2))
         """
-        self.__dict__["shard_config"] = {"in_strategy": in_strategy, "out_strategy": out_strategy, **kwargs}
+        weights = {self._parameter_named(name).name: split for name, split in (parameter_plan or {}).items()}
+        self.__dict__["_sharding"] = sharding(type(self).__name__, in_strategy, out_strategy, weights, must=False)
+        self._mark()
         return self
+
+    def _parameter_named(self, name: str) -> Parameter:
+        own: Any = self
+        for step in name.removeprefix("self.").split("."):
+            own = own[int(step)] if step.isdigit() else getattr(own, step, None)
+        if not isinstance(own, Parameter):
+            names = ", ".join(p.name for p in self.get_parameters())
+            raise KeyError(f"{type(self).__name__}.shard: no Parameter is called {name!r}; legal: {names}.")
+        return own
 
     def apply(self: Self, fn: Callable[[Cell], Any]) -> Self:
         """Call ``fn`` on every Cell below and then on this one."""

@@ -155,6 +155,10 @@ class CellList(_Sequence):
         super().__init__(auto_prefix=auto_prefix)
         self.extend(args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args)
 
+    @property
+    def _only_holds(self) -> bool:
+        return type(self).construct is CellList.construct
+
     def construct(self, *inputs: Any) -> Any:
         """Refuses.
 
@@ -180,6 +184,10 @@ class CellDict(_Container):
         super().__init__()
         if cells is not None:
             self.update(cells)
+
+    @property
+    def _only_holds(self) -> bool:
+        return type(self).construct is CellDict.construct
 
     def update(self, cells: Any) -> None:
         """Add or replace Cells."""

@@ -12,7 +12,8 @@ https://www.mindspore.cn/docs/en/master/api_python/mindspore.common.initializer.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ import numpy as np
 from msnb.core import dtypes
 from msnb.core import random as core_random
 from msnb.core.dtypes import DType, as_dtype
-from msnb.core.tensor import Array, Tensor
+from msnb.core.tensor import Array, Tensor, blank
 
 Shape = Sequence[int]
 _draws = [(-1, 0)]
@@ -273,4 +274,31 @@ def initializer(init: Any, shape: Any = None, dtype: Any = dtypes.float32) -> Te
         return Tensor(value, dtype=want)
     if shape is None:
         raise TypeError("initializer needs a shape.")
-    return Tensor(as_initializer(init)(shape, want))
+    rule = as_initializer(init)
+    return blank(shape, want) if _blank[0] else Tensor(rule(shape, want))
+
+
+_blank = [0]
+
+
+@contextmanager
+def no_init_parameters() -> Iterator[None]:
+    """A ``with`` block in which layers are made without first values: no memory, no draws.
+
+    For networks that are planned or predicted (``ms.parallel.plan``), or whose weights are loaded next: until then
+    every Parameter reads as zeros.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.utils.no_init_parameters.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> with ms.nn.no_init_parameters():
+        ...     net = ms.nn.Dense(65536, 65536)
+        >>> net.weight.shape
+        (65536, 65536)
+    """
+    _blank[0] += 1
+    try:
+        yield
+    finally:
+        _blank[0] -= 1

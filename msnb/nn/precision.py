@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from msnb.core import dtypes, tree
 from msnb.core.dtypes import DType, as_dtype
 from msnb.core.errors import DTypeError
+from msnb.core.sharding import Sharding
 from msnb.core.tensor import Tensor
 from msnb.eager.autocast import HALVES, Autocast
 from msnb.ops.casting import cast
@@ -52,6 +53,7 @@ class CellPrecision:
     _way: str = ""
     _hook_mark: str = ""
     _recompute: bool = False
+    _sharding: Sharding | None = None
     _compute_dtype: DType | None = None
     _output_dtype: DType | None = None
     _autocast: Autocast | None = None
@@ -74,6 +76,7 @@ class CellPrecision:
         if self.has_precision:
             rule = "" if self._autocast is None else self._autocast.key
             marks.append(f"{self._compute_dtype}>{self._output_dtype} {rule}")
+        marks.append("" if self._sharding is None else str(self._sharding))
         self.__dict__["_way"] = " ".join(m for m in marks if m)
 
     def to_float(self: Self, dst_type: Any) -> Self:

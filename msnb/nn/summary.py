@@ -156,17 +156,9 @@ def _layer(name: str, cell: Any) -> Layer:
 
 
 def _by_scope(cell: Any, layers: Sequence[Layer]) -> dict[str, Layer]:
-    """Layers by the scope of their nodes. A list of Cells is never called, so it is no step of a scope; where two
-    layers would then share one, neither gets numbers."""
+    """Layers by the scope of their nodes. A list of Cells is never called: it has no numbers of its own."""
     cells = dict(cell.cells_and_names())
-    found: dict[str, list[Layer]] = {}
-    for layer in layers:
-        steps = layer.name.split(".") if layer.name else []
-        paths = [".".join(steps[: k + 1]) for k in range(len(steps))]
-        called = [s for s, p in zip(steps, paths) if p in cells and not isinstance(cells[p], LISTS)]
-        if not isinstance(cells[layer.name], LISTS):
-            found.setdefault("/".join(called), []).append(layer)
-    return {scope: same[0] for scope, same in found.items() if len(same) == 1}
+    return {x.name.replace(".", "/"): x for x in layers if not isinstance(cells[x.name], LISTS)}
 
 
 def _own_results(graph: Graph) -> int:

@@ -38,9 +38,9 @@ def owned(cell: Any, kind: type) -> Iterator[tuple[str, Any]]:
                     yield f"{name}.{i}", item
 
 
-def joined(prefix: str, name: str) -> str:
+def joined(prefix: str, name: str, sign: str = ".") -> str:
     """Two steps of a path."""
-    return f"{prefix}.{name}" if prefix and name else prefix or name
+    return f"{prefix}{sign}{name}" if prefix and name else prefix or name
 
 
 class CellTree:
@@ -154,14 +154,24 @@ def adopt_cell(cell: Any, name: str, child: Any) -> None:
     if child._placed or not cell._auto_prefix:
         return
     child.__dict__["_placed"] = True
-    child.__dict__["_scope_name"] = name
+    _put(child, joined(cell._scope_name if cell._only_holds else "", name.replace(".", "/"), "/"))
     child.update_parameters_name(f"{cell._prefix}{name}.")
+
+
+def _put(cell: Any, step: str) -> None:
+    """Give a Cell its step of the scope's path. One that only holds Cells never runs, so its own step stands in front
+    of theirs: two lists of one Cell are ``Net/left/0`` and ``Net/right/0``."""
+    old, cell.__dict__["_scope_name"] = cell._scope_name, step
+    for name, member in cell.name_cells().items() if cell._only_holds else ():
+        if member._scope_name == joined(old, name, "/"):
+            _put(member, joined(step, name, "/"))
 
 
 def uproot(cell: Any) -> None:
     """Make a copied Cell the root of its own names."""
     prefix = cell._prefix
-    cell.__dict__.update(_placed=False, _scope_name="")
+    cell.__dict__["_placed"] = False
+    _put(cell, "")
     for _, param in cell.parameters_and_names():
         param.name = param.name[len(prefix) :] if param.name.startswith(prefix) else param.name
     for _, part in cell.cells_and_names():

@@ -3,6 +3,7 @@
     WithLossCell      (data, label) -> loss_fn(backbone(data), label)
     TrainOneStepCell  (inputs...)   -> loss;  the gradients of the weights go to the optimizer in the same program
     WithEvalCell      (data, label) -> (loss, outputs, label)
+    PipelineCell      (inputs...)   -> the sum of the network's results on micro-batches
 
 TrainOneStepCell is the whole training step as one Cell: in graph mode forward, backward and update are one program.
 The names inside do not change: ``TrainOneStepCell(WithLossCell(net, loss), opt)`` still has ``conv1.weight``.
@@ -13,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from msnb.api.transforms import value_and_grad
-from msnb.core.errors import ArgumentError
+from msnb.core.errors import ArgumentError, AttributeValueError
 from msnb.nn.cell import Cell
 
 
@@ -46,6 +47,45 @@ class WithLossCell(Cell):
     def backbone_network(self) -> Cell:
         """The network without the loss."""
         return self._backbone
+
+
+class PipelineCell(Cell):
+    """A network on micro-batches: a batch is cut along its first axis, results are added.
+
+    On one device the micro-batches go through one after the other; ``ms.parallel.plan`` lays the network over pipeline
+    stages, through which they follow each other.
+
+    Args:
+        network: of inputs whose first axis is the batch; usually it gives the loss.
+        micro_size: how many micro-batches; at least as many as there are stages.
+
+    Raises:
+        TypeError, ValueError: no Cell, or no number of at least 1.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.PipelineCell.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> net = ms.nn.PipelineCell(ms.nn.WithLossCell(ms.nn.Dense(4, 2), ms.nn.MSELoss()), 2)
+        >>> net(ms.ops.ones((4, 4)), ms.ops.zeros((4, 2))).shape
+        ()
+    """
+
+    def __init__(self, network: Cell, micro_size: int) -> None:
+        super().__init__(auto_prefix=False)
+        need_cell("the network of PipelineCell", network)
+        if isinstance(micro_size, bool) or not isinstance(micro_size, int) or micro_size < 1:
+            raise AttributeValueError(f"micro_size={micro_size!r} is not legal; legal: an int of at least 1.")
+        self.network = network
+        self.micro_size = micro_size
+
+    def construct(self, *inputs: Any) -> Any:
+        total: Any = None
+        for i in range(self.micro_size):
+            part = [x[i * (x.shape[0] // self.micro_size) : (i + 1) * (x.shape[0] // self.micro_size)] for x in inputs]
+            out = self.network(*part)
+            total = out if total is None else total + out
+        return total
 
 
 class WithEvalCell(Cell):

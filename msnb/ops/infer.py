@@ -100,6 +100,8 @@ def elementwise(name: str, *, dtype: DType | None = None, floating: bool = False
 
 def normal_axis(name: str, axis: int, ndim: int) -> int:
     """``axis`` counted from 0. Raises AttributeValueError outside [-ndim, ndim)."""
+    if type(axis) is int and 0 <= axis < ndim:
+        return axis
     if isinstance(axis, bool) or not hasattr(axis, "__index__"):
         raise AttributeValueError(f"{name}: axis must be an int, got {axis!r}.")
     axis = operator.index(axis)

@@ -56,7 +56,10 @@ def forward(op: Op) -> Callable[[Tensor, Any], Any]:
     """The method of ``self . other``."""
 
     def method(self: Tensor, other: Any) -> Any:
-        if other.__class__ in _DIRECT:
+        kind = other.__class__
+        if kind is Tensor:
+            return slot.engine.pair(op, self, other)
+        if kind in _DIRECT:
             return slot.engine.apply(op, (self, other), EMPTY)
         return _slow(op, self, other, False)
 

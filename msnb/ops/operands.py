@@ -58,7 +58,7 @@ def strong_dtype(t: TensorType) -> DType:
 
 def as_size(name: str, d: Any) -> Size:
     """One size of a shape argument: an int, a Dim, or a tensor of one integer."""
-    if isinstance(d, Dim):
+    if type(d) is int or isinstance(d, Dim):
         return d
     if isinstance(d, bool) or not hasattr(d, "__index__"):
         raise ArgumentError(f"{name} needs sizes that are integers, got {d!r}.")
@@ -76,6 +76,8 @@ def as_sizes(name: str, args: Sequence[Any]) -> tuple[Size, ...]:
 
 def as_ints(name: str, args: Sequence[Any]) -> tuple[int, ...]:
     """Like ``as_sizes`` for axes and counts."""
+    if len(args) == 1 and type(args[0]) is tuple and all(type(d) is int for d in args[0]):
+        return args[0]
     sizes = as_sizes(name, args)
     if any(isinstance(d, Dim) for d in sizes):
         raise ArgumentError(f"{name} needs integers, got {sizes!r}.")

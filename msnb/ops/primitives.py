@@ -15,6 +15,8 @@ from typing import Any, ClassVar
 
 from msnb.core import events
 from msnb.core.errors import ArgumentError, AttributeValueError
+from msnb.core.sharding import Sharding, sharding
+from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
 
 
@@ -29,6 +31,7 @@ class Primitive:
     fn: ClassVar[Callable[..., Any]]
     defaults: ClassVar[dict[str, Any]] = {}
     named_only: ClassVar[frozenset[str]] = frozenset()
+    sharding: Sharding | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.name = type(self).__name__
@@ -49,7 +52,36 @@ class Primitive:
         return f"ops.{self.name} {what}; its attributes: {', '.join(legal) or 'none'}."
 
     def __call__(self, *inputs: Any) -> Any:
+        if self.sharding is not None:
+            return slot.engine.sharded(self.sharding, type(self).fn, inputs, self.attrs)
         return type(self).fn(*inputs, **self.attrs)
+
+    def shard(self, in_strategy: Any = None, out_strategy: Any = None) -> Primitive:
+        """Split this operator over devices, in programs that are planned (semi_auto_parallel, auto_parallel).
+
+        Args:
+            in_strategy: per tensor a tuple of split counts, one per axis; or a Layout; or None for any.
+            out_strategy: the same for the results: a sum that the splits leave open may be spread over an axis.
+
+        Returns:
+            The operator itself. On one device the strategy has no effect.
+
+        Raises:
+            TypeError: something else. What does not fit the shapes is told where the program is planned.
+
+        Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.Primitive.html (shard)
+
+        Examples:
+            >>> import msnb as ms
+            >>> matmul = ms.ops.MatMul().shard(((2, 1), (1, 4)))
+            >>> plan = ms.parallel.plan(matmul, ms.ops.ones((8, 16)), ms.ops.ones((16, 8)), device_num=8)
+            >>> plan.strategies["matmul"]
+            ((2, 1), (1, 4))
+        """
+        self.sharding = sharding(self.name, in_strategy, out_strategy)
+        return self
+
+    set_strategy = shard  # its name in MindSpore 0.x
 
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(f'{k}={v!r}' for k, v in self.attrs.items())})"

@@ -90,6 +90,7 @@ Infer = Callable[..., Any]
 Body = Callable[..., Any]
 
 REGISTRY: dict[str, Op] = {}
+_NONE: dict[str, Any] = {}
 
 
 @dataclass(eq=False, frozen=True)
@@ -115,6 +116,7 @@ class Op:
     wrong: tuple[Wrong, ...]
     family: str
     wanted_by_grad: frozenset[str] = frozenset()
+    arity: int = -1  # the number of inputs where it is fixed
     fast: dict[Any, Any] = field(default_factory=dict)  # eager dispatch's table: signature -> entry
     _inferred: dict[Any, tuple[Type, ...]] = field(default_factory=dict)
 
@@ -130,7 +132,9 @@ class Op:
         return (find, (self.name,))
 
     def __call__(self, *inputs: Any, **attrs: Any) -> Any:
-        return slot.engine.apply(self, self.bind_inputs(inputs), self.bind_attrs(attrs))
+        if len(inputs) != self.arity:
+            self.bind_inputs(inputs)
+        return slot.engine.apply(self, inputs, self.bind_attrs(attrs) if attrs or self.attrs else _NONE)
 
     # ---- signature -----------------------------------------------------------------------------------------------
 
@@ -177,11 +181,17 @@ class Op:
         return found
 
 
+_AS_THEY_ARE = frozenset({type(None), int, float, bool, str, DType})
+
+
 def static(value: Any) -> Any:
     """A static attribute in hashable form: lists become tuples, NumPy scalars and tensors of one number Python ones,
     dtype names DTypes. A tensor whose value is not known refuses."""
-    if value is None or type(value) in (int, float, bool, str, tuple, DType):
-        return tuple(static(v) for v in value) if type(value) is tuple else value
+    kind = type(value)
+    if kind in _AS_THEY_ARE:
+        return value
+    if kind is tuple:
+        return value if _AS_THEY_ARE.issuperset(map(type, value)) else tuple([static(v) for v in value])
     if isinstance(value, list):
         return tuple(static(v) for v in value)
     if isinstance(value, np.generic):
@@ -221,9 +231,12 @@ def define(
     family: str = "",
 ) -> Op:
     """Make and register a record. ``inputs`` is ``"x, y"`` or ``"*xs"``; ``attrs`` maps names to defaults."""
+    names = tuple(part.strip() for part in inputs.split(",") if part.strip())
+    left_out = frozenset(optional)
+    fixed = not left_out and not any(name.startswith("*") for name in names)
     record = Op(
         name=name,
-        inputs=tuple(part.strip() for part in inputs.split(",") if part.strip()),
+        inputs=names,
         attrs=_parse_attrs(attrs),
         infer=infer,
         body=body,
@@ -236,10 +249,11 @@ def define(
         work=work,
         traits=frozenset(traits),
         promotes=promotes,
-        optional=frozenset(optional),
+        optional=left_out,
         examples=tuple(examples),
         wrong=tuple(wrong),
         family=family or infer.__module__.rsplit(".", 1)[-1],
+        arity=len(names) if fixed else -1,
         wanted_by_grad=frozenset(inspect.signature(grad).parameters) if grad is not None else frozenset(),
     )
     return register(record)

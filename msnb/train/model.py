@@ -16,10 +16,12 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+from msnb.api.cells import call_cell, compiled_cell
 from msnb.core import events
 from msnb.core.errors import ArgumentError, AttributeValueError
 from msnb.nn.cell import Cell
 from msnb.nn.wrap import WithEvalCell
+from msnb.parallel.context import get_auto_parallel_context, wanted
 from msnb.train import amp
 from msnb.train.context import Callbacks, RunContext, RunParams
 from msnb.train.feed import Feed, as_row, columns
@@ -100,6 +102,12 @@ class Model:
     def eval_network(self) -> Cell | None:
         """What ``eval`` calls per row."""
         return self._eval_network
+
+    @property
+    def plan(self) -> Any:
+        """The parallel plan of the training step (``ms.set_auto_parallel_context``); None on one device."""
+        compiled = compiled_cell(self._train_network)
+        return None if compiled is None else compiled.plan
 
     def summary(self, *inputs: Any) -> Any:
         """The network layer by layer; see ``Cell.summary``.
@@ -336,8 +344,8 @@ class Model:
             valid_dataset=valid,
             eval_results={},
             dataset_sink_mode=sink,
-            device_number=1,
-            parallel_mode="stand_alone",
+            device_number=get_auto_parallel_context("device_num"),
+            parallel_mode=get_auto_parallel_context("parallel_mode"),
             list_callback=(),
         )
 
@@ -349,6 +357,8 @@ class Model:
                 f"with a loss_fn a row is (data, label); the data set has {len(row)} columns{columns(dataset)}.",
                 hint="leave some out with .project([...]), or let the network take them all and give the loss itself.",
             )
+        if wanted.key is not None and network in steps:
+            return call_cell(network, row, {})  # planned over devices, in eager mode too
         return network(*row)
 
 

@@ -27,6 +27,7 @@ from msnb.core.context import in_graph_mode
 from msnb.core.tensor import Tensor
 from msnb.dataset.parallel import read_ahead
 from msnb.nn.cell import Cell
+from msnb.parallel.context import wanted
 
 BLOCK = 16
 BLOCK_BYTES = 64 << 20
@@ -139,7 +140,8 @@ class Sink:
         call: Callable[[Cell, Row], Any],
     ) -> None:
         self._network, self._steps, self._call = network, steps, call
-        self._queue = read_ahead(blocks(sinks, hint, in_graph_mode() and steps.possible), _AHEAD)
+        together = in_graph_mode() and steps.possible and wanted.key is None  # a plan does not split loops
+        self._queue = read_ahead(blocks(sinks, hint, together), _AHEAD)
 
     def run(self) -> Iterator[tuple[int, Row, Any]]:
         """One sink: per call the number of its steps, its last row, and the outputs (stacked if several)."""

@@ -6,6 +6,8 @@ same graph runs on the reference bodies.
 
 from __future__ import annotations
 
+import importlib.util
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,12 +16,15 @@ import msnb.devices.cpu.blas
 from msnb.core.context import get_context
 from msnb.core.devices import register_device
 from msnb.core.events import notice
-from msnb.core.types import Type
+from msnb.core.types import TensorType, Type
 from msnb.devices.base import ArrayDevice, Executable, Kernel
-from msnb.devices.listing import Listing, Way
+from msnb.devices.listing import Listing, Planned, Way
 from msnb.ir.control import FUSED
 from msnb.ir.graph import Graph
+from msnb.ir.hashing import Content
 from msnb.ops.record import Op
+
+_SMALL = 4096
 
 
 class CPU(ArrayDevice):
@@ -38,32 +43,57 @@ class CPU(ArrayDevice):
         return api() is not None
 
     def kernel(self, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel:
-        """Convolutions and poolings in native code where machine code is wanted, else the reference body."""
+        """Native code where machine code is wanted and there is enough to do, else the reference body."""
         body = super().kernel(op, types, attrs)
-        if op.family not in ("conv", "pool") or get_context("jit_level") != "O1":
+        if get_context("jit_level") != "O1" or not _is_work(op, types) or not _compiles():
             return body
-        try:
-            from msnb.devices.cpu.builtin.eager import eager_kernel
-        except ImportError:
-            return body
+        from msnb.devices.cpu.builtin.eager import eager_kernel
+
         return eager_kernel(op, types, attrs, body) or body
 
     def compile(self, graph: Graph) -> Executable:
         """The program: one native call where machine code is wanted and llvmlite is installed."""
         if get_context("jit_level") != "O1" and not any(node.op is FUSED for _, node in graph.walk()):
             return super().compile(graph)
-        try:
-            from msnb.devices.cpu.program.execute import NativeProgram
-        except ImportError:
-            notice(
-                "llvmlite is not installed (pip install llvmlite): graphs run operation by operation.", key="llvmlite"
-            )
+        if not _compiles():
             return super().compile(graph)
+        from msnb.devices.cpu.program.execute import NativeProgram
+
         return NativeProgram(self, graph)
 
+    @property
+    def remembers(self) -> bool:
+        """True where programs are kept on disk."""
+        if not _compiles():
+            return False
+        from msnb.core.store import folder
+
+        return folder() is not None
+
+    def recall(self, content: Content, remake: Callable[[], Graph]) -> Executable | None:
+        """The program of a captured graph as an earlier compilation left it on disk, or None.
+
+        Args:
+            content: the captured graph by content.
+            remake: gives the graph that ``compile`` would be given now; asked for only when somebody looks inside.
+        """
+        from msnb.devices.cpu.program import disk
+        from msnb.devices.cpu.program.execute import NativeProgram
+
+        image = disk.read(disk.key_of(content), content)
+        return None if image is None else NativeProgram(self, remake, image=image)
+
+    def keep(self, content: Content, program: Executable) -> None:
+        """Leave a program on disk for ``recall``, where it can be kept."""
+        image = getattr(program, "image", None)
+        if image is not None:
+            from msnb.devices.cpu.program import disk
+
+            disk.write(disk.key_of(content), image, content)
+
     def code_on_disk(self) -> tuple[int, int]:
-        """How many files of machine code are kept from earlier sessions, and their bytes."""
-        from msnb.devices.cpu.codegen.store import folder
+        """How many files of code and programs are kept from earlier sessions, and their bytes."""
+        from msnb.core.store import folder
 
         home = folder()
         sizes = [p.stat().st_size for p in home.iterdir() if p.is_file()] if home is not None else []
@@ -84,6 +114,31 @@ class CPU(ArrayDevice):
         from msnb.devices.cpu.codegen.listing import ways
 
         return ways(program)
+
+    def arena_of(self, program: Executable) -> list[Planned]:
+        """The memory plan of a native program."""
+        found: list[Planned] = getattr(program, "memory_plan", [])
+        return found
+
+
+def _compiles() -> bool:
+    """Whether machine code can be made here; said once where it cannot."""
+    if importlib.util.find_spec("llvmlite") is not None:
+        return True
+    notice(
+        "llvmlite is not installed (pip install llvmlite): no machine code is made, operations run one by one.",
+        key="llvmlite",
+    )
+    return False
+
+
+def _is_work(op: Op, types: tuple[Type, ...]) -> bool:
+    """False where it is clear at a glance that NumPy serves best."""
+    if op.family in ("conv", "pool"):
+        return True
+    if op.name != "matmul" and "elementwise" not in op.traits:
+        return False
+    return any(isinstance(t, TensorType) and t.is_static and t.size >= _SMALL for t in types)
 
 
 register_device("CPU", CPU)

@@ -1,7 +1,8 @@
 """Threads for kernels: libgomp's ``GOMP_parallel`` where it is installed, else none.
 
-A pool belongs to the thread that first used it, and a child of fork must not touch its parent's. So only the main
-thread of the process that loaded the library works in parallel; others run their kernels alone.
+libgomp keeps a pool per calling thread, and a child of fork must not touch its parent's. Whole programs may be called
+from any thread: they queue for ``TURN``, so that one of them has all cores at a time. Single kernels of eager mode come
+too often for that: those that other threads than the main one call (loaders of data, mostly) run alone.
 """
 
 from __future__ import annotations
@@ -44,14 +45,38 @@ def pointers() -> tuple[int | None, int | None]:
     return fork, number
 
 
-_owner = os.getpid()
+class _Process:
+    """Whose threads these are: the main thread, and whether the process is a child of fork, which has none of them."""
+
+    main = threading.main_thread().ident
+    forked = False
 
 
 def count() -> int:
     """How many threads a kernel called from here may use: ``set_context(runtime_num_threads=)``, 0 for all cores."""
-    if pointers()[0] is None or os.getpid() != _owner or threading.current_thread() is not threading.main_thread():
+    return of_a_program() if threading.get_ident() == _Process.main else 1
+
+
+TURN = threading.Lock()
+"""Held while a whole program runs natively; never while it calls Python, which may wait for other programs."""
+
+
+def _after_fork() -> None:
+    """Nobody in the child holds the lock."""
+    global TURN
+    TURN, _Process.forked = threading.Lock(), True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def of_a_program() -> int:
+    """How many threads a program may use that holds ``TURN``."""
+    if _Process.forked or pointers()[0] is None:
         return 1
-    return int(get_context("runtime_num_threads")) or cores()
+    found: int = get_context("runtime_num_threads") or cores()
+    return found
 
 
 @functools.lru_cache(maxsize=1)

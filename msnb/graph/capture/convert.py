@@ -28,7 +28,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from msnb.core.clock import timed
-from msnb.graph.capture import expressions, source
+from msnb.graph.capture import expressions, kept, source
 from msnb.graph.capture.liveness import mark
 from msnb.graph.capture.lower import Lowering
 from msnb.graph.capture.names import bindings, in_blocks, inner_nonlocals, params
@@ -300,13 +300,21 @@ def template(code: CodeType) -> Template:
 
 @timed("conversion")
 def _converted_now(code: CodeType) -> Template:
+    key = kept.key_of(code)
+    known = None if key is None else kept.read(key)
+    made = _templates[code] = _converted_anew(code) if known is None else Template(*known)
+    if key is not None and known is None:
+        kept.write(key, made.code, made.free)
+    _note(made.code)
+    return made
+
+
+def _converted_anew(code: CodeType) -> Template:
     found = source.find(code)
     node = copy.deepcopy(found.node)
     if not isinstance(node, ast.Lambda):
         node.decorator_list = []
-    made = _templates[code] = _compile(found, Converter(found, code.co_freevars).function(node), code)
-    _note(made.code)
-    return made
+    return _compile(found, Converter(found, code.co_freevars).function(node), code)
 
 
 def _compile(found: source.Found, node: source.FunctionNode, code: CodeType) -> Template:

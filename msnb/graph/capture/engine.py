@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from msnb.core.collector import at_rest
 from msnb.core.errors import ConcretizationError, MsnbError
 from msnb.core.tensor import Tensor, truth_of_many
 from msnb.core.types import WEAK, TensorType, Type
-from msnb.core.where import Origin, here, is_internal
+from msnb.core.where import Origin, here, users_frames
 from msnb.graph.capture.scalars import TrackedArray, concrete, is_lazy
 from msnb.graph.capture.session import Session
 from msnb.ir.builder import GraphBuilder, SymbolicTensor, Traced
@@ -146,16 +145,7 @@ class Capture(GraphBuilder):
 
     def locate(self) -> Origin | None:
         """The user's frames up to the captured function."""
-        frame: FrameType | None = sys._getframe(2)
-        frames: list[tuple[Any, int, int]] = []
-        while frame is not None and len(frames) < 8:
-            code = frame.f_code
-            if code is _RUN:
-                break
-            if not is_internal(code.co_filename):
-                frames.append((code, frame.f_lasti, frame.f_lineno))
-            frame = frame.f_back
-        return Origin(tuple(frames))
+        return Origin(users_frames(sys._getframe(2), end=_RUN))
 
     def no_value(self, x: SymbolicTensor) -> Exception:
         """The error for asking the value of a tensor that does not exist yet."""

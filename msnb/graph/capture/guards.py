@@ -22,6 +22,7 @@ from typing import Any
 from msnb.core import devices
 from msnb.core.clock import timed
 from msnb.core.where import Where
+from msnb.graph.capture import kept
 from msnb.graph.capture.paths import Emitter, Source, evaluate
 from msnb.graph.capture.quick import quick_check
 
@@ -171,7 +172,7 @@ def _shown_now(kind: str, now: Any) -> str:
 def _function(emitter: Emitter, result: str) -> Callable[..., Any]:
     lines = "\n".join(f"    {line}" for line in (*emitter.lines, f"return {result}"))
     space = dict(emitter.consts, _current=devices._current)
-    exec(compile(f"def check(args, kwargs):\n{lines}\n", "<guards>", "exec"), space)
+    exec(kept.compiled(f"def check(args, kwargs):\n{lines}\n", "<guards>"), space)
     found: Callable[..., Any] = space["check"]
     return found
 

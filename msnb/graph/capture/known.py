@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import copy
+import datetime
+import enum
 import functools
+import numbers
+import pathlib
+import re
 import types
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from msnb.core import dtypes
+from msnb.core.dtypes import DType
 from msnb.core.errors import ConcretizationError
 from msnb.core.tensor import Tensor, need_index, not_one
 from msnb.core.types import WEAK, result_dtype, tensor_type
@@ -21,9 +29,16 @@ from msnb.graph.capture.journal import ContentPlace
 from msnb.graph.capture.scalars import TrackedArray, concrete, is_lazy, lazy_call
 from msnb.graph.capture.truth import symbolic_test, truth
 from msnb.ir.builder import SymbolicTensor
-from msnb.ops.record import find
+from msnb.ops.record import Op, find
 
 _CLOCKS = ("time", "random", "datetime", "secrets", "uuid", "numpy.random.mtrand", "numpy.random")
+# values that never change, and those that are entered or guarded as a whole
+_SETTLED = (
+    type, types.FunctionType, types.MethodType, types.BuiltinFunctionType, enum.Enum, int, float, complex, str, bytes,
+    range, slice, tuple, frozenset, list, dict, set, deque, np.ndarray, np.generic, np.dtype, np.ufunc, re.Pattern,
+    re.Match, numbers.Number, datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, pathlib.PurePath,
+    DType, Op,
+)  # fmt: skip
 _MUTATORS: dict[type, frozenset[str]] = {
     list: frozenset({"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "__setitem__"}),
     dict: frozenset({"update", "setdefault", "pop", "popitem", "clear", "__setitem__"}),
@@ -78,11 +93,11 @@ def _numbers(args: tuple[Any, ...]) -> bool:
 
 
 def _opaque(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    _notice_clock(engine, fn)
+    own = _notice_clock(engine, fn, args)
     if fn in _HIGHER if _hashable(fn) else False:
         args = tuple(_callable(a) for a in args)
         kwargs = {k: _callable(v) for k, v in kwargs.items()}
-    args = tuple(_plain(engine, fn, a) for a in args)
+    args = (*args[:own], *(_plain(engine, fn, a) for a in args[own:]))
     made = fn(*args, **{k: _plain(engine, fn, v) for k, v in kwargs.items()})
     return engine.session.born(made) if type(made) in (list, dict, set, deque) and isinstance(fn, type) else made
 
@@ -122,11 +137,34 @@ def _takes_tensors(fn: Any) -> bool:
     )
 
 
-def _notice_clock(engine: Capture, fn: Any) -> None:
-    owner = getattr(fn, "__self__", None)
+def _notice_clock(engine: Capture, fn: Any, args: tuple[Any, ...]) -> int:
+    """Tell what is read now and not at each call; how many of the arguments are the object that it is read of."""
+    owner, own = getattr(fn, "__self__", None), 0
+    name = getattr(fn, "__name__", fn)
+    if owner is None and args and isinstance(name, str) and getattr(type(args[0]), name, None) is fn:
+        owner, own = args[0], 1  # a method, called by way of its class
     module = getattr(fn, "__module__", None) or type(owner).__module__
+    stateful = owner is not None and not isinstance(owner, types.ModuleType) and _may_change(engine, owner)
     if module in _CLOCKS or fn in (open, input):
-        effects.notice_once(engine, f"{module}.{getattr(fn, '__name__', fn)}()")
+        effects.notice_once(engine, f"{module}.{name}()")
+    elif fn is next and args and _may_change(engine, args[0]):
+        effects.notice_once(engine, f"next() of an object of {_class(args[0])}")
+    elif stateful:
+        effects.notice_once(engine, f"{_class(owner)}.{name}()")
+    return own if stateful else 0
+
+
+def _may_change(engine: Capture, owner: Any) -> bool:
+    """An object from outside with a state of its own, which no guard sees: a generator of random numbers, an iterator,
+    a file. What a method of it gives may be something else next time."""
+    if isinstance(owner, _SETTLED) or is_lazy(owner) or isinstance(owner, Tensor):
+        return False
+    return engine.session.source_of(owner) is not None
+
+
+def _class(owner: Any) -> str:
+    public = [part for part in type(owner).__module__.split(".") if not part.startswith("_")]
+    return ".".join([*public, type(owner).__qualname__])
 
 
 # ---- methods of built-in objects ---------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from typing import Any
 
 from msnb.core import devices
 from msnb.core.where import is_internal
+from msnb.graph.capture import kept
 from msnb.graph.capture.paths import Emitter, Source
 
 _PLAIN = (bool, int, float, str, type(None))
@@ -73,7 +74,7 @@ def quick_check(
         f"    except Exception:\n        return slow(args, kwargs)\n"
     )
     space = dict(emitter.consts, _current=devices._current, _device=devices.current(), slow=slow, dumps=marshal.dumps)
-    exec(compile(text, "<guards>", "exec"), space)
+    exec(kept.compiled(text, "<guards>"), space)
     found: Callable[..., Any] = space["check"]
     return found
 

@@ -92,7 +92,7 @@ class Session:
         ident = made.ident
         if ident not in self._guarded:
             self._guarded.add(ident)
-            made.where = here(2).where
+            made.where = here(2, 1).where
             self.guards.append(made)
 
     # ---- outside values -------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from typing import Any
 from msnb.core.errors import UnsupportedSyntaxError
 from msnb.core.slot import slot
 from msnb.core.tensor import make
-from msnb.graph.capture import paths
+from msnb.graph.capture import kept, paths
 from msnb.graph.capture.blocks import stack
 from msnb.graph.capture.engine import Capture, run_root
 from msnb.graph.capture.guards import Guard, compile_guards
@@ -104,7 +104,7 @@ def _storing(written: list[tuple[int, int, Any]]) -> Callable[[list[Any], list[A
     for at, owner, type_ in written:
         consts[f"k{at}"] = type_
         lines.append(f"    t = h[{owner}]; t._data = b[{at}]; t._type = k{at}; t._rec = None")
-    exec(compile("\n".join(lines), "<store>", "exec"), consts)
+    exec(kept.compiled("\n".join(lines), "<store>"), consts)
     store: Callable[[list[Any], list[Any]], None] = consts["store"]
     return store
 

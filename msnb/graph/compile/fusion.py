@@ -59,10 +59,11 @@ class _Fusion:
         self.moment: dict[Value, Key] = dict.fromkeys(graph.params, FREE)
         self.through: dict[Value, Node] = {}
         self.constants: dict[Value, Node] = {}
-        self.groups: list[Group] = []
+        self._groups: dict[int, Group] = {}
         self.single: dict[Node, int] = {}
         for i, node in enumerate(graph.nodes):
             self._visit(i, node)
+        self.groups = list(self._groups.values())
         self._turn_out()
         self.outputs = self._outputs()
         Recompute(self.groups, self.outputs, self._fixed(), self._prepare, MOST_NODES).run()
@@ -128,15 +129,15 @@ class _Fusion:
         merged.nodes, merged.reader = members, bound
         for _, member in members:
             self.home[member.out] = merged
-        dead = set(map(id, groups))
-        self.groups = [g for g in self.groups if id(g) not in dead]
-        self.groups.append(merged)
+        for group in groups:
+            self._groups.pop(id(group), None)
+        self._groups[id(merged)] = merged
         self._enter(merged, i, node, key)
         return True
 
     def _enter(self, group: Group, i: int, node: Node, key: Key) -> None:
         if not group.nodes:
-            self.groups.append(group)
+            self._groups[id(group)] = group
         for v in node.inputs:
             other = self.home.get(self._base(v))
             if other is not None and other is not group:

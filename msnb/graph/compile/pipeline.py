@@ -6,6 +6,8 @@ The order: calls are opened first so that everything sees through them; constant
 and zeros; what laws leave behind is merged and swept out. When the laws changed something, a second round follows, and
 never a third: cost stays linear. A pass never runs twice on a graph that nothing changed since.
 
+Before any of it, the device is asked whether it remembers what this graph became (``device.recall``).
+
 What stands in brackets is for the device that is asked for, and runs where the device wants it and jit_level is O1.
 
 Every pass leaves a stage: its name, seconds, how many rewrites, and, when graphs are kept, the graph.
@@ -16,6 +18,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -33,6 +36,7 @@ from msnb.graph.compile.passrecord import PASSES, Pass
 from msnb.graph.compile.plugged import check_result, plugged
 from msnb.ir.control import FUSED
 from msnb.ir.graph import Graph
+from msnb.ir.hashing import content_of
 from msnb.ir.text import called, print_graph
 from msnb.ir.verify import verify
 
@@ -57,37 +61,26 @@ class StageRecord:
     graph: Graph | None
 
 
-class Compiled:
-    """A compiled program: call it on buffers.
+class Passed:
+    """A graph after all passes for a device.
 
     Attributes:
-        name: what it is called in stages and events.
-        source: the graph as captured.
-        graph: the graph that runs.
-        stages: what each stage did.
-        timings: seconds per stage, ``compile`` being the device's part.
-        history: every rewrite with its reason (empty unless graphs were kept).
-        executable: what the device made.
+        graph: after the hardware-independent passes: what people are shown as the program.
+        ready: after all: what the device compiles.
+        stages: what each stage did; log: the rewrites.
     """
 
-    def __init__(self, name: str, source: Graph, graph: Graph, stages: Sequence[StageRecord], log: Log) -> None:
-        self.name, self.source, self.graph = name, source, graph
-        self.stages: list[StageRecord] = list(stages)
-        self.history: list[Rewrite] = log.history
-        self.counts = log.counts
-        device = devices.current()
-        ready = self._fused(self._lowered(graph, device, log)) if fuses(device) else graph
-        self.timings: dict[str, float] = {s.name: s.seconds for s in self.stages}
-        start = perf_counter()
-        self.executable = device.compile(ready)
-        self.timings["compile"] = perf_counter() - start
+    def __init__(self, source: Graph, device: Any, fused: bool, keep: bool) -> None:
+        self.log = Log(keep)
+        self.graph, self.stages = optimise(source, self.log, keep)
+        self.ready = self._fused(self._lowered(self.graph, device)) if fused else self.graph
 
-    def _lowered(self, graph: Graph, device: Any, log: Log) -> Graph:
+    def _lowered(self, graph: Graph, device: Any) -> Graph:
         """The graph as this device wants it."""
         for record in (PASSES[name] for name in lowering(graph, device)):
-            start, before = perf_counter(), log.total
-            after = record.run(graph, log)
-            rewrites = log.total - before
+            start, before = perf_counter(), self.log.total
+            after = record.run(graph, self.log)
+            rewrites = self.log.total - before
             graph = after if rewrites else graph
             verify(graph, record.gives, deep=bool(get_context("verify_graphs")))
             self._stage(record.name, record.law, start, rewrites, graph)
@@ -99,12 +92,75 @@ class Compiled:
         events.emit("stage", graph=graph, name=name, seconds=self.stages[-1].seconds)
 
     def _fused(self, graph: Graph) -> Graph:
-        """The graph with groups of operations; ``graph`` stays what people are shown as the program."""
         start = perf_counter()
         ready = fuse(graph)
         groups = sum(node.op is FUSED for _, node in ready.walk())
         self._stage("fuse", FUSION_LAW, start, groups, ready)
         return ready
+
+
+class Compiled:
+    """A compiled program: call it on buffers.
+
+    A program that an earlier compilation left on disk is taken from there: its key is the content of the captured graph
+    and of everything that would work on it. Then no pass runs; what they would have done is worked out when asked for.
+
+    Attributes:
+        name: what it is called in stages and events.
+        source: the graph as captured.
+        recalled: it was found on disk.
+        timings: seconds per stage, ``compile`` being the device's part.
+        executable: what the device made.
+    """
+
+    def __init__(self, name: str, source: Graph, keep: bool) -> None:
+        self.name, self.source = name, source
+        self._device, self._keep = devices.current(), keep
+        self._fuses = fuses(self._device)
+        self._passed: Passed | None = None
+        content = content_of(source) if self._remembered() else None
+        start = perf_counter()
+        found = None if content is None else self._device.recall(content, lambda: self._passes.ready)
+        self.recalled = found is not None
+        self.timings: dict[str, float] = {} if self.recalled else {s.name: s.seconds for s in self.stages}
+        start = start if self.recalled else perf_counter()
+        self.executable = found or self._device.compile(self._passes.ready)
+        if content is not None and not self.recalled:
+            self._device.keep(content, self.executable)
+        self.timings["compile"] = perf_counter() - start
+
+    def _remembered(self) -> bool:
+        """Whether a program on disk would be the same: not if someone watches the passes or adds to them."""
+        watched = self._keep or get_context("verify_graphs") or any(map(events.listeners.get, ("stage", "rewrite")))
+        able = self._fuses and getattr(self._device, "remembers", False)
+        return bool(able and not watched and not EXTRA and not plugged())
+
+    @property
+    def _passes(self) -> Passed:
+        if self._passed is None:
+            with at_rest():
+                self._passed = Passed(self.source, self._device, self._fuses, self._keep)
+        return self._passed
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that runs, before the device changes it to its needs."""
+        return self._passes.graph
+
+    @property
+    def stages(self) -> list[StageRecord]:
+        """What each stage did."""
+        return self._passes.stages
+
+    @property
+    def history(self) -> list[Rewrite]:
+        """Every rewrite with its reason (empty unless graphs were kept)."""
+        return self._passes.log.history
+
+    @property
+    def counts(self) -> Counter[tuple[str, str]]:
+        """How often each law was applied, by (pass, law)."""
+        return self._passes.log.counts
 
     def __call__(self, args: Sequence[Any]) -> list[Any]:
         """Buffers (Python scalars for weak params) in, buffers out."""
@@ -151,10 +207,8 @@ def compile_graph(graph: Graph, *, name: str = "", keep_stages: bool | None = No
         0
     """
     keep = bool(get_context("save_graphs")) if keep_stages is None else keep_stages
-    log = Log(keep)
     with at_rest():
-        out, stages = optimise(graph, log, keep)
-        compiled = Compiled(name or graph.name, graph, out, stages, log)
+        compiled = Compiled(name or graph.name, graph, keep)
     if keep and get_context("save_graphs_path"):
         save_stages(compiled, str(get_context("save_graphs_path")))
     return compiled

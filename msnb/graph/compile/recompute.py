@@ -48,15 +48,17 @@ class Recompute:
         self.groups = sorted((g for g in groups if id(g) in outputs), key=lambda g: g.key, reverse=True)
         self.outputs, self.fixed, self.prepare, self.most = outputs, fixed, prepare, most
         self.readers: dict[Value, dict[int, Group]] = {}
+        self._reads: dict[int, list[Value]] = {}
         for group in self.groups:
             self._note(group)
 
     def _note(self, group: Group) -> None:
         own = {n.out for _, n in group.nodes}
-        for _, node in group.nodes:
-            for v in node.inputs:
-                if v not in own:
-                    self.readers.setdefault(v, {})[id(group)] = group
+        for v in self._reads.get(id(group), ()):
+            self.readers[v].pop(id(group), None)
+        found = self._reads[id(group)] = [v for _, node in group.nodes for v in node.inputs if v not in own]
+        for v in found:
+            self.readers.setdefault(v, {})[id(group)] = group
 
     def run(self) -> None:
         """Leave out what can be left out."""
@@ -78,8 +80,6 @@ class Recompute:
         for reader, nodes, space in made:
             assert space is not None
             reader.nodes, reader.space = nodes, space
-            for readers_of in self.readers.values():
-                readers_of.pop(id(reader), None)
             self._note(reader)
 
     def _chain(self, group: Group, value: Value) -> list[tuple[int, Node]]:

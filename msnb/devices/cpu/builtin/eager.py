@@ -1,51 +1,49 @@
 """Native kernels for eager mode: one operation, one call.
 
-    arrays --one ctypes call--> data pointers into slots, the recipe's calls one after the other --> results
+    arrays --strides--> the layout's table of calls --one ctypes call--> result
 
-The recipe of a node is the same as in a program. Its slots, its words and its table of calls are made once per
-signature; a call passes array objects, and machine code reads their data pointers (``data_offset`` is where they lie in
-an array object, found by a probe). Scratch memory comes from the shelf of all programs.
+The recipe of a node is the same as in a program. What depends on how the operands lie and on the number of threads
+(slots, words, the library's code) is made once per layout: a matrix product reads the transposed weight of a dense
+layer where it is; other kernels are made for dense operands, and odd ones are copied. Scratch memory comes from the
+shelf of all programs.
+
+    conv, pool         the library's, always
+    matmul             the library's from 0.5 Mflop on: NumPy's BLAS has threads of its own from there on, and two pools
+                       of waiting threads on the same cores cost more than any product. Not for vectors
+    elementwise        generated code from 64k elements on, where it is a plain chain: compiled once for all extents
 """
 
 from __future__ import annotations
 
-import ctypes
-import functools
+import math
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from msnb.core.events import notice
 from msnb.core.types import TensorType, Type
 from msnb.devices.cpu import threads
-from msnb.devices.cpu.builtin import poolings
+from msnb.devices.cpu.builtin import chains, poolings
+from msnb.devices.cpu.builtin.results import LARGE, RESULTS
+from msnb.devices.cpu.builtin.runner import MOST_OBJECTS, Table, data_offset, runner
 from msnb.devices.cpu.onednn import recipes
-from msnb.devices.cpu.program.arenas import SHELF, Pool, aligned
+from msnb.devices.cpu.program.arenas import SHELF, aligned
 from msnb.devices.cpu.program.recipe import OK, Recipe
-from msnb.ir.graph import Graph, Node
-from msnb.ir.views import whole
+from msnb.ir.graph import Graph, Node, Value
+from msnb.ir.views import View, dense_strides, whole
 from msnb.ops.record import Op
 
 Kernel = Callable[..., Any]
+Strides = tuple[int, ...]
 NAMES = frozenset((
     "conv2d", "conv2d_input_grad", "conv2d_weight_grad", "max_pool2d", "max_pool2d_grad", "avg_pool2d",
     "avg_pool2d_grad",
 ))  # fmt: skip
-_MOST_OBJECTS = 5
 _ALIGN = 64
-_POOLED = 1 << 16
-_results, _results_lock = Pool(), threading.Lock()
-
-
-@functools.lru_cache(maxsize=1)
-def data_offset() -> int:
-    """Where an array object keeps its data pointer; 0 where it cannot be told."""
-    samples = [np.zeros(n) for n in (1, 2, 3)]
-    for offset in range(8, 64, 8):
-        if all(ctypes.c_void_p.from_address(id(a) + offset).value == a.ctypes.data for a in samples):
-            return offset
-    return 0
+_KEPT_LAYOUTS = 64
+_BLAS_SHARES = 1 << 19  # flops: OpenBLAS runs smaller products on one thread
 
 
 def eager_kernel(op: Op, types: tuple[Type, ...], attrs: dict[str, Any], fallback: Kernel) -> Kernel | None:
@@ -57,38 +55,151 @@ def eager_kernel(op: Op, types: tuple[Type, ...], attrs: dict[str, Any], fallbac
         attrs: its attributes.
         fallback: runs where the native code cannot (in a forked process).
     """
-    if op.name not in NAMES or not data_offset() or not all(_fixed(t) for t in types):
+    if not all(isinstance(t, TensorType) and t.is_static for t in types) or not is_worth(op, types, attrs):
         return None
     graph = Graph(op.name)
     params = [graph.add_param(t, f"x{i}") for i, t in enumerate(types)]
     node = graph.add(op, params, attrs, op.result_types(types, attrs))
-    recipe = recipes.recipe(node, whole) or poolings.recipe(node, whole)
-    if recipe is None or recipe.declines or len(node.inputs) + len(node.outputs) > _MOST_OBJECTS:
+    if not data_offset() or len(node.inputs) + len(node.outputs) > MOST_OBJECTS:
         return None
-    return _Prepared(node, recipe, fallback)
+    kernel = NativeKernel(node, fallback)
+    return kernel if kernel.usable else None
 
 
-def _fixed(t: Type) -> bool:
-    return isinstance(t, TensorType) and t.is_static and not t.weak
+def is_worth(op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> bool:
+    """True for operations that native code may serve better than NumPy."""
+    if op.name in NAMES or op.name == "matmul":
+        numbers = any(isinstance(t, TensorType) and t.weak for t in types)
+        return not numbers and (op.name in NAMES or is_product_of_matrices(op, types))
+    return chains.is_worth(op, types, attrs)
 
 
-class _Prepared:
-    """A kernel with its slots and its table of calls."""
+def is_product_of_matrices(op: Op, types: tuple[Type, ...]) -> bool:
+    """True for products that NumPy's BLAS would share out among its own threads, unless an operand is a vector."""
+    x, y = (t.ints() if isinstance(t, TensorType) else () for t in types)
+    if len(x) < 2 or len(y) < 2 or math.prod(x[:-1]) == 1 or y[-1] == 1:
+        return False
+    (out,) = op.result_types(types, {})
+    assert isinstance(out, TensorType)
+    return 2 * out.size * x[-1] >= _BLAS_SHARES
 
-    def __init__(self, node: Node, recipe: Recipe, fallback: Kernel) -> None:
-        self._recipe, self._fallback, self._lock = recipe, fallback, threading.Lock()
-        reads = node.inputs if recipe.reads is None else list(recipe.reads)
-        self._order = [node.inputs.index(v) for v in reads]
-        self._dtypes = [_dtype(v.type) for v in reads]
+
+class NativeKernel:
+    """One signature, with a table of calls for every layout of the operands that was met.
+
+    Attributes:
+        usable: whether there is native code at all.
+    """
+
+    def __init__(self, node: Node, fallback: Kernel) -> None:
+        self.node, self._fallback = node, fallback
         out = node.out.type
         assert isinstance(out, TensorType)
-        self._shape, self._dtype, self._large = out.ints(), out.dtype.numpy, out.nbytes >= _POOLED
+        self._shape, self._dtype, self._large = out.ints(), out.dtype.numpy, out.nbytes >= LARGE
+        self._numbers = [i for i, v in enumerate(node.inputs) if v.type.weak]  # type: ignore[union-attr]
+        self._layouts: dict[tuple[Any, ...], Prepared | None] = {}
+        self._dense = tuple(_bytes(v, dense_strides(_shape(v))) for v in node.inputs)
+        self.usable = self._layout((threads.count(), *self._dense)) is not None
+
+    def __call__(self, *arrays: Any) -> Any:
+        if self._numbers:
+            arrays = self._with_cells(arrays)
+        count = threads.count()
+        key = (count, *[a.strides for a in arrays])
+        try:
+            ready = self._layouts[key]
+        except KeyError:
+            ready = self._layout(key)
+        if ready is None:
+            arrays, ready = tuple(map(np.ascontiguousarray, arrays)), self._layout((count, *self._dense))
+        out = self._fresh()
+        if ready is not None and ready.run(arrays, out, count) == OK:
+            return out
+        notice(
+            "a forked process has none of its parent's threads: its eager operations run in NumPy.", key="forked eager"
+        )
+        return self._fallback(*arrays)
+
+    def _with_cells(self, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Python numbers in memory."""
+        cells = list(arrays)
+        for i in self._numbers:
+            cells[i] = np.array(arrays[i], self.node.inputs[i].type.dtype.numpy)  # type: ignore[union-attr]
+        return tuple(cells)
+
+    def _fresh(self) -> Any:
+        return RESULTS.take(self._shape, self._dtype) if self._large else np.empty(self._shape, self._dtype)
+
+    def _layout(self, key: tuple[Any, ...]) -> Prepared | None:
+        """What runs operands on so many threads with these strides; None where they must be copied."""
+        if key in self._layouts:
+            return self._layouts[key]
+        if len(self._layouts) >= _KEPT_LAYOUTS:
+            self._layouts = {}
+        dense = (key[0], *self._dense)
+        plain = all(_same(v, a, b) for v, a, b in zip(self.node.inputs, key[1:], self._dense))
+        if plain and key != dense:
+            found = self._layout(dense)
+        else:
+            found = self._prepared(key[1:]) if plain or self.node.op.name == "matmul" else None
+        self._layouts[key] = found
+        return found
+
+    def _prepared(self, key: tuple[Strides, ...]) -> Prepared | None:
+        views = {v: _view(v, strides) for v, strides in zip(self.node.inputs, key)}
+        if None in views.values():
+            return None
+        recipe = recipe_of(self.node, lambda v: views[v] or whole(v))
+        return None if recipe is None else Prepared(self.node, recipe)
+
+
+def recipe_of(node: Node, view_of: Callable[[Value], View]) -> Recipe | None:
+    """How ``node`` runs natively where its operands lie like that."""
+    found = recipes.recipe(node, view_of) or poolings.recipe(node, view_of) or chains.recipe(node)
+    return None if found is None or found.declines else found
+
+
+def _shape(value: Value) -> tuple[int, ...]:
+    assert isinstance(value.type, TensorType)
+    return value.type.ints()
+
+
+def _bytes(value: Value, strides: Strides) -> Strides:
+    assert isinstance(value.type, TensorType)
+    return tuple(s * value.type.dtype.numpy.itemsize for s in strides)
+
+
+def _same(value: Value, a: Strides, b: Strides) -> bool:
+    """True when both say the same places: an axis of size 1 has no stride."""
+    return all(d == 1 or s == t for d, s, t in zip(_shape(value), a, b))
+
+
+def _view(value: Value, strides: Strides) -> View | None:
+    """An operand with strides in bytes; None where elements repeat, run backwards or lie between others."""
+    assert isinstance(value.type, TensorType)
+    size, shape = value.type.dtype.numpy.itemsize, _shape(value)
+    if any(d > 1 and (s <= 0 or s % size) for d, s in zip(shape, strides)):
+        return None
+    return View(value, shape, tuple(max(s, 0) // size for s in strides))
+
+
+class Prepared:
+    """A recipe with its slots and its table of calls, for operands of one layout."""
+
+    def __init__(self, node: Node, recipe: Recipe) -> None:
+        self._recipe, self._lock = recipe, threading.Lock()
+        reads = node.inputs if recipe.reads is None else list(recipe.reads)
+        self._order = [node.inputs.index(v) for v in reads]
+        if self._order == list(range(len(node.inputs))):
+            self._order = []
         n, m = len(reads), len(reads) + 1
+        type(recipe).prepare([recipe])
         self._slots = np.zeros(m + len(recipe.temps), np.int64)
         self._env = np.zeros(64, np.int64)
         self._lay_temps(m, recipe.temps)
-        type(recipe).prepare([recipe])
-        self._tables(recipe.calls(range(n), [n], range(m, m + len(recipe.temps))), m)
+        calls = recipe.calls(range(n), [n], range(m, m + len(recipe.temps)))
+        self._table = Table(calls, self._slots, self._env)
+        self._state, self._run = self._table.state, runner(m)
 
     def _lay_temps(self, first: int, sizes: Sequence[int]) -> None:
         """Temporaries behind one another in one piece of memory."""
@@ -97,101 +208,19 @@ class _Prepared:
         self._temps, self._size = slice(first, None), sum(steps)
         self._arena: Any = None
 
-    def _tables(self, calls: Sequence[Any], objects: int) -> None:
-        words = [np.array(c.words, np.int64) for c in calls]
-        rows = [w for c, a in zip(calls, words) for w in (c.address, a.ctypes.data)]
-        head = [len(calls), self._slots.ctypes.data, self._env.ctypes.data]
-        self._words, self._table = words, np.array([*head, *rows], np.int64)
-        self._state = self._table.ctypes.data
-        self._run = _runner(objects)
-
-    def __call__(self, *arrays: Any) -> Any:
-        ready = []
-        for i, dtype in zip(self._order, self._dtypes):
-            a = arrays[i]
-            if a.__class__ is not np.ndarray or a.dtype != dtype or not a.flags.c_contiguous:
-                a = np.ascontiguousarray(a, dtype)
-            ready.append(a)
-        out = self._fresh()
+    def run(self, arrays: Sequence[Any], out: Any, count: int) -> int:
+        """The native code's answer, on so many threads."""
+        if self._order:
+            arrays = [arrays[i] for i in self._order]
         with self._lock:
-            code = self._native(ready, out)
-        return out if code == OK else self._fallback(*arrays)
-
-    def _fresh(self) -> Any:
-        if not self._large:
-            return np.empty(self._shape, self._dtype)
-        with _results_lock:
-            return _results.take(self._shape, self._dtype)
-
-    def _native(self, ready: list[Any], out: Any) -> int:
-        self._env[0] = threads.count()
-        if not self._size:
-            return int(self._run(self._state, *map(id, ready), id(out)))
-        arena = SHELF.take(self._size, self._arena)
-        try:
-            if arena is not self._arena:
-                self._slots[self._temps] = self._offsets + aligned(arena)
-                self._arena = arena
-            return int(self._run(self._state, *map(id, ready), id(out)))
-        finally:
-            SHELF.give(arena)
-
-
-def _dtype(t: Type) -> Any:
-    assert isinstance(t, TensorType)
-    return t.dtype.numpy
-
-
-@functools.lru_cache(maxsize=_MOST_OBJECTS)
-def _runner(objects: int) -> Any:
-    """``i32 f(state, objects...)`` as a Python function that releases the GIL."""
-    from msnb.devices.cpu.codegen.engine import Library
-
-    library = Library(_text(objects))
-    kinds = [ctypes.c_void_p] * (1 + objects)
-    found: Any = ctypes.CFUNCTYPE(ctypes.c_int, *kinds)(library.address("msnb_eager"))
-    found.library = library
-    return found
-
-
-def _text(objects: int) -> str:
-    """State: number of calls, slots, env, then address and words of each call."""
-    fills = "".join(
-        f"""
-  %o{i} = getelementptr i8, ptr %a{i}, i64 {data_offset()}
-  %d{i} = load ptr, ptr %o{i}
-  %s{i} = getelementptr ptr, ptr %slots, i64 {i}
-  store ptr %d{i}, ptr %s{i}"""
-        for i in range(objects)
-    )
-    return f"""
-define i32 @msnb_eager(ptr %state, {", ".join(f"ptr %a{i}" for i in range(objects))}) nounwind {{
-  %n = load i64, ptr %state
-  %q1 = getelementptr i64, ptr %state, i64 1
-  %slots = load ptr, ptr %q1
-  %q2 = getelementptr i64, ptr %state, i64 2
-  %env = load ptr, ptr %q2{fills}
-  br label %next
-next:
-  %i = phi i64 [ 0, %0 ], [ %i1, %good ]
-  %more = icmp slt i64 %i, %n
-  br i1 %more, label %one, label %done
-one:
-  %twice = mul i64 %i, 2
-  %at = add i64 %twice, 3
-  %p = getelementptr i64, ptr %state, i64 %at
-  %f = load ptr, ptr %p
-  %pw = getelementptr i64, ptr %p, i64 1
-  %words = load ptr, ptr %pw
-  %code = call i32 %f(ptr %slots, ptr %words, ptr %env)
-  %i1 = add i64 %i, 1
-  %ok = icmp eq i32 %code, 0
-  br i1 %ok, label %good, label %bad
-good:
-  br label %next
-bad:
-  ret i32 %code
-done:
-  ret i32 0
-}}
-"""
+            self._env[0] = count
+            if not self._size:
+                return int(self._run(self._state, *map(id, arrays), id(out)))
+            arena = SHELF.take(self._size, self._arena)
+            try:
+                if arena is not self._arena:
+                    self._slots[self._temps] = self._offsets + aligned(arena)
+                    self._arena = arena
+                return int(self._run(self._state, *map(id, arrays), id(out)))
+            finally:
+                SHELF.give(arena)

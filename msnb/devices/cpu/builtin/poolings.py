@@ -1,28 +1,35 @@
-"""Recipes of the poolings: which kernel, with which extents. Images are plain or channels-last, float32 or float64."""
+"""Recipes of the poolings: which kernel, with which extents. Images are plain or channels-last, float32 or float64.
+
+Images in 16 bits are copied to float32 by the library, and the result back: no CPU adds them in any other way.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from msnb.core.dtypes import float32, float64
+from msnb.core.dtypes import bfloat16, float16, float32, float64
 from msnb.core.types import TensorType
 from msnb.devices.cpu.builtin.windows import CHUNK, Pool, render
 from msnb.devices.cpu.program.recipe import Call, Recipe, ViewOf
 from msnb.ir.graph import Node
 
-_ELEMENTS = {float32: "float", float64: "double"}
+if TYPE_CHECKING:
+    from msnb.devices.cpu.codegen.engine import Symbol
+
+_ELEMENTS = {float32: "float", float64: "double", float16: "float", bfloat16: "float"}
+_HALVES = frozenset((float16, bfloat16))
 _KINDS = {"max_pool2d": "max", "max_pool2d_grad": "max_grad", "avg_pool2d": "avg", "avg_pool2d_grad": "avg_grad"}
 _MOST_PLACES = 64
 _SHARED_WORK = 100_000  # elements read: a thread for each so many
 _lock = threading.Lock()
-_made: dict[Pool, tuple[int, Any]] = {}
+_made: dict[Pool, Symbol] = {}
 
 
-def addresses(pools: Sequence[Pool]) -> list[int]:
-    """Where the kernels are; those that are missing are compiled, in one module."""
-    from msnb.devices.cpu.codegen.engine import Library, attributes, host
+def functions(pools: Sequence[Pool]) -> list[Symbol]:
+    """The kernels; those that are missing are compiled, in one module."""
+    from msnb.devices.cpu.codegen.engine import Library, Symbol, attributes, host
 
     with _lock:
         missing = [p for p in dict.fromkeys(pools) if p not in _made]
@@ -34,8 +41,8 @@ def addresses(pools: Sequence[Pool]) -> list[int]:
                 declared.update(needs)
             head = ["@msnb_parallel = global ptr null", "@msnb_thread = global ptr null", *declared.values()]
             library = Library("\n".join([*head, *texts]))
-            _made.update({p: (library.address(p.symbol), library) for p in missing})
-        return [_made[p][0] for p in pools]
+            _made.update({p: Symbol(library, p.symbol) for p in missing})
+        return [_made[p] for p in pools]
 
 
 class PoolRecipe(Recipe):
@@ -47,11 +54,35 @@ class PoolRecipe(Recipe):
     @classmethod
     def prepare(cls, recipes: Sequence[PoolRecipe]) -> None:
         """Compile every kernel once."""
-        addresses([r.pool for r in recipes])
+        functions([r.pool for r in recipes])
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[Call]:
         """One call."""
-        return [Call(addresses([self.pool])[0], (self.units, self.limit, *self.extents, *ins, *outs))]
+        return [Call(functions([self.pool])[0], (self.units, self.limit, *self.extents, *ins, *outs))]
+
+
+class HalfRecipe(Recipe):
+    """A pooling of 16-bit images: copies in float32 around the kernel."""
+
+    def __init__(self, pool: PoolRecipe, node: Node) -> None:
+        self.pool, self._count = pool, len(node.inputs)
+        self._types = [v.type for v in (*node.inputs, *node.outputs) if isinstance(v.type, TensorType)]
+        self.temps = tuple(4 * t.size for t in self._types)
+
+    @classmethod
+    def prepare(cls, recipes: Sequence[HalfRecipe]) -> None:
+        """Compile every kernel once."""
+        PoolRecipe.prepare([r.pool for r in recipes])
+
+    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[Call]:
+        """Copies in, the kernel, the copy out."""
+        from msnb.devices.cpu.onednn.steps import converted
+
+        copies = [*zip(self._types, ins, temps, (True,) * self._count)]
+        copies += [*zip(self._types[self._count :], outs, temps[self._count :], (False,) * len(outs))]
+        calls = [converted(*each) for each in copies]
+        inner = self.pool.calls(temps[: self._count], temps[self._count :], ())
+        return [*calls[: self._count], *inner, *calls[self._count :]]
 
 
 class _Sizes(NamedTuple):
@@ -72,14 +103,23 @@ def recipe(node: Node, view_of: ViewOf) -> Recipe | None:
     kernel = node.attrs["kernel"]
     if element is None or kernel[0] * kernel[1] > _MOST_PLACES:
         return None
-    return _made_for(node, kind, element)
+    made = _made_for(node, kind, element)
+    if node.outputs[0].type.dtype not in _HALVES:  # type: ignore[union-attr]
+        return made
+    return HalfRecipe(made, node) if _converts() else None
+
+
+def _converts() -> bool:
+    from msnb.devices.cpu.onednn.api import api
+
+    return api() is not None
 
 
 def _known(t: Any) -> bool:
     return isinstance(t, TensorType) and t.is_static and 0 not in t.ints() and t.dtype in _ELEMENTS
 
 
-def _made_for(node: Node, kind: str, element: str) -> Recipe:
+def _made_for(node: Node, kind: str, element: str) -> PoolRecipe:
     a, sizes, last = node.attrs, _sizes(node, kind), node.attrs["data_format"] == "NHWC"
     top, bottom, left, right = a["pads"]
     spans = [((o - 1) * s + k) for o, s, k in zip(sizes[4:], a["stride"], a["kernel"])]

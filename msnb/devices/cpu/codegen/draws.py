@@ -15,7 +15,7 @@ from typing import Any
 from msnb.core import dtypes
 from msnb.core.types import TensorType
 from msnb.devices.cpu.codegen.emit import Emitter
-from msnb.devices.cpu.codegen.engine import Library, attributes
+from msnb.devices.cpu.codegen.engine import Library, Symbol, attributes
 from msnb.devices.cpu.program.recipe import Call, Recipe
 from msnb.ir.graph import Node
 
@@ -37,12 +37,12 @@ class DrawRecipe(Recipe):
         """Compile the one kernel there is."""
         made = Library(_module())
         for recipe in recipes:
-            recipe.library = recipe.keep = made
+            recipe.library = made
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[Call]:
         """One call."""
         assert self.library is not None
-        return [Call(self.library.address("msnb_uniform"), (*ins, *outs, self.count))]
+        return [Call(Symbol(self.library, "msnb_uniform"), (*ins, *outs, self.count))]
 
 
 def recipe(node: Node, view_of: Callable[..., Any]) -> Recipe | None:

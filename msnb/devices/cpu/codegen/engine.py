@@ -9,19 +9,22 @@ from __future__ import annotations
 import ctypes
 import functools
 import threading
+import weakref
 from dataclasses import dataclass
 from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
 
+from msnb.core import store
 from msnb.core.clock import counted, timed
 from msnb.devices.cpu import threads
-from msnb.devices.cpu.codegen import store
 from msnb.devices.cpu.codegen.plan import Target
+from msnb.devices.cpu.program.recipe import Link
 
 VERSION = "4"
 _lock = threading.Lock()
+_loaded: weakref.WeakValueDictionary[str, Library] = weakref.WeakValueDictionary()
 
 
 @dataclass(frozen=True)
@@ -61,10 +64,14 @@ def _machine() -> Any:
     )
 
 
-def machine_code(text: str) -> bytes:
-    """Object code of a module, from the cache or compiled now."""
+def toolchain() -> tuple[str, ...]:
+    """What decides, besides its text, what the machine code of a module is."""
     h = host()
-    key = store.key_of(VERSION, llvmlite.__version__, str(llvm.llvm_version_info), h.name, h.features, h.triple, text)
+    return VERSION, llvmlite.__version__, str(llvm.llvm_version_info), h.name, h.features, h.triple
+
+
+def machine_code(text: str, key: str) -> bytes:
+    """Object code of a module, from the cache or compiled now."""
     found = store.read(key)
     if found is None:
         found = _compiled(text)
@@ -108,19 +115,61 @@ class Library:
 
     Args:
         text: a module in LLVM IR.
+
+    Attributes:
+        key: the name of its code in the cache.
     """
 
     def __init__(self, text: str) -> None:
+        self.key = store.key_of(*toolchain(), text)
         with _lock:
-            code = machine_code(text)
-            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
-            self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-            self._engine.finalize_object()
+            self._load(machine_code(text, self.key))
+
+    @classmethod
+    def kept(cls, key: str) -> Library:
+        """The library of this key, loaded already or from the cache.
+
+        Raises:
+            LookupError: the cache does not have it.
+        """
+        with _lock:
+            found = _loaded.get(key)
+            if found is None:
+                code = store.read(key)
+                if code is None:
+                    raise LookupError(f"no machine code {key}")
+                counted("modules from the disk cache")
+                host()
+                found = cls.__new__(cls)
+                found.key = key
+                found._load(code)
+            return found
+
+    def _load(self, code: bytes) -> None:
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
+        self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        self._engine.finalize_object()
         for name, value in zip(("msnb_parallel", "msnb_thread"), threads.pointers()):
             where = self._engine.get_function_address(name)
             if where:
                 ctypes.c_void_p.from_address(where).value = value
+        _loaded[self.key] = self
 
     def address(self, name: str) -> int:
         """The address of a function; valid as long as this object lives."""
         return int(self._engine.get_function_address(name))
+
+
+class Symbol(Link):
+    """The address of a function of a library."""
+
+    def __init__(self, library: Library, name: str) -> None:
+        self.library, self.name = library, name
+
+    def words(self) -> tuple[int]:
+        """One word."""
+        return (self.library.address(self.name),)
+
+    def data(self) -> tuple[str, str, str]:
+        """The library's key and the function's name."""
+        return "code", self.library.key, self.name

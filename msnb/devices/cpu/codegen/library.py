@@ -8,6 +8,7 @@ its scratch memory if it has any. Equal kernels are compiled once; plain chains 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ from msnb.core.clock import timed
 from msnb.core.events import notice
 from msnb.devices.cpu import threads
 from msnb.devices.cpu.codegen import frames
-from msnb.devices.cpu.codegen.engine import Library, attributes, host
+from msnb.devices.cpu.codegen.engine import Library, Symbol, attributes, host
 from msnb.devices.cpu.codegen.entry import render
 from msnb.devices.cpu.codegen.flat import generic, is_generic
 from msnb.devices.cpu.codegen.lower import lower
@@ -41,15 +42,13 @@ class GeneratedKernel:
     Attributes:
         kernel: what it was made from; ``is_generic`` for a chain of any extent.
         plan: how it runs.
-        library: keeps the code.
-        body, last: addresses of its functions; ``last`` is 0 where there is nothing to add up.
+        body, last: its functions; ``last`` is 0 where there is nothing to add up.
     """
 
     kernel: Kernel
     plan: Plan
-    library: Library
-    body: int
-    last: int
+    body: Symbol
+    last: Symbol | int
 
     @property
     def inplace(self) -> tuple[tuple[int, int], ...]:
@@ -66,14 +65,14 @@ class GeneratedKernel:
         cut = p.mode == "range" and len(p.inner) == 1
         own = scratch[:1] if p.scratch else ()
         counts = (len(operands), len(self.kernel.reads), p.scratch, p.total, p.most_threads(), int(cut), self._large())
-        return Call(frames.library().address("msnb_rows"), (self.body, self.last, *counts, *operands, *own))
+        return Call(Symbol(frames.library(), "msnb_rows"), (self.body, self.last, *counts, *operands, *own))
 
     def chain(self, sets: Sequence[tuple[Sequence[int], int]]) -> Call:
         """A call over many sets of operands, each with its extent."""
         n, each = len(self.plan.buffers), max(1, SHARED_WORK // (2 * self.plan.weight()))
         counts = (len(sets), n, len(self.kernel.reads), each, self._large())
         words = (w for slots, extent in sets for w in (*slots, extent))
-        return Call(frames.library().address("msnb_chains"), (self.body, *counts, *words))
+        return Call(Symbol(frames.library(), "msnb_chains"), (self.body, *counts, *words))
 
     def _large(self) -> int:
         return sum(1 << b for b in {a.buffer for a in self.plan.streams} if b < _BITS)
@@ -100,8 +99,8 @@ def compile_kernels(kernels: Sequence[Kernel]) -> list[GeneratedKernel | None]:
 
 
 def _generated(library: Library, symbol: str, kernel: Kernel, plan: Plan) -> GeneratedKernel:
-    last = library.address(f"{symbol}.last") if plan.final_stores else 0
-    return GeneratedKernel(kernel, plan, library, library.address(f"{symbol}.body"), last)
+    last = Symbol(library, f"{symbol}.last") if plan.final_stores else 0
+    return GeneratedKernel(kernel, plan, Symbol(library, f"{symbol}.body"), last)
 
 
 def module_of(texts: Sequence[str], declared: Mapping[str, str]) -> str:
@@ -143,6 +142,11 @@ class Part:
     writes: list[int]
     extent: int = 0
 
+    @functools.cached_property
+    def key(self) -> str:
+        """Equal for kernels with equal code."""
+        return same(self.kernel)
+
 
 class KernelRecipe(Recipe):
     """A fused node as calls of generated kernels: one for each kind of part, whatever their number."""
@@ -157,7 +161,7 @@ class KernelRecipe(Recipe):
         kernels: dict[str, Kernel] = {}
         for recipe in recipes:
             for part in recipe.parts:
-                kernels.setdefault(same(part.kernel), part.kernel)
+                kernels.setdefault(part.key, part.kernel)
         made = dict(zip(kernels, compile_kernels(list(kernels.values()))))
         for recipe in recipes:
             recipe._take(made)
@@ -168,14 +172,14 @@ class KernelRecipe(Recipe):
         return [k.kernel for k, _ in self.made]
 
     def _take(self, made: dict[str, GeneratedKernel | None]) -> None:
-        groups: dict[int, tuple[GeneratedKernel, list[Part]]] = {}
+        groups: dict[Symbol, tuple[GeneratedKernel, list[Part]]] = {}
         for part in self.parts:
-            found = made[same(part.kernel)]
+            found = made[part.key]
             if found is None:
                 self.refused = True
                 return
             groups.setdefault(found.body, (found, []))[1].append(part)
-        self.made = self.keep = list(groups.values())
+        self.made = list(groups.values())
         scratch = max((k.scratch(threads.cores()) for k, _ in self.made), default=0)
         self.temps = (scratch,) if scratch else ()
         readers = [r for part in self.parts for r in set(part.reads)]

@@ -233,8 +233,10 @@ class Plan:
             wide //= 2
         cut = size - size % wide
         found = [Segment(wide, False, (0, cut), once=cut == wide)] if cut else []
-        if cut < size:
-            rest = size - cut
+        rest = size - cut
+        if rest == 1:  # not masked: LLVM 22 stores a masked i16 that it knows to be alone as the i32 it was cut from
+            found.append(Segment(1, False, (cut, size), once=True))
+        elif rest:
             found.append(Segment(narrow, masks and rest % narrow > 0, (cut, size), once=rest <= narrow))
         return found
 

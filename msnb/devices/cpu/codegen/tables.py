@@ -20,7 +20,7 @@ from typing import Any
 from msnb.core import dtypes
 from msnb.core.types import TensorType
 from msnb.devices.cpu.codegen.emit import FAST, Emitter, memory_name
-from msnb.devices.cpu.codegen.engine import Library, attributes
+from msnb.devices.cpu.codegen.engine import Library, Symbol, attributes
 from msnb.devices.cpu.program.recipe import Call, Recipe
 from msnb.ir.graph import Node, Value
 
@@ -48,12 +48,12 @@ class TableRecipe(Recipe):
         head = ["@msnb_parallel = global ptr null", "@msnb_thread = global ptr null", *declared.values()]
         library = Library("\n".join([*head, *(text for text, _ in emitted)]))
         for r in recipes:
-            r.library = r.keep = library
+            r.library = library
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[Call]:
         """One call."""
         assert self.library is not None
-        return [Call(self.library.address(f"msnb_{self.name}"), (*ins, *outs, *self.constants))]
+        return [Call(Symbol(self.library, f"msnb_{self.name}"), (*ins, *outs, *self.constants))]
 
 
 def recipe(node: Node, view_of: Callable[..., Any]) -> Recipe | None:

@@ -11,6 +11,9 @@ images under many channels (the last layers of a ResNet) are faster in blocks, a
 
     images      dims (n, c, h, w) in the library's order; strides say how they lie
     weights     dims (o, i, kh, kw), or (g, o/g, i/g, kh, kw)
+
+float16 and bfloat16 run on the units that the CPU has for them. Where it has none, operands are copied to float32 and
+the result back: the copies that bring a layout change the dtype as well.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import math
 from collections.abc import Callable
 
 from msnb.devices.cpu.onednn import api as c
-from msnb.devices.cpu.onednn import primitives
+from msnb.devices.cpu.onednn import pointwise, primitives
 from msnb.devices.cpu.onednn.primitives import Layout, Primitive, Window
 from msnb.devices.cpu.onednn.steps import Builder, Impossible, Place, as_it_is, dtype_of, number_of, shape_of
 from msnb.devices.cpu.program.recipe import Recipe, ViewOf
@@ -43,7 +46,7 @@ def same_strides(dims: Ints, a: Ints, b: Ints) -> bool:
     return all(d == 1 or s == t for d, s, t in zip(dims, a, b))
 
 
-class _Images:
+class Images:
     """An operand or result of a convolution: its layout in the library's axis order, and where it is."""
 
     def __init__(self, view: View, place: Place, data_format: str, dtype: int) -> None:
@@ -59,11 +62,11 @@ class _Images:
         """How many elements."""
         return math.prod(self.layout.dims)
 
-    def wanted(self, how: str) -> Layout:
+    def wanted(self, how: str, dtype: int) -> Layout:
         """The layout to ask a primitive for: "last", "plain", or "free" for its own choice."""
         dims = self.layout.dims
         strides = {"last": channels_last(dims), "plain": dense_strides(dims), "free": None}[how]
-        return Layout(dims, strides, self.layout.dtype)
+        return Layout(dims, strides, dtype)
 
 
 def window_of(node: Node) -> Window:
@@ -80,16 +83,16 @@ class Convolution:
         self.window, self.groups = window_of(node), node.attrs["groups"]
         self.dtype = number_of(dtype_of(node.outputs[0]))
 
-    def images(self, value: Value) -> _Images:
+    def images(self, value: Value) -> Images:
         """An operand that is images."""
         shape_of(value)
         number_of(dtype_of(value))
         view = self.build.view(value)
-        return _Images(view, self.build.place(view), self.node.attrs["data_format"], self.dtype)
+        return Images(view, self.build.place(view), self.node.attrs["data_format"], self.dtype)
 
-    def result(self) -> _Images:
+    def result(self) -> Images:
         """The result, if it is images."""
-        return _Images(as_it_is(self.node.out), Place("out", 0), self.node.attrs["data_format"], self.dtype)
+        return Images(as_it_is(self.node.out), Place("out", 0), self.node.attrs["data_format"], self.dtype)
 
     def weight(self, view: View) -> Layout:
         """A weight as it lies; groups are an axis in front."""
@@ -99,7 +102,7 @@ class Convolution:
             dims, strides = (self.groups, outs, *dims[1:]), (outs * strides[0], *strides)
         return Layout(dims, strides, self.dtype)
 
-    def how(self, kernel: Ints, x: _Images, y: _Images, result: str) -> str:
+    def how(self, kernel: Ints, x: Images, y: Images, result: str) -> str:
         """The layout of images that is fastest where ``result`` ("x", "y", "weight") is computed."""
         channels = x.layout.dims[1]
         if x.size + y.size < math.prod(kernel) * channels // self.groups * y.layout.dims[1]:
@@ -114,17 +117,18 @@ class Convolution:
         return "last" if channels % _BLOCK and channels > _COLOURS else "free"
 
 
-def first_of(make: Callable[[str], Primitive | None], best: str) -> Primitive:
-    """The primitive for the best layout that the library has code for."""
-    for how in (best, "free", "last", "plain"):
-        found = make(how)
-        if found is not None:
-            return found
+def first_of(make: Callable[[str, int], Primitive | None], best: str, dtype: int) -> Primitive:
+    """The primitive for the best layout that the library has code for, in float32 where it has none for the dtype."""
+    for kind in dict.fromkeys((dtype, c.F32)):
+        for how in dict.fromkeys((best, "free", "last", "plain")):
+            found = make(how, kind)
+            if found is not None:
+                return found
     raise Impossible
 
 
-def _free(layout: Layout) -> Layout:
-    return Layout(layout.dims, None, layout.dtype)
+def _free(layout: Layout, dtype: int) -> Layout:
+    return Layout(layout.dims, None, dtype)
 
 
 def conv2d(node: Node, view_of: ViewOf) -> Recipe:
@@ -132,14 +136,18 @@ def conv2d(node: Node, view_of: ViewOf) -> Recipe:
     conv = Convolution(node, view_of)
     x, y = conv.images(node.inputs[0]), conv.result()
     view = conv.build.view(node.inputs[1])
+    if pointwise.is_product(conv, view, x, y):
+        return pointwise.forward(conv, x, view, y)
     weight, where = conv.weight(view), conv.build.place(view)
     how = conv.how(view.shape[2:], x, y, "y")
-    free, window = _free(weight), conv.window
-    run = first_of(lambda h: primitives.convolution(x.wanted(h), free, y.wanted(h), window), how)
+    run = first_of(
+        lambda h, t: primitives.convolution(x.wanted(h, t), _free(weight, t), y.wanted(h, t), conv.window),
+        how, conv.dtype,
+    )  # fmt: skip
     return _forward(conv, run, x, (weight, where), y)
 
 
-def _forward(conv: Convolution, run: Primitive, x: _Images, weight: tuple[Layout, Place], y: _Images) -> Recipe:
+def _forward(conv: Convolution, run: Primitive, x: Images, weight: tuple[Layout, Place], y: Images) -> Recipe:
     source = conv.build.fetch(run, c.SRC, x.layout, x.place)
     packed = conv.build.fetch(run, c.WEIGHTS, *weight)
     out = conv.build.result(run, c.DST, y.layout, y.place)
@@ -153,10 +161,14 @@ def conv2d_input_grad(node: Node, view_of: ViewOf) -> Recipe:
     conv = Convolution(node, view_of)
     dy, dx = conv.images(node.inputs[0]), conv.result()
     view = conv.build.view(node.inputs[1])
+    if pointwise.is_product(conv, view, dx, dy) and conv.window.stride == (1, 1):
+        return pointwise.input_grad(conv, view, dy)
     weight, where = conv.weight(view), conv.build.place(view)
     how = conv.how(view.shape[2:], dx, dy, "x")
-    free, window = _free(weight), conv.window
-    run = first_of(lambda h: primitives.convolution_input_grad(dx.wanted(h), free, dy.wanted(h), window), how)
+    run = first_of(
+        lambda h, t: primitives.convolution_input_grad(dx.wanted(h, t), _free(weight, t), dy.wanted(h, t), conv.window),
+        how, conv.dtype,
+    )  # fmt: skip
     source = conv.build.fetch(run, c.DIFF_DST, dy.layout, dy.place)
     packed = conv.build.fetch(run, c.WEIGHTS, weight, where)
     out = conv.build.result(run, c.DIFF_SRC, dx.layout, dx.place)
@@ -170,10 +182,14 @@ def conv2d_weight_grad(node: Node, view_of: ViewOf) -> Recipe:
     conv = Convolution(node, view_of)
     x, dy = conv.images(node.inputs[0]), conv.images(node.inputs[1])
     whole = as_it_is(node.out)
+    if pointwise.is_product(conv, whole, x, dy):
+        return pointwise.weight_grad(conv, x, dy)
     plain = conv.weight(whole)
     how = conv.how(whole.shape[2:], x, dy, "weight")
-    free, window = _free(plain), conv.window
-    run = first_of(lambda h: primitives.convolution_weight_grad(x.wanted(h), free, dy.wanted(h), window), how)
+    run = first_of(
+        lambda h, t: primitives.convolution_weight_grad(x.wanted(h, t), _free(plain, t), dy.wanted(h, t), conv.window),
+        how, conv.dtype,
+    )  # fmt: skip
     images = conv.build.fetch(run, c.SRC, x.layout, x.place)
     windows = conv.build.fetch(run, c.DIFF_DST, dy.layout, dy.place)
     out = conv.build.result(run, c.DIFF_WEIGHTS, plain, Place("out", 0))

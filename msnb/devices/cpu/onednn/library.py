@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib.metadata
+import importlib.util
 import os
 import platform
 import sys
@@ -61,6 +62,8 @@ def _load() -> Libraries:
         raise _Missing(f"its wheel exists for Linux on x86-64, this is {sys.platform} on {platform.machine()}")
     if threads.pointers()[0] is None:
         raise _Missing("it needs the system library libgomp.so.1 (package libgomp1)")
+    if importlib.util.find_spec("llvmlite") is None:
+        raise _Missing("its functions are called from generated code, and llvmlite is not installed")
     path = _path()
     try:
         found = ctypes.CDLL(path)

@@ -51,9 +51,12 @@ class Primitive:
     Attributes:
         address: what ``execute`` takes.
         threads: how many it was made for.
+        description: what it was made from.
         scratch: bytes of memory it needs while it runs.
         name: of the code, for profiles.
     """
+
+    description: tuple[Any, ...] = ()
 
     def __init__(self, api: Api, pd: int, count: int, hold: Any = None) -> None:
         self.api, self._pd, self.threads, self._hold = api, pd, count, hold
@@ -85,7 +88,7 @@ def cached(key: Any, make: Callable[[Api, int], Primitive], work: float = math.i
     """The primitive for a description; None where the library has none, or only its slow reference code.
 
     Args:
-        key: the description.
+        key: the description: a name in ``_MAKERS`` and the arguments of that function.
         make: makes it for a number of threads.
         work: how many flops it does: little work is faster on one thread.
     """
@@ -102,6 +105,8 @@ def cached(key: Any, make: Callable[[Api, int], Primitive], work: float = math.i
             made: Primitive | None = make(found, count)
         except OneDNNError:
             made = None
+        if made is not None:
+            made.description = key
         _made[key, count] = None if made is None or made.name.startswith("ref") else made
         if len(_made) > _KEPT:
             _made.popitem(last=False)
@@ -189,7 +194,7 @@ def matmul(
         pd = api.create("matmul_primitive_desc_create", api.engine, *(_address(d) for d in descs), attr.address)
         return Primitive(api, pd, count)
 
-    return cached(("matmul", x, y, out, bias, post), make, work)
+    return cached(("matmul", x, y, out, bias, post, work), make, work)
 
 
 class Argument(NamedTuple):
@@ -215,3 +220,53 @@ def reorder(source: Layout | Argument, target: Layout | Argument) -> Primitive |
 
 def _elements(*layouts: Layout | Argument) -> float:
     return max((math.prod(v.dims) for v in layouts if isinstance(v, Layout)), default=math.inf)
+
+
+# ---- descriptions as plain data -------------------------------------------------------------------------------------
+
+_MAKERS: dict[str, Callable[..., Primitive | None]] = {
+    "conv": convolution,
+    "conv_dx": convolution_input_grad,
+    "conv_dw": convolution_weight_grad,
+    "matmul": matmul,
+    "reorder": reorder,
+}
+_PARTS: dict[str, type[Any]] = {"layout": Layout, "window": Window, "argument": Argument, "tuple": tuple}
+
+
+def described(value: Any) -> Any:
+    """A description as strings, numbers and tuples that start with the name of their kind."""
+    if isinstance(value, Primitive):
+        return described(value.description)
+    if not isinstance(value, tuple):
+        return value
+    kind = next(name for name, part in _PARTS.items() if isinstance(value, part))
+    return kind, *map(described, value)
+
+
+def _real(data: Any) -> Any:
+    if not isinstance(data, (tuple, list)):
+        return data
+    parts = [_real(d) for d in data[1:]]
+    if data[0] == "argument":
+        return Argument(_remade(parts[0]), parts[1])
+    return tuple(parts) if data[0] == "tuple" else _PARTS[data[0]](*parts)
+
+
+def _remade(description: tuple[Any, ...]) -> Primitive:
+    made = _MAKERS[description[0]](*description[1:])
+    if made is None:
+        raise LookupError(f"no primitive {description[0]}")
+    return made
+
+
+def made_again(data: Any, count: int) -> Primitive:
+    """The primitive of a description as plain data.
+
+    Raises:
+        LookupError: the library does not make it, or for another number of threads.
+    """
+    made = _remade(_real(data))
+    if made.threads != count:
+        raise LookupError(f"{made.name} works on {made.threads} threads, not {count}")
+    return made

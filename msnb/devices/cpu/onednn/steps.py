@@ -11,13 +11,13 @@ is used as it is, other memory is copied into a temporary one by a reorder first
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msnb.core.dtypes import DType, bfloat16, float16, float32
 from msnb.core.types import TensorType
 from msnb.devices.cpu.onednn import api as c
 from msnb.devices.cpu.onednn.primitives import Argument, Layout, Primitive, reorder
-from msnb.devices.cpu.onednn.trampoline import Bound, Operand, address
+from msnb.devices.cpu.onednn.trampoline import Bound, Operand, function
 from msnb.devices.cpu.program.recipe import Call, Recipe, ViewOf
 from msnb.ir.graph import Node, Value
 from msnb.ir.views import View, dense_strides
@@ -49,7 +49,6 @@ class Steps(Recipe):
     ) -> None:
         self.reads, self.temps, self.inplace = tuple(reads), tuple(temps), tuple(inplace)
         self.steps = tuple(steps)
-        self.keep: list[Any] = []
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[Call]:
         """One call per primitive."""
@@ -57,8 +56,7 @@ class Steps(Recipe):
         found = []
         for primitive, places in self.steps:
             bound = Bound(primitive, {n: Operand(slots[p.kind][p.which], p.offset) for n, p in places.items()})
-            self.keep.append(bound)
-            found.append(Call(address(), bound.words))
+            found.append(Call(function(), (bound,)))
         return found
 
 
@@ -72,7 +70,7 @@ class Builder:
 
     def __init__(self, node: Node, view_of: ViewOf) -> None:
         self.node, self._view_of = node, view_of
-        self._reads: list[Value] = []
+        self.reads: list[Value] = []
         self._temps: list[int] = []
         self._steps: list[tuple[Primitive, dict[int, Place]]] = []
 
@@ -90,9 +88,9 @@ class Builder:
 
     def place(self, view: View) -> Place:
         """Where an operand is."""
-        if view.base not in self._reads:
-            self._reads.append(view.base)
-        return Place("in", self._reads.index(view.base), view.offset * dtype_of(view.base).itemsize)
+        if view.base not in self.reads:
+            self.reads.append(view.base)
+        return Place("in", self.reads.index(view.base), view.offset * dtype_of(view.base).itemsize)
 
     def temp(self, size: int) -> Place:
         """Memory for this node only."""
@@ -124,7 +122,16 @@ class Builder:
 
     def recipe(self) -> Recipe:
         """What was collected."""
-        return Steps(self._reads, self._temps, self._steps)
+        return Steps(self.reads, self._temps, self._steps)
+
+
+def converted(t: TensorType, half: int, wide: int, up: bool) -> Call:
+    """A dense copy between slot ``half`` (of type ``t``, in 16 bits) and slot ``wide`` (float32)."""
+    flat = (t.size,)
+    short, long = Layout(flat, (1,), number_of(t.dtype)), Layout(flat, (1,), c.F32)
+    run = need(reorder(short, long) if up else reorder(long, short))
+    source, target = (half, wide) if up else (wide, half)
+    return Call(function(), (Bound(run, {c.SRC: Operand(source), c.DST: Operand(target)}),))
 
 
 def as_it_is(value: Value) -> View:

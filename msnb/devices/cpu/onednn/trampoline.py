@@ -17,10 +17,12 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from msnb.devices.cpu.onednn.api import Api
-from msnb.devices.cpu.onednn.primitives import Primitive
+from msnb.devices.cpu.onednn.primitives import Primitive, described, made_again
+from msnb.devices.cpu.program.recipe import Link
 
 _forked = ctypes.c_int64(0)
 if hasattr(os, "register_at_fork"):
@@ -92,23 +94,18 @@ class Operand(NamedTuple):
 
 
 @functools.lru_cache(maxsize=1)
-def _library() -> Any:
-    from msnb.devices.cpu.codegen.engine import Library
+def function() -> Link:
+    """The trampoline."""
+    from msnb.devices.cpu.codegen.engine import Library, Symbol
 
-    return Library(_IR)
-
-
-@functools.lru_cache(maxsize=1)
-def address() -> int:
-    """The trampoline's address."""
-    return int(_library().address("msnb_onednn"))
+    return Symbol(Library(_IR), "msnb_onednn")
 
 
 class _Argument(ctypes.Structure):
     _fields_ = (("number", ctypes.c_int), ("memory", ctypes.c_void_p))
 
 
-class Bound:
+class Bound(Link):
     """One run of a primitive: its memory objects, and the words for the trampoline.
 
     Args:
@@ -118,14 +115,33 @@ class Bound:
 
     def __init__(self, primitive: Primitive, operands: dict[int, Operand]) -> None:
         self.api: Api = primitive.api
-        self._primitive = primitive
+        self._primitive, self._operands = primitive, operands
         self._memories: list[int] = []
         for number in operands:
             self._memories.append(self.api.create("memory_create", primitive.desc(number), self.api.engine, None))
         self._arguments = (_Argument * len(operands))(*[_Argument(n, m) for n, m in zip(operands, self._memories)])
         places = [w for m, o in zip(self._memories, operands.values()) for w in (m, o.slot, o.offset)]
         head = (ctypes.addressof(_forked), primitive.threads, primitive.address, self.api.stream, len(operands))
-        self.words = (*self.api.addresses, *head, ctypes.addressof(self._arguments), *places)
+        self._words = (*self.api.addresses, *head, ctypes.addressof(self._arguments), *places)
+        self.width = len(self._words)
+
+    def words(self) -> Sequence[int]:
+        """See the head of this file."""
+        return self._words
+
+    def data(self) -> tuple[Any, ...]:
+        """The primitive's description, its threads, and per argument its number, slot and offset."""
+        operands = tuple((n, *o) for n, o in self._operands.items())
+        return "onednn", described(self._primitive.description), self._primitive.threads, operands
+
+    @classmethod
+    def again(cls, description: Any, threads: int, operands: Sequence[Sequence[int]]) -> Bound:
+        """A link from its data.
+
+        Raises:
+            LookupError: the library does not make such a primitive here.
+        """
+        return cls(made_again(description, threads), {n: Operand(slot, offset) for n, slot, offset in operands})
 
     def __del__(self) -> None:
         for memory in getattr(self, "_memories", ()):

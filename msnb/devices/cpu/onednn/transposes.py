@@ -29,9 +29,7 @@ class Transposed(Recipe):
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[Call]:
         """One call."""
         places = {c.SRC: Place("in", 0, self._offset), c.DST: Place("out", 0)}
-        steps = Steps(self.reads or (), (), [(need(reorder(*self._layouts)), places)])
-        self.keep = steps
-        return steps.calls(ins, outs, temps)
+        return Steps(self.reads or (), (), [(need(reorder(*self._layouts)), places)]).calls(ins, outs, temps)
 
 
 def transpose(node: Node, view_of: ViewOf) -> Recipe:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msnb.core.errors import MsnbError
-from msnb.devices.cpu.program.memory import Planned
+from msnb.devices.listing import Planned
 
 ALIGN = 64
 POOLED = 1 << 16

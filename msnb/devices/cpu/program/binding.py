@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.core import dtypes
 from msnb.devices.cpu.program.bind import ARRAY, FLOAT, SPEC, binder
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ class Binding:
         self.p = p
         self._native = binder()
         self._rows = {i: k for k, (i, _, _) in enumerate(p.tensors)}
-        self._floats = [n for n in p.numbers if p.graph.params[n[0]].type.dtype is dtypes.float64]  # type: ignore[union-attr]
+        self._floats = [n for n in p.numbers if n[1].dtype == np.float64]
         self._others = [n for n in p.numbers if not any(n is f for f in self._floats)]
         self._sizes = [np.array(t.ints() or (0,), np.int64) for _, _, t in p.tensors]
         self._specs = np.zeros((max(len(p.tensors) + len(self._floats), 1), SPEC), np.int64)

@@ -22,10 +22,12 @@ from msnb.devices.cpu import threads
 from msnb.devices.cpu.program import machine as m
 from msnb.devices.cpu.program.arenas import POOLED, SHELF, Pool, aligned, out_of_memory
 from msnb.devices.cpu.program.binding import Bound
-from msnb.devices.cpu.program.load import FRESH, PARAM, Loaded
-from msnb.devices.cpu.program.memory import Planned
+from msnb.devices.cpu.program.build import Built
+from msnb.devices.cpu.program.image import FRESH, PARAM, Image
+from msnb.devices.cpu.program.load import Loaded
 from msnb.devices.cpu.program.recipe import Recipe
 from msnb.devices.cpu.program.tape import Unlaid
+from msnb.devices.listing import Planned
 from msnb.devices.reference import ReferenceProgram
 from msnb.ir.graph import Graph, Node
 
@@ -61,8 +63,10 @@ class NativeProgram:
 
     Args:
         device: the CPU.
-        graph: a verified graph.
+        graph: a verified graph, or what gives one: a program from the disk asks for it only when somebody looks inside
+            or something goes wrong.
         checking: fill memory that nothing lives in with NaN after every instruction (for tests; slow).
+        image: the program of this graph, where it is known.
 
     Attributes:
         reason: why the graph runs on the reference executor after all, None where it does not.
@@ -71,34 +75,64 @@ class NativeProgram:
         recipes: how its nodes run.
     """
 
-    def __init__(self, device: Any, graph: Graph, checking: bool = False) -> None:
-        self.device, self.graph = device, graph
+    def __init__(
+        self, device: Any, graph: Graph | Callable[[], Graph], checking: bool = False, image: Image | None = None
+    ) -> None:
+        self.device, self._graph = device, graph
         self.reason: str | None = None
         self.checking = checking
         self._reference: ReferenceProgram | None = None
         self._loaded: Loaded | None = None
+        self._built: Built | None = None
         self._lock = threading.Lock()
         self._owner = 0
         self._arena: Array | None = None
         self._pool = Pool()
         self._chunks: list[Array] = []
         try:
-            self._loaded = Loaded(device, graph, checking)
+            found = self._build().image if image is None else image
+            self._loaded = Loaded(device, found, self._origin)
         except Unlaid as reason:
             self.reason = str(reason)
             notice(f"a graph with {reason} runs operation by operation.", key=f"unlaid {reason}")
 
     @property
+    def graph(self) -> Graph:
+        """What it was made from."""
+        if not isinstance(self._graph, Graph):
+            self._graph = self._graph()
+        return self._graph
+
+    @property
+    def image(self) -> Image | None:
+        """The program as data; None where it runs on the reference executor or holds checks."""
+        return None if self._loaded is None or self.checking else self._loaded.image
+
+    def _build(self) -> Built:
+        if self._built is None:
+            self._built = Built(self.graph, self.checking)
+        return self._built
+
+    @property
+    def built(self) -> Built | None:
+        """How it came about; None where it runs on the reference executor."""
+        return None if self._loaded is None else self._build()
+
+    def _origin(self, number: int) -> Node:
+        """The node of a step in Python."""
+        return self._build().tape.steps[number].node
+
+    @property
     def host_steps(self) -> list[str]:
         """The nodes that run in Python, in order."""
-        if self._loaded is None:
-            return []
-        return [s.node.op.name for s in self._loaded.tape.steps if s.node not in self._loaded.choice.recipes]
+        built = self.built
+        return [] if built is None else [s.node.op.name for s in built.tape.steps if s.node not in built.choice.recipes]
 
     @property
     def recipes(self) -> dict[Node, Recipe]:
         """How nodes run natively."""
-        return {} if self._loaded is None else self._loaded.choice.recipes
+        built = self.built
+        return {} if built is None else built.choice.recipes
 
     @property
     def kernels(self) -> list[Any]:
@@ -109,12 +143,13 @@ class NativeProgram:
     @property
     def memory_plan(self) -> list[Planned]:
         """What lies where in the arena, and when."""
-        return [] if self._loaded is None else self._loaded.plan.values
+        built = self.built
+        return [] if built is None else built.plan.values
 
     @property
     def peak(self) -> int:
         """Bytes of the arena."""
-        return 0 if self._loaded is None else self._loaded.plan.peak
+        return 0 if self._loaded is None else self._loaded.image.peak
 
     def __call__(self, args: Sequence[Any]) -> list[Any]:
         """Run on buffers, one per param."""
@@ -140,24 +175,24 @@ class NativeProgram:
         bound = p.binding.bind(args if args.__class__ is list else list(args))
         if bound is None:
             return self._by_reference(args)
-        arena = self._lay(p) if p.plan.peak else None
+        arena = self._lay(p) if p.image.peak else None
         try:
             fresh = self._results(p, bound)
             self._execute(p)
         finally:
             if arena is not None:
                 SHELF.give(arena)
-            if p.tape.pools:
+            if p.image.counts[2]:
                 self._drop_chunks(p)
         return [fresh[w] if k == FRESH else args[w] if k == PARAM else w for k, w in p.answers]
 
     def _lay(self, p: Loaded) -> Array:
         """An arena, and the slots that point into it."""
         try:
-            arena = SHELF.take(p.plan.peak, self._arena)
+            arena = SHELF.take(p.image.peak, self._arena)
         except MemoryError:
             raise self._no_memory(p) from None
-        if arena is not self._arena or p.plan.swaps:
+        if arena is not self._arena or p.image.swaps:
             p.slots[p.arena_slots] = p.arena_offsets + aligned(arena)
             self._arena = arena
         return arena
@@ -180,14 +215,15 @@ class NativeProgram:
         return found
 
     def _no_memory(self, p: Loaded) -> MsnbError:
-        return out_of_memory(p.plan.peak, p.plan.values, self.graph.name)
+        return out_of_memory(p.image.peak, self.memory_plan, self.graph.name)
 
     def _execute(self, p: Loaded) -> None:
         env, run, where = p.env, p.machine.run, p.where
-        env[m.THREADS] = min(threads.count(), p.cores)  # scratch memory is for that many
+        env[m.THREADS] = min(threads.of_a_program(), p.cores)  # scratch memory is for that many
         env[m.STOP] = env[m.PLACE] = 0
         while True:
-            code = run(*where)
+            with threads.TURN:
+                code = run(*where)
             if code == m.DONE:
                 return
             if code == m.TO_HOST:
@@ -203,7 +239,7 @@ class NativeProgram:
         if number < len(p.steps):
             p.steps[number](p.slots)
         else:
-            self._poison(p, p.checks[number])
+            self._poison(p, self._build().checks[number])
 
     # ---- stacks -----------------------------------------------------------------------------------------------------
 
@@ -220,7 +256,7 @@ class NativeProgram:
 
     def _drop_chunks(self, p: Loaded) -> None:
         """Stacks are gone; a small last chunk stays for the next call."""
-        p.env[m.FREE + p.tape.counters :] = 0
+        p.env[p.stacks] = 0
         p.env[m.BUMP] = p.env[m.LIMIT] = 0
         self._chunks = [c for c in self._chunks[-1:] if c.nbytes <= KEPT_CHUNKS]
         if self._chunks:
@@ -231,11 +267,11 @@ class NativeProgram:
 
     def _poison(self, p: Loaded, k: int) -> None:
         """Fill what does not live behind instruction k."""
-        if self._arena is None or not p.plan.peak:
+        if self._arena is None or not p.image.peak:
             return
         start = aligned(self._arena) - self._arena.ctypes.data
-        dead = np.ones(p.plan.peak, bool)
-        for memory in p.plan.memories():
+        dead = np.ones(p.image.peak, bool)
+        for memory in self._build().plan.memories():
             if memory.kind == "arena" and memory.alive_after(k):
                 dead[memory.offset : memory.offset + memory.size] = False
-        self._arena[start : start + p.plan.peak][dead] = 0xFF
+        self._arena[start : start + p.image.peak][dead] = 0xFF

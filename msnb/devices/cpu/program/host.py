@@ -8,6 +8,7 @@ them.
 from __future__ import annotations
 
 import ctypes
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,11 +17,10 @@ from numpy.typing import NDArray
 
 from msnb.core.errors import ShapeError
 from msnb.core.types import TensorType
-from msnb.devices.cpu.program.slots import Slots
-from msnb.devices.cpu.program.tape import Place, Step
+from msnb.devices.cpu.program.image import Step
 from msnb.devices.reference import ReferenceProgram, explained
 from msnb.ir import control
-from msnb.ir.graph import Graph
+from msnb.ir.graph import Graph, Node
 
 Array = NDArray[Any]
 
@@ -53,13 +53,13 @@ class Window:
 
 
 class HostStep:
-    """One node, run in Python."""
+    """One node, run in Python; ``origin`` gives the node as the user's program has it, for an error's place."""
 
-    def __init__(self, step: Step, runner: tuple[Callable[..., Any], bool], slots: Slots) -> None:
-        self.node = step.node
+    def __init__(self, step: Step, runner: tuple[Callable[..., Any], bool], origin: Callable[[], Node]) -> None:
+        self.node, self._origin = step.node, origin
         self.run, self.many = runner
-        self.reads = [_window(p, v.type, slots) for p, v in zip(step.reads, step.node.inputs)]
-        self.writes = [_window(p, v.type, slots) for p, v in zip(step.writes, step.node.outputs)]
+        self.reads = [_window(n, v.type) for n, v in zip(step.reads, step.node.inputs)]
+        self.writes = [_window(n, v.type) for n, v in zip(step.writes, step.node.outputs)]
         self.keeps = step.node.op is control.HOST_CALL
 
     def __call__(self, slots: Array) -> None:
@@ -67,7 +67,7 @@ class HostStep:
         try:
             result = self.run(*args)
         except Exception as error:
-            raise explained(self.node, error, args) from None
+            raise explained(self._origin(), error, args) from None
         for window, found in zip(self.writes, result if self.many else (result,)):
             if window is not None:
                 self._store(window, found, slots)
@@ -87,11 +87,11 @@ class HostStep:
         target[...] = found
 
 
-def _window(place: Place | None, t: Any, slots: Slots) -> Window | None:
-    return Window(slots.of(place), t) if place is not None and isinstance(t, TensorType) else None
+def _window(slot: int, t: Any) -> Window | None:
+    return Window(slot, t) if slot >= 0 and isinstance(t, TensorType) else None
 
 
-def host_steps(device: Any, graph: Graph, steps: Sequence[Step], slots: Slots) -> list[HostStep]:
+def host_steps(device: Any, steps: Sequence[Step], origin: Callable[[int], Node]) -> list[HostStep]:
     """The steps of a program, ready to run."""
-    helper = ReferenceProgram(device, Graph("steps", graph.module))
-    return [HostStep(s, helper._runner(s.node), slots) for s in steps]
+    helper = ReferenceProgram(device, Graph("steps"))
+    return [HostStep(s, helper._runner(s.node), functools.partial(origin, i)) for i, s in enumerate(steps)]

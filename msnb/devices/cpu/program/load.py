@@ -1,34 +1,28 @@
-"""A program in memory: lowered, planned, encoded, with everything its table points to.
-
-graph --Lowering--> tape --Plan--> shared, placed --Table--> rows of numbers + pointers of slots
-"""
+"""A program in memory: its image with everything that its table points to."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.core.types import StackType, TensorType, Type
+from msnb.core.types import StackType, TensorType
 from msnb.devices.cpu import threads
 from msnb.devices.cpu.program import machine as m
 from msnb.devices.cpu.program.binding import Binding
 from msnb.devices.cpu.program.host import HostStep, array_at, host_steps
-from msnb.devices.cpu.program.lower import Lowering
-from msnb.devices.cpu.program.memory import Plan
-from msnb.devices.cpu.program.providers import enter
-from msnb.devices.cpu.program.slots import Slots, Table
-from msnb.devices.cpu.program.tape import Buffer
-from msnb.ir.graph import Graph, Value
+from msnb.devices.cpu.program.image import FIXED, Image
+from msnb.ir.builder import Const
+from msnb.ir.graph import Node
 
 Array = NDArray[Any]
-FRESH, PARAM, FIXED = range(3)
 _CELL = 64
 
 
-class Fresh(NamedTuple):
-    """A result that the program writes: which output, its slot, and the param whose memory it may take, or -1."""
+class Result(NamedTuple):
+    """A result that the program writes: see ``image.Fresh``, in NumPy's terms."""
 
     slot: int
     shape: tuple[int, ...]
@@ -41,108 +35,74 @@ class Fresh(NamedTuple):
 class Loaded:
     """A program, ready for the interpreter.
 
+    Args:
+        device: the CPU.
+        image: the program.
+        origin: the node of a step in Python, as the user's program has it (for errors).
+
     Attributes:
         table, slots, env: what it is given; pointers into the arena are missing until there is one.
         tensors: (param, slot, type); numbers: (param, its cell, address).
         fresh: results to be made; answers: per output, what it is (FRESH, PARAM, FIXED) and which.
         steps: what runs in Python.
-        plan: the memory plan.
     """
 
-    def __init__(self, device: Any, graph: Graph, checking: bool = False) -> None:
-        enter()
-        low = Lowering(graph)
-        self.graph, self.tape, self.choice = graph, low.tape, low.choice
-        state = [(low.params[p], low.results[j]) for p, j in graph.state.items() if graph.params[p] not in low.results]
-        pairs = [(p, r) for p, r in state if isinstance(p, Buffer) and isinstance(r, Buffer)]
-        self.plan = Plan(self.tape.instrs, low.commit, pairs)
-        numbers = Slots(self.plan)
-        self._table = Table(self.tape, self.plan, numbers, checking)
-        self.checks = self._table.checks
-        self.steps: list[HostStep] = host_steps(device, graph, self.tape.steps, numbers)
-        self._answers(device, low, numbers)
-        self.slots = np.zeros(max(numbers.count, 1), np.int64)
-        self.table = self._table.rows
-        self.env = np.zeros(m.FREE + self.tape.counters + len(self.tape.pools), np.int64)
+    def __init__(self, device: Any, image: Image, origin: Callable[[int], Node]) -> None:
+        self.image = image
+        slots, counters, pools = image.counts
+        self.slots = np.zeros(max(slots, 1), np.int64)
+        self.env = np.zeros(m.FREE + counters + pools, np.int64)
         self.env[m.PAUSE] = m.PAUSE_NS
-        self.arena_slots = np.array([s for s, _ in numbers.arena], np.int64)
-        self.arena_offsets = np.array([o for _, o in numbers.arena], np.int64)
-        self._outside(low, numbers)
+        self.stacks = slice(m.FREE + counters, None)
+        self._link(image)
+        self.steps: list[HostStep] = host_steps(device, image.steps, origin)
+        self.arena_slots = np.array([s for s, _ in image.arena], np.int64)
+        self.arena_offsets = np.array([o for _, o in image.arena], np.int64)
+        self.fresh = [
+            Result(f.slot, f.type.ints(), f.type.dtype.numpy, f.type.nbytes, f.lender, f.state) for f in image.fresh
+        ]
+        known: dict[int, Any] = {}
+        self.answers = [(k, _fixed(device, w, known) if k == FIXED else w) for k, w in image.answers]
+        self._outside(image)
         self.binding = Binding(self)
         self.machine, self.cores = m.machine(), threads.cores()
         self.where = self.table.ctypes.data, self.slots.ctypes.data, self.env.ctypes.data
 
-    def _answers(self, device: Any, low: Lowering, slots: Slots) -> None:
-        changed = [p for p, j in self.graph.state.items() if low.results[j] is not self.graph.params[p]]
-        every = len(self.plan.lends) == len(changed)
-        lenders = {id(r): p.index for p, r in self.plan.lends if every}
-        states = set(self.graph.state.values())
-        self.fresh: list[Fresh] = []
-        self.answers: list[tuple[int, Any]] = []
-        self._constants: dict[int, Any] = {}
-        places: dict[int, int] = {}
-        for j, (value, found) in enumerate(zip(self.graph.outputs, low.results)):
-            if isinstance(found, Buffer):
-                if id(found) not in places:
-                    places[id(found)] = len(self.fresh)
-                    slot = slots.outside["result"].get(found.index, -1)
-                    t = value.type
-                    assert isinstance(t, TensorType)
-                    lender = lenders.get(id(found), -1)
-                    self.fresh.append(Fresh(slot, t.ints(), t.dtype.numpy, t.nbytes, lender, j in states))
-                self.answers.append((FRESH, places[id(found)]))
-            elif isinstance(found, Value) and found.node is None:
-                self.answers.append((PARAM, self.graph.params.index(found)))
-            else:
-                self.answers.append((FIXED, None if found is None else self._fixed(device, found)))
+    def _link(self, image: Image) -> None:
+        """The table with addresses in it."""
+        self.table, self._words, self._links = image.rows.copy(), image.words.copy(), image.links
+        found = [link.words() for link in image.links]
+        for at, k in image.word_links:
+            self._words[at : at + len(found[k])] = found[k]
+        for row, k in image.row_links:
+            self.table[row, 1] = found[k][0]
+        calls = self.table[:, 0] == m.KERNEL
+        self.table[calls, 2] = self._words.ctypes.data + 8 * self.table[calls, 2]
 
-    def _fixed(self, device: Any, value: Value) -> Any:
-        """A constant that is a result: the same object at every call."""
-        assert value.node is not None
-        const = value.node.attrs["value"]
-        if id(const) not in self._constants:
-            self._constants[id(const)] = const.data if const.type.weak else device.from_host(np.asarray(const.data))
-        return self._constants[id(const)]
-
-    def _outside(self, low: Lowering, slots: Slots) -> None:
+    def _outside(self, image: Image) -> None:
         """Pointers that never change: constants, the cells of Python numbers, empty stacks."""
-        held: list[Array] = []
-        for index, node in enumerate(low.consts):
-            t, data = node.out.type, node.attrs["value"].data
-            assert isinstance(t, TensorType)
-            held.append(np.ascontiguousarray(np.array(data, t.dtype.numpy) if t.weak else data).reshape(t.ints()))
-            self._point(slots, "const", index, held[-1])
-        self.cells = np.zeros((max(len(low.params), 1), _CELL // 8), np.int64)
-        self.tensors: list[tuple[int, int, TensorType]] = []
+        self._held: list[Array] = []
+        for slot, const in image.consts:
+            t = const.type
+            data = np.array(const.data, t.dtype.numpy) if t.weak else const.data
+            self._point(slot, np.ascontiguousarray(data).reshape(t.ints()))
+        self.cells = np.zeros((max(image.params, 1), _CELL // 8), np.int64)
+        self.tensors: list[tuple[int, int, TensorType]] = image.tensors
         self.numbers: list[tuple[int, Array, int]] = []
-        for i, buffer in enumerate(low.params):
-            self._param(slots, i, buffer)
-        self._held = held
-        self._bottoms = [self._bottom(t) for t in low.bottoms]
-        for index, bottom in enumerate(self._bottoms):
-            self._point(slots, "bottom", index, bottom)
-
-    def _param(self, slots: Slots, i: int, buffer: Buffer | None) -> None:
-        t = self.graph.params[i].type
-        if buffer is None or not isinstance(t, TensorType):
-            return
-        if buffer.kind == "cell":
+        for i, slot, dtype in image.numbers:
             address = self.cells.ctypes.data + i * _CELL
-            self.numbers.append((i, array_at(address, (), t.dtype.numpy), address))
-            slot = slots.outside["cell"].get(i)
-            if slot is not None:
+            self.numbers.append((i, array_at(address, (), dtype.numpy), address))
+            if slot >= 0:
                 self.slots[slot] = address
-        else:
-            self.tensors.append((i, slots.outside["param"].get(i, -1), t))
+        for slot, type_ in image.bottoms:
+            self._point(slot, self._bottom(type_))
 
-    def _point(self, slots: Slots, kind: str, index: int, array: Array) -> None:
-        slot = slots.outside[kind].get(index)
-        if slot is not None:
-            self.slots[slot] = array.ctypes.data
+    def _point(self, slot: int, array: Array) -> None:
+        self._held.append(array)
+        self.slots[slot] = array.ctypes.data
 
-    def _bottom(self, t: Type) -> Array:
+    def _bottom(self, t: StackType) -> Array:
         """The node below all others: below itself, zeros (or an empty stack) in it."""
-        assert isinstance(t, StackType)
         size = t.element.nbytes if isinstance(t.element, TensorType) else 8
         node = np.zeros(-(-(m.HEADER + size) // 8) + 1, np.int64)
         node[0] = node.ctypes.data
@@ -151,3 +111,12 @@ class Loaded:
             self._held.append(inner)
             node[m.HEADER // 8] = inner.ctypes.data
         return node
+
+
+def _fixed(device: Any, const: Const | None, known: dict[int, Any]) -> Any:
+    """A constant that is a result: the same object at every call."""
+    if const is None:
+        return None
+    if id(const) not in known:
+        known[id(const)] = const.data if const.type.weak else device.from_host(np.asarray(const.data))
+    return known[id(const)]

@@ -17,29 +17,19 @@ was written; a read in a loop of what was made before it counts until the loop's
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from msnb.devices.cpu.program import machine as m
 from msnb.devices.cpu.program.tape import Buffer, Instr, Loop, Place
+from msnb.devices.listing import Planned
 
 ALIGN = 64
 WORTH_SWAPPING = 4096
 WORTH_WAITING = 1 << 20
 _PLANNED = frozenset(("arena", "result", "pointer", "param"))
 Segment = tuple[int, int]
-
-
-class Planned(NamedTuple):
-    """One value in the arena: bytes from ``offset`` on, alive from instruction ``first`` to ``last``."""
-
-    name: str
-    offset: int
-    bytes: int
-    first: int
-    last: int
 
 
 class Memory:
@@ -118,12 +108,9 @@ class Plan:
 
     def __init__(self, instrs: list[Instr], commit: int, state: Iterable[tuple[Buffer, Buffer]]) -> None:
         self.instrs, self.commit = instrs, commit
-        self._of: dict[Buffer, Memory] = {b: Memory(b, s) for b, s in segments_of(instrs).items()}
+        self._of: dict[Buffer, Memory] = {b: Memory(b, s) for b, s in segments_of(enumerate(instrs)).items()}
+        self._touching = _touching(instrs)
         self._offset = {p.buffer for i in instrs for p in (*i.reads, *i.writes, *i.also) if p.offset}
-        self._copied: dict[Buffer, list[int]] = {}
-        for k, i in enumerate(instrs):
-            if i.op == m.COPY and not i.reads[0].offset:
-                self._copied.setdefault(i.reads[0].buffer, []).append(k)
         state = list(state)
         self._states = {r for _, r in state}
         self._lent: set[int] = set()
@@ -228,8 +215,9 @@ class Plan:
             return False
         if a is None:
             return True
-        ignored = {k for k, i in enumerate(self.instrs) if i.op == m.COPY and self._writes_back(i, param, b)}
-        lived = segments_of(self.instrs, ignored).get(param, [])
+        touching = ((k, self.instrs[k]) for k in self._touching.get(param, ()))
+        kept = ((k, i) for k, i in touching if i.op != m.COPY or not self._writes_back(i, param, b))
+        lived = segments_of(kept).get(param, [])
         return all(
             start == end and start % 2 and self._reads_first(start // 2, a, b)
             for start, end in meetings(lived, b.segments)
@@ -264,13 +252,19 @@ def _depth(loop: Loop | None) -> int:
 # ---- lifetimes ------------------------------------------------------------------------------------------------------
 
 
-def segments_of(instrs: list[Instr], ignored: Iterable[int] = ()) -> dict[Buffer, list[Segment]]:
-    """When each buffer holds something that is still read."""
+def _touching(instrs: list[Instr]) -> dict[Buffer, list[int]]:
+    """The instructions that read or write each buffer, in order."""
+    found: dict[Buffer, list[int]] = {}
+    for k, i in enumerate(instrs):
+        for buffer in {p.buffer for p in (*i.reads, *i.also, *i.temps, *i.writes)}:
+            found.setdefault(buffer, []).append(k)
+    return found
+
+
+def segments_of(instrs: Iterable[tuple[int, Instr]]) -> dict[Buffer, list[Segment]]:
+    """When each buffer holds something that is still read; instructions come with their numbers."""
     found: dict[Buffer, list[Segment]] = {}
-    skip = set(ignored)
-    for k, instr in enumerate(instrs):
-        if k in skip:
-            continue
+    for k, instr in instrs:
         for place in (*instr.reads, *instr.also):
             _read(found, place.buffer, k, instr.loop)
         for place in instr.temps:

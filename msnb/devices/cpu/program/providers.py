@@ -13,7 +13,8 @@ def enter() -> None:
     from msnb.devices.cpu.builtin.poolings import recipe as poolings
     from msnb.devices.cpu.codegen.draws import recipe as draws
     from msnb.devices.cpu.codegen.library import recipe as generated
+    from msnb.devices.cpu.codegen.products import recipe as products
     from msnb.devices.cpu.codegen.tables import recipe as tables
     from msnb.devices.cpu.onednn.recipes import recipe as library
 
-    PROVIDERS.extend((library, poolings, generated, tables, draws))
+    PROVIDERS.extend((library, products, poolings, generated, tables, draws))

@@ -11,6 +11,9 @@ A Call is a native function and the words it is given:
     returns OK, DECLINED (these values are not for me: the reference body runs instead, so results need not have been
     written, and operands must be as they were), STOPPED, or FAILED
 
+Words are numbers, but for addresses: those are Links, which are resolved when the program is loaded, so that a program
+can be kept on disk and loaded by another process (``image``, ``disk``).
+
 Data is dense and row-major. Arena memory is aligned to 64 bytes, params and results at least to their elements. A weak
 scalar (a Python number) lies in its slot as one element of its type's dtype. A size of zero is never given to a recipe.
 """
@@ -30,11 +33,34 @@ ViewOf = Callable[[Value], View]
 For a value that is no view, the value itself as it is. What has been looked through this way need not be computed."""
 
 
-class Call(NamedTuple):
-    """One native call: the function's address, and its words."""
+class Link:
+    """Words of a call that hold addresses: what they are is known when a program is loaded.
 
-    address: int
-    words: tuple[int, ...]
+    Attributes:
+        width: how many words.
+    """
+
+    width = 1
+
+    def words(self) -> Sequence[int]:
+        """The words, in this process; valid as long as the link lives."""
+        raise NotImplementedError
+
+    def data(self) -> tuple[Any, ...]:
+        """How to make the link again in another process: a kind (``disk.LINKS``), then strings, ints and tuples."""
+        raise NotImplementedError
+
+
+class Call(NamedTuple):
+    """One native call: the function, and its words."""
+
+    function: Link
+    words: tuple[int | Link, ...]
+
+    def resolved(self) -> tuple[int, list[int]]:
+        """The function's address and the words in this process; valid as long as the call lives."""
+        words = [w for word in self.words for w in (word.words() if isinstance(word, Link) else (word,))]
+        return self.function.words()[0], words
 
 
 class Recipe:
@@ -48,7 +74,6 @@ class Recipe:
             Both have the same number of bytes. Not for a recipe that may decline.
         declines: a call may return DECLINED.
         refused: set by ``prepare`` where it turned out that there is no code; the reference body runs.
-        keep: what stays alive as long as the program.
     """
 
     reads: tuple[Value, ...] | None = None
@@ -56,7 +81,6 @@ class Recipe:
     inplace: tuple[tuple[int, int], ...] = ()
     declines: bool = False
     refused: bool = False
-    keep: Any = None
 
     @classmethod
     def prepare(cls, recipes: Sequence[Any]) -> None:

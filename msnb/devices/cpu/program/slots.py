@@ -14,6 +14,7 @@ import numpy as np
 
 from msnb.devices.cpu.program import machine as m
 from msnb.devices.cpu.program.memory import Memory, Plan
+from msnb.devices.cpu.program.recipe import Link
 from msnb.devices.cpu.program.tape import Instr, Label, Place, Tape
 
 _OUTSIDE = ("param", "result")
@@ -65,7 +66,8 @@ class Table:
     """The table of a program.
 
     Attributes:
-        rows: int64 [instructions, 6]; words: what kernels are given; keep: what must stay alive.
+        rows: int64 [instructions, 6], in which kernels name their words by number and their function not at all;
+        words: what kernels are given, 0 where a link stands; links, and where they stand in rows and words.
         starts: per instruction of the tape its first row; checks: (host id, instruction) of checks in between.
     """
 
@@ -73,13 +75,17 @@ class Table:
         self.tape, self.plan, self.slots = tape, plan, slots
         self._rows: list[list[Any]] = []
         self._words: list[int] = []
-        self.keep: list[Any] = []
+        self.links: list[Link] = []
+        self.row_links: list[tuple[int, int]] = []
+        self.word_links: list[tuple[int, int]] = []
+        self._known: dict[Any, int] = {}
         self.starts: list[int] = []
         self.checks: dict[int, int] = {}
         body = self._body(checking)
         self._rows = [[m.LEA, number, start, offset] for number, start, offset in slots.behind]
         self.starts = [s + len(self._rows) for s in self.starts]
         self._rows += body
+        self.row_links = [(r + len(slots.behind), k) for r, k in self.row_links]
         self.words = np.array(self._words or [0], np.int64)
         self.rows = self._array()
 
@@ -133,9 +139,25 @@ class Table:
         calls = i.recipe.calls(reads, writes, [self.slots.of(t) for t in i.temps])
         end = len(self._rows) + len(calls)
         for call in calls:
-            self._rows.append([m.KERNEL, call.address, ("words", len(self._words)), i.host, ("row", end)])
-            self._words += call.words
-        self.keep.append((i.recipe, i.recipe.keep))  # a recipe called twice may keep something new each time
+            self.row_links.append((len(self._rows), self._link(call.function)))
+            self._rows.append([m.KERNEL, 0, len(self._words), i.host, ("row", end)])
+            for word in call.words:
+                self._word(word)
+
+    def _word(self, word: int | Link) -> None:
+        if not isinstance(word, Link):
+            self._words.append(word)
+            return
+        self.word_links.append((len(self._words), self._link(word)))
+        self._words += [0] * word.width
+
+    def _link(self, link: Link) -> int:
+        """The number of a link; functions that are called often are linked once."""
+        key = link.data() if link.width == 1 else id(link)
+        if key not in self._known:
+            self._known[key] = len(self.links)
+            self.links.append(link)
+        return self._known[key]
 
     def _counter(self, number: Any) -> int:
         return m.FREE + int(number)
@@ -145,15 +167,12 @@ class Table:
 
     def _array(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         made = np.zeros((len(self._rows), m.WORDS), np.int64)
-        base, shift = self.words.ctypes.data, len(self.slots.behind)
-        for row, words in zip(made, self._rows):
-            for j, word in enumerate(words):
-                row[j] = self._number(word, base, shift)
+        shift = len(self.slots.behind)
+        for k, words in enumerate(self._rows):
+            made[k, : len(words)] = [self._number(word, shift) for word in words]
         return made
 
-    def _number(self, word: Any, base: int, shift: int) -> int:
+    def _number(self, word: Any, shift: int) -> int:
         if isinstance(word, Label):
             return self.starts[word.at]
-        if isinstance(word, tuple):
-            return base + 8 * int(word[1]) if word[0] == "words" else int(word[1]) + shift
-        return int(word)
+        return int(word[1]) + shift if isinstance(word, tuple) else int(word)
