@@ -1,17 +1,21 @@
-"""The simulated Ascend: real values, modelled clock. So far only its name is here."""
+"""The simulated Ascend: real values, modelled clock.
+
+    chip       what the hardware is, and what its kernels reach       device     float16 cube, float32 sums
+    roofline   seconds of one operator                                 kernels    which operators share a kernel
+    memory     what lives when, and what does not fit                  formats    NC1HWC0, fractal blocks
+    aicore     a tiled product, cycle by cycle through the queues
+"""
 
 from __future__ import annotations
 
 from msnb.core.devices import BufferDevice, register_device
-from msnb.core.errors import DeviceError
 
 
 def make_ascend() -> BufferDevice:
-    """Raises DeviceError: the model of the Da Vinci core is not part of this version."""
-    raise DeviceError(
-        "the simulated Ascend is not part of this version of msnb yet.",
-        hint='device_target="CPU" runs the same program.',
-    )
+    """The simulated chip."""
+    from msnb.devices.ascend.device import Ascend
+
+    return Ascend()
 
 
 register_device("Ascend", make_ascend)
