@@ -18,11 +18,13 @@ import functools
 import threading
 import types
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from time import perf_counter
 from typing import Any
 
 from msnb.api.timing import timing_table
 from msnb.core import clock, events
+from msnb.core.sharding import IGNORED
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor, make
 from msnb.eager.autocast import worn_by
@@ -31,11 +33,22 @@ from msnb.eager.dispatch import EagerEngine
 from msnb.eager.gradient import is_eager
 from msnb.graph.capture import CAPTURING, Captured, captures, trace
 from msnb.graph.compile import Compiled, compile_graph
+from msnb.parallel.context import get_auto_parallel_context, wanted
 
 MAX_VERSIONS = 64
+_OTHER_DEVICES = -2
 _UNCOMPILED = (
     "a function compiled with jit is called by a network in mixed precision that runs eagerly: it follows the rule of "
     "that network and runs operation by operation."
+)
+
+_BY_HAND = (
+    "hybrid_parallel: such programs place their own collectives, so nothing is planned; they run on one device here, "
+    "and on ranks of their own through ms.parallel.Engine."
+)
+_UNPLANNED = (
+    "a function compiled with jit is called inside an eager gradient: there it runs on one device. Compile the whole "
+    "step (the function that calls value_and_grad) to run it as a plan."
 )
 
 
@@ -45,7 +58,8 @@ class Version:
     Attributes:
         number: 1 for the first.
         captured: the graph as captured, with its guards.
-        compiled: the program.
+        run: buffers in, buffers out: the compiled program, or its plan over several devices.
+        plan: that plan, None on one device; key: the parallel context that it was made for.
         reason: why the versions before it did not fit.
         seconds: of capture and of compilation.
     """
@@ -54,21 +68,31 @@ class Version:
         self,
         number: int,
         captured: Captured,
-        compiled: Compiled,
+        run: Any,
         reason: str,
         seconds: tuple[float, float],
         times: tuple[clock.Times, clock.Times] | None = None,
     ) -> None:
         self.number, self.reason, self.seconds = number, reason, seconds
-        self.captured, self.compiled = captured, compiled
+        self.captured, self.run, self.key = captured, run, wanted.key
+        self.plan = getattr(run, "plan", None)
         self.times = (clock.Times(), clock.Times()) if times is None else times
         self.check = captured.check
         self.calls = 0
+
+    @cached_property
+    def compiled(self) -> Compiled:
+        """The program of one device; of a plan it is made when somebody wants to look at it."""
+        if isinstance(self.run, Compiled):
+            return self.run
+        return compile_graph(self.captured.graph, name=self.captured.graph.name)
 
     def __str__(self) -> str:
         capture, compile_ = (1000 * s for s in self.seconds)
         lines = [f"version {self.number}: {self.reason}"]
         lines.append(f"  captured in {capture:.1f} ms, compiled in {compile_:.1f} ms, called {self.calls} times")
+        if self.plan is not None:
+            lines.append(f"  runs as {self.plan!r}")
         lines += [
             f"  guard: {guard}{'' if guard.where is None else f'   # {guard.where}'}" for guard in self.captured.guards
         ]
@@ -109,7 +133,12 @@ class CompiledFunction:
             version.calls += 1
             if not isinstance(engine, EagerEngine):
                 return self._recorded(version, inputs, args, kwargs, held)
-            return version.captured.finish(version.compiled(inputs), held)
+            return version.captured.finish(version.run(inputs), held)
+
+    @property
+    def plan(self) -> Any:
+        """The plan that the last call ran as; None on one device (``ms.set_auto_parallel_context``)."""
+        return self.versions[0].plan if self.versions else None
 
     # ---- versions -------------------------------------------------------------------------------------------------
 
@@ -120,7 +149,7 @@ class CompiledFunction:
                 pass
         failed: list[tuple[int, Version]] = []
         for version in self.versions:
-            found = _checked(version, args, kwargs)
+            found = _checked(version, args, kwargs) if version.key == wanted.key else _OTHER_DEVICES
             if found.__class__ is tuple:
                 if failed:
                     self.versions = [version, *(v for v in self.versions if v is not version)]
@@ -141,14 +170,27 @@ class CompiledFunction:
                 captured = trace(self.__msnb_fn__, args, kwargs, self.name)
             middle = perf_counter()
             with clock.collected() as compiling:
-                compiled = compile_graph(captured.graph, name=self.name)
+                run = self._program(captured, args, kwargs)
             end = perf_counter()
         self._made += 1
         seconds = (middle - start, end - middle)
-        version = Version(self._made, captured, compiled, reason, seconds, (capturing, compiling))
+        version = Version(self._made, captured, run, reason, seconds, (capturing, compiling))
         self.versions = [version, *self.versions[: MAX_VERSIONS - 1]]
         events.emit("compiled", fn=self, version=version, reason=reason, seconds=end - start)
         return version
+
+    def _program(self, captured: Captured, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What runs the captured graph."""
+        if wanted.key is None or get_auto_parallel_context("parallel_mode") == "data_parallel":
+            if any(node.marks for _, node in captured.graph.walk()):
+                events.notice(IGNORED, key="shard")
+        if wanted.key is None:
+            if get_auto_parallel_context("parallel_mode") == "hybrid_parallel":
+                events.notice(_BY_HAND, key="hybrid_parallel")
+            return compile_graph(captured.graph, name=self.name)
+        from msnb.parallel.engine.compiled import Planned
+
+        return Planned(captured, args, kwargs, self.name)
 
     # ---- inside a gradient ----------------------------------------------------------------------------------------
 
@@ -181,7 +223,9 @@ class CompiledFunction:
         tensors = self._operands(version, buffers, args, kwargs)
         wrt = tracked_inputs(tensors)
         if not wrt:
-            return version.captured.finish(version.compiled(buffers), held)
+            return version.captured.finish(version.run(buffers), held)
+        if version.plan is not None:
+            events.notice(_UNPLANNED, key="plan inside an eager gradient")
         outs = call_recorded(version.captured.graph, tensors, wrt)
         return version.captured.finish_tensors(outs, held)
 
@@ -218,7 +262,7 @@ def _reason(args: tuple[Any, ...], kwargs: dict[str, Any], failed: Sequence[tupl
         return "first call"
     number, version = max(failed, key=lambda f: f[0] / max(len(f[1].captured.guards), 1))
     if number < 0:
-        return "recompiled: the device changed"
+        return f"recompiled: the {'parallel context' if number == _OTHER_DEVICES else 'device'} changed"
     return f"recompiled: {version.captured.guards[number].change(args, kwargs)}"
 
 

@@ -66,11 +66,13 @@ def _often(times: Any, name: str, what: str) -> str:
 def _compile(version: Any) -> list[TimingRow]:
     total, times, timings = version.seconds[1], version.times[1], dict(version.compiled.timings)
     code = timings.pop("compile", 0.0)
+    inside = [TimingRow(1, name, times[name], _often(times, name, "time")) for name in sorted(times)]
+    counts = [TimingRow(1, name, 0.0, str(n)) for name, n in times.counts.items() if name not in times]
+    if version.compiled.recalled:
+        return [TimingRow(0, "program from the disk cache", total, "no passes, no code"), *inside, *counts]
     rewrites = {stage.name: stage.rewrites for stage in version.compiled.stages}
     passes = [TimingRow(1, _pass(name), s, _rewrites(rewrites.get(name, 0))) for name, s in timings.items()]
     rest = TimingRow(1, "the rest", max(total - code - sum(timings.values()), 0.0), "verification, first imports")
-    inside = [TimingRow(1, name, times[name], _often(times, name, "time")) for name in sorted(times)]
-    counts = [TimingRow(1, name, 0.0, str(n)) for name, n in times.counts.items() if name not in times]
     return [TimingRow(0, "passes", max(total - code, 0.0)), *passes, rest, TimingRow(0, "code", code), *inside, *counts]
 
 

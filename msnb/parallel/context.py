@@ -4,6 +4,10 @@
     get_auto_parallel_context("device_num")  ->  8
     reset_auto_parallel_context()
 
+What the replicas' keys come to here: a plan computes the program as written, over the whole batch, so its gradients
+are one device's whatever ``mirror_mean`` says (for a mean loss that is mirror_mean=True), and every rank begins with
+the one set of weights, which is what ``parameter_broadcast`` asks for.
+
 Some keys mean something in some modes only (a broadcast of parameters needs replicas, stand-alone has none). Such a key
 with another value than its default is refused together with a mode that has no use for it, so leave one mode by
 ``reset_auto_parallel_context()`` before entering the next, as MindSpore asks for.
@@ -16,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from msnb.core import events
+from msnb.core import events, sharding
 from msnb.core.errors import ContextError
 
 STAND_ALONE = "stand_alone"
@@ -28,7 +32,7 @@ MODES = (STAND_ALONE, DATA_PARALLEL, HYBRID_PARALLEL, SEMI_AUTO_PARALLEL, AUTO_P
 SEARCHES = ("dynamic_programming", "recursive_programming", "sharding_propagation")
 
 _REPLICAS = (DATA_PARALLEL, HYBRID_PARALLEL)
-_PLANNED = (SEMI_AUTO_PARALLEL, AUTO_PARALLEL)
+PLANNED = (SEMI_AUTO_PARALLEL, AUTO_PARALLEL)
 
 
 class ParallelMode:
@@ -86,43 +90,63 @@ def _is_fusion(value: Any) -> bool:
 def _is_data(value: Any) -> bool:
     if isinstance(value, str):
         return value in ("data_parallel", "full_batch")
-    return isinstance(value, tuple) and all(isinstance(v, tuple) and all(_ints(1, 4096)(n) for n in v) for v in value)
+    return isinstance(value, tuple) and all(
+        hasattr(v, "tensor_map") or (isinstance(v, tuple) and all(_ints(1, 4096)(n) for n in v)) for v in value
+    )
 
 
 KEYS: dict[str, Key] = {
     "device_num": _int(1, 1, 4096),
     "global_rank": _int(0, 0, 4095),
     "mirror_mean": _flag(False, MODES[1:]),
-    "cast_before_mirror": _flag(True, _PLANNED),
-    "gradient_fp32_sync": _flag(True, _PLANNED),
+    "cast_before_mirror": _flag(True, PLANNED),
+    "gradient_fp32_sync": _flag(True, PLANNED),
     "parallel_mode": _word(STAND_ALONE, MODES),
     "search_mode": _word(SEARCHES[0], SEARCHES),
     "parameter_broadcast": _flag(False, _REPLICAS),
-    "strategy_ckpt_load_file": _path(_PLANNED),
-    "strategy_ckpt_save_file": _path(_PLANNED),
-    "strategy_ckpt_config": _table(_PLANNED),
-    "group_ckpt_save_file": _path(_PLANNED),
-    "full_batch": _flag(False, _PLANNED),
-    "dataset_strategy": Key("data_parallel", "'data_parallel', 'full_batch' or a tuple of tuples of split counts",
-                            _is_data, _PLANNED),
+    "strategy_ckpt_load_file": _path(PLANNED),
+    "strategy_ckpt_save_file": _path(PLANNED),
+    "strategy_ckpt_config": _table(PLANNED),
+    "group_ckpt_save_file": _path(PLANNED),
+    "full_batch": _flag(False, PLANNED),
+    "dataset_strategy": Key("data_parallel", "'data_parallel', 'full_batch' or a tuple, per input split counts or a "
+                            "Layout", _is_data, PLANNED),
     "enable_parallel_optimizer": _flag(False, MODES[1:]),
     "parallel_optimizer_config": _table(MODES[1:]),
     "optimizer_weight_shard_size": Key(-1, "-1 or an int from 1 to 4096",
                                        lambda v: v == -1 or _ints(1, 4096)(v), MODES[1:]),
-    "enable_alltoall": _flag(False, _PLANNED),
+    "enable_alltoall": _flag(False, PLANNED),
     "force_fp32_communication": _flag(False, MODES[1:]),
     "all_reduce_fusion_config": Key([], "a list of ascending ints", _is_fusion, MODES[1:]),
     "comm_fusion": _table(MODES[1:]),
-    "loss_repeated_mean": _flag(True, _PLANNED),
+    "loss_repeated_mean": _flag(True, PLANNED),
     "pipeline_stages": _int(1, 1, 4096),
-    "pipeline_result_broadcast": _flag(False, _PLANNED),
-    "pipeline_config": _table(_PLANNED),
+    "pipeline_result_broadcast": _flag(False, PLANNED),
+    "pipeline_config": _table(PLANNED),
     "grad_accumulation_step": _int(1, 1, 1 << 20),
 }  # fmt: skip
 ALIASES = {"gradients_mean": "mirror_mean", "auto_parallel_search_mode": "search_mode"}
 LEGAL = tuple(sorted({*KEYS, *ALIASES}))
 
 _set: dict[str, Any] = {}
+
+
+class _Wanted:
+    """What compiled programs are planned for: a text that changes with every setting, None for one device."""
+
+    key: str | None = None
+    marks: int = 0
+
+    def renew(self) -> None:
+        """After a change of the settings or of a strategy that somebody wrote."""
+        self.marks += 1
+        several = get_auto_parallel_context("device_num") > 1
+        planned = several and get_auto_parallel_context("parallel_mode") in (DATA_PARALLEL, *PLANNED)
+        self.key = f"{sorted(_set.items())} {self.marks}" if planned else None
+
+
+wanted = _Wanted()
+sharding.written.append(wanted.renew)
 
 
 def _named(function: str, name: str) -> str:
@@ -186,6 +210,7 @@ def set_auto_parallel_context(**changes: Any) -> None:
     together = {**_set, **named}
     _check_together(together)
     _set.update(named)
+    wanted.renew()
     events.emit("auto_parallel_context", changes=named)
 
 
@@ -199,8 +224,14 @@ def get_auto_parallel_context(name: str) -> Any:
     return _set.get(key, KEYS[key].default)
 
 
+def set_value(name: str) -> Any:
+    """The value that somebody set, else None."""
+    return _set.get(name)
+
+
 def reset_auto_parallel_context() -> None:
     """Everything back to the defaults; needed before another parallel mode is set."""
     changes = {name: KEYS[name].default for name in _set}
     _set.clear()
+    wanted.renew()
     events.emit("auto_parallel_context", changes=changes)

@@ -5,7 +5,7 @@
                + for every input with a gradient: the mesh axes that split the op but not this input hold terms of
                  its gradient, so one all-reduce of its part       (data parallel: the gradient sync of the weights)
     edge       the reshard sequence between producer and reader, and its adjoint for the gradient
-    roofline   t = max(cube flops / peak, vector flops / peak, bytes / bandwidth) + launch
+    roofline   t = max(cube flops / peak, vector flops / peak, bytes / bandwidth) + launch    (devices.ascend.roofline)
 
 ``TimeModel`` counts seconds. ``ByteModel`` is MindSpore's: bytes touched and bytes moved with weights alpha and beta,
 no flops (costmodel.cc; alpha 1, beta 400, gamma 0.001, threshold 2048 bytes). Contractions in float32 are taken to run
@@ -15,14 +15,13 @@ published ResNet-50 rows (batch 32 and 256 on one Ascend 910), see ``mesh.Chip``
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from msnb.core.types import TensorType
-from msnb.ops.layouts import channel_axis
-from msnb.ops.record import Work
+from msnb.devices.ascend.chip import Chip
+from msnb.devices.ascend.roofline import op_seconds, work_of
 from msnb.parallel.layout import Axes, TensorLayout
 from msnb.parallel.local import local_type
 from msnb.parallel.mesh import EXCHANGE, GATHER, REDUCE, SCATTER, Mesh
@@ -38,13 +37,6 @@ def local_types(call: Call, strategy: Strategy, mesh: Mesh) -> tuple[list[Tensor
     ins = [local_type(t, s.local_shape(mesh, t.ints())) for t, s in zip(call.types, strategy.inputs)]
     outs = [local_type(t, s.local_shape(mesh, t.ints())) for t, s in zip(call.outs, strategy.open_outputs())]
     return ins, outs
-
-
-def work_of(call: Call, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> Work:
-    """Flops of a rank's part; the record's formula, else one per result element."""
-    if call.op.work is not None:
-        return call.op.work(tuple(ins), tuple(outs), call.attrs)
-    return Work(vector=float(sum(t.size for t in outs)))
 
 
 def is_free(call: Call) -> bool:
@@ -77,24 +69,19 @@ class TimeModel:
     bucket: float = BUCKET
     name: str = "time"
     resharder: Resharder = field(init=False)
+    literal: Chip = field(init=False)
 
     def __post_init__(self) -> None:
         self.resharder = Resharder(self.mesh)
+        self.literal = replace(self.mesh.cluster.chip, half=False)  # dtypes as written, as its collectives move them
 
     def compute(self, call: Call, strategy: Strategy) -> float:
         """Seconds of the rank's part of one op."""
         if is_free(call) or not call.plain:
             return 0.0
-        chip = self.mesh.cluster.chip
+        chip = self.literal
         ins, outs = local_types(call, strategy, self.mesh)
-        work = work_of(call, ins, outs)
-        moved = sum(t.nbytes for t in (*ins, *outs))
-        if call.op.name in ("gather", "unindex") and len(ins) == 2:
-            return ins[1].size * chip.row + outs[0].nbytes / (chip.hbm * chip.e_hbm) + chip.launch
-        cube = work.cube * _padding(call, ins, outs) / (chip.cube * chip.e_cube)
-        wide = 1.0 if not outs or outs[0].dtype.itemsize <= 2 else 2.0
-        vector = work.vector * wide / (chip.vector * chip.e_vector)
-        return max(cube, vector, moved / (chip.hbm * chip.e_hbm)) + chip.launch
+        return op_seconds(call.op, ins, outs, call.attrs, chip) + chip.launch
 
     def close(self, call: Call, strategy: Strategy) -> float:
         """Seconds of the collective behind the op."""
@@ -118,7 +105,7 @@ class TimeModel:
         if not asked or not call.plain:
             return 0.0
         ins, outs = local_types(call, strategy, self.mesh)
-        times = len(asked) if work_of(call, ins, outs).cube else 1
+        times = len(asked) if work_of(call.op, ins, outs, call.attrs).cube else 1
         seconds = self.compute(call, strategy) * times
         if call.op.name == "gather":  # the gradient of a table is as large as the table
             seconds += (ins[0].nbytes - outs[0].nbytes) / (self.mesh.cluster.chip.hbm * self.mesh.cluster.chip.e_hbm)
@@ -137,12 +124,14 @@ class TimeModel:
         return self.mesh.seconds(REDUCE, axes, together) * (nbytes / together) * (1.0 - self.overlap)
 
     def update(self, nbytes: float, states: int) -> float:
-        """Seconds of the optimizer for a rank's ``nbytes`` of weights.
+        """Seconds of the optimizer, one kernel, for a rank's ``nbytes`` of a weight.
 
-        It reads and writes weight, gradient and its states: 24 bytes per float32 weight with momentum, 28 with Adam.
+        It reads and writes weight, gradient and its states: 24 bytes per float32 weight with momentum, 28 with Adam; in
+        mixed precision also 12 for the casts of the gradient and of the new weight.
         """
         chip = self.mesh.cluster.chip
-        return nbytes * (5 + states) / (chip.hbm * chip.e_hbm) if self.training else 0.0
+        times = 5 + states + (3 if chip.half else 0)
+        return nbytes * times / (chip.hbm * chip.e_hbm) + chip.launch if self.training and nbytes else 0.0
 
     def edge(self, source: TensorLayout, target: TensorLayout, t: TensorType, gradient: bool) -> float:
         """Seconds to bring a value from one layout to another, and its gradient back."""
@@ -153,17 +142,6 @@ class TimeModel:
         if gradient and self.training:
             seconds += self.resharder.backward(source, target, shape, size)
         return seconds
-
-
-def _padding(call: Call, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> float:
-    """The matrix unit works on blocks of 16: what is padded is computed too."""
-    if call.op.name == "matmul" and ins[0].ndim > 1 and ins[1].ndim > 1:
-        sizes = (*ins[0].ints()[-2:], ins[1].ints()[-1])
-    elif call.op.name.startswith("conv2d") and len(ins) == 2:
-        sizes = (ins[0].ints()[channel_axis(call.attrs["data_format"])], ins[1].ints()[0])
-    else:
-        return 1.0
-    return math.prod(math.ceil(n / 16) * 16 / n for n in sizes if n)
 
 
 @dataclass

@@ -153,5 +153,34 @@ class Layout:
         rows = [() if m == -1 else (m,) if isinstance(m, int) else m for m in self.tensor_map]
         return tuple(math.prod(self.device_matrix[n - 1 - m] for m in row) for row in rows)
 
+    def need_mesh(self, devices: int) -> None:
+        """Raise ValueError unless the device matrix has as many devices."""
+        if math.prod(self.device_matrix) != devices:
+            raise AttributeValueError(
+                f"Layout: the device matrix {self.device_matrix} has {math.prod(self.device_matrix)} devices, the plan "
+                f"has {devices}.",
+                hint="the product of the device matrix is device_num.",
+            )
+
+    def axes(self, mesh: Mesh) -> tuple[Axes, ...] | None:
+        """Mesh axes per tensor axis; None when a device axis is no run of mesh axes."""
+        runs: list[Axes] = []
+        free = iter(range(len(mesh.factors)))
+        for n in self.device_matrix:
+            run: Axes = ()
+            while mesh.count(run) < n:
+                run += (next(free),)
+            if mesh.count(run) != n:
+                return None
+            runs.append(run)
+        rows = [() if m == -1 else (m,) if isinstance(m, int) else m for m in self.tensor_map or ()]
+        return tuple(tuple(a for m in row for a in runs[len(runs) - 1 - m]) for row in rows)
+
+    def transposed(self, perm: Sequence[int]) -> Layout:
+        """The layout of the transposed tensor."""
+        out = Layout(self.device_matrix, self.alias_name)
+        out.tensor_map = None if self.tensor_map is None else tuple(self.tensor_map[p] for p in perm)
+        return out
+
     def __repr__(self) -> str:
         return f"Layout({self.device_matrix}, {self.alias_name}, tensor_map={self.tensor_map})"

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from msnb.core.errors import MsnbError
 from msnb.core.types import TensorType, tensor_type
@@ -47,8 +46,8 @@ def fits(op: Op, attrs: Mapping[str, Any], types: Sequence[TensorType], outs: Se
     )
 
 
-def own_rows(index: NDArray[Any], size: int, rows: int, first: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def own_rows(index: Any, size: int, rows: int, first: int, xp: Any = np) -> tuple[Any, Any]:
     """Indices into a table of ``size`` rows as indices into rows ``first`` ... of one rank, and which are its own."""
-    positive = np.where(index < 0, index + size, index)
+    positive = xp.where(index < 0, index + size, index)
     mine = (positive >= first) & (positive < first + rows)
-    return np.where(mine, positive - first, 0), mine
+    return xp.where(mine, positive - first, 0), mine

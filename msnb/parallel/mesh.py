@@ -12,14 +12,15 @@ the stride of its ranks. Neighbours in rank are neighbours in space, so inner ax
 Collectives, n bytes in a rank's (full) buffer, p ranks, latency a per hop, bandwidth B (alpha-beta model):
 
     ring              all-reduce 2(p-1)a + 2(p-1)/p n/B      all-gather, reduce-scatter: half of it
-    halving-doubling  all-reduce 2 log2(p) a + 2(p-1)/p n/B  p a power of two
     full mesh         reduce-scatter a + n/(pB)              p <= 4 on HCCS: every pair has a link of its own
+    halving-doubling  all-reduce 2 log2(p) a + 2(p-1)/p n/B  p a power of two
     hierarchical      reduce-scatter inside, all-reduce of the parts across servers, all-gather inside
-    all-to-all        (p-1)a + (p-1)/p n/B
+    all-to-all        per level of the network (p-1)a + what crosses it / B
 
 Sources. HCCS 3 links of 30 GB/s, PCIe 4.0 x16, RoCE 100 Gb/s per chip: HotChips 31 (Ascend 910), Huawei CCE topology
-("four in one group interconnected through HCCS"). 30 GB/s per server of eight is the nominal HCCS link, not fitted
-(published runs imply 22 to 38). RoCE is taken at 80% of 12.5 GB/s; 15 and 25 us per hop are assumptions.
+("four in one group interconnected through HCCS"). All links at their nominal speed, RoCE at 80% of 12.5 GB/s; 15 and 25
+us per hop are assumptions. Nothing here is fitted. An all-reduce over a server of eight so reaches 68 GB/s of bus
+bandwidth, the most its links allow; published runs imply 22 to 38, mostly hidden behind the backward pass.
 Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", 2005.
 """
 
@@ -27,38 +28,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from msnb.core.errors import AttributeValueError
+from msnb.devices.ascend.chip import ASCEND310, ASCEND910
+from msnb.devices.ascend.chip import Chip as Chip
 
 MAX_DEVICES = 4096
 GATHER, SCATTER, REDUCE, EXCHANGE = "all_gather", "reduce_scatter", "all_reduce", "all_to_all"
-
-
-@dataclass(frozen=True)
-class Chip:
-    """One device, as the cost model sees it.
-
-    Attributes:
-        cube, vector: peak of the matrix and the vector unit in flops/s (16-bit).
-        hbm: bytes/s of its memory; memory: bytes of it.
-        e_cube, e_vector, e_hbm: shares of the peaks that real kernels reach.
-        launch: seconds per kernel.
-        row: seconds per gathered row, all cores together.
-    """
-
-    cube: float = 256e12
-    vector: float = 4.1e12
-    hbm: float = 1.2e12
-    memory: float = 30e9
-    e_cube: float = 0.60
-    e_vector: float = 0.83
-    e_hbm: float = 0.80
-    launch: float = 4e-6
-    row: float = 200e-9 / 32
 
 
 @dataclass(frozen=True)
@@ -74,8 +54,12 @@ class Cluster:
     """A named topology.
 
     Args:
-        name: "ascend910" (servers of eight, two groups of four) or "uniform" (every pair of devices has the same link).
+        name: "ascend910" (servers of eight, two groups of four), "ascend310" (cards on PCIe) or "uniform" (every pair
+            of devices has the same link).
         servers: how many servers; None: as many as the devices of a plan need.
+        software_profile: "0.5" or "0.2", the release of MindSpore whose habits are simulated: 0.2 did not append vector
+            operators to matrix products and convolutions.
+        chip: the devices; by default those of the name, Ascend 910 for "uniform".
 
     Raises:
         ValueError: an unknown name, or no server.
@@ -87,9 +71,17 @@ class Cluster:
 
     name: str = "ascend910"
     servers: int | None = None
-    chip: Chip = field(default_factory=Chip)
+    chip: Chip = None  # type: ignore[assignment]
+    software_profile: str = "0.5"
 
     def __post_init__(self) -> None:
+        if self.software_profile not in _FUSE:
+            raise AttributeValueError(
+                f"software_profile={self.software_profile!r} is not known; legal: {', '.join(map(repr, _FUSE))}."
+            )
+        if self.chip is None:
+            chip = ASCEND310 if self.name == "ascend310" else ASCEND910
+            object.__setattr__(self, "chip", replace(chip, fuse=_FUSE[self.software_profile]))
         if self.name not in _LEVELS:
             raise AttributeValueError(f"no cluster is called {self.name!r}; legal: {', '.join(sorted(_LEVELS))}.")
         if self.servers is not None and not 1 <= self.servers <= MAX_DEVICES // 8:
@@ -101,14 +93,21 @@ class Cluster:
         return _LEVELS[self.name]
 
     @property
+    def meshed(self) -> bool:
+        """Whether the devices of the innermost unit have a link for every pair."""
+        return self.name == "ascend910"
+
+    @property
     def devices(self) -> int | None:
         """How many devices there are; None without a limit."""
         return None if self.servers is None else self.servers * 8
 
 
-_HCCS = Link(15e-6, 30e9)
+_FUSE = {"0.5": 2, "0.2": 1}
+_HCCS, _PCIE, _ROCE = Link(15e-6, 30e9), Link(15e-6, 30e9), Link(25e-6, 10e9)
 _LEVELS: dict[str, tuple[tuple[int, Link], ...]] = {
-    "ascend910": ((4, _HCCS), (8, Link(15e-6, 30e9)), (MAX_DEVICES, Link(25e-6, 10e9))),
+    "ascend910": ((4, _HCCS), (8, _PCIE), (MAX_DEVICES, _ROCE)),
+    "ascend310": ((MAX_DEVICES, Link(25e-6, 32e9 / 4)),),
     "uniform": ((MAX_DEVICES, Link(0.0, 30e9)),),
 }
 
@@ -213,8 +212,7 @@ class Mesh:
             return 0.0
         levels = self.spread(axes)
         if kind == EXCHANGE:
-            a, b = self._slowest(levels)
-            return (p - 1) * a + (p - 1) / p * nbytes / b
+            return self._exchange(levels, p, nbytes)
         full = nbytes * p if kind == GATHER else nbytes
         half = min(self._flat(levels, p, full), self._nested(levels, full))
         if kind != REDUCE:
@@ -225,10 +223,20 @@ class Mesh:
         used = [link for n, (_, link) in zip(levels, self.cluster.levels) if n > 1]
         return max(link.latency for link in used), min(link.bandwidth for link in used)
 
+    def _exchange(self, levels: tuple[int, ...], p: int, nbytes: float) -> float:
+        """Every rank sends a p-th to every other; what stays inside a unit does not load the links between units."""
+        total, inside = 0.0, 1
+        for i, (n, (_, link)) in enumerate(zip(levels, self.cluster.levels)):
+            wide = n - 1 if i == 0 and self.cluster.meshed else 1
+            if n > 1:
+                total += (n - 1) / wide * (link.latency + inside * nbytes / p / link.bandwidth)
+            inside *= n
+        return total
+
     def _flat(self, levels: tuple[int, ...], p: int, full: float) -> float:
         """One ring over all; a group of four on full mesh sends to all at once."""
         a, b = self._slowest(levels)
-        if self.cluster.name == "ascend910" and levels[0] == p:
+        if self.cluster.meshed and levels[0] == p:
             return a + full / p / b
         return (p - 1) * a + (p - 1) / p * full / b
 

@@ -15,18 +15,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from msnb.autodiff import vjp
-from msnb.core.errors import GradientError
 from msnb.core.types import TensorType
-from msnb.ir.graph import Graph, Node, Value
+from msnb.ir.graph import Node, Value
 from msnb.parallel.axes import Row
 from msnb.parallel.cost import TimeModel
+from msnb.parallel.joint import Joint
 from msnb.parallel.layout import TensorLayout, whole
-from msnb.parallel.planning import Problem, call_of
-from msnb.parallel.program import BACKWARD, FORWARD, Buffer, MoveStep, Program, RunStep, static_type
-from msnb.parallel.strategies import Call, Strategy, candidates, place
-
-_PASSING = frozenset({"cast", "transpose", "add", "unindex"})  # what stands between a gradient's sum and the gradient
+from msnb.parallel.planning import Problem
+from msnb.parallel.program import BACKWARD, FORWARD, UPDATE, Buffer, MoveStep, Program, RunStep, static_type
+from msnb.parallel.strategies import Call, Strategy, call_of, candidates, place
+from msnb.parallel.zero import Spread, passes
 
 
 class Partitioner:
@@ -39,29 +37,86 @@ class Partitioner:
 
     def __init__(self, problem: Problem, strategies: Mapping[Node, Strategy],
                  layouts: Mapping[Value, TensorLayout]) -> None:  # fmt: skip
-        self.problem, self.strategies, self.mesh = problem, strategies, problem.mesh
+        self.problem, self.strategies, self.mesh, self.joint = problem, strategies, problem.mesh, problem.joint
         self.time = TimeModel(self.mesh, training=False)
-        self.program = Program(self.mesh, problem.graph)
-        self.program.anywhere = {p for p in problem.graph.params if p not in problem.flow.weights} | problem.copied
+        self.program = Program(self.mesh, self.joint.graph, trains=problem.rule.training)
+        resident = problem.flow.weights | set(self.joint.companions)
+        self.program.anywhere = {p for p in self.joint.graph.params if p not in resident and p not in self.joint.fed}
+        self.program.anywhere |= problem.copied
         self.layouts: dict[Value, list[TensorLayout]] = {v: [layout] for v, layout in layouts.items()}
-        self.alias: dict[Value, Value] = {}
+        for p in problem.flow.weights:  # of which no forward node reads: a copy everywhere
+            if p not in problem.flow.readers:
+                self.layouts[p] = [whole(getattr(p.type, "ndim", 0))]
         self._greedy: dict[Any, Strategy] = {}
         self._candidates: dict[Any, list[Strategy]] = {}
-        self._late: set[Value] = set()
-        self._primal: dict[Node, Node] = {}
+        self._late = late_values(self.joint)
+        self.sharding = problem.sharding
+        self._spread: Spread | None = None
+        self._homes: dict[Value, TensorLayout] = {}  # of weights: where their optimizer state is
+        if self.sharding.level == 3:  # those with several readers
+            self.layouts.update({v: [self._shared(v, known[0])] for v, known in self.layouts.items()})
         self._tagged: dict[tuple[Node, Value], Row] = {}
 
-    def forward(self) -> Program:
-        """The steps of the forward program."""
-        for node in self.problem.graph.nodes:
-            where = self.problem.names[node]
-            self._run(node, self.problem.calls[node], self._strategy(node), FORWARD, where)
-        for p in self.problem.graph.params:
-            if p in self.problem.flow.weights and not self.layouts.get(p):
-                self.layouts[p] = [whole(p.type.ndim)]  # type: ignore[union-attr]
-        self.program.params = {p: self.layouts[p][0] for p in self.problem.graph.params if p in self.layouts}
-        self.program.outputs = [self._where_it_is(v) for v in self.problem.graph.outputs]
+    def build(self) -> Program:
+        """The steps of the whole program: forward, and where it trains gradients and updates."""
+        joint = self.joint
+        copied = set(self.problem.copied)
+        for node in joint.graph.nodes:
+            if node in joint.inside:
+                where = self.problem.names[node]
+                self._run(node, self.problem.calls[node], self._strategy(node), FORWARD, where)
+            else:
+                if self._spread is None:
+                    self._turn()
+                self._run_back(node, copied)
+        self._conclude()
         return self.program
+
+    # ---- copies that share their update ------------------------------------------------------------------------------
+
+    def _shared(self, weight: Value, layout: TensorLayout) -> TensorLayout:
+        """Where a weight's optimizer state is."""
+        return self.sharding.spread(self.mesh, layout, weight.type) if self.program.trains else layout
+
+    def _turn(self) -> None:
+        """Before the first gradient: every weight has its layout; at level 3 what was gathered is let go."""
+        gathered = self.sharding.level == 3
+        held = {w: self.layouts[w][0] for w in self.joint.weights if self.layouts.get(w)}
+        self._homes = held if gathered else {w: self._shared(w, layout) for w, layout in held.items()}
+        moved = {w: home for w, home in self._homes.items() if gathered or home != held[w]}
+        self._spread = Spread(self.mesh, self.joint, self._late, moved)
+        if gathered:
+            self.layouts.update({w: [home] for w, home in held.items()})
+
+    def _renewed(self, weight: Value) -> None:
+        """A program that ends with its gradients: the update's part of a weight, gathered to what its readers want."""
+        home, wanted = self._homes[weight], self.layouts[weight][0]
+        t = static_type(weight)
+        if home == wanted or t is None:
+            return
+        for a, b in ((wanted, home), (home, wanted)):
+            moves = self.time.resharder.moves(a, b, t.ints(), t.dtype.itemsize)
+            self.program.steps.append(MoveStep(weight, moves, a, b, UPDATE, f"new value of {weight.name}"))
+
+
+    def _conclude(self) -> None:
+        """Where results are; new state goes where the old one was, gradients where their weight is."""
+        program, joint = self.program, self.joint
+        resident = [p for p in joint.graph.params if self.layouts.get(p) and p not in program.anywhere]
+        program.params = {p: self.layouts[p][0] for p in resident}
+        outputs = {i: self._where_it_is(v) for i, v in enumerate(joint.graph.outputs)}
+        for at, new in joint.graph.state.items():
+            p, value = joint.graph.params[at], joint.graph.outputs[new]
+            layout = program.params.get(p) or whole(getattr(value.type, "ndim", 0))
+            outputs[new] = self._bring(value, layout, UPDATE, f"new value of {p.name}")
+        program.outputs = [outputs[i] for i in range(len(joint.graph.outputs))]
+        program.weights = [p for p in joint.graph.params if p in joint.weights]
+        program.gradients = [
+            self._bring(g, self._homes.get(w, self.layouts[w][0]), BACKWARD, f"gradient of {w.name}")
+            for g, w in zip(joint.gradients, program.weights)
+        ]
+        for w in program.weights if joint.gradients else ():
+            self._renewed(w)
 
     def _strategy(self, node: Node) -> Strategy:
         found = self.strategies.get(node)
@@ -75,7 +130,6 @@ class Partitioner:
         return found
 
     def _where_it_is(self, value: Value) -> Buffer:
-        value = self.alias.get(value, value)
         if value in self.program.anywhere or value not in self.layouts:
             return value, whole(getattr(value.type, "ndim", 0))
         return value, self.layouts[value][0]
@@ -84,7 +138,6 @@ class Partitioner:
 
     def _bring(self, value: Value, target: TensorLayout, phase: str, where: str) -> Buffer:
         """The value in this layout; a step if it is not there yet."""
-        value = self.alias.get(value, value)
         t = static_type(value)
         if value in self.program.anywhere or t is None:
             return value, target
@@ -92,8 +145,9 @@ class Partitioner:
         if target in known:
             return value, target
         if not known:  # a weight is laid out as its first reader wants it
-            known.append(target)
-            return value, target
+            known.append(self._shared(value, target) if self.sharding.level == 3 else target)
+            if known[0] == target:
+                return value, target
         cost = [self.time.resharder.cost(k, target, t.ints(), t.dtype.itemsize) for k in known]
         source = known[cost.index(min(cost))]
         moves = self.time.resharder.moves(source, target, t.ints(), t.dtype.itemsize)
@@ -111,49 +165,32 @@ class Partitioner:
 
     # ---- gradients -------------------------------------------------------------------------------------------------
 
-    def backward(self, loss: int = 0) -> Program:
-        """The steps of the gradient of output ``loss`` by all weights."""
-        graph, program = self.problem.graph, self.program
-        wrt = [i for i, p in enumerate(graph.params) if p in self.problem.flow.weights]
-        pair = vjp(graph, wrt, [loss])
-        inside = {*graph.params, *(v for n in graph.nodes for v in n.outputs)}
-        if not all(v in inside for v in pair.residual_values):
-            raise GradientError("a training plan of a program with loops or branches is not made yet.",
-                                hint="plan it with training=False, or write the loop in Python.")  # fmt: skip
-        back = pair.backward
-        self._primal = dict(zip(pair.forward.nodes, graph.nodes))  # the transform's forward pass is a copy
-        self.alias = dict(zip(back.params, pair.residual_values))
-        program.backward = back
-        program.seeds = [(p, graph.outputs[loss]) for p in back.params[pair.residuals :]]
-        program.anywhere |= {p for p, _ in program.seeds}
-        self._late = late_values(back)
-        copied = set(self.problem.copied)
-        for node in back.nodes:
-            self._run_back(node, copied)
-        program.weights = [graph.params[i] for i in wrt]
-        program.gradients = [
-            self._bring(g, self.layouts[w][0], BACKWARD, f"gradient of {w.name}")
-            for g, w in zip(back.outputs, program.weights)
-        ]
-        return program
-
     def _run_back(self, node: Node, copied: set[Value]) -> None:
         call = call_of(node)
-        if all(self.alias.get(v, v) in copied for v in node.inputs):
+        for v in node.inputs:
+            if v in self.joint.companions and v not in self.layouts:
+                weight = self.joint.companions[v]
+                self.layouts[v] = [self._homes[weight]] if weight in self._homes else self.layouts[weight][:1]
+        if all(v in copied for v in node.inputs):
             copied |= set(node.outputs)
             self.program.anywhere |= set(node.outputs)
             strategy = self._all(call)[0]
         else:
             strategy = self._inherited(node, call) or self._cheapest(node, call)
+            if self._spread is not None:
+                strategy = self._spread.strategy(node, strategy)
         primal = self._forward_node(node)
-        where = "a sum of gradients" if primal is None else f"gradient of {self.problem.names[primal]}"
-        self._run(node, call, strategy, BACKWARD, where)
+        if node in self.joint.updates:
+            self._run(node, call, strategy, UPDATE, f"update in {node.scope}/{node.op.name}")
+        else:
+            where = "a sum of gradients" if primal is None else f"gradient of {self.problem.names[primal]}"
+            self._run(node, call, strategy, BACKWARD, where)
 
     def _forward_node(self, node: Node) -> Node | None:
-        return None if node.primal is None else self._primal.get(node.primal)
+        return node.primal if node.primal in self.joint.inside else None
 
     def _cheapest(self, node: Node, call: Call) -> Strategy:
-        values = [self.alias.get(v, v) for v in node.inputs]
+        values = node.inputs
         here = tuple(None if v in self.program.anywhere else tuple(self.layouts.get(v, ())) for v in values)
         allowed = self._axes(node, here)
         key = (call.key, here, allowed)
@@ -206,7 +243,7 @@ class Partitioner:
         known = self._tagged.get((primal, value))
         if known is not None:
             return known
-        axes, value = self.problem.calls[primal].axes, self.alias.get(value, value)
+        axes = self.problem.calls[primal].axes
         for values, rows in ((primal.inputs, axes.inputs), (primal.outputs, axes.outputs)):
             for v, row in zip(values, rows):
                 if v is value:
@@ -231,20 +268,19 @@ class Partitioner:
         return total
 
 
-def late_values(graph: Graph) -> set[Value]:
-    """Values on which nothing but outputs waits, through views, casts and sums: their collectives can run late."""
+def late_values(joint: Joint) -> set[Value]:
+    """Gradients on which only outputs and updates wait, through views, casts and sums: they can run late."""
     readers: dict[Value, list[Node]] = {}
-    for node in graph.nodes:
-        for v in node.inputs:
+    for node in joint.graph.nodes:
+        for v in node.inputs if node not in joint.updates else ():
             readers.setdefault(v, []).append(node)
     late: set[Value] = set()
-    for node in reversed(graph.nodes):
-        for v in node.outputs:
-            if all(_passes(n) and all(o in late for o in n.outputs) for n in readers.get(v, ())):
+    for node in reversed(joint.graph.nodes):
+        for v in node.outputs if node not in joint.inside else ():
+            quiet = all(passes(n) and all(o in late for o in n.outputs) for n in readers.get(v, ()))
+            if quiet and v not in joint.urgent:
                 late.add(v)
     return late
 
 
-def _passes(node: Node) -> bool:
-    return "view" in node.op.traits or node.op.name in _PASSING
 

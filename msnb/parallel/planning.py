@@ -31,11 +31,15 @@ from msnb.parallel.cost import (
     MemoryRule,
     Model,
     TimeModel,
+    is_free,
     part_bytes,
 )
+from msnb.parallel.joint import Joint
 from msnb.parallel.layout import TensorLayout, whole
+from msnb.parallel.mesh import GATHER
 from msnb.parallel.search.costs import CostGraph, Floats
-from msnb.parallel.strategies import Call, Strategy, candidates, chosen
+from msnb.parallel.strategies import Call, Strategy, call_of, candidates, chosen
+from msnb.parallel.zero import Sharding
 
 _HUB = 8  # readers
 _SMALL = 40  # nodes of a program up to which three axes of an operator may be split at once
@@ -47,19 +51,20 @@ def inlined(graph: Graph) -> Graph:
         return graph
     out = Graph(graph.name, graph.module)
     seen: dict[Value, Value] = {p: out.add_param(p.type, p.name) for p in graph.params}
-    _inline_into(graph, out, seen, (graph.name,))
+    _inline_into(graph, out, seen, (graph.name,), {})
     out.outputs, out.state = [seen[v] for v in graph.outputs], dict(graph.state)
     return out
 
 
-def _inline_into(graph: Graph, out: Graph, seen: dict[Value, Value], inside: tuple[str, ...]) -> None:
+def _inline_into(graph: Graph, out: Graph, seen: dict[Value, Value], inside: tuple[str, ...],
+                 twins: dict[Node, Node]) -> None:  # fmt: skip
     for node in graph.nodes:
         callee = graph.module.graphs.get(node.attrs["callee"]) if node.op is CALL else None
         if callee is None or callee.name in inside:
-            copy_node(node, out, seen)
+            copy_node(node, out, seen, twins)
             continue
         inner = dict(zip(callee.params, (seen[v] for v in node.inputs)))
-        _inline_into(callee, out, inner, (*inside, callee.name))
+        _inline_into(callee, out, inner, (*inside, callee.name), twins)
         seen.update(zip(node.outputs, (inner[v] for v in callee.outputs)))
 
 
@@ -72,13 +77,6 @@ def names_of(graph: Graph) -> dict[Node, str]:
         count[base] = count.get(base, 0) + 1
         out[node] = base if count[base] == 1 else f"{base}_{count[base]}"
     return out
-
-
-def call_of(node: Node) -> Call:
-    """The node as strategies see it."""
-    types: list[Any] = [v.type for v in (*node.inputs, *node.outputs)]
-    n = len(node.inputs)
-    return Call(node.op, tuple(types[:n]), tuple(types[n:]), node.attrs)
 
 
 @dataclass
@@ -138,27 +136,28 @@ class Problem:
     """Strategies and costs of a program.
 
     Args:
-        graph: the forward program, without calls.
-        weights: its trained params.
+        joint: the program, without calls; its forward part is planned.
         model: what things cost.
         rule: bytes per byte of weight.
         most: at most so many labels of an op are split at once.
+        sharding: how copies of weights share their update.
 
     Attributes:
         nodes: the nodes of the graph that have a choice, with their place in ``costs``.
         strategies: per node of ``costs`` its strategies (or layouts of a weight that is read several times).
-        costs: the cost graph.
+        costs: the cost graph; searched: the search that was done last.
     """
 
-    def __init__(self, graph: Graph, weights: set[Value], model: Model, rule: MemoryRule,
-                 most: int | None = None) -> None:  # fmt: skip
+    def __init__(self, joint: Joint, model: Model, rule: MemoryRule, most: int | None = None,
+                 sharding: Sharding | None = None) -> None:  # fmt: skip
+        self.joint, graph, weights = joint, joint.forward, joint.weights
         self.graph, self.model, self.mesh, self.rule, self.most = graph, model, model.mesh, rule, most
-        self.flow = Flow.of(graph, weights)
+        self.flow, self.sharding = Flow.of(graph, weights), sharding or Sharding()
         if isinstance(model, TimeModel):
             model.bucket = max(1.0, min(BUCKET, sum(t.nbytes for w in weights if isinstance(t := w.type, TensorType))))
         if most is None and self.mesh.size <= 8 and len(graph.nodes) <= _SMALL:
             self.most = 3
-        self.names = names_of(graph)
+        self.names, self.searched = names_of(graph), ""
         self.calls: dict[Node, Call] = {}
         self.place: dict[Any, int] = {}
         self.strategies: list[list[Strategy]] = []
@@ -168,6 +167,7 @@ class Problem:
         self._known: dict[Any, list[Strategy]] = {}
         self._edges: dict[Any, Floats] = {}
         self._same: dict[Any, int] = {}
+        self._nodes: dict[int, Node] = {}
         self._readers: dict[Value, list[tuple[Node, int]]] = {}
         for node in graph.nodes:
             for i, v in enumerate(node.inputs):
@@ -180,6 +180,9 @@ class Problem:
         for value in self.graph.params:
             if value in self.flow.weights and self.flow.readers.get(value, 0) > 1:
                 self._add_weight(value)
+        for value, layout in self.joint.fed.items():
+            self.place[value] = self.costs.add_node([0.0], [0.0], ("fed", value.type, layout))
+            self.strategies.append([Strategy((), (layout,), (layout,))])
         for node in self.graph.nodes:
             if self.has_choice(node):
                 self._add_node(node)
@@ -203,7 +206,10 @@ class Problem:
         key = call.key
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = candidates(call, self.mesh, self.most)
+            found = candidates(call, self.mesh, self.most)
+            if self.model.name == "bytes" and not is_free(call):  # MindSpore's fully_use_devices
+                found = [s for s in found if self.mesh.count(s.used) == self.mesh.size] or found
+            self._known[key] = found
         return found
 
     def _add_node(self, node: Node) -> None:
@@ -218,6 +224,7 @@ class Problem:
         else:
             time, memory = self.costs.time[twin], self.costs.memory[twin]
         self.place[node] = self.costs.add_node(time, memory, key)
+        self._nodes[self.place[node]] = node
         self._same.setdefault(key, self.place[node])
         self.strategies.append(choices)
 
@@ -244,16 +251,40 @@ class Problem:
 
     def _time(self, call: Call, s: Strategy, roles: Sequence[str], own: Sequence[bool]) -> float:
         """The op forward and backward, and the optimizer's work on the weights that only it reads."""
-        weights = self._weights(call, s, own)
-        return self.model.node(call, s, roles) + self.model.update(weights, self.rule.optimizer_states)
-
-    def _weights(self, call: Call, s: Strategy, own: Sequence[bool]) -> float:
-        return sum(part_bytes(self.mesh, layout, t) for layout, t, mine in zip(s.inputs, call.types, own) if mine)
+        weights = [(layout, t) for layout, t, mine in zip(s.inputs, call.types, own) if mine]
+        return self.model.node(call, s, roles) + sum(self._update(layout, t) for layout, t in weights)
 
     def _memory(self, call: Call, s: Strategy, own: Sequence[bool], kept: Sequence[bool]) -> float:
-        weights = self._weights(call, s, own)
+        held = sum(sum(self.holdings(layout, t)) for layout, t, mine in zip(s.inputs, call.types, own) if mine)
         saved = sum(part_bytes(self.mesh, layout, t) for layout, t, keep in zip(s.outputs, call.outs, kept) if keep)
-        return weights * self.rule.factor + (saved if self.rule.training else 0.0)
+        return held + (saved if self.rule.training else 0.0)
+
+    def held(self, v: int, choice: int) -> float:
+        """The part of a choice's bytes that is there whether something is computed or not: weights and their state."""
+        s, node = self.strategies[v][choice], self._nodes.get(v)
+        if node is None:
+            return float(self.costs.memory[v][choice])
+        own = self._circumstances(node)[1]
+        rows = zip(s.inputs, self.calls[node].types, own)
+        return sum(sum(self.holdings(layout, t)) for layout, t, mine in rows if mine)
+
+    def holdings(self, layout: TensorLayout, t: Any) -> tuple[float, float, float]:
+        """Bytes of a weight, of its gradient and of its optimizer state on a device, in the layout of its readers."""
+        own, level = part_bytes(self.mesh, layout, t), self.sharding.level
+        if not self.rule.training:
+            return own, 0.0, 0.0
+        share = part_bytes(self.mesh, self.sharding.spread(self.mesh, layout, t), t)
+        return (share if level == 3 else own), (share if level > 1 else own), self.rule.optimizer_states * share
+
+    def _update(self, layout: TensorLayout, t: Any) -> float:
+        """Seconds of the optimizer; what is gathered for every use is gathered once more than it is reduced."""
+        spread = self.sharding.spread(self.mesh, layout, t)
+        share = part_bytes(self.mesh, spread, t)
+        seconds = self.model.update(share, self.rule.optimizer_states)
+        if self.sharding.level == 3 and spread != layout and isinstance(self.model, TimeModel):
+            more = tuple(a for a in spread.used if a not in layout.used)
+            seconds += self.mesh.seconds(GATHER, more, share)
+        return seconds
 
     def _add_weight(self, value: Value) -> None:
         """A weight with several readers: any layout that one of them wants."""
@@ -262,9 +293,8 @@ class Problem:
             for s in self.candidates(self.calls[node]):
                 found.setdefault(s.inputs[i])
         self.layouts[value] = list(found)
-        held = [part_bytes(self.mesh, layout, value.type) for layout in found]
-        time = [self.model.update(n, self.rule.optimizer_states) for n in held]
-        memory = [n * self.rule.factor for n in held]
+        time = [self._update(layout, value.type) for layout in found]
+        memory = [sum(self.holdings(layout, value.type)) for layout in found]
         self.place[value] = self.costs.add_node(time, memory, ("weight", value.type, tuple(found)))
         self.strategies.append([Strategy((), (layout,), (layout,)) for layout in found])
 
@@ -310,11 +340,13 @@ class Problem:
         return out
 
     def named(self, name: str) -> list[Node]:
-        """The nodes that go by a name: their own, or that of their Cell and op kind, or of their kind."""
-        exact = [n for n in self.graph.nodes if self.names[n] == name and n in self.place]
-        kind = [n for n in self.graph.nodes if n.op.name == name and n in self.place]
-        if exact or kind:
-            return exact or kind
+        """The nodes that go by a name: their own, their kind, or the end of a path (a network's name in a step)."""
+        nodes = [n for n in self.graph.nodes if n in self.place]
+        exact = [n for n in nodes if self.names[n] == name]
+        kind = [n for n in nodes if n.op.name == name]
+        ends = [n for n in nodes if self.names[n].endswith(f"/{name}") or name.endswith(f"/{self.names[n]}")]
+        if exact or kind or ends:
+            return exact or kind or ends
         import difflib
 
         known = [self.names[n] for n in self.graph.nodes if n in self.place]
@@ -323,6 +355,10 @@ class Problem:
             f"no operator of this program is called {name!r}.",
             hint=f"legal: {', '.join(near or known[:8])}" + ("" if len(known) <= 8 else " ..."),
         )
+
+    def has(self, name: str) -> bool:
+        """Whether a name is that of an operator."""
+        return any(self.names[n] == name for n in self.graph.nodes if n in self.place)
 
     def restrict(self, fixed: Mapping[Node, Strategy]) -> None:
         """Nodes with a given strategy have no other choice any more."""

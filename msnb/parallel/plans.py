@@ -12,57 +12,79 @@ split counts, so an edited file means what it says.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from msnb.core import events
 from msnb.core.errors import AttributeValueError, CheckpointError
 from msnb.ir.graph import Node, Value
-from msnb.parallel.cost import BUCKET, TimeModel
+from msnb.parallel.cost import TimeModel
+from msnb.parallel.fronts import Point, front
 from msnb.parallel.layout import TensorLayout, from_map
-from msnb.parallel.mesh import REDUCE
+from msnb.parallel.marks import marked, written
 from msnb.parallel.partition import Partitioner
 from msnb.parallel.planning import Problem
-from msnb.parallel.program import Collective, Program, RunStep, Step, closing, static_type
-from msnb.parallel.reshard import Move
+from msnb.parallel.program import FORWARD, Collective, Program, RunStep, static_type
+from msnb.parallel.recompute import Layer, base_of, freed, with_again
 from msnb.parallel.search.check import brute_force, linear_program
 from msnb.parallel.search.costs import NoPlan
 from msnb.parallel.search.exact import TooLarge, dynamic_programming
 from msnb.parallel.search.halving import recursive_programming, sharding_propagation
+from msnb.parallel.segments import Gradient, Segments, feature_costs, names_of_late, segmented
 from msnb.parallel.strategies import Strategy, chosen, place
+from msnb.parallel.timeline import Timeline, simulate
 
 SEARCHES = ("dynamic_programming", "recursive_programming", "sharding_propagation", "brute_force", "linear_program")
 
 
-def search(problem: Problem, mode: str, wanted: Mapping[str, Any], limit: float | None) -> list[int]:
+_TAKEN_OVER = (
+    "the exact search needs tables that are too large for this program: recursive_programming plans it "
+    "(search_mode= chooses)."
+)
+
+
+def search(problem: Problem, mode: str, wanted: Mapping[str, Any], limit: float | None,
+           insists: bool = True) -> list[int]:  # fmt: skip
     """The choices of a search over a problem.
+
+    Args:
+        wanted: strategies by name; they go before those that were written in the program (``shard``).
+        insists: whether somebody chose the mode; else recursive programming takes over, and says so, where the exact
+            search would need too much memory.
 
     Raises:
         ValueError: an unknown mode, a wrong strategy, or no plan that fits into memory.
     """
     if mode not in SEARCHES:
         raise AttributeValueError(f"no search is called {mode!r}; legal: {', '.join(SEARCHES)}.")
-    fixed = problem.fixed(wanted)
-    problem.restrict(fixed)
+    given = {**marked(problem), **written(problem, wanted)}
+    problem.replace(given)
+    problem.searched = mode
+    fixed = {node for node, strategies in given.items() if len(strategies) == 1}
     try:
         choices = _searched(problem, mode, fixed, limit)
     except NoPlan:
-        raise _no_room(problem, limit, "no plan fits") from None
+        raise no_room(problem, limit, "no plan fits") from None
     except TooLarge:
+        if not insists:
+            events.notice(_TAKEN_OVER, key="recursive programming takes over")
+            return search(problem, "recursive_programming", wanted, limit)
         raise AttributeValueError(
             "the exact search needs tables that are too large for this program.",
             hint="use search_mode='recursive_programming', or max_split=1.",
         ) from None
     if limit is not None and problem.costs.bytes(choices) > limit:
-        raise _no_room(problem, limit, f"the plan of {mode} does not fit")
+        raise no_room(problem, limit, f"the plan of {mode} does not fit")
     return choices
 
 
-def _searched(problem: Problem, mode: str, fixed: Mapping[Node, Strategy], limit: float | None) -> list[int]:
+def _searched(problem: Problem, mode: str, fixed: set[Node], limit: float | None) -> list[int]:
     costs = problem.costs
     if mode == "recursive_programming":
         return recursive_programming(costs, problem.runs())
@@ -73,7 +95,7 @@ def _searched(problem: Problem, mode: str, fixed: Mapping[Node, Strategy], limit
     return (brute_force if mode == "brute_force" else linear_program)(costs, limit)
 
 
-def _no_room(problem: Problem, limit: float | None, what: str) -> AttributeValueError:
+def no_room(problem: Problem, limit: float | None, what: str) -> AttributeValueError:
     least = sum(float(m.min()) for m in problem.costs.memory)
     return AttributeValueError(
         f"{what} into {(limit or 0) / 1e9:.3g} GB per device: weights and activations need at least "
@@ -85,9 +107,8 @@ def _no_room(problem: Problem, limit: float | None, what: str) -> AttributeValue
 def batch_split(problem: Problem) -> dict[Node, Strategy]:
     """Data parallel: axis 0 of the data, and what it becomes, over all devices; weights whole everywhere."""
     everything = tuple(range(len(problem.mesh.factors)))
-    axis: dict[Value, int] = {
-        p: 0 for p in problem.graph.params if p not in problem.flow.weights and (t := static_type(p)) and t.ndim
-    }
+    held = problem.flow.weights | problem.joint.held
+    axis: dict[Value, int] = {p: 0 for p in problem.graph.params if p not in held and (t := static_type(p)) and t.ndim}
     out: dict[Node, Strategy] = {}
     for node in problem.graph.nodes:
         call = problem.calls[node]
@@ -106,76 +127,6 @@ def _splittable(call: Any) -> set[str]:
     return {label.name for label in call.axes.splittable()}
 
 
-@dataclass
-class Timeline:
-    """What a device does when (simulated): compute and network are two streams.
-
-    Attributes:
-        events: (stream, start, end, what).
-        seconds: when the step ends.
-    """
-
-    events: list[tuple[str, float, float, str]] = field(default_factory=list)
-    seconds: float = 0.0
-
-
-def simulate(program: Program, optimizer_states: int) -> Timeline:
-    """Walk the steps. What only gradients of weights wait for runs beside the compute, all-reduces of one group
-    together in buckets of 64 MB."""
-    walk = _Walk(program)
-    for step in program.steps:
-        if isinstance(step, RunStep):
-            walk.compute(step)
-        for m in closing(program.mesh, step) if isinstance(step, RunStep) else step.moves:
-            walk.move(m, step)
-    return walk.end(_update(program, optimizer_states) if program.gradients else 0.0)
-
-
-class _Walk:
-    """Two clocks, compute and network, and the gradients that wait for their bucket to fill."""
-
-    def __init__(self, program: Program) -> None:
-        self.mesh, self.model = program.mesh, TimeModel(program.mesh, training=False)
-        self.line, self.now, self.network = Timeline(), 0.0, 0.0
-        self.waiting: dict[tuple[int, ...], float] = {}
-
-    def compute(self, step: RunStep) -> None:
-        seconds = self.model.compute(step.call, step.strategy)
-        if seconds:
-            self.line.events.append(("compute", self.now, self.now + seconds, step.where))
-        self.now += seconds
-
-    def move(self, m: Move, step: Step) -> None:
-        if step.late and m.kind == REDUCE:
-            self.waiting[m.axes] = self.waiting.get(m.axes, 0.0) + m.nbytes
-            if self.waiting[m.axes] >= BUCKET:
-                self.flush(m.axes)
-        elif m.seconds:
-            self.send(m.seconds, f"{m.kind} {step.where}")
-            self.now = self.now if step.late else self.network
-
-    def flush(self, axes: tuple[int, ...]) -> None:
-        """Send a bucket."""
-        nbytes = self.waiting.pop(axes)
-        self.send(self.mesh.seconds(REDUCE, axes, nbytes), f"{REDUCE} gradients ({nbytes / 1e6:.3g} MB)")
-
-    def send(self, seconds: float, what: str) -> None:
-        start = max(self.now, self.network)
-        self.network = start + seconds
-        self.line.events.append(("network", start, self.network, what))
-
-    def end(self, update: float) -> Timeline:
-        for axes in list(self.waiting):
-            self.flush(axes)
-        self.line.seconds = max(self.now, self.network) + update
-        return self.line
-
-
-def _update(program: Program, states: int) -> float:
-    held = sum(program.params[w].local_bytes(program.mesh, t.nbytes) for w in program.weights if (t := static_type(w)))
-    return TimeModel(program.mesh).update(held, states)
-
-
 class Plan:
     """A program laid over devices.
 
@@ -183,6 +134,10 @@ class Plan:
         problem: program and costs; choices: one per node of its cost graph.
         objective: the search's value (simulated seconds, or weighted bytes with cost_model="bytes").
     """
+
+    again: tuple[Layer, ...] = ()  # layers that are computed twice
+    cuts: tuple[int, ...] = ()  # gradients behind which a bucket of the all-reduce ends
+    bucket = math.inf  # bytes that fill one
 
     def __init__(self, problem: Problem, choices: list[int], mode: str) -> None:
         self.problem, self.choices, self.mode, self.mesh = problem, list(choices), mode, problem.mesh
@@ -206,9 +161,7 @@ class Plan:
         """The steps of every rank."""
         p = self.problem
         layouts = {v: p.strategies[i][self.choices[i]].outputs[0] for v, i in p.place.items() if isinstance(v, Value)}
-        partitioner = Partitioner(p, self.chosen, layouts)
-        program = partitioner.forward()
-        return partitioner.backward(_loss(program)) if p.rule.training else program
+        return Partitioner(p, self.chosen, layouts).build()
 
     @property
     def layouts(self) -> dict[str, dict[str, Any]]:
@@ -229,7 +182,12 @@ class Plan:
     @cached_property
     def timeline(self) -> Timeline:
         """Simulated: when a device computes and when it talks."""
-        return simulate(self.program, self.problem.rule.optimizer_states)
+        states, chip = self.problem.rule.optimizer_states, self.mesh.cluster.chip
+        update = TimeModel(self.mesh).update(self.memory["optimizer"] / max(states, 1), states)
+        update += chip.launch * max(0, len(self.program.weights) - 1)
+        line = simulate(self.program, update, self.cuts, self.bucket, self.mode == "data_parallel")
+        more = sum(layer.seconds for layer in self.again)
+        return replace(line, events=with_again(line.events, self.again), seconds=line.seconds + more) if more else line
 
     @property
     def step_time(self) -> float:
@@ -239,25 +197,65 @@ class Plan:
     @cached_property
     def memory(self) -> dict[str, float]:
         """Bytes per device: weights, gradients, optimizer, activations kept for the gradient, and their total."""
-        program, rule = self.program, self.problem.rule
-        held = {v: layout.local_bytes(self.mesh, t.nbytes) for v, layout in program.params.items()
-                if (t := static_type(v))}  # fmt: skip
-        weights = sum(held.values())
-        train = 1.0 if rule.training else 0.0
-        out = {"weights": weights, "gradients": train * weights, "optimizer": train * rule.optimizer_states * weights,
-               "activations": train * self._activations()}  # fmt: skip
+        train = 1.0 if self.problem.rule.training else 0.0
+        held = [self.problem.holdings(layout, t) for v, layout in self._readers_layouts().items()
+                if (t := static_type(v))]  # fmt: skip
+        out = {name: float(sum(row[i] for row in held)) for i, name in enumerate(("weights", "gradients", "optimizer"))}
+        out["activations"] = train * self._activations() - freed(self.again)
         return {**out, "total": sum(out.values())}
+
+    def _readers_layouts(self) -> dict[Value, TensorLayout]:
+        """Weights as their readers want them (as they lie, but for sharding at level 3)."""
+        wanted: dict[Value, TensorLayout] = {}
+        for step in self.program.steps:
+            for v, layout in step.operands if isinstance(step, RunStep) and step.phase == FORWARD else ():
+                if v in self.problem.flow.weights:
+                    wanted.setdefault(v, layout)
+        return {v: wanted.get(v, layout) for v, layout in self.program.params.items() if v in self.problem.flow.weights}
 
     def _activations(self) -> float:
         flow, total, seen = self.problem.flow, 0.0, set()
         for node, s in self.chosen.items():
             for v, layout in zip(node.outputs, s.outputs):
-                base = _base(v)
+                base = base_of(v)
                 t = static_type(v)
                 if v in flow.gradient and v not in flow.derived and t and base not in seen and self.problem.kept(v):
                     seen.add(base)
                     total += layout.local_bytes(self.mesh, t.nbytes)
         return total
+
+    def segments(self, algorithm: str = "optimal", cost: str = "time", **settings: Any) -> Segments:
+        """Which gradients are reduced together, and the tail that this leaves (simulated).
+
+        Args:
+            algorithm: "optimal", "algorithm_1", "algorithm_2", "size", "index", "all" or "single".
+            cost: the axis of "algorithm_1": "time", or "features" as MindSpore has it.
+            **settings: those of the algorithm, see ``msnb.parallel.segments.segmented``.
+
+        Raises:
+            ValueError: an unknown algorithm, axis or setting.
+
+        Examples:
+            >>> import msnb as ms
+            >>> net = ms.nn.Dense(64, 64)
+            >>> how = {"device_num": 4, "parallel_mode": "data_parallel"}
+            >>> plan = ms.parallel.plan(lambda x: ms.ops.relu(net(x)).mean(), ms.ops.ones((512, 64)), **how)
+            >>> plan.segments("single").buckets
+            [('bias',), ('weight',)]
+        """
+        if cost not in ("time", "features"):
+            raise AttributeValueError(f"cost={cost!r} is not legal; legal: 'time', 'features'.")
+        names, line = names_of_late(self.program), self.timeline
+        found = [Gradient(names.get(v, v.name), ready, n, axes, kind) for ready, n, axes, v, kind in line.gradients]
+        if cost == "features" and algorithm == "algorithm_1":
+            known = feature_costs(self.problem)
+            settings["costs"] = [known.get(g.name, 0.0) for g in found]
+        return segmented(found, self.mesh, line.computed, algorithm, **settings)
+
+    @cached_property
+    def front(self) -> list[Point]:
+        """Plans of this program of which none is better in seconds and in bytes, the fastest first (simulated)."""
+        return front(self.problem)
 
     # ---- why -------------------------------------------------------------------------------------------------------
 
@@ -324,8 +322,11 @@ class Plan:
         """Write the strategies as JSON in MindSpore's schema."""
         Path(path).write_text(json.dumps(self.to_dict(), indent=1) + "\n", encoding="utf-8")
 
-    def load(self, path: str | Path) -> Plan:
+    def load(self, path: str | Path, every: bool = True) -> Plan:
         """The same program under the strategies of a file; operators that it does not name keep theirs.
+
+        Args:
+            every: whether all operators of the file must be in the program.
 
         Raises:
             CheckpointError: the file is no strategy file, or was made for another number of devices.
@@ -335,7 +336,7 @@ class Plan:
         exact = data.get("msnb", {}).get("operators", {})
         given: dict[Node, Strategy] = {}
         for name, item in data["parallel_strategy_item"].items():
-            for node in self.problem.named(name):
+            for node in self.problem.named(name) if every or self.problem.has(name) else ():
                 given[node] = self._from_file(name, node, item["parallel_strategy"], exact.get(name))
         return self._with(given, data.get("parallel_layout_item", {}))
 
@@ -375,23 +376,6 @@ class Plan:
     @classmethod
     def _again(cls, plan: Plan, choices: list[int]) -> Plan:
         return cls(plan.problem, choices, "file")
-
-
-def _base(value: Value) -> Value:
-    """The value of which this one is a view."""
-    while value.node is not None and "view" in value.node.op.traits and value.node.inputs:
-        value = value.node.inputs[0]
-    return value
-
-
-def _loss(program: Program) -> int:
-    """The output that is differentiated: the first float scalar that is no state."""
-    state = set(program.graph.state.values())
-    for i, v in enumerate(program.graph.outputs):
-        t = static_type(v)
-        if i not in state and t is not None and t.size == 1 and t.dtype.differentiable:
-            return i
-    raise AttributeValueError("the program has no scalar result to train by.", hint="plan it with training=False.")
 
 
 def _read(path: str | Path, devices: int) -> dict[str, Any]:

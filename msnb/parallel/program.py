@@ -21,7 +21,7 @@ from msnb.parallel.reshard import SLICE, Move
 from msnb.parallel.strategies import Call, Strategy
 
 Buffer = tuple[Value, TensorLayout]
-FORWARD, BACKWARD = "forward", "backward"
+FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
 
 
 @dataclass
@@ -68,7 +68,7 @@ class Collective:
         group: the ranks of the first group; the others are its translations along the mesh.
         groups: how many groups do it at once.
         nbytes: bytes that each rank puts in; sent: bytes that each rank sends.
-        where: the operator it belongs to; phase: "forward" or "backward".
+        where: the operator it belongs to; phase: "forward", "backward" or "update".
         seconds: simulated.
     """
 
@@ -87,10 +87,9 @@ class Program:
     """The steps of a plan.
 
     Attributes:
-        graph, backward: the programs they come from (no backward when not training).
-        params: layouts of the inputs; anywhere: values of which every rank has the whole.
-        outputs: the results; gradients: those of the weights, in the layout of the weight.
-        alias: params of the backward graph -> the forward values they stand for; seeds: its other params.
+        graph: the program they come from, with its gradient where it has one; trains: whether weights are trained.
+        params: layouts of weights and optimizer state; anywhere: values of which every rank has the whole.
+        outputs: the results; gradients: those of the weights, in the layout of the weight, of a step made from a loss.
     """
 
     mesh: Mesh
@@ -101,8 +100,7 @@ class Program:
     outputs: list[Buffer] = field(default_factory=list)
     weights: list[Value] = field(default_factory=list)
     gradients: list[Buffer] = field(default_factory=list)
-    seeds: list[tuple[Value, Value]] = field(default_factory=list)
-    backward: Graph | None = None
+    trains: bool = False
 
     def collectives(self) -> list[Collective]:
         """Every collective in the order of the steps."""
@@ -111,11 +109,15 @@ class Program:
 
 def closing(mesh: Mesh, step: RunStep) -> Iterator[Move]:
     """The collectives that take the open sum of a step, one per result."""
-    s = step.strategy
+    yield from moves_closing(mesh, step.call, step.strategy)
+
+
+def moves_closing(mesh: Mesh, call: Call, s: Strategy) -> Iterator[Move]:
+    """The collectives behind an op under a strategy."""
     if not s.partial:
         return
     kind = REDUCE if s.scatter < 0 else SCATTER
-    for t, before, after in zip(step.call.outs, s.open_outputs(), s.outputs):
+    for t, before, after in zip(call.outs, s.open_outputs(), s.outputs):
         n = int(before.local_bytes(mesh, t.nbytes))
         yield Move(kind, s.partial, s.scatter, s.scatter, before, after, n, mesh.seconds(kind, s.partial, n))
 

@@ -16,10 +16,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from msnb.core.errors import AttributeValueError
 from msnb.core.types import TensorType
+from msnb.ir.graph import Node
 from msnb.ops.record import Op
 from msnb.parallel import axes as labels
 from msnb.parallel.axes import Label, OpAxes, Row
@@ -61,6 +63,11 @@ class Strategy:
             return self.outputs
         return tuple(TensorLayout(_without(t.dims, self.partial), self.partial) for t in self.outputs)
 
+    @property
+    def used(self) -> Axes:
+        """The mesh axes that split the op."""
+        return tuple(a for _, run in self.blocks for a in run)
+
     def axes_of(self, label: str) -> Axes:
         """The mesh axes that split a label."""
         return dict(self.blocks).get(label, ())
@@ -87,6 +94,13 @@ class Call:
     def key(self) -> Any:
         """Equal for calls with the same strategies and costs."""
         return self.op.name, self.types, self.outs, tuple(sorted(self.attrs.items(), key=lambda item: item[0]))
+
+
+def call_of(node: Node) -> Call:
+    """A node as strategies see it."""
+    types: list[Any] = [v.type for v in (*node.inputs, *node.outputs)]
+    n = len(node.inputs)
+    return Call(node.op, tuple(types[:n]), tuple(types[n:]), node.attrs)
 
 
 def _layout(row: Row, blocks: Mapping[str, Axes]) -> TensorLayout:
@@ -157,11 +171,11 @@ def candidates(call: Call, mesh: Mesh, most: int | None = None, scatter: bool = 
             made = place(call, blocks, mesh)
             if made is not None:
                 out[key, -1] = made
-                out.update({(key, s.scatter): s for s in (_scattered(call, made, mesh) if scatter else ())})
+                out.update({(key, s.scatter): s for s in (scattered(call, made, mesh) if scatter else ())})
     return list(out.values())
 
 
-def _scattered(call: Call, strategy: Strategy, mesh: Mesh) -> Iterator[Strategy]:
+def scattered(call: Call, strategy: Strategy, mesh: Mesh) -> Iterator[Strategy]:
     """The same with a reduce-scatter over one of the output's axes (for outputs of up to three)."""
     if not strategy.partial or len(call.outs) > 1 or call.outs[0].ndim > 3:
         return
@@ -188,20 +202,28 @@ def chosen(name: str, call: Call, splits: Sequence[Sequence[int]], mesh: Mesh) -
         ValueError: a sentence with the op, the axis, the sizes and the legal choices.
     """
     counts = _counts(name, call, splits)
+    text = f"the strategy {_text(splits)}"
+    check_counts(name, call, counts, mesh, text)
+    made = place(call, assigned(call, counts, mesh), mesh)
+    if made is None:
+        raise AttributeValueError(f"{name}: {call.op.name} cannot run with {text}.")
+    return made
+
+
+def check_counts(name: str, call: Call, counts: Mapping[str, int], mesh: Mesh, text: str) -> None:
+    """Split counts by label against axes and devices.
+
+    Raises:
+        ValueError: a count that is not legal, or more devices than there are; ``text`` says what was asked for.
+    """
     for label, count in counts.items():
         _check_count(name, call, call.axes.labels[label], count, mesh)
-    total = 1
-    for count in counts.values():
-        total *= count
+    total = prod(counts.values())
     if total > mesh.size or mesh.size % total:
         raise AttributeValueError(
-            f"{name}: the strategy {_text(splits)} needs {total} devices, there are {mesh.size}.",
+            f"{name}: {text} needs {total} devices, there are {mesh.size}.",
             hint="the product of the split counts of the op's axes must divide the number of devices.",
         )
-    made = place(call, _assigned(call, counts, mesh), mesh)
-    if made is None:
-        raise AttributeValueError(f"{name}: {call.op.name} cannot run with the strategy {_text(splits)}.")
-    return made
 
 
 def _text(splits: Sequence[Sequence[int]]) -> str:
@@ -223,43 +245,65 @@ def _counts(name: str, call: Call, splits: Sequence[Sequence[int]]) -> dict[str,
             f"{name}: the strategy {_text(splits)} does not fit {call.op.name} with inputs of shapes {shapes}: one "
             "tuple per input, one split count per axis."
         )
-    return _agreed(name, call, given)
+    rows = zip(call.axes.inputs, call.types, given)
+    return counts_of(name, call, [Asked(f"input {i}", row, t, splits) for i, (row, t, splits) in enumerate(rows)])
 
 
-def _agreed(name: str, call: Call, given: list[tuple[int, ...]]) -> dict[str, int]:
-    counts: dict[str, tuple[int, int, int]] = {}
-    for i, (row, splits) in enumerate(zip(call.axes.inputs, given)):
-        for dim, (label, count) in enumerate(zip(row, splits)):
+@dataclass(frozen=True)
+class Asked:
+    """Split counts that somebody wrote for one tensor of an op: which one ("input 0"), its labels, its type."""
+
+    where: str
+    row: Row
+    type: TensorType
+    splits: Sequence[int]
+
+
+def counts_of(name: str, call: Call, asked: Sequence[Asked]) -> dict[str, int]:
+    """Split counts by label.
+
+    Raises:
+        ValueError: too many or too few counts, an axis that is never split, or operands that disagree on one.
+    """
+    counts: dict[str, tuple[int, Asked, int]] = {}
+    for tensor in asked:
+        if len(tensor.splits) != len(tensor.row):
+            raise AttributeValueError(
+                f"{name}: {tensor.where} of {call.op.name} has shape {list(tensor.type.shape)}, its splits "
+                f"{tuple(tensor.splits)} need one count per axis."
+            )
+        for dim, (label, count) in enumerate(zip(tensor.row, tensor.splits)):
             if label is None:
                 if count != 1:
-                    _whole(name, call, i, dim, count)
+                    _whole(name, call, tensor, dim, count)
                 continue
-            before = counts.setdefault(label, (count, i, dim))
-            if before[0] != count:
+            first, other, at = counts.setdefault(label, (count, tensor, dim))
+            if first != count:
                 raise AttributeValueError(
-                    f"{name}: axis {before[2]} of input {before[1]} and axis {dim} of input {i} are the same axis "
-                    f"{label!r} of {call.op.name} (size {call.axes.labels[label].size}), but are split {before[0]} and "
-                    f"{count} ways.",
-                    hint=f"split both {before[0]} ways or both {count} ways.",
+                    f"{name}: axis {at} of {other.where} and axis {dim} of {tensor.where} are the same axis {label!r} "
+                    f"of {call.op.name} (size {call.axes.labels[label].size}), but are split {first} and {count} ways.",
+                    hint=f"split both {first} ways or both {count} ways.",
                 )
     return {label: count for label, (count, _, _) in counts.items()}
 
 
-def _whole(name: str, call: Call, i: int, dim: int, count: int) -> None:
-    size = call.types[i].shape[dim]
+def _whole(name: str, call: Call, tensor: Asked, dim: int, count: int) -> None:
     raise AttributeValueError(
-        f"{name}: axis {dim} of input {i} (size {size}) of {call.op.name} cannot be split {count} ways; legal: 1."
+        f"{name}: axis {dim} of {tensor.where} (size {tensor.type.shape[dim]}) of {call.op.name} cannot be split "
+        f"{count} ways; legal: 1."
     )
 
 
 def _check_count(name: str, call: Call, label: Label, count: int, mesh: Mesh) -> None:
-    i, dim = next((i, row.index(label.name)) for i, row in enumerate(call.axes.inputs) if label.name in row)
+    rows = [(f"input {i}", row) for i, row in enumerate(call.axes.inputs)]
+    rows += [(f"result {i}", row) for i, row in enumerate(call.axes.outputs)]
+    where, dim = next((where, row.index(label.name)) for where, row in rows if label.name in row)
     legal = legal_counts(label, mesh)
     if not isinstance(count, int) or count not in legal:
         why = {"whole": ", which needs the whole axis", "halo": ", whose pieces would need their neighbours' rims",
                "indexed": ", which is indexed"}.get(label.kind, "")  # fmt: skip
         raise AttributeValueError(
-            f"{name}: axis {dim} of input {i} ({label.name!r} of {call.op.name}{why}, size {label.size}) cannot be "
+            f"{name}: axis {dim} of {where} ({label.name!r} of {call.op.name}{why}, size {label.size}) cannot be "
             f"split {count} ways over {mesh.size} devices; legal: {', '.join(map(str, legal))}."
         )
 
@@ -270,7 +314,7 @@ def legal_counts(label: Label, mesh: Mesh) -> list[int]:
     return [n for n in range(1, most + 1) if mesh.size % n == 0 and label.limit % n == 0]
 
 
-def _assigned(call: Call, counts: Mapping[str, int], mesh: Mesh) -> dict[str, Axes]:
+def assigned(call: Call, counts: Mapping[str, int], mesh: Mesh) -> dict[str, Axes]:
     """Mesh axes for split counts, MindSpore's way: the labels in order, the first one gets the outermost axes; copies
     are the innermost."""
     free = list(range(len(mesh.factors)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from deep import Block
 from nets import Chain
 
 import msnb as ms
@@ -46,19 +47,6 @@ def rows_split(plan):
 def test_the_more_rows_the_more_data_parallel():
     ways = [rows_split(chain(m, (1024, 4096, 1024))) for m in (1024, 4096, 16384, 65536)]
     assert ways == sorted(ways) and ways[0] == 1 and ways[-1] == 8
-
-
-class Block(nn.Cell):
-    """H -> 4H -> H behind a trained gain, so that the gradient goes on to what comes before."""
-
-    def __init__(self, h):
-        super().__init__()
-        self.gain = ms.Parameter(np.zeros(h, np.float32), name="gain")
-        self.up = ms.Parameter(np.zeros((h, 4 * h), np.float32), name="up")
-        self.down = ms.Parameter(np.zeros((4 * h, h), np.float32), name="down")
-
-    def construct(self, x):
-        return ops.matmul(ops.matmul(x * self.gain, self.up), self.down).sum()
 
 
 def block(rows, h, **how):

@@ -138,7 +138,7 @@ def test_layout_with_names():
 
 def test_clusters():
     assert Cluster("ascend910", servers=2).devices == 16
-    with pytest.raises(ValueError, match="legal: ascend910, uniform"):
+    with pytest.raises(ValueError, match="legal: ascend310, ascend910, uniform"):
         Cluster("tpu")
     with pytest.raises(ValueError, match="legal: 1 to 16"):
         Mesh.over(32, Cluster("ascend910", servers=2))

@@ -50,6 +50,7 @@ def test_exact_under_a_memory_limit_equals_brute_force(block):
     assert tried == 45
 
 
+@pytest.mark.long
 def test_the_linear_program_agrees():
     pytest.importorskip("scipy")
     for seed in range(2000, 2040):

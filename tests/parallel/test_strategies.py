@@ -11,8 +11,10 @@ from msnb.core.tensor import type_of_buffer
 from msnb.core.types import WEAK, TensorType
 from msnb.devices.base import body_kernel
 from msnb.ops.record import REGISTRY, find
-from msnb.parallel.engine.ranks import close_up, put_together, run_call, split_up
+from msnb.parallel.engine.collectives import run_move
+from msnb.parallel.engine.ranks import LocalCall, put_together, split_up
 from msnb.parallel.mesh import Mesh
+from msnb.parallel.program import moves_closing
 from msnb.parallel.strategies import Call, candidates, chosen, runs
 
 assert ops  # registers all of them
@@ -27,8 +29,10 @@ def call_of(op, inputs, attrs):
 def run(mesh, call, strategy, inputs):
     parts = [split_up(mesh, layout, x) for layout, x in zip(strategy.inputs, inputs)]
     out = []
-    for i, local in enumerate(run_call(mesh, call, strategy, parts)):
-        closed = close_up(mesh, strategy, local, i)
+    kernel, moves = LocalCall(mesh, call, strategy), list(moves_closing(mesh, call, strategy))
+    rows = list(zip(*parts)) if parts else [()] * mesh.size
+    for i, local in enumerate(zip(*(kernel(r, row) for r, row in enumerate(rows)))):
+        closed = run_move(mesh, moves[i], list(local), strategy.reducer) if moves else local
         for r in range(mesh.size):
             assert closed[r].shape == strategy.outputs[i].local_shape(mesh, call.outs[i].shape)
         out.append(put_together(mesh, strategy.outputs[i], closed, call.outs[i].shape))

@@ -6,7 +6,6 @@ results do not depend on timing, and all ranks of a group hold the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
@@ -19,13 +18,13 @@ from msnb.parallel.reshard import SLICE, Move
 
 Parts = list[NDArray[Any]]
 
-REDUCERS: dict[str, Callable[[Any, Any], Any]] = {
-    "sum": np.add,
-    "mean": np.add,
-    "max": np.maximum,
-    "min": np.minimum,
-    "any": np.logical_or,
-    "all": np.logical_and,
+REDUCERS = {
+    "sum": "add",
+    "mean": "add",
+    "max": "maximum",
+    "min": "minimum",
+    "any": "logical_or",
+    "all": "logical_and",
 }
 
 
@@ -48,16 +47,17 @@ def _together(move: Move, parts: Parts, reducer: str) -> Parts:
     if move.kind == EXCHANGE:
         chunks = [np.split(part, p, axis=move.to) for part in parts]
         return [np.concatenate([row[i] for row in chunks], axis=move.dim) for i in range(p)]
-    total = _reduced(parts, reducer)
+    total = reduced(parts, reducer)
     if move.kind == REDUCE:
         return [total] * p
     assert move.kind == SCATTER
     return list(np.split(total, p, axis=move.dim))
 
 
-def _reduced(parts: Parts, reducer: str) -> NDArray[Any]:
-    total = np.asarray(reduce(REDUCERS[reducer], parts), dtype=parts[0].dtype)
-    return np.asarray(total / len(parts), dtype=total.dtype) if reducer == "mean" else total
+def reduced(parts: Parts, reducer: str, xp: Any = np) -> Any:
+    """The reduction of the parts, in their order."""
+    total = xp.asarray(reduce(getattr(xp, REDUCERS[reducer]), parts), dtype=parts[0].dtype)
+    return xp.asarray(total / len(parts), dtype=total.dtype) if reducer == "mean" else total
 
 
 def _sliced(mesh: Mesh, axes: Axes, dim: int, parts: Parts) -> Parts:

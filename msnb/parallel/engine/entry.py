@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from msnb.core import events
 from msnb.core.errors import ArgumentError, AttributeValueError
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType
 from msnb.ir.graph import Graph, Value
-from msnb.parallel.context import MODES, get_auto_parallel_context
-from msnb.parallel.cost import MemoryRule, model_named
+from msnb.parallel.context import MODES, PLANNED, SEARCHES, get_auto_parallel_context, set_value
+from msnb.parallel.cost import BUCKET, MemoryRule, model_named
+from msnb.parallel.engine.client import Engine
 from msnb.parallel.engine.inproc import Ranks
+from msnb.parallel.engine.remote import engine_for, loaded, run_on, sent_by
+from msnb.parallel.feeding import fed
+from msnb.parallel.fronts import Point, asked, point, within
+from msnb.parallel.joint import Joint, with_gradient
 from msnb.parallel.mesh import Cluster, Mesh
 from msnb.parallel.planning import Problem, inlined
-from msnb.parallel.plans import Plan, batch_split, search
+from msnb.parallel.plans import Plan, batch_split, no_room, search
+from msnb.parallel.zero import Sharding, from_context
 
 
 class RunnablePlan(Plan):
@@ -26,40 +34,68 @@ class RunnablePlan(Plan):
     captured: Any = None
     args: tuple[Any, ...] = ()
 
-    def run(self, *inputs: Any, engine: str = "inproc") -> Any:
-        """Run the plan on simulated ranks.
+    def run(self, *inputs: Any, engine: str | Engine = "inproc") -> Any:
+        """Run the plan, on simulated ranks or on real ones.
 
         Args:
             inputs: as the program takes them (those it was planned with by default), of the same shapes.
-            engine: "inproc", all ranks in this process (up to 64).
+            engine: "inproc", all ranks in this process (up to 64); "mpi", "ipp" or "nccl", processes of their own,
+                begun for this run unless as many of them run already; or a ``ms.parallel.Engine``.
 
         Returns:
             Without training the results as NumPy arrays (one, or a tuple). With training (loss, {weight: gradient}).
 
         Raises:
-            ValueError: another engine, or inputs of other shapes.
+            ValueError: an unknown engine, or inputs of other shapes.
+            RuntimeError: RankError: a rank failed, and what happened on every rank.
         """
-        if engine != "inproc":
-            raise AttributeValueError(f"no engine is called {engine!r}; legal: 'inproc'.")
-        ranks = Ranks(self.program)
-        values = ranks.run(self._values(inputs or self.args))
-        self.sent = dict(ranks.sent)
+        values = self.values(list(self.given(inputs).values()), engine)
         n = len(self.program.graph.outputs)
         state = set(self.program.graph.state.values())
         results = [v for i, v in enumerate(values[:n]) if i not in state]
-        if not self.problem.rule.training:
+        if not self.program.gradients:
             return results[0] if len(results) == 1 else tuple(results)
         names = [w.name for w in self.program.weights]
         return results[0], dict(zip(names, values[n:]))
 
-    def _values(self, inputs: tuple[Any, ...]) -> list[Any]:
-        owners = self.captured.owners(inputs, {})
-        out = []
-        for p, owner in zip(self.program.graph.params, owners):
+    def values(self, args: Sequence[Any], engine: str | Engine = "inproc") -> list[Any]:
+        """All results of the program, state among them, then its gradients.
+
+        ``sent`` becomes the bytes that a rank sent (on real ranks the mean of what they counted), by kind.
+
+        Args:
+            args: an array or number per param of the program; engine: as ``run`` takes it.
+        """
+        if engine == "inproc":
+            ranks = Ranks(self.program)
+            made = ranks.run(args)
+            self.sent: dict[str, float] = dict(ranks.sent)
+            return made
+        with engine_for(engine, self.mesh.size) as real:
+            key = loaded(real, self.program)
+            real.stats()
+            made = run_on(real, self.program, key, dict(enumerate(args)))
+            self.sent = {kind: n / self.mesh.size for kind, n in sent_by(real).items()}
+        return made
+
+    def given(self, inputs: tuple[Any, ...] = (), without: Container[int] = ()) -> dict[int, Any]:
+        """Number of a param of the program -> its value at this moment, as an array or a number.
+
+        Args:
+            inputs: as the program takes them (those it was planned with by default); without: params not asked for.
+
+        Raises:
+            ValueError: inputs of other shapes.
+        """
+        owners = self.captured.owners(inputs or self.args, {})
+        out = {}
+        for i, (p, owner) in enumerate(zip(self.program.graph.params, owners)):
+            if i in without:
+                continue
             value = owner.asnumpy() if isinstance(owner, Tensor) else owner
             if isinstance(p.type, TensorType) and not p.type.weak and np.shape(value) != p.type.shape:
                 raise AttributeValueError(f"{p.name} has shape {list(np.shape(value))}, the plan is for {p.type!r}.")
-            out.append(value)
+            out[i] = value
         return out
 
     @classmethod
@@ -67,6 +103,7 @@ class RunnablePlan(Plan):
         made = super()._again(plan, choices)
         assert isinstance(made, RunnablePlan) and isinstance(plan, RunnablePlan)
         made.captured, made.args = plan.captured, plan.args
+        made.cuts, made.bucket = plan.cuts, plan.bucket
         return made
 
 
@@ -84,7 +121,11 @@ def plan(
     optimizer_states: int = 1,
     max_split: int | None = None,
     overlap: float = 0.0,
-) -> RunnablePlan:
+    optimizer_level: int | None = None,
+    recompute: Any = None,
+    pipeline_stages: int | None = None,
+    pipeline_scheduler: str | None = None,
+) -> Any:
     """Plan a Cell or a function over devices.
 
     Args:
@@ -102,10 +143,17 @@ def plan(
         memory_limit: bytes per device; by default the device's memory.
         optimizer_states: copies of the weights that the optimizer keeps (momentum 1, Adam 2).
         max_split: at most so many axes of one operator are split.
+        optimizer_level: 0 to 3: what copies of a weight share (1 optimizer state, 2 gradients too, 3 weights too); by
+            default what the context's enable_parallel_optimizer says.
+        recompute: layers that run forward again for their gradient: None (none), True (all), their names, or "auto"
+            (strategies and layers that fit into the memory limit in the least time).
+        pipeline_stages: runs of layers on devices of their own, of a ``nn.PipelineCell``; by default the context's.
+        pipeline_scheduler: "gpipe", "1f1b" or "interleaved"; by default what the context's pipeline_config says.
         overlap: share of the weights' gradient sync that the search takes as hidden.
 
     Returns:
-        Plan: strategies, layouts, collectives, simulated step_time, memory, explain(op), save, load, run.
+        Plan: strategies, layouts, collectives, simulated step_time, memory, explain(op), save, load, run. Of a
+        PipelineCell a PipelinePlan: the same per stage, and the timeline of all stages.
 
     Raises:
         ValueError: a wrong strategy or keyword, or no plan that fits into memory.
@@ -122,17 +170,100 @@ def plan(
         if parallel_mode == "stand_alone" and (device_num or 1) > 1:
             parallel_mode = "auto_parallel"
     _check_mode(parallel_mode, strategies)
-    devices = (get_auto_parallel_context("device_num") if device_num is None else device_num)
-    mesh = Mesh.over(1 if parallel_mode == "stand_alone" else devices, cluster)
-    captured = _captured(program, inputs)
-    graph, weights = _program(captured, inputs)
-    train = _is_step(graph, weights) if training is None else training
-    model = model_named(cost_model, mesh, train, overlap)
-    problem = Problem(graph, weights, model, MemoryRule(optimizer_states, train), max_split)
-    limit = mesh.cluster.chip.memory if memory_limit is None else memory_limit
-    made = _made(problem, parallel_mode, search_mode, strategies or {}, limit)
+    devices = get_auto_parallel_context("device_num") if device_num is None else device_num
+    devices = 1 if parallel_mode == "stand_alone" else devices
+    sharding = from_context() if optimizer_level is None else Sharding(optimizer_level)
+    limit = (cluster or Cluster()).chip.memory if memory_limit is None else memory_limit
+
+    def make(joint: Joint, devices: int, limit: float | None = None) -> RunnablePlan:
+        model = model_named(cost_model, Mesh.over(devices, cluster), joint.trains, overlap)
+        problem = Problem(joint, model, MemoryRule(optimizer_states, joint.trains), max_split, sharding)
+        return _made(problem, parallel_mode, search_mode, strategies or {}, limit)
+
+    stages = get_auto_parallel_context("pipeline_stages") if pipeline_stages is None else pipeline_stages
+    if stages > 1 or hasattr(program, "micro_size"):
+        return _pipeline(program, inputs, make, devices, stages, pipeline_scheduler, limit)
+    captured = captured_of(program, inputs)
+    joint = joint_of(captured, inputs, {}, training)
+    joint.fed = fed(joint, Mesh.over(devices, cluster)) if parallel_mode in PLANNED else {}
+    made = make(joint, devices, None if recompute else limit)
     made.captured, made.args = captured, inputs
-    return _with_files(made)
+    made.cuts, made.bucket = tuple(get_auto_parallel_context("all_reduce_fusion_config")), _bucket()
+    _tell_whole(joint)
+    return _with_recompute(_with_files(made), recompute, limit)
+
+
+def _pipeline(program: Any, inputs: tuple[Any, ...], make: Any, devices: int, stages: int, scheduler: str | None,
+              limit: float) -> Any:  # fmt: skip
+    from msnb.parallel.engine.piped import plan_pipeline
+
+    if not hasattr(program, "micro_size"):
+        raise AttributeValueError(
+            f"{stages} pipeline stages need micro-batches: a batch in one piece keeps one stage busy at a time.",
+            hint="plan nn.PipelineCell(net, micro_size), with a micro_size of at least the number of stages.",
+        )
+    return plan_pipeline(program, inputs, make, devices, stages, scheduler, limit)
+
+
+def _with_recompute(made: RunnablePlan, recompute: Any, limit: float) -> RunnablePlan:
+    """The plan with layers computed twice, as asked for or as the limit needs."""
+    problem = made.problem
+    if not recompute:
+        return made
+    if recompute != "auto":
+        made.again = asked(problem, made.choices, recompute)
+        found: Point | None = point(problem, made.choices, made.again)
+    else:
+        searched = "dynamic_programming" in made.mode and problem.costs.bytes(made.choices) > limit
+        found = within(problem, limit, None if searched else made.choices)
+    if found is None or found.nbytes > limit:
+        raise no_room(problem, limit, "no plan fits, layers computed twice,")
+    if list(found.choices) != made.choices:
+        again = made.__class__._again(made, list(found.choices))
+        assert isinstance(again, RunnablePlan)
+        again.mode, made = made.mode, again
+    made.again = found.again
+    return made
+
+
+def plan_captured(captured: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> RunnablePlan:
+    """The plan of a program that is captured already, as the context says."""
+    mode = get_auto_parallel_context("parallel_mode")
+    mesh = Mesh.over(get_auto_parallel_context("device_num"))
+    joint = joint_of(captured, args, kwargs, training=False)
+    joint.fed = fed(joint, mesh) if mode in PLANNED and joint.trains else {}
+    rule = MemoryRule(optimizer_states_of(joint), joint.trains)
+    problem = Problem(joint, model_named("time", mesh, joint.trains, 0.0), rule, sharding=from_context())
+    made = _made(problem, mode, None, {}, mesh.cluster.chip.memory)
+    made.captured = captured
+    made.cuts, made.bucket = tuple(get_auto_parallel_context("all_reduce_fusion_config")), _bucket()
+    _tell_whole(joint)
+    return _with_files(made, compiled=True)
+
+
+def optimizer_states_of(joint: Joint) -> int:
+    """How many copies of the weights the optimizer of a step keeps."""
+    count: dict[Value, int] = {}
+    for weight in joint.companions.values():
+        count[weight] = count.get(weight, 0) + 1
+    return max(count.values(), default=1)
+
+
+def _tell_whole(joint: Joint) -> None:
+    """Loops and branches are not split."""
+    kinds = sorted({node.op.name for node in joint.inside if "control" in node.op.traits})
+    if kinds:
+        events.notice(f"the plan does not split loops and branches ({', '.join(kinds)}): every device runs them whole.",
+                      key="parallel plan of control flow")  # fmt: skip
+
+
+def _bucket() -> float:
+    """Bytes of gradients that are summed together, by the context's comm_fusion."""
+    told = (get_auto_parallel_context("comm_fusion") or {}).get("allreduce", {})
+    mode, config = told.get("mode"), told.get("config")
+    if mode == "size" and isinstance(config, (int, float)):
+        return float(config) * 1e6
+    return BUCKET if mode == "auto" else math.inf
 
 
 def _check_mode(mode: str, strategies: Mapping[str, Any] | None) -> None:
@@ -146,7 +277,8 @@ def _check_mode(mode: str, strategies: Mapping[str, Any] | None) -> None:
                                   hint="use semi_auto_parallel or auto_parallel.")  # fmt: skip
 
 
-def _captured(program: Any, inputs: tuple[Any, ...]) -> Any:
+def captured_of(program: Any, inputs: tuple[Any, ...]) -> Any:
+    """A Cell or function of tensors as a graph."""
     from msnb.graph.capture import trace
 
     if not callable(program):
@@ -154,15 +286,35 @@ def _captured(program: Any, inputs: tuple[Any, ...]) -> Any:
     return trace(program, inputs, {})
 
 
-def _program(captured: Any, inputs: tuple[Any, ...]) -> tuple[Graph, set[Value]]:
-    """The graph without calls, and its trained params."""
+def joint_of(captured: Any, args: tuple[Any, ...], kwargs: dict[str, Any], training: bool | None = None) -> Joint:
+    """The graph without calls, with a gradient: its own, or that of its loss by the trained weights.
+
+    Args:
+        captured: the program; args, kwargs: what it was captured with.
+        training: whether a program without a gradient gets one; None: when it gives a scalar and has weights.
+    """
     graph = inlined(captured.graph)
-    owners = captured.owners(inputs, {})
-    return graph, {
+    owners = captured.owners(args, kwargs)
+    weights = {
         p
         for p, owner in zip(graph.params, owners)
         if isinstance(owner, Parameter) and owner.requires_grad and owner.dtype.differentiable
     }
+    joint = Joint(graph, weights)
+    if not _trained(joint) and (_is_step(graph, weights) if training is None else training):
+        joint = with_gradient(graph, weights)
+    joint.held = {p for p, owner in zip(joint.graph.params, owners) if isinstance(owner, Parameter)}
+    return joint
+
+
+def _trained(joint: Joint) -> bool:
+    """Whether the program is a training step already: it has gradients that reach a weight or a result of their own.
+
+    A loss with a derivative inside (of a physical law, say) is none.
+    """
+    graph, state = joint.graph, set(joint.graph.state.values())
+    updated = any(graph.params[i] in joint.weights for i in graph.state)
+    return joint.trains and (updated or len(graph.outputs) - len(state) > 1)
 
 
 def _is_step(graph: Graph, weights: set[Value]) -> bool:
@@ -173,29 +325,53 @@ def _is_step(graph: Graph, weights: set[Value]) -> bool:
 
 
 def _made(problem: Problem, parallel_mode: str, search_mode: str | None, strategies: Mapping[str, Any],
-          limit: float) -> RunnablePlan:  # fmt: skip
+          limit: float | None) -> RunnablePlan:  # fmt: skip
     if parallel_mode == "data_parallel":
         given = batch_split(problem)
+        _tell_uneven(problem)
         choices = [0] * problem.costs.size
         plan_ = RunnablePlan(problem, choices, parallel_mode)._with(given, {})
         assert isinstance(plan_, RunnablePlan)
         plan_.mode = parallel_mode
         return plan_
-    if parallel_mode == "semi_auto_parallel":
-        mode = "sharding_propagation"
-    else:
-        mode = search_mode or get_auto_parallel_context("search_mode")
-    return RunnablePlan(problem, search(problem, mode, strategies, limit), f"{parallel_mode}, {mode}")
+    chosen = search_mode or set_value("search_mode")
+    mode = "sharding_propagation" if parallel_mode == "semi_auto_parallel" else chosen or SEARCHES[0]
+    choices = search(problem, mode, strategies, limit, insists=chosen is not None)
+    return RunnablePlan(problem, choices, f"{parallel_mode}, {problem.searched}")
 
 
-def _with_files(made: RunnablePlan) -> RunnablePlan:
-    """The strategy files of the context."""
-    load, save = (get_auto_parallel_context(f"strategy_ckpt_{what}_file") for what in ("load", "save"))
+def _tell_uneven(problem: Problem) -> None:
+    """A batch that does not divide is not split."""
+    data = [p for p in problem.graph.params if p not in problem.joint.held and problem.flow.readers.get(p)]
+    types = {p.name: t for p in data if isinstance(t := p.type, TensorType) and t.is_static and t.ndim}
+    uneven = [f"{name} of shape {list(t.shape)}" for name, t in types.items() if t.ints()[0] % problem.mesh.size]
+    if uneven:
+        events.notice(
+            f"data_parallel: axis 0 of {', '.join(uneven)} does not divide over {problem.mesh.size} devices, so every "
+            "device has the whole of it. Choose a batch that divides (drop_remainder=True in a data set).",
+            key=f"uneven batch {uneven}",
+        )
+
+
+def _with_files(made: RunnablePlan, compiled: bool = False) -> RunnablePlan:
+    """The strategy files of the context.
+
+    Args:
+        compiled: one of the programs that run under the context. The file is of the training step, so only that is
+            written, and another program takes from it what it has.
+    """
+    load, save = (_file(what) for what in ("load", "save"))
+    trains = made.problem.joint.trains
     if load:
-        again = made.load(load)
+        again = made.load(load, every=trains or not compiled)
         assert isinstance(again, RunnablePlan)
         again.captured, again.args = made.captured, made.args
         made = again
-    if save:
+    if save and (trains or not compiled):
         made.save(save)
     return made
+
+
+def _file(what: str) -> str:
+    config = get_auto_parallel_context("strategy_ckpt_config") or {}
+    return str(get_auto_parallel_context(f"strategy_ckpt_{what}_file") or config.get(f"{what}_file", ""))

@@ -1,4 +1,4 @@
-"""One op on all simulated ranks: every rank runs the op's body on its own parts.
+"""What one rank does with its own parts: slices of wholes, and the op's body on them.
 
 The bodies are those of the reference executor (NumPy), so a sharded run differs from the single device's by the order
 of its sums alone.
@@ -6,83 +6,116 @@ of its sums alone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from msnb.core.types import TensorType
 from msnb.devices.base import body_kernel
-from msnb.parallel.engine.collectives import Parts, run_move
-from msnb.parallel.layout import TensorLayout
+from msnb.parallel.layout import Axes, TensorLayout
 from msnb.parallel.local import local_attrs, local_type, own_rows
-from msnb.parallel.mesh import REDUCE, SCATTER, Mesh
-from msnb.parallel.reshard import Move
+from msnb.parallel.mesh import Mesh
+from msnb.parallel.program import Buffer, Program
 from msnb.parallel.strategies import Call, Strategy
 
 
-def split_up(mesh: Mesh, layout: TensorLayout, whole: Any) -> list[Any]:
-    """The parts of a value that everybody could have; Python numbers go to every rank as they are."""
+def part_of(mesh: Mesh, layout: TensorLayout, whole: Any, rank: int, xp: Any = np) -> Any:
+    """A rank's part of a value that everybody could have; a Python number is the same for all."""
     if isinstance(whole, (bool, int, float, complex)):
-        return [whole] * mesh.size
-    array = np.asarray(whole)
-    return [array[layout.part(mesh, array.shape, r)] for r in range(mesh.size)]
+        return whole
+    array = xp.asarray(whole)
+    return array[layout.part(mesh, array.shape, rank)]
 
 
-def put_together(mesh: Mesh, layout: TensorLayout, parts: list[Any], shape: tuple[int, ...]) -> Any:
-    """The whole of which the ranks hold parts."""
-    if isinstance(parts[0], (bool, int, float, complex)):
-        return parts[0]
-    out = np.empty(shape, parts[0].dtype)
-    for rank in range(mesh.size):
-        out[layout.part(mesh, shape, rank)] = parts[rank]
+def on_host(value: Any) -> Any:
+    """A GPU's array as NumPy's; anything else as it is."""
+    return value.get() if hasattr(value, "get") and hasattr(value, "dtype") else value
+
+
+def split_up(mesh: Mesh, layout: TensorLayout, whole: Any) -> list[Any]:
+    """The parts of all ranks."""
+    return [part_of(mesh, layout, whole, rank) for rank in range(mesh.size)]
+
+
+def put_together(mesh: Mesh, layout: TensorLayout, parts: Sequence[Any], shape: tuple[int, ...]) -> Any:
+    """The whole of which the ranks hold parts; None where another rank holds the same part."""
+    first = next(part for part in parts if part is not None)
+    if isinstance(first, (bool, int, float, complex)):
+        return first
+    out = np.empty(shape, first.dtype)
+    for rank, part in enumerate(parts):
+        if part is not None:
+            out[layout.part(mesh, shape, rank)] = part
     return out
 
 
-def run_call(mesh: Mesh, call: Call, strategy: Strategy, inputs: list[list[Any]]) -> list[Parts]:
-    """Every rank's local results, one list of parts per output; the open sum is not taken yet."""
-    opened = strategy.open_outputs()
-    shapes = [t.local_shape(mesh, o.ints()) for t, o in zip(opened, call.outs)]
-    if not call.types:
-        made = _results(body_kernel(np, call.op, (), dict(call.attrs))())
-        return [split_up(mesh, layout, whole) for layout, whole in zip(opened, made)]
-    types = tuple(local_type(t, s.local_shape(mesh, t.ints())) for t, s in zip(call.types, strategy.inputs))
-    outs = [local_type(o, shape) for o, shape in zip(call.outs, shapes)]
-    kernel = body_kernel(np, call.op, types, local_attrs(call.op, call.attrs, outs))
-    if call.op.name == "gather" and _indexed(call, strategy):
-        rows = [_gathered(mesh, call, strategy, kernel, r, [parts[r] for parts in inputs]) for r in range(mesh.size)]
-    else:
-        rows = [_results(kernel(*[parts[r] for parts in inputs])) for r in range(mesh.size)]
-    return [list(column) for column in zip(*rows)]
+def together(program: Program, buffer: Buffer, parts: Sequence[Any]) -> Any:
+    """A value of which ranks gave parts."""
+    value, layout = buffer
+    if not isinstance(value.type, TensorType) or not value.type.is_static:
+        return parts[0]
+    return put_together(program.mesh, layout, parts, value.type.ints())
 
 
-def close_up(mesh: Mesh, strategy: Strategy, parts: Parts, output: int = 0) -> Parts:
-    """Take the open reduction behind an op."""
-    if not strategy.partial:
-        return parts
-    before, after = strategy.open_outputs()[output], strategy.outputs[output]
-    kind = REDUCE if strategy.scatter < 0 else SCATTER
-    move = Move(kind, strategy.partial, strategy.scatter, strategy.scatter, before, after, parts[0].nbytes, 0.0)
-    return run_move(mesh, move, parts, strategy.reducer)
+def speaks_for(mesh: Mesh, layout: TensorLayout, rank: int) -> bool:
+    """True for the first of the ranks that hold the same part: the one that hands it in."""
+    at = mesh.coordinates[rank]
+    return not any(at[a] for a in range(len(mesh.factors)) if a not in layout.used)
+
+
+def sliced(mesh: Mesh, axes: Axes, dim: int, part: Any, rank: int) -> Any:
+    """The piece that a rank keeps when mesh axes begin to split a tensor axis."""
+    i = 0
+    for a in axes:
+        i = i * mesh.factors[a] + int(mesh.coordinates[rank][a])
+    n = part.shape[dim] // mesh.count(axes)
+    return part[(slice(None),) * dim + (slice(i * n, (i + 1) * n),)]
+
+
+class LocalCall:
+    """An op at given types under a strategy, ready to run on the parts of any rank; the open sum is not taken.
+
+    Args:
+        xp: the array module of the parts.
+    """
+
+    def __init__(self, mesh: Mesh, call: Call, strategy: Strategy, xp: Any = np) -> None:
+        self.mesh, self.call, self.strategy, self.xp = mesh, call, strategy, xp
+        self.opened = strategy.open_outputs()
+        if not call.types:
+            self.kernel = body_kernel(xp, call.op, (), dict(call.attrs))
+            return
+        types = tuple(local_type(t, s.local_shape(mesh, t.ints())) for t, s in zip(call.types, strategy.inputs))
+        outs = [local_type(o, s.local_shape(mesh, o.ints())) for s, o in zip(self.opened, call.outs)]
+        self.kernel = body_kernel(xp, call.op, types, local_attrs(call.op, call.attrs, outs))
+
+    def __call__(self, rank: int, operands: Sequence[Any]) -> tuple[Any, ...]:
+        """A rank's results. What is made from nothing is made whole, and the rank keeps its slice."""
+        if not self.call.types:
+            made = _results(self.kernel())
+            return tuple(part_of(self.mesh, layout, w, rank, self.xp) for layout, w in zip(self.opened, made))
+        if self.call.op.name == "gather" and self._indexed():
+            return self._gathered(rank, *operands)
+        return _results(self.kernel(*operands))
+
+    def _indexed(self) -> bool:
+        """Whether the rows of the table are split."""
+        label = self.call.axes.inputs[0][self.call.attrs["axis"] % self.call.types[0].ndim]
+        return label is not None and bool(self.strategy.axes_of(label))
+
+    def _gathered(self, rank: int, table: Any, index: Any) -> tuple[Any, ...]:
+        """A rank answers for the rows it holds and gives zeros for the others."""
+        shape = self.call.types[0].ints()
+        at = self.call.attrs["axis"] % len(shape)
+        mine = self.strategy.inputs[0].part(self.mesh, shape, rank)[at]
+        if on_host(self.xp.any((index < -shape[at]) | (index >= shape[at]))):
+            raise IndexError(f"an index is outside axis {at} of size {shape[at]}.")
+        local, own = own_rows(index, shape[at], mine.stop - mine.start, mine.start, self.xp)
+        rows = self.kernel(table, local)
+        spread = (1,) * at + own.shape + (1,) * (rows.ndim - at - own.ndim)
+        return (self.xp.where(own.reshape(spread), rows, self.xp.zeros((), rows.dtype)),)
 
 
 def _results(made: Any) -> tuple[Any, ...]:
     return tuple(made) if isinstance(made, (tuple, list)) else (made,)
-
-
-def _indexed(call: Call, strategy: Strategy) -> str:
-    """The label of the table's rows when it is split."""
-    label = call.axes.inputs[0][call.attrs["axis"] % call.types[0].ndim]
-    return label if label is not None and strategy.axes_of(label) else ""
-
-
-def _gathered(mesh: Mesh, call: Call, strategy: Strategy, kernel: Any, rank: int, operands: list[Any]) -> tuple[Any]:
-    """A rank answers for the rows it holds and gives zeros for the others."""
-    table, index = operands
-    at = call.attrs["axis"] % call.types[0].ndim
-    mine = strategy.inputs[0].part(mesh, call.types[0].ints(), rank)[at]
-    size = call.types[0].ints()[at]
-    if np.any((index < -size) | (index >= size)):
-        raise IndexError(f"an index is outside axis {at} of size {size}.")
-    local, own = own_rows(index, size, mine.stop - mine.start, mine.start)
-    rows = kernel(table, local)
-    shape = (1,) * at + own.shape + (1,) * (rows.ndim - at - own.ndim)
-    return (np.where(own.reshape(shape), rows, np.zeros((), rows.dtype)),)

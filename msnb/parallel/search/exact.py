@@ -29,9 +29,10 @@ from msnb.parallel.search.costs import CostGraph, Floats, NoPlan
 
 Ints = NDArray[np.int64]
 _LARGEST = 40_000_000  # entries of a table
+_MOST_AXES = 30  # NumPy's limit is 32, one axis more holds the points of a front
 _FUSED = 2_000_000  # entries of a joined table above which it is not written down
 _LONGEST = 3e9  # additions of one elimination
-_PARETO = 600  # choices in all, up to which lists are kept whole
+PARETO = 600  # choices in all, up to which lists are kept whole
 
 
 @dataclass(eq=False)
@@ -90,6 +91,8 @@ class Eliminator:
         return Table(scope, found, (a, b))
 
     def _joined(self, a: Content, b: Content, n: int, place: tuple[int, ...], key: int) -> Content:
+        if n > _MOST_AXES:
+            raise TooLarge
         left, right = _widened(a.time, range(a.time.ndim - 1), n), _widened(b.time, place, n)
         shape = np.broadcast_shapes(left.shape[:-1], right.shape[:-1])
         if np.prod(shape, dtype=np.float64) * left.shape[-1] * right.shape[-1] > _LARGEST:
@@ -148,15 +151,28 @@ class Eliminator:
         """
         if not self.graph.size:
             return []
+        last = self._last()
+        best = int(np.argmin(last.content.time.reshape(-1)))
+        if not np.isfinite(last.content.time.reshape(-1)[best]):
+            raise NoPlan
+        return self._choices(last, best)
+
+    def front(self) -> list[list[int]]:
+        """The choices of every point of the last list, the fastest first (all of the limit's plans that none beats)."""
+        last = self._last()
+        fine = np.flatnonzero(np.isfinite(last.content.time.reshape(-1)))
+        return [self._choices(last, int(k)) for k in fine]
+
+    def _last(self) -> Table:
         done = self._eliminated()
         last = done[0]
         for table in done[1:]:
             last = self.join(last, table)
-        best = int(np.argmin(last.content.time.reshape(-1)))
-        if not np.isfinite(last.content.time.reshape(-1)[best]):
-            raise NoPlan
+        return last
+
+    def _choices(self, last: Table, point: int) -> list[int]:
         choices: dict[int, int] = {}
-        _unwind(last, best, choices)
+        _unwind(last, point, choices)
         return [choices[v] for v in range(self.graph.size)]
 
     def _eliminated(self) -> list[Table]:
@@ -316,7 +332,7 @@ def dynamic_programming(graph: CostGraph, limit: float | None = None, points: in
     choices = Eliminator(graph).solve()
     if limit is None or graph.bytes(choices) <= limit:
         return choices
-    if sum(map(len, graph.time)) > _PARETO:
+    if sum(map(len, graph.time)) > PARETO:
         return by_multiplier(graph, limit)
     try:
         return Eliminator(graph, limit, points).solve()
@@ -324,29 +340,37 @@ def dynamic_programming(graph: CostGraph, limit: float | None = None, points: in
         return by_multiplier(graph, limit)
 
 
+def priced(graph: CostGraph, price: float) -> list[int]:
+    """The least of seconds + price * bytes."""
+    keys: list[Any] = [("priced", k, price) for k in graph.node_keys]
+    time = [t + price * m for t, m in zip(graph.time, graph.memory)]
+    return Eliminator(CostGraph(time, graph.memory, graph.edges, keys, graph.edge_keys)).solve()
+
+
+def steep(graph: CostGraph) -> float:
+    """Seconds per byte at which bytes are all that counts."""
+    bytes_ = sum(float(m.max()) for m in graph.memory)
+    return max(1e-12, sum(float(t.max()) for t in graph.time) * 1e6 / max(1.0, bytes_))
+
+
 def by_multiplier(graph: CostGraph, limit: float, rounds: int = 24) -> list[int]:
-    """For graphs whose Pareto lists are too long: minimise seconds + lambda * bytes, lambda by bisection.
+    """For graphs whose Pareto lists are too long: minimise seconds + price * bytes, the price by the secant between the
+    best plan that fits and the best that does not.
 
     The result fits; it is the best on the convex hull of (seconds, bytes), which may miss plans inside of it.
     """
-    def solved(price: float) -> list[int]:
-        keys: list[Any] = [("priced", k, price) for k in graph.node_keys]
-        priced = CostGraph([t + price * m for t, m in zip(graph.time, graph.memory)], graph.memory, graph.edges,
-                           keys, graph.edge_keys)  # fmt: skip
-        return Eliminator(priced).solve()
-
-    low, high = 0.0, 1e-12
-    best = solved(high)
-    while graph.bytes(best) > limit:
-        low, high = high, high * 16
-        if high > 1e6:
+    large, small = priced(graph, 0.0), priced(graph, steep(graph))
+    if graph.bytes(large) <= limit:
+        return large
+    if graph.bytes(small) > limit:
+        small = [int(np.argmin(m)) for m in graph.memory]
+        if graph.bytes(small) > limit:
             raise NoPlan
-        best = solved(high)
     for _ in range(rounds):
-        middle = (low + high) / 2 if low == 0 else (low * high) ** 0.5
-        found = solved(middle)
-        if graph.bytes(found) <= limit:
-            high, best = middle, min((best, found), key=graph.cost)
-        else:
-            low = middle
-    return best
+        price = (graph.cost(small) - graph.cost(large)) / (graph.bytes(large) - graph.bytes(small))
+        found = priced(graph, max(price, 0.0))
+        line = graph.cost(large) + price * graph.bytes(large)
+        if graph.cost(found) + price * graph.bytes(found) >= line * (1 - 1e-12):
+            break
+        large, small = (large, found) if graph.bytes(found) <= limit else (found, small)
+    return small

@@ -1,0 +1,109 @@
+"""A plan on one rank, and the parts that the rank keeps from step to step: weights, optimizer state.
+
+    fed by the client every time     data, learning rates: the params that are not held
+    held by the rank                 what ``give`` put there; state of the program gets its new value with every step
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from msnb.core.types import TensorType
+from msnb.ir.graph import Value
+from msnb.parallel.engine.comm import Comm
+from msnb.parallel.engine.ranks import on_host, part_of, speaks_for
+from msnb.parallel.engine.snapshots import Snapshot, write_parts
+from msnb.parallel.engine.walk import Recipe, Walk
+from msnb.parallel.layout import TensorLayout, whole
+from msnb.parallel.program import Buffer
+from msnb.parallel.serial import from_text
+
+
+class Holding:
+    """See the head of the file."""
+
+    def __init__(self, text: str, comm: Comm, watch: Callable[[int], None] | None) -> None:
+        self.program = from_text(text)
+        self.recipe, self.comm, self.watch = Recipe(self.program, xp=comm.xp), comm, watch
+        self.params = self.program.graph.params
+        self.held: dict[Value, Any] = {}
+        self.walk: Walk | None = None
+
+    @property
+    def at(self) -> int:
+        """Number of the step it is in."""
+        return self.walk.at if self.walk is not None else -1
+
+    @property
+    def where(self) -> str:
+        """The operator it is at."""
+        steps = self.program.steps
+        return steps[self.at].where if 0 <= self.at < len(steps) else ""
+
+    def run(self, values: Mapping[int, Any]) -> list[Any]:
+        """One step. Gives this rank's part of every result for which it speaks, else None.
+
+        Args:
+            values: number of a param -> its whole value; the others are held.
+        """
+        self.walk = walk = Walk(self.recipe, self.comm.rank, self.watch)
+        for i, p in enumerate(self.params):
+            if i in values:
+                walk.enter(p, values[i])
+            elif p in self.program.anywhere:
+                walk.whole[p] = self.held[p]
+            else:
+                walk.parts[p] = {self.layout(p): self.held[p]}
+        made = self.comm.answer(walk.run(), self.program.mesh)
+        state = {out: self.params[at] for at, out in self.program.graph.state.items() if self.params[at] in self.held}
+        self.held.update((p, made[out]) for out, p in state.items())
+        asked = (*self.program.outputs, *self.program.gradients)
+        return [on_host(p) if i not in state and self._speaks(b) else None for i, (b, p) in enumerate(zip(asked, made))]
+
+    def _speaks(self, buffer: Buffer) -> bool:
+        value, layout = buffer
+        dynamic = not isinstance(value.type, TensorType) or not value.type.is_static
+        return self.comm.rank == 0 if dynamic else speaks_for(self.program.mesh, layout, self.comm.rank)
+
+    def layout(self, p: Value) -> TensorLayout:
+        """How a param is laid out; on every rank whole where nothing else is said."""
+        return self.program.params.get(p) or whole(getattr(p.type, "ndim", 0))
+
+    def give(self, values: Mapping[int, Any]) -> None:
+        """Hold these params (numbers of params -> whole values)."""
+        for i, value in values.items():
+            self.held[self.params[i]] = self._own(self.params[i], value)
+
+    def _own(self, p: Value, value: Any) -> Any:
+        if not isinstance(value, np.ndarray):
+            return value
+        if p in self.program.anywhere:
+            return self.comm.xp.asarray(value)
+        return part_of(self.program.mesh, self.layout(p), value, self.comm.rank, self.comm.xp).copy()
+
+    def take(self) -> dict[int, Any]:
+        """The parts of what is held for which this rank speaks."""
+        rank, mesh = self.comm.rank, self.program.mesh
+        numbers = {p: i for i, p in enumerate(self.params)}
+        return {numbers[p]: on_host(v) for p, v in self.held.items() if speaks_for(mesh, self.layout(p), rank)}
+
+    def save(self, folder: str, names: Mapping[int, str]) -> None:
+        """Write this rank's parts of the params of these numbers, under these names."""
+        mine = self.take()
+        write_parts(folder, self.comm.rank, {name: mine[i] for i, name in names.items() if i in mine})
+
+    def load(self, folder: str, names: Mapping[int, str]) -> int:
+        """Hold this rank's parts from a checkpoint, of this mesh or another; gives its step."""
+        snapshot = Snapshot(folder)
+        read = {}
+        for i, name in names.items():
+            p = self.params[i]
+            assert isinstance(p.type, TensorType)
+            shape = p.type.ints()
+            mine = self.layout(p).part(self.program.mesh, shape, self.comm.rank)
+            read[p] = self.comm.xp.asarray(snapshot.part(name, shape, mine))
+        self.held.update(read)
+        return snapshot.step

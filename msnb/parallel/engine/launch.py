@@ -1,0 +1,189 @@
+"""How the processes of ranks are begun, and ended.
+
+    mpi    mpiexec -n p python -m mpi4py -m ...worker        one MPI job of our own
+    nccl   python -m ...worker, once per GPU                 no MPI; NCCL finds the ranks over TCP
+    ipp    engines of ipyparallel, themselves an MPI job     the notebook's %%px works beside our plans
+
+All of them come to our socket and say their rank. One thread of BLAS per rank: the ranks are the parallelism.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import logging
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from msnb.core.errors import DeviceError
+
+WORKER = "msnb.parallel.engine.worker"
+GRACE = 5.0  # seconds that processes get to leave on their own
+
+
+def environment(threads: int) -> dict[str, str]:
+    """The ranks' environment: threads of BLAS, and our package on the path."""
+    home = str(Path(__file__).resolve().parents[3])
+    path = os.pathsep.join(dict.fromkeys(p for p in (*os.environ.get("PYTHONPATH", "").split(os.pathsep), home) if p))
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    return {**os.environ, **dict.fromkeys(names, str(threads)), "PYTHONPATH": path}
+
+
+def missing(backend: str) -> str:
+    """What a back end lacks on this machine, or nothing."""
+    if not hasattr(socket, "AF_UNIX"):
+        return "local sockets, which this system does not have"
+    if backend == "nccl":
+        return "" if importlib.util.find_spec("cupy") else "CuPy and NVIDIA GPUs (`pip install msnb[gpu]`)"
+    wanted = ["mpi4py"] + (["ipyparallel"] if backend == "ipp" else [])
+    lacking = [name for name in wanted if importlib.util.find_spec(name) is None]
+    if lacking or mpiexec() is None:
+        return f"{' and '.join(lacking) or 'mpiexec'} (`pip install msnb[ranks]`)"
+    return ""
+
+
+def mpiexec() -> str | None:
+    """The launcher of the environment that runs us, else one on the path."""
+    own = Path(sys.executable).with_name("mpiexec")
+    return str(own) if own.exists() else shutil.which("mpiexec")
+
+
+class Processes:
+    """Ranks that are processes of our own.
+
+    Args:
+        backend: "mpi" or "nccl"; worker: the module that they run.
+    """
+
+    def __init__(self, backend: str, n: int, threads: int, worker: str) -> None:
+        self.backend, self.n, self.worker = backend, n, worker
+        self.env = environment(threads)
+        self.started: list[subprocess.Popen[bytes]] = []
+
+    def start(self, address: str, timeout: float, folder: str) -> None:
+        """Begin; the ranks come to ``address``."""
+        python = [sys.executable]
+        tail = ["-m", self.worker, address, str(timeout), self.backend]
+        if self.backend == "mpi":
+            commands = [([str(mpiexec()), "-n", str(self.n), *python, "-m", "mpi4py", *tail], self.env)]
+        else:
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                own = {"MSNB_RANKS": str(self.n), "MSNB_PORT": str(free.getsockname()[1])}
+            commands = [([*python, *tail], {**self.env, **own, "MSNB_RANK": str(r)}) for r in range(self.n)]
+        self.log = Path(folder) / "log"
+        with self.log.open("wb") as log:
+            for command, env in commands:
+                self.started.append(subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=log,
+                                                     stderr=log, start_new_session=True))  # fmt: skip
+
+    def ended(self) -> str:
+        """Why nobody will come any more, or nothing."""
+        if all(p.poll() is None for p in self.started):
+            return ""
+        tail = self.log.read_text(errors="replace").strip().split("\n")[-6:]
+        return f"the processes ended with status {self.started[0].poll()}: " + " | ".join(tail)
+
+    def wake(self, rank: int) -> None:
+        """A command was sent to a rank: it reads on its own."""
+
+    def stop(self, pids: list[int], again: bool = False) -> None:
+        """Wait for the end, then make it."""
+        until = time.monotonic() + GRACE
+        for p in self.started:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                p.wait(max(0.1, until - time.monotonic()))
+        if any(p.poll() is None for p in self.started):
+            for pid in pids:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+        for p in self.started:
+            if p.poll() is None:
+                with contextlib.suppress(OSError):
+                    os.killpg(p.pid, signal.SIGKILL)
+            p.wait()
+        self.started.clear()
+
+
+class Notebook:
+    """Ranks that are engines of ipyparallel; they live on when our Engine stops only if the cluster was given."""
+
+    def __init__(self, n: int, threads: int, cluster: Any = None) -> None:
+        self.n, self.threads, self.own, self.cluster = n, threads, cluster is None, cluster
+        self.client: Any = None
+        self.of_rank: dict[int, Any] = {}
+        self.stale = False
+
+    def start(self, address: str, timeout: float, folder: str) -> None:
+        """Begin the cluster, or begin its engines again, and have every engine come to ``address``."""
+        import ipyparallel
+
+        os.environ.update({k: v for k, v in environment(self.threads).items() if k.endswith("_THREADS")})
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+        os.environ["PATH"] = path
+        if self.cluster is None:
+            quiet = logging.getLogger("msnb.cluster")
+            quiet.setLevel(logging.ERROR)
+            self.cluster = ipyparallel.Cluster(engines="mpi", n=self.n, log=quiet)
+            self.cluster.start_cluster_sync()
+        if self.client is None:
+            self.client = self.cluster.connect_client_sync()
+        elif self.stale or len(self.client.ids) < self.n:
+            self.cluster.restart_engines_sync()
+        self.stale = False
+        self.client.wait_for_engines(self.n, timeout=60, interactive=False)
+        ranks = self.client[:].apply_sync(_join, address, timeout)
+        self.of_rank = {rank: self.client[i] for i, rank in zip(self.client.ids, ranks)}
+
+    def ended(self) -> str:
+        """Why nobody will come any more, or nothing."""
+        return "" if self.client is not None and len(self.client.ids) else "the engines are gone"
+
+    def wake(self, rank: int) -> None:
+        """Have the engine read one command."""
+        self.of_rank[rank].apply_async(_one)
+
+    def stop(self, pids: list[int], again: bool = False) -> None:
+        """End the cluster if it is ours; to begin again, only its engines are ended (when they begin)."""
+        self.stale = again
+        if self.own and self.cluster is not None and not again:
+            with contextlib.suppress(Exception):
+                self.client.close()
+            self.cluster.stop_cluster_sync()
+            self.cluster = self.client = None
+
+
+_JOINED: list[Any] = []  # in an engine: its Worker
+
+
+def _join(address: str, timeout: float) -> int:
+    """In an engine of ipyparallel: become a rank beside what the engine does."""
+    from msnb.parallel.engine import launch, worker
+
+    made = worker.Worker(worker.comm_named("mpi", timeout), address, alone=False)
+    launch._JOINED[:] = [made]
+    return made.comm.rank
+
+
+def _one() -> None:
+    from msnb.parallel.engine import launch
+
+    launch._JOINED[0].one()
+
+
+def folder_of_ours() -> str:
+    """A private folder: whoever may not enter it cannot reach the socket inside."""
+    return tempfile.mkdtemp(prefix="msnb-ranks-")
+
+
+def no_way(backend: str, why: str) -> DeviceError:
+    """The sentence for a back end that this machine cannot run."""
+    return DeviceError(f"engine {backend!r} needs {why}.", hint="engine='inproc' runs the same plan in this process.")

@@ -1,0 +1,74 @@
+"""Ranks of an MPI job: non-blocking sends and receives on a communicator of our own, polled until a deadline.
+
+A blocking collective cannot be left: when a peer is gone it waits for ever, and not even Ctrl-C ends it. So nothing
+here blocks. After a failure the ranks begin a new *epoch*, a duplicate of the world: what was under way in the old one
+can no longer be mistaken for something new. Requests of a dead epoch may still write into their buffers, so both are
+kept.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from msnb.parallel.engine.comm import Array, Comm
+from msnb.parallel.engine.failures import CollectiveTimeout
+
+_EAGER, _NAP, _LONG = 100, 5e-5, 1e-3  # polls that only yield; then naps that grow
+
+
+class MpiComm(Comm):
+    """A rank of MPI's world."""
+
+    def __init__(self, timeout: float) -> None:
+        from mpi4py import MPI
+
+        self.mpi, world = MPI, MPI.COMM_WORLD
+        super().__init__(world.rank, world.size, timeout)
+        self.graveyard: list[Any] = []
+        self.epoch: Any = None
+        self.renew(time.monotonic() + timeout)
+
+    def renew(self, deadline: float) -> None:
+        """A fresh duplicate of the world."""
+        super().renew(deadline)
+        self.graveyard.append(self.epoch)
+        fresh, request = self.mpi.COMM_WORLD.Idup()
+        self._wait([request], (fresh, request), "the beginning of an epoch", deadline, lambda: "others")
+        self.epoch = fresh
+
+    def exchange(self, out: Mapping[int, Array], into: Mapping[int, Array], what: str, deadline: float) -> None:
+        """Isend and Irecv, polled."""
+        byte = self.mpi.BYTE
+        receives = {r: self.epoch.Irecv([_bytes(a), byte], r) for r, a in into.items()}
+        sends = {r: self.epoch.Isend([_bytes(a), byte], r) for r, a in out.items()}
+        requests = [*receives.values(), *sends.values()]
+
+        def missing() -> str:
+            late = sorted({r for rs in (receives, sends) for r, q in rs.items() if not q.Test()})
+            return f"rank{'s' if len(late) > 1 else ''} {', '.join(map(str, late))}"
+
+        self._wait(requests, (requests, out, into), what, deadline, missing)
+
+    def _wait(self, requests: list[Any], hold: Any, what: str, deadline: float, missing: Any) -> None:
+        """Poll until all is done. What is left unfinished goes to the graveyard with its buffers."""
+        polls, nap = 0, _NAP
+        try:
+            while not self.mpi.Request.Testall(requests):
+                self.check()
+                polls += 1
+                if polls > _EAGER:
+                    if time.monotonic() > deadline:
+                        raise CollectiveTimeout(f"{what}: {missing()} did not come before the deadline.")
+                    nap = min(nap * 1.1, _LONG)
+                time.sleep(0 if polls <= _EAGER else nap)
+        except BaseException:
+            self.graveyard.append(hold)
+            raise
+
+
+def _bytes(a: Array) -> Any:
+    return a.reshape(-1).view(np.uint8)

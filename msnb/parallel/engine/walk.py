@@ -1,0 +1,195 @@
+"""One rank's walk through a plan, the same on simulated and on real ranks.
+
+    walk = Walk(recipe, rank)
+    walk.enter(param, whole)                    what the rank needs of it
+    for request in walk.run(): ...              a generator: it stops where it needs the others
+
+The walk itself knows no network. Where a step needs other ranks it yields a ``Moved`` and is sent its new part; work
+that gives the same on every rank (control flow, prints) is a ``Same``, so that ranks in one process do it once. Who
+answers is the engine: in one process all walks are driven in lockstep (``inproc``), a real rank answers with its
+network (``comm``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from msnb.core.types import TensorType
+from msnb.devices.base import ArrayDevice
+from msnb.devices.reference import ReferenceProgram
+from msnb.ir.graph import Graph, Value, copy_node
+from msnb.ops.constant import constant
+from msnb.parallel.engine.ranks import LocalCall, part_of, sliced
+from msnb.parallel.layout import TensorLayout
+from msnb.parallel.program import Buffer, MoveStep, Program, RunStep, closing
+from msnb.parallel.reshard import SLICE, Move
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A rank's share in a collective.
+
+    Attributes:
+        move: which; part: what this rank puts in; reducer: how open sums are taken; where: the operator.
+    """
+
+    move: Move
+    part: Any
+    reducer: str
+    where: str
+
+
+@dataclass(frozen=True)
+class Same:
+    """Work with the same results on every rank."""
+
+    run: Callable[[], Sequence[Any]]
+
+
+Request = Moved | Same
+Run = Generator[Request, Any, list[Any]]
+
+
+class Recipe:
+    """A program made ready once for all ranks and runs: kernels, and what is dead after each step.
+
+    Args:
+        program: the plan's steps.
+        keep: keep every buffer until the end; xp: the array module of the parts.
+    """
+
+    def __init__(self, program: Program, keep: bool = False, xp: Any = np) -> None:
+        self.program, self.mesh, self.xp = program, program.mesh, xp
+        self.kernels: dict[int, tuple[Any, list[Move]]] = {}
+        self.dead: dict[int, list[Value]] = {} if keep else _dead(program)
+
+    def kernel(self, i: int, step: RunStep) -> tuple[Any, list[Move]]:
+        """The step's op, ready to run, and the moves that close its open sums."""
+        found = self.kernels.get(i)
+        if found is None:
+            plain = step.call.plain and not {"control", "effect"} & step.node.op.traits
+            made: Any = (
+                LocalCall(self.mesh, step.call, step.strategy, self.xp) if plain else self._whole_call(step)
+            )
+            found = self.kernels[i] = made, list(closing(self.mesh, step))
+        return found
+
+    def _whole_call(self, step: RunStep) -> ReferenceProgram:
+        """Control flow, effects and results of unknown size: a program of one node."""
+        graph = Graph(step.node.op.name, self.program.graph.module)
+        seen = {v: graph.add_param(v.type, v.name) for v in dict.fromkeys(step.node.inputs)}
+        copy_node(step.node, graph, seen)
+        graph.outputs = [seen[v] for v in step.node.outputs]
+        return ReferenceProgram(ArrayDevice("ranks", self.xp), graph)
+
+
+def _dead(program: Program) -> dict[int, list[Value]]:
+    """Values by the step after which nobody reads them."""
+    last: dict[Value, int] = {}
+    for i, step in enumerate(program.steps):
+        read = [step.value] if isinstance(step, MoveStep) else [v for v, _ in (*step.operands, *step.results)]
+        last.update(dict.fromkeys(read, i))
+    asked = (*program.outputs, *program.gradients)
+    keep = {v for v, _ in asked} | set(program.graph.params)
+    out: dict[int, list[Value]] = {}
+    for v, i in last.items():
+        if v not in keep:
+            out.setdefault(i, []).append(v)
+    return out
+
+
+def _constant(value: Value, xp: Any) -> Any:
+    assert value.node is not None and value.node.op is constant, f"{value} has no value yet"
+    const = value.node.attrs["value"]
+    return const.data if const.type.weak else xp.asarray(const.data)
+
+
+class Walk:
+    """A rank and what it holds.
+
+    Attributes:
+        parts: value -> layout -> this rank's part; whole: values of which every rank has all.
+        at: number of the step that it is in.
+    """
+
+    def __init__(self, recipe: Recipe, rank: int, watch: Callable[[int], None] | None = None) -> None:
+        self.recipe, self.program, self.mesh, self.xp = recipe, recipe.program, recipe.mesh, recipe.xp
+        self.rank = rank
+        self.parts: dict[Value, dict[TensorLayout, Any]] = {}
+        self.whole: dict[Value, Any] = {}
+        self.watch, self.at = watch, -1
+
+    def enter(self, p: Value, value: Any) -> None:
+        """Give a param's whole value."""
+        layout = self.program.params.get(p)
+        if layout is None or p in self.program.anywhere:
+            self.whole[p] = self.xp.asarray(value) if isinstance(value, np.ndarray) else value
+        else:
+            self.parts[p] = {layout: part_of(self.mesh, layout, value, self.rank, self.xp)}
+
+    def part(self, buffer: Buffer) -> Any:
+        """This rank's part of a value in a layout."""
+        value, layout = buffer
+        if value in self.whole:
+            whole = self.whole[value]
+        elif value in self.parts:
+            return self.parts[value][layout]
+        else:
+            whole = _constant(value, self.xp)
+        if not isinstance(value.type, TensorType) or not value.type.is_static:
+            return whole
+        return part_of(self.mesh, layout, whole, self.rank, self.xp)
+
+    def run(self) -> Run:
+        """Walk to the end; gives the parts of the outputs, then of the gradients."""
+        for i, step in enumerate(self.program.steps):
+            self.at = i
+            if self.watch is not None:
+                self.watch(i)
+            yield from self._move(step) if isinstance(step, MoveStep) else self._run(i, step)
+            for v in self.recipe.dead.get(i, ()):
+                self.parts.pop(v, None)
+                self.whole.pop(v, None)
+        self.at = len(self.program.steps)
+        if self.watch is not None:
+            self.watch(self.at)
+        return [self.part(b) for b in (*self.program.outputs, *self.program.gradients)]
+
+    def _move(self, step: MoveStep) -> Generator[Request, Any, None]:
+        part = self.part((step.value, step.source))
+        for move in step.moves:
+            part = yield from self._moved(move, part, "sum", step.where)
+        self.parts.setdefault(step.value, {})[step.target] = part
+
+    def _moved(self, move: Move, part: Any, reducer: str, where: str) -> Generator[Request, Any, Any]:
+        if move.kind == SLICE:
+            made = sliced(self.mesh, move.axes, move.dim, part, self.rank)
+        else:
+            made = yield Moved(move, part, reducer, where)
+        return self.xp.asarray(made, order="C")  # BLAS rounds strided operands in another order than contiguous ones
+
+    def _run(self, i: int, step: RunStep) -> Generator[Request, Any, None]:
+        kernel, moves = self.recipe.kernel(i, step)
+        if isinstance(kernel, LocalCall):
+            made = kernel(self.rank, [self.part(b) for b in step.operands])
+            for j, (buffer, part) in enumerate(zip(step.results, made)):
+                if moves:
+                    part = yield from self._moved(moves[j], part, step.strategy.reducer, step.where)
+                self._keep(buffer, part)
+            return
+        given = dict(zip(step.node.inputs, step.operands))
+        args = [self.part(given[v]) for v in dict.fromkeys(step.node.inputs)]
+        results = yield Same(lambda: kernel(args))
+        for (value, _), result in zip(step.results, results):
+            self.whole[value] = result
+
+    def _keep(self, buffer: Buffer, part: Any) -> None:
+        value, layout = buffer
+        if value in self.program.anywhere:
+            self.whole[value] = part
+        else:
+            self.parts[value] = {layout: part}

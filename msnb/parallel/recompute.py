@@ -1,0 +1,135 @@
+"""Which layers compute twice: memory for time.
+
+    kept         |layer 0 keeps all|layer 1 keeps all|layer 2 ...     what every layer makes waits for the backward pass
+    recomputed   |in|              |in|              |in ...          only what enters a layer waits; when its gradient
+                                                                      is due the layer runs forward again
+
+A layer is what a Cell list counts (``net/layers/3``), or a Cell of the network. Recomputing a layer saves what only
+itself reads, costs its forward pass, and while it runs again what it saved is there once: the largest of the layers
+that do. Least time for enough memory is a knapsack: lists of (seconds, bytes saved) of which none is better in both,
+layer by layer; identical layers make these lists short, so it is exact.
+Source: Chen et al., "Training deep nets with sublinear memory cost", 2016; Korthikanti et al., 2022 (full recompute
+keeps 2 s b h bytes per layer and costs one more forward pass).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from msnb.ir.graph import Node, Value
+from msnb.parallel.cost import TimeModel, part_bytes
+from msnb.parallel.planning import Problem
+from msnb.parallel.strategies import Strategy
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer that may be computed twice.
+
+    Attributes:
+        name: path of the Cell; seconds: of its forward pass; saved: bytes that recomputing it frees.
+    """
+
+    name: str
+    seconds: float
+    saved: float
+
+
+def layer_name(scope: str) -> str:
+    """``net/layers/3`` of ``net/layers/3/norm``: up to the first number, else two parts of the path.
+
+    Examples:
+        >>> layer_name("net/layers/3/norm"), layer_name("net/head/fc")
+        ('net/layers/3', 'net/head')
+    """
+    parts = scope.split("/")
+    at = next((i for i, part in enumerate(parts) if part.isdigit()), min(1, len(parts) - 1))
+    return "/".join(parts[: at + 1])
+
+
+def layers_of(problem: Problem, chosen: Mapping[Node, Strategy]) -> list[Layer]:
+    """The layers of a program under these strategies, in program order; those that save nothing are left out."""
+    readers: dict[Value, set[str]] = {}
+    for node in problem.graph.nodes:
+        for v in node.inputs:
+            readers.setdefault(v, set()).add(layer_name(node.scope))
+    seconds: dict[str, float] = {}
+    seen: set[Value] = set()
+    saved: dict[str, float] = {}
+    leaving, time = set(problem.graph.outputs), TimeModel(problem.mesh, training=False)
+    for node, s in chosen.items():
+        name = layer_name(node.scope)
+        call = problem.calls[node]
+        run = time.compute(call, s) + time.close(call, s)
+        seconds[name] = seconds.get(name, 0.0) + run
+        for v, layout in zip(node.outputs, s.outputs):
+            kept = v in problem.flow.gradient and v not in problem.flow.derived and problem.kept(v)
+            base = base_of(v)
+            inside = all(readers.get(x, set()) <= {name} and x not in leaving for x in (v, base))
+            if kept and inside and base not in seen:
+                seen.add(base)
+                saved[name] = saved.get(name, 0.0) + part_bytes(problem.mesh, layout, v.type)
+    return [Layer(name, seconds[name], n) for name, n in saved.items() if n > 0]
+
+
+def base_of(value: Value) -> Value:
+    """The value of which this one is a view."""
+    while value.node is not None and "view" in value.node.op.traits and value.node.inputs:
+        value = value.node.inputs[0]
+    return value
+
+
+def cheapest(layers: Sequence[Layer], excess: float) -> tuple[int, ...] | None:
+    """The layers to compute twice that free ``excess`` bytes in the least time; None where all do not suffice."""
+    if excess <= 0:
+        return ()
+    best: tuple[float, tuple[int, ...]] | None = None
+    for largest in sorted({x.saved for x in layers}):  # this much is there once
+        allowed = [i for i, x in enumerate(layers) if x.saved <= largest]
+        found = _knapsack(layers, allowed, excess + largest)
+        if found is not None and (best is None or found[0] < best[0]):
+            best = found
+    return None if best is None else best[1]
+
+
+_Point = tuple[float, float, tuple[int, ...]]  # seconds, bytes saved, which
+
+
+def _knapsack(layers: Sequence[Layer], allowed: Sequence[int], need: float) -> tuple[float, tuple[int, ...]] | None:
+    points: list[_Point] = [(0.0, 0.0, ())]
+    for i in allowed:
+        more = [(t + layers[i].seconds, min(need, n + layers[i].saved), (*which, i)) for t, n, which in points]
+        points = _undominated([*points, *more])
+    enough = [(t, which) for t, n, which in points if n >= need]
+    return min(enough) if enough else None
+
+
+def _undominated(points: list[_Point]) -> list[_Point]:
+    out: list[_Point] = []
+    most = -1.0
+    for p in sorted(points, key=lambda p: (p[0], -p[1])):
+        if p[1] > most:
+            most = p[1]
+            out.append(p)
+    return out
+
+
+def freed(layers: Sequence[Layer]) -> float:
+    """Bytes that recomputing all of these layers frees."""
+    return sum(x.saved for x in layers) - max((x.saved for x in layers), default=0.0)
+
+
+_Event = tuple[str, float, float, str]
+
+
+def with_again(events: Sequence[_Event], which: Sequence[Layer]) -> list[_Event]:
+    """A device's events with the second forward passes: each before its layer's first gradient, the rest later."""
+    out = list(events)
+    for layer in which:
+        begin = f"gradient of {layer.name}/"
+        start = min((a for stream, a, _, what in out if stream == "compute" and what.startswith(begin)), default=None)
+        if start is not None:
+            late = [(s, a + layer.seconds, b + layer.seconds, w) if a >= start else (s, a, b, w) for s, a, b, w in out]
+            out = [*late, ("compute", start, start + layer.seconds, f"{layer.name} again")]
+    return sorted(out, key=lambda e: (e[1], e[2]))

@@ -1,0 +1,208 @@
+"""The step of a plan over time (simulated): a device's kernels, its network, the buckets of gradients, the optimizer.
+
+    compute  |fwd k0|k1| ... |bwd k9|k8| ... |            |optimizer|
+    network                        |bucket 1| |bucket 2   |
+                                                ^ tail: what the device waits for
+
+Operators become kernels as on the device (``devices.ascend.kernels``). A reshard that something reads makes the device
+wait; the sum of a weight's gradient does not: it goes into a bucket, and a bucket starts when its last gradient is
+ready and the network is free. Then the optimizer runs.
+
+Buckets: one of all gradients, as MindSpore does without being told otherwise; or of so many megabytes in the order in
+which gradients get ready (``comm_fusion``), or cut where ``all_reduce_fusion_config`` says: [85, 160] ends a bucket
+behind gradient 85 and behind gradient 160. Gradients are
+summed in the dtype of their weights: in data parallel mode MindSpore casts them to float32 before the all-reduce
+(mindspore/nn/wrap/grad_reducer.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from msnb.core.types import TensorType
+from msnb.devices.ascend.kernels import Grouping, Kernel, Task
+from msnb.devices.ascend.trace import write_trace
+from msnb.ir.graph import Value
+from msnb.parallel.cost import local_types
+from msnb.parallel.mesh import REDUCE, SCATTER
+from msnb.parallel.program import UPDATE, Buffer, MoveStep, Program, RunStep, Step, closing, static_type
+from msnb.parallel.reshard import Move
+
+Lane = tuple[str, float, float, str]
+
+
+@dataclass
+class Timeline:
+    """What a device does when (simulated): compute and network are two streams.
+
+    Attributes:
+        events: (stream, start, end, what), in seconds.
+        kernels: those of the device, in the order of their events.
+        gradients: (ready, bytes, mesh axes, value, kind) of every sum of a weight's gradient, as they get ready.
+        computed: when the last kernel of the gradient ends.
+        tail: seconds between the last kernel of the gradient and the end of the step, optimizer included.
+        seconds: when the step ends.
+    """
+
+    events: list[Lane] = field(default_factory=list)
+    kernels: list[Kernel] = field(default_factory=list)
+    gradients: list[tuple[float, float, tuple[int, ...], Value, str]] = field(default_factory=list)
+    computed: float = 0.0
+    tail: float = 0.0
+    seconds: float = 0.0
+
+    def trace(self, path: str | Path) -> None:
+        """Write the events as a Chrome trace file, for ui.perfetto.dev."""
+        write_trace(path, "a device, simulated", self.events)
+
+
+def simulate(program: Program, update: float, cuts: Sequence[int] = (),
+             bucket: float = math.inf, apart: bool = False) -> Timeline:  # fmt: skip
+    """Walk the steps.
+
+    Args:
+        program: the steps of every rank.
+        update: seconds of the optimizer.
+        cuts: positions of gradients behind which a bucket ends; bucket: bytes of gradients that fill one.
+        apart: replicas run on their own and sum gradients only, as in MindSpore's data_parallel mode: batch norm takes
+            the statistics of its own part, the loss is the mean of its own part.
+    """
+    plan = _kernels(program, apart)
+    return _Walk(program, cuts, bucket).run(plan, update if program.trains else 0.0)
+
+
+Late = tuple[int, Move, str, Value]  # the kernel that it waits for, the collective, where, of what
+
+
+@dataclass
+class _Device:
+    """Kernels and waits in order, the moves of each wait, and the sums of gradients."""
+
+    kernels: list[Kernel]
+    waits: dict[int, list[tuple[Move, str]]]
+    late: list[Late]
+
+
+def _kernels(program: Program, apart: bool) -> _Device:
+    """The kernels of a rank."""
+    group = Grouping(program.mesh.cluster.chip)
+    waits: dict[int, list[tuple[Move, str]]] = {}
+    late: list[Late] = []
+
+    def key(buffer: Buffer) -> Any:
+        value, layout = buffer
+        return value if value in program.anywhere else (value, layout)
+
+    for step in (s for s in program.steps if s.phase != UPDATE):
+        moves = list(closing(program.mesh, step)) if isinstance(step, RunStep) else list(step.moves)
+        if isinstance(step, RunStep):
+            _add(group, program, step, key)
+        ins, outs = _ends(step, key)
+        if step.late and moves:
+            value = step.value if isinstance(step, MoveStep) else step.results[0][0]
+            late += [(_maker(group, ins), m, step.where, value) for m in moves]
+            if isinstance(step, MoveStep):
+                group.base[outs[0]] = tuple(group.roots(ins))
+        elif isinstance(step, MoveStep) or (moves and not apart):
+            made = group.wait(ins, outs if isinstance(step, MoveStep) else (), _types(step))
+            waits[id(made)] = [(m, step.where) for m in moves]
+            if isinstance(step, RunStep):  # who reads the sum waits for it
+                group.made.update((k, len(group.kernels) - 1) for k in outs)
+    kernels = group.finish([key(b) for b in (*program.outputs, *program.gradients, *_for_update(program))])
+    order = {id(k): i for i, k in enumerate(kernels)}
+    places = [order.get(id(k), 0) for k in group.kernels]
+    return _Device(kernels, {order[i]: m for i, m in waits.items()}, [(places[at], m, w, v) for at, m, w, v in late])
+
+
+def _for_update(program: Program) -> list[Buffer]:
+    """What the optimizer of a step reads."""
+    return [b for s in program.steps if isinstance(s, RunStep) and s.phase == UPDATE for b in s.operands]
+
+
+def _add(group: Grouping, program: Program, step: RunStep, key: Any) -> None:
+    call = step.call
+    if not call.plain and not all(isinstance(t, TensorType) for t in (*call.types, *call.outs)):
+        group.base.update((key(b), ()) for b in step.results)
+        return
+    ins, outs = local_types(call, step.strategy, program.mesh)
+    group.add(Task(call.op, call.attrs, tuple(map(key, step.operands)), tuple(map(key, step.results)), tuple(ins),
+                   tuple(outs), step.where))  # fmt: skip
+
+
+def _ends(step: Step, key: Any) -> tuple[list[Any], list[Any]]:
+    if isinstance(step, MoveStep):
+        return [key((step.value, step.source))], [key((step.value, step.target))]
+    return [key(b) for b in step.results], [key(b) for b in step.results]
+
+
+def _types(step: Step) -> list[TensorType]:
+    t = static_type(step.value) if isinstance(step, MoveStep) else None
+    return [] if t is None else [t]
+
+
+def _maker(group: Grouping, keys: Sequence[Any]) -> int:
+    return max((group.made[k] for k in group.roots(keys) if k in group.made), default=0)
+
+
+class _Walk:
+    """Two clocks, compute and network, and the gradients that wait for their bucket to fill."""
+
+    def __init__(self, program: Program, cuts: Sequence[int], bucket: float) -> None:
+        self.mesh, self.cuts, self.bucket = program.mesh, set(cuts), bucket
+        self.line, self.now, self.network = Timeline(), program.mesh.cluster.chip.step, 0.0
+        self.waiting: dict[tuple[str, tuple[int, ...]], float] = {}
+
+    def run(self, device: _Device, update: float) -> Timeline:
+        """All kernels, then what is left of the gradients, then the optimizer."""
+        late: dict[int, list[Late]] = {}
+        for item in device.late:
+            late.setdefault(item[0], []).append(item)
+        for at, kernel in enumerate(device.kernels):
+            for move, where in device.waits.get(at, ()):
+                self._wait(move, where)
+            if kernel.seconds:
+                self.line.events.append(("compute", self.now, self.now + kernel.seconds, kernel.where))
+                self.line.kernels.append(kernel)
+                self.now += kernel.seconds
+            for _, move, where, value in late.get(at, ()):
+                self._gradient(move, where, value)
+        return self._end(update)
+
+    def _wait(self, move: Move, where: str) -> None:
+        if move.seconds:
+            self._send(move.seconds, f"{move.kind} {where}", self.now)
+            self.now = self.network
+
+    def _gradient(self, move: Move, where: str, value: Value) -> None:
+        if move.kind not in (REDUCE, SCATTER):
+            if move.seconds:
+                self._send(move.seconds, f"{move.kind} {where}", self.now)
+            return
+        key = move.kind, move.axes
+        self.line.gradients.append((self.now, move.nbytes, move.axes, value, move.kind))
+        self.waiting[key] = self.waiting.get(key, 0.0) + move.nbytes
+        if len(self.line.gradients) - 1 in self.cuts if self.cuts else self.waiting[key] >= self.bucket:
+            self._flush(key)
+
+    def _flush(self, key: tuple[str, tuple[int, ...]]) -> None:
+        """Send a bucket."""
+        nbytes = self.waiting.pop(key)
+        self._send(self.mesh.seconds(*key, nbytes), f"{key[0]} gradients ({nbytes / 1e6:.3g} MB)", self.now)
+
+    def _send(self, seconds: float, what: str, ready: float) -> None:
+        start = max(ready, self.network)
+        self.network = start + seconds
+        self.line.events.append(("network", start, self.network, what))
+
+    def _end(self, update: float) -> Timeline:
+        for key in list(self.waiting):
+            self._flush(key)
+        last = max(self.now, self.network)
+        self.line.computed = self.now
+        self.line.seconds = last + update
+        self.line.tail = self.line.seconds - self.now
+        return self.line

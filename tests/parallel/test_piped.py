@@ -1,0 +1,158 @@
+"""Pipelined plans: the numbers of the single device, the bytes that were promised, the sentences of what cannot be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import msnb as ms
+from msnb import nn, ops
+
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture(autouse=True)
+def _clean():
+    ms.reset_auto_parallel_context()
+    yield
+    ms.reset_auto_parallel_context()
+
+
+class Layer(nn.Cell):
+    def __init__(self, h):
+        super().__init__()
+        self.norm = nn.LayerNorm((h,), dtype=ms.float64)
+        self.up, self.down = nn.Dense(h, 2 * h, dtype=ms.float64), nn.Dense(2 * h, h, dtype=ms.float64)
+
+    def construct(self, x):
+        return x + self.down(ops.tanh(self.up(self.norm(x))))
+
+
+class Net(nn.Cell):
+    """Layers of one kind, a scale that all of them read, a table at both ends."""
+
+    def __init__(self, layers=4, h=8, words=16, tied=False):
+        super().__init__()
+        ms.set_seed(2)
+        self.table = ms.Parameter(np.random.default_rng(3).standard_normal((words, h)), name="table")
+        self.layers = nn.CellList([Layer(h) for _ in range(layers)])
+        self.head = None if tied else nn.Dense(h, words, dtype=ms.float64)
+
+    def construct(self, ids, y):
+        x = ops.gather(self.table, ids, 0)
+        first = ops.tanh(x)
+        for layer in self.layers:
+            x = layer(x) + first * 0.1
+        z = ops.matmul(x, ops.transpose(self.table, (1, 0))) if self.head is None else self.head(x)
+        return ops.cross_entropy(z, y)
+
+
+def inputs(rows=16):
+    rng = np.random.default_rng(7)
+    return ms.Tensor(rng.integers(0, 16, rows)), ms.Tensor(rng.integers(0, 16, rows))
+
+
+def check(plan, net, args):
+    want, grads = ms.value_and_grad(net, None, net.trainable_params())(*args)
+    loss, found = plan.run(*args)
+    assert float(loss) == pytest.approx(want.item(), rel=1e-12)
+    assert len(found) == len([g for g in grads if g is not None])
+    for p, g in zip(net.trainable_params(), grads):
+        np.testing.assert_allclose(found[p.name], g.asnumpy(), rtol=1e-9, atol=1e-13, err_msg=p.name)
+    for i, sent in enumerate(plan.sent):
+        assert sent.get("send", 0) == plan.sends[i]
+        assert sum(n for kind, n in sent.items() if kind != "send") == sum(c.sent * k for c, k in plan.collectives[i])
+
+
+@pytest.mark.parametrize("devices, stages, micro", [(2, 2, 2), (4, 2, 4), (8, 4, 4), (6, 3, 8)])
+@pytest.mark.parametrize("mode", ["data_parallel", "auto_parallel"])
+def test_numbers_of_the_single_device(devices, stages, micro, mode):
+    net, args = nn.PipelineCell(Net(), micro), inputs()
+    plan = ms.parallel.plan(net, *args, device_num=devices, pipeline_stages=stages, parallel_mode=mode)
+    assert len(plan.stages) == stages and plan.devices == devices // stages
+    check(plan, net, args)
+
+
+@pytest.mark.parametrize("how", [{"tied": True}, {"layers": 7}])
+def test_tied_weights_and_uneven_stages(how):
+    net, args = nn.PipelineCell(Net(**how), 4), inputs()
+    check(ms.parallel.plan(net, *args, device_num=4, pipeline_stages=2), net, args)
+
+
+def test_gradients_are_summed_over_copies_once_per_step():
+    net, args = nn.PipelineCell(Net(), 4), inputs()
+    plan = ms.parallel.plan(net, *args, device_num=4, pipeline_stages=2, parallel_mode="data_parallel")
+    weights = sum(p.size * 8 for p in net.trainable_params())
+    synced = sum(c.nbytes * k for row in plan.collectives for c, k in row if c.phase == "backward")
+    assert synced == weights
+
+
+@pytest.mark.parametrize("level", [1, 3])
+def test_with_a_sharded_optimizer(level):
+    net, args = nn.PipelineCell(Net(), 4), inputs()
+    check(ms.parallel.plan(net, *args, device_num=8, pipeline_stages=2, optimizer_level=level), net, args)
+
+
+def test_interleaved():
+    net, args = nn.PipelineCell(Net(6), 4), inputs()
+    plan = ms.parallel.plan(net, *args, device_num=4, pipeline_stages=2, pipeline_scheduler="interleaved")
+    assert len(plan.stages) == 4 and len(plan.memory) == 2
+    check(plan, net, args)
+
+
+def test_cells_say_their_stage():
+    inner = Net()
+    inner.layers[0].pipeline_stage = 0
+    inner.layers[1].pipeline_stage = 1
+    net, args = nn.PipelineCell(inner, 2), inputs()
+    plan = ms.parallel.plan(net, *args, device_num=2, pipeline_stages=2)
+    assert plan.stages[0].layers[-1] == "Net/layers/0" and plan.stages[1].layers[0] == "Net/layers/1"
+    check(plan, net, args)
+
+
+def test_what_a_pipeline_tells():
+    net, args = nn.PipelineCell(Net(8), 8), inputs()
+    one, two = (ms.parallel.plan(net, *args, device_num=8, pipeline_stages=4, pipeline_scheduler=how)
+                for how in ("1f1b", "gpipe"))  # fmt: skip
+    assert one.timeline.flight == (4, 3, 2, 1) and two.timeline.flight == (8,) * 4
+    assert one.memory[0]["activations"] < two.memory[0]["activations"]
+    assert one.step_time == one.timeline.seconds > 0
+    assert "micro-batches in flight" in one.explain() and "simulated" in one.explain()
+
+
+def test_the_context_says_it():
+    ms.set_auto_parallel_context(parallel_mode="auto_parallel", device_num=4, pipeline_stages=2,
+                                 pipeline_config={"pipeline_scheduler": "gpipe"})  # fmt: skip
+    plan = ms.parallel.plan(nn.PipelineCell(Net(), 2), *inputs())
+    assert (plan.scheduler, plan.pipes, plan.devices) == ("gpipe", 2, 2)
+    with pytest.raises(ValueError, match="nn.PipelineCell"):
+        ms.parallel.plan(Net(), *inputs())
+
+
+def wrong(stages=2, micro=4, rows=16, layers=4, devices=4, **how):
+    return ms.parallel.plan(nn.PipelineCell(Net(layers), micro), *inputs(rows), device_num=devices,
+                            pipeline_stages=stages, **how)  # fmt: skip
+
+
+@pytest.mark.parametrize("how, piece", [
+    ({"stages": 4, "micro": 2}, "2 micro-batches are too few for 4 pipeline stages; legal: at least 4"),
+    ({"stages": 3}, "does not divide 4 devices; legal: 1, 2, 4"),
+    ({"micro": 3}, "cannot be cut into 3 micro-batches"),
+    ({"pipeline_scheduler": "zero"}, "'gpipe', '1f1b', 'interleaved'"),
+    ({"stages": 16, "devices": 16, "micro": 16}, "the network has"),
+    ({"memory_limit": 1e3}, "fits into memory"),
+])  # fmt: skip
+def test_wrong_pipelines_explain_themselves(how, piece):
+    with pytest.raises(ValueError) as told:
+        wrong(**how)
+    assert piece in str(told.value)
+
+
+@pytest.mark.parametrize("said, piece", [((1, 0), "stages rise"), ((0, 2), "legal: 0 to 1"), ((0, 0), "no Cell is in")])
+def test_wrong_stages_of_cells(said, piece):
+    inner = Net()
+    for layer, stage in zip(inner.layers, said):
+        layer.pipeline_stage = stage
+    with pytest.raises(ValueError) as told:
+        ms.parallel.plan(nn.PipelineCell(inner, 2), *inputs(), device_num=2, pipeline_stages=2)
+    assert piece in str(told.value)
