@@ -7,7 +7,7 @@ kind of colour-blindness (blue, orange, teal and violet carry the frequent famil
 from __future__ import annotations
 
 INK, SOFT, EDGE, CARD, LINE_COLOUR = "#1f2733", "#56606f", "#8a94a3", "#fcfcfd", "#d5dbe4"
-KEPT, ALARM = "#8658c6", "#c2372b"
+KEPT, ALARM, NOTE = "#8658c6", "#c2372b", "#9a6a08"
 FRAME_TINTS = ("#ffffff", "#f3f6fa")
 
 Look = tuple[str, str]

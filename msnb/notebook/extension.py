@@ -9,6 +9,7 @@ from msnb.graph.compile import Compiled
 from msnb.ir.graph import Graph
 from msnb.notebook import cells, errors, show
 from msnb.notebook.arrays import tensor_with_images
+from msnb.notebook.cluster_magics import MsnbClusterMagics
 from msnb.notebook.lessons import LESSONS
 from msnb.notebook.magics import MODES, MsnbMagics
 from msnb.notebook.run_magics import MsnbRunMagics
@@ -17,6 +18,7 @@ from msnb.notebook.view_magics import MsnbViewMagics
 NAMES = (
     "ms_mode", "ms_ir", "ms_grad", "ms_graph", "ms_passes", "ms_diff", "ms_mem", "ms_profile", "ms_step", "ms_explain",
     "ms_compare", "ms_eager", "ms_roofline", "ms_kernels", "ms_plan", "ms_tensor", "ms_info", "ms_error", "ms_device",
+    "ms_cluster",
 )  # fmt: skip
 OPTIONS: dict[str, tuple[str, ...]] = {
     "%ms_mode": tuple(sorted(MODES)),
@@ -24,18 +26,19 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "%ms_grad": ("--norms", "--raw", "--max-boxes"),
     "%ms_passes": ("--gradient", "--only-changed"),
     "%ms_diff": ("--gradient", "--tol"),
-    "%ms_mem": ("--gradient", "--raw"),
+    "%ms_mem": ("--gradient", "--raw", "--arena"),
     "%ms_profile": ("--gradient", "--raw", "--times", "--repeats"),
     "%ms_step": ("--gradient", "--output", "--stop", "--optimised"),
     "%ms_explain": ("--times", "--kernels"),
     "%ms_compare": (),
     "%ms_roofline": ("--gradient", "--raw", "--times", "--repeats"),
     "%ms_kernels": ("--gradient",),
-    "%ms_plan": ("--devices", "--search", "--output"),
+    "%ms_plan": ("--devices", "--search", "--stages", "--view", "--output"),
     "%ms_tensor": (),
     "%ms_info": (),
     "%ms_error": tuple(LESSONS),
     "%ms_device": ("Ascend", "CPU", "GPU"),
+    "%ms_cluster": ("start", "status", "restart", "stop", "--ranks", "--timeout", "--output"),
     "%%ms_eager": ("--args", "--output", "--max-boxes", "--quiet"),
     "%%ms_graph": ("--args", "--optimised", "--output", "--times", "--max-boxes", "--quiet"),
 }
@@ -43,7 +46,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
 
 def load(shell: Any) -> None:
     """Put magics, completion, cell names, error reports and graph pictures into a shell."""
-    shell.register_magics(MsnbMagics, MsnbViewMagics, MsnbRunMagics)
+    shell.register_magics(MsnbMagics, MsnbViewMagics, MsnbRunMagics, MsnbClusterMagics)
     cells.name_cells(shell)
     errors.install(shell)
     for magic, words in OPTIONS.items():

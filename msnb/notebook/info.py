@@ -66,7 +66,7 @@ def facts() -> dict[str, list[Row]]:
 def _caches() -> list[Row]:
     from msnb.ops.record import REGISTRY
 
-    seen = sum(len(op.fast) for op in REGISTRY.values())
+    seen = sum(isinstance(key, tuple) for op in REGISTRY.values() for key in op.fast)
     return [*_disk(), ("ops registered", str(len(REGISTRY))), ("signatures known to eager mode", str(seen))]
 
 

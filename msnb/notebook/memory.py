@@ -12,6 +12,7 @@ from types, so nothing is run; what a Dim leaves open counts by its bound, else 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,7 +84,7 @@ def liveness(graph: Graph, depth: int = 0) -> Liveness:
                 unknown.append(f"{title_of(node)}: {write_type(v.type)}")
             buffers.append(Buffer(v, shortened(v.name or title_of(node), 60), size or 0, i, last.get(v, i)))
     extra = [_bodies(node, graph, depth) for node in graph.nodes]
-    live = _running(buffers, len(graph.nodes))
+    live = running(((b.size, b.start, b.end) for b in buffers), len(graph.nodes))
     _pack(buffers)
     return Liveness(buffers, [a + b for a, b in zip(live, extra)], extra, held, unknown)
 
@@ -94,11 +95,12 @@ def _last_uses(graph: Graph) -> dict[Value, int]:
     return last
 
 
-def _running(buffers: list[Buffer], count: int) -> list[int]:
+def running(lives: Iterable[tuple[int, int, int]], count: int) -> list[int]:
+    """Bytes in use at each of ``count`` positions, from (bytes, first, last) of what lives."""
     change = [0] * (count + 1)
-    for b in buffers:
-        change[b.start] += b.size
-        change[b.end + 1] -= b.size
+    for size, first, last in lives:
+        change[first] += size
+        change[last + 1] -= size
     out, now = [], 0
     for delta in change[:count]:
         now += delta
@@ -178,9 +180,7 @@ class MemoryView(View):
     @property
     def text(self) -> str:
         """The summary and who holds the peak."""
-        more = len(self.holders) - MOST_ROWS
-        tail = f"\n... and {more} smaller ones" if more > 0 else ""
-        return f"{self.summary}\nheld at the peak:\n{columns(HEAD, self.rows)}{tail}" if self.rows else self.summary
+        return told(self.summary, HEAD, self.rows, len(self.holders))
 
     @property
     def svg(self) -> str:
@@ -201,6 +201,12 @@ class MemoryView(View):
         """Buffers and bytes per node."""
         buffers = [[b.label, b.size, b.start, b.end, b.low] for b in self.found.buffers]
         return {"summary": self.summary, "live": self.found.live, "inputs": self.found.held, "buffers": buffers}
+
+
+def told(summary: str, head: tuple[str, ...], rows: list[Row], holders: int) -> str:
+    """The summary, and the largest of those who hold the peak."""
+    tail = f"\n... and {holders - len(rows)} smaller ones" if holders > len(rows) else ""
+    return f"{summary}\nheld at the peak:\n{columns(head, rows)}{tail}" if rows else summary
 
 
 def _span(b: Buffer, held: bool) -> Span:

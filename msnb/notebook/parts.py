@@ -28,7 +28,7 @@ FEW_PORTS = 2  # operands that never widen a box
 class Edge:
     """From box ``source`` to operand ``port`` of box ``target``; ``label`` is the type that flows.
 
-    ``leaving`` is the port of an open group that it comes from.
+    ``leaving`` is the port of an open group that it comes from; ``note`` is written on the line.
     """
 
     source: str
@@ -36,6 +36,7 @@ class Edge:
     port: int
     label: str
     leaving: int = 0
+    note: str = ""
 
 
 @dataclass

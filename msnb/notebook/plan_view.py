@@ -11,22 +11,23 @@ The numbers are the plan's own (``ms.parallel.plan``): this page only draws them
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msnb.core.errors import ArgumentError
-from msnb.notebook.charts import Bar, bars_svg
 from msnb.notebook.colours import TINTS
 from msnb.notebook.lanes import Lane, lanes_svg
 from msnb.notebook.pages import Row, bytes_word, columns, count, pre, table
 from msnb.notebook.paint import MOST_BOXES, picture_of
-from msnb.notebook.parts import Box, Picture
+from msnb.notebook.parts import Box, Edge, Picture
+from msnb.notebook.plan_pictures import front_svg, holdings_svg, mesh_svg, segments_svg
 from msnb.notebook.roofline import seconds_word
 from msnb.notebook.views import Section, View
-from msnb.parallel.layout import TensorLayout
+from msnb.parallel.fronts import point
+from msnb.parallel.layout import TensorLayout, whole
 from msnb.parallel.mesh import Mesh
 from msnb.parallel.plans import Plan
-from msnb.parallel.program import Collective
+from msnb.parallel.program import FORWARD, Collective, MoveStep, collectives_of, static_type
 
 LETTERS = "abcdefghijklmnop"
 OPS = ("operator", "layout of its result", "strategy", "line")
@@ -56,9 +57,12 @@ class PlanView(View):
 
     kind = "plan"
 
-    def __init__(self, plan: Plan, max_boxes: int = MOST_BOXES) -> None:
+    def __init__(self, plan: Plan, max_boxes: int = MOST_BOXES, view: str = "all") -> None:
         if not isinstance(plan, Plan):
             raise ArgumentError(f"plan shows what ms.parallel.plan gives, not {type(plan).__name__}.")
+        if view not in ("all", *PICTURES):
+            raise ArgumentError(f"a plan has no picture {view!r}; legal: 'all', {', '.join(map(repr, PICTURES))}.")
+        self.which = PICTURES if view == "all" else (view,)
         super().__init__(plan.problem.graph.name)
         self.plan, self.max_boxes = plan, max_boxes
         self.collectives: list[Collective] = list(plan.collectives)
@@ -124,7 +128,22 @@ class PlanView(View):
                 self._dress(box, told[box.id])
             elif box.id.split(".")[0] in weights:
                 self._lay(box, weights[box.id.split(".")[0]])
+        self._volumes(picture)
         return picture
+
+    def _volumes(self, picture: Picture) -> None:
+        """Bytes that a device sends before an operator can read its operand, on the edge between the two."""
+        moved: dict[tuple[str, int], int] = {}
+        nodes = {self.plan.problem.names[n]: n for n in self.plan.chosen}
+        for step in self.plan.program.steps:
+            node = nodes.get(step.where) if isinstance(step, MoveStep) and step.phase == FORWARD else None
+            if node is not None and isinstance(step, MoveStep):
+                at = step.where, node.inputs.index(step.value) if step.value in node.inputs else -1
+                moved[at] = moved.get(at, 0) + sum(c.sent for c in collectives_of(self.plan.mesh, step))
+        names = {str(i): self.plan.problem.names.get(n, "") for i, n in enumerate(self.plan.problem.joint.graph.nodes)}
+        for edge in _edges(picture):
+            n = moved.get((names.get(edge.target, ""), edge.port), 0)
+            edge.note = bytes_word(n) if n else ""
 
     def _lay(self, box: Box, layout: str) -> None:
         box.tint = self.tints.get(layout, (len(TINTS) - 1, OTHER))
@@ -151,13 +170,47 @@ class PlanView(View):
     @property
     def memory_svg(self) -> str:
         """Bytes per device by what they hold."""
-        bars = [Bar(what, n, bytes_word(int(n))) for what, n in self.plan.memory.items() if what != "total"]
-        return bars_svg(f"memory per device: {bytes_word(int(self.plan.memory['total']))}", bars)
+        title = f"memory per device: {bytes_word(int(self.plan.memory['total']))}"
+        return holdings_svg(title, [("every device", self.plan.memory)], self.plan.mesh.cluster.chip.memory)
+
+    @property
+    def mesh_svg(self) -> str:
+        """Devices, and who holds which part of the largest split weight (of the largest result if none is)."""
+        plan = self.plan
+        held: dict[str, tuple[TensorLayout, Any]] = {
+            v.name: (layout, t) for v, layout in plan.program.params.items() if (t := static_type(v)) and t.ndim
+        }
+        if not any(layout.used for layout, _ in held.values()):
+            held = {plan.problem.names[n]: (s.outputs[0], t) for n, s in plan.chosen.items()
+                    if s.outputs and (t := static_type(n.outputs[0])) and t.ndim}  # fmt: skip
+        name = max(held, key=lambda n: (len(held[n][0].used) > 0, held[n][1].nbytes), default="")
+        layout, t = held[name] if held else (whole(1), None)
+        return mesh_svg(plan.mesh, name or "a scalar", layout, t.ints() if t else (1,))
+
+    @property
+    def front_svg(self) -> str:
+        """Time against memory as the search counts them."""
+        p = self.plan
+        now = point(p.problem, p.choices, p.again)
+        return front_svg(p.front, (now.nbytes, now.seconds))
+
+    @property
+    def segments_svg(self) -> str:
+        """Ways to sum gradients in buckets."""
+        return segments_svg([self.plan.segments(how) for how in ("all", "size", "algorithm_1", "optimal")])
 
     @property
     def figures(self) -> list[str]:
-        """Program, timeline, memory."""
-        return [self.svg, self.timeline_svg, self.memory_svg]
+        """The pictures that were asked for; of all, those that have something to show."""
+        return [self._figure(name) for name in self.which if len(self.which) == 1 or self._has(name)]
+
+    def _figure(self, name: str) -> str:
+        return self.svg if name == "graph" else str(getattr(self, f"{name}_svg"))
+
+    def _has(self, name: str) -> bool:
+        if name == "front":  # found by many searches: only when it is asked for
+            return False
+        return name != "segments" or bool(self.plan.timeline.gradients)
 
     @property
     def sections(self) -> list[Section]:
@@ -178,6 +231,16 @@ class PlanView(View):
             "collectives": [dict(zip(MOVES, row)) for row in self.move_rows],
             "timeline": [list(event) for event in self.plan.timeline.events], "memory": dict(self.plan.memory),
         }  # fmt: skip
+
+
+def _edges(picture: Picture) -> Iterator[Edge]:
+    yield from picture.edges
+    for box in picture.walk():
+        if box.inside is not None:
+            yield from box.inside.edges
+
+
+PICTURES = ("graph", "timeline", "memory", "mesh", "segments", "front")
 
 
 def _tints(words: Sequence[str]) -> dict[str, tuple[int, str]]:

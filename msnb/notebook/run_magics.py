@@ -103,6 +103,8 @@ class MsnbRunMagics(magic.Magics):
     @WITH_OPTIONS
     @argument("--devices", type=int, default=None, help="how many devices (the context's by default)")
     @argument("--search", default=None, help="how to search: dynamic_programming, recursive_programming ...")
+    @argument("--stages", type=int, default=None, help="pipeline stages of a PipelineCell")
+    @argument("--view", default=None, help="one picture: graph, timeline, memory, mesh, segments, front")
     @argument("-o", "--output", metavar="NAME", default="", help="bind the view to this name")
     @CALL
     @LINE_MAGIC
@@ -113,7 +115,7 @@ class MsnbRunMagics(magic.Magics):
         """
         o = options_of(self.ms_plan, line)
         fn, args, kwargs = call_of(self.shell, " ".join(o.call), "%ms_plan")
-        how = {"device_num": o.devices, "search_mode": o.search}
+        how = {"device_num": o.devices, "search_mode": o.search, "pipeline_stages": o.stages, "view": o.view}
         view = show.plan(fn, *args, **{k: v for k, v in how.items() if v is not None}, **kwargs)
         if o.output:
             self.shell.user_ns[o.output] = view

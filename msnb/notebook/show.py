@@ -11,6 +11,7 @@
     ms.show.compare(f, g, *args) two programs: what changed
     ms.show.roofline(fn, *args)  each op against bandwidth and peak, predicted or measured
     ms.show.plan(fn, *args)      a parallel plan: mesh, layouts, collectives, simulated timeline
+    ms.show.aicore(m, k, n)      a matrix product on one core of the simulated Ascend, queue by queue
     ms.show.kernels(fn, *args)   how each node runs, and the code generated for it, down to assembly
     ms.show.eager(fn, *args)     what eager mode really ran
     ms.show.curves()             a training while it runs, and the picture that stays
@@ -29,8 +30,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from msnb.core.errors import ArgumentError
-from msnb.graph.compile import Compiled, Log, optimise
+from msnb.graph.compile import Compiled, Log, compile_graph, optimise
 from msnb.ir.graph import Graph
+from msnb.notebook.arena import ArenaView
 from msnb.notebook.compare import CompareView
 from msnb.notebook.diff import DiffView
 from msnb.notebook.heat import HeatView
@@ -39,15 +41,27 @@ from msnb.notebook.passes import PassesView
 from msnb.notebook.profile import ProfileView
 from msnb.notebook.programs import captured, captured_gradient, name_of
 from msnb.notebook.runs import Program, program_of
-from msnb.notebook.show_runs import curves, eager, error, flow, info, kernels, plan, roofline, tensor, watching
+from msnb.notebook.show_runs import (
+    aicore,
+    curves,
+    eager,
+    error,
+    flow,
+    info,
+    kernels,
+    plan,
+    roofline,
+    tensor,
+    watching,
+)
 from msnb.notebook.stepping import StepView, Stop
 from msnb.notebook.versions import ExplainView
 from msnb.notebook.views import GraphView, View
 
 __all__ = [
     "CompareView", "DiffView", "ExplainView", "GraphView", "HeatView", "MemoryView", "PassesView", "ProfileView",
-    "StepView", "View", "as_graph", "compare", "curves", "diff", "eager", "error", "explain", "flow", "grad", "graph",
-    "info", "ir", "kernels", "mem", "passes", "plan", "profile", "roofline", "step", "tensor", "watching",
+    "StepView", "View", "aicore", "as_graph", "compare", "curves", "diff", "eager", "error", "explain", "flow", "grad",
+    "graph", "info", "ir", "kernels", "mem", "passes", "plan", "profile", "roofline", "step", "tensor", "watching",
 ]  # fmt: skip
 
 
@@ -152,7 +166,9 @@ def diff(fn: Any, *args: Any, tol: float = 1e-5, gradient: bool = False, **kwarg
     return DiffView(program_of(fn, args, kwargs, gradient), tol)
 
 
-def mem(fn: Any, *args: Any, gradient: bool = False, optimised: bool = True, **kwargs: Any) -> MemoryView:
+def mem(
+    fn: Any, *args: Any, gradient: bool = False, optimised: bool = True, arena: bool = False, **kwargs: Any
+) -> MemoryView | ArenaView:
     """Which buffers live when, the peak, and who holds it. Nothing is run.
 
     Args:
@@ -160,19 +176,33 @@ def mem(fn: Any, *args: Any, gradient: bool = False, optimised: bool = True, **k
         *args, **kwargs: its arguments.
         gradient: of its gradient instead.
         optimised: after the passes.
+        arena: the memory plan of the compiled program instead: what lies where, after fusion and reuse.
 
     Returns:
-        A view: ``.found.peak_bytes``, ``.holders``.
+        A view: ``.found.peak_bytes``, ``.holders``; with ``arena`` ``.size``, ``.values``, ``.holders``.
 
     Examples:
         >>> import msnb as ms
         >>> ms.show.mem(lambda x: ms.ops.exp(x).sum(), ms.Tensor([1.0, 2.0])).found.peak_bytes
         12
     """
+    if arena:
+        return _arena_of(fn, args, kwargs, gradient)
     if isinstance(fn, (Graph, Compiled, GraphView)):
         return MemoryView(as_graph(fn), name_of(fn) if not isinstance(fn, Graph) else fn.name)
     found = captured_gradient(fn, args, kwargs) if gradient else captured(fn, args, kwargs)
     return MemoryView(optimise(found, Log())[0] if optimised else found, name_of(fn))
+
+
+def _arena_of(fn: Any, args: Any, kwargs: Any, gradient: bool) -> ArenaView:
+    if isinstance(fn, Compiled):
+        return ArenaView(fn, fn.name)
+    if isinstance(fn, (Graph, GraphView)):
+        found = as_graph(fn)
+    else:
+        found = captured_gradient(fn, args, kwargs) if gradient else captured(fn, args, kwargs)
+    name = found.name if isinstance(fn, Graph) else name_of(fn)
+    return ArenaView(compile_graph(found, name=name), name)
 
 
 def profile(

@@ -24,7 +24,9 @@ from msnb.notebook.taped import record
 from msnb.notebook.views import GraphView
 
 if TYPE_CHECKING:  # training and planning are imported by those who look at them
+    from msnb.notebook.aicore_view import AicoreView
     from msnb.notebook.flow import FlowView
+    from msnb.notebook.pipeline_view import PipelineView
     from msnb.notebook.plan_view import PlanView
     from msnb.notebook.training import CurvesView
 
@@ -92,13 +94,15 @@ def kernels(fn: Any, *args: Any, gradient: bool = False, **kwargs: Any) -> Kerne
     return kernels_of_graph(graph, name_of(fn))
 
 
-def plan(program: Any, *args: Any, max_boxes: int = 40, **options: Any) -> PlanView:
+def plan(program: Any, *args: Any, max_boxes: int = 40, view: str = "all", **options: Any) -> PlanView | PipelineView:
     """A parallel plan: mesh, layouts, collectives with their bytes, simulated timeline.
 
     Args:
         program: a plan (of ``ms.parallel.plan``), or a Cell or function to plan for ``*args``.
         *args: what the program is called with.
         max_boxes: how many boxes the picture may show.
+        view: "all", or one picture: "graph", "timeline", "memory", "mesh", "segments" (buckets of gradients), "front"
+            (time against memory); of a pipeline "timeline", "memory", "mesh".
         **options: of ``ms.parallel.plan``: ``device_num``, ``strategies``, ``search_mode`` and so on.
 
     Returns:
@@ -110,16 +114,44 @@ def plan(program: Any, *args: Any, max_boxes: int = 40, **options: Any) -> PlanV
         >>> view.layouts["Dense/matmul"]
         '[ab, -]'
     """
+    from msnb.notebook.pipeline_view import PipelineView
     from msnb.notebook.plan_view import PlanView
+    from msnb.parallel.engine.piped import PipelinePlan
     from msnb.parallel.plans import Plan
 
-    if isinstance(program, Plan):
-        return PlanView(program, max_boxes)
-    if not callable(program):
-        raise ArgumentError(f"plan shows a plan, or plans a Cell or a function, not a {type(program).__name__}.")
-    from msnb.parallel.engine.entry import plan as make_plan
+    if not isinstance(program, (Plan, PipelinePlan)):
+        if not callable(program):
+            raise ArgumentError(f"plan shows a plan, or plans a Cell or a function, not a {type(program).__name__}.")
+        from msnb.parallel.engine.entry import plan as make_plan
 
-    return PlanView(make_plan(program, *args, **options), max_boxes)
+        program = make_plan(program, *args, **options)
+    if isinstance(program, PipelinePlan):
+        return PipelineView(program, view)
+    return PlanView(program, max_boxes, view)
+
+
+def aicore(m: int, k: int, n: int, tile: tuple[int, int, int] = (128, 128, 128),
+           double_buffering: bool = True) -> AicoreView:  # fmt: skip
+    """A product [m, k] x [k, n] of float16 on one core of the simulated Ascend: its queues and buffers over time.
+
+    Args:
+        m, k, n: sizes; tile: (tm, tk, tn); double_buffering: whether buffers are halved.
+
+    Returns:
+        A view: ``.run``. Cycles are simulated, and labelled so.
+
+    Raises:
+        ValueError: a size below 1, or a tile that does not fit into a buffer.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.show.aicore(128, 512, 128).run.busy("cube") > 0.4
+        True
+    """
+    from msnb.devices.ascend.aicore import aicore as step
+    from msnb.notebook.aicore_view import AicoreView
+
+    return AicoreView(step(m, k, n, tile, double_buffering))
 
 
 def eager(fn: Any, *args: Any, max_boxes: int = 40, **kwargs: Any) -> GraphView:

@@ -22,6 +22,7 @@ from msnb.notebook.colours import (
     KINDS,
     LINE_COLOUR,
     MEANING,
+    NOTE,
     SOFT,
     Look,
     heat_of,
@@ -105,7 +106,14 @@ def _contents(drawing: Drawing, x: float, y: float, depth: int) -> str:
             parts.append(_frame_title(p.box, x + p.x, y + p.y))
         elif p.box.kind not in ("in", "out"):
             parts.append(_box(p, x + p.x, y + p.y, depth))
+    parts += [_note(c, x, y) for c in drawing.curves if c.edge.note]
     return "".join(parts)
+
+
+def _note(curve: Curve, dx: float, dy: float) -> str:
+    """Words on a line, halfway along its longest piece."""
+    (x0, y0), (x1, y1) = max(zip(curve.points, curve.points[1:]), key=lambda ends: abs(ends[1][1] - ends[0][1]))
+    return text((x0 + x1) / 2 + dx, (y0 + y1) / 2 + dy + 3.5, curve.edge.note, 10, NOTE, weight=600, halo=True)
 
 
 def _frame_title(box: Box, x: float, y: float) -> str:
@@ -126,8 +134,9 @@ def _curve(curve: Curve, dx: float, dy: float, head: bool, up: bool) -> str:
             continue
         bend = (y1 - y0) / 2
         words.append(f"C{number(x0)} {number(y0 + bend)} {number(x1)} {number(y1 - bend)} {number(x1)} {number(y1)}")
-    path = f'<path d="{"".join(words)}" fill="none" stroke="{EDGE}" stroke-width="1.3"/>'
-    return path + (_head(end_x, end_y, 0, sign, EDGE) if head else "")
+    colour, width = (NOTE, 2.2) if curve.edge.note else (EDGE, 1.3)
+    path = f'<path d="{"".join(words)}" fill="none" stroke="{colour}" stroke-width="{width:g}"/>'
+    return path + (_head(end_x, end_y, 0, sign, colour) if head else "")
 
 
 def _head(x: float, y: float, across: int, down: int, colour: str) -> str:

@@ -56,6 +56,7 @@ class MsnbViewMagics(magic.Magics):
     @WITH_OPTIONS
     @GRADIENT
     @RAW
+    @argument("--arena", action="store_true", help="what lies where in the compiled program's arena")
     @CALL
     @LINE_MAGIC
     def ms_mem(self, line: str) -> View:
@@ -65,7 +66,7 @@ class MsnbViewMagics(magic.Magics):
         """
         o = options_of(self.ms_mem, line)
         fn, args, kwargs = self._call(o, "%ms_mem")
-        return show.mem(fn, *args, gradient=o.gradient, optimised=not o.raw, **kwargs)
+        return show.mem(fn, *args, gradient=o.gradient, optimised=not o.raw, arena=o.arena, **kwargs)
 
     @WITH_OPTIONS
     @GRADIENT

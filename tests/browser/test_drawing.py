@@ -219,6 +219,25 @@ def test_the_saved_picture_and_the_live_one_have_the_same_words(drawn):
     assert set(entries) == legend
 
 
+def _layer(x, w):
+    return ms.ops.relu(ms.ops.matmul(x, w)).sum(0)
+
+
+def test_a_plan_is_painted_by_layout(drawn):
+    x, w = (ms.Tensor(np.ones(shape, np.float32)) for shape in ((64, 128), (128, 32)))
+    given = {"matmul": ((2, 1), (1, 2))}
+    plan = ms.parallel.plan(_layer, x, w, device_num=4, parallel_mode="semi_auto_parallel", strategies=given)
+    view = ms.show.plan(plan)
+    draw(drawn, json.loads(json.dumps(view.json)))
+    tints = sorted({b.tint for b in view.picture.walk() if b.tint is not None})
+    assert len(tints) > 1
+    entries = drawn[0].locator(".msnb-legend .msnb-entry").all_text_contents()
+    assert set(entries) == {word for _, word, _ in legend_entries(view.picture)}
+    read = "l => l.map(e => [...e.classList].find(c => c.includes('look')))"
+    looks = drawn[0].locator(".msnb-node").evaluate_all(read)
+    assert len(set(looks)) >= len(tints)
+
+
 def test_the_built_files_are_small():
     files = [p for p in Path(BUILT).rglob("*") if p.is_file()]
     assert {p.suffix for p in files} == {".js", ".json"}

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import msnb as ms
+from msnb.core import events
 from msnb.core.errors import ArgumentError, MsnbError, ShapeError, UnsupportedSyntaxError
 from msnb.notebook.error_view import report
 from msnb.notebook.extension import NAMES, OPTIONS
@@ -193,6 +194,7 @@ def test_every_magic_completes_all_its_options(shell):
         ("%ms_diff --tol 1e-6 f(x, k=3.0)", "diff", "eager and graph agree"),
         ("%ms_mem f(x)", "memory", "held at the peak"),
         ("%ms_mem --gradient --raw g(x)", "memory", "held at the peak"),
+        ("%ms_mem --arena f(x)", "memory", "arena"),
         ("%ms_profile f(x)", "profile", "cell [1] line 4"),
         ("%ms_profile --times --repeats 2 f(x)", "profile", "median of 2 runs"),
         ("%ms_step --stop 4 -o steps f(x)", "step", "breakpoint line 4"),
@@ -289,3 +291,14 @@ def test_device(shell):
 def test_mistakes_in_run_magics_are_real_errors(shell, cell, sentence):
     with pytest.raises(ArgumentError, match=sentence):
         run(shell, cell)
+
+
+def test_the_extension_listens_to_no_step_of_a_training(shell):
+    """What nobody looks at costs nothing: the extension asks for no event that a running program sends."""
+    shell.run_line_magic("unload_ext", "msnb")
+    before = {name: list(found) for name, found in events.listeners.items()}
+    shell.run_line_magic("load_ext", "msnb")
+    run(shell, "ms.jit(f)(x)")
+    after = {name: list(found) for name, found in events.listeners.items()}
+    for name in ("op", "stage", "rewrite", "step"):
+        assert after.get(name, []) == before.get(name, [])

@@ -126,6 +126,7 @@ def edges_touch_their_boxes(drawing: Drawing) -> None:
             edges_touch_their_boxes(p.inner)
 
 
+@pytest.mark.long
 def test_random_programs_are_drawn_without_overlap(rng):
     seed = int(rng.integers(2**31))
     for k in range(40):
@@ -305,6 +306,7 @@ def test_closed_groups_have_pictures_of_their_own():
     assert len(json.dumps(view.json)) <= 1_000_000
 
 
+@pytest.mark.long
 def test_bundles_of_big_programs_stay_below_a_megabyte():
     view = GraphView(chain(5000))
     bundle = view._repr_mimebundle_()

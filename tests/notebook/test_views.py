@@ -142,6 +142,7 @@ def test_looking_changes_no_state(name, mode):
     assert cell.count.asnumpy() == 1
 
 
+@pytest.mark.long
 def test_random_programs_in_every_view(rng):
     """Control flow, calls, constants: both engines agree, bundles are valid."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "graph" / "compile"))

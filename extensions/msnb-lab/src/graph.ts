@@ -11,7 +11,7 @@
 import { layOutSheet } from './columns';
 import { button, el } from './dom';
 import { Scene, drawSheet } from './draw';
-import { amount, heatStep, lookOf, meanings } from './look';
+import { amount, heatStep, meanings, tintLook, tints } from './look';
 import { Box, Overlay, Picture, isGate, walk } from './schema';
 
 export interface Listener {
@@ -231,12 +231,15 @@ export class Graph {
 
   private explain(): void {
     const shown = [...(this.scene?.nodes.keys() ?? [])].map(id => this.boxes.get(id) as Box);
-    const looks = new Set(shown.filter(b => !this.isShownOpen(b)).map(lookOf));
+    const closed = shown.filter(b => !this.isShownOpen(b));
     const entry = (look: string, word: string) =>
       el('span', { class: 'msnb-entry' }, el('span', { class: `msnb-swatch msnb-look-${look}` }), word);
     const entries = this.overlay
       ? [entry('heat-0', 'small'), entry('heat-4', `large: ${this.overlay.title}`)]
-      : meanings(looks).map(([look, word]) => entry(look, word));
+      : [
+          ...tints(closed).map(tint => entry(tintLook(tint), tint[1])),
+          ...meanings(closed).map(([look, word]) => entry(look, word))
+        ];
     if (this.picture.kept.length) {
       entries.push(entry('kept', 'kept for backward'));
     }

@@ -1,6 +1,6 @@
 /** The colour language of msnb/notebook/colours.py as names of classes; the colours themselves are in style.css. */
 
-import { Box } from './schema';
+import { Box, Tint } from './schema';
 
 const LOOKS: Record<string, string[]> = {
   blue: ['elementwise', 'transcendental', 'logic', 'compare', 'casting', 'erf', 'activation'],
@@ -31,17 +31,35 @@ const MEANING: [string, string][] = [
   ['group', 'closed group']
 ];
 
+const TINTS = ['grey', 'blue', 'amber', 'teal', 'violet', 'green', 'red', 'pink', 'control'];
+
 export const HEAT_STEPS = 5;
 
+export function tintLook(tint: Tint): string {
+  return TINTS[tint[0] % TINTS.length];
+}
+
 export function lookOf(box: Box): string {
+  return box.tint ? tintLook(box.tint) : ownLook(box);
+}
+
+/** What a box is, whatever colour a view gives it. */
+function ownLook(box: Box): string {
   if (KINDS.includes(box.kind)) {
     return box.kind;
   }
   return box.kind === 'constant' ? 'grey' : OF_FAMILY.get(box.family) ?? 'grey';
 }
 
-/** The looks that need a word, in a fixed order. */
-export function meanings(looks: Set<string>): [string, string][] {
+/** The tints of some boxes, each once, by number. */
+export function tints(boxes: Box[]): Tint[] {
+  const found = new Map(boxes.flatMap(b => (b.tint ? [[b.tint.join(), b.tint] as const] : [])));
+  return [...found.values()].sort((a, b) => a[0] - b[0]);
+}
+
+/** The looks of some boxes that need a word, in a fixed order. */
+export function meanings(boxes: Box[]): [string, string][] {
+  const looks = new Set(boxes.filter(b => !b.tint || KINDS.includes(b.kind)).map(ownLook));
   return MEANING.filter(([look]) => looks.has(look));
 }
 

@@ -16,6 +16,8 @@ const DEEPEST = 40;
 /** File or cell, line, column, end column; columns are -1 where unknown. */
 export type Loc = readonly [string, number, number, number];
 
+export type Tint = readonly [number, string];
+
 export interface Box {
   id: string;
   kind: string;
@@ -27,6 +29,8 @@ export interface Box {
   why: string;
   mark: string;
   heat: number | null;
+  /** A number and a word (a layout) that boxes of one colour share. */
+  tint: Tint | null;
   loc: Loc | null;
   ports: number;
   bodies: { label: string; picture: Picture }[];
@@ -167,6 +171,7 @@ class Reader {
       why: words(raw.why),
       mark: words(raw.mark),
       heat: typeof raw.heat === 'number' && raw.heat >= 0 && raw.heat <= 1 ? raw.heat : null,
+      tint: readTint(raw.tint),
       loc: readLoc(raw.loc),
       ports: count(raw.ports),
       bodies: bodies.map(b => ({ label: words(b.label), picture: this.picture(b, depth + 1) })),
@@ -175,6 +180,11 @@ class Reader {
       size: count(raw.size)
     };
   }
+}
+
+function readTint(x: unknown): Tint | null {
+  const [index, word] = list(x);
+  return typeof index === 'number' && Number.isInteger(index) && index >= 0 ? [index, words(word)] : null;
 }
 
 function readEdge(x: unknown): Edge | null {
