@@ -68,10 +68,14 @@ def threads() -> int:
 
 
 def environment(scratch: Path) -> dict[str, str]:
-    """Of a contestant's process: equal threads, and caches on disk only in the folder given."""
+    """Of a contestant's process: equal threads, and caches on disk only in the folder given.
+
+    Bytecode of Python modules is kept, as in every installed package: the peers' was made when they were installed.
+    """
     count = str(threads())
     pools = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), count)
     caches = {"MSNB_CACHE_DIR": str(scratch / "msnb"), "TORCHINDUCTOR_CACHE_DIR": str(scratch / "inductor")}
     quiet = {"GLOG_v": "3", "PYTHONWARNINGS": "ignore", "TF_CPP_MIN_LOG_LEVEL": "3"}
     path = os.pathsep.join(p for p in (str(ROOT), os.environ.get("PYTHONPATH", "")) if p)
-    return {**os.environ, **pools, **caches, **quiet, "PYTHONPATH": path, "TRITON_CACHE_DIR": str(scratch / "triton")}
+    inherited = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    return {**inherited, **pools, **caches, **quiet, "PYTHONPATH": path, "TRITON_CACHE_DIR": str(scratch / "triton")}

@@ -69,7 +69,7 @@ def watched(times: Times) -> Callable[[], None] | None:
     plain = execute.NativeProgram
 
     class Timed(plain):  # type: ignore[valid-type,misc]
-        def __init__(self, device: Any, graph: Any) -> None:
+        def __init__(self, device: Any, graph: Any, checking: bool = False, image: Any = None) -> None:
             super().__init__(device, graph, checking=True)
             times.programs.append(self)
             self.mark = 0.0
@@ -79,13 +79,13 @@ def watched(times: Times) -> Callable[[], None] | None:
             super()._execute(p)
 
         def _step(self, p: Any, number: int) -> None:
-            now, instructions = perf_counter(), p.tape.instrs
+            now, built = perf_counter(), self.built
             if number < len(p.steps):
                 super()._step(p, number)
-                done = next(i for i in instructions if i.host == number)
+                done = next(i for i in built.tape.instrs if i.host == number)
                 times.add(done, perf_counter() - now)
             else:
-                times.add(instructions[p.checks[number]], now - self.mark)
+                times.add(built.tape.instrs[built.checks[number]], now - self.mark)
             self.mark = perf_counter()
 
     setattr(execute, "NativeProgram", Timed)  # noqa: B010

@@ -2,6 +2,7 @@
 
 - the jit level is O0 unless MSNB_JIT_LEVEL says otherwise: most tests compile programs that run once. `make test` runs
   all of them a second time at O1, the level that users have.
+- MSNB_TEST_WITHOUT="llvmlite" hides installed packages: everything runs without them too.
 - `mode`: a test that names this fixture runs twice, eagerly and as a graph.
 - the context (mode, device, ...) is back at its defaults after every test, whatever the test did to it.
 - `rng`: a NumPy generator seeded from the run's seed and the test's name. The run's seed is printed at the top and
@@ -10,9 +11,12 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import random
+import signal
 import sys
+import threading
 import zlib
 from collections.abc import Iterator
 
@@ -21,6 +25,28 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("MSNB_JIT_LEVEL", "O0")
+
+
+# a shell's background jobs ignore Ctrl-C, and so would everything that is started here: tests send it
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN and threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _hide(package: str) -> None:
+    """The run sees the machine as if a package were not installed."""
+    found = importlib.metadata.distribution
+
+    def distribution(name: str) -> importlib.metadata.Distribution:
+        if name == package:
+            raise importlib.metadata.PackageNotFoundError(name)
+        return found(name)
+
+    importlib.metadata.distribution = distribution
+    sys.modules[package] = None  # type: ignore[assignment]
+
+
+for _package in filter(None, os.environ.get("MSNB_TEST_WITHOUT", "").split()):
+    _hide(_package)
 
 MODES = ("PYNATIVE_MODE", "GRAPH_MODE")
 

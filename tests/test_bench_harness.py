@@ -141,6 +141,7 @@ def test_the_picture_is_well_formed_and_shows_everybody() -> None:
 # --------------------------------------------------------------------------- measuring
 
 
+@pytest.mark.long
 def test_a_step_is_measured_and_its_values_kept() -> None:
     calls: list[int] = []
 
@@ -225,6 +226,7 @@ def test_what_went_wrong_is_one_line() -> None:
 # --------------------------------------------------------------------------- end to end
 
 
+@pytest.mark.long
 def test_one_case_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     variables = {"PEERS": "none", "ROUNDS": "1", "BENCH_SECONDS": "0.05", "BENCH_OUT": str(tmp_path)}
     assert harness.main(["matmul"], variables) == 0

@@ -47,6 +47,7 @@ def test_import_msnb_prints_and_warns_nothing() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("heavy", ["sklearn", "IPython"])
 def test_the_check_sees_a_heavy_import(heavy: str) -> None:
     """The list of modules is not blind: a package that is there and is imported shows up."""

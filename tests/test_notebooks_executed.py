@@ -47,6 +47,7 @@ def test_there_are_notebooks() -> None:
     assert {
         "01_quickstart.ipynb", "02_tensors.ipynb", "03_autograd.ipynb", "04_two_modes.ipynb",
         "05_inside_the_compiler.ipynb", "06_gradients_seen.ipynb", "07_debugging.ipynb", "08_build_it_yourself.ipynb",
+        "10_parallel_plans.ipynb", "11_real_ranks.ipynb",
     } <= names  # fmt: skip
 
 

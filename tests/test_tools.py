@@ -160,9 +160,11 @@ def test_fast_leaves_out_slow_tests_and_says_so() -> None:
     fast = {part.name: part for part in check.parts(fast=True)}
     assert slow.keys() == fast.keys()
     assert {part.skipped for name, part in slow.items() if name != "extension (rebuilt)"} == {""}
-    left_out = ["tests, compiled (O1)", "notebooks (nbval)", "JupyterLab (browser)", "extension (rebuilt)"]
+    levels = ["tests, compiled (O1)", "tests, no llvmlite", "tests, no onednn-cpu-gomp"]
+    left_out = [*levels, "notebooks (nbval)", "JupyterLab (browser)", "extension (rebuilt)"]
     assert [name for name, part in fast.items() if part.skipped] == left_out
-    assert "not slow" in fast["tests (pytest)"].command and "not slow" not in slow["tests (pytest)"].command
+    assert "not slow and not long" in fast["tests (pytest)"].command
+    assert "not slow" not in slow["tests (pytest)"].command
 
 
 def test_without_node_the_extension_is_not_built_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,8 +53,14 @@ def no_node() -> str:
     return f"no {' and no '.join(lacking)}" if lacking else ""
 
 
+def _without(package: str, workers: str, skipped: str) -> Part:
+    """Networks on a machine that lacks a package which makes them fast."""
+    command = [*PYTEST, "-n", workers, "-m", "not slow and not long", "tests/nn", "tests/models", "tests/train"]
+    return Part(f"tests, no {package}", command, env={"MSNB_TEST_WITHOUT": package, **NATIVE}, skipped=skipped)
+
+
 def parts(fast: bool) -> list[Part]:
-    choice, workers = ["-m", "not slow"] if fast else [], os.environ.get("TEST_WORKERS", "2")
+    choice, workers = ["-m", "not slow and not long"] if fast else [], os.environ.get("TEST_WORKERS", "2")
     skipped = "FAST=1" if fast else ""
     one_each = ["-n", workers, "--dist", "loadfile"]  # the cells of a notebook belong to one kernel
     nbval = ["--nbval", "--nbval-current-env", "--nbval-sanitize-with", "tests/nbval_sanitize.cfg", "notebooks/"]
@@ -68,6 +74,7 @@ def parts(fast: bool) -> list[Part]:
         Part(
             "tests, compiled (O1)", [*PYTEST, "-n", workers, "-m", "not slow", *compiled], env=NATIVE, skipped=skipped
         ),
+        *(_without(package, workers, skipped) for package in ("llvmlite", "onednn-cpu-gomp")),
         Part("docstring examples", [*PYTEST, "--doctest-modules", "msnb"]),
         Part("notebooks (nbval)", [*PYTEST, *one_each, *nbval], env={"MSNB_NBVAL": "1", **ONE_THREAD}, skipped=skipped),
         Part("JupyterLab (browser)", [*PYTEST, "tests/browser"], env=ONE_THREAD, skipped=skipped),

@@ -262,4 +262,5 @@ def _case(form: Form, share: float, tolerance: float) -> Case:
 RESNET18 = Form("resnet18", (2, 2, 2, 2), False, 10, 32, 32, 1e-2)
 RESNET50 = Form("resnet50", (3, 4, 6, 3), True, 1000, 224, 4, 1e-3)
 
-CASES = [_case(RESNET18, 3, 1e-3), _case(RESNET50, 4, 1e-3)]
+# statistics over four images in fifty layers: PyTorch eager, compiled and JAX differ by 3e-3 to 6e-3 among themselves
+CASES = [_case(RESNET18, 3, 1e-3), _case(RESNET50, 4, 1e-2)]

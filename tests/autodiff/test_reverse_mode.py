@@ -241,6 +241,7 @@ def test_twice_the_layers_twice_the_nodes() -> None:
     assert second_large <= 2 * second_small + 10
 
 
+@pytest.mark.long
 def test_ten_thousand_nodes_need_no_deep_python_stack() -> None:
     def program(x: Any) -> Any:
         for _ in range(10_000):

@@ -56,6 +56,7 @@ CHAINS = st.lists(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None, print_blob=True)
 @given(st.integers(0, 8), CHAINS, st.integers(1, 4), st.booleans())
 def test_a_chain_is_what_it_does_to_a_list(n, chain, size, drop):

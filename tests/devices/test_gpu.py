@@ -74,12 +74,6 @@ def test_a_library_that_is_no_cupy() -> None:
         open_gpu("no_such_array_library")
 
 
-def test_the_simulated_ascend_says_what_it_is() -> None:
-    with pytest.raises(DeviceError, match="the simulated Ascend is not part of this version"):
-        ms.set_context(device_target="Ascend")
-    assert settings()["device_target"] == "CPU"
-
-
 def test_unknown_devices_list_the_legal_ones() -> None:
     with pytest.raises(ContextError, match=r"device_target='TPU'.*legal: Ascend, CPU, GPU"):
         ms.set_context(device_target="TPU")
@@ -184,8 +178,6 @@ def test_to_also_takes_a_dtype() -> None:
 def test_moving_without_a_gpu(no_cupy: None) -> None:
     with pytest.raises(DeviceError, match="CuPy"):
         ms.Tensor([1.0]).to("GPU")
-    with pytest.raises(DeviceError, match="simulated Ascend"):
-        ms.Tensor([1.0]).to("ascend")
 
 
 @pytest.mark.parametrize("target", ["CPU", "GPU"])

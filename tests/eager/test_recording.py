@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 import msnb as ms
-from msnb.core import events
+from msnb.core import dtypes, events
+from msnb.core.slot import slot, using
 from msnb.eager import backward
+from msnb.eager.autocast import Autocast, casting
+from msnb.eager.dispatch import EagerEngine
 from msnb.eager.gradient import Recording
 
 
@@ -123,3 +126,58 @@ def test_gradients_in_two_threads() -> None:
     for t in threads:
         t.join()
     assert results == {k: 4.0 * k for k in range(1, 5)}
+
+
+def test_a_transposed_value_is_kept_as_it_lies() -> None:
+    rng = np.random.default_rng(3)
+    x, w = (ms.Tensor(rng.standard_normal(shape).astype(np.float32)) for shape in ((4, 6), (5, 6)))
+    weight = ms.Parameter(w, name="weight")
+    step = ms.grad(lambda x: ms.ops.tanh(x @ weight.T).sum(), 0, weight)
+    found = [step(x) for _ in range(3)]
+    want = 1 - np.tanh(x.asnumpy() @ w.asnumpy().T) ** 2
+    for dx, dw in found:
+        np.testing.assert_allclose(dx.asnumpy(), want @ w.asnumpy(), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(dw.asnumpy(), want.T @ x.asnumpy(), rtol=1e-4, atol=1e-5)
+    program = next(reversed(backward._programs.values()))
+    assert list(program._turns.values()) == [(1, 0)]
+
+
+def test_orders_in_which_arrays_lie_densely() -> None:
+    a = np.zeros((2, 3, 4))
+    orders = {(0, 1, 2): None, (2, 0, 1): (1, 2, 0), (0, 2, 1): (0, 2, 1)}
+    assert {p: backward.dense_order(a.transpose(p)) for p in orders} == orders
+    assert backward.dense_order(a[:, ::2]) is None
+    assert backward.dense_order(2.5) is None
+
+
+def test_engines_with_rules_of_their_own_are_asked_for_pairs_too() -> None:
+    seen: list[str] = []
+
+    class Watching(EagerEngine):
+        def apply(self, op: Any, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+            seen.append(op.name)
+            return super().apply(op, inputs, attrs)
+
+    x = ms.Tensor(np.ones((2, 2), np.float32))
+    with using(Watching()):
+        assert float((x + x)[0, 0]) == 2
+        assert seen[0] == "add"
+        assert (x @ x).tolist() == [[2.0, 2.0], [2.0, 2.0]]
+    assert seen[-1] == "matmul"
+
+
+def test_operators_follow_a_rule_of_precision() -> None:
+    x = ms.Tensor(np.ones((2, 2), np.float32))
+    rule = Autocast(dtypes.float16, white=("matmul", "add"))
+    for engine in (slot.engine, Recording([x]).engine):
+        with using(engine), casting(slot.engine, rule):
+            assert (x + x).dtype is (x @ x).dtype is ms.float16
+        assert (x + x).dtype is ms.float32
+
+
+def test_the_short_way_tells_mistakes_in_full() -> None:
+    x, y = ms.Tensor(np.ones((2, 3), np.float32)), ms.Tensor(np.ones((4, 5), np.float32))
+    for _ in range(2):
+        for engine in (slot.engine, Recording([x]).engine):
+            with using(engine), pytest.raises(ValueError, match=r"\[2, 3\]|\(2, 3\)|f32\[2,3\]"):
+                x + y

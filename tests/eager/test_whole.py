@@ -6,6 +6,7 @@ import pytest
 import msnb as ms
 from msnb import ops
 from msnb.core import events
+from msnb.core.slot import whole
 from msnb.eager.whole import WORTH
 
 BIG = (64, WORTH // 64)
@@ -55,10 +56,10 @@ def test_values_and_gradients_are_those_of_the_single_ops(compiled, name):
         y = fn(x)
         return (y * weight).sum() if y.shape == weight.shape else y
 
-    whole = ms.value_and_grad(loss)(x)
+    one = ms.value_and_grad(loss)(x)
     ms.set_context(jit_level="O0")
     single = ms.value_and_grad(loss)(x)
-    for a, b in zip(whole, single):
+    for a, b in zip(one, single):
         np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=2e-4, atol=2e-5)
 
 
@@ -97,3 +98,26 @@ def test_mistakes_are_told_as_ever(compiled):
     with pytest.raises(ValueError) as other:
         ops.layer_norm(data(), (3,))
     assert str(one.value).splitlines()[0] == str(other.value).splitlines()[0]
+
+
+def test_a_function_that_looks_at_values_is_told_once(compiled):
+    @whole
+    def odd(x):
+        return x * 2 if float(x.max()) > 0 else x
+
+    told = []
+    events.forget_notices()
+    with events.listening("notice", lambda text, key: told.append(text)):
+        for sign in (1, -1, 1):
+            x = data(5) * 0 + sign
+            assert float(odd(x)[0, 0]) == (2 if sign > 0 else -1)
+    assert len(told) == 1
+    assert told[0].startswith("odd runs operation by operation, for it is no pure function of tensors: the value")
+
+
+def test_a_mistake_is_no_news(compiled):
+    told = []
+    events.forget_notices()
+    with events.listening("notice", lambda text, key: told.append(text)), pytest.raises(ValueError):
+        ops.layer_norm(data(), (7,))
+    assert told == []

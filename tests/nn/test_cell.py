@@ -171,7 +171,7 @@ def test_flags_reach_every_cell() -> None:
     assert seen == ["Scale"] * 4 + ["Net"]
     net.recompute()
     net.shard(((1, 1),))
-    assert net.recompute_config == {"mode": True} and net.shard_config["in_strategy"] == ((1, 1),)
+    assert net.recompute_config == {"mode": True} and net._sharding.inputs == ((1, 1),)
 
 
 def test_training_is_read_at_every_call(mode: int) -> None:

@@ -195,3 +195,61 @@ def test_refusals(mode: int, call: Any, sentence: str) -> None:
     with pytest.raises((ValueError, TypeError)) as caught:
         call()
     assert sentence in str(caught.value)
+
+
+class Towers(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = nn.CellList([nn.Dense(3, 3), nn.Dense(3, 4)])
+        self.right = nn.CellList([nn.Dense(4, 4)])
+        self.kinds = nn.CellDict({"plain": nn.ReLU(), "deep": nn.CellList([nn.Tanh()])})
+        self.both = nn.SequentialCell(nn.Sigmoid())
+
+    def construct(self, x: ms.Tensor) -> ms.Tensor:
+        for layer in [*self.left, *self.right, self.kinds["plain"], *self.kinds["deep"]]:
+            x = layer(x)
+        return self.both(x)
+
+
+def scopes(net: nn.Cell, width: int = 3) -> list[str]:
+    from msnb.graph.capture import trace
+
+    graph = trace(net, (ms.ops.ones((2, width)),)).graph
+    return list(dict.fromkeys(node.scope for node in graph.nodes if node.scope))
+
+
+def test_what_lists_hold_has_scopes_with_the_name_of_the_list() -> None:
+    inside = ["left/0", "left/1", "right/0", "kinds/plain", "kinds/deep/0", "both/0"]
+    assert scopes(Towers()) == [f"Towers/{step}" for step in inside]
+
+
+def test_a_copied_list_is_named_by_its_new_place() -> None:
+    import copy
+
+    class Other(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.taken = copy.deepcopy(Towers().right)
+
+        def construct(self, x: ms.Tensor) -> ms.Tensor:
+            return self.taken[0](x)
+
+    assert scopes(Other(), 4) == ["Other/taken/0"]
+
+
+def test_a_list_that_runs_is_a_step_itself() -> None:
+    class Running(nn.CellList):
+        def construct(self, x: ms.Tensor) -> ms.Tensor:
+            for layer in self:
+                x = layer(x)
+            return x
+
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.parts = Running([nn.ReLU()])
+
+        def construct(self, x: ms.Tensor) -> ms.Tensor:
+            return self.parts(x)
+
+    assert scopes(Net()) == ["Net/parts/0"]

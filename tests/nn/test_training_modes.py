@@ -79,6 +79,7 @@ def trained(make: type[nn.Cell], mode: int) -> tuple[list[float], dict[str, Any]
     return losses, {name: p.asnumpy() for name, p in net.parameters_and_names()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("make", OPTIMIZERS)
 def test_both_modes_train_alike(make: type[nn.Cell], level: str) -> None:

@@ -266,6 +266,7 @@ def test_masked_functions() -> None:
     assert (values.tolist(), inverse.tolist(), counts.tolist()) == ([1, 3], [1, 0, 1], [1, 2])
 
 
+@pytest.mark.long
 @given(
     hnp.arrays(np.float64, shapes, elements=st.sampled_from([0.0, 1.0, -2.0, 3.5, np.nan])), st.booleans(), st.data()
 )

@@ -160,6 +160,7 @@ def test_sizes_known_only_at_run_time() -> None:
     assert shape(lambda t: t.T @ t, x) == (3, 3)
 
 
+@pytest.mark.long
 @given(hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4), st.data())
 def test_any_reshape(shape: Any, data: Any) -> None:
     a = np.arange(float(np.prod(shape))).reshape(shape)

@@ -73,6 +73,7 @@ def check(source: str, values: tuple[Any, ...]) -> None:
         same(outcome(ms.grad(program, grad_position=(0, 1, 2)), tensors), slopes, "gradient in graph mode")
 
 
+@pytest.mark.long
 @settings(max_examples=60)
 @given(grammar.programs(), grammar.arguments())
 def test_drawn_programs(source: str, values: tuple[Any, ...]) -> None:

@@ -29,6 +29,7 @@ from msnb.train import (
     ReduceLROnPlateau,
     TimeMonitor,
 )
+from tests.levels import alike
 
 OLD = ("begin", "epoch_begin", "step_begin", "step_end", "epoch_end", "end")
 
@@ -312,8 +313,8 @@ def test_a_training_goes_on_where_it_stopped(tmp_path: Path, mode: int) -> None:
     assert ms.load_param_into_net(second.train_network, loaded, strict_load=True) == ([], [])
     second.train(4, rows(), initial_epoch=2)
     want = {p.name: p.asnumpy() for p in whole.train_network.get_parameters()}
-    for parameter in second.train_network.get_parameters():
-        np.testing.assert_array_equal(parameter.asnumpy(), want[parameter.name])
+    for parameter in second.train_network.get_parameters():  # at O1 the first eager steps are not compiled yet
+        alike(parameter.asnumpy(), want[parameter.name], parameter.name)
 
 
 def test_a_checkpoint_when_the_training_fails(tmp_path: Path) -> None:

@@ -117,7 +117,8 @@ def test_a_network_with_state_and_draws_is_the_same_in_both_modes(rng: np.random
         found.append((losses.seen, trained.eval(data), state))
     (losses_a, eval_a, state_a), (losses_b, eval_b, state_b) = found
     np.testing.assert_allclose(losses_a, losses_b, rtol=1e-5)
-    assert eval_a == pytest.approx(eval_b, rel=1e-5) and losses_a[-1] < losses_a[0]
+    assert eval_a == pytest.approx(eval_b, rel=1e-5)
+    assert sum(losses_a[-3:]) < sum(losses_a[:3])  # the last epoch against the first
     assert list(state_a) == list(state_b) and "norm.moving_mean" in state_a
     for name, value in state_a.items():
         np.testing.assert_allclose(value, state_b[name], rtol=1e-4, atol=1e-5, err_msg=name)

@@ -220,7 +220,7 @@ def test_python_that_every_step_changes_runs_at_every_step(mode: int) -> None:
             2, rows(BLOCK), dataset_sink_mode=True
         )
     assert net.count == 2 * BLOCK
-    assert bool(heard) == (mode == ms.GRAPH_MODE) and all("steps run one per call" in text for text in heard)
+    assert any("steps run one per call" in text for text in heard) == (mode == ms.GRAPH_MODE)
 
 
 def test_mixed_precision_in_a_sink() -> None:

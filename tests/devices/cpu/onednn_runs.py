@@ -39,8 +39,9 @@ class Run:
         calls = recipe.calls(list(range(n)), list(range(n, n + m)), list(range(n + m, len(every))))
         self.env = (ctypes.c_int64 * 8)(threads.count())
         kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-        self.calls = [(kind(c.address), (ctypes.c_int64 * len(c.words))(*c.words)) for c in calls]
-        self.keep = every
+        resolved = [c.resolved() for c in calls]
+        self.calls = [(kind(address), (ctypes.c_int64 * len(words))(*words)) for address, words in resolved]
+        self.keep = every, calls
 
     def __call__(self) -> int:
         for function, words in self.calls:

@@ -18,7 +18,7 @@ from msnb.devices.cpu.onednn import api as c
 from msnb.ops.record import find
 
 pytest.importorskip("llvmlite")
-from msnb.devices.cpu.builtin.eager import _Prepared, eager_kernel  # noqa: E402
+from msnb.devices.cpu.builtin.eager import NativeKernel, eager_kernel  # noqa: E402
 
 needs = pytest.mark.skipif(c.api() is None, reason="oneDNN is not installed")
 draw = np.random.default_rng(5).standard_normal
@@ -61,6 +61,75 @@ def test_a_pooling_takes_any_strides() -> None:
     np.testing.assert_array_equal(native(x), body(x))
 
 
+LAYOUTS = {
+    "dense": lambda a: a,
+    "transposed": lambda a: np.ascontiguousarray(a.swapaxes(-1, -2)).swapaxes(-1, -2),
+    "part of a larger one": lambda a: np.repeat(a, 2, -1)[..., ::2],
+    "rows apart": lambda a: np.repeat(a, 3, -2)[..., ::3, :],
+    "backwards": lambda a: np.ascontiguousarray(a[..., ::-1])[..., ::-1],
+    "repeated": lambda a: np.broadcast_to(a[:1], a.shape),
+}
+
+
+@needs
+@pytest.mark.parametrize("right", LAYOUTS)
+@pytest.mark.parametrize("left", LAYOUTS)
+@pytest.mark.parametrize("sizes", [((96, 70), (70, 65)), ((3, 70, 70), (3, 70, 60)), ((2, 64, 80), (80, 50))])
+def test_a_product_takes_its_operands_as_they_lie(sizes: Any, left: str, right: str) -> None:
+    x, y = images(*sizes[0]), images(*sizes[1])
+    native, body = kernels("matmul", x, y)
+    for a, b in ((x, y), (LAYOUTS[left](x), LAYOUTS[right](y)), (x, LAYOUTS[right](y))):
+        np.testing.assert_allclose(native(a, b), body(a, b), rtol=1e-4, atol=1e-4)
+
+
+def test_products_that_numpy_runs_on_one_thread_or_has_better_code_for() -> None:
+    n = 999
+    for x, y in (((8, 8), (8, 8)), ((1, n), (n, n)), ((n, n), (n, 1)), ((n, n), (n,)), ((n, 0), (0, n))):
+        assert kernels("matmul", images(*x), images(*y))[0] is None
+    assert kernels("matmul", np.ones((99, 99)), np.ones((99, 99)))[0] is None
+
+
+CHAINS = {
+    "add": (2, {}), "multiply": (2, {}), "divide": (2, {}), "exp": (1, {}), "tanh": (1, {}), "relu": (1, {}),
+    "greater": (2, {}), "sqrt": (1, {}), "maximum": (2, {}), "power": (2, {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_elementwise_operations_on_many_elements(name: str) -> None:
+    count, attrs = CHAINS[name]
+    odd = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-42, 3.4e38], np.float32)
+    xs = [np.concatenate([images(70_001), roll]) for roll in (odd, odd[::-1])][:count]
+    native, body = kernels(name, *xs, **attrs)
+    assert native is not None
+    with np.errstate(all="ignore"):
+        want = body(*xs)
+    np.testing.assert_allclose(native(*xs), want, rtol=2e-6)
+    apart = [np.repeat(x, 2)[::2] for x in xs]
+    np.testing.assert_allclose(native(*apart), want, rtol=2e-6)
+
+
+def test_a_chain_is_compiled_once_for_all_shapes() -> None:
+    from msnb.devices.cpu.builtin import chains
+
+    kernels("sinh", images(300, 300))
+    before = len(chains._made)
+    for shape in ((70_000,), (2, 3, 40_000), (1, 80_000)):
+        x = images(*shape)
+        native, body = kernels("sinh", x)
+        np.testing.assert_allclose(native(x), body(x), rtol=2e-6)
+    assert len(chains._made) == before
+
+
+def test_numbers_meet_large_tensors(machine_code: None) -> None:
+    x = ms.Tensor(images(300, 300))
+    for number in (2, 0.5, True, -1e300):
+        with np.errstate(over="ignore"):
+            near = np.float32(number)
+        np.testing.assert_array_equal((x * number).asnumpy(), x.asnumpy() * near)
+        np.testing.assert_array_equal((number - x).asnumpy(), near - x.asnumpy())
+
+
 def test_results_are_not_overwritten_while_somebody_holds_them() -> None:
     x = images(4, 16, 64, 64)
     native, body = kernels("max_pool2d", x, kernel=(2, 2), stride=(2, 2))
@@ -72,6 +141,23 @@ def test_results_are_not_overwritten_while_somebody_holds_them() -> None:
         native(x * 2)
     np.testing.assert_array_equal(first, kept)
     np.testing.assert_array_equal(view, want)
+
+
+def test_memory_of_results_is_used_again_and_bounded() -> None:
+    from msnb.devices.cpu.builtin.results import Results
+
+    shelf, shape = Results(10_000), (1000,)
+    first = shelf.take(shape, np.float32)
+    view, place = first[3:], first.ctypes.data
+    del first
+    second = shelf.take(shape, np.float32)
+    assert second.ctypes.data != place
+    del view
+    assert shelf.take(shape, np.float32).ctypes.data == place
+    held = [shelf.take(shape, np.float32) for _ in range(9)]
+    assert len({a.ctypes.data for a in (*held, second)}) == 10
+    assert shelf._bytes <= 10_000
+    assert shelf.take((3000,), np.float64) is not shelf.take((3000,), np.float64)
 
 
 @needs
@@ -90,6 +176,19 @@ def test_several_threads_use_one_kernel() -> None:
     for t in started:
         t.join(60)
     assert found == dict.fromkeys(range(4), True)
+
+
+@needs
+def test_a_kernel_first_used_by_another_thread_has_all_cores_in_the_main_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "cores", lambda: 2)
+    x, y = images(200, 200), images(200, 200)
+    made: list[Any] = []
+    other = threading.Thread(target=lambda: made.append(kernels("matmul", x, y)))
+    other.start()
+    other.join(60)
+    native, body = made[0]
+    np.testing.assert_allclose(native(x, y), body(x, y), rtol=1e-4, atol=1e-4)
+    assert sorted(key[0] for key in native._layouts) == [1, 2]
 
 
 @needs
@@ -119,9 +218,9 @@ def test_the_session_asks_for_it(machine_code: None) -> None:
 
     op, types = find("conv2d"), (tensor_type((1, 1, 4, 4), ms.float32), tensor_type((2, 1, 3, 3), ms.float32))
     cpu, attrs = devices.device("CPU"), op.bind_attrs({})
-    assert isinstance(cpu.kernel(op, types, attrs), _Prepared)
+    assert isinstance(cpu.kernel(op, types, attrs), NativeKernel)
     ms.set_context(jit_level="O0")
-    assert not isinstance(cpu.kernel(op, types, attrs), _Prepared)
+    assert not isinstance(cpu.kernel(op, types, attrs), NativeKernel)
 
 
 def test_eager_values_follow_a_change_of_the_setting(machine_code: None) -> None:

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from msnb.core import dtypes
+from msnb.devices.cpu.onednn.api import api as library
 from tests.devices.cpu.onednn_runs import expected, run
 
 pytest.importorskip("llvmlite")
@@ -41,6 +43,7 @@ def images(shape: Any, attrs: Any, dtype: Any, strange: bool, rng: Any) -> Any:
     return np.ascontiguousarray(x.transpose(0, 2, 3, 1)) if attrs["data_format"] == "NHWC" else x
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(cases())
 def test_poolings_agree_with_the_reference(case: Any) -> None:
@@ -81,7 +84,30 @@ def test_the_first_of_equal_values_wins() -> None:
 
 
 def test_no_kernel() -> None:
-    half = np.ones((1, 1, 4, 4), np.float16)
-    assert run("max_pool2d", [half], recipe, kernel=(2, 2)) is None
     assert run("max_pool2d", [np.ones((0, 1, 4, 4), np.float32)], recipe, kernel=(2, 2)) is None
     assert run("avg_pool2d", [np.ones((1, 1, 20, 20), np.float32)], recipe, kernel=(9, 9)) is None
+
+
+@pytest.mark.skipif(library() is None, reason="oneDNN is not installed")
+@pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.bfloat16])
+@pytest.mark.parametrize("strange", [False, True])
+def test_images_in_16_bits(strange: bool, dtype: Any) -> None:
+    """Maxima are exact; sums are made in float32 and rounded once."""
+    attrs = {"kernel": (3, 2), "stride": (2, 1), "pads": (1, 0, 0, 1), "data_format": "NHWC"}
+    rng = np.random.default_rng(5)
+    with np.errstate(all="ignore"):
+        x = images((2, 19, 9, 11), attrs, np.float32, strange, rng).astype(dtype.numpy)
+        y = expected("max_pool2d", [x], **attrs)[0]
+        top = run("max_pool2d", [x], recipe, **attrs)[0]
+        np.testing.assert_array_equal(top.astype(np.float32), y.astype(np.float32))
+        dy = rng.standard_normal(y.shape).astype(dtype.numpy)
+        wide = [a.astype(np.float32) for a in (x, y, dy)]
+        for name, halves, floats, more in (
+            ("max_pool2d_grad", [x, y, dy], wide, {}),
+            ("avg_pool2d", [x], wide[:1], {}),
+            ("avg_pool2d_grad", [dy], wide[2:], {"size": (9, 11)}),
+        ):
+            got = run(name, halves, recipe, **attrs, **more)[0]
+            want = expected(name, floats, **attrs, **more)[0]
+            assert got.dtype == dtype.numpy
+            np.testing.assert_array_equal(got.astype(np.float32), want.astype(dtype.numpy).astype(np.float32))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import msnb as ms
-from msnb.core import events
+from msnb.core import events, store
 from msnb.devices.cpu import CPU
 from tests.devices.cpu.codegen_programs import REFERENCE, buffers, traced
 
@@ -85,8 +85,6 @@ def test_a_home_that_cannot_be_written_costs_nothing_but_time(tmp_path: Path, mo
 
 
 def test_the_oldest_entries_go(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from msnb.devices.cpu.codegen import store
-
     monkeypatch.setattr(store, "MOST_ENTRIES", 8)
     for i in range(12):
         store.write(f"{i:064x}", b"code")
@@ -95,6 +93,17 @@ def test_the_oldest_entries_go(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
             os.utime(path, (i, i))
     left = sorted(p.name for p in folder.iterdir())
     assert len(left) <= 8 and f"{11:064x}.o" in left
+
+
+def test_the_oldest_entries_go_where_they_are_large(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "MOST_BYTES", 10_000)
+    for i in range(12):
+        store.write(f"{i:064x}", bytes(2_000), store.PROGRAM)
+        path = folder / f"{i:064x}.p"
+        if path.exists():
+            os.utime(path, (i, i))
+    left = sorted(folder.iterdir())
+    assert sum(p.stat().st_size for p in left) <= 10_000 and folder / f"{11:064x}.p" in left
 
 
 def test_without_llvmlite_the_reference_serves(monkeypatch: pytest.MonkeyPatch) -> None:

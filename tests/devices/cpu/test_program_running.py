@@ -208,6 +208,7 @@ def endless(c: Any) -> Any:
     return ms.jit(step)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on this system")
 def test_an_interrupt_stops_a_long_call_and_changes_nothing() -> None:
     c = Counter()
@@ -264,6 +265,46 @@ def test_threads_queue() -> None:
     for t in many:
         t.join()
     assert not wrong
+
+
+def test_a_program_away_from_the_main_thread_has_all_cores() -> None:
+    fn, x = ms.jit(lambda x: ops.tanh(x @ x).sum(0)), ms.Tensor(np.ones((64, 64), np.float32))
+    fn(x)
+    used: list[int] = []
+
+    def work() -> None:
+        fn(x)
+        used.append(int(program_of(fn)._loaded.env[0]))
+
+    t = threading.Thread(target=work)
+    t.start()
+    t.join()
+    assert used == [threads.of_a_program()]
+
+
+def test_a_callback_may_wait_for_a_program_in_another_thread() -> None:
+    """A program holds the pool only while it runs natively, so its Python parts can wait for others."""
+    other, x = ms.jit(lambda x: ops.exp(x).sum()), ms.Tensor(np.ones(8, np.float32))
+    other(x)
+    waited: list[float] = []
+
+    @ms.jit
+    def fn(x: ms.Tensor) -> ms.Tensor:
+        y = ops.tanh(x) * 2
+        ops.print("", y)
+        return y + 1
+
+    def patiently(*args: Any) -> Any:
+        t = threading.Thread(target=lambda: waited.append(float(other(x))), daemon=True)
+        t.start()
+        t.join(20)
+        return plain(*args)
+
+    fn(x)
+    step = program_of(fn)._loaded.steps[-1]
+    plain, step.run = step.run, patiently
+    fn(x)
+    assert len(waited) == 1
 
 
 def test_a_program_that_is_called_from_inside_itself() -> None:

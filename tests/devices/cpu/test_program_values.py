@@ -48,6 +48,7 @@ def agree(graph: Graph, seed: int, checking: bool) -> None:
             np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.long
 @settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(("plain", "fused", "all fused")), st.booleans())
 def test_random_programs(seed: int, how: str, simplified: bool) -> None:
@@ -61,6 +62,7 @@ def test_random_programs(seed: int, how: str, simplified: bool) -> None:
     agree(graph, seed, False)
 
 
+@pytest.mark.long
 @settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1), st.booleans())
 def test_lent_parameters(seed: int, fused: bool) -> None:

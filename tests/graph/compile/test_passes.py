@@ -72,6 +72,7 @@ def same_numbers(a, b) -> bool:
     return a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("start", "level"), [(0, "O0"), (1, "O0"), (2, "O0"), (3, "O0"), (4, "O1")])
 def test_random_programs_keep_every_bit(rng, start, level):
     ms.set_context(jit_level=level)
