@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,12 @@ from msnb import nn, ops
 from msnb.api.timing import timing_rows
 from msnb.core import clock
 from msnb.graph.capture import convert
+
+
+@pytest.fixture(autouse=True)
+def _empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that is read from disk has no passes to time."""
+    monkeypatch.setenv("MSNB_CACHE_DIR", str(tmp_path))
 
 
 def compiled() -> Any:

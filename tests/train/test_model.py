@@ -13,6 +13,7 @@ from msnb import dataset, nn
 from msnb.core import events
 from msnb.core.errors import ArgumentError, AttributeValueError, DatasetError, ShapeError
 from msnb.train import Callback, Loss, Model
+from tests.levels import steady
 
 Row = tuple[np.ndarray, np.ndarray]
 TRUE = np.float32([[1.0], [2.0], [-1.0]])
@@ -111,7 +112,7 @@ def test_a_network_with_state_and_draws_is_the_same_in_both_modes(rng: np.random
         ms.set_context(mode=mode)
         ms.set_seed(3)
         net, losses = Small(), Losses()
-        trained = Model(net, nn.CrossEntropyLoss(), nn.Adam(net.trainable_params(), 0.01), {"accuracy", "loss"})
+        trained = Model(net, nn.CrossEntropyLoss(), nn.Adam(net.trainable_params(), 0.01, **steady()), {"accuracy", "loss"})
         trained.train(3, data, losses)
         state = {p.name: p.asnumpy() for p in trained.train_network.get_parameters()}
         found.append((losses.seen, trained.eval(data), state))

@@ -15,6 +15,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -35,6 +36,7 @@ from msnb.parallel.layout import whole
 
 Batches = Sequence[tuple[Any, ...]] | Callable[[int], tuple[Any, ...]]
 _KEPT = 2  # snapshots
+_FAILURES = count()  # every failure is announced, also one with the words of another
 
 
 class Trainer:
@@ -139,7 +141,7 @@ class Trainer:
         self.load(self.last)
         why = error.sentence.rstrip(".")
         events.notice(f"step {at + 1} failed ({why}); the ranks were {how}, training goes on after step {self.done}.",
-                      key=f"ranks failed {id(error)}")  # fmt: skip
+                      key=f"ranks failed {next(_FAILURES)}")  # fmt: skip
 
     # ---- weights ---------------------------------------------------------------------------------------------------
 
