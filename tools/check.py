@@ -24,9 +24,11 @@ PYTHON = sys.executable
 
 
 def content_seed() -> list[str]:
-    """The seed of all random checks of a run: drawn from the content that is committed, so that every commit meets draws
-    of its own and whoever checks the same content again, anywhere, meets the same ones. None outside of a repository:
-    then every run draws."""
+    """The seed of all random checks of a run: that of the committed content. Every commit meets draws of its own, and
+    whoever checks the same content again, anywhere, meets the same ones. None outside of a repository: every run draws.
+    """
+    if shutil.which("git") is None:
+        return []
     told = subprocess.run(["git", "rev-parse", "HEAD^{tree}"], cwd=ROOT, capture_output=True, text=True, check=False)
     return [f"--hypothesis-seed={int(told.stdout[:8], 16)}"] if told.returncode == 0 else []
 

@@ -112,7 +112,8 @@ def test_a_network_with_state_and_draws_is_the_same_in_both_modes(rng: np.random
         ms.set_context(mode=mode)
         ms.set_seed(3)
         net, losses = Small(), Losses()
-        trained = Model(net, nn.CrossEntropyLoss(), nn.Adam(net.trainable_params(), 0.01, **steady()), {"accuracy", "loss"})
+        adam = nn.Adam(net.trainable_params(), 0.01, **steady())
+        trained = Model(net, nn.CrossEntropyLoss(), adam, {"accuracy", "loss"})
         trained.train(3, data, losses)
         state = {p.name: p.asnumpy() for p in trained.train_network.get_parameters()}
         found.append((losses.seen, trained.eval(data), state))
