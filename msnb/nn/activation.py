@@ -39,6 +39,7 @@ HSigmoid = _plain("HSigmoid", "hardsigmoid", "min(max(x/6 + 1/2, 0), 1).")
 HSwish = _plain("HSwish", "hardswish", "x * hardsigmoid(x).")
 Softsign = _plain("Softsign", "softsign", "x / (1 + |x|).")
 SeLU = _plain("SeLU", "selu", "Scaled ELU: keeps mean 0 and variance 1.")
+Tanhshrink = _plain("Tanhshrink", "tanhshrink", "x - tanh(x).")
 
 
 class GELU(Cell):
@@ -123,6 +124,70 @@ class Softplus(Cell):
         return ops.softplus(x)
 
 
+class Hardtanh(Cell):
+    """x between ``min_val`` and ``max_val``."""
+
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0) -> None:
+        super().__init__()
+        if min_val > max_val:
+            raise AttributeValueError(f"Hardtanh: min_val={min_val} is above max_val={max_val}.")
+        self.min_val, self.max_val = min_val, max_val
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        return ops.hardtanh(x, self.min_val, self.max_val)
+
+
+class _Shrink(Cell):
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__()
+        self.lambd = lambd
+
+    def extend_repr(self) -> str:
+        """Its threshold."""
+        return f"lambd={self.lambd}"
+
+
+class HShrink(_Shrink):
+    """x where it is further than ``lambd`` from 0, else 0."""
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        return ops.hardshrink(x, self.lambd)
+
+
+class SoftShrink(_Shrink):
+    """x moved towards 0 by ``lambd``, and 0 where that would change the sign."""
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        return ops.softshrink(x, self.lambd)
+
+
+class Threshold(Cell):
+    """x where it is above ``threshold``, ``value`` elsewhere."""
+
+    def __init__(self, threshold: float, value: float) -> None:
+        super().__init__()
+        self.threshold, self.value = threshold, value
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        return ops.threshold(x, self.threshold, self.value)
+
+
+class GLU(Cell):
+    """a * sigmoid(b), a and b the halves of x along ``axis``."""
+
+    def __init__(self, axis: int = -1) -> None:
+        super().__init__()
+        self.axis = axis
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        return ops.glu(x, self.axis)
+
+
 class Softmax(Cell):
     """exp(x) / sum(exp(x)) along ``axis``."""
 
@@ -137,6 +202,22 @@ class Softmax(Cell):
     def extend_repr(self) -> str:
         """Its axis."""
         return f"axis={self.axis}"
+
+
+class Softmax2d(Cell):
+    """Softmax over the channels of images [n, channels, height, width] or [channels, height, width]."""
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        return ops.softmax(x, axis=-3)
+
+
+class Softmin(Softmax):
+    """exp(-x) / sum(exp(-x)) along ``axis``."""
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        return ops.softmin(x, axis=self.axis)
 
 
 class LogSoftmax(Cell):
@@ -159,7 +240,8 @@ _BY_NAME: dict[str, Callable[[], Cell]] = {
     "relu": ReLU, "relu6": ReLU6, "sigmoid": Sigmoid, "logsigmoid": LogSigmoid, "tanh": Tanh, "silu": SiLU,
     "gelu": GELU, "mish": Mish, "hsigmoid": HSigmoid, "hswish": HSwish, "softsign": Softsign, "selu": SeLU,
     "leakyrelu": LeakyReLU, "elu": ELU, "celu": CELU, "prelu": PReLU, "softplus": Softplus, "softmax": Softmax,
-    "logsoftmax": LogSoftmax,
+    "logsoftmax": LogSoftmax, "hardtanh": Hardtanh, "softmin": Softmin, "tanhshrink": Tanhshrink, "glu": GLU,
+    "hshrink": HShrink, "softshrink": SoftShrink,
 }  # fmt: skip
 
 

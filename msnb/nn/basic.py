@@ -224,6 +224,49 @@ class Dropout(Cell):
         return f"p={self.p}"
 
 
+class _ChannelDropout(Dropout):
+    """In training: zero whole channels with probability p; arguments as in ``Dropout``."""
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        if not self.training or self.p == 0.0:
+            return x
+        return getattr(ops, type(self).__name__.lower())(x, p=self.p, training=True)
+
+
+class Dropout1d(_ChannelDropout):
+    """In training: zero whole channels of rows of samples [n, channels, length]; arguments as in ``Dropout``."""
+
+
+class Dropout2d(_ChannelDropout):
+    """In training: zero whole channels of images [n, channels, height, width]; arguments as in ``Dropout``."""
+
+
+class Dropout3d(_ChannelDropout):
+    """In training: zero whole channels of volumes [n, channels, ...]; arguments as in ``Dropout``."""
+
+
+class Unflatten(Cell):
+    """One axis as several: the way back from ``Flatten``.
+
+    Args:
+        axis: which one. unflattened_size: the sizes that it becomes.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.Unflatten(1, (2, 3))(ms.ops.ones((4, 6))).shape
+        (4, 2, 3)
+    """
+
+    def __init__(self, axis: int, unflattened_size: Any) -> None:
+        super().__init__()
+        self.axis, self.unflattened_size = axis, tuple(unflattened_size)
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        return ops.unflatten(x, self.axis, self.unflattened_size)
+
+
 class Embedding(Cell):
     """A table of vectors, looked up by number.
 

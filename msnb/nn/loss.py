@@ -267,3 +267,134 @@ class HingeEmbeddingLoss(LossBase):
     def construct(self, logits: Any, labels: Any) -> Any:
         """The loss."""
         return self.get_loss(ops.where(labels > 0, logits, ops.relu(self.margin - logits)))
+
+
+class SoftMarginLoss(LossBase):
+    """log(1 + exp(-y x)) of scores x and labels y of 1 or -1."""
+
+    def construct(self, logits: Any, labels: Any) -> Any:
+        """The loss."""
+        return ops.soft_margin_loss(logits, labels, reduction=self.reduction)
+
+
+class TripletMarginLoss(LossBase):
+    """max(0, |anchor - positive| - |anchor - negative| + margin) of rows.
+
+    Args:
+        p: of the norm.
+        swap: take the distance of positive and negative where it is the smaller one.
+        eps: added to the differences.
+        reduction: "mean", "sum" or "none".
+        margin: how much nearer the positive should be.
+
+    Source: Balntas et al. 2016; https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.TripletMarginLoss.html
+    """
+
+    def __init__(
+        self, p: int = 2, swap: bool = False, eps: float = 1e-6, reduction: str = "mean", margin: float = 1.0
+    ) -> None:
+        super().__init__(reduction)
+        self.p, self.swap, self.eps, self.margin = p, swap, eps, margin
+
+    def construct(self, x: Any, positive: Any, negative: Any) -> Any:
+        """The loss."""
+        return ops.triplet_margin_loss(
+            x, positive, negative, self.margin, self.p, self.eps, self.swap, self.reduction
+        )
+
+
+class PoissonNLLLoss(LossBase):
+    """The negative log likelihood of counts: exp(x) - y x (``log_input``), or x - y log x.
+
+    Args:
+        log_input: whether x is the logarithm of the rate.
+        reduction: "mean", "sum" or "none".
+    """
+
+    def __init__(self, log_input: bool = True, *, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.log_input = log_input
+
+    def construct(self, input: Any, target: Any) -> Any:
+        """The loss."""
+        return ops.poisson_nll_loss(input, target, self.log_input, self.reduction)
+
+
+class GaussianNLLLoss(LossBase):
+    """The negative log likelihood of values whose mean and variance a network predicts.
+
+    Args:
+        full: add the constant log(2 pi) / 2.
+        eps: the smallest variance.
+        reduction: "mean", "sum" or "none".
+    """
+
+    def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.full, self.eps = full, eps
+
+    def construct(self, logits: Any, labels: Any, var: Any) -> Any:
+        """The loss."""
+        return ops.gaussian_nll_loss(logits, labels, var, self.full, self.eps, self.reduction)
+
+
+class FocalLoss(LossBase):
+    """Cross entropy that easy examples count less in: (1 - p)^gamma times -log p.
+
+    Args:
+        weight: one weight per class, or None.
+        gamma: how much less.
+        reduction: "mean", "sum" or "none".
+
+    Source: Lin et al. 2017 (arXiv:1708.02002)
+    """
+
+    def __init__(self, weight: Any = None, gamma: float = 2.0, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.weight, self.gamma = weight, gamma
+
+    def construct(self, logits: Any, labels: Any) -> Any:
+        """The loss."""
+        return ops.focal_loss(logits, labels, self.weight, self.gamma, self.reduction)
+
+
+class DiceLoss(LossBase):
+    """1 - 2 |x y| / (|x|^2 + |y|^2): how little two masks overlap.
+
+    Args:
+        smooth: added above and below the line, so that empty masks have a loss.
+
+    Inputs: probabilities and labels of one shape.
+
+    Source: Milletari et al. 2016 (arXiv:1606.04797)
+
+    Examples:
+        >>> import msnb as ms
+        >>> float(ms.nn.DiceLoss(smooth=0.0)(ms.Tensor([1.0, 0.0]), ms.Tensor([1.0, 0.0])))
+        0.0
+    """
+
+    def __init__(self, smooth: float = 1e-5) -> None:
+        super().__init__()
+        self.smooth = smooth
+
+    def construct(self, logits: Any, label: Any) -> Any:
+        """The loss."""
+        both = ops.sum(logits * label)
+        return 1 - (2 * both + self.smooth) / (ops.sum(logits * logits) + ops.sum(label * label) + self.smooth)
+
+
+class CosineSimilarity(Cell):
+    """The cosine of the angle between rows.
+
+    Args:
+        dim: the axis of the rows. eps: the smallest product of their lengths.
+    """
+
+    def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
+        super().__init__()
+        self.dim, self.eps = dim, eps
+
+    def construct(self, x1: Any, x2: Any) -> Any:
+        """The layer."""
+        return ops.cosine_similarity(x1, x2, self.dim, self.eps)

@@ -255,22 +255,10 @@ class GroupNorm(Cell):
         return f"num_groups={self.num_groups}, num_channels={self.num_channels}, eps={self.eps}"
 
 
-class InstanceNorm2d(Cell):
-    """Normalisation of each channel of each image over its positions.
+class _InstanceNorm(Cell):
+    """What the instance norms share; ``_ndim`` is the number of axes they take."""
 
-    Args:
-        num_features: channels.
-        eps: added to the variance.
-        affine: whether gamma and beta are trained.
-        gamma_init, beta_init: first values.
-
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.InstanceNorm2d.html
-
-    Examples:
-        >>> import msnb as ms
-        >>> ms.nn.InstanceNorm2d(3)(ms.ops.zeros((2, 3, 4, 4))).shape
-        (2, 3, 4, 4)
-    """
+    _ndim = 0
 
     def __init__(
         self,
@@ -288,8 +276,50 @@ class InstanceNorm2d(Cell):
 
     def construct(self, x: Any) -> Any:
         """The layer."""
+        if x.ndim != self._ndim or x.shape[1] != self.num_features:
+            raise ShapeError(
+                f"{type(self).__name__}({self.num_features}) needs x of {self._ndim} axes with {self.num_features} "
+                "channels on axis 1.",
+                operands=[f"x: {x._type!r}"],
+            )
         return ops.instance_norm(x, self.gamma, self.beta, self.eps)
 
     def extend_repr(self) -> str:
         """Its sizes."""
         return f"num_features={self.num_features}, eps={self.eps}"
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Normalisation of each channel of each image over its positions.
+
+    Args:
+        num_features: channels.
+        eps: added to the variance.
+        affine: whether gamma and beta are trained.
+        gamma_init, beta_init: first values.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.InstanceNorm2d.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.InstanceNorm2d(3)(ms.ops.zeros((2, 3, 4, 4))).shape
+        (2, 3, 4, 4)
+    """
+
+    _ndim = 4
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """The same of rows of samples [n, channels, length]."""
+
+    _ndim = 3
+
+
+class SyncBatchNorm(BatchNorm2d):
+    """Batch normalisation by the statistics of the whole batch, also where a plan splits it over devices.
+
+    Every BatchNorm of a plan (``ms.parallel``) sums over all devices that share the batch, because a plan computes
+    what one device would; so this is ``BatchNorm2d`` under the name that programs for many devices use.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.SyncBatchNorm.html
+    """

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+import msnb.ops.function_methods as function_methods
 import msnb.ops.methods as methods
 from msnb.ops.activation import celu as celu
 from msnb.ops.activation import elu as elu
@@ -32,6 +33,25 @@ from msnb.ops.activation import softsign as softsign
 from msnb.ops.activation import swish as swish
 from msnb.ops.activation import tanhshrink as tanhshrink
 from msnb.ops.activation import threshold as threshold
+from msnb.ops.arrange import block_diag as block_diag
+from msnb.ops.arrange import cartesian_prod as cartesian_prod
+from msnb.ops.arrange import column_stack as column_stack
+from msnb.ops.arrange import combinations as combinations
+from msnb.ops.arrange import dsplit as dsplit
+from msnb.ops.arrange import expand_as as expand_as
+from msnb.ops.arrange import fmax as fmax
+from msnb.ops.arrange import fmin as fmin
+from msnb.ops.arrange import hsplit as hsplit
+from msnb.ops.arrange import logaddexp2 as logaddexp2
+from msnb.ops.arrange import logspace as logspace
+from msnb.ops.arrange import row_stack as row_stack
+from msnb.ops.arrange import sgn as sgn
+from msnb.ops.arrange import signbit as signbit
+from msnb.ops.arrange import t as t
+from msnb.ops.arrange import type_as as type_as
+from msnb.ops.arrange import vander as vander
+from msnb.ops.arrange import view_as as view_as
+from msnb.ops.arrange import vsplit as vsplit
 from msnb.ops.casting import angle as angle
 from msnb.ops.casting import cast as cast
 from msnb.ops.casting import complex as complex
@@ -183,6 +203,15 @@ from msnb.ops.facts import shape as shape
 from msnb.ops.facts import size as size
 from msnb.ops.facts import tensor_dot as tensor_dot
 from msnb.ops.getitem import INDEX as index
+from msnb.ops.images import affine_grid as affine_grid
+from msnb.ops.images import channel_shuffle as channel_shuffle
+from msnb.ops.images import fold as fold
+from msnb.ops.images import grid_sample as grid_sample
+from msnb.ops.images import interpolate as interpolate
+from msnb.ops.images import pixel_shuffle as pixel_shuffle
+from msnb.ops.images import pixel_unshuffle as pixel_unshuffle
+from msnb.ops.images import unfold as unfold
+from msnb.ops.images import upsample as upsample
 from msnb.ops.index import gather as gather
 from msnb.ops.index import gather_elements as gather_elements
 from msnb.ops.index import gather_nd as gather_nd
@@ -363,6 +392,22 @@ from msnb.ops.sorting import msort as msort
 from msnb.ops.sorting import searchsorted as searchsorted
 from msnb.ops.sorting import sort as sort
 from msnb.ops.sorting import topk as topk
+from msnb.ops.statistics import bucketize as bucketize
+from msnb.ops.statistics import cdist as cdist
+from msnb.ops.statistics import corrcoef as corrcoef
+from msnb.ops.statistics import cov as cov
+from msnb.ops.statistics import diff as diff
+from msnb.ops.statistics import dist as dist
+from msnb.ops.statistics import histc as histc
+from msnb.ops.statistics import nanmedian as nanmedian
+from msnb.ops.statistics import nanquantile as nanquantile
+from msnb.ops.statistics import quantile as quantile
+from msnb.ops.statistics import sequence_mask as sequence_mask
+from msnb.ops.statistics import std_mean as std_mean
+from msnb.ops.statistics import trapz as trapz
+from msnb.ops.statistics import unsorted_segment_max as unsorted_segment_max
+from msnb.ops.statistics import unsorted_segment_min as unsorted_segment_min
+from msnb.ops.statistics import unsorted_segment_sum as unsorted_segment_sum
 from msnb.ops.transcendental import acos as acos
 from msnb.ops.transcendental import acosh as acosh
 from msnb.ops.transcendental import arccos as arccos

@@ -10,6 +10,7 @@ from typing import Any
 
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
+from msnb.ops.arrange import expand_as, view_as
 from msnb.ops.contract import addbmm, addmm, addmv, baddbmm, bmm, dot, inner, matmul, mm, mv, outer, turned
 from msnb.ops.getitem import INDEX, INDEX_UPDATE
 from msnb.ops.index import gather, gather_elements, gather_nd, index_select, take
@@ -125,16 +126,6 @@ def _flatten_method(x: Any, order: str = "C", *, start_dim: int = 0, end_dim: in
     return flatten(x, order, start_dim=start_dim, end_dim=end_dim)
 
 
-def _expand_as(x: Any, other: Any) -> Any:
-    """Broadcast to the shape of ``other``."""
-    return broadcast_to(x, shape=other.shape)
-
-
-def _view_as(x: Any, other: Any) -> Any:
-    """Reshaped to the shape of ``other``."""
-    return reshape(x, shape=other.shape)
-
-
 def _scatter_add_method(x: Any, axis: int, index: Any, src: Any) -> Any:
     """One addition per element of ``index`` along ``axis``."""
     return scatter(x, axis, index, src, "add")
@@ -146,9 +137,9 @@ METHODS: dict[str, Any] = {
     "__matmul__": forward(matmul),
     "__rmatmul__": reflected(matmul),
     "flatten": _flatten_method,
-    "expand_as": _expand_as,
-    "view_as": _view_as,
-    "reshape_as": _view_as,
+    "expand_as": expand_as,
+    "view_as": view_as,
+    "reshape_as": view_as,
     "scatter_add": _scatter_add_method,
 }
 """Methods with a meaning of their own; the others are functions of the same name with the tensor first."""

@@ -367,12 +367,16 @@ def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0
 
 
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: int = 2,
-                        eps: float = 1e-6, reduction: str = "mean") -> Tensor:  # fmt: skip
-    """max(0, |anchor - positive| - |anchor - negative| + margin), with p-norms along the last axis."""
+                        eps: float = 1e-6, swap: bool = False, reduction: str = "mean") -> Tensor:  # fmt: skip
+    """max(0, |anchor - positive| - |anchor - negative| + margin), with p-norms along the last axis; with ``swap`` the
+    distance of positive and negative counts where it is the smaller one."""
 
     def far(x: Tensor, y: Tensor) -> Any:
         powers = elementwise.power(elementwise.abs(x - y + eps), p)
         return elementwise.power(SUM(powers, axis=-1, keepdims=False), 1.0 / p)
 
-    loss = transcendental.relu(far(anchor, positive) - far(anchor, negative) + margin)
+    apart = far(anchor, negative)
+    if swap:
+        apart = elementwise.minimum(apart, far(positive, negative))
+    loss = transcendental.relu(far(anchor, positive) - apart + margin)
     return _reduced("triplet_margin_loss", loss, reduction)

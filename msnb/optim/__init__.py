@@ -16,6 +16,9 @@ from msnb.optim.rates import natural_exp_decay_lr as natural_exp_decay_lr
 from msnb.optim.rates import piecewise_constant_lr as piecewise_constant_lr
 from msnb.optim.rates import polynomial_decay_lr as polynomial_decay_lr
 from msnb.optim.rates import warmup_lr as warmup_lr
+from msnb.optim.scaled import Adadelta as Adadelta
+from msnb.optim.scaled import AdaMax as AdaMax
+from msnb.optim.scaled import Rprop as Rprop
 from msnb.optim.schedules import CosineDecayLR as CosineDecayLR
 from msnb.optim.schedules import ExponentialDecayLR as ExponentialDecayLR
 from msnb.optim.schedules import InverseDecayLR as InverseDecayLR

@@ -19,13 +19,7 @@ from msnb import ops
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
 from msnb.optim.optimizer import Optimizer, with_decay
-from msnb.optim.schedules import positive
-
-
-def _beta(what: str, value: float) -> float:
-    if not 0 <= positive(what, value, zero=True) < 1:
-        raise ValueError(f"{what} must be from 0 to below 1, got {value}.")
-    return float(value)
+from msnb.optim.schedules import positive, share
 
 
 class _Moments(Optimizer):
@@ -35,7 +29,7 @@ class _Moments(Optimizer):
         self, params: Any, learning_rate: Any, beta1: float, beta2: float, eps: float, weight_decay: Any, scale: float
     ) -> None:
         super().__init__(learning_rate, params, weight_decay, scale)
-        self.beta1, self.beta2 = _beta("beta1", beta1), _beta("beta2", beta2)
+        self.beta1, self.beta2 = share("beta1", beta1), share("beta2", beta2)
         self.eps = positive("eps", eps)
         self.moment1 = self.slots("moment1")
         self.moment2 = self.slots("moment2")

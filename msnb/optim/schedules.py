@@ -28,6 +28,13 @@ def positive(what: str, value: Any, zero: bool = False) -> float:
     return float(value)
 
 
+def share(what: str, value: Any) -> float:
+    """``value`` as a float from 0 to below 1. Raises ValueError."""
+    if not 0 <= positive(what, value, zero=True) < 1:
+        raise ValueError(f"{what} must be from 0 to below 1, got {value}.")
+    return float(value)
+
+
 def count(what: str, value: Any) -> int:
     """``value`` as an int above 0. Raises TypeError, ValueError."""
     if isinstance(value, bool) or not isinstance(value, int):

@@ -253,3 +253,54 @@ def test_refusals(mode: int, call: Any, sentence: str) -> None:
     with pytest.raises((ValueError, TypeError)) as caught:
         call()
     assert sentence in str(caught.value)
+
+
+def test_the_smaller_layers(mode: int, rng: np.random.Generator) -> None:
+    x = f32(rng, 2, 4, 6)
+    for layer, want in (
+        (nn.Hardtanh(-0.5, 0.25), np.clip(x, -0.5, 0.25)),
+        (nn.HShrink(0.3), np.where(np.abs(x) > 0.3, x, 0)),
+        (nn.SoftShrink(0.3), np.sign(x) * np.maximum(np.abs(x) - 0.3, 0)),
+        (nn.Tanhshrink(), x - np.tanh(x)),
+        (nn.Threshold(0.1, 7.0), np.where(x > 0.1, x, 7.0)),
+        (nn.GLU(1), x[:, :2] / (1 + np.exp(-x[:, 2:]))),
+        (nn.Softmin(-1), np.exp(-x) / np.exp(-x).sum(-1, keepdims=True)),
+        (nn.Softmax2d(), np.exp(x) / np.exp(x).sum(0, keepdims=True)),
+        (nn.Unflatten(1, (2, 2)), x.reshape(2, 2, 2, 6)),
+    ):
+        np.testing.assert_allclose(run(layer, x), want, atol=1e-5, err_msg=str(layer))
+    rows = (x - x.mean(2, keepdims=True)) / np.sqrt(x.var(2, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(run(nn.InstanceNorm1d(4), x), rows, atol=1e-4)
+    with pytest.raises(ValueError, match="needs x of 4 axes"):
+        nn.InstanceNorm2d(4)(ms.Tensor(x))
+    with pytest.raises(ValueError, match="above max_val"):
+        nn.Hardtanh(1.0, -1.0)
+
+
+def test_channels_are_dropped_whole(mode: int) -> None:
+    for net, shape in ((nn.Dropout1d(p=0.5), (40, 30, 3)), (nn.Dropout2d(p=0.5), (40, 30, 3, 2))):
+        x = ops.ones(shape)
+        assert net(x).asnumpy().all()
+        net.set_train()
+        y = net(x).asnumpy().reshape(1200, -1)
+        assert (y == y[:, :1]).all() and set(np.unique(y)) == {0.0, 2.0}
+
+
+def test_the_other_losses(mode: int, rng: np.random.Generator) -> None:
+    x, y, z = (f32(rng, 3, 4) for _ in range(3))
+    far = lambda a, b: np.linalg.norm(a - b + 1e-6, axis=-1)
+    swapped = np.maximum(0, far(x, y) - np.minimum(far(x, z), far(y, z)) + 0.5)
+    rate, signs = np.abs(y), np.sign(y)
+    for loss, args, want in (
+        (nn.TripletMarginLoss(swap=True, margin=0.5), (x, y, z), swapped.mean()),
+        (nn.SoftMarginLoss("sum"), (x, signs), np.log1p(np.exp(-signs * x)).sum()),
+        (nn.PoissonNLLLoss(), (x, rate), (np.exp(x) - rate * x).mean()),
+        (nn.GaussianNLLLoss(), (x, y, rate + 0.1), (0.5 * (np.log(rate + 0.1) + (x - y) ** 2 / (rate + 0.1))).mean()),
+        (nn.DiceLoss(), (x, y), 1 - (2 * (x * y).sum() + 1e-5) / ((x**2).sum() + (y**2).sum() + 1e-5)),
+        (nn.CosineSimilarity(), (x, y), (x * y).sum(1) / np.linalg.norm(x, axis=1) / np.linalg.norm(y, axis=1)),
+    ):
+        np.testing.assert_allclose(run(loss, *args), want, rtol=1e-4, atol=1e-5, err_msg=str(loss))
+    p = np.exp(x) / np.exp(x).sum(1, keepdims=True)
+    hit = p[[0, 1, 2], [1, 3, 0]]
+    focal = nn.FocalLoss()(ms.Tensor(x), ms.Tensor([1, 3, 0])).asnumpy()
+    np.testing.assert_allclose(focal, (-((1 - hit) ** 2) * np.log(hit)).mean(), rtol=1e-4)

@@ -67,6 +67,26 @@ def adagrad(p: Array, g: Array, s: dict[str, Any], t: int) -> Array:
     return p - RATE * g / np.sqrt(s["h"])
 
 
+def adamax(p: Array, g: Array, s: dict[str, Any], t: int) -> Array:
+    s["m"] = 0.8 * s.get("m", 0) + 0.2 * g
+    s["u"] = np.maximum(0.9 * s.get("u", 0), np.abs(g) + 1e-3)
+    return p - RATE / (1 - 0.8**t) * s["m"] / s["u"]
+
+
+def adadelta(p: Array, g: Array, s: dict[str, Any], t: int) -> Array:
+    s["a"] = 0.7 * s.get("a", 0) + 0.3 * g**2
+    d = np.sqrt(s.get("b", 0) + 1e-3) / np.sqrt(s["a"] + 1e-3) * g
+    s["b"] = 0.7 * s.get("b", 0) + 0.3 * d**2
+    return p - RATE * d
+
+
+def rprop(p: Array, g: Array, s: dict[str, Any], t: int) -> Array:
+    same = np.sign(g * s.get("g", 0))
+    s["d"] = np.clip(s.get("d", RATE) * np.choose(same.astype(int) + 1, [0.5, 1.0, 1.2]), 0.06, 0.11)
+    s["g"] = np.where(same < 0, 0, g)
+    return p - np.sign(s["g"]) * s["d"]
+
+
 BETAS = {"beta1": 0.8, "beta2": 0.9, "eps": 1e-3}
 METHODS: dict[str, tuple[Any, Any]] = {
     "sgd": (lambda p: nn.SGD(p, RATE), sgd()),
@@ -87,6 +107,9 @@ METHODS: dict[str, tuple[Any, Any]] = {
     "rmsprop": (lambda p: nn.RMSProp(p, RATE, 0.7, epsilon=1e-3), rmsprop()),
     "rmsprop momentum": (lambda p: nn.RMSProp(p, RATE, 0.7, 0.5, 1e-3), rmsprop(0.5)),
     "rmsprop centered": (lambda p: nn.RMSProp(p, RATE, 0.7, epsilon=1e-3, centered=True), rmsprop(centered=True)),
+    "adamax": (lambda p: nn.AdaMax(p, RATE, **BETAS), adamax),
+    "adadelta": (lambda p: nn.Adadelta(p, RATE, 0.7, 1e-3), adadelta),
+    "rprop": (lambda p: nn.Rprop(p, RATE, step_sizes=(0.06, 0.11)), rprop),
     "adagrad": (lambda p: nn.Adagrad(p, 0.5, RATE), adagrad),
 }  # fmt: skip
 
