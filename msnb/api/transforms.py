@@ -245,7 +245,7 @@ def grad(
 
     Args:
         fn, grad_position, weights: see ``value_and_grad``.
-        has_aux: the call gives ``(gradients, aux...)`` where aux is the rest of the result.
+        has_aux: the call gives ``(gradients, aux)``, aux a tuple of the rest of the result.
         return_ids: each gradient comes as ``(position or parameter name, gradient)``.
 
     Returns:
@@ -267,7 +267,7 @@ def grad(
         value, gradients = _value_and_grad(fn, request, kwargs, has_aux)
         if return_ids:
             gradients = _with_ids(request, gradients)
-        return (gradients, *value[1:]) if has_aux else gradients
+        return (gradients, tuple(value[1:])) if has_aux else gradients
 
     return compiled_in_graph_mode(named(call, fn, "grad"))
 

@@ -74,7 +74,8 @@ class Parameter(Tensor):
         return self
 
     def clone(self, init: Any = "same") -> Parameter:
-        """A new parameter of the same name with the same value, or filled with the number ``init``."""
+        """A new parameter of the same name with the same value, or with what the initializer ``init`` (a name, a number,
+        an Initializer) gives."""
         data = self.value() if init == "same" else Tensor(shape=self.shape, dtype=self.dtype, init=init)
         return Parameter(data, self.name, self.requires_grad, self.layerwise_parallel, self.parallel_optimizer)
 
@@ -100,3 +101,28 @@ class ParameterTuple(tuple[Parameter, ...]):
             if not isinstance(item, Parameter):
                 raise TypeError(f"ParameterTuple holds Parameters, not {type(item).__name__}.")
         return super().__new__(cls, items)
+
+    def clone(self, prefix: str, init: Any = "same") -> ParameterTuple:
+        """New Parameters, for what is kept beside each one (sums of gradients, averages).
+
+        Args:
+            prefix: their names are ``prefix.name``.
+            init: "same" for the same values, or an initializer (``Parameter.clone``).
+
+        Raises:
+            TypeError: the prefix is no word.
+
+        Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.ParameterTuple.html
+
+        Examples:
+            >>> import msnb as ms
+            >>> net = ms.nn.Dense(2, 1)
+            >>> [p.name for p in ms.ParameterTuple(net.trainable_params()).clone("sum", "zeros")]
+            ['sum.weight', 'sum.bias']
+        """
+        if not isinstance(prefix, str) or not prefix:
+            raise TypeError(f"ParameterTuple.clone takes a word to put in front of the names, got {prefix!r}.")
+        made = [p.clone(init) for p in self]
+        for p in made:
+            p.name = f"{prefix}.{p.name}"
+        return ParameterTuple(made)

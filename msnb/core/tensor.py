@@ -98,7 +98,7 @@ class Tensor:
             DLPack protocol. Python floats give float32, ints int64; arrays keep their dtype.
         dtype: the dtype to convert to.
         shape: with ``init``, the shape to make.
-        init: an initializer or a number that fills ``shape``.
+        init: an initializer, its name ("zeros", "normal") or a number that fills ``shape``.
 
     Raises:
         TypeError: the data are not numbers. ValueError: rows have unequal lengths.
@@ -425,6 +425,10 @@ def _initial(shape: Any, dtype: DType | None, init: Any) -> Any:
     want = dtypes.float32 if dtype is None else dtype
     if init is None or isinstance(init, (int, float, complex)):
         return np.full(sizes, 0 if init is None else init, want.numpy)
+    if isinstance(init, str):  # a name of the room of initializers
+        from msnb.core import elsewhere
+
+        return elsewhere.attribute("msnb.core", "initializer")(init, sizes, want)
     return init(sizes, want)
 
 

@@ -65,6 +65,7 @@ MOVED: dict[str, dict[str, str]] = {
         "Layout": "msnb.parallel.layout:Layout",
         **_AUTO_PARALLEL,
     },
+    "msnb.core": {"initializer": "msnb.nn.initializer:initializer"},
     "msnb.core.context": _AUTO_PARALLEL,
     "msnb.parallel": {
         **_AUTO_PARALLEL,

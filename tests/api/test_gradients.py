@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import msnb as ms
-from msnb import ops
+from msnb import nn, ops
 from msnb.core.errors import ArgumentError, DTypeError, GradientError
 
 pytestmark = pytest.mark.usefixtures("mode")
@@ -69,7 +69,7 @@ def test_value_and_aux() -> None:
     assert float(value) == 5.0
     assert y.tolist() == [1, 4]
     assert dx.tolist() == [2, 4]
-    dx, y = ms.grad(model, has_aux=True)(tensor(1, 2))
+    dx, (y,) = ms.grad(model, has_aux=True)(tensor(1, 2))
     assert (dx.tolist(), y.tolist()) == ([2, 4], [1, 4])
 
 
@@ -176,3 +176,27 @@ def test_wrong_inputs() -> None:
         ms.grad(lambda x: x, weights=[tensor(1.0)])(tensor(1.0))
     with pytest.raises(ArgumentError, match="needs grad_position, weights, or both"):
         ms.grad(lambda x: x, None)(tensor(1.0))
+
+
+def test_sums_of_gradients_beside_the_parameters(mode: int) -> None:
+    """Gradient accumulation as MindSpore users write it: a clone of all Parameters holds the sums."""
+    net = nn.Dense(3, 1, weight_init="ones")
+    optimizer = nn.SGD(net.trainable_params(), 0.5)
+    sums = optimizer.parameters.clone(prefix="sum", init="zeros")
+    assert [p.name for p in sums] == ["sum.weight", "sum.bias"]
+    step = ms.value_and_grad(lambda x: net(x).sum(), None, optimizer.parameters)
+    for k in (1, 2):
+        for total, part in zip(sums, step(ms.ops.ones((k, 3)))[1]):
+            ms.ops.assign_add(total, part)
+    assert sums[0].tolist() == [[3.0, 3.0, 3.0]] and net.weight.tolist() == [[1.0, 1.0, 1.0]]
+    optimizer(sums)
+    assert net.weight.tolist() == [[-0.5, -0.5, -0.5]]
+    with pytest.raises(TypeError, match="a word to put in front"):
+        optimizer.parameters.clone("")
+
+
+def test_a_parameter_with_other_first_values() -> None:
+    p = ms.Parameter(ms.Tensor([1.0, 2.0]), name="w", requires_grad=False)
+    assert [p.clone(how).tolist() for how in ("same", "ones", 3)] == [[1.0, 2.0], [1.0, 1.0], [3.0, 3.0]]
+    assert not p.clone("normal").requires_grad
+    assert ms.Tensor(shape=(2,), dtype=ms.float16, init="zeros").tolist() == [0.0, 0.0]
