@@ -317,7 +317,7 @@ SENTENCES = {
     "t(2).backward()": "PyTorch's backward() is a function here: ms.grad(fn)(x)",
     "t(2).requires_grad": "ms.grad(fn, grad_position)",
     "t(2).add_(1)": "values do not change in place; write x = x.add(...)",
-    "t(2).interpolate": "a Tensor has no attribute 'interpolate'",
+    "t(2).stft": "a Tensor has no attribute 'stft'",
     "t(2).sofmax": "a Tensor has no attribute 'sofmax'; did you mean softmax",
     "t(2).linspace": "a Tensor has no attribute 'linspace'; there is ops.linspace",
     "nn.Dense(2, 2).parameters()": "PyTorch's parameters() is called trainable_params() or get_parameters() here",
