@@ -74,8 +74,8 @@ class Parameter(Tensor):
         return self
 
     def clone(self, init: Any = "same") -> Parameter:
-        """A new parameter of the same name with the same value, or with what ``init`` gives (an initializer, its name, or
-        a number)."""
+        """A new parameter of the same name with the same value, or with what ``init`` gives: an initializer, a name
+        of one, or a number."""
         data = self.value() if init == "same" else Tensor(shape=self.shape, dtype=self.dtype, init=init)
         return Parameter(data, self.name, self.requires_grad, self.layerwise_parallel, self.parallel_optimizer)
 
