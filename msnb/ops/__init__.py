@@ -203,15 +203,11 @@ from msnb.ops.facts import shape as shape
 from msnb.ops.facts import size as size
 from msnb.ops.facts import tensor_dot as tensor_dot
 from msnb.ops.getitem import INDEX as index
-from msnb.ops.images import affine_grid as affine_grid
 from msnb.ops.images import channel_shuffle as channel_shuffle
 from msnb.ops.images import fold as fold
-from msnb.ops.images import grid_sample as grid_sample
-from msnb.ops.images import interpolate as interpolate
 from msnb.ops.images import pixel_shuffle as pixel_shuffle
 from msnb.ops.images import pixel_unshuffle as pixel_unshuffle
 from msnb.ops.images import unfold as unfold
-from msnb.ops.images import upsample as upsample
 from msnb.ops.index import gather as gather
 from msnb.ops.index import gather_elements as gather_elements
 from msnb.ops.index import gather_nd as gather_nd
@@ -355,6 +351,10 @@ from msnb.ops.reduce import std as std
 from msnb.ops.reduce import sum as sum
 from msnb.ops.reduce import var as var
 from msnb.ops.reduce import var_mean as var_mean
+from msnb.ops.resample import affine_grid as affine_grid
+from msnb.ops.resample import grid_sample as grid_sample
+from msnb.ops.resample import interpolate as interpolate
+from msnb.ops.resample import upsample as upsample
 from msnb.ops.scatter import index_add as index_add
 from msnb.ops.scatter import index_copy as index_copy
 from msnb.ops.scatter import index_fill as index_fill

@@ -6,12 +6,13 @@ from typing import Any
 
 from msnb.core import dtypes
 from msnb.core.tensor import Tensor
-from msnb.ops import arrange, casting, composite, facts, images, linalg, random, statistics
+from msnb.ops import arrange, casting, composite, facts, linalg, random, statistics
 from msnb.ops.activation import hardshrink, softshrink
 from msnb.ops.create import empty, full
 from msnb.ops.linalg import inverse
 from msnb.ops.methods import forward, single
 from msnb.ops.record import Op
+from msnb.ops.resample import interpolate
 from msnb.ops.scatter import combine
 from msnb.ops.sorting import searchsorted
 from msnb.ops.statistics import std_mean, unsorted_segment_sum
@@ -26,7 +27,7 @@ _SAME: tuple[Any, ...] = (
     composite.float_power, composite.logcumsumexp, composite.median, composite.nanmean, composite.nansum, composite.ptp,
     composite.sinc, composite.xdivy, composite.xlogy,
     erfinv, hardshrink, logaddexp, softshrink,
-    images.interpolate,
+    interpolate,
     linalg.cholesky, linalg.cross, linalg.det, linalg.logdet, linalg.matrix_power, linalg.slogdet, inverse,
     random.bernoulli, random.multinomial,
     searchsorted, std_mean, unsorted_segment_sum,
