@@ -27,6 +27,7 @@ from msnb.core import clock, events
 from msnb.core.sharding import IGNORED
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor, make
+from msnb.core.world import Promised, current
 from msnb.eager.autocast import worn_by
 from msnb.eager.calls import call_recorded, tracked_inputs
 from msnb.eager.dispatch import EagerEngine
@@ -43,8 +44,8 @@ _UNCOMPILED = (
 )
 
 _BY_HAND = (
-    "hybrid_parallel: such programs place their own collectives, so nothing is planned; they run on one device here, "
-    "and on ranks of their own through ms.parallel.Engine."
+    "hybrid_parallel: such programs place their own collectives, so nothing is planned; ms.parallel.plan(...).run() "
+    "runs all ranks in this process, Engine.map gives each one of its own. Here the program runs as one rank alone."
 )
 _UNPLANNED = (
     "a function compiled with jit is called inside an eager gradient: there it runs on one device. Compile the whole "
@@ -185,7 +186,7 @@ class CompiledFunction:
             if any(node.marks for _, node in captured.graph.walk()):
                 events.notice(IGNORED, key="shard")
         if wanted.key is None:
-            if get_auto_parallel_context("parallel_mode") == "hybrid_parallel":
+            if isinstance(current(), Promised):
                 events.notice(_BY_HAND, key="hybrid_parallel")
             return compile_graph(captured.graph, name=self.name)
         from msnb.parallel.engine.compiled import Planned

@@ -307,7 +307,7 @@ def _rule_graph(node: Node, ins: tuple[int, ...]) -> tuple[Graph, list[int]]:
 
 def _keep_residuals_only(forward: Graph, residuals: Sequence[Value], first: int, node: Node) -> None:
     forward.outputs[:] = residuals
-    needed = prune(forward)
+    needed = prune(forward, waived="collective")  # of the rule only its transpose runs: no rank waits here
     if any(p in needed for p in forward.params[first:]):
         raise GradientError(f"the gradient rule of {node.op.name} is not linear in dout: it has no forward mode.")
     del forward.params[first:]

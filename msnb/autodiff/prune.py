@@ -23,12 +23,17 @@ def has_effect(node: Node, module: Module, seen: frozenset[str] = frozenset()) -
     return any(has_effect(n, module, seen | {name}) for n in module.graphs[name].nodes)
 
 
-def prune(graph: Graph) -> set[Value]:
-    """Delete the nodes that no output needs. Returns the values that are read."""
+def prune(graph: Graph, waived: str = "") -> set[Value]:
+    """Delete the nodes that no output needs. Returns the values that are read.
+
+    Args:
+        waived: a trait; nodes that have it go like any other, whatever effect they have.
+    """
     needed: set[Value] = set(graph.outputs)
     kept: list[Node] = []
     for node in reversed(graph.nodes):
-        if any(v in needed for v in node.outputs) or has_effect(node, graph.module):
+        acts = waived not in node.op.traits and has_effect(node, graph.module)
+        if acts or any(v in needed for v in node.outputs):
             kept.append(node)
             needed.update(node.inputs)
     kept.reverse()

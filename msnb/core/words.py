@@ -37,6 +37,7 @@ _PARALLEL_PARTS = {
     "use": "msnb.parallel.engine.compiled",
     "Engine": "msnb.parallel.engine.client",
     "Trainer": "msnb.parallel.engine.training",
+    "PerRank": "msnb.parallel.engine.by_hand",
     "load_sharded": "msnb.parallel.engine.snapshots",
     "blank": "msnb.core.tensor",
 }
@@ -91,6 +92,8 @@ MOVED: dict[str, dict[str, str]] = {
 
 MODULES = {
     "msnb.amp": "msnb.train.amp",
+    "msnb.communication": "msnb.parallel.engine.communication",
+    "msnb.communication.management": "msnb.parallel.engine.communication",
     "msnb.context": "msnb.core.context",
     "msnb.dtype": "msnb.core.dtypes",
     "msnb.common": "msnb",
@@ -116,11 +119,9 @@ MODULES = {
 }
 
 _PART = "is not part of msnb yet"
-_PARALLEL = f"{_PART}: programs run on one device."
 _SPARSE = f"{_PART}: tensors are dense."
 SAID_MODULES = {
     "msnb.boost": f"{_PART}.",
-    "msnb.communication": _PARALLEL,
     "msnb.experimental": f"{_PART}.",
     "msnb.export": f"{_PART}; save_checkpoint stores weights.",
     "msnb.hal": f"{_PART}; ms.runtime has synchronize().",
@@ -186,11 +187,9 @@ SAID: dict[str, dict[str, str]] = {
         "probability": f"{_PART}; ops has normal, uniform, categorical, bernoulli, gumbel.",
         "ClipByNorm": f"{_PART}; ops.clip_by_norm computes it.",
         "ReduceLogSumExp": f"{_PART}; ops.logsumexp computes it.",
-        "DistributedGradReducer": _PARALLEL,
         "ForwardValueAndGrad": f"{_PART}; ms.value_and_grad gives values and gradients.",
     },
     "msnb.ops": {
-        **dict.fromkeys(("AllReduce", "AllGather", "ReduceScatter", "Broadcast", "AlltoAll"), _PARALLEL),
         "Custom": f"{_PART}; a plug-in (entry point msnb.ops) brings an op of its own.",
         "Primitive": f"{_PART}; a plug-in (entry point msnb.ops) brings an op of its own.",
         "PrimitiveWithInfer": f"{_PART}; a plug-in (entry point msnb.ops) brings an op of its own.",

@@ -107,6 +107,7 @@ from msnb.nn.recurrent import RNN as RNN
 from msnb.nn.recurrent_cells import GRUCell as GRUCell
 from msnb.nn.recurrent_cells import LSTMCell as LSTMCell
 from msnb.nn.recurrent_cells import RNNCell as RNNCell
+from msnb.nn.reducer import DistributedGradReducer as DistributedGradReducer
 from msnb.nn.transformer import Transformer as Transformer
 from msnb.nn.transformer import TransformerDecoder as TransformerDecoder
 from msnb.nn.transformer import TransformerDecoderLayer as TransformerDecoderLayer

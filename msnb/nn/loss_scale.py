@@ -21,6 +21,7 @@ from msnb.core.errors import ArgumentError, AttributeValueError
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.nn.cell import Cell
+from msnb.nn.reducer import reducer_of
 from msnb.nn.wrap import need_cell
 
 
@@ -184,6 +185,7 @@ class TrainOneStepWithLossScaleCell(Cell):
         first = self._first_scale(scale_sense)
         self.scale_sense = Parameter(Tensor(first, dtypes.float32), name="scale_sense", requires_grad=False)
         self.grad_fn = value_and_grad(self._scaled_loss, None, optimizer.parameters, has_aux=True)
+        self.grad_reducer = reducer_of(optimizer.parameters)
 
     def _first_scale(self, given: Any) -> float:
         if hasattr(given, "get_loss_scale"):
@@ -203,6 +205,8 @@ class TrainOneStepWithLossScaleCell(Cell):
         scale = self.scale_sense * 1.0
         (_, loss), grads = self.grad_fn(*inputs)
         grads = scaled(grads, 1.0 / scale)
+        if self.grad_reducer is not None:  # before the test: an overflow on one rank is seen, and skipped, on all
+            grads = self.grad_reducer(grads)
         overflow = ops.logical_not(all_finite(grads))
         if not self.process_loss_scale(overflow):
             self.optimizer(grads)

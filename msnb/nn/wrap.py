@@ -6,6 +6,7 @@
     PipelineCell      (inputs...)   -> the sum of the network's results on micro-batches
 
 TrainOneStepCell is the whole training step as one Cell: in graph mode forward, backward and update are one program.
+Made under a parallel mode of replicas, it sums the gradients of all ranks (``DistributedGradReducer``).
 The names inside do not change: ``TrainOneStepCell(WithLossCell(net, loss), opt)`` still has ``conv1.weight``.
 """
 
@@ -16,6 +17,7 @@ from typing import Any
 from msnb.api.transforms import value_and_grad
 from msnb.core.errors import ArgumentError, AttributeValueError
 from msnb.nn.cell import Cell
+from msnb.nn.reducer import reducer_of
 
 
 def need_cell(what: str, cell: Any) -> None:
@@ -135,10 +137,13 @@ class TrainOneStepCell(Cell):
         self.optimizer = optimizer
         self.sens = sens
         self.grad_fn = value_and_grad(network, None, optimizer.parameters)
+        self.grad_reducer = reducer_of(optimizer.parameters)
 
     def construct(self, *inputs: Any) -> Any:
         loss, grads = self.grad_fn(*inputs)
         if self.sens != 1.0:
             grads = tuple([grad * self.sens for grad in grads])
+        if self.grad_reducer is not None:
+            grads = self.grad_reducer(grads)
         self.optimizer(grads)
         return loss

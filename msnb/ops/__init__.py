@@ -60,6 +60,13 @@ from msnb.ops.casting import imag as imag
 from msnb.ops.casting import is_complex as is_complex
 from msnb.ops.casting import is_floating_point as is_floating_point
 from msnb.ops.casting import real as real
+from msnb.ops.collective import ReduceOp as ReduceOp
+from msnb.ops.collective import all_gather as all_gather
+from msnb.ops.collective import all_reduce as all_reduce
+from msnb.ops.collective import all_to_all as all_to_all
+from msnb.ops.collective import broadcast as broadcast
+from msnb.ops.collective import neighbor_exchange as neighbor_exchange
+from msnb.ops.collective import reduce_scatter as reduce_scatter
 from msnb.ops.compare import eq as eq
 from msnb.ops.compare import equal as equal
 from msnb.ops.compare import ge as ge

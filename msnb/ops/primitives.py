@@ -18,6 +18,7 @@ from msnb.core.errors import ArgumentError, AttributeValueError
 from msnb.core.sharding import Sharding, sharding
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
+from msnb.core.world import WORLD_GROUP
 
 
 class Primitive:
@@ -304,5 +305,15 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "StandardNormal": (_drawn("StandardNormal", "randn"), {"seed": 0, "seed2": 0}),
     "UniformReal": (_drawn("UniformReal", "rand"), {"seed": 0, "seed2": 0}),
     "SoftmaxCrossEntropyWithLogits": (_with_gradient, {}),
+    "AllReduce": (lambda x, op, group: _ops().all_reduce(x, op, group), {"op": "sum", "group": WORLD_GROUP}),
+    "AllGather": (lambda x, group: _ops().all_gather(x, group), {"group": WORLD_GROUP}),
+    "ReduceScatter": (lambda x, op, group: _ops().reduce_scatter(x, op, group), {"op": "sum", "group": WORLD_GROUP}),
+    "Broadcast": (lambda x, root_rank, group: _ops().broadcast(x, root_rank, group),
+                  {"root_rank": _NEEDED, "group": WORLD_GROUP}),
+    "AlltoAll": (lambda x, **attrs: _ops().all_to_all(x, **attrs),
+                 {"split_count": _NEEDED, "split_dim": _NEEDED, "concat_dim": _NEEDED, "group": WORLD_GROUP}),
+    "NeighborExchange": (lambda xs, **attrs: _ops().neighbor_exchange(xs, **attrs),
+                         {**dict.fromkeys(("send_rank_ids", "send_shapes", "recv_rank_ids", "recv_shapes", "recv_type"),
+                                          _NEEDED), "group": WORLD_GROUP}),
     "SparseSoftmaxCrossEntropyWithLogits": (_sparse, {"is_grad": False}),
 }  # fmt: skip

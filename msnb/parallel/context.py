@@ -4,9 +4,15 @@
     get_auto_parallel_context("device_num")  ->  8
     reset_auto_parallel_context()
 
-What the replicas' keys come to here: a plan computes the program as written, over the whole batch, so its gradients
-are one device's whatever ``mirror_mean`` says (for a mean loss that is mirror_mean=True), and every rank begins with
-the one set of weights, which is what ``parameter_broadcast`` asks for.
+What the replicas' keys come to:
+
+    mirror_mean           data_parallel: a plan's gradients are those of the whole batch, the mean over ranks of a mean
+                          loss; False, said explicitly, makes training steps take MindSpore's sum, device_num times it.
+                          hybrid_parallel: whether training steps divide the ranks' sum (``nn.DistributedGradReducer``)
+    parameter_broadcast   every rank of a plan begins with the one set of weights, whatever this says; a training run in
+                          processes of its own (``Model.train`` on ranks) begins with those of rank 0
+    global_rank           the rank whose groups and program are shown; in hybrid_parallel the rank that a process is
+                          while it has no peers
 
 Some keys mean something in some modes only (a broadcast of parameters needs replicas, stand-alone has none). Such a key
 with another value than its default is refused together with a mode that has no use for it, so leave one mode by
@@ -20,7 +26,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from msnb.core import events, sharding
+from msnb.core import events, sharding, world
 from msnb.core.errors import ContextError
 
 STAND_ALONE = "stand_alone"
@@ -140,8 +146,11 @@ class _Wanted:
     def renew(self) -> None:
         """After a change of the settings or of a strategy that somebody wrote."""
         self.marks += 1
-        several = get_auto_parallel_context("device_num") > 1
-        planned = several and get_auto_parallel_context("parallel_mode") in (DATA_PARALLEL, *PLANNED)
+        mode, devices, rank = (get_auto_parallel_context(k) for k in ("parallel_mode", "device_num", "global_rank"))
+        by_hand = mode == HYBRID_PARALLEL
+        world.promise(rank if by_hand else 0, devices if by_hand else 1)
+        replica = world.current().size > 1 and mode == DATA_PARALLEL  # a process with a batch of its own
+        planned = devices > 1 and mode in (DATA_PARALLEL, *PLANNED) and not replica
         self.key = f"{sorted(_set.items())} {self.marks}" if planned else None
 
 

@@ -27,7 +27,7 @@ Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operation
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -207,10 +207,31 @@ class Mesh:
         return {}
 
     def _timed(self, kind: str, axes: tuple[int, ...], nbytes: float) -> float:
-        p = self.count(axes)
+        return self._over(kind, self.spread(axes), nbytes)
+
+    def seconds_among(self, kind: str, ranks: Sequence[int], nbytes: float) -> float:
+        """Simulated seconds of a collective among some ranks: how many it has on each level of the network counts.
+
+        Args:
+            kind: as for ``seconds``, or "broadcast" (half an all-reduce), or "neighbors" (messages to single ranks).
+            ranks: those who talk; nbytes: bytes a rank puts in.
+        """
+        levels: list[int] = []
+        inside = 1
+        for unit, _ in self.cluster.levels:
+            most = max(np.unique([r // unit for r in ranks], return_counts=True)[1])
+            levels.append(-(-int(most) // inside))
+            inside = max(inside, int(most))
+        if kind == "neighbors" and len(ranks) > 1:
+            latency, bandwidth = self._slowest(tuple(levels))
+            return latency + nbytes / bandwidth
+        return self._over({"broadcast": SCATTER}.get(kind, kind), tuple(levels), nbytes)
+
+    def _over(self, kind: str, levels: tuple[int, ...], nbytes: float) -> float:
+        """Seconds of a collective that splits the levels of the network so."""
+        p = math.prod(levels)
         if p == 1:
             return 0.0
-        levels = self.spread(axes)
         if kind == EXCHANGE:
             return self._exchange(levels, p, nbytes)
         full = nbytes * p if kind == GATHER else nbytes

@@ -112,7 +112,7 @@ class _Writer:
                 "chip": asdict(cluster.chip)}  # fmt: skip
         groups = {",".join(map(str, axes)): p.mesh.groups(axes) for axes in sorted(self.axes)}
         layouts = [[[list(a) for a in t.dims], list(t.partial)] for t in self.layouts]
-        return {"format": FORMAT, "version": VERSION, "mesh": mesh, "graph": _graph_out(self.shown), "layouts": layouts,
+        return {"format": FORMAT, "version": VERSION, "mesh": mesh, "graph": graph_out(self.shown), "layouts": layouts,
                 "groups": groups, **body}  # fmt: skip
 
     def _layout(self, layout: TensorLayout) -> int:
@@ -141,7 +141,12 @@ class _Writer:
         return [m.kind, list(m.axes), m.dim, m.to, self._layout(m.before), self._layout(m.after), m.nbytes, m.seconds]
 
 
-def _graph_out(graph: Graph) -> dict[str, Any]:
+def graph_out(graph: Graph) -> dict[str, Any]:
+    """A graph as plain data.
+
+    Raises:
+        DeviceError: it calls back into Python.
+    """
     constants = {key: _array_out(key, value) for key, value in constants_of(graph).items()}
     return {"text": print_graph(graph, where=False), "constants": constants}
 
@@ -161,7 +166,7 @@ class _Reader:
         self.data, mesh = data, data["mesh"]
         cluster = Cluster(mesh["name"], mesh["servers"], Chip(**mesh["chip"]))
         self.mesh = Mesh(tuple(mesh["factors"]), cluster)
-        self.graph = _graph_in(data["graph"])
+        self.graph = graph_in(data["graph"])
         self.nodes = _plain(self.graph)
         self.layouts = [TensorLayout(tuple(map(tuple, dims)), tuple(partial)) for dims, partial in data["layouts"]]
 
@@ -208,6 +213,7 @@ class _Reader:
         return Move(kind, tuple(axes), dim, to, self.layouts[before], self.layouts[after], nbytes, seconds)
 
 
-def _graph_in(entry: Mapping[str, Any]) -> Graph:
+def graph_in(entry: Mapping[str, Any]) -> Graph:
+    """The graph of ``graph_out``."""
     read: Callable[[list[Any]], Any] = lambda c: np.frombuffer(base64.b64decode(c[2]), c[0]).reshape(c[1])
     return parse(entry["text"], {key: read(c) for key, c in entry["constants"].items()})

@@ -18,7 +18,7 @@ summed in the dtype of their weights: in data parallel mode MindSpore casts them
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,10 +26,20 @@ from typing import Any
 from msnb.core.types import TensorType
 from msnb.devices.ascend.kernels import Grouping, Kernel, Task
 from msnb.devices.ascend.trace import write_trace
-from msnb.ir.graph import Value
+from msnb.ir.graph import Graph, Node, Value
 from msnb.parallel.cost import local_types
-from msnb.parallel.mesh import REDUCE, SCATTER
-from msnb.parallel.program import UPDATE, Buffer, MoveStep, Program, RunStep, Step, closing, static_type
+from msnb.parallel.mesh import REDUCE, SCATTER, Mesh
+from msnb.parallel.program import (
+    UPDATE,
+    Buffer,
+    Collective,
+    MoveStep,
+    Program,
+    RunStep,
+    Step,
+    closing,
+    static_type,
+)
 from msnb.parallel.reshard import Move
 
 Lane = tuple[str, float, float, str]
@@ -72,9 +82,33 @@ def simulate(program: Program, update: float, cuts: Sequence[int] = (),
             the statistics of its own part, the loss is the mean of its own part.
     """
     plan = _kernels(program, apart)
-    return _Walk(program, cuts, bucket).run(plan, update if program.trains else 0.0)
+    return _Walk(program.mesh, cuts, bucket).run(plan, update if program.trains else 0.0)
 
 
+def simulate_by_hand(graph: Graph, mesh: Mesh, collectives: Mapping[Node, Collective]) -> Timeline:
+    """The timeline of a rank whose program places its own collectives: the device waits for each of them.
+
+    Args:
+        graph: the rank's program, without calls; collectives: what its nodes that talk are, in seconds and bytes.
+    """
+    group = Grouping(mesh.cluster.chip)
+    waits: dict[int, list[tuple[Wait, str]]] = {}
+    for node in graph.nodes:
+        ins, types = ([t for v in side if isinstance(t := v.type, TensorType)] for side in (node.inputs, node.outputs))
+        if node in collectives:
+            made = group.wait(node.inputs, node.outputs, types)
+            waits[id(made)] = [(collectives[node], collectives[node].where)]
+        elif len(types) == len(node.outputs) and len(ins) == len(node.inputs):
+            group.add(Task(node.op, node.attrs, tuple(node.inputs), tuple(node.outputs), tuple(ins), tuple(types),
+                           node.scope or node.op.name))  # fmt: skip
+        else:
+            group.base.update((v, ()) for v in node.outputs)
+    kernels = group.finish(list(graph.outputs))
+    order = {id(k): i for i, k in enumerate(kernels)}
+    return _Walk(mesh).run(_Device(kernels, {order[i]: w for i, w in waits.items() if i in order}, []), 0.0)
+
+
+Wait = Move | Collective  # what a device waits for: both have a kind and seconds
 Late = tuple[int, Move, str, Value]  # the kernel that it waits for, the collective, where, of what
 
 
@@ -83,7 +117,7 @@ class _Device:
     """Kernels and waits in order, the moves of each wait, and the sums of gradients."""
 
     kernels: list[Kernel]
-    waits: dict[int, list[tuple[Move, str]]]
+    waits: Mapping[int, Sequence[tuple[Wait, str]]]
     late: list[Late]
 
 
@@ -151,9 +185,9 @@ def _maker(group: Grouping, keys: Sequence[Any]) -> int:
 class _Walk:
     """Two clocks, compute and network, and the gradients that wait for their bucket to fill."""
 
-    def __init__(self, program: Program, cuts: Sequence[int], bucket: float) -> None:
-        self.mesh, self.cuts, self.bucket = program.mesh, set(cuts), bucket
-        self.line, self.now, self.network = Timeline(), program.mesh.cluster.chip.step, 0.0
+    def __init__(self, mesh: Mesh, cuts: Sequence[int] = (), bucket: float = math.inf) -> None:
+        self.mesh, self.cuts, self.bucket = mesh, set(cuts), bucket
+        self.line, self.now, self.network = Timeline(), mesh.cluster.chip.step, 0.0
         self.waiting: dict[tuple[str, tuple[int, ...]], float] = {}
 
     def run(self, device: _Device, update: float) -> Timeline:
@@ -172,7 +206,7 @@ class _Walk:
                 self._gradient(move, where, value)
         return self._end(update)
 
-    def _wait(self, move: Move, where: str) -> None:
+    def _wait(self, move: Wait, where: str) -> None:
         if move.seconds:
             self._send(move.seconds, f"{move.kind} {where}", self.now)
             self.now = self.network

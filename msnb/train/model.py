@@ -20,6 +20,7 @@ from msnb.api.cells import call_cell, compiled_cell
 from msnb.core import events
 from msnb.core.errors import ArgumentError, AttributeValueError
 from msnb.nn.cell import Cell
+from msnb.nn.reducer import broadcast_parameters
 from msnb.nn.wrap import WithEvalCell
 from msnb.parallel.context import get_auto_parallel_context, wanted
 from msnb.train import amp
@@ -178,6 +179,7 @@ class Model:
         need_count("epoch", epoch)
         if need_count("initial_epoch", first, 0) >= epoch:
             raise AttributeValueError(f"initial_epoch must be below epoch={epoch}, got {first}.")
+        broadcast_parameters(self._train_network)
         feed = Feed(dataset, epoch - first if sink <= 0 else -1)
         steps = feed.size if sink <= 0 else sink
         params = self._params("train", epoch, steps, dataset, valid, bool(sink))

@@ -156,7 +156,7 @@ def test_hybrid_programs_are_not_planned_and_that_is_told(capsys):
     assert f.plan is None and "hybrid_parallel: such programs place their own collectives" in capsys.readouterr().err
 
 
-def test_gradients_are_those_of_one_device_whatever_mirror_mean_says(capsys):
+def test_gradients_that_a_program_takes_itself_are_those_of_one_device(capsys):
     x, y = data(16, 16), data(16, 8)
     nets = [Product(), Product()]
     step_of(nets[0])(x, y)

@@ -157,7 +157,7 @@ def test_memory_limits():
     ({"strategies": {"matmull": ((1, 1), (1, 1))}}, "Chain/matmul"),
     ({"strategies": {"matmul": ((16, 1), (1, 1))}}, "16 ways over 8 devices; legal: 1, 2, 4, 8"),
     ({"strategies": {"matmul": ((8, 1), (1, 1))}, "parallel_mode": "data_parallel"}, "conflicts"),
-    ({"parallel_mode": "hybrid_parallel"}, "nothing to plan"),
+    ({"parallel_mode": "hybrid_parallel", "strategies": {"matmul": ((1, 1), (1, 1))}}, "strategies= says nothing"),
     ({"parallel_mode": "auto"}, "'auto_parallel'"),
     ({"search_mode": "best"}, "dynamic_programming"),
     ({"cost_model": "dollars"}, "'time', 'bytes'"),

@@ -201,7 +201,7 @@ class Engine:
         if getattr(fn, "__module__", "__main__") == "__main__" or "<" in getattr(fn, "__qualname__", "<"):
             raise ArgumentError("Engine.map takes a function of a module: ranks are other processes and import it.",
                                 hint="move it into a file; in a notebook %%px runs cells on ranks.")  # fmt: skip
-        return self._all("call", fn, args)
+        return self._all("call", pickle.dumps((fn, args), protocol=5))  # read where an error of it can be told
 
     def stats(self) -> list[dict[Any, tuple[int, int, float]]]:
         """Per rank: (collective, group) -> calls, bytes sent, seconds, since this was last asked."""

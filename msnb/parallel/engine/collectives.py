@@ -23,6 +23,7 @@ REDUCERS = {
     "mean": "add",
     "max": "maximum",
     "min": "minimum",
+    "prod": "multiply",
     "any": "logical_or",
     "all": "logical_and",
 }

@@ -23,8 +23,8 @@ from msnb.parallel.engine.client import BACKENDS, Engine
 from msnb.parallel.engine.entry import RunnablePlan, plan_captured
 
 _MEAN = (
-    "mirror_mean=False: MindSpore adds up the gradients of the ranks' own mean losses, device_num times the gradient "
-    "of the whole batch. A plan computes the program as written, over the whole batch: its gradients are one device's."
+    "mirror_mean=False: nn.DistributedGradReducer (a TrainOneStepCell has one) makes device_num times the gradient of "
+    "the whole batch, MindSpore's sum over ranks; gradients that a program takes itself are those of the whole batch."
 )
 _using: list[Any] = ["inproc"]
 

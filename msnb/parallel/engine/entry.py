@@ -14,8 +14,9 @@ from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType
 from msnb.ir.graph import Graph, Value
-from msnb.parallel.context import MODES, PLANNED, SEARCHES, get_auto_parallel_context, set_value
+from msnb.parallel.context import HYBRID_PARALLEL, MODES, PLANNED, SEARCHES, get_auto_parallel_context, set_value
 from msnb.parallel.cost import BUCKET, MemoryRule, model_named
+from msnb.parallel.engine.by_hand import HandPlan
 from msnb.parallel.engine.client import Engine
 from msnb.parallel.engine.inproc import Ranks
 from msnb.parallel.engine.remote import engine_for, loaded, run_on, sent_by
@@ -133,8 +134,9 @@ def plan(
         inputs: what it is called with.
         device_num: how many devices; by default the context's.
         cluster: their links; by default servers of eight Ascend 910.
-        parallel_mode: "data_parallel", "semi_auto_parallel" (needs strategies), "auto_parallel" or "stand_alone"; by
-            default the context's ("auto_parallel" where the context says stand_alone and device_num is given).
+        parallel_mode: "data_parallel", "semi_auto_parallel" (needs strategies), "auto_parallel", "stand_alone", or
+            "hybrid_parallel" (the program places its own collectives, inputs are what one rank has); by default the
+            context's ("auto_parallel" where the context says stand_alone and device_num is given).
         search_mode: "dynamic_programming" (exact), "recursive_programming", "sharding_propagation"; "brute_force" and
             "linear_program" (SciPy) are checks for small programs.
         strategies: operator, or kind of operator -> split counts per input, taken as given.
@@ -153,7 +155,8 @@ def plan(
 
     Returns:
         Plan: strategies, layouts, collectives, simulated step_time, memory, explain(op), save, load, run. Of a
-        PipelineCell a PipelinePlan: the same per stage, and the timeline of all stages.
+        PipelineCell a PipelinePlan: the same per stage, and the timeline of all stages. In hybrid_parallel a HandPlan:
+        collectives, simulated step_time, and run, which gives one result per rank.
 
     Raises:
         ValueError: a wrong strategy or keyword, or no plan that fits into memory.
@@ -172,6 +175,8 @@ def plan(
     _check_mode(parallel_mode, strategies)
     devices = get_auto_parallel_context("device_num") if device_num is None else device_num
     devices = 1 if parallel_mode == "stand_alone" else devices
+    if parallel_mode == HYBRID_PARALLEL:
+        return HandPlan(program, inputs, Mesh.over(devices, cluster))
     sharding = from_context() if optimizer_level is None else Sharding(optimizer_level)
     limit = (cluster or Cluster()).chip.memory if memory_limit is None else memory_limit
 
@@ -269,8 +274,8 @@ def _bucket() -> float:
 def _check_mode(mode: str, strategies: Mapping[str, Any] | None) -> None:
     if mode not in MODES:
         raise AttributeValueError(f"parallel_mode={mode!r} is not legal; legal: {', '.join(map(repr, MODES))}.")
-    if mode == "hybrid_parallel":
-        raise AttributeValueError("hybrid_parallel programs place their own collectives: there is nothing to plan.",
+    if strategies and mode == HYBRID_PARALLEL:
+        raise AttributeValueError("hybrid_parallel programs place their own collectives: strategies= says nothing.",
                                   hint="use semi_auto_parallel or auto_parallel.")  # fmt: skip
     if strategies and mode in ("stand_alone", "data_parallel"):
         raise AttributeValueError(f"strategies= conflicts with parallel_mode={mode!r}, which has its own.",
@@ -294,6 +299,7 @@ def joint_of(captured: Any, args: tuple[Any, ...], kwargs: dict[str, Any], train
         training: whether a program without a gradient gets one; None: when it gives a scalar and has weights.
     """
     graph = inlined(captured.graph)
+    need_no_collectives(graph)
     owners = captured.owners(args, kwargs)
     weights = {
         p
@@ -305,6 +311,17 @@ def joint_of(captured: Any, args: tuple[Any, ...], kwargs: dict[str, Any], train
         joint = with_gradient(graph, weights)
     joint.held = {p for p, owner in zip(joint.graph.params, owners) if isinstance(owner, Parameter)}
     return joint
+
+
+def need_no_collectives(graph: Graph) -> None:
+    """Raise ValueError for a program with collectives of its own: a plan computes what it says for the whole batch."""
+    placed = sorted({node.op.name for _, node in graph.walk() if "collective" in node.op.traits})
+    if placed:
+        raise AttributeValueError(
+            f"the program places collectives itself ({', '.join(placed)}); a plan is made of programs as one device "
+            "would run them, and places its own.",
+            hint="leave them out, or use parallel_mode='hybrid_parallel'.",
+        )
 
 
 def _trained(joint: Joint) -> bool:

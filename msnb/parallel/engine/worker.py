@@ -27,6 +27,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
+from msnb.core import world
 from msnb.core.errors import MsnbError
 from msnb.parallel.engine.comm import Comm
 from msnb.parallel.engine.failures import Failure
@@ -47,6 +48,7 @@ class Worker:
 
     def __init__(self, comm: Comm, address: str, watch: Watch | None = None, alone: bool = True) -> None:
         self.comm, self.watch, self.alone = comm, watch, alone
+        world.install(comm)
         self.plans: dict[str, Holding] = {}
         self.running: Holding | None = None
         self.busy = False
@@ -145,8 +147,9 @@ class Worker:
         """Forget a plan and what is held for it."""
         self.plans.pop(key, None)
 
-    def do_call(self, fn: Any, args: tuple[Any, ...]) -> Any:
-        """``fn(comm, *args)``."""
+    def do_call(self, content: bytes) -> Any:
+        """``fn(comm, *args)``, of what names the function's module: it is imported here."""
+        fn, args = pickle.loads(content)
         return fn(self.comm, *args)
 
     def do_epoch(self) -> None:

@@ -1,0 +1,231 @@
+"""Plans of programs that place their own collectives (hybrid_parallel): one program per rank, nothing is decided here.
+
+    ms.set_auto_parallel_context(parallel_mode="hybrid_parallel", device_num=4)
+    plan = ms.parallel.plan(step, ms.parallel.PerRank(parts), lr)      captured as each rank sees it
+    plan.run(...)                                                      one result per rank, in their order
+
+What a program is given is what one rank has: a tensor is the same for all, a ``PerRank`` is another one for each.
+Weights are copies of the network's. A program that never asks which rank it is on is captured once for all; one that
+does (``communication.get_rank``) once per rank, so Python's ``if`` makes programs that differ.
+
+The simulated clock follows one rank, that of the context's ``global_rank``: its kernels, and its collectives as waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from msnb.core import tree
+from msnb.core.errors import ArgumentError, AttributeValueError, DeviceError
+from msnb.core.tensor import Tensor
+from msnb.core.types import TensorType
+from msnb.core.world import Promised, within
+from msnb.devices.base import ArrayDevice
+from msnb.devices.reference import ReferenceProgram
+from msnb.ir.graph import Graph, Node
+from msnb.parallel.context import get_auto_parallel_context
+from msnb.parallel.engine.client import Engine
+from msnb.parallel.engine.comm import Comm
+from msnb.parallel.engine.inproc import MOST
+from msnb.parallel.engine.meeting import run_ranks, sent_among
+from msnb.parallel.engine.ranks import on_host
+from msnb.parallel.engine.remote import engine_for, sent_by
+from msnb.parallel.mesh import Mesh
+from msnb.parallel.planning import inlined, names_of
+from msnb.parallel.program import FORWARD, Collective
+from msnb.parallel.serial import graph_in, graph_out
+from msnb.parallel.timeline import Timeline, simulate_by_hand
+
+
+class PerRank:
+    """An input that differs from rank to rank.
+
+    Args:
+        values: one per rank.
+
+    Examples:
+        >>> import msnb as ms
+        >>> parts = PerRank([ms.Tensor([1.0, 1.0]), ms.Tensor([2.0, 2.0])])
+        >>> plan = ms.parallel.plan(ms.ops.AllReduce(), parts, parallel_mode="hybrid_parallel", device_num=2)
+        >>> plan.run()[1].tolist()
+        [3.0, 3.0]
+    """
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self.values = list(values)
+
+
+def for_rank(args: tuple[Any, ...], rank: int, n: int) -> tuple[Any, ...]:
+    """What one rank is given.
+
+    Raises:
+        ValueError: a ``PerRank`` of another number of values than there are ranks.
+    """
+    leaves, shape = tree.flatten(args)
+    for leaf in leaves:
+        if isinstance(leaf, PerRank) and len(leaf.values) != n:
+            raise AttributeValueError(f"PerRank has {len(leaf.values)} values, there are {n} ranks.")
+    out: tuple[Any, ...] = tree.unflatten(shape, [x.values[rank] if isinstance(x, PerRank) else x for x in leaves])
+    return out
+
+
+class Asked(Promised):
+    """A rank's world while its program is captured; it notes whether the program asks which rank it is."""
+
+    asked = False
+
+    @property
+    def rank(self) -> int:
+        """Which rank; from now on the program is this rank's own."""
+        self.asked = True
+        return self._rank
+
+
+class HandPlan:
+    """A program of every rank.
+
+    Attributes:
+        mesh: the ranks; graphs: the program of each (the same object where they do not differ).
+        sent: bytes that a rank sent in the last run, the mean of all, by kind of collective.
+    """
+
+    mode = "hybrid_parallel"
+
+    def __init__(self, program: Any, args: tuple[Any, ...], mesh: Mesh) -> None:
+        self.mesh, self.args, self.sent = mesh, args, dict[str, float]()
+        self.captured = self._captured(program)
+        plain = {id(c): inlined(c.graph) for c in self.captured}
+        self.graphs: list[Graph] = [plain[id(c)] for c in self.captured]
+
+    def _captured(self, program: Any) -> list[Any]:
+        from msnb.graph.capture import trace
+
+        if not callable(program):
+            raise ArgumentError(f"plan takes a Cell or a function, not {type(program).__name__}.")
+        n, out, known = self.mesh.size, [], dict[Any, Any]()
+        for rank in range(n):
+            args, seat = for_rank(self.args, rank, n), Asked(rank, n)
+            kinds = tuple(x._type if isinstance(x, Tensor) else x for x in tree.flatten(args)[0])
+            if kinds not in known:
+                with within(seat):
+                    made = trace(program, args, {})
+                if seat.asked:
+                    out.append(made)
+                    continue
+                known[kinds] = made
+            out.append(known[kinds])
+        return out
+
+    # ---- running ---------------------------------------------------------------------------------------------------
+
+    def run(self, *inputs: Any, engine: str | Engine = "inproc") -> list[Any]:
+        """Run every rank's program.
+
+        Args:
+            inputs: as the program takes them (those it was planned with by default), of the same shapes.
+            engine: "inproc", all ranks in this process (up to 64), or real ranks, as for any plan.
+
+        Returns:
+            Per rank its results as NumPy arrays: one, or a tuple of several.
+
+        Raises:
+            ValueError: inputs of other shapes. RuntimeError: DeviceError: ranks that wait for each other for ever;
+            RankError: a real rank failed.
+        """
+        out = []
+        for graph, values in zip(self.graphs, self.values(inputs, engine)):
+            state = set(graph.state.values())
+            results = [v for i, v in enumerate(values) if i not in state]
+            out.append(results[0] if len(results) == 1 else tuple(results))
+        return out
+
+    def values(self, inputs: tuple[Any, ...] = (), engine: str | Engine = "inproc") -> list[list[Any]]:
+        """Per rank all results of its program, new state among them."""
+        given = [self._given(rank, inputs or self.args) for rank in range(self.mesh.size)]
+        if engine == "inproc":
+            return self._here(given)
+        which = {id(g): i for i, g in enumerate(dict.fromkeys(self.graphs))}
+        documents = [graph_out(g) for g in dict.fromkeys(self.graphs)]
+        with engine_for(engine, self.mesh.size) as real:
+            real.stats()
+            rows = real.map(run_document, documents, [which[id(g)] for g in self.graphs], given)
+            self.sent = {kind: n / self.mesh.size for kind, n in sent_by(real).items()}
+        return rows
+
+    def _here(self, given: list[list[Any]]) -> list[list[Any]]:
+        n = self.mesh.size
+        if n > MOST:
+            raise DeviceError(f"{n} ranks are too many for one process; inproc runs up to {MOST}.")
+        device = ArrayDevice("ranks", np)
+        programs = {id(g): ReferenceProgram(device, g) for g in self.graphs}
+        rows, sent = run_ranks(n, lambda rank: programs[id(self.graphs[rank])](given[rank]))
+        self.sent = {kind: nbytes / n for kind, nbytes in sent.items()}
+        return rows
+
+    def _given(self, rank: int, inputs: tuple[Any, ...]) -> list[Any]:
+        """The values of a rank's params."""
+        owners = self.captured[rank].owners(for_rank(inputs, rank, self.mesh.size), {})
+        values = [owner.asnumpy() if isinstance(owner, Tensor) else owner for owner in owners]
+        for p, value in zip(self.graphs[rank].params, values):
+            if isinstance(p.type, TensorType) and not p.type.weak and np.shape(value) != p.type.shape:
+                raise AttributeValueError(f"{p.name} of rank {rank} has shape {list(np.shape(value))}, the program is "
+                                          f"for {p.type!r}.")  # fmt: skip
+        return values
+
+    # ---- what there is to see ----------------------------------------------------------------------------------------
+
+    @property
+    def rank(self) -> int:
+        """The rank whose program is shown and timed: the context's ``global_rank``."""
+        return min(int(get_auto_parallel_context("global_rank")), self.mesh.size - 1)
+
+    @cached_property
+    def collectives(self) -> list[Collective]:
+        """The collectives of one rank's program, in order; those inside loops and branches once."""
+        graph = self.graphs[self.rank]
+        names = names_of(graph)
+        return [self._collective(node, names.get(node, node.op.name)) for _, node in graph.walk()
+                if "collective" in node.op.traits]  # fmt: skip
+
+    def _collective(self, node: Node, where: str) -> Collective:
+        kind, group = kind_of(node), node.attrs.get("group", (*node.attrs.get("send", ()), self.rank))
+        n = sum(t.nbytes for v in node.inputs if isinstance(t := v.type, TensorType))
+        p = len(group)
+        sent = n if kind == "neighbors" else sent_among(kind, p, n) // p
+        return Collective(kind, tuple(group), 1, n, sent, where, FORWARD, self.mesh.seconds_among(kind, group, n))
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """Simulated: when a device computes and when it talks."""
+        waits = {node: self._collective(node, node.op.name) for _, node in self.graphs[self.rank].walk()
+                 if "collective" in node.op.traits}  # fmt: skip
+        return simulate_by_hand(self.graphs[self.rank], self.mesh, waits)
+
+    @property
+    def step_time(self) -> float:
+        """Seconds of a run, simulated."""
+        return self.timeline.seconds
+
+    def __repr__(self) -> str:
+        kinds = len(dict.fromkeys(self.graphs))
+        return f"<HandPlan: {self.mesh.size} ranks, {kinds} different program{'s' if kinds > 1 else ''}, {self.mode}>"
+
+
+_KINDS = {"broadcast_from": "broadcast", "reduce_to": "all_reduce"}
+
+
+def kind_of(node: Node) -> str:
+    """The kind of a collective operator, as ranks count it."""
+    return _KINDS.get(node.op.name, node.op.name)
+
+
+def run_document(comm: Comm, documents: Sequence[Any], which: Sequence[int], given: Sequence[Sequence[Any]]) -> Any:
+    """On a real rank: run the program that is this rank's."""
+    program = ReferenceProgram(ArrayDevice("ranks", comm.xp), graph_in(documents[which[comm.rank]]))
+    args = [comm.xp.asarray(v) if isinstance(v, (np.ndarray, np.generic)) else v for v in given[comm.rank]]
+    with within(comm):
+        return [on_host(v) for v in program(args)]
