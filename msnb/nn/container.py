@@ -12,7 +12,7 @@ from typing import Any
 
 from msnb.core.slot import guarded
 from msnb.nn.cell import Cell
-from msnb.nn.tree import owned
+from msnb.nn.tree import is_named_here, move_names, owned
 
 
 def _need_cell(where: str, value: Any) -> Cell:
@@ -84,11 +84,16 @@ class _Sequence(_Container):
         self._replace([(name, cell) for name, cell in members if name not in names])
 
     def _replace(self, members: list[tuple[str, Cell]]) -> None:
-        """These Cells and no others; positions are counted anew, names given by hand stay."""
+        """These Cells and no others; positions are counted anew, names given by hand stay. A Cell that is new here comes
+        without a name. Scopes and Parameters' names follow their Cells."""
+        own = [is_named_here(self, name, cell) for name, cell in members]
         for name, _ in self._members():
             delattr(self, name)
         for i, (name, cell) in enumerate(members):
-            setattr(self, str(i) if name.isdigit() else name, cell)
+            place = str(i) if name.isdigit() or not name else name
+            if own[i]:
+                move_names(self, name, place, cell)
+            setattr(self, place, cell)
 
     def append(self, cell: Cell) -> Any:
         """Put ``cell`` at the end; gives back the container."""
@@ -98,7 +103,7 @@ class _Sequence(_Container):
     def insert(self, index: int, cell: Cell) -> None:
         """Put ``cell`` before position ``index``."""
         members = self._members()
-        members.insert(index, ("0", _need_cell(type(self).__name__, cell)))
+        members.insert(index, ("", _need_cell(type(self).__name__, cell)))
         self._replace(members)
 
     def extend(self, cells: Iterable[Cell]) -> Any:

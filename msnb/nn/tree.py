@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from msnb.core.parameter import Parameter
@@ -115,13 +115,17 @@ class CellTree:
 
     def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
         """Put ``prefix`` in front of the names of the Parameters that live here (not of those tied from elsewhere)."""
-        here = {id(cell) for _, cell in self.cells_and_names()}
-        for param in self.get_parameters(recurse):
-            home = home_of(param)
-            if home is None or id(home) in here:
-                param.name = prefix + param.name
+        for param in _living_in(self, recurse):
+            param.name = prefix + param.name
         for _, cell in self.cells_and_names() if recurse else [("", self)]:
             cell._prefix = prefix + cell._prefix
+
+
+def _living_in(cell: Any, recurse: bool = True) -> list[Parameter]:
+    """The Parameters of a Cell without those tied from elsewhere."""
+    here = {id(part) for _, part in cell.cells_and_names()}
+    homes = [(param, home_of(param)) for param in cell.get_parameters(recurse)]
+    return [param for param, home in homes if home is None or id(home) in here]
 
 
 def home_of(param: Parameter) -> Any:
@@ -154,8 +158,24 @@ def adopt_cell(cell: Any, name: str, child: Any) -> None:
     if child._placed or not cell._auto_prefix:
         return
     child.__dict__["_placed"] = True
-    _put(child, joined(cell._scope_name if cell._only_holds else "", name.replace(".", "/"), "/"))
+    _put(child, _step(cell, name))
     child.update_parameters_name(f"{cell._prefix}{name}.")
+
+
+def is_named_here(cell: Any, name: str, child: Any) -> bool:
+    """Does a member have its names from this place, and not from another one where it stands too?"""
+    return bool(child._placed and child._prefix == f"{cell._prefix}{name}.")
+
+
+def move_names(cell: Any, old: str, new: str, child: Any) -> None:
+    """A member that was called ``old`` is called ``new``: its scope and its Parameters' names follow."""
+    if child._scope_name == _step(cell, old):
+        _put(child, _step(cell, new))
+    _exchange_prefix(child, _living_in(child), f"{cell._prefix}{old}.", f"{cell._prefix}{new}.")
+
+
+def _step(cell: Any, name: str) -> str:
+    return joined(cell._scope_name if cell._only_holds else "", name.replace(".", "/"), "/")
 
 
 def _put(cell: Any, step: str) -> None:
@@ -169,10 +189,15 @@ def _put(cell: Any, step: str) -> None:
 
 def uproot(cell: Any) -> None:
     """Make a copied Cell the root of its own names."""
-    prefix = cell._prefix
     cell.__dict__["_placed"] = False
     _put(cell, "")
-    for _, param in cell.parameters_and_names():
-        param.name = param.name[len(prefix) :] if param.name.startswith(prefix) else param.name
+    _exchange_prefix(cell, cell.get_parameters(), cell._prefix, "")
+
+
+def _exchange_prefix(cell: Any, params: Iterable[Parameter], old: str, new: str) -> None:
+    for param in params:
+        if param.name.startswith(old):
+            param.name = new + param.name[len(old) :]
     for _, part in cell.cells_and_names():
-        part.__dict__["_prefix"] = part._prefix[len(prefix) :]
+        if part._prefix.startswith(old):
+            part.__dict__["_prefix"] = new + part._prefix[len(old) :]

@@ -237,6 +237,26 @@ def test_a_copied_list_is_named_by_its_new_place() -> None:
     assert scopes(Other(), 4) == ["Other/taken/0"]
 
 
+def test_names_and_scopes_follow_cells_that_move() -> None:
+    net = Towers()
+    net.left.insert(1, nn.SequentialCell(nn.Dense(3, 3)))
+    names = [p.name for p in net.left.get_parameters() if p.name.endswith("weight")]
+    assert names == ["left.0.weight", "left.1.0.weight", "left.2.weight"]
+    assert [path for path, _ in net.parameters_and_names()] == [p.name for p in net.get_parameters()]
+    assert scopes(net)[:3] == ["Towers/left/0", "Towers/left/1/0", "Towers/left/2"]
+    del net.left[0]
+    assert scopes(net)[:3] == ["Towers/left/0/0", "Towers/left/1", "Towers/right/0"]
+
+
+def test_a_tied_parameter_and_a_cell_that_is_twice_in_a_list_keep_one_name() -> None:
+    twice, tied = nn.Dense(2, 2), nn.Dense(2, 2)
+    cells = nn.CellList([twice, twice, tied])
+    tied.weight = twice.weight
+    cells.insert(0, nn.ReLU())
+    assert [p.name for p in cells.get_parameters()] == ["1.weight", "1.bias", "3.bias"]
+    assert [c.scope_name for c in cells] == ["0", "1", "1", "3"]
+
+
 def test_a_list_that_runs_is_a_step_itself() -> None:
     class Running(nn.CellList):
         def construct(self, x: ms.Tensor) -> ms.Tensor:
