@@ -30,7 +30,10 @@ from msnb.parallel.engine.launch import WORKER, Notebook, Processes, folder_of_o
 
 BACKENDS = ("mpi", "ipp", "nccl")
 _ALIVE: weakref.WeakSet[Engine] = weakref.WeakSet()
-_START = 60.0  # seconds for processes to come up
+# Seconds. A process that ends is noticed at once; these are for one that says nothing, on a machine busy with other things.
+_START = 300.0  # for processes to come up
+_PONG = 5.0  # for a rank's reader to answer
+_STOP, _INTERRUPT = 1.0, 5.0  # for a rank to give up when it is told so, and when it is interrupted
 
 
 class Engine:
@@ -247,13 +250,13 @@ class Engine:
         return [round_.answers[rank] for rank in range(self.n)]
 
     def _pongs(self) -> dict[int, Any]:
-        """What every rank's reader says within a second."""
+        """What every rank's reader says, if it says anything soon."""
         self._number += 1
         out: dict[int, Any] = dict.fromkeys(self.links)
         for rank in list(self.links):
             with contextlib.suppress(OSError):
                 self._tell(rank, "ping", number=self._number)
-        until = time.monotonic() + 1.0
+        until = time.monotonic() + _PONG
         waiting = {link: rank for rank, link in self.links.items()}
         while waiting and (left := until - time.monotonic()) > 0:
             for link in wait(list(waiting), left):
@@ -312,11 +315,11 @@ class _Round:
     def call_off(self, why: str) -> None:
         """Tell the others; then interrupt those who do not react; then give them up."""
         self.told = True
-        for command, args in (("stop", (why,)), ("interrupt", ())):
+        for command, args, patience in (("stop", (why,), _STOP), ("interrupt", (), _INTERRUPT)):
             for rank in self._open():
                 with contextlib.suppress(OSError):
                     self.engine._tell(rank, command, *args)
-            until = time.monotonic() + min(1.0, self.engine.timeout)
+            until = time.monotonic() + min(patience, self.engine.timeout)
             while self._open() and (left := until - time.monotonic()) > 0:
                 self._receive(self._open(), left)
         for rank in self._open():
