@@ -3,6 +3,8 @@
 - the jit level is O0 unless MSNB_JIT_LEVEL says otherwise: most tests compile programs that run once. `make test` runs
   all of them a second time at O1, the level that users have.
 - MSNB_TEST_WITHOUT="llvmlite" hides installed packages: everything runs without them too.
+- programs kept on disk lie in a folder of the run (MSNB_CACHE_DIR, if that is not set already): empty in the beginning,
+  shared by its processes, gone in the end. What a user's cache holds decides nothing.
 - `mode`: a test that names this fixture runs twice, eagerly and as a graph.
 - the context (mode, device, ...) is back at its defaults after every test, whatever the test did to it.
 - `rng`: a NumPy generator seeded from the run's seed and the test's name. The run's seed is printed at the top and
@@ -16,6 +18,7 @@ import os
 import random
 import signal
 import sys
+import tempfile
 import threading
 import zlib
 from collections.abc import Iterator
@@ -56,9 +59,13 @@ settings.load_profile("msnb")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """One seed for the run, chosen here unless it was given; xdist hands the option to its workers."""
+    """One seed and one cache for the run, chosen here unless they were given; xdist hands both to its workers."""
     if config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = str(random.SystemRandom().randrange(2**32))
+    if "MSNB_CACHE_DIR" not in os.environ:
+        folder = tempfile.TemporaryDirectory(prefix="msnb-tests-")
+        os.environ["MSNB_CACHE_DIR"] = folder.name
+        config.add_cleanup(folder.cleanup)
 
 
 def seed_line(config: pytest.Config) -> str:

@@ -13,6 +13,7 @@ import pytest
 import msnb as ms
 from msnb import nn, ops
 from msnb.core import events
+from tests.waiting import PATIENCE
 
 
 def at_once(count: int, work: Callable[[int], Any]) -> list[Any]:
@@ -23,7 +24,7 @@ def at_once(count: int, work: Callable[[int], Any]) -> list[Any]:
 
     def run(i: int) -> None:
         try:
-            gate.wait(10)
+            gate.wait(PATIENCE)
             results[i] = work(i)
         except BaseException as error:
             errors.append(error)
@@ -32,7 +33,7 @@ def at_once(count: int, work: Callable[[int], Any]) -> list[Any]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE)
     assert not any(thread.is_alive() for thread in threads)
     if errors:
         raise errors[0]
@@ -90,7 +91,7 @@ def test_nobody_sees_an_object_in_the_middle_of_a_capture() -> None:
 
     def wait(x: Any) -> Any:
         inside.set()
-        go.wait(10)
+        go.wait(PATIENCE)
         return x
 
     opaque = SimpleNamespace(wait=wait)
@@ -108,13 +109,13 @@ def test_nobody_sees_an_object_in_the_middle_of_a_capture() -> None:
     first = threading.Thread(target=lambda: writer(ms.Tensor([1.0])))
     second = threading.Thread(target=lambda: found.append(reader(ms.Tensor([1.0])).item()))
     first.start()
-    assert inside.wait(10)
+    assert inside.wait(PATIENCE)
     second.start()
     second.join(0.2)
     assert second.is_alive() and not found  # it waits
     go.set()
-    first.join(20)
-    second.join(20)
+    first.join(PATIENCE)
+    second.join(PATIENCE)
     assert found in ([1.0], [2.0]) and box.n == 2
 
 

@@ -23,7 +23,7 @@ FLAGS = [
     "--disable-component-update", "--disable-sync", "--font-render-hinting=none", "--force-color-profile=srgb",
 ]  # fmt: skip
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-WAIT = 30_000
+WAIT = 120_000  # milliseconds; a page needs a few thousand on an idle machine
 
 # What the browser or JupyterLab itself reports, each with a reason; nothing of ours belongs here.
 ALLOWED = {
@@ -93,7 +93,7 @@ def environment(home: Path) -> dict[str, str]:
 
 
 def wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
-    for _ in range(300):
+    for _ in range(1500):
         if server.poll() is not None:
             break
         try:

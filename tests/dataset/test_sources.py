@@ -8,6 +8,7 @@ import pytest
 import msnb.dataset as ds
 from msnb.core.dtypes import int64
 from msnb.core.tensor import Tensor
+from tests.waiting import PATIENCE
 
 
 class Squares:
@@ -54,7 +55,7 @@ def test_sampler_and_shards():
 
 
 def test_threads_keep_the_order_and_really_run_side_by_side():
-    gate = threading.Barrier(3, timeout=20)
+    gate = threading.Barrier(3, timeout=PATIENCE)
 
     class Slow:
         def __len__(self):

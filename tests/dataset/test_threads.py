@@ -8,15 +8,12 @@ import pytest
 
 import msnb.dataset as ds
 from msnb.dataset.parallel import ordered_map, read_ahead
+from tests.waiting import PATIENCE, eventually
 
 
 def settled():
     """Waits for the pipeline's threads to end; False if they do not."""
-    for _ in range(200):
-        if not [t for t in threading.enumerate() if t.name.startswith("msnb-dataset")]:
-            return True
-        time.sleep(0.02)
-    return False
+    return eventually(lambda: not [t for t in threading.enumerate() if t.name.startswith("msnb-dataset")])
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
@@ -79,7 +76,7 @@ def test_prefetch_reads_while_the_consumer_is_busy():
 
     iterator = ds.GeneratorDataset(rows, "x").prefetch(1).create_tuple_iterator(output_numpy=True)
     assert next(iterator)[0] == 1
-    assert second.wait(20), "nobody asked for row 2, and still it was made"
+    assert second.wait(PATIENCE), "nobody asked for row 2, and still it was made"
     assert next(iterator)[0] == 2
 
 

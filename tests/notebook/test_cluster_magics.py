@@ -52,7 +52,7 @@ def test_a_machine_without_mpi(shell, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.skipif(bool(launch.missing("ipp")), reason=f"needs {launch.missing('ipp')}")
 def test_plans_and_cells_on_ranks(shell, capsys):
-    assert repr(run(shell, "%ms_cluster start -n 2 --timeout 20 -o ranks")) == "2 ranks: 0 idle, 1 idle"
+    assert repr(run(shell, "%ms_cluster start -n 2 --timeout 60 -o ranks")) == "2 ranks: 0 idle, 1 idle"
     net = ms.nn.Dense(8, 4, dtype=ms.float64)
     x = ms.Tensor(np.random.default_rng(0).standard_normal((16, 8)))
     plan = ms.parallel.plan(net, x, device_num=2, strategies={"matmul": ((1, 2), (2, 1))})

@@ -22,7 +22,7 @@ EXACT, ROUNDED = 1e-10, 1e-5
 
 @pytest.fixture(scope="module")
 def engine():
-    with Engine("mpi", n=4, timeout=20) as made:
+    with Engine("mpi", n=4) as made:
         yield made
 
 
@@ -75,7 +75,7 @@ def test_other_numbers_of_ranks(n):
     net, inputs = NETS["MLP"] if n == 2 else NETS["Chain"]
     inputs = inputs if n == 2 else (ms.Tensor(np.random.default_rng(0).standard_normal((12, 8))),)
     plan = ms.parallel.plan(net, *inputs, device_num=n, parallel_mode="data_parallel")
-    with Engine("mpi", n=n, timeout=20) as own:
+    with Engine("mpi", n=n) as own:
         want, got = plan.run(*inputs), plan.run(*inputs, engine=own)
     np.testing.assert_array_equal(got[0], want[0])
     for name in want[1]:

@@ -25,6 +25,7 @@ from msnb.parallel.engine.nccl import NcclComm
 from msnb.parallel.engine.ranks import together
 from msnb.parallel.mesh import sent_bytes
 from msnb.parallel.serial import to_text
+from tests.waiting import PATIENCE
 
 
 class Link:
@@ -51,12 +52,12 @@ class Link:
         return True
 
 
-def comms(size, timeout=30.0):
+def comms(size, timeout=PATIENCE):
     wires = {(a, b): queue.Queue() for a in range(size) for b in range(size)}
     return [NcclComm(r, size, timeout, Link(r, wires)) for r in range(size)]
 
 
-def together_on(size, fn, timeout=30.0):
+def together_on(size, fn, timeout=PATIENCE):
     """``fn(comm)`` on threads; their results, or the first error."""
     out = [None] * size
 
@@ -80,7 +81,7 @@ def together_on(size, fn, timeout=30.0):
 @pytest.mark.skipif(bool(missing("mpi")), reason=f"needs {missing('mpi')}")
 def test_over_mpi(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
-    with Engine("mpi", n=3, timeout=30) as engine:
+    with Engine("mpi", n=3) as engine:
         counted = engine.map(collective_program.on_mpi)
     nbytes = [n * 6 * 3 for n in (4, 2, 2, 8, 8)]
     gathered = sum(sent_bytes("all_gather", 3, n) for n in nbytes)

@@ -24,7 +24,7 @@ OPTIMIZERS = {
 
 @pytest.fixture(scope="module")
 def engine():
-    with Engine("mpi", n=4, timeout=20) as made:
+    with Engine("mpi", n=4) as made:
         yield made
 
 

@@ -16,6 +16,7 @@ from msnb.core.errors import ArgumentError, AttributeValueError
 from msnb.ir.control import SCAN
 from msnb.train import Callback, LossMonitor, Model
 from msnb.train.sink import BLOCK
+from tests.waiting import eventually
 
 Row = tuple[np.ndarray, np.ndarray]
 
@@ -155,11 +156,12 @@ def test_an_error_of_the_data_comes_after_the_steps_before_it(mode: int, at: int
     with pytest.raises(OSError, match=f"row {at} cannot be read"):
         model.train(1, Broken(rows(BLOCK + 4), at), dataset_sink_mode=True)
     assert int(model._optimizer.global_step) == at and not net.training
-    assert not _threads()
+    assert _settled()
 
 
-def _threads() -> list[threading.Thread]:
-    return [t for t in threading.enumerate() if t.name == "msnb-dataset-prefetch" and t.is_alive()]
+def _settled() -> bool:
+    """The thread that reads ahead ends; nobody waits for it longer than a moment."""
+    return eventually(lambda: not [t for t in threading.enumerate() if t.name == "msnb-dataset-prefetch"])
 
 
 def test_a_failing_step_changes_nothing(mode: int) -> None:
@@ -167,7 +169,7 @@ def test_a_failing_step_changes_nothing(mode: int) -> None:
     _, model = made()
     with pytest.raises(ValueError):
         model.train(1, [*good, (x[:, :2], y)], dataset_sink_mode=True)
-    assert int(model._optimizer.global_step) == 3 and not _threads()
+    assert int(model._optimizer.global_step) == 3 and _settled()
 
 
 def test_rows_are_read_only_a_little_ahead(mode: int) -> None:
@@ -187,7 +189,7 @@ def test_rows_are_read_only_a_little_ahead(mode: int) -> None:
     with pytest.raises(KeyboardInterrupt):
         model.train(50, Counting(rows(BLOCK), -1), callbacks=Interrupt(), dataset_sink_mode=True)
     assert len(read) <= 6 * BLOCK and int(model._optimizer.global_step) == BLOCK
-    assert not _threads()
+    assert _settled()
     model.train(1, rows(2), dataset_sink_mode=True)
     assert int(model._optimizer.global_step) == BLOCK + 2
 

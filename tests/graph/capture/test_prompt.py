@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+from tests.waiting import PATIENCE
+
 pytest.importorskip("readline")
 
 TYPED = [
@@ -27,7 +29,7 @@ TYPED = [
 ]
 
 
-def type_into_a_prompt(lines: list[str], limit: float = 30.0) -> str:
+def type_into_a_prompt(lines: list[str], limit: float = PATIENCE) -> str:
     """What a Python prompt in a terminal of its own shows when these lines are typed."""
     child, terminal = pty.fork()
     if child == 0:
