@@ -1,7 +1,7 @@
 """How tests wait for what other threads and processes do.
 
-Nothing here measures: a test that passes never waits long, and one that fails says so after a time that a loaded machine
-does not need either.
+Nothing here measures: a test that passes never waits long, and one that fails says so after a time that a loaded
+machine does not need either.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ class _Sequence(_Container):
         self._replace([(name, cell) for name, cell in members if name not in names])
 
     def _replace(self, members: list[tuple[str, Cell]]) -> None:
-        """These Cells and no others; positions are counted anew, names given by hand stay. A Cell that is new here comes
+        """These Cells and no others; positions are counted anew, names given by hand stay. A Cell that is new comes
         without a name. Scopes and Parameters' names follow their Cells."""
         own = [is_named_here(self, name, cell) for name, cell in members]
         for name, _ in self._members():

@@ -30,7 +30,7 @@ from msnb.parallel.engine.launch import WORKER, Notebook, Processes, folder_of_o
 
 BACKENDS = ("mpi", "ipp", "nccl")
 _ALIVE: weakref.WeakSet[Engine] = weakref.WeakSet()
-# Seconds. A process that ends is noticed at once; these are for one that says nothing, on a machine busy with other things.
+# Seconds. A process that ends is noticed at once; these are for one that says nothing, while the machine is busy.
 _START = 300.0  # for processes to come up
 _PONG = 5.0  # for a rank's reader to answer
 _STOP, _INTERRUPT = 1.0, 5.0  # for a rank to give up when it is told so, and when it is interrupted
