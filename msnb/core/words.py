@@ -131,7 +131,7 @@ SAID_MODULES = {
     "msnb.numpy": f"{_PART}; ms.ops has the same functions, and NumPy itself takes Tensors.",
     "msnb.profiler": f"{_PART}; events (msnb.core.events) tell of every op and every compilation.",
     "msnb.rewrite": f"{_PART}.",
-    "msnb.scipy": f"{_PART}; ms.ops has cholesky, solve, eigh, inverse, det.",
+    "msnb.scipy": f"{_PART}; ms.ops has cholesky, qr, svd, eigh, solve, lstsq, inverse, det.",
 }  # fmt: skip
 
 _TORCH = "PyTorch's {} is called {} here."
@@ -193,7 +193,7 @@ SAID: dict[str, dict[str, str]] = {
         "Custom": f"{_PART}; a plug-in (entry point msnb.ops) brings an op of its own.",
         "Primitive": f"{_PART}; a plug-in (entry point msnb.ops) brings an op of its own.",
         "PrimitiveWithInfer": f"{_PART}; a plug-in (entry point msnb.ops) brings an op of its own.",
-        **dict.fromkeys(("lrn", "ctc_loss", "svd", "qr"), f"{_PART}."),
+        **dict.fromkeys(("lrn", "ctc_loss"), f"{_PART}."),
         "repeat_elements": "is spelled ops.repeat_interleave.",
         "batch_dot": f"{_PART}; ops.bmm and ops.einsum compute it.",
     },

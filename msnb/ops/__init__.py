@@ -195,6 +195,12 @@ from msnb.ops.elementwise import subtract as subtract
 from msnb.ops.elementwise import true_divide as true_divide
 from msnb.ops.elementwise import trunc as trunc
 from msnb.ops.embedding import embedding as embedding
+from msnb.ops.factors import lstsq as lstsq
+from msnb.ops.factors import matrix_norm as matrix_norm
+from msnb.ops.factors import matrix_rank as matrix_rank
+from msnb.ops.factors import pinv as pinv
+from msnb.ops.factors import qr as qr
+from msnb.ops.factors import svd as svd
 from msnb.ops.facts import bias_add as bias_add
 from msnb.ops.facts import dense as dense
 from msnb.ops.facts import depend as depend

@@ -6,7 +6,7 @@ from typing import Any
 
 from msnb.core import dtypes
 from msnb.core.tensor import Tensor
-from msnb.ops import arrange, casting, composite, facts, linalg, random, statistics
+from msnb.ops import arrange, casting, composite, factors, facts, linalg, random, statistics
 from msnb.ops.activation import hardshrink, softshrink
 from msnb.ops.create import empty, full
 from msnb.ops.linalg import inverse
@@ -26,6 +26,7 @@ _SAME: tuple[Any, ...] = (
     composite.deg2rad, composite.rad2deg, composite.frac, composite.heaviside, composite.copysign,
     composite.float_power, composite.logcumsumexp, composite.median, composite.nanmean, composite.nansum, composite.ptp,
     composite.sinc, composite.xdivy, composite.xlogy,
+    factors.lstsq, factors.pinv, factors.qr, factors.svd,
     erfinv, hardshrink, logaddexp, softshrink,
     interpolate,
     linalg.cholesky, linalg.cross, linalg.det, linalg.logdet, linalg.matrix_power, linalg.slogdet, inverse,
