@@ -188,7 +188,9 @@ class CompiledFunction:
         if wanted.key is None:
             if isinstance(current(), Promised):
                 events.notice(_BY_HAND, key="hybrid_parallel")
-            return compile_graph(captured.graph, name=self.name)
+            program = compile_graph(captured.graph, name=self.name, packs=True)
+            captured.settle(program.forms)
+            return program
         from msnb.parallel.engine.compiled import Planned
 
         return Planned(captured, args, kwargs, self.name)

@@ -1,6 +1,7 @@
 """Tensor: an immutable value in a box that can be given another value.
 
     Tensor object --(_data)--> buffer of the device's array library        known value
+                  --(_kept)--> the value in blocks while _data is empty    see msnb.core.packed
                   --(_type)--> interned TensorType                        shape and dtype
                   --(_rec)---> the recorder's note while a gradient is wanted, else None
 
@@ -112,11 +113,12 @@ class Tensor:
         [[2., 4.]])
     """
 
-    __slots__ = ("__weakref__", "_data", "_rec", "_type")
+    __slots__ = ("__weakref__", "_data", "_kept", "_rec", "_type")
     __array_priority__ = 1000
     __hash__ = object.__hash__
 
     _data: Any
+    _kept: Any
     _type: TensorType
     _rec: Any
 
@@ -388,6 +390,8 @@ class Tensor:
         def __setitem__(self, index: Any, value: Any) -> None: ...
 
     def __getattr__(self, name: str) -> Any:
+        if name == "_data":
+            return self._kept.plain  # the slot is empty: a program keeps the value in blocks
         if name[:1] == "_":
             raise AttributeError(f"a Tensor has no attribute {name!r}.")
         if name[-1:] == "_" and hasattr(Tensor, name[:-1]):

@@ -17,10 +17,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from msnb.core.blocks import Blocks
 from msnb.core.dtypes import int64
 from msnb.core.types import TensorType, Type
 from msnb.devices.listing import Listing, Planned, Way
-from msnb.ir.graph import Graph
+from msnb.ir.graph import Graph, Node
 from msnb.ops.record import Op, operand_dtype
 
 Kernel = Callable[..., Any]
@@ -48,6 +49,7 @@ class Device(Protocol):
     def synchronize(self) -> None: ...
     def kernel(self, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel: ...
     def compile(self, graph: Graph) -> Executable: ...
+    def blocks_of(self, gradient: Node) -> Blocks | None: ...
     def kernels_of(self, program: Executable) -> list[Listing]: ...
     def ways_of(self, program: Executable) -> list[Way]: ...
     def arena_of(self, program: Executable) -> list[Planned]: ...
@@ -89,6 +91,10 @@ class ArrayDevice:
         from msnb.devices.reference import ReferenceProgram
 
         return ReferenceProgram(self, graph)
+
+    def blocks_of(self, gradient: Node) -> Blocks | None:
+        """The blocks in which the result of a ``conv2d_weight_grad`` is made; by default it lies plain."""
+        return None
 
     def kernels_of(self, program: Executable) -> list[Listing]:
         """The code that was generated for a program; none by default."""

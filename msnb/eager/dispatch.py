@@ -226,6 +226,7 @@ class EagerEngine(PlainReads):
     def assign(self, target: Tensor, value: Tensor) -> None:
         """``target`` takes the buffer of ``value``: buffers are never written, so sharing one is safe."""
         target._data, target._type, target._rec = value._data, value._type, value._rec
+        target._kept = None
 
 
 eager = EagerEngine()

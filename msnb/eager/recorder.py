@@ -203,6 +203,7 @@ class RecordingEngine(PlainReads):
     def assign(self, target: Tensor, value: Tensor) -> None:
         """The target takes the buffer and the number of the value."""
         target._data, target._type, target._rec = value._data, value._type, value._rec
+        target._kept = None
 
 
 def _kept_pair(keep: tuple[tuple[int, ...], bool], a: Any, b: Any, out: Any) -> tuple[Any, ...]:

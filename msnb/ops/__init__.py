@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+import msnb.ops.blocked as blocked
 import msnb.ops.function_methods as function_methods
 import msnb.ops.methods as methods
 from msnb.ops.activation import celu as celu

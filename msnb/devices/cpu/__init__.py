@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import msnb.devices.cpu.blas
+from msnb.core.blocks import Blocks
 from msnb.core.context import get_context
 from msnb.core.devices import register_device
 from msnb.core.events import notice
@@ -20,7 +21,7 @@ from msnb.core.types import TensorType, Type
 from msnb.devices.base import ArrayDevice, Executable, Kernel
 from msnb.devices.listing import Listing, Planned, Way
 from msnb.ir.control import FUSED
-from msnb.ir.graph import Graph
+from msnb.ir.graph import Graph, Node
 from msnb.ir.hashing import Content
 from msnb.ops.record import Op
 
@@ -61,6 +62,15 @@ class CPU(ArrayDevice):
 
         return NativeProgram(self, graph)
 
+    def blocks_of(self, gradient: Node) -> Blocks | None:
+        """What oneDNN likes."""
+        if not _compiles():
+            return None
+        from msnb.devices.cpu.onednn.recipes import blocks_of
+        from msnb.devices.cpu.program.choose import Views
+
+        return blocks_of(gradient, Views().of)
+
     @property
     def remembers(self) -> bool:
         """True where programs are kept on disk."""
@@ -70,26 +80,28 @@ class CPU(ArrayDevice):
 
         return folder() is not None
 
-    def recall(self, content: Content, remake: Callable[[], Graph]) -> Executable | None:
+    def recall(self, content: Content, remake: Callable[[], Graph], packs: bool) -> Executable | None:
         """The program of a captured graph as an earlier compilation left it on disk, or None.
 
         Args:
             content: the captured graph by content.
             remake: gives the graph that ``compile`` would be given now; asked for only when somebody looks inside.
+            packs: its state may lie in blocks; which, the program's ``forms`` say.
         """
         from msnb.devices.cpu.program import disk
         from msnb.devices.cpu.program.execute import NativeProgram
 
-        image = disk.read(disk.key_of(content), content)
+        image = disk.read(disk.key_of(content, packs), content)
         return None if image is None else NativeProgram(self, remake, image=image)
 
-    def keep(self, content: Content, program: Executable) -> None:
+    def keep(self, content: Content, program: Executable, forms: dict[int, Blocks], packs: bool) -> None:
         """Leave a program on disk for ``recall``, where it can be kept."""
         image = getattr(program, "image", None)
         if image is not None:
             from msnb.devices.cpu.program import disk
 
-            disk.write(disk.key_of(content), image, content)
+            image.forms = forms
+            disk.write(disk.key_of(content, packs), image, content)
 
     def code_on_disk(self) -> tuple[int, int]:
         """How many files of code and programs are kept from earlier sessions, and their bytes."""

@@ -16,7 +16,9 @@ from dataclasses import InitVar, dataclass, field
 from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType, MethodType
 from typing import Any
 
+from msnb.core.blocks import Blocks
 from msnb.core.errors import UnsupportedSyntaxError
+from msnb.core.packed import give
 from msnb.core.slot import slot
 from msnb.core.tensor import make
 from msnb.graph.capture import kept, paths
@@ -60,15 +62,28 @@ class Captured:
     notes: dict[str, str] = field(default_factory=dict)
     known: InitVar[dict[Any, Any] | None] = None
     check: Callable[..., Any] = field(init=False)
+    _known: dict[Any, Any] | None = field(init=False)
     _owners: Any = field(init=False, default=None)
     _results: list[tuple[int, Any]] = field(init=False)
     _store: Callable[[list[Any], list[Any]], None] = field(init=False)
 
     def __post_init__(self, known: dict[Any, Any] | None) -> None:
+        self._known = known
         self.check = compile_guards(self.guards, self.inputs, self.held, known)
         state = {at for at, _ in self.written}
         self._results = [(at, v.type) for at, v in enumerate(self.graph.outputs) if at not in state]
-        self._store = _storing([(at, owner, self.graph.outputs[at].type) for at, owner in self.written])
+        self._store = self._stores({})
+
+    def _stores(self, forms: dict[int, Blocks]) -> Callable[[list[Any], list[Any]], None]:
+        return _storing([(at, owner, self.graph.outputs[at].type, forms.get(at)) for at, owner in self.written])
+
+    def settle(self, forms: dict[int, Blocks]) -> None:
+        """The program keeps these params in blocks: their Tensors are gathered, and get their new values in blocks."""
+        if forms:
+            inputs = [(source, "{0}" if i in forms else how) for i, (source, how) in enumerate(self.inputs)]
+            self.check = compile_guards(self.guards, inputs, self.held, self._known)
+            self._store = self._stores({self.graph.state[i]: blocks for i, blocks in forms.items()})
+        self._known = None
 
     def owners(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The objects behind the inputs (a Tensor, an array, a number)."""
@@ -98,12 +113,18 @@ class Captured:
         return done[self.result]
 
 
-def _storing(written: list[tuple[int, int, Any]]) -> Callable[[list[Any], list[Any]], None]:
-    """``store(buffers, held)``: (output, held object, type) per state that gets its new value, as one function."""
-    lines, consts = ["def store(b, h):", "    pass"], {}
-    for at, owner, type_ in written:
-        consts[f"k{at}"] = type_
-        lines.append(f"    t = h[{owner}]; t._data = b[{at}]; t._type = k{at}; t._rec = None")
+def _storing(written: list[tuple[int, int, Any, Blocks | None]]) -> Callable[[list[Any], list[Any]], None]:
+    """``store(buffers, held)`` as one function.
+
+    Args:
+        written: (output, held object, type, blocks or None) per state that gets its new value.
+    """
+    lines = ["def store(b, h):", "    pass"]
+    consts: dict[str, Any] = {"give": give}
+    for at, owner, type_, blocks in written:
+        consts[f"k{at}"], consts[f"f{at}"] = type_, blocks
+        plain = f"t = h[{owner}]; t._data = b[{at}]; t._type = k{at}; t._kept = t._rec = None"
+        lines.append(f"    {plain if blocks is None else f'give(h[{owner}], b[{at}], f{at}, k{at})'}")
     exec(kept.compiled("\n".join(lines), "<store>"), consts)
     store: Callable[[list[Any], list[Any]], None] = consts["store"]
     return store

@@ -1,6 +1,6 @@
 """From a captured graph to a compiled program.
 
-    captured --inline--fold--algebra--cse--dce--> hardware_independent [--layout--fuse-->] device.compile --> Compiled
+    captured --inline--fold--algebra--cse--dce--> hardware_independent [--layout--block--fuse-->] device.compile
 
 The order: calls are opened first so that everything sees through them; constants are folded before laws look for ones
 and zeros; what laws leave behind is merged and swept out. When the laws changed something, a second round follows, and
@@ -8,7 +8,8 @@ never a third: cost stays linear. A pass never runs twice on a graph that nothin
 
 Before any of it, the device is asked whether it remembers what this graph became (``device.recall``).
 
-What stands in brackets is for the device that is asked for, and runs where the device wants it and jit_level is O1.
+What stands in brackets is for the device that is asked for, and runs where the device wants it and jit_level is O1;
+``block`` only for callers that hand over state in blocks (``packs``).
 
 Every pass leaves a stage: its name, seconds, how many rewrites, and, when graphs are kept, the graph.
 """
@@ -25,10 +26,14 @@ from time import perf_counter
 from typing import Any
 
 from msnb.core import devices, events
+from msnb.core.blocks import Blocks
 from msnb.core.collector import at_rest
 from msnb.core.context import get_context
+from msnb.core.packed import take
 from msnb.core.plugins import Plugin
 from msnb.graph.compile import passes as _register
+from msnb.graph.compile.blocking import LAW as BLOCKING_LAW
+from msnb.graph.compile.blocking import blocked
 from msnb.graph.compile.fusion import fuse
 from msnb.graph.compile.history import Log, Rewrite
 from msnb.graph.compile.layout_axes import is_seed
@@ -67,13 +72,27 @@ class Passed:
     Attributes:
         graph: after the hardware-independent passes: what people are shown as the program.
         ready: after all: what the device compiles.
+        forms: the blocks of its params that lie in blocks, by position.
         stages: what each stage did; log: the rewrites.
     """
 
-    def __init__(self, source: Graph, device: Any, fused: bool, keep: bool) -> None:
+    def __init__(self, source: Graph, device: Any, fused: bool, keep: bool, packs: bool = False) -> None:
         self.log = Log(keep)
+        self.forms: dict[int, Blocks] = {}
         self.graph, self.stages = optimise(source, self.log, keep)
-        self.ready = self._fused(self._lowered(self.graph, device)) if fused else self.graph
+        self.ready = self._ready(device, packs) if fused else self.graph
+
+    def _ready(self, device: Any, packs: bool) -> Graph:
+        graph = self._lowered(self.graph, device)
+        return self._fused(self._blocked(graph, device) if packs else graph)
+
+    def _blocked(self, graph: Graph, device: Any) -> Graph:
+        start = perf_counter()
+        graph, self.forms = blocked(graph, device.blocks_of, self.log)
+        if self.forms:
+            verify(graph, "hardware_dependent", deep=bool(get_context("verify_graphs")))
+            self._stage("block", BLOCKING_LAW, start, len(self.forms), graph)
+        return graph
 
     def _lowered(self, graph: Graph, device: Any) -> Graph:
         """The graph as this device wants it."""
@@ -108,25 +127,28 @@ class Compiled:
     Attributes:
         name: what it is called in stages and events.
         source: the graph as captured.
+        forms: the blocks of its state in blocks, by position of the param (``packs``): there the caller hands over the
+            Tensor instead of its buffer, and gets the new value in these blocks.
         recalled: it was found on disk.
         timings: seconds per stage, ``compile`` being the device's part.
         executable: what the device made.
     """
 
-    def __init__(self, name: str, source: Graph, keep: bool) -> None:
+    def __init__(self, name: str, source: Graph, keep: bool, packs: bool = False) -> None:
         self.name, self.source = name, source
-        self._device, self._keep = devices.current(), keep
+        self._device, self._keep, self._packs = devices.current(), keep, packs
         self._fuses = fuses(self._device)
         self._passed: Passed | None = None
         content = content_of(source) if self._remembered() else None
         start = perf_counter()
-        found = None if content is None else self._device.recall(content, lambda: self._passes.ready)
+        found = None if content is None else self._device.recall(content, lambda: self._passes.ready, packs)
         self.recalled = found is not None
         self.timings: dict[str, float] = {} if self.recalled else {s.name: s.seconds for s in self.stages}
         start = start if self.recalled else perf_counter()
         self.executable = found or self._device.compile(self._passes.ready)
+        self.forms: dict[int, Blocks] = self.executable.forms if self.recalled else self._passes.forms
         if content is not None and not self.recalled:
-            self._device.keep(content, self.executable)
+            self._device.keep(content, self.executable, self.forms, packs)
         self.timings["compile"] = perf_counter() - start
 
     def _remembered(self) -> bool:
@@ -139,7 +161,7 @@ class Compiled:
     def _passes(self) -> Passed:
         if self._passed is None:
             with at_rest():
-                self._passed = Passed(self.source, self._device, self._fuses, self._keep)
+                self._passed = Passed(self.source, self._device, self._fuses, self._keep, self._packs)
         return self._passed
 
     @property
@@ -162,8 +184,15 @@ class Compiled:
         """How often each law was applied, by (pass, law)."""
         return self._passes.log.counts
 
-    def __call__(self, args: Sequence[Any]) -> list[Any]:
-        """Buffers (Python scalars for weak params) in, buffers out."""
+    def __call__(self, args: list[Any]) -> list[Any]:
+        """Buffers in, buffers out.
+
+        Args:
+            args: Python scalars for weak params; where ``forms`` says so a Tensor, in whose place the list then has its
+                blocked array (a list of ours would be one more owner, and only what has one owner is written in place).
+        """
+        for i, form in self.forms.items():
+            args[i] = take(args[i], form)
         found: list[Any] = self.executable(args)
         return found
 
@@ -186,13 +215,16 @@ def fuses(device: Any) -> bool:
     return bool(getattr(device, "fuses", False)) and get_context("jit_level") == "O1"
 
 
-def compile_graph(graph: Graph, *, name: str = "", keep_stages: bool | None = None) -> Compiled:
+def compile_graph(
+    graph: Graph, *, name: str = "", keep_stages: bool | None = None, packs: bool = False
+) -> Compiled:
     """Simplify a graph and compile it for the current device.
 
     Args:
         graph: a closed graph; it is not changed.
         name: what to call the program (the graph's name by default).
         keep_stages: keep every stage's graph and every rewrite; None: as ``set_context(save_graphs=)`` says.
+        packs: the caller keeps state in blocks between calls (see ``Compiled.forms``).
 
     Returns:
         The program, with its stages, timings and history.
@@ -208,7 +240,7 @@ def compile_graph(graph: Graph, *, name: str = "", keep_stages: bool | None = No
     """
     keep = bool(get_context("save_graphs")) if keep_stages is None else keep_stages
     with at_rest():
-        compiled = Compiled(name or graph.name, graph, keep)
+        compiled = Compiled(name or graph.name, graph, keep, packs)
     if keep and get_context("save_graphs_path"):
         save_stages(compiled, str(get_context("save_graphs_path")))
     return compiled

@@ -15,7 +15,7 @@ import ctypes
 import functools
 from collections.abc import Sequence
 from ctypes import POINTER, c_char_p, c_float, c_int, c_int64, c_size_t, c_void_p
-from typing import Any
+from typing import Any, NamedTuple
 
 from msnb.devices.cpu.onednn.library import load
 
@@ -33,6 +33,8 @@ DIFF_SRC, DIFF_DST, DIFF_WEIGHTS, DIFF_BIAS = 129, 145, 161, 169
 POST_OP = 32768
 # what to ask a primitive descriptor for
 _IMPLEMENTATION, _ARGUMENT = 8, 255
+# what to ask a memory descriptor for
+_STRIDES, _AXES, _DIMS, _DTYPE, _PADDED, _BLOCKS, _SIZES, _BLOCKED_AXES = 14, 256, 257, 258, 260, 263, 264, 265
 _ANY, _USER_SCRATCHPAD, _STRICT = 1, 1, 0
 
 _MEANING = {
@@ -52,6 +54,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "memory_desc_create_with_tag": (POINTER(_P), c_int, _P, c_int, c_int),
     "memory_desc_clone": (POINTER(_P), _P),
     "memory_desc_destroy": (_P,),
+    "memory_desc_query": (_P, c_int, _P),
     "memory_create": (POINTER(_P), _P, _P, _P),
     "memory_destroy": (_P,),
     "primitive_attr_create": (POINTER(_P),),
@@ -82,6 +85,22 @@ class OneDNNError(RuntimeError):
     def __init__(self, function: str, status: int) -> None:
         self.status = status
         super().__init__(f"oneDNN: {function}: {_MEANING.get(status, f'error {status}')}.")
+
+
+class Lying(NamedTuple):
+    """How a memory descriptor lies.
+
+    Attributes:
+        dims, padded: sizes per axis, and what they were rounded up to; dtype: its number.
+        strides: in elements, of an axis' blocks where it is blocked.
+        inner: (axis, size) of the blocks, the last one dense.
+    """
+
+    dims: tuple[int, ...]
+    padded: tuple[int, ...]
+    dtype: int
+    strides: tuple[int, ...]
+    inner: tuple[tuple[int, int], ...]
 
 
 class Api:
@@ -129,6 +148,25 @@ class Api:
     def equal(self, a: int, b: int) -> bool:
         """True when two memory descriptors mean the same bytes."""
         return bool(self._dnnl.dnnl_memory_desc_equal(a, b))
+
+    def lying(self, desc: int) -> Lying:
+        """How a memory descriptor lies."""
+        axes, blocks = (self._number(desc, what) for what in (_AXES, _BLOCKS))
+        dims, padded, strides = (self._numbers(desc, what, axes) for what in (_DIMS, _PADDED, _STRIDES))
+        sizes, where = (self._numbers(desc, what, blocks) for what in (_SIZES, _BLOCKED_AXES))
+        return Lying(dims, padded, self._number(desc, _DTYPE), strides, tuple(zip(where, sizes)))
+
+    def _number(self, desc: int, what: int) -> int:
+        out = c_int()
+        self.call("memory_desc_query", desc, what, ctypes.byref(out))
+        return out.value
+
+    def _numbers(self, desc: int, what: int, count: int) -> tuple[int, ...]:
+        out = _P()
+        if not count:
+            return ()
+        self.call("memory_desc_query", desc, what, ctypes.byref(out))
+        return tuple((c_int64 * count).from_address(out.value or 0))
 
     def argument(self, pd: int, number: int) -> int:
         """The memory descriptor of an argument as the primitive wants it; it belongs to ``pd``. 0: not used."""

@@ -3,7 +3,8 @@
 The library is fast where channels lie together: images as [n, h, w, c] ("last") or in blocks of 16 channels ("free":
 the library chooses). Where an operand lies so already (data_format "NHWC", or a transpose seen through) it is used as
 it is. Plain images [n, c, h, w] are copied around the convolution, which costs two passes over memory and saves half of
-the time. Weights are always plain at the node and are brought into the primitive's own layout here: they are small.
+the time. Weights are plain, or in the blocks of another convolution (``blocked``); they are brought into the
+primitive's own layout here, unless they lie so. A gradient goes into blocks where a ``block`` behind it says so.
 
 Measured exceptions: with 1x1 kernels on plain images the copies cost more than they save; images with three channels or
 fewer would be padded to 16 when they are the result; blocks of 16 with few or odd channels are mostly padding; small
@@ -21,9 +22,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from msnb.core.blocks import Blocks
 from msnb.devices.cpu.onednn import api as c
 from msnb.devices.cpu.onednn import pointwise, primitives
-from msnb.devices.cpu.onednn.primitives import Layout, Primitive, Window
+from msnb.devices.cpu.onednn.blocked import Source, copied_into, learn, shown, source_of
+from msnb.devices.cpu.onednn.primitives import Argument, Layout, Primitive, Window
 from msnb.devices.cpu.onednn.steps import Builder, Impossible, Place, as_it_is, dtype_of, number_of, shape_of
 from msnb.devices.cpu.program.recipe import Recipe, ViewOf
 from msnb.ir.graph import Node, Value
@@ -102,6 +105,11 @@ class Convolution:
             dims, strides = (self.groups, outs, *dims[1:]), (outs * strides[0], *strides)
         return Layout(dims, strides, self.dtype)
 
+    def source(self, value: Value, view: View) -> Source:
+        """A weight as it lies, and where; ``view`` is of its plain form."""
+        known = source_of(self.build, value) if self.groups == 1 else None
+        return known or (self.weight(view), self.build.place(view))
+
     def how(self, kernel: Ints, x: Images, y: Images, result: str) -> str:
         """The layout of images that is fastest where ``result`` ("x", "y", "weight") is computed."""
         channels = x.layout.dims[1]
@@ -138,16 +146,16 @@ def conv2d(node: Node, view_of: ViewOf) -> Recipe:
     view = conv.build.view(node.inputs[1])
     if pointwise.is_product(conv, view, x, y):
         return pointwise.forward(conv, x, view, y)
-    weight, where = conv.weight(view), conv.build.place(view)
+    weight, source = conv.weight(view), conv.source(node.inputs[1], view)
     how = conv.how(view.shape[2:], x, y, "y")
     run = first_of(
         lambda h, t: primitives.convolution(x.wanted(h, t), _free(weight, t), y.wanted(h, t), conv.window),
         how, conv.dtype,
     )  # fmt: skip
-    return _forward(conv, run, x, (weight, where), y)
+    return _forward(conv, run, x, source, y)
 
 
-def _forward(conv: Convolution, run: Primitive, x: Images, weight: tuple[Layout, Place], y: Images) -> Recipe:
+def _forward(conv: Convolution, run: Primitive, x: Images, weight: Source, y: Images) -> Recipe:
     source = conv.build.fetch(run, c.SRC, x.layout, x.place)
     packed = conv.build.fetch(run, c.WEIGHTS, *weight)
     out = conv.build.result(run, c.DST, y.layout, y.place)
@@ -163,14 +171,14 @@ def conv2d_input_grad(node: Node, view_of: ViewOf) -> Recipe:
     view = conv.build.view(node.inputs[1])
     if pointwise.is_product(conv, view, dx, dy) and conv.window.stride == (1, 1):
         return pointwise.input_grad(conv, view, dy)
-    weight, where = conv.weight(view), conv.build.place(view)
+    weight, lying = conv.weight(view), conv.source(node.inputs[1], view)
     how = conv.how(view.shape[2:], dx, dy, "x")
     run = first_of(
         lambda h, t: primitives.convolution_input_grad(dx.wanted(h, t), _free(weight, t), dy.wanted(h, t), conv.window),
         how, conv.dtype,
     )  # fmt: skip
     source = conv.build.fetch(run, c.DIFF_DST, dy.layout, dy.place)
-    packed = conv.build.fetch(run, c.WEIGHTS, weight, where)
+    packed = conv.build.fetch(run, c.WEIGHTS, *lying)
     out = conv.build.result(run, c.DIFF_SRC, dx.layout, dx.place)
     conv.build.run(run, {c.DIFF_DST: source, c.WEIGHTS: packed, c.DIFF_SRC: out})
     conv.build.deliver(run, c.DIFF_SRC, dx.layout, out, dx.place)
@@ -179,20 +187,53 @@ def conv2d_input_grad(node: Node, view_of: ViewOf) -> Recipe:
 
 def conv2d_weight_grad(node: Node, view_of: ViewOf) -> Recipe:
     """dweight from x and dy."""
-    conv = Convolution(node, view_of)
-    x, dy = conv.images(node.inputs[0]), conv.images(node.inputs[1])
-    whole = as_it_is(node.out)
-    if pointwise.is_product(conv, whole, x, dy):
-        return pointwise.weight_grad(conv, x, dy)
-    plain = conv.weight(whole)
-    how = conv.how(whole.shape[2:], x, dy, "weight")
-    run = first_of(
-        lambda h, t: primitives.convolution_weight_grad(x.wanted(h, t), _free(plain, t), dy.wanted(h, t), conv.window),
-        how, conv.dtype,
-    )  # fmt: skip
-    images = conv.build.fetch(run, c.SRC, x.layout, x.place)
-    windows = conv.build.fetch(run, c.DIFF_DST, dy.layout, dy.place)
-    out = conv.build.result(run, c.DIFF_WEIGHTS, plain, Place("out", 0))
-    conv.build.run(run, {c.SRC: images, c.DIFF_DST: windows, c.DIFF_WEIGHTS: out})
-    conv.build.deliver(run, c.DIFF_WEIGHTS, plain, out, Place("out", 0))
-    return conv.build.recipe()
+    return WeightGradient(node, view_of).recipe(None)
+
+
+def block(node: Node, view_of: ViewOf) -> Recipe:
+    """A gradient that is made in blocks, or a copy into them."""
+    made = node.inputs[0].node
+    if made is None or made.op.name != "conv2d_weight_grad":
+        return copied_into(node, view_of)
+    return WeightGradient(made, view_of).recipe(shown(made.out, Blocks(**node.attrs)))
+
+
+def gradient_blocks(node: Node, view_of: ViewOf) -> Blocks | None:
+    """The blocks in which the gradient of a weight is made; None where it lies plain or is padded."""
+    gradient = WeightGradient(node, view_of)
+    if gradient.is_product or gradient.conv.groups > 1:
+        return None
+    return learn(gradient.primitive(), c.DIFF_WEIGHTS, gradient.conv.dtype)
+
+
+class WeightGradient:
+    """The gradient of a convolution to its weight."""
+
+    def __init__(self, node: Node, view_of: ViewOf) -> None:
+        self.conv = Convolution(node, view_of)
+        self.x, self.dy = (self.conv.images(v) for v in node.inputs)
+        self.whole = as_it_is(node.out)
+        self.is_product = pointwise.is_product(self.conv, self.whole, self.x, self.dy)
+
+    def primitive(self) -> Primitive:
+        """What makes it where it is no product."""
+        x, dy, window = self.x, self.dy, self.conv.window
+        plain = self.conv.weight(self.whole)
+        how = self.conv.how(self.whole.shape[2:], x, dy, "weight")
+        return first_of(
+            lambda h, t: primitives.convolution_weight_grad(x.wanted(h, t), _free(plain, t), dy.wanted(h, t), window),
+            how, self.conv.dtype,
+        )  # fmt: skip
+
+    def recipe(self, target: Argument | None) -> Recipe:
+        """How it is made, plain or in the target's layout."""
+        if self.is_product and target is None:
+            return pointwise.weight_grad(self.conv, self.x, self.dy)
+        build, run, place = self.conv.build, self.primitive(), Place("out", 0)
+        layout = self.conv.weight(self.whole) if target is None else target
+        images = build.fetch(run, c.SRC, self.x.layout, self.x.place)
+        windows = build.fetch(run, c.DIFF_DST, self.dy.layout, self.dy.place)
+        out = build.result(run, c.DIFF_WEIGHTS, layout, place)
+        build.run(run, {c.SRC: images, c.DIFF_DST: windows, c.DIFF_WEIGHTS: out})
+        build.deliver(run, c.DIFF_WEIGHTS, layout, out, place)
+        return build.recipe()

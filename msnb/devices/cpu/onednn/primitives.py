@@ -73,8 +73,10 @@ class Primitive:
         found = self.desc(argument)
         return self.api.size(found) if found else 0
 
-    def lies(self, argument: int, layout: Layout) -> bool:
+    def lies(self, argument: int, layout: Layout | Argument) -> bool:
         """True when the argument is wanted exactly as ``layout`` says."""
+        if isinstance(layout, Argument):
+            return self.api.equal(self.desc(argument), layout.primitive.desc(layout.number))
         desc = Desc(self.api, layout.dims, layout.dtype, layout.strides)
         return self.api.equal(self.desc(argument), desc.address)
 
@@ -219,7 +221,8 @@ def reorder(source: Layout | Argument, target: Layout | Argument) -> Primitive |
 
 
 def _elements(*layouts: Layout | Argument) -> float:
-    return max((math.prod(v.dims) for v in layouts if isinstance(v, Layout)), default=math.inf)
+    known = [math.prod(v.dims) for v in layouts if isinstance(v, Layout)]
+    return max(known) if known else max(v.primitive.size(v.number) / 4 for v in layouts if isinstance(v, Argument))
 
 
 # ---- descriptions as plain data -------------------------------------------------------------------------------------

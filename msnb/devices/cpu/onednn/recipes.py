@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msnb.core.blocks import Blocks
 from msnb.devices.cpu.onednn.api import OneDNNError, api
-from msnb.devices.cpu.onednn.convolutions import conv2d, conv2d_input_grad, conv2d_weight_grad
+from msnb.devices.cpu.onednn.blocked import copied_out
+from msnb.devices.cpu.onednn.convolutions import block, conv2d, conv2d_input_grad, conv2d_weight_grad, gradient_blocks
 from msnb.devices.cpu.onednn.products import matmul
 from msnb.devices.cpu.onednn.steps import Impossible
 from msnb.devices.cpu.onednn.transposes import transpose
@@ -13,11 +15,13 @@ from msnb.devices.cpu.program.recipe import Recipe, ViewOf
 from msnb.ir.graph import Node
 
 _MAKERS: dict[str, Callable[[Node, ViewOf], Recipe]] = {
+    "block": block,
     "conv2d": conv2d,
     "conv2d_input_grad": conv2d_input_grad,
     "conv2d_weight_grad": conv2d_weight_grad,
     "matmul": matmul,
     "transpose": transpose,
+    "unblock": copied_out,
 }
 
 
@@ -28,5 +32,15 @@ def recipe(node: Node, view_of: ViewOf) -> Recipe | None:
         return None
     try:
         return make(node, view_of)
+    except (Impossible, OneDNNError):
+        return None
+
+
+def blocks_of(node: Node, view_of: ViewOf) -> Blocks | None:
+    """The blocks in which the result of a conv2d_weight_grad is made; None where it lies plain."""
+    if api() is None:
+        return None
+    try:
+        return gradient_blocks(node, view_of)
     except (Impossible, OneDNNError):
         return None

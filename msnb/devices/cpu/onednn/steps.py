@@ -97,7 +97,7 @@ class Builder:
         self._temps.append(size)
         return Place("temp", len(self._temps) - 1)
 
-    def fetch(self, primitive: Primitive, argument: int, layout: Layout, place: Place) -> Place:
+    def fetch(self, primitive: Primitive, argument: int, layout: Layout | Argument, place: Place) -> Place:
         """An operand as ``primitive`` wants it."""
         if primitive.lies(argument, layout):
             return place
@@ -111,11 +111,13 @@ class Builder:
             places = {**places, c.SCRATCHPAD: self.temp(primitive.scratch)}
         self._steps.append((primitive, places))
 
-    def result(self, primitive: Primitive, argument: int, layout: Layout, place: Place) -> Place:
+    def result(self, primitive: Primitive, argument: int, layout: Layout | Argument, place: Place) -> Place:
         """Where ``primitive`` shall write a result that belongs into ``place``; call ``deliver`` after running it."""
         return place if primitive.lies(argument, layout) else self.temp(primitive.size(argument))
 
-    def deliver(self, primitive: Primitive, argument: int, layout: Layout, written: Place, place: Place) -> None:
+    def deliver(
+        self, primitive: Primitive, argument: int, layout: Layout | Argument, written: Place, place: Place
+    ) -> None:
         """Bring a result to where it belongs."""
         if written != place:
             self._steps.append((need(reorder(Argument(primitive, argument), layout)), {c.SRC: written, c.DST: place}))

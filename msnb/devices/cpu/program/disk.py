@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from msnb.core import dtypes, store
+from msnb.core.blocks import Blocks
 from msnb.core.clock import timed
 from msnb.core.dtypes import DType
 from msnb.core.types import StackType, TensorType, TokenType, Type, tensor_type
@@ -40,7 +41,7 @@ from msnb.ir.graph import Node, Value
 from msnb.ir.hashing import Content
 from msnb.ops.record import find
 
-FORMAT = "1"
+FORMAT = "2"
 MOST_BYTES = 1 << 25
 _ROOMS = ("core", "ops", "ir", "devices", "graph/compile")
 _ADDRESSES = range(1 << 46, 1 << 47)
@@ -64,11 +65,11 @@ def _version() -> str:
     return importlib.metadata.version(PACKAGE)
 
 
-def key_of(content: Content) -> str:
-    """The name of a program's entry."""
+def key_of(content: Content, packs: bool = False) -> str:
+    """The name of a program's entry; ``packs``: its state may lie in blocks."""
     pool = (str(threads.pointers()[0] is not None), str(threads.count()), str(threads.cores()))
     around = (np.__version__, sys.byteorder, _library(), *pool, *toolchain())
-    return store.key_of(FORMAT, content.key, store.sources(*_ROOMS), *around)
+    return store.key_of(FORMAT, str(packs), content.key, store.sources(*_ROOMS), *around)
 
 
 # ---- links ----------------------------------------------------------------------------------------------------------
@@ -174,6 +175,7 @@ def encoded(image: Image, content: Content) -> bytes:
         "fresh": [[f.slot, w.type(f.type), f.lender, f.state] for f in image.fresh],
         "answers": [[k, w.const(v) if k == FIXED else v] for k, v in image.answers],
         "steps": [w.step(s) for s in image.steps],
+        "forms": [[i, *blocks] for i, blocks in image.forms.items()],
     }
     text = json.dumps([[len(b) for b in w.blobs], body], separators=(",", ":")).encode()
     return b"".join([len(text).to_bytes(8, "little"), text, *w.blobs])
@@ -260,6 +262,7 @@ def decoded(data: bytes, content: Content) -> Image:
         [Fresh(slot, r.type(t), lender, state) for slot, t, lender, state in b["fresh"]],
         [(k, r.const(v) if k == FIXED else v) for k, v in b["answers"]],
         [r.step(s) for s in b["steps"]],
+        {i: Blocks(tuple(order), tuple(map(tuple, inner))) for i, order, inner in b["forms"]},
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from msnb.core.blocks import Blocks
 from msnb.core.errors import MsnbError
 from msnb.core.events import notice
 from msnb.devices.cpu import threads
@@ -107,6 +108,11 @@ class NativeProgram:
     def image(self) -> Image | None:
         """The program as data; None where it runs on the reference executor or holds checks."""
         return None if self._loaded is None or self.checking else self._loaded.image
+
+    @property
+    def forms(self) -> dict[int, Blocks]:
+        """The blocks of params that lie in blocks, of a program from the disk."""
+        return {} if self._loaded is None else self._loaded.image.forms
 
     def _build(self) -> Built:
         if self._built is None:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from msnb.core.blocks import Blocks
 from msnb.core.dtypes import DType
 from msnb.core.types import StackType, TensorType
 from msnb.devices.cpu.program.recipe import Link
@@ -60,6 +61,7 @@ class Image:
         fresh: results that are made; answers: per output, what it is and which: FRESH and its number, PARAM and the
             param's, FIXED and the constant (or None).
         steps: what runs in Python.
+        forms: the blocks of params whose values lie in blocks, by position (``core.packed``).
     """
 
     rows: NDArray[np.int64]
@@ -79,3 +81,4 @@ class Image:
     fresh: list[Fresh] = field(default_factory=list)
     answers: list[tuple[int, Any]] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
+    forms: dict[int, Blocks] = field(default_factory=dict)
