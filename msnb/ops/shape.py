@@ -272,8 +272,9 @@ def _sum_to_body(xp: Any, x: Any, *, shape: Shape) -> Any:
     axes = tuple(range(gap)) + tuple(i + gap for i, d in enumerate(shape) if d == 1 and x.shape[i + gap] != 1)
     if not axes:
         return x
-    return xp.sum(x, axis=axes, keepdims=True).reshape([d if isinstance(d, int) else x.shape[i + gap]
-                                                        for i, d in enumerate(shape)])  # fmt: skip
+    kept = [d if isinstance(d, int) else x.shape[i + gap] for i, d in enumerate(shape)]
+    half = x.dtype.itemsize == 2 and x.dtype.kind not in "iu"  # added up in float32, rounded once
+    return xp.sum(x, axis=axes, keepdims=True, dtype=np.float32 if half else None).reshape(kept)
 
 
 def _sum_to_axes(types: Any, attrs: Any) -> str:

@@ -11,6 +11,8 @@ What the replicas' keys come to:
                           hybrid_parallel: whether training steps divide the ranks' sum (``nn.DistributedGradReducer``)
     parameter_broadcast   every rank of a plan begins with the one set of weights, whatever this says; a training run in
                           processes of its own (``Model.train`` on ranks) begins with those of rank 0
+    cast_before_mirror    semi_auto_parallel, auto_parallel: whether gradients of weights that a program uses in 16 bits
+                          are summed in 16 bits (True, said explicitly) or in float32 (see ``wide_sums``)
     global_rank           the rank whose groups and program are shown; in hybrid_parallel the rank that a process is
                           while it has no peers
 
@@ -134,6 +136,8 @@ KEYS: dict[str, Key] = {
 ALIASES = {"gradients_mean": "mirror_mean", "auto_parallel_search_mode": "search_mode"}
 LEGAL = tuple(sorted({*KEYS, *ALIASES}))
 
+NO_SUM, GRADIENT_SUMS, EVERY_SUM = "none", "gradients", "all"  # which sums of 16-bit terms are taken in float32
+
 _set: dict[str, Any] = {}
 
 
@@ -182,6 +186,10 @@ def _check_together(values: dict[str, Any]) -> None:
                 f"{', '.join(KEYS[name].modes)}.",
                 hint="call reset_auto_parallel_context() before another mode is set.",
             )
+    older, newer = values.get("cast_before_mirror"), values.get("gradient_fp32_sync")
+    if older is not None and older == newer:
+        raise ContextError(f"cast_before_mirror={older} and gradient_fp32_sync={newer} contradict each other: the one "
+                           "sums gradients in 16 bits where the other sums them in float32.")  # fmt: skip
     devices, rank = (values.get(k, KEYS[k].default) for k in ("device_num", "global_rank"))
     if "device_num" in values and rank >= devices:
         raise ContextError(f"global_rank={rank} is not below device_num={devices}; legal: 0 to {devices - 1}.")
@@ -236,6 +244,20 @@ def get_auto_parallel_context(name: str) -> Any:
 def set_value(name: str) -> Any:
     """The value that somebody set, else None."""
     return _set.get(name)
+
+
+def wide_sums(mode: str) -> str:
+    """Which sums over devices of 16-bit terms are taken in float32: "none", "gradients" (of weights) or "all".
+
+    MindSpore's replicas always reduce gradients in float32. In planned modes ``gradient_fp32_sync`` (True) and
+    ``cast_before_mirror`` say it; both mean the same switch with opposite signs, and their defaults contradict each
+    other: the newer one counts unless the older one was set.
+    """
+    if get_auto_parallel_context("force_fp32_communication"):
+        return EVERY_SUM
+    older = set_value("cast_before_mirror")
+    narrow = older if older is not None else not get_auto_parallel_context("gradient_fp32_sync")
+    return NO_SUM if mode in PLANNED and narrow else GRADIENT_SUMS
 
 
 def reset_auto_parallel_context() -> None:

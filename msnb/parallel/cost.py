@@ -22,8 +22,9 @@ from typing import Any
 from msnb.core.types import TensorType
 from msnb.devices.ascend.chip import Chip
 from msnb.devices.ascend.roofline import op_seconds, work_of
+from msnb.parallel.context import EVERY_SUM, GRADIENT_SUMS
 from msnb.parallel.layout import Axes, TensorLayout
-from msnb.parallel.local import local_type
+from msnb.parallel.local import local_type, widened
 from msnb.parallel.mesh import EXCHANGE, GATHER, REDUCE, SCATTER, Mesh
 from msnb.parallel.reshard import SLICE, Resharder
 from msnb.parallel.strategies import Call, Strategy
@@ -59,6 +60,7 @@ class TimeModel:
         training: whether gradients are computed.
         overlap: share of the gradient sync of weights that is hidden behind the backward pass, for the search only
             (the plan's step time is simulated step by step).
+        wide: which sums of 16-bit terms are taken, and paid, in float32 (``context.wide_sums``).
         bucket: gradients of weights are summed together in buckets of so many bytes (MindSpore's comm_fusion: 64 MB),
             so a small weight pays its share of the latency.
     """
@@ -67,6 +69,7 @@ class TimeModel:
     training: bool = True
     overlap: float = 0.0
     bucket: float = BUCKET
+    wide: str = GRADIENT_SUMS
     name: str = "time"
     resharder: Resharder = field(init=False)
     literal: Chip = field(init=False)
@@ -89,6 +92,8 @@ class TimeModel:
             return 0.0
         _, outs = local_types(call, strategy, self.mesh)
         kind = REDUCE if strategy.scatter < 0 else SCATTER
+        if self.wide == EVERY_SUM:
+            outs = list(map(widened, outs))
         return sum(self.mesh.seconds(kind, strategy.partial, t.nbytes) for t in outs)
 
     def node(self, call: Call, strategy: Strategy, roles: Sequence[str]) -> float:
@@ -113,7 +118,9 @@ class TimeModel:
             share = outs[0].nbytes / self.mesh.count(strategy.partial)
             seconds += self.mesh.seconds(GATHER, strategy.partial, share)
         for i in asked:
-            seconds += self._gradient(missing(strategy, i), ins[i].nbytes, roles[i])
+            wide = self.wide == EVERY_SUM or (self.wide == GRADIENT_SUMS and roles[i] == WEIGHT)
+            term = widened(ins[i]) if wide else ins[i]
+            seconds += self._gradient(missing(strategy, i), term.nbytes, roles[i])
         return seconds
 
     def _gradient(self, axes: Axes, nbytes: int, role: str) -> float:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from msnb.core.dtypes import float32
 from msnb.core.errors import MsnbError
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.record import Op
@@ -31,6 +32,12 @@ def local_attrs(op: Op, attrs: Mapping[str, Any], outs: Sequence[TensorType]) ->
 def local_type(t: TensorType, shape: Sequence[int]) -> TensorType:
     """The type of a part."""
     return tensor_type(tuple(shape), t.dtype, t.weak)
+
+
+def widened(t: TensorType) -> TensorType:
+    """The type in which terms of a sum over ranks travel that is taken in float32: 16-bit floats become float32."""
+    narrow = t.dtype.is_float and t.dtype.itemsize < 4 and not t.weak
+    return tensor_type(t.shape, float32) if narrow else t
 
 
 def fits(op: Op, attrs: Mapping[str, Any], types: Sequence[TensorType], outs: Sequence[TensorType]) -> bool:

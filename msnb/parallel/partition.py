@@ -18,9 +18,11 @@ from typing import Any
 from msnb.core.types import TensorType
 from msnb.ir.graph import Node, Value
 from msnb.parallel.axes import Row
+from msnb.parallel.context import EVERY_SUM, GRADIENT_SUMS
 from msnb.parallel.cost import TimeModel
 from msnb.parallel.joint import Joint
 from msnb.parallel.layout import TensorLayout, whole
+from msnb.parallel.local import widened
 from msnb.parallel.planning import Problem
 from msnb.parallel.program import BACKWARD, FORWARD, UPDATE, Buffer, MoveStep, Program, RunStep, static_type
 from msnb.parallel.strategies import Call, Strategy, call_of, candidates, place
@@ -49,7 +51,7 @@ class Partitioner:
                 self.layouts[p] = [whole(getattr(p.type, "ndim", 0))]
         self._greedy: dict[Any, Strategy] = {}
         self._candidates: dict[Any, list[Strategy]] = {}
-        self._late = late_values(self.joint)
+        self._late, self._last = late_values(self.joint), last_values(self.joint)
         self.sharding = problem.sharding
         self._spread: Spread | None = None
         self._homes: dict[Value, TensorLayout] = {}  # of weights: where their optimizer state is
@@ -159,9 +161,18 @@ class Partitioner:
         operands = [self._bring(v, s, phase, where) for v, s in zip(node.inputs, strategy.inputs)]
         results = list(zip(node.outputs, strategy.outputs))
         late = all(v in self._late for v in node.outputs)
-        self.program.steps.append(RunStep(node, call, strategy, operands, results, phase, where, late))
+        self.program.steps.append(
+            RunStep(node, call, strategy, operands, results, phase, where, late, self._is_wide(node, call, strategy))
+        )
         for v, layout in results:
             self.layouts[v] = [layout]
+
+    def _is_wide(self, node: Node, call: Call, strategy: Strategy) -> bool:
+        """Whether 16-bit terms of the op's open sum are added in float32."""
+        asked = self.problem.wide == EVERY_SUM or (
+            self.problem.wide == GRADIENT_SUMS and any(v in self._last for v in node.outputs)
+        )
+        return asked and bool(strategy.partial) and any(widened(t) is not t for t in call.outs)
 
     # ---- gradients -------------------------------------------------------------------------------------------------
 
@@ -283,4 +294,15 @@ def late_values(joint: Joint) -> set[Value]:
     return late
 
 
-
+def last_values(joint: Joint) -> set[Value]:
+    """Gradients that no rule of a gradient reads any more, but through views, casts and sums: those of weights."""
+    readers: dict[Value, list[Node]] = {}
+    backward = [n for n in joint.graph.nodes if n not in joint.inside and n not in joint.updates]
+    for node in backward:
+        for v in node.inputs:
+            readers.setdefault(v, []).append(node)
+    last: set[Value] = set()
+    for node in reversed(backward):
+        if all(passes(n) and all(o in last for o in n.outputs) for v in node.outputs for n in readers.get(v, ())):
+            last |= set(node.outputs)
+    return last

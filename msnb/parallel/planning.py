@@ -23,6 +23,7 @@ from msnb.core.errors import AttributeValueError
 from msnb.core.types import TensorType
 from msnb.ir.control import CALL
 from msnb.ir.graph import Graph, Node, Value, copy_node
+from msnb.parallel.context import GRADIENT_SUMS
 from msnb.parallel.cost import (
     ACTIVATION,
     BUCKET,
@@ -141,6 +142,7 @@ class Problem:
         rule: bytes per byte of weight.
         most: at most so many labels of an op are split at once.
         sharding: how copies of weights share their update.
+        wide: which sums over devices of 16-bit terms are taken in float32 (``context.wide_sums``).
 
     Attributes:
         nodes: the nodes of the graph that have a choice, with their place in ``costs``.
@@ -149,11 +151,13 @@ class Problem:
     """
 
     def __init__(self, joint: Joint, model: Model, rule: MemoryRule, most: int | None = None,
-                 sharding: Sharding | None = None) -> None:  # fmt: skip
+                 sharding: Sharding | None = None, wide: str = GRADIENT_SUMS) -> None:  # fmt: skip
         self.joint, graph, weights = joint, joint.forward, joint.weights
         self.graph, self.model, self.mesh, self.rule, self.most = graph, model, model.mesh, rule, most
         self.flow, self.sharding = Flow.of(graph, weights), sharding or Sharding()
+        self.wide = wide
         if isinstance(model, TimeModel):
+            model.wide = wide
             model.bucket = max(1.0, min(BUCKET, sum(t.nbytes for w in weights if isinstance(t := w.type, TensorType))))
         if most is None and self.mesh.size <= 8 and len(graph.nodes) <= _SMALL:
             self.most = 3

@@ -24,6 +24,7 @@ import numpy as np
 from msnb.core import events
 from msnb.core.errors import AttributeValueError, CheckpointError
 from msnb.ir.graph import Node, Value
+from msnb.parallel.context import get_auto_parallel_context
 from msnb.parallel.cost import TimeModel
 from msnb.parallel.fronts import Point, front
 from msnb.parallel.layout import TensorLayout, from_map
@@ -176,8 +177,9 @@ class Plan:
 
     @property
     def collectives(self) -> list[Collective]:
-        """Every collective of a step, in order."""
-        return self.program.collectives()
+        """Every collective of a step, in order, with the group of the context's ``global_rank``."""
+        rank = int(get_auto_parallel_context("global_rank"))
+        return self.program.collectives(rank if rank < self.mesh.size else 0)
 
     @cached_property
     def timeline(self) -> Timeline:

@@ -16,6 +16,7 @@ from typing import Any
 from msnb.core.types import TensorType
 from msnb.ir.graph import Graph, Node, Value
 from msnb.parallel.layout import TensorLayout
+from msnb.parallel.local import widened
 from msnb.parallel.mesh import REDUCE, SCATTER, Mesh, sent_bytes
 from msnb.parallel.reshard import SLICE, Move
 from msnb.parallel.strategies import Call, Strategy
@@ -44,6 +45,7 @@ class RunStep:
     Attributes:
         operands, results: the values and layouts it reads and makes.
         late: nothing but gradients of weights waits for it, so its collective may run beside other work.
+        wide: 16-bit terms of its open sum are made and added in float32 and rounded once, as on one device.
     """
 
     node: Node
@@ -54,6 +56,7 @@ class RunStep:
     phase: str
     where: str
     late: bool = False
+    wide: bool = False
 
 
 Step = MoveStep | RunStep
@@ -65,7 +68,8 @@ class Collective:
 
     Attributes:
         kind: "all_gather", "all_to_all", "reduce_scatter" or "all_reduce".
-        group: the ranks of the first group; the others are its translations along the mesh.
+        group: the ranks of one rank's group (the context's ``global_rank``, 0 unless set); the others are its
+            translations along the mesh.
         groups: how many groups do it at once.
         nbytes: bytes that each rank puts in; sent: bytes that each rank sends.
         where: the operator it belongs to; phase: "forward", "backward" or "update".
@@ -102,35 +106,36 @@ class Program:
     gradients: list[Buffer] = field(default_factory=list)
     trains: bool = False
 
-    def collectives(self) -> list[Collective]:
-        """Every collective in the order of the steps."""
-        return [c for step in self.steps for c in collectives_of(self.mesh, step)]
+    def collectives(self, rank: int = 0) -> list[Collective]:
+        """Every collective in the order of the steps, with the group that ``rank`` is in."""
+        return [c for step in self.steps for c in collectives_of(self.mesh, step, rank)]
 
 
 def closing(mesh: Mesh, step: RunStep) -> Iterator[Move]:
     """The collectives that take the open sum of a step, one per result."""
-    yield from moves_closing(mesh, step.call, step.strategy)
+    yield from moves_closing(mesh, step.call, step.strategy, step.wide)
 
 
-def moves_closing(mesh: Mesh, call: Call, s: Strategy) -> Iterator[Move]:
-    """The collectives behind an op under a strategy."""
+def moves_closing(mesh: Mesh, call: Call, s: Strategy, wide: bool = False) -> Iterator[Move]:
+    """The collectives behind an op under a strategy; ``wide``: 16-bit terms travel in float32."""
     if not s.partial:
         return
     kind = REDUCE if s.scatter < 0 else SCATTER
     for t, before, after in zip(call.outs, s.open_outputs(), s.outputs):
-        n = int(before.local_bytes(mesh, t.nbytes))
+        n = int(before.local_bytes(mesh, (widened(t) if wide else t).nbytes))
         yield Move(kind, s.partial, s.scatter, s.scatter, before, after, n, mesh.seconds(kind, s.partial, n))
 
 
-def collectives_of(mesh: Mesh, step: Step) -> Iterator[Collective]:
-    """The collectives of one step."""
+def collectives_of(mesh: Mesh, step: Step, rank: int = 0) -> Iterator[Collective]:
+    """The collectives of one step, with the group that ``rank`` is in."""
     moves = step.moves if isinstance(step, MoveStep) else closing(mesh, step)
     for m in moves:
         if m.kind != SLICE:
             groups = mesh.groups(m.axes)
             n = int(m.nbytes)
             sent = sent_bytes(m.kind, len(groups[0]), n)
-            yield Collective(m.kind, tuple(groups[0]), len(groups), n, sent, step.where, step.phase, m.seconds)
+            mine = next(g for g in groups if rank in g)
+            yield Collective(m.kind, tuple(mine), len(groups), n, sent, step.where, step.phase, m.seconds)
 
 
 def static_type(value: Value) -> TensorType | None:

@@ -5,7 +5,7 @@
     graph      text, constants            the program whose nodes the steps run
     layouts    dims, partial              a table; everything else says its number
     groups     mesh axes -> ranks         who talks to whom in a collective over these axes
-    steps      run | move                 in order, with strategy, moves, phase, place
+    steps      run | move                 in order, with strategy, moves, phase, place, wide
     params, anywhere, outputs, weights, gradients, trains
 
 A value is named by its place in the graph: ``p3`` is the third param (from 0), ``n12.0`` the first result of the
@@ -134,7 +134,7 @@ class _Writer:
         strategy = {"blocks": [[name, list(run)] for name, run in s.blocks],
                     "inputs": [self._layout(t) for t in s.inputs], "outputs": [self._layout(t) for t in s.outputs],
                     "partial": list(s.partial), "reducer": s.reducer, "scatter": s.scatter}  # fmt: skip
-        return {"run": self.nodes[step.node], "strategy": strategy, **place}
+        return {"run": self.nodes[step.node], "strategy": strategy, **place, "wide": step.wide}
 
     def _move(self, m: Move) -> list[Any]:
         self.axes.add(m.axes)
@@ -203,7 +203,7 @@ class _Reader:
         strategy = Strategy(tuple((name, tuple(run)) for name, run in t["blocks"]), self._layouts(t["inputs"]),
                             self._layouts(t["outputs"]), tuple(t["partial"]), t["reducer"], t["scatter"])  # fmt: skip
         return RunStep(node, call_of(node), strategy, list(zip(node.inputs, strategy.inputs)),
-                       list(zip(node.outputs, strategy.outputs)), **place)  # fmt: skip
+                       list(zip(node.outputs, strategy.outputs)), **place, wide=s["wide"])  # fmt: skip
 
     def _layouts(self, numbers: list[int]) -> tuple[TensorLayout, ...]:
         return tuple(self.layouts[i] for i in numbers)

@@ -100,6 +100,18 @@ def test_float32_within_a_hundred_thousandth(engine):
     check(ms.parallel.plan(loss, x, y, device_num=4, parallel_mode="data_parallel"), loss, (x, y), engine, ROUNDED)
 
 
+def test_half_precision_in_bits_and_bytes(engine):
+    """Gradients of a float16 product are summed in float32: the ranks' values are the simulated ones, bit for bit."""
+    net = ms.nn.Dense(16, 8).to_float(ms.float16)
+    x = ms.Tensor(np.random.default_rng(0).standard_normal((32, 16)).astype(np.float32))
+    plan = ms.parallel.plan(lambda x: ms.ops.square(net(x).astype("float32")).mean(), x, device_num=4,
+                            parallel_mode="data_parallel")  # fmt: skip
+    (loss, grads), (same, alike) = plan.run(), plan.run(engine=engine)
+    assert loss == same and all(np.array_equal(grads[name], alike[name]) for name in grads)
+    assert plan.sent == {"all_reduce": sum(c.sent for c in plan.collectives)}
+    assert {c.nbytes for c in plan.collectives if c.phase == "backward"} == {8 * 4, 16 * 8 * 4}
+
+
 def test_forward_only_and_wrong_engines(engine):
     net = ms.nn.Dense(8, 4, dtype=ms.float64)
     x = ms.Tensor(np.random.default_rng(0).standard_normal((16, 8)))

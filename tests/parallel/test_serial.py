@@ -40,7 +40,9 @@ def test_read_again_it_runs_to_the_same_bits(name):
 def test_every_field_of_steps_and_programs_is_written():
     """A new field must be added to the document too: this test is the list of those that are."""
     place = {"phase", "where", "late"}
-    assert {f.name for f in dataclasses.fields(RunStep)} == place | {"node", "call", "strategy", "operands", "results"}
+    assert {f.name for f in dataclasses.fields(RunStep)} == place | {
+        "node", "call", "strategy", "operands", "results", "wide",
+    }  # fmt: skip
     assert {f.name for f in dataclasses.fields(MoveStep)} == place | {"value", "moves", "source", "target"}
     assert {f.name for f in dataclasses.fields(Program)} == {
         "mesh", "graph", "steps", "params", "anywhere", "outputs", "weights", "gradients", "trains",

@@ -14,7 +14,15 @@ from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType
 from msnb.ir.graph import Graph, Value
-from msnb.parallel.context import HYBRID_PARALLEL, MODES, PLANNED, SEARCHES, get_auto_parallel_context, set_value
+from msnb.parallel.context import (
+    HYBRID_PARALLEL,
+    MODES,
+    PLANNED,
+    SEARCHES,
+    get_auto_parallel_context,
+    set_value,
+    wide_sums,
+)
 from msnb.parallel.cost import BUCKET, MemoryRule, model_named
 from msnb.parallel.engine.by_hand import HandPlan
 from msnb.parallel.engine.client import Engine
@@ -182,7 +190,8 @@ def plan(
 
     def make(joint: Joint, devices: int, limit: float | None = None) -> RunnablePlan:
         model = model_named(cost_model, Mesh.over(devices, cluster), joint.trains, overlap)
-        problem = Problem(joint, model, MemoryRule(optimizer_states, joint.trains), max_split, sharding)
+        problem = Problem(joint, model, MemoryRule(optimizer_states, joint.trains), max_split, sharding,
+                          wide_sums(parallel_mode))  # fmt: skip
         return _made(problem, parallel_mode, search_mode, strategies or {}, limit)
 
     stages = get_auto_parallel_context("pipeline_stages") if pipeline_stages is None else pipeline_stages
@@ -238,7 +247,8 @@ def plan_captured(captured: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     joint = joint_of(captured, args, kwargs, training=False)
     joint.fed = fed(joint, mesh) if mode in PLANNED and joint.trains else {}
     rule = MemoryRule(optimizer_states_of(joint), joint.trains)
-    problem = Problem(joint, model_named("time", mesh, joint.trains, 0.0), rule, sharding=from_context())
+    model = model_named("time", mesh, joint.trains, 0.0)
+    problem = Problem(joint, model, rule, sharding=from_context(), wide=wide_sums(mode))
     made = _made(problem, mode, None, {}, mesh.cluster.chip.memory)
     made.captured = captured
     made.cuts, made.bucket = tuple(get_auto_parallel_context("all_reduce_fusion_config")), _bucket()

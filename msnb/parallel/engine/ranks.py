@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from msnb.core.dtypes import float32
 from msnb.core.types import TensorType
 from msnb.devices.base import body_kernel
 from msnb.parallel.layout import Axes, TensorLayout
-from msnb.parallel.local import local_attrs, local_type, own_rows
+from msnb.parallel.local import local_attrs, local_type, own_rows, widened
 from msnb.parallel.mesh import Mesh
 from msnb.parallel.program import Buffer, Program
 from msnb.parallel.strategies import Call, Strategy
@@ -78,16 +79,21 @@ class LocalCall:
 
     Args:
         xp: the array module of the parts.
+        wide: compute 16-bit floats in float32: the results are terms that are rounded behind their sum.
     """
 
-    def __init__(self, mesh: Mesh, call: Call, strategy: Strategy, xp: Any = np) -> None:
+    def __init__(self, mesh: Mesh, call: Call, strategy: Strategy, xp: Any = np, wide: bool = False) -> None:
         self.mesh, self.call, self.strategy, self.xp = mesh, call, strategy, xp
         self.opened = strategy.open_outputs()
+        self.wide: dict[int, Any] = {}
         if not call.types:
             self.kernel = body_kernel(xp, call.op, (), dict(call.attrs))
             return
-        types = tuple(local_type(t, s.local_shape(mesh, t.ints())) for t, s in zip(call.types, strategy.inputs))
-        outs = [local_type(o, s.local_shape(mesh, o.ints())) for s, o in zip(self.opened, call.outs)]
+        as_made = widened if wide else lambda t: t
+        self.wide = {i: float32.numpy for i, t in enumerate(call.types) if wide and widened(t) is not t}
+        ins, outs = (list(map(as_made, types)) for types in (call.types, call.outs))
+        types = tuple(local_type(t, s.local_shape(mesh, t.ints())) for t, s in zip(ins, strategy.inputs))
+        outs = [local_type(o, s.local_shape(mesh, o.ints())) for s, o in zip(self.opened, outs)]
         self.kernel = body_kernel(xp, call.op, types, local_attrs(call.op, call.attrs, outs))
 
     def __call__(self, rank: int, operands: Sequence[Any]) -> tuple[Any, ...]:
@@ -95,6 +101,7 @@ class LocalCall:
         if not self.call.types:
             made = _results(self.kernel())
             return tuple(part_of(self.mesh, layout, w, rank, self.xp) for layout, w in zip(self.opened, made))
+        operands = [self.xp.asarray(x, self.wide[i]) if i in self.wide else x for i, x in enumerate(operands)]
         if self.call.op.name == "gather" and self._indexed():
             return self._gathered(rank, *operands)
         return _results(self.kernel(*operands))

@@ -73,7 +73,7 @@ class Recipe:
         if found is None:
             plain = step.call.plain and not {"control", "effect"} & step.node.op.traits
             made: Any = (
-                LocalCall(self.mesh, step.call, step.strategy, self.xp) if plain else self._whole_call(step)
+                LocalCall(self.mesh, step.call, step.strategy, self.xp, step.wide) if plain else self._whole_call(step)
             )
             found = self.kernels[i] = made, list(closing(self.mesh, step))
         return found
@@ -179,6 +179,8 @@ class Walk:
             for j, (buffer, part) in enumerate(zip(step.results, made)):
                 if moves:
                     part = yield from self._moved(moves[j], part, step.strategy.reducer, step.where)
+                    if step.wide:
+                        part = self.xp.asarray(part, step.call.outs[j].dtype.numpy)
                 self._keep(buffer, part)
             return
         given = dict(zip(step.node.inputs, step.operands))
