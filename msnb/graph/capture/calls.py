@@ -109,7 +109,8 @@ def _function(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kw
     if convert.is_converted(fn.__code__):
         return _guarded_call(engine, fn, args, kwargs)
     if is_opaque(fn):
-        if is_internal(fn.__code__.co_filename):
+        file = fn.__code__.co_filename
+        if is_internal(file) and not file.startswith("<frozen "):  # as Python calls the files of os and its like
             return fn(*args, **kwargs)
         return known.call(engine, fn, args, kwargs)
     if fn.__code__.co_filename == contextlib.__file__ and hasattr(fn, "__wrapped__"):

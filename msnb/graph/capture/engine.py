@@ -151,9 +151,8 @@ class Capture(GraphBuilder):
         """The error for asking the value of a tensor that does not exist yet."""
         return _refusal(
             f"the value of this tensor ({x._type!r}) is not known while the function is captured.",
-            "use tensor operations instead of asnumpy(), item() and NumPy functions, or compute it outside "
-            "the compiled "
-            "function.",
+            "use tensor operations (also float(t) and int(t)) instead of asnumpy(), item() and NumPy functions, "
+            "or compute it outside the compiled function.",
         )
 
     def concrete(self, x: SymbolicTensor, kind: str) -> Any:

@@ -7,6 +7,7 @@ import datetime
 import enum
 import functools
 import numbers
+import os
 import pathlib
 import re
 import types
@@ -31,13 +32,23 @@ from msnb.graph.capture.truth import symbolic_test, truth
 from msnb.ir.builder import SymbolicTensor
 from msnb.ops.record import Op, find
 
-_CLOCKS = ("time", "random", "datetime", "secrets", "uuid", "numpy.random.mtrand", "numpy.random")
+# what these tell is the machine's: the time, chance, files, the environment, other processes
+_OF_THE_MACHINE = frozenset({
+    "time", "random", "secrets", "uuid", "numpy.random.mtrand", "numpy.random", "os", "posix", "nt", "genericpath",
+    "glob", "shutil", "subprocess", "socket", "tempfile", "platform", "getpass",
+})  # fmt: skip
+_PUBLIC = {"posix": "os", "nt": "os", **dict.fromkeys(("genericpath", "posixpath", "ntpath"), "os.path")}
+_LOOKS = (
+    open, input, os.path.abspath, os.path.expanduser, os.path.expandvars, os.path.islink, os.path.lexists,
+    os.path.ismount, os.path.realpath,
+)  # fmt: skip
+_OF_THIS_MOMENT = frozenset({"now", "today", "utcnow"})
+_LOOKS_AT_NOTHING = (os.fspath, os.fsencode, os.fsdecode)
 # values that never change, and those that are entered or guarded as a whole
 _SETTLED = (
     type, types.FunctionType, types.MethodType, types.BuiltinFunctionType, enum.Enum, int, float, complex, str, bytes,
     range, slice, tuple, frozenset, list, dict, set, deque, np.ndarray, np.generic, np.dtype, np.ufunc, re.Pattern,
-    re.Match, numbers.Number, datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, pathlib.PurePath,
-    DType, Op,
+    re.Match, numbers.Number, datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, DType, Op,
 )  # fmt: skip
 _MUTATORS: dict[type, frozenset[str]] = {
     list: frozenset({"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "__setitem__"}),
@@ -93,7 +104,7 @@ def _numbers(args: tuple[Any, ...]) -> bool:
 
 
 def _opaque(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    own = _notice_clock(engine, fn, args)
+    own = _notice_read(engine, fn, args)
     if fn in _HIGHER if _hashable(fn) else False:
         args = tuple(_callable(a) for a in args)
         kwargs = {k: _callable(v) for k, v in kwargs.items()}
@@ -137,32 +148,38 @@ def _takes_tensors(fn: Any) -> bool:
     )
 
 
-def _notice_clock(engine: Capture, fn: Any, args: tuple[Any, ...]) -> int:
+def _notice_read(engine: Capture, fn: Any, args: tuple[Any, ...]) -> int:
     """Tell what is read now and not at each call; how many of the arguments are the object that it is read of."""
     owner, own = getattr(fn, "__self__", None), 0
     name = getattr(fn, "__name__", fn)
     if owner is None and args and isinstance(name, str) and getattr(type(args[0]), name, None) is fn:
         owner, own = args[0], 1  # a method, called by way of its class
     module = getattr(fn, "__module__", None) or type(owner).__module__
-    stateful = owner is not None and not isinstance(owner, types.ModuleType) and _may_change(engine, owner)
-    if module in _CLOCKS or fn in (open, input):
-        effects.notice_once(engine, f"{module}.{name}()")
-    elif fn is next and args and _may_change(engine, args[0]):
+    stateful = owner is not None and not isinstance(owner, types.ModuleType) and _may_change(engine, owner, name)
+    if isinstance(owner, type) and issubclass(owner, datetime.date) and name in _OF_THIS_MOMENT:
+        effects.notice_once(engine, f"datetime.{owner.__name__}.{name}()")
+    elif fn in _LOOKS or module in _OF_THE_MACHINE and fn not in _LOOKS_AT_NOTHING:
+        effects.notice_once(engine, f"{_PUBLIC.get(module, module)}.{name}()")
+    elif fn is next and args and _may_change(engine, args[0], "__next__"):
         effects.notice_once(engine, f"next() of an object of {_class(args[0])}")
     elif stateful:
         effects.notice_once(engine, f"{_class(owner)}.{name}()")
     return own if stateful else 0
 
 
-def _may_change(engine: Capture, owner: Any) -> bool:
+def _may_change(engine: Capture, owner: Any, name: str) -> bool:
     """An object from outside with a state of its own, which no guard sees: a generator of random numbers, an iterator,
-    a file. What a method of it gives may be something else next time."""
+    a file, the files behind a path, the environment. What a method of it gives may be something else next time."""
+    if isinstance(owner, pathlib.PurePath):
+        return not hasattr(pathlib.PurePath, name)
     if isinstance(owner, _SETTLED) or is_lazy(owner) or isinstance(owner, Tensor):
         return False
-    return engine.session.source_of(owner) is not None
+    return owner is os.environ or engine.session.source_of(owner) is not None
 
 
 def _class(owner: Any) -> str:
+    if owner is os.environ:
+        return "os.environ"
     public = [part for part in type(owner).__module__.split(".") if not part.startswith("_")]
     return ".".join([*public, type(owner).__qualname__])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import os
 import sys
 import types
 from collections import deque
@@ -93,8 +94,12 @@ def attr(session: Session | None, owner: Any, name: str) -> Any:
     value = getattr(owner, name)
     if source is None:
         return _class_attr(session, owner, name, value)
-    if isinstance(value, (types.BuiltinMethodType, types.MethodWrapperType)) and not isinstance(owner, type):
-        return value
+    if isinstance(value, (types.BuiltinMethodType, types.MethodWrapperType)):
+        if not isinstance(owner, type):
+            return value
+        if getattr(value, "__self__", None) is owner:  # bound anew at each look
+            session.guard("eq", (paths.attr(source, name),), (value,))
+            return value
     return session.track(value, paths.attr(source, name))
 
 
@@ -346,6 +351,10 @@ def compare(session: Session | None, op: str, left: Any, right: Any) -> Any:
 
 
 def _members(session: Session, owner: Any) -> Any:
+    if owner is os.environ:
+        from msnb.graph.capture import effects
+
+        effects.notice_once(slot.engine, "a look into os.environ")  # type: ignore[arg-type]
     if isinstance(owner, dict) and session.source_of(owner) is not None and _untouched(session, owner):
         items(session, owner)
         return owner

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import io
 import itertools
+import os
+import pathlib
 import random
 import re
 from collections.abc import Callable, Iterator
@@ -31,6 +34,7 @@ def ones() -> Iterator[float]:
 
 
 RNG, PLAIN, LUCKY, STATE = np.random.default_rng(0), random.Random(0), Lucky(3), np.random.RandomState(1)
+PATH, DAY = pathlib.Path("no such file"), datetime.date
 COUNT, FILE, STEPS, HOLDER, PATTERN = itertools.count(), io.StringIO("1\n2\n"), ones(), Holder(), re.compile("a")
 
 
@@ -55,6 +59,14 @@ CASES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "its method": (lambda x: x + COUNT.__next__(), "itertools.count.__next__()"),
     "steps": (lambda x: x + next(STEPS), "next() of an object of builtins.generator"),
     "file": (lambda x: x + float(FILE.readline()), "StringIO.readline()"),
+    "path": (lambda x: x + PATH.exists(), "Path.exists()"),
+    "path of the system": (lambda x: x + os.path.exists("/nowhere"), "os.path.exists()"),
+    "environment": (lambda x: x + int(os.environ.get("MSNB_NO_SUCH", 1)), "os.environ.get()"),
+    "environment, function": (lambda x: x + int(os.getenv("MSNB_NO_SUCH", "1")), "os.getenv()"),
+    "environment, in": (lambda x: x + ("MSNB_NO_SUCH" in os.environ), "os.environ"),
+    "folder": (lambda x: x + len(os.listdir(".")), "os.listdir()"),
+    "moment": (lambda x: x + DAY.today().year, "datetime.date.today()"),
+    "moment of a module": (lambda x: x + datetime.datetime.now().year, "datetime.datetime.now()"),
 }
 
 
@@ -73,9 +85,12 @@ def test_methods_of_values_are_not_told(told: list[str]) -> None:
 
     def fn(x: ms.Tensor) -> ms.Tensor:
         found = len(PATTERN.findall("aa")) + int(text.zfill(3)) + numbers.index(2) + table.get("a", 0)
+        found += len(PATH.with_suffix(".txt").name) + len(os.path.join("a", "b")) + len(os.fspath(PATH))
+        found += int(datetime.timedelta(seconds=7).total_seconds()) + DAY(2020, 1, 1).weekday()
         return x + found + int(np.arange(3).sum()) + (2.5).as_integer_ratio()[0]
 
-    assert ms.jit(fn)(ms.Tensor([1.0])).tolist() == [1.0 + 2 + 12 + 1 + 2 + 3 + 5] and not told
+    more = len("no such file.txt") + len("a/b") + len("no such file") + 7 + 2
+    assert ms.jit(fn)(ms.Tensor([1.0])).tolist() == [1.0 + 2 + 12 + 1 + 2 + 3 + 5 + more] and not told
 
 
 def test_a_generator_that_the_program_makes_is_its_own(told: list[str]) -> None:
