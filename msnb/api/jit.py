@@ -86,7 +86,7 @@ class Version:
         """The program of one device; of a plan it is made when somebody wants to look at it."""
         if isinstance(self.run, Compiled):
             return self.run
-        return compile_graph(self.captured.graph, name=self.captured.graph.name)
+        return compile_graph(self.captured.noted, name=self.captured.noted.name)
 
     def __str__(self) -> str:
         capture, compile_ = (1000 * s for s in self.seconds)
@@ -183,12 +183,12 @@ class CompiledFunction:
     def _program(self, captured: Captured, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What runs the captured graph."""
         if wanted.key is None or get_auto_parallel_context("parallel_mode") == "data_parallel":
-            if any(node.marks for _, node in captured.graph.walk()):
+            if any(node.marks for _, node in captured.noted.walk()):
                 events.notice(IGNORED, key="shard")
         if wanted.key is None:
             if isinstance(current(), Promised):
                 events.notice(_BY_HAND, key="hybrid_parallel")
-            program = compile_graph(captured.graph, name=self.name, packs=True)
+            program = compile_graph(captured.noted, name=self.name, packs=True)
             captured.settle(program.forms)
             return program
         from msnb.parallel.engine.compiled import Planned
@@ -215,7 +215,7 @@ class CompiledFunction:
     ) -> list[Any]:
         """The tensors behind the gathered buffers: the user's own objects, so that a gradient finds them."""
         owners = version.captured.owners(args, kwargs)
-        params = version.captured.graph.params
+        params = version.captured.noted.params
         return [
             owner if isinstance(owner, Tensor) else _entered(b, p.type) for owner, b, p in zip(owners, buffers, params)
         ]

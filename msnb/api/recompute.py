@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msnb.api.mode import compiled_in_graph_mode
+from msnb.autodiff.owed import written_out
 from msnb.core import tree
 from msnb.core.errors import ArgumentError
 from msnb.core.parameter import Parameter
@@ -93,7 +94,7 @@ def _as_call(engine: Any, fn: Fn, args: tuple[Any, ...], name: str) -> Any:
         return fn(*tree.unflatten(shape, [next(rest) if isinstance(x, Tensor) else x for x in leaves]))
 
     traced = engine.trace(body, [engine.wrap(engine.lift(x)) for x in inputs])
-    callee = engine.graph.module.add(traced.graph, f"{name}_again")
+    callee = engine.graph.module.add(written_out(traced.graph), f"{name}_again")
     outs = control.call(engine, callee, [*inputs, *traced.outer], name, recompute=True)
     for target, new in zip(traced.writes, outs[traced.n_results :]):
         engine.assign(target, new)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from msnb.autodiff.owed import written_out
 from msnb.core import tree
 from msnb.core.errors import ArgumentError
 from msnb.core.parameter import Parameter
@@ -51,7 +52,7 @@ class Program:
             self._traced = self._eagerly(fn, types, known)
         else:
             self._traced = self._nested(engine, fn, types)
-        self.graph: Graph = self._traced.graph
+        self.graph: Graph = written_out(self._traced.graph)
         self.outer: list[Any] = self._traced.outer
         self._sources = self._sources or self.outer
 

@@ -2,7 +2,8 @@
 
     value_and_grad(fn)(x)
         eager        record fn(x) on a tape; run its backward program
-        capturing    trace fn as a nested graph; transform it; replay forward and backward into the program being built
+        capturing    trace fn as a nested graph; note it as one node that is owed its gradient (``autodiff.owed``), or,
+                     where that cannot wait, transform it and replay forward and backward into the program being built
         graph mode   the wrapper itself is compiled, so the above happens once
 
 Positions, weights and results follow MindSpore: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.grad.html
@@ -16,6 +17,7 @@ from typing import Any
 
 from msnb.api.mode import compiled_in_graph_mode
 from msnb.autodiff import vjp as vjp_graph
+from msnb.autodiff.owed import written_out
 from msnb.core import tree
 from msnb.core.dtypes import float32
 from msnb.core.errors import ArgumentError, DTypeError, GradientError, ShapeError
@@ -23,8 +25,10 @@ from msnb.core.parameter import Parameter
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
 from msnb.eager.gradient import Recording, is_eager
+from msnb.graph.capture.engine import Capture
 from msnb.ir.builder import GraphBuilder, replay
 from msnb.ir.control import HostFn, host_call
+from msnb.ir.graph import Graph
 from msnb.ops import cast, ones_like
 from msnb.ops.record import find
 
@@ -157,8 +161,6 @@ def _call_hook(hook: Fn, gradient: Tensor) -> Tensor:
 
 
 def _sensitivities(losses: Sequence[Tensor], sens: Any) -> list[Any]:
-    if sens is None:
-        return [ones_like(loss) for loss in losses]
     given = [leaf if isinstance(leaf, Tensor) else Tensor(leaf) for leaf in tree.flatten(sens)[0]]
     if len(given) != len(losses):
         raise ArgumentError(f"{len(given)} sensitivities were given for {len(losses)} outputs.")
@@ -173,7 +175,8 @@ def _eagerly(fn: Fn, request: _Request, kwargs: dict[str, Any], has_aux: bool, s
         value = request.call(fn, tape.inputs, kwargs)
         losses = _losses(value, has_aux)
     losses = _differentiable(losses)
-    gradients = tape.backward(losses, _sensitivities(losses, sens))
+    given = [ones_like(loss) for loss in losses] if sens is None else _sensitivities(losses, sens)
+    gradients = tape.backward(losses, given)
     tape.release(tree.flatten(value)[0])
     return value, gradients
 
@@ -190,18 +193,29 @@ def _in_graph(fn: Fn, request: _Request, kwargs: dict[str, Any], has_aux: bool, 
     outer = {id(b.lift(x)): n + k for k, x in enumerate(traced.outer)}
     places = [outer.get(id(b.lift(w))) for w in request.weights]
     wrt = [*range(n), *sorted({p for p in places if p is not None})]
-    pair = vjp_graph(traced.graph, wrt, at)
-    inputs = [b.wrap(b.lift(x)) for x in request.inputs]
-    results = replay(pair.forward, [*inputs, *traced.outer])
-    n_out = len(traced.graph.outputs)
+    args = [*(b.wrap(b.lift(x)) for x in request.inputs), *traced.outer]
+    given = () if sens is None else _sensitivities(_differentiable(losses), sens)
+    results, found = _differentiated(b, traced.graph, wrt, at, args, given)
     value = traced.rebuild(results[: traced.n_results])
-    for target, new in zip(traced.writes, results[traced.n_results : n_out]):
+    for target, new in zip(traced.writes, results[traced.n_results :]):
         b.assign(target, new)
-    losses = _differentiable(_losses(value, has_aux))
-    found = replay(pair.backward, [*results[n_out:], *_sensitivities(losses, sens)])
     by_place = dict(zip(wrt, found))
     zeros = [w * 0 if p is None else by_place[p] for w, p in zip(request.weights, places)]
     return value, [*found[:n], *zeros]
+
+
+def _differentiated(
+    b: GraphBuilder, graph: Graph, wrt: list[int], at: list[int], args: list[Any], given: Sequence[Any]
+) -> tuple[Sequence[Any], Sequence[Any]]:
+    """What ``graph`` gives for ``args``, and its gradients; as one node where the gradient may be worked out later."""
+    n_out = len(graph.outputs)
+    if isinstance(b, Capture) and b.may_owe(graph):
+        found = b.owe_gradient(graph, wrt, at, args, given)
+        return found[:n_out], found[n_out:]
+    pair = vjp_graph(written_out(graph), wrt, at)
+    results = replay(pair.forward, args)
+    douts = given or [ones_like(results[k]) for k in at]
+    return results[:n_out], replay(pair.backward, [*results[n_out:], *douts])
 
 
 def value_and_grad(fn: Fn, grad_position: Position = 0, weights: Any = None, has_aux: bool = False) -> Fn:

@@ -8,6 +8,9 @@
     call(args...)                      attrs callee: the name of a graph in the module (recursion is possible), layer,
                                        recompute: its gradient keeps the arguments only and runs it again
     fused(args...)                     graphs = (body,): what a device runs as one kernel, made by the fusion pass
+    gradient(args..., douts...)        graphs = (body,), attrs wrt, outputs: the results of body(args) and its gradients
+                                       by the params wrt; douts belong to the outputs, absent ones are ones. Noted by
+                                       capture; ``autodiff.owed`` writes it out before anyone else sees the graph
     host_call(args...)                 attrs fn (a HostFn), types: calls back into Python at run time
     stack_new(type=) / stack_push(s, x) / stack_pop(s) -> (s, x)     ordinary pure ops (``ir.stacks``)
 
@@ -30,8 +33,9 @@ from msnb.ops.constant import constant
 from msnb.ops.record import REQUIRED, Op, define
 
 __all__ = [
-    "CALL", "FUSED", "HOST_CALL", "IF", "SCAN", "STACK_NEW", "STACK_POP", "STACK_PUSH", "WHILE", "HostFn", "call",
-    "engine_constant", "host_call", "if_", "replay_node", "result_types", "run_control", "scan", "while_",
+    "CALL", "FUSED", "GRADIENT", "HOST_CALL", "IF", "SCAN", "STACK_NEW", "STACK_POP", "STACK_PUSH", "WHILE", "HostFn",
+    "call", "engine_constant", "gradient", "host_call", "if_", "replay_node", "result_types", "run_control", "scan",
+    "while_",
 ]  # fmt: skip
 
 
@@ -43,7 +47,7 @@ def _no_body(xp: Any, *args: Any, **attrs: Any) -> Any:
     raise AssertionError("control nodes are run by the engine or the executor.")
 
 
-def _control(name: str, doc: str, attrs: dict[str, Any]) -> Op:
+def _control(name: str, doc: str, attrs: dict[str, Any], family: str = "control") -> Op:
     return define(
         name,
         "*args",
@@ -54,7 +58,7 @@ def _control(name: str, doc: str, attrs: dict[str, Any]) -> Op:
         no_grad="differentiated as a whole by msnb.autodiff",
         axes="control",
         traits=("control",),
-        family="control",
+        family=family,
     )
 
 
@@ -67,6 +71,7 @@ SCAN = _control(
 )
 CALL = _control("call", "Call a graph of the module by name.", {"callee": REQUIRED, "layer": "", "recompute": False})
 FUSED = _control("fused", "Run a group of nodes as one kernel.", {})
+GRADIENT = _control("gradient", "A program and its gradient.", {"wrt": REQUIRED, "outputs": REQUIRED}, "owed")
 HOST_CALL = _control("host_call", "Call back into Python.", {"fn": REQUIRED, "effect": False})
 
 
@@ -154,6 +159,21 @@ def host_call(
 ) -> tuple[Any, ...]:
     """Append a call back into Python whose results have ``types``."""
     return b.add(HOST_CALL, [b.lift(x) for x in args], {"fn": fn, "effect": effect}, types)
+
+
+def gradient(
+    b: GraphBuilder,
+    body: Graph,
+    wrt: Sequence[int],
+    outputs: Sequence[int],
+    args: Sequence[Any],
+    douts: Sequence[Any],
+    types: Sequence[Type],
+) -> tuple[Any, ...]:
+    """Append the results of ``body`` and its gradients, which have ``types``, to ``b``."""
+    attrs = {"wrt": tuple(wrt), "outputs": tuple(outputs)}
+    values = [b.lift(x) for x in (*args, *douts)]
+    return b.add(GRADIENT, values, attrs, [*(v.type for v in body.outputs), *types], (body,))
 
 
 # ---- replaying ---------------------------------------------------------------------------------------------------

@@ -39,14 +39,15 @@ class Stage:
     no_dead_code: bool = False
 
 
-_TARGET = frozenset({"layout", "fused", "memory"})
+_OWED = frozenset({"owed"})
+_TARGET = frozenset({"layout", "fused", "memory"}) | _OWED
 STAGES: dict[str, Stage] = {
     stage.name: stage
     for stage in (
         Stage("captured", "As captured, differentiated or recorded: any op of the library.", _TARGET),
         Stage("hardware_independent", "Simplified; nothing of a device in it.", _TARGET, no_dead_code=True),
         Stage("planned", "As before, split over a mesh: collectives are in place.", _TARGET, no_dead_code=True),
-        Stage("hardware_dependent", "For one device: layouts, fused groups and memory plans too.", no_dead_code=True),
+        Stage("hardware_dependent", "For one device: layouts, fused groups and memory plans too.", _OWED, True),
     )
 }
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from msnb.autodiff import owed
 from msnb.core.collector import at_rest
 from msnb.core.errors import ConcretizationError, MsnbError
 from msnb.core.tensor import Tensor, truth_of_many
@@ -19,8 +20,9 @@ from msnb.core.types import WEAK, TensorType, Type
 from msnb.core.where import Origin, here, users_frames
 from msnb.graph.capture.scalars import TrackedArray, concrete, is_lazy
 from msnb.graph.capture.session import Session
+from msnb.ir import control
 from msnb.ir.builder import GraphBuilder, SymbolicTensor, Traced
-from msnb.ir.graph import Value
+from msnb.ir.graph import Graph, Value
 from msnb.ops.record import Op, find
 
 _KINDS = {
@@ -140,6 +142,21 @@ class Capture(GraphBuilder):
         from msnb.graph.capture import nested
 
         return nested.trace(self, fn, inputs, types)
+
+    # ---- gradients ------------------------------------------------------------------------------------------------
+
+    def may_owe(self, graph: Graph) -> bool:
+        """Whether the gradient of a traced graph can be noted: rules of precision and splits in force would be lost."""
+        return self.session.autocast is None and self.region is None and owed.may_wait(graph)
+
+    def owe_gradient(
+        self, graph: Graph, wrt: Sequence[int], outputs: Sequence[int], args: Sequence[Any], douts: Sequence[Any]
+    ) -> tuple[SymbolicTensor, ...]:
+        """The results of a traced graph and its gradients, as one node."""
+        found = control.gradient(self, graph, wrt, outputs, args, douts, owed.owed_types(graph, wrt, outputs))
+        for value, out in zip(graph.outputs, found):
+            self.session.pythonic.adopt(value, out._value)
+        return found
 
     # ---- places and refusals --------------------------------------------------------------------------------------
 

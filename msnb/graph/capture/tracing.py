@@ -13,9 +13,11 @@ import inspect
 import threading
 from collections.abc import Callable
 from dataclasses import InitVar, dataclass, field
+from functools import cached_property
 from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType, MethodType
 from typing import Any
 
+from msnb.autodiff.owed import written_out
 from msnb.core.blocks import Blocks
 from msnb.core.errors import UnsupportedSyntaxError
 from msnb.core.packed import give
@@ -42,6 +44,7 @@ class Captured:
     """A captured program.
 
     Attributes:
+        noted: the program as captured: gradients may stand as nodes (``autodiff.owed``).
         graph: the program; ``graph.state`` maps state params to outputs.
         guards: what it assumes.
         inputs: path and pattern per param.
@@ -51,7 +54,7 @@ class Captured:
         known: outside objects by the idents of their paths (used for the check only).
     """
 
-    graph: Graph
+    noted: Graph
     guards: list[Guard]
     inputs: list[tuple[Source, str]]
     held: list[Source]
@@ -71,19 +74,24 @@ class Captured:
         self._known = known
         self.check = compile_guards(self.guards, self.inputs, self.held, known)
         state = {at for at, _ in self.written}
-        self._results = [(at, v.type) for at, v in enumerate(self.graph.outputs) if at not in state]
+        self._results = [(at, v.type) for at, v in enumerate(self.noted.outputs) if at not in state]
         self._store = self._stores({})
 
     def _stores(self, forms: dict[int, Blocks]) -> Callable[[list[Any], list[Any]], None]:
-        return _storing([(at, owner, self.graph.outputs[at].type, forms.get(at)) for at, owner in self.written])
+        return _storing([(at, owner, self.noted.outputs[at].type, forms.get(at)) for at, owner in self.written])
 
     def settle(self, forms: dict[int, Blocks]) -> None:
         """The program keeps these params in blocks: their Tensors are gathered, and get their new values in blocks."""
         if forms:
             inputs = [(source, "{0}" if i in forms else how) for i, (source, how) in enumerate(self.inputs)]
             self.check = compile_guards(self.guards, inputs, self.held, self._known)
-            self._store = self._stores({self.graph.state[i]: blocks for i, blocks in forms.items()})
+            self._store = self._stores({self.noted.state[i]: blocks for i, blocks in forms.items()})
         self._known = None
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The program with its gradients written out."""
+        return written_out(self.noted)
 
     def owners(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The objects behind the inputs (a Tensor, an array, a number)."""

@@ -6,7 +6,8 @@ The order: calls are opened first so that everything sees through them; constant
 and zeros; what laws leave behind is merged and swept out. When the laws changed something, a second round follows, and
 never a third: cost stays linear. A pass never runs twice on a graph that nothing changed since.
 
-Before any of it, the device is asked whether it remembers what this graph became (``device.recall``).
+Before any of it, the device is asked whether it remembers what this graph became (``device.recall``); if it does not,
+gradients that capture merely noted are written out first (``autodiff.owed``).
 
 What stands in brackets is for the device that is asked for, and runs where the device wants it and jit_level is O1;
 ``block`` only for callers that hand over state in blocks (``packs``).
@@ -22,9 +23,11 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from time import perf_counter
 from typing import Any
 
+from msnb.autodiff.owed import written_out
 from msnb.core import devices, events
 from msnb.core.blocks import Blocks
 from msnb.core.collector import at_rest
@@ -126,7 +129,7 @@ class Compiled:
 
     Attributes:
         name: what it is called in stages and events.
-        source: the graph as captured.
+        noted: the graph as given: gradients may stand as nodes; source: the same with gradients written out.
         forms: the blocks of its state in blocks, by position of the param (``packs``): there the caller hands over the
             Tensor instead of its buffer, and gets the new value in these blocks.
         recalled: it was found on disk.
@@ -135,7 +138,7 @@ class Compiled:
     """
 
     def __init__(self, name: str, source: Graph, keep: bool, packs: bool = False) -> None:
-        self.name, self.source = name, source
+        self.name, self.noted = name, source
         self._device, self._keep, self._packs = devices.current(), keep, packs
         self._fuses = fuses(self._device)
         self._passed: Passed | None = None
@@ -156,6 +159,11 @@ class Compiled:
         watched = self._keep or get_context("verify_graphs") or any(map(events.listeners.get, ("stage", "rewrite")))
         able = self._fuses and getattr(self._device, "remembers", False)
         return bool(able and not watched and not EXTRA and not plugged())
+
+    @cached_property
+    def source(self) -> Graph:
+        """The graph as captured, its gradients written out."""
+        return written_out(self.noted)
 
     @property
     def _passes(self) -> Passed:
@@ -221,7 +229,7 @@ def compile_graph(
     """Simplify a graph and compile it for the current device.
 
     Args:
-        graph: a closed graph; it is not changed.
+        graph: a closed graph; it is not changed. Gradients may stand in it as nodes.
         name: what to call the program (the graph's name by default).
         keep_stages: keep every stage's graph and every rewrite; None: as ``set_context(save_graphs=)`` says.
         packs: the caller keeps state in blocks between calls (see ``Compiled.forms``).

@@ -1,9 +1,9 @@
 """Programs on disk: the image of a program as bytes, found again by the content of the graph it was made from.
 
-    key     sha256 of  the captured graph (``ir.hashing.content_of``): structure, types, attributes, constants; the
-                       gradients that it holds are a part of it
-                       what msnb makes of it: the sources of core, ops, ir, passes and devices; layout and fusion follow
-                       from them and from the CPU
+    key     sha256 of  the captured graph (``ir.hashing.content_of``): structure, types, attributes, constants;
+                       gradients stand in it as they were asked for (``autodiff.owed``), not as they were worked out
+                       what msnb makes of it: the sources of core, ops, ir, autodiff, passes and devices; layout and
+                       fusion follow from them and from the CPU
                        the toolchain: llvmlite, LLVM, CPU and its features; oneDNN; NumPy; threads and cores
     value   JSON (structure) and arrays (numbers), nothing that is executed: machine code is named by its key in the
             cache of kernels, a primitive of oneDNN is described and made again, a step in Python is an op's name
@@ -43,7 +43,7 @@ from msnb.ops.record import find
 
 FORMAT = "2"
 MOST_BYTES = 1 << 25
-_ROOMS = ("core", "ops", "ir", "devices", "graph/compile")
+_ROOMS = ("core", "ops", "ir", "autodiff", "devices", "graph/compile")
 _ADDRESSES = range(1 << 46, 1 << 47)
 _PLAIN = (bool, int, float, str, type(None))
 
