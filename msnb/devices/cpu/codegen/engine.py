@@ -19,7 +19,7 @@ import llvmlite.binding as llvm
 from msnb.core import store
 from msnb.core.clock import counted, timed
 from msnb.devices.cpu import threads
-from msnb.devices.cpu.codegen.plan import Target
+from msnb.devices.cpu.codegen.target import Target
 from msnb.devices.cpu.program.recipe import Link
 
 VERSION = "4"

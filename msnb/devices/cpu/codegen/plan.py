@@ -17,6 +17,7 @@ from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.devices.cpu.codegen.emit import memory_name
 from msnb.devices.cpu.codegen.ops import is_scalar
+from msnb.devices.cpu.codegen.target import Target
 from msnb.ir.kernel import Access, Buffer, Inst, Kernel
 from msnb.ir.scalars import HEAVY
 
@@ -39,15 +40,6 @@ class Scratch:
     count: int
     offset: int
     strides: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Target:
-    """What the CPU has: lanes of a vector of 32-bit elements, masked loads and stores, 2^n scaling of 16 lanes."""
-
-    lanes: int
-    masks: bool
-    scalef: bool
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,6 @@ from msnb.devices.cpu import threads
 from msnb.devices.cpu.program import machine as m
 from msnb.devices.cpu.program.arenas import POOLED, SHELF, Pool, aligned, out_of_memory
 from msnb.devices.cpu.program.binding import Bound
-from msnb.devices.cpu.program.build import Built
 from msnb.devices.cpu.program.image import FRESH, PARAM, Image
 from msnb.devices.cpu.program.load import Loaded
 from msnb.devices.cpu.program.recipe import Recipe
@@ -31,6 +30,9 @@ from msnb.devices.cpu.program.tape import Unlaid
 from msnb.devices.listing import Planned
 from msnb.devices.reference import ReferenceProgram
 from msnb.ir.graph import Graph, Node
+
+if TYPE_CHECKING:
+    from msnb.devices.cpu.program.build import Built
 
 Array = NDArray[Any]
 FIRST_CHUNK = 1 << 16
@@ -116,6 +118,8 @@ class NativeProgram:
 
     def _build(self) -> Built:
         if self._built is None:
+            from msnb.devices.cpu.program.build import Built  # a program from the disk needs none of what builds one
+
             self._built = Built(self.graph, self.checking)
         return self._built
 
