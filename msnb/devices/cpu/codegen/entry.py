@@ -13,8 +13,8 @@ from functools import partial
 from msnb.devices.cpu.codegen.emit import Emitter, memory_name, type_name
 from msnb.devices.cpu.codegen.ops import combine, emit, identity
 from msnb.devices.cpu.codegen.plan import Plan
-from msnb.devices.cpu.codegen.target import Target
 from msnb.devices.cpu.codegen.render import Body
+from msnb.devices.cpu.codegen.target import Target
 from msnb.ir.kernel import Access, Inst, Kernel
 
 
