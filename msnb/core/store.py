@@ -5,8 +5,8 @@
 
 What is read here is executed, so the folder must be ours alone (mode 0700, our user, no link) and an entry must carry
 the hash of its own bytes; anything else counts as not there and is made again. Files appear whole or not at all
-(written aside, then renamed); when those of a kind are too many or too large, the oldest half goes. ``MSNB_CACHE_DIR``
-moves the folder; an empty value turns the cache off.
+(written aside, then renamed), whoever else writes them. A disk that refuses costs one notice. When those of a kind are
+too many or too large, the oldest half goes. ``MSNB_CACHE_DIR`` moves the folder; an empty value turns the cache off.
 """
 
 from __future__ import annotations
@@ -17,18 +17,21 @@ import itertools
 import os
 import stat
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
+from msnb.core.events import notice
 from msnb.core.where import PACKAGE_DIR
 
 CODE, PROGRAM, FUNCTION = ".o", ".p", ".c"
 MOST_ENTRIES, MOST_BYTES = 4096, 1 << 28
 _writes = itertools.count()
 _MAGIC = b"msnb-kernel-1\n"
+_ASIDE = ".part"
 
 
 def folder() -> Path | None:
-    """The private folder, made if need be; None where there can be none."""
+    """The private folder, made if need be; None where there can be none, which is told once."""
     chosen = os.environ.get("MSNB_CACHE_DIR")
     if chosen == "":
         return None
@@ -36,9 +39,12 @@ def folder() -> Path | None:
         base = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "msnb"
         found = base / "kernels"
         found.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return found if _is_private(found) else None
-    except (OSError, RuntimeError):
-        return None
+        if _is_private(found):
+            return found
+        _unkept(found, "it is not a folder of yours alone, as chmod 700 makes it")
+    except (OSError, RuntimeError) as error:
+        _unkept(chosen or "~/.cache/msnb", error)
+    return None
 
 
 def _is_private(path: Path) -> bool:
@@ -48,6 +54,15 @@ def _is_private(path: Path) -> bool:
     if not hasattr(os, "getuid"):
         return True
     return info.st_uid == os.getuid() and not info.st_mode & 0o077
+
+
+def _unkept(where: Path | str, why: Exception | str) -> None:
+    said = getattr(why, "strerror", None) or str(why)
+    notice(
+        f"compiled code is not kept in {where}: {said}. Nothing is lost, but the next session compiles again. "
+        "MSNB_CACHE_DIR names another folder; an empty value switches keeping off.",
+        key="unkept",
+    )
 
 
 @functools.cache
@@ -82,24 +97,31 @@ def read(key: str, kind: str = CODE) -> bytes | None:
 
 
 def write(key: str, code: bytes, kind: str = CODE) -> None:
-    """Keep an entry; a full disk or a read-only home only costs the next compilation."""
+    """Keep an entry; a full disk or a read-only home costs a notice and the next compilation."""
     home = folder()
     if home is None:
         return
     try:
-        handle, aside = tempfile.mkstemp(dir=home, suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(_MAGIC + hashlib.sha256(code).digest() + code)
-            os.replace(aside, home / f"{key}{kind}")
-            # looking through thousands of files takes its time
-            if next(_writes) % max(MOST_ENTRIES // 64, 1) == 0 or len(code) > MOST_BYTES // 64:
-                _forget_oldest(home, kind)
-        except BaseException:
-            Path(aside).unlink(missing_ok=True)
-            raise
-    except OSError:
+        _put(home / f"{key}{kind}", code)
+    except OSError as error:
+        _unkept(home, error)
         return
+    # looking through thousands of files takes its time
+    if next(_writes) % max(MOST_ENTRIES // 64, 1) == 0 or len(code) > MOST_BYTES // 64:
+        with suppress(OSError):  # another process clears up at the same time
+            _forget_oldest(home, kind)
+
+
+def _put(path: Path, code: bytes) -> None:
+    """The whole file or none, whoever else writes it now."""
+    handle, aside = tempfile.mkstemp(dir=path.parent, suffix=_ASIDE)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(_MAGIC + hashlib.sha256(code).digest() + code)
+        os.replace(aside, path)
+    except BaseException:
+        Path(aside).unlink(missing_ok=True)
+        raise
 
 
 def _forget_oldest(home: Path, kind: str) -> None:
