@@ -24,6 +24,7 @@ from msnb.api.recompute import recomputed
 from msnb.core.context import in_graph_mode
 from msnb.core.elsewhere import MissingName
 from msnb.core.errors import ArgumentError, MsnbError
+from msnb.core.micro import stage_scope
 from msnb.core.parameter import Parameter
 from msnb.core.sharding import sharding
 from msnb.core.slot import slot
@@ -66,6 +67,7 @@ class Cell(CellState, CellHooks, CellPrecision):
     """
 
     training: bool
+    pipeline_stage: Any = None  # the stage of a parallel plan that runs it; else it follows its neighbours
     _ready = False
     _prefix = ""
     _placed = False
@@ -184,7 +186,8 @@ class Cell(CellState, CellHooks, CellPrecision):
             self._need_init("")
         engine = slot.engine
         if not isinstance(engine, EagerEngine):
-            with engine.scoped(self.scope_name):
+            stage = engine.read(self, "pipeline_stage")
+            with engine.scoped(self.scope_name if stage is None else f"{stage_scope(stage)}/{self.scope_name}"):
                 return self._run(engine, args, kwargs)
         if in_graph_mode() or (self._runs_whole and runs_whole()):
             return call_cell(self, args, kwargs)

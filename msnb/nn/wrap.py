@@ -16,6 +16,7 @@ from typing import Any
 
 from msnb.api.transforms import value_and_grad
 from msnb.core.errors import ArgumentError, AttributeValueError
+from msnb.core.micro import in_micro
 from msnb.nn.cell import Cell
 from msnb.nn.reducer import reducer_of
 
@@ -54,15 +55,17 @@ class WithLossCell(Cell):
 class PipelineCell(Cell):
     """A network on micro-batches: a batch is cut along its first axis, results are added.
 
-    On one device the micro-batches go through one after the other; ``ms.parallel.plan`` lays the network over pipeline
-    stages, through which they follow each other.
+    On one device the micro-batches go through one after the other. ``ms.parallel.plan`` and, under
+    ``set_auto_parallel_context(pipeline_stages=...)``, ``ms.jit`` and ``Model.train`` lay the network over pipeline
+    stages, through which they follow each other. The numbers are the same: each micro-batch has batch norm statistics
+    of its own, moving averages and random draws go on from micro-batch to micro-batch.
 
     Args:
         network: of inputs whose first axis is the batch; usually it gives the loss.
         micro_size: how many micro-batches; at least as many as there are stages.
 
     Raises:
-        TypeError, ValueError: no Cell, or no number of at least 1.
+        TypeError, ValueError: no Cell, no number of at least 1, or a batch that it does not divide.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.PipelineCell.html
 
@@ -84,10 +87,18 @@ class PipelineCell(Cell):
     def construct(self, *inputs: Any) -> Any:
         total: Any = None
         for i in range(self.micro_size):
-            part = [x[i * (x.shape[0] // self.micro_size) : (i + 1) * (x.shape[0] // self.micro_size)] for x in inputs]
-            out = self.network(*part)
+            part = [_part(x, i, self.micro_size) for x in inputs]
+            out = in_micro(i, self.network, *part)
             total = out if total is None else total + out
         return total
+
+
+def _part(x: Any, i: int, n: int) -> Any:
+    """Part ``i`` of the ``n`` equal parts of a batch."""
+    rows = x.shape[0]
+    if rows % n:
+        raise AttributeValueError(f"a batch of {rows} cannot be cut into {n} micro-batches; legal: its divisors.")
+    return x[i * (rows // n) : (i + 1) * (rows // n)]
 
 
 class WithEvalCell(Cell):

@@ -37,18 +37,23 @@ class PipelineView(View):
         p, line = self.plan, self.plan.timeline
         most = max(row["total"] for row in p.memory)
         return (
-            f"{count(p.pipes, 'stage')} of {count(p.devices, 'device')}, {p.micro} micro-batches, "
+            f"{count(p.pipes, 'stage')} of {self._devices}, {p.micro} micro-batches, "
             f"{p.scheduler}: step {seconds_word(line.seconds)}, bubble {line.bubble:.1%} (simulated); at most "
             f"{bytes_word(int(most))} per device."
         )
 
     @property
+    def _devices(self) -> str:
+        sizes = self.plan.devices
+        return count(sizes[0], "device") if len(set(sizes)) == 1 else f"{' + '.join(map(str, sizes))} devices"
+
+    @property
     def rows(self) -> list[Row]:
         """Per piece: layers, seconds, bytes."""
         out: list[Row] = []
-        for i, (stage, n) in enumerate(zip(self.plan.stages, self.plan.sends)):
-            piece = self.plan.piece(i)
-            said = stage.layers[0] if len(stage.layers) == 1 else f"{stage.layers[0]} ... {stage.layers[-1]}"
+        for i, names in enumerate(self.plan.layers):
+            piece, n = self.plan.piece(i), self.plan.received[i % self.plan.pipes]
+            said = names[0] if len(names) == 1 else f"{names[0]} ... {names[-1]}"
             times = seconds_word(piece.forward), seconds_word(piece.backward)
             laid = str(len(self.plan.plans[i].strategies))
             out.append((str(i), str(i % self.plan.pipes), said, *times, bytes_word(n), laid))
@@ -81,9 +86,9 @@ class PipelineView(View):
         params = plan.plans[0].program.params
         sizes = {v: t for v in params if (t := static_type(v)) is not None and t.ndim}
         if not sizes:
-            return mesh_svg(mesh, "a scalar", whole(1), (1,), plan.pipes)
+            return mesh_svg(mesh, "a scalar", whole(1), (1,), plan.devices)
         value = max(sizes, key=lambda v: sizes[v].nbytes)
-        return mesh_svg(mesh, value.name, params[value], sizes[value].ints(), plan.pipes)
+        return mesh_svg(mesh, value.name, params[value], sizes[value].ints(), plan.devices)
 
     @property
     def sections(self) -> list[Section]:

@@ -31,19 +31,20 @@ FORWARD, COMPUTE, NETWORK, WAIT = "#a9c7ee", "#8f70c4", "#b07d16", "#eceff4"
 HOLDS = (("weights", "#5f8fd0"), ("gradients", "#cb952b"), ("optimizer", "#3f9a98"), ("activations", "#8f70c4"))
 
 
-def mesh_svg(mesh: Mesh, name: str, layout: TensorLayout, shape: Sequence[int], stages: int = 1) -> str:
+def mesh_svg(mesh: Mesh, name: str, layout: TensorLayout, shape: Sequence[int],
+             stages: Sequence[int] = ()) -> str:  # fmt: skip
     """Devices with their rank and the part of a value that they hold.
 
     Args:
-        mesh: the devices of a stage; stages: how many such meshes stand side by side.
+        mesh: the devices, of the first stage where there are several; stages: the number of devices of every stage.
         name, layout, shape: the value.
     """
-    total = mesh.size * stages
+    total = sum(stages) or mesh.size
     shown = min(total, MOST_CHIPS)
     parts = [tuple((s.start, s.stop) for s in layout.part(mesh, shape, r)) for r in range(min(mesh.size, shown))]
     kinds = {part: i for i, part in enumerate(dict.fromkeys(parts))}
-    marks = [r // mesh.size if stages > 1 else kinds[parts[r]] for r in range(shown)]
-    noun = "stage" if stages > 1 else "part"
+    marks = [s for s, n in enumerate(stages) for _ in range(n)][:shown] or [kinds[part] for part in parts]
+    noun = "stage" if stages else "part"
     side = 2 * CHIP + 3 * GAP
     server = 2 * side + 3 * GAP, side + 2 * GAP + 18
     across = max(1, int((W - 32) // (server[0] + 12)))
@@ -56,13 +57,13 @@ def mesh_svg(mesh: Mesh, name: str, layout: TensorLayout, shape: Sequence[int], 
         out += [_group(x + GAP + g * (side + GAP), y + 18 + GAP, 8 * s + 4 * g, marks, noun) for g in groups]
     splits = " x ".join(map(str, layout.splits(mesh))) or "1"
     said = f"{name} {list(shape)} in {splits} parts: devices of one colour hold the same part"
-    if stages > 1:
+    if stages:
         said = "devices of one colour are a stage of the pipeline"
     more = f"{shown} of {total} devices shown. " if shown < total else ""
     out.append(text(16, 46, shortened(more + said, 110), 11, INK, anchor="start"))
     height = 66 + -(-rows // across) * (server[1] + 12) + 6
     words = " x ".join(map(str, mesh.factors)) or "1"
-    title = f"device mesh {words}" + (f", {stages} stages" if stages > 1 else "") + f", cluster {mesh.cluster.name}"
+    title = f"device mesh {words}" + (f", {len(stages)} stages" if stages else "") + f", cluster {mesh.cluster.name}"
     return card(W, height, title, out)
 
 

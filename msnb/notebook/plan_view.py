@@ -139,7 +139,7 @@ class PlanView(View):
             node = nodes.get(step.where) if isinstance(step, MoveStep) and step.phase == FORWARD else None
             if node is not None and isinstance(step, MoveStep):
                 at = step.where, node.inputs.index(step.value) if step.value in node.inputs else -1
-                moved[at] = moved.get(at, 0) + sum(c.sent for c in collectives_of(self.plan.mesh, step))
+                moved[at] = moved.get(at, 0) + sum(c.sent for c in collectives_of(self.plan.program.teams, step))
         names = {str(i): self.plan.problem.names.get(n, "") for i, n in enumerate(self.plan.problem.joint.graph.nodes)}
         for edge in _edges(picture):
             n = moved.get((names.get(edge.target, ""), edge.port), 0)

@@ -37,6 +37,10 @@ class Joint:
         urgent: gradients that others wait for although nothing here reads them.
         held: params that somebody keeps (weights, running means, optimizer state); the others are data.
         fed: layouts in which data comes, where that is said (else it comes as it is wanted).
+        incoming: params that other ranks send while it runs; outgoing: values that are sent to others.
+        names: of forward nodes, where they are called otherwise than by their place in this program.
+        free: values that all who need them make for themselves, whole.
+        summed: gradients of weights that are sums over parts of a batch, on their way, and what is added up.
     """
 
     graph: Graph
@@ -45,6 +49,11 @@ class Joint:
     held: set[Value] = field(default_factory=set)
     fed: dict[Value, TensorLayout] = field(default_factory=dict)
     urgent: set[Value] = field(default_factory=set)
+    incoming: set[Value] = field(default_factory=set)
+    outgoing: set[Value] = field(default_factory=set)
+    names: dict[Node, str] = field(default_factory=dict)
+    free: set[Value] = field(default_factory=set)
+    summed: set[Value] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.inside = _forward_nodes(self.graph)

@@ -92,6 +92,10 @@ class Cluster:
         """(devices per unit, link inside the unit), from the innermost; the last has no limit."""
         return _LEVELS[self.name]
 
+    def link(self, a: int, b: int) -> Link:
+        """The link between two devices."""
+        return next(link for unit, link in self.levels if a // unit == b // unit)
+
     @property
     def meshed(self) -> bool:
         """Whether the devices of the innermost unit have a link for every pair."""

@@ -13,6 +13,7 @@ result is an open sum, and closing it is the gradient's all-reduce.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from msnb.core.types import TensorType
@@ -24,7 +25,7 @@ from msnb.parallel.joint import Joint
 from msnb.parallel.layout import TensorLayout, whole
 from msnb.parallel.local import widened
 from msnb.parallel.planning import Problem
-from msnb.parallel.program import BACKWARD, FORWARD, UPDATE, Buffer, MoveStep, Program, RunStep, static_type
+from msnb.parallel.program import BACKWARD, FORWARD, UPDATE, Buffer, MoveStep, Program, RunStep, Team, static_type
 from msnb.parallel.strategies import Call, Strategy, call_of, candidates, place
 from msnb.parallel.zero import Spread, passes
 
@@ -41,9 +42,10 @@ class Partitioner:
                  layouts: Mapping[Value, TensorLayout]) -> None:  # fmt: skip
         self.problem, self.strategies, self.mesh, self.joint = problem, strategies, problem.mesh, problem.joint
         self.time = TimeModel(self.mesh, training=False)
-        self.program = Program(self.mesh, self.joint.graph, trains=problem.rule.training)
+        self.program = Program((Team(0, self.mesh),), self.joint.graph, trains=problem.rule.training)
         resident = problem.flow.weights | set(self.joint.companions)
-        self.program.anywhere = {p for p in self.joint.graph.params if p not in resident and p not in self.joint.fed}
+        resident |= self.joint.incoming | set(self.joint.fed)
+        self.program.anywhere = {p for p in self.joint.graph.params if p not in resident}
         self.program.anywhere |= problem.copied
         self.layouts: dict[Value, list[TensorLayout]] = {v: [layout] for v, layout in layouts.items()}
         for p in problem.flow.weights:  # of which no forward node reads: a copy everywhere
@@ -58,6 +60,8 @@ class Partitioner:
         if self.sharding.level == 3:  # those with several readers
             self.layouts.update({v: [self._shared(v, known[0])] for v, known in self.layouts.items()})
         self._tagged: dict[tuple[Node, Value], Row] = {}
+        self.made_for: list[Node | None] = []  # per step the node for which it was made
+        self.leaving: dict[Value, TensorLayout] = {}  # where values lie that are sent to others
 
     def build(self) -> Program:
         """The steps of the whole program: forward, and where it trains gradients and updates."""
@@ -71,8 +75,13 @@ class Partitioner:
                 if self._spread is None:
                     self._turn()
                 self._run_back(node, copied)
+            self._note(node)
         self._conclude()
+        self._note(None)
         return self.program
+
+    def _note(self, node: Node | None) -> None:
+        self.made_for += [node] * (len(self.program.steps) - len(self.made_for))
 
     # ---- copies that share their update ------------------------------------------------------------------------------
 
@@ -106,7 +115,9 @@ class Partitioner:
         program, joint = self.program, self.joint
         resident = [p for p in joint.graph.params if self.layouts.get(p) and p not in program.anywhere]
         program.params = {p: self.layouts[p][0] for p in resident}
-        outputs = {i: self._where_it_is(v) for i, v in enumerate(joint.graph.outputs)}
+        outputs = {i: self._closed(v) for i, v in enumerate(joint.graph.outputs)}
+        self.leaving = {v: self._closed(v)[1] for v in joint.graph.params if v in self.layouts}
+        self.leaving.update((v, self._closed(v)[1]) for v in joint.outgoing)
         for at, new in joint.graph.state.items():
             p, value = joint.graph.params[at], joint.graph.outputs[new]
             layout = program.params.get(p) or whole(getattr(value.type, "ndim", 0))
@@ -136,6 +147,11 @@ class Partitioner:
             return value, whole(getattr(value.type, "ndim", 0))
         return value, self.layouts[value][0]
 
+    def _closed(self, value: Value) -> Buffer:
+        """A value where it is, its sum taken."""
+        value, layout = self._where_it_is(value)
+        return self._bring(value, TensorLayout(layout.dims), BACKWARD, "sum") if layout.partial else (value, layout)
+
     # ---- steps -----------------------------------------------------------------------------------------------------
 
     def _bring(self, value: Value, target: TensorLayout, phase: str, where: str) -> Buffer:
@@ -147,7 +163,8 @@ class Partitioner:
         if target in known:
             return value, target
         if not known:  # a weight is laid out as its first reader wants it
-            known.append(self._shared(value, target) if self.sharding.level == 3 else target)
+            shared = self.sharding.level == 3 and value in self.joint.weights
+            known.append(self._shared(value, target) if shared else target)
             if known[0] == target:
                 return value, target
         cost = [self.time.resharder.cost(k, target, t.ints(), t.dtype.itemsize) for k in known]
@@ -188,7 +205,9 @@ class Partitioner:
             strategy = self._all(call)[0]
         else:
             strategy = self._inherited(node, call) or self._cheapest(node, call)
-            if self._spread is not None:
+            if node.outputs[0] in self.joint.summed:
+                strategy = self._left_open(node, call, strategy)
+            elif self._spread is not None:
                 strategy = self._spread.strategy(node, strategy)
         primal = self._forward_node(node)
         if node in self.joint.updates:
@@ -196,6 +215,23 @@ class Partitioner:
         else:
             where = "a sum of gradients" if primal is None else f"gradient of {self.problem.names[primal]}"
             self._run(node, call, strategy, BACKWARD, where)
+
+    def _left_open(self, node: Node, call: Call, strategy: Strategy) -> Strategy:
+        """The strategy that leaves a sum open, so that the sum over the parts of a batch is taken once for all; not
+        where 16-bit terms are added in float32, which ends with their sum."""
+        if strategy.partial:
+            plain = strategy.reducer == "sum" and not self._is_wide(node, call, strategy)
+            return replace(strategy, outputs=strategy.open_outputs(), partial=()) if plain else strategy
+        known = {self.layouts[v][0] if self.layouts.get(v) else None for v in node.inputs}
+        layout = known.pop() if passes(node) and len(known) == 1 else None
+        if layout is None or not layout.partial:
+            return strategy
+        blocks = {name: axes for name, axes in zip(call.axes.inputs[0], layout.dims) if axes and name is not None}
+        made = place(call, blocks, self.mesh) if set(blocks) <= {x.name for x in call.axes.splittable()} else None
+        if made is None or made.partial or any(t.dims != layout.dims for t in made.inputs):
+            return strategy
+        opened = [tuple(TensorLayout(t.dims, layout.partial) for t in row) for row in (made.inputs, made.outputs)]
+        return replace(made, inputs=opened[0], outputs=opened[1])
 
     def _forward_node(self, node: Node) -> Node | None:
         return node.primal if node.primal in self.joint.inside else None

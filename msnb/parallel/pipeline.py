@@ -173,11 +173,12 @@ def _most(kinds: Sequence[str]) -> int:
 
 
 def cut(seconds: Sequence[float], stages: int, nbytes: Sequence[tuple[float, float]] = (), micro: int = 1,
-        limit: float | None = None) -> tuple[int, ...] | None:  # fmt: skip
+        limit: float | None = None, shares: Sequence[float] = ()) -> tuple[int, ...] | None:  # fmt: skip
     """Where to cut layers into stages so that the longest stage is as short as it can be (dynamic programming).
 
     Args:
         seconds: per layer; nbytes: per layer (held once, held per micro-batch in flight); limit: bytes per device.
+        shares: of every stage, how many times the devices that ``seconds`` and ``nbytes`` are for; by default once.
 
     Returns:
         The first layer of every stage but the first; None where no cut fits.
@@ -190,11 +191,11 @@ def cut(seconds: Sequence[float], stages: int, nbytes: Sequence[tuple[float, flo
     nowhere: tuple[float, tuple[int, ...]] = (infinite, ())
     best = [(0.0, nowhere[1])] + [nowhere] * n
     for s in range(stages):
-        flight, row = min(stages - s, micro), [nowhere] * (n + 1)
+        flight, row, share = min(stages - s, micro), [nowhere] * (n + 1), shares[s] if shares else 1.0
         for k in range(1, n + 1):
             for i in range(k):
-                held = once[k] - once[i] + flight * (each[k] - each[i])
-                longest = max(best[i][0], total[k] - total[i])
+                held = (once[k] - once[i] + flight * (each[k] - each[i])) / share
+                longest = max(best[i][0], (total[k] - total[i]) / share)
                 if longest < row[k][0] and (limit is None or held <= limit):
                     row[k] = longest, (*best[i][1], i) if s else ()
         best = row

@@ -13,13 +13,14 @@ Edges are the reshards between a producer's layout and its reader's, forward and
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from msnb.core.errors import AttributeValueError
+from msnb.core.micro import within_micro
 from msnb.core.types import TensorType
 from msnb.ir.control import CALL
 from msnb.ir.graph import Graph, Node, Value, copy_node
@@ -69,12 +70,14 @@ def _inline_into(graph: Graph, out: Graph, seen: dict[Value, Value], inside: tup
         seen.update(zip(node.outputs, (inner[v] for v in callee.outputs)))
 
 
-def names_of(graph: Graph) -> dict[Node, str]:
-    """A name for every node: its Cell's path and its op, numbered where that is not enough."""
+def names_of(nodes: Iterable[Node]) -> dict[Node, str]:
+    """A name for every node: its Cell's path (in a pipeline from the network on) and its op, numbered where that is not
+    enough."""
     count: dict[str, int] = {}
     out = {}
-    for node in graph.nodes:
+    for node in nodes:
         base = f"{node.scope}/{node.op.name}" if node.scope else node.op.name
+        base = within_micro(base)
         count[base] = count.get(base, 0) + 1
         out[node] = base if count[base] == 1 else f"{base}_{count[base]}"
     return out
@@ -98,9 +101,10 @@ class Flow:
     readers: dict[Value, int] = field(default_factory=dict)
 
     @staticmethod
-    def of(graph: Graph, weights: set[Value]) -> Flow:
-        """Walk the graph once."""
-        flow = Flow(weights, set(weights), set(weights))
+    def of(graph: Graph, weights: set[Value], incoming: set[Value] = frozenset()) -> Flow:  # type: ignore[assignment]
+        """Walk the graph once; ``incoming`` are values whose gradient somebody else asks for."""
+        asked = {v for v in incoming if isinstance(v.type, TensorType) and _float(v.type)}
+        flow = Flow(weights, weights | asked, set(weights))
         for node in graph.nodes:
             for v in node.inputs:
                 flow.readers[v] = flow.readers.get(v, 0) + 1
@@ -154,20 +158,20 @@ class Problem:
                  sharding: Sharding | None = None, wide: str = GRADIENT_SUMS) -> None:  # fmt: skip
         self.joint, graph, weights = joint, joint.forward, joint.weights
         self.graph, self.model, self.mesh, self.rule, self.most = graph, model, model.mesh, rule, most
-        self.flow, self.sharding = Flow.of(graph, weights), sharding or Sharding()
+        self.flow, self.sharding = Flow.of(graph, weights, joint.incoming), sharding or Sharding()
         self.wide = wide
         if isinstance(model, TimeModel):
             model.wide = wide
             model.bucket = max(1.0, min(BUCKET, sum(t.nbytes for w in weights if isinstance(t := w.type, TensorType))))
         if most is None and self.mesh.size <= 8 and len(graph.nodes) <= _SMALL:
             self.most = 3
-        self.names, self.searched = names_of(graph), ""
+        self.names, self.searched = {**names_of(graph.nodes), **joint.names}, ""
         self.calls: dict[Node, Call] = {}
         self.place: dict[Any, int] = {}
         self.strategies: list[list[Strategy]] = []
         self.layouts: dict[Value, list[TensorLayout]] = {}
         self.costs = CostGraph()
-        self.copied: set[Value] = set(self.flow.static)
+        self.copied: set[Value] = self.flow.static | joint.free
         self._known: dict[Any, list[Strategy]] = {}
         self._edges: dict[Any, Floats] = {}
         self._same: dict[Any, int] = {}
@@ -345,12 +349,9 @@ class Problem:
 
     def named(self, name: str) -> list[Node]:
         """The nodes that go by a name: their own, their kind, or the end of a path (a network's name in a step)."""
-        nodes = [n for n in self.graph.nodes if n in self.place]
-        exact = [n for n in nodes if self.names[n] == name]
-        kind = [n for n in nodes if n.op.name == name]
-        ends = [n for n in nodes if self.names[n].endswith(f"/{name}") or name.endswith(f"/{self.names[n]}")]
-        if exact or kind or ends:
-            return exact or kind or ends
+        found = self.matching(name)
+        if found:
+            return found
         import difflib
 
         known = [self.names[n] for n in self.graph.nodes if n in self.place]
@@ -359,6 +360,14 @@ class Problem:
             f"no operator of this program is called {name!r}.",
             hint=f"legal: {', '.join(near or known[:8])}" + ("" if len(known) <= 8 else " ..."),
         )
+
+    def matching(self, name: str) -> list[Node]:
+        """The nodes that go by a name; none where no node does."""
+        nodes = [n for n in self.graph.nodes if n in self.place]
+        exact = [n for n in nodes if self.names[n] == name]
+        kind = [n for n in nodes if n.op.name == name]
+        ends = [n for n in nodes if self.names[n].endswith(f"/{name}") or name.endswith(f"/{self.names[n]}")]
+        return exact or kind or ends
 
     def has(self, name: str) -> bool:
         """Whether a name is that of an operator."""

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -126,6 +126,9 @@ def batch_split(problem: Problem) -> dict[Node, Strategy]:
 
 def _splittable(call: Any) -> set[str]:
     return {label.name for label in call.axes.splittable()}
+
+
+Made = TypeVar("Made", bound="Plan")
 
 
 class Plan:
@@ -322,9 +325,9 @@ class Plan:
 
     def save(self, path: str | Path) -> None:
         """Write the strategies as JSON in MindSpore's schema."""
-        Path(path).write_text(json.dumps(self.to_dict(), indent=1) + "\n", encoding="utf-8")
+        write_strategies(path, self.to_dict())
 
-    def load(self, path: str | Path, every: bool = True) -> Plan:
+    def load(self: Made, path: str | Path, every: bool = True) -> Made:
         """The same program under the strategies of a file; operators that it does not name keep theirs.
 
         Args:
@@ -334,8 +337,11 @@ class Plan:
             CheckpointError: the file is no strategy file, or was made for another number of devices.
             ValueError: an operator or a strategy that does not fit the program.
         """
-        data = _read(path, self.mesh.size)
-        exact = data.get("msnb", {}).get("operators", {})
+        data = read_strategies(path, self.mesh.size)
+        return self.under(data, data.get("msnb", {}).get("operators", {}), every)
+
+    def under(self: Made, data: Mapping[str, Any], exact: Mapping[str, Any], every: bool) -> Made:
+        """The same program under the strategies of a page; ``exact``: operator -> what split counts cannot say."""
         given: dict[Node, Strategy] = {}
         for name, item in data["parallel_strategy_item"].items():
             for node in self.problem.named(name) if every or self.problem.has(name) else ():
@@ -356,7 +362,7 @@ class Plan:
                 return made
         return chosen(name, call, splits, self.mesh)
 
-    def _with(self, given: Mapping[Node, Strategy], weights: Mapping[str, Any]) -> Plan:
+    def _with(self: Made, given: Mapping[Node, Strategy], weights: Mapping[str, Any]) -> Made:
         """A plan with these strategies."""
         choices, known = list(self.choices), self.problem.strategies
         place_of = self.problem.place
@@ -376,11 +382,27 @@ class Plan:
         return found[0] if found else otherwise
 
     @classmethod
-    def _again(cls, plan: Plan, choices: list[int]) -> Plan:
-        return cls(plan.problem, choices, "file")
+    def _again(cls: type[Made], plan: Made, choices: list[int]) -> Made:
+        made = cls(plan.problem, choices, "file")
+        made._follow(plan)
+        return made
+
+    def _follow(self, plan: Plan) -> None:
+        """Take over what another plan of the program was told."""
+        self.cuts, self.bucket = plan.cuts, plan.bucket
 
 
-def _read(path: str | Path, devices: int) -> dict[str, Any]:
+def write_strategies(path: str | Path, page: Mapping[str, Any]) -> None:
+    """Write a strategy file."""
+    Path(path).write_text(json.dumps(page, indent=1) + "\n", encoding="utf-8")
+
+
+def read_strategies(path: str | Path, devices: int) -> dict[str, Any]:
+    """The page of a strategy file for so many devices.
+
+    Raises:
+        CheckpointError: the file is none, or was made for another number of devices.
+    """
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

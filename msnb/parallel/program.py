@@ -5,11 +5,20 @@
 
 A buffer is a value in one layout. The same list is run by the simulated ranks, timed by the simulator, and counted: so
 the bytes that a plan promises are the bytes that its ranks send.
+
+Ranks that walk the same steps are a *team*, on a mesh of their own. Most programs have one; the stages of a pipeline
+are a team each, and what one of them needs of another is sent (``SendStep``) and received (``RecvStep``): two steps,
+because the sender goes on at once.
+
+    send   h  (0,) on team 0 -> (0,) on team 1     behind the step that makes h
+    recv   h  (0,) on team 0 -> (0,) on team 1     before the step of team 1 that reads it
+
+Every team takes its own steps in the order of the list, and the list is an order in which all steps can be taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +32,24 @@ from msnb.parallel.strategies import Call, Strategy
 
 Buffer = tuple[Value, TensorLayout]
 FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
+SEND = "send"
+
+
+@dataclass(frozen=True)
+class Team:
+    """Ranks that walk the same steps.
+
+    Attributes:
+        first: the rank in the world of its first; mesh: how they stand.
+    """
+
+    first: int
+    mesh: Mesh
+
+    @property
+    def ranks(self) -> range:
+        """Their ranks in the world."""
+        return range(self.first, self.first + self.mesh.size)
 
 
 @dataclass
@@ -36,6 +63,7 @@ class MoveStep:
     phase: str
     where: str
     late: bool = False
+    team: int = 0
 
 
 @dataclass
@@ -57,9 +85,46 @@ class RunStep:
     where: str
     late: bool = False
     wide: bool = False
+    team: int = 0
 
 
-Step = MoveStep | RunStep
+@dataclass
+class _Passing:
+    """A value on its way from one team to another.
+
+    Attributes:
+        sender, receiver: numbers of the teams; source: the layout there; target: the layout here.
+    """
+
+    value: Value
+    sender: int
+    source: TensorLayout
+    receiver: int
+    target: TensorLayout
+    phase: str
+    where: str
+
+
+class SendStep(_Passing):
+    """Give parts to the ranks of another team, without waiting for them."""
+
+    @property
+    def team(self) -> int:
+        """Who takes the step."""
+        return self.sender
+
+
+class RecvStep(_Passing):
+    """Wait for the parts that another team sends. What a team sends to another is received in the order of sending."""
+
+    @property
+    def team(self) -> int:
+        """Who takes the step."""
+        return self.receiver
+
+
+Local = MoveStep | RunStep  # what a team does without the others
+Step = Local | SendStep | RecvStep
 
 
 @dataclass(frozen=True)
@@ -67,11 +132,11 @@ class Collective:
     """One collective of a plan.
 
     Attributes:
-        kind: "all_gather", "all_to_all", "reduce_scatter" or "all_reduce".
-        group: the ranks of one rank's group (the context's ``global_rank``, 0 unless set); the others are its
-            translations along the mesh.
+        kind: "all_gather", "all_to_all", "reduce_scatter" or "all_reduce"; "send" between pipeline stages.
+        group: the ranks of one rank's group (the context's ``global_rank``, 0 unless set; of a send, those that
+            receive); the others are its translations along the mesh.
         groups: how many groups do it at once.
-        nbytes: bytes that each rank puts in; sent: bytes that each rank sends.
+        nbytes: bytes that each rank puts in; sent: bytes that each rank sends (of a send, that each rank receives).
         where: the operator it belongs to; phase: "forward", "backward" or "update".
         seconds: simulated.
     """
@@ -85,18 +150,25 @@ class Collective:
     phase: str
     seconds: float
 
+    @property
+    def total(self) -> int:
+        """Bytes that all ranks together send."""
+        return self.sent * len(self.group) * self.groups
+
 
 @dataclass
 class Program:
     """The steps of a plan.
 
     Attributes:
+        teams: who walks; steps: of all teams.
         graph: the program they come from, with its gradient where it has one; trains: whether weights are trained.
         params: layouts of weights and optimizer state; anywhere: values of which every rank has the whole.
         outputs: the results; gradients: those of the weights, in the layout of the weight, of a step made from a loss.
+        homes: the teams that have a param, a result or a gradient; what is not named here all have.
     """
 
-    mesh: Mesh
+    teams: tuple[Team, ...]
     graph: Graph
     steps: list[Step] = field(default_factory=list)
     params: dict[Value, TensorLayout] = field(default_factory=dict)
@@ -105,10 +177,29 @@ class Program:
     weights: list[Value] = field(default_factory=list)
     gradients: list[Buffer] = field(default_factory=list)
     trains: bool = False
+    homes: dict[Value, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def mesh(self) -> Mesh:
+        """The mesh of the first team; of the only one, where there are no stages."""
+        return self.teams[0].mesh
+
+    @property
+    def size(self) -> int:
+        """The number of ranks."""
+        return sum(team.mesh.size for team in self.teams)
+
+    def team_of(self, rank: int) -> int:
+        """The number of a rank's team."""
+        return next(i for i, team in enumerate(self.teams) if rank in team.ranks)
+
+    def holders(self, value: Value) -> tuple[int, ...]:
+        """The numbers of the teams that have a param, a result or a gradient."""
+        return self.homes.get(value) or tuple(range(len(self.teams)))
 
     def collectives(self, rank: int = 0) -> list[Collective]:
-        """Every collective in the order of the steps, with the group that ``rank`` is in."""
-        return [c for step in self.steps for c in collectives_of(self.mesh, step, rank)]
+        """Every collective in the order of the steps, in its own team with the group that ``rank`` is in."""
+        return [c for step in self.steps for c in collectives_of(self.teams, step, rank)]
 
 
 def closing(mesh: Mesh, step: RunStep) -> Iterator[Move]:
@@ -126,16 +217,29 @@ def moves_closing(mesh: Mesh, call: Call, s: Strategy, wide: bool = False) -> It
         yield Move(kind, s.partial, s.scatter, s.scatter, before, after, n, mesh.seconds(kind, s.partial, n))
 
 
-def collectives_of(mesh: Mesh, step: Step, rank: int = 0) -> Iterator[Collective]:
-    """The collectives of one step, with the group that ``rank`` is in."""
-    moves = step.moves if isinstance(step, MoveStep) else closing(mesh, step)
+def collectives_of(teams: Sequence[Team], step: Step, rank: int = 0) -> Iterator[Collective]:
+    """The collectives of one step, with the group that ``rank`` is in; what is sent counts where it is received."""
+    if isinstance(step, RecvStep):
+        yield _received(teams, step)
+    if isinstance(step, (SendStep, RecvStep)):
+        return
+    team = teams[step.team]
+    own = rank - team.first if rank in team.ranks else 0
+    moves = step.moves if isinstance(step, MoveStep) else closing(team.mesh, step)
     for m in moves:
         if m.kind != SLICE:
-            groups = mesh.groups(m.axes)
+            groups = team.mesh.groups(m.axes)
             n = int(m.nbytes)
             sent = sent_bytes(m.kind, len(groups[0]), n)
-            mine = next(g for g in groups if rank in g)
-            yield Collective(m.kind, tuple(mine), len(groups), n, sent, step.where, step.phase, m.seconds)
+            group = tuple(team.first + r for r in next(g for g in groups if own in g))
+            yield Collective(m.kind, group, len(groups), n, sent, step.where, step.phase, m.seconds)
+
+
+def _received(teams: Sequence[Team], step: RecvStep) -> Collective:
+    t, team = static_type(step.value), teams[step.receiver]
+    n = 0 if t is None else int(step.target.local_bytes(team.mesh, t.nbytes))
+    link = team.mesh.cluster.link(teams[step.sender].first, team.first)
+    return Collective(SEND, tuple(team.ranks), 1, n, n, step.where, step.phase, link.latency + n / link.bandwidth)
 
 
 def static_type(value: Value) -> TensorType | None:

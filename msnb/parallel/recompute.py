@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from msnb.core.micro import within_micro
 from msnb.ir.graph import Node, Value
 from msnb.parallel.cost import TimeModel, part_bytes
 from msnb.parallel.planning import Problem
@@ -43,7 +44,7 @@ def layer_name(scope: str) -> str:
         >>> layer_name("net/layers/3/norm"), layer_name("net/head/fc")
         ('net/layers/3', 'net/head')
     """
-    parts = scope.split("/")
+    parts = within_micro(scope).split("/")
     at = next((i for i, part in enumerate(parts) if part.isdigit()), min(1, len(parts) - 1))
     return "/".join(parts[: at + 1])
 

@@ -1,12 +1,13 @@
 """A plan's steps as one JSON document: what every back end runs, in this process or in another.
 
     format, version
-    mesh       factors, cluster           the devices
+    cluster    name, servers, chip        the devices
+    teams      first rank, mesh factors   who walks; a pipeline has a team per stage
     graph      text, constants            the program whose nodes the steps run
     layouts    dims, partial              a table; everything else says its number
-    groups     mesh axes -> ranks         who talks to whom in a collective over these axes
-    steps      run | move                 in order, with strategy, moves, phase, place, wide
-    params, anywhere, outputs, weights, gradients, trains
+    groups     mesh axes -> ranks         per team, who talks to whom in a collective over these axes
+    steps      run | move | send | recv   in order, with strategy, moves, phase, place, team, wide
+    params, anywhere, outputs, weights, gradients, trains, homes
 
 A value is named by its place in the graph: ``p3`` is the third param (from 0), ``n12.0`` the first result of the
 twelfth node, constants not counted: the text writes small ones where they are read, so a constant is ``i12.2``, what
@@ -31,11 +32,11 @@ from msnb.ir.text import constants_of, print_graph
 from msnb.ops.constant import constant
 from msnb.parallel.layout import TensorLayout
 from msnb.parallel.mesh import Chip, Cluster, Mesh
-from msnb.parallel.program import Buffer, MoveStep, Program, RunStep, Step
+from msnb.parallel.program import Buffer, MoveStep, Program, RecvStep, RunStep, SendStep, Step, Team
 from msnb.parallel.reshard import Move
 from msnb.parallel.strategies import Strategy, call_of
 
-FORMAT, VERSION = "msnb plan", 1
+FORMAT, VERSION = "msnb plan", 2
 _REF = re.compile(r"([pnio])(\d+)(?:\.(\d+))?\Z")
 
 
@@ -83,7 +84,7 @@ class _Writer:
         self.nodes: dict[Node, int] = {}
         self.names: dict[Value, str] = {p: f"p{i}" for i, p in enumerate(program.graph.params)}
         self.layouts: dict[TensorLayout, int] = {}
-        self.axes: set[tuple[int, ...]] = set()
+        self.axes: list[set[tuple[int, ...]]] = [set() for _ in program.teams]
         for n, node in enumerate(_plain(program.graph)):
             self.nodes[node] = n
             self.names.update((v, f"n{n}.{i}") for i, v in enumerate(node.outputs))
@@ -106,14 +107,15 @@ class _Writer:
             "weights": [self.names[v] for v in p.weights],
             "gradients": self._buffers(p.gradients),
             "trains": p.trains,
+            "homes": {self.names[v]: list(teams) for v, teams in p.homes.items() if v in self.names},
         }
         cluster = p.mesh.cluster
-        mesh = {"factors": list(p.mesh.factors), "name": cluster.name, "servers": cluster.servers,
-                "chip": asdict(cluster.chip)}  # fmt: skip
-        groups = {",".join(map(str, axes)): p.mesh.groups(axes) for axes in sorted(self.axes)}
+        devices = {"name": cluster.name, "servers": cluster.servers, "chip": asdict(cluster.chip)}
+        teams = [[team.first, list(team.mesh.factors)] for team in p.teams]
+        groups = [_groups(team, axes) for team, axes in zip(p.teams, self.axes)]
         layouts = [[[list(a) for a in t.dims], list(t.partial)] for t in self.layouts]
-        return {"format": FORMAT, "version": VERSION, "mesh": mesh, "graph": graph_out(self.shown), "layouts": layouts,
-                "groups": groups, **body}  # fmt: skip
+        return {"format": FORMAT, "version": VERSION, "cluster": devices, "teams": teams,
+                "graph": graph_out(self.shown), "layouts": layouts, "groups": groups, **body}  # fmt: skip
 
     def _layout(self, layout: TensorLayout) -> int:
         return self.layouts.setdefault(layout, len(self.layouts))
@@ -125,20 +127,33 @@ class _Writer:
         return [self._buffer(b) for b in buffers]
 
     def _step(self, step: Step) -> dict[str, Any]:
-        place = {"phase": step.phase, "where": step.where, "late": step.late}
+        if isinstance(step, (SendStep, RecvStep)):
+            kind = "send" if isinstance(step, SendStep) else "recv"
+            ends = {"source": self._layout(step.source), "target": self._layout(step.target)}
+            return {kind: self.names[step.value], "sender": step.sender, "receiver": step.receiver, **ends,
+                    "phase": step.phase, "where": step.where}  # fmt: skip
+        place = {"phase": step.phase, "where": step.where, "late": step.late, "team": step.team}
+        axes = self.axes[step.team]
         if isinstance(step, MoveStep):
             ends = {"source": self._layout(step.source), "target": self._layout(step.target)}
-            return {"move": self.names[step.value], **ends, "moves": list(map(self._move, step.moves)), **place}
+            return {"move": self.names[step.value], **ends, "moves": [self._move(m, axes) for m in step.moves],
+                    **place}  # fmt: skip
         s = step.strategy
-        self.axes |= {s.partial} - {()}
+        axes |= {s.partial} - {()}
         strategy = {"blocks": [[name, list(run)] for name, run in s.blocks],
                     "inputs": [self._layout(t) for t in s.inputs], "outputs": [self._layout(t) for t in s.outputs],
                     "partial": list(s.partial), "reducer": s.reducer, "scatter": s.scatter}  # fmt: skip
         return {"run": self.nodes[step.node], "strategy": strategy, **place, "wide": step.wide}
 
-    def _move(self, m: Move) -> list[Any]:
-        self.axes.add(m.axes)
+    def _move(self, m: Move, axes: set[tuple[int, ...]]) -> list[Any]:
+        axes.add(m.axes)
         return [m.kind, list(m.axes), m.dim, m.to, self._layout(m.before), self._layout(m.after), m.nbytes, m.seconds]
+
+
+def _groups(team: Team, every: set[tuple[int, ...]]) -> dict[str, list[list[int]]]:
+    """The ranks of the world that talk to each other over these mesh axes."""
+    ranks = {axes: team.mesh.groups(axes) for axes in sorted(every)}
+    return {",".join(map(str, axes)): [[team.first + r for r in g] for g in groups] for axes, groups in ranks.items()}
 
 
 def graph_out(graph: Graph) -> dict[str, Any]:
@@ -163,22 +178,23 @@ def _array_out(key: str, value: Any) -> list[Any]:
 
 class _Reader:
     def __init__(self, data: Mapping[str, Any]) -> None:
-        self.data, mesh = data, data["mesh"]
-        cluster = Cluster(mesh["name"], mesh["servers"], Chip(**mesh["chip"]))
-        self.mesh = Mesh(tuple(mesh["factors"]), cluster)
+        self.data, devices = data, data["cluster"]
+        cluster = Cluster(devices["name"], devices["servers"], chip=Chip(**devices["chip"]))
+        self.teams = tuple(Team(first, Mesh(tuple(factors), cluster)) for first, factors in data["teams"])
         self.graph = graph_in(data["graph"])
         self.nodes = _plain(self.graph)
         self.layouts = [TensorLayout(tuple(map(tuple, dims)), tuple(partial)) for dims, partial in data["layouts"]]
 
     def program(self) -> Program:
         d = self.data
-        out = Program(self.mesh, self.graph, trains=d["trains"])
+        out = Program(self.teams, self.graph, trains=d["trains"])
         out.params = dict(map(self._buffer, d["params"]))
         out.anywhere = {self._value(v) for v in d["anywhere"]}
         out.steps = [self._step(s) for s in d["steps"]]
         out.outputs, out.gradients = (list(map(self._buffer, d[k])) for k in ("outputs", "gradients"))
         del self.graph.outputs[len(out.outputs) :]
         out.weights = [self._value(v) for v in d["weights"]]
+        out.homes = {self._value(v): tuple(teams) for v, teams in d["homes"].items()}
         return out
 
     def _value(self, name: str) -> Value:
@@ -194,7 +210,12 @@ class _Reader:
         return self._value(entry[0]), self.layouts[entry[1]]
 
     def _step(self, s: Mapping[str, Any]) -> Step:
-        place: dict[str, Any] = {key: s[key] for key in ("phase", "where", "late")}
+        if "send" in s or "recv" in s:
+            make = SendStep if "send" in s else RecvStep
+            source, target = self._layouts([s["source"], s["target"]])
+            value = self._value(s.get("send") or s["recv"])
+            return make(value, s["sender"], source, s["receiver"], target, s["phase"], s["where"])
+        place: dict[str, Any] = {key: s[key] for key in ("phase", "where", "late", "team")}
         if "move" in s:
             moves = tuple(map(self._move, s["moves"]))
             source, target = self._layouts([s["source"], s["target"]])

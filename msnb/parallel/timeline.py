@@ -33,10 +33,10 @@ from msnb.parallel.program import (
     UPDATE,
     Buffer,
     Collective,
+    Local,
     MoveStep,
     Program,
     RunStep,
-    Step,
     closing,
     static_type,
 )
@@ -131,7 +131,7 @@ def _kernels(program: Program, apart: bool) -> _Device:
         value, layout = buffer
         return value if value in program.anywhere else (value, layout)
 
-    for step in (s for s in program.steps if s.phase != UPDATE):
+    for step in (s for s in program.steps if isinstance(s, Local) and s.phase != UPDATE):
         moves = list(closing(program.mesh, step)) if isinstance(step, RunStep) else list(step.moves)
         if isinstance(step, RunStep):
             _add(group, program, step, key)
@@ -167,13 +167,13 @@ def _add(group: Grouping, program: Program, step: RunStep, key: Any) -> None:
                    tuple(outs), step.where))  # fmt: skip
 
 
-def _ends(step: Step, key: Any) -> tuple[list[Any], list[Any]]:
+def _ends(step: Local, key: Any) -> tuple[list[Any], list[Any]]:
     if isinstance(step, MoveStep):
         return [key((step.value, step.source))], [key((step.value, step.target))]
     return [key(b) for b in step.results], [key(b) for b in step.results]
 
 
-def _types(step: Step) -> list[TensorType]:
+def _types(step: Local) -> list[TensorType]:
     t = static_type(step.value) if isinstance(step, MoveStep) else None
     return [] if t is None else [t]
 

@@ -9,8 +9,8 @@ import pytest
 from nets import cases
 
 import msnb as ms
-from msnb.parallel.engine.entry import RunnablePlan
 from msnb.parallel.engine.inproc import Ranks, same_on_copies
+from msnb.parallel.engine.runnable import RunnablePlan
 from msnb.parallel.plans import Plan
 
 NETS = {type(net).__name__: (net, inputs) for net, inputs in cases()}

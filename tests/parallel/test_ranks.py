@@ -11,8 +11,8 @@ from nets import cases
 
 import msnb as ms
 from msnb.parallel.engine.client import Engine
-from msnb.parallel.engine.entry import RunnablePlan
 from msnb.parallel.engine.launch import missing
+from msnb.parallel.engine.runnable import RunnablePlan
 
 pytestmark = pytest.mark.skipif(bool(missing("mpi")), reason=f"needs {missing('mpi')}")
 

@@ -8,7 +8,7 @@ from nets import MLP, Chain, cases, f64
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.parallel.engine.entry import RunnablePlan
+from msnb.parallel.engine.runnable import RunnablePlan
 
 pytestmark = pytest.mark.long
 

@@ -20,7 +20,9 @@ from msnb.core import devices, events
 from msnb.core.errors import AttributeValueError
 from msnb.parallel.context import get_auto_parallel_context, set_value
 from msnb.parallel.engine.client import BACKENDS, Engine
-from msnb.parallel.engine.entry import RunnablePlan, plan_captured
+from msnb.parallel.engine.entry import plan_captured
+from msnb.parallel.engine.piped import PipelinePlan
+from msnb.parallel.engine.runnable import RunnablePlan
 
 _MEAN = (
     "mirror_mean=False: nn.DistributedGradReducer (a TrainOneStepCell has one) makes device_num times the gradient of "
@@ -66,10 +68,9 @@ class Planned:
     """
 
     def __init__(self, captured: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> None:
-        self.plan: RunnablePlan = plan_captured(captured, args, kwargs)
-        self.plan.program  # noqa: B018  made now: a wrong plan is told before the first call
+        self.plan: RunnablePlan | PipelinePlan = plan_captured(captured, args, kwargs)
         events.notice(
-            f"{name} runs as a plan over {self.plan.mesh.size} devices ({self.plan.mode}), on {_placed(_using[0])}; "
+            f"{name} runs as a plan over {self.plan.program.size} devices ({self.plan.mode}), on {_placed(_using[0])}; "
             "its .plan says how. One device again: ms.reset_auto_parallel_context().",
             key=f"plan of {name}",
         )

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Mapping, Sequence
-from typing import Any
-
-import numpy as np
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 from msnb.core import events
 from msnb.core.errors import ArgumentError, AttributeValueError
 from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType
 from msnb.ir.graph import Graph, Value
 from msnb.parallel.context import (
@@ -25,95 +22,15 @@ from msnb.parallel.context import (
 )
 from msnb.parallel.cost import BUCKET, MemoryRule, model_named
 from msnb.parallel.engine.by_hand import HandPlan
-from msnb.parallel.engine.client import Engine
-from msnb.parallel.engine.inproc import Ranks
-from msnb.parallel.engine.remote import engine_for, loaded, run_on, sent_by
+from msnb.parallel.engine.piped import PipelinePlan, Planner, plan_pipeline, settings, shares_of
+from msnb.parallel.engine.runnable import RunnablePlan
 from msnb.parallel.feeding import fed
 from msnb.parallel.fronts import Point, asked, point, within
 from msnb.parallel.joint import Joint, with_gradient
 from msnb.parallel.mesh import Cluster, Mesh
 from msnb.parallel.planning import Problem, inlined
-from msnb.parallel.plans import Plan, batch_split, no_room, search
+from msnb.parallel.plans import batch_split, no_room, search
 from msnb.parallel.zero import Sharding, from_context
-
-
-class RunnablePlan(Plan):
-    """A plan that knows the program's inputs, so that it can be run."""
-
-    captured: Any = None
-    args: tuple[Any, ...] = ()
-
-    def run(self, *inputs: Any, engine: str | Engine = "inproc") -> Any:
-        """Run the plan, on simulated ranks or on real ones.
-
-        Args:
-            inputs: as the program takes them (those it was planned with by default), of the same shapes.
-            engine: "inproc", all ranks in this process (up to 64); "mpi", "ipp" or "nccl", processes of their own,
-                begun for this run unless as many of them run already; or a ``ms.parallel.Engine``.
-
-        Returns:
-            Without training the results as NumPy arrays (one, or a tuple). With training (loss, {weight: gradient}).
-
-        Raises:
-            ValueError: an unknown engine, or inputs of other shapes.
-            RuntimeError: RankError: a rank failed, and what happened on every rank.
-        """
-        values = self.values(list(self.given(inputs).values()), engine)
-        n = len(self.program.graph.outputs)
-        state = set(self.program.graph.state.values())
-        results = [v for i, v in enumerate(values[:n]) if i not in state]
-        if not self.program.gradients:
-            return results[0] if len(results) == 1 else tuple(results)
-        names = [w.name for w in self.program.weights]
-        return results[0], dict(zip(names, values[n:]))
-
-    def values(self, args: Sequence[Any], engine: str | Engine = "inproc") -> list[Any]:
-        """All results of the program, state among them, then its gradients.
-
-        ``sent`` becomes the bytes that a rank sent (on real ranks the mean of what they counted), by kind.
-
-        Args:
-            args: an array or number per param of the program; engine: as ``run`` takes it.
-        """
-        if engine == "inproc":
-            ranks = Ranks(self.program)
-            made = ranks.run(args)
-            self.sent: dict[str, float] = dict(ranks.sent)
-            return made
-        with engine_for(engine, self.mesh.size) as real:
-            key = loaded(real, self.program)
-            real.stats()
-            made = run_on(real, self.program, key, dict(enumerate(args)))
-            self.sent = {kind: n / self.mesh.size for kind, n in sent_by(real).items()}
-        return made
-
-    def given(self, inputs: tuple[Any, ...] = (), without: Container[int] = ()) -> dict[int, Any]:
-        """Number of a param of the program -> its value at this moment, as an array or a number.
-
-        Args:
-            inputs: as the program takes them (those it was planned with by default); without: params not asked for.
-
-        Raises:
-            ValueError: inputs of other shapes.
-        """
-        owners = self.captured.owners(inputs or self.args, {})
-        out = {}
-        for i, (p, owner) in enumerate(zip(self.program.graph.params, owners)):
-            if i in without:
-                continue
-            value = owner.asnumpy() if isinstance(owner, Tensor) else owner
-            if isinstance(p.type, TensorType) and not p.type.weak and np.shape(value) != p.type.shape:
-                raise AttributeValueError(f"{p.name} has shape {list(np.shape(value))}, the plan is for {p.type!r}.")
-            out[i] = value
-        return out
-
-    @classmethod
-    def _again(cls, plan: Plan, choices: list[int]) -> Plan:
-        made = super()._again(plan, choices)
-        assert isinstance(made, RunnablePlan) and isinstance(plan, RunnablePlan)
-        made.captured, made.args = plan.captured, plan.args
-        made.cuts, made.bucket = plan.cuts, plan.bucket
-        return made
 
 
 def plan(
@@ -134,6 +51,7 @@ def plan(
     recompute: Any = None,
     pipeline_stages: int | None = None,
     pipeline_scheduler: str | None = None,
+    stage_devices: Sequence[int] | None = None,
 ) -> Any:
     """Plan a Cell or a function over devices.
 
@@ -157,8 +75,10 @@ def plan(
             default what the context's enable_parallel_optimizer says.
         recompute: layers that run forward again for their gradient: None (none), True (all), their names, or "auto"
             (strategies and layers that fit into the memory limit in the least time).
-        pipeline_stages: runs of layers on devices of their own, of a ``nn.PipelineCell``; by default the context's.
+        pipeline_stages: runs of layers on devices of their own, of a program with a ``nn.PipelineCell`` in it; by
+            default the context's.
         pipeline_scheduler: "gpipe", "1f1b" or "interleaved"; by default what the context's pipeline_config says.
+        stage_devices: devices of every stage; by default all have the same number.
         overlap: share of the weights' gradient sync that the search takes as hidden.
 
     Returns:
@@ -188,35 +108,28 @@ def plan(
     sharding = from_context() if optimizer_level is None else Sharding(optimizer_level)
     limit = (cluster or Cluster()).chip.memory if memory_limit is None else memory_limit
 
-    def make(joint: Joint, devices: int, limit: float | None = None) -> RunnablePlan:
+    def problem(joint: Joint, devices: int) -> Problem:
         model = model_named(cost_model, Mesh.over(devices, cluster), joint.trains, overlap)
-        problem = Problem(joint, model, MemoryRule(optimizer_states, joint.trains), max_split, sharding,
-                          wide_sums(parallel_mode))  # fmt: skip
-        return _made(problem, parallel_mode, search_mode, strategies or {}, limit)
+        return Problem(joint, model, MemoryRule(optimizer_states, joint.trains), max_split, sharding,
+                       wide_sums(parallel_mode))  # fmt: skip
 
-    stages = get_auto_parallel_context("pipeline_stages") if pipeline_stages is None else pipeline_stages
-    if stages > 1 or hasattr(program, "micro_size"):
-        return _pipeline(program, inputs, make, devices, stages, pipeline_scheduler, limit)
+    def searched(made: Problem, wanted: Mapping[str, Any], limit: float | None = None) -> RunnablePlan:
+        return _made(made, parallel_mode, search_mode, wanted, limit)
+
     captured = captured_of(program, inputs)
-    joint = joint_of(captured, inputs, {}, training)
+    stages, name, per = settings(pipeline_stages, pipeline_scheduler)
+    joint = joint_of(captured, inputs, {}, True if stages > 1 else training)
+    if stages > 1:
+        shares = shares_of(devices, stages, stage_devices)
+        piped = plan_pipeline(joint, Planner(problem, searched, strategies or {}), shares, name, per, limit)
+        piped.captured, piped.args = captured, inputs
+        return _with_files(piped)
     joint.fed = fed(joint, Mesh.over(devices, cluster)) if parallel_mode in PLANNED else {}
-    made = make(joint, devices, None if recompute else limit)
+    made = searched(problem(joint, devices), strategies or {}, None if recompute else limit)
     made.captured, made.args = captured, inputs
     made.cuts, made.bucket = tuple(get_auto_parallel_context("all_reduce_fusion_config")), _bucket()
     _tell_whole(joint)
     return _with_recompute(_with_files(made), recompute, limit)
-
-
-def _pipeline(program: Any, inputs: tuple[Any, ...], make: Any, devices: int, stages: int, scheduler: str | None,
-              limit: float) -> Any:  # fmt: skip
-    from msnb.parallel.engine.piped import plan_pipeline
-
-    if not hasattr(program, "micro_size"):
-        raise AttributeValueError(
-            f"{stages} pipeline stages need micro-batches: a batch in one piece keeps one stage busy at a time.",
-            hint="plan nn.PipelineCell(net, micro_size), with a micro_size of at least the number of stages.",
-        )
-    return plan_pipeline(program, inputs, make, devices, stages, scheduler, limit)
 
 
 def _with_recompute(made: RunnablePlan, recompute: Any, limit: float) -> RunnablePlan:
@@ -234,22 +147,33 @@ def _with_recompute(made: RunnablePlan, recompute: Any, limit: float) -> Runnabl
         raise no_room(problem, limit, "no plan fits, layers computed twice,")
     if list(found.choices) != made.choices:
         again = made.__class__._again(made, list(found.choices))
-        assert isinstance(again, RunnablePlan)
         again.mode, made = made.mode, again
     made.again = found.again
     return made
 
 
-def plan_captured(captured: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> RunnablePlan:
-    """The plan of a program that is captured already, as the context says."""
+def plan_captured(captured: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> RunnablePlan | PipelinePlan:
+    """The plan of a program that is captured already, as the context says; in pipeline stages if it trains."""
     mode = get_auto_parallel_context("parallel_mode")
     mesh = Mesh.over(get_auto_parallel_context("device_num"))
     joint = joint_of(captured, args, kwargs, training=False)
+    states, limit = optimizer_states_of(joint), mesh.cluster.chip.memory
+
+    def problem(joint: Joint, devices: int) -> Problem:
+        model = model_named("time", Mesh.over(devices), joint.trains, 0.0)
+        return Problem(joint, model, MemoryRule(states, joint.trains), sharding=from_context(), wide=wide_sums(mode))
+
+    def searched(made: Problem, wanted: Mapping[str, Any], limit: float | None = None) -> RunnablePlan:
+        return _made(made, mode, None, wanted, limit)
+
+    stages, name, per = settings(None, None)
+    if stages > 1 and joint.trains:
+        shares = shares_of(mesh.size, stages, None)
+        piped = plan_pipeline(joint, Planner(problem, searched), shares, name, per, limit)
+        piped.captured = captured
+        return _with_files(piped, compiled=True)
     joint.fed = fed(joint, mesh) if mode in PLANNED and joint.trains else {}
-    rule = MemoryRule(optimizer_states_of(joint), joint.trains)
-    model = model_named("time", mesh, joint.trains, 0.0)
-    problem = Problem(joint, model, rule, sharding=from_context(), wide=wide_sums(mode))
-    made = _made(problem, mode, None, {}, mesh.cluster.chip.memory)
+    made = searched(problem(joint, mesh.size), {}, limit)
     made.captured = captured
     made.cuts, made.bucket = tuple(get_auto_parallel_context("all_reduce_fusion_config")), _bucket()
     _tell_whole(joint)
@@ -358,7 +282,6 @@ def _made(problem: Problem, parallel_mode: str, search_mode: str | None, strateg
         _tell_uneven(problem)
         choices = [0] * problem.costs.size
         plan_ = RunnablePlan(problem, choices, parallel_mode)._with(given, {})
-        assert isinstance(plan_, RunnablePlan)
         plan_.mode = parallel_mode
         return plan_
     chosen = search_mode or set_value("search_mode")
@@ -380,7 +303,10 @@ def _tell_uneven(problem: Problem) -> None:
         )
 
 
-def _with_files(made: RunnablePlan, compiled: bool = False) -> RunnablePlan:
+Made = TypeVar("Made", RunnablePlan, PipelinePlan)
+
+
+def _with_files(made: Made, compiled: bool = False) -> Made:
     """The strategy files of the context.
 
     Args:
@@ -388,10 +314,9 @@ def _with_files(made: RunnablePlan, compiled: bool = False) -> RunnablePlan:
             written, and another program takes from it what it has.
     """
     load, save = (_file(what) for what in ("load", "save"))
-    trains = made.problem.joint.trains
+    trains = isinstance(made, PipelinePlan) or made.problem.joint.trains
     if load:
         again = made.load(load, every=trains or not compiled)
-        assert isinstance(again, RunnablePlan)
         again.captured, again.args = made.captured, made.args
         made = again
     if save and (trains or not compiled):

@@ -14,7 +14,7 @@ import numpy as np
 from msnb.core.types import TensorType
 from msnb.ir.graph import Value
 from msnb.parallel.engine.comm import Comm
-from msnb.parallel.engine.ranks import on_host, part_of, speaks_for
+from msnb.parallel.engine.ranks import hands_in, on_host, part_of
 from msnb.parallel.engine.snapshots import Snapshot, write_parts
 from msnb.parallel.engine.walk import Recipe, Walk
 from msnb.parallel.layout import TensorLayout, whole
@@ -27,7 +27,9 @@ class Holding:
 
     def __init__(self, text: str, comm: Comm, watch: Callable[[int], None] | None) -> None:
         self.program = from_text(text)
-        self.recipe, self.comm, self.watch = Recipe(self.program, xp=comm.xp), comm, watch
+        self.team = self.program.team_of(comm.rank)
+        self.recipe, self.comm, self.watch = Recipe(self.program, self.team, xp=comm.xp), comm, watch
+        self.mesh, self.rank = self.recipe.mesh, comm.rank - self.recipe.first
         self.params = self.program.graph.params
         self.held: dict[Value, Any] = {}
         self.walk: Walk | None = None
@@ -49,24 +51,27 @@ class Holding:
         Args:
             values: number of a param -> its whole value; the others are held.
         """
-        self.walk = walk = Walk(self.recipe, self.comm.rank, self.watch)
+        self.walk = walk = Walk(self.recipe, self.rank, self.watch)
         for i, p in enumerate(self.params):
+            if not self._mine(p):
+                continue
             if i in values:
                 walk.enter(p, values[i])
             elif p in self.program.anywhere:
                 walk.whole[p] = self.held[p]
             else:
                 walk.parts[p] = {self.layout(p): self.held[p]}
-        made = self.comm.answer(walk.run(), self.program.mesh)
+        made = self.comm.answer(walk.run(), self.mesh)
         state = {out: self.params[at] for at, out in self.program.graph.state.items() if self.params[at] in self.held}
         self.held.update((p, made[out]) for out, p in state.items())
         asked = (*self.program.outputs, *self.program.gradients)
         return [on_host(p) if i not in state and self._speaks(b) else None for i, (b, p) in enumerate(zip(asked, made))]
 
+    def _mine(self, p: Value) -> bool:
+        return self.team in self.program.holders(p)
+
     def _speaks(self, buffer: Buffer) -> bool:
-        value, layout = buffer
-        dynamic = not isinstance(value.type, TensorType) or not value.type.is_static
-        return self.comm.rank == 0 if dynamic else speaks_for(self.program.mesh, layout, self.comm.rank)
+        return hands_in(self.program, buffer, self.comm.rank)
 
     def layout(self, p: Value) -> TensorLayout:
         """How a param is laid out; on every rank whole where nothing else is said."""
@@ -75,20 +80,20 @@ class Holding:
     def give(self, values: Mapping[int, Any]) -> None:
         """Hold these params (numbers of params -> whole values)."""
         for i, value in values.items():
-            self.held[self.params[i]] = self._own(self.params[i], value)
+            if self._mine(self.params[i]):
+                self.held[self.params[i]] = self._own(self.params[i], value)
 
     def _own(self, p: Value, value: Any) -> Any:
         if not isinstance(value, np.ndarray):
             return value
         if p in self.program.anywhere:
             return self.comm.xp.asarray(value)
-        return part_of(self.program.mesh, self.layout(p), value, self.comm.rank, self.comm.xp).copy()
+        return part_of(self.mesh, self.layout(p), value, self.rank, self.comm.xp).copy()
 
     def take(self) -> dict[int, Any]:
         """The parts of what is held for which this rank speaks."""
-        rank, mesh = self.comm.rank, self.program.mesh
         numbers = {p: i for i, p in enumerate(self.params)}
-        return {numbers[p]: on_host(v) for p, v in self.held.items() if speaks_for(mesh, self.layout(p), rank)}
+        return {numbers[p]: on_host(v) for p, v in self.held.items() if self._speaks((p, self.layout(p)))}
 
     def save(self, folder: str, names: Mapping[int, str]) -> None:
         """Write this rank's parts of the params of these numbers, under these names."""
@@ -99,11 +104,10 @@ class Holding:
         """Hold this rank's parts from a checkpoint, of this mesh or another; gives its step."""
         snapshot = Snapshot(folder)
         read = {}
-        for i, name in names.items():
-            p = self.params[i]
+        for p, name in ((self.params[i], name) for i, name in names.items() if self._mine(self.params[i])):
             assert isinstance(p.type, TensorType)
             shape = p.type.ints()
-            mine = self.layout(p).part(self.program.mesh, shape, self.comm.rank)
+            mine = self.layout(p).part(self.mesh, shape, self.rank)
             read[p] = self.comm.xp.asarray(snapshot.part(name, shape, mine))
         self.held.update(read)
         return snapshot.step

@@ -1,4 +1,5 @@
-"""All ranks of a plan in this process, in lockstep: every rank walks to its next collective, then all do it together.
+"""All ranks of a plan in this process: those of a team walk in lockstep, each to its next collective, then all do it
+together. Teams (pipeline stages) go on in turn; what one sends lies in a mailbox until another asks for it.
 
 Values are real (NumPy bodies, NumPy collectives), so a plan can be checked against the single device: the same loss,
 the same gradients, up to the order of sums. Bytes are counted as the ranks send them.
@@ -6,6 +7,7 @@ the same gradients, up to the order of sums. Bytes are counted as the ranks send
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,12 +17,13 @@ import numpy as np
 from msnb.core.errors import DeviceError
 from msnb.parallel.engine.collectives import run_move
 from msnb.parallel.engine.ranks import together
-from msnb.parallel.engine.walk import Moved, Recipe, Request, Run, Same, Walk
+from msnb.parallel.engine.walk import Moved, Received, Recipe, Request, Same, Sent, Walk
 from msnb.parallel.layout import TensorLayout
-from msnb.parallel.mesh import sent_bytes
-from msnb.parallel.program import Buffer, Program
+from msnb.parallel.mesh import Mesh, sent_bytes
+from msnb.parallel.program import SEND, Buffer, Program
 
 MOST = 64
+Mail = dict[tuple[int, int], deque[Any]]  # (sender, receiver) -> blocks on their way
 
 
 @dataclass
@@ -31,13 +34,13 @@ class Ranks:
         keep: keep every buffer until the end, to look at.
 
     Attributes:
-        sent: bytes that each rank sent, by kind of collective.
+        walks: rank by rank.
     """
 
     program: Program
     keep: bool = False
-    sent: dict[str, int] = field(default_factory=dict)
     walks: list[Walk] = field(default_factory=list)
+    _bytes: dict[str, int] = field(default_factory=dict)
 
     def run(self, args: Sequence[Any]) -> list[Any]:
         """Run on the params' values (arrays, Python numbers); gives the whole outputs, then the gradients.
@@ -45,51 +48,106 @@ class Ranks:
         Raises:
             DeviceError: more than 64 ranks.
         """
-        mesh = self.program.mesh
-        if mesh.size > MOST:
-            raise DeviceError(f"{mesh.size} ranks are too many for one process; inproc runs up to {MOST}.")
-        recipe = Recipe(self.program, self.keep)
-        self.walks = [Walk(recipe, rank) for rank in range(mesh.size)]
+        program = self.program
+        if program.size > MOST:
+            raise DeviceError(f"{program.size} ranks are too many for one process; inproc runs up to {MOST}.")
+        recipes = [Recipe(program, team, self.keep) for team in range(len(program.teams))]
+        self.walks = [Walk(r, rank) for r in recipes for rank in range(r.mesh.size)]
         for walk in self.walks:
-            for p, value in zip(self.program.graph.params, args):
-                walk.enter(p, value)
-        results = self._lockstep([walk.run() for walk in self.walks])
+            for p, value in zip(program.graph.params, args):
+                if walk.recipe.team in program.holders(p):
+                    walk.enter(p, value)
+        results = self._all_teams()
         return [
-            together(self.program, b, column)
-            for b, column in zip((*self.program.outputs, *self.program.gradients), zip(*results))
+            together(program, b, column)
+            for b, column in zip((*program.outputs, *program.gradients), zip(*results))
         ]
 
-    def _lockstep(self, runs: list[Run]) -> list[list[Any]]:
-        """Drive all walks to their ends."""
-        replies: list[Any] = [None] * len(runs)
-        while True:
-            requests: list[Request] = []
-            ended: list[list[Any]] = []
-            for run, reply in zip(runs, replies):
-                try:
-                    requests.append(run.send(reply))
-                except StopIteration as end:
-                    ended.append(end.value)
-            if ended:
-                assert len(ended) == len(runs), "all ranks walk the same steps"
-                return ended
-            replies = self._together(requests)
+    def _all_teams(self) -> list[list[Any]]:
+        """Drive the teams in turn, each until it waits for another, until all are at their ends."""
+        mail: Mail = {}
+        crews = [_Crew(self, team.mesh, [self.walks[r] for r in team.ranks], mail) for team in self.program.teams]
+        while open_ := [crew for crew in crews if not crew.results]:
+            moved = [crew.go_on() for crew in open_]
+            assert any(moved), "a plan's steps stand in an order in which they can be taken"
+        return [row for crew in crews for row in crew.results]
 
-    def _together(self, requests: list[Request]) -> list[Any]:
-        first = requests[0]
-        if isinstance(first, Same):
-            return [first.run()] * len(requests)
-        mesh, move = self.program.mesh, first.move
-        parts = [r.part for r in requests if isinstance(r, Moved)]
-        sent = sent_bytes(move.kind, mesh.count(move.axes), parts[0].nbytes)
-        self.sent[move.kind] = self.sent.get(move.kind, 0) + sent
-        return run_move(mesh, move, parts, first.reducer)
+    def count(self, kind: str, nbytes: int) -> None:
+        """Bytes that were sent, by all ranks together."""
+        self._bytes[kind] = self._bytes.get(kind, 0) + nbytes
+
+    @property
+    def sent(self) -> dict[str, float]:
+        """Bytes that a rank sent (the mean, where they differ), by kind of collective."""
+        return {kind: n / self.program.size for kind, n in self._bytes.items()}
 
     @property
     def buffers(self) -> dict[Buffer, list[Any]]:
         """Every rank's part of every value that is still held."""
         held = self.walks[0].parts
         return {(v, layout): [w.parts[v][layout] for w in self.walks] for v in held for layout in held[v]}
+
+
+class _Crew:
+    """The walks of a team, in lockstep.
+
+    Attributes:
+        results: per rank what its walk gave, at the end.
+    """
+
+    def __init__(self, ranks: Ranks, mesh: Mesh, walks: list[Walk], mail: Mail) -> None:
+        self.ranks, self.mesh, self.mail = ranks, mesh, mail
+        self.numbers = [walk.recipe.first + walk.rank for walk in walks]
+        self.runs = [walk.run() for walk in walks]
+        self.replies: list[Any] = [None] * len(walks)
+        self.waiting: list[Request] = []
+        self.results: list[list[Any]] = []
+
+    def go_on(self) -> bool:
+        """Walk until nothing is left, or until something must come first; False when that holds at once."""
+        moved = False
+        while not self.results and (not self.waiting or self._answered()):
+            moved = True
+            self._walk()
+        return moved
+
+    def _walk(self) -> None:
+        """All to their next request, or to their end. A rank that has nothing to send goes straight on."""
+        self.waiting = []
+        for i, run in enumerate(self.runs):
+            try:
+                request = run.send(self.replies[i])
+                while isinstance(request, Sent):
+                    self._post(self.numbers[i], request)
+                    request = run.send(None)
+                self.waiting.append(request)
+            except StopIteration as end:
+                self.results.append(end.value)
+        assert len(self.results) in (0, len(self.runs)), "all ranks of a team walk the same steps"
+
+    def _answered(self) -> bool:
+        """Whether the requests could be answered."""
+        requests, first = self.waiting, self.waiting[0]
+        if isinstance(first, Received):
+            asked = [(me, r.blocks) for me, r in zip(self.numbers, requests) if isinstance(r, Received)]
+            if not all(self.mail.get((source, me)) for me, blocks in asked for source in blocks):
+                return False
+            self.replies = [{source: self.mail[source, me].popleft() for source in blocks} for me, blocks in asked]
+            return True
+        if isinstance(first, Same):
+            self.replies = [first.run()] * len(requests)
+            return True
+        assert isinstance(first, Moved)
+        parts = [r.part for r in requests if isinstance(r, Moved)]
+        move = first.move
+        self.ranks.count(move.kind, len(parts) * sent_bytes(move.kind, self.mesh.count(move.axes), parts[0].nbytes))
+        self.replies = run_move(self.mesh, move, parts, first.reducer)
+        return True
+
+    def _post(self, me: int, request: Sent) -> None:
+        for to, block in request.blocks.items():
+            self.mail.setdefault((me, to), deque()).append(block)
+            self.ranks.count(SEND, block.nbytes)
 
 
 def same_on_copies(program: Program, buffer: Buffer, parts: Sequence[Any]) -> bool:

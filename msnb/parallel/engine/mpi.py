@@ -29,13 +29,15 @@ class MpiComm(Comm):
         self.mpi, world = MPI, MPI.COMM_WORLD
         super().__init__(world.rank, world.size, timeout)
         self.graveyard: list[Any] = []
+        self.posted: list[tuple[Any, Array]] = []
         self.epoch: Any = None
         self.renew(time.monotonic() + timeout)
 
     def renew(self, deadline: float) -> None:
         """A fresh duplicate of the world."""
         super().renew(deadline)
-        self.graveyard.append(self.epoch)
+        self.graveyard += [self.epoch, self.posted]
+        self.posted = []
         fresh, request = self.mpi.COMM_WORLD.Idup()
         self._wait([request], (fresh, request), "the beginning of an epoch", deadline, lambda: "others")
         self.epoch = fresh
@@ -52,6 +54,18 @@ class MpiComm(Comm):
             return f"rank{'s' if len(late) > 1 else ''} {', '.join(map(str, late))}"
 
         self._wait(requests, (requests, out, into), what, deadline, missing)
+
+    def post(self, out: Mapping[int, Array]) -> None:
+        """Isend. The array is kept until it has gone."""
+        self.posted = [(request, array) for request, array in self.posted if not request.Test()]
+        self.posted += [(self.epoch.Isend([_bytes(a), self.mpi.BYTE], r), a) for r, a in out.items()]
+
+    def settle(self, deadline: float) -> None:
+        """Poll until all has gone."""
+        posted, self.posted = self.posted, []
+        if posted:
+            self._wait([request for request, _ in posted], posted, "what was sent to other stages", deadline,
+                       lambda: "their ranks")  # fmt: skip
 
     def _wait(self, requests: list[Any], hold: Any, what: str, deadline: float, missing: Any) -> None:
         """Poll until all is done. What is left unfinished goes to the graveyard with its buffers."""

@@ -1,62 +1,81 @@
 """Plans of pipelines: every stage on devices of its own, micro-batches through all of them.
 
     ms.parallel.plan(nn.PipelineCell(net, 8), x, y, device_num=16, pipeline_stages=4)
+    ms.parallel.plan(nn.TrainOneStepCell(nn.PipelineCell(net, 8), optimizer), x, y, ...)
 
-A stage is a program with its own plan on device_num / stages devices (``stages``); what it reads from another stage is
-sent part by part to those who want it, and so are gradients on the way back. On simulated ranks every micro-batch goes
-forward and backward through all stages; the sums of a weight's gradient stay open until the last micro-batch, so they
-are taken once. The clock is that of the scheduler (``pipeline``).
+The program is the step as it was written, the parts of the batch one after the other (``batches``). Its layers are cut
+into stages (``stages``); every stage is planned on its devices by what it does for one part of the batch, and that plan
+holds for all parts. ``placement`` says which stage does what, ``assembly`` makes the steps of all ranks: an ordinary
+program, which every engine runs. The clock is that of the scheduler (``pipeline``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from msnb.core.errors import AttributeValueError
-from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType
-from msnb.ir.graph import Graph, Value
+from msnb.core.errors import AttributeValueError, CheckpointError
+from msnb.ir.graph import Node, Value
+from msnb.parallel.assembly import Share, assembled
+from msnb.parallel.batches import Batched, copied, view
 from msnb.parallel.context import get_auto_parallel_context
-from msnb.parallel.engine.entry import RunnablePlan, captured_of, joint_of
-from msnb.parallel.engine.inproc import Ranks
-from msnb.parallel.engine.ranks import LocalCall, part_of, together
-from msnb.parallel.engine.walk import Recipe, Request, Walk
+from msnb.parallel.engine.runnable import Runnable, RunnablePlan
 from msnb.parallel.joint import Joint
+from msnb.parallel.layout import TensorLayout
 from msnb.parallel.pipeline import Piece, Pipelined, check, simulated
-from msnb.parallel.program import FORWARD, UPDATE, Collective, MoveStep, Program, RunStep, collectives_of, static_type
-from msnb.parallel.stages import Stage, balanced, layers_in_order, placed, programs
+from msnb.parallel.placement import Placement
+from msnb.parallel.planning import Problem
+from msnb.parallel.plans import read_strategies, write_strategies
+from msnb.parallel.program import SEND, Collective, Program, Team, static_type
+from msnb.parallel.stages import balanced, layers_in_order, placed
+from msnb.parallel.strategies import Strategy
 
 
-@dataclass
-class PipelinePlan:
+class PipelinePlan(Runnable):
     """A pipelined training step.
 
     Attributes:
-        stages, plans: per piece of the network its program and its plan; devices: of a stage.
-        micro, scheduler, pipes: micro-batches, schedule, stages of devices (fewer than pieces when interleaved).
-        captured, graph: the program of one micro-batch; args: the batch that it was planned with.
-        sent: bytes that a rank of each stage sent in the last run ("send": got from other stages), by kind.
+        layers: per piece of the network the names of its layers.
+        plans: per piece what its devices do for one micro-batch.
+        teams: the devices of every stage (fewer stages than pieces when interleaved).
+        micro, scheduler: micro-batches, schedule; graph: the whole step, as captured.
     """
 
-    stages: list[Stage]
-    plans: list[RunnablePlan]
-    devices: int
-    micro: int
-    scheduler: str
-    pipes: int
-    captured: Any
-    args: tuple[Any, ...]
-    graph: Graph
-    sent: list[dict[str, int]] = field(default_factory=list)
+    def __init__(self, layers: list[tuple[str, ...]], plans: list[RunnablePlan], placement: Placement,
+                 planner: Planner) -> None:  # fmt: skip
+        self.layers, self.plans, self._placement, self._planner = layers, plans, placement, planner
+        self.micro, self.scheduler, self.graph = placement.batched.micro, placement.scheduler, placement.batched.graph
+        sizes = [plan.mesh.size for plan in plans[: placement.pipes]]
+        self.teams = tuple(Team(sum(sizes[:i]), plan.mesh) for i, plan in enumerate(plans[: placement.pipes]))
+        self._program = _program(placement, planner, plans, self.teams)
+
+    @property
+    def program(self) -> Program:
+        """The steps of every rank."""
+        return self._program
+
+    @property
+    def mode(self) -> str:
+        """How it was planned."""
+        return f"{self.plans[0].mode}, {self.scheduler} pipeline of {self.pipes} stages"
+
+    @property
+    def pipes(self) -> int:
+        """The number of stages."""
+        return len(self.teams)
+
+    @property
+    def devices(self) -> list[int]:
+        """The number of devices of every stage."""
+        return [team.mesh.size for team in self.teams]
 
     def __repr__(self) -> str:
-        return (f"<PipelinePlan: {self.pipes} stages of {self.devices} devices, {self.micro} micro-batches, "
-                f"{self.scheduler}>")  # fmt: skip
+        sizes = sorted(set(self.devices))
+        each = str(sizes[0]) if len(sizes) == 1 else " + ".join(map(str, self.devices))
+        return f"<PipelinePlan: {self.pipes} stages of {each} devices, {self.micro} micro-batches, {self.scheduler}>"
 
     # ---- what it costs ---------------------------------------------------------------------------------------------
 
@@ -66,30 +85,21 @@ class PipelinePlan:
         return {name: splits for plan in self.plans for name, splits in plan.strategies.items()}
 
     @cached_property
-    def collectives(self) -> list[list[tuple[Collective, int]]]:
-        """Per piece: collectives, and how often in a step (sums of weights' gradients once, others per micro-batch)."""
-        out = []
-        for plan in self.plans:
-            whole = summed(plan.program)
-            out.append([(c, 1 if _once(step, whole) else self.micro) for step in plan.program.steps
-                        for c in collectives_of(plan.mesh, step)])  # fmt: skip
-        return out
+    def collectives(self) -> list[Collective]:
+        """Every collective of a step of all micro-batches, sends between stages among them, with the group of the
+        context's ``global_rank``."""
+        return self.program.collectives(int(get_auto_parallel_context("global_rank")))
 
     @cached_property
-    def sends(self) -> list[int]:
-        """Per piece: bytes that each of its ranks gets from other stages in a step: values, gradients of values, and of
-        weights that several pieces have."""
-        out = []
-        for stage, plan in zip(self.stages, self.plans):
-            taken = sum(_wanted(plan.program, p) for p in (*stage.reads.values(), *stage.seeds.values()))
-            shared = sum(int(layout.local_bytes(plan.mesh, t.nbytes)) * self._others(w.name) for w, (_, layout) in
-                         zip(plan.program.weights, plan.program.gradients) if (t := static_type(w)))  # fmt: skip
-            out.append(self.micro * taken + shared)
+    def received(self) -> list[int]:
+        """Per stage: bytes that each of its ranks gets from other stages in a step: values, gradients of values, and
+        weights that several stages read."""
+        firsts = [team.first for team in self.teams]
+        out = [0] * self.pipes
+        for c in self.collectives:
+            if c.kind == SEND:
+                out[firsts.index(c.group[0])] += c.sent
         return out
-
-    def _others(self, weight: str) -> int:
-        """How many more pieces have a weight."""
-        return sum(w.name == weight for plan in self.plans for w in plan.program.weights) - 1
 
     @cached_property
     def timeline(self) -> Pipelined:
@@ -98,7 +108,7 @@ class PipelinePlan:
 
     def piece(self, i: int) -> Piece:
         """Seconds of a piece, simulated."""
-        plan, stage = self.plans[i], self.stages[i]
+        plan = self.plans[i]
         line = plan.timeline
         kernels = [e for e in line.events if e[0] == "compute"]
         forward = min((a for _, a, _, what in kernels if "gradient" in what), default=line.seconds)
@@ -106,16 +116,16 @@ class PipelinePlan:
         computed = max(ends, default=forward)
         send = 0.0
         if i:
-            nbytes = sum(_wanted(plan.program, p) for p in stage.reads.values())
-            link = self._link((i - 1) % self.pipes, i % self.pipes)
+            link = self.teams[0].mesh.cluster.link(*(self.teams[p % self.pipes].first for p in (i - 1, i)))
+            nbytes = self._taken(plan)
             send = link.latency + nbytes / link.bandwidth if nbytes else 0.0
         return Piece(forward, computed - forward, send, line.seconds - computed)
 
-    def _link(self, a: int, b: int) -> Any:
-        """The link between the first devices of two stages."""
-        a, b = a * self.devices, b * self.devices
-        levels = self.plans[0].mesh.cluster.levels
-        return next(link for unit, link in levels if a // unit == b // unit)
+    def _taken(self, plan: RunnablePlan) -> float:
+        """Bytes of values that a rank gets from earlier pieces for one micro-batch."""
+        joint, laid = plan.problem.joint, plan.program.params
+        read = {v for n in joint.forward.nodes for v in n.inputs if v in joint.incoming and v.node is not None}
+        return sum(laid[v].local_bytes(plan.mesh, t.nbytes) for v in read if v in laid and (t := static_type(v)))
 
     @property
     def step_time(self) -> float:
@@ -136,197 +146,60 @@ class PipelinePlan:
     def explain(self) -> str:
         """Stages, their layers, seconds, bytes in flight, and the schedule."""
         lines = [f"{self!r}: step {self.step_time * 1e3:.3f} ms, bubble {self.timeline.bubble:.1%} (simulated)"]
-        for i, (stage, n) in enumerate(zip(self.stages, self.sends)):
-            piece = self.piece(i)
-            flight = self.timeline.flight[i % self.pipes]
-            lines.append(f"  stage {i % self.pipes}: {stage.layers[0]} ... {stage.layers[-1]}, "
+        for i, names in enumerate(self.layers):
+            piece, s = self.piece(i), i % self.pipes
+            megabytes, flight = self.received[s] / 1e6, self.timeline.flight[s]
+            lines.append(f"  stage {s}: {names[0]} ... {names[-1]}, "
                          f"forward {piece.forward * 1e6:.0f} us, backward {piece.backward * 1e6:.0f} us, "
-                         f"{n / 1e6:.3g} MB received, {flight} micro-batches in flight")  # fmt: skip
+                         f"{megabytes:.3g} MB received, {flight} micro-batches in flight")  # fmt: skip
         return "\n".join([*lines, str(self.timeline)])
 
-    # ---- running ---------------------------------------------------------------------------------------------------
 
-    def run(self, *inputs: Any) -> tuple[Any, dict[str, Any]]:
-        """Run on simulated ranks.
+    # ---- files -----------------------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """MindSpore's strategy file: every operator says its stage."""
+        out: dict[str, Any] = {"current_stage": 0, "parallel_strategy_item": {}, "parallel_layout_item": {}}
+        pieces = []
+        for i, plan in enumerate(self.plans):
+            page = plan.to_dict()
+            for item in page["parallel_strategy_item"].values():
+                item["stage"] = i % self.pipes
+            for kind in ("parallel_strategy_item", "parallel_layout_item"):
+                out[kind].update(page[kind])
+            pieces.append(page["msnb"])
+        return {**out, "msnb": {"device_num": self.program.size, "stages": self.devices, "pieces": pieces}}
+
+    def save(self, path: str | Path) -> None:
+        """Write the strategies as JSON in MindSpore's schema."""
+        write_strategies(path, self.to_dict())
+
+    def load(self, path: str | Path, every: bool = True) -> PipelinePlan:
+        """The same pipeline under the strategies of a file; operators that it does not name keep theirs.
 
         Args:
-            inputs: of a whole batch, as the network takes them; those it was planned with by default.
-
-        Returns:
-            The sum of the losses of the micro-batches, {weight: its gradient}.
+            every: whether all operators of the file must be in the program.
 
         Raises:
-            ValueError: a batch that micro-batches do not divide, or of another size than planned.
+            CheckpointError: the file is no strategy file, or was made for other devices.
+            ValueError: an operator or a strategy that does not fit the program.
         """
-        ranks = [_StageRanks(plan.program) for plan in self.plans]
-        total, gradients = 0.0, dict[str, Any]()
-        batches = micro_batches(inputs or self.args, self.micro)
-        for i, batch in enumerate(batches):
-            values = self._values(batch)
-            known: dict[Value, Any] = {}
-            for stage, r in zip(self.stages, ranks):
-                given = {p: values[v] for v, p in stage.given.items()}
-                r.begin({**given, **{p: known[v] for v, p in stage.reads.items()}}, set(stage.reads.values()),
-                        i == len(batches) - 1)  # fmt: skip
-                known.update({v: r.output(k) for v, k in stage.makes.items()})
-            total += known[next(v for v in self.stages[-1].makes if v not in self.stages[-1].seeds)]
-            back: dict[Value, Any] = {}
-            for stage, r in zip(reversed(self.stages), reversed(ranks)):
-                r.end({p: back[v] for v, p in stage.seeds.items()})
-                for v, k in stage.back.items():
-                    back[v] = r.output(k) + back.get(v, 0)
-                for name, g in r.gradients().items():
-                    gradients[name] = g + gradients.get(name, 0)
-        for r in ranks:
-            for w, buffer in zip(r.program.weights, r.program.gradients):
-                r.count("send", r.walks[0].part(buffer).nbytes * self._others(w.name))
-        self.sent = [r.sent for r in ranks]
-        return total, gradients
-
-    def _values(self, batch: tuple[Any, ...]) -> dict[Value, Any]:
-        owners = self.captured.owners(batch, {})
-        out = {}
-        for p, owner in zip(self.graph.params, owners):
-            value = owner.asnumpy() if isinstance(owner, Tensor) else owner
-            if isinstance(p.type, TensorType) and not p.type.weak and np.shape(value) != p.type.shape:
-                raise AttributeValueError(f"a micro-batch of {p.name} has shape {list(np.shape(value))}, "
-                                          f"the plan is for {p.type!r}.")  # fmt: skip
-            out[p] = value
+        data = read_strategies(path, self.program.size)
+        own = data.get("msnb", {})
+        if own.get("stages", self.devices) != self.devices:
+            raise CheckpointError(f"{path} was made for stages of {own['stages']} devices, this plan has stages of "
+                                  f"{self.devices}.")  # fmt: skip
+        for name in data["parallel_strategy_item"] if every else ():
+            if not any(plan.problem.matching(name) for plan in self.plans):
+                self.plans[0].problem.named(name)  # says so
+        exact = {name: e for piece in own.get("pieces", ()) for name, e in piece.get("operators", {}).items()}
+        plans = [plan.under(data, exact, every=False) for plan in self.plans]
+        out = PipelinePlan(self.layers, plans, self._placement, self._planner)
+        out.captured, out.args = self.captured, self.args
         return out
 
-def summed(program: Program) -> set[Value]:
-    """Values that may be summed over micro-batches before anything else happens to them: gradients of weights, back
-    through casts, views and sums to the operators that made them."""
-    made = {v for s in program.steps if isinstance(s, RunStep) and s.late for v, _ in s.results}
-    out: set[Value] = set()
-    todo = [v for v, _ in program.gradients if v in made]
-    while todo:
-        v = todo.pop()
-        if v not in out and v.node is not None:
-            out.add(v)
-            linear = "view" in v.node.op.traits or v.node.op.name in ("cast", "transpose", "add")
-            if linear and all(u in made for u in v.node.inputs):
-                todo += v.node.inputs
-    return out
 
-
-def _once(step: Any, whole: set[Value]) -> bool:
-    """Whether a step is made once and not for every micro-batch."""
-    value = step.value if isinstance(step, MoveStep) else step.results[0][0] if step.results else None
-    return bool(value in whole or step.phase == UPDATE)
-
-
-def _wanted(program: Program, p: Value) -> int:
-    """Bytes of a value from another stage that a rank asks for: its part, or all where layouts differ."""
-    t = static_type(p)
-    layouts = {layout for step in program.steps for v, layout in _reads(step) if v is p}
-    if t is None or not layouts:
-        return 0
-    return int(t.nbytes if len(layouts) > 1 else layouts.pop().local_bytes(program.mesh, t.nbytes))
-
-
-def _reads(step: Any) -> list[Any]:
-    return [(step.value, step.source)] if isinstance(step, MoveStep) else list(step.operands)
-
-
-def micro_batches(inputs: Sequence[Any], micro: int) -> list[tuple[Any, ...]]:
-    """The inputs cut along their first axis.
-
-    Raises:
-        ValueError: an axis that the number of micro-batches does not divide.
-    """
-    arrays = [x.asnumpy() if isinstance(x, Tensor) else x for x in inputs]
-    for a in arrays:
-        if np.ndim(a) and np.shape(a)[0] % micro:
-            raise AttributeValueError(f"a batch of {np.shape(a)[0]} cannot be cut into {micro} micro-batches; legal: "
-                                      "its divisors.")  # fmt: skip
-    cut = [np.split(a, micro) if np.ndim(a) else [a] * micro for a in arrays]
-    return [tuple(Tensor(row[i]) if np.ndim(row[i]) else row[i] for row in cut) for i in range(micro)]
-
-
-class _StageWalk(Walk):
-    """A rank of a stage: stops before the gradient, and leaves sums open until the last micro-batch."""
-
-    sums: dict[tuple[int, int], Any]
-    last: bool
-    summed: set[Value]
-
-    def steps(self, first: int, stop: int) -> Generator[Request, Any, list[Any]]:
-        for i in range(first, stop):
-            step = self.program.steps[i]
-            if isinstance(step, RunStep) and step.results and step.results[0][0] in self.summed:
-                yield from self._gradient(i, step)
-            elif self.last or not _once(step, self.summed):
-                yield from self._move(step) if isinstance(step, MoveStep) else self._run(i, step)
-        return []
-
-    def _gradient(self, i: int, step: RunStep) -> Generator[Request, Any, None]:
-        handed_on = any(v in self.summed for v, _ in step.operands)
-        kernel, moves = self.recipe.kernel(i, step)
-        if handed_on or not isinstance(kernel, LocalCall):
-            if self.last:
-                yield from self._run(i, step)
-            return
-        for j, (buffer, part) in enumerate(zip(step.results, kernel(self.rank, [self.part(b) for b in step.operands]))):
-            self.sums[i, j] = self.sums[i, j] + part if (i, j) in self.sums else part
-            if self.last:
-                part = self.sums[i, j]
-                if moves:
-                    part = yield from self._moved(moves[j], part, step.strategy.reducer, step.where)
-                self._keep(buffer, part)
-
-
-class _StageRanks(Ranks):
-    """The ranks of a stage over all micro-batches."""
-
-    def __init__(self, program: Program) -> None:
-        super().__init__(program, keep=True)
-        self.turn = next((i for i, s in enumerate(program.steps) if s.phase != FORWARD), len(program.steps))
-        self.recipe = Recipe(program, True)
-        self.sums: list[dict[tuple[int, int], Any]] = [{} for _ in range(program.mesh.size)]
-        self.summed = summed(program)
-
-    def begin(self, values: dict[Value, Any], sent: set[Value], last: bool) -> None:
-        """Forward; ``sent`` are those of the values that come from another stage."""
-        self.last = last
-        self.stage_walks = [_StageWalk(self.recipe, rank) for rank in range(self.program.mesh.size)]
-        for walk, sums in zip(self.stage_walks, self.sums):
-            walk.sums, walk.last, walk.summed = sums, last, self.summed
-        self.walks = list(self.stage_walks)
-        for p, value in values.items():
-            self._enter(p, value, p in sent)
-        self._lockstep([w.steps(0, self.turn) for w in self.stage_walks])
-
-    def end(self, seeds: dict[Value, Any]) -> None:
-        """Backward, from the gradients of what was sent on."""
-        for p, value in seeds.items():
-            self._enter(p, value, True)
-        self._lockstep([w.steps(self.turn, len(self.program.steps)) for w in self.stage_walks])
-
-    def _enter(self, p: Value, value: Any, sent: bool) -> None:
-        for walk in self.walks:
-            walk.enter(p, value)
-        if sent:
-            layouts = list({layout for step in self.program.steps for v, layout in _reads(step) if v is p})
-            one = part_of(self.program.mesh, layouts[0], value, 0) if len(layouts) == 1 else value
-            self.count("send", one.nbytes if layouts else 0)
-
-    def count(self, kind: str, nbytes: int) -> None:
-        """Bytes that every rank of the stage got or sent."""
-        self.sent[kind] = self.sent.get(kind, 0) + nbytes
-
-    def output(self, k: int) -> Any:
-        """A result as a whole."""
-        buffer = self.program.outputs[k]
-        return together(self.program, buffer, [w.part(buffer) for w in self.walks])
-
-    def gradients(self) -> dict[str, Any]:
-        """Those that are ready: sums over all micro-batches behind the last one, others now."""
-        out = {}
-        for w, buffer in zip(self.program.weights, self.program.gradients):
-            if self.last or buffer[0] not in self.summed:
-                out[w.name] = together(self.program, buffer, [x.part(buffer) for x in self.walks])
-        return out
+# ---- settings --------------------------------------------------------------------------------------------------------
 
 
 def settings(stages: int | None, scheduler: str | None) -> tuple[int, str, int]:
@@ -346,51 +219,130 @@ def settings(stages: int | None, scheduler: str | None) -> tuple[int, str, int]:
             int(config.get("pieces", 2)) if name == "interleaved" else 1)  # fmt: skip
 
 
-def stages_said(cell: Any) -> dict[str, int]:
-    """Path of a Cell as operators carry it -> its ``pipeline_stage``, those without left out."""
-    out: dict[str, int] = {}
-
-    def walk(c: Any, path: str) -> None:
-        if "pipeline_stage" in c.__dict__:
-            out[path] = c.__dict__["pipeline_stage"]
-        for child in c.cells():
-            called = type(child).__name__ != "CellList"
-            walk(child, f"{path}/{child.scope_name}" if called else path)
-
-    walk(cell, cell.scope_name)
-    return out
-
-
-def plan_pipeline(cell: Any, inputs: tuple[Any, ...], make: Callable[[Joint, int], RunnablePlan], devices: int,
-                  stages: int | None, scheduler: str | None, limit: float) -> PipelinePlan:  # fmt: skip
-    """Plan a ``PipelineCell``.
-
-    Args:
-        cell: the network with its number of micro-batches; inputs: a whole batch.
-        make: (program, devices) -> its plan; limit: bytes per device.
-        devices: of all stages; stages, scheduler: by default the context's.
+def shares_of(devices: int, pipes: int, said: Sequence[int] | None) -> tuple[int, ...]:
+    """Devices of every stage.
 
     Raises:
-        ValueError: stages that do not divide the devices, too few micro-batches, a cut that is not there.
+        ValueError: stages that do not divide the devices, or that are not as many as was said.
     """
-    pipes, name, per = settings(stages, scheduler)
-    micro, net, pieces = cell.micro_size, cell.network, pipes * per
-    check(name, pipes, micro, pieces)
-    if devices % pipes:
-        legal = ", ".join(str(n) for n in range(1, devices + 1) if devices % n == 0)
-        raise AttributeValueError(f"pipeline_stages={pipes} does not divide {devices} devices; legal: {legal}.")
-    batch = micro_batches(inputs, micro)[0]
-    captured = captured_of(net, batch)
-    first = make(joint_of(captured, batch, {}, True), devices // pipes)
-    runs = layers_in_order(first.problem.graph)
-    where = placed(runs, stages_said(net), pieces)
+    if said is None:
+        if devices % pipes:
+            legal = ", ".join(str(n) for n in range(1, devices + 1) if devices % n == 0)
+            raise AttributeValueError(f"pipeline_stages={pipes} does not divide {devices} devices; legal: {legal}, or "
+                                      "stages of several sizes: stage_devices=(2, 4).")  # fmt: skip
+        return (devices // pipes,) * pipes
+    fine = all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in said)
+    if not fine or len(said) != pipes or sum(said) != devices:
+        raise AttributeValueError(f"stage_devices={tuple(said)} is not legal: one number of devices per stage, "
+                                  f"{pipes} of them, {devices} devices in all.")  # fmt: skip
+    return tuple(said)
+
+
+# ---- planning --------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Planner:
+    """How the parts of a pipeline are planned.
+
+    Attributes:
+        problem: (program, devices) -> strategies and costs; search: (problem, strategies by name) -> its plan.
+        wanted: strategies by name, for the whole network.
+    """
+
+    problem: Callable[[Joint, int], Problem]
+    search: Callable[[Problem, Mapping[str, Any]], RunnablePlan]
+    wanted: Mapping[str, Any] = field(default_factory=dict)
+
+    def plan(self, joint: Joint, devices: int) -> RunnablePlan:
+        """The plan of a program."""
+        problem = self.problem(joint, devices)
+        return self.search(problem, {name: s for name, s in self.wanted.items() if problem.matching(name)})
+
+
+def plan_pipeline(joint: Joint, planner: Planner, shares: tuple[int, ...], scheduler: str, per: int,
+                  limit: float) -> PipelinePlan:  # fmt: skip
+    """Plan a step with a ``PipelineCell`` in it.
+
+    Args:
+        joint: the step; planner: plans the parts.
+        shares: devices per stage; scheduler: of the schedule; per: pieces per stage.
+        limit: bytes per device.
+
+    Raises:
+        ValueError: too few micro-batches, a cut that is not there, or not enough memory.
+    """
+    pipes, batched = len(shares), Batched(copied(joint))
+    pieces = pipes * per
+    check(scheduler, pipes, batched.micro, pieces)
+    runs = layers_in_order(batched.parts[0])
+    where = placed(runs, pieces)
     if where is None:
-        where = balanced(first.problem, first.choices, runs, pieces, micro, limit)
-    parts = programs(first.problem, runs, where, pieces)
-    out = PipelinePlan(parts, [make(s.joint, devices // pipes) for s in parts], devices // pipes, micro, name, pipes,
-                       captured, inputs, first.problem.graph)  # fmt: skip
+        usual = max(shares)
+        first = planner.plan(_first(batched), usual)
+        fractions = [shares[p % pipes] / usual for p in range(pieces)]
+        where = balanced(first.problem, first.choices, runs, fractions, batched.micro, limit)
+    piece_of = {n: p for (_, nodes), p in zip(runs, where) for n in nodes}
+    placement = Placement(batched, piece_of, scheduler, pipes, pieces)
+    plans = [planner.plan(_of_one(placement, p), shares[p % pipes]) for p in range(pieces)]
+    for name in planner.wanted:
+        if not any(plan.problem.matching(name) for plan in plans):
+            plans[0].problem.named(name)  # says so
+    names = [tuple(dict.fromkeys(name for (name, _), at in zip(runs, where) if at == p)) for p in range(pieces)]
+    out = PipelinePlan(names, plans, placement, planner)
     most = max(row["total"] for row in out.memory)
     if most > limit:
         raise AttributeValueError(f"the pipeline needs {most / 1e9:.3g} GB on a device of {limit / 1e9:.3g} GB.",
                                   hint="use more stages or devices, or smaller micro-batches.")  # fmt: skip
     return out
+
+
+def _first(batched: Batched) -> Joint:
+    """What is done for part 0 of the batch, forward and backward."""
+    part = set(batched.parts[0])
+    nodes = [n for n in batched.graph.nodes if n in part or n.primal in part]
+    return _for_planning(batched, nodes, batched.handed_on(), set())
+
+
+def _of_one(placement: Placement, piece: int) -> Joint:
+    """What a piece of the network does for part 0 of the batch."""
+    share = Share(placement, piece % placement.pipes)
+    tasks = {(kind, piece, 0) for kind in "FB"}
+    nodes = [n for n, task in share.nodes.items() if task in tasks]
+    made = {v for n in nodes for v in n.outputs}
+    elsewhere = {v for n in nodes for v in n.inputs if v not in made and v not in placement.batched.free
+                 and (v.node is not None or placement.team_of(v) != share.number)}  # fmt: skip
+    leaving = [v for v in made if any(n not in share.nodes or share.nodes[n] not in tasks
+                                      for n in placement.batched.readers.get(v, ()))]  # fmt: skip
+    leaving.sort(key=lambda v: (nodes.index(v.node), v.index) if v.node else (0, 0))
+    return _for_planning(placement.batched, nodes, leaving, elsewhere, placement.summed)
+
+
+def _for_planning(batched: Batched, nodes: list[Node], leaving: list[Value], incoming: set[Value],
+                  summed: set[Value] = frozenset()) -> Joint:  # type: ignore[assignment]  # fmt: skip
+    """Some nodes as a program: forward, then backward. Parts of the batch are its data."""
+    inside = batched.joint.inside
+    nodes = [n for n in nodes if not batched.data.intersection(n.outputs)]
+    nodes = [*(n for n in nodes if n in inside), *(n for n in nodes if n not in inside)]
+    made = {v for n in nodes for v in n.outputs}
+    read = dict.fromkeys(v for n in nodes for v in n.inputs if v not in made)
+    params = [*(p for p in batched.graph.params if p in read), *(v for v in read if not v.is_param)]
+    weights = {w for w in batched.joint.weights if w in read and w not in incoming}
+    out = Joint(view(batched.graph, nodes, params, leaving), weights)
+    out.held, out.free, out.names = batched.joint.held & set(params), batched.free & made, batched.names(nodes)
+    out.incoming = incoming | {v for v in params if not v.is_param and v not in batched.free}
+    out.urgent = set(leaving) - summed
+    return out
+
+
+def _program(placement: Placement, planner: Planner, plans: Sequence[RunnablePlan], teams: Sequence[Team]) -> Program:
+    """The steps of all ranks; what was planned for one part of the batch holds for all."""
+    strategies: dict[Node, Strategy] = {}
+    layouts: dict[Value, TensorLayout] = {}
+    for plan in plans:
+        p = plan.problem
+        strategies.update(plan.chosen)
+        for v, i in p.place.items():
+            if isinstance(v, Value):
+                layouts.setdefault(v, p.strategies[i][plan.choices[i]].outputs[0])
+    return assembled(placement, lambda i, joint: planner.problem(joint, teams[i].mesh.size), teams, strategies, layouts)

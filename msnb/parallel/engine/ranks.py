@@ -52,17 +52,29 @@ def put_together(mesh: Mesh, layout: TensorLayout, parts: Sequence[Any], shape: 
 
 
 def together(program: Program, buffer: Buffer, parts: Sequence[Any]) -> Any:
-    """A value of which ranks gave parts."""
+    """A value of which ranks gave parts: those of a team that has it."""
     value, layout = buffer
+    team = program.teams[program.holders(value)[0]]
+    own = [parts[rank] for rank in team.ranks]
     if not isinstance(value.type, TensorType) or not value.type.is_static:
-        return parts[0]
-    return put_together(program.mesh, layout, parts, value.type.ints())
+        return own[0]
+    return put_together(team.mesh, layout, own, value.type.ints())
 
 
 def speaks_for(mesh: Mesh, layout: TensorLayout, rank: int) -> bool:
     """True for the first of the ranks that hold the same part: the one that hands it in."""
     at = mesh.coordinates[rank]
     return not any(at[a] for a in range(len(mesh.factors)) if a not in layout.used)
+
+
+def hands_in(program: Program, buffer: Buffer, rank: int) -> bool:
+    """True for the rank of the world that gives a part of a value to those who ask from outside."""
+    value, layout = buffer
+    team = program.teams[program.holders(value)[0]]
+    if rank not in team.ranks:
+        return False
+    dynamic = not isinstance(value.type, TensorType) or not value.type.is_static
+    return rank == team.first if dynamic else speaks_for(team.mesh, layout, rank - team.first)
 
 
 def sliced(mesh: Mesh, axes: Axes, dim: int, part: Any, rank: int) -> Any:

@@ -61,5 +61,6 @@ def sent_by(engine: Engine) -> dict[str, int]:
     out: dict[str, int] = {}
     for rank in engine.stats():
         for (kind, _), (_, nbytes, _) in rank.items():
-            out[kind] = out.get(kind, 0) + nbytes
+            if nbytes:
+                out[kind] = out.get(kind, 0) + nbytes
     return out

@@ -1,10 +1,11 @@
 """Sharded checkpoints: every rank writes the parts it speaks for, a page says how they lie; reading is resharding.
 
-    step-000020/layout.json                        {"mesh": [2, 2], "params": {"fc.weight": {"dims": [[0], []], ...}}}
+    step-000020/layout.json                        {"teams": [[0, [2, 2]]], "params": {"fc.weight": {"dims": ...}}}
     step-000020/rank-0000.safetensors              the parts of rank 0, by name
     step-000020/rank-0002.safetensors              rank 1 holds copies of rank 0's: it writes nothing
 
-A rank of any other mesh reads the pieces that overlap its own part. The folder gets its name when all is written, so a
+A rank of any other mesh reads the pieces that overlap its own part; a mesh is that of a team of ranks (a pipeline has
+one per stage), and a value says whose it is. The folder gets its name when all is written, so a
 folder that is there is whole.
 """
 
@@ -28,17 +29,19 @@ from msnb.core.types import TensorType
 from msnb.parallel.engine.ranks import speaks_for
 from msnb.parallel.layout import TensorLayout, whole
 from msnb.parallel.mesh import Mesh
-from msnb.parallel.program import Program
+from msnb.parallel.program import Program, Team
 
 Array = NDArray[Any]
 Slices = tuple[slice, ...]
+_VERSION = 2
 assert ml_dtypes  # its import teaches NumPy the name bfloat16
 
 
 @dataclass(frozen=True)
 class Entry:
-    """How a value lies in a checkpoint."""
+    """How a value lies in a checkpoint: in this layout over the ranks of a team."""
 
+    team: Team
     layout: TensorLayout
     shape: tuple[int, ...]
     dtype: str
@@ -63,8 +66,10 @@ def conclude(folder: str, program: Program, names: Mapping[int, str], step: int)
         p = program.graph.params[i]
         assert isinstance(p.type, TensorType)
         layout = program.params.get(p) or whole(p.type.ndim)
-        params[name] = {"dims": layout.dims, "shape": p.type.ints(), "dtype": p.type.dtype.name}
-    page = {"format": "msnb sharded", "version": 1, "step": step, "mesh": program.mesh.factors, "params": params}
+        params[name] = {"team": program.holders(p)[0], "dims": layout.dims, "shape": p.type.ints(),
+                        "dtype": p.type.dtype.name}  # fmt: skip
+    teams = [[team.first, team.mesh.factors] for team in program.teams]
+    page = {"format": "msnb sharded", "version": _VERSION, "step": step, "teams": teams, "params": params}
     done = folder.removesuffix(".part")
     Path(folder, "layout.json").write_text(json.dumps(page, indent=1), encoding="utf-8")
     shutil.rmtree(done, ignore_errors=True)
@@ -90,13 +95,13 @@ class Snapshot:
         self.folder = str(folder)
         try:
             page = json.loads(Path(folder, "layout.json").read_text(encoding="utf-8"))
-            assert page["format"] == "msnb sharded" and page["version"] == 1
+            assert page["format"] == "msnb sharded" and page["version"] == _VERSION
         except (OSError, ValueError, KeyError, AssertionError):
             raise CheckpointError(f"{self.folder!r} is no sharded checkpoint: it needs a layout.json.") from None
         self.step: int = page["step"]
-        self.mesh = Mesh(tuple(page["mesh"]))
+        teams = [Team(first, Mesh(tuple(factors))) for first, factors in page["teams"]]
         self.entries = {
-            name: Entry(TensorLayout(tuple(map(tuple, e["dims"]))), tuple(e["shape"]), e["dtype"])
+            name: Entry(teams[e["team"]], TensorLayout(tuple(map(tuple, e["dims"]))), tuple(e["shape"]), e["dtype"])
             for name, e in page["params"].items()
         }
         self._files: dict[int, dict[str, Any]] = {}
@@ -122,9 +127,10 @@ class Snapshot:
 
     def _pieces(self, entry: Entry) -> Iterator[tuple[int, Slices]]:
         """Who wrote which piece."""
-        for rank in range(self.mesh.size):
-            if speaks_for(self.mesh, entry.layout, rank):
-                yield rank, entry.layout.part(self.mesh, entry.shape, rank)
+        team = entry.team
+        for rank in range(team.mesh.size):
+            if speaks_for(team.mesh, entry.layout, rank):
+                yield team.first + rank, entry.layout.part(team.mesh, entry.shape, rank)
 
     def _read(self, rank: int, name: str, dtype: str) -> Array:
         import safetensors

@@ -27,10 +27,10 @@ from msnb.core.errors import AttributeValueError
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
 from msnb.parallel.engine.client import Engine
-from msnb.parallel.engine.entry import RunnablePlan
 from msnb.parallel.engine.failures import RankError
 from msnb.parallel.engine.ranks import together
 from msnb.parallel.engine.remote import engine_for, loaded, run_on
+from msnb.parallel.engine.runnable import Runnable
 from msnb.parallel.engine.snapshots import conclude
 from msnb.parallel.layout import whole
 
@@ -43,7 +43,7 @@ class Trainer:
     """Steps of a plan on ranks.
 
     Args:
-        plan: of a Cell that makes a whole step (``nn.TrainOneStepCell``).
+        plan: of a Cell that makes a whole step (``nn.TrainOneStepCell``), in pipeline stages or not.
         engine: "mpi", "ipp" or an Engine.
         folder: for snapshots; a temporary one by default.
         every: steps between snapshots.
@@ -56,7 +56,7 @@ class Trainer:
         ValueError: an engine of another number of ranks than the plan has devices, or a number that is not legal.
     """
 
-    def __init__(self, plan: RunnablePlan, engine: str | Engine = "mpi", folder: str | Path | None = None,
+    def __init__(self, plan: Runnable, engine: str | Engine = "mpi", folder: str | Path | None = None,
                  every: int = 10, retries: int = 2) -> None:  # fmt: skip
         if every < 1 or retries < 0:
             raise AttributeValueError(f"every={every}, retries={retries}: legal are at least 1 and at least 0.")
@@ -69,7 +69,7 @@ class Trainer:
         self.done, self.last, self._saved = 0, "", -1
 
     def __enter__(self) -> Trainer:
-        self.engine = self._stack.enter_context(engine_for(self._wanted, self.program.mesh.size))
+        self.engine = self._stack.enter_context(engine_for(self._wanted, self.program.size))
         self.folder = self._given or self._stack.enter_context(tempfile.TemporaryDirectory(prefix="msnb-snapshots-"))
         self.engine.start()
         self.key = loaded(self.engine, self.program, f"train {id(self)}")

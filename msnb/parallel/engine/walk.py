@@ -4,15 +4,16 @@
     walk.enter(param, whole)                    what the rank needs of it
     for request in walk.run(): ...              a generator: it stops where it needs the others
 
-The walk itself knows no network. Where a step needs other ranks it yields a ``Moved`` and is sent its new part; work
-that gives the same on every rank (control flow, prints) is a ``Same``, so that ranks in one process do it once. Who
-answers is the engine: in one process all walks are driven in lockstep (``inproc``), a real rank answers with its
-network (``comm``).
+The walk itself knows no network. Where a step needs the other ranks of its team it yields a ``Moved`` and is sent its
+new part; work that gives the same on every rank of a team (control flow, prints) is a ``Same``, so that ranks in one
+process do it once. Between teams blocks are ``Sent``, which is over at once, and ``Received``. Who answers is the
+engine: in one process the walks of a team are driven in lockstep (``inproc``), a real rank answers with its network
+(``comm``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +26,8 @@ from msnb.ir.graph import Graph, Value, copy_node
 from msnb.ops.constant import constant
 from msnb.parallel.engine.ranks import LocalCall, part_of, sliced
 from msnb.parallel.layout import TensorLayout
-from msnb.parallel.program import Buffer, MoveStep, Program, RunStep, closing
+from msnb.parallel.passing import Piece, pieces
+from msnb.parallel.program import Buffer, MoveStep, Program, RecvStep, RunStep, SendStep, Step, closing
 from msnb.parallel.reshard import SLICE, Move
 
 
@@ -35,12 +37,14 @@ class Moved:
 
     Attributes:
         move: which; part: what this rank puts in; reducer: how open sums are taken; where: the operator.
+        first: the rank in the world of the first of the team.
     """
 
     move: Move
     part: Any
     reducer: str
     where: str
+    first: int = 0
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,31 @@ class Same:
     run: Callable[[], Sequence[Any]]
 
 
-Request = Moved | Same
+@dataclass(frozen=True)
+class Sent:
+    """Blocks for ranks of another team.
+
+    Attributes:
+        blocks: rank of the world -> an array; where: the operator that made it.
+    """
+
+    blocks: Mapping[int, Any]
+    where: str
+
+
+@dataclass(frozen=True)
+class Received:
+    """Blocks that ranks of another team send; the answer is the same mapping, filled.
+
+    Attributes:
+        blocks: rank of the world -> an array of the shape and dtype that comes; where: the operator that made it.
+    """
+
+    blocks: Mapping[int, Any]
+    where: str
+
+
+Request = Moved | Same | Sent | Received
 Run = Generator[Request, Any, list[Any]]
 
 
@@ -59,13 +87,16 @@ class Recipe:
 
     Args:
         program: the plan's steps.
-        keep: keep every buffer until the end; xp: the array module of the parts.
+        team: whose steps; keep: keep every buffer until the end; xp: the array module of the parts.
     """
 
-    def __init__(self, program: Program, keep: bool = False, xp: Any = np) -> None:
-        self.program, self.mesh, self.xp = program, program.mesh, xp
+    def __init__(self, program: Program, team: int = 0, keep: bool = False, xp: Any = np) -> None:
+        self.program, self.team, self.xp = program, team, xp
+        self.mesh, self.first = program.teams[team].mesh, program.teams[team].first
         self.kernels: dict[int, tuple[Any, list[Move]]] = {}
-        self.dead: dict[int, list[Value]] = {} if keep else _dead(program)
+        self.steps = [(i, step) for i, step in enumerate(program.steps) if step.team == team]
+        self.dead: dict[int, list[Value]] = {} if keep else self._dead()
+        self._pieces: dict[int, list[Piece]] = {}
 
     def kernel(self, i: int, step: RunStep) -> tuple[Any, list[Move]]:
         """The step's op, ready to run, and the moves that close its open sums."""
@@ -78,6 +109,29 @@ class Recipe:
             found = self.kernels[i] = made, list(closing(self.mesh, step))
         return found
 
+    def pieces(self, i: int, step: SendStep | RecvStep) -> list[Piece]:
+        """Who sends what to whom."""
+        found = self._pieces.get(i)
+        if found is None:
+            assert isinstance(step.value.type, TensorType)
+            teams, shape = self.program.teams, step.value.type.ints()
+            found = self._pieces[i] = pieces(shape, teams[step.sender], step.source, teams[step.receiver], step.target)
+        return found
+
+    def _dead(self) -> dict[int, list[Value]]:
+        """Values by the step of the team after which none of its ranks reads them."""
+        last: dict[Value, int] = {}
+        for i, step in self.steps:
+            read = [v for v, _ in (*step.operands, *step.results)] if isinstance(step, RunStep) else [step.value]
+            last.update(dict.fromkeys(read, i))
+        asked = (*self.program.outputs, *self.program.gradients)
+        keep = {v for v, _ in asked} | set(self.program.graph.params)
+        out: dict[int, list[Value]] = {}
+        for v, i in last.items():
+            if v not in keep:
+                out.setdefault(i, []).append(v)
+        return out
+
     def _whole_call(self, step: RunStep) -> ReferenceProgram:
         """Control flow, effects and results of unknown size: a program of one node."""
         graph = Graph(step.node.op.name, self.program.graph.module)
@@ -87,21 +141,6 @@ class Recipe:
         return ReferenceProgram(ArrayDevice("ranks", self.xp), graph)
 
 
-def _dead(program: Program) -> dict[int, list[Value]]:
-    """Values by the step after which nobody reads them."""
-    last: dict[Value, int] = {}
-    for i, step in enumerate(program.steps):
-        read = [step.value] if isinstance(step, MoveStep) else [v for v, _ in (*step.operands, *step.results)]
-        last.update(dict.fromkeys(read, i))
-    asked = (*program.outputs, *program.gradients)
-    keep = {v for v, _ in asked} | set(program.graph.params)
-    out: dict[int, list[Value]] = {}
-    for v, i in last.items():
-        if v not in keep:
-            out.setdefault(i, []).append(v)
-    return out
-
-
 def _constant(value: Value, xp: Any) -> Any:
     assert value.node is not None and value.node.op is constant, f"{value} has no value yet"
     const = value.node.attrs["value"]
@@ -109,7 +148,11 @@ def _constant(value: Value, xp: Any) -> Any:
 
 
 class Walk:
-    """A rank and what it holds.
+    """A rank of a team and what it holds.
+
+    Args:
+        recipe: of its team; rank: its number in the team; watch: called before every step of the program, also of other
+            teams', with the step's number.
 
     Attributes:
         parts: value -> layout -> this rank's part; whole: values of which every rank has all.
@@ -146,18 +189,46 @@ class Walk:
 
     def run(self) -> Run:
         """Walk to the end; gives the parts of the outputs, then of the gradients."""
-        for i, step in enumerate(self.program.steps):
-            self.at = i
-            if self.watch is not None:
-                self.watch(i)
-            yield from self._move(step) if isinstance(step, MoveStep) else self._run(i, step)
+        for i, step in self.recipe.steps:
+            self._comes_to(i)
+            yield from self._step(i, step)
             for v in self.recipe.dead.get(i, ()):
                 self.parts.pop(v, None)
                 self.whole.pop(v, None)
-        self.at = len(self.program.steps)
-        if self.watch is not None:
-            self.watch(self.at)
-        return [self.part(b) for b in (*self.program.outputs, *self.program.gradients)]
+        self._comes_to(len(self.program.steps))
+        team, asked = self.recipe.team, (*self.program.outputs, *self.program.gradients)
+        return [self.part(b) if team in self.program.holders(b[0]) else None for b in asked]
+
+    def _comes_to(self, i: int) -> None:
+        """Pass the steps of other teams up to this one."""
+        for at in range(self.at + 1, i + 1):
+            self.at = at
+            if self.watch is not None:
+                self.watch(at)
+
+    def _step(self, i: int, step: Step) -> Generator[Request, Any, None]:
+        if isinstance(step, SendStep):
+            return self._send(i, step)
+        if isinstance(step, RecvStep):
+            return self._receive(i, step)
+        return self._move(step) if isinstance(step, MoveStep) else self._run(i, step)
+
+    def _send(self, i: int, step: SendStep) -> Generator[Request, Any, None]:
+        me = self.recipe.first + self.rank
+        mine = [p for p in self.recipe.pieces(i, step) if p.sender == me]
+        if mine:
+            part = self.part((step.value, step.source))
+            yield Sent({p.receiver: self.xp.asarray(part[p.there], order="C") for p in mine}, step.where)
+
+    def _receive(self, i: int, step: RecvStep) -> Generator[Request, Any, None]:
+        me, t = self.recipe.first + self.rank, step.value.type
+        assert isinstance(t, TensorType)
+        mine, dtype = [p for p in self.recipe.pieces(i, step) if p.receiver == me], t.dtype.numpy
+        came = yield Received({p.sender: self.xp.empty(p.shape, dtype) for p in mine}, step.where)
+        part = self.xp.empty(step.target.local_shape(self.mesh, t.ints()), dtype)
+        for p in mine:
+            part[p.here] = came[p.sender]
+        self.parts.setdefault(step.value, {})[step.target] = part
 
     def _move(self, step: MoveStep) -> Generator[Request, Any, None]:
         part = self.part((step.value, step.source))
@@ -169,7 +240,7 @@ class Walk:
         if move.kind == SLICE:
             made = sliced(self.mesh, move.axes, move.dim, part, self.rank)
         else:
-            made = yield Moved(move, part, reducer, where)
+            made = yield Moved(move, part, reducer, where, self.recipe.first)
         return self.xp.asarray(made, order="C")  # BLAS rounds strided operands in another order than contiguous ones
 
     def _run(self, i: int, step: RunStep) -> Generator[Request, Any, None]:

@@ -1,0 +1,63 @@
+"""Micro-batches and pipeline stages in the paths of Cells.
+
+    PipelineCell/micro[2]/Net/layers/0           part 2 of the batch in Net/layers/0
+    PipelineCell/micro[2]/Net/stage[1]/head      the same part in Net/head, which says that it is in stage 1
+
+The parallel planner reads this to tell the passes of a network over the parts of one batch from each other. Brackets
+stand in no attribute's name, so no Cell is mistaken for a part.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from msnb.core.slot import slot
+
+_PART = re.compile(r"(?:.*/)?micro\[(\d+)\](?:/|\Z)")
+_STAGE = re.compile(r"stage\[(.*?)\]/")
+
+
+def in_micro(i: int, network: Callable[..., Any], *inputs: Any) -> Any:
+    """``network(*inputs)``, a Cell, its operations under part ``i``."""
+    with slot.engine.scoped(f"micro[{i}]"):
+        return network(*inputs)
+
+
+def stage_scope(stage: Any) -> str:
+    """The step of a path for what is in a pipeline stage."""
+    return f"stage[{stage}]"
+
+
+def micro_of(scope: str) -> int | None:
+    """The part that a path belongs to; None outside of parts.
+
+    Examples:
+        >>> micro_of("PipelineCell/micro[2]/Net/fc"), micro_of("Net/fc")
+        (2, None)
+    """
+    found = _PART.match(scope)
+    return int(found[1]) if found else None
+
+
+def stage_of(scope: str) -> int | str | None:
+    """The stage that the innermost Cell of a path said (as text, where it is no number); None where nobody said one.
+
+    Examples:
+        >>> stage_of("micro[2]/Net/stage[1]/head"), stage_of("micro[2]/Net/head")
+        (1, None)
+    """
+    found = _STAGE.findall(scope)
+    return None if not found else int(found[-1]) if found[-1].isdigit() else str(found[-1])
+
+
+def within_micro(scope: str) -> str:
+    """The path of Cells alone, from the network in a part of the batch on.
+
+    Examples:
+        >>> within_micro("PipelineCell/micro[2]/Net/stage[1]/fc"), within_micro("Net/fc")
+        ('Net/fc', 'Net/fc')
+    """
+    found = _PART.match(scope)
+    return _STAGE.sub("", scope[found.end() :] if found else scope)

@@ -1,0 +1,108 @@
+"""Something that is planned and can be run: on simulated ranks or on real ones."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from typing import Any
+
+import numpy as np
+
+from msnb.core.errors import AttributeValueError
+from msnb.core.tensor import Tensor
+from msnb.core.types import TensorType
+from msnb.parallel.engine.client import Engine
+from msnb.parallel.engine.inproc import Ranks
+from msnb.parallel.engine.remote import engine_for, loaded, run_on, sent_by
+from msnb.parallel.plans import Plan
+from msnb.parallel.program import Program
+
+
+class Runnable:
+    """A plan that knows its program and the program's inputs.
+
+    Attributes:
+        captured: the program that was planned; args: what it was planned with.
+        sent: bytes that a rank sent in the last run (the mean, where ranks differ), by kind of collective.
+    """
+
+    captured: Any = None
+    args: tuple[Any, ...] = ()
+    sent: dict[str, float]
+
+    @property
+    def program(self) -> Program:
+        """The steps of every rank."""
+        raise NotImplementedError
+
+    def run(self, *inputs: Any, engine: str | Engine = "inproc") -> Any:
+        """Run the plan, on simulated ranks or on real ones.
+
+        Args:
+            inputs: as the program takes them (those it was planned with by default), of the same shapes.
+            engine: "inproc", all ranks in this process (up to 64); "mpi", "ipp" or "nccl", processes of their own,
+                begun for this run unless as many of them run already; or a ``ms.parallel.Engine``.
+
+        Returns:
+            Without training the results as NumPy arrays (one, or a tuple). With training (loss, {weight: gradient}).
+
+        Raises:
+            ValueError: an unknown engine, or inputs of other shapes.
+            RuntimeError: RankError: a rank failed, and what happened on every rank.
+        """
+        values = self.values(list(self.given(inputs).values()), engine)
+        n = len(self.program.graph.outputs)
+        state = set(self.program.graph.state.values())
+        results = [v for i, v in enumerate(values[:n]) if i not in state]
+        if not self.program.gradients:
+            return results[0] if len(results) == 1 else tuple(results)
+        names = [w.name for w in self.program.weights]
+        return results[0], dict(zip(names, values[n:]))
+
+    def values(self, args: Sequence[Any], engine: str | Engine = "inproc") -> list[Any]:
+        """All results of the program, state among them, then its gradients.
+
+        ``sent`` becomes the bytes that a rank sent (on real ranks the mean of what they counted), by kind.
+
+        Args:
+            args: an array or number per param of the program; engine: as ``run`` takes it.
+        """
+        if engine == "inproc":
+            ranks = Ranks(self.program)
+            made = ranks.run(args)
+            self.sent = ranks.sent
+            return made
+        with engine_for(engine, self.program.size) as real:
+            key = loaded(real, self.program)
+            real.stats()
+            made = run_on(real, self.program, key, dict(enumerate(args)))
+            self.sent = {kind: n / self.program.size for kind, n in sent_by(real).items()}
+        return made
+
+    def given(self, inputs: tuple[Any, ...] = (), without: Container[int] = ()) -> dict[int, Any]:
+        """Number of a param of the program -> its value at this moment, as an array or a number.
+
+        Args:
+            inputs: as the program takes them (those it was planned with by default); without: params not asked for.
+
+        Raises:
+            ValueError: inputs of other shapes.
+        """
+        owners = self.captured.owners(inputs or self.args, {})
+        out = {}
+        for i, (p, owner) in enumerate(zip(self.program.graph.params, owners)):
+            if i in without:
+                continue
+            value = owner.asnumpy() if isinstance(owner, Tensor) else owner
+            if isinstance(p.type, TensorType) and not p.type.weak and np.shape(value) != p.type.shape:
+                raise AttributeValueError(f"{p.name} has shape {list(np.shape(value))}, the plan is for {p.type!r}.")
+            out[i] = value
+        return out
+
+
+class RunnablePlan(Plan, Runnable):
+    """A plan that can be run."""
+
+    def _follow(self, plan: Plan) -> None:
+        super()._follow(plan)
+        if isinstance(plan, RunnablePlan):
+            self.captured, self.args = plan.captured, plan.args
