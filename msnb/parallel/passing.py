@@ -45,6 +45,7 @@ def pieces(shape: Sequence[int], sender: Team, source: TensorLayout, receiver: T
     """The blocks of one value, in the order of the receivers.
 
     Examples:
+        >>> from msnb.parallel.mesh import Mesh
         >>> two, one = Team(0, Mesh((2,))), Team(2, Mesh(()))
         >>> [(p.sender, p.receiver, p.shape) for p in pieces([8], two, TensorLayout(((0,),)), one, TensorLayout(((),)))]
         [(0, 2, (4,)), (1, 2, (4,))]

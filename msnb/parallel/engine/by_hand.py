@@ -187,7 +187,7 @@ class HandPlan:
     def collectives(self) -> list[Collective]:
         """The collectives of one rank's program, in order; those inside loops and branches once."""
         graph = self.graphs[self.rank]
-        names = names_of(graph)
+        names = names_of(graph.nodes)
         return [self._collective(node, names.get(node, node.op.name)) for _, node in graph.walk()
                 if "collective" in node.op.traits]  # fmt: skip
 
