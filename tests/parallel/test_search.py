@@ -7,7 +7,7 @@ import pytest
 
 from msnb.parallel.search.check import brute_force, linear_program
 from msnb.parallel.search.costs import CostGraph, NoPlan
-from msnb.parallel.search.exact import by_multiplier, dynamic_programming
+from msnb.parallel.search.exact import Eliminator, by_multiplier, dynamic_programming
 
 
 def random_graph(seed, most=7, choices=4):
@@ -68,7 +68,7 @@ def test_the_multiplier_fits_and_is_never_faster_than_the_exact_one():
         g = random_graph(seed)
         least = sum(float(m.min()) for m in g.memory)
         limit = 0.5 * (least + g.bytes(dynamic_programming(g))) + 1e-9
-        got = by_multiplier(g, limit)
+        got = by_multiplier(Eliminator(g), limit)
         assert g.bytes(got) <= limit
         assert g.cost(got) >= g.cost(dynamic_programming(g, limit)) - 1e-12
 
@@ -100,6 +100,21 @@ def test_folding_changes_nothing():
         assert g.cost(dynamic_programming(g)) == pytest.approx(plain.cost(dynamic_programming(plain)), rel=1e-12)
         limit = 0.8 * g.bytes(dynamic_programming(g))
         assert g.cost(dynamic_programming(g, limit)) == pytest.approx(plain.cost(dynamic_programming(plain, limit)))
+
+
+def test_a_search_at_another_price_is_a_search_anew(rng):
+    """Tables that are made again in their places give what a search from the beginning gives, whatever the order."""
+    for seed in rng.integers(0, 2**32, 6):
+        for g in (random_graph(int(seed)), chain(5, int(seed))):
+            free = Eliminator(g)
+            for price in (0.0, 3.0, 0.1, 0.0, 1e6, 0.1):
+                anew = CostGraph()
+                for t, m in zip(g.time, g.memory):
+                    anew.add_node(t + price * m)
+                for u, v, m in g.edges:
+                    anew.add_edge(u, v, m)
+                want = anew.cost(dynamic_programming(anew))
+                assert anew.cost(free.priced(price)) == pytest.approx(want, rel=1e-12), (seed, price)
 
 
 def test_an_empty_graph_and_a_lonely_node():

@@ -11,6 +11,10 @@ fastest plan that fits is found, and none that fits is lost on the way. Without 
 
 Folding: joins and eliminations are remembered by the keys of their operands, so 96 identical layers cost one. Nothing
 is assumed by this: layers may still get different strategies.
+
+A price of bytes changes the numbers of nodes, not which tables there are nor in what order they are made: each of the
+few different contents knows how it was made, and is made again in its place (``Eliminator.priced``). So a search for
+the right price walks through thousands of nodes once.
 Source: Dechter, "Bucket elimination: A unifying framework for reasoning", 1999; Jia et al., OptCNN, 2018.
 """
 
@@ -20,7 +24,7 @@ import heapq
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +48,10 @@ class Content:
     key: int
     origin: Ints | None = None  # which points (join) or which choice and point (elimination) an entry comes from
 
+    def become(self, other: Content) -> None:
+        """Take over the numbers of another content, made in the same way of other numbers."""
+        self.time, self.memory, self.origin = other.time, other.memory, other.origin
+
 
 @dataclass(eq=False)
 class Table:
@@ -60,22 +68,36 @@ class Eliminator:
 
     def __init__(self, graph: CostGraph, limit: float | None = None, points: int | None = None) -> None:
         self.graph, self.limit, self.points = graph, limit, points
+        self.price = 0.0
         self._keys: dict[Hashable, int] = {}
         self._folded: dict[Hashable, Content] = {}
+        self._made: list[tuple[Content, Callable[[], Content]]] = []
 
     # ---- tables ----------------------------------------------------------------------------------------------------
 
     def _key(self, key: Hashable) -> int:
         return self._keys.setdefault(key, len(self._keys))
 
+    def _fold(self, key: Hashable, make: Callable[[], Content]) -> Content:
+        """The content that goes by a key, made if there is none."""
+        found = self._folded.get(key)
+        if found is None:
+            found = self._folded[key] = make()
+            self._made.append((found, make))
+        return found
+
     def _tables(self) -> list[Table]:
-        g, out = self.graph, []
-        for v in range(g.size):
-            time, memory = g.time[v][:, None], g.memory[v][:, None]
-            out.append(Table((v,), self._content(time, memory, ("node", g.node_keys[v]))))
-        for (u, v, m), key in zip(g.edges, g.edge_keys):
-            out.append(Table((u, v), self._content(m[:, :, None], np.zeros_like(m)[:, :, None], ("edge", key))))
-        return out
+        g = self.graph
+        out = [Table((v,), self._node(v)) for v in range(g.size)]
+        return out + [Table((u, v), self._edge(m, key)) for (u, v, m), key in zip(g.edges, g.edge_keys)]
+
+    def _node(self, v: int) -> Content:
+        time, memory, key = self.graph.time[v], self.graph.memory[v], ("node", self.graph.node_keys[v])
+        return self._fold(key, lambda: self._content((time + self.price * memory)[:, None], memory[:, None], key))
+
+    def _edge(self, seconds: Floats, edge_key: Hashable) -> Content:
+        key = ("edge", edge_key)
+        return self._fold(key, lambda: self._content(seconds[:, :, None], 0.0 * seconds[:, :, None], key))
 
     def _content(self, time: Floats, memory: Floats, key: Hashable) -> Content:
         return Content(time, None if self.limit is None else memory, self._key(key))
@@ -85,9 +107,8 @@ class Eliminator:
         scope = a.scope + tuple(v for v in b.scope if v not in a.scope)
         place = tuple(scope.index(v) for v in b.scope)
         key = ("join", a.content.key, b.content.key, len(a.scope), place)
-        found = self._folded.get(key)
-        if found is None:
-            found = self._folded[key] = self._joined(a.content, b.content, len(scope), place, self._key(key))
+        one, other, n = a.content, b.content, len(scope)
+        found = self._fold(key, lambda: self._joined(one, other, n, place, self._key(key)))
         return Table(scope, found, (a, b))
 
     def _joined(self, a: Content, b: Content, n: int, place: tuple[int, ...], key: int) -> Content:
@@ -109,9 +130,8 @@ class Eliminator:
         at = table.scope.index(v)
         rest = tuple(u for u in table.scope if u != v)
         key = ("min", table.content.key, at)
-        found = self._folded.get(key)
-        if found is None:
-            found = self._folded[key] = self._minimum(table.content, at, self._key(key))
+        content = table.content
+        found = self._fold(key, lambda: self._minimum(content, at, self._key(key)))
         return Table(rest, found, (table,), v)
 
     def _minimum(self, content: Content, at: int, key: int) -> Content:
@@ -151,19 +171,29 @@ class Eliminator:
         """
         if not self.graph.size:
             return []
-        last = self._last()
+        last = self._last
         best = int(np.argmin(last.content.time.reshape(-1)))
         if not np.isfinite(last.content.time.reshape(-1)[best]):
             raise NoPlan
         return self._choices(last, best)
 
+    def priced(self, price: float) -> list[int]:
+        """The choices with the least seconds + price * bytes (of a search without a limit)."""
+        if price != self.price:
+            self.price = price
+            for content, make in self._made:
+                content.become(make())
+        return self.solve()
+
     def front(self) -> list[list[int]]:
         """The choices of every point of the last list, the fastest first (all of the limit's plans that none beats)."""
-        last = self._last()
+        last = self._last
         fine = np.flatnonzero(np.isfinite(last.content.time.reshape(-1)))
         return [self._choices(last, int(k)) for k in fine]
 
+    @cached_property
     def _last(self) -> Table:
+        """The table that is left when all nodes are gone."""
         done = self._eliminated()
         last = done[0]
         for table in done[1:]:
@@ -192,7 +222,6 @@ class Eliminator:
                 done.append(table)
         return done
 
-
     def _without(self, mine: list[Table], v: int) -> Table:
         """The tables that know ``v``, joined and ``v`` eliminated."""
         scope = tuple(dict.fromkeys(u for t in mine for u in t.scope if u != v))
@@ -210,17 +239,21 @@ class Eliminator:
             raise TooLarge
         places = tuple(tuple((*scope, v).index(u) for u in t.scope) for t in mine)
         key = ("fused", tuple(t.content.key for t in mine), places)
-        found = self._folded.get(key)
-        if found is None:
-            sizes = [len(self.graph.time[u]) for u in scope]
-            time, origin = np.empty((*sizes, 1)), np.empty((*sizes, 1), np.int64)
-            wide = [_widened(t.content.time, p, len(scope) + 1)[..., 0] for t, p in zip(mine, places)]
-            for i in range(sizes[0]):
-                total = sum(w[i if w.shape[0] > 1 else 0] for w in wide)
-                origin[i, ..., 0] = best = np.argmin(total, axis=-1)
-                time[i, ..., 0] = np.take_along_axis(total, best[..., None], -1)[..., 0]
-            found = self._folded[key] = Content(time, None, self._key(key), origin)
+        sizes, contents = [len(self.graph.time[u]) for u in scope], [t.content for t in mine]
+        found = self._fold(key, lambda: _sliced_minimum(contents, places, sizes, self._key(key)))
         return Table(scope, found, tuple(mine), v)
+
+
+def _sliced_minimum(contents: Sequence[Content], places: Sequence[tuple[int, ...]], sizes: Sequence[int],
+                    key: int) -> Content:  # fmt: skip
+    """The minimum over the last axis of the contents' sum, one index of the first axis after the other."""
+    time, origin = np.empty((*sizes, 1)), np.empty((*sizes, 1), np.int64)
+    wide = [_widened(c.time, p, len(sizes) + 1)[..., 0] for c, p in zip(contents, places)]
+    for i in range(sizes[0]):
+        total = sum(w[i if w.shape[0] > 1 else 0] for w in wide)
+        origin[i, ..., 0] = best = np.argmin(total, axis=-1)
+        time[i, ..., 0] = np.take_along_axis(total, best[..., None], -1)[..., 0]
+    return Content(time, None, key, origin)
 
 
 class TooLarge(Exception):
@@ -329,22 +362,16 @@ def dynamic_programming(graph: CostGraph, limit: float | None = None, points: in
     Raises:
         NoPlan: nothing fits.
     """
-    choices = Eliminator(graph).solve()
+    free = Eliminator(graph)
+    choices = free.solve()
     if limit is None or graph.bytes(choices) <= limit:
         return choices
     if sum(map(len, graph.time)) > PARETO:
-        return by_multiplier(graph, limit)
+        return by_multiplier(free, limit)
     try:
         return Eliminator(graph, limit, points).solve()
     except TooLarge:
-        return by_multiplier(graph, limit)
-
-
-def priced(graph: CostGraph, price: float) -> list[int]:
-    """The least of seconds + price * bytes."""
-    keys: list[Any] = [("priced", k, price) for k in graph.node_keys]
-    time = [t + price * m for t, m in zip(graph.time, graph.memory)]
-    return Eliminator(CostGraph(time, graph.memory, graph.edges, keys, graph.edge_keys)).solve()
+        return by_multiplier(free, limit)
 
 
 def steep(graph: CostGraph) -> float:
@@ -353,13 +380,17 @@ def steep(graph: CostGraph) -> float:
     return max(1e-12, sum(float(t.max()) for t in graph.time) * 1e6 / max(1.0, bytes_))
 
 
-def by_multiplier(graph: CostGraph, limit: float, rounds: int = 24) -> list[int]:
+def by_multiplier(free: Eliminator, limit: float, rounds: int = 24) -> list[int]:
     """For graphs whose Pareto lists are too long: minimise seconds + price * bytes, the price by the secant between the
     best plan that fits and the best that does not.
 
     The result fits; it is the best on the convex hull of (seconds, bytes), which may miss plans inside of it.
+
+    Args:
+        free: a search without a limit; limit: bytes per device; rounds: prices to try at most.
     """
-    large, small = priced(graph, 0.0), priced(graph, steep(graph))
+    graph = free.graph
+    large, small = free.priced(0.0), free.priced(steep(graph))
     if graph.bytes(large) <= limit:
         return large
     if graph.bytes(small) > limit:
@@ -368,7 +399,7 @@ def by_multiplier(graph: CostGraph, limit: float, rounds: int = 24) -> list[int]
             raise NoPlan
     for _ in range(rounds):
         price = (graph.cost(small) - graph.cost(large)) / (graph.bytes(large) - graph.bytes(small))
-        found = priced(graph, max(price, 0.0))
+        found = free.priced(max(price, 0.0))
         line = graph.cost(large) + price * graph.bytes(large)
         if graph.cost(found) + price * graph.bytes(found) >= line * (1 - 1e-12):
             break

@@ -11,7 +11,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from msnb.parallel.search.costs import CostGraph
-from msnb.parallel.search.exact import PARETO, Eliminator, TooLarge, priced, steep
+from msnb.parallel.search.exact import PARETO, Eliminator, TooLarge, steep
 
 
 def pareto_front(graph: CostGraph, most: int = 24) -> list[list[int]]:
@@ -31,14 +31,15 @@ def pareto_front(graph: CostGraph, most: int = 24) -> list[list[int]]:
 
 
 def _hull(graph: CostGraph, most: int) -> list[list[int]]:
-    ends = [priced(graph, 0.0), priced(graph, steep(graph))]
+    search = Eliminator(graph)
+    ends = [search.priced(0.0), search.priced(steep(graph))]
     out, todo = list(ends), [(ends[0], ends[1])]
     while todo and len(out) < most:
         a, b = todo.pop(0)
         dt, dm = graph.cost(b) - graph.cost(a), graph.bytes(a) - graph.bytes(b)
         if dm <= 0 or dt <= 0:
             continue
-        found = priced(graph, dt / dm)
+        found = search.priced(dt / dm)
         value = graph.cost(found) + dt / dm * graph.bytes(found)
         if value < (graph.cost(a) + dt / dm * graph.bytes(a)) * (1 - 1e-9):
             out.append(found)
