@@ -23,9 +23,8 @@ compiled under the same file name and positions and shares the closure cells of 
 from __future__ import annotations
 
 import ast
-import copy
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, TypeVar
 
 from msnb.core.clock import timed
 from msnb.graph.capture import expressions, kept, source
@@ -33,6 +32,7 @@ from msnb.graph.capture.liveness import mark
 from msnb.graph.capture.lower import Lowering
 from msnb.graph.capture.names import bindings, in_blocks, inner_nonlocals, params
 
+Tree = TypeVar("Tree", bound=ast.AST)
 INJECTED = ("__rt__", "__g__", "__c__")
 
 
@@ -311,10 +311,24 @@ def _converted_now(code: CodeType) -> Template:
 
 def _converted_anew(code: CodeType) -> Template:
     found = source.find(code)
-    node = copy.deepcopy(found.node)
+    node = _copied(found.node)
     if not isinstance(node, ast.Lambda):
         node.decorator_list = []
     return _compile(found, Converter(found, code.co_freevars).function(node), code)
+
+
+def _copied(node: Tree) -> Tree:
+    """A tree to be changed. ``copy.deepcopy`` asks every part whether it has a way of its own, and takes five times as
+    long; parts without parts (``Load``, ``Add``) are the same everywhere in a parsed tree and stay so."""
+    made = node.__class__.__new__(node.__class__)
+    space = vars(made)
+    for name, part in vars(node).items():
+        if part.__class__ is list:
+            part = [_copied(p) if isinstance(p, ast.AST) else p for p in part]
+        elif isinstance(part, ast.AST) and part._fields:
+            part = _copied(part)
+        space[name] = part
+    return made
 
 
 def _compile(found: source.Found, node: source.FunctionNode, code: CodeType) -> Template:

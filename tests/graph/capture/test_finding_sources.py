@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import msnb as ms
-from msnb.graph.capture import register_source
+from msnb.graph.capture import convert, register_source, source
 
 X = ms.Tensor([1.0, -2.0, 3.0])
 
@@ -146,3 +146,16 @@ def test_an_edited_file_is_refused(tmp_path: Any, monkeypatch: pytest.MonkeyPatc
     path.write_text("def f(x):\n    return x - 1000\n")
     with pytest.raises(ms.MsnbError, match="has changed since it was defined"):
         ms.jit(edited_module.f)(X)
+
+
+def test_conversion_leaves_the_source_as_it_is() -> None:
+    def outer(x: Any) -> Any:
+        def inner(y: Any) -> Any:
+            return y * 2 if y.sum() > 0 else -y
+
+        return [inner(x) for _ in range(2)][0]
+
+    before = ast.dump(source.find(outer.__code__).node, include_attributes=True)
+    convert._converted_anew(outer.__code__)
+    assert ast.dump(source.find(outer.__code__).node, include_attributes=True) == before
+    same(outer, X)
