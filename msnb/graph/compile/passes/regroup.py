@@ -3,7 +3,8 @@
 The hardware-independent laws keep every bit. A device whose kernels and libraries add up in an order of their own
 anyway loses nothing by laws that change last digits (``laws_sums``, ``laws_products``), and they save whole walks over
 memory: one sum for many, one matrix product for a sum of products. The exact laws are tried on what they leave. Then
-small products are gathered (``gathering``), which needs a look at many nodes at once.
+small products are gathered (``gathering``), which needs a look at many nodes at once. What is a product with a vector
+after that becomes a sum (``laws_vectors``), last, for gathered vectors are a matrix.
 """
 
 from __future__ import annotations
@@ -15,25 +16,28 @@ from msnb.graph.compile.history import Log
 from msnb.graph.compile.laws import Law
 from msnb.graph.compile.laws_products import PRODUCTS
 from msnb.graph.compile.laws_sums import SUMS
+from msnb.graph.compile.laws_vectors import VECTORS
 from msnb.graph.compile.passes.algebra import LAWS, Simplifier
 from msnb.graph.compile.passes.prune import Pruner
 from msnb.graph.compile.passrecord import Pass, register_pass
 from msnb.graph.compile.sweep import Rule, map_module, sweep_module
 from msnb.ir.graph import Graph, Module
 
-REGROUPINGS: tuple[Law, ...] = (*SUMS, *PRODUCTS)
-_RULE = Simplifier([*REGROUPINGS, *(law for law in LAWS if law.exact)])
+REGROUPINGS: tuple[Law, ...] = (*SUMS, *PRODUCTS, *VECTORS)
+_EXACT = [law for law in LAWS if law.exact]
+_BEFORE, _BEHIND = Simplifier([*SUMS, *PRODUCTS, *_EXACT]), Simplifier([*VECTORS, *_EXACT])
 
 
 def _run(graph: Graph, log: Log) -> Graph:
-    def make_rule() -> Rule:
-        return _RULE
-
-    before = log.total
-    out = sweep_module(graph, "regroup", make_rule, log)
-    out = _without_dead_nodes(out) if log.total > before else out
+    out = _swept(graph, _BEFORE, log)
     gathered = gather(out, log)
-    return out if gathered is out else _without_dead_nodes(gathered)
+    return _swept(out if gathered is out else _without_dead_nodes(gathered), _BEHIND, log)
+
+
+def _swept(graph: Graph, rule: Rule, log: Log) -> Graph:
+    before = log.total
+    out = sweep_module(graph, "regroup", lambda: rule, log)
+    return _without_dead_nodes(out) if log.total > before else out
 
 
 def _without_dead_nodes(graph: Graph) -> Graph:
