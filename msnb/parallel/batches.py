@@ -136,7 +136,7 @@ def copied(joint: Joint) -> Joint:
     seen = dict(zip(joint.graph.params, graph.params))
     seen.update((a, b) for old, new in twins.items() for a, b in zip(old.outputs, new.outputs))
     out = Joint(graph, {seen[w] for w in joint.weights}, [seen[g] for g in joint.gradients])
-    out.held = {seen[p] for p in joint.held}
+    out.held, out.again = {seen[p] for p in joint.held}, joint.again
     return out
 
 

@@ -36,6 +36,7 @@ class Joint:
         gradients: the gradients of the weights in the order of the params, where the step was made from a loss.
         urgent: gradients that others wait for although nothing here reads them.
         held: params that somebody keeps (weights, running means, optimizer state); the others are data.
+        again: layers that the program says are computed twice.
         fed: layouts in which data comes, where that is said (else it comes as it is wanted).
         incoming: params that other ranks send while it runs; outgoing: values that are sent to others.
         names: of forward nodes, where they are called otherwise than by their place in this program.
@@ -49,6 +50,7 @@ class Joint:
     held: set[Value] = field(default_factory=set)
     fed: dict[Value, TensorLayout] = field(default_factory=dict)
     urgent: set[Value] = field(default_factory=set)
+    again: set[str] = field(default_factory=set)
     incoming: set[Value] = field(default_factory=set)
     outgoing: set[Value] = field(default_factory=set)
     names: dict[Node, str] = field(default_factory=dict)
@@ -56,7 +58,7 @@ class Joint:
     summed: set[Value] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.inside = _forward_nodes(self.graph)
+        self.inside = forward_nodes(self.graph)
         self.forward = self.graph if len(self.inside) == len(self.graph.nodes) else self._view()
         self.weights = self._read(self.weights)
         self.updates = self._updates()
@@ -112,7 +114,8 @@ class Joint:
         return seen
 
 
-def _forward_nodes(graph: Graph) -> set[Node]:
+def forward_nodes(graph: Graph) -> set[Node]:
+    """The nodes that gradients are taken of, and all that comes before the first gradient."""
     known = set(graph.nodes)
     first = next((i for i, n in enumerate(graph.nodes) if n.primal is not None), len(graph.nodes))
     inside = set(graph.nodes[:first])

@@ -24,6 +24,7 @@ import numpy as np
 from msnb.core import events
 from msnb.core.errors import AttributeValueError, CheckpointError
 from msnb.ir.graph import Node, Value
+from msnb.parallel.again import taken_again
 from msnb.parallel.context import get_auto_parallel_context
 from msnb.parallel.cost import TimeModel
 from msnb.parallel.fronts import Point, front
@@ -160,9 +161,18 @@ class Plan:
         """Operator -> split counts per input."""
         return {self.problem.names[node]: s.splits(self.mesh) for node, s in self.chosen.items()}
 
-    @cached_property
+    @property
     def program(self) -> Program:
         """The steps of every rank."""
+        return self._twice if self.again else self._once
+
+    @cached_property
+    def _twice(self) -> Program:
+        return replace(self._once, steps=list(taken_again(self._once, {layer.name for layer in self.again})))
+
+    @cached_property
+    def _once(self) -> Program:
+        """The steps with no layer computed twice."""
         p = self.problem
         layouts = {v: p.strategies[i][self.choices[i]].outputs[0] for v, i in p.place.items() if isinstance(v, Value)}
         return Partitioner(p, self.chosen, layouts).build()
@@ -190,7 +200,7 @@ class Plan:
         states, chip = self.problem.rule.optimizer_states, self.mesh.cluster.chip
         update = TimeModel(self.mesh).update(self.memory["optimizer"] / max(states, 1), states)
         update += chip.launch * max(0, len(self.program.weights) - 1)
-        line = simulate(self.program, update, self.cuts, self.bucket, self.mode == "data_parallel")
+        line = simulate(self._once, update, self.cuts, self.bucket, self.mode == "data_parallel")
         more = sum(layer.seconds for layer in self.again)
         return replace(line, events=with_again(line.events, self.again), seconds=line.seconds + more) if more else line
 

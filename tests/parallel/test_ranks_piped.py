@@ -30,7 +30,7 @@ OTHERS = [{"parallel_mode": "data_parallel"}, {"pipeline_stages": 4},
 @pytest.fixture
 def engine(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
-    with Engine("mpi", n=4, timeout=20, worker="faulty_worker") as made:
+    with Engine("mpi", n=4, worker="faulty_worker") as made:
         yield made
 
 

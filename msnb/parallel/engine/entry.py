@@ -25,11 +25,12 @@ from msnb.parallel.engine.by_hand import HandPlan
 from msnb.parallel.engine.piped import PipelinePlan, Planner, plan_pipeline, settings, shares_of
 from msnb.parallel.engine.runnable import RunnablePlan
 from msnb.parallel.feeding import fed
-from msnb.parallel.fronts import Point, asked, point, within
+from msnb.parallel.fronts import Point, asked, layers, point, within
 from msnb.parallel.joint import Joint, with_gradient
 from msnb.parallel.mesh import Cluster, Mesh
 from msnb.parallel.planning import Problem, inlined
 from msnb.parallel.plans import batch_split, no_room, search
+from msnb.parallel.said_again import computed_once, layers_said
 from msnb.parallel.zero import Sharding, from_context
 
 
@@ -73,8 +74,9 @@ def plan(
         max_split: at most so many axes of one operator are split.
         optimizer_level: 0 to 3: what copies of a weight share (1 optimizer state, 2 gradients too, 3 weights too); by
             default what the context's enable_parallel_optimizer says.
-        recompute: layers that run forward again for their gradient: None (none), True (all), their names, or "auto"
-            (strategies and layers that fit into the memory limit in the least time).
+        recompute: layers that run forward again for their gradient: None (those whose Cells say so by
+            ``cell.recompute()``), True (all), names of more, or "auto" (strategies and layers that fit into the memory
+            limit in the least time).
         pipeline_stages: runs of layers on devices of their own, of a program with a ``nn.PipelineCell`` in it; by
             default the context's.
         pipeline_scheduler: "gpipe", "1f1b" or "interleaved"; by default what the context's pipeline_config says.
@@ -120,12 +122,15 @@ def plan(
     stages, name, per = settings(pipeline_stages, pipeline_scheduler)
     joint = joint_of(captured, inputs, {}, True if stages > 1 else training)
     if stages > 1:
+        if recompute:
+            raise AttributeValueError(f"recompute={recompute!r} is not planned together with pipeline stages.",
+                                      hint="leave it out; cell.recompute() says it in the program.")  # fmt: skip
         shares = shares_of(devices, stages, stage_devices)
         piped = plan_pipeline(joint, Planner(problem, searched, strategies or {}), shares, name, per, limit)
         piped.captured, piped.args = captured, inputs
         return _with_files(piped)
     joint.fed = fed(joint, Mesh.over(devices, cluster)) if parallel_mode in PLANNED else {}
-    made = searched(problem(joint, devices), strategies or {}, None if recompute else limit)
+    made = searched(problem(joint, devices), strategies or {}, None if recompute or joint.again else limit)
     made.captured, made.args = captured, inputs
     made.cuts, made.bucket = tuple(get_auto_parallel_context("all_reduce_fusion_config")), _bucket()
     _tell_whole(joint)
@@ -135,10 +140,13 @@ def plan(
 def _with_recompute(made: RunnablePlan, recompute: Any, limit: float) -> RunnablePlan:
     """The plan with layers computed twice, as asked for or as the limit needs."""
     problem = made.problem
-    if not recompute:
+    said = [x.name for x in layers(problem, made.choices) if x.name in problem.joint.again]
+    if not recompute and not said:
         return made
     if recompute != "auto":
-        made.again = asked(problem, made.choices, recompute)
+        named = recompute is not True and not isinstance(recompute, str)
+        every = [*said, *(x for x in recompute or () if x not in said)] if named else recompute
+        made.again = asked(problem, made.choices, every)
         found: Point | None = point(problem, made.choices, made.again)
     else:
         searched = "dynamic_programming" in made.mode and problem.costs.bytes(made.choices) > limit
@@ -173,11 +181,11 @@ def plan_captured(captured: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         piped.captured = captured
         return _with_files(piped, compiled=True)
     joint.fed = fed(joint, mesh) if mode in PLANNED and joint.trains else {}
-    made = searched(problem(joint, mesh.size), {}, limit)
+    made = searched(problem(joint, mesh.size), {}, None if joint.again else limit)
     made.captured = captured
     made.cuts, made.bucket = tuple(get_auto_parallel_context("all_reduce_fusion_config")), _bucket()
     _tell_whole(joint)
-    return _with_files(made, compiled=True)
+    return _with_recompute(_with_files(made, compiled=True), None, limit)
 
 
 def optimizer_states_of(joint: Joint) -> int:
@@ -232,7 +240,7 @@ def joint_of(captured: Any, args: tuple[Any, ...], kwargs: dict[str, Any], train
         captured: the program; args, kwargs: what it was captured with.
         training: whether a program without a gradient gets one; None: when it gives a scalar and has weights.
     """
-    graph = inlined(captured.graph)
+    again, graph = layers_said(captured.graph), computed_once(inlined(captured.graph))
     need_no_collectives(graph)
     owners = captured.owners(args, kwargs)
     weights = {
@@ -244,6 +252,7 @@ def joint_of(captured: Any, args: tuple[Any, ...], kwargs: dict[str, Any], train
     if not _trained(joint) and (_is_step(graph, weights) if training is None else training):
         joint = with_gradient(graph, weights)
     joint.held = {p for p, owner in zip(joint.graph.params, owners) if isinstance(owner, Parameter)}
+    joint.again = again
     return joint
 
 

@@ -17,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from msnb.core import events
 from msnb.core.errors import AttributeValueError, CheckpointError
 from msnb.ir.graph import Node, Value
 from msnb.parallel.assembly import Share, assembled
@@ -272,6 +273,9 @@ def plan_pipeline(joint: Joint, planner: Planner, shares: tuple[int, ...], sched
     Raises:
         ValueError: too few micro-batches, a cut that is not there, or not enough memory.
     """
+    if joint.again:
+        events.notice(f"layers in pipeline stages are computed once, although cell.recompute() says twice: "
+                      f"{', '.join(sorted(joint.again))}.", key="recompute in a pipeline")  # fmt: skip
     pipes, batched = len(shares), Batched(copied(joint))
     pieces = pipes * per
     check(scheduler, pipes, batched.micro, pieces)

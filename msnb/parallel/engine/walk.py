@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -119,18 +120,24 @@ class Recipe:
         return found
 
     def _dead(self) -> dict[int, list[Value]]:
-        """Values by the step of the team after which none of its ranks reads them."""
-        last: dict[Value, int] = {}
-        for i, step in self.steps:
-            read = [v for v, _ in (*step.operands, *step.results)] if isinstance(step, RunStep) else [step.value]
-            last.update(dict.fromkeys(read, i))
-        asked = (*self.program.outputs, *self.program.gradients)
-        keep = {v for v, _ in asked} | set(self.program.graph.params)
+        """Values by the step of the team after which none of its ranks reads them before they are made again."""
+        wanted = set(self._kept)
         out: dict[int, list[Value]] = {}
-        for v, i in last.items():
-            if v not in keep:
-                out.setdefault(i, []).append(v)
+        for i, step in reversed(self.steps):
+            made = [v for v, _ in step.results] if isinstance(step, RunStep) else []
+            read = [v for v, _ in step.operands] if isinstance(step, RunStep) else [step.value]
+            unread = [v for v in dict.fromkeys((*made, *read)) if v not in wanted]
+            if unread:
+                out[i] = unread
+            wanted |= set(unread)
+            wanted -= set(made) - self._kept
         return out
+
+    @cached_property
+    def _kept(self) -> set[Value]:
+        """Results and params: there to the end."""
+        asked = (*self.program.outputs, *self.program.gradients)
+        return {v for v, _ in asked} | set(self.program.graph.params)
 
     def _whole_call(self, step: RunStep) -> ReferenceProgram:
         """Control flow, effects and results of unknown size: a program of one node."""
