@@ -13,7 +13,7 @@ gradient rule would be traced, and could be missing), all sizes known (a zero ha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msnb.autodiff.bodies import inline
@@ -52,14 +52,27 @@ def _is_static(node: Node) -> bool:
     return all(v.type.is_static for v in node.outputs if isinstance(v.type, TensorType))
 
 
-def written_out(graph: Graph) -> Graph:
-    """The graph with every gradient as the nodes that compute it; the graph itself where there is none to write."""
+Ready = Callable[[Graph], Graph]
+
+
+def as_it_is(graph: Graph) -> Graph:
+    """What nothing is done to before its gradient is taken."""
+    return graph
+
+
+def written_out(graph: Graph, ready: Ready = as_it_is) -> Graph:
+    """The graph with every gradient as the nodes that compute it; the graph itself where there is none to write.
+
+    Args:
+        graph: a captured program; it is not changed.
+        ready: gives the graph to differentiate for a function whose gradient is owed: the same function.
+    """
     if not owes(graph):
         return graph
-    memo: dict[Graph, Graph] = graph.module.memo.setdefault("written out", {})
-    if graph not in memo:
-        memo[graph] = _Writer(graph).graph()
-    return memo[graph]
+    memo: dict[tuple[Graph, Ready], Graph] = graph.module.memo.setdefault("written out", {})
+    if (graph, ready) not in memo:
+        memo[graph, ready] = _Writer(graph, ready).graph()
+    return memo[graph, ready]
 
 
 def owes(graph: Graph) -> bool:
@@ -70,8 +83,8 @@ def owes(graph: Graph) -> bool:
 class _Writer:
     """A copy of one graph with its gradients written out, those of its bodies too."""
 
-    def __init__(self, source: Graph) -> None:
-        self.source = source
+    def __init__(self, source: Graph, ready: Ready) -> None:
+        self.source, self.ready = source, ready
         self.b = GraphBuilder(source.name, source.module)
         self.seen: dict[Value, Value] = {}
 
@@ -87,7 +100,7 @@ class _Writer:
             else:
                 copy_node(node, out, self.seen, self.b.twins)
         for node in out.nodes:
-            node.graphs = tuple(_Writer(g).graph() if owes(g) else g for g in node.graphs)
+            node.graphs = tuple(_Writer(g, self.ready).graph() if owes(g) else g for g in node.graphs)
         out.outputs = [self.seen[v] for v in self.source.outputs]
         out.state = dict(self.source.state)
         return out
@@ -108,8 +121,8 @@ class _Writer:
 
     def _pair(self, node: Node) -> list[Value]:
         b, body, outputs = self.b, node.graphs[0], node.attrs["outputs"]
-        body = _Writer(body).graph() if owes(body) else body
-        pair = vjp(body, node.attrs["wrt"], outputs)
+        body = _Writer(body, self.ready).graph() if owes(body) else body
+        pair = vjp(self.ready(body), node.attrs["wrt"], outputs)
         args = [b.wrap(self.seen[v]) for v in node.inputs]
         n, n_out = len(body.params), len(body.outputs)
         results = inline(b, pair.forward, args[:n])

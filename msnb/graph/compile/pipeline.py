@@ -7,7 +7,7 @@ and zeros; what laws leave behind is merged and swept out. When the laws changed
 never a third: cost stays linear. A pass never runs twice on a graph that nothing changed since.
 
 Before any of it, the device is asked whether it remembers what this graph became (``device.recall``); if it does not,
-gradients that capture merely noted are written out first (``autodiff.owed``).
+gradients that capture merely noted are written out first (``autodiff.owed``, ``before_gradient``).
 
 What stands in brackets is for the device that is asked for, and runs where the device wants it and jit_level is O1;
 ``block`` only for callers that hand over state in blocks (``packs``).
@@ -27,7 +27,7 @@ from functools import cached_property
 from time import perf_counter
 from typing import Any
 
-from msnb.autodiff.owed import written_out
+from msnb.autodiff.owed import as_it_is, written_out
 from msnb.core import devices, events
 from msnb.core.blocks import Blocks
 from msnb.core.collector import at_rest
@@ -35,6 +35,7 @@ from msnb.core.context import get_context
 from msnb.core.packed import take
 from msnb.core.plugins import Plugin
 from msnb.graph.compile import passes as _register
+from msnb.graph.compile.before_gradient import merged
 from msnb.graph.compile.blocking import LAW as BLOCKING_LAW
 from msnb.graph.compile.blocking import blocked
 from msnb.graph.compile.fusion import fuse
@@ -163,7 +164,7 @@ class Compiled:
     @cached_property
     def source(self) -> Graph:
         """The graph as captured, its gradients written out."""
-        return written_out(self.noted)
+        return written_out(self.noted, merged if self._fuses else as_it_is)
 
     @property
     def _passes(self) -> Passed:

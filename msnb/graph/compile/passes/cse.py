@@ -54,6 +54,12 @@ class _Seen:
         return node.op, inputs, attrs, bodies, tuple(v.type for v in node.outputs) if node.op is CALL else ()
 
 
+def merge(graph: Graph, log: Log) -> Graph:
+    """One graph and its bodies, not what it calls: it stays in its module."""
+    effects = Effects()
+    return Sweep(graph, graph.module, "cse", lambda: _Seen(effects), log).run()
+
+
 def _run(graph: Graph, log: Log) -> Graph:
     effects = Effects()
 
