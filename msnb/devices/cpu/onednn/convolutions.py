@@ -139,27 +139,31 @@ def _free(layout: Layout, dtype: int) -> Layout:
     return Layout(layout.dims, None, dtype)
 
 
-def conv2d(node: Node, view_of: ViewOf) -> Recipe:
-    """y = conv(x, weight)."""
+def conv2d(node: Node, view_of: ViewOf, bias: Value | None = None) -> Recipe:
+    """y = conv(x, weight) + bias."""
     conv = Convolution(node, view_of)
     x, y = conv.images(node.inputs[0]), conv.result()
     view = conv.build.view(node.inputs[1])
     if pointwise.is_product(conv, view, x, y):
-        return pointwise.forward(conv, x, view, y)
+        return pointwise.forward(conv, x, view, y, bias)
     weight, source = conv.weight(view), conv.source(node.inputs[1], view)
     how = conv.how(view.shape[2:], x, y, "y")
+    channels = None if bias is None else Layout(shape_of(bias), (1,), conv.dtype)
     run = first_of(
-        lambda h, t: primitives.convolution(x.wanted(h, t), _free(weight, t), y.wanted(h, t), conv.window),
+        lambda h, t: primitives.convolution(
+            x.wanted(h, t), _free(weight, t), y.wanted(h, t), conv.window, channels and channels._replace(dtype=t)
+        ),
         how, conv.dtype,
     )  # fmt: skip
-    return _forward(conv, run, x, source, y)
+    given = {} if bias is None or channels is None else {c.BIAS: (channels, conv.build.place(as_it_is(bias)))}
+    return _forward(conv, run, x, {c.WEIGHTS: source, **given}, y)
 
 
-def _forward(conv: Convolution, run: Primitive, x: Images, weight: Source, y: Images) -> Recipe:
+def _forward(conv: Convolution, run: Primitive, x: Images, given: dict[int, Source], y: Images) -> Recipe:
     source = conv.build.fetch(run, c.SRC, x.layout, x.place)
-    packed = conv.build.fetch(run, c.WEIGHTS, *weight)
+    packed = {n: conv.build.fetch(run, n, *lying) for n, lying in given.items()}
     out = conv.build.result(run, c.DST, y.layout, y.place)
-    conv.build.run(run, {c.SRC: source, c.WEIGHTS: packed, c.DST: out})
+    conv.build.run(run, {c.SRC: source, **packed, c.DST: out})
     conv.build.deliver(run, c.DST, y.layout, out, y.place)
     return conv.build.recipe()
 

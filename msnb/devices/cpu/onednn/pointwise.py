@@ -20,6 +20,7 @@ from msnb.devices.cpu.onednn.primitives import Layout, Primitive
 from msnb.devices.cpu.onednn.products import Matrix, multiply
 from msnb.devices.cpu.onednn.steps import need
 from msnb.devices.cpu.program.recipe import Recipe
+from msnb.ir.graph import Value
 from msnb.ir.views import View
 
 if TYPE_CHECKING:
@@ -75,15 +76,15 @@ def _met(conv: Convolution, x: Images, y: Images) -> Matrix:
     return Matrix(dims, (dims[1], 1), place)
 
 
-def _product(conv: Convolution, a: Matrix, b: Matrix) -> Recipe:
+def _product(conv: Convolution, a: Matrix, b: Matrix, bias: Value | None = None) -> Recipe:
     dims = a.dims[0], b.dims[1]
-    multiply(conv.build, a, b, Layout(dims, (dims[1], 1), conv.dtype))
+    multiply(conv.build, a, b, Layout(dims, (dims[1], 1), conv.dtype), bias)
     return conv.build.recipe()
 
 
-def forward(conv: Convolution, x: Images, weight: View, y: Images) -> Recipe:
-    """y = x w^T."""
-    return _product(conv, _met(conv, x, y), _turned(_weight(conv, weight)))
+def forward(conv: Convolution, x: Images, weight: View, y: Images, bias: Value | None = None) -> Recipe:
+    """y = x w^T + bias."""
+    return _product(conv, _met(conv, x, y), _turned(_weight(conv, weight)), bias)
 
 
 def input_grad(conv: Convolution, weight: View, dy: Images) -> Recipe:

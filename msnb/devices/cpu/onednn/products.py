@@ -97,33 +97,44 @@ def _one_lead(x: Matrix, y: Matrix) -> tuple[Matrix, Matrix]:
     return both[0], both[1]
 
 
-def matmul(node: Node, view_of: ViewOf) -> Recipe:
-    """out = x @ y."""
+def matmul(node: Node, view_of: ViewOf, bias: Value | None = None) -> Recipe:
+    """out = x @ y + bias."""
     build = Builder(node, view_of)
     dtype = dtype_of(node.out)
-    if any(dtype_of(v) is not dtype for v in node.inputs):
+    columns = len(shape_of(node.inputs[1])) > 1
+    if any(dtype_of(v) is not dtype for v in node.inputs) or (bias is not None and not columns):
         raise Impossible
     shape_of(node.out)
-    product(build, node.inputs[0], node.inputs[1], number_of(dtype))
+    product(build, node.inputs[0], node.inputs[1], number_of(dtype), bias)
     return build.recipe()
 
 
-def product(build: Builder, left: Value, right: Value, dtype: int) -> None:
-    """Append the product of two values into result 0."""
+def product(build: Builder, left: Value, right: Value, dtype: int, bias: Value | None = None) -> None:
+    """Append the product of two values, and a bias per column, into result 0."""
     x, y = folded(operand(build, left, True), operand(build, right, False))
     lead = tuple(max(a, b) for a, b in zip(x.dims[:-2], y.dims[:-2]))
     dims = (*lead, x.dims[-2], y.dims[-1])
-    multiply(build, x, y, Layout(dims, dense_strides(dims), dtype))
+    multiply(build, x, y, Layout(dims, dense_strides(dims), dtype), bias)
 
 
-def multiply(build: Builder, x: Matrix, y: Matrix, out: Layout) -> None:
-    """Append the product of two matrices, or of stacks of them, into result 0."""
+def multiply(build: Builder, x: Matrix, y: Matrix, out: Layout, bias: Value | None = None) -> None:
+    """Append the product of two matrices, or of stacks of them, and a bias per column into result 0."""
     work = 2.0 * math.prod(out.dims) * x.dims[-1]
-    run = primitives.matmul(x.layout(out.dtype), y.layout(out.dtype), out, work=work)
-    if run is None:
+    row = None if bias is None else _row(out)
+    run = primitives.matmul(x.layout(out.dtype), y.layout(out.dtype), out, row, work=work)
+    places = {c.SRC: x.place, c.WEIGHTS: y.place, c.DST: Place("out", 0)}
+    if bias is not None:
+        build.run(need(run), {**places, c.BIAS: build.place(as_it_is(bias))})
+    elif run is None:
         _copied(build, (x, y), out, work)
     else:
-        build.run(run, {c.SRC: x.place, c.WEIGHTS: y.place, c.DST: Place("out", 0)})
+        build.run(run, places)
+
+
+def _row(out: Layout) -> Layout:
+    """A bias: one number per column."""
+    dims = (*(1,) * (len(out.dims) - 1), out.dims[-1])
+    return Layout(dims, dense_strides(dims), out.dtype)
 
 
 def _copied(build: Builder, operands: tuple[Matrix, Matrix], out: Layout, work: float) -> None:

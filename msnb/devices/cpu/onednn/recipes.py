@@ -1,4 +1,4 @@
-"""Which nodes oneDNN runs: ``recipe(node, view_of)`` is a provider of the native program."""
+"""Which nodes oneDNN runs: ``recipe`` is a provider of the native program, ``joint`` a joiner."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Callable
 
 from msnb.core.blocks import Blocks
 from msnb.devices.cpu.onednn.api import OneDNNError, api
+from msnb.devices.cpu.onednn.biases import bias_of
 from msnb.devices.cpu.onednn.blocked import copied_out
 from msnb.devices.cpu.onednn.convolutions import block, conv2d, conv2d_input_grad, conv2d_weight_grad, gradient_blocks
 from msnb.devices.cpu.onednn.products import matmul
 from msnb.devices.cpu.onednn.steps import Impossible
 from msnb.devices.cpu.onednn.transposes import transpose
 from msnb.devices.cpu.program.recipe import Recipe, ViewOf
-from msnb.ir.graph import Node
+from msnb.ir.graph import Node, Value
 
 _MAKERS: dict[str, Callable[[Node, ViewOf], Recipe]] = {
     "block": block,
@@ -25,6 +26,9 @@ _MAKERS: dict[str, Callable[[Node, ViewOf], Recipe]] = {
 }
 
 
+_WITH_BIAS: dict[str, Callable[[Node, ViewOf, Value | None], Recipe]] = {"conv2d": conv2d, "matmul": matmul}
+
+
 def recipe(node: Node, view_of: ViewOf) -> Recipe | None:
     """How oneDNN runs ``node``; None where it does not."""
     make = _MAKERS.get(node.op.name)
@@ -32,6 +36,17 @@ def recipe(node: Node, view_of: ViewOf) -> Recipe | None:
         return None
     try:
         return make(node, view_of)
+    except (Impossible, OneDNNError):
+        return None
+
+
+def joint(node: Node, reader: Node, view_of: ViewOf) -> Recipe | None:
+    """A product or convolution with the bias that a group adds to it; None where it is not that."""
+    make, bias = _WITH_BIAS.get(node.op.name), bias_of(node, reader)
+    if make is None or bias is None or api() is None:
+        return None
+    try:
+        return make(node, view_of, bias)
     except (Impossible, OneDNNError):
         return None
 

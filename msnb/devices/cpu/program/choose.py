@@ -3,6 +3,7 @@
     node --providers--> recipe                                  one native kernel
     reshape, leading slice, ...  --views--> a place in the buffer of its base: nothing runs
     a transpose whose readers all absorb it                     nothing runs either
+    a product whose only reader is the group of its bias        one kernel for both
     the rest                                                    a step in Python on the reference body
 
 Small single operations are left to Python outside loops: there a call costs microseconds once, compiling milliseconds.
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from msnb.core.types import StackType, TensorType, TokenType, Type
-from msnb.devices.cpu.program.recipe import Recipe, find_recipe
+from msnb.devices.cpu.program.recipe import Recipe, find_joint, find_recipe
 from msnb.devices.cpu.program.tape import Unlaid
 from msnb.ir import control
 from msnb.ir.graph import Graph, Node, Value
@@ -107,10 +108,12 @@ class Choice:
         self._graphs.append(graph)
         for value in graph.params:
             _check(value, not callers and len(self._graphs) == 1)
-        uses = {v: n for v, n in graph.uses().items() if isinstance(v.type, StackType)}
-        self.linear &= all(n == 1 or v.node is not None and v.node.op is control.STACK_NEW for v, n in uses.items())
+        uses = graph.uses()
+        stacks = {v: n for v, n in uses.items() if isinstance(v.type, StackType)}
+        self.linear &= all(n == 1 or v.node is not None and v.node.op is control.STACK_NEW for v, n in stacks.items())
         for node in graph.nodes:
             self._visit(graph, node, in_loop, callers)
+            self._join(node, uses)
 
     def _visit(self, graph: Graph, node: Node, in_loop: bool, callers: tuple[str, ...]) -> None:
         for value in node.outputs:
@@ -132,6 +135,18 @@ class Choice:
             found = find_recipe(node, self.views.of)
             if found is not None:
                 self.recipes[node] = found
+
+    def _join(self, node: Node, uses: dict[Value, int]) -> None:
+        """A group takes over what makes one of its operands, where one recipe does both."""
+        if node.op is not control.FUSED or node not in self.recipes:
+            return
+        for maker in [v.node for v in node.inputs if v.node in self.recipes and uses[v] == 1]:
+            assert maker is not None
+            found = find_joint(maker, node, self.views.of)
+            if found is not None:
+                self.recipes[node] = found
+                del self.recipes[maker]
+                return
 
     def _may(self, node: Node, in_loop: bool) -> bool:
         """Whether a native kernel is worth asking for."""

@@ -97,6 +97,17 @@ PROVIDERS: list[Provider] = []
 """Who is asked, in this order. A provider says None to what it does not know; it never raises."""
 
 
+Joiner = Callable[[Node, Node, ViewOf], "Recipe | None"]
+
+JOINERS: list[Joiner] = []
+"""Who may run a node together with its only reader, a group: given both, a recipe in the group's place, or None."""
+
+
+def find_joint(node: Node, reader: Node, view_of: ViewOf) -> Recipe | None:
+    """The first recipe for ``reader`` that does the work of ``node``, which nothing else reads, on its way."""
+    return next((r for r in (join(node, reader, view_of) for join in JOINERS) if r is not None), None)
+
+
 def find_recipe(node: Node, view_of: ViewOf) -> Recipe | None:
     """The first recipe that a provider has for ``node``; None: the reference body runs."""
     for provider in PROVIDERS:
