@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import types
 from pathlib import Path
@@ -17,7 +18,7 @@ from msnb import communication, nn, ops
 from msnb.parallel import PerRank
 from msnb.parallel.engine.client import Engine
 from msnb.parallel.engine.failures import RankError
-from msnb.parallel.engine.launch import missing
+from msnb.parallel.engine.launch import environment, missing, mpiexec
 
 N = 4
 HYBRID = {"parallel_mode": "hybrid_parallel", "device_num": N}
@@ -236,6 +237,13 @@ def test_wrong_programs_and_inputs(given, piece):
         on_ranks(given) if isinstance(given, int) else on_ranks(lambda x: x + 1, given)
 
 
+def test_more_ranks_than_one_process_runs():
+    plan = on_ranks(lambda x: ops.AllReduce()(x), ms.Tensor([1.0, 2.0]), n=128)
+    assert plan.collectives[0].group == tuple(range(128)) and plan.step_time > 0
+    with pytest.raises(RuntimeError, match="128 ranks are too many for one process; inproc runs up to 64"):
+        plan.run()
+
+
 def test_inputs_of_another_shape():
     plan = on_ranks(lambda x: ops.AllReduce()(x), ms.Tensor([1.0, 2.0]))
     with pytest.raises(ValueError, match=r"x of rank 0 has shape \[3\]"):
@@ -362,6 +370,30 @@ def test_functions_of_real_ranks_call_collectives(engine, graph):
         if rank % 2 == 0:
             np.testing.assert_allclose(found[-1], values[0] + values[2], rtol=1e-12)
         np.testing.assert_allclose(slope, 2 * np.sum(values, axis=0), rtol=1e-12)
+
+
+JOB = """
+import msnb as ms
+from msnb.communication import get_group_size, get_rank, init, release
+
+init()
+rank, size = get_rank(), get_group_size()
+total = ms.ops.AllReduce()(ms.Tensor([1.0 + rank]))
+print(f"rank {rank} of {size}: {total.tolist()}", flush=True)
+release()
+assert get_group_size() == 1
+"""
+
+
+@needs_mpi
+@pytest.mark.slow
+def test_init_joins_the_job_of_a_launcher(tmp_path):
+    """mpiexec -n 2 python -m mpi4py train.py, as from a shell."""
+    (tmp_path / "train.py").write_text(JOB)
+    command = [str(mpiexec()), "-n", "2", sys.executable, "-m", "mpi4py", str(tmp_path / "train.py")]
+    made = subprocess.run(command, env=environment(1), capture_output=True, text=True, timeout=120)
+    assert made.returncode == 0, made.stderr
+    assert sorted(made.stdout.split("\n"))[1:] == ["rank 0 of 2: [3.0]", "rank 1 of 2: [3.0]"]
 
 
 @needs_mpi

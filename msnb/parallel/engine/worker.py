@@ -102,6 +102,7 @@ class Worker:
         """Do one command; False when it was the last."""
         number, command, args = self._next()
         if command == "leave":
+            world.install(None)  # the process may live on: an engine of ipyparallel
             self.comm.close()
             return False
         said, self.busy = io.StringIO(), True
