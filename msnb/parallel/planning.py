@@ -174,6 +174,7 @@ class Problem:
         self.copied: set[Value] = self.flow.static | joint.free
         self._known: dict[Any, list[Strategy]] = {}
         self._edges: dict[Any, Floats] = {}
+        self._reshards: dict[Any, Floats] = {}
         self._same: dict[Any, int] = {}
         self._nodes: dict[int, Node] = {}
         self._readers: dict[Value, list[tuple[Node, int]]] = {}
@@ -183,8 +184,11 @@ class Problem:
         self._build()
 
     def _build(self) -> None:
+        same: dict[Any, Call] = {}
         for node in self.graph.nodes:
-            self.calls[node] = call_of(node)
+            types = (tuple(v.type for v in side) for side in (node.inputs, node.outputs))
+            key = (node.op, *types, tuple(node.attrs.items()))
+            self.calls[node] = same[key] if key in same else same.setdefault(key, call_of(node))
         for value in self.graph.params:
             if value in self.flow.weights and self.flow.readers.get(value, 0) > 1:
                 self._add_weight(value)
@@ -325,9 +329,15 @@ class Problem:
         targets = [s.inputs[i] for s in self.strategies[v]]
         if not isinstance(value.type, TensorType) or not value.type.is_static:
             return np.zeros((len(sources), len(targets)))
-        rows, columns = list(dict.fromkeys(sources)), list(dict.fromkeys(targets))
-        small = np.array([[self.model.edge(a, b, value.type, gradient) for b in columns] for a in rows])
-        return small[np.ix_([rows.index(a) for a in sources], [columns.index(b) for b in targets])]
+        rows = {layout: k for k, layout in enumerate(dict.fromkeys(sources))}
+        columns = {layout: k for k, layout in enumerate(dict.fromkeys(targets))}
+        key = (tuple(rows), tuple(columns), value.type, gradient)
+        small = self._reshards.get(key)
+        if small is None:
+            t = value.type
+            small = np.array([[self.model.edge(a, b, t, gradient) for b in columns] for a in rows])
+            self._reshards[key] = small
+        return small[np.ix_([rows[a] for a in sources], [columns[b] for b in targets])]
 
     # ---- what people and files say -----------------------------------------------------------------------------------
 

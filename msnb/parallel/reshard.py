@@ -57,6 +57,7 @@ class Resharder:
         self.mesh = mesh
         self._known: dict[Any, tuple[Move, ...]] = {}
         self._costs: dict[Any, float] = {}
+        self._asked: dict[Any, float] = {}
 
     def moves(
         self, source: TensorLayout, target: TensorLayout, shape: Sequence[int], itemsize: int
@@ -74,11 +75,14 @@ class Resharder:
         """Simulated seconds of the sequence."""
         if source == target:
             return 0.0
-        key = _canonical(self.mesh, source, target, tuple(shape), itemsize)
-        found = self._costs.get(key)
-        if found is None:
-            found = self._costs[key] = sum(m.seconds for m in self.moves(source, target, shape, itemsize))
-        return found
+        asked = (source, target, tuple(shape), itemsize)
+        known = self._asked.get(asked)
+        if known is None:
+            key = _canonical(self.mesh, *asked)
+            if key not in self._costs:
+                self._costs[key] = sum(m.seconds for m in self.moves(source, target, shape, itemsize))
+            known = self._asked[asked] = self._costs[key]
+        return known
 
     def backward(self, source: TensorLayout, target: TensorLayout, shape: Sequence[int], itemsize: int) -> float:
         """Simulated seconds of what the gradient takes on the way back.
@@ -102,32 +106,37 @@ def _canonical(mesh: Mesh, source: TensorLayout, target: TensorLayout, shape: tu
     return tuple(rows), source.partial, n * itemsize
 
 
+Place = tuple[int | None, int | None]  # the tensor axis that a mesh axis splits, in the source and in the target
+
+
 def _atoms(mesh: Mesh, source: TensorLayout, target: TensorLayout) -> dict[int, Axes]:
     """Every used mesh axis -> the run of axes that it belongs to in source and target alike."""
 
     def following(layout: TensorLayout) -> dict[int, int]:
         return {a: b for axes in layout.dims for a, b in zip(axes, axes[1:])}
 
-    def place(a: int) -> tuple[Any, ...]:
-        return tuple(next((i for i, axes in enumerate(t.dims) if a in axes), None) for t in (source, target))
+    def place(a: int) -> Place:
+        one, other = (next((i for i, axes in enumerate(t.dims) if a in axes), None) for t in (source, target))
+        return one, other
 
     after, before = following(source), following(target)
     used = sorted({*source.used, *target.used, *source.partial})
+    places = {a: place(a) for a in used}
     out: dict[int, Axes] = {}
     for a in used:
-        joined = [b for b in used if b < a and _glued(b, a, source, target, after, before, place)]
+        joined = [b for b in used if b < a and _glued(b, a, source, after, before, places)]
         run = (*out[joined[-1]], a) if joined else (a,)
         for b in run:
             out[b] = run
     return out
 
 
-def _glued(b: int, a: int, source: TensorLayout, target: TensorLayout, after: dict[int, int], before: dict[int, int],
-           place: Any) -> bool:  # fmt: skip
+def _glued(b: int, a: int, source: TensorLayout, after: dict[int, int], before: dict[int, int],
+           places: dict[int, Place]) -> bool:  # fmt: skip
     """``a`` follows ``b`` wherever either of them splits something, and both are open sums or neither is."""
-    if (a in source.partial) != (b in source.partial) or place(a) != place(b):
+    if (a in source.partial) != (b in source.partial) or places[a] != places[b]:
         return False
-    in_source, in_target = place(a)
+    in_source, in_target = places[a]
     if in_source is not None and after.get(b) != a:
         return False
     if in_target is not None and before.get(b) != a:
