@@ -5,7 +5,7 @@
     teams      first rank, mesh factors   who walks; a pipeline has a team per stage
     graph      text, constants            the program whose nodes the steps run
     layouts    dims, partial              a table; everything else says its number
-    groups     mesh axes -> ranks         per team, who talks to whom in a collective over these axes
+    groups     mesh axes -> ranks         who talks to whom in a collective over these axes
     steps      run | move | send | recv   in order, with strategy, moves, phase, place, team, wide
     params, anywhere, outputs, weights, gradients, trains, homes
 
@@ -19,7 +19,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -112,7 +112,7 @@ class _Writer:
         cluster = p.mesh.cluster
         devices = {"name": cluster.name, "servers": cluster.servers, "chip": asdict(cluster.chip)}
         teams = [[team.first, list(team.mesh.factors)] for team in p.teams]
-        groups = [_groups(team, axes) for team, axes in zip(p.teams, self.axes)]
+        groups = _groups(p.teams, self.axes)
         layouts = [[[list(a) for a in t.dims], list(t.partial)] for t in self.layouts]
         return {"format": FORMAT, "version": VERSION, "cluster": devices, "teams": teams,
                 "graph": graph_out(self.shown), "layouts": layouts, "groups": groups, **body}  # fmt: skip
@@ -150,10 +150,13 @@ class _Writer:
         return [m.kind, list(m.axes), m.dim, m.to, self._layout(m.before), self._layout(m.after), m.nbytes, m.seconds]
 
 
-def _groups(team: Team, every: set[tuple[int, ...]]) -> dict[str, list[list[int]]]:
-    """The ranks of the world that talk to each other over these mesh axes."""
-    ranks = {axes: team.mesh.groups(axes) for axes in sorted(every)}
-    return {",".join(map(str, axes)): [[team.first + r for r in g] for g in groups] for axes, groups in ranks.items()}
+def _groups(teams: Sequence[Team], every: Sequence[set[tuple[int, ...]]]) -> dict[str, list[list[int]]]:
+    """The ranks of the world that talk to each other over these mesh axes of their team."""
+    out: dict[str, list[list[int]]] = {}
+    for axes in sorted(set().union(*every)):
+        told = [team for team, own in zip(teams, every) if axes in own]
+        out[",".join(map(str, axes))] = [[t.first + r for r in g] for t in told for g in t.mesh.groups(axes)]
+    return out
 
 
 def graph_out(graph: Graph) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def test_the_document_names_who_talks_to_whom():
     net, inputs = NETS["MLP"]
     plan = ms.parallel.plan(net, *inputs, device_num=4, parallel_mode="data_parallel")
     data = json.loads(to_text(plan.program))
-    assert data["groups"][0]["0,1"] == [[0, 1, 2, 3]] and data["version"] == 2
+    assert data["groups"]["0,1"] == [[0, 1, 2, 3]] and data["version"] == 2
     assert data["graph"]["text"].startswith("graph ")
 
 

@@ -79,7 +79,8 @@ class Ranks:
     @property
     def sent(self) -> dict[str, float]:
         """Bytes that a rank sent (the mean, where they differ), by kind of collective."""
-        return {kind: n / self.program.size for kind, n in self._bytes.items()}
+        size = self.program.size
+        return {kind: n / size if n % size else n // size for kind, n in self._bytes.items()}
 
     @property
     def buffers(self) -> dict[Buffer, list[Any]]:
