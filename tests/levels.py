@@ -5,6 +5,9 @@ of them are machine code.
     jit_level O1    generated exp, sin and tanh are good to a few ulp, sums run in         the same numbers,
                     another order, a product and a sum may be one fused operation          to rounding
 
+At O1 this goes for one program that is run twice, too: an eager gradient is computed by the reference bodies where its
+structure is met for the first time in a process, and by machine code from then on.
+
 A sum is wrong by its terms' rounding, not by its own: where the terms cancel, as in the gradient of a scale in front of
 a normalisation, nothing of the sum's digits need be right. So the bound at O1 is a part of the largest number of all
 gradients, or of all Parameters, and not of each array.
