@@ -98,7 +98,8 @@ def run(name: str) -> None:
     cells = cells_of_script((SCRIPTS / f"{name}.py").read_text(encoding="utf-8"))
     book = nbformat.v4.new_notebook(cells=[_new_cell(i, cell) for i, cell in enumerate(cells, 1)])
     book.metadata["kernelspec"] = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    NotebookClient(book, timeout=TIMEOUT, resources={"metadata": {"path": str(ROOT)}}).execute()
+    place = {"metadata": {"path": str(ROOT)}}
+    NotebookClient(book, timeout=TIMEOUT, startup_timeout=TIMEOUT, resources=place).execute()
     for cell in book.cells:
         cell.metadata.pop("execution", None)
     book.metadata["language_info"] = {"name": "python"}

@@ -86,7 +86,9 @@ def client_for(notebook: Any, progress: Progress, folder: Path) -> Any:
     # The kernel's own warnings (about its local sockets) would tear the progress lines apart; cell errors are not logs.
     quiet = ["--log-level=ERROR"]
     place = {"metadata": {"path": str(folder)}}
-    return Client(notebook, km=manager, timeout=None, resources=place, extra_arguments=quiet)
+    return Client(
+        notebook, km=manager, timeout=None, startup_timeout=600, resources=place, extra_arguments=quiet
+    )
 
 
 def execute(source: Path, target: Path) -> Any:

@@ -155,7 +155,7 @@ def test_a_cell_shows_the_report_then_the_rest():
     client, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
     cells = ["%load_ext msnb\nimport msnb as ms", "ms.ops.ones((2,)) + ms.ops.ones((3,))", "%ms_error", "%ms_ir nope("]
     nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(s) for s in cells])
-    client.NotebookClient(nb, timeout=600, allow_errors=True).execute()
+    client.NotebookClient(nb, timeout=600, startup_timeout=600, allow_errors=True).execute()
     first, second = nb.cells[1].outputs
     assert first.output_type == "error"
     assert "\n".join(first.traceback).count("\n") < 10

@@ -247,7 +247,7 @@ def test_in_a_real_kernel():
         "f(ms.Tensor([1.0, 2.0]) @ ms.Tensor([1.0]))",
     ]
     nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(s) for s in sources])
-    client.NotebookClient(nb, timeout=600, allow_errors=True).execute()
+    client.NotebookClient(nb, timeout=600, startup_timeout=600, allow_errors=True).execute()
     assert "# cell [2] line 3" in nb.cells[1].outputs[0].data["text/plain"]
     assert nb.cells[2].outputs[0].ename == "ShapeError"
     assert "at cell [3] line 1" in nb.cells[2].outputs[0].evalue

@@ -167,7 +167,7 @@ def test_live_curves_leave_what_still_ones_leave(monkeypatch):
     for value in ("0", "1"):
         monkeypatch.setenv("MSNB_NBVAL", value)
         nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(s) for s in (start, data, train)])
-        client.NotebookClient(nb, timeout=600).execute()
+        client.NotebookClient(nb, timeout=600, startup_timeout=600).execute()
         outputs.append([(o.output_type, dict(o.data)) for o in nb.cells[2].outputs])
     live, still = outputs
     assert len(live) == len(still) == 1
