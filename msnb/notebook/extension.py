@@ -18,7 +18,7 @@ from msnb.notebook.view_magics import MsnbViewMagics
 NAMES = (
     "ms_mode", "ms_ir", "ms_grad", "ms_graph", "ms_passes", "ms_diff", "ms_mem", "ms_profile", "ms_step", "ms_explain",
     "ms_compare", "ms_eager", "ms_roofline", "ms_kernels", "ms_plan", "ms_tensor", "ms_info", "ms_error", "ms_device",
-    "ms_cluster",
+    "ms_cluster", "ms_aicore",
 )  # fmt: skip
 OPTIONS: dict[str, tuple[str, ...]] = {
     "%ms_mode": tuple(sorted(MODES)),
@@ -34,6 +34,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "%ms_roofline": ("--gradient", "--raw", "--times", "--repeats"),
     "%ms_kernels": ("--gradient",),
     "%ms_plan": ("--devices", "--search", "--stages", "--view", "--output"),
+    "%ms_aicore": ("--tile", "--single", "--output"),
     "%ms_tensor": (),
     "%ms_info": (),
     "%ms_error": tuple(LESSONS),

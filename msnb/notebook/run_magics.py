@@ -1,4 +1,4 @@
-"""The magics of the views about running: eager, roofline, plan, tensors, this session."""
+"""The magics of the views about running: eager, roofline, plan, AI core, tensors, this session."""
 
 from __future__ import annotations
 
@@ -117,6 +117,28 @@ class MsnbRunMagics(magic.Magics):
         fn, args, kwargs = call_of(self.shell, " ".join(o.call), "%ms_plan")
         how = {"device_num": o.devices, "search_mode": o.search, "pipeline_stages": o.stages, "view": o.view}
         view = show.plan(fn, *args, **{k: v for k, v in how.items() if v is not None}, **kwargs)
+        if o.output:
+            self.shell.user_ns[o.output] = view
+        return view
+
+    @WITH_OPTIONS
+    @argument("sizes", nargs="*", help="rows of the left matrix, its columns, columns of the right one: m k n")
+    @argument("--tile", default="128,128,128", help="what the core works on at once: tm,tk,tn (multiples of 16)")
+    @argument("--single", action="store_true", help="without double buffering")
+    @argument("-o", "--output", metavar="NAME", default="", help="bind the view to this name")
+    @LINE_MAGIC
+    def ms_aicore(self, line: str) -> View:
+        """Show a matrix product on one core of the simulated Ascend, queue by queue.
+
+        Sizes are numbers, or names and expressions of the session.
+
+        Example: %ms_aicore --tile 64,128,64 256 512 256
+        """
+        o = options_of(self.ms_aicore, line)
+        if len(o.sizes) != 3:
+            raise ArgumentError(f"%ms_aicore takes three sizes, got {len(o.sizes)}.", hint="%ms_aicore 128 512 128")
+        m, k, n = (value_of(self.shell, text) for text in o.sizes)
+        view = show.aicore(m, k, n, value_of(self.shell, f"({o.tile},)"), not o.single)
         if o.output:
             self.shell.user_ns[o.output] = view
         return view

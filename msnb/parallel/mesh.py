@@ -14,13 +14,14 @@ Collectives, n bytes in a rank's (full) buffer, p ranks, latency a per hop, band
     ring              all-reduce 2(p-1)a + 2(p-1)/p n/B      all-gather, reduce-scatter: half of it
     full mesh         reduce-scatter a + n/(pB)              p <= 4 on HCCS: every pair has a link of its own
     halving-doubling  all-reduce 2 log2(p) a + 2(p-1)/p n/B  p a power of two
-    hierarchical      reduce-scatter inside, all-reduce of the parts across servers, all-gather inside
+    hierarchical      reduce-scatter inside a server, all-reduce of the parts across servers, all-gather inside
     all-to-all        per level of the network (p-1)a + what crosses it / B
 
 Sources. HCCS 3 links of 30 GB/s, PCIe 4.0 x16, RoCE 100 Gb/s per chip: HotChips 31 (Ascend 910), Huawei CCE topology
 ("four in one group interconnected through HCCS"). All links at their nominal speed, RoCE at 80% of 12.5 GB/s; 15 and 25
-us per hop are assumptions. Nothing here is fitted. An all-reduce over a server of eight so reaches 68 GB/s of bus
-bandwidth, the most its links allow; published runs imply 22 to 38, mostly hidden behind the backward pass.
+us per hop are assumptions. Nothing here is fitted. A server of eight is one ring, as HCCL lays it by default: its
+all-reduce moves 30 GB/s per rank, the speed of one link; published runs imply 22 to 38. (Its links together would allow
+68, by a mesh in each group of four and PCIe between them.)
 Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", 2005.
 """
 
@@ -59,7 +60,10 @@ class Cluster:
         servers: how many servers; None: as many as the devices of a plan need.
         software_profile: "0.5" or "0.2", the release of MindSpore whose habits are simulated: 0.2 did not append vector
             operators to matrix products and convolutions.
-        chip: the devices; by default those of the name, Ascend 910 for "uniform".
+        amp_level: "O3" or "O2" (float32 activations and weights pass through memory with 16 bits, as in most training
+            scripts of the vendor), or "O0" (with 32 bits, the matrix unit multiplies 16 of them nevertheless).
+        chip: the devices; by default those of the name, Ascend 910 for "uniform", with the habits of
+            ``software_profile`` and ``amp_level``.
 
     Raises:
         ValueError: an unknown name, or no server.
@@ -73,19 +77,26 @@ class Cluster:
     servers: int | None = None
     chip: Chip = None  # type: ignore[assignment]
     software_profile: str = "0.5"
+    amp_level: str = "O3"
 
     def __post_init__(self) -> None:
         if self.software_profile not in _FUSE:
             raise AttributeValueError(
                 f"software_profile={self.software_profile!r} is not known; legal: {', '.join(map(repr, _FUSE))}."
             )
+        if self.amp_level not in _HALF:
+            raise AttributeValueError(f"amp_level={self.amp_level!r} is not known; legal: "
+                                      f"{', '.join(map(repr, _HALF))}.")  # fmt: skip
         if self.chip is None:
             chip = ASCEND310 if self.name == "ascend310" else ASCEND910
-            object.__setattr__(self, "chip", replace(chip, fuse=_FUSE[self.software_profile]))
+            object.__setattr__(self, "chip", self._with_habits(chip))
         if self.name not in _LEVELS:
             raise AttributeValueError(f"no cluster is called {self.name!r}; legal: {', '.join(sorted(_LEVELS))}.")
         if self.servers is not None and not 1 <= self.servers <= MAX_DEVICES // 8:
             raise AttributeValueError(f"servers={self.servers} is not legal; legal: 1 to {MAX_DEVICES // 8}.")
+
+    def _with_habits(self, chip: Chip) -> Chip:
+        return replace(chip, fuse=_FUSE[self.software_profile], half=_HALF[self.amp_level])
 
     @property
     def levels(self) -> tuple[tuple[int, Link], ...]:
@@ -108,6 +119,7 @@ class Cluster:
 
 
 _FUSE = {"0.5": 2, "0.2": 1}
+_HALF = {"O3": True, "O2": True, "O0": False}
 _HCCS, _PCIE, _ROCE = Link(15e-6, 30e9), Link(15e-6, 30e9), Link(25e-6, 10e9)
 _LEVELS: dict[str, tuple[tuple[int, Link], ...]] = {
     "ascend910": ((4, _HCCS), (8, _PCIE), (MAX_DEVICES, _ROCE)),
@@ -266,11 +278,12 @@ class Mesh:
         return (p - 1) * a + (p - 1) / p * full / b
 
     def _nested(self, levels: tuple[int, ...], full: float) -> float:
-        """Level by level, from the inside: each passes on a part only."""
-        total = 0.0
-        for i, n in enumerate(levels):
+        """A ring inside every server, then one across the servers: each passes on a part only."""
+        total, inside = 0.0, levels[:-1] + (1,)
+        for part in (inside, (1,) * len(inside[1:]) + levels[-1:]):
+            n = math.prod(part)
             if n > 1:
-                total += self._flat(tuple(n if j == i else 1 for j in range(len(levels))), n, full)
+                total += self._flat(part, n, full)
                 full /= n
         return total
 

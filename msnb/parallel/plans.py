@@ -188,6 +188,11 @@ class Plan:
 
     # ---- what it costs ---------------------------------------------------------------------------------------------
 
+    @cached_property
+    def replica(self) -> Plan | None:
+        """What one device runs in data_parallel mode, where devices know nothing of each other; None in other modes."""
+        return None
+
     @property
     def collectives(self) -> list[Collective]:
         """Every collective of a step, in order, with the group of the context's ``global_rank``."""
@@ -197,12 +202,20 @@ class Plan:
     @cached_property
     def timeline(self) -> Timeline:
         """Simulated: when a device computes and when it talks."""
-        states, chip = self.problem.rule.optimizer_states, self.mesh.cluster.chip
-        update = TimeModel(self.mesh).update(self.memory["optimizer"] / max(states, 1), states)
-        update += chip.launch * max(0, len(self.program.weights) - 1)
-        line = simulate(self._once, update, self.cuts, self.bucket, self.mode == "data_parallel")
+        alone = self.replica
+        if alone is None:
+            line = simulate(self._once, self._update, self.cuts, self.bucket, self.mode == "data_parallel")
+        else:
+            line = simulate(alone._once, alone._update, self.cuts, self.bucket, over=self.mesh)
         more = sum(layer.seconds for layer in self.again)
         return replace(line, events=with_again(line.events, self.again), seconds=line.seconds + more) if more else line
+
+    @property
+    def _update(self) -> float:
+        """Seconds of the optimizer: its bytes, and a kernel per weight."""
+        states, chip = self.problem.rule.optimizer_states, self.mesh.cluster.chip
+        update = TimeModel(self.mesh).update(self.memory["optimizer"] / max(states, 1), states)
+        return update + chip.launch * max(0, len(self.program.weights) - 1)
 
     @property
     def step_time(self) -> float:
@@ -260,7 +273,7 @@ class Plan:
         """
         if cost not in ("time", "features"):
             raise AttributeValueError(f"cost={cost!r} is not legal; legal: 'time', 'features'.")
-        names, line = names_of_late(self.program), self.timeline
+        names, line = names_of_late((self.replica or self).program), self.timeline
         found = [Gradient(names.get(v, v.name), ready, n, axes, kind) for ready, n, axes, v, kind in line.gradients]
         if cost == "features" and algorithm == "algorithm_1":
             known = feature_costs(self.problem)

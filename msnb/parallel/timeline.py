@@ -28,6 +28,7 @@ from msnb.devices.ascend.kernels import Grouping, Kernel, Task
 from msnb.devices.ascend.trace import write_trace
 from msnb.ir.graph import Graph, Node, Value
 from msnb.parallel.cost import local_types
+from msnb.parallel.local import widened
 from msnb.parallel.mesh import REDUCE, SCATTER, Mesh
 from msnb.parallel.program import (
     UPDATE,
@@ -70,8 +71,8 @@ class Timeline:
         write_trace(path, "a device, simulated", self.events)
 
 
-def simulate(program: Program, update: float, cuts: Sequence[int] = (),
-             bucket: float = math.inf, apart: bool = False) -> Timeline:  # fmt: skip
+def simulate(program: Program, update: float, cuts: Sequence[int] = (), bucket: float = math.inf,
+             apart: bool = False, over: Mesh | None = None) -> Timeline:  # fmt: skip
     """Walk the steps.
 
     Args:
@@ -80,9 +81,10 @@ def simulate(program: Program, update: float, cuts: Sequence[int] = (),
         cuts: positions of gradients behind which a bucket ends; bucket: bytes of gradients that fill one.
         apart: replicas run on their own and sum gradients only, as in MindSpore's data_parallel mode: batch norm takes
             the statistics of its own part, the loss is the mean of its own part.
+        over: the devices of such replicas, where the program is that of one of them: its gradients are summed.
     """
-    plan = _kernels(program, apart)
-    return _Walk(program.mesh, cuts, bucket).run(plan, update if program.trains else 0.0)
+    plan = _kernels(program, apart, over)
+    return _Walk(over or program.mesh, cuts, bucket).run(plan, update if program.trains else 0.0)
 
 
 def simulate_by_hand(graph: Graph, mesh: Mesh, collectives: Mapping[Node, Collective]) -> Timeline:
@@ -121,7 +123,7 @@ class _Device:
     late: list[Late]
 
 
-def _kernels(program: Program, apart: bool) -> _Device:
+def _kernels(program: Program, apart: bool, over: Mesh | None) -> _Device:
     """The kernels of a rank."""
     group = Grouping(program.mesh.cluster.chip)
     waits: dict[int, list[tuple[Move, str]]] = {}
@@ -149,7 +151,20 @@ def _kernels(program: Program, apart: bool) -> _Device:
     kernels = group.finish([key(b) for b in (*program.outputs, *program.gradients, *_for_update(program))])
     order = {id(k): i for i, k in enumerate(kernels)}
     places = [order.get(id(k), 0) for k in group.kernels]
+    if over is not None:
+        late = sorted(_summed(program, over, group, key), key=lambda item: item[0])
     return _Device(kernels, {order[i]: m for i, m in waits.items()}, [(places[at], m, w, v) for at, m, w, v in late])
+
+
+def _summed(program: Program, over: Mesh, group: Grouping, key: Any) -> list[Late]:
+    """The sum of every gradient of a replica, in float32 as MindSpore takes it."""
+    axes, out = tuple(range(len(over.factors))), []
+    for weight, buffer in zip(program.weights, program.gradients):
+        t = static_type(buffer[0])
+        n = widened(t).nbytes if t else 0
+        move = Move(REDUCE, axes, -1, -1, buffer[1], buffer[1], n, over.seconds(REDUCE, axes, n))
+        out.append((_maker(group, [key(buffer)]), move, weight.name, buffer[0]))
+    return out
 
 
 def _for_update(program: Program) -> list[Buffer]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
@@ -12,11 +13,12 @@ from hypothesis import strategies as st
 import msnb as ms
 from msnb import nn, ops
 from msnb.devices.ascend.aicore import QUEUES, aicore
-from msnb.devices.ascend.chip import ASCEND910, CORE
+from msnb.devices.ascend.chip import ASCEND910, CORE, Chip, Core
 from msnb.devices.ascend.formats import from_nc1hwc0, from_nz, from_z, padded_bytes, to_nc1hwc0, to_nz, to_z
 from msnb.devices.ascend.memory import peak_of
-from msnb.devices.ascend.roofline import Product
+from msnb.devices.ascend.roofline import Product, op_seconds
 from msnb.graph.capture import trace
+from msnb.ops.pool import MAX_POOL2D_GRAD
 
 blank = ms.parallel.blank
 rng = np.random.default_rng(11)
@@ -238,3 +240,51 @@ def test_tiles_that_do_not_fit(tile, words):
         aicore(64, 64, 64, tile)
     with pytest.raises(ValueError, match="m must be an int of at least 1"):
         aicore(0, 1, 1)
+
+
+# ---- the numbers -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [Chip, Core])
+def test_every_parameter_says_where_it_is_from(kind):
+    for field in dataclasses.fields(kind):
+        assert len(field.metadata.get("source", "")) >= 6, f"{kind.__name__}.{field.name} has no source"
+        assert f"{field.name}:" in kind.__doc__ or f"{field.name}," in kind.__doc__, f"{field.name} is not explained"
+
+
+def pooled(channels, size, grad):
+    """A 3x3 pooling with stride 2 of two images: its operator as a call, and the cores it can use."""
+    x = ms.parallel.blank((2, channels, size, size), ms.float16)
+    made = trace(lambda x: ops.max_pool2d(x, 3, 2), (x,), {}).graph
+    call = next(node for node in made.nodes if node.op.name == "max_pool2d")
+    types, outs = [v.type for v in call.inputs], [v.type for v in call.outputs]
+    op = call.op
+    if grad:
+        op, types, outs = MAX_POOL2D_GRAD, [types[0], outs[0], outs[0]], [types[0]]
+    cores = min(32, 2 * channels // 16)
+    return op_seconds(op, types, outs, call.attrs, dataclasses.replace(ASCEND910, vector=ASCEND910.vector * cores / 32))
+
+
+def test_windows_take_what_a_profile_says():
+    """AlexNet, batch 2, on an Ascend 910 (MindInsight's test data): three poolings and their gradients, in us."""
+    shapes = ((96, 55), (256, 27), (256, 13))
+    for grad, measured in ((False, (5.91, 3.35, 2.97)), (True, (32.58, 15.93, 5.67))):
+        found = [(pooled(c, n, grad) + ASCEND910.launch) * 1e6 for c, n in shapes]
+        assert found == sorted(found, reverse=True)
+        assert sum(found) == pytest.approx(sum(measured), rel=0.4), "a launch and a rate cannot be right for all three"
+
+
+def test_a_depthwise_gradient_slides_windows():
+    """It costs many times its passes over memory; forward it is a product with a sixteenth of the cube."""
+    x = ms.parallel.blank((32, 64, 56, 56), ms.float32)
+
+    def kernels(group):
+        with nn.no_init_parameters():
+            net = nn.Conv2d(64, 64, 3, group=group)
+        found = ms.parallel.plan(lambda x: net(x).mean(), x, device_num=1).timeline.kernels
+        return {task.op.name: k for k in found for task in k.tasks if task.op.name.startswith("conv2d")}
+
+    alone, full = kernels(64), kernels(1)
+    assert alone["conv2d"].cube < 0.2 * alone["conv2d_weight_grad"].vector
+    assert (alone["conv2d_weight_grad"].bound, full["conv2d_weight_grad"].bound) == ("vector", "cube")
+    assert alone["conv2d_weight_grad"].seconds > 5 * alone["conv2d"].seconds

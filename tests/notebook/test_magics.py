@@ -258,6 +258,8 @@ def test_in_a_real_kernel():
     [
         ("%ms_roofline f(x)", "roofline", "predicted on a model machine"),
         ("%ms_plan --devices 4 -o laid f(x)", "plan", "= 4 devices"),
+        ("%ms_aicore --tile 64,128,64 -o laid 128 len(x)*128 64", "aicore", "simulated"),
+        ("%ms_aicore --single 128 256 128", "aicore", "simulated"),
         ("%ms_tensor x", "tensor", "x: f32[2] on CPU"),
         ("%ms_kernels f(x)", "kernels", "f: "),
         ("%ms_info", "info", "python"),
@@ -286,6 +288,7 @@ def test_device(shell):
 @pytest.mark.parametrize(
     ("cell", "sentence"),
     [("%ms_tensor", "takes a tensor"), ("%ms_plan 1 + 1", "%ms_plan takes a call"),
+     ("%ms_aicore 128 128", "takes three sizes, got 2"),
      ("%%ms_eager g\ndef h(): pass", "defines no function 'g'"), ("%%ms_eager --args x\ny = 1", "found no function")],
 )  # fmt: skip
 def test_mistakes_in_run_magics_are_real_errors(shell, cell, sentence):

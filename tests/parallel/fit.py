@@ -18,23 +18,20 @@ import numpy as np
 from scipy.optimize import brentq, least_squares
 from validation import FIT, ROW, ROWS, planned
 
-from msnb.devices.ascend.chip import ASCEND910, Chip
-from msnb.parallel.mesh import Cluster
-from msnb.parallel.timeline import simulate
+from msnb.devices.ascend.chip import ASCEND910
 
 
-def seconds(program: Any, states: int, chip: Chip) -> float:
-    """The step of a program on another chip."""
-    program.mesh = replace(program.mesh, cluster=Cluster(chip=chip))
-    return simulate(program, states, apart=True).seconds
+def error(published: Any, **numbers: float) -> float:
+    """The relative error of a published row on a chip with other numbers."""
+    chip = replace(ASCEND910, **numbers)
+    return planned(published, chip=chip).step_time * 1e3 / published.published - 1
 
 
 def main() -> None:
-    rows = [(row, planned(row).program) for row in ROWS if row.role == FIT]
+    rows = [row for row in ROWS if row.role == FIT]
 
     def errors(x: Any) -> Any:
-        chip = replace(ASCEND910, e_cube=float(x[0]), e_hbm=float(x[1]))
-        return np.array([seconds(p, row.states, chip) * 1e3 / row.published - 1 for row, p in rows])
+        return np.array([error(row, e_cube=float(x[0]), e_hbm=float(x[1])) for row in rows])
 
     best = least_squares(errors, [0.6, 0.8], diff_step=1e-3, bounds=([0.3, 0.5], [0.95, 0.95]))
     print("e_cube, e_hbm =", best.x.round(3), "errors", best.fun.round(4))
@@ -42,11 +39,10 @@ def main() -> None:
         line = [(e_hbm, errors((e_cube, e_hbm))) for e_hbm in (0.7, 0.75, 0.8, 0.85, 0.9)]
         print(f"e_cube {e_cube}:", "  ".join(f"{e_hbm}: {e[0]:+.1%} {e[1]:+.1%}" for e_hbm, e in line))
     wide = next(row for row in ROWS if row.role == ROW)
-    program = planned(wide).program
-    chip = replace(ASCEND910, e_cube=float(best.x[0]), e_hbm=float(best.x[1]))
+    found = {"e_cube": float(best.x[0]), "e_hbm": float(best.x[1])}
 
     def gap(t_row: float) -> float:
-        return seconds(program, wide.states, replace(chip, row=t_row / 32)) * 1e3 - wide.published
+        return error(wide, **found, row=t_row / 32)
 
     print("row =", round(brentq(gap, 50e-9, 400e-9) * 1e9, 1), "ns / 32")
 

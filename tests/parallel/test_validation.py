@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 import validation
-from validation import CHECK, FIT, ROWS, planned
-from zoo_vision import GoogLeNet, MobileNetV2, ResNet
+from validation import CHECK, FIT, HELD, ROWS, planned, simulated
+from zoo_mobile import MobileNetV2
+from zoo_vision import GoogLeNet, ResNet
 
 import msnb as ms
 
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def errors():
-    return {(row.number, row.devices): (row.role, planned(row).step_time * 1e3 / row.published - 1) for row in ROWS}
+    return {(row.number, row.devices): (row.role, simulated(row) / row.published - 1) for row in ROWS}
 
 
 def test_rows_that_were_fitted(errors):
@@ -35,7 +36,14 @@ def test_rows_that_were_not(errors):
 def test_efficiency_of_scaling():
     one, *more = (planned(row).step_time for row in ROWS if row.what == "ResNet-50 b32")
     published = (17.91 / 18.70, 17.91 / 18.90)
-    assert all(abs(one / t - p) < 0.05 for t, p in zip(more, published))
+    assert all(abs(one / t - p) < 0.02 for t, p in zip(more, published))
+
+
+def test_a_table_summed_over_a_server_costs_a_ring(errors):
+    """Wide&Deep: 80 MB of gradients, published +6.19 ms."""
+    one, eight = (simulated(row) for row in ROWS if row.number == "10")
+    assert 3.1 < eight - one < 9.3
+    assert abs(errors["10", 8][1]) < 0.1
 
 
 def test_two_buckets_leave_a_shorter_tail_than_one():
@@ -85,6 +93,37 @@ def test_a_step_is_traced(tmp_path):
     assert {e["cat"] for e in events if e["ph"] == "X"} == {"compute", "network"}
 
 
+def test_a_replica_knows_its_own_batch_alone():
+    """In data parallel mode a device runs what one device runs with its part, whatever the program does with it."""
+    row = next(r for r in HELD if r.what.startswith("BERT-Base"))
+    with ms.nn.no_init_parameters():
+        net = validation.Bert(1000, 64, 2, 2, reach=0)
+    net.set_train()
+    how = {"parallel_mode": "data_parallel"}
+    many = ms.parallel.plan(net, *row.inputs(8 * 4), device_num=8, **how).timeline
+    one = ms.parallel.plan(net, *row.inputs(4), device_num=1, **how).timeline
+    assert many.computed == pytest.approx(one.computed, rel=1e-9)
+    (network,) = (what for stream, _, _, what in many.events if stream == "network")
+    assert network.startswith("all_reduce gradients")
+    assert len(many.gradients) == len(net.trainable_params())
+    assert sum(g[1] for g in many.gradients) == sum(4 * p.size for p in net.trainable_params())
+
+
+WITHIN = {"SE-ResNet-50 b32": 0.2, "Inception v3 b128": 0.1, "MobileNetV1 b256": 0.2, "SSD300 MobileNetV2 b32": 0.25,
+          "BERT-Base s128 b256": 0.25, "DeepFM b16000": 0.1}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", WITHIN)
+def test_networks_that_nothing_was_calibrated_on(what):
+    """Held where they are now; docs/validation.md has them all, and those that the model does not explain."""
+    row = next(r for r in HELD if r.what == what)
+    assert abs(simulated(row) / row.published - 1) < WITHIN[what]
+    assert validation.held_out_line(row) in page()
+
+
+def page():
+    return (Path(__file__).resolve().parents[2] / "docs" / "validation.md").read_text(encoding="utf-8")
+
+
 def test_the_table_in_the_docs_is_this_one():
-    text = (Path(__file__).resolve().parents[2] / "docs" / "validation.md").read_text(encoding="utf-8")
-    assert validation.table() in text
+    assert validation.table() in page()

@@ -1,7 +1,7 @@
-"""Language and recommendation networks as people write them with ``nn``, each with its loss.
+"""Language networks as people write them with ``nn``, each with its loss.
 
-Sources: Devlin et al. 2018 (BERT), Wei et al. 2019 (NEZHA: relative positions in every attention), Cheng et al. 2016
-(Wide & Deep).
+Sources: Devlin et al. 2018 (BERT), Wei et al. 2019 (NEZHA: relative positions in every attention), Radford et al. 2019
+(GPT-2), Dosovitskiy et al. 2020 (ViT, which reads images like sentences).
 """
 
 from __future__ import annotations
@@ -100,28 +100,48 @@ def sentences(n: int, length: int = 128, masked: int = 20) -> tuple[Any, ...]:
     return ids, kinds, ms.parallel.blank((n, length)), places, labels, follows
 
 
-class WideDeep(nn.Cell):
-    """A table of 200,000 features for a linear model, and one of 80 numbers each for a network."""
+class GPT(nn.Cell):
+    """The next word: norm first, a causal mask; GPT-2's small one by default."""
 
-    def __init__(self, words: int = 200000, width: int = 80, fields: int = 39,
-                 layers: tuple[int, ...] = (1024, 512, 256, 128)) -> None:  # fmt: skip
+    def __init__(self, words: int = 50257, width: int = 768, heads: int = 12, depth: int = 12, length: int = 1024,
+                 drop: float = 0.1) -> None:  # fmt: skip
         super().__init__()
-        self.wide, self.deep = nn.Embedding(words, 1), nn.Embedding(words, width)
-        sizes = (width * fields, *layers)
-        self.layers = nn.CellList([nn.Dense(a, b, activation="relu") for a, b in zip(sizes, sizes[1:])])
-        self.last = nn.Dense(layers[-1], 1)
+        self.words, self.places = nn.Embedding(words, width), nn.Embedding(length, width)
+        layer = nn.TransformerEncoderLayer(width, heads, 4 * width, drop, "gelu", batch_first=True, norm_first=True)
+        self.layers, self.norm = nn.TransformerEncoder(layer, depth), nn.LayerNorm((width,))
+        self.drop = nn.Dropout(p=drop)
+        self.length, self.width = length, width
 
-    def construct(self, ids: Any, weights: Any, label: Any) -> Any:
-        n, fields = ids.shape
-        scale = ops.reshape(weights, (n, fields, 1))
-        wide = ops.sum(ops.reshape(self.wide(ids) * scale, (n, fields)), 1, keepdims=True)
-        x = ops.reshape(self.deep(ids) * scale, (n, -1))
-        for layer in self.layers:
-            x = layer(x)
-        loss = ops.binary_cross_entropy_with_logits(self.last(x) + wide, label)
-        return loss + 4e-5 * ops.sum(ops.square(self.deep.embedding_table))
+    def construct(self, ids: Any, wanted: Any) -> Any:
+        x = self.drop(self.words(ids) + self.places(ops.arange(self.length)))
+        x = self.norm(self.layers(x, nn.causal_mask(self.length)))
+        logits = ops.matmul(ops.reshape(x, (-1, self.width)), ops.transpose(self.words.embedding_table, (1, 0)))
+        return ops.cross_entropy(logits, ops.reshape(wanted, (-1,)))
 
 
-def clicks(n: int, fields: int = 39) -> tuple[Any, ...]:
-    """A batch for ``WideDeep``, without values."""
-    return ms.parallel.blank((n, fields), ms.int32), ms.parallel.blank((n, fields)), ms.parallel.blank((n, 1))
+def texts(n: int, length: int = 1024) -> tuple[Any, ...]:
+    """A batch for ``GPT``, without values."""
+    return tuple(ms.parallel.blank((n, length), ms.int32) for _ in range(2))
+
+
+class ViT(nn.Cell):
+    """An image as a sentence of its patches; the base one."""
+
+    def __init__(self, patch: int = 32, width: int = 768, heads: int = 12, depth: int = 12, classes: int = 1001,
+                 size: int = 224, drop: float = 0.1) -> None:  # fmt: skip
+        super().__init__()
+        self.patches = nn.Conv2d(3, width, patch, patch, has_bias=True)
+        self.length, self.width = (size // patch) ** 2, width
+        self.places = ms.Parameter(ops.zeros((1, self.length + 1, width)), name="places")
+        self.first = ms.Parameter(ops.zeros((1, 1, width)), name="first")
+        layer = nn.TransformerEncoderLayer(width, heads, 4 * width, drop, "gelu", batch_first=True, norm_first=True)
+        self.layers, self.norm = nn.TransformerEncoder(layer, depth), nn.LayerNorm((width,))
+        self.drop = nn.Dropout(p=drop)
+        self.head = nn.Dense(width, classes)
+
+    def construct(self, x: Any, y: Any) -> Any:
+        n = x.shape[0]
+        x = ops.swapaxes(ops.reshape(self.patches(x), (n, self.width, self.length)), 1, 2)
+        x = ops.concat([ops.broadcast_to(self.first, (n, 1, self.width)), x], 1)
+        x = self.norm(self.layers(self.drop(x + self.places)))
+        return ops.cross_entropy(self.head(x[:, 0]), y)

@@ -1,8 +1,8 @@
 """Vision networks as people write them with ``nn``, each with its loss: the material of the validation of predictions.
 
-Sources: He et al. 2015 (ResNet, stride in the 3x3), Hu et al. 2017 (squeeze and excite), Simonyan and Zisserman 2014
-(VGG, with batch norm), Szegedy et al. 2014 and 2015 (GoogLeNet, Inception v3), Sandler et al. 2018 (MobileNetV2),
-Liu et al. 2015 (SSD).
+Sources: He et al. 2015 (ResNet, stride in the 3x3), He et al. 2018 (its stem of three 3x3), Hu et al. 2017 (squeeze and
+excite), Simonyan and Zisserman 2014 (VGG), Szegedy et al. 2014 (GoogLeNet), Huang et al. 2016 (DenseNet), Iandola et
+al. 2016 (SqueezeNet). The networks for phones, the inceptions and the detectors are in files of their own.
 """
 
 from __future__ import annotations
@@ -58,41 +58,71 @@ class Bottleneck(nn.Cell):
         return ops.relu(y + (x if self.down is None else self.down(x)))
 
 
+def stem(kind: str) -> nn.Cell:
+    """From an image to 64 channels: one 7x7, or the three 3x3 that cost as much and see more ("deep")."""
+    if kind == "deep":
+        return nn.SequentialCell(ConvNorm(3, 32, 3, 2), ConvNorm(32, 32, 3), ConvNorm(32, 64, 3))
+    return ConvNorm(3, 64, 7, 2)
+
+
 class ResNet(nn.Cell):
     """50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3)."""
 
-    def __init__(self, layers: tuple[int, ...] = (3, 4, 6, 3), classes: int = 1001, excite: bool = False) -> None:
+    def __init__(self, layers: tuple[int, ...] = (3, 4, 6, 3), classes: int = 1001, excite: bool = False,
+                 first: str = "7x7") -> None:  # fmt: skip
         super().__init__()
-        self.stem, self.pool = ConvNorm(3, 64, 7, 2), nn.MaxPool2d(3, 2, pad_mode="same")
+        self.stem, self.pool = stem(first), nn.MaxPool2d(3, 2, pad_mode="same")
         blocks, cin = [], 64
         for i, n in enumerate(layers):
             for j in range(n):
                 blocks.append(Bottleneck(cin, 64 << i, 2 if i and not j else 1, excite))
                 cin = 256 << i
         self.blocks, self.head = nn.SequentialCell(blocks), nn.Dense(cin, classes)
+        self.ends = [sum(layers[: i + 1]) - 1 for i in range(len(layers))]
+
+    def features(self, x: Any) -> list[Any]:
+        """What the stages give, at strides 4, 8, 16 and 32."""
+        x, out = self.pool(self.stem(x)), []
+        for i, block in enumerate(self.blocks):
+            x = block(x)
+            out += [x] if i in self.ends else []
+        return out
 
     def construct(self, x: Any, y: Any) -> Any:
-        x = self.blocks(self.pool(self.stem(x)))
-        return ops.cross_entropy(self.head(ops.mean(x, (2, 3))), y)
+        return ops.cross_entropy(self.head(ops.mean(self.features(x)[-1], (2, 3))), y)
+
+
+class Plain(nn.Cell):
+    """A convolution with bias, without norm."""
+
+    def __init__(self, cin: int, cout: int, kernel: Any = 1, stride: int = 1, act: Any = ops.relu) -> None:
+        super().__init__()
+        self.conv, self.act = nn.Conv2d(cin, cout, kernel, stride, has_bias=True), act
+
+    def construct(self, x: Any) -> Any:
+        x = self.conv(x)
+        return x if self.act is None else self.act(x)
 
 
 class VGG16(nn.Cell):
-    def __init__(self, classes: int = 10) -> None:
+    """With batch norm, or as in the paper: with biases and dropout."""
+
+    def __init__(self, classes: int = 10, norm: bool = True) -> None:
         super().__init__()
         layers: list[Any] = []
         cin = 3
         for width, n in ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3)):
             for _ in range(n):
-                layers.append(ConvNorm(cin, width, 3))
+                layers.append((ConvNorm if norm else Plain)(cin, width, 3))
                 cin = width
             layers.append(nn.MaxPool2d(2, 2))
-        self.layers = nn.SequentialCell(layers)
+        self.layers, self.drop = nn.SequentialCell(layers), nn.Identity() if norm else nn.Dropout(p=0.5)
         self.a, self.b, self.c = nn.Dense(25088, 4096), nn.Dense(4096, 4096), nn.Dense(4096, classes)
 
     def construct(self, x: Any, y: Any) -> Any:
         x = self.layers(x)
-        x = ops.relu(self.a(ops.reshape(x, (x.shape[0], -1))))
-        return ops.cross_entropy(self.c(ops.relu(self.b(x))), y)
+        x = self.drop(ops.relu(self.a(ops.reshape(x, (x.shape[0], -1)))))
+        return ops.cross_entropy(self.c(self.drop(ops.relu(self.b(x)))), y)
 
 
 class Inception(nn.Cell):
@@ -132,33 +162,72 @@ class GoogLeNet(nn.Cell):
         return ops.cross_entropy(self.head(ops.mean(x, (2, 3))), y)
 
 
-class Inverted(nn.Cell):
-    """MobileNetV2's block: widen, depthwise, narrow."""
+class DenseLayer(nn.Cell):
+    """Norm first; what it gives is appended to what it reads."""
 
-    def __init__(self, cin: int, out: int, stride: int, widen: int) -> None:
+    def __init__(self, cin: int, growth: int) -> None:
         super().__init__()
-        mid = cin * widen
-        self.a = ConvNorm(cin, mid, act=ops.relu6) if widen != 1 else None
-        self.b = ConvNorm(mid, mid, 3, stride, ops.relu6, mid)
-        self.c, self.skip = ConvNorm(mid, out, act=None), stride == 1 and cin == out
+        self.norm1, self.norm2 = nn.BatchNorm2d(cin), nn.BatchNorm2d(4 * growth)
+        self.conv1, self.conv2 = nn.Conv2d(cin, 4 * growth, 1), nn.Conv2d(4 * growth, growth, 3)
 
     def construct(self, x: Any) -> Any:
-        y = self.c(self.b(x if self.a is None else self.a(x)))
-        return x + y if self.skip else y
+        y = self.conv1(ops.relu(self.norm1(x)))
+        return ops.concat([x, self.conv2(ops.relu(self.norm2(y)))], 1)
 
 
-class MobileNetV2(nn.Cell):
-    def __init__(self, classes: int = 1000) -> None:
+class Transition(nn.Cell):
+    """Half the channels, half the rows and columns."""
+
+    def __init__(self, cin: int) -> None:
         super().__init__()
-        blocks, cin = [], 32
-        for widen, out, n, stride in ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1),
-                                      (6, 160, 3, 2), (6, 320, 1, 1)):  # fmt: skip
-            for j in range(n):
-                blocks.append(Inverted(cin, out, 1 if j else stride, widen))
-                cin = out
-        self.stem, self.blocks = ConvNorm(3, 32, 3, 2, ops.relu6), nn.SequentialCell(blocks)
-        self.last, self.head = ConvNorm(320, 1280, act=ops.relu6), nn.Dense(1280, classes)
+        self.norm, self.conv, self.pool = nn.BatchNorm2d(cin), nn.Conv2d(cin, cin // 2, 1), nn.AvgPool2d(2, 2)
+
+    def construct(self, x: Any) -> Any:
+        return self.pool(self.conv(ops.relu(self.norm(x))))
+
+
+class DenseNet(nn.Cell):
+    """121: (6, 12, 24, 16)."""
+
+    def __init__(self, layers: tuple[int, ...] = (6, 12, 24, 16), growth: int = 32, classes: int = 1000) -> None:
+        super().__init__()
+        blocks, cin = [], 64
+        for i, n in enumerate(layers):
+            for _ in range(n):
+                blocks.append(DenseLayer(cin, growth))
+                cin += growth
+            if i < len(layers) - 1:
+                blocks.append(Transition(cin))
+                cin //= 2
+        self.stem, self.pool = ConvNorm(3, 64, 7, 2), nn.MaxPool2d(3, 2, pad_mode="same")
+        self.blocks, self.norm, self.head = nn.SequentialCell(blocks), nn.BatchNorm2d(cin), nn.Dense(cin, classes)
 
     def construct(self, x: Any, y: Any) -> Any:
-        x = self.last(self.blocks(self.stem(x)))
+        x = ops.relu(self.norm(self.blocks(self.pool(self.stem(x)))))
         return ops.cross_entropy(self.head(ops.mean(x, (2, 3))), y)
+
+
+class Fire(nn.Cell):
+    def __init__(self, cin: int, squeeze: int, expand: int) -> None:
+        super().__init__()
+        self.squeeze = Plain(cin, squeeze)
+        self.one, self.three = Plain(squeeze, expand), Plain(squeeze, expand, 3)
+
+    def construct(self, x: Any) -> Any:
+        x = self.squeeze(x)
+        return ops.concat([self.one(x), self.three(x)], 1)
+
+
+class SqueezeNet(nn.Cell):
+    """Version 1.0."""
+
+    def __init__(self, classes: int = 1000) -> None:
+        super().__init__()
+        fires = [Fire(*sizes) for sizes in ((96, 16, 64), (128, 16, 64), (128, 32, 128), (256, 32, 128), (256, 48, 192),
+                                            (384, 48, 192), (384, 64, 256), (512, 64, 256))]  # fmt: skip
+        pool = nn.MaxPool2d(3, 2)
+        self.layers = nn.SequentialCell(Plain(3, 96, 7, 2), pool, *fires[:3], pool, *fires[3:7], pool, fires[7])
+        self.drop, self.last = nn.Dropout(p=0.5), Plain(512, classes)
+
+    def construct(self, x: Any, y: Any) -> Any:
+        return ops.cross_entropy(ops.mean(self.last(self.drop(self.layers(x))), (2, 3)), y)

@@ -6,20 +6,28 @@
       UB 256 KB <--> vector 256 bytes/cycle <-------- 256 KB
 
 Three kinds of numbers stand apart: those of the data sheet, shares of them that real kernels reach (``e_*``, fitted as
-``docs/validation.md`` says), and habits of the software (``fuse``, ``half``).
-
-Sources. Ascend 910: Liao et al., "DaVinci: a scalable architecture for neural network computing", HotChips 31, 2019
-(cores, cube, vector, HBM, HCCS); CANN's platform files of 910A and 310 (buffers, paths in the core). The matrix unit
-was measured at 82% and the vector unit at 83% of its peak by AIBench (CCF THPC 2024, 10.1007/s42514-024-00187-x).
-Ascend 310: data sheet (8 TFLOPS at 16 bit, two cores at 680 MHz, LPDDR4X 51.2 GB/s, 8 GB). V100: NVIDIA's white paper
-WP-08608 (125 TFLOPS, 900 GB/s, 32 GB).
+``docs/validation.md`` says), and habits of the software (``fuse``, ``half``). Every number of the Ascend 910 carries
+its source in the field's metadata; the 310's are those of its data sheet (8 TFLOPS at 16 bit, two cores at 680 MHz,
+LPDDR4X 51.2 GB/s, 8 GB), with the shares of the 910.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 KB = 1024
+
+HOTCHIPS = "Liao et al., DaVinci: a scalable architecture for neural network computing, HotChips 31, 2019"
+PLATFORM = "CANN's platform files of 910A and 310"
+AIBENCH = "AIBench, CCF THPC 2024, 10.1007/s42514-024-00187-x"
+FITTED = "fitted: tests/parallel/fit.py, docs/validation.md"
+SCRIPTS = "training scripts of MindSpore's ModelZoo"
+
+
+def said(value: Any, source: str) -> Any:
+    """A number and where it is from."""
+    return field(default=value, metadata={"source": source})
 
 
 @dataclass(frozen=True)
@@ -41,32 +49,33 @@ class Chip:
         step: seconds per training step that belong to no kernel.
     """
 
-    name: str = "ascend910"
-    cores: int = 32
-    clock: float = 1e9
-    cube: float = 256e12
-    vector: float = 4.1e12
-    hbm: float = 1.2e12
-    memory: float = 30e9
-    e_cube: float = 0.48
-    e_vector: float = 0.83
-    e_hbm: float = 0.88
-    launch: float = 4e-6
-    eager: float = 40e-6
-    row: float = 193e-9 / 32
-    half: bool = True
-    fuse: int = 2
-    step: float = 0.0
+    name: str = said("ascend910", "a name")
+    cores: int = said(32, HOTCHIPS)
+    clock: float = said(1e9, HOTCHIPS)
+    cube: float = said(256e12, f"{HOTCHIPS}: 32 cores, 16x16x16 products at 1 GHz, rounded as the data sheet does")
+    vector: float = said(4.1e12, f"{HOTCHIPS}: 32 cores, 256 bytes per cycle")
+    hbm: float = said(1.2e12, HOTCHIPS)
+    memory: float = said(30e9, f"{HOTCHIPS}: 32 GB, less 2 GB that the system keeps (an assumption)")
+    e_cube: float = said(0.49, f"{FITTED}; products alone reach 0.82 ({AIBENCH})")
+    e_vector: float = said(0.83, f"measured: {AIBENCH}")
+    e_hbm: float = said(0.898, FITTED)
+    launch: float = said(4e-6, "given, not fitted: two rows cannot tell three numbers apart; the smallest kernels of "
+                               "MindInsight's test profiles take 1.2 to 6 us")  # fmt: skip
+    eager: float = said(40e-6, "an assumption: 20 to 60 us per launched kernel")
+    row: float = said(196e-9 / 32, f"{FITTED}, Wide&Deep on one device")
+    half: bool = said(True, SCRIPTS)
+    fuse: int = said(2, f"{SCRIPTS}: release 0.5 joins vector operators to products")
+    step: float = said(0.0, "nothing is known of it")
 
 
 ASCEND910 = Chip()
 ASCEND310 = replace(ASCEND910, name="ascend310", cores=2, clock=0.68e9, cube=8e12, vector=0.17e12, hbm=51.2e9,
-                    memory=7e9, row=193e-9 / 2)  # fmt: skip
+                    memory=7e9, row=196e-9 / 2)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Core:
-    """Buffers of one core in bytes and its paths in bytes per cycle (CANN's platform file).
+    """Buffers of one core in bytes and its paths in bytes per cycle.
 
     Attributes:
         block: the cube multiplies block x block by block x block matrices of 16 bits in one cycle.
@@ -76,18 +85,18 @@ class Core:
         lanes: bytes that the vector unit works on per cycle.
     """
 
-    block: int = 16
-    l1: int = 1024 * KB
-    l0a: int = 64 * KB
-    l0b: int = 64 * KB
-    l0c: int = 256 * KB
-    ub: int = 256 * KB
-    to_l1: float = 94.0
-    to_l0a: float = 512.0
-    to_l0b: float = 256.0
-    to_ub: float = 512.0
-    out: float = 64.0
-    lanes: int = 256
+    block: int = said(16, HOTCHIPS)
+    l1: int = said(1024 * KB, PLATFORM)
+    l0a: int = said(64 * KB, PLATFORM)
+    l0b: int = said(64 * KB, PLATFORM)
+    l0c: int = said(256 * KB, PLATFORM)
+    ub: int = said(256 * KB, PLATFORM)
+    to_l1: float = said(94.0, "Liao et al., Ascend, HPCA 2021: 94 GB/s of L2 that each core is sure of")
+    to_l0a: float = said(512.0, PLATFORM)
+    to_l0b: float = said(256.0, PLATFORM)
+    to_ub: float = said(512.0, PLATFORM)
+    out: float = said(64.0, PLATFORM)
+    lanes: int = said(256, HOTCHIPS)
 
 
 CORE = Core()

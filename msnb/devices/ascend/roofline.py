@@ -11,12 +11,17 @@
                K = channels*kernel, N = filters; three input channels cost as much as sixteen (C0 = 16)
     groups     a block of 16 channels holds 16/(C/g) groups, all but its diagonal is multiplied for nothing: a depthwise
                convolution uses a sixteenth of the cube
+    windows    pooling slides its windows on the vector unit, 3.2 lane-operations per place of a window; its gradient
+               adds to places that windows share, one after the other: 27. The gradients of a depthwise convolution
+               have the same shape of loops, and are taken to cost the same
     t_vector   one lane-operation per element (transcendental ones more), 128 lanes of 16 bits per core
     t_memory   bytes in and out once; images are kept as NC1HWC0, so their channels are rounded up to 16
     rows       gathering, and adding to rows by index, costs a fixed time per row, not bytes: the addresses are random
 
 Sources: tile sizes follow from L0C (128x128 float32 results, twice, are 128 KB of 256 KB) and L0A, L0B (128x128x2
-bytes, twice, are 64 KB). Williams, Waterman, Patterson, "Roofline", 2009.
+bytes, twice, are 64 KB). Windows: least squares over the three poolings of AlexNet, batch 2, on an Ascend 910 (5.9, 3.4
+and 3.0 us, their gradients 32.6, 15.9 and 5.7 us, on as many cores as images times blocks of channels), a profile among
+the test data of MindInsight (tests/utils/resource/run_2). Williams, Waterman, Patterson, "Roofline", 2009.
 """
 
 from __future__ import annotations
@@ -35,6 +40,7 @@ TILE, BLOCK = 128, 16
 MIN_K = 512  # K is not cut into shorter pieces
 ROWS = frozenset({"gather", "index", "unindex", "index_taken", "index_reduce"})
 _LANES = {"transcendental": 4.0, "random": 20.0}  # lane-operations per element
+_WINDOW, _SPREAD = 3.2, 27.0  # lane-operations per place of a window: read together, spread again
 
 
 def up(n: int, block: int = BLOCK) -> int:
@@ -82,7 +88,7 @@ def product_of(
     """The product an operator is; None where it is none."""
     if op.name == "matmul":
         return _matmul(ins[0].ints(), ins[1].ints())
-    if op.name.startswith("conv2d") and len(ins) == 2:
+    if op.name.startswith("conv2d") and len(ins) == 2 and not is_depthwise_grad(op, ins, outs, attrs):
         return _conv(op.name, ins, outs, attrs)
     if op.name == "einsum" and op.work is not None:
         side = max(1, round((op.work(tuple(ins), tuple(outs), attrs).cube / 2.0) ** (1 / 3)))
@@ -127,8 +133,30 @@ def work_of(op: Op, ins: Sequence[TensorType], outs: Sequence[TensorType], attrs
     return Work(vector=float(sum(t.size for t in outs)))
 
 
+def taps_of(op: Op, ins: Sequence[TensorType], outs: Sequence[TensorType], attrs: Mapping[str, Any]) -> float:
+    """Places of all windows of a kernel that slides them on the vector unit; 0 for other kernels."""
+    if op.family == "pool":
+        images = [t.size for t in (*ins, *outs) if t.ndim == 4]
+        return float(min(images) * math.prod(attrs["kernel"])) if images else 0.0
+    if not is_depthwise_grad(op, ins, outs, attrs):
+        return 0.0
+    result, weight = (ins[0], ins[1]) if op.name == "conv2d_input_grad" else (ins[1], outs[0])
+    return float(result.size * math.prod(weight.ints()[2:]))
+
+
+def is_depthwise_grad(op: Op, ins: Sequence[TensorType], outs: Sequence[TensorType], attrs: Mapping[str, Any]) -> bool:
+    """Whether it is a gradient of a convolution with one channel per group."""
+    if op.name not in ("conv2d_input_grad", "conv2d_weight_grad"):
+        return False
+    weight = ins[1] if op.name == "conv2d_input_grad" else outs[0]
+    return bool(attrs["groups"] > 1 and weight.ints()[1] == 1)
+
+
 def lanes_of(op: Op, ins: Sequence[TensorType], outs: Sequence[TensorType], attrs: Mapping[str, Any]) -> float:
     """Operations of lanes of the vector unit."""
+    taps = taps_of(op, ins, outs, attrs)
+    if taps:
+        return taps * (_SPREAD if op.name.endswith("grad") else _WINDOW)
     if op.family == "reduce" or op.name == "sum_to":
         return float(sum(t.size for t in ins))
     return work_of(op, ins, outs, attrs).vector * (1.0 if op.name == "relu" else _LANES.get(op.family, 1.0))

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 from msnb.core import events
 from msnb.core.errors import ArgumentError, AttributeValueError
 from msnb.core.parameter import Parameter
+from msnb.core.tensor import Tensor, blank
+from msnb.core.tree import flatten, unflatten
 from msnb.core.types import TensorType
 from msnb.ir.graph import Graph, Value
 from msnb.parallel.context import (
@@ -20,7 +22,7 @@ from msnb.parallel.context import (
     set_value,
     wide_sums,
 )
-from msnb.parallel.cost import BUCKET, MemoryRule, model_named
+from msnb.parallel.cost import BUCKET, MemoryRule, TimeModel, model_named
 from msnb.parallel.engine.by_hand import HandPlan
 from msnb.parallel.engine.piped import PipelinePlan, Planner, plan_pipeline, settings, shares_of
 from msnb.parallel.engine.runnable import RunnablePlan
@@ -29,7 +31,7 @@ from msnb.parallel.fronts import Point, asked, layers, point, within
 from msnb.parallel.joint import Joint, with_gradient
 from msnb.parallel.mesh import Cluster, Mesh
 from msnb.parallel.planning import Problem, inlined
-from msnb.parallel.plans import batch_split, no_room, search
+from msnb.parallel.plans import Plan, batch_split, no_room, search
 from msnb.parallel.said_again import computed_once, layers_said
 from msnb.parallel.zero import Sharding, from_context
 
@@ -132,9 +134,29 @@ def plan(
     joint.fed = fed(joint, Mesh.over(devices, cluster)) if parallel_mode in PLANNED else {}
     made = searched(problem(joint, devices), strategies or {}, None if recompute or joint.again else limit)
     made.captured, made.args = captured, inputs
+    made.alone = lambda: _alone(program, inputs, devices, cluster, made.problem)
     made.cuts, made.bucket = tuple(get_auto_parallel_context("all_reduce_fusion_config")), _bucket()
     _tell_whole(joint)
     return _with_recompute(_with_files(made), recompute, limit)
+
+
+def _alone(program: Any, inputs: tuple[Any, ...], devices: int, cluster: Cluster | None, whole: Problem) -> Plan:
+    """The plan of one device with its part of the batch."""
+    parts = parts_of(inputs, devices)
+    joint = joint_of(captured_of(program, parts), parts, {}, training=True)
+    problem = Problem(joint, TimeModel(Mesh.over(1, cluster)), whole.rule, wide=whole.wide)
+    return Plan(problem, [0] * problem.costs.size, "stand_alone")
+
+
+def parts_of(inputs: tuple[Any, ...], devices: int) -> tuple[Any, ...]:
+    """A device's part of a batch, as types without values: axis 0 divided, where it divides."""
+    leaves, shape = flatten(inputs)
+    for i, leaf in enumerate(leaves):
+        if isinstance(leaf, Tensor) and not isinstance(leaf, Parameter) and leaf.ndim:
+            rows, *rest = leaf._type.ints()
+            leaves[i] = blank((rows if rows % devices else rows // devices, *rest), leaf.dtype)
+    made: tuple[Any, ...] = unflatten(shape, leaves)
+    return made
 
 
 def _with_recompute(made: RunnablePlan, recompute: Any, limit: float) -> RunnablePlan:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -100,9 +101,22 @@ class Runnable:
 
 
 class RunnablePlan(Plan, Runnable):
-    """A plan that can be run."""
+    """A plan that can be run.
+
+    Attributes:
+        alone: makes the plan of one device's part of the batch, traced anew: where the program reshapes the batch, or
+            looks things up in it, it is the device's own batch.
+    """
+
+    alone: Callable[[], Plan] | None = None
+
+    @cached_property
+    def replica(self) -> Plan | None:
+        """What one device runs in data_parallel mode, unless copies share their update; None in other modes."""
+        apart = self.mode == "data_parallel" and self.mesh.size > 1 and not self.problem.sharding.level
+        return self.alone() if apart and self.alone is not None and self.problem.joint.gradients else None
 
     def _follow(self, plan: Plan) -> None:
         super()._follow(plan)
         if isinstance(plan, RunnablePlan):
-            self.captured, self.args = plan.captured, plan.args
+            self.captured, self.args, self.alone = plan.captured, plan.args, plan.alone
