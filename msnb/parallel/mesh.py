@@ -14,14 +14,14 @@ Collectives, n bytes in a rank's (full) buffer, p ranks, latency a per hop, band
     ring              all-reduce 2(p-1)a + 2(p-1)/p n/B      all-gather, reduce-scatter: half of it
     full mesh         reduce-scatter a + n/(pB)              p <= 4 on HCCS: every pair has a link of its own
     halving-doubling  all-reduce 2 log2(p) a + 2(p-1)/p n/B  p a power of two
-    hierarchical      reduce-scatter inside a server, all-reduce of the parts across servers, all-gather inside
+    hierarchical      reduce-scatter inside, all-reduce of the parts across servers, all-gather inside
     all-to-all        per level of the network (p-1)a + what crosses it / B
 
 Sources. HCCS 3 links of 30 GB/s, PCIe 4.0 x16, RoCE 100 Gb/s per chip: HotChips 31 (Ascend 910), Huawei CCE topology
 ("four in one group interconnected through HCCS"). All links at their nominal speed, RoCE at 80% of 12.5 GB/s; 15 and 25
-us per hop are assumptions. Nothing here is fitted. A server of eight is one ring, as HCCL lays it by default: its
-all-reduce moves 30 GB/s per rank, the speed of one link; published runs imply 22 to 38. (Its links together would allow
-68, by a mesh in each group of four and PCIe between them.)
+us per hop are assumptions. Nothing here is fitted. With all its links a server of eight would reach 68 GB/s of bus
+bandwidth in an all-reduce: what a planner may count on. Gradients of MindSpore's data_parallel mode go by one ring of
+the server, 30 GB/s, the speed of one link ("ring"): published runs imply 22 to 38.
 Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", 2005.
 """
 
@@ -40,6 +40,7 @@ from msnb.devices.ascend.chip import Chip as Chip
 
 MAX_DEVICES = 4096
 GATHER, SCATTER, REDUCE, EXCHANGE = "all_gather", "reduce_scatter", "all_reduce", "all_to_all"
+RING = "ring"  # an all-reduce, the plain way
 
 
 @dataclass(frozen=True)
@@ -209,7 +210,8 @@ class Mesh:
         """Simulated seconds of a collective.
 
         Args:
-            kind: "all_reduce", "all_gather", "reduce_scatter" or "all_to_all".
+            kind: "all_reduce", "all_gather", "reduce_scatter", "all_to_all", or "ring": an all-reduce as MindSpore's
+                data_parallel mode does it.
             axes: the mesh axes of its groups.
             nbytes: bytes a rank puts in.
         """
@@ -250,6 +252,8 @@ class Mesh:
             return 0.0
         if kind == EXCHANGE:
             return self._exchange(levels, p, nbytes)
+        if kind == RING:
+            return 2 * self._ring(levels, nbytes)
         full = nbytes * p if kind == GATHER else nbytes
         half = min(self._flat(levels, p, full), self._nested(levels, full))
         if kind != REDUCE:
@@ -278,12 +282,22 @@ class Mesh:
         return (p - 1) * a + (p - 1) / p * full / b
 
     def _nested(self, levels: tuple[int, ...], full: float) -> float:
-        """A ring inside every server, then one across the servers: each passes on a part only."""
-        total, inside = 0.0, levels[:-1] + (1,)
-        for part in (inside, (1,) * len(inside[1:]) + levels[-1:]):
+        """Level by level, from the inside: each passes on a part only."""
+        total = 0.0
+        for i, n in enumerate(levels):
+            if n > 1:
+                total += self._flat(tuple(n if j == i else 1 for j in range(len(levels))), n, full)
+                full /= n
+        return total
+
+    def _ring(self, levels: tuple[int, ...], full: float) -> float:
+        """Half an all-reduce by one ring inside every server, and one across the servers."""
+        total, alone = 0.0, (1,) * len(levels)
+        for part in ((*levels[:-1], 1), (*alone[:-1], levels[-1])):
             n = math.prod(part)
             if n > 1:
-                total += self._flat(part, n, full)
+                a, b = self._slowest(part)
+                total += (n - 1) * a + (n - 1) / n * full / b
                 full /= n
         return total
 

@@ -29,7 +29,7 @@ from msnb.devices.ascend.trace import write_trace
 from msnb.ir.graph import Graph, Node, Value
 from msnb.parallel.cost import local_types
 from msnb.parallel.local import widened
-from msnb.parallel.mesh import REDUCE, SCATTER, Mesh
+from msnb.parallel.mesh import REDUCE, RING, SCATTER, Mesh
 from msnb.parallel.program import (
     UPDATE,
     Buffer,
@@ -162,7 +162,7 @@ def _summed(program: Program, over: Mesh, group: Grouping, key: Any) -> list[Lat
     for weight, buffer in zip(program.weights, program.gradients):
         t = static_type(buffer[0])
         n = widened(t).nbytes if t else 0
-        move = Move(REDUCE, axes, -1, -1, buffer[1], buffer[1], n, over.seconds(REDUCE, axes, n))
+        move = Move(RING, axes, -1, -1, buffer[1], buffer[1], n, over.seconds(RING, axes, n))
         out.append((_maker(group, [key(buffer)]), move, weight.name, buffer[0]))
     return out
 
@@ -227,7 +227,7 @@ class _Walk:
             self.now = self.network
 
     def _gradient(self, move: Move, where: str, value: Value) -> None:
-        if move.kind not in (REDUCE, SCATTER):
+        if move.kind not in (REDUCE, RING, SCATTER):
             if move.seconds:
                 self._send(move.seconds, f"{move.kind} {where}", self.now)
             return
@@ -239,8 +239,8 @@ class _Walk:
 
     def _flush(self, key: tuple[str, tuple[int, ...]]) -> None:
         """Send a bucket."""
-        nbytes = self.waiting.pop(key)
-        self._send(self.mesh.seconds(*key, nbytes), f"{key[0]} gradients ({nbytes / 1e6:.3g} MB)", self.now)
+        nbytes, kind = self.waiting.pop(key), REDUCE if key[0] == RING else key[0]
+        self._send(self.mesh.seconds(*key, nbytes), f"{kind} gradients ({nbytes / 1e6:.3g} MB)", self.now)
 
     def _send(self, seconds: float, what: str, ready: float) -> None:
         start = max(ready, self.network)
