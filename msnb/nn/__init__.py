@@ -94,7 +94,6 @@ from msnb.nn.normalization import InstanceNorm1d as InstanceNorm1d
 from msnb.nn.normalization import InstanceNorm2d as InstanceNorm2d
 from msnb.nn.normalization import LayerNorm as LayerNorm
 from msnb.nn.normalization import RMSNorm as RMSNorm
-from msnb.nn.normalization import SyncBatchNorm as SyncBatchNorm
 from msnb.nn.pooling import AdaptiveAvgPool1d as AdaptiveAvgPool1d
 from msnb.nn.pooling import AdaptiveAvgPool2d as AdaptiveAvgPool2d
 from msnb.nn.pooling import AvgPool1d as AvgPool1d
@@ -108,6 +107,7 @@ from msnb.nn.recurrent_cells import GRUCell as GRUCell
 from msnb.nn.recurrent_cells import LSTMCell as LSTMCell
 from msnb.nn.recurrent_cells import RNNCell as RNNCell
 from msnb.nn.reducer import DistributedGradReducer as DistributedGradReducer
+from msnb.nn.synchronised import SyncBatchNorm as SyncBatchNorm
 from msnb.nn.transformer import Transformer as Transformer
 from msnb.nn.transformer import TransformerDecoder as TransformerDecoder
 from msnb.nn.transformer import TransformerDecoderLayer as TransformerDecoderLayer

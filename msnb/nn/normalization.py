@@ -65,15 +65,14 @@ class _BatchNorm(Cell):
         if self.training if self.use_batch_statistics is None else self.use_batch_statistics:
             y, mean, variance = ops.batch_norm_train(x, self.gamma, self.beta, self.eps, self._axis(x))
             if self.training:
-                self._move(x, mean, variance)
+                self._move(x.size / self.num_features, mean, variance)
             return y
         return ops.batch_norm(
             x, self.moving_mean, self.moving_variance, self.gamma, self.beta, eps=self.eps, axis=self._axis(x)
         )
 
-    def _move(self, x: Any, mean: Any, variance: Any) -> None:
-        """Let the running statistics follow the batch."""
-        n = x.size / self.num_features
+    def _move(self, n: float, mean: Any, variance: Any) -> None:
+        """Let the running statistics follow a batch of ``n`` numbers per channel."""
         keep, take = self.momentum, 1.0 - self.momentum
         unbiased = ops.stop_gradient(variance) * (n / max(n - 1.0, 1.0))
         ops.assign(self.moving_mean, self.moving_mean * keep + ops.stop_gradient(mean) * take)
@@ -313,13 +312,3 @@ class InstanceNorm1d(_InstanceNorm):
     """The same of rows of samples [n, channels, length]."""
 
     _ndim = 3
-
-
-class SyncBatchNorm(BatchNorm2d):
-    """Batch normalisation by the statistics of the whole batch, also where a plan splits it over devices.
-
-    Every BatchNorm of a plan (``ms.parallel``) sums over all devices that share the batch, because a plan computes
-    what one device would; so this is ``BatchNorm2d`` under the name that programs for many devices use.
-
-    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.SyncBatchNorm.html
-    """

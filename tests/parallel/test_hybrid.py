@@ -412,3 +412,40 @@ def test_replicas_in_processes_of_their_own_begin_and_stay_alike(engine):
     first, last = zip(*rows)
     assert len({f.tobytes() for f in first}) == N
     assert len({w.tobytes() for w in last}) == 1 and not np.array_equal(first[0], last[0])
+
+
+def test_batch_norm_asks_all_ranks(rng):
+    """Each rank has its part of a batch: the result, the gradients and the running statistics of the whole batch."""
+    parts = [rng.standard_normal((2, 3, 4, 5)) * (r + 1) + r for r in range(N)]
+    pulls = [rng.standard_normal((2, 3, 4, 5)) for _ in range(N)]
+    inputs = [PerRank([ms.Tensor(a) for a in side]) for side in (parts, pulls)]
+
+    def program(net):
+        def of(x, pull):
+            value, back = ms.vjp(net, x)
+            return value, back(pull)[0], net.moving_mean * 1, net.moving_variance * 1
+
+        return of
+
+    found = on_ranks(program(nn.SyncBatchNorm(3, dtype=ms.float64).set_train()), *inputs).run()
+    alone = program(nn.BatchNorm2d(3, dtype=ms.float64).set_train())
+    want = alone(ms.Tensor(np.concatenate(parts)), ms.Tensor(np.concatenate(pulls)))
+    for r, (value, slope, mean, variance) in enumerate(found):
+        own = slice(2 * r, 2 * r + 2)
+        np.testing.assert_allclose(value, want[0].asnumpy()[own], atol=1e-10)
+        np.testing.assert_allclose(slope, want[1].asnumpy()[own], atol=1e-10)
+        np.testing.assert_allclose(mean, want[2].asnumpy(), atol=1e-10)
+        np.testing.assert_allclose(variance, want[3].asnumpy(), atol=1e-10)
+
+
+def test_batch_norm_of_some_ranks(rng):
+    parts = [rng.standard_normal((2, 3, 2, 2)) + r for r in range(N)]
+    net = nn.SyncBatchNorm(3, dtype=ms.float64, process_groups=[[0, 1], [2, 3]]).set_train()
+    found = on_ranks(lambda x: net(x), PerRank([ms.Tensor(a) for a in parts])).run()
+    for pair in (0, 2):
+        both = nn.BatchNorm2d(3, dtype=ms.float64).set_train()(ms.Tensor(np.concatenate(parts[pair : pair + 2])))
+        np.testing.assert_allclose(np.concatenate(found[pair : pair + 2]), both.asnumpy(), atol=1e-10)
+    with pytest.raises(ValueError, match="in two of process_groups"):
+        nn.SyncBatchNorm(3, process_groups=[[0, 1], [1, 2]])
+    with pytest.raises(ValueError, match="rank 2 is in none"):
+        on_ranks(nn.SyncBatchNorm(3, process_groups=[[0, 1]]).set_train(), PerRank([ms.Tensor(a) for a in parts])).run()
