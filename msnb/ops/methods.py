@@ -132,6 +132,8 @@ def _bind_operators() -> None:
     for name, op in _SINGLE.items():
         _bind(name, single(op))
     _bind("__round__", _whole)
+    _bind("__divmod__", lambda self, other: (self // other, self % other))
+    _bind("__rdivmod__", lambda self, other: (other // self, other % self))
 
 
 def _in_place(op: Op) -> Callable[[Parameter, Any], Any]:

@@ -19,20 +19,10 @@ from msnb.ir.graph import Value
 from msnb.ops.record import Op
 
 _ARITHMETIC = frozenset(
-    {
-        "add",
-        "subtract",
-        "multiply",
-        "divide",
-        "floor_divide",
-        "remainder",
-        "power",
-        "negative",
-        "absolute",
-        "maximum",
-        "minimum",
-    }
-)
+    ("add", "subtract", "multiply", "divide", "floor_divide", "remainder", "power", "square", "negative", "positive",
+     "abs", "maximum", "minimum")
+)  # fmt: skip
+_OF_INTS = frozenset(("round",))  # of a float Python's is an int, the record's is not
 
 
 def number_type(*numbers: Any) -> TensorType:
@@ -82,9 +72,9 @@ class Pythonic:
         return tuple(self._beside(builder, x, dtype) for x in inputs), False
 
     def _among_numbers(self, builder: Any, op: Op, inputs: tuple[Any, ...]) -> tuple[tuple[Any, ...], bool]:
-        if op.name not in _ARITHMETIC:
-            return inputs, False
         want = number_type(*inputs)
+        if op.name not in _ARITHMETIC and not (op.name in _OF_INTS and want.dtype.is_int):
+            return inputs, False
         if op.name == "divide" and want.dtype.category < 2:
             want = tensor_type((), float64)
         if want.weak:

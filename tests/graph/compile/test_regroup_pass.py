@@ -167,6 +167,17 @@ def test_random_sums_keep_their_values(rng: np.random.Generator) -> None:
     assert acted > 8
 
 
+def test_a_law_that_does_not_act_leaves_nothing_behind() -> None:
+    """One term adds up to nothing, the others cannot be summed apart: the tree stays as it is, without the zero."""
+
+    def program(x: Any, y: Any, row: Any, plane: Any) -> Any:
+        return ops.sum(x - ops.mean(x, 1, True) + row * plane + plane * y, 1, True)
+
+    shapes = ((3, 4, 5), (3, 4, 5), (3, 1, 1), (4, 5))
+    graph, _ = optimise(build("f", [tensor_type(s, F64) for s in shapes], program))
+    check(graph, np.random.default_rng(0))
+
+
 def test_bodies_are_regrouped_and_short_floats_are_not() -> None:
     text = ("graph f(c: bool[], x: f32[2,3], s: f32[2,1]) -> (f32[2,1])\n  %1 = if(c, x, s) : f32[2,1]\n"
             "    then (x: f32[2,3], s: f32[2,1]):\n      %1 = multiply(x, s) : f32[2,3]\n"

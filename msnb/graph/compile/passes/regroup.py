@@ -37,7 +37,7 @@ def _run(graph: Graph, log: Log) -> Graph:
 def _swept(graph: Graph, rule: Rule, log: Log) -> Graph:
     before = log.total
     out = sweep_module(graph, "regroup", lambda: rule, log)
-    return _without_dead_nodes(out) if log.total > before else out
+    return _without_dead_nodes(out) if log.total > before else graph  # what laws tried and dropped is in ``out`` alone
 
 
 def _without_dead_nodes(graph: Graph) -> Graph:
