@@ -7,6 +7,7 @@
   shared by its processes, gone in the end. What a user's cache holds decides nothing.
 - `mode`: a test that names this fixture runs twice, eagerly and as a graph.
 - the context (mode, device, ...) is back at its defaults after every test, whatever the test did to it.
+- `notices`: what the user is told during a test, apart from packages that the machine lacks.
 - `rng`: a NumPy generator seeded from the run's seed and the test's name. The run's seed is printed at the top and
   again below failures; `pytest --hypothesis-seed=N` repeats a run, hypothesis' draws included.
 """
@@ -86,6 +87,21 @@ def rng(request: pytest.FixtureRequest) -> np.random.Generator:
     """Random numbers that differ between runs and tests and can be had again from the printed seed."""
     seed = [zlib.crc32(str(request.config.option.hypothesis_seed).encode()), zlib.crc32(request.node.nodeid.encode())]
     return np.random.default_rng(seed)
+
+
+LACKING = {"llvmlite", "onednn"}  # keys of the notices about packages that make msnb fast and may be absent
+
+
+@pytest.fixture
+def notices() -> Iterator[list[str]]:
+    """The sentences that the user is told, all announced anew. What the machine lacks is no news of a program."""
+    from msnb.core import events
+
+    heard: list[str] = []
+    events.forget_notices()
+    with events.listening("notice", lambda text, key: key in LACKING or heard.append(text)):
+        yield heard
+    events.forget_notices()
 
 
 @pytest.fixture(autouse=True)

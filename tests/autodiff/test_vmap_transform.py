@@ -9,7 +9,7 @@ import pytest
 
 from msnb.autodiff import jvp, vmap
 from msnb.autodiff.check import check_grads, gradient_graph
-from msnb.core import dtypes, events
+from msnb.core import dtypes
 from msnb.core.errors import MsnbError
 from msnb.core.types import tensor_type
 from msnb.ir import control
@@ -87,21 +87,18 @@ def test_vmap_of_vmap() -> None:
     np.testing.assert_allclose(compiled(outer, [x, k])[0], np.sin(x)[:, None] * k[:, None])
 
 
-def test_an_op_without_any_rule_runs_lane_by_lane_and_says_so_once() -> None:
+def test_an_op_without_any_rule_runs_lane_by_lane_and_says_so_once(notices: list[str]) -> None:
     reverse = define(
         "test_no_rule", "x, y", infer=elementwise("test_no_rule"), body=lambda xp, x, y: (x + y)[::-1], doc="",
         axes="n!, n! -> n!", no_grad="test",
     )  # fmt: skip
-    told: list[str] = []
-    events.forget_notices()
     try:
-        with events.listening("notice", lambda text, key: told.append(text)):
-            graph = build("f", [VECTOR, VECTOR], lambda x, y: reverse(reverse(x, y), x))
-            batched = same_as_loop(graph, draw(np.random.default_rng(0), graph, [True, False]), [True, False])
+        graph = build("f", [VECTOR, VECTOR], lambda x, y: reverse(reverse(x, y), x))
+        batched = same_as_loop(graph, draw(np.random.default_rng(0), graph, [True, False]), [True, False])
     finally:
         del REGISTRY["test_no_rule"]
     assert names(batched).count("scan") == 2
-    assert told == ["vmap runs test_no_rule lane by lane: it has no batch rule."]
+    assert notices == ["vmap runs test_no_rule lane by lane: it has no batch rule."]
 
 
 def test_a_result_of_unknown_size_is_refused() -> None:
@@ -147,14 +144,13 @@ def test_the_draw_index_stays_one_for_all_lanes() -> None:
     assert compiled(batched, [np.array([7, 3], np.uint64), np.zeros((LANES, 3))])[0].tolist() == [7, 4]
 
 
-def test_a_draw_without_a_shape_is_the_same_in_all_lanes_and_says_so() -> None:
-    told: list[str] = []
-    events.forget_notices()
+def test_a_draw_without_a_shape_is_the_same_in_all_lanes_and_says_so(notices: list[str]) -> None:
     graph = build("f", [KEY, VECTOR], lambda k, x: op("add", op("random_permutation", k, n=3), x))
-    with events.listening("notice", lambda text, key: told.append(text)):
-        batched, _ = vmap(graph, LANES, [False, True])
+    batched, _ = vmap(graph, LANES, [False, True])
     rows = compiled(batched, [np.array([7, 3], np.uint64), np.zeros((LANES, 3))])[0]
-    assert told == ["vmap: all lanes share one draw of random_permutation; give it a key per lane for different ones."]
+    assert notices == [
+        "vmap: all lanes share one draw of random_permutation; give it a key per lane for different ones."
+    ]
     assert (rows == rows[0]).all() and sorted(rows[0]) == [0, 1, 2]
 
 

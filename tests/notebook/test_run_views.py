@@ -18,7 +18,6 @@ from small_training import Small, seen, trained
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.core import events
 from msnb.core.errors import ArgumentError
 from msnb.ir.verify import verify
 from msnb.notebook.arrays import TensorView, grey, images_of, png_of, tensor_with_images
@@ -229,20 +228,11 @@ def test_dot_quotes_hostile_names():
     assert "\x00" not in ms.show.ir(fn, X).dot
 
 
-@pytest.fixture
-def heard():
-    found = []
-    events.forget_notices()
-    with events.listening("notice", lambda text, key: found.append(text)):
-        yield found
-    events.forget_notices()
-
-
 @pytest.mark.parametrize(
     ("script", "words"),
     [(None, "not installed"), ("sleep 5", "no layout within"), ("exit 1", "failed"), ("echo nothing", "no picture")],
 )
-def test_without_graphviz_the_built_in_drawing_is_shown(tmp_path, monkeypatch, heard, script, words):
+def test_without_graphviz_the_built_in_drawing_is_shown(tmp_path, monkeypatch, notices, script, words):
     if script is not None:
         program = tmp_path / "dot"
         program.write_text(
@@ -252,8 +242,8 @@ def test_without_graphviz_the_built_in_drawing_is_shown(tmp_path, monkeypatch, h
     monkeypatch.setenv("PATH", str(tmp_path))
     view = ms.show.ir(lambda x: x + 1, X)
     assert view.graphviz(limit=0.3) == view.svg
-    assert len(heard) == 1
-    assert words in heard[0]
+    assert len(notices) == 1
+    assert words in notices[0]
 
 
 def test_graphviz_is_used_where_it_is(tmp_path, monkeypatch):

@@ -57,11 +57,3 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     devices._made.update(made)
     for name in [m for m in set(sys.modules) - modules if "example" in m or "plug" in m]:
         del sys.modules[name]
-
-
-@pytest.fixture
-def notices() -> Iterator[list[str]]:
-    heard: list[str] = []
-    events.forget_notices()
-    with events.listening("notice", lambda text, key: heard.append(text)):
-        yield heard

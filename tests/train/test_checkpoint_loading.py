@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import msnb as ms
-from msnb.core import events
 from msnb.core.errors import ArgumentError, CheckpointError
 from msnb.train.serialization import load_checkpoint, load_param_into_net, save_checkpoint
 
@@ -28,14 +27,6 @@ class Net:
 
     def values(self) -> dict[str, list[Any]]:
         return {k: p.asnumpy().tolist() for k, p in self.params.items()}
-
-
-@pytest.fixture
-def notices() -> Iterator[list[str]]:
-    heard: list[str] = []
-    events.forget_notices()
-    with events.listening("notice", lambda text, key: heard.append(text)):
-        yield heard
 
 
 def test_a_network_comes_back(tmp_path: Any, mode: int) -> None:

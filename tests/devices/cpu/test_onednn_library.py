@@ -6,6 +6,7 @@ import importlib.metadata
 import platform
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ def told(capsys: Any) -> str:
     return text
 
 
+@pytest.mark.skipif(find_spec("llvmlite") is None, reason="what is missing first is llvmlite")
 def test_without_the_wheel(monkeypatch: pytest.MonkeyPatch, capsys: Any, anew: None) -> None:
     def missing(name: str) -> Any:
         raise importlib.metadata.PackageNotFoundError(name)

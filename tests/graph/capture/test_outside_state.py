@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 import msnb as ms
-from msnb.core import events
 
 
 class Lucky(random.Random):
@@ -36,14 +35,6 @@ def ones() -> Iterator[float]:
 RNG, PLAIN, LUCKY, STATE = np.random.default_rng(0), random.Random(0), Lucky(3), np.random.RandomState(1)
 PATH, DAY = pathlib.Path("no such file"), datetime.date
 COUNT, FILE, STEPS, HOLDER, PATTERN = itertools.count(), io.StringIO("1\n2\n"), ones(), Holder(), re.compile("a")
-
-
-@pytest.fixture
-def told() -> Iterator[list[str]]:
-    events.forget_notices()
-    found: list[str] = []
-    with events.listening("notice", lambda text, key: found.append(text)):
-        yield found
 
 
 CASES: dict[str, tuple[Callable[[Any], Any], str]] = {
@@ -71,16 +62,16 @@ CASES: dict[str, tuple[Callable[[Any], Any], str]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_stays_as_it_was_is_told(case: str, told: list[str]) -> None:
+def test_what_stays_as_it_was_is_told(case: str, notices: list[str]) -> None:
     fn, name = CASES[case]
     jitted = ms.jit(lambda x: fn(x))
     first, second = (jitted(ms.Tensor([1.0, 2.0])).tolist() for _ in range(2))
     assert first == second
-    (text,) = told
+    (text,) = notices
     assert name in text and "does not run again" in text and "test_outside_state.py line" in text
 
 
-def test_methods_of_values_are_not_told(told: list[str]) -> None:
+def test_methods_of_values_are_not_told(notices: list[str]) -> None:
     text, numbers, table = "12", [1, 2], {"a": 2}
 
     def fn(x: ms.Tensor) -> ms.Tensor:
@@ -90,11 +81,11 @@ def test_methods_of_values_are_not_told(told: list[str]) -> None:
         return x + found + int(np.arange(3).sum()) + (2.5).as_integer_ratio()[0]
 
     more = len("no such file.txt") + len("a/b") + len("no such file") + 7 + 2
-    assert ms.jit(fn)(ms.Tensor([1.0])).tolist() == [1.0 + 2 + 12 + 1 + 2 + 3 + 5 + more] and not told
+    assert ms.jit(fn)(ms.Tensor([1.0])).tolist() == [1.0 + 2 + 12 + 1 + 2 + 3 + 5 + more] and not notices
 
 
-def test_a_generator_that_the_program_makes_is_its_own(told: list[str]) -> None:
+def test_a_generator_that_the_program_makes_is_its_own(notices: list[str]) -> None:
     def fn(x: ms.Tensor) -> ms.Tensor:
         return x + sum(v for v in (float(i) for i in range(3)))
 
-    assert ms.jit(fn)(ms.Tensor([1.0])).tolist() == [4.0] and not told
+    assert ms.jit(fn)(ms.Tensor([1.0])).tolist() == [4.0] and not notices
