@@ -88,6 +88,7 @@ def test_cells_are_one_step(mode: int, rng: np.random.Generator, kind: str) -> N
     np.testing.assert_allclose((got[0] if kind == "LSTM" else got).asnumpy(), want[0].asnumpy(), atol=1e-6)
 
 
+@pytest.mark.long
 def test_an_lstm_learns(mode: int) -> None:
     ms.set_seed(5)
     net, head = nn.LSTM(1, 8), nn.Dense(8, 1)

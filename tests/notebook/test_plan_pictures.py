@@ -39,6 +39,7 @@ def words(svg):
     return "".join(ET.fromstring(svg).itertext())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_picture_is_drawn_alike_twice(view):
     first, again = (ms.show.plan(planned(), view=view).figures for _ in range(2))

@@ -102,6 +102,7 @@ def test_search_timeline_plan_and_ranks_count_the_same_bytes(monkeypatch):
     assert sorted(counted) == found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("keys, size", [
     ({}, 4),
     ({"cast_before_mirror": True}, 2),

@@ -43,6 +43,7 @@ def run(program, args):
     return float(made[0]), state, {kind: n * program.size for kind, n in ranks.sent.items()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", HOWS, ids=lambda how: "-".join(map(str, how.values())))
 def test_a_step_is_that_of_the_single_device(how):
     """Batch norm takes the statistics of each micro-batch; its averages and the draws of dropout go on from one to the
@@ -80,6 +81,7 @@ def test_what_is_kept_where():
     assert plan.program.size == 4 and [list(team.ranks) for team in program.teams] == [[0, 1], [2, 3]]
 
 
+@pytest.mark.long
 def test_messages_are_received_in_the_order_of_sending():
     for how in HOWS[:4]:
         program = planned(**how)[1].program
@@ -136,6 +138,7 @@ def test_a_jitted_step_runs_in_stages():
     assert {kind: n * 4 for kind, n in step.plan.sent.items()} == total(step.plan.collectives)
 
 
+@pytest.mark.long
 def test_model_trains_in_stages():
     rows = [tuple(t.asnumpy() for t in batch(i)) for i in range(2)]
 

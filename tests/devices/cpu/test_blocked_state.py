@@ -23,6 +23,8 @@ from msnb.core.packed import kept_of
 from msnb.devices.cpu import CPU
 from msnb.devices.cpu.onednn.api import api
 
+pytestmark = pytest.mark.long
+
 OTHERS = Blocks((1, 0, 2, 3), ((0, 8), (1, 4)))
 STEPS = 3
 

@@ -145,6 +145,7 @@ def agree(got: Any, want: Any, noisy: list[Any], eps: float, floor: float) -> No
 QUIET = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", GROUPS)
 @settings(max_examples=4, **QUIET)
 @given(st.data())
