@@ -57,7 +57,8 @@ from msnb.core.tensor import Tensor, from_numpy
 
 if TYPE_CHECKING:
     from msnb import dataset, train
-    from msnb.api.jit import explain, jit
+    from msnb.api.explained import explain
+    from msnb.api.jit import jit
     from msnb.train import Model, amp, load_checkpoint, load_param_into_net, save_checkpoint
 
 __version__ = "0.1.0"

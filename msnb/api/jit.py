@@ -307,30 +307,3 @@ _OPTIONS = {
     "name", "capture_mode", "jit_level", "dynamic", "fullgraph", "backend", "jit_config", "mode", "input_signature",
     "hash_args", "compile_once",
 }  # fmt: skip
-
-
-def explain(fn: Any, timing: bool = False) -> str:
-    """Text on every compiled version of a jitted function or Cell: its guards, why it was made, how long it took.
-
-    Args:
-        fn: a jitted function, or a Cell that has run in graph mode.
-        timing: a table instead that tells where the compile time went: capture, passes, code.
-
-    Raises:
-        TypeError: ``fn`` is not compiled by jit.
-
-    Examples:
-        >>> import msnb as ms
-        >>> f = jit(lambda x: x * 2)
-        >>> _ = f(ms.Tensor([1.0]))
-        >>> "version 1: first call" in explain(f)
-        True
-    """
-    fn = getattr(fn, "__func__", fn)
-    if not isinstance(fn, CompiledFunction):
-        from msnb.api.cells import compiled_cell
-
-        fn = compiled_cell(fn)
-    if fn is None:
-        raise TypeError("explain takes a function compiled with jit, or a Cell that has run in graph mode.")
-    return str(fn.explain(timing))

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msnb.autodiff.rules import zeros
 from msnb.core.types import TensorType, Type, tensor_type
 from msnb.ir.builder import GraphBuilder
 from msnb.ir.graph import Graph, Node, Value, copy_node
-
-if TYPE_CHECKING:
-    from msnb.autodiff.reverse import VJP
 
 Places = list[tuple[Type, list[int]]]
 
@@ -53,9 +50,9 @@ def spread_grads(node: Node, positions: Sequence[int], grads: Sequence[Any]) -> 
 # ---- residuals of several graphs side by side -----------------------------------------------------------------------
 
 
-def made_inside(pair: VJP) -> list[tuple[int, Type]]:
+def made_inside(residuals: Sequence[Value]) -> list[tuple[int, Type]]:
     """The residuals (positions and types) that are not simply params of the graph."""
-    return [(k, v.type) for k, v in enumerate(pair.residual_list) if not v.is_param]
+    return [(k, v.type) for k, v in enumerate(residuals) if not v.is_param]
 
 
 def share_places(residuals: Sequence[Sequence[tuple[int, Type]]]) -> Places:

@@ -72,7 +72,7 @@ def _if(p: Pullback, node: Node) -> Differentiated:
     ins, outs = _active(p, node, 1)
     wrt = tuple(i - 1 for i in ins)
     pairs = [p.reverse.pullback(g, wrt, outs) for g in node.graphs]
-    places = share_places([made_inside(pair) for pair in pairs])
+    places = share_places([made_inside(pair.residual_list) for pair in pairs])
     passed = sorted({v.index for pair in pairs for v in pair.residual_list if v.is_param})
     args = [p.there(v) for v in node.inputs]
     n = len(node.outputs)
@@ -150,7 +150,7 @@ def _enter(p: Pullback, graph: Graph, ins: Any, outs: Any, known: dict[Any, Call
     """Forward returns what it made for backward; residuals that are arguments are passed by the caller."""
     pair = p.reverse.pullback(graph, ins, outs)
     n = len(graph.outputs)
-    places = share_places([made_inside(pair)])
+    places = share_places([made_inside(pair.residual_list)])
     unchanged = not places and not any("control" in n.op.traits for n in graph.nodes)
     if unchanged:
         p.reverse.twins.update(zip(pair.forward.nodes, graph.nodes))

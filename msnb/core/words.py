@@ -57,7 +57,7 @@ MOVED: dict[str, dict[str, str]] = {
         "stop_gradient": "msnb.ops:stop_gradient",
         "is_tensor": "msnb.ops:is_tensor",
         "jit": "msnb.api.jit:jit",
-        "explain": "msnb.api.jit:explain",
+        "explain": "msnb.api.explained:explain",
         "ms_function": "msnb.api.jit:jit",
         **{name: f"msnb.api.marks:{name}" for name in _MARKS},
         "parallel": "msnb.parallel",

@@ -11,6 +11,7 @@ from msnb.core.dtypes import DType
 from msnb.core.errors import ArgumentError
 from msnb.core.tensor import Tensor
 from msnb.core.types import Dim, Size, TensorType, result_dtype
+from msnb.ops.record import find
 
 
 def as_tensor(x: Any) -> Any:
@@ -86,9 +87,7 @@ def as_ints(name: str, args: Sequence[Any]) -> tuple[int, ...]:
 
 def spread(x: Any, batched: bool, axis_size: int) -> Any:
     """An operand with the new axis at 0, repeated where it had none."""
-    from msnb.ops.shape import broadcast_to
-
-    return x if batched else broadcast_to(x, shape=(axis_size, *as_tensor(x).shape))
+    return x if batched else find("broadcast_to")(x, shape=(axis_size, *as_tensor(x).shape))
 
 
 def all_spread(rule: Callable[..., Any]) -> Callable[..., Any]:

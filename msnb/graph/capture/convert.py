@@ -30,19 +30,10 @@ from msnb.core.clock import timed
 from msnb.graph.capture import expressions, kept, source
 from msnb.graph.capture.liveness import mark
 from msnb.graph.capture.lower import Lowering
-from msnb.graph.capture.names import bindings, in_blocks, inner_nonlocals, params
+from msnb.graph.capture.names import Scope, bindings, in_blocks, inner_nonlocals, params
 
 Tree = TypeVar("Tree", bound=ast.AST)
 INJECTED = ("__rt__", "__g__", "__c__")
-
-
-class Scope:
-    """Names of one function (or comprehension) under conversion."""
-
-    def __init__(self, names: set[str], nonlocals: set[str], globals_: set[str], unsure: set[str]) -> None:
-        self.names, self.nonlocals, self.globals, self.unsure = names, nonlocals, globals_, unsure
-        self.shared: set[str] = set()
-        self.is_class = False
 
 
 class Converter(expressions.Expressions):

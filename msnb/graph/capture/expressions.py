@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from msnb.graph.capture.names import targets
+from msnb.graph.capture.names import Scope, targets
 
 # These look at the frame that calls them, so they are called directly.
 FRAME_BUILTINS = frozenset({"locals", "globals", "vars", "dir", "eval", "exec", "super", "breakpoint"})
@@ -268,8 +268,6 @@ class Expressions(ast.NodeTransformer):
         return self.function(node)
 
     def _comprehension(self, node: Any) -> Any:
-        from msnb.graph.capture.convert import Scope
-
         first = node.generators[0]
         first.iter = self.rt("iterate", first.iter, self.visit(first.iter))
         self.scopes.append(Scope(targets(node.generators), set(), set(), set()))

@@ -57,10 +57,21 @@ class Guard:
         """Equal for guards that say the same."""
         return (self.kind, tuple(s.ident for s in self.sources), tuple(_ident(c) for c in self.consts))
 
+    def condition(self, emitter: Emitter) -> str:
+        """The text of the test, after writing the lines that evaluate the paths."""
+        values = [emitter.text(s) for s in self.sources]
+        consts = {f"c{i}": emitter.const(c) for i, c in enumerate(self.consts)}
+        if self.kind in ("eq", "num"):
+            consts["t0"] = emitter.const(type(self.consts[0]))
+        if self.kind == "distinct":
+            consts.update(ids=", ".join(f"id({v})" for v in values), n=str(len(values)))
+        if self.kind == "num" and self.consts[0] == self.consts[0]:
+            return f"type({values[0]}) is {consts['t0']} and {values[0]} == {consts['c0']}"
+        return TESTS[self.kind].format(*values, **consts)
+
     def emit(self, emitter: Emitter, number: int) -> None:
         """Write the test into the generated function."""
-        test = condition(self, emitter)
-        emitter.lines.append(f"if not ({test}): return {number}")
+        emitter.lines.append(f"if not ({self.condition(emitter)}): return {number}")
 
     def holds(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Evaluate this guard alone."""
@@ -105,19 +116,6 @@ class Guard:
             return f"{label} was redefined"
         before, after = _shown(self.kind, self.consts), _shown_now(self.kind, now)
         return f"{label} was replaced" if before == after else f"{label} {before} -> {after}"
-
-
-def condition(guard: Guard, emitter: Emitter) -> str:
-    """The text of a guard's test, after writing the lines that evaluate its paths."""
-    values = [emitter.text(s) for s in guard.sources]
-    consts = {f"c{i}": emitter.const(c) for i, c in enumerate(guard.consts)}
-    if guard.kind in ("eq", "num"):
-        consts["t0"] = emitter.const(type(guard.consts[0]))
-    if guard.kind == "distinct":
-        consts.update(ids=", ".join(f"id({v})" for v in values), n=str(len(values)))
-    if guard.kind == "num" and guard.consts[0] == guard.consts[0]:
-        return f"type({values[0]}) is {consts['t0']} and {values[0]} == {consts['c0']}"
-    return TESTS[guard.kind].format(*values, **consts)
 
 
 _SAID: dict[str, Callable[[tuple[Any, ...]], str]] = {

@@ -31,6 +31,15 @@ class Bindings:
             self.names[name] = getattr(node, "lineno", 0)
 
 
+class Scope:
+    """Names of one function (or comprehension) under conversion."""
+
+    def __init__(self, names: set[str], nonlocals: set[str], globals_: set[str], unsure: set[str]) -> None:
+        self.names, self.nonlocals, self.globals, self.unsure = names, nonlocals, globals_, unsure
+        self.shared: set[str] = set()
+        self.is_class = False
+
+
 class _Collector(ast.NodeVisitor):
     def __init__(self) -> None:
         self.found = Bindings()

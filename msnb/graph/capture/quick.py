@@ -167,9 +167,7 @@ class QuickEmitter(Emitter):
         """The test of one guard."""
         if self._method_test(guard) or self._size_test(guard):
             return
-        from msnb.graph.capture.guards import condition
-
-        self._need(condition(guard, self))
+        self._need(guard.condition(self))
 
     def _size_test(self, guard: Any) -> bool:
         """``len`` gives an int; a set of objects that hash by identity has one entry per object."""

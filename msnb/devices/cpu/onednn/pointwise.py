@@ -12,19 +12,15 @@ below, slower above. In bfloat16 on matrix units 1.7 times as fast over all of t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msnb.devices.cpu.onednn import api as c
 from msnb.devices.cpu.onednn import primitives
+from msnb.devices.cpu.onednn.images import Convolution, Images
 from msnb.devices.cpu.onednn.primitives import Layout, Primitive
 from msnb.devices.cpu.onednn.products import Matrix, multiply
 from msnb.devices.cpu.onednn.steps import need
 from msnb.devices.cpu.program.recipe import Recipe
 from msnb.ir.graph import Value
 from msnb.ir.views import View
-
-if TYPE_CHECKING:
-    from msnb.devices.cpu.onednn.convolutions import Convolution, Images
 
 _FEW = 8
 """A product is taken where a weight has so many times the elements that a channel has pixels; in 16 bits always."""
