@@ -17,7 +17,7 @@ import wrong_graph
 import wrong_operations
 import wrong_python
 import wrong_steps
-from wrong_register import PROGRAMS, WrongProgram, place_of, sentence_of, under_caret
+from wrong_register import PROGRAMS, WrongProgram, is_marked, place_of, sentence_of, under_caret
 
 import msnb as ms
 from msnb.core import devices
@@ -46,7 +46,7 @@ def check(program: WrongProgram, error: BaseException, graph: bool) -> None:
     place = place_of(error)
     assert (os.path.basename(place.file), place.line) == (os.path.basename(file), line)
     if text is not None:
-        assert under_caret(place) == text
+        assert is_marked(under_caret(place), text), (under_caret(place), text)
     if isinstance(error, MsnbError):
         assert str(error) == f"{error.message()}\n{place.caret()}"
 

@@ -9,6 +9,8 @@ the line and the text under the caret: what follows the colon of ``# <- here: te
 or ``name =``. ``text | text`` are for eager and graph mode: Python's own bytecode may point wider than the graph
 does. The marker is looked up in the program, or in ``at``, something that the program calls.
 
+Sentences and texts are those of Python 3.11. Later ones point a little wider or closer, 3.10 keeps no positions.
+
 Programs of ``wrong`` are called eagerly and through ``ms.jit``; ``both_modes`` ones are ordinary scripts (they make
 Cells, optimizers, gradients) that run under either mode of the context; ``only_graph`` ones are right eagerly, and
 refused by the graph.
@@ -27,6 +29,11 @@ from msnb.core.errors import MsnbError
 from msnb.core.where import Where, users_frame
 
 MARK = "# <- here"
+OTHER_WORDS = (
+    (r"\. Did you mean '\w+'\?$", ""),
+    (r"local variable ('\w+') referenced before assignment",
+     r"cannot access local variable \1 where it is not associated with a value"),
+)  # fmt: skip
 STATEMENT = re.compile(r"^(return |[\w, ]+ = )")
 
 
@@ -55,8 +62,7 @@ class WrongProgram:
         file = inspect.getsourcefile(self.at)
         assert file is not None
         eager, _, wider = told.partition(" | ")
-        exact = sys.version_info[:2] == (3, 11) or (sys.version_info >= (3, 11) and (graph or not wider))
-        return file, first + found[0], ((wider if graph else "") or eager) if exact else None
+        return file, first + found[0], ((wider if graph else "") or eager) if sys.version_info >= (3, 11) else None
 
     def expected(self, line: int) -> str:
         """The sentence; ``line -2`` in it counts from the marker."""
@@ -91,8 +97,20 @@ def place_of(error: BaseException) -> Where:
 
 
 def sentence_of(error: BaseException) -> str:
-    """The message without place, operands and hint."""
-    return error.sentence if isinstance(error, MsnbError) else str(error)
+    """The message without place, operands and hint, in the words of Python 3.11."""
+    return error.sentence if isinstance(error, MsnbError) else _in_known_words(str(error))
+
+
+def _in_known_words(sentence: str) -> str:
+    """3.10 has other words for a variable without a value; 3.13 proposes names."""
+    for pattern, words in OTHER_WORDS:
+        sentence = re.sub(pattern, words, sentence)
+    return sentence
+
+
+def is_marked(shown: str, text: str) -> bool:
+    """Whether what stands over the caret is the text of the marker, as closely as this Python tells positions."""
+    return shown == text if sys.version_info[:2] == (3, 11) else shown in text or text in shown
 
 
 def under_caret(place: Where) -> str:

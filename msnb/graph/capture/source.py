@@ -249,9 +249,13 @@ def _ops(code: CodeType) -> list[tuple[str, str]]:
 
 
 def _operand(text: str) -> str:
-    """An operand as text. Before 3.11 the dotted name of a nested function is one, and tells where "
-    "the outer one lies."""
-    text = text.replace("NULL + ", "").replace(" + NULL|self", "")
+    """An operand as text.
+
+    How a call is prepared depends on the module: 3.12 looks whether it imports the name. Before 3.11 the dotted name of
+    a nested function is an operand, and tells where the outer one lies.
+    """
+    for mark in ("NULL|self + ", " + NULL|self", "NULL + "):
+        text = text.replace(mark, "")
     return text.rpartition(".<locals>.")[2].strip("'") if ".<locals>." in text else text
 
 
