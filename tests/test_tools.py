@@ -10,7 +10,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from tools import check, lab_extension, make_venv, quickstart, size_budget
+from tools import check, lab_extension, make_venv, other_python, quickstart, size_budget
 
 LOSSES = [2.3 / (1 + i) for i in range(100)]
 DATA = {"losses": {"PyNative": LOSSES, "Graph": LOSSES}, "accuracy": {"PyNative": 0.9, "Graph": 0.91}}
@@ -161,10 +161,28 @@ def test_fast_leaves_out_slow_tests_and_says_so() -> None:
     assert slow.keys() == fast.keys()
     assert {part.skipped for name, part in slow.items() if name != "extension (rebuilt)"} == {""}
     levels = ["tests, compiled (O1)", "tests, no llvmlite", "tests, no onednn-cpu-gomp"]
+    levels += [f"tests, Python {version}" for version in check.OTHERS]
     left_out = [*levels, "notebooks (nbval)", "JupyterLab (browser)", "extension (rebuilt)"]
     assert [name for name, part in fast.items() if part.skipped] == left_out
     assert "not slow and not long" in fast["tests (pytest)"].command
     assert "not slow" not in slow["tests (pytest)"].command
+
+
+def test_what_could_not_be_tried_does_not_fail(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    absent = fake("other", f"raise SystemExit({other_python.main('2.0')})")
+    monkeypatch.setattr(check, "parts", lambda fast: [absent])
+    assert check.main([]) == 0
+    out = capfd.readouterr().out
+    assert "there is no Python 2.0 here" in out and "not run (see above)" in out
+
+
+def test_another_python_is_one_that_starts() -> None:
+    here = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    assert other_python.works(sys.executable, here)
+    assert not other_python.works(sys.executable, "2.0")
+    assert not other_python.works("no such program", here)
 
 
 def test_without_node_the_extension_is_not_built_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,10 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tools.other_python import UNTRIED
+
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = sys.executable
 
@@ -34,6 +38,7 @@ def content_seed() -> list[str]:
     return [f"--hypothesis-seed={int(told.stdout[:8], 16)}"] if told.returncode == 0 else []
 
 
+OTHERS = [v for v in ("3.10", "3.11", "3.12", "3.13") if v != f"{sys.version_info[0]}.{sys.version_info[1]}"]
 PYTEST = [PYTHON, "-m", "pytest", "-q", *content_seed()]
 
 
@@ -72,6 +77,13 @@ def _without(package: str, workers: str, skipped: str) -> Part:
     return Part(f"tests, no {package}", command, env={"MSNB_TEST_WITHOUT": package, **NATIVE}, skipped=skipped)
 
 
+def _python(version: str, workers: str, skipped: str) -> Part:
+    """What depends on Python's own bytecode and words, under another Python."""
+    folders = ["tests/programs", "tests/graph/capture", "tests/api", "tests/eager", "tests/models"]
+    command = [PYTHON, "tools/other_python.py", version, *PYTEST[3:], "-n", workers, "-m", "not slow and not long"]
+    return Part(f"tests, Python {version}", [*command, *folders], env=ONE_THREAD, skipped=skipped)
+
+
 def parts(fast: bool) -> list[Part]:
     choice, workers = ["-m", "not slow and not long"] if fast else [], os.environ.get("TEST_WORKERS", "2")
     skipped = "FAST=1" if fast else ""
@@ -89,6 +101,7 @@ def parts(fast: bool) -> list[Part]:
             "tests, compiled (O1)", [*PYTEST, "-n", workers, "-m", "not slow", *compiled], env=NATIVE, skipped=skipped
         ),
         *(_without(package, workers, skipped) for package in ("llvmlite", "onednn-cpu-gomp")),
+        *(_python(version, workers, skipped) for version in OTHERS),
         Part("docstring examples", [*PYTEST, "--doctest-modules", "msnb"]),
         Part("notebooks (nbval)", [*PYTEST, *one_each, *nbval], env={"MSNB_NBVAL": "1", **ONE_THREAD}, skipped=skipped),
         Part("JupyterLab (browser)", [*PYTEST, "tests/browser"], env=ONE_THREAD, skipped=skipped),
@@ -104,9 +117,16 @@ class Outcome:
 
     @property
     def word(self) -> str:
+        if self.status == UNTRIED:
+            return "not run (see above)"
         if self.status is None:
             return f"not run ({self.part.skipped})"
         return "ok" if self.status == 0 else f"FAILED (exit {self.status})"
+
+
+    @property
+    def failed(self) -> bool:
+        return self.status not in (None, 0, UNTRIED)
 
 
 def run(part: Part) -> Outcome:
@@ -120,7 +140,7 @@ def run(part: Part) -> Outcome:
 
 def summary(outcomes: list[Outcome]) -> str:
     rows = [f"  {o.part.name:<26}{o.word:<20}{o.seconds:7.1f} s" for o in outcomes]
-    failed = [o.part.name for o in outcomes if o.status]
+    failed = [o.part.name for o in outcomes if o.failed]
     verdict = "FAILED: " + ", ".join(failed) if failed else "all parts that ran passed"
     return "\n".join(["", "summary", *rows, f"  {'total':<46}{sum(o.seconds for o in outcomes):7.1f} s", verdict])
 
@@ -135,7 +155,7 @@ def main(argv: list[str] | None = None) -> int:
         os.environ["MSNB_CACHE_DIR"] = empty
         outcomes = [run(part) for part in chosen]
     print(summary(outcomes), flush=True)
-    return 1 if any(o.status for o in outcomes) else 0
+    return 1 if any(o.failed for o in outcomes) else 0
 
 
 if __name__ == "__main__":
