@@ -448,6 +448,11 @@ def make(data: Any, type_: TensorType, rec: Any = None) -> Tensor:
     return t
 
 
+def made(data: Any, type_: TensorType) -> Tensor:
+    """A Tensor around what a program computed: sizes that only the data told are known now."""
+    return make(data, type_ if getattr(type_, "is_static", True) else type_of_buffer(data))
+
+
 def blank(shape: Any, dtype: Any = dtypes.float32) -> Tensor:
     """A Tensor of zeros that takes no memory, for plans and predictions, which ask for types only.
 

@@ -49,6 +49,7 @@ MOVED: dict[str, dict[str, str]] = {
         "train": "msnb.train",
         "amp": "msnb.train.amp",
         "show": "msnb.notebook.show",
+        "numpy": "msnb.numpy",
         **{name: f"msnb.train:{name}" for name in (*_TRAIN, *_CALLBACKS)},
         **{name: f"msnb.train.amp:{name}" for name in _AMP},
         **{name: f"msnb.core.dtypes:{name}" for name in _DTYPES},
@@ -128,7 +129,6 @@ SAID_MODULES = {
     "msnb.mindrecord": f"{_PART}; ms.dataset has GeneratorDataset and NumpySlicesDataset.",
     "msnb.mint": f"{_PART}; ms.ops and Tensor's methods take PyTorch's words for most of it.",
     "msnb.multiprocessing": f"{_PART}.",
-    "msnb.numpy": f"{_PART}; ms.ops has the same functions, and NumPy itself takes Tensors.",
     "msnb.profiler": f"{_PART}; events (msnb.core.events) tell of every op and every compilation.",
     "msnb.rewrite": f"{_PART}.",
     "msnb.scipy": f"{_PART}; ms.ops has cholesky, qr, svd, eigh, solve, lstsq, inverse, det.",
@@ -165,6 +165,10 @@ SAID: dict[str, dict[str, str]] = {
         "string": f"{_PART}: tensors hold numbers.",
     },
     "msnb.core.context": {},
+    "msnb.numpy": dict.fromkeys(
+        ("fft", "piecewise", "apply_along_axis", "unwrap", "histogram2d", "polyfit"),
+        f"{_PART}; NumPy itself takes Tensors, outside compiled functions.",
+    ),
     "msnb.nn": {
         "Module": "PyTorch's nn.Module is called nn.Cell here, and its forward is called construct.",
         "Sequential": _torch("nn.Sequential", "nn.SequentialCell"),

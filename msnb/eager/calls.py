@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 from msnb.autodiff import vjp
 from msnb.core.slot import slot, using
-from msnb.core.tensor import Tensor, make
+from msnb.core.tensor import Tensor, made
 from msnb.eager.dispatch import eager
 from msnb.eager.recorder import NestedRecordingEngine, RecordingEngine
 from msnb.eager.residuals import slim
@@ -81,7 +81,7 @@ def call_recorded(graph: Graph, inputs: Sequence[Any], wrt: tuple[int, ...]) -> 
         pair = _pairs[graph][wrt] = Pair(graph, wrt)
     with using(eager):
         buffers = pair.run([x._data if isinstance(x, Tensor) else x for x in inputs])
-    found = [make(b, t) for b, t in zip(buffers, pair.types)]  # stacks of loops too: the tape keeps them like tensors
+    found = [made(b, t) for b, t in zip(buffers, pair.types)]  # stacks of loops too: the tape keeps them like tensors
     attrs = {"n_in": pair.n_in, "n_out": pair.n_out, "fn": pair.fn}
     results = engine.apply(WITH_VJP, (*(inputs[i] for i in wrt), *found), attrs)
     return list(results) if isinstance(results, tuple) else [results]

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from msnb.autodiff.reverse import VJP
+from msnb.core.types import TensorType
 from msnb.ir.graph import Graph, Node, Value, copy_node
 from msnb.ir.space import kind_of
 
@@ -68,7 +69,8 @@ class _Choice:
         """Bytes that keeping a value adds."""
         if self._is_free(value) or value in self.kept:
             return 0
-        return int(getattr(value.type, "nbytes", 1 << 60))
+        t = value.type
+        return t.nbytes if isinstance(t, TensorType) and t.is_static else 1 << 60  # stacks, sizes that the data tell
 
     def backward(self) -> Graph:
         """The backward graph over what is kept."""

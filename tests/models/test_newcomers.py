@@ -336,7 +336,6 @@ def test_what_is_missing_answers(expression: str) -> None:
 @pytest.mark.parametrize("statement, sentence", [
     ("from msnb import export", "msnb.export is not part of msnb yet; save_checkpoint stores weights"),
     ("from msnb import boost", "msnb.boost is not part of msnb yet"),
-    ("import msnb.numpy as mnp", "msnb.numpy is not part of msnb yet; ms.ops has the same functions"),
     ("from msnb.mint import add", "msnb.mint is not part of msnb yet"),
     ("from msnb.nothing import x", "No module named 'msnb.nothing'"),
     ("from msnb import nothing", "cannot import name 'nothing' from 'msnb'"),

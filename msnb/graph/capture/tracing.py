@@ -22,7 +22,7 @@ from msnb.core.blocks import Blocks
 from msnb.core.errors import UnsupportedSyntaxError
 from msnb.core.packed import give
 from msnb.core.slot import slot
-from msnb.core.tensor import make
+from msnb.core.tensor import made
 from msnb.graph.capture import kept, paths
 from msnb.graph.capture.blocks import stack
 from msnb.graph.capture.engine import Capture, run_root
@@ -141,7 +141,7 @@ def _storing(written: list[tuple[int, int, Any, Blocks | None]]) -> Callable[[li
 def _wrapped(buffer: Any, type_: Any) -> Any:
     if type_.weak:
         return buffer.item() if hasattr(buffer, "item") else buffer
-    return make(buffer, type_)
+    return made(buffer, type_)
 
 
 def _replay(entry: Entry, owner: Any, args: list[Any]) -> None:

@@ -1,0 +1,153 @@
+"""Differences, polynomials, sliding sums, histograms: the rest of NumPy that programs of MindSpore call.
+
+Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.numpy.html (math operations)
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from msnb import ops
+from msnb.core.dtypes import float32
+from msnb.core.errors import ArgumentError
+from msnb.numpy.creation import array, linspace
+
+
+def gradient(f: Any, spacing: float = 1.0, axis: int = -1) -> Any:
+    """Slopes along an axis: central differences inside, one-sided ones at the ends.
+
+    Examples:
+        >>> import msnb.numpy as mnp
+        >>> mnp.gradient(mnp.array([1.0, 4.0, 9.0])).tolist()
+        [3.0, 4.0, 5.0]
+    """
+    t = ops.moveaxis(array(f).astype(float32), axis, -1)
+    if t.shape[-1] < 2:
+        raise ArgumentError(f"gradient needs at least two numbers along axis {axis}, there is {t.shape[-1]}.")
+    steps = t[..., 1:] - t[..., :-1]
+    inside = (steps[..., 1:] + steps[..., :-1]) / 2
+    return ops.moveaxis(ops.concat([steps[..., :1], inside, steps[..., -1:]], -1) / spacing, -1, axis)
+
+
+def convolve(a: Any, v: Any, mode: str = "full") -> Any:
+    """Two rows of numbers, one turned around and slid along the other.
+
+    Args:
+        a, v: one axis each.
+        mode: "full", "same" (as long as the longer one) or "valid" (where both overlap wholly).
+
+    Raises:
+        TypeError: not one axis each, or an unknown mode.
+
+    Examples:
+        >>> import msnb.numpy as mnp
+        >>> mnp.convolve(mnp.array([1.0, 2.0, 3.0]), mnp.array([1.0, 1.0])).tolist()
+        [1.0, 3.0, 5.0, 3.0]
+    """
+    x, kernel = array(a).astype(float32), array(v).astype(float32)
+    if x.ndim != 1 or kernel.ndim != 1:
+        raise ArgumentError(f"convolve takes two rows of numbers, got {x.ndim} and {kernel.ndim} axes.")
+    if mode not in ("full", "same", "valid"):
+        raise ArgumentError(f"convolve: mode is full, same or valid, got {mode!r}.")
+    x, kernel = (x, kernel) if x.shape[0] >= kernel.shape[0] else (kernel, x)
+    n, k = x.shape[0], kernel.shape[0]
+    wide = ops.pad(x, (k - 1, k - 1))
+    full = sum((wide[k - 1 - i : k - 1 - i + n + k - 1] * kernel[i] for i in range(1, k)), wide[k - 1 :] * kernel[0])
+    first = {"full": 0, "same": (k - 1) // 2, "valid": k - 1}[mode]
+    return full[first : first + {"full": n + k - 1, "same": n, "valid": n - k + 1}[mode]]
+
+
+def polyval(p: Any, x: Any) -> Any:
+    """The value of a polynomial, its highest coefficient first."""
+    coefficients, at = array(p), array(x)
+    out = ops.zeros_like(at) + coefficients[0]
+    for i in range(1, coefficients.shape[0]):
+        out = out * at + coefficients[i]
+    return out
+
+
+def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool = False) -> Any:
+    """How many numbers fall between borders.
+
+    Args:
+        a: numbers.
+        bins: how many intervals, or their borders.
+        range: the first and last border; else the smallest and largest number.
+        weights: what each number counts.
+        density: give counts whose area is 1.
+
+    Returns:
+        (counts, borders).
+
+    Examples:
+        >>> import msnb.numpy as mnp
+        >>> [t.tolist() for t in mnp.histogram(mnp.array([1.0, 2.0, 3.0]), bins=2)]
+        [[1.0, 2.0], [1.0, 2.0, 3.0]]
+    """
+    x = array(a).reshape(-1).astype(float32)
+    low, high = (ops.min(x), ops.max(x)) if range is None else range
+    borders = linspace(low, high, bins + 1) if isinstance(bins, int) else array(bins).astype(float32)
+    inside = (x[:, None] >= borders[:-1]) & (x[:, None] < borders[1:])
+    last = ops.equal(x, borders[-1])[:, None] & ops.equal(borders[1:], borders[-1])
+    hits = (inside | last).astype(float32)
+    counts = ops.sum(hits if weights is None else hits * array(weights).reshape(-1, 1), 0)
+    return (counts / ops.sum(counts) / (borders[1:] - borders[:-1]) if density else counts), borders
+
+
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any:
+    """Straight lines between known points.
+
+    Args:
+        x: where to look. xp: the known places, ascending. fp: the values there.
+        left, right: beyond the ends; else the first and last value.
+
+    Examples:
+        >>> import msnb.numpy as mnp
+        >>> mnp.interp(mnp.array([1.5]), mnp.array([1.0, 2.0]), mnp.array([3.0, 4.0])).tolist()
+        [3.5]
+    """
+    at, places, values = (array(t).astype(float32) for t in (x, xp, fp))
+    after = ops.clip(ops.searchsorted(places, at), 1, places.shape[0] - 1)
+    x0, x1, y0, y1 = (ops.take(t, i, 0) for t, i in ((places, after - 1), (places, after),
+                                                     (values, after - 1), (values, after)))  # fmt: skip
+    out = y0 + (y1 - y0) * ops.clip((at - x0) / (x1 - x0), 0, 1)
+    out = out if left is None else ops.where(at < places[0], left, out)
+    return out if right is None else ops.where(at > places[-1], right, out)
+
+
+def divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
+    """Quotient (rounded down) and remainder."""
+    return ops.floor_divide(array(x1), x2), ops.remainder(array(x1), x2)
+
+
+def cbrt(x: Any) -> Any:
+    """The cube root, of negative numbers too."""
+    t = array(x).astype(float32)
+    return ops.sign(t) * ops.pow(ops.abs(t), 1 / 3)
+
+
+def radians(x: Any) -> Any:
+    """Degrees as radians."""
+    return array(x) * (math.pi / 180)
+
+
+def _window(name: str, *weights: float) -> Any:
+    def window(M: int) -> Any:
+        turns = linspace(0.0, 2 * math.pi, M)
+        return sum((w * ops.cos(turns * float(i)) for i, w in enumerate(weights)), ops.zeros_like(turns))
+
+    window.__name__ = window.__qualname__ = name
+    window.__doc__ = f"The {name} window of M samples: a sum of cosines."
+    return window
+
+
+hanning = _window("hanning", 0.5, -0.5)
+hamming = _window("hamming", 0.54, -0.46)
+blackman = _window("blackman", 0.42, -0.5, 0.08)
+
+
+def array_equal(a1: Any, a2: Any) -> Any:
+    """Whether two arrays have one shape and the same numbers."""
+    x, y = array(a1), array(a2)
+    return bool(ops.all(ops.equal(x, y))) if tuple(x.shape) == tuple(y.shape) else False
