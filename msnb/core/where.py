@@ -10,18 +10,20 @@ microsecond; turning a frame into line, column and text costs more and is done o
 from __future__ import annotations
 
 import ast
+import contextlib
+import functools
 import itertools
 import linecache
 import os
 import sys
 from dataclasses import dataclass
-from functools import lru_cache
 from types import CodeType, FrameType, TracebackType
 
 PACKAGE_DIR = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 _cell_names: dict[str, str] = {}
 _hidden: tuple[str, ...] = (PACKAGE_DIR, "<frozen")
+_between = frozenset({contextlib.__file__, functools.__file__})  # between two of our frames: nobody's text either
 
 
 def name_file(filename: str, shown: str) -> None:
@@ -64,7 +66,7 @@ class Where:
         return f"at {self}\n    {source.strip()}\n    {' ' * start}{'^' * length}"
 
 
-@lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=4096)
 def _resolve(code: CodeType, lasti: int, line: int) -> Where:
     positions = getattr(code, "co_positions", None)
     col, end_col = -1, -1
@@ -156,7 +158,9 @@ def users_frames(
         if code is end:
             break
         internal = known(code.co_filename)
-        if internal is False or internal is None and not is_internal(code.co_filename):
+        if internal is None:
+            internal = is_internal(code.co_filename)
+        if not internal and code.co_filename not in _between:
             frames.append((code, frame.f_lasti, frame.f_lineno))
         frame = frame.f_back
     return tuple(frames)
@@ -167,7 +171,7 @@ def users_frame(tb: TracebackType | None) -> Where | None:
     found: Where | None = None
     while tb is not None:
         code = tb.tb_frame.f_code
-        if not is_internal(code.co_filename):
+        if not is_internal(code.co_filename) and code.co_filename not in _between:
             found = Origin(((code, tb.tb_lasti, tb.tb_lineno),)).where
         tb = tb.tb_next
     return found

@@ -329,7 +329,11 @@ class Plan:
         return text
 
     def __repr__(self) -> str:
-        return f"<Plan: {len(self.chosen)} operators on {self.mesh.size} devices, {self.mode}>"
+        size = self.memory["total"] / 1e6
+        return (
+            f"<Plan: {len(self.chosen)} operators on {self.mesh.size} devices, {self.mode}; {len(self.collectives)} "
+            f"collectives, {size:,.1f} MB per device, a step of {self.step_time * 1e6:,.1f} us (simulated)>"
+        )
 
     # ---- files -----------------------------------------------------------------------------------------------------
 

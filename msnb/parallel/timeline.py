@@ -46,7 +46,7 @@ from msnb.parallel.reshard import Move
 Lane = tuple[str, float, float, str]
 
 
-@dataclass
+@dataclass(repr=False)
 class Timeline:
     """What a device does when (simulated): compute and network are two streams.
 
@@ -66,9 +66,22 @@ class Timeline:
     tail: float = 0.0
     seconds: float = 0.0
 
+    def __repr__(self) -> str:
+        sums = f", {len(self.gradients)} sums of gradients, a tail of {_us(self.tail)}" if self.gradients else ""
+        return f"<Timeline: {len(self.kernels)} kernels{sums}; a step of {_us(self.seconds)} (simulated)>"
+
+    def __str__(self) -> str:
+        """A table: when, how long, on which stream, what."""
+        rows = [f"{a * 1e6:12.1f} {(b - a) * 1e6:10.1f}  {stream:<8} {what}" for stream, a, b, what in self.events]
+        return "\n".join([f"{self!r}", f"{'start us':>12} {'us':>10}  stream   what", *rows])
+
     def trace(self, path: str | Path) -> None:
         """Write the events as a Chrome trace file, for ui.perfetto.dev."""
         write_trace(path, "a device, simulated", self.events)
+
+
+def _us(seconds: float) -> str:
+    return f"{seconds * 1e6:,.1f} us"
 
 
 def simulate(program: Program, update: float, cuts: Sequence[int] = (), bucket: float = math.inf,

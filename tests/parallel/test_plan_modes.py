@@ -130,6 +130,10 @@ def test_engines_by_name():
     ms.parallel.use("inproc")
     with pytest.raises(ValueError, match="no engine is called 'gloo'; legal: 'inproc', 'mpi', 'ipp', 'nccl', or"):
         ms.parallel.use("gloo")
+    plan = ms.parallel.plan(Product(), data(16, 16), data(16, 8), device_num=2)
+    with pytest.raises(ValueError, match="no engine is called 'gloo'") as told:
+        plan.run(engine="gloo")
+    assert told.value.where.file == __file__  # and not contextlib, through which the call goes
 
 
 @pytest.mark.slow

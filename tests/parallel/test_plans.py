@@ -38,6 +38,10 @@ def test_the_context_is_used():
 
 def test_what_a_plan_tells():
     plan = big()
+    assert f"operators on 8 devices, auto_parallel, dynamic_programming; {len(plan.collectives)} coll" in repr(plan)
+    head, _, *rows = str(plan.timeline).splitlines()
+    assert head == repr(plan.timeline) and f"{len(plan.timeline.kernels)} kernels" in head and "(simulated)" in head
+    assert [row.split()[3] for row in rows] == [what.split()[0] for *_, what in plan.timeline.events]
     assert set(plan.strategies) >= {"Chain/matmul", "Chain/matmul_2"}
     assert plan.layouts["ws.w0" if "ws.w0" in plan.layouts else "w0"]["dev_matrix"] == [2, 2, 2]
     assert plan.step_time > 0 and plan.step_time == plan.timeline.seconds

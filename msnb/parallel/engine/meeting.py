@@ -202,5 +202,5 @@ def _told(rank: int, error: BaseException) -> BaseException:
     """A deadlock is nobody's own error; any other says whose it is."""
     if isinstance(error, Stopped):
         return DeviceError(str(error.sentence), hint="every rank of a group calls its collectives, in the same order.")
-    error.add_note(f"on rank {rank}")
+    error.__notes__ = [*getattr(error, "__notes__", ()), f"on rank {rank}"]  # as add_note of Python 3.11 does
     return error
