@@ -40,7 +40,9 @@ CASES: dict[str, Case] = {
     "max_where": lambda np, x, n: np.max(x, axis=1, where=x > 0, initial=0.0),
     "mean": lambda np, x, n: np.mean(x, 0) + np.std(x, 0) + np.var(x, 0, ddof=1) + np.mean(n),
     "nans": lambda np, x, n: [f(np.where(np.eye(3, 4), np.nan, x), axis=0) for f in (np.nanmax, np.nanmin)],
-    "nan_sums": lambda np, x, n: [f(np.where(np.eye(3, 4), np.nan, x)) for f in (np.nansum, np.nanmean, np.nanvar, np.nanstd)],
+    "nan_sums": lambda np, x, n: [
+        f(np.where(np.eye(3, 4), np.nan, x)) for f in (np.nansum, np.nanmean, np.nanvar, np.nanstd)
+    ],
     "cumsum": lambda np, x, n: np.cumsum(x) + np.cumprod(n[:1]),
     "cumsum_axis": lambda np, x, n: np.cumsum(x, axis=1) + np.cumprod(x, axis=0),
     "repeat": lambda np, x, n: np.repeat(x, 2),
