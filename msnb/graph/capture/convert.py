@@ -31,6 +31,7 @@ from msnb.graph.capture import expressions, kept, source
 from msnb.graph.capture.liveness import mark
 from msnb.graph.capture.lower import Lowering
 from msnb.graph.capture.names import Scope, bindings, in_blocks, inner_nonlocals, params
+from msnb.graph.capture.written import expression, written
 
 Tree = TypeVar("Tree", bound=ast.AST)
 INJECTED = ("__rt__", "__g__", "__c__")
@@ -139,8 +140,8 @@ class Converter(expressions.Expressions):
 
     def _assign_names(self, names: tuple[str, ...], call: str, at: ast.AST) -> list[ast.stmt]:
         if not names:
-            return self.code(call, at)
-        return self.code(f"({', '.join(names)},) = {call}", at)
+            return written(call, at)
+        return written(f"({', '.join(names)},) = {call}", at)
 
     def visit_If(self, node: ast.If) -> Any:
         names, lines = self._names(node, node.body, node.orelse)
@@ -149,8 +150,8 @@ class Converter(expressions.Expressions):
         self._open.append(t)
         body, orelse = self.statements(node.body), self.statements(node.orelse)
         self._open.pop()
-        out = self.code(f"{t} = __rt__.branch(None, {names!r}, {lines!r}, __rt__.locals())", node.test)
-        out[0].value.args[0] = test  # type: ignore[attr-defined]
+        out = written(f"{t} = __rt__.branch(None, {names!r}, {lines!r}, __rt__.locals())", node.test)
+        out[0].value.args[0] = test
         out += self._when(f"{t}.then", body, node)
         turn = self._assign_names(names, f"{t}.turn(__rt__.locals())", node.test)
         out += self._when(f"{t}.symbolic", turn, node.test)
@@ -161,8 +162,8 @@ class Converter(expressions.Expressions):
     def _when(self, test: str, body: list[ast.stmt], at: ast.AST) -> list[ast.stmt]:
         if not body:
             return []
-        made = self.code(f"if {test}: pass", at)
-        made[0].body = body  # type: ignore[attr-defined]
+        made = written(f"if {test}: pass", at)
+        made[0].body = body
         return made
 
     def visit_While(self, node: ast.While) -> Any:
@@ -174,14 +175,14 @@ class Converter(expressions.Expressions):
         self._open.append(w)
         body = self.statements(node.body)
         self._open.pop()
-        out = self.code(f"{w} = __rt__.While({names!r}, {lines!r}, {flag!r}, {walrus!r})", node.test)
-        loop = self.code(f"while {w}.more(__rt__.locals()): pass", node.test)
+        out = written(f"{w} = __rt__.While({names!r}, {lines!r}, {flag!r}, {walrus!r})", node.test)
+        loop = written(f"while {w}.more(__rt__.locals()): pass", node.test)
         take = self._when(f"{w}.load", self._assign_names(names, f"{w}.vars()", node.test), node.test)
-        tested = self.code(f"if {w}.enter or {w}.test(None): pass", node.test)
-        tested[0].test.values[1].args[0] = test  # type: ignore[attr-defined]
+        tested = written(f"if {w}.enter or {w}.test(None): pass", node.test)
+        tested[0].test.values[1].args[0] = test
         again = self._when(f"{w}.load", self._assign_names(names, f"{w}.vars()", node.test), node.test)
-        tested[0].body = again + body + self.code(f"{w}.done(__rt__.locals())", node.test)  # type: ignore[attr-defined]
-        loop[0].body = take + tested  # type: ignore[attr-defined]
+        tested[0].body = again + body + written(f"{w}.done(__rt__.locals())", node.test)
+        loop[0].body = take + tested
         return out + loop + self._when(f"{w}.load", self._assign_names(names, f"{w}.vars()", node.test), node.test)
 
     def visit_For(self, node: ast.For) -> Any:
@@ -189,33 +190,33 @@ class Converter(expressions.Expressions):
         f = self._fresh("f")
         flag = getattr(node, "flag", "")
         iterated = self.visit(node.iter)
-        item = self.code(f"{f}.item()", node.iter)[0].value  # type: ignore[attr-defined]
+        item = expression(f"{f}.item()", node.iter)
         item.converted = True
         first: ast.stmt = ast.copy_location(ast.Assign([node.target], item), node.iter)
         body = [first, *node.body]
         if flag:
-            guard = self.code(f"if not {flag}: pass", node.iter)
-            guard[0].body, guard[0].live = body, getattr(node, "turn", set())  # type: ignore[attr-defined]
+            guard = written(f"if not {flag}: pass", node.iter)
+            guard[0].body, guard[0].live = body, getattr(node, "turn", set())
             body = guard
         self._open.append(f)
         made = self.statements(body)
         self._open.pop()
-        out = self.code(f"{f} = __rt__.For(None, {names!r}, {lines!r}, {flag!r})", node.iter)
-        out[0].value.args[0] = iterated  # type: ignore[attr-defined]
-        loop = self.code(f"while {f}.more(__rt__.locals()): pass", node.iter)
+        out = written(f"{f} = __rt__.For(None, {names!r}, {lines!r}, {flag!r})", node.iter)
+        out[0].value.args[0] = iterated
+        loop = written(f"while {f}.more(__rt__.locals()): pass", node.iter)
         take = self._when(f"{f}.load", self._assign_names(names, f"{f}.vars()", node.iter), node.iter)
-        guarded = self.code(
+        guarded = written(
             f"try: pass\nexcept Exception as __error__:\n    if not {f}.failed(__error__): raise", node.iter
         )
-        guarded[0].body = made + self.code(f"{f}.done(__rt__.locals())", node.iter)  # type: ignore[attr-defined]
-        loop[0].body = take + guarded  # type: ignore[attr-defined]
+        guarded[0].body = made + written(f"{f}.done(__rt__.locals())", node.iter)
+        loop[0].body = take + guarded
         return out + loop + self._when(f"{f}.load", self._assign_names(names, f"{f}.vars()", node.iter), node.iter)
 
     def visit_Assert(self, node: ast.Assert) -> Any:
         test = self.test(node.test)
         message = self.visit(node.msg) if node.msg is not None else ast.copy_location(ast.Constant(None), node)
-        made = self.code("__rt__.assert_end(None if __rt__.assert_begin(None) else __rt__.SKIP, False)", node)
-        call = made[0].value  # type: ignore[attr-defined]
+        made = written("__rt__.assert_end(None if __rt__.assert_begin(None) else __rt__.SKIP, False)", node)
+        call = made[0].value
         call.args[0].body, call.args[0].test.args[0] = message, test
         call.args[1].value = node.msg is not None
         return made
@@ -224,10 +225,10 @@ class Converter(expressions.Expressions):
         if node.exc is None or not self._open:
             self.generic_visit(node)
             return node
-        made = self.code("__rt__.raising(None, None)\nraise", node)
-        made[0].value.args[0] = self.visit(node.exc)  # type: ignore[attr-defined]
+        made = written("__rt__.raising(None, None)\nraise", node)
+        made[0].value.args[0] = self.visit(node.exc)
         if node.cause is not None:
-            made[0].value.args[1] = self.visit(node.cause)  # type: ignore[attr-defined]
+            made[0].value.args[1] = self.visit(node.cause)
         return [made[0]]
 
     def visit_Try(self, node: Any) -> Any:
@@ -237,10 +238,10 @@ class Converter(expressions.Expressions):
         for handler in node.handlers:
             if handler.type is not None:
                 handler.type = self.visit(handler.type)
-            handler.body = self.code(f"__rt__.unwind({level})", handler) + self.statements(handler.body)
+            handler.body = written(f"__rt__.unwind({level})", handler) + self.statements(handler.body)
         node.orelse = self.statements(node.orelse)
         node.finalbody = self.statements(node.finalbody)
-        return [*self.code(f"{level} = __rt__.level()", node), node]
+        return [*written(f"{level} = __rt__.level()", node), node]
 
     visit_TryStar = visit_Try
 
@@ -251,7 +252,7 @@ class Converter(expressions.Expressions):
             if item.optional_vars is not None:
                 item.optional_vars = self.visit(item.optional_vars)
         node.body = self.statements(node.body)
-        return [*self.code(f"{level} = __rt__.level()", node), node, *self.code(f"__rt__.unwind({level})", node)]
+        return [*written(f"{level} = __rt__.level()", node), node, *written(f"__rt__.unwind({level})", node)]
 
     visit_AsyncWith = visit_With
 

@@ -10,6 +10,7 @@ import ast
 from typing import Any
 
 from msnb.graph.capture.names import Scope, targets
+from msnb.graph.capture.written import expression
 
 # These look at the frame that calls them, so they are called directly.
 FRAME_BUILTINS = frozenset({"locals", "globals", "vars", "dir", "eval", "exec", "super", "breakpoint"})
@@ -33,14 +34,6 @@ class Expressions(ast.NodeTransformer):
     _open: list[str]
 
     # ---- making code ----------------------------------------------------------------------------------------------
-
-    def code(self, text: str, at: ast.AST) -> list[ast.stmt]:
-        """Statements from text, at the place of ``at``."""
-        made = ast.parse(text).body
-        for statement in made:
-            for child in ast.walk(statement):
-                ast.copy_location(child, at)
-        return made
 
     def rt(self, name: str, at: ast.AST, *args: ast.expr) -> ast.expr:
         """``rt.name(*args)``."""
@@ -96,7 +89,7 @@ class Expressions(ast.NodeTransformer):
         if name in scope.globals:
             made = self.rt("set_glob", target, self.load("__g__", target), self.const(name, target), value)
         elif name in scope.nonlocals:
-            cell = self.code(f"(lambda: {name})", target)[0].value  # type: ignore[attr-defined]
+            cell = expression(f"(lambda: {name})", target)
             made = self.rt("set_cell", target, cell, value)
         else:
             return None
@@ -225,7 +218,7 @@ class Expressions(ast.NodeTransformer):
         function = self.visit(node.func)
         self.generic_visit_args(node)
         node.args = [function, *node.args]
-        node.func = self.code("__rt__.call", node)[0].value  # type: ignore[attr-defined]
+        node.func = expression("__rt__.call", node)
         return node
 
     def generic_visit_args(self, node: ast.Call) -> ast.Call:
@@ -318,7 +311,7 @@ class Expressions(ast.NodeTransformer):
         return result
 
     def _short(self, begin: ast.expr, then: ast.expr, end: str, at: ast.AST) -> ast.expr:
-        skip = self.code("__rt__.SKIP", at)[0].value  # type: ignore[attr-defined]
+        skip = expression("__rt__.SKIP", at)
         return self.rt(end, at, ast.copy_location(ast.IfExp(begin, then, skip), at))
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
@@ -349,8 +342,8 @@ class Expressions(ast.NodeTransformer):
         return self.rt("binary", node, self.const(op, node), made, right)
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
-        skip = self.code("__rt__.SKIP", node)[0].value  # type: ignore[attr-defined]
-        other_skip = self.code("__rt__.SKIP", node)[0].value  # type: ignore[attr-defined]
+        skip = expression("__rt__.SKIP", node)
+        other_skip = expression("__rt__.SKIP", node)
         begin = self.rt("tern_begin", node, self.test(node.test))
         then = ast.copy_location(ast.IfExp(begin, self.visit(node.body), skip), node)
         turn = ast.copy_location(ast.IfExp(self.rt("tern_else", node), self.visit(node.orelse), other_skip), node)

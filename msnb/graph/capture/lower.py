@@ -22,6 +22,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, replace
 
+from msnb.graph.capture.written import expression, written
+
 RETURN = "__ret__"
 LOOPS = (ast.While, ast.For)
 _DEFS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -100,14 +102,6 @@ def _returns(nodes: list[ast.stmt]) -> bool:
     )
 
 
-def _at(node: ast.AST, text: str) -> list[ast.stmt]:
-    made = ast.parse(text).body
-    for statement in made:
-        for child in ast.walk(statement):
-            ast.copy_location(child, node)
-    return made
-
-
 class Lowering:
     """Rewrites one function body."""
 
@@ -122,8 +116,8 @@ class Lowering:
         last = ast.copy_location(ast.Return(value=None), body[-1])
         full = body if leaves(body) else [*body, last]
         out = self.block(full, Around())
-        out += _at(body[-1], f"return {RETURN}")
-        return _drop_unread(_at(body[0], "__done__ = False") + out)
+        out += written(f"return {RETURN}", body[-1])
+        return _drop_unread(written("__done__ = False", body[0]) + out)
 
     def block(self, nodes: list[ast.stmt], around: Around) -> list[ast.stmt]:
         """A statement list without jumps."""
@@ -148,9 +142,9 @@ class Lowering:
 
     def _jump(self, node: ast.stmt, around: Around) -> list[ast.stmt]:
         if isinstance(node, ast.Continue):
-            return _at(node, f"{around.cont} = True")
+            return written(f"{around.cont} = True", node)
         if isinstance(node, ast.Break):
-            return _at(node, f"{around.brk} = True")
+            return written(f"{around.brk} = True", node)
         assert isinstance(node, ast.Return)
         if around.native:
             return [node]
@@ -158,8 +152,8 @@ class Lowering:
         target = ast.copy_location(ast.Name(RETURN, ast.Store()), value)
         made: list[ast.stmt] = [ast.copy_location(ast.Assign([target], value), node)]
         if around.brk is None:
-            return made + _at(node, f"{around.done} = True")
-        return made + _at(node, f"{around.loop_done} = True\n{around.brk} = True")
+            return made + written(f"{around.done} = True", node)
+        return made + written(f"{around.loop_done} = True\n{around.brk} = True", node)
 
     def _if(self, node: ast.If, rest: list[ast.stmt], around: Around) -> list[ast.stmt]:
         body, orelse, flags = node.body, node.orelse, _flags(node, around)
@@ -167,13 +161,13 @@ class Lowering:
             orelse, rest = orelse + rest, []
         elif orelse and leaves(orelse):
             body, rest = body + rest, []
-        new = ast.If(node.test, self.block(body, around) or _at(node, "pass"), self.block(orelse, around))
+        new = ast.If(node.test, self.block(body, around) or written("pass", node), self.block(orelse, around))
         out: list[ast.stmt] = [ast.copy_location(new, node)]
         return out + (self._guarded(rest, around, flags) if rest else [])
 
     def _guarded(self, rest: list[ast.stmt], around: Around, flags: list[str]) -> list[ast.stmt]:
         """``rest`` unless a flag says that we have left."""
-        guard = _at(rest[0], f"if not ({' or '.join(flags)}): pass")[0]
+        guard = written(f"if not ({' or '.join(flags)}): pass", rest[0])[0]
         assert isinstance(guard, ast.If)
         guard.body = self.block(rest, around)
         return [guard]
@@ -185,7 +179,7 @@ class Lowering:
             for name in ("body", "orelse", "finalbody"):
                 inner = getattr(owner, name, None)
                 if isinstance(inner, list) and inner:
-                    setattr(owner, name, self.block(inner, around) or _at(node, "pass"))
+                    setattr(owner, name, self.block(inner, around) or written("pass", node))
         return node
 
     def _loop(self, node: Loop) -> tuple[list[ast.stmt], list[ast.stmt]]:
@@ -197,18 +191,19 @@ class Lowering:
         if has_return and not has_break and not node.orelse:
             around = replace(around, brk=around.done)
         stops = has_break or has_return
-        node.body = _with_flag(around.cont, self.block(node.body, around), node) or _at(node, "pass")
-        setup = [s for name in sorted({str(around.brk), around.done}) if stops for s in _at(node, f"{name} = False")]
+        node.body = _with_flag(around.cont, self.block(node.body, around), node) or written("pass", node)
+        flags = sorted({str(around.brk), around.done}) if stops else ()
+        setup = [s for name in flags for s in written(f"{name} = False", node)]
         orelse, node.orelse = node.orelse, []
         if stops:
             _stop_on(node, str(around.brk))
         after: list[ast.stmt] = []
         if has_return:
-            after += _at(node, f"if {around.done}: pass")
+            after += written(f"if {around.done}: pass", node)
             back = ast.Return(ast.copy_location(ast.Name(RETURN, ast.Load()), node))
             after[0].body = [ast.copy_location(back, node)]  # type: ignore[attr-defined]
         if orelse and stops:
-            after += _at(node, f"if not {around.brk}: pass")
+            after += written(f"if not {around.brk}: pass", node)
             after[-1].body = orelse  # type: ignore[attr-defined]
         else:
             after += orelse
@@ -240,12 +235,12 @@ def _with_flag(name: str | None, body: list[ast.stmt], node: ast.stmt) -> list[a
     read = any(
         isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for s in body for n in ast.walk(s)
     )
-    return _at(node, f"{name} = False") + body if read else _without(body, {str(name)})
+    return written(f"{name} = False", node) + body if read else _without(body, {str(name)})
 
 
 def _stop_on(node: Loop, flag: str) -> None:
     """``while t`` becomes ``while not flag and t``; a for loop keeps the flag's name and guards its body."""
-    test = _at(node, f"not {flag}")[0].value  # type: ignore[attr-defined]
+    test = expression(f"not {flag}", node)
     node.flag = flag  # type: ignore[union-attr]
     if isinstance(node, ast.While):
         both = [test] if isinstance(node.test, ast.Constant) and node.test.value else [test, node.test]
@@ -274,6 +269,6 @@ def _without(nodes: list[ast.stmt], names: set[str]) -> list[ast.stmt]:
                 inner = getattr(owner, field, None)
                 if isinstance(inner, list) and inner:
                     kept = _without(inner, names)
-                    setattr(owner, field, kept or (_at(node, "pass") if field == "body" else []))
+                    setattr(owner, field, kept or (written("pass", node) if field == "body" else []))
         out.append(node)
     return out
