@@ -17,7 +17,7 @@ from msnb.devices.cpu.codegen.lower import merge_dims
 from msnb.devices.cpu.codegen.tile import tile
 from msnb.ir.graph import Node, Value
 from msnb.ir.kernel import Access, Buffer, Inst, Kernel
-from msnb.ir.scalars import number
+from msnb.ir.scalars import cast, number
 from msnb.ir.views import View, apply_view, dense_strides, index_view, sliced
 
 ViewOf = Callable[[Value], View]
@@ -43,13 +43,13 @@ def _shape(value: Value) -> tuple[int, ...]:
 
 
 def _copy(source: View, place: View) -> Kernel:
-    """The elements of ``source`` into ``place``; both have the same shape."""
+    """The elements of ``source`` into ``place``, in its dtype; both have the same shape."""
     a, b = source.base.type, place.base.type
     assert isinstance(a, TensorType) and isinstance(b, TensorType)
     axes = [k for k, d in enumerate(source.shape) if d != 1]
     sizes = tuple(source.shape[k] for k in axes) or (1,)
     load = _inst(a, _access(0, source, axes))
-    return _kernel(sizes, [a], b, _access(1, place, axes), load)
+    return _kernel(sizes, [a], b, _access(1, place, axes), cast(load, b.dtype))
 
 
 def _fill(value: Value) -> Kernel:
