@@ -67,7 +67,7 @@ def _texts(filename: str) -> Iterator[str]:
     lines = linecache.getlines(filename)
     if lines:
         yield "".join(lines)
-    for name, text in reversed(KEPT):
+    for name, text in reversed(tuple(KEPT)):  # comparing a candidate compiles, and Python announces that
         if name == filename:
             yield text
     yield from _command_line(filename)
@@ -135,7 +135,7 @@ def find(code: CodeType) -> Found:
         if found is not None:
             _show(code.co_filename, text)
             return found
-    raise _missing(code, seen)
+    raise _missing(code, seen and not code.co_filename.startswith("<"))
 
 
 def _show(filename: str, text: str) -> None:
@@ -153,7 +153,7 @@ def _missing(code: CodeType, seen: bool) -> CaptureError:
         )
     return CaptureError(
         f"the source of {code.co_name} cannot be found (it was compiled from {code.co_filename!r}).",
-        hint="define it in a file or a notebook cell, or call "
+        hint="define it in a file or a notebook cell, import msnb before a text is executed, or call "
         "msnb.graph.capture.register_source(filename, text) first.",
     )
 

@@ -119,6 +119,7 @@ PROGRAM = textwrap.dedent(
 
 def test_command_line() -> None:
     assert run_python("-c", PROGRAM) == "[2.0]"
+    assert run_python("-c", "import msnb as ms; print(ms.jit(lambda x: x * 2)(ms.Tensor([1.0])).tolist())") == "[2.0]"
 
 
 def test_standard_input_from_a_file(tmp_path: Any) -> None:
@@ -135,6 +136,13 @@ def test_source_that_cannot_be_found() -> None:
     exec(compile(tree, "<from a tree>", "exec"), space)
     with pytest.raises(ms.MsnbError, match="source of g cannot be found"):
         ms.jit(space["g"])(X)
+
+
+def test_a_text_that_was_compiled_before_msnb_could_listen() -> None:
+    program = "import msnb as ms\ndef f(x):\n    return x * 2\ntry:\n    ms.jit(f)(ms.Tensor([1.0]))\n"
+    program += "except ms.MsnbError as e:\n    print(str(e).splitlines()[:2])"
+    found = run_python("-c", f"exec({program!r})")
+    assert "source of f cannot be found" in found and "import msnb before" in found
 
 
 def test_an_edited_file_is_refused(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
