@@ -65,11 +65,14 @@ __all__ = [
 ]  # fmt: skip
 
 
-def graph(value: Graph, title: str = "", optimised: bool = False, max_boxes: int = 40) -> GraphView:
+def graph(
+    value: Any, *args: Any, title: str = "", optimised: bool = False, max_boxes: int = 40, **kwargs: Any
+) -> GraphView:
     """A view of a graph.
 
     Args:
-        value: the graph.
+        value: the graph; or a function or Cell, whose graph for the arguments that follow is shown, as ``ir`` does.
+        *args, **kwargs: the arguments of a function.
         title: a line above it (its name by default).
         optimised: show it as it is after the passes.
         max_boxes: how many boxes the picture may show.
@@ -77,8 +80,9 @@ def graph(value: Graph, title: str = "", optimised: bool = False, max_boxes: int
     Returns:
         A view: the last line of a cell shows it; ``.text``, ``.svg``, ``.save(path)``.
     """
-    shown = optimise(value, Log())[0] if optimised else value
-    return GraphView(shown, title, max_boxes=max_boxes)
+    shown = as_graph(value, args, kwargs)
+    title = title or (shown.name if shown is value else name_of(value))
+    return GraphView(optimise(shown, Log())[0] if optimised else shown, title, max_boxes=max_boxes)
 
 
 def ir(fn: Any, *args: Any, optimised: bool = False, max_boxes: int = 40, **kwargs: Any) -> GraphView:
@@ -100,7 +104,7 @@ def ir(fn: Any, *args: Any, optimised: bool = False, max_boxes: int = 40, **kwar
         >>> print(ms.show.ir(double, ms.Tensor([1.0, 2.0])).text.splitlines()[0])
         graph double(x: f32[2]) -> (f32[2])
     """
-    return graph(captured(fn, args, kwargs), name_of(fn), optimised, max_boxes)
+    return graph(fn, *args, optimised=optimised, max_boxes=max_boxes, **kwargs)
 
 
 def grad(
@@ -122,7 +126,8 @@ def grad(
     if norms:
         found = program_of(fn, args, kwargs, gradient=True)
         return HeatView(found.optimised() if optimised else found, f"gradient of {name_of(fn)}", max_boxes)
-    return graph(captured_gradient(fn, args, kwargs), f"gradient of {name_of(fn)}", optimised, max_boxes)
+    shown = captured_gradient(fn, args, kwargs)
+    return graph(shown, title=f"gradient of {name_of(fn)}", optimised=optimised, max_boxes=max_boxes)
 
 
 def passes(fn: Any, *args: Any, gradient: bool = False, only_changed: bool = False, **kwargs: Any) -> PassesView:
@@ -319,10 +324,10 @@ def compare(first: Any, second: Any, *args: Any, **kwargs: Any) -> CompareView:
 
 def as_graph(value: Any, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None) -> Graph:
     """The graph behind a graph, a view or a compiled program; or of a function, captured for these arguments."""
-    if isinstance(value, Graph):
-        return value
-    if isinstance(value, (Compiled, GraphView, Program)):
-        return value.graph
+    if isinstance(value, (Graph, Compiled, GraphView, Program)):
+        if args or kwargs:
+            raise ArgumentError("a graph is shown as it is: arguments go with a function or a Cell.")
+        return value if isinstance(value, Graph) else value.graph
     if not callable(value):
         raise ArgumentError(f"a view needs a function, a Cell or a graph, not {type(value).__name__}.")
     return captured(value, args, kwargs or {})

@@ -172,7 +172,16 @@ def test_printing_programs_print_nothing_again(capsys):
     assert "hello" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["passes", "diff", "mem", "profile", "step"])
+def test_graph_takes_a_graph_or_what_has_one():
+    view = ms.show.graph(chain, X)
+    assert view.text == ms.show.ir(chain, X).text and view.title == "chain"
+    graph = ms.show.as_graph(chain, (X,))
+    assert ms.show.graph(graph, title="mine").title == "mine"
+    with pytest.raises(ArgumentError, match="arguments go with a function"):
+        ms.show.graph(graph, X)
+
+
+@pytest.mark.parametrize("name", ["graph", "passes", "diff", "mem", "profile", "step"])
 def test_what_is_no_program_is_refused(name):
     with pytest.raises((ArgumentError, TypeError)):
         getattr(ms.show, name)(3, X)
