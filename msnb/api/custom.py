@@ -51,6 +51,7 @@ def custom_vjp(fn: Fn, bprop: Fn) -> Fn:
     """
 
     def call(*inputs: Any) -> Any:
+        inputs = slot.engine.given(inputs)
         leaves, shape = tree.flatten(inputs)
         at = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
         out = _cut_off(fn, inputs)

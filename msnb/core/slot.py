@@ -44,6 +44,10 @@ class Engine(Protocol):
         """``getattr(owner, name)`` by framework code on behalf of a program: capture makes it a guard."""
         ...
 
+    def given(self, value: Any) -> Any:
+        """A tree that framework code is about to look into on behalf of a program: capture reads and guards it."""
+        ...
+
     def scoped(self, name: str) -> AbstractContextManager[Any]:
         """Operations in this block belong to the scope ``name`` (one step of a path of Cells)."""
         ...
@@ -73,6 +77,10 @@ class PlainReads:
     def read(self, owner: Any, name: str) -> Any:
         """The attribute itself."""
         return getattr(owner, name)
+
+    def given(self, value: Any) -> Any:
+        """The tree itself."""
+        return value
 
     def scoped(self, name: str) -> AbstractContextManager[Any]:
         """Nothing to do."""

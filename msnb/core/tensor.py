@@ -60,7 +60,7 @@ def _host_array(data: Any, dtype: DType | None) -> Array:
 def _from_python(data: Any, dtype: DType | None) -> Array:
     """Python numbers and nested lists: floats are float32 and ints int64 unless asked otherwise."""
     if isinstance(data, (list, tuple)):
-        data = _lists_without_tensors(data)
+        data = _plain_lists(data)
     elif hasattr(data, "__dlpack__") and not hasattr(data, "__array__"):
         data = np.from_dlpack(data)
     try:
@@ -83,12 +83,14 @@ def _not_numbers(data: Any, array: Array) -> DTypeError:
     return DTypeError(f"Tensor takes numbers, bools, arrays and nested lists of them, not a {kind}{inside}.")
 
 
-def _lists_without_tensors(data: Any) -> Any:
+def _plain_lists(data: Any) -> Any:
+    """Nested lists that NumPy reads: tensors as arrays, and what only passes for a number as that number."""
     if isinstance(data, Tensor):
         return data.asnumpy()
     if isinstance(data, (list, tuple)):
-        return [_lists_without_tensors(item) for item in data]
-    return data
+        return [_plain_lists(item) for item in data]
+    kind = data.__class__
+    return kind(data) if kind in (int, float, complex) and type(data) is not kind else data
 
 
 class Tensor:

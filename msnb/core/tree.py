@@ -29,7 +29,7 @@ class Shape:
 LEAF = Shape(None)
 
 
-def _children(tree: Any) -> tuple[tuple[Any, ...], list[Any]] | None:
+def children(tree: Any) -> tuple[tuple[Any, ...], list[Any]] | None:
     """Keys and parts of a container, or None for a leaf."""
     if isinstance(tree, dict):
         return tuple(tree), list(tree.values())
@@ -48,7 +48,7 @@ def flatten(tree: Any) -> tuple[list[Any], Shape]:
 
 
 def _flatten(tree: Any, leaves: list[Any]) -> Shape:
-    found = _children(tree)
+    found = children(tree)
     if found is None:
         leaves.append(tree)
         return LEAF

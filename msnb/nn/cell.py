@@ -196,6 +196,7 @@ class Cell(CellState, CellHooks, CellPrecision):
     def _run(self, engine: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if engine.read(self, "_way") == "":
             return self._computed(engine, args, kwargs)
+        args, kwargs = engine.given((args, kwargs))
         for hook in self._forward_pre_hooks:
             changed = engine.convert(hook)(self, args)
             args = args if changed is None else as_tuple(changed)

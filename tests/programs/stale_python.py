@@ -39,6 +39,78 @@ def reads(what: str, expression: str, change: str, *reason: str) -> None:
     edit(what, DATA + f"def f(x):\n    return x * 2 if {expression} else x - 1\n", change, *reason)
 
 
+# ---- containers that msnb's own functions, and C code, look into ---------------------------------------------------
+
+HELD = DATA + """
+a, b, c, new = (ms.Tensor([1.0, 2.0, 3.0]) * k for k in (1, 2, 3, 5))
+held = {"a": a, "more": [b, c]}
+sizes = [1, 3]
+numbers = [1.0, 2.0, 3.0]
+rows = [[1, 2], [3]]
+@dataclasses.dataclass
+class Batch:
+    a: object
+batch = Batch(a)
+Pair = collections.namedtuple("Pair", "a")
+pair = Pair(a)
+class Scaled(nn.Cell):
+    def construct(self, held):
+        return held["a"] * held["more"][0]
+class Ruled(Scaled):
+    def bprop(self, held, out, dout):
+        return ({"a": dout, "more": [dout, dout]},)
+watched = Scaled()
+watched.register_forward_pre_hook(lambda cell, args: None)
+half = Scaled().to_float(ms.float16)
+again = Scaled()
+again.recompute()
+ruled = Ruled()
+def square(held):
+    return (held["a"] ** 2 * held["more"][0]).sum()
+"""
+
+
+def holds(what: str, expression: str, change: str) -> None:
+    """A tensor in a container is an input: its exchange gives a new result, and nothing is compiled again."""
+    value_edit(f"held: {what}", HELD + f"def f(x):\n    return {expression}\n", change)
+
+
+def sizes(what: str, expression: str, change: str, *reason: str) -> None:
+    """Numbers and lengths in a container are fixed by guards."""
+    edit(f"held: {what}", HELD + f"def f(x):\n    return {expression}\n", change, *reason)
+
+
+holds("stack of a list", "ops.stack(held['more'])", "held['more'][1] = new")
+holds("a dict exchanged", "ops.stack(list(held.values())[1])", "held = {'a': new, 'more': [c, b]}")
+holds("sum of tensors", "ops.add_n(held['more'])", "held['more'].reverse()")
+holds("gradient by a dict", "ms.grad(square)(held)['a']", "held = {'a': new, 'more': [c, b]}")
+holds("value and gradient", "ms.value_and_grad(square)(held)[0]", "held['a'] = new")
+holds("pullback", "ms.vjp(square, held)[0]", "held['a'] = new")
+holds("lanes", "ms.vmap(square)(held)", "held['more'] = [c, b]")
+holds("recomputed", "ms.recompute(square, held)", "held['a'] = new")
+holds("gradient by a dataclass", "ms.grad(lambda t: (t.a ** 2).sum())(batch).a", "batch.a = new")
+holds("gradient by a named tuple", "ms.grad(lambda t: (t.a ** 2).sum())(pair).a", "pair = Pair(new)")
+holds("what comes along", "ms.grad(lambda x: (x.sum(), held), has_aux=True)(x)[1][0]['a']", "held['a'] = new")
+holds("what a mapped function hands on", "ms.vmap(lambda x: held['more'])(x)[0]", "held['more'][0] = new")
+holds("a hooked Cell", "watched(held)", "held['a'] = new")
+holds("a Cell in half precision", "half(held)", "held['a'] = new")
+holds("a Cell computed again", "again(held)", "held['more'][0] = new")
+holds("a Cell with its own gradient", "ms.grad(lambda t: ruled(t).sum())(held)['a'] + ruled(held)", "held['a'] = new")
+holds("norm of gradients", "ops.clip_by_global_norm(held['more'], 1.0)[0]", "held['more'][1] = new")
+sizes("a shape", "x.reshape(sizes)", "sizes[:] = [3, 1]", "sizes")
+sizes("a shape in a list", "ops.reshape(x, [sizes][0])", "sizes = [3, 1]", "sizes")
+sizes("a longer list", "ops.stack(held['more'])", "held['more'].append(x)", "more")
+sizes("positions", "x[sizes[:1]]", "sizes[0] = 2", "sizes")
+sizes("rows of positions", "x[rows[0]]", "rows[0] = [0, 1]", "rows")
+sizes("a tensor of a list", "x * ms.Tensor(rows[0])[0]", "rows[0] = [5, 1, 1]", "rows")
+sizes("an operand", "x + numbers", "numbers[1] = 7.0", "numbers")
+sizes("an array of a list", "x * np.array(numbers)", "numbers[0] = 4.0", "numbers")
+sizes("NumPy over rows", "x * np.sum([rows[0], rows[0]])", "rows[0][0] = 4", "rows")
+sizes("map of a built-in over rows", "x * max(map(max, rows))", "rows[1][0] = 8", "rows")
+sizes("a built-in as key", "x * sorted(rows, key=len)[0][0]", "rows[0].extend([5, 5]); rows[1] = [1, 1]", "rows")
+sizes("rows chained", "x * sum(itertools.chain.from_iterable(rows))", "rows[1].append(4)", "rows")
+
+
 # ---- built-ins ----------------------------------------------------------------------------------------------------
 
 reads("any", "any(flags)", "flags[:] = [False, False]", "flags")

@@ -51,7 +51,7 @@ def call(fn: Any, /, *args: Any, **kwargs: Any) -> Any:
     if kind is types.MethodType:
         return _method(engine, fn, args, kwargs)
     if kind is Op:
-        return fn(*args, **kwargs)
+        return fn(*engine.given(args), **engine.given(kwargs))
     if kind is functools.partial:
         return _partial(engine.session, fn, args, kwargs)
     inner = getattr(fn, "__msnb_fn__", None)
@@ -110,8 +110,10 @@ def _function(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kw
         return _guarded_call(engine, fn, args, kwargs)
     if is_opaque(fn):
         file = fn.__code__.co_filename
-        if is_internal(file) and not file.startswith("<frozen "):  # as Python calls the files of os and its like
+        if file in _OPAQUE_FILES:
             return fn(*args, **kwargs)
+        if is_internal(file) and not file.startswith("<frozen "):  # as Python calls the files of os and its like
+            return fn(*engine.given(args), **engine.given(kwargs))
         return known.call(engine, fn, args, kwargs)
     if fn.__code__.co_filename == contextlib.__file__ and hasattr(fn, "__wrapped__"):
         return contextlib.contextmanager(functools.partial(call, fn.__wrapped__))(*args, **kwargs)

@@ -137,6 +137,12 @@ class Capture(GraphBuilder):
             self.session.anchor(owner)
         return reads.attr(self.session, owner, name)
 
+    def given(self, value: Any) -> Any:
+        """A tree that framework code looks into for the program, guarded all the way down."""
+        from msnb.graph.capture import reads
+
+        return reads.given(self.session, value)
+
     def trace(self, fn: Any, inputs: Sequence[Tensor], types: Sequence[Type] | None = None) -> Traced:
         """``fn(*inputs)`` as a closed graph of its own; what it writes comes back as ``writes``."""
         from msnb.graph.capture import nested

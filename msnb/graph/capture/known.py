@@ -6,6 +6,7 @@ import copy
 import datetime
 import enum
 import functools
+import itertools
 import numbers
 import os
 import pathlib
@@ -115,7 +116,7 @@ def _opaque(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, A
 
 def _callable(value: Any) -> Any:
     """A function handed to a built-in is converted when that calls it."""
-    if not isinstance(value, (types.FunctionType, types.MethodType, functools.partial)):
+    if not isinstance(value, (types.FunctionType, types.MethodType, types.BuiltinMethodType, functools.partial, type)):
         return value
     from msnb.graph.capture import calls
 
@@ -132,9 +133,14 @@ def _plain(engine: Capture, fn: Any, value: Any) -> Any:
     if isinstance(value, Tensor) and not isinstance(value, SymbolicTensor) and not _takes_tensors(fn):
         if not engine.session.is_fresh(value):
             raise _needs_value(f"{getattr(fn, '__name__', 'this function')}()")
-    if isinstance(value, list | tuple) and any(is_lazy(v) for v in value) and type(value) in (list, tuple):
-        value = type(value)(concrete(v) if is_lazy(v) and not _takes_tensors(fn) else v for v in value)
-    return reads.entered(engine.session, value)
+    return reads.entered(engine.session, value) if _takes_tensors(fn) else _fixed(reads.given(engine.session, value))
+
+
+def _fixed(value: Any) -> Any:
+    """Lists for code that reads numbers in C: the numbers in them are looked at, and guarded."""
+    if type(value) in (list, tuple):
+        return type(value)(map(_fixed, value))
+    return value.plain() if isinstance(value, TrackedArray) else concrete(value)
 
 
 def _takes_tensors(fn: Any) -> bool:
@@ -322,7 +328,7 @@ def _extreme(fn: Any, op: str) -> Callable[..., Any]:
             for other in found[1:]:
                 result = find(op)(result, other) if numbers else find("where")(beats(other, result), other, result)
             return result
-        if not kwargs and any(map(is_lazy, found)) and _numbers(found):
+        if not kwargs and len(found) > 1 and any(map(is_lazy, found)) and _numbers(found):
             return lazy_call(fn, found)
         return _opaque(engine, fn, args, kwargs)
 
@@ -358,6 +364,11 @@ def _iter(engine: Capture, *args: Any) -> Any:
     return iter(reads.iterate(engine.session, args[0]), *args[1:])
 
 
+def _chained(engine: Capture, rows: Any) -> Any:
+    """``itertools.chain.from_iterable``: its rows are gone through here, where each is guarded."""
+    return itertools.chain(*(reads.iterate(engine.session, row) for row in reads.iterate(engine.session, rows)))
+
+
 def _str(engine: Capture, *args: Any, **kwargs: Any) -> Any:
     if len(args) == 1 and not kwargs and effects.is_open(args[0]):
         return args[0] if isinstance(args[0], effects.Text) else effects.Text(((args[0], 115, ""),))
@@ -366,6 +377,7 @@ def _str(engine: Capture, *args: Any, **kwargs: Any) -> Any:
 
 def _tensor(engine: Capture, *args: Any, **kwargs: Any) -> Any:
     """``Tensor(...)`` of what is not known yet: an array from outside, a number, a tensor, lists of them."""
+    args, kwargs = engine.given(args), engine.given(kwargs)
     data = args[0] if args else kwargs.get("input_data")
     if not _unknown(data):
         plain_args = [_plain(engine, Tensor, a) for a in args]
@@ -451,4 +463,4 @@ _SPECIAL: dict[Any, Callable[..., Any]] = {
     isinstance: _isinstance, int: _cast(int, "int64"), float: _cast(float, "float64"), bool: _cast(bool, "bool"),
     max: _extreme(max, "maximum"), min: _extreme(min, "minimum"), sum: _sum, any: _any_all(True), all: _any_all(False),
     Tensor: _tensor, vars: _vars, copy.copy: _copy, copy.deepcopy: _deepcopy, iter: _iter, str: _str, id: _id,
-    callable: _callable_check, }  # fmt: skip
+    callable: _callable_check, itertools.chain.from_iterable: _chained, }  # fmt: skip

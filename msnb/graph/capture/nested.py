@@ -35,7 +35,7 @@ def trace(engine: Capture, fn: Any, inputs: Sequence[Tensor], types: Sequence[Ty
     body = handle.body = Body(engine, getattr(fn, "__name__", "fn"))
     try:
         params = [body.builder.param(t, f"x{i}") for i, t in enumerate(own)]
-        leaves, shape = tree.flatten(fn(*params))
+        leaves, shape = tree.flatten(engine.given(fn(*params)))
         body.builder.output(*(x for x in leaves if isinstance(x, Tensor)))
         body.close()
     except BaseException:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import operator
 import os
 import sys
 import types
@@ -10,6 +11,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
+from msnb.core import tree
 from msnb.core.errors import ConcretizationError
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
@@ -188,10 +190,10 @@ def _guard_class_attr(session: Session, owner: Any, name: str) -> None:
 def item(session: Session | None, owner: Any, key: Any) -> Any:
     """``owner[key]``."""
     if session is None or isinstance(owner, (Tensor, TrackedArray)):
-        return owner[_plain(key)]
+        return owner[plain_key(session, key)]
     if isinstance(key, Tensor) and isinstance(owner, (list, tuple, dict, str)):
         _refuse_key(owner)
-    key = _plain(key)
+    key = plain_key(session, key)
     source = session.source_of(owner)
     if isinstance(owner, (list, tuple, deque)) and source is not None and _untouched(session, owner):
         if isinstance(key, slice):
@@ -219,12 +221,15 @@ def _refuse_key(owner: Any) -> None:
     raise error
 
 
-def _plain(key: Any) -> Any:
+def plain_key(session: Session | None, key: Any) -> Any:
+    """An index with plain numbers in it: each is fixed by a guard."""
+    if session is not None and type(key) in (list, tuple):
+        key = given(session, key)
     if type(key) is slice:
         return slice(concrete(key.start), concrete(key.stop), concrete(key.step))
-    if type(key) is tuple:
-        return tuple(map(_plain, key))
-    return concrete(key) if is_lazy(key) else key
+    if type(key) in (list, tuple):
+        return type(key)(plain_key(None, part) for part in key)
+    return concrete(key)
 
 
 def _untouched(session: Session, owner: Any) -> bool:
@@ -303,6 +308,27 @@ def entered(session: Session, value: Any) -> Any:
     elif is_heap(type(value)) and hasattr(value, "__dict__") and session.source_of(value) is not None:
         _every_attribute(session, value)
     return value
+
+
+def given(session: Session, value: Any) -> Any:
+    """An argument for msnb's own functions, which look into containers unseen: what lies outside is read and guarded
+    here, all the way down. A container in which nothing comes from outside is handed on as it is."""
+    if is_lazy(value) or isinstance(value, Tensor):
+        return value
+    if isinstance(value, (set, frozenset, deque)):
+        return entered(session, value)
+    found = tree.children(value)
+    if found is None:
+        return value
+    keys, before = found
+    parts = [given(session, part) for part in _parts(session, value, keys)]
+    return value if all(map(operator.is_, parts, before)) else tree.rebuild(type(value), keys, parts)
+
+
+def _parts(session: Session, owner: Any, keys: tuple[Any, ...]) -> list[Any]:
+    if isinstance(owner, dict):
+        return list(mapping(session, owner).values())
+    return items(session, owner) if isinstance(owner, (list, tuple)) else [attr(session, owner, k) for k in keys]
 
 
 def _every_attribute(session: Session, value: Any) -> None:

@@ -23,7 +23,6 @@ from msnb.graph.capture.journal import (
     TensorPlace,
 )  # fmt: skip
 from msnb.graph.capture.merge import Undefined, flatten, is_tensor, same
-from msnb.graph.capture.scalars import TrackedArray, concrete, is_lazy
 from msnb.graph.capture.session import Session
 
 Write = Callable[[Any], None]
@@ -63,9 +62,9 @@ def set_item(owner: Any, key: Any, value: Any) -> None:
     """``owner[key] = value``."""
     session = _session()
     if session is None or is_tensor(owner):
-        owner[_plain_key(key)] = value
+        owner[reads.plain_key(session, key)] = value if session is None else reads.given(session, value)
         return
-    key = _plain_key(key)
+    key = reads.plain_key(session, key)
     if isinstance(owner, (list, dict)):
         session.journal.note(ContentPlace(owner))
         owner[key] = value
@@ -83,20 +82,12 @@ def set_item(owner: Any, key: Any, value: Any) -> None:
 def del_item(owner: Any, key: Any) -> None:
     """``del owner[key]``."""
     session = _session()
-    key = _plain_key(key)
+    key = reads.plain_key(session, key)
     if session is not None and isinstance(owner, (list, dict)):
         session.journal.note(ContentPlace(owner))
         reads.settle(session, owner)
         session.log(owner, "method", "__delitem__", key)
     del owner[key]
-
-
-def _plain_key(key: Any) -> Any:
-    if isinstance(key, TrackedArray):
-        return key
-    if type(key) is tuple:
-        return tuple(map(_plain_key, key))
-    return concrete(key) if is_lazy(key) else key
 
 
 def set_global(space: dict[str, Any], name: str, value: Any) -> None:
