@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.core import devices, dtypes
+from msnb.core import devices, dtypes, tree
 from msnb.core.dtypes import DType, as_dtype
 from msnb.core.elsewhere import MissingName
 from msnb.core.errors import ArgumentError, DeviceError, DTypeError, ShapeError
@@ -316,6 +316,13 @@ class Tensor:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         host = self.asnumpy()
         return host if dtype is None else host.astype(dtype)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """NumPy's functions work on the values: ``np.mean(x)``, ``np.concatenate([x, y])``."""
+        leaves, shape = tree.flatten((args, kwargs))
+        plain = [leaf.asnumpy() if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+        given, named = tree.unflatten(shape, plain)
+        return func(*given, **named)
 
     def __dlpack__(self, **options: Any) -> Any:
         return self.asnumpy().__dlpack__(**options)

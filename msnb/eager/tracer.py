@@ -3,8 +3,9 @@
 Only what depends on the traced inputs enters the graph; the rest runs at once, and its tensors come in as further
 params (``outer``), so that gradients outside still flow through them.
 
-    values="known"     traced tensors have values too, so Python may branch on them (jvp)
-    values="batched"   a traced tensor stands for every lane of a batch; asking for its value has no answer (vmap)
+    known      traced tensors have values too, so Python may branch on them (jvp)
+    batched    a traced tensor stands for every lane of a batch; asking for its value has no answer (vmap), and neither
+               has asking for one that was computed from it by another transform inside (vmap of jvp)
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class EagerTracer(GraphBuilder):
     def input(self, type_: TensorType, name: str, value: Tensor | None = None) -> SymbolicTensor:
         """A traced param."""
         t = self.param(type_, name)
-        return self._know(t, value._data) if self.known and value is not None else t
+        return t if value is None or is_unknown(value) or not self.known else self._know(t, value._data)
 
     def _know(self, t: SymbolicTensor, data: Any) -> SymbolicTensor:
         known: KnownTensor = object.__new__(KnownTensor)
@@ -89,7 +90,7 @@ class EagerTracer(GraphBuilder):
         if not any(isinstance(x, SymbolicTensor) for x in inputs):
             return self._run(op, inputs, attrs)
         outs = super().apply(op, inputs, attrs)
-        if not self.known:
+        if not self.known or any(map(is_unknown, inputs)):
             return outs
         many = outs if isinstance(outs, tuple) else (outs,)
         values = eager.apply(op, tuple(_plain(x) for x in inputs), attrs)
@@ -147,6 +148,11 @@ class EagerTracer(GraphBuilder):
             f"vmap: the value of this tensor ({x._type!r}) differs from lane to lane.",
             hint="use tensor operations such as ops.where instead of Python's if, float() or NumPy functions.",
         )
+
+
+def is_unknown(x: Any) -> bool:
+    """A tensor without a value: one that stands for every lane of a batch."""
+    return isinstance(x, SymbolicTensor) and not isinstance(x, KnownTensor)
 
 
 def _plain(x: Any) -> Any:

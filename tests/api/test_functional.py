@@ -75,6 +75,35 @@ def test_vmap_of_a_gradient_gives_gradients_per_example() -> None:
     np.testing.assert_allclose(found.asnumpy(), 2 * (rows @ w)[:, None] * rows, rtol=1e-14)
 
 
+def of_pair(x: Any) -> Any:
+    return ops.stack([(x * x[0]).sum(), (x**3).sum()])
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        lambda x: ms.jacrev(of_pair)(x),
+        lambda x: ms.jacfwd(of_pair)(x),
+        lambda x: ms.hessian(lambda v: of_pair(v).sum())(x),
+        lambda x: ms.jvp(of_pair, x, x * 2)[1],
+        lambda x: ms.jvp(lambda y: of_pair(y * x), ops.ones_like(x), ops.ones_like(x))[1],
+        lambda x: ms.vjp(of_pair, x)[1](ops.ones(2))[0],
+        lambda x: ms.jvp(ms.grad(lambda v: of_pair(v).sum()), x, x)[1],
+    ],
+    ids=["jacrev", "jacfwd", "hessian", "jvp", "jvp of a closure", "vjp", "jvp of grad"],
+)
+def test_a_mapped_function_may_differentiate(inner: Any, mode: int) -> None:
+    rows = tensor([1.0, 2.0, -1.0], [0.5, -2.0, 3.0])
+    want = np.stack([inner(row).asnumpy() for row in rows])
+    np.testing.assert_allclose(ms.vmap(inner)(rows).asnumpy(), want, rtol=1e-5)
+
+
+def test_a_mapped_function_that_differentiates_has_no_values_to_look_at() -> None:
+    ms.set_context(mode=ms.PYNATIVE_MODE)  # a graph takes both branches
+    with pytest.raises(ms.MsnbError, match="differs from lane to lane"):
+        ms.vmap(lambda x: ms.jvp(lambda y: y * 2 if y > 0 else y, x, x)[1])(tensor(1.0, -1.0))
+
+
 def test_jacobians_agree_with_the_formula() -> None:
     a, x = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), np.array([0.5, -1.0])
 

@@ -111,6 +111,16 @@ def test_values_not_views() -> None:
     assert (x.tolist(), y.tolist()) == ([10.0, 2.0, 3.0], [1.0, 2.0])
 
 
+def test_functions_of_numpy_work_on_values(mode: int) -> None:
+    x = ms.Tensor(np.array([[1.0, 2.0], [3.0, 5.0]], np.float32))
+    assert np.mean(x) == 2.75 and np.sum(x, axis=0).tolist() == [4.0, 7.0]
+    assert np.concatenate([x, x], axis=1).shape == (2, 4) and np.where(x > 2, x, 0).tolist() == [[0, 0], [3, 5]]
+    assert np.mean(x).dtype == np.float32 and isinstance(np.stack((x, x)), np.ndarray)
+    assert np.linalg.norm(x) == np.linalg.norm(x.asnumpy()) and np.einsum("ij->j", x).tolist() == [4.0, 7.0]
+    with pytest.raises(ms.MsnbError, match="use tensor operations"):
+        ms.jit(lambda x: np.mean(x))(x)
+
+
 def test_gradients_in_two_threads() -> None:
     import threading
 

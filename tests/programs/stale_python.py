@@ -96,6 +96,7 @@ holds("a hooked Cell", "watched(held)", "held['a'] = new")
 holds("a Cell in half precision", "half(held)", "held['a'] = new")
 holds("a Cell computed again", "again(held)", "held['more'][0] = new")
 holds("a Cell with its own gradient", "ms.grad(lambda t: ruled(t).sum())(held)['a'] + ruled(held)", "held['a'] = new")
+holds("map of a built-in over rows", "x * max(map(max, rows))", "rows[1][0] = 8")
 holds("norm of gradients", "ops.clip_by_global_norm(held['more'], 1.0)[0]", "held['more'][1] = new")
 sizes("a shape", "x.reshape(sizes)", "sizes[:] = [3, 1]", "sizes")
 sizes("a shape in a list", "ops.reshape(x, [sizes][0])", "sizes = [3, 1]", "sizes")
@@ -106,9 +107,35 @@ sizes("a tensor of a list", "x * ms.Tensor(rows[0])[0]", "rows[0] = [5, 1, 1]", 
 sizes("an operand", "x + numbers", "numbers[1] = 7.0", "numbers")
 sizes("an array of a list", "x * np.array(numbers)", "numbers[0] = 4.0", "numbers")
 sizes("NumPy over rows", "x * np.sum([rows[0], rows[0]])", "rows[0][0] = 4", "rows")
-sizes("map of a built-in over rows", "x * max(map(max, rows))", "rows[1][0] = 8", "rows")
+sizes("map of len over rows", "x * len(list(map(len, rows)))", "rows.append([8])", "rows")
 sizes("a built-in as key", "x * sorted(rows, key=len)[0][0]", "rows[0].extend([5, 5]); rows[1] = [1, 1]", "rows")
 sizes("rows chained", "x * sum(itertools.chain.from_iterable(rows))", "rows[1].append(4)", "rows")
+
+
+MATCH = """
+def f(x):
+    match subject:
+        case {"w": w, "k": 1}:
+            return x * w
+        case [Mine(k=1), *_]:
+            return x + 1
+        case Mine(k=1):
+            return x + 2
+        case Kinds.on:
+            return x + 3
+    return x
+class Mine:
+    k = 1
+class Kinds:
+    on = 5
+"""
+TABLE = MATCH + "subject = {'w': ms.Tensor([2.0]), 'k': 1}\n"
+edit("match: a constant in a dict", TABLE, "subject['k'] = 2", "k")
+value_edit("match: a tensor in a dict", TABLE, "subject['w'] = ms.Tensor([3.0])")
+edit("match: another length", MATCH + "subject = [Mine(), 1]\n", "subject.clear()", "subject")
+edit("match: an attribute", MATCH + "subject = Mine()\nsubject.k = 1\n", "subject.k = 2", "k")
+edit("match: a class redefined", MATCH + "subject = Mine()\nsubject.k = 1\n", "class Mine: pass", "Mine")
+edit("match: a dotted constant", MATCH + "subject = 5\n", "Kinds.on = 6", "on")
 
 
 # ---- built-ins ----------------------------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ from msnb.graph.capture import expressions, kept, source
 from msnb.graph.capture.liveness import mark
 from msnb.graph.capture.lower import Lowering
 from msnb.graph.capture.names import Scope, bindings, in_blocks, inner_nonlocals, params
+from msnb.graph.capture.patterns import Names
 from msnb.graph.capture.written import expression, written
 
 Tree = TypeVar("Tree", bound=ast.AST)
@@ -230,6 +231,25 @@ class Converter(expressions.Expressions):
         if node.cause is not None:
             made[0].value.args[1] = self.visit(node.cause)
         return [made[0]]
+
+    def visit_Match(self, node: ast.Match) -> Any:
+        """See ``patterns``."""
+        names = Names(self._fresh("m"))
+        node.subject = self.rt("subject", node.subject, self.visit(node.subject))
+        for case in node.cases:
+            case.pattern = names.visit(case.pattern)
+            case.guard = None if case.guard is None else self.test(case.guard)
+            case.body = self.statements(case.body)
+        made = written(f"{names.holder} = __rt__.Patterns()", node)
+        made[0].value.args += [self._later(e) for e in names.found]
+        return [*made, node]
+
+    def _later(self, node: ast.expr) -> ast.expr:
+        """``lambda: node``, converted."""
+        made = expression("lambda: None", node)
+        made.body = node
+        found: ast.expr = self.visit(made)
+        return found
 
     def visit_Try(self, node: Any) -> Any:
         """Blocks left open by an exception are closed where it is caught."""

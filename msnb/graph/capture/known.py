@@ -133,7 +133,9 @@ def _plain(engine: Capture, fn: Any, value: Any) -> Any:
     if isinstance(value, Tensor) and not isinstance(value, SymbolicTensor) and not _takes_tensors(fn):
         if not engine.session.is_fresh(value):
             raise _needs_value(f"{getattr(fn, '__name__', 'this function')}()")
-    return reads.entered(engine.session, value) if _takes_tensors(fn) else _fixed(reads.given(engine.session, value))
+    if isinstance(value, (list, tuple, dict)) and not _takes_tensors(fn):
+        return _fixed(reads.given(engine.session, value))
+    return reads.entered(engine.session, value)
 
 
 def _fixed(value: Any) -> Any:
@@ -320,8 +322,9 @@ def _extreme(fn: Any, op: str) -> Callable[..., Any]:
 
     def pick(engine: Capture, *args: Any, **kwargs: Any) -> Any:
         found = args
-        if len(args) == 1 and isinstance(args[0], (list, tuple)):
+        if len(args) == 1 and isinstance(args[0], (list, tuple, types.GeneratorType, SymbolicTensor)):
             found = tuple(reads.entered(engine.session, args[0]))
+            args = (found,)
         if not kwargs and len(found) > 1 and any(isinstance(a, Tensor) and not is_lazy(a) for a in found):
             numbers = all(map(engine.session.pythonic.is_number, found))
             result = found[0]

@@ -19,6 +19,7 @@ from msnb.graph.capture.calls import call
 from msnb.graph.capture.engine import Capture
 from msnb.graph.capture.merge import Late, Undefined
 from msnb.graph.capture.paths import BINARY
+from msnb.graph.capture.patterns import Patterns, subject
 from msnb.graph.capture.scalars import TrackedArray, is_lazy
 from msnb.graph.capture.session import Session
 from msnb.graph.capture.truth import negate, symbolic_test, truth
@@ -28,7 +29,10 @@ from msnb.ops.effects import assign
 locals = builtins.locals
 While, For = loops.While, loops.For
 not_ = negate
-__all__ = ["SKIP", "call", "del_attr", "del_item", "raising", "set_attr", "set_item", "truth", "yielding"]
+__all__ = [
+    "SKIP", "Patterns", "call", "del_attr", "del_item", "raising", "set_attr", "set_item", "subject", "truth",
+    "yielding",
+]  # fmt: skip
 
 
 def _session() -> Session | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import enum
 from collections import namedtuple
 from typing import Any
 
@@ -103,6 +104,39 @@ def match(x: Any) -> Any:
     return out
 
 
+class Kind(enum.Enum):
+    SLOW = 1
+    FAST = 2
+
+
+def match_by_class(x: Any) -> Any:
+    """Classes and constants are named by patterns; what a pattern binds is a value of the program."""
+    out = []
+    for subject in (Box(0, x), Box(1, x), Kind.SLOW, Kind.FAST, 7, 2, 1.5, [x, 1], {"k": {"v": x}, "w": 1}, None):
+        match subject:
+            case Box(a=0, b=b):
+                out.append(b * 2)
+            case Box(b=b) if b.ndim == 1:
+                out.append(b * 3)
+            case Kind.SLOW | Kind.FAST:
+                out.append(x * subject.value)
+            case int(n) if n > 5:
+                out.append(x * n)
+            case int() | float():
+                out.append(x - subject)
+            case [ms.Tensor() as t, *more]:
+                out.append(t + more[0])
+            case {"k": {"v": v}, **more}:
+                out.append(v * 4 if v.sum() > 0 else v - len(more))
+            case _:
+                continue
+    return out
+
+
+def extremes(x: Any) -> Any:
+    return max(v * v for v in x), min([v - 1 for v in x]), max(x), max([3])
+
+
 def loops_with_else(x: Any) -> Any:
     total = x * 0
     for i in range(3):
@@ -146,8 +180,8 @@ def arguments(x: Any, *args: Any, k: Any = 2, **rest: Any) -> Any:
 
 
 PROGRAMS = [
-    comprehension, generator, exceptions, with_block, unpacking, counter, match, loops_with_else, classes, late_binding,
-    chained, arguments,
+    comprehension, generator, exceptions, with_block, unpacking, counter, match, match_by_class, extremes,
+    loops_with_else, classes, late_binding, chained, arguments,
 ]  # fmt: skip
 
 
