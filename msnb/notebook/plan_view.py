@@ -77,7 +77,7 @@ class PlanView(View):
         memory = bytes_word(int(self.plan.memory["total"]))
         return (
             f"{mesh_words(self.plan.mesh)}; {count(len(self.plan.chosen), 'operator')} laid out by {self.plan.mode}; "
-            f"{count(len(self.collectives), 'collective')}, {bytes_word(sent)} sent per device and step; "
+            f"{count(len(self.collectives), 'collective')}, {bytes_word(round(sent))} sent per device and step; "
             f"{memory} per device; step {seconds_word(self.plan.step_time)} (simulated)."
         )
 
@@ -96,7 +96,7 @@ class PlanView(View):
     def move_rows(self) -> list[Row]:
         """Per collective."""
         return [
-            (c.kind, f"{len(c.group)} of {len(c.group) * c.groups}", bytes_word(c.nbytes), bytes_word(c.sent),
+            (c.kind, f"{len(c.group)} of {len(c.group) * c.groups}", bytes_word(c.nbytes), bytes_word(round(c.sent)),
              seconds_word(c.seconds), c.where, c.phase)
             for c in self.collectives
         ]  # fmt: skip
@@ -133,7 +133,7 @@ class PlanView(View):
 
     def _volumes(self, picture: Picture) -> None:
         """Bytes that a device sends before an operator can read its operand, on the edge between the two."""
-        moved: dict[tuple[str, int], int] = {}
+        moved: dict[tuple[str, int], float] = {}
         nodes = {self.plan.problem.names[n]: n for n in self.plan.chosen}
         for step in self.plan.program.steps:
             node = nodes.get(step.where) if isinstance(step, MoveStep) and step.phase == FORWARD else None
@@ -143,7 +143,7 @@ class PlanView(View):
         names = {str(i): self.plan.problem.names.get(n, "") for i, n in enumerate(self.plan.problem.joint.graph.nodes)}
         for edge in _edges(picture):
             n = moved.get((names.get(edge.target, ""), edge.port), 0)
-            edge.note = bytes_word(n) if n else ""
+            edge.note = bytes_word(round(n)) if n else ""
 
     def _lay(self, box: Box, layout: str) -> None:
         box.tint = self.tints.get(layout, (len(TINTS) - 1, OTHER))

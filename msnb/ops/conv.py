@@ -45,7 +45,7 @@ from msnb.ops.layouts import (
 from msnb.ops.operands import spread
 from msnb.ops.record import Example, Op, Work, Wrong, define, find
 from msnb.ops.shape import reshape, transpose
-from msnb.ops.window import Pads, Pair, inner, need_images, out_sizes, padded, positions
+from msnb.ops.window import Pads, Pair, inner, need_images, out_sizes, padded, positions, slides
 
 Attrs = Mapping[str, Any]
 # columns are made for as many images at once as fit here: they stay in the cache between gather and product
@@ -261,7 +261,7 @@ def _axes(order: str) -> Any:
     def labels(types: Any, attrs: Attrs) -> str:
         c, o, i = ("c", "o", "c") if attrs["groups"] == 1 else ("c!", "o!", "i!")
         images = attrs["data_format"]
-        parts = {"x": image_labels(images, c), "w": f"{o} {i} kh! kw!", "y": image_labels(images, o)}
+        parts = {"x": image_labels(images, c, "~"), "w": f"{o} {i} kh! kw!", "y": image_labels(images, o)}
         return f"{parts[order[0]]}, {parts[order[1]]} -> {parts[order[2]]}"
 
     return labels
@@ -362,6 +362,7 @@ CONV2D: Op = define(
     body=formatted(_body, 0),
     grad=_grad,
     axes=_axes("xwy"),
+    windows=slides,
     batch=_batch("conv2d", 1, 0, 1),
     work=lambda types, outs, attrs: _flops(outs[0], types[1], attrs["data_format"]),
     doc="Slide weight [out, in/groups, rows, columns] over images x [n, channels, rows, columns].",
@@ -386,6 +387,7 @@ CONV2D_INPUT_GRAD: Op = define(
     body=formatted(_body_input_grad, 0),
     grad=_input_grad_grad,
     axes=_axes("ywx"),
+    windows=slides,
     batch=_batch("conv2d_input_grad", 1, 0, 1),
     work=lambda types, outs, attrs: _flops(types[0], types[1], attrs["data_format"]),
     doc="What conv2d is to its images, transposed: images of ``size`` from windows dy (transposed convolution).",
@@ -410,6 +412,7 @@ CONV2D_WEIGHT_GRAD: Op = define(
     body=formatted(_body_weight_grad, 0, 1, result=False),
     grad=_weight_grad_grad,
     axes=_axes("xyw"),
+    windows=slides,
     batch=_batch("conv2d_weight_grad", 1, 1, 0),
     work=lambda types, outs, attrs: _flops(types[1], outs[0], attrs["data_format"]),
     doc="What conv2d is to its weight, transposed: a weight of ``kernel`` rows and columns from images and windows.",

@@ -56,9 +56,10 @@ def image_shape(n: Size, channels: Size, places: tuple[Size, Size], data_format:
     return (n, *places, channels) if data_format == NHWC else (n, channels, *places)
 
 
-def image_labels(data_format: str, channels: str = "c") -> str:
-    """The axis labels of images; rows and columns have halos."""
-    return f"n h~ w~ {channels}" if data_format == NHWC else f"n {channels} h~ w~"
+def image_labels(data_format: str, channels: str = "c", rim: str = "") -> str:
+    """The axis labels of images; ``rim="~"``: of those whose rows and columns windows see, with those of neighbours."""
+    places = f"h{rim} w{rim}"
+    return f"n {places} {channels}" if data_format == NHWC else f"n {channels} {places}"
 
 
 def formatted(body: Callable[..., Any], *images: int, result: bool = True) -> Callable[..., Any]:

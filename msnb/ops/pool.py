@@ -36,7 +36,7 @@ from msnb.ops.layouts import (
 from msnb.ops.operands import spread
 from msnb.ops.record import Example, Op, Work, Wrong, define, find
 from msnb.ops.shape import reshape
-from msnb.ops.window import Pads, Pair, inner, need_images, out_sizes, padded, positions
+from msnb.ops.window import Pads, Pair, inner, need_images, out_sizes, padded, positions, slides
 
 _ONE: Pair = (1, 1)
 
@@ -247,12 +247,12 @@ def _last(images: Any) -> Any:
     return np.ascontiguousarray(np.moveaxis(images, 1, 3))
 
 
-def _axes(operands: int) -> Any:
-    """Images in, images out: everything keeps its place."""
+def _axes(roles: str) -> Any:
+    """Labels of operands and result: x images, y one value per window; everything keeps its place."""
 
     def labels(types: Any, attrs: Any) -> str:
-        images = image_labels(attrs["data_format"])
-        return f"{', '.join([images] * operands)} -> {images}"
+        words = [image_labels(attrs["data_format"], rim="~" if role == "x" else "") for role in roles]
+        return f"{', '.join(words[:-1])} -> {words[-1]}"
 
     return labels
 
@@ -266,7 +266,8 @@ MAX_POOL2D: Op = define(
     grad=lambda dout, x, out, kernel, stride, pads, ceil_mode, data_format: MAX_POOL2D_GRAD(
         x, out, dout, kernel=kernel, stride=stride, pads=pads, ceil_mode=ceil_mode, data_format=data_format
     ),
-    axes=_axes(1),
+    axes=_axes("xy"),
+    windows=slides,
     batch=_batch("max_pool2d"),
     work=_work,
     doc="The largest value of each window of images [n, channels, rows, columns].",
@@ -293,7 +294,8 @@ MAX_POOL2D_GRAD: Op = define(
             x, y, dout, kernel=kernel, stride=stride, pads=pads, ceil_mode=ceil_mode, data_format=data_format
         ),
     ),
-    axes=_axes(3),
+    axes=_axes("xyyx"),
+    windows=slides,
     batch=_batch("max_pool2d_grad"),
     work=_work,
     doc="Send dy [windows] to the element of x that won its window.",
@@ -319,7 +321,8 @@ MAX_POOL2D_PICK: Op = define(
             x, y, dout, kernel=kernel, stride=stride, pads=pads, ceil_mode=ceil_mode, data_format=data_format
         ),
     ),
-    axes=_axes(3),
+    axes=_axes("xyxy"),
+    windows=slides,
     batch=_batch("max_pool2d_pick"),
     work=_work,
     doc="Read dx where x won its window.",
@@ -348,7 +351,8 @@ AVG_POOL2D: Op = define(
         count_include_pad=count_include_pad,
         data_format=data_format,
     ),
-    axes=_axes(1),
+    axes=_axes("xy"),
+    windows=slides,
     batch=_batch("avg_pool2d"),
     work=_work,
     traits=("pure", "linear"),
@@ -381,7 +385,8 @@ AVG_POOL2D_GRAD: Op = define(
         count_include_pad=count_include_pad,
         data_format=data_format,
     ),
-    axes=_axes(1),
+    axes=_axes("yx"),
+    windows=slides,
     batch=_batch("avg_pool2d_grad"),
     work=_work,
     traits=("pure", "linear"),

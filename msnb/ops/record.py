@@ -4,7 +4,7 @@
     dispatch, capture, printer           inputs, attrs (positional = tensors, keyword-only = static attributes)
     eager, graph, error messages         infer
     both engines                         grad (written in ops), traits
-    vmap, parallel planner               axes, batch
+    vmap, parallel planner               axes, batch, windows
     code generators                      scalar
     fusion, simulator, profiler          work
     reference executor, every test       body
@@ -30,8 +30,12 @@ grad(...) -> one gradient per input (a tuple; a bare value for one input), None 
     ignores that; the autodiff engine sums to the input's shape and casts to its dtype. A variadic input ``*xs`` is
     named ``xs`` and the rule returns a flat sequence of its gradients. ``grad=None`` needs ``no_grad="why"``.
 axes: labels per input and result, ``"... m k, ... k n -> ... m n"``; ``...`` are leading axes that broadcast. A label
-    that vanishes is summed over. Suffixes give kinds: ``k^`` max-reduced, ``c!`` whole (cannot be split), ``h~`` halo,
-    ``n@`` indexed. Or a function of (types, attrs) that gives such a string.
+    that vanishes is summed over. Suffixes give kinds: ``k^`` max-reduced, ``c!`` whole (cannot be split), ``n@``
+    indexed, ``h~`` seen by windows: a piece of the windows sees a rim of the neighbouring pieces (``windows`` says how
+    much); tensors with one value per window name the label without a mark. Or a function of (types, attrs) that gives
+    such a string.
+windows: how windows slide along the labels marked ``~``: a function of (types, attrs) that gives a
+    ``msnb.ops.window.Slide`` per label. The pads (and sizes) of a piece's own call are written by ``window.of_part``.
 batch: vmap rule where ``axes`` cannot say it: batch(axis_size, inputs, batched, **attrs) -> (result, batched_out);
     batched inputs carry the new axis at 0.
 work(types, out_types, attrs) -> Work(cube=, vector=) in flops. Default: one vector flop per result element.
@@ -115,6 +119,7 @@ class Op:
     examples: tuple[Example, ...]
     wrong: tuple[Wrong, ...]
     family: str
+    windows: Callable[..., Mapping[str, Any]] | None = None
     wanted_by_grad: frozenset[str] = frozenset()
     arity: int = -1  # the number of inputs where it is fixed
     fast: dict[Any, Any] = field(default_factory=dict)  # eager dispatch's table: signature -> entry
@@ -229,6 +234,7 @@ def define(
     examples: Sequence[Example] = (),
     wrong: Sequence[Wrong] = (),
     family: str = "",
+    windows: Callable[..., Mapping[str, Any]] | None = None,
 ) -> Op:
     """Make and register a record. ``inputs`` is ``"x, y"`` or ``"*xs"``; ``attrs`` maps names to defaults."""
     names = tuple(part.strip() for part in inputs.split(",") if part.strip())
@@ -253,6 +259,7 @@ def define(
         examples=tuple(examples),
         wrong=tuple(wrong),
         family=family or infer.__module__.rsplit(".", 1)[-1],
+        windows=windows,
         arity=len(names) if fixed else -1,
         wanted_by_grad=frozenset(inspect.signature(grad).parameters) if grad is not None else frozenset(),
     )

@@ -7,13 +7,15 @@
 
 MindSpore's pad modes are only names for (before, after): "valid" is (0, 0), "same" makes out = ceil(size / stride) with
 the odd one after, "pad" takes the numbers. Records know numbers alone: ``pads = (top, bottom, left, right)``.
+Some windows alone (``Slide.sees``) look at some rows alone, and are the windows of a call on these rows whose pads are
+those of the whole where it touches the border, and none elsewhere: so an image can be cut into pieces.
 Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Conv2d.html
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from msnb.core.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core.types import Dim, Size, TensorType
@@ -159,3 +161,56 @@ def padded(xp: Any, x: Any, pads: Pads, fill: Any = 0) -> Any:
 def inner(big: Any, pads: Pads, size: Pair) -> Any:
     """The part of a padded image that is not padding."""
     return big[:, :, pads[0] : pads[0] + size[0], pads[2] : pads[2] + size[1]]
+
+
+# ---- pieces of images --------------------------------------------------------------------------------------------
+
+
+class Seen(NamedTuple):
+    """What some windows see of an axis: rows ``start`` up to ``stop``, and so much padding before and after them."""
+
+    start: int
+    stop: int
+    before: int
+    after: int
+
+
+class Slide(NamedTuple):
+    """Windows along one axis of images: how much each spans, how far apart they begin, the padding of the axis."""
+
+    reach: int
+    stride: int
+    before: int
+    after: int
+
+    def sees(self, first: int, last: int, size: int) -> Seen:
+        """What the windows ``first`` up to ``last`` see of an axis of ``size`` (nothing: ``stop`` <= ``start``).
+
+        Examples:
+            >>> Slide(3, 1, 1, 1).sees(4, 8, 8)
+            Seen(start=3, stop=8, before=0, after=1)
+        """
+        low = first * self.stride - self.before
+        high = (last - 1) * self.stride + self.reach - self.before
+        start, stop = max(low, 0), min(high, size)
+        return Seen(start, stop, start - low, min(high - stop, self.after))
+
+
+def slides(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> dict[str, Slide]:
+    """How the windows of a convolution or pooling slide along ``h`` and ``w``: a record's ``windows``."""
+    kernel = attrs["kernel"] if "kernel" in attrs else types[1].ints()[2:]
+    pads, holes = attrs["pads"], attrs.get("dilation", (1, 1))
+    return {
+        label: Slide(reach(kernel[i], holes[i]), attrs["stride"][i], pads[2 * i], pads[2 * i + 1])
+        for i, label in enumerate("hw")
+    }
+
+
+def of_part(attrs: Mapping[str, Any], seen: Mapping[str, Seen]) -> dict[str, Any]:
+    """The attributes of a call on what some windows see along ``h``, ``w`` or both: its own pads, its own size."""
+    pads, size = list(attrs["pads"]), list(attrs.get("size", ()))
+    for i, label in enumerate("hw"):
+        if label in seen:
+            pads[2 * i : 2 * i + 2] = seen[label].before, seen[label].after
+            size[i : i + 1] = [seen[label].stop - seen[label].start] if size else []
+    return {**attrs, "pads": tuple(pads), **({"size": tuple(size)} if size else {})}

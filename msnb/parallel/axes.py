@@ -3,7 +3,7 @@
     matmul    "... m k, ... k n -> ... m n"       m, n free: independent pieces    k reduced: pieces are terms of a sum
     max       "a b^ -> a 1"                       b reduced by maximum
     softmax   whole (!)                           every piece needs all the others: cannot be split
-    conv      "n c h~ w~, o c ..."                halo (~): a piece needs a rim of its neighbours; kept whole here
+    conv      "n c h~ w~, o c ... -> n o h w"     halo (~): a piece of the windows sees a rim of the neighbours' images
     gather    "a@ b, s -> s b"                    a indexed: a piece answers for its own rows, the others give 0: a sum
     reshape   [b, s, h*d] -> [b, s, h, d]         factored: splitting the long axis splits its first factor
 
@@ -13,15 +13,17 @@ A label has one size; an axis of size 1 that broadcasts against it has no part i
 from __future__ import annotations
 
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import gcd
 from typing import Any
 
 from msnb.core.types import TensorType
 from msnb.ops.record import Op
+from msnb.ops.window import Slide
 
 FREE, SUM, MAX, WHOLE, HALO, INDEXED = "free", "sum", "max", "whole", "halo", "indexed"
+SPLIT = frozenset({FREE, SUM, MAX, INDEXED, HALO})  # kinds along which work can be split
 _MARKS = {"^": MAX, "!": WHOLE, "~": HALO, "@": INDEXED}
 _REDUCERS = {"max": "max", "min": "min", "any": "any", "all": "all", "mean": "mean"}
 _SPLITS_ROWS = ("gather",)  # ops whose indexed axis the partitioner knows how to split
@@ -39,13 +41,17 @@ class Label:
         name: the letter.
         kind: free, sum, max (reduced), whole, halo or indexed.
         size: its length; splits divide it.
-        limit: what split counts must divide (smaller than ``size`` where the axis is factored).
+        limit: what split counts must divide (smaller than ``size`` where the axis is factored, or where there are fewer
+            windows than rows: both are split evenly).
+        slide: of a halo label, how windows slide along it; windows: how many there are (``size`` counts rows).
     """
 
     name: str
     kind: str
     size: int
     limit: int
+    slide: Slide | None = None
+    windows: int = 0
 
 
 @dataclass
@@ -56,16 +62,19 @@ class OpAxes:
         inputs, outputs: rows of labels.
         labels: by name, those that may be split first.
         reducer: how open reductions are closed ("sum", "mean", "max" ...).
+        rims: per input, then per output, the halo labels along which it is an image: a rank's own call reads, or makes
+            terms for, rows of other ranks.
     """
 
     inputs: tuple[Row, ...]
     outputs: tuple[Row, ...]
     labels: dict[str, Label] = field(default_factory=dict)
     reducer: str = "sum"
+    rims: tuple[tuple[str, ...], ...] = ()
 
     def splittable(self) -> list[Label]:
         """The labels along which the work can be split."""
-        return [label for label in self.labels.values() if label.kind in (FREE, SUM, MAX, INDEXED) and label.limit > 1]
+        return [label for label in self.labels.values() if label.kind in SPLIT and label.limit > 1]
 
 
 def read(op: Op, types: Sequence[TensorType], outs: Sequence[TensorType], attrs: Mapping[str, Any]) -> OpAxes:
@@ -81,7 +90,7 @@ def read(op: Op, types: Sequence[TensorType], outs: Sequence[TensorType], attrs:
     outputs = _rows(right, [t.ndim for t in outs])
     if inputs is None or outputs is None:
         return _all_whole(types, outs)
-    return _collected(op, inputs, outputs, types, outs)
+    return _collected(op, inputs, outputs, types, outs, attrs)
 
 
 def _static(t: Any) -> bool:
@@ -118,7 +127,7 @@ def _rows(text: str, ranks: Sequence[int]) -> Marked | None:
     return out
 
 
-def _collected(op: Op, inputs: Marked, outputs: Marked, types: Any, outs: Any) -> OpAxes:
+def _collected(op: Op, inputs: Marked, outputs: Marked, types: Any, outs: Any, attrs: Mapping[str, Any]) -> OpAxes:
     sizes: dict[str, set[int]] = {}
     kinds: dict[str, str] = {}
     for rows, tensors in ((inputs, types), (outputs, outs)):
@@ -137,15 +146,30 @@ def _collected(op: Op, inputs: Marked, outputs: Marked, types: Any, outs: Any) -
         kind = kind if name in made or kind else SUM
         if (len(found) > 1 and kind != HALO) or name == "1" or (kind == INDEXED and op.name not in _SPLITS_ROWS):
             kind = WHOLE
-        if kind == MAX and op.name not in _REDUCERS:
+        if (kind == MAX and op.name not in _REDUCERS) or (kind == HALO and op.windows is None):
             kind = WHOLE
         labels[name] = Label(name, kind or FREE, size, size)
+    slides = op.windows(types, attrs) if op.windows is not None else {}
+    height, windows = _rows_and_windows(zip((*inputs, *outputs), (*types, *outs)))
+    for name, slide in slides.items():
+        labels[name] = Label(name, HALO, height[name], gcd(height[name], windows[name]), slide, windows[name])
 
     def named(marked: list[tuple[str, str]], t: TensorType) -> Row:
         return tuple(name if size > 1 else None for (name, _), size in zip(marked, t.ints()))
 
+    rims = tuple(tuple(name for name, mark in row if mark == HALO and name in slides) for row in (*inputs, *outputs))
     return OpAxes(tuple(named(r, t) for r, t in zip(inputs, types)), tuple(named(r, t) for r, t in zip(outputs, outs)),
-                  labels, _REDUCERS.get(op.name, "sum"))  # fmt: skip
+                  labels, _REDUCERS.get(op.name, "sum"), rims)  # fmt: skip
+
+
+def _rows_and_windows(tensors: Iterable[tuple[Any, TensorType]]) -> tuple[dict[str, int], dict[str, int]]:
+    """By label: the sizes of marked axes (images), and of axes without a mark (windows)."""
+    rows: dict[str, int] = {}
+    windows: dict[str, int] = {}
+    for row, t in tensors:
+        for (name, mark), size in zip(row, t.ints()):
+            (rows if mark == HALO else windows)[name] = size
+    return rows, windows
 
 
 def _factored(old: Sequence[int], new: Sequence[int]) -> OpAxes:

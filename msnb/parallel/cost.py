@@ -1,7 +1,9 @@
 """What a strategy costs: simulated seconds of compute and communication, forward and backward, and bytes of memory.
 
     forward    roofline of the rank's part + the collective that closes an open sum
+               + the rows of neighbours that the windows on a piece of an image see
     backward   about one op of the same size per input with a gradient (matrix unit), one pass (vector unit)
+               + such rows for every gradient that reads the image, and back for the gradient of the image
                + for every input with a gradient: the mesh axes that split the op but not this input hold terms of
                  its gradient, so one all-reduce of its part       (data parallel: the gradient sync of the weights)
     edge       the reshard sequence between producer and reader, and its adjoint for the gradient
@@ -15,7 +17,7 @@ published ResNet-50 rows (batch 32 and 256 on one Ascend 910), see ``mesh.Chip``
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,6 +25,7 @@ from msnb.core.types import TensorType
 from msnb.devices.ascend.chip import Chip
 from msnb.devices.ascend.roofline import op_seconds, work_of
 from msnb.parallel.context import EVERY_SUM, GRADIENT_SUMS
+from msnb.parallel.halo import exchanges
 from msnb.parallel.layout import Axes, TensorLayout
 from msnb.parallel.local import local_type, widened
 from msnb.parallel.mesh import EXCHANGE, GATHER, REDUCE, SCATTER, Mesh
@@ -96,6 +99,16 @@ class TimeModel:
             outs = list(map(widened, outs))
         return sum(self.mesh.seconds(kind, strategy.partial, t.nbytes) for t in outs)
 
+    def rims(self, call: Call, strategy: Strategy, tensors: Iterable[int]) -> float:
+        """Seconds of bringing the rows that a rank's windows see of some tensors (inputs, then outputs), or of bringing
+        terms of such rows back: the same messages the other way."""
+        if not call.axes.rims or not strategy.blocks:
+            return 0.0
+        blocks, types = dict(strategy.blocks), (*call.types, *call.outs)
+        layouts = (*strategy.inputs, *strategy.open_outputs())
+        moves = (exchanges(self.mesh, call.axes, i, blocks, layouts[i], types[i]) for i in tensors)
+        return sum(move.seconds for row in moves for move in row)
+
     def node(self, call: Call, strategy: Strategy, roles: Sequence[str]) -> float:
         """Seconds of an op forward and, when training, backward.
 
@@ -103,6 +116,7 @@ class TimeModel:
             roles: per input "none" (no gradient), "activation" or "weight".
         """
         seconds = self.compute(call, strategy) + self.close(call, strategy)
+        seconds += self.rims(call, strategy, range(len(call.types) + len(call.outs)))
         return seconds + (self._backward(call, strategy, roles) if self.training else 0.0)
 
     def _backward(self, call: Call, strategy: Strategy, roles: Sequence[str]) -> float:
@@ -117,6 +131,9 @@ class TimeModel:
         if strategy.scatter >= 0:
             share = outs[0].nbytes / self.mesh.count(strategy.partial)
             seconds += self.mesh.seconds(GATHER, strategy.partial, share)
+        names = call.op.inputs
+        read = [i for i, _ in enumerate(ins) if names[min(i, len(names) - 1)] in call.op.wanted_by_grad]
+        seconds += self.rims(call, strategy, asked) + self.rims(call, strategy, read)
         for i in asked:
             wide = self.wide == EVERY_SUM or (self.wide == GRADIENT_SUMS and roles[i] == WEIGHT)
             term = widened(ins[i]) if wide else ins[i]

@@ -57,12 +57,9 @@ class TensorLayout:
 
     def part(self, mesh: Mesh, shape: Sequence[int], rank: int) -> tuple[slice, ...]:
         """Where the part of a rank lies in the whole."""
-        at = mesh.coordinates[rank]
         out = []
         for n, axes in zip(shape, self.dims):
-            block, i = n // mesh.count(axes), 0
-            for a in axes:
-                i = i * mesh.factors[a] + int(at[a])
+            block, i = n // mesh.count(axes), mesh.position(axes, rank)
             out.append(slice(i * block, (i + 1) * block))
         return tuple(out)
 

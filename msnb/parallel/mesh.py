@@ -16,6 +16,7 @@ Collectives, n bytes in a rank's (full) buffer, p ranks, latency a per hop, band
     halving-doubling  all-reduce 2 log2(p) a + 2(p-1)/p n/B  p a power of two
     hierarchical      reduce-scatter inside, all-reduce of the parts across servers, all-gather inside
     all-to-all        per level of the network (p-1)a + what crosses it / B
+    halo exchange     a + what a rank sends over one link / B
 
 Sources. HCCS 3 links of 30 GB/s, PCIe 4.0 x16, RoCE 100 Gb/s per chip: HotChips 31 (Ascend 910), Huawei CCE topology
 ("four in one group interconnected through HCCS"). All links at their nominal speed, RoCE at 80% of 12.5 GB/s; 15 and 25
@@ -28,7 +29,7 @@ Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operation
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -40,6 +41,7 @@ from msnb.devices.ascend.chip import Chip as Chip
 
 MAX_DEVICES = 4096
 GATHER, SCATTER, REDUCE, EXCHANGE = "all_gather", "reduce_scatter", "all_reduce", "all_to_all"
+HALO, HALO_ADD = "halo_exchange", "halo_add"  # rows of neighbours' images; terms of rows back to where the rows live
 RING = "ring"  # an all-reduce, the plain way
 
 
@@ -191,6 +193,13 @@ class Mesh:
         rows = index.transpose(*rest, *axes).reshape(-1, self.count(axes)) if self.factors else index.reshape(1, 1)
         return [[int(r) for r in row] for row in rows]
 
+    def position(self, axes: Iterable[int], rank: int) -> int:
+        """Where a rank stands in its group over these axes, which is the number of its piece of what they split."""
+        at = 0
+        for a in axes:
+            at = at * self.factors[a] + int(self.coordinates[rank][a])
+        return at
+
     def stride(self, axis: int) -> int:
         """How far apart in rank two neighbours along an axis are."""
         return math.prod(self.factors[axis + 1 :])
@@ -244,6 +253,23 @@ class Mesh:
             latency, bandwidth = self._slowest(tuple(levels))
             return latency + nbytes / bandwidth
         return self._over({"broadcast": SCATTER}.get(kind, kind), tuple(levels), nbytes)
+
+    def seconds_between(self, axes: tuple[int, ...], loads: Mapping[tuple[int, int], float]) -> float:
+        """Simulated seconds of messages between single ranks of a group, all at once.
+
+        A device's messages share its link of a level of the network; on a full mesh every pair has one of its own.
+
+        Args:
+            axes: the mesh axes of the groups; loads: (sender, receiver), as positions in a group -> bytes.
+        """
+        group, meshed = self.groups(axes)[0], self.cluster.meshed
+        busy: dict[tuple[Link, int, int], float] = {}
+        for (sender, receiver), nbytes in loads.items():
+            link = self.cluster.link(group[sender], group[receiver])
+            alone = meshed and link is self.cluster.levels[0][1]
+            key = link, sender, receiver if alone else -1
+            busy[key] = busy.get(key, 0.0) + nbytes
+        return max((link.latency + n / link.bandwidth for (link, _, _), n in busy.items()), default=0.0)
 
     def _over(self, kind: str, levels: tuple[int, ...], nbytes: float) -> float:
         """Seconds of a collective that splits the levels of the network so."""

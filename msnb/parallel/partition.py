@@ -25,7 +25,18 @@ from msnb.parallel.joint import Joint
 from msnb.parallel.layout import TensorLayout, whole
 from msnb.parallel.local import widened
 from msnb.parallel.planning import Problem
-from msnb.parallel.program import BACKWARD, FORWARD, UPDATE, Buffer, MoveStep, Program, RunStep, Team, static_type
+from msnb.parallel.program import (
+    BACKWARD,
+    FORWARD,
+    UPDATE,
+    Buffer,
+    MoveStep,
+    Program,
+    RunStep,
+    Team,
+    moves_closing,
+    static_type,
+)
 from msnb.parallel.strategies import Call, Strategy, call_of, candidates, place
 from msnb.parallel.zero import Spread, passes
 
@@ -109,7 +120,6 @@ class Partitioner:
             moves = self.time.resharder.moves(a, b, t.ints(), t.dtype.itemsize)
             self.program.steps.append(MoveStep(weight, moves, a, b, UPDATE, f"new value of {weight.name}"))
 
-
     def _conclude(self) -> None:
         """Where results are; new state goes where the old one was, gradients where their weight is."""
         program, joint = self.program, self.joint
@@ -189,7 +199,8 @@ class Partitioner:
         asked = self.problem.wide == EVERY_SUM or (
             self.problem.wide == GRADIENT_SUMS and any(v in self._last for v in node.outputs)
         )
-        return asked and bool(strategy.partial) and any(widened(t) is not t for t in call.outs)
+        added = strategy.partial or any(moves_closing(self.mesh, call, strategy))
+        return asked and bool(added) and any(widened(t) is not t for t in call.outs)
 
     # ---- gradients -------------------------------------------------------------------------------------------------
 

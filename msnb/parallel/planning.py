@@ -39,6 +39,7 @@ from msnb.parallel.cost import (
 from msnb.parallel.joint import Joint
 from msnb.parallel.layout import TensorLayout, whole
 from msnb.parallel.mesh import GATHER
+from msnb.parallel.program import moves_opening
 from msnb.parallel.search.costs import CostGraph, Floats
 from msnb.parallel.strategies import Call, Strategy, call_of, candidates, chosen
 from msnb.parallel.zero import Sharding
@@ -219,7 +220,8 @@ class Problem:
         found = self._known.get(key)
         if found is None:
             found = candidates(call, self.mesh, self.most)
-            if self.model.name == "bytes" and not is_free(call):  # MindSpore's fully_use_devices
+            if self.model.name == "bytes" and not is_free(call):  # MindSpore's fully_use_devices, and no split pixels
+                found = [s for s in found if not any(moves_opening(self.mesh, call, s))]
                 found = [s for s in found if self.mesh.count(s.used) == self.mesh.size] or found
             self._known[key] = found
         return found

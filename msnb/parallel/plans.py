@@ -32,14 +32,22 @@ from msnb.parallel.layout import TensorLayout, from_map
 from msnb.parallel.marks import marked, written
 from msnb.parallel.partition import Partitioner
 from msnb.parallel.planning import Problem
-from msnb.parallel.program import FORWARD, Collective, Program, RunStep, static_type
+from msnb.parallel.program import (
+    FORWARD,
+    Collective,
+    Program,
+    RunStep,
+    moves_closing,
+    moves_opening,
+    static_type,
+)
 from msnb.parallel.recompute import Layer, base_of, freed, with_again
 from msnb.parallel.search.check import brute_force, linear_program
 from msnb.parallel.search.costs import NoPlan
 from msnb.parallel.search.exact import TooLarge, dynamic_programming
 from msnb.parallel.search.halving import recursive_programming, sharding_propagation
 from msnb.parallel.segments import Gradient, Segments, feature_costs, names_of_late, segmented
-from msnb.parallel.strategies import Strategy, chosen, place
+from msnb.parallel.strategies import Call, Strategy, chosen, place
 from msnb.parallel.timeline import Timeline, simulate
 
 SEARCHES = ("dynamic_programming", "recursive_programming", "sharding_propagation", "brute_force", "linear_program")
@@ -312,21 +320,24 @@ class Plan:
         head = "us, simulated" if unit > 1 else "weighted bytes"
         order = list(np.argsort(own + around, kind="stable"))
         shown = order[:most] + ([chosen_at] if chosen_at not in order[:most] else [])
-        shapes = ", ".join(map(repr, self.problem.calls[node].types))
+        call = self.problem.calls[node]
+        shapes = ", ".join(map(repr, call.types))
         lines = [f"{self.problem.names[node]}: {node.op.name}({shapes}), {len(order)} strategies on "
                  f"{self.mesh.size} devices ({head})",
                  f"  {'own':>10} {'reshard':>10} {'sum':>10}  strategy"]  # fmt: skip
         for i in shown:
             s = self.problem.strategies[self.problem.place[node]][i]
             lines.append(f"{'->' if i == chosen_at else '  '}{own[i] * unit:10.1f} {around[i] * unit:10.1f} "
-                         f"{(own[i] + around[i]) * unit:10.1f}  {self._words(s)}")  # fmt: skip
+                         f"{(own[i] + around[i]) * unit:10.1f}  {self._words(call, s)}")  # fmt: skip
         return "\n".join(lines)
 
-    def _words(self, s: Strategy) -> str:
-        text = str(s.splits(self.mesh))
-        if s.partial:
-            text += f" then {'all_reduce' if s.scatter < 0 else 'reduce_scatter'} over {self.mesh.count(s.partial)}"
-        return text
+    def _words(self, call: Call, s: Strategy) -> str:
+        """Split counts, and what the ranks say to each other before and behind the op."""
+        before, behind = moves_opening(self.mesh, call, s), moves_closing(self.mesh, call, s)
+        text = [str(s.splits(self.mesh))]
+        for word, rows in (("after", before), ("then", behind)):
+            text += [f"{word} {m.kind} over {self.mesh.count(m.axes)}" for row in rows for m in row if not m.silent]
+        return " ".join(dict.fromkeys(text))
 
     def __repr__(self) -> str:
         size = self.memory["total"] / 1e6

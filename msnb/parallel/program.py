@@ -24,10 +24,11 @@ from typing import Any
 
 from msnb.core.types import TensorType
 from msnb.ir.graph import Graph, Node, Value
+from msnb.parallel.halo import Halo, exchanges, returns
 from msnb.parallel.layout import TensorLayout
 from msnb.parallel.local import widened
-from msnb.parallel.mesh import REDUCE, SCATTER, Mesh, sent_bytes
-from msnb.parallel.reshard import SLICE, Move
+from msnb.parallel.mesh import REDUCE, SCATTER, Mesh
+from msnb.parallel.reshard import Move
 from msnb.parallel.strategies import Call, Strategy
 
 Buffer = tuple[Value, TensorLayout]
@@ -132,11 +133,13 @@ class Collective:
     """One collective of a plan.
 
     Attributes:
-        kind: "all_gather", "all_to_all", "reduce_scatter" or "all_reduce"; "send" between pipeline stages.
+        kind: "all_gather", "all_to_all", "reduce_scatter" or "all_reduce"; "halo_exchange" and "halo_add" where
+            images are split; "send" between pipeline stages.
         group: the ranks of one rank's group (the context's ``global_rank``, 0 unless set; of a send, those that
             receive); the others are its translations along the mesh.
         groups: how many groups do it at once.
-        nbytes: bytes that each rank puts in; sent: bytes that each rank sends (of a send, that each rank receives).
+        nbytes: bytes that each rank puts in, or the most that one does.
+        sent: bytes that each rank sends (of a send, that each rank receives), the mean where they differ.
         where: the operator it belongs to; phase: "forward", "backward" or "update".
         seconds: simulated.
     """
@@ -145,7 +148,7 @@ class Collective:
     group: tuple[int, ...]
     groups: int
     nbytes: int
-    sent: int
+    sent: float
     where: str
     phase: str
     seconds: float
@@ -153,7 +156,7 @@ class Collective:
     @property
     def total(self) -> int:
         """Bytes that all ranks together send."""
-        return self.sent * len(self.group) * self.groups
+        return round(self.sent * len(self.group) * self.groups)
 
 
 @dataclass
@@ -202,19 +205,35 @@ class Program:
         return [c for step in self.steps for c in collectives_of(self.teams, step, rank)]
 
 
-def closing(mesh: Mesh, step: RunStep) -> Iterator[Move]:
-    """The collectives that take the open sum of a step, one per result."""
-    yield from moves_closing(mesh, step.call, step.strategy, step.wide)
+def opening(mesh: Mesh, step: RunStep) -> list[tuple[Halo, ...]]:
+    """What brings a step's operands the rows that a rank's windows see of its neighbours, per operand."""
+    return moves_opening(mesh, step.call, step.strategy)
 
 
-def moves_closing(mesh: Mesh, call: Call, s: Strategy, wide: bool = False) -> Iterator[Move]:
-    """The collectives behind an op under a strategy; ``wide``: 16-bit terms travel in float32."""
-    if not s.partial:
-        return
-    kind = REDUCE if s.scatter < 0 else SCATTER
-    for t, before, after in zip(call.outs, s.open_outputs(), s.outputs):
-        n = int(before.local_bytes(mesh, (widened(t) if wide else t).nbytes))
-        yield Move(kind, s.partial, s.scatter, s.scatter, before, after, n, mesh.seconds(kind, s.partial, n))
+def closing(mesh: Mesh, step: RunStep) -> list[tuple[Move, ...]]:
+    """The collectives that take the open sum of a step, per result."""
+    return moves_closing(mesh, step.call, step.strategy, step.wide)
+
+
+def moves_opening(mesh: Mesh, call: Call, s: Strategy) -> list[tuple[Halo, ...]]:
+    """The moves in front of an op under a strategy, per operand."""
+    blocks = dict(s.blocks)
+    return [exchanges(mesh, call.axes, i, blocks, *one) for i, one in enumerate(zip(s.inputs, call.types))]
+
+
+def moves_closing(mesh: Mesh, call: Call, s: Strategy, wide: bool = False) -> list[tuple[Move, ...]]:
+    """The moves behind an op under a strategy, per result: terms of images' rows go where the rows live, then sums over
+    ranks are taken. ``wide``: 16-bit terms travel in float32."""
+    out: list[tuple[Move, ...]] = []
+    for i, (t, before, after) in enumerate(zip(call.outs, s.open_outputs(), s.outputs), len(call.types)):
+        carried = widened(t) if wide else t
+        moves: list[Move] = [*returns(exchanges(mesh, call.axes, i, dict(s.blocks), before, carried))]
+        if s.partial:
+            kind, n = REDUCE if s.scatter < 0 else SCATTER, int(before.local_bytes(mesh, carried.nbytes))
+            seconds = mesh.seconds(kind, s.partial, n)
+            moves.append(Move(kind, s.partial, s.scatter, s.scatter, before, after, n, seconds))
+        out.append(tuple(moves))
+    return out
 
 
 def collectives_of(teams: Sequence[Team], step: Step, rank: int = 0) -> Iterator[Collective]:
@@ -225,14 +244,19 @@ def collectives_of(teams: Sequence[Team], step: Step, rank: int = 0) -> Iterator
         return
     team = teams[step.team]
     own = rank - team.first if rank in team.ranks else 0
-    moves = step.moves if isinstance(step, MoveStep) else closing(team.mesh, step)
-    for m in moves:
-        if m.kind != SLICE:
+    for m in moves_of(team.mesh, step):
+        if not m.silent:
             groups = team.mesh.groups(m.axes)
-            n = int(m.nbytes)
-            sent = sent_bytes(m.kind, len(groups[0]), n)
             group = tuple(team.first + r for r in next(g for g in groups if own in g))
+            sent, n = m.sent(team.mesh), int(m.nbytes)
             yield Collective(m.kind, group, len(groups), n, sent, step.where, step.phase, m.seconds)
+
+
+def moves_of(mesh: Mesh, step: Local) -> Sequence[Move]:
+    """All moves of a step, in the order in which they are taken."""
+    if isinstance(step, MoveStep):
+        return step.moves
+    return [m for row in (*opening(mesh, step), *closing(mesh, step)) for m in row]
 
 
 def _received(teams: Sequence[Team], step: RecvStep) -> Collective:

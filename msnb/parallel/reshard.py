@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from msnb.parallel.layout import Axes, TensorLayout
-from msnb.parallel.mesh import EXCHANGE, GATHER, REDUCE, SCATTER, Mesh
+from msnb.parallel.mesh import EXCHANGE, GATHER, REDUCE, SCATTER, Mesh, sent_bytes
 
 SLICE = "slice"
 _EPSILON = 1e-9  # of a slice, so that fewer moves win a tie
@@ -48,6 +48,15 @@ class Move:
     after: TensorLayout
     nbytes: float
     seconds: float
+
+    @property
+    def silent(self) -> bool:
+        """True when a rank needs no other for it."""
+        return self.kind == SLICE
+
+    def sent(self, mesh: Mesh) -> float:
+        """Bytes that a rank sends."""
+        return sent_bytes(self.kind, mesh.count(self.axes), int(self.nbytes))
 
 
 class Resharder:

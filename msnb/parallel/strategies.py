@@ -23,8 +23,10 @@ from msnb.core.errors import AttributeValueError
 from msnb.core.types import TensorType
 from msnb.ir.graph import Node
 from msnb.ops.record import Op
+from msnb.ops.window import of_part
 from msnb.parallel import axes as labels
 from msnb.parallel.axes import Label, OpAxes, Row
+from msnb.parallel.halo import blind, seen_along, seen_shape, views
 from msnb.parallel.layout import Axes, TensorLayout
 from msnb.parallel.local import fits, local_type
 from msnb.parallel.mesh import Mesh
@@ -115,12 +117,22 @@ def place(call: Call, blocks: Mapping[str, Axes], mesh: Mesh) -> Strategy | None
     partial = _partial(call, blocks)
     inputs = tuple(_layout(row, blocks) for row in axes.inputs)
     outputs = tuple(_layout(row, blocks) for row in axes.outputs)
-    if blocks:
-        local_in = [local_type(t, s.local_shape(mesh, t.ints())) for t, s in zip(call.types, inputs)]
-        local_out = [local_type(t, s.local_shape(mesh, t.ints())) for t, s in zip(call.outs, outputs)]
-        if not fits(call.op, call.attrs, local_in, local_out):
-            return None
+    if blocks and not _runs(call, blocks, (*inputs, *outputs), mesh):
+        return None
     return Strategy(tuple(blocks.items()), inputs, outputs, partial, axes.reducer)
+
+
+def _runs(call: Call, blocks: Mapping[str, Axes], layouts: Sequence[TensorLayout], mesh: Mesh) -> bool:
+    """Whether the first rank's own call can be made, and gives the part that it should."""
+    found = views(call.axes, blocks, mesh)
+    if blind(found):
+        return False
+    first = {name: pieces[0] for name, pieces in found.items()}
+    types = (*call.types, *call.outs)
+    shapes = [layout.local_shape(mesh, t.ints()) for t, layout in zip(types, layouts)]
+    local = [local_type(t, seen_shape(call.axes, i, shape, first)) for i, (t, shape) in enumerate(zip(types, shapes))]
+    n = len(call.types)
+    return fits(call.op, of_part(call.attrs, first) if first else call.attrs, local[:n], local[n:])
 
 
 def _partial(call: Call, blocks: Mapping[str, Axes]) -> Axes:
@@ -300,17 +312,26 @@ def _check_count(name: str, call: Call, label: Label, count: int, mesh: Mesh) ->
     where, dim = next((where, row.index(label.name)) for where, row in rows if label.name in row)
     legal = legal_counts(label, mesh)
     if not isinstance(count, int) or count not in legal:
-        why = {"whole": ", which needs the whole axis", "halo": ", whose pieces would need their neighbours' rims",
+        why = {"whole": ", which needs the whole axis", "halo": f", with {label.windows} windows",
                "indexed": ", which is indexed"}.get(label.kind, "")  # fmt: skip
         raise AttributeValueError(
             f"{name}: axis {dim} of {where} ({label.name!r} of {call.op.name}{why}, size {label.size}) cannot be "
             f"split {count} ways over {mesh.size} devices; legal: {', '.join(map(str, legal))}."
         )
+    pieces = seen_along(label, count) if label.kind == labels.HALO else ()
+    unseeing = next((i for i, seen in enumerate(pieces) if seen.stop <= seen.start), None)
+    if unseeing is not None:
+        n = label.windows // count
+        raise AttributeValueError(
+            f"{name}: split {count} ways along {label.name!r} of {call.op.name}, the windows {unseeing * n} to "
+            f"{(unseeing + 1) * n - 1} of {label.windows} see padding alone, and no row of the {label.size}.",
+            hint="use fewer pieces, or less padding.",
+        )
 
 
 def legal_counts(label: Label, mesh: Mesh) -> list[int]:
     """Split counts that divide the axis and the devices."""
-    most = mesh.size if label.kind in (labels.FREE, labels.SUM, labels.MAX, labels.INDEXED) else 1
+    most = mesh.size if label.kind in labels.SPLIT else 1
     return [n for n in range(1, most + 1) if mesh.size % n == 0 and label.limit % n == 0]
 
 

@@ -39,6 +39,7 @@ from msnb.parallel.program import (
     Program,
     RunStep,
     closing,
+    opening,
     static_type,
 )
 from msnb.parallel.reshard import Move
@@ -124,6 +125,7 @@ def simulate_by_hand(graph: Graph, mesh: Mesh, collectives: Mapping[Node, Collec
 
 
 Wait = Move | Collective  # what a device waits for: both have a kind and seconds
+Waits = dict[int, list[tuple[Move, str]]]  # by the identity of the kernel that stands for the wait
 Late = tuple[int, Move, str, Value]  # the kernel that it waits for, the collective, where, of what
 
 
@@ -139,7 +141,7 @@ class _Device:
 def _kernels(program: Program, apart: bool, over: Mesh | None) -> _Device:
     """The kernels of a rank."""
     group = Grouping(program.mesh.cluster.chip)
-    waits: dict[int, list[tuple[Move, str]]] = {}
+    waits: Waits = {}
     late: list[Late] = []
 
     def key(buffer: Buffer) -> Any:
@@ -147,9 +149,9 @@ def _kernels(program: Program, apart: bool, over: Mesh | None) -> _Device:
         return value if value in program.anywhere else (value, layout)
 
     for step in (s for s in program.steps if isinstance(s, Local) and s.phase != UPDATE):
-        moves = list(closing(program.mesh, step)) if isinstance(step, RunStep) else list(step.moves)
+        moves = list(step.moves) if isinstance(step, MoveStep) else [m for r in closing(program.mesh, step) for m in r]
         if isinstance(step, RunStep):
-            _add(group, program, step, key)
+            waits.update(_add(group, program, step, key))
         ins, outs = _ends(step, key)
         if step.late and moves:
             value = step.value if isinstance(step, MoveStep) else step.results[0][0]
@@ -185,14 +187,22 @@ def _for_update(program: Program) -> list[Buffer]:
     return [b for s in program.steps if isinstance(s, RunStep) and s.phase == UPDATE for b in s.operands]
 
 
-def _add(group: Grouping, program: Program, step: RunStep, key: Any) -> None:
+def _add(group: Grouping, program: Program, step: RunStep, key: Any) -> Waits:
+    """The step's task, and what it waits for: rows of images that its windows see of other ranks."""
     call = step.call
+    waits: Waits = {}
     if not call.plain and not all(isinstance(t, TensorType) for t in (*call.types, *call.outs)):
         group.base.update((key(b), ()) for b in step.results)
-        return
+        return waits
     ins, outs = local_types(call, step.strategy, program.mesh)
-    group.add(Task(call.op, call.attrs, tuple(map(key, step.operands)), tuple(map(key, step.results)), tuple(ins),
-                   tuple(outs), step.where))  # fmt: skip
+    read = list(map(key, step.operands))
+    for i, moves in enumerate(opening(program.mesh, step)):
+        if not all(m.silent for m in moves):
+            own, read[i] = read[i], (read[i], moves)
+            waits[id(group.wait([own], [read[i]], [ins[i]]))] = [(m, step.where) for m in moves]
+    made = tuple(map(key, step.results))
+    group.add(Task(call.op, call.attrs, tuple(read), made, tuple(ins), tuple(outs), step.where))
+    return waits
 
 
 def _ends(step: Local, key: Any) -> tuple[list[Any], list[Any]]:

@@ -90,6 +90,35 @@ class Gates(nn.Cell):
         return ops.mean(ops.square(h - top)) + ops.mean(ops.abs(g - y))
 
 
+class Pictures(nn.Cell):
+    """Strided, dilated and depthwise convolutions, batch norm, both poolings; a mean over pixels at the end."""
+
+    def __init__(self):
+        super().__init__()
+        f64 = {"dtype": ms.float64}
+        self.stem, self.norm = nn.Conv2d(2, 4, 3, has_bias=True, **f64), nn.BatchNorm2d(4, **f64)
+        self.deep = nn.Conv2d(4, 4, 3, pad_mode="pad", padding=2, dilation=2, group=4, **f64)
+        self.down = nn.Conv2d(4, 6, 5, stride=2, **f64)
+        self.top, self.mean = nn.MaxPool2d(3, 2, pad_mode="same"), nn.AvgPool2d(3, 1, pad_mode="same")
+        self.fc = nn.Dense(6, 8, **f64)
+
+    def construct(self, x, y):
+        h = ops.relu(self.norm(self.stem(x)))
+        h = self.mean(self.top(self.down(self.deep(h))))
+        return ops.cross_entropy(self.fc(h.mean(axis=(2, 3))), y)
+
+
+def pictures(pixels=16):
+    draw = np.random.default_rng(3)
+    return Pictures(), (ms.Tensor(draw.standard_normal((4, 2, pixels, pixels))), ms.Tensor(draw.integers(0, 8, 4)))
+
+
+def spread(n, h, w):
+    """Strategies that cut images so, in all layers that slide windows."""
+    conv, pool = ((n, 1, h, w), (1, 1, 1, 1)), ((n, 1, h, w),)
+    return {"conv2d": conv, "max_pool2d": pool, "avg_pool2d": pool}
+
+
 def cases():
     """(network, inputs) in float64."""
     ints = np.random.default_rng(9).integers

@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 import pytest
-from nets import cases
+from nets import cases, pictures, spread
 
 import msnb as ms
 from msnb.parallel.engine.client import Engine
@@ -56,6 +56,14 @@ def test_data_parallel_and_random_plans(engine):
         check(ms.parallel.plan(net, *inputs, device_num=4, parallel_mode="data_parallel"), net, inputs, engine)
         rng = random.Random(5)
         check(RunnablePlan._again(base, [rng.randrange(len(s)) for s in base.problem.strategies]), net, inputs, engine)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n, h, w", [(1, 2, 2), (2, 1, 2), (1, 4, 1)])
+def test_pieces_of_images(engine, n, h, w):
+    """Neighbours exchange the rows that their windows see."""
+    net, inputs = pictures()
+    check(ms.parallel.plan(net, *inputs, device_num=4, strategies=spread(n, h, w)), net, inputs, engine)
 
 
 @pytest.mark.slow

@@ -246,14 +246,11 @@ def test_what_is_no_strategy_is_refused_where_it_is_written(given, piece):
             write(given)
 
 
-def test_pixels_are_not_split_and_why():
-    """A piece of an image would need a rim of its neighbours: convolutions and poolings keep images whole."""
+def test_pixels_are_split():
     x, w = data(4, 2, 8, 8), data(4, 2, 3, 3)
-    conv = ops.Conv2D(4, 3, pad_mode="same").shard(((1, 1, 2, 1), (1, 1, 1, 1)))
-    with pytest.raises(ValueError, match=r"axis 2 of input 0 .*conv2d.*neighbours' rims, size 8\) cannot be split"):
-        planned(conv, x, w)
-    with pytest.raises(ValueError, match="neighbours' rims"):
-        planned(ops.MaxPool(2, 2).shard(((1, 1, 1, 2),)), x)
+    how = ((1, 1, 2, 4), (1, 1, 1, 1))
+    assert planned(ops.Conv2D(4, 3, pad_mode="same").shard(how), x, w).strategies["conv2d"] == how
+    assert planned(ops.MaxPool(2, 2).shard(((1, 1, 1, 2),)), x).strategies["max_pool2d"] == ((1, 1, 1, 2),)
 
 
 def test_the_name_of_mindspore_0():

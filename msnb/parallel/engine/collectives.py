@@ -1,7 +1,7 @@
 """Collectives on simulated ranks: a list of arrays in, one per rank, a list of arrays out.
 
-The same five moves that ``msnb.parallel.reshard`` plans. Reductions add in the order of the ranks of a group, so
-results do not depend on timing, and all ranks of a group hold the same bits.
+The same moves that ``msnb.parallel.reshard`` and ``msnb.parallel.halo`` plan. Reductions add in the order of the ranks
+of a group, so results do not depend on timing, and all ranks of a group hold the same bits.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.parallel.layout import Axes
-from msnb.parallel.mesh import EXCHANGE, GATHER, REDUCE, SCATTER, Mesh
+from msnb.parallel.engine.ranks import sliced
+from msnb.parallel.halo import Halo
+from msnb.parallel.mesh import EXCHANGE, GATHER, REDUCE, SCATTER, Mesh, sent_bytes
 from msnb.parallel.reshard import SLICE, Move
 
 Parts = list[NDArray[Any]]
@@ -32,7 +33,7 @@ REDUCERS = {
 def run_move(mesh: Mesh, move: Move, parts: Parts, reducer: str = "sum") -> Parts:
     """Every rank's array after the move."""
     if move.kind == SLICE:
-        return _sliced(mesh, move.axes, move.dim, parts)
+        return [sliced(mesh, move.axes, move.dim, part, rank) for rank, part in enumerate(parts)]
     out: Parts = list(parts)
     for group in mesh.groups(move.axes):
         for rank, part in zip(group, _together(move, [parts[r] for r in group], reducer)):
@@ -43,6 +44,10 @@ def run_move(mesh: Mesh, move: Move, parts: Parts, reducer: str = "sum") -> Part
 def _together(move: Move, parts: Parts, reducer: str) -> Parts:
     """One group's collective."""
     p = len(parts)
+    if isinstance(move, Halo):
+        mail = [move.outgoing(at, part) for at, part in enumerate(parts)]
+        came = [{other: sent[at] for other, sent in enumerate(mail) if at in sent} for at in range(p)]
+        return [move.joined(at, part, came[at]) for at, part in enumerate(parts)]
     if move.kind == GATHER:
         return [np.concatenate(parts, axis=move.dim)] * p
     if move.kind == EXCHANGE:
@@ -61,12 +66,9 @@ def reduced(parts: Parts, reducer: str, xp: Any = np) -> Any:
     return xp.asarray(total / len(parts), dtype=total.dtype) if reducer == "mean" else total
 
 
-def _sliced(mesh: Mesh, axes: Axes, dim: int, parts: Parts) -> Parts:
-    out = []
-    for rank, part in enumerate(parts):
-        i = 0
-        for a in axes:
-            i = i * mesh.factors[a] + int(mesh.coordinates[rank][a])
-        n = part.shape[dim] // mesh.count(axes)
-        out.append(part[(slice(None),) * dim + (slice(i * n, (i + 1) * n),)])
-    return out
+def bytes_sent(mesh: Mesh, move: Move, parts: Parts) -> int:
+    """Bytes that all ranks together send for a move into which they put these parts."""
+    if not isinstance(move, Halo):
+        return len(parts) * sent_bytes(move.kind, mesh.count(move.axes), parts[0].nbytes)
+    places = ((at, parts[rank]) for group in mesh.groups(move.axes) for at, rank in enumerate(group))
+    return sum(block.nbytes for at, part in places for to, block in move.outgoing(at, part).items() if to != at)

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from msnb.core.errors import DeviceError
-from msnb.parallel.engine.collectives import run_move
+from msnb.parallel.engine.collectives import bytes_sent, run_move
 from msnb.parallel.engine.ranks import together
 from msnb.parallel.engine.walk import Moved, Received, Recipe, Request, Same, Sent, Walk
 from msnb.parallel.layout import TensorLayout
-from msnb.parallel.mesh import Mesh, sent_bytes
+from msnb.parallel.mesh import Mesh
 from msnb.parallel.program import SEND, Buffer, Program
 
 MOST = 64
@@ -141,7 +141,7 @@ class _Crew:
         assert isinstance(first, Moved)
         parts = [r.part for r in requests if isinstance(r, Moved)]
         move = first.move
-        self.ranks.count(move.kind, len(parts) * sent_bytes(move.kind, self.mesh.count(move.axes), parts[0].nbytes))
+        self.ranks.count(move.kind, bytes_sent(self.mesh, move, parts))
         self.replies = run_move(self.mesh, move, parts, first.reducer)
         return True
 

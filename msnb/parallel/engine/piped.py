@@ -99,7 +99,7 @@ class PipelinePlan(Runnable):
         out = [0] * self.pipes
         for c in self.collectives:
             if c.kind == SEND:
-                out[firsts.index(c.group[0])] += c.sent
+                out[firsts.index(c.group[0])] += c.nbytes
         return out
 
     @cached_property

@@ -6,7 +6,7 @@ of its sums alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,8 @@ import numpy as np
 from msnb.core.dtypes import float32
 from msnb.core.types import TensorType
 from msnb.devices.base import body_kernel
+from msnb.ops.window import Seen, of_part
+from msnb.parallel.halo import seen_shape, views
 from msnb.parallel.layout import Axes, TensorLayout
 from msnb.parallel.local import local_attrs, local_type, own_rows, widened
 from msnb.parallel.mesh import Mesh
@@ -79,10 +81,7 @@ def hands_in(program: Program, buffer: Buffer, rank: int) -> bool:
 
 def sliced(mesh: Mesh, axes: Axes, dim: int, part: Any, rank: int) -> Any:
     """The piece that a rank keeps when mesh axes begin to split a tensor axis."""
-    i = 0
-    for a in axes:
-        i = i * mesh.factors[a] + int(mesh.coordinates[rank][a])
-    n = part.shape[dim] // mesh.count(axes)
+    i, n = mesh.position(axes, rank), part.shape[dim] // mesh.count(axes)
     return part[(slice(None),) * dim + (slice(i * n, (i + 1) * n),)]
 
 
@@ -97,26 +96,42 @@ class LocalCall:
     def __init__(self, mesh: Mesh, call: Call, strategy: Strategy, xp: Any = np, wide: bool = False) -> None:
         self.mesh, self.call, self.strategy, self.xp = mesh, call, strategy, xp
         self.opened = strategy.open_outputs()
-        self.wide: dict[int, Any] = {}
-        if not call.types:
-            self.kernel = body_kernel(xp, call.op, (), dict(call.attrs))
-            return
-        as_made = widened if wide else lambda t: t
+        self.as_made = widened if wide else lambda t: t
         self.wide = {i: float32.numpy for i, t in enumerate(call.types) if wide and widened(t) is not t}
-        ins, outs = (list(map(as_made, types)) for types in (call.types, call.outs))
-        types = tuple(local_type(t, s.local_shape(mesh, t.ints())) for t, s in zip(ins, strategy.inputs))
-        outs = [local_type(o, s.local_shape(mesh, o.ints())) for s, o in zip(self.opened, outs)]
-        self.kernel = body_kernel(xp, call.op, types, local_attrs(call.op, call.attrs, outs))
+        self.views = views(call.axes, dict(strategy.blocks), mesh)
+        self._kernels: dict[tuple[Seen, ...], Any] = {}
+
+    def _kernel(self, rank: int) -> Any:
+        """The op on a rank's parts: the same on all ranks, but for windows on pieces of images."""
+        places = {name: self.mesh.position(self.strategy.axes_of(name), rank) for name in self.views}
+        seen = {name: self.views[name][place] for name, place in places.items()}
+        key = tuple(seen.values())
+        if key not in self._kernels:
+            self._kernels[key] = body_kernel(self.xp, self.call.op, *self._local(seen))
+        return self._kernels[key]
+
+    def _local(self, seen: Mapping[str, Seen]) -> tuple[tuple[TensorType, ...], dict[str, Any]]:
+        """Types of a rank's operands, and the attributes of its call."""
+        call, mesh = self.call, self.mesh
+        if not call.types:
+            return (), dict(call.attrs)
+        shapes = [s.local_shape(mesh, t.ints()) for t, s in zip(call.types, self.strategy.inputs)]
+        shapes = [seen_shape(call.axes, i, shape, seen) for i, shape in enumerate(shapes)]
+        types = tuple(local_type(self.as_made(t), shape) for t, shape in zip(call.types, shapes))
+        if seen:
+            return types, of_part(call.attrs, seen)
+        outs = [local_type(self.as_made(o), s.local_shape(mesh, o.ints())) for s, o in zip(self.opened, call.outs)]
+        return types, local_attrs(call.op, call.attrs, outs)
 
     def __call__(self, rank: int, operands: Sequence[Any]) -> tuple[Any, ...]:
         """A rank's results. What is made from nothing is made whole, and the rank keeps its slice."""
         if not self.call.types:
-            made = _results(self.kernel())
+            made = _results(self._kernel(rank)())
             return tuple(part_of(self.mesh, layout, w, rank, self.xp) for layout, w in zip(self.opened, made))
         operands = [self.xp.asarray(x, self.wide[i]) if i in self.wide else x for i, x in enumerate(operands)]
         if self.call.op.name == "gather" and self._indexed():
             return self._gathered(rank, *operands)
-        return _results(self.kernel(*operands))
+        return _results(self._kernel(rank)(*operands))
 
     def _indexed(self) -> bool:
         """Whether the rows of the table are split."""
@@ -131,7 +146,7 @@ class LocalCall:
         if on_host(self.xp.any((index < -shape[at]) | (index >= shape[at]))):
             raise IndexError(f"an index is outside axis {at} of size {shape[at]}.")
         local, own = own_rows(index, shape[at], mine.stop - mine.start, mine.start, self.xp)
-        rows = self.kernel(table, local)
+        rows = self._kernel(rank)(table, local)
         spread = (1,) * at + own.shape + (1,) * (rows.ndim - at - own.ndim)
         return (self.xp.where(own.reshape(spread), rows, self.xp.zeros((), rows.dtype)),)
 

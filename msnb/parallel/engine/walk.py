@@ -26,9 +26,10 @@ from msnb.devices.reference import ReferenceProgram
 from msnb.ir.graph import Graph, Value, copy_node
 from msnb.ops.constant import constant
 from msnb.parallel.engine.ranks import LocalCall, part_of, sliced
+from msnb.parallel.halo import Halo
 from msnb.parallel.layout import TensorLayout
 from msnb.parallel.passing import Piece, pieces
-from msnb.parallel.program import Buffer, MoveStep, Program, RecvStep, RunStep, SendStep, Step, closing
+from msnb.parallel.program import Buffer, MoveStep, Program, RecvStep, RunStep, SendStep, Step, closing, opening
 from msnb.parallel.reshard import SLICE, Move
 
 
@@ -81,6 +82,7 @@ class Received:
 
 Request = Moved | Same | Sent | Received
 Run = Generator[Request, Any, list[Any]]
+Moves = Sequence[Sequence[Move]]
 
 
 class Recipe:
@@ -94,20 +96,20 @@ class Recipe:
     def __init__(self, program: Program, team: int = 0, keep: bool = False, xp: Any = np) -> None:
         self.program, self.team, self.xp = program, team, xp
         self.mesh, self.first = program.teams[team].mesh, program.teams[team].first
-        self.kernels: dict[int, tuple[Any, list[Move]]] = {}
+        self.kernels: dict[int, tuple[Any, Moves, Moves]] = {}
         self.steps = [(i, step) for i, step in enumerate(program.steps) if step.team == team]
         self.dead: dict[int, list[Value]] = {} if keep else self._dead()
         self._pieces: dict[int, list[Piece]] = {}
 
-    def kernel(self, i: int, step: RunStep) -> tuple[Any, list[Move]]:
-        """The step's op, ready to run, and the moves that close its open sums."""
+    def kernel(self, i: int, step: RunStep) -> tuple[Any, Moves, Moves]:
+        """The step's op, ready to run, the moves of its operands before it and those of its results behind it."""
         found = self.kernels.get(i)
         if found is None:
             plain = step.call.plain and not {"control", "effect"} & step.node.op.traits
             made: Any = (
                 LocalCall(self.mesh, step.call, step.strategy, self.xp, step.wide) if plain else self._whole_call(step)
             )
-            found = self.kernels[i] = made, list(closing(self.mesh, step))
+            found = self.kernels[i] = made, opening(self.mesh, step), closing(self.mesh, step)
         return found
 
     def pieces(self, i: int, step: SendStep | RecvStep) -> list[Piece]:
@@ -246,26 +248,36 @@ class Walk:
     def _moved(self, move: Move, part: Any, reducer: str, where: str) -> Generator[Request, Any, Any]:
         if move.kind == SLICE:
             made = sliced(self.mesh, move.axes, move.dim, part, self.rank)
+        elif isinstance(move, Halo) and move.silent:
+            at = self.mesh.position(move.axes, self.rank)
+            made = move.joined(at, part, move.outgoing(at, part, self.xp), self.xp)
         else:
             made = yield Moved(move, part, reducer, where, self.recipe.first)
         return self.xp.asarray(made, order="C")  # BLAS rounds strided operands in another order than contiguous ones
 
     def _run(self, i: int, step: RunStep) -> Generator[Request, Any, None]:
-        kernel, moves = self.recipe.kernel(i, step)
+        kernel, before, behind = self.recipe.kernel(i, step)
         if isinstance(kernel, LocalCall):
-            made = kernel(self.rank, [self.part(b) for b in step.operands])
-            for j, (buffer, part) in enumerate(zip(step.results, made)):
-                if moves:
-                    part = yield from self._moved(moves[j], part, step.strategy.reducer, step.where)
-                    if step.wide:
-                        part = self.xp.asarray(part, step.call.outs[j].dtype.numpy)
-                self._keep(buffer, part)
+            yield from self._run_part(step, kernel, before, behind)
             return
         given = dict(zip(step.node.inputs, step.operands))
         args = [self.part(given[v]) for v in dict.fromkeys(step.node.inputs)]
         results = yield Same(lambda: kernel(args))
         for (value, _), result in zip(step.results, results):
             self.whole[value] = result
+
+    def _run_part(self, step: RunStep, kernel: LocalCall, before: Moves,
+                  behind: Moves) -> Generator[Request, Any, None]:  # fmt: skip
+        operands = [self.part(b) for b in step.operands]
+        for j, moves in enumerate(before):
+            for move in moves:
+                operands[j] = yield from self._moved(move, operands[j], "sum", step.where)
+        for j, (buffer, part) in enumerate(zip(step.results, kernel(self.rank, operands))):
+            for move in behind[j]:
+                part = yield from self._moved(move, part, step.strategy.reducer, step.where)
+            if step.wide:
+                part = self.xp.asarray(part, step.call.outs[j].dtype.numpy)
+            self._keep(buffer, part)
 
     def _keep(self, buffer: Buffer, part: Any) -> None:
         value, layout = buffer
