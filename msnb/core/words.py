@@ -88,6 +88,7 @@ MOVED: dict[str, dict[str, str]] = {
         **{name: f"msnb.api:{name}" for name in _TRANSFORMS},
         **{name: f"msnb.ops.mapping:{name}" for name in _FUNCTIONAL},
     },
+    "msnb.train.model": {"ParallelMode": "msnb.parallel.context:ParallelMode"},
     "msnb.train": {"amp": "msnb.train.amp", **{name: f"msnb.train.amp:{name}" for name in _AMP}},
 }
 
@@ -102,13 +103,26 @@ MODULES = {
     "msnb.common.dtype": "msnb.core.dtypes",
     "msnb.common.initializer": "msnb.nn.initializer",
     "msnb.common.parameter": "msnb.core.parameter",
+    "msnb.common.seed": "msnb",
     "msnb.common.tensor": "msnb.core.tensor",
     "msnb.dataset.transforms.c_transforms": "msnb.dataset.transforms",
     "msnb.dataset.transforms.py_transforms": "msnb.dataset.transforms",
+    "msnb.dataset.core": "msnb.dataset",
+    "msnb.dataset.engine": "msnb.dataset",
+    "msnb.dataset.transforms.transforms": "msnb.dataset.transforms",
+    "msnb.dataset.vision.transforms": "msnb.dataset.vision",
+    "msnb.dataset.vision.utils": "msnb.dataset.vision",
     "msnb.dataset.vision.c_transforms": "msnb.dataset.vision",
     "msnb.dataset.vision.py_transforms": "msnb.dataset.vision",
     "msnb.log": "logging",
     "msnb.nn.layer": "msnb.nn",
+    "msnb.nn.dynamic_lr": "msnb.optim.rates",
+    "msnb.nn.grad": "msnb.api",
+    "msnb.nn.loss.loss": "msnb.nn",
+    "msnb.nn.utils": "msnb.nn",
+    "msnb.nn.wrap.cell_wrapper": "msnb.nn",
+    "msnb.nn.wrap.grad_reducer": "msnb.nn",
+    "msnb.nn.wrap.loss_scale": "msnb.nn",
     "msnb.nn.learning_rate_schedule": "msnb.optim.schedules",
     "msnb.nn.metrics": "msnb.train.metrics",
     "msnb.nn.optim": "msnb.optim",
@@ -119,14 +133,35 @@ MODULES = {
     "msnb.train.callback": "msnb.train",
 }
 
+# below these paths MindSpore has one module per family; here a family's names are those of the whole room
+_FAMILIES = {
+    "msnb.nn.layer": "basic conv normalization pooling activation embedding container math rnns rnn_cells image",
+    "msnb.nn.optim": "adam sgd momentum optimizer rmsprop lamb adagrad adadelta adamax ada_grad rprop asgd",
+    "msnb.nn.metrics": "metric accuracy loss precision recall fbeta error topk confusion_matrix",
+    "msnb.ops.operations": "comm_ops nn_ops math_ops array_ops random_ops other_ops image_ops _inner_ops",
+    "msnb.ops.function": "math_func nn_func array_func clip_func linalg_func random_func parameter_func",
+    "msnb.train.callback": "_callback _checkpoint _loss_monitor _time_monitor _lr_scheduler_callback _early_stop",
+    "msnb.dataset.engine": "datasets samplers iterators datasets_user_defined datasets_standard_format datasets_vision",
+}
+MODULES |= {f"{room}.{family}": room for room, families in _FAMILIES.items() for family in families.split()}
+MODULES |= {path: MODULES.get(room, room) for path, room in MODULES.items()}
+
 _PART = "is not part of msnb yet"
 _SPARSE = f"{_PART}: tensors are dense."
 SAID_MODULES = {
     "msnb.boost": f"{_PART}.",
     "msnb.experimental": f"{_PART}.",
     "msnb.export": f"{_PART}; save_checkpoint stores weights.",
+    "msnb.train.serialization.export": f"{_PART}; save_checkpoint stores weights.",
+    "msnb.train.serialization.load": f"{_PART}; load_checkpoint reads weights.",
+    **{f"msnb.train.callback.{name}": f"{_PART}; ms.show draws trainings, History keeps their numbers."
+       for name in ("SummaryCollector", "SummaryLandscape")},
+    "msnb.train.summary": f"{_PART}; ms.show draws trainings, History keeps their numbers.",
     "msnb.hal": f"{_PART}; ms.runtime has synchronize().",
     "msnb.mindrecord": f"{_PART}; ms.dataset has GeneratorDataset and NumpySlicesDataset.",
+    "msnb.parallel._utils": "is private to MindSpore; ms.get_auto_parallel_context('device_num') and friends say it.",
+    "msnb.parallel._auto_parallel_context":
+        "is private to MindSpore; ms.get_auto_parallel_context('gradients_mean') and friends say it.",
     "msnb.mint": f"{_PART}; ms.ops and Tensor's methods take PyTorch's words for most of it.",
     "msnb.multiprocessing": f"{_PART}.",
     "msnb.profiler": f"{_PART}; events (msnb.core.events) tell of every op and every compilation.",
@@ -147,6 +182,7 @@ SAID: dict[str, dict[str, str]] = {
     "msnb": {
         **{path.partition(".")[2]: said for path, said in SAID_MODULES.items() if path.count(".") == 1},
         "load": f"{_PART}; load_checkpoint reads weights.",
+        **dict.fromkeys(("SummaryRecord", "SummaryCollector", "SummaryLandscape"), SAID_MODULES["msnb.train.summary"]),
         "Profiler": SAID_MODULES["msnb.profiler"],
         "COOTensor": _SPARSE,
         "CSRTensor": _SPARSE,
@@ -184,21 +220,22 @@ SAID: dict[str, dict[str, str]] = {
         "Conv3dTranspose": f"{_PART}; there are Conv1dTranspose and Conv2dTranspose.",
         "MaxPool3d": f"{_PART}; there are MaxPool1d and MaxPool2d.",
         "AvgPool3d": f"{_PART}; there are AvgPool1d and AvgPool2d.",
-        "Pad": f"{_PART}; ops.pad computes it.",
-        "OneHot": f"{_PART}; ops.one_hot computes it.",
-        "Norm": f"{_PART}; ops.norm computes it.",
-        "Unfold": f"{_PART}; ops.unfold computes it.",
         "probability": f"{_PART}; ops has normal, uniform, categorical, bernoulli, gumbel.",
-        "ClipByNorm": f"{_PART}; ops.clip_by_norm computes it.",
-        "ReduceLogSumExp": f"{_PART}; ops.logsumexp computes it.",
         "ForwardValueAndGrad": f"{_PART}; ms.value_and_grad gives values and gradients.",
     },
     "msnb.ops": {
         "Custom": f"{_PART}; a plug-in (entry point msnb.ops) brings an op of its own.",
         "Primitive": f"{_PART}; a plug-in (entry point msnb.ops) brings an op of its own.",
         "PrimitiveWithInfer": f"{_PART}; a plug-in (entry point msnb.ops) brings an op of its own.",
-        **dict.fromkeys(("lrn", "ctc_loss"), f"{_PART}."),
-        "repeat_elements": "is spelled ops.repeat_interleave.",
+        **dict.fromkeys(("lrn", "ctc_loss", "CTCLoss", "LRN", "ROIAlign", "CropAndResize"), f"{_PART}."),
+        **dict.fromkeys(
+            ("NPUAllocFloatStatus", "NPUGetFloatStatus", "NPUClearFloatStatus", "FloatStatus"),
+            f"{_PART}; amp.all_finite(gradients) tells an overflow, and a loss scaler acts on it.",
+        ),
+        **dict.fromkeys(
+            ("ScalarSummary", "TensorSummary", "ImageSummary", "HistogramSummary"),
+            f"{_PART}; callbacks such as History and LossMonitor keep what a training gives.",
+        ),
         "batch_dot": f"{_PART}; ops.bmm and ops.einsum compute it.",
     },
     "Tensor": {

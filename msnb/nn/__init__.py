@@ -107,6 +107,14 @@ from msnb.nn.recurrent_cells import GRUCell as GRUCell
 from msnb.nn.recurrent_cells import LSTMCell as LSTMCell
 from msnb.nn.recurrent_cells import RNNCell as RNNCell
 from msnb.nn.reducer import DistributedGradReducer as DistributedGradReducer
+from msnb.nn.single import ClipByNorm as ClipByNorm
+from msnb.nn.single import Conv2dBnAct as Conv2dBnAct
+from msnb.nn.single import DenseBnAct as DenseBnAct
+from msnb.nn.single import Norm as Norm
+from msnb.nn.single import OneHot as OneHot
+from msnb.nn.single import Pad as Pad
+from msnb.nn.single import ResizeBilinear as ResizeBilinear
+from msnb.nn.single import Unfold as Unfold
 from msnb.nn.synchronised import SyncBatchNorm as SyncBatchNorm
 from msnb.nn.transformer import Transformer as Transformer
 from msnb.nn.transformer import TransformerDecoder as TransformerDecoder

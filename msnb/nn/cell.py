@@ -32,6 +32,7 @@ from msnb.core.tensor import Tensor
 from msnb.eager.autocast import casting
 from msnb.eager.dispatch import EagerEngine
 from msnb.eager.whole import runs_whole
+from msnb.nn.flags import CellFlags
 from msnb.nn.hooks import CellHooks, as_tuple, with_backward_hooks
 from msnb.nn.precision import CellPrecision, cast_floats
 from msnb.nn.state import CellState
@@ -40,7 +41,7 @@ from msnb.nn.tree import adopt_cell, adopt_parameter, owned, uproot
 Self = TypeVar("Self", bound="Cell")
 
 
-class Cell(CellState, CellHooks, CellPrecision):
+class Cell(CellState, CellHooks, CellPrecision, CellFlags):
     """A network or a layer. Subclass it, make Parameters and Cells in ``__init__``, compute in ``construct``.
 
     Args:
@@ -284,12 +285,6 @@ class Cell(CellState, CellHooks, CellPrecision):
     def set_grad(self: Self, requires_grad: bool = True) -> Self:
         """Kept as ``requires_grad`` for MindSpore programs; gradients are asked for by ``ms.grad`` and friends."""
         self.__dict__["requires_grad"] = bool(requires_grad)
-        return self
-
-    def add_flags(self: Self, **flags: Any) -> Self:
-        """Set attributes by keyword."""
-        for name, value in flags.items():
-            setattr(self, name, value)
         return self
 
     def recompute(self, mode: bool = True, **kwargs: Any) -> None:

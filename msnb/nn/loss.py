@@ -13,6 +13,8 @@ from msnb import ops
 from msnb.core.errors import AttributeValueError
 from msnb.nn.cell import Cell
 
+__path__: list[str] = []  # MindSpore has modules below this one; msnb.core.elsewhere finds them
+
 
 class LossBase(Cell):
     """Base of losses.

@@ -20,6 +20,8 @@ from msnb.core.micro import in_micro
 from msnb.nn.cell import Cell
 from msnb.nn.reducer import reducer_of
 
+__path__: list[str] = []  # MindSpore has modules below this one; msnb.core.elsewhere finds them
+
 
 def need_cell(what: str, cell: Any) -> None:
     """Raise TypeError for what is not a Cell."""

@@ -134,6 +134,10 @@ from msnb.ops.contract import mv as mv
 from msnb.ops.contract import outer as outer
 from msnb.ops.contract import tensordot as tensordot
 from msnb.ops.contract import vecdot as vecdot
+from msnb.ops.conversions import make_range as make_range
+from msnb.ops.conversions import range as range
+from msnb.ops.conversions import scalar_to_tensor as scalar_to_tensor
+from msnb.ops.conversions import tuple_to_array as tuple_to_array
 from msnb.ops.convolutions import conv1d as conv1d
 from msnb.ops.convolutions import conv1d_transpose as conv1d_transpose
 from msnb.ops.convolutions import conv2d as conv2d
@@ -218,11 +222,14 @@ from msnb.ops.facts import size as size
 from msnb.ops.facts import tensor_dot as tensor_dot
 from msnb.ops.getitem import INDEX as index
 from msnb.ops.images import channel_shuffle as channel_shuffle
+from msnb.ops.images import depth_to_space as depth_to_space
 from msnb.ops.images import fold as fold
 from msnb.ops.images import pixel_shuffle as pixel_shuffle
 from msnb.ops.images import pixel_unshuffle as pixel_unshuffle
+from msnb.ops.images import space_to_depth as space_to_depth
 from msnb.ops.images import unfold as unfold
 from msnb.ops.index import gather as gather
+from msnb.ops.index import gather_elements as gather_d
 from msnb.ops.index import gather_elements as gather_elements
 from msnb.ops.index import gather_nd as gather_nd
 from msnb.ops.index import index_select as index_select
@@ -335,6 +342,7 @@ from msnb.ops.rearrange import moveaxis as movedim
 from msnb.ops.rearrange import narrow as narrow
 from msnb.ops.rearrange import one_hot as one_hot
 from msnb.ops.rearrange import ravel as ravel
+from msnb.ops.rearrange import repeat_interleave as repeat_elements
 from msnb.ops.rearrange import repeat_interleave as repeat_interleave
 from msnb.ops.rearrange import roll as roll
 from msnb.ops.rearrange import rot90 as rot90
@@ -369,6 +377,8 @@ from msnb.ops.resample import affine_grid as affine_grid
 from msnb.ops.resample import grid_sample as grid_sample
 from msnb.ops.resample import interpolate as interpolate
 from msnb.ops.resample import upsample as upsample
+from msnb.ops.resize import resize_bilinear as resize_bilinear
+from msnb.ops.resize import resize_nearest_neighbor as resize_nearest_neighbor
 from msnb.ops.scatter import index_add as index_add
 from msnb.ops.scatter import index_copy as index_copy
 from msnb.ops.scatter import index_fill as index_fill

@@ -93,6 +93,46 @@ def pixel_unshuffle(x: Any, downscale_factor: int) -> Any:
     return reshape(transpose(blocks, (0, 1, 3, 5, 2, 4)), (n, c * r * r, h // r, w // r))
 
 
+def depth_to_space(x: Any, block_size: int) -> Any:
+    """Channels become blocks of pixels, the place in the block counted before the channel (``pixel_shuffle`` counts it
+    behind).
+
+    Args:
+        x: [n, block_size * block_size * c, h, w].
+
+    Returns:
+        [n, c, h * block_size, w * block_size].
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.DepthToSpace.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.depth_to_space(ms.ops.arange(8).reshape(1, 8, 1, 1), 2).tolist()
+        [[[[0, 2], [4, 6]], [[1, 3], [5, 7]]]]
+    """
+    t, r = need_images("depth_to_space", x), block_size
+    _need_factor("depth_to_space", t, 1, r * r if isinstance(r, int) else r, "block_size squared")
+    n, c, h, w = t.shape
+    blocks = reshape(t, (n, r, r, c // (r * r), h, w))
+    return reshape(transpose(blocks, (0, 3, 4, 1, 5, 2)), (n, c // (r * r), h * r, w * r))
+
+
+def space_to_depth(x: Any, block_size: int) -> Any:
+    """The way back from ``depth_to_space``: [n, c, h * r, w * r] becomes [n, r * r * c, h, w].
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.space_to_depth(ms.ops.arange(8).reshape(1, 2, 2, 2), 2).reshape(8).tolist()
+        [0, 4, 1, 5, 2, 6, 3, 7]
+    """
+    t, r = need_images("space_to_depth", x), block_size
+    _need_factor("space_to_depth", t, 2, r, "block_size")
+    _need_factor("space_to_depth", t, 3, r, "block_size")
+    n, c, h, w = t.shape
+    blocks = reshape(t, (n, c, h // r, r, w // r, r))
+    return reshape(transpose(blocks, (0, 3, 5, 1, 2, 4)), (n, c * r * r, h // r, w // r))
+
+
 def channel_shuffle(x: Any, groups: int) -> Any:
     """Channels of all groups in turn, so that the next grouped convolution sees every group.
 

@@ -258,6 +258,17 @@ def _std(x: Any, axis: Any, unbiased: bool, keep_dims: bool) -> Any:
     return ops.std(x, axis, int(unbiased), keep_dims), ops.mean(x, axis, keep_dims)
 
 
+def _lp_norm(x: Any, axis: Any, p: int, keep_dims: bool, epsilon: float) -> Any:
+    ops = _ops()
+    total = ops.sum(ops.pow(ops.abs(x), p), axis if isinstance(axis, int) else tuple(axis), keep_dims)
+    return ops.pow(ops.maximum(total, epsilon), 1 / p)
+
+
+def _scalar_cast(value: Any, dtype: Any) -> Any:
+    return Tensor(value, dtype).item()
+
+
+_SIDES = {"align_corners": False, "half_pixel_centers": False}
 _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "MatMul": (_matmul, {"transpose_a": False, "transpose_b": False}),
     "BatchMatMul": (_matmul, {"transpose_a": False, "transpose_b": False}),
@@ -292,6 +303,16 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Meshgrid": (lambda xs, indexing: _ops().meshgrid(*xs, indexing=indexing), {"indexing": "xy"}),
     "Range": (_range, {"maxlen": 1000000}),
     "ScalarToTensor": (lambda value, dtype="float32": Tensor(value, dtype), {}),
+    "ScalarCast": (_scalar_cast, {}),
+    "LpNorm": (_lp_norm, {"axis": _NEEDED, "p": 2, "keep_dims": False, "epsilon": 1e-12}),
+    "SigmoidCrossEntropyWithLogits": (
+        lambda x, y: _ops().binary_cross_entropy_with_logits(x, y, reduction="none"), {}),
+    "ResizeBilinear": (lambda x, size, **sides: _ops().resize_bilinear(x, size, **sides), {"size": _NEEDED, **_SIDES}),
+    "ResizeBilinearV2": (lambda x, size, **sides: _ops().resize_bilinear(x, size, **sides), _SIDES),
+    "ResizeNearestNeighbor": (lambda x, size, align_corners: _ops().resize_nearest_neighbor(x, size, align_corners),
+                              {"size": _NEEDED, "align_corners": False}),
+    "DepthToSpace": (lambda x, block_size: _ops().depth_to_space(x, block_size), {"block_size": _NEEDED}),
+    "SpaceToDepth": (lambda x, block_size: _ops().space_to_depth(x, block_size), {"block_size": _NEEDED}),
     "TensorShape": (lambda x: Tensor(x.shape), {}),
     "TensorAdd": (lambda x, y: _ops().add(x, y), {}),
     "RealDiv": (lambda x, y: _ops().divide(x, y), {}),

@@ -62,9 +62,13 @@ def _blend(at: Array, size: int, taps: Sequence[int], weight: Callable[[Array], 
     return matrix
 
 
+def linear_matrix(at: Array, size: int) -> Array:
+    """The matrix [out, in] of values at these places, by straight lines between ``size`` pixels."""
+    return _blend(np.maximum(at, 0.0), size, (0, 1), lambda d: np.maximum(1 - np.abs(d), 0.0))
+
+
 def _linear(size: int, out: int, scale: float | None, align_corners: bool) -> Array:
-    at = np.maximum(_sources(size, out, scale, align_corners), 0.0)
-    return _blend(at, size, (0, 1), lambda d: np.maximum(1 - np.abs(d), 0.0))
+    return linear_matrix(_sources(size, out, scale, align_corners), size)
 
 
 def _cubic(size: int, out: int, scale: float | None, align_corners: bool) -> Array:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msnb.api.cells import call_cell, compiled_cell
 from msnb.core import events
@@ -425,3 +425,12 @@ def _training(network: Cell, flag: bool) -> Iterator[None]:
     finally:
         for cell, own in before:
             cell.__dict__["training"] = own
+
+
+if not TYPE_CHECKING:  # a type checker must go on to report names that do not exist
+
+    def __getattr__(name: str) -> object:
+        """What MindSpore has here and msnb elsewhere."""
+        from msnb.core import elsewhere
+
+        return elsewhere.attribute(__name__, name)

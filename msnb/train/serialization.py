@@ -26,6 +26,8 @@ from msnb.train.loading import state_of
 _ENDINGS = (".ckpt", ".safetensors")
 _TEXTS, _PARAMETERS = "msnb.texts", "msnb.parameters"
 
+__path__: list[str] = []  # so that msnb.core.elsewhere can say what is missing
+
 
 def save_checkpoint(
     save_obj: Any,

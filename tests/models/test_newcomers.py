@@ -36,6 +36,22 @@ from msnb.common.api import ms_function
 from msnb.common.initializer import HeNormal, TruncatedNormal, XavierUniform
 from msnb.common.parameter import Parameter as Parameter2
 from msnb.nn.learning_rate_schedule import LearningRateSchedule
+from msnb.common.seed import set_seed as set_seed2
+from msnb.dataset.engine.datasets import GeneratorDataset
+from msnb.dataset.transforms.transforms import Compose
+from msnb.dataset.vision.utils import Inter
+from msnb.nn.dynamic_lr import piecewise_constant_lr
+from msnb.nn.layer.basic import Dense
+from msnb.nn.loss.loss import LossBase, MSELoss
+from msnb.nn.metrics.metric import Metric
+from msnb.nn.optim.momentum import Momentum
+from msnb.nn.utils import no_init_parameters
+from msnb.nn.wrap.cell_wrapper import TrainOneStepCell
+from msnb.nn.wrap.grad_reducer import DistributedGradReducer
+from msnb.nn.wrap.loss_scale import DynamicLossScaleUpdateCell
+from msnb.ops.operations.comm_ops import ReduceOp
+from msnb.train.callback._callback import Callback
+from msnb.train.model import ParallelMode
 """
 )
 
@@ -46,6 +62,11 @@ DATA = RNG.standard_normal(60).astype(np.float32)
 def t(*shape: int) -> Tensor:
     """Numbers of a shape, the same every time."""
     return Tensor(np.resize(DATA, shape))
+
+
+def r(*shape: int) -> Tensor:
+    """0, 1, 2 ... in a shape."""
+    return Tensor(np.arange(np.prod(shape), dtype=np.float32).reshape(shape))
 
 
 def same(found: Any, want: Any) -> bool:
@@ -101,6 +122,16 @@ ops.AddN()([t(2), t(2), t(2)])                               3 * t(2).asnumpy()
 ops.RealDiv()(t(3), t(3))                                    np.ones(3)
 ops.InTopK(2)(Tensor([[1.0, 2.0, 3.0]]), Tensor([0]))        [False]
 ops.Range()(0, 5, 2)                                         np.arange(0, 5, 2)
+ops.GatherD()(t(2, 3), 1, Tensor([[0], [2]]))                t(2, 3).asnumpy()[[0, 1], [0, 2]][:, None]
+ops.LpNorm(axis=[1], p=3)(t(2, 3))                           (np.abs(t(2, 3).asnumpy()) ** 3).sum(1) ** (1 / 3)
+ops.SigmoidCrossEntropyWithLogits()(Tensor([0.5]), Tensor([1.0]))   [np.log1p(np.exp(-0.5))]
+ops.ResizeBilinear((3, 5))(r(1, 1, 2, 4))[0, 0, :2]          [[0, 0.8, 1.6, 2.4, 3], [8 / 3, 52 / 15, 64 / 15, 76 / 15, 17 / 3]]
+ops.ResizeBilinear((3, 5), align_corners=True)(r(1, 1, 2, 4))[0, 0, 1]       [2, 2.75, 3.5, 4.25, 5]
+ops.ResizeBilinearV2(half_pixel_centers=True)(r(1, 1, 2, 4), (3, 5))[0, 0, 0]   [0, 0.7, 1.5, 2.3, 3]
+ops.ResizeNearestNeighbor((3, 5))(r(1, 1, 2, 4))[0, 0]       [[0, 0, 1, 2, 3], [0, 0, 1, 2, 3], [4, 4, 5, 6, 7]]
+ops.ResizeNearestNeighbor((3, 5), align_corners=True)(r(1, 1, 2, 4))[0, 0]   [[0, 1, 2, 2, 3], [4, 5, 6, 6, 7], [4, 5, 6, 6, 7]]
+ops.DepthToSpace(2)(r(1, 8, 1, 1))                           [[[[0, 2], [4, 6]], [[1, 3], [5, 7]]]]
+ops.SpaceToDepth(2)(r(1, 2, 2, 2)).reshape(8)                [0, 4, 1, 5, 2, 6, 3, 7]
 ops.SparseSoftmaxCrossEntropyWithLogits()(t(2, 3), Tensor([0, 1]))   F.cross_entropy(t(2, 3), Tensor([0, 1]))
 ops.SoftmaxCrossEntropyWithLogits()(t(2, 3), F.one_hot(Tensor([0, 1]), 3))[0]   F.cross_entropy(t(2, 3), Tensor([0, 1]), reduction="none")
 """.strip().splitlines()  # noqa: E501
@@ -206,6 +237,24 @@ nn.SequentialCell(OrderedDict([("a", nn.Dense(3, 4)), ("b", nn.ReLU())]))(t(2, 3
 nn.Conv2d(3, 4, 3, pad_mode="same", weight_init="he_normal")(t(1, 3, 5, 5)).shape == (1, 4, 5, 5)
 nn.LSTM(3, 4, num_layers=2, batch_first=True, bidirectional=True)(t(2, 5, 3))[0].shape == (2, 5, 8)
 nn.layer.Dense is nn.Dense and nn.optim.Adam is nn.Adam and nn.Parameter is Parameter
+same(nn.Pad(((0, 0), (1, 2)))(r(1, 3)), [[0, 0, 1, 2, 0, 0]])
+same(nn.Pad(((0, 0), (2, 1)), mode="REFLECT")(r(1, 3)), [[2, 1, 0, 1, 2, 1]])
+same(nn.Pad(((0, 0), (2, 1)), mode="SYMMETRIC")(r(1, 3)), [[1, 0, 0, 1, 2, 2]])
+same(nn.ResizeBilinear()(r(1, 1, 2, 4), size=(2, 5))[0, 0, 0], [0, 0.8, 1.6, 2.4, 3])
+nn.ResizeBilinear(half_pixel_centers=True)(r(1, 1, 2, 4), scale_factor=2).shape == (1, 1, 4, 8)
+same(nn.ClipByNorm()(Tensor([3.0, 4.0]), Tensor([1.0])), [0.6, 0.8]) and same(nn.Norm(axis=0)(r(2)), 1)
+same(nn.ClipByNorm()(Tensor([0.3, 0.4]), F.cast(F.tuple_to_array((1.0,)), ms.float32)), [0.3, 0.4])
+same(nn.OneHot(depth=3)(Tensor([1, 2])), [[0, 1, 0], [0, 0, 1]])
+nn.Unfold([1, 2, 2, 1], [1, 1, 1, 1], [1, 2, 2, 1])(r(1, 3, 4, 4)).shape == (1, 12, 2, 2)
+same(nn.Unfold([1, 2, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1])(r(1, 1, 2, 3))[0, :, 0, 0], [0, 1, 3, 4])
+nn.Conv2dBnAct(3, 4, 3, has_bn=True, activation="leakyrelu", weight_init="ones")(r(1, 3, 5, 5)).shape == (1, 4, 5, 5)
+nn.DenseBnAct(3, 4, has_bn=True, activation=nn.ReLU())(r(2, 3)).shape == (2, 4) == nn.DenseBnAct(3, 4)(r(2, 3)).shape
+F.scalar_to_tensor(3).dtype == ms.float32 and F.tuple_to_array((1, 2)).dtype == ms.int32 and F.make_range(2) == (0, 1)
+same(ops.range(Tensor(0), Tensor(4), Tensor(2)), [0, 2]) and same(ops.repeat_elements(r(2), 2, 0), [0, 0, 1, 1])
+ops.ScalarCast()(3.7, ms.int32) == 3 and ops.ScalarCast()(3, ms.float32) == 3.0
+nn.Dense(2, 1).add_flags_recursive(fp16=True)(r(1, 2)).dtype == ms.float16
+nn.SequentialCell(nn.Dense(2, 1)).add_flags_recursive(stage=3)[0].stage == 3
+nn.Dense(2, 1).set_comm_fusion(2).weight.comm_fusion == 2 and nn.Dense(2, 1).get_flags()["training"] is False
 issubclass(nn.CosineDecayLR, LearningRateSchedule) and nn.Metric is ms.train.Metric and nn.Accuracy is Accuracy
 ms.Parameter(initializer(XavierUniform(), (2, 3)), name="w").shape == (2, 3) and Parameter2 is Parameter
 Parameter(initializer(TruncatedNormal(0.1), [2]), name="w", requires_grad=False).requires_grad is False
@@ -336,6 +385,9 @@ def test_what_is_missing_answers(expression: str) -> None:
 @pytest.mark.parametrize("statement, sentence", [
     ("from msnb import export", "msnb.export is not part of msnb yet; save_checkpoint stores weights"),
     ("from msnb import boost", "msnb.boost is not part of msnb yet"),
+    ("from msnb.train.serialization import save_checkpoint, export", "msnb.train.serialization.export is not part of msnb"),
+    ("from msnb.train.callback import SummaryCollector", "ms.show draws trainings, History keeps their numbers"),
+    ("from msnb.parallel._utils import _get_device_num", "get_auto_parallel_context('device_num') and friends say it"),
     ("from msnb.mint import add", "msnb.mint is not part of msnb yet"),
     ("from msnb.nothing import x", "No module named 'msnb.nothing'"),
     ("from msnb import nothing", "cannot import name 'nothing' from 'msnb'"),

@@ -1,0 +1,68 @@
+"""What programs of MindSpore set on Cells for its compiler and its runtime.
+
+    add_flags_recursive(fp16=True)    the dtype to compute in, here and below          to_float
+    set_inputs, compile               shapes and the time of compilation               not needed here
+    set_comm_fusion, set_jit_config   kept as attributes; planner and compiler decide themselves
+
+Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Cell.html
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from msnb.core import dtypes
+
+Self = TypeVar("Self", bound="CellFlags")
+_DTYPES = {"fp16": dtypes.float16, "fp32": dtypes.float32}
+
+
+class CellFlags:
+    """The part of Cell that takes settings by keyword."""
+
+    def add_flags(self: Self, **flags: Any) -> Self:
+        """Set attributes by keyword."""
+        for name, value in flags.items():
+            setattr(self, name, value)
+        return self
+
+    def add_flags_recursive(self: Self, **flags: Any) -> Self:
+        """Set attributes here and in all Cells below. ``fp16=True`` and ``fp32=True`` say in which dtype to compute.
+
+        Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Cell.html (add_flags_recursive)
+
+        Examples:
+            >>> import msnb as ms
+            >>> net = ms.nn.Dense(2, 1).add_flags_recursive(fp16=True)
+            >>> net(ms.ops.ones((1, 2))).dtype
+            Float16
+        """
+        cell: Any = self
+        for _, part in cell.cells_and_names():
+            part.add_flags(**flags)
+        for name, dtype in _DTYPES.items():
+            if flags.get(name):
+                cell.to_float(dtype)
+        return self
+
+    def get_flags(self) -> dict[str, Any]:
+        """The attributes that are plain settings: bools, numbers and words."""
+        return {name: value for name, value in self.__dict__.items()
+                if name[:1] != "_" and isinstance(value, (bool, int, float, str))}  # fmt: skip
+
+    def set_inputs(self, *inputs: Any, **kwargs: Any) -> None:
+        """Accepted, as in MindSpore; a program is compiled for the shapes that come."""
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Accepted, as in MindSpore; the first call compiles, and finds on disk what was compiled before."""
+
+    def set_comm_fusion(self: Self, fusion_type: int, recurse: bool = True) -> Self:
+        """Which gradients travel together, kept on the Parameters as ``comm_fusion``; plans choose their buckets."""
+        cell: Any = self
+        for param in cell.get_parameters(recurse):
+            param.comm_fusion = fusion_type
+        return self
+
+    def set_jit_config(self, jit_config: Any) -> None:
+        """Kept as ``jit_config``; ``set_context(jit_level=...)`` says how programs are compiled."""
+        self.__dict__["jit_config"] = jit_config
