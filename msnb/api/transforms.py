@@ -12,7 +12,7 @@ Positions, weights and results follow MindSpore: https://www.mindspore.cn/docs/e
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from msnb.api.mode import compiled_in_graph_mode
@@ -45,13 +45,10 @@ class _Request:
         self.positions = () if position is None else (position,) if isinstance(position, int) else position
         self.positions = tuple(_position(p, len(args), fn) for p in self.positions)
         self.single_weight = isinstance(weights, Parameter)
-        self.weights: list[Parameter] = [] if weights is None else [weights] if self.single_weight else list(weights)
+        self.weights: list[Parameter] = [weights] if self.single_weight else _listed(weights)
         self.has_weights = weights is not None
         if not self.positions and not self.has_weights:
             raise ArgumentError("grad needs grad_position, weights, or both.")
-        for weight in self.weights:
-            if not isinstance(weight, Parameter):
-                raise ArgumentError(f"weights are Parameters, not {type(weight).__name__}.")
         self._trees = [tree.flatten(_as_tensors(args[p], p)) for p in self.positions]
         self.inputs: list[Any] = [leaf for leaves, _ in self._trees for leaf in leaves if isinstance(leaf, Tensor)]
 
@@ -78,6 +75,20 @@ class _Request:
         if not self.has_weights:
             return of_inputs
         return (of_inputs, of_weights) if self.positions else of_weights
+
+
+def _listed(weights: Any) -> list[Parameter]:
+    """The Parameters to differentiate by."""
+    if weights is None:
+        return []
+    if hasattr(weights, "trainable_params") or not isinstance(weights, Iterable):
+        hint = "pass net.trainable_params()." if hasattr(weights, "trainable_params") else ""
+        raise ArgumentError(f"weights is a Parameter or a list of them, not a {type(weights).__name__}.", hint=hint)
+    found = list(weights)
+    wrong = next((w for w in found if not isinstance(w, Parameter)), None)
+    if wrong is not None:
+        raise ArgumentError(f"weights are Parameters, not {type(wrong).__name__}.")
+    return found
 
 
 def _position(p: Any, n: int, fn: Fn) -> int:

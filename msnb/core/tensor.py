@@ -12,6 +12,7 @@ During capture a Tensor may stand for a value that does not exist yet (``msnb.ir
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -166,6 +167,20 @@ class Tensor:
     def itemsize(self) -> int:
         """Bytes per element."""
         return self._type.dtype.itemsize
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from one element to the next along every axis: values are dense, the last axis the closest."""
+        return tuple(step * self.itemsize for step in self._steps())
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Elements from one to the next along every axis, or along ``dim``."""
+        steps = self._steps()
+        return steps if dim is None else steps[dim]
+
+    def _steps(self) -> tuple[int, ...]:
+        sizes = self._type.ints()
+        return tuple(math.prod(sizes[axis + 1 :]) for axis in range(len(sizes)))
 
     @property
     def nbytes(self) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from msnb import ops
-from msnb.core.errors import AttributeValueError
+from msnb.core.errors import AttributeValueError, ShapeError
 from msnb.nn.cell import Cell
 
 __path__: list[str] = []  # MindSpore has modules below this one; msnb.core.elsewhere finds them
@@ -177,6 +177,12 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
         """The loss."""
         if self.sparse:
             return ops.cross_entropy(logits, labels, reduction=self.reduction)
+        if labels.ndim < logits.ndim:
+            raise ShapeError(
+                "SoftmaxCrossEntropyWithLogits takes labels of the logits' shape, a probability per class.",
+                operands=[f"logits: {logits._type!r}", f"labels: {labels._type!r}"],
+                hint="for class numbers write SoftmaxCrossEntropyWithLogits(sparse=True).",
+            )
         return self.get_loss(ops.softmax_cross_entropy_with_logits(logits, labels))
 
 

@@ -38,6 +38,7 @@ def _need_axes(name: str, x: Any, weight: Any, ndim: int, axes: str) -> None:
         raise ShapeError(
             f"{name} needs x ({axes}) and a weight of {ndim} axes.",
             operands=operand_lines(x._type, weight._type, names=("x", "weight")),
+            hint="one image alone becomes a batch of one by x.expand_dims(0)." if x.ndim == ndim - 1 else "",
         )
 
 

@@ -30,6 +30,10 @@ from msnb.train.metrics import Loss, as_metrics
 from msnb.train.monitors import need_count
 from msnb.train.sink import Sink, SunkSteps, each_of, last_of
 
+_NO_OPTIMIZER = (
+    "this Model has a loss and no optimizer: train computes the loss and changes no parameter; "
+    "Model(net, loss_fn, optimizer=nn.Adam(net.trainable_params())) trains."
+)
 _EVAL_SINK = "dataset_sink_mode has no effect on an evaluation: metrics look at every row."
 
 
@@ -176,6 +180,8 @@ class Model:
     def _train(
         self, epoch: Any, dataset: Any, callbacks: Any, sink: Any, first: Any, valid: Any, frequency: Any
     ) -> None:
+        if self._optimizer is None and self._loss_fn is not None:
+            events.notice(_NO_OPTIMIZER, key="Model without an optimizer")
         need_count("epoch", epoch)
         if need_count("initial_epoch", first, 0) >= epoch:
             raise AttributeValueError(f"initial_epoch must be below epoch={epoch}, got {first}.")

@@ -112,7 +112,7 @@ class Recipe:
         if isinstance(value, dict):
             pairs = [(k, self.add(v)) for k, v in value.items()]
             return lambda outs, held, done: _filled(value, {k: done[i] for k, i in pairs})
-        if self.session.is_fresh(value) or dataclasses.is_dataclass(value) and not isinstance(value, type):
+        if not isinstance(value, type) and (self.session.is_fresh(value) or dataclasses.is_dataclass(value)):
             return self._instance(value)
         return lambda outs, held, done: value
 
