@@ -79,6 +79,8 @@ def test_a_model_without_an_optimizer_says_that_it_does_not_learn() -> None:
 def test_the_largest_of_a_tensor(pick: Any, mode: int) -> None:
     fn = ms.jit(lambda x: pick(x)) if mode == ms.GRAPH_MODE else pick
     assert fn(ms.Tensor([2.0, 5.0, -1.0])).item() == pick([2.0, 5.0, -1.0])
+    of_a_constant = ms.jit(lambda x: x * pick(ms.Tensor([3.0, 4.0])))
+    assert of_a_constant(ms.Tensor(2.0)).item() == 2 * pick(3.0, 4.0)
 
 
 def test_a_class_is_a_result_like_any_other() -> None:

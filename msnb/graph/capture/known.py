@@ -322,7 +322,7 @@ def _extreme(fn: Any, op: str) -> Callable[..., Any]:
 
     def pick(engine: Capture, *args: Any, **kwargs: Any) -> Any:
         found = args
-        if len(args) == 1 and isinstance(args[0], (list, tuple, types.GeneratorType, SymbolicTensor)):
+        if len(args) == 1 and isinstance(args[0], (list, tuple, types.GeneratorType, Tensor)):
             found = tuple(reads.entered(engine.session, args[0]))
             args = (found,)
         if not kwargs and len(found) > 1 and any(isinstance(a, Tensor) and not is_lazy(a) for a in found):
