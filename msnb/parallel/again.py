@@ -6,16 +6,21 @@ that made it are taken once more.
 
 A step is what it was: the same operator on the same parts makes the same numbers (random draws too, their key is a
 value), and its collectives are sent again. What leaves the layer (``out``, ``in`` of the next one) is kept, and what no
-gradient asks for (moving averages) is not made again.
+gradient asks for (moving averages) is not made again. In a pipeline a layer's steps for one micro-batch are taken again
+on their own, in the backward task of that micro-batch: between them others go forward.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from msnb.parallel.program import BACKWARD, FORWARD, Buffer, Local, MoveStep, Program, RunStep
+from msnb.core.micro import micro_of
+from msnb.ir.graph import Value
+from msnb.parallel.program import BACKWARD, FORWARD, Buffer, Local, MoveStep, RunStep
 from msnb.parallel.recompute import layer_name
+
+Block = tuple[int | None, str]  # part of the batch (None where it is in one piece), layer
 
 
 def reads(step: Local) -> list[Buffer]:
@@ -28,52 +33,63 @@ def makes(step: Local) -> list[Buffer]:
     return [(step.value, step.target)] if isinstance(step, MoveStep) else list(step.results)
 
 
-def taken_again(program: Program, layers: Collection[str]) -> list[Local]:
-    """The steps of a program of one team with these layers computed twice."""
-    steps = [step for step in program.steps if isinstance(step, Local)]
-    todo = {name: found for name in layers if (found := _Layer(steps, program, name)).again}
+def taken_again(steps: Sequence[Local], leaving: Collection[Value], layers: Collection[str]) -> list[Local]:
+    """The steps of a team with these layers computed twice.
+
+    Args:
+        steps: in the order in which they are taken; leaving: values that are asked for elsewhere: results, and what
+            other teams read; layers: their names.
+    """
+    makers = _makers(steps, leaving, layers)
+    todo = _needed(steps, makers)
     out: list[Local] = []
     for step in steps:
-        for name in [n for n, layer in todo.items() if step.phase != FORWARD and layer.inner.intersection(reads(step))]:
-            layer = todo.pop(name)
-            out += [replace(steps[k], phase=BACKWARD, where=f"{steps[k].where} again") for k in layer.again]
+        for buffer in reads(step) if step.phase != FORWARD else ():
+            block = block_of(steps[makers[buffer]]) if buffer in makers else None
+            for k in todo.pop(block, ()) if block else ():
+                out.append(replace(steps[k], phase=BACKWARD, where=f"{steps[k].where} again"))
         out.append(step)
     return out
 
 
-class _Layer:
-    """A layer's steps.
+def block_of(step: Local) -> Block:
+    """The layer that a step belongs to, of a move the one that made the value, and the part of the batch."""
+    node = step.node if isinstance(step, RunStep) else step.value.node
+    scope = "" if node is None else node.scope
+    return micro_of(scope), layer_name(scope)
 
-    Attributes:
-        inner: buffers that it makes and that nobody else's forward steps read; again: the steps to take once more.
+
+def _makers(steps: Sequence[Local], leaving: Collection[Value], layers: Collection[str]) -> dict[Buffer, int]:
+    """Buffers that a layer makes and that nobody else's forward steps read -> the number of the step.
+
+    A step that makes something that leaves its layer is not taken again, so that every value is made once for others.
     """
-
-    def __init__(self, steps: list[Local], program: Program, name: str) -> None:
-        mine = [k for k, step in enumerate(steps) if step.phase == FORWARD and _layer_of(step) == name]
-        own = {v for k in mine if isinstance(step := steps[k], RunStep) for v, _ in step.results}
-        leaving = {v for v, _ in (*program.outputs, *program.gradients)}
-        leaving |= {v for k, step in enumerate(steps) if step.phase == FORWARD and _layer_of(step) != name
-                    for v, _ in reads(step)}  # fmt: skip
-        self.makers: dict[Buffer, int] = {b: k for k in mine for b in makes(steps[k]) if b[0] in own - leaving}
-        self.inner = set(self.makers)
-        self.again = self._needed(steps)
-
-    def _needed(self, steps: list[Local]) -> list[int]:
-        """What makes the buffers that steps behind the forward pass read; nothing where it has an effect."""
-        todo = [b for step in steps if step.phase != FORWARD for b in reads(step) if b in self.makers]
-        found: set[int] = set()
-        while todo:
-            k = self.makers[todo.pop()]
-            if k not in found:
-                found.add(k)
-                todo += [b for b in reads(steps[k]) if b in self.makers]
-        effects = any(isinstance(step := steps[k], RunStep) and "effect" in step.node.op.traits for k in found)
-        return [] if effects else sorted(found)
+    forward = {k: block_of(step) for k, step in enumerate(steps) if step.phase == FORWARD}
+    made = {v: forward[k] for k in forward if isinstance(step := steps[k], RunStep) for v, _ in step.results}
+    out = {v for v in made if v in leaving}
+    out |= {v for k, block in forward.items() for v, _ in reads(steps[k]) if v in made and made[v] != block}
+    for k in forward:
+        step = steps[k]
+        if isinstance(step, RunStep) and any(v in out for v, _ in step.results):
+            out |= {v for v, _ in step.results}
+    return {b: k for k, (_, layer) in forward.items() if layer in layers
+            for b in makes(steps[k]) if b[0] in made and b[0] not in out}  # fmt: skip
 
 
-def _layer_of(step: Local) -> str:
-    """The layer of the operator that a step belongs to."""
-    node = step.node if isinstance(step, RunStep) else None
-    return layer_name(node.scope) if node is not None else layer_name(step.where.rpartition("/")[0])
+def _needed(steps: Sequence[Local], makers: dict[Buffer, int]) -> dict[Block, list[int]]:
+    """Per layer and part what makes the buffers that its gradients read; nothing where it has an effect."""
+    todo = [b for step in steps if step.phase != FORWARD for b in reads(step) if b in makers]
+    found: set[int] = set()
+    while todo:
+        k = makers[todo.pop()]
+        if k not in found:
+            found.add(k)
+            todo += [b for b in reads(steps[k]) if b in makers]
+    out: dict[Block, list[int]] = {}
+    for k in sorted(found):
+        out.setdefault(block_of(steps[k]), []).append(k)
+    return {block: again for block, again in out.items() if not any(_acts(steps[k]) for k in again)}
 
 
+def _acts(step: Local) -> bool:
+    return isinstance(step, RunStep) and "effect" in step.node.op.traits

@@ -11,12 +11,13 @@ can be taken: team by team, until one must wait.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from msnb.core.errors import AttributeValueError
 from msnb.ir.graph import Node, Value
+from msnb.parallel.again import reads, taken_again
 from msnb.parallel.batches import view
 from msnb.parallel.joint import Joint
 from msnb.parallel.layout import TensorLayout, whole
@@ -29,6 +30,7 @@ from msnb.parallel.program import (
     FORWARD,
     UPDATE,
     Buffer,
+    Local,
     MoveStep,
     Program,
     RecvStep,
@@ -142,7 +144,7 @@ class _Made:
 
     share: Share
     part: Partitioner
-    steps: list[Step]
+    steps: list[Local]
 
     def layout(self, v: Value, leaving: bool) -> TensorLayout:
         """Where a value lies that goes to another team, or comes from one."""
@@ -162,17 +164,19 @@ class _Made:
         return next((i for i, step in enumerate(self.steps) if v in _read(step)), len(self.steps))
 
 
-def _read(step: Step) -> list[Value]:
-    return [v for v, _ in step.operands] if isinstance(step, RunStep) else [step.value]
+def _read(step: Local) -> list[Value]:
+    return [v for v, _ in reads(step)]
 
 
 def assembled(placement: Placement, problems: Callable[[int, Joint], Problem], teams: Sequence[Team],
-              strategies: Mapping[Node, Strategy], layouts: Mapping[Value, TensorLayout]) -> Program:  # fmt: skip
+              strategies: Mapping[Node, Strategy], layouts: Mapping[Value, TensorLayout],
+              again: Collection[str] = ()) -> Program:  # fmt: skip
     """The program of all teams.
 
     Args:
         problems: (number of a team, its program) -> strategies and costs on its devices.
         strategies: of the nodes of part 0; layouts: of weights with several readers.
+        again: layers that are computed twice.
 
     Raises:
         ValueError: a value goes from team to team whose size only the data tell.
@@ -180,8 +184,11 @@ def assembled(placement: Placement, problems: Callable[[int, Joint], Problem], t
     shares = [Share(placement, i) for i in range(len(teams))]
     outgoing = {v for share in shares for v in share.incoming}
     made = [_scheduled(share, problems(share.number, share.joint(outgoing)), strategies, layouts) for share in shares]
-    _join(made)
-    return _together(placement, made, teams)
+    for one in made:
+        program = one.part.program
+        leaving = {v for v, _ in (*program.outputs, *program.gradients)} | outgoing
+        one.steps = taken_again(one.steps, leaving, again)
+    return _together(placement, made, _joined(made), teams)
 
 
 def _scheduled(share: Share, problem: Problem, strategies: Mapping[Node, Strategy],
@@ -199,18 +206,20 @@ def _scheduled(share: Share, problem: Problem, strategies: Mapping[Node, Strateg
         node = part.made_for[k]
         return (*(last if node is None else (when[share.nodes[node]], at[node])), k)
 
-    steps = [program.steps[k] for k in sorted(range(len(program.steps)), key=turn)]
-    for step in steps:
+    steps: list[Local] = []
+    for k in sorted(range(len(program.steps)), key=turn):
+        step = program.steps[k]
         assert isinstance(step, (MoveStep, RunStep))
         step.team = share.number
+        steps.append(step)
     return _Made(share, part, steps)
 
 
 # ---- between teams ---------------------------------------------------------------------------------------------------
 
 
-def _join(made: Sequence[_Made]) -> None:
-    """Put sends and receipts between the steps of every team."""
+def _joined(made: Sequence[_Made]) -> list[list[Step]]:
+    """The steps of every team with sends and receipts between them."""
     inserts: list[list[tuple[int, int, Step]]] = [[] for _ in made]
     for receiver in made:
         by_sender: dict[int, list[tuple[int, int, SendStep]]] = {}
@@ -226,6 +235,7 @@ def _join(made: Sequence[_Made]) -> None:
                 take = RecvStep(**vars(send))
                 inserts[sender].append((sent, i, send))
                 inserts[send.receiver].append((earliest, i, take))
+    out: list[list[Step]] = []
     for one, more in zip(made, inserts):
         steps: list[Step] = []
         more.sort(key=lambda entry: (entry[0], isinstance(entry[2], RecvStep), entry[2].team, entry[1]))
@@ -233,7 +243,8 @@ def _join(made: Sequence[_Made]) -> None:
             while more and more[0][0] == i:
                 steps.append(more.pop(0)[2])
             steps += one.steps[i : i + 1]
-        one.steps = steps
+        out.append(steps)
+    return out
 
 
 def _send(v: Value, sender: _Made, receiver: _Made) -> SendStep:
@@ -251,10 +262,11 @@ def _send(v: Value, sender: _Made, receiver: _Made) -> SendStep:
 # ---- one program -----------------------------------------------------------------------------------------------------
 
 
-def _together(placement: Placement, made: Sequence[_Made], teams: Sequence[Team]) -> Program:
+def _together(placement: Placement, made: Sequence[_Made], steps: Sequence[Sequence[Step]],
+              teams: Sequence[Team]) -> Program:  # fmt: skip
     joint = placement.batched.joint
     out = Program(tuple(teams), joint.graph, trains=True)
-    out.steps = _merged([one.steps for one in made])
+    out.steps = _merged(steps)
     known: dict[Value, Buffer] = {}
     homes: dict[Value, list[int]] = {}
     for one in made:

@@ -194,8 +194,10 @@ def _check_together(values: dict[str, Any]) -> None:
     if "device_num" in values and rank >= devices:
         raise ContextError(f"global_rank={rank} is not below device_num={devices}; legal: 0 to {devices - 1}.")
     stages = values.get("pipeline_stages", 1)
-    if devices % stages:
-        raise ContextError(f"pipeline_stages={stages} does not divide device_num={devices}.")
+    if devices % stages and "stage_devices" not in (values.get("pipeline_config") or {}):
+        raise ContextError(f"pipeline_stages={stages} does not divide device_num={devices}.",
+                           hint="pipeline_config={'stage_devices': 'auto'}, or one number per stage, gives stages "
+                                "different numbers of devices.")  # fmt: skip
 
 
 def set_auto_parallel_context(**changes: Any) -> None:

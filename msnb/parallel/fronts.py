@@ -9,7 +9,7 @@ A point says what a device needs for a plan as the search counts it (a plan's ow
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,16 +82,28 @@ def within(problem: Problem, limit: float, choices: Sequence[int] | None = None)
     return min(fits, key=lambda p: p.seconds, default=None)
 
 
-def asked(problem: Problem, choices: Sequence[int], recompute: Any) -> tuple[Layer, ...]:
+def with_said(every: Sequence[Layer], said: Container[str], recompute: Any) -> Any:
+    """What is asked for, together with the layers that the program says are computed twice: ``recompute`` itself where
+    that is no list of names."""
+    if isinstance(recompute, str) or not isinstance(recompute or (), Iterable):
+        return recompute
+    own = [x.name for x in every if x.name in said]
+    return [*own, *(name for name in recompute or () if name not in own)]
+
+
+def asked(every: Sequence[Layer], recompute: Any) -> tuple[Layer, ...]:
     """The layers that somebody named (True: all).
+
+    Args:
+        every: those that there are.
 
     Raises:
         ValueError: no layer is called so, or something else than names.
     """
-    every = layers(problem, choices)
     if recompute is True:
         return tuple(every)
-    if isinstance(recompute, str) or not all(isinstance(name, str) for name in recompute):
+    listed = isinstance(recompute, Iterable) and not isinstance(recompute, str)
+    if not listed or not all(isinstance(name, str) for name in recompute):
         raise AttributeValueError(f"recompute={recompute!r} is not legal; legal: None, True (all layers), 'auto' "
                                   "(those that the memory limit asks for), or names of layers.")  # fmt: skip
     known = {x.name: x for x in every}

@@ -148,7 +148,7 @@ def simulated(pieces: Sequence[Piece], scheduler: str = "1f1b", stages: int | No
         tail = sum(pieces[p].tail for p in range(s, n, s_all))
         if tail:
             row.append((free[s], free[s] + tail, "tail", s, 0))
-    flight = tuple(_most([k for _, _, k, _, _ in row]) for row in rows)
+    flight = flights(scheduler, s_all, micro, n)
     return Pipelined(scheduler, s_all, micro, tuple(map(tuple, rows)), max(r[-1][1] for r in rows), flight)
 
 
@@ -164,39 +164,19 @@ def _ready(task: Task, pieces: Sequence[Piece], ends: dict[Task, float]) -> floa
     return None if after is None else after + pieces[p + 1].send
 
 
+def flights(scheduler: str, stages: int, micro: int, pieces: int) -> tuple[int, ...]:
+    """Per stage the most micro-batches (of a piece each) whose activations it holds.
+
+    Examples:
+        >>> flights("1f1b", 4, 8, 4), flights("gpipe", 2, 8, 2)
+        ((4, 3, 2, 1), (8, 8))
+    """
+    return tuple(_most([kind for kind, _, _ in order(scheduler, s, stages, micro, pieces)]) for s in range(stages))
+
+
 def _most(kinds: Sequence[str]) -> int:
     held = most = 0
     for kind in kinds:
         held += {"F": 1, "B": -1}.get(kind, 0)
         most = max(most, held)
     return most
-
-
-def cut(seconds: Sequence[float], stages: int, nbytes: Sequence[tuple[float, float]] = (), micro: int = 1,
-        limit: float | None = None, shares: Sequence[float] = ()) -> tuple[int, ...] | None:  # fmt: skip
-    """Where to cut layers into stages so that the longest stage is as short as it can be (dynamic programming).
-
-    Args:
-        seconds: per layer; nbytes: per layer (held once, held per micro-batch in flight); limit: bytes per device.
-        shares: of every stage, how many times the devices that ``seconds`` and ``nbytes`` are for; by default once.
-
-    Returns:
-        The first layer of every stage but the first; None where no cut fits.
-    """
-    n, infinite = len(seconds), float("inf")
-    total, once, each = [0.0], [0.0], [0.0]
-    for i, t in enumerate(seconds):
-        a, b = nbytes[i] if nbytes else (0.0, 0.0)
-        total, once, each = [*total, total[-1] + t], [*once, once[-1] + a], [*each, each[-1] + b]
-    nowhere: tuple[float, tuple[int, ...]] = (infinite, ())
-    best = [(0.0, nowhere[1])] + [nowhere] * n
-    for s in range(stages):
-        flight, row, share = min(stages - s, micro), [nowhere] * (n + 1), shares[s] if shares else 1.0
-        for k in range(1, n + 1):
-            for i in range(k):
-                held = (once[k] - once[i] + flight * (each[k] - each[i])) / share
-                longest = max(best[i][0], (total[k] - total[i]) / share)
-                if longest < row[k][0] and (limit is None or held <= limit):
-                    row[k] = longest, (*best[i][1], i) if s else ()
-        best = row
-    return best[n][1] if best[n][0] < infinite else None

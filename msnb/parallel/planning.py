@@ -253,15 +253,19 @@ class Problem:
 
     def kept(self, value: Value) -> bool:
         """Whether a gradient rule reads the value, so that it is kept for the backward pass."""
+        return self.keeper(value) is not None
+
+    def keeper(self, value: Value) -> Node | None:
+        """The first node of the program whose gradient rule reads the value: its maker, or a reader."""
         node = value.node
-        if node is not None and {"out", "outs"} & node.op.wanted_by_grad:
-            return True
+        if node in self.calls and node is not None and {"out", "outs"} & node.op.wanted_by_grad:
+            return node
         for reader, i in self._readers.get(value, ()):
             names = reader.op.inputs
             name = names[min(i, len(names) - 1)].lstrip("*") if names else ""
             if name in reader.op.wanted_by_grad:
-                return True
-        return False
+                return reader
+        return None
 
     def _time(self, call: Call, s: Strategy, roles: Sequence[str], own: Sequence[bool]) -> float:
         """The op forward and backward, and the optimizer's work on the weights that only it reads."""
@@ -281,6 +285,10 @@ class Problem:
         own = self._circumstances(node)[1]
         rows = zip(s.inputs, self.calls[node].types, own)
         return sum(sum(self.holdings(layout, t)) for layout, t, mine in rows if mine)
+
+    def reader(self, what: Any) -> Node:
+        """The node that has a choice; of a weight with a choice of its own the first that reads it."""
+        return what if isinstance(what, Node) else self._readers[what][0][0]
 
     def holdings(self, layout: TensorLayout, t: Any) -> tuple[float, float, float]:
         """Bytes of a weight, of its gradient and of its optimizer state on a device, in the layout of its readers."""

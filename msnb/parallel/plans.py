@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +27,7 @@ from msnb.ir.graph import Node, Value
 from msnb.parallel.again import taken_again
 from msnb.parallel.context import get_auto_parallel_context
 from msnb.parallel.cost import TimeModel
-from msnb.parallel.fronts import Point, front
+from msnb.parallel.fronts import Point, front, layers
 from msnb.parallel.layout import TensorLayout, from_map
 from msnb.parallel.marks import marked, written
 from msnb.parallel.partition import Partitioner
@@ -35,13 +35,14 @@ from msnb.parallel.planning import Problem
 from msnb.parallel.program import (
     FORWARD,
     Collective,
+    Local,
     Program,
     RunStep,
     moves_closing,
     moves_opening,
     static_type,
 )
-from msnb.parallel.recompute import Layer, base_of, freed, with_again
+from msnb.parallel.recompute import Layer, freed, kept_values, with_again
 from msnb.parallel.search.check import brute_force, linear_program
 from msnb.parallel.search.costs import NoPlan
 from msnb.parallel.search.exact import TooLarge, dynamic_programming
@@ -176,7 +177,10 @@ class Plan:
 
     @cached_property
     def _twice(self) -> Program:
-        return replace(self._once, steps=list(taken_again(self._once, {layer.name for layer in self.again})))
+        once = self._once
+        steps = [step for step in once.steps if isinstance(step, Local)]
+        leaving = {v for v, _ in (*once.outputs, *once.gradients)}
+        return replace(once, steps=list(taken_again(steps, leaving, {layer.name for layer in self.again})))
 
     @cached_property
     def _once(self) -> Program:
@@ -233,11 +237,10 @@ class Plan:
     @cached_property
     def memory(self) -> dict[str, float]:
         """Bytes per device: weights, gradients, optimizer, activations kept for the gradient, and their total."""
-        train = 1.0 if self.problem.rule.training else 0.0
         held = [self.problem.holdings(layout, t) for v, layout in self._readers_layouts().items()
                 if (t := static_type(v))]  # fmt: skip
         out = {name: float(sum(row[i] for row in held)) for i, name in enumerate(("weights", "gradients", "optimizer"))}
-        out["activations"] = train * self._activations() - freed(self.again)
+        out["activations"] = self.activations - freed(self.again)
         return {**out, "total": sum(out.values())}
 
     def _readers_layouts(self) -> dict[Value, TensorLayout]:
@@ -249,16 +252,12 @@ class Plan:
                     wanted.setdefault(v, layout)
         return {v: wanted.get(v, layout) for v, layout in self.program.params.items() if v in self.problem.flow.weights}
 
-    def _activations(self) -> float:
-        flow, total, seen = self.problem.flow, 0.0, set()
-        for node, s in self.chosen.items():
-            for v, layout in zip(node.outputs, s.outputs):
-                base = base_of(v)
-                t = static_type(v)
-                if v in flow.gradient and v not in flow.derived and t and base not in seen and self.problem.kept(v):
-                    seen.add(base)
-                    total += layout.local_bytes(self.mesh, t.nbytes)
-        return total
+    @cached_property
+    def activations(self) -> float:
+        """Bytes per device that are kept for the gradient where no layer is computed twice."""
+        if not self.problem.rule.training:
+            return 0.0
+        return sum(nbytes for _, _, nbytes in kept_values(self.problem, self.chosen))
 
     def segments(self, algorithm: str = "optimal", cost: str = "time", **settings: Any) -> Segments:
         """Which gradients are reduced together, and the tail that this leaves (simulated).
@@ -425,9 +424,17 @@ class Plan:
         made._follow(plan)
         return made
 
+    def computing_twice(self: Made, which: Sequence[Layer]) -> Made:
+        """The same plan with these layers computed twice, and no others."""
+        made = self.__class__._again(self, self.choices)
+        made.mode, made.again = self.mode, tuple(which)
+        return made
+
     def _follow(self, plan: Plan) -> None:
         """Take over what another plan of the program was told."""
         self.cuts, self.bucket = plan.cuts, plan.bucket
+        names = {x.name for x in plan.again}
+        self.again = tuple(x for x in layers(self.problem, self.choices) if x.name in names) if names else ()
 
 
 def write_strategies(path: str | Path, page: Mapping[str, Any]) -> None:

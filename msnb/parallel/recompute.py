@@ -7,18 +7,21 @@
 A layer is what a Cell list counts (``net/layers/3``), or a Cell of the network. Recomputing a layer saves what only
 itself reads, costs its forward pass, and while it runs again what it saved is there once: the largest of the layers
 that do. Least time for enough memory is a knapsack: lists of (seconds, bytes saved) of which none is better in both,
-layer by layer; identical layers make these lists short, so it is exact.
+kind by kind of layer. Of layers that are alike only the number counts, which makes these lists short, so it is exact.
+
+In a stage of a pipeline what a layer makes is kept once per micro-batch in flight, and recomputing it saves as often.
 Source: Chen et al., "Training deep nets with sublinear memory cost", 2016; Korthikanti et al., 2022 (full recompute
 keeps 2 s b h bytes per layer and costs one more forward pass).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from msnb.core.micro import within_micro
-from msnb.ir.graph import Node, Value
+from msnb.ir.control import CALL
+from msnb.ir.graph import Graph, Node, Value
 from msnb.parallel.cost import TimeModel, part_bytes
 from msnb.parallel.planning import Problem
 from msnb.parallel.strategies import Strategy
@@ -49,6 +52,17 @@ def layer_name(scope: str) -> str:
     return "/".join(parts[: at + 1])
 
 
+def layers_said(graph: Graph) -> set[str]:
+    """The layers that a captured program says are computed again for their gradient (``Cell.recompute``): those in
+    calls that are marked so. A gradient that is written out already holds the second runs; then there is none to say.
+    """
+    if any(node.primal is not None for node in graph.nodes):
+        return set()
+    graphs = graph.module.graphs
+    called = [n.attrs["callee"] for _, n in graph.walk() if n.op is CALL and n.attrs.get("recompute")]
+    return {layer_name(node.scope) for name in called if name in graphs for _, node in graphs[name].walk()}
+
+
 def layers_of(problem: Problem, chosen: Mapping[Node, Strategy]) -> list[Layer]:
     """The layers of a program under these strategies, in program order; those that save nothing are left out."""
     readers: dict[Value, set[str]] = {}
@@ -56,22 +70,30 @@ def layers_of(problem: Problem, chosen: Mapping[Node, Strategy]) -> list[Layer]:
         for v in node.inputs:
             readers.setdefault(v, set()).add(layer_name(node.scope))
     seconds: dict[str, float] = {}
-    seen: set[Value] = set()
     saved: dict[str, float] = {}
     leaving, time = set(problem.graph.outputs), TimeModel(problem.mesh, training=False)
     for node, s in chosen.items():
         name = layer_name(node.scope)
         call = problem.calls[node]
-        run = time.compute(call, s) + time.close(call, s)
-        seconds[name] = seconds.get(name, 0.0) + run
-        for v, layout in zip(node.outputs, s.outputs):
-            kept = v in problem.flow.gradient and v not in problem.flow.derived and problem.kept(v)
-            base = base_of(v)
-            inside = all(readers.get(x, set()) <= {name} and x not in leaving for x in (v, base))
-            if kept and inside and base not in seen:
-                seen.add(base)
-                saved[name] = saved.get(name, 0.0) + part_bytes(problem.mesh, layout, v.type)
+        seconds[name] = seconds.get(name, 0.0) + time.compute(call, s) + time.close(call, s)
+    for v, _, nbytes in kept_values(problem, chosen):
+        name = layer_name(v.node.scope) if v.node in problem.calls else ""
+        if name and all(readers.get(x, set()) <= {name} and x not in leaving for x in (v, base_of(v))):
+            saved[name] = saved.get(name, 0.0) + nbytes
     return [Layer(name, seconds[name], n) for name, n in saved.items() if n > 0]
+
+
+def kept_values(problem: Problem, chosen: Mapping[Node, Strategy]) -> Iterator[tuple[Value, Node, float]]:
+    """The values that are kept for the gradient, received ones among them, with the node whose gradient reads them and
+    the bytes of a device's part; several views of one value once."""
+    flow, received, seen = problem.flow, problem.joint.incoming, set[Value]()
+    for node, s in chosen.items():
+        came = [(v, layout) for v, layout in zip(node.inputs, s.inputs) if v in received and not v.is_param]
+        for v, layout in (*came, *zip(node.outputs, s.outputs)):
+            base, keeper = base_of(v), problem.keeper(v)
+            if keeper is not None and v in flow.gradient and v not in flow.derived and base not in seen:
+                seen.add(base)
+                yield v, keeper, part_bytes(problem.mesh, layout, v.type)
 
 
 def base_of(value: Value) -> Value:
@@ -81,14 +103,18 @@ def base_of(value: Value) -> Value:
     return value
 
 
-def cheapest(layers: Sequence[Layer], excess: float) -> tuple[int, ...] | None:
-    """The layers to compute twice that free ``excess`` bytes in the least time; None where all do not suffice."""
+def cheapest(layers: Sequence[Layer], excess: float, flight: float = 1.0) -> tuple[int, ...] | None:
+    """The layers to compute twice that free ``excess`` bytes in the least time; None where all do not suffice.
+
+    Args:
+        flight: how many micro-batches' activations are held at a time.
+    """
     if excess <= 0:
         return ()
     best: tuple[float, tuple[int, ...]] | None = None
     for largest in sorted({x.saved for x in layers}):  # this much is there once
         allowed = [i for i, x in enumerate(layers) if x.saved <= largest]
-        found = _knapsack(layers, allowed, excess + largest)
+        found = _knapsack(layers, allowed, (excess + largest) / flight)
         if found is not None and (best is None or found[0] < best[0]):
             best = found
     return None if best is None else best[1]
@@ -98,10 +124,13 @@ _Point = tuple[float, float, tuple[int, ...]]  # seconds, bytes saved, which
 
 
 def _knapsack(layers: Sequence[Layer], allowed: Sequence[int], need: float) -> tuple[float, tuple[int, ...]] | None:
-    points: list[_Point] = [(0.0, 0.0, ())]
+    kinds: dict[tuple[float, float], list[int]] = {}
     for i in allowed:
-        more = [(t + layers[i].seconds, min(need, n + layers[i].saved), (*which, i)) for t, n, which in points]
-        points = _undominated([*points, *more])
+        kinds.setdefault((layers[i].seconds, layers[i].saved), []).append(i)
+    points: list[_Point] = [(0.0, 0.0, ())]
+    for (seconds, saved), alike in kinds.items():
+        points = _undominated([(t + c * seconds, min(need, n + c * saved), (*which, *alike[:c]))
+                               for t, n, which in points for c in range(len(alike) + 1)])  # fmt: skip
     enough = [(t, which) for t, n, which in points if n >= need]
     return min(enough) if enough else None
 
@@ -116,9 +145,9 @@ def _undominated(points: list[_Point]) -> list[_Point]:
     return out
 
 
-def freed(layers: Sequence[Layer]) -> float:
-    """Bytes that recomputing all of these layers frees."""
-    return sum(x.saved for x in layers) - max((x.saved for x in layers), default=0.0)
+def freed(layers: Sequence[Layer], flight: float = 1.0) -> float:
+    """Bytes that recomputing all of these layers frees, with the activations of so many micro-batches in flight."""
+    return flight * sum(x.saved for x in layers) - max((x.saved for x in layers), default=0.0)
 
 
 _Event = tuple[str, float, float, str]

@@ -3,20 +3,30 @@
     graph     embed  layer0  layer1 | layer2  layer3  head  loss          cut between layers
 
 A layer is a run of nodes of one Cell of a list (``recompute.layer_name``). ``Cell.pipeline_stage`` says where a Cell
-goes; what nobody says follows its neighbours, and where nothing is said the longest stage is as short as it can be.
-Source: Zheng et al., Alpa, OSDI 2022 (stages of contiguous layers, the longest bounds the step).
+goes; what nobody says follows its neighbours. Where nothing is said the step is as short as it can be (``cuts``): a
+stage costs what its layers cost in the plan of the whole network on as many devices, and waits for what it reads
+of others.
+Source: Zheng et al., Alpa, OSDI 2022 (stages of contiguous layers on submeshes, found by a program over both).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
 
 from msnb.core.errors import AttributeValueError
 from msnb.core.micro import stage_of
-from msnb.ir.graph import Node
-from msnb.parallel.pipeline import cut
+from msnb.ir.graph import Node, Value
+from msnb.parallel.cost import part_bytes
+from msnb.parallel.cuts import Costs, Cut, cut
+from msnb.parallel.fronts import layers
 from msnb.parallel.planning import Problem
-from msnb.parallel.recompute import layer_name
+from msnb.parallel.recompute import Layer, cheapest, kept_values, layer_name
+from msnb.parallel.search.costs import Floats
+
+Runs = Sequence[tuple[str, list[Node]]]
 
 
 def layers_in_order(order: Sequence[Node]) -> list[tuple[str, list[Node]]]:
@@ -35,7 +45,7 @@ def layers_in_order(order: Sequence[Node]) -> list[tuple[str, list[Node]]]:
     return runs
 
 
-def placed(runs: Sequence[tuple[str, list[Node]]], stages: int) -> list[int] | None:
+def placed(runs: Runs, stages: int) -> list[int] | None:
     """The stage of every run, from what Cells say; None where nobody says anything.
 
     Raises:
@@ -61,34 +71,156 @@ def placed(runs: Sequence[tuple[str, list[Node]]], stages: int) -> list[int] | N
     return out
 
 
-Runs = Sequence[tuple[str, list[Node]]]
+# ---- what stages cost ------------------------------------------------------------------------------------------------
 
 
-def balanced(problem: Problem, choices: Sequence[int], runs: Runs, shares: Sequence[float], micro: int,
-             limit: float | None) -> list[int]:  # fmt: skip
-    """The stage of every run so that the longest stage is short and every stage fits.
+@dataclass
+class Table:
+    """What runs of layers cost on so many devices, for one micro-batch.
 
-    Args:
-        shares: per stage its devices, of those that the problem is for.
-
-    Raises:
-        ValueError: there are fewer layers than stages, or no cut fits.
+    Attributes:
+        seconds: per run; once: bytes per run, whatever is in flight; each: bytes per run and micro-batch in flight.
+        layers: per run those that can be computed twice.
+        received: [i, k]: seconds until a stage of runs i to k - 1 has what it reads, and until its gradient is back.
     """
-    costs, at = problem.costs, {n: i for i, (_, nodes) in enumerate(runs) for n in nodes}
-    seconds = [0.0] * len(runs)
-    nbytes = [(0.0, 0.0)] * len(runs)
-    place = {v: at[n] for n, v in problem.place.items() if n in at}
-    for v, i in place.items():
-        seconds[i] += float(costs.time[v][choices[v]])
-        once = problem.held(v, choices[v])
-        nbytes[i] = nbytes[i][0] + once, nbytes[i][1] + float(costs.memory[v][choices[v]]) - once
-    for u, v, m in costs.edges:
-        if u in place and v in place:
-            seconds[max(place[u], place[v])] += float(m[choices[u], choices[v]])
-    stages = len(shares)
-    found = cut(seconds, stages, nbytes, micro, limit, shares)
-    if found is None:
-        why = "fits into memory" if len(runs) >= stages else f"is there: the network has {len(runs)} layers"
-        raise AttributeValueError(f"no cut into {stages} pipeline stages {why}.",
-                                  hint="use fewer stages, more devices or smaller micro-batches.")  # fmt: skip
-    return [sum(i >= c for c in found) for i in range(len(runs))]
+
+    seconds: Floats
+    once: Floats
+    each: Floats
+    layers: list[list[Layer]]
+    received: Floats
+
+    @staticmethod
+    def of(problem: Problem, choices: Sequence[int], runs: Runs) -> Table:
+        """The table of a plan of the whole network."""
+        costs, at = problem.costs, {n: i for i, (_, nodes) in enumerate(runs) for n in nodes}
+        seconds, once, each = np.zeros((3, len(runs)))
+        out = Table(seconds, once, each, [[] for _ in runs], _received(problem, choices, at, len(runs)))
+        place = {v: at[n] for what, v in problem.place.items() if (n := problem.reader(what)) in at}
+        for v, i in place.items():
+            out.seconds[i] += float(costs.time[v][choices[v]])
+            out.once[i] += problem.held(v, choices[v])
+        for u, v, m in costs.edges:
+            if u in place and v in place:
+                out.seconds[max(place[u], place[v])] += float(m[choices[u], choices[v]])
+        chosen = {n: problem.strategies[v][choices[v]] for n, v in problem.place.items() if n in at}
+        for _, keeper, nbytes in kept_values(problem, chosen):
+            out.each[at[keeper]] += nbytes
+        first: dict[str, int] = {}
+        for n, i in at.items():
+            first.setdefault(layer_name(n.scope), i)
+        for layer in layers(problem, choices):
+            out.layers[first[layer.name]].append(layer)
+        return out
+
+    def stage(self, flight: float, limit: float, twice: Collection[str]) -> Floats:
+        """[i, k]: seconds of runs i to k - 1 as a stage; infinite where that is nothing, or does not fit.
+
+        Args:
+            flight: micro-batches in flight; limit: bytes per device; twice: layers that are computed twice.
+        """
+        seconds, held = self._costs(flight, twice)
+        return np.where(held <= limit, seconds, np.inf)
+
+    def choosing(self, flight: float, limit: float, bound: float) -> Floats:
+        """The same with the layers computed twice that make a stage fit in the least time; infinite where that takes
+        longer than ``bound``."""
+        seconds, held = self._costs(flight, ())
+        for i, k in np.argwhere((held > limit) & (seconds <= bound)):
+            every = [layer for row in self.layers[i:k] for layer in row]
+            which = cheapest(every, held[i, k] - limit, flight)
+            seconds[i, k] = np.inf if which is None else seconds[i, k] + sum(every[j].seconds for j in which)
+        return np.where(seconds <= bound, seconds, np.inf)
+
+    def _costs(self, flight: float, twice: Collection[str]) -> tuple[Floats, Floats]:
+        """[i, k]: seconds and bytes of runs i to k - 1."""
+        again = [[layer for layer in row if layer.name in twice] for row in self.layers]
+        seconds = _from_to(self.seconds + [sum(layer.seconds for layer in row) for row in again])
+        held = _from_to(self.once + flight * (self.each - [sum(layer.saved for layer in row) for row in again]))
+        tops = np.array([max((layer.saved for layer in row), default=0.0) for row in again])
+        for i in range(len(tops)):
+            held[i, i + 1 :] += np.maximum.accumulate(tops[i:])  # the largest is there once
+        seconds[np.tril_indices(len(seconds))] = np.inf
+        return seconds, held
+
+
+def _received(problem: Problem, choices: Sequence[int], at: Mapping[Node, int], n: int) -> Floats:
+    """[i, k]: seconds of receiving what runs i to k - 1 read of the runs before them, there and back."""
+    nbytes, readers = np.zeros((n + 1, n + 1)), dict[Value, dict[int, float]]()
+    for node, i in at.items():
+        s = problem.strategies[problem.place[node]][choices[problem.place[node]]] if node in problem.place else None
+        for v, layout in zip(node.inputs, s.inputs) if s is not None else ():
+            if v.node is not None and v.node in problem.place and at[v.node] < i:
+                readers.setdefault(v, {}).setdefault(i, part_bytes(problem.mesh, layout, v.type))
+    for v, sizes in readers.items():
+        for first in range(at[v.node] + 1, max(sizes) + 1) if v.node is not None else ():
+            reader = min(i for i in sizes if i >= first)
+            nbytes[first, reader + 1 :] += sizes[reader]
+    link = problem.mesh.cluster.link(0, problem.mesh.size)
+    return np.where(nbytes > 0, 2 * (link.latency + nbytes / link.bandwidth), 0.0)
+
+
+def _from_to(row: Floats) -> Floats:
+    """[i, k]: the sum of entries i to k - 1."""
+    total = np.concatenate([[0.0], np.cumsum(row)])
+    found: Floats = total[None, :] - total[:, None]
+    return found
+
+
+# ---- the best stages -------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Stages:
+    """What is known of the stages before they are cut.
+
+    Attributes:
+        sizes: per stage the numbers of devices that it may have; devices: of all together.
+        flight: per stage the micro-batches in flight; micro: of a step; limit: bytes per device.
+        said: the stage of every run, where somebody said it.
+    """
+
+    sizes: Sequence[Sequence[int]]
+    devices: int
+    flight: Sequence[float]
+    micro: int
+    limit: float
+    said: Sequence[int] | None = None
+
+    def best(self, tables: Mapping[int, Table], twice: Collection[str] | None) -> Cut:
+        """The cut with the shortest step.
+
+        Args:
+            tables: of every number of devices; twice: layers that are computed twice, None: those that the limit asks
+                for.
+
+        Raises:
+            ValueError: there are fewer layers than stages, or no cut fits.
+        """
+        runs = next(iter(tables.values())).layers
+        every = {layer.name for row in runs for layer in row} if twice is None else twice
+        found = self._cut(tables, lambda s, n: tables[n].stage(self.flight[s], self.limit, every))
+        if found is None:
+            n = len(self.sizes)
+            why = "fits into memory" if len(runs) >= n else f"is there: the network has {len(runs)} layers"
+            raise AttributeValueError(f"no cut into {n} pipeline stages {why}.",
+                                      hint="use fewer stages, more devices or smaller micro-batches.")  # fmt: skip
+        if twice is not None:
+            return found
+        bound = found.step / self.micro * (1 + 1e-9)  # of a single stage: all layers twice is a way, and rounding
+        return self._cut(tables, lambda s, n: tables[n].choosing(self.flight[s], self.limit, bound)) or found
+
+    def _cut(self, tables: Mapping[int, Table], work: Callable[[int, int], Floats]) -> Cut | None:
+        """The best cut by (stage, devices) -> the seconds of runs."""
+        rows = [{n: Costs(self._as_said(s, work(s, n)), tables[n].received) for n in sizes}
+                for s, sizes in enumerate(self.sizes)]  # fmt: skip
+        return cut(rows, self.devices, self.micro)
+
+    def _as_said(self, s: int, seconds: Floats) -> Floats:
+        """The costs of a stage; infinite for other runs than somebody said."""
+        if self.said is None:
+            return seconds
+        mine = [i for i, stage in enumerate(self.said) if stage == s]
+        out = np.full_like(seconds, np.inf)
+        out[mine[0], mine[-1] + 1] = seconds[mine[0], mine[-1] + 1]
+        return out

@@ -106,6 +106,50 @@ def test_interleaved():
     check(plan, net, args)
 
 
+class Uneven(nn.Cell):
+    """A short layer, a long one: in two stages the long one is worth more devices."""
+
+    def __init__(self, h):
+        super().__init__()
+        ms.set_seed(2)
+        self.layers = nn.CellList([nn.Dense(h, h, dtype=ms.float64), nn.SequentialCell(
+            nn.Dense(h, 4 * h, dtype=ms.float64), nn.Dense(4 * h, h, dtype=ms.float64))])  # fmt: skip
+
+    def construct(self, x):
+        for layer in self.layers:
+            x = ops.tanh(layer(x))
+        return ops.square(x).mean()
+
+
+def uneven(h=8, rows=48, **how):
+    net, args = nn.PipelineCell(Uneven(h), 4), (ms.Tensor(np.random.default_rng(0).standard_normal((rows, h))),)
+    return net, args, ms.parallel.plan(net, *args, pipeline_stages=2, **how)
+
+
+def test_the_planner_shares_out_the_devices():
+    how = {"h": 256, "rows": 4 * 12288, "device_num": 4}
+    plan = uneven(**how, stage_devices="auto")[-1]
+    assert plan.devices == [1, 3]
+    for said in ((2, 2), (3, 1)):
+        assert plan.step_time < uneven(**how, stage_devices=said)[-1].step_time
+
+
+def test_devices_that_stages_do_not_divide_and_the_context():
+    config = {"stage_devices": "auto", "pipeline_scheduler": "gpipe"}
+    ms.set_auto_parallel_context(parallel_mode="auto_parallel", device_num=3, pipeline_stages=2, pipeline_config=config)
+    net, args, plan = uneven()
+    assert plan.scheduler == "gpipe" and sorted(plan.devices) == [1, 2]
+    check(plan, net, args)
+
+
+def test_said_stages_get_devices_from_the_planner():
+    inner = Uneven(256)
+    inner.layers[0].pipeline_stage, inner.layers[1].pipeline_stage = 0, 1
+    x = ms.Tensor(np.zeros((4 * 12288, 256)))
+    plan = ms.parallel.plan(nn.PipelineCell(inner, 4), x, device_num=4, pipeline_stages=2, stage_devices="auto")
+    assert plan.layers[1][0] == "Uneven/layers/1" and plan.devices == [1, 3]
+
+
 def test_cells_say_their_stage():
     inner = Net()
     inner.layers[0].pipeline_stage = 0

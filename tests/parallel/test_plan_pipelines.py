@@ -1,4 +1,4 @@
-"""Pipelines: schedules, bubbles, what is in flight, where to cut."""
+"""Pipelines: schedules, bubbles, what is in flight."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from msnb.parallel.pipeline import Piece, cut, order, simulated
+from msnb.parallel.pipeline import Piece, order, simulated
 
 
 @pytest.mark.parametrize("scheduler", ["gpipe", "1f1b"])
@@ -46,30 +46,6 @@ def test_every_task_once_and_after_what_it_reads(seed, stages, more, scheduler):
     for row in found.events:
         assert all(b <= c + 1e-12 for (_, b, *_), (c, *_) in itertools.pairwise(row))
     assert found.seconds >= max(sum(b - a for a, b, *_ in row) for row in found.events) - 1e-12
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(1, 4), st.booleans())
-def test_the_longest_stage_is_as_short_as_it_can_be(seed, n, stages, limited):
-    note(f"seed {seed}")
-    rng = np.random.default_rng(seed)
-    seconds, nbytes, micro = rng.random(n), [tuple(x) for x in rng.random((n, 2))], 3
-    limit = 3.0 if limited else None
-
-    def longest(cuts):
-        ends = [0, *cuts, n]
-        for s, (a, b) in enumerate(itertools.pairwise(ends)):
-            held = sum(x for x, _ in nbytes[a:b]) + min(stages - s, micro) * sum(y for _, y in nbytes[a:b])
-            if limit is not None and held > limit:
-                return np.inf
-        return max(seconds[a:b].sum() for a, b in itertools.pairwise(ends))
-
-    ways = [longest(c) for c in itertools.combinations(range(1, n), stages - 1)]
-    got = cut(seconds, stages, nbytes, micro, limit)
-    if not ways or min(ways) == np.inf:
-        assert got is None
-    else:
-        assert len(got) == stages - 1 and longest(got) == pytest.approx(min(ways))
 
 
 def test_orders_as_the_papers_draw_them():

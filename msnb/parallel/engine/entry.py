@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
+from msnb.autodiff.owed import written_out
 from msnb.core import events
 from msnb.core.errors import ArgumentError, AttributeValueError
 from msnb.core.parameter import Parameter
@@ -24,15 +25,16 @@ from msnb.parallel.context import (
 )
 from msnb.parallel.cost import BUCKET, MemoryRule, TimeModel, model_named
 from msnb.parallel.engine.by_hand import HandPlan
-from msnb.parallel.engine.piped import PipelinePlan, Planner, plan_pipeline, settings, shares_of
+from msnb.parallel.engine.piped import PipelinePlan, Planner, plan_pipeline
 from msnb.parallel.engine.runnable import RunnablePlan
 from msnb.parallel.feeding import fed
-from msnb.parallel.fronts import Point, asked, layers, point, within
+from msnb.parallel.fronts import Point, asked, layers, point, with_said, within
 from msnb.parallel.joint import Joint, with_gradient
 from msnb.parallel.mesh import Cluster, Mesh
 from msnb.parallel.planning import Problem, inlined
 from msnb.parallel.plans import Plan, batch_split, no_room, search
-from msnb.parallel.said_again import computed_once, layers_said
+from msnb.parallel.recompute import layers_said
+from msnb.parallel.staging import settings
 from msnb.parallel.zero import Sharding, from_context
 
 
@@ -54,7 +56,7 @@ def plan(
     recompute: Any = None,
     pipeline_stages: int | None = None,
     pipeline_scheduler: str | None = None,
-    stage_devices: Sequence[int] | None = None,
+    stage_devices: Sequence[int] | str | None = None,
 ) -> Any:
     """Plan a Cell or a function over devices.
 
@@ -82,7 +84,8 @@ def plan(
         pipeline_stages: runs of layers on devices of their own, of a program with a ``nn.PipelineCell`` in it; by
             default the context's.
         pipeline_scheduler: "gpipe", "1f1b" or "interleaved"; by default what the context's pipeline_config says.
-        stage_devices: devices of every stage; by default all have the same number.
+        stage_devices: devices of every stage, or "auto" (the planner cuts layers and devices together so that the step
+            is short); by default what the context's pipeline_config says, else all have the same number.
         overlap: share of the weights' gradient sync that the search takes as hidden.
 
     Returns:
@@ -121,14 +124,10 @@ def plan(
         return _made(made, parallel_mode, search_mode, wanted, limit)
 
     captured = captured_of(program, inputs)
-    stages, name, per = settings(pipeline_stages, pipeline_scheduler)
-    joint = joint_of(captured, inputs, {}, True if stages > 1 else training)
-    if stages > 1:
-        if recompute:
-            raise AttributeValueError(f"recompute={recompute!r} is not planned together with pipeline stages.",
-                                      hint="leave it out; cell.recompute() says it in the program.")  # fmt: skip
-        shares = shares_of(devices, stages, stage_devices)
-        piped = plan_pipeline(joint, Planner(problem, searched, strategies or {}), shares, name, per, limit)
+    how = settings(pipeline_stages, pipeline_scheduler, stage_devices)
+    joint = joint_of(captured, inputs, {}, True if how.stages > 1 else training)
+    if how.stages > 1:
+        piped = plan_pipeline(joint, Planner(problem, searched, strategies or {}), how, devices, limit, recompute)
         piped.captured, piped.args = captured, inputs
         return _with_files(piped)
     joint.fed = fed(joint, Mesh.over(devices, cluster)) if parallel_mode in PLANNED else {}
@@ -162,13 +161,12 @@ def parts_of(inputs: tuple[Any, ...], devices: int) -> tuple[Any, ...]:
 def _with_recompute(made: RunnablePlan, recompute: Any, limit: float) -> RunnablePlan:
     """The plan with layers computed twice, as asked for or as the limit needs."""
     problem = made.problem
-    said = [x.name for x in layers(problem, made.choices) if x.name in problem.joint.again]
-    if not recompute and not said:
+    every = layers(problem, made.choices)
+    wanted = with_said(every, problem.joint.again, recompute)
+    if not wanted:
         return made
-    if recompute != "auto":
-        named = recompute is not True and not isinstance(recompute, str)
-        every = [*said, *(x for x in recompute or () if x not in said)] if named else recompute
-        made.again = asked(problem, made.choices, every)
+    if wanted != "auto":
+        made.again = asked(every, wanted)
         found: Point | None = point(problem, made.choices, made.again)
     else:
         searched = "dynamic_programming" in made.mode and problem.costs.bytes(made.choices) > limit
@@ -196,10 +194,9 @@ def plan_captured(captured: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     def searched(made: Problem, wanted: Mapping[str, Any], limit: float | None = None) -> RunnablePlan:
         return _made(made, mode, None, wanted, limit)
 
-    stages, name, per = settings(None, None)
-    if stages > 1 and joint.trains:
-        shares = shares_of(mesh.size, stages, None)
-        piped = plan_pipeline(joint, Planner(problem, searched), shares, name, per, limit)
+    how = settings()
+    if how.stages > 1 and joint.trains:
+        piped = plan_pipeline(joint, Planner(problem, searched), how, mesh.size, limit)
         piped.captured = captured
         return _with_files(piped, compiled=True)
     joint.fed = fed(joint, mesh) if mode in PLANNED and joint.trains else {}
@@ -262,7 +259,7 @@ def joint_of(captured: Any, args: tuple[Any, ...], kwargs: dict[str, Any], train
         captured: the program; args, kwargs: what it was captured with.
         training: whether a program without a gradient gets one; None: when it gives a scalar and has weights.
     """
-    again, graph = layers_said(captured.graph), computed_once(inlined(captured.graph))
+    graph = inlined(written_out(captured.noted, inlined))  # so no gradient has a second run of a layer in it
     need_no_collectives(graph)
     owners = captured.owners(args, kwargs)
     weights = {
@@ -274,7 +271,7 @@ def joint_of(captured: Any, args: tuple[Any, ...], kwargs: dict[str, Any], train
     if not _trained(joint) and (_is_step(graph, weights) if training is None else training):
         joint = with_gradient(graph, weights)
     joint.held = {p for p, owner in zip(joint.graph.params, owners) if isinstance(owner, Parameter)}
-    joint.again = again
+    joint.again = layers_said(captured.noted)
     return joint
 
 

@@ -11,27 +11,29 @@ program, which every engine runs. The clock is that of the scheduler (``pipeline
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from msnb.core import events
 from msnb.core.errors import AttributeValueError, CheckpointError
 from msnb.ir.graph import Node, Value
 from msnb.parallel.assembly import Share, assembled
 from msnb.parallel.batches import Batched, copied, view
 from msnb.parallel.context import get_auto_parallel_context
 from msnb.parallel.engine.runnable import Runnable, RunnablePlan
+from msnb.parallel.fronts import asked, layers, with_said
 from msnb.parallel.joint import Joint
 from msnb.parallel.layout import TensorLayout
-from msnb.parallel.pipeline import Piece, Pipelined, check, simulated
+from msnb.parallel.pipeline import Piece, Pipelined, check, flights, simulated
 from msnb.parallel.placement import Placement
 from msnb.parallel.planning import Problem
 from msnb.parallel.plans import read_strategies, write_strategies
 from msnb.parallel.program import SEND, Collective, Program, Team, static_type
-from msnb.parallel.stages import balanced, layers_in_order, placed
+from msnb.parallel.recompute import Layer, cheapest, freed
+from msnb.parallel.stages import Runs, Stages, Table, layers_in_order, placed
+from msnb.parallel.staging import AUTO, Staging
 from msnb.parallel.strategies import Strategy
 
 
@@ -81,6 +83,11 @@ class PipelinePlan(Runnable):
     # ---- what it costs ---------------------------------------------------------------------------------------------
 
     @property
+    def again(self) -> tuple[Layer, ...]:
+        """The layers that are computed twice."""
+        return tuple(layer for plan in self.plans for layer in plan.again)
+
+    @property
     def strategies(self) -> dict[str, tuple[tuple[int, ...], ...]]:
         """Operator -> split counts per input, all stages together."""
         return {name: splits for plan in self.plans for name, splits in plan.strategies.items()}
@@ -112,7 +119,8 @@ class PipelinePlan(Runnable):
         plan = self.plans[i]
         line = plan.timeline
         kernels = [e for e in line.events if e[0] == "compute"]
-        forward = min((a for _, a, _, what in kernels if "gradient" in what), default=line.seconds)
+        later = [a for _, a, _, what in kernels if "gradient" in what or what.endswith(" again")]
+        forward = min(later, default=line.seconds)
         ends = [b for _, _, b, what in kernels if what != "optimizer"]
         computed = max(ends, default=forward)
         send = 0.0
@@ -136,13 +144,8 @@ class PipelinePlan(Runnable):
     @cached_property
     def memory(self) -> list[dict[str, float]]:
         """Bytes per device, stage by stage; activations of all micro-batches in flight."""
-        out: list[dict[str, float]] = []
-        for s in range(self.pipes):
-            rows = [self.plans[p].memory for p in range(s, len(self.plans), self.pipes)]
-            row = {name: sum(r[name] for r in rows) for name in rows[0] if name != "total"}
-            row["activations"] *= self.timeline.flight[s] / len(rows)
-            out.append({**row, "total": sum(row.values())})
-        return out
+        per = len(self.plans) // self.pipes
+        return [held(self.plans[s :: self.pipes], n / per) for s, n in enumerate(self.timeline.flight)]
 
     def explain(self) -> str:
         """Stages, their layers, seconds, bytes in flight, and the schedule."""
@@ -153,6 +156,9 @@ class PipelinePlan(Runnable):
             lines.append(f"  stage {s}: {names[0]} ... {names[-1]}, "
                          f"forward {piece.forward * 1e6:.0f} us, backward {piece.backward * 1e6:.0f} us, "
                          f"{megabytes:.3g} MB received, {flight} micro-batches in flight")  # fmt: skip
+        if self.again:
+            twice = ", ".join(layer.name for layer in self.again)
+            lines.append(f"  {len(self.again)} layer{'s' * (len(self.again) > 1)} computed twice: {twice}")
         return "\n".join([*lines, str(self.timeline)])
 
 
@@ -200,45 +206,6 @@ class PipelinePlan(Runnable):
         return out
 
 
-# ---- settings --------------------------------------------------------------------------------------------------------
-
-
-def settings(stages: int | None, scheduler: str | None) -> tuple[int, str, int]:
-    """Stages, scheduler and pieces per stage, from keywords or the context's ``pipeline_config``.
-
-    Raises:
-        ValueError: a key that the configuration does not have.
-    """
-    config = dict(get_auto_parallel_context("pipeline_config") or {})
-    legal = ("pipeline_interleave", "pipeline_scheduler", "pieces")
-    for key in config:
-        if key not in legal:
-            raise AttributeValueError(f"pipeline_config has no key {key!r}; legal: {', '.join(legal)}.")
-    interleaved = "interleaved" if config.get("pipeline_interleave") else "1f1b"
-    name = scheduler or config.get("pipeline_scheduler") or interleaved
-    return (stages or get_auto_parallel_context("pipeline_stages"), name,
-            int(config.get("pieces", 2)) if name == "interleaved" else 1)  # fmt: skip
-
-
-def shares_of(devices: int, pipes: int, said: Sequence[int] | None) -> tuple[int, ...]:
-    """Devices of every stage.
-
-    Raises:
-        ValueError: stages that do not divide the devices, or that are not as many as was said.
-    """
-    if said is None:
-        if devices % pipes:
-            legal = ", ".join(str(n) for n in range(1, devices + 1) if devices % n == 0)
-            raise AttributeValueError(f"pipeline_stages={pipes} does not divide {devices} devices; legal: {legal}, or "
-                                      "stages of several sizes: stage_devices=(2, 4).")  # fmt: skip
-        return (devices // pipes,) * pipes
-    fine = all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in said)
-    if not fine or len(said) != pipes or sum(said) != devices:
-        raise AttributeValueError(f"stage_devices={tuple(said)} is not legal: one number of devices per stage, "
-                                  f"{pipes} of them, {devices} devices in all.")  # fmt: skip
-    return tuple(said)
-
-
 # ---- planning --------------------------------------------------------------------------------------------------------
 
 
@@ -261,44 +228,89 @@ class Planner:
         return self.search(problem, {name: s for name, s in self.wanted.items() if problem.matching(name)})
 
 
-def plan_pipeline(joint: Joint, planner: Planner, shares: tuple[int, ...], scheduler: str, per: int,
-                  limit: float) -> PipelinePlan:  # fmt: skip
+def plan_pipeline(joint: Joint, planner: Planner, how: Staging, devices: int, limit: float,
+                  recompute: Any = None) -> PipelinePlan:  # fmt: skip
     """Plan a step with a ``PipelineCell`` in it.
 
     Args:
         joint: the step; planner: plans the parts.
-        shares: devices per stage; scheduler: of the schedule; per: pieces per stage.
-        limit: bytes per device.
+        how: what is asked for; devices: of all stages; limit: bytes per device.
+        recompute: layers that are computed twice, as ``plan`` takes them.
 
     Raises:
         ValueError: too few micro-batches, a cut that is not there, or not enough memory.
     """
-    if joint.again:
-        events.notice(f"layers in pipeline stages are computed once, although cell.recompute() says twice: "
-                      f"{', '.join(sorted(joint.again))}.", key="recompute in a pipeline")  # fmt: skip
-    pipes, batched = len(shares), Batched(copied(joint))
-    pieces = pipes * per
-    check(scheduler, pipes, batched.micro, pieces)
+    sizes, batched = how.sizes(devices), Batched(copied(joint))
+    check(how.scheduler, how.stages, batched.micro, how.pieces)
     runs = layers_in_order(batched.parts[0])
-    where = placed(runs, pieces)
-    if where is None:
-        usual = max(shares)
-        first = planner.plan(_first(batched), usual)
-        fractions = [shares[p % pipes] / usual for p in range(pieces)]
-        where = balanced(first.problem, first.choices, runs, fractions, batched.micro, limit)
+    flight = [n / how.per for n in flights(how.scheduler, how.stages, batched.micro, how.pieces)] * how.per
+    where, shares = placed(runs, how.pieces), [row[0] for row in sizes]
+    if where is None or how.said == AUTO:
+        stages = Stages(sizes * how.per, devices * how.per, flight, batched.micro, limit, where)
+        tables = _tables(planner, _first(batched), runs, sizes[0] if how.said == AUTO else shares)
+        stages.sizes = [[n for n in row if n in tables] for row in stages.sizes]
+        every = [layer for row in next(iter(tables.values())).layers for layer in row]
+        wanted = with_said(every, joint.again, recompute)
+        found = stages.best(tables, None if wanted == "auto" else {x.name for x in asked(every, wanted)})
+        where, shares = found.stages, list(found.devices)
     piece_of = {n: p for (_, nodes), p in zip(runs, where) for n in nodes}
-    placement = Placement(batched, piece_of, scheduler, pipes, pieces)
-    plans = [planner.plan(_of_one(placement, p), shares[p % pipes]) for p in range(pieces)]
+    placement = Placement(batched, piece_of, how.scheduler, how.stages, how.pieces)
+    plans = [planner.plan(_of_one(placement, p), shares[p % how.stages]) for p in range(how.pieces)]
     for name in planner.wanted:
         if not any(plan.problem.matching(name) for plan in plans):
             plans[0].problem.named(name)  # says so
-    names = [tuple(dict.fromkeys(name for (name, _), at in zip(runs, where) if at == p)) for p in range(pieces)]
+    plans = _computing_twice(plans, how.stages, flight, limit, joint.again, recompute)
+    names = [tuple(dict.fromkeys(name for (name, _), at in zip(runs, where) if at == p)) for p in range(how.pieces)]
     out = PipelinePlan(names, plans, placement, planner)
     most = max(row["total"] for row in out.memory)
     if most > limit:
         raise AttributeValueError(f"the pipeline needs {most / 1e9:.3g} GB on a device of {limit / 1e9:.3g} GB.",
-                                  hint="use more stages or devices, or smaller micro-batches.")  # fmt: skip
+                                  hint="use more stages or devices, smaller micro-batches, or recompute='auto'."
+                                  )  # fmt: skip
     return out
+
+
+def _tables(planner: Planner, whole: Joint, runs: Runs, sizes: Sequence[int]) -> dict[int, Table]:
+    """What layers cost on every number of devices. Numbers on which a given strategy cannot be are left out."""
+    out: dict[int, Table] = {}
+    for n in dict.fromkeys(sizes):
+        try:
+            plan = planner.plan(whole, n)
+        except AttributeValueError:
+            if len(sizes) == 1 or (n == sizes[-1] and not out):
+                raise
+            continue
+        out[n] = Table.of(plan.problem, plan.choices, runs)
+    return out
+
+
+def _computing_twice(plans: list[RunnablePlan], pipes: int, flight: Sequence[float], limit: float, said: Container[str],
+                     recompute: Any) -> list[RunnablePlan]:  # fmt: skip
+    """The plans of the pieces with layers computed twice, as asked for or as the limit of their device needs."""
+    rows = [layers(plan.problem, plan.choices) for plan in plans]
+    wanted = with_said([x for row in rows for x in row], said, recompute)
+    if wanted == "auto":
+        names: set[str] = set()
+        for s in range(pipes):
+            mine = [x for row in rows[s::pipes] for x in row]
+            excess = held(plans[s::pipes], flight[s])["total"] - limit
+            names.update(mine[i].name for i in cheapest(mine, excess, flight[s]) or ())
+    else:
+        names = {x.name for x in asked([x for row in rows for x in row], wanted)}
+    return [plan.computing_twice([x for x in row if x.name in names]) if any(x.name in names for x in row) else plan
+            for plan, row in zip(plans, rows)]  # fmt: skip
+
+
+def held(plans: Sequence[RunnablePlan], flight: float) -> dict[str, float]:
+    """Bytes of a device that does these pieces of the network, by what they are for, and their total.
+
+    Args:
+        flight: of each piece so many micro-batches are in flight.
+    """
+    row = {name: sum(plan.memory[name] for plan in plans) for name in ("weights", "gradients", "optimizer")}
+    again = [layer for plan in plans for layer in plan.again]
+    row["activations"] = flight * sum(plan.activations for plan in plans) - freed(again, flight)
+    return {**row, "total": sum(row.values())}
 
 
 def _first(batched: Batched) -> Joint:
@@ -349,4 +361,6 @@ def _program(placement: Placement, planner: Planner, plans: Sequence[RunnablePla
         for v, i in p.place.items():
             if isinstance(v, Value):
                 layouts.setdefault(v, p.strategies[i][plan.choices[i]].outputs[0])
-    return assembled(placement, lambda i, joint: planner.problem(joint, teams[i].mesh.size), teams, strategies, layouts)
+    again = {layer.name for plan in plans for layer in plan.again}
+    return assembled(placement, lambda i, joint: planner.problem(joint, teams[i].mesh.size), teams, strategies, layouts,
+                     again)  # fmt: skip
