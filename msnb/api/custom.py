@@ -177,6 +177,42 @@ def hook_gradient(x: Any, hook: Fn) -> Any:
     return slot.engine.apply(CUSTOM_GRADIENT, (x, x), attrs)
 
 
+class HookBackward:
+    """Its inputs, with a function called when their gradients are known.
+
+    Args:
+        hook_fn: gets a tuple of gradients; what it returns (a gradient, or as many as there are) replaces them.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.HookBackward.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> tenfold = ms.ops.HookBackward(lambda gradients: gradients[0] * 10)
+        >>> ms.grad(lambda x: tenfold(x * x))(ms.Tensor(3.0)).item()
+        60.0
+    """
+
+    def __init__(self, hook_fn: Fn) -> None:
+        if not callable(hook_fn):
+            raise ArgumentError(f"a hook must be callable, got {type(hook_fn).__name__}.")
+        self.hook_fn = hook_fn
+
+    def __call__(self, *inputs: Any) -> Any:
+        """The inputs: one, or a tuple of them."""
+        n = len(inputs)
+
+        def backward(*inputs_outputs_douts: Any) -> list[Any]:
+            douts = inputs_outputs_douts[2 * n :]
+            found = self.hook_fn(tuple(douts))
+            given = douts if found is None else tuple(found) if isinstance(found, (tuple, list)) else (found,)
+            if len(given) != n:
+                raise GradientError(f"a hook on {n} tensors gave {len(given)} gradients.")
+            return list(given)
+
+        attrs = {"n_in": n, "n_out": n, "fn": HostFn(backward, getattr(self.hook_fn, "__name__", "hook"))}
+        return slot.engine.apply(CUSTOM_GRADIENT, (*inputs, *inputs), attrs)
+
+
 class HookHandle:
     """Takes a Parameter's hook away again with ``remove()``."""
 

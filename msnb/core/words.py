@@ -83,6 +83,9 @@ MOVED: dict[str, dict[str, str]] = {
         **{name: f"msnb.api:{name}" for name in _TRANSFORMS},
         **{name: f"msnb.ops.mapping:{name}" for name in _FUNCTIONAL},
         "constexpr": "msnb.api.marks:constexpr",
+        "Custom": "msnb.api.pyfunc:Custom",
+        "HookBackward": "msnb.api.custom:HookBackward",
+        "Partial": "msnb.ops.mapping:Partial",
     },
     "msnb.ops.composite": {
         **{name: f"msnb.api:{name}" for name in _TRANSFORMS},
@@ -224,7 +227,6 @@ SAID: dict[str, dict[str, str]] = {
         "ForwardValueAndGrad": f"{_PART}; ms.value_and_grad gives values and gradients.",
     },
     "msnb.ops": {
-        "Custom": f"{_PART}; a plug-in (entry point msnb.ops) brings an op of its own.",
         "Primitive": f"{_PART}; a plug-in (entry point msnb.ops) brings an op of its own.",
         "PrimitiveWithInfer": f"{_PART}; a plug-in (entry point msnb.ops) brings an op of its own.",
         **dict.fromkeys(("lrn", "ctc_loss", "CTCLoss", "LRN", "ROIAlign", "CropAndResize"), f"{_PART}."),

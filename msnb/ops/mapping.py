@@ -18,6 +18,23 @@ from msnb.core.tensor import Tensor
 partial = functools.partial
 
 
+class Partial:
+    """``Partial()(fn, *args)``: the function with its first arguments given.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.Partial.html
+
+    Examples:
+        >>> Partial()(max, 3)(1)
+        3
+    """
+
+    def __call__(self, fn: Callable[..., Any], *args: Any) -> Any:
+        """A function of the arguments that are left."""
+        if not callable(fn):
+            raise ArgumentError(f"Partial takes a function and its first arguments, got {fn!r}.")
+        return partial(fn, *args)
+
+
 class HyperMap:
     """Calls a function for every element of nested lists or tuples.
 

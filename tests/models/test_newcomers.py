@@ -355,7 +355,7 @@ SENTENCES = {
     "ms.gard": "module 'msnb' has no attribute 'gard'; did you mean grad",
     "ms.manual_seed": "PyTorch's manual_seed is called ms.set_seed here",
     "ops.sofmax": "did you mean softmax",
-    "ops.Custom": "ops.Custom is not part of msnb yet; a plug-in",
+    "ops.CustomOpBuilder": "module 'msnb.ops' has no attribute 'CustomOpBuilder'",
     "ops.Nonsense": "module 'msnb.ops' has no attribute 'Nonsense'",
     "F.sofmax": "did you mean softmax",
     "nn.Module": "PyTorch's nn.Module is called nn.Cell here, and its forward is called construct",
