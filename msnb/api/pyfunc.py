@@ -45,7 +45,8 @@ class Custom:
     Examples:
         >>> import msnb as ms
         >>> import numpy as np
-        >>> sine = ms.ops.Custom(np.sin, lambda x: x, lambda x: x, "pyfunc", lambda x, out, dout: (ms.ops.cos(x) * dout,))
+        >>> rule = lambda x, out, dout: (ms.ops.cos(x) * dout,)
+        >>> sine = ms.ops.Custom(np.sin, lambda x: x, lambda x: x, "pyfunc", rule)
         >>> sine(ms.Tensor([0.0])).tolist(), ms.grad(sine)(ms.Tensor([0.0])).tolist()
         ([0.0], [1.0])
     """
@@ -61,7 +62,7 @@ class Custom:
     ) -> None:
         if func_type != "pyfunc":
             raise AttributeValueError(
-                f"Custom: func_type={func_type!r} is code for MindSpore's own devices; 'pyfunc' takes a NumPy function.",
+                f"Custom: func_type={func_type!r} is code for MindSpore's devices; 'pyfunc' takes a NumPy function.",
                 hint="an operator with kernels of its own is a record in a plug-in (entry point msnb.ops).",
             )
         if not callable(func):
@@ -104,7 +105,8 @@ class Custom:
         if not self._gives_tuple(inputs):
             shapes, kinds = (shapes,), kinds if isinstance(kinds, (tuple, list)) else (kinds,)
         if len(shapes) != len(kinds):
-            raise AttributeValueError(f"Custom({self.name}): {len(shapes)} shapes and {len(kinds)} dtypes were promised.")
+            said = f"{len(shapes)} shapes and {len(kinds)} dtypes"
+            raise AttributeValueError(f"Custom({self.name}): {said} were promised.")
         return [tensor_type(tuple(shape), as_dtype(kind)) for shape, kind in zip(shapes, kinds)]
 
     def _computed(self, inputs: Sequence[Any], types: Sequence[TensorType]) -> list[Tensor]:

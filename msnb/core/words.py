@@ -113,6 +113,8 @@ MODULES = {
     "msnb.dataset.core": "msnb.dataset",
     "msnb.dataset.engine": "msnb.dataset",
     "msnb.dataset.transforms.transforms": "msnb.dataset.transforms",
+    "msnb.dataset.text.transforms": "msnb.dataset.text",
+    "msnb.dataset.text.utils": "msnb.dataset.text",
     "msnb.dataset.vision.transforms": "msnb.dataset.vision",
     "msnb.dataset.vision.utils": "msnb.dataset.vision",
     "msnb.dataset.vision.c_transforms": "msnb.dataset.vision",

@@ -1,12 +1,14 @@
 """Data pipelines with MindSpore's names: sources, operations, samplers, transforms. See `Dataset`."""
 
-from msnb.dataset import config, samplers, transforms, vision
+from msnb.dataset import config, samplers, text, transforms, vision
 from msnb.dataset.arrays import NumpySlicesDataset
 from msnb.dataset.batching import BatchInfo
+from msnb.dataset.cifar import Cifar10Dataset, Cifar100Dataset
 from msnb.dataset.datasets import Dataset, zip
 from msnb.dataset.digits import DigitsDataset
+from msnb.dataset.folder import ImageFolderDataset
 from msnb.dataset.generator import GeneratorDataset
-from msnb.dataset.mnist import MnistDataset
+from msnb.dataset.mnist import FashionMnistDataset, KMnistDataset, MnistDataset
 from msnb.dataset.samplers import (
     DistributedSampler,
     IterSampler,
@@ -21,11 +23,16 @@ from msnb.dataset.samplers import (
 
 __all__ = [
     "BatchInfo",
+    "Cifar100Dataset",
+    "Cifar10Dataset",
     "Dataset",
     "DigitsDataset",
     "DistributedSampler",
+    "FashionMnistDataset",
     "GeneratorDataset",
+    "ImageFolderDataset",
     "IterSampler",
+    "KMnistDataset",
     "MnistDataset",
     "NumpySlicesDataset",
     "PKSampler",
@@ -37,6 +44,7 @@ __all__ = [
     "WeightedRandomSampler",
     "config",
     "samplers",
+    "text",
     "transforms",
     "vision",
     "zip",

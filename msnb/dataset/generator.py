@@ -60,6 +60,7 @@ class GeneratorDataset(Dataset):
         num_shards: int | None = None,
         shard_id: int | None = None,
         python_multiprocessing: bool = False,
+        max_rowsize: Any = None,
     ) -> None:
         refuse_processes(python_multiprocessing)
         if schema is not None:

@@ -69,6 +69,20 @@ class MnistDataset(Dataset):
         super().__init__(sliced("MnistDataset", ("image", "label"), columns, order, workers_of(num_parallel_workers)))
 
 
+class FashionMnistDataset(MnistDataset):
+    """Clothes in ten classes, in files like MNIST's; columns and arguments as ``MnistDataset``.
+
+    Source: Xiao, Rasul, Vollgraf 2017 (arXiv:1708.07747); `mindspore.dataset.FashionMnistDataset`.
+    """
+
+
+class KMnistDataset(MnistDataset):
+    """Cursive Japanese characters in ten classes, in files like MNIST's; columns and arguments as ``MnistDataset``.
+
+    Source: Clanuwat et al. 2018 (arXiv:1812.01718); `mindspore.dataset.KMnistDataset`.
+    """
+
+
 def _read_pair(folder: Path, part: str) -> tuple[Array, Array]:
     image_file, label_file = _find(folder, f"{part}-images", "idx3"), _find(folder, f"{part}-labels", "idx1")
     images, labels = read_idx(image_file, _IMAGES), read_idx(label_file, _LABELS)

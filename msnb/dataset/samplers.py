@@ -289,10 +289,22 @@ def choose(
     return SequentialSampler(num_samples=num_samples) if shuffle is False else RandomSampler(num_samples=num_samples)
 
 
+class _Counted:
+    """Row numbers that are asked for by position."""
+
+    def __init__(self, source: Any) -> None:
+        self.source = source
+
+    def __iter__(self) -> Iterator[int]:
+        return (self.source[i] for i in range(len(self.source)))
+
+
 def as_sampler(sampler: Any) -> Sampler:
     """A Sampler as it is, or any iterable of row numbers wrapped as one."""
     if isinstance(sampler, Sampler):
         return sampler
     if isinstance(sampler, Iterable) and not isinstance(sampler, (str, bytes, dict)):
         return IterSampler(sampler)
+    if hasattr(type(sampler), "__getitem__") and hasattr(type(sampler), "__len__"):
+        return IterSampler(_Counted(sampler))
     raise ArgumentError(f"sampler must be a Sampler or an iterable of row numbers, got {type(sampler).__name__}")

@@ -71,7 +71,7 @@ def test_several_results_and_other_types(mode: int) -> None:
         (lambda: ops.Custom(np.sin, same, same, "akg"), "'pyfunc' takes a NumPy function"),
         (lambda: ops.Custom(np.sin, func_type="pyfunc"), "out_shape and out_dtype say what func gives"),
         (lambda: ops.Custom(3, same, same, "pyfunc"), "func is a function of NumPy arrays, got 3"),
-        (lambda: ops.Custom(lambda x: x[1:], same, same, "pyfunc")(ms.Tensor(X)), r"shape \[2\], out_shape promised \[3\]"),
+        (lambda: ops.Custom(lambda x: x[1:], same, same, "pyfunc")(ms.Tensor(X)), r"out_shape promised \[3\]"),
         (lambda: ops.Custom(lambda x: (x, x), same, same, "pyfunc")(ms.Tensor(X)), "2 results, 1 were promised"),
         (lambda: ops.HookBackward(3), "a hook must be callable"),
     ],

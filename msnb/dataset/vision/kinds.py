@@ -21,6 +21,8 @@ class Inter(enum.Enum):
     NEAREST = "nearest"
     BILINEAR = "bilinear"
     LINEAR = BILINEAR
+    BICUBIC = "bicubic"
+    CUBIC = BICUBIC
 
 
 class Border(enum.Enum):
@@ -62,7 +64,7 @@ def two_sides(size: Any, what: str) -> tuple[int, int]:
 
 def check_interpolation(value: Any) -> str:
     if not isinstance(value, Inter):
-        raise ArgumentError(f"interpolation must be Inter.BILINEAR or Inter.NEAREST, got {value!r}")
+        raise ArgumentError(f"interpolation must be Inter.BILINEAR, Inter.BICUBIC or Inter.NEAREST, got {value!r}")
     return str(value.value)
 
 

@@ -1,0 +1,87 @@
+"""From a picture's file to its pixels. Pillow reads the formats; it is imported here only, when a picture comes.
+
+Source: `mindspore.dataset.vision` (Decode, RandomCropDecodeResize, ToPIL)
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from msnb.core.errors import ArgumentError, DatasetError
+from msnb.dataset.rows import Array, describe
+from msnb.dataset.transforms.basic import Transform
+from msnb.dataset.vision.chance import RandomResizedCrop
+from msnb.dataset.vision.kinds import Inter, check_image
+
+
+def decoded(content: Array, name: str = "the image") -> Array:
+    """The pixels uint8[h,w,3] of a file's bytes.
+
+    Raises:
+        DatasetError: they are no picture. ModuleNotFoundError: Pillow is not installed.
+    """
+    try:
+        from PIL import Image, UnidentifiedImageError
+    except ImportError:
+        raise ModuleNotFoundError("reading picture files takes Pillow: pip install 'msnb[images]'") from None
+    try:
+        with Image.open(io.BytesIO(content.tobytes())) as picture:
+            return np.array(picture.convert("RGB"))
+    except (UnidentifiedImageError, OSError) as error:
+        raise DatasetError(
+            f"{name} is no picture that can be read: it starts with {content[:8].tobytes()!r}, {content.size} bytes"
+        ) from error
+
+
+class Decode(Transform):
+    """The bytes of a picture file, uint8[n], to its pixels, uint8[h,w,3].
+
+    Args:
+        to_pil: accepted; pixels are arrays here, and every transform takes them.
+
+    Raises:
+        TypeError: not a row of bytes. DatasetError: no picture.
+    """
+
+    def __init__(self, to_pil: bool = False) -> None:
+        self.to_pil = to_pil
+
+    def apply(self, value: Array) -> Array:
+        if value.ndim != 1 or value.dtype != np.uint8:
+            hint = "these look like pixels: leave Decode out." if value.ndim > 1 else ""
+            raise ArgumentError(f"Decode expects the bytes of a file, uint8[n], got {describe(value)}", hint=hint)
+        return decoded(value)
+
+
+class RandomCropDecodeResize(RandomResizedCrop):
+    """`Decode` and `RandomResizedCrop` in one; arguments as the latter."""
+
+    def __init__(
+        self,
+        size: int | Sequence[int],
+        scale: Sequence[float] = (0.08, 1.0),
+        ratio: Sequence[float] = (3 / 4, 4 / 3),
+        interpolation: Inter = Inter.BILINEAR,
+        max_attempts: int = 10,
+    ) -> None:
+        super().__init__(size, scale, ratio, interpolation, max_attempts)
+        self._decode = Decode()
+
+    def apply(self, value: Array) -> Any:
+        return super().apply(self._decode(value))
+
+
+class ToPIL(Transform):
+    """Pixels stay arrays here, and every transform takes them: checks that they are an image, and changes nothing."""
+
+    def apply(self, value: Array) -> Array:
+        check_image(value, "ToPIL")
+        return value
+
+
+class ToNumpy(ToPIL):
+    """The way back from `ToPIL`."""
