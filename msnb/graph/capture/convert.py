@@ -331,12 +331,12 @@ def _converted_anew(code: CodeType) -> Template:
 
 def _copied(node: Tree) -> Tree:
     """A tree to be changed. ``copy.deepcopy`` asks every part whether it has a way of its own, and takes five times as
-    long; parts without parts (``Load``, ``Add``) are the same everywhere in a parsed tree and stay so."""
+    long; operators and contexts (``Add``, ``Load``), one object for all trees of Python, stay what they are."""
     made = node.__class__.__new__(node.__class__)
     space = vars(made)
     for name, part in vars(node).items():
         if part.__class__ is list:
-            part = [_copied(p) if isinstance(p, ast.AST) else p for p in part]
+            part = [_copied(p) if isinstance(p, ast.AST) and (p._fields or p._attributes) else p for p in part]
         elif isinstance(part, ast.AST) and part._fields:
             part = _copied(part)
         space[name] = part

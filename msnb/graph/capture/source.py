@@ -179,9 +179,14 @@ def _functions(tree: ast.Module, filename: str) -> Functions:
 
 
 def _children(node: ast.AST) -> list[ast.AST]:
-    """The parts of a node that may contain a function."""
+    """The parts of a node that may contain a function.
+
+    Its fields only: who formats tracebacks (IPython does) hangs ``parent`` on every node of trees of his own, operators
+    among them, and these are one object for all trees of Python.
+    """
     found: list[ast.AST] = []
-    for part in vars(node).values():
+    for name in node._fields:
+        part = getattr(node, name, None)
         if type(part) is list:
             found += [p for p in part if isinstance(p, ast.AST)]
         elif isinstance(part, ast.AST) and not isinstance(part, _LEAVES):

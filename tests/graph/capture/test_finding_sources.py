@@ -138,6 +138,14 @@ def test_source_that_cannot_be_found() -> None:
         ms.jit(space["g"])(X)
 
 
+def test_trees_that_others_have_written_on() -> None:
+    """Operators are one object for all trees of Python; IPython's tracebacks hang the parent of a node on each."""
+    program = "import ast\nfor node in ast.walk(ast.parse('a > b and not c + d')):\n"
+    program += "    for child in ast.iter_child_nodes(node):\n        child.parent = node\n"
+    program += "import msnb as ms\ndef f(x):\n    return x if x.sum() + 1 > 0 and not x.max() > 9 else -x\n"
+    assert run_python("-c", program + "print(ms.jit(f)(ms.Tensor([1.0])).tolist())") == "[1.0]"
+
+
 def test_a_text_that_was_compiled_before_msnb_could_listen() -> None:
     program = "import msnb as ms\ndef f(x):\n    return x * 2\ntry:\n    ms.jit(f)(ms.Tensor([1.0]))\n"
     program += "except ms.MsnbError as e:\n    print(str(e).splitlines()[:2])"
