@@ -79,7 +79,9 @@ def predicted(make, batch=64):
 def test_other_networks_by_the_same_call():
     plain, excited = predicted(ResNet), predicted(lambda: ResNet(excite=True))
     assert 1.05 < excited.step_time / plain.step_time < 1.6, "squeeze and excite adds passes, hardly flops"
-    assert predicted(GoogLeNet).step_time < plain.step_time < predicted(validation.VGG16).step_time
+    join = predicted(GoogLeNet)
+    assert plain.step_time < join.step_time, "a third of the flops, yet published 0.6 ms per image and not 0.5"
+    assert join.step_time < predicted(validation.VGG16).step_time
     mobile = predicted(MobileNetV2)
     flops = 3 * 2 * 0.3e9 * 64
     assert flops / mobile.step_time < 0.1 * 256e12, "depthwise convolutions leave the cube idle"
@@ -109,7 +111,8 @@ def test_a_replica_knows_its_own_batch_alone():
     assert sum(g[1] for g in many.gradients) == sum(4 * p.size for p in net.trainable_params())
 
 
-WITHIN = {"SE-ResNet-50 b32": 0.2, "Inception v3 b128": 0.1, "MobileNetV1 b256": 0.2, "SSD300 MobileNetV2 b32": 0.25,
+WITHIN = {"SE-ResNet-50 b32": 0.2, "Inception v3 b128": 0.1, "GoogLeNet b128": 0.2, "DenseNet-121 b32": 0.15,
+          "SqueezeNet b32": 0.1, "VGG16 without norm b32": 0.2, "MobileNetV1 b256": 0.2, "SSD300 VGG16 b32": 0.1,
           "BERT-Base s128 b256": 0.25, "DeepFM b16000": 0.1}  # fmt: skip
 
 

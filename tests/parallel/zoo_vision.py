@@ -95,9 +95,10 @@ class ResNet(nn.Cell):
 class Plain(nn.Cell):
     """A convolution with bias, without norm."""
 
-    def __init__(self, cin: int, cout: int, kernel: Any = 1, stride: int = 1, act: Any = ops.relu) -> None:
+    def __init__(self, cin: int, cout: int, kernel: Any = 1, stride: int = 1, act: Any = ops.relu,
+                 pad_mode: str = "same") -> None:  # fmt: skip
         super().__init__()
-        self.conv, self.act = nn.Conv2d(cin, cout, kernel, stride, has_bias=True), act
+        self.conv, self.act = nn.Conv2d(cin, cout, kernel, stride, pad_mode=pad_mode, has_bias=True), act
 
     def construct(self, x: Any) -> Any:
         x = self.conv(x)
@@ -226,7 +227,8 @@ class SqueezeNet(nn.Cell):
         fires = [Fire(*sizes) for sizes in ((96, 16, 64), (128, 16, 64), (128, 32, 128), (256, 32, 128), (256, 48, 192),
                                             (384, 48, 192), (384, 64, 256), (512, 64, 256))]  # fmt: skip
         pool = nn.MaxPool2d(3, 2)
-        self.layers = nn.SequentialCell(Plain(3, 96, 7, 2), pool, *fires[:3], pool, *fires[3:7], pool, fires[7])
+        first = Plain(3, 96, 7, 2, pad_mode="valid")
+        self.layers = nn.SequentialCell(first, pool, *fires[:3], pool, *fires[3:7], pool, fires[7])
         self.drop, self.last = nn.Dropout(p=0.5), Plain(512, classes)
 
     def construct(self, x: Any, y: Any) -> Any:

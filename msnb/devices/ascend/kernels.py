@@ -14,16 +14,25 @@ is a dozen), so its kernels are found by the same law:
                once (Welford 1962)
     recomputes a value that another sweep needs and that follows from one large value is not kept: its reader starts
                from that one. What follows from two is written, unless a sweep can merge when its reader reads both
-    formats    the cube reads and writes blocks of 16x16 (NC1HWC0, FRACTAL_NZ), what moves or looks up elements wants
-               plain rows; where the two meet, a kernel converts. Vector operators take either; weights and data come as
-               their first reader wants them
+    formats    images are kept as NC1HWC0, matrices of the cube as FRACTAL_NZ, what moves or looks up elements wants
+               plain rows; where two meet, a kernel converts, and images from the host come plain. A vector kernel has
+               one format for all it reads. Channels are joined in blocks, and cut in blocks if all parts are equal
+    biases     the gradient of a convolution's bias is a sum in plain rows, a kernel of its own
+    dropout    a mask of random bits is applied by a kernel of its own, which alone may scale what it gives
+    casts      convolutions and windows have 16 bits: where values around them have 32, kernels cast
     views      cost nothing; other operators (pooling, sorting, transposing, gathering) are kernels of their own
 
 Acyclic by construction: a kernel reads only what kernels with smaller numbers make.
+
+Sources: which formats and widths a kernel takes, and what joins none (OPAQUE), is written in MindSpore's registry
+(mindspore/ops/_op_impl/tbe: concat, slice, bias_add_grad, drop_out_do_mask, max_pool_with_argmax, depthwise_conv2d),
+what the gradient of a join is in grad_array_ops.py; casts and conversions are seen in the profiles among MindInsight's
+test data.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,23 +40,30 @@ from typing import Any
 from msnb.core.types import TensorType
 from msnb.devices.ascend.chip import CORE, Chip
 from msnb.devices.ascend.roofline import (
+    IMAGED,
+    IMAGES,
+    MATRICES,
+    conversion_seconds,
     held_bytes,
-    image_bytes,
     lanes_of,
+    memory_part,
     memory_seconds,
-    op_seconds,
+    operand_bytes,
     product_of,
-    rows_of,
+    vector_part,
     vector_seconds,
 )
+from msnb.devices.ascend.windows import BLOCK
 from msnb.ops.record import Op
 
 Key = Hashable
 CUBE, VECTOR, ALONE, WAIT, CONVERT = "cube", "vector", "alone", "wait", "convert"
-BLOCKS, PLAIN, ANY = "blocks", "plain", "any"
+PLAIN, ANY = "plain", "any"
+_IMAGE_READERS = frozenset({"conv2d", "conv2d_weight_grad", "max_pool2d", "avg_pool2d"})
 _VIEWS = frozenset({"reshape", "broadcast_to", "expand_dims", "squeeze", "stop_gradient", "identity", "next_key"})
 _SOURCES = frozenset({"create", "constant"})
 _VECTOR = frozenset({"elementwise", "transcendental", "casting", "compare", "logic", "random", "triangle"})
+_ASKING = frozenset({"max_pool2d_grad", "max_pool2d_pick"})  # which elements won
 _LONG = frozenset({"transcendental", "random"})
 _SMALL = 8  # what is so many times smaller than a kernel's domain rides along
 
@@ -123,6 +139,14 @@ def is_reduction(op: Op) -> bool:
     return op.family == "reduce" or op.name in ("sum_to", "class_index")
 
 
+def is_channel_sum(task: Task) -> bool:
+    """Whether it sums images [n, channels, rows, columns] over all but the channels."""
+    if task.op.name not in ("sum", "sum_to") or not task.types or task.types[0].ndim != 4:
+        return False
+    n, channels, *places = task.types[0].ints()
+    return math.prod(places) > 1 and task.results[0].size == channels and task.results[0].ndim in (1, 3, 4)
+
+
 def _is_free(task: Task) -> bool:
     """Views, and transposed matrices, which the cube reads as they are."""
     if task.op.name in _VIEWS or task.op.family == "control":
@@ -148,10 +172,12 @@ class Grouping:
         self.types: dict[Key, TensorType] = {}
         self.task_of: dict[Key, Task] = {}
         self._newest = -1
+        self._drawn: set[Key] = set()  # masks of random bits
         self._kept: set[Key] = set()
         self._again: set[Key] = set()  # values that follow from two, made again nevertheless
         self._origin: dict[Key, tuple[Key, ...]] = {}
         self._readers: dict[Key, int] = {}
+        self._asked: set[Key] = set()  # images whose pooling keeps which elements won
 
     def roots(self, keys: Sequence[Key]) -> list[Key]:
         """Views followed to what they are views of."""
@@ -182,12 +208,14 @@ class Grouping:
         ins = self.roots(task.ins)
         deps = [self.made[k] for k in ins if k in self.made]
         vector = task.op.family in _VECTOR or is_reduction(task.op)
+        drawn = task.op.family == "random" or any(k in self._drawn for k in task.ins)
         if _is_free(task) or (vector and not deps and not is_reduction(task.op)):
             self.base.update((key, tuple(ins)) for key in task.outs)
+            self._drawn |= set(task.outs) if drawn and not deps else set()
             return
         for key, t in zip(task.outs, task.results):
             self.types[key], self.task_of[key] = t, task
-        at = self._home(task, ins, deps) if vector and self.chip.fuse else -1
+        at = self._home(task, ins, deps) if vector and self.chip.fuse and not drawn else -1
         if at < 0:
             kind = VECTOR if vector else CUBE if product_of(task.op, task.types, task.results, task.attrs) else ALONE
             self.kernels.append(Kernel(kind, domain=_domain(task) if kind == VECTOR else _out_size(task)))
@@ -219,7 +247,7 @@ class Grouping:
 
     def _takes(self, at: int, task: Task, ins: Sequence[Key]) -> bool:
         kernel = self.kernels[at]
-        if any(k in kernel.closed for k in ins):
+        if any(k in kernel.closed for k in ins) or (self._drops(kernel) and not self._scales(task)):
             return False
         mine, theirs = _domain(task), kernel.domain
         if kernel.kind == CUBE:
@@ -227,6 +255,14 @@ class Grouping:
         if kernel.kind != VECTOR:
             return False
         return mine == theirs or mine * _SMALL <= theirs or theirs * _SMALL <= mine
+
+    def _drops(self, kernel: Kernel) -> bool:
+        """Whether it applies a mask of random bits."""
+        return any(k in self._drawn for k in kernel.tasks[0].ins) if kernel.tasks else False
+
+    def _scales(self, task: Task) -> bool:
+        """Whether it is a multiple of one large value."""
+        return task.op.name == "multiply" and sum(t.size * _SMALL > _domain(task) for t in task.types) == 1
 
     def _simple(self, at: int, task: Task, ins: Sequence[Key]) -> bool:
         """Whether an operator can stand behind a product: bias, ReLU, sums; nothing that reads another large value."""
@@ -256,34 +292,99 @@ class Grouping:
         self._flow(keep)
         if self._merge():
             self._flow(keep)
-        kernels = [k for k in self.kernels if k.tasks or k.kind == WAIT]
+        walked = self._walked()
+        kernels = [k for kernel in self.kernels if kernel.tasks or kernel.kind == WAIT
+                   for k in self._sums_apart(kernel, walked)]  # fmt: skip
+        self._asked = {r for k in kernels for t in k.tasks if t.op.name in _ASKING for r in self.roots(t.ins[:1])}
         for kernel in kernels:
             if kernel.kind != WAIT and not self._rides(kernel):
                 self._time(kernel)
         return self._converted(kernels)
 
+    def _walked(self) -> set[Key]:
+        """Values that a kernel reads while it walks through much larger ones."""
+        return {k for kernel in self.kernels for k in kernel.reads if not self._is_large(k, kernel)}
+
+    def _sums_apart(self, kernel: Kernel, walked: set[Key]) -> list[Kernel]:
+        """The gradient of a bias: a sum of images that no kernel over images waits for is a kernel of its own."""
+        sums = [t for t in kernel.tasks if is_channel_sum(t)]
+        alone = len(sums) == 1 and not walked & set(sums[0].outs)
+        if kernel.kind not in (VECTOR, CUBE) or not alone or not self.chip.fuse:
+            return [kernel]
+        reads = {k: self._bytes(k) for k in self.roots(sums[0].ins)}
+        writes = {k: kernel.writes.pop(k) for k in sums[0].outs if k in kernel.writes}
+        kernel.tasks = [t for t in kernel.tasks if t is not sums[0]]
+        kernel.writes |= {k: n for k, n in reads.items() if any(k in t.outs for t in kernel.tasks)}
+        rest = [kernel] if kernel.tasks else []
+        return [*rest, Kernel(ALONE, sums, _domain(sums[0]), reads=reads, writes=writes)]
+
     def _converted(self, kernels: list[Kernel]) -> list[Kernel]:
-        """With a kernel before every first reader that wants a value in another format than it has."""
+        """With a kernel before every reader that wants a value in another format than it has."""
         has: dict[Key, set[str]] = {}
+        cast: set[Key] = set()
         out: list[Kernel] = []
         for kernel in kernels:
-            want = _wanted(kernel)
-            for key, nbytes in kernel.reads.items():
-                known = has.setdefault(key, {ANY})
-                if want != ANY and not known & {want, ANY} and self._is_large(key, kernel):
-                    out.append(self._conversion(key, nbytes, kernel))
-                if want != ANY and self._is_large(key, kernel):
-                    has[key] = (known - {ANY}) | {want}
-            made = want
-            if kernel.kind == VECTOR:
-                blocks = any(BLOCKS in has[k] for k in kernel.reads if self._is_large(k, kernel))
-                made = BLOCKS if blocks else ANY
-            has.update((key, {made}) for key in kernel.writes)
+            large = [k for k in kernel.reads if self._is_large(k, kernel)]
+            self._arrived(kernel, large, has)
+            known = [has.setdefault(k, set()) for k in large]
+            want = self._wanted(kernel, known)
+            for key, formats in zip(large, known):
+                out += self._conversions(key, formats, want, kernel)
+                formats |= {want} - {ANY}
+            out += self._casts([k for k in large if k not in cast], kernel, of_16 := self._narrows(kernel))
+            cast |= set(large) if of_16 else set()
+            has.update((key, {want} - {ANY}) for key in kernel.writes)
             out.append(kernel)
+            out += self._casts(list(kernel.writes), kernel, of_16 and kernel.kind == ALONE)
         return out
 
-    def _conversion(self, key: Key, nbytes: float, reader: Kernel) -> Kernel:
-        seconds = memory_seconds(2 * nbytes, self.chip)
+    def _narrows(self, kernel: Kernel) -> bool:
+        """Whether its kernel has 16 bits alone, and values around it have more."""
+        return not self.chip.half and bool(kernel.tasks) and kernel.tasks[0].op.family in IMAGED
+
+    def _casts(self, keys: Sequence[Key], kernel: Kernel, needed: bool) -> list[Kernel]:
+        """Between 32 and 16 bits, one kernel each."""
+        wide = [k for k in keys if needed and (t := self.types.get(k)) and t.dtype.is_float and t.dtype.itemsize == 4]
+        return [self._copy(k, 1.5 * self._bytes(k), kernel) for k in wide if self._is_large(k, kernel)]
+
+    def _copy(self, key: Key, nbytes: float, reader: Kernel) -> Kernel:
+        seconds = memory_seconds(nbytes, self.chip)
+        return Kernel(CONVERT, reader.tasks[:1], reads={key: nbytes}, writes={key: 0.0}, memory=seconds,
+                      seconds=seconds + self.chip.launch)  # fmt: skip
+
+    def _arrived(self, kernel: Kernel, large: Sequence[Key], has: dict[Key, set[str]]) -> None:
+        """Images come from the host as plain rows; weights are kept as their readers want them."""
+        task = kernel.tasks[0] if kernel.tasks else None
+        if task is not None and task.op.name in _IMAGE_READERS:
+            for key in self.roots(task.ins[:1]):
+                if key in large and key not in self.made:
+                    has.setdefault(key, {PLAIN})
+
+    def _wanted(self, kernel: Kernel, known: Sequence[set[str]]) -> str:
+        """The format in which a kernel reads and writes its large operands; ANY: no one knows better."""
+        task = kernel.tasks[0] if kernel.tasks else None
+        blocks = next((f for formats in known for f in (IMAGES, MATRICES) if f in formats), ANY)
+        if kernel.kind == WAIT or task is None:
+            return ANY
+        if kernel.kind == VECTOR:
+            return blocks if blocks != ANY else PLAIN if any(known) else ANY
+        if task.op.family in IMAGED:
+            return IMAGES
+        if kernel.kind == CUBE:
+            return MATRICES
+        return IMAGES if blocks == IMAGES and _keeps_blocks(task) else PLAIN
+
+    def _conversions(self, key: Key, formats: set[str], want: str, reader: Kernel) -> list[Kernel]:
+        """From blocks to blocks the way leads over plain rows."""
+        if not formats or want in {ANY, *formats}:
+            return []
+        ways = [f for f in (next(iter(sorted(formats))), want) if f != PLAIN]
+        if PLAIN in formats:
+            ways = [want]
+        return [self._conversion(key, form, reader) for form in ways]
+
+    def _conversion(self, key: Key, form: str, reader: Kernel) -> Kernel:
+        seconds, nbytes = conversion_seconds(self.types[key], form, self.chip), self._bytes(key)
         return Kernel(CONVERT, reader.tasks[:1], reads={key: nbytes}, writes={key: nbytes}, memory=seconds,
                       seconds=seconds + self.chip.launch)  # fmt: skip
 
@@ -326,6 +427,8 @@ class Grouping:
         for kernel in self.kernels:
             for task in kernel.tasks:
                 if kernel.kind == ALONE or is_reduction(task.op) or task.op.family not in _VECTOR:
+                    continue
+                if self._drops(kernel):
                     continue
                 found = dict.fromkeys(r for k in self.roots(task.ins) for r in origin.get(k, (k,)))
                 for key in task.outs:
@@ -386,15 +489,12 @@ class Grouping:
         chip = self.chip
         if kernel.kind == ALONE:
             task = kernel.tasks[0]
-            rows = rows_of(task.op, task.types, task.results)
-            moved = image_sizes(task, chip)
+            what, moved = (task.op, task.types, task.results, task.attrs, chip), image_sizes(task, chip)
             kernel.reads = {k: moved.get(k, n) for k, n in kernel.reads.items()}
-            kernel.memory = op_seconds(task.op, task.types, task.results, task.attrs, chip)
-            kernel.vector = (
-                0.0
-                if rows
-                else vector_seconds(lanes_of(task.op, task.types, task.results, task.attrs), chip, not chip.half)
-            )
+            kernel.memory = memory_part(*what)
+            kernel.vector = vector_part(*what, kept=bool(self._asked & set(self.roots(task.ins[:1]))))
+            if is_channel_sum(task):
+                kernel.vector = max(kernel.vector, math.prod(task.types[0].ints()[:2]) * chip.row_sum)
             kernel.seconds = max(kernel.memory, kernel.vector) + chip.launch
             return
         lanes = 0.0
@@ -412,17 +512,18 @@ class Grouping:
         kernel.seconds = max(kernel.cube, kernel.vector, kernel.memory) + chip.launch
 
 
-def _wanted(kernel: Kernel) -> str:
-    """The format in which a kernel reads and writes its large operands."""
-    if kernel.kind in (VECTOR, WAIT):
-        return ANY
-    return BLOCKS if kernel.kind == CUBE or kernel.tasks[0].op.family == "pool" else PLAIN
+def _keeps_blocks(task: Task) -> bool:
+    """Whether images are joined, or cut, along whole blocks of channels; cut into unequal parts they are plain."""
+    if task.op.name not in ("concat", "split") or task.types[0].ndim != 4 or task.attrs["axis"] % 4 != 1:
+        return False
+    parts = [t.ints()[1] for t in (task.types if task.op.name == "concat" else task.results)]
+    return all(n % BLOCK == 0 for n in parts) and (task.op.name == "concat" or len(set(parts)) == 1)
 
 
 def image_sizes(task: Task, chip: Chip) -> dict[Key, float]:
     """Bytes of the operands of a task, channels padded where they are images."""
-    pairs = zip((*task.ins, *task.outs), (*task.types, *task.results))
-    return {k: image_bytes(task.op, t, task.attrs, chip) for k, t in pairs}
+    sizes = operand_bytes(task.op, task.types, task.results, task.attrs, chip)
+    return dict(zip((*task.ins, *task.outs), sizes))
 
 
 def _out_size(task: Task) -> int:

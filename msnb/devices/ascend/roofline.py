@@ -11,36 +11,35 @@
                K = channels*kernel, N = filters; three input channels cost as much as sixteen (C0 = 16)
     groups     a block of 16 channels holds 16/(C/g) groups, all but its diagonal is multiplied for nothing: a depthwise
                convolution uses a sixteenth of the cube
-    windows    pooling slides its windows on the vector unit, 3.2 lane-operations per place of a window; its gradient
-               adds to places that windows share, one after the other: 27. The gradients of a depthwise convolution
-               have the same shape of loops, and are taken to cost the same
+    windows    pooling slides its windows on the vector unit (``windows``)
     t_vector   one lane-operation per element (transcendental ones more), 128 lanes of 16 bits per core
     t_memory   bytes in and out once; images are kept as NC1HWC0, so their channels are rounded up to 16
     rows       gathering, and adding to rows by index, costs a fixed time per row, not bytes: the addresses are random
 
 Sources: tile sizes follow from L0C (128x128 float32 results, twice, are 128 KB of 256 KB) and L0A, L0B (128x128x2
-bytes, twice, are 64 KB). Windows: least squares over the three poolings of AlexNet, batch 2, on an Ascend 910 (5.9, 3.4
-and 3.0 us, their gradients 32.6, 15.9 and 5.7 us, on as many cores as images times blocks of channels), a profile among
-the test data of MindInsight (tests/utils/resource/run_2). Williams, Waterman, Patterson, "Roofline", 2009.
+bytes, twice, are 64 KB). Williams, Waterman, Patterson, "Roofline", 2009.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from msnb.core.types import TensorType
 from msnb.devices.ascend.chip import Chip
+from msnb.devices.ascend.windows import BLOCK, is_depthwise_grad, slides, window_seconds
 from msnb.ops.layouts import channel_axis, places_of
 from msnb.ops.record import Op, Work
 
-TILE, BLOCK = 128, 16
+TILE = 128
+ALIGNED = 32  # bytes: a piece of memory begins at a multiple
+IMAGES, MATRICES = "NC1HWC0", "FRACTAL_NZ"
+IMAGED = frozenset({"conv", "pool"})  # families of kernels over images in blocks
 MIN_K = 512  # K is not cut into shorter pieces
 ROWS = frozenset({"gather", "index", "unindex", "index_taken", "index_reduce"})
 _LANES = {"transcendental": 4.0, "random": 20.0}  # lane-operations per element
-_WINDOW, _SPREAD = 3.2, 27.0  # lane-operations per place of a window: read together, spread again
 
 
 def up(n: int, block: int = BLOCK) -> int:
@@ -133,30 +132,8 @@ def work_of(op: Op, ins: Sequence[TensorType], outs: Sequence[TensorType], attrs
     return Work(vector=float(sum(t.size for t in outs)))
 
 
-def taps_of(op: Op, ins: Sequence[TensorType], outs: Sequence[TensorType], attrs: Mapping[str, Any]) -> float:
-    """Places of all windows of a kernel that slides them on the vector unit; 0 for other kernels."""
-    if op.family == "pool":
-        images = [t.size for t in (*ins, *outs) if t.ndim == 4]
-        return float(min(images) * math.prod(attrs["kernel"])) if images else 0.0
-    if not is_depthwise_grad(op, ins, outs, attrs):
-        return 0.0
-    result, weight = (ins[0], ins[1]) if op.name == "conv2d_input_grad" else (ins[1], outs[0])
-    return float(result.size * math.prod(weight.ints()[2:]))
-
-
-def is_depthwise_grad(op: Op, ins: Sequence[TensorType], outs: Sequence[TensorType], attrs: Mapping[str, Any]) -> bool:
-    """Whether it is a gradient of a convolution with one channel per group."""
-    if op.name not in ("conv2d_input_grad", "conv2d_weight_grad"):
-        return False
-    weight = ins[1] if op.name == "conv2d_input_grad" else outs[0]
-    return bool(attrs["groups"] > 1 and weight.ints()[1] == 1)
-
-
 def lanes_of(op: Op, ins: Sequence[TensorType], outs: Sequence[TensorType], attrs: Mapping[str, Any]) -> float:
     """Operations of lanes of the vector unit."""
-    taps = taps_of(op, ins, outs, attrs)
-    if taps:
-        return taps * (_SPREAD if op.name.endswith("grad") else _WINDOW)
     if op.family == "reduce" or op.name == "sum_to":
         return float(sum(t.size for t in ins))
     return work_of(op, ins, outs, attrs).vector * (1.0 if op.name == "relu" else _LANES.get(op.family, 1.0))
@@ -168,10 +145,15 @@ def held_bytes(t: TensorType, chip: Chip) -> float:
     return float(t.size * (2 if chip.half and size == 4 and t.dtype.is_float else size))
 
 
+def narrow(chip: Chip) -> Chip:
+    """The chip whose float32 values have 16 bits."""
+    return chip if chip.half else replace(chip, half=True)
+
+
 def image_bytes(op: Op, t: TensorType, attrs: Mapping[str, Any], chip: Chip) -> float:
     """The same for an operand of a convolution or pooling: channels in blocks of 16."""
     plain = held_bytes(t, chip)
-    if t.ndim != 4 or op.family not in ("conv", "pool"):
+    if t.ndim != 4 or op.family not in IMAGED:
         return plain
     channels = t.ints()[channel_axis(attrs.get("data_format", "NCHW"))]
     return plain * up(channels) / max(channels, 1)
@@ -187,6 +169,21 @@ def memory_seconds(nbytes: float, chip: Chip) -> float:
     return nbytes / (chip.hbm * chip.e_hbm)
 
 
+def conversion_seconds(t: TensorType, form: str, chip: Chip) -> float:
+    """Of bringing a tensor into blocks, or back to plain rows; ``form`` is that of the blocks.
+
+    Plain rows (one channel of an image, or the last axis of a matrix) that do not begin at multiples of 32 bytes are
+    moved one by one, and each costs what a looked-up row costs.
+    """
+    plain = blocked = held_bytes(t, chip)
+    row = next((n for n in reversed(t.ints()) if n > 1), 1)
+    if form == IMAGES and t.ndim == 4:
+        _, channels, *places = t.ints()
+        row, blocked = math.prod(places), plain * up(channels) / max(channels, 1)
+    apart = t.size / row if plain / max(t.size, 1) * row % ALIGNED else 0.0
+    return max(memory_seconds(plain + blocked, chip), apart * chip.row)
+
+
 def rows_of(op: Op, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> int:
     """Rows that are fetched from, or added to, places that an index tells; 0 for other operators."""
     if op.name not in ROWS:
@@ -194,14 +191,37 @@ def rows_of(op: Op, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> in
     return max((t.size for t in ins[1:] if t.dtype.is_int and t.ndim), default=0)
 
 
-def op_seconds(op: Op, ins: Sequence[TensorType], outs: Sequence[TensorType], attrs: Mapping[str, Any],
-               chip: Chip) -> float:  # fmt: skip
-    """Simulated seconds of one operator as a kernel of its own, without its launch."""
-    nbytes = sum(image_bytes(op, t, attrs, chip) for t in (*ins, *outs))
+def vector_part(op: Op, ins: Sequence[TensorType], outs: Sequence[TensorType], attrs: Mapping[str, Any], chip: Chip,
+                kept: bool = True) -> float:  # fmt: skip
+    """Seconds of the vector unit; ``kept`` as in ``window_seconds``."""
+    if op.name in ROWS:
+        return 0.0
+    if slides(op, ins, outs, attrs):
+        return window_seconds(op, ins, outs, attrs, chip, kept)
+    wide = not chip.half and bool(outs) and outs[0].dtype.itemsize > 2
+    return vector_seconds(lanes_of(op, ins, outs, attrs), chip, wide)
+
+
+def memory_part(op: Op, ins: Sequence[TensorType], outs: Sequence[TensorType], attrs: Mapping[str, Any],
+                chip: Chip) -> float:  # fmt: skip
+    """Seconds of the memory: bytes in and out, or rows where an index tells their places."""
     rows = rows_of(op, ins, outs)
     if rows:
         return rows * chip.row + memory_seconds(sum(held_bytes(t, chip) for t in outs), chip)
+    return memory_seconds(sum(operand_bytes(op, ins, outs, attrs, chip)), chip)
+
+
+def operand_bytes(op: Op, ins: Sequence[TensorType], outs: Sequence[TensorType], attrs: Mapping[str, Any],
+                  chip: Chip) -> list[float]:  # fmt: skip
+    """Of each operand and result: convolutions and windows read 16 bits; windows write 16, convolutions as asked."""
+    read = narrow(chip) if op.family in IMAGED else chip
+    wrote = read if slides(op, ins, outs, attrs) else chip
+    return [image_bytes(op, t, attrs, read) for t in ins] + [image_bytes(op, t, attrs, wrote) for t in outs]
+
+
+def op_seconds(op: Op, ins: Sequence[TensorType], outs: Sequence[TensorType], attrs: Mapping[str, Any],
+               chip: Chip) -> float:  # fmt: skip
+    """Simulated seconds of one operator as a kernel of its own, without its launch."""
     product = product_of(op, ins, outs, attrs)
     cube = product.seconds(chip) if product else 0.0
-    wide = not chip.half and bool(outs) and outs[0].dtype.itemsize > 2
-    return max(cube, vector_seconds(lanes_of(op, ins, outs, attrs), chip, wide), memory_seconds(nbytes, chip))
+    return max(cube, vector_part(op, ins, outs, attrs, chip), memory_part(op, ins, outs, attrs, chip))
