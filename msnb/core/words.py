@@ -120,6 +120,7 @@ MODULES = {
     "msnb.dataset.vision.c_transforms": "msnb.dataset.vision",
     "msnb.dataset.vision.py_transforms": "msnb.dataset.vision",
     "msnb.log": "logging",
+    "msnb.mindrecord": "msnb.dataset.records",
     "msnb.nn.layer": "msnb.nn",
     "msnb.nn.dynamic_lr": "msnb.optim.rates",
     "msnb.nn.grad": "msnb.api",
@@ -163,7 +164,6 @@ SAID_MODULES = {
        for name in ("SummaryCollector", "SummaryLandscape")},
     "msnb.train.summary": f"{_PART}; ms.show draws trainings, History keeps their numbers.",
     "msnb.hal": f"{_PART}; ms.runtime has synchronize().",
-    "msnb.mindrecord": f"{_PART}; ms.dataset has GeneratorDataset and NumpySlicesDataset.",
     "msnb.parallel._utils": "is private to MindSpore; ms.get_auto_parallel_context('device_num') and friends say it.",
     "msnb.parallel._auto_parallel_context":
         "is private to MindSpore; ms.get_auto_parallel_context('gradients_mean') and friends say it.",

@@ -9,6 +9,7 @@ from msnb.dataset.digits import DigitsDataset
 from msnb.dataset.folder import ImageFolderDataset
 from msnb.dataset.generator import GeneratorDataset
 from msnb.dataset.mnist import FashionMnistDataset, KMnistDataset, MnistDataset
+from msnb.dataset.records import MindDataset
 from msnb.dataset.samplers import (
     DistributedSampler,
     IterSampler,
@@ -33,6 +34,7 @@ __all__ = [
     "ImageFolderDataset",
     "IterSampler",
     "KMnistDataset",
+    "MindDataset",
     "MnistDataset",
     "NumpySlicesDataset",
     "PKSampler",

@@ -35,7 +35,7 @@ class MnistDataset(Dataset):
     Args:
         dataset_dir: folder with train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte,
             t10k-labels-idx1-ubyte, each with or without .gz.
-        usage: "train" (60,000 rows), "test" (10,000) or "all" (default).
+        usage: "train" (60,000 rows), "test" (10,000) or "all" (default), which is all that the folder has.
         num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id: as in GeneratorDataset; None and
             True shuffle.
 
@@ -64,7 +64,8 @@ class MnistDataset(Dataset):
         folder = Path(dataset_dir)
         if not folder.is_dir():
             raise FileNotFoundError(f"MnistDataset: {str(folder)!r} is not a folder")
-        pairs = [_read_pair(folder, part) for part in PARTS[wanted]]
+        present = [part for part in PARTS[wanted] if any(folder.glob(f"{part}-*"))]  # "all" is all that the folder has
+        pairs = [_read_pair(folder, part) for part in present or PARTS[wanted]]
         columns = [np.concatenate(column) for column in zip(*pairs, strict=True)]
         super().__init__(sliced("MnistDataset", ("image", "label"), columns, order, workers_of(num_parallel_workers)))
 

@@ -53,6 +53,16 @@ def test_mnist_usage_and_order(tmp_path):
         ds.MnistDataset(tmp_path, "validate")
 
 
+def test_mnist_reads_what_the_folder_has(tmp_path):
+    whole = write(tmp_path)
+    (tmp_path / "train").mkdir()
+    for file in whole.glob("train-*"):
+        file.rename(tmp_path / "train" / file.name)
+    assert len(list(ds.MnistDataset(tmp_path / "train"))) > 0
+    with pytest.raises(FileNotFoundError, match="t10k-images"):
+        ds.MnistDataset(tmp_path / "train", "test")
+
+
 def test_mnist_missing_files(tmp_path):
     with pytest.raises(FileNotFoundError, match="is not a folder"):
         ds.MnistDataset(tmp_path / "nowhere")
