@@ -29,7 +29,7 @@ from msnb.parallel.halo import exchanges
 from msnb.parallel.layout import Axes, TensorLayout
 from msnb.parallel.local import local_type, widened
 from msnb.parallel.mesh import EXCHANGE, GATHER, REDUCE, SCATTER, Mesh
-from msnb.parallel.reshard import SLICE, Resharder
+from msnb.parallel.reshard import SLICE, Resharder, resharder
 from msnb.parallel.strategies import Call, Strategy
 
 BUCKET = 64e6  # bytes of gradients that are reduced together
@@ -78,7 +78,7 @@ class TimeModel:
     literal: Chip = field(init=False)
 
     def __post_init__(self) -> None:
-        self.resharder = Resharder(self.mesh)
+        self.resharder = resharder(self.mesh)
         self.literal = replace(self.mesh.cluster.chip, half=False)  # dtypes as written, as its collectives move them
 
     def compute(self, call: Call, strategy: Strategy) -> float:
@@ -185,7 +185,7 @@ class ByteModel:
     resharder: Resharder = field(init=False)
 
     def __post_init__(self) -> None:
-        self.resharder = Resharder(self.mesh)
+        self.resharder = resharder(self.mesh)
 
     def practical(self, nbytes: float) -> float:
         """Small messages cost as much as 3072 bytes, others 1024 bytes more than they have."""

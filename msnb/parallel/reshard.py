@@ -17,6 +17,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from msnb.parallel.layout import Axes, TensorLayout
@@ -57,6 +58,12 @@ class Move:
     def sent(self, mesh: Mesh) -> float:
         """Bytes that a rank sends."""
         return sent_bytes(self.kind, mesh.count(self.axes), int(self.nbytes))
+
+
+@lru_cache(maxsize=16)
+def resharder(mesh: Mesh) -> Resharder:
+    """The one of a mesh: what was asked for one program is known for the next, and for every stage of a pipeline."""
+    return Resharder(mesh)
 
 
 class Resharder:

@@ -53,12 +53,15 @@ class PipelinePlan(Runnable):
         self.micro, self.scheduler, self.graph = placement.batched.micro, placement.scheduler, placement.batched.graph
         sizes = [plan.mesh.size for plan in plans[: placement.pipes]]
         self.teams = tuple(Team(sum(sizes[:i]), plan.mesh) for i, plan in enumerate(plans[: placement.pipes]))
-        self._program = _program(placement, planner, plans, self.teams)
+
+    @cached_property
+    def _steps(self) -> Program:
+        return _program(self._placement, self._planner, self.plans, self.teams)
 
     @property
     def program(self) -> Program:
         """The steps of every rank."""
-        return self._program
+        return self._steps
 
     @property
     def mode(self) -> str:
@@ -175,7 +178,7 @@ class PipelinePlan(Runnable):
             for kind in ("parallel_strategy_item", "parallel_layout_item"):
                 out[kind].update(page[kind])
             pieces.append(page["msnb"])
-        return {**out, "msnb": {"device_num": self.program.size, "stages": self.devices, "pieces": pieces}}
+        return {**out, "msnb": {"device_num": sum(self.devices), "stages": self.devices, "pieces": pieces}}
 
     def save(self, path: str | Path) -> None:
         """Write the strategies as JSON in MindSpore's schema."""
@@ -191,7 +194,7 @@ class PipelinePlan(Runnable):
             CheckpointError: the file is no strategy file, or was made for other devices.
             ValueError: an operator or a strategy that does not fit the program.
         """
-        data = read_strategies(path, self.program.size)
+        data = read_strategies(path, sum(self.devices))
         own = data.get("msnb", {})
         if own.get("stages", self.devices) != self.devices:
             raise CheckpointError(f"{path} was made for stages of {own['stages']} devices, this plan has stages of "
