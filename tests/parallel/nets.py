@@ -119,6 +119,25 @@ def spread(n, h, w):
     return {"conv2d": conv, "max_pool2d": pool, "avg_pool2d": pool}
 
 
+class Small(nn.Cell):
+    """A convolution, a pooling and a product with enough to do for native code, in float32."""
+
+    def __init__(self):
+        super().__init__()
+        draw = np.random.default_rng(6).standard_normal
+        self.conv, self.fc = nn.Conv2d(3, 16, 3), nn.Dense(16 * 64, 128)
+        for p in self.trainable_params():
+            p.set_data(ms.Tensor((0.1 * draw(p.shape)).astype(np.float32)))
+
+    def construct(self, x):
+        h = ops.max_pool2d(ops.relu(self.conv(x)), 2)
+        return ops.square(self.fc(ops.reshape(h, (h.shape[0], -1)))).mean()
+
+
+def small():
+    return Small(), (ms.Tensor(np.random.default_rng(4).standard_normal((16, 3, 16, 16)).astype(np.float32)),)
+
+
 def cases():
     """(network, inputs) in float64."""
     ints = np.random.default_rng(9).integers

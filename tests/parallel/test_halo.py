@@ -169,6 +169,18 @@ def test_rows_that_no_window_sees_stay_at_home():
     assert move.seen == ((0, 5), (8, 13)) and move.silent and move.sent(mesh) == 0
 
 
+def test_pieces_by_native_code(rng):
+    """Float32 at "O1": kernels of the library on the rows that each rank sees."""
+    x, w = rng.standard_normal((2, 8, 16, 12)).astype(np.float32), rng.standard_normal((6, 8, 3, 3)).astype(np.float32)
+    call, mesh = call_of(find("conv2d"), (x, w), {"pads": (1, 1, 1, 1), "stride": (2, 1)}), Mesh.over(8)
+    strategy = place(call, assigned(call, {"h": 4, "w": 2}, mesh), mesh)
+    want = whole(call, (x, w))
+    for level in ("O0", "O1"):
+        with ms.set_context(jit_level=level):
+            (got,) = run(mesh, call, strategy, (x, w))
+        assert np.linalg.norm(got - want) <= 1e-5 * np.linalg.norm(want)
+
+
 # ---- what it costs, and what is said of it -------------------------------------------------------------------------
 
 

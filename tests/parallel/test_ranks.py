@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 import pytest
-from nets import cases, pictures, spread
+from nets import cases, pictures, small, spread
 
 import msnb as ms
 from msnb.parallel.engine.client import Engine
@@ -146,3 +146,18 @@ def test_health_stats_and_what_programs_print(engine, capsys):
     plan = ms.parallel.plan(told, x, device_num=4)
     assert float(plan.run(x, engine=engine)) == 28.0
     assert capsys.readouterr().out == "sum 28.0\n"
+
+
+
+@pytest.mark.parametrize("level", ["O0", "O1"])
+def test_ranks_compute_as_the_client_does(engine, level):
+    """Reference bodies at "O0", native code at "O1": the numbers of the single device's reference up to rounding."""
+    net, inputs = small()
+    plan = ms.parallel.plan(net, *inputs, device_num=4, parallel_mode="data_parallel")
+    with ms.set_context(jit_level="O0"):
+        want, grads = single(net, inputs)
+    with ms.set_context(jit_level=level):
+        loss, found = plan.run(*inputs, engine=engine)
+    assert abs(float(loss) - want) <= ROUNDED * abs(want)
+    for name, g in grads.items():
+        assert np.linalg.norm(found[name] - g) <= ROUNDED * np.linalg.norm(g), name

@@ -24,6 +24,7 @@ from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Any
 
+from msnb.core.context import get_context
 from msnb.core.errors import ArgumentError, AttributeValueError, DeviceError
 from msnb.parallel.engine.failures import KILLED, Failure, RankError
 from msnb.parallel.engine.launch import WORKER, Notebook, Processes, folder_of_ours, missing, no_way
@@ -43,7 +44,7 @@ class Engine:
         backend: "mpi" (mpiexec), "ipp" (ipyparallel's engines, so that ``%%px`` works beside it) or "nccl" (GPUs).
         n: how many ranks.
         timeout: seconds that a collective may take, and that ranks have to answer when one has.
-        threads: of BLAS in every rank.
+        threads: of every rank, for BLAS and native kernels.
         cluster: for "ipp", a running ``ipyparallel.Cluster``.
         worker: the module that the processes run (tests bring their own).
 
@@ -95,7 +96,7 @@ class Engine:
                 self.stop()
                 raise
         for key, text in self.plans.items():
-            self._all("load", key, text)
+            self._all("load", key, text, self._settings())
         return self
 
     def _let_in(self, door: socket.socket) -> None:
@@ -166,8 +167,12 @@ class Engine:
 
     def load(self, key: str, text: str) -> None:
         """Make a plan's document (``msnb.parallel.serial``) ready on every rank under a name."""
-        self._all("load", key, text)
+        self._all("load", key, text, self._settings())
         self.plans[key] = text
+
+    def _settings(self) -> dict[str, Any]:
+        """How the ranks compute: as this process does, each with its share of threads."""
+        return {"jit_level": get_context("jit_level"), "runtime_num_threads": self.launcher.threads}
 
     def run(self, key: str, values: Mapping[int, Any]) -> list[list[Any]]:
         """One step of a loaded plan.

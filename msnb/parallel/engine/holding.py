@@ -1,5 +1,7 @@
 """A plan on one rank, and the parts that the rank keeps from step to step: weights, optimizer state.
 
+A step runs under the settings of the client that loaded the plan (``jit_level``) and on the rank's share of threads.
+
     fed by the client every time     data, learning rates: the params that are not held
     held by the rank                 what ``give`` put there; state of the program gets its new value with every step
 """
@@ -7,10 +9,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from msnb.core.context import set_context
 from msnb.core.types import TensorType
 from msnb.ir.graph import Value
 from msnb.parallel.engine.comm import Comm
@@ -25,8 +29,9 @@ from msnb.parallel.serial import from_text
 class Holding:
     """See the head of the file."""
 
-    def __init__(self, text: str, comm: Comm, watch: Callable[[int], None] | None) -> None:
-        self.program = from_text(text)
+    def __init__(self, text: str, comm: Comm, watch: Callable[[int], None] | None,
+                 settings: Mapping[str, Any] = MappingProxyType({})) -> None:  # fmt: skip
+        self.program, self.settings = from_text(text), settings
         self.team = self.program.team_of(comm.rank)
         self.recipe, self.comm, self.watch = Recipe(self.program, self.team, xp=comm.xp), comm, watch
         self.mesh, self.rank = self.recipe.mesh, comm.rank - self.recipe.first
@@ -61,7 +66,8 @@ class Holding:
                 walk.whole[p] = self.held[p]
             else:
                 walk.parts[p] = {self.layout(p): self.held[p]}
-        made = self.comm.answer(walk.run(), self.mesh)
+        with set_context(**self.settings):
+            made = self.comm.answer(walk.run(), self.mesh)
         state = {out: self.params[at] for at, out in self.program.graph.state.items() if self.params[at] in self.held}
         self.held.update((p, made[out]) for out, p in state.items())
         asked = (*self.program.outputs, *self.program.gradients)

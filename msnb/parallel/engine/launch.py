@@ -64,7 +64,7 @@ class Processes:
     """
 
     def __init__(self, backend: str, n: int, threads: int, worker: str) -> None:
-        self.backend, self.n, self.worker = backend, n, worker
+        self.backend, self.n, self.threads, self.worker = backend, n, threads, worker
         self.env = environment(threads)
         self.started: list[subprocess.Popen[bytes]] = []
 

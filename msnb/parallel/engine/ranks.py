@@ -1,7 +1,8 @@
-"""What one rank does with its own parts: slices of wholes, and the op's body on them.
+"""What one rank does with its own parts: slices of wholes, and the op's kernel on them.
 
-The bodies are those of the reference executor (NumPy), so a sharded run differs from the single device's by the order
-of its sums alone.
+On the CPU an op runs by the kernel that eager mode has for it: native code where ``jit_level="O1"`` asks for it and
+there is enough to do, else the reference body. So a sharded run differs from the single device's by rounding alone, at
+"O0" by the order of its sums alone. Other array modules (CuPy) and simulated devices run the bodies.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from msnb.core import devices
 from msnb.core.dtypes import float32
 from msnb.core.types import TensorType
 from msnb.devices.base import body_kernel
+from msnb.ops.record import Op
 from msnb.ops.window import Seen, of_part
 from msnb.parallel.halo import seen_shape, views
 from msnb.parallel.layout import Axes, TensorLayout
@@ -107,7 +110,7 @@ class LocalCall:
         seen = {name: self.views[name][place] for name, place in places.items()}
         key = tuple(seen.values())
         if key not in self._kernels:
-            self._kernels[key] = body_kernel(self.xp, self.call.op, *self._local(seen))
+            self._kernels[key] = kernel_of(self.xp, self.call.op, *self._local(seen))
         return self._kernels[key]
 
     def _local(self, seen: Mapping[str, Seen]) -> tuple[tuple[TensorType, ...], dict[str, Any]]:
@@ -149,6 +152,14 @@ class LocalCall:
         rows = self._kernel(rank)(table, local)
         spread = (1,) * at + own.shape + (1,) * (rows.ndim - at - own.ndim)
         return (self.xp.where(own.reshape(spread), rows, self.xp.zeros((), rows.dtype)),)
+
+
+def kernel_of(xp: Any, op: Op, types: tuple[TensorType, ...], attrs: dict[str, Any]) -> Any:
+    """The op as a rank runs it on its arrays."""
+    device = devices.current()
+    if xp is np and device.name == "CPU":
+        return device.kernel(op, types, attrs)
+    return body_kernel(xp, op, types, attrs)
 
 
 def _results(made: Any) -> tuple[Any, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from msnb.core.context import get_context
 from msnb.core.errors import AttributeValueError
 from msnb.parallel.engine.client import BACKENDS, Engine, running
 from msnb.parallel.engine.ranks import together
@@ -40,7 +41,7 @@ def engine_for(engine: str | Engine, n: int) -> Iterator[Engine]:
 def loaded(engine: Engine, program: Program, use: str = "run") -> str:
     """Make a program ready on an engine for a use; gives the name that it has there."""
     text = to_text(program)
-    key = f"{use} {hashlib.blake2b(text.encode(), digest_size=12).hexdigest()}"
+    key = f"{use} {get_context('jit_level')} {hashlib.blake2b(text.encode(), digest_size=12).hexdigest()}"
     if key not in engine.plans:
         engine.load(key, text)
     return key

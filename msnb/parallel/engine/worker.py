@@ -23,7 +23,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -135,9 +135,9 @@ class Worker:
 
     # ---- commands ----------------------------------------------------------------------------------------------------
 
-    def do_load(self, key: str, text: str) -> None:
-        """Make a plan ready."""
-        self.plans[key] = Holding(text, self.comm, self.watch)
+    def do_load(self, key: str, text: str, settings: Mapping[str, Any]) -> None:
+        """Make a plan ready; its steps run under these settings (``set_context``)."""
+        self.plans[key] = Holding(text, self.comm, self.watch, settings)
 
     def do_plan(self, key: str, what: str, args: tuple[Any, ...]) -> Any:
         """Something with a plan: run it, give it values, save them."""
