@@ -12,7 +12,7 @@ from nets import pictures, spread
 from sharded import call_of, run
 
 import msnb as ms
-from msnb import ops
+from msnb import nn, ops
 from msnb.devices.base import body_kernel
 from msnb.ops.record import find
 from msnb.ops.window import out_size, reach
@@ -179,6 +179,35 @@ def test_pieces_by_native_code(rng):
         with ms.set_context(jit_level=level):
             (got,) = run(mesh, call, strategy, (x, w))
         assert np.linalg.norm(got - want) <= 1e-5 * np.linalg.norm(want)
+
+
+class HalfPictures(nn.Cell):
+    """Two layers in float16: the second one's gradient by its images goes back over the cut."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = (nn.Conv2d(4, 4, 3, dtype=ms.float16) for _ in range(2))
+
+    def construct(self, x):
+        return ops.square(self.b(self.a(x)).astype(ms.float32)).mean()
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_terms_of_rows_in_16_bits_travel_as_the_context_says(wide, rng):
+    net, x = HalfPictures(), ms.Tensor(rng.standard_normal((2, 4, 8, 8)).astype(np.float16))
+    keys = {"force_fp32_communication": True} if wide else {}
+    ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel", device_num=2, **keys)
+    plan = ms.parallel.plan(net, x, strategies={"conv2d": ((1, 1, 2, 1), (1, 1, 1, 1))})
+    loss, grads = plan.run(x)
+    (back,) = [c for c in plan.collectives if c.kind == "halo_add"]
+    assert back.nbytes == 2 * 4 * 8 * (4 if wide else 2), "a row of two images, four channels"
+    assert {kind: round(n * 2) for kind, n in plan.sent.items()} == promised(plan)
+    ms.reset_auto_parallel_context()
+    want, found = ms.value_and_grad(net, None, net.trainable_params())(x)
+    assert float(loss) == pytest.approx(want.item(), rel=1e-2)
+    for p, g in zip(net.trainable_params(), found):  # float16 rounds by 2**-11, a handful of times
+        g = g.asnumpy().astype(np.float32)
+        assert np.linalg.norm(grads[p.name].astype(np.float32) - g) <= 2**-7 * np.linalg.norm(g)
 
 
 # ---- what it costs, and what is said of it -------------------------------------------------------------------------
