@@ -20,6 +20,7 @@ import numpy as np
 from msnb.core.errors import ArgumentError, ShapeError
 from msnb.core.types import Shape, Size, TensorType, result_dtype, tensor_type
 from msnb.ops.contract import wide
+from msnb.ops.contraction import Contraction, Named, sizes_of
 from msnb.ops.infer import operand_lines
 from msnb.ops.operands import as_tensor, tensors
 from msnb.ops.record import Example, Op, Work, Wrong, define
@@ -106,8 +107,17 @@ def _einsum_type(*xs: TensorType, equation: str) -> TensorType:
 
 
 def _einsum_body(xp: Any, *xs: Any, equation: str) -> Any:
+    """Floats as products of matrices, which libraries are good at; the rest by the library's loops."""
     terms, result = parse(equation, tuple(x.ndim for x in xs))
-    return xp.einsum(f"{','.join(terms)}->{result}", *wide(xp, *xs), optimize=len(xs) > 1)
+    sizes, operands = sizes_of(terms, [x.shape for x in xs]), wide(xp, *xs)
+    if sizes is None or operands[0].dtype.kind not in "fc":
+        return xp.einsum(f"{','.join(terms)}->{result}", *operands, optimize=len(xs) > 1)
+    made = {
+        "sum": xp.sum, "multiply": xp.multiply, "matmul": xp.matmul,
+        "transpose": lambda x, perm: xp.transpose(x, perm), "reshape": lambda x, shape: xp.reshape(x, shape),
+    }  # fmt: skip
+    contraction = Contraction(lambda name, *values, **attrs: made[name](*values, **attrs), sizes)
+    return contraction.of([Named(x, term) for x, term in zip(operands, terms)], result)
 
 
 def _einsum_grad(dout: Any, xs: Any, equation: str) -> Any:

@@ -2,7 +2,8 @@
 
 The hardware-independent laws keep every bit. A device whose kernels and libraries add up in an order of their own
 anyway loses nothing by laws that change last digits (``laws_sums``, ``laws_products``), and they save whole walks over
-memory: one sum for many, one matrix product for a sum of products. The exact laws are tried on what they leave. Then
+memory: one sum for many, one matrix product for a sum of products. Products with named axes become products of matrices
+first (``laws_einsum``). The exact laws are tried on what they leave. Then
 small products are gathered (``gathering``), which needs a look at many nodes at once. What is a product with a vector
 after that becomes a sum (``laws_vectors``), last, for gathered vectors are a matrix.
 """
@@ -14,6 +15,7 @@ from msnb.graph.compile.gathering import gather
 from msnb.graph.compile.gathering_cases import CASES
 from msnb.graph.compile.history import Log
 from msnb.graph.compile.laws import Law
+from msnb.graph.compile.laws_einsum import EINSUMS
 from msnb.graph.compile.laws_products import PRODUCTS
 from msnb.graph.compile.laws_sums import SUMS
 from msnb.graph.compile.laws_vectors import VECTORS
@@ -23,9 +25,9 @@ from msnb.graph.compile.passrecord import Pass, register_pass
 from msnb.graph.compile.sweep import Rule, map_module, sweep_module
 from msnb.ir.graph import Graph, Module
 
-REGROUPINGS: tuple[Law, ...] = (*SUMS, *PRODUCTS, *VECTORS)
+REGROUPINGS: tuple[Law, ...] = (*SUMS, *PRODUCTS, *VECTORS, *EINSUMS)
 _EXACT = [law for law in LAWS if law.exact]
-_BEFORE, _BEHIND = Simplifier([*SUMS, *PRODUCTS, *_EXACT]), Simplifier([*VECTORS, *_EXACT])
+_BEFORE, _BEHIND = Simplifier([*EINSUMS, *SUMS, *PRODUCTS, *_EXACT]), Simplifier([*VECTORS, *_EXACT])
 
 
 def _run(graph: Graph, log: Log) -> Graph:

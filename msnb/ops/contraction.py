@@ -1,0 +1,114 @@
+"""einsum in terms of other operations: sums, transposes, reshapes, products of elements and of matrices.
+
+    "bhte,bhse->bhts"       x [b h | t | e]  @  y [b h | e | s]      named by x, y and the result: leading axes
+                                  |   |   |              |   |       by x or y and the result:     rows, columns
+                                own  rows  summed     summed columns  by x and y alone:              summed
+    "ij,ij->ij", "i,j->ij"  x * y, each with an axis of size 1 where it lacks a name
+    "ijk->ki"               a sum, and a transpose
+
+A name that one operand has alone, and the result lacks, is summed first. Of three or more operands the two whose
+product is smallest come first, until two are left. The reference body runs this on arrays, a pass writes it to graphs.
+
+Not in these terms: a diagonal (a name twice in one operand), and names whose axes have different sizes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+
+class Named(NamedTuple):
+    """A value and a letter for each of its axes."""
+
+    value: Any
+    names: str
+
+
+class Contraction:
+    """The operations that an einsum stands for, as they are made.
+
+    Args:
+        make: makes one: make("sum", x, axis=(0,)), make("transpose", x, perm=(1, 0)), make("reshape", x, shape=(6,)),
+            make("multiply", x, y), make("matmul", x, y).
+        sizes: of the axes, by letter.
+    """
+
+    def __init__(self, make: Callable[..., Any], sizes: Mapping[str, int]) -> None:
+        self.make, self.sizes = make, sizes
+
+    def of(self, operands: Sequence[Named], result: str) -> Any:
+        """The value of the einsum of these operands."""
+        left = list(operands)
+        while len(left) > 1:
+            i, j = min(itertools.combinations(range(len(left)), 2), key=lambda pair: self._cost(left, pair, result))
+            y, x = left.pop(j), left.pop(i)
+            kept = _kept(x.names + y.names, [*(z.names for z in left), result])
+            left.append(self._product(self._summed(x, y.names + kept), self._summed(y, x.names + kept), kept))
+        return self._ordered(self._summed(left[0], result), result).value
+
+    def _cost(self, operands: Sequence[Named], pair: tuple[int, int], result: str) -> int:
+        names = "".join(operands[k].names for k in pair)
+        others = [z.names for k, z in enumerate(operands) if k not in pair]
+        return self._size(_kept(names, [*others, result]))
+
+    def _size(self, names: str) -> int:
+        return math.prod(self.sizes[c] for c in names)
+
+    def _shape(self, names: str) -> tuple[int, ...]:
+        return tuple(self.sizes[c] for c in names)
+
+    def _summed(self, x: Named, kept: str) -> Named:
+        """Summed over the names that nobody else has."""
+        gone = tuple(i for i, c in enumerate(x.names) if c not in kept)
+        names = "".join(c for c in x.names if c in kept)
+        return Named(self.make("sum", x.value, axis=gone), names) if gone else x
+
+    def _ordered(self, x: Named, names: str) -> Named:
+        """The axes in another order."""
+        perm = tuple(x.names.index(c) for c in names)
+        return x if x.names == names else Named(self.make("transpose", x.value, perm=perm), names)
+
+    def _reshaped(self, x: Named, shape: tuple[int, ...]) -> Any:
+        return x.value if self._shape(x.names) == shape else self.make("reshape", x.value, shape=shape)
+
+    def _product(self, x: Named, y: Named, kept: str) -> Named:
+        summed = "".join(c for c in x.names if c in y.names and c not in kept)
+        return self._matrices(x, y, summed, kept) if summed else self._elements(x, y, kept)
+
+    def _elements(self, x: Named, y: Named, kept: str) -> Named:
+        """Nothing is summed: elements times elements."""
+        ordered = [self._ordered(z, "".join(c for c in kept if c in z.names)) for z in (x, y)]
+        spread = [self._reshaped(z, tuple(self.sizes[c] if c in z.names else 1 for c in kept)) for z in ordered]
+        return Named(self.make("multiply", *spread), kept)
+
+    def _matrices(self, x: Named, y: Named, summed: str, kept: str) -> Named:
+        """One product of matrices, the side first whose own names come first in the result."""
+        own = "".join(c for c in kept if c in x.names and c in y.names)
+        rows, columns = ("".join(c for c in kept if c in z.names and c not in own) for z in (x, y))
+        if rows and columns and kept.index(columns[0]) < kept.index(rows[0]):
+            x, y, rows, columns = y, x, columns, rows
+        lead, m, k, n = self._shape(own), *(self._size(names) for names in (rows, summed, columns))
+        left = self._reshaped(self._ordered(x, own + rows + summed), (*lead, m, k))
+        right = self._reshaped(self._ordered(y, own + summed + columns), (*lead, k, n))
+        made, names = self.make("matmul", left, right), own + rows + columns
+        same = self._shape(names) == (*lead, m, n)
+        return Named(made if same else self.make("reshape", made, shape=self._shape(names)), names)
+
+
+def _kept(names: str, readers: Sequence[str]) -> str:
+    """The names that somebody asks for later, in the order of the result (the last reader) where it has them."""
+    wanted = [c for c in dict.fromkeys(names) if any(c in reader for reader in readers)]
+    order = {c: i for i, c in enumerate(readers[-1])}
+    return "".join(sorted(wanted, key=lambda c: order.get(c, -1)))
+
+
+def sizes_of(terms: Sequence[str], shapes: Sequence[Sequence[int]]) -> dict[str, int] | None:
+    """The sizes of the axes by letter; None where there is a diagonal, or a name with two sizes."""
+    sizes: dict[str, int] = {}
+    for term, shape in zip(terms, shapes):
+        if len(set(term)) < len(term) or any(sizes.setdefault(c, n) != n for c, n in zip(term, shape)):
+            return None
+    return sizes
