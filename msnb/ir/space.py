@@ -29,6 +29,7 @@ from msnb.ops.infer import normal_axes
 REDUCTIONS = frozenset(("sum", "mean", "prod", "max", "min", "any", "all", "count_nonzero", "var", "sum_to"))
 MAKERS = frozenset(("zeros", "ones", "full"))
 WHOLE_ROW = 16384
+FEW_POINTS = 2048
 Axes = tuple[int | None, ...]
 
 
@@ -87,14 +88,34 @@ class Space:
 
     # ---- adding a node ----------------------------------------------------------------------------------------------
 
-    def add(self, node: Node) -> bool:
-        """Give the node a place; False (and nothing changed) where it has none."""
-        before = len(self.sizes), list(self.order), self.row
+    def add(self, node: Node, spanned: bool = False) -> bool:
+        """Give the node a place; False (and nothing changed) where it has none.
+
+        Args:
+            node: the node.
+            spanned: only if the space stays ``spanned``.
+        """
+        before = len(self.sizes), list(self.order), self.row, self.heavy
         done = self._add(node)
+        if done and spanned and len(self.sizes) > before[0] and not self.spanned():
+            self._forget(node)
+            done = False
         if not done:
             del self.sizes[before[0] :]
-            self.order, self.row = before[1], before[2]
+            self.order, self.row, self.heavy = before[1], before[2], before[3]
         return done
+
+    def spanned(self) -> bool:
+        """True where some value changes along every dim. Where none does (a column and a row that nobody brings
+        together), everything would be computed again and again; a few points of that cost less than a kernel more."""
+        dims = {d for d, size in enumerate(self.sizes) if size > 1}
+        walked = (*self.axes.values(), *self.operand.values())
+        return math.prod(self.sizes) <= FEW_POINTS or any(dims.issubset(axes) for axes in walked)
+
+    def _forget(self, node: Node) -> None:
+        for known in (self.axes, self.views, self.over):
+            known.pop(node.out, None)
+        self.operand.pop(node, None)
 
     def _add(self, node: Node) -> bool:
         kind = kind_of(node)

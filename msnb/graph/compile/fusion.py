@@ -108,7 +108,7 @@ class _Fusion:
         key = self._key([group], node, group.key)
         if key is None or not key < group.reader or len(group.nodes) >= MOST_NODES:
             return False
-        if not group.space.add(node):
+        if not group.space.add(node, spanned=True):
             return False
         self._enter(group, i, node, key)
         return True
@@ -126,6 +126,8 @@ class _Fusion:
             self._prepare(merged.space, member)
             if not merged.space.add(member):
                 return False
+        if not merged.space.spanned():
+            return False
         merged.nodes, merged.reader = members, bound
         for _, member in members:
             self.home[member.out] = merged

@@ -90,3 +90,28 @@ graph f(y: f64[2], n: i64[]) -> (f64[3], i64[])
     assert [n.op.name for n in graph.nodes if n.op is not constant] == ["matmul", "fused", "reshape", "concat"]
     found = REFERENCE.compile(graph)([np.array([1.0, 2.0]), np.array(5)])
     assert found[0].tolist() == [25.0, 1.0, 2.0] and found[1] == 4
+
+
+def test_tensors_of_other_sizes_are_not_walked_together(rng: np.random.Generator) -> None:
+    """A number that both read makes no group of them: every element of one would be computed for each of the other."""
+    shapes = ((64, 48), (80, 32), (80, 32))
+    arrays = [rng.standard_normal(s).astype(np.float32) for s in shapes]
+    args = [ms.Tensor(np.float32(0.5)), *map(ms.Tensor, arrays)]
+
+    def both(rate: Any, x: Any, y: Any, z: Any) -> Any:
+        step = ops.exp(rate) + 1
+        return x * step, (y + z).swapaxes(0, 1) * step
+
+    graph = traced(both, *args)
+    fused = fuse(graph, True)
+    for node in groups(fused):
+        sizes = {v.type.size for v in (*node.inputs, *node.outputs)}  # type: ignore[union-attr]
+        assert not {64 * 48, 80 * 32} <= sizes
+    for got, want in zip(REFERENCE.compile(fused)(buffers(args)), REFERENCE.compile(graph)(buffers(args)), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_a_column_and_a_row_that_meet_are_one_group(rng: np.random.Generator) -> None:
+    args = [ms.Tensor(rng.standard_normal(s).astype(np.float32)) for s in ((90, 1), (1, 70))]
+    graph = fuse(traced(lambda x, y: (x + 1) * 2 + (y + 2) * 3, *args), True)
+    assert len(groups(graph)) == 1

@@ -13,6 +13,7 @@ import msnb as ms
 from msnb import ops
 from msnb.core import dtypes
 from msnb.core.errors import MsnbError
+from msnb.devices.cpu.codegen.lower import lower
 from msnb.graph.compile.fusion import fuse
 from msnb.ir.builder import GraphBuilder
 from msnb.ir.control import FUSED
@@ -325,3 +326,33 @@ def test_random_programs(seed: int) -> None:
             assert fine.all(), f"seed {seed}, result {i}: off by {off.max()}\n{program.graph}"
         else:
             assert fine.mean() >= 0.5, f"seed {seed}, result {i}\n{program.graph}"
+
+
+# ---- the order of dims ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(17, 33), (64, 48), (300, 40), (5, 20), (3, 18, 40)])
+@pytest.mark.parametrize("dtype", ["float32", "int8", "float64"])
+def test_most_operands_may_lie_across(shape: tuple[int, ...], dtype: str, rng: np.random.Generator) -> None:
+    """The first operation of a group says in which order its dims come; the stores and most loads go the other way."""
+    turned = shape[::-1]
+    x, y, z, w = ((rng.standard_normal(s) * 9).astype(dtype) for s in (shape, shape, turned, turned))
+    if dtype != "int8":
+        x[..., 0], z[..., -1] = np.nan, np.inf
+    args = [ms.Tensor(a) for a in (x, y, z, w)]
+
+    def across(x: Any, y: Any, z: Any, w: Any) -> Any:
+        t = (x + y).T
+        return t * z, t - w
+
+    graph = traced(across, *args)
+    for got, want in both(graph, args):
+        np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
+
+
+def test_the_row_goes_where_results_lie_close(rng: np.random.Generator) -> None:
+    args = [tensor(rng, *shape) for shape in ((64, 48), (64, 48), (48, 64))]
+    fused = fuse(traced(lambda x, y, z: (x + y).T * z, *args), True)
+    (node,) = [n for n in fused.nodes if n.op is FUSED]
+    kernel = lower(node.graphs[0])
+    assert [access.strides[-1] for access, _ in kernel.stores] == [1]

@@ -15,7 +15,7 @@ import numpy as np
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.core.types import TensorType
-from msnb.devices.cpu.codegen.tile import tile
+from msnb.devices.cpu.codegen.tile import tile, turn
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.kernel import Access, Buffer, Inst, Kernel, Reduction
 from msnb.ir.scalars import HALVES, Unsupported, build, cast, number, truth
@@ -37,6 +37,7 @@ def lower(body: Graph, name: str = "kernel") -> Kernel:
     kernel = low.kernel()
     _share(kernel)
     merge_dims(kernel)
+    turn(kernel)
     if not kernel.row:
         kernel.row = frozenset((len(kernel.sizes) - 1,))
     tile(kernel)

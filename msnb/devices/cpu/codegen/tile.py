@@ -1,17 +1,39 @@
-"""Loops over transposed data, cut into tiles that stay in the first cache.
+"""Loops over transposed data: in which order they run, and tiles that stay in the first cache.
+
+    out[j, i] = x[i, j] + y[j, i]      the row goes along i, where out and y lie close: a vector of each at a time; only
+                                       x is picked together
 
     out[i, j] = x[j, i]      a row of out walks down a column of x: every element comes from another cache line, and by
                              the time the next row wants the rest of those lines they are gone
     i -> (I, i), j -> (J, j)     for I, J: for i < 16: for j < 128:     128 lines are fetched once and read 16 times
 
-Only the dims change: a dim of size 2048 becomes two of 16 and 128, in another order.
+Only the dims change: another one comes last; a dim of size 2048 becomes two of 16 and 128, in another order.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msnb.ir.kernel import Access, Kernel
 
 LINES, ROWS = 256, 16
+SHORT = 16
+
+
+def turn(kernel: Kernel) -> None:
+    """Make the dim the last one along which most data lie close; what is stored counts twice."""
+    if kernel.row or any(i.op == "reduce" for i in kernel.insts()):
+        return
+    places = [(i.attr, 1) for i in kernel.insts() if i.op == "load"] + [(a, 2) for a, _ in kernel.stores]
+
+    def close(d: int) -> int:
+        return sum(weight for access, weight in places if abs(access.strides[d]) == 1)
+
+    last = len(kernel.sizes) - 1
+    best = max(range(len(kernel.sizes)), key=lambda d: (close(d), d))
+    if best < last and kernel.sizes[best] >= SHORT:
+        order = (*range(best), *range(best + 1, last + 1), best)
+        _renumber(kernel, [(d, 1) for d in order], [kernel.sizes[d] for d in order])
 
 
 def tile(kernel: Kernel) -> None:
@@ -41,6 +63,12 @@ def _split(kernel: Kernel, close: int, row: int, across: int, along: int) -> Non
     steps = [*((d, 1) for d in others), (close, across), (row, along), (close, 1), (row, 1)]
     sizes = kernel.sizes
     new = (*(sizes[d] for d in others), sizes[close] // across, sizes[row] // along, across, along)
+    _renumber(kernel, steps, new)
+    kernel.row = frozenset((len(new) - 1,))
+
+
+def _renumber(kernel: Kernel, steps: Sequence[tuple[int, int]], sizes: Sequence[int]) -> None:
+    """New dims: of which old dim each is a part, and how many old turns one of its turns is."""
 
     def moved(access: Access) -> Access:
         return Access(access.buffer, tuple(access.strides[d] * step for d, step in steps), access.offset)
@@ -50,4 +78,4 @@ def _split(kernel: Kernel, close: int, row: int, across: int, along: int) -> Non
             inst.attr = moved(inst.attr)
         inst.dims = frozenset(i for i, (d, _) in enumerate(steps) if d in inst.dims)
     kernel.stores = [(moved(a), v) for a, v in kernel.stores]
-    kernel.sizes, kernel.row = new, frozenset((len(new) - 1,))
+    kernel.sizes = tuple(sizes)
