@@ -62,13 +62,39 @@ def _sum_of_products(sweep: Sweep, node: Node) -> Found:
 
 
 def _transposed_product(sweep: Sweep, node: Node) -> Found:
-    product = op_of(node.inputs[0], "matmul")
-    if product is None or not _swaps_last(node.attrs["perm"]):
+    terms = _terms(node.inputs[0]) if _swaps_last(node.attrs["perm"]) else []
+    if not terms or not all(_gains_by_swap(term) for term in terms if term.op.name == "matmul"):
         return None
-    a, b = product.inputs
-    if any(len(_ints(v) or ()) < 2 for v in (a, b)) or all(_transposed_base(v) is None for v in (a, b)):
-        return None
-    return sweep.emit("matmul", _swapped(sweep, b), _swapped(sweep, a))
+    swapped: dict[Value, Value] = {}
+    for term in terms:
+        a, b = term.inputs
+        if term.op.name == "matmul":
+            swapped[term.out] = sweep.emit("matmul", _swapped(sweep, b), _swapped(sweep, a))
+        else:
+            swapped[term.out] = sweep.emit("add", swapped[a], swapped[b])
+    return swapped[node.inputs[0]]
+
+
+def _terms(value: Value) -> list[Node]:
+    """A product, or a sum of products with its partial sums, operands first; [] for anything else, and where a term is
+    added twice."""
+    found: dict[Value, Node] = {}
+    queue = [value]
+    while queue:
+        v = queue.pop()
+        node = op_of(v, "matmul", "add")
+        if node is None or v.type != value.type or v in found:
+            return []
+        found[v] = node
+        if node.op.name == "add":
+            queue += node.inputs
+    return list(found.values())[::-1]
+
+
+def _gains_by_swap(product: Node) -> bool:
+    """A product of matrices, one of them transposed."""
+    matrices = all(len(_ints(v) or ()) >= 2 for v in product.inputs)
+    return matrices and any(_transposed_base(v) is not None for v in product.inputs)
 
 
 # ---- indexing by numbers -------------------------------------------------------------------------------------------
@@ -160,6 +186,7 @@ def _side_by_side(sweep: Sweep, node: Node) -> Found:
 
 _ROWS = "x: f32[5,2,3], y: f32[5,2,4]"
 _ORDER = "in the last digits: libraries add the products in another order"
+_USED_TWICE = "x: f32[2,3], y: f32[2,4], u: f32[5,3], v: f32[5,4]"
 _HALVES = "x: f32[1,3], y: f32[1,3]"
 PRODUCTS: tuple[Law, ...] = (
     Law(
@@ -172,13 +199,22 @@ PRODUCTS: tuple[Law, ...] = (
         exact=False, differs=_ORDER,
     ),
     Law(
-        "transpose of a product", "(a.T @ b).T is b.T @ a: operands are transposed for nothing", ("transpose",),
+        "transpose of a product", "(a.T @ b).T is b.T @ a, also in a sum: operands are transposed for nothing",
+        ("transpose",),
         _transposed_product,
         (Case(f("%1 = transpose(x, perm=(1, 0)) : f32[3,2]", "%2 = matmul(%1, y) : f32[3,4]",
                 "%3 = transpose(%2, perm=(1, 0)) : f32[4,3]", "%3", types="f32[4,3]",
                 params="x: f32[2,3], y: f32[2,4]"),
               f("%1 = transpose(y, perm=(1, 0)) : f32[4,2]", "%2 = matmul(%1, x) : f32[4,3]", "%2", types="f32[4,3]",
                 params="x: f32[2,3], y: f32[2,4]")),
+         Case(f("%1 = transpose(x, perm=(1, 0)) : f32[3,2]", "%2 = matmul(%1, y) : f32[3,4]",
+                "%3 = transpose(u, perm=(1, 0)) : f32[3,5]", "%4 = matmul(%3, v) : f32[3,4]",
+                "%5 = add(%2, %4) : f32[3,4]", "%6 = transpose(%5, perm=(1, 0)) : f32[4,3]", "%6", types="f32[4,3]",
+                params=_USED_TWICE),
+              f("%1 = transpose(y, perm=(1, 0)) : f32[4,2]", "%2 = matmul(%1, x) : f32[4,3]",
+                "%3 = transpose(v, perm=(1, 0)) : f32[4,5]", "%4 = matmul(%3, u) : f32[4,3]",
+                "%5 = add(%2, %4) : f32[4,3]", "%5", types="f32[4,3]", params=_USED_TWICE),
+              "the gradient of a weight that was used twice"),
          Case(f("%1 = matmul(x, y) : f32[2,4]", "%2 = transpose(%1, perm=(1, 0)) : f32[4,2]", "%2", types="f32[4,2]",
                 params="x: f32[2,3], y: f32[3,4]"),
               f("%1 = matmul(x, y) : f32[2,4]", "%2 = transpose(%1, perm=(1, 0)) : f32[4,2]", "%2", types="f32[4,2]",
