@@ -54,8 +54,11 @@ def _from_factors(scale: int, dims: Counter[Dim]) -> Size:
 
 def product(sizes: Iterable[Size]) -> Size:
     """The number of elements of a shape."""
+    factors = tuple(sizes)
+    if all(isinstance(size, int) for size in factors):
+        return math.prod(factors)  # type: ignore[arg-type]
     scale, dims = 1, Counter[Dim]()
-    for size in sizes:
+    for size in factors:
         s, d = _factors(size)
         scale, dims = scale * s, dims + d
     return _from_factors(scale, dims)
@@ -63,6 +66,8 @@ def product(sizes: Iterable[Size]) -> Size:
 
 def quotient(whole: Size, part: Size) -> Size | None:
     """``whole / part`` where it comes out even, else None."""
+    if isinstance(whole, int) and isinstance(part, int):
+        return whole // part if part and not whole % part else None
     (s, d), (t, e) = _factors(whole), _factors(part)
     if t == 0 or s % t or any(e[k] > d[k] for k in e):
         return None

@@ -48,6 +48,10 @@ class CPU(ArrayDevice):
         body = super().kernel(op, types, attrs)
         if get_context("jit_level") != "O1" or not _is_work(op, types) or not _compiles():
             return body
+        if op.name == "einsum":
+            from msnb.devices.cpu.builtin.einsums import steps_of
+
+            return steps_of(types, attrs["equation"], self.kernel) or body
         from msnb.devices.cpu.builtin.eager import eager_kernel
 
         return eager_kernel(op, types, attrs, body) or body
@@ -146,9 +150,9 @@ def _compiles() -> bool:
 
 def _is_work(op: Op, types: tuple[Type, ...]) -> bool:
     """False where it is clear at a glance that NumPy serves best."""
-    if op.family in ("conv", "pool"):
+    if op.family in ("conv", "pool") or op.name == "einsum":
         return True
-    if op.name != "matmul" and "elementwise" not in op.traits:
+    if op.name not in ("matmul", "unindex") and "elementwise" not in op.traits:
         return False
     return any(isinstance(t, TensorType) and t.is_static and t.size >= _SMALL for t in types)
 

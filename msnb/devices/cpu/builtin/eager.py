@@ -9,8 +9,11 @@ shelf of all programs.
 
     conv, pool         the library's, always
     matmul             the library's from 0.5 Mflop on: NumPy's BLAS has threads of its own from there on, and two pools
-                       of waiting threads on the same cores cost more than any product. Not for vectors
+                       of waiting threads on the same cores cost more than any product. With a vector, generated code
+                       (``vectors``) from 8k elements on, where BLAS begins to use threads for that
     elementwise        generated code from 64k elements on, where it is a plain chain: compiled once for all extents
+    unindex            adding rows at an index (the gradient of an embedding, sums over segments) from 4k elements on:
+                       NumPy adds one element at a time
 """
 
 from __future__ import annotations
@@ -25,12 +28,13 @@ import numpy as np
 from msnb.core.events import notice
 from msnb.core.types import TensorType, Type
 from msnb.devices.cpu import threads
-from msnb.devices.cpu.builtin import chains, poolings
+from msnb.devices.cpu.builtin import chains, poolings, vectors
 from msnb.devices.cpu.builtin.results import LARGE, RESULTS
 from msnb.devices.cpu.builtin.runner import MOST_OBJECTS, Table, data_offset, runner
+from msnb.devices.cpu.codegen import tables
 from msnb.devices.cpu.onednn import recipes
 from msnb.devices.cpu.program.arenas import SHELF, aligned
-from msnb.devices.cpu.program.recipe import OK, Recipe
+from msnb.devices.cpu.program.recipe import DECLINED, OK, Recipe
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.views import View, dense_strides, whole
 from msnb.ops.record import Op
@@ -41,9 +45,11 @@ NAMES = frozenset((
     "conv2d", "conv2d_input_grad", "conv2d_weight_grad", "max_pool2d", "max_pool2d_grad", "avg_pool2d",
     "avg_pool2d_grad",
 ))  # fmt: skip
+WORTH_ADDING = 4096
 _ALIGN = 64
 _KEPT_LAYOUTS = 64
 _BLAS_SHARES = 1 << 19  # flops: OpenBLAS runs smaller products on one thread
+_BLAS_SHARES_VECTORS = 1 << 13  # elements of the matrix: the same for products with a vector
 
 
 def eager_kernel(op: Op, types: tuple[Type, ...], attrs: dict[str, Any], fallback: Kernel) -> Kernel | None:
@@ -70,15 +76,18 @@ def is_worth(op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> bool:
     """True for operations that native code may serve better than NumPy."""
     if op.name in NAMES or op.name == "matmul":
         numbers = any(isinstance(t, TensorType) and t.weak for t in types)
-        return not numbers and (op.name in NAMES or is_product_of_matrices(op, types))
+        return not numbers and (op.name in NAMES or is_shared_product(op, types))
+    if op.name == "unindex":
+        return isinstance(types[0], TensorType) and types[0].size >= WORTH_ADDING
     return chains.is_worth(op, types, attrs)
 
 
-def is_product_of_matrices(op: Op, types: tuple[Type, ...]) -> bool:
-    """True for products that NumPy's BLAS would share out among its own threads, unless an operand is a vector."""
+def is_shared_product(op: Op, types: tuple[Type, ...]) -> bool:
+    """True for products that NumPy's BLAS would share out among its own threads."""
     x, y = (t.ints() if isinstance(t, TensorType) else () for t in types)
-    if len(x) < 2 or len(y) < 2 or math.prod(x[:-1]) == 1 or y[-1] == 1:
-        return False
+    if min(len(x), len(y)) < 2 or math.prod(x[:-1]) == 1 or y[-1] == 1:
+        floats = all(isinstance(t, TensorType) and t.dtype in vectors.DTYPES for t in types)
+        return floats and max(math.prod(x), math.prod(y)) >= _BLAS_SHARES_VECTORS
     (out,) = op.result_types(types, {})
     assert isinstance(out, TensorType)
     return 2 * out.size * x[-1] >= _BLAS_SHARES
@@ -113,11 +122,12 @@ class NativeKernel:
         if ready is None:
             arrays, ready = tuple(map(np.ascontiguousarray, arrays)), self._layout((count, *self._dense))
         out = self._fresh()
-        if ready is not None and ready.run(arrays, out, count) == OK:
+        code = DECLINED if ready is None else ready.run(arrays, out, count)
+        if code == OK:
             return out
-        notice(
-            "a forked process has none of its parent's threads: its eager operations run in NumPy.", key="forked eager"
-        )
+        if code != DECLINED:
+            told = "a forked process has none of its parent's threads: its eager operations run in NumPy."
+            notice(told, key="forked eager")
         return self._fallback(*arrays)
 
     def _with_cells(self, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -155,8 +165,8 @@ class NativeKernel:
 
 def recipe_of(node: Node, view_of: Callable[[Value], View]) -> Recipe | None:
     """How ``node`` runs natively where its operands lie like that."""
-    found = recipes.recipe(node, view_of) or poolings.recipe(node, view_of) or chains.recipe(node)
-    return None if found is None or found.declines else found
+    makers = (vectors.recipe, recipes.recipe, poolings.recipe, tables.recipe)
+    return next((r for r in (make(node, view_of) for make in makers) if r is not None), None) or chains.recipe(node)
 
 
 def _shape(value: Value) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ Negative indices of ``gather`` and ``add`` count from the end.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -42,11 +43,7 @@ class TableRecipe(Recipe):
     @classmethod
     def prepare(cls, recipes: Sequence[Any]) -> None:
         """Compile what is used, in one module."""
-        names = sorted({r.name for r in recipes})
-        emitted = [_function(n) for n in names]
-        declared = {k: v for _, d in emitted for k, v in d.items()}
-        head = ["@msnb_parallel = global ptr null", "@msnb_thread = global ptr null", *declared.values()]
-        library = Library("\n".join([*head, *(text for text, _ in emitted)]))
+        library = library_of(tuple(sorted({r.name for r in recipes})))
         for r in recipes:
             r.library = library
 
@@ -104,6 +101,15 @@ def _axis(spec: Any) -> int | None:
 
 
 # ---- code -----------------------------------------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=64)
+def library_of(names: tuple[str, ...]) -> Library:
+    """The kernels of these names in one module."""
+    emitted = [_function(n) for n in names]
+    declared = {k: v for _, d in emitted for k, v in d.items()}
+    head = ["@msnb_parallel = global ptr null", "@msnb_thread = global ptr null", *declared.values()]
+    return Library("\n".join([*head, *(text for text, _ in emitted)]))
 
 
 def _function(name: str) -> tuple[str, dict[str, str]]:
