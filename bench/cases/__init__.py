@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from bench.case import Case
 from bench.cases import (
+    attention,
+    contrast,
     conv,
     dispatch,
     elementwise,
     guards,
+    inference,
     lenet,
     loop,
     matmul,
@@ -16,10 +19,14 @@ from bench.cases import (
     pinn,
     resnet,
     rnn,
+    sparse,
     transformer,
 )
 
-FAMILIES = (dispatch, elementwise, norm, matmul, conv, mlp, lenet, rnn, pinn, loop, transformer, resnet, guards)
+FAMILIES = (
+    dispatch, elementwise, norm, matmul, conv, mlp, lenet, rnn, pinn, loop, transformer, resnet, guards, attention,
+    contrast, inference, sparse,
+)  # fmt: skip
 CASES: dict[str, Case] = {case.name: case for family in FAMILIES for case in family.CASES}
 
 
