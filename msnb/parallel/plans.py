@@ -25,13 +25,13 @@ from msnb.core import events
 from msnb.core.errors import AttributeValueError, CheckpointError
 from msnb.ir.graph import Node, Value
 from msnb.parallel.again import taken_again
-from msnb.parallel.context import get_auto_parallel_context
 from msnb.parallel.cost import TimeModel
 from msnb.parallel.fronts import Point, front, layers
 from msnb.parallel.layout import TensorLayout, from_map
 from msnb.parallel.marks import marked, written
 from msnb.parallel.partition import Partitioner
 from msnb.parallel.planning import Problem
+from msnb.parallel.predicted import Predicted
 from msnb.parallel.program import (
     FORWARD,
     Collective,
@@ -141,7 +141,7 @@ def _splittable(call: Any) -> set[str]:
 Made = TypeVar("Made", bound="Plan")
 
 
-class Plan:
+class Plan(Predicted):
     """A program laid over devices.
 
     Attributes:
@@ -208,8 +208,12 @@ class Plan:
     @property
     def collectives(self) -> list[Collective]:
         """Every collective of a step, in order, with the group of the context's ``global_rank``."""
-        rank = int(get_auto_parallel_context("global_rank"))
-        return self.program.collectives(rank if rank < self.mesh.size else 0)
+        return self.program.collectives(self.rank)
+
+    @property
+    def size(self) -> int:
+        """The number of ranks."""
+        return self.mesh.size
 
     @cached_property
     def timeline(self) -> Timeline:
@@ -228,11 +232,6 @@ class Plan:
         states, chip = self.problem.rule.optimizer_states, self.mesh.cluster.chip
         update = TimeModel(self.mesh).update(self.memory["optimizer"] / max(states, 1), states)
         return update + chip.launch * max(0, len(self.program.weights) - 1)
-
-    @property
-    def step_time(self) -> float:
-        """Seconds of a step, simulated."""
-        return self.timeline.seconds
 
     @cached_property
     def memory(self) -> dict[str, float]:

@@ -451,3 +451,58 @@ def test_batch_norm_of_some_ranks(rng):
         nn.SyncBatchNorm(3, process_groups=[[0, 1], [1, 2]])
     with pytest.raises(ValueError, match="rank 2 is in none"):
         on_ranks(nn.SyncBatchNorm(3, process_groups=[[0, 1]]).set_train(), PerRank([ms.Tensor(a) for a in parts])).run()
+
+
+# ---- what plans offer -----------------------------------------------------------------------------------------------
+
+
+class Averaging(nn.Cell):
+    """A step of its own: the gradient of a rank's part, averaged by the program itself."""
+
+    def __init__(self):
+        super().__init__()
+        ms.set_seed(1)
+        self.fc = nn.Dense(3, 2, dtype=ms.float64)
+        self.optimizer = nn.Momentum(self.fc.trainable_params(), 0.1, 0.9)
+        self.sum = ops.AllReduce()
+
+    def construct(self, x):
+        weights = self.fc.trainable_params()
+        loss, grads = ms.value_and_grad(lambda x: (self.fc(x) ** 2).mean(), None, weights)(x)
+        self.optimizer(tuple(self.sum(g) / N for g in grads))
+        return loss
+
+
+def test_state_goes_on_from_run_to_run(rng):
+    """Each rank holds its own; the network's is untouched until it is written back."""
+    parts, step = tensors(rng, 4, 3), Averaging()
+    before = {p.name: p.asnumpy().copy() for p in step.get_parameters()}
+    plan = on_ranks(step, parts)
+    once = plan.run()
+    np.testing.assert_array_equal(plan.run(), once)
+    losses = [np.mean(plan.run(keep=True)) for _ in range(3)]
+    assert losses[0] == np.mean(once) != losses[1]
+    for p in step.get_parameters():
+        np.testing.assert_array_equal(p.asnumpy(), before[p.name])
+    alone, whole = Averaging(), ms.Tensor(np.concatenate([x.asnumpy() for x in parts.values]))
+    alone.sum = lambda g: g * N  # one device with the whole batch: the mean of the parts' means
+    want = [float(alone(whole)) for _ in range(3)]
+    np.testing.assert_allclose(losses, want, rtol=1e-10)
+    plan.write_back(rank=2)
+    for p, q in zip(step.get_parameters(), alone.get_parameters()):
+        np.testing.assert_allclose(p.asnumpy(), q.asnumpy(), rtol=1e-10, atol=1e-13, err_msg=p.name)
+
+
+def test_memory_and_explanations(rng, tmp_path):
+    plan = on_ranks(Averaging(), tensors(rng, 4, 3))
+    assert plan.memory["weights"] == 8 * 8 and plan.memory["optimizer"] >= 8 * 8
+    assert plan.memory["activations"] >= 4 * 3 * 8
+    assert plan.memory["total"] == sum(n for name, n in plan.memory.items() if name != "total")
+    assert "among ranks 0, 1, 2, 3: " in plan.explain("all_reduce") and "simulated" in plan.explain("all_reduce")
+    assert "no other rank takes part" in plan.explain("matmul")
+    file = tmp_path / "plan.json"
+    for call, piece in ((lambda: plan.explain("matmull"), "legal: "), (lambda: plan.save(file), "no strategies"),
+                        (lambda: plan.load(file), "auto_parallel")):  # fmt: skip
+        with pytest.raises(ValueError) as told:
+            call()
+        assert piece in str(told.value)

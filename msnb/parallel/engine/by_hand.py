@@ -13,21 +13,26 @@ The simulated clock follows one rank, that of the context's ``global_rank``: its
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from msnb.core import tree
 from msnb.core.errors import ArgumentError, AttributeValueError, DeviceError
+from msnb.core.parameter import Parameter
+from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType
 from msnb.core.world import Promised, within
+from msnb.devices.ascend.memory import peak_of
 from msnb.devices.base import ArrayDevice
 from msnb.devices.reference import ReferenceProgram
 from msnb.ir.graph import Graph, Node
-from msnb.parallel.context import get_auto_parallel_context
+from msnb.ir.work import size_of
 from msnb.parallel.engine.client import Engine
 from msnb.parallel.engine.comm import Comm
 from msnb.parallel.engine.inproc import MOST
@@ -36,6 +41,7 @@ from msnb.parallel.engine.ranks import on_host
 from msnb.parallel.engine.remote import engine_for, sent_by
 from msnb.parallel.mesh import Mesh
 from msnb.parallel.planning import inlined, names_of
+from msnb.parallel.predicted import Predicted
 from msnb.parallel.program import FORWARD, Collective
 from msnb.parallel.serial import graph_in, graph_out
 from msnb.parallel.timeline import Timeline, simulate_by_hand
@@ -85,12 +91,13 @@ class Asked(Promised):
         return self._rank
 
 
-class HandPlan:
+class HandPlan(Predicted):
     """A program of every rank.
 
     Attributes:
         mesh: the ranks; graphs: the program of each (the same object where they do not differ).
         sent: bytes that a rank sent in the last run, the mean of all, by kind of collective.
+        held: per rank the new values of Parameters that runs left (``keep=True``), by the number of the param.
     """
 
     mode = "hybrid_parallel"
@@ -100,6 +107,7 @@ class HandPlan:
         self.captured = self._captured(program)
         plain = {id(c): inlined(c.graph) for c in self.captured}
         self.graphs: list[Graph] = [plain[id(c)] for c in self.captured]
+        self.held: list[dict[int, Any]] = [{} for _ in self.graphs]
 
     def _captured(self, program: Any) -> list[Any]:
         from msnb.graph.capture import trace
@@ -122,12 +130,14 @@ class HandPlan:
 
     # ---- running ---------------------------------------------------------------------------------------------------
 
-    def run(self, *inputs: Any, engine: str | Engine = "inproc") -> list[Any]:
+    def run(self, *inputs: Any, engine: str | Engine = "inproc", keep: bool = False) -> list[Any]:
         """Run every rank's program.
 
         Args:
             inputs: as the program takes them (those it was planned with by default), of the same shapes.
             engine: "inproc", all ranks in this process (up to 64), or real ranks, as for any plan.
+            keep: whether Parameters keep their new values, each rank its own, for the runs that follow; those of the
+                network stay as they are (``write_back`` hands them over).
 
         Returns:
             Per rank its results as NumPy arrays: one, or a tuple of several.
@@ -137,11 +147,19 @@ class HandPlan:
             RankError: a real rank failed.
         """
         out = []
-        for graph, values in zip(self.graphs, self.values(inputs, engine)):
-            state = set(graph.state.values())
-            results = [v for i, v in enumerate(values) if i not in state]
+        for rank, values in enumerate(self.values(inputs, engine)):
+            state = self.graphs[rank].state
+            results = [v for i, v in enumerate(values) if i not in set(state.values())]
             out.append(results[0] if len(results) == 1 else tuple(results))
+            if keep:
+                self.held[rank].update((at, values[new]) for at, new in state.items())
         return out
+
+    def write_back(self, rank: int = 0) -> None:
+        """Give the network's Parameters the values that runs left on a rank."""
+        owners = self._owners(rank, self.args)
+        for at, value in self.held[rank].items():
+            slot.engine.assign(owners[at], Tensor(np.asarray(value)))
 
     def values(self, inputs: tuple[Any, ...] = (), engine: str | Engine = "inproc") -> list[list[Any]]:
         """Per rank all results of its program, new state among them."""
@@ -168,20 +186,26 @@ class HandPlan:
 
     def _given(self, rank: int, inputs: tuple[Any, ...]) -> list[Any]:
         """The values of a rank's params."""
-        owners = self.captured[rank].owners(for_rank(inputs, rank, self.mesh.size), {})
-        values = [owner.asnumpy() if isinstance(owner, Tensor) else owner for owner in owners]
+        values = [owner.asnumpy() if isinstance(owner, Tensor) else owner for owner in self._owners(rank, inputs)]
+        for at, value in self.held[rank].items():
+            values[at] = value
         for p, value in zip(self.graphs[rank].params, values):
             if isinstance(p.type, TensorType) and not p.type.weak and np.shape(value) != p.type.shape:
                 raise AttributeValueError(f"{p.name} of rank {rank} has shape {list(np.shape(value))}, the program is "
                                           f"for {p.type!r}.")  # fmt: skip
         return values
 
+    def _owners(self, rank: int, inputs: tuple[Any, ...]) -> list[Any]:
+        """The objects behind a rank's params."""
+        found: list[Any] = self.captured[rank].owners(for_rank(inputs, rank, self.mesh.size), {})
+        return found
+
     # ---- what there is to see ----------------------------------------------------------------------------------------
 
     @property
-    def rank(self) -> int:
-        """The rank whose program is shown and timed: the context's ``global_rank``."""
-        return min(int(get_auto_parallel_context("global_rank")), self.mesh.size - 1)
+    def size(self) -> int:
+        """The number of ranks."""
+        return self.mesh.size
 
     @cached_property
     def collectives(self) -> list[Collective]:
@@ -205,10 +229,65 @@ class HandPlan:
                  if "collective" in node.op.traits}  # fmt: skip
         return simulate_by_hand(self.graphs[self.rank], self.mesh, waits)
 
-    @property
-    def step_time(self) -> float:
-        """Seconds of a run, simulated."""
-        return self.timeline.seconds
+    @cached_property
+    def memory(self) -> dict[str, float]:
+        """Bytes of the shown rank: weights, other Parameters (optimizer state, running means), and what else lives at
+        the peak, gradients among it, since the program itself says when it makes and reads them."""
+        graph, owners = self.graphs[self.rank], self._owners(self.rank, self.args)
+        out = {"weights": 0.0, "gradients": 0.0, "optimizer": 0.0}
+        for p, owner in zip(graph.params, owners):
+            if isinstance(owner, Parameter):
+                out["weights" if owner.requires_grad else "optimizer"] += size_of(p.type) or 0
+        out["activations"] = peak_of(graph).nbytes - sum(out.values())
+        return {**out, "total": sum(out.values())}
+
+    def explain(self, op: str) -> str:
+        """What an operator of the shown rank does.
+
+        Args:
+            op: its name (that of its Cell and its kind), or its kind.
+
+        Raises:
+            ValueError: no operator is called so.
+        """
+        graph = self.graphs[self.rank]
+        names = names_of(node for _, node in graph.walk())
+        found = [n for n, name in names.items() if name == op] or [n for n in names if op in (n.op.name, kind_of(n))]
+        if not found:
+            near = difflib.get_close_matches(op, names.values(), 3, 0.4) or list(names.values())[:8]
+            raise AttributeValueError(f"no operator of rank {self.rank} is called {op!r}.",
+                                      hint=f"legal: {', '.join(near)}")  # fmt: skip
+        node = found[0]
+        shapes = ", ".join(repr(v.type) for v in node.inputs)
+        head = f"{names[node]}: {node.op.name}({shapes}) on rank {self.rank}, as the program says: nothing is decided"
+        if "collective" not in node.op.traits:
+            return f"{head}\n  no other rank takes part"
+        c = self._collective(node, names[node])
+        return (f"{head}\n  {c.kind} among ranks {', '.join(map(str, c.group))}: {c.nbytes} bytes in, {c.sent} sent, "
+                f"{c.seconds * 1e6:.1f} us (simulated)")  # fmt: skip
+
+    def save(self, path: str | Path) -> None:
+        """Nothing was decided, so there is nothing to write.
+
+        Raises:
+            ValueError: always; it says what to keep instead.
+        """
+        raise self._undecided(f"{path} would be empty")
+
+    def load(self, path: str | Path, every: bool = True) -> Any:
+        """Nothing is decided, so a file has nothing to say.
+
+        Raises:
+            ValueError: always; it says what to do instead.
+        """
+        raise self._undecided(f"{path} has nothing to say to it")
+
+    @staticmethod
+    def _undecided(what: str) -> AttributeValueError:
+        return AttributeValueError(
+            f"a hybrid_parallel program places its own collectives and has no strategies: {what}.",
+            hint="the program is the plan; parallel_mode='auto_parallel' plans one without collectives, and saves it.",
+        )
 
     def __repr__(self) -> str:
         kinds = len(dict.fromkeys(self.graphs))

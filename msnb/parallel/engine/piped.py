@@ -21,7 +21,6 @@ from msnb.core.errors import AttributeValueError, CheckpointError
 from msnb.ir.graph import Node, Value
 from msnb.parallel.assembly import Share, assembled
 from msnb.parallel.batches import Batched, copied, view
-from msnb.parallel.context import get_auto_parallel_context
 from msnb.parallel.engine.runnable import Runnable, RunnablePlan
 from msnb.parallel.fronts import asked, layers, with_said
 from msnb.parallel.joint import Joint
@@ -30,6 +29,7 @@ from msnb.parallel.pipeline import Piece, Pipelined, check, flights, simulated
 from msnb.parallel.placement import Placement
 from msnb.parallel.planning import Problem
 from msnb.parallel.plans import read_strategies, write_strategies
+from msnb.parallel.predicted import Predicted
 from msnb.parallel.program import SEND, Collective, Program, Team, static_type
 from msnb.parallel.recompute import Layer, cheapest, freed
 from msnb.parallel.stages import Runs, Stages, Table, layers_in_order, placed
@@ -37,7 +37,7 @@ from msnb.parallel.staging import AUTO, Staging
 from msnb.parallel.strategies import Strategy
 
 
-class PipelinePlan(Runnable):
+class PipelinePlan(Predicted, Runnable):
     """A pipelined training step.
 
     Attributes:
@@ -74,6 +74,11 @@ class PipelinePlan(Runnable):
         return len(self.teams)
 
     @property
+    def size(self) -> int:
+        """The number of ranks."""
+        return sum(self.devices)
+
+    @property
     def devices(self) -> list[int]:
         """The number of devices of every stage."""
         return [team.mesh.size for team in self.teams]
@@ -99,7 +104,7 @@ class PipelinePlan(Runnable):
     def collectives(self) -> list[Collective]:
         """Every collective of a step of all micro-batches, sends between stages among them, with the group of the
         context's ``global_rank``."""
-        return self.program.collectives(int(get_auto_parallel_context("global_rank")))
+        return self.program.collectives(self.rank)
 
     @cached_property
     def received(self) -> list[int]:
@@ -139,19 +144,24 @@ class PipelinePlan(Runnable):
         read = {v for n in joint.forward.nodes for v in n.inputs if v in joint.incoming and v.node is not None}
         return sum(laid[v].local_bytes(plan.mesh, t.nbytes) for v in read if v in laid and (t := static_type(v)))
 
-    @property
-    def step_time(self) -> float:
-        """Seconds of a step, simulated."""
-        return self.timeline.seconds
-
     @cached_property
     def memory(self) -> list[dict[str, float]]:
         """Bytes per device, stage by stage; activations of all micro-batches in flight."""
         per = len(self.plans) // self.pipes
         return [held(self.plans[s :: self.pipes], n / per) for s, n in enumerate(self.timeline.flight)]
 
-    def explain(self) -> str:
-        """Stages, their layers, seconds, bytes in flight, and the schedule."""
+    def explain(self, op: str = "") -> str:
+        """Stages, their layers, seconds, bytes in flight, and the schedule.
+
+        Args:
+            op: why this operator is laid out as it is, in its stage, instead.
+
+        Raises:
+            ValueError: no operator is called so.
+        """
+        if op:
+            known = [plan for plan in self.plans if plan.problem.matching(op)]
+            return (known or self.plans)[0].explain(op)
         lines = [f"{self!r}: step {self.step_time * 1e3:.3f} ms, bubble {self.timeline.bubble:.1%} (simulated)"]
         for i, names in enumerate(self.layers):
             piece, s = self.piece(i), i % self.pipes
@@ -178,7 +188,7 @@ class PipelinePlan(Runnable):
             for kind in ("parallel_strategy_item", "parallel_layout_item"):
                 out[kind].update(page[kind])
             pieces.append(page["msnb"])
-        return {**out, "msnb": {"device_num": sum(self.devices), "stages": self.devices, "pieces": pieces}}
+        return {**out, "msnb": {"device_num": self.size, "stages": self.devices, "pieces": pieces}}
 
     def save(self, path: str | Path) -> None:
         """Write the strategies as JSON in MindSpore's schema."""
@@ -194,7 +204,7 @@ class PipelinePlan(Runnable):
             CheckpointError: the file is no strategy file, or was made for other devices.
             ValueError: an operator or a strategy that does not fit the program.
         """
-        data = read_strategies(path, sum(self.devices))
+        data = read_strategies(path, self.size)
         own = data.get("msnb", {})
         if own.get("stages", self.devices) != self.devices:
             raise CheckpointError(f"{path} was made for stages of {own['stages']} devices, this plan has stages of "

@@ -1,0 +1,60 @@
+"""What every plan tells of a step, whoever made it: the planner, the planner stage by stage, or the program itself."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from msnb.parallel.context import get_auto_parallel_context
+from msnb.parallel.program import Collective
+
+
+class Predicted:
+    """A step of a program on many devices, before it is run.
+
+    ``Plan``, ``PipelinePlan`` and ``HandPlan`` are such; all numbers are simulated.
+    """
+
+    @property
+    def size(self) -> int:
+        """The number of ranks."""
+        raise NotImplementedError
+
+    @property
+    def rank(self) -> int:
+        """The rank whose groups and events are shown: the context's ``global_rank``, 0 where there is no such rank."""
+        rank = int(get_auto_parallel_context("global_rank"))
+        return rank if rank < self.size else 0
+
+    @cached_property
+    def timeline(self) -> Any:
+        """When a device computes and when it talks; of a pipeline: who works on which micro-batch."""
+        raise NotImplementedError
+
+    @property
+    def step_time(self) -> float:
+        """Seconds of a step, simulated."""
+        return float(self.timeline.seconds)
+
+    @property
+    def collectives(self) -> list[Collective]:
+        """Every collective of a step, in order."""
+        raise NotImplementedError
+
+    @cached_property
+    def memory(self) -> Any:
+        """Bytes per device by what they are for, and their total; of a pipeline a row per stage."""
+        raise NotImplementedError
+
+    def explain(self, op: str) -> str:
+        """What an operator costs, and why it is laid out as it is."""
+        raise NotImplementedError
+
+    def save(self, path: str | Path) -> None:
+        """Write what was decided."""
+        raise NotImplementedError
+
+    def load(self, path: str | Path, every: bool = True) -> Any:
+        """The same program with what a file says was decided."""
+        raise NotImplementedError
