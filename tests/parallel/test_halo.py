@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from nets import pictures, spread
 from sharded import call_of, run
@@ -93,7 +93,7 @@ def whole(call, inputs):
 
 
 @pytest.mark.parametrize("name", [*CONVOLVED, *POOLED])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_pieces_give_what_the_whole_gives(name, data):
     """Any kernel, stride, dilation, padding, layout of images and groups; windows may span several neighbours."""
@@ -287,3 +287,37 @@ def test_windows_on_padding_alone_are_refused():
     conv = ops.Conv2D(1, 1, pad_mode="pad", pad=4).shard(((1, 1, 4, 1), (1, 1, 1, 1)))
     with pytest.raises(ValueError, match=r"along 'h' of conv2d, the windows 0 to 2 of 12 see padding alone"):
         planned(conv, x, w)
+
+
+# ---- what the search chooses ---------------------------------------------------------------------------------------
+
+
+class Layers(nn.Cell):
+    """Six convolutions over many pixels, and a mean over them."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 32, 3)
+        self.layers = nn.SequentialCell(*[nn.Conv2d(32, 32, 3) for _ in range(5)])
+        self.fc = nn.Dense(32, 8)
+
+    def construct(self, x, y):
+        h = ops.relu(self.layers(ops.relu(self.stem(x))))
+        return ops.cross_entropy(self.fc(h.mean(axis=(2, 3))), y)
+
+
+def chosen_cuts(batch, pixels):
+    """(images, rows, columns) cut by the layers of the plan for eight devices, and its seconds."""
+    x, y = ms.parallel.blank((batch, 3, pixels, pixels)), ms.parallel.blank((batch,), ms.int32)
+    plan = ms.parallel.plan(Layers(), x, y, device_num=8)
+    cuts = {(s[0][0], *s[0][2:]) for name, s in plan.strategies.items() if "layers" in name and "conv2d" in name}
+    return cuts, plan.step_time
+
+
+def test_the_search_cuts_a_large_image_and_divides_a_large_batch():
+    cuts, seconds = chosen_cuts(1, 1024)
+    assert all(n == 1 and h * w == 8 for n, h, w in cuts)
+    assert chosen_cuts(64, 128)[0] == {(8, 1, 1)}
+    net, (x, y) = Layers(), (ms.parallel.blank((1, 3, 1024, 1024)), ms.parallel.blank((1,), ms.int32))
+    whole_image = {"conv2d": ((1, 1, 1, 1), (1, 1, 1, 1))}
+    assert seconds < 0.5 * ms.parallel.plan(net, x, y, device_num=8, strategies=whole_image).step_time
