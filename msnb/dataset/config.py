@@ -92,3 +92,11 @@ def set_prefetch_size(size: int) -> None:
 
 def get_prefetch_size() -> int:
     return _state.prefetch
+
+
+def set_numa_enable(numa_enable: bool) -> None:
+    """Accepted, as in MindSpore: the workers here are threads of one process, which the system places."""
+
+
+def set_enable_shared_mem(enable: bool) -> None:
+    """Accepted, as in MindSpore: the workers here are threads, which share memory anyway."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from msnb.core.errors import ArgumentError, AttributeValueError
 from msnb.dataset.datasets import Dataset, refuse_processes, workers_of
-from msnb.dataset.nodes import Node
+from msnb.dataset.nodes import Node, Shuffle
 from msnb.dataset.rows import as_columns, check_count, name_of
 from msnb.dataset.samplers import choose
 from msnb.dataset.sources import IndexedSource, Reader, StreamSource, checked_length, guarded_fetch, numpy_types
@@ -29,7 +29,7 @@ class GeneratorDataset(Dataset):
         column_types: dtypes that the rows are checked against.
         num_samples: at most so many rows per epoch.
         num_parallel_workers: threads that fetch rows from a random-access source; the order is kept.
-        shuffle: random access only; None and True shuffle, False keeps the order.
+        shuffle: random access: None and True shuffle, False keeps the order. An iterable with a length: True shuffles.
         sampler: random access only: a Sampler or an iterable of row numbers.
         num_shards, shard_id: random access only: read this part of the rows.
 
@@ -76,8 +76,11 @@ class GeneratorDataset(Dataset):
             fetch, length = guarded_fetch(source, reader), checked_length(source)
             node: Node = IndexedSource(reader.name, fetch, length, columns, order, workers)
         else:
-            _refuse_order(shuffle, sampler, num_shards, shard_id)
+            whole = hasattr(source, "__iter__") and hasattr(source, "__len__")
+            _refuse_order(None if whole else shuffle, sampler, num_shards, shard_id)
             node = _stream(source, reader, num_samples)
+            if whole and shuffle:
+                node = Shuffle(node, max(len(source), 1))
         super().__init__(node)
 
 

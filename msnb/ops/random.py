@@ -236,7 +236,17 @@ def randint(low: int, high: int | None = None, size: Any = (), *, dtype: Any = N
 
 
 def uniform(shape: Any, minval: Any = 0.0, maxval: Any = 1.0, *, dtype: Any = None) -> Tensor:
-    """Uniform numbers in [minval, maxval); gradients reach the bounds."""
+    """Uniform numbers in [minval, maxval); gradients reach the bounds. An int dtype: whole numbers, no gradient.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.uniform((2,), ms.Tensor(5), ms.Tensor(6), dtype=ms.int32).tolist()
+        [5, 5]
+    """
+    if dtype is not None and not dtypes.as_dtype(dtype).is_float:
+        low, high = (find("cast")(b, dtype=dtypes.float64) if isinstance(b, Tensor) else b for b in (minval, maxval))
+        whole = find("floor")(rand(shape, dtype=dtypes.float64) * (high - low) + low)
+        return find("cast")(whole, dtype=dtypes.as_dtype(dtype))  # type: ignore[no-any-return]
     out: Tensor = rand(shape, dtype=dtype) * (maxval - minval) + minval
     return out
 

@@ -77,6 +77,16 @@ def test_a_random_part_of_a_picture_file(flowers):
     assert [row[0].shape for row in rows.create_tuple_iterator(output_numpy=True)] == [(3, 3, 3)] * 3
 
 
+def test_pictures_of_pillow():
+    pytest.importorskip("PIL.Image")
+    picture = vision.ToPIL()(PIXELS)
+    assert picture.size == (3, 1) and callable(picture.show)
+    np.testing.assert_array_equal(vision.ToNumpy()(picture), PIXELS)
+    assert vision.HWC2CHW()(picture).shape == (3, 1, 3) and vision.ToPIL()(PIXELS[..., :1]).size == (3, 1)
+    rows = ds.NumpySlicesDataset({"image": PIXELS[None]}).map(vision.ToPIL(), "image")
+    np.testing.assert_array_equal(next(rows.create_tuple_iterator(output_numpy=True))[0], PIXELS)
+
+
 def test_folders_and_files_that_do_not_fit(flowers):
     with pytest.raises(FileNotFoundError, match="has no folder 'tulip'; it has"):
         ds.ImageFolderDataset(flowers, class_indexing={"tulip": 0})

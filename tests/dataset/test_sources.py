@@ -151,3 +151,12 @@ def test_slices_of_dict_tuple_list_and_array():
 def test_slices_refusals(data, names, message):
     with pytest.raises((ValueError, TypeError), match=message):
         ds.NumpySlicesDataset(data, names)
+
+
+def test_an_iterable_of_known_length_is_shuffled_when_asked():
+    inner = ds.NumpySlicesDataset(list(range(50)), ["x"], shuffle=False)
+    rows = ds.GeneratorDataset(inner, ["y"], shuffle=True)
+    found = [int(row[0]) for row in rows.create_tuple_iterator(output_numpy=True)]
+    assert sorted(found) == list(range(50)) != found
+    plain = ds.GeneratorDataset(inner, ["y"])
+    assert [int(row[0]) for row in plain.create_tuple_iterator(output_numpy=True)] == list(range(50))

@@ -24,14 +24,11 @@ def decoded(content: Array, name: str = "the image") -> Array:
     Raises:
         DatasetError: they are no picture. ModuleNotFoundError: Pillow is not installed.
     """
+    image = _pillow()
     try:
-        from PIL import Image, UnidentifiedImageError
-    except ImportError:
-        raise ModuleNotFoundError("reading picture files takes Pillow: pip install 'msnb[images]'") from None
-    try:
-        with Image.open(io.BytesIO(content.tobytes())) as picture:
+        with image.open(io.BytesIO(content.tobytes())) as picture:
             return np.array(picture.convert("RGB"))
-    except (UnidentifiedImageError, OSError) as error:
+    except OSError as error:  # a file of an unknown kind is one too
         raise DatasetError(
             f"{name} is no picture that can be read: it starts with {content[:8].tobytes()!r}, {content.size} bytes"
         ) from error
@@ -76,12 +73,28 @@ class RandomCropDecodeResize(RandomResizedCrop):
 
 
 class ToPIL(Transform):
-    """Pixels stay arrays here, and every transform takes them: checks that they are an image, and changes nothing."""
+    """Pixels [h,w,3] or [h,w], 0 to 255, to a picture of Pillow's, which knows ``show()``.
+
+    All transforms take such pictures, and pipelines keep them as arrays.
+    """
+
+    def apply(self, value: Array) -> Any:
+        check_image(value, "ToPIL")
+        pixels = value[..., 0] if value.ndim == 3 and value.shape[-1] == 1 else value
+        return _pillow().fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
+
+
+class ToNumpy(Transform):
+    """The way back from `ToPIL`: pixels as an array."""
 
     def apply(self, value: Array) -> Array:
-        check_image(value, "ToPIL")
+        check_image(value, "ToNumpy")
         return value
 
 
-class ToNumpy(ToPIL):
-    """The way back from `ToPIL`."""
+def _pillow() -> Any:
+    try:
+        from PIL import Image
+    except ImportError:
+        raise ModuleNotFoundError("pictures take Pillow: pip install 'msnb[images]'") from None
+    return Image
