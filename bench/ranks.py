@@ -1,0 +1,85 @@
+"""What a rank of a plan computes by: native code at "O1" against reference bodies at "O0".
+
+    python -m bench.ranks               processor seconds of one rank's step, alternating, and their ratio
+
+One rank of two walks a data-parallel training step; a mirror stands for the other, so that nobody waits and processor
+time is the rank's own work: kernels, Python between them, and the joining of what comes.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+import msnb as ms
+from bench.planning import Transformer
+from msnb import nn, ops
+from msnb.parallel.engine.comm import Comm
+from msnb.parallel.engine.holding import Holding
+from msnb.parallel.serial import to_text
+
+ROUNDS = 15
+
+
+class Mirror(Comm):
+    """The other rank sends what this one sends; zeros where its piece has another size."""
+
+    def exchange(self, out: Mapping[int, Any], into: Mapping[int, Any], what: str, deadline: float) -> None:
+        """Give back what was sent."""
+        for peer, array in into.items():
+            array[...] = out[peer] if peer in out and out[peer].shape == array.shape else 0
+
+
+class LeNet(nn.Cell):
+    """LeNet-5 with its loss."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.c1, self.c2 = nn.Conv2d(1, 6, 5, pad_mode="valid"), nn.Conv2d(6, 16, 5, pad_mode="valid")
+        self.pool, self.dense = nn.MaxPool2d(2, 2), nn.SequentialCell(
+            nn.Dense(400, 120, activation="relu"), nn.Dense(120, 84, activation="relu"), nn.Dense(84, 10)
+        )
+
+    def construct(self, x: Any, y: Any) -> Any:
+        x = self.pool(ops.relu(self.c2(self.pool(ops.relu(self.c1(x))))))
+        return ops.cross_entropy(self.dense(ops.reshape(x, (x.shape[0], -1))), y)
+
+
+def cases() -> dict[str, tuple[Any, tuple[Any, ...]]]:
+    """Networks with their losses, and a batch each."""
+    draw = np.random.default_rng(0)
+    images, classes = draw.standard_normal((64, 1, 32, 32)).astype(np.float32), draw.integers(0, 10, 64)
+    words = draw.integers(0, 512, (8, 64))
+    return {
+        "LeNet, 32 images a rank": (LeNet(), (ms.Tensor(images), ms.Tensor(classes))),
+        "transformer, 256 words a rank": (Transformer(2, 128, 512), (ms.Tensor(words), ms.Tensor(words.reshape(-1)))),
+    }
+
+
+def seconds(holding: Holding, values: Mapping[int, Any]) -> float:
+    """Processor seconds of a step."""
+    start = time.process_time()
+    holding.run(values)
+    return time.process_time() - start
+
+
+def main() -> None:
+    """Print a line per case."""
+    for name, (net, inputs) in cases().items():
+        step = nn.TrainOneStepCell(net, nn.Momentum(net.trainable_params(), 0.01, 0.9))
+        plan = ms.parallel.plan(step, *inputs, device_num=2, parallel_mode="data_parallel")
+        text, values = to_text(plan.program), plan.given(inputs)
+        settings = ({"jit_level": level, "runtime_num_threads": 1} for level in ("O0", "O1"))
+        ranks = [Holding(text, Mirror(0, 2, 60.0), None, how) for how in settings]
+        rows = [[seconds(rank, values) for rank in ranks] for _ in range(ROUNDS)][3:]
+        bodies, native = (statistics.median(column) * 1e3 for column in zip(*rows))
+        ratio = statistics.median(a / b for a, b in rows)
+        print(f"{name:32} O0 {bodies:6.1f} ms   O1 {native:6.1f} ms   paired ratio {ratio:.2f}")
+
+
+if __name__ == "__main__":
+    main()
