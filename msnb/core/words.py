@@ -154,7 +154,21 @@ MODULES |= {path: MODULES.get(room, room) for path, room in MODULES.items()}
 
 _PART = "is not part of msnb yet"
 _SPARSE = f"{_PART}: tensors are dense."
+_ROWS = f"{_PART}; GeneratorDataset takes any Python object with __getitem__ and __len__."
+_PIXELS = f"{_PART}; a function of an array is a transform too: .map(fn, 'image')."
+_DATA = {
+    "msnb.dataset": dict.fromkeys(
+        ("TFRecordDataset", "CocoDataset", "VOCDataset", "CelebADataset", "TextFileDataset", "CSVDataset",
+         "ManifestDataset", "IMDBDataset", "PaddedDataset", "DatasetCache", "Schema", "DSCallback"), _ROWS),
+    "msnb.dataset.vision": dict.fromkeys(
+        ("AutoAugment", "AutoContrast", "CutMixBatch", "CutOut", "Equalize", "GaussianBlur", "MixUp", "MixUpBatch",
+         "RandAugment", "RandomAffine", "RandomColor", "RandomErasing", "RandomLighting", "RandomPerspective",
+         "RandomPosterize", "RandomRotation", "RandomSelectSubpolicy", "RandomSharpness", "RandomSolarize",
+         "RandomAdjustSharpness", "Rotate", "UniformAugment"), _PIXELS),
+}  # fmt: skip
 SAID_MODULES = {
+    **{f"{room}.{name}": said for room, names in _DATA.items() for name, said in names.items()},
+    "msnb.dataset.audio": f"{_PART}; a function of an array is a transform too: .map(fn, 'wave').",
     "msnb.boost": f"{_PART}.",
     "msnb.experimental": f"{_PART}.",
     "msnb.export": f"{_PART}; save_checkpoint stores weights.",
@@ -184,6 +198,7 @@ def _torch(there: str, here: str) -> str:
 _WISH = "PyTorch's requires_grad is for Parameters here; ms.grad(fn, grad_position) says what else to differentiate by."
 
 SAID: dict[str, dict[str, str]] = {
+    **_DATA,
     "msnb": {
         **{path.partition(".")[2]: said for path, said in SAID_MODULES.items() if path.count(".") == 1},
         "load": f"{_PART}; load_checkpoint reads weights.",

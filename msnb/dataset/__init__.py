@@ -1,5 +1,7 @@
 """Data pipelines with MindSpore's names: sources, operations, samplers, transforms. See `Dataset`."""
 
+from typing import TYPE_CHECKING
+
 from msnb.dataset import config, samplers, text, transforms, vision
 from msnb.dataset.arrays import NumpySlicesDataset
 from msnb.dataset.batching import BatchInfo
@@ -51,3 +53,12 @@ __all__ = [
     "vision",
     "zip",
 ]
+
+
+if not TYPE_CHECKING:  # a type checker must go on to report names that do not exist
+
+    def __getattr__(name: str) -> object:
+        """A sentence on what is missing."""
+        from msnb.core import elsewhere
+
+        return elsewhere.attribute(__name__, name)

@@ -264,6 +264,17 @@ class Dataset:
             raise AttributeValueError("a dataset that repeats without end has no size", hint="give .repeat(n) a number")
         return int(count)
 
+    def save(self, file_name: str, num_files: int = 1, file_type: str = "mindrecord") -> None:
+        """One epoch of rows into a file (or several) that `MindDataset` reads.
+
+        Whole numbers are kept as int32 or int64, others as float32 or float64, rows of bytes (uint8[n]) as they are.
+        """
+        from msnb.dataset.records import save
+
+        if file_type != "mindrecord":
+            raise AttributeValueError(f"save writes file_type 'mindrecord', got {file_type!r}")
+        save(self, file_name, num_files)
+
     def __len__(self) -> int:
         if self._node.count() in (None, math.inf):
             raise TypeError("the length of this dataset is not known beforehand; get_dataset_size() counts the rows")

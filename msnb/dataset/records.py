@@ -117,6 +117,28 @@ def _write(file: Path, header: Mapping[str, Any], rows: Sequence[Mapping[str, Ar
     draft.replace(file)
 
 
+def save(dataset: Dataset, file_name: str, num_files: int) -> None:
+    """Write one epoch of a data set."""
+    rows = list(dataset.create_dict_iterator(num_epochs=1, output_numpy=True))
+    if not rows:
+        raise AttributeValueError("save: the data set has no row.")
+    writer = FileWriter(file_name, num_files, overwrite=True)
+    writer.add_schema({name: {"type": _kind(np.asarray(value))} for name, value in rows[0].items()})
+    writer.write_raw_data(rows)
+    writer.commit()
+
+
+def _kind(array: Array) -> str:
+    """The type of a file's column that holds such arrays."""
+    if array.dtype.kind in "US":
+        return "string"
+    if array.dtype == np.uint8 and array.ndim == 1:
+        return "bytes"
+    if array.dtype.kind == "f":
+        return "float64" if array.dtype.itemsize > 4 else "float32"
+    return "int64" if array.dtype.itemsize > 4 or array.dtype == np.uint32 else "int32"
+
+
 class MindDataset(Dataset):
     """The rows of files that `FileWriter` wrote; columns of bytes are uint8[n].
 

@@ -57,6 +57,17 @@ def test_columns_orders_and_shards(tmp_path):
     assert [v.shape for v in next(chosen.create_tuple_iterator(output_numpy=True))] == [(3, 2), ()]
 
 
+def test_a_data_set_is_saved(tmp_path):
+    columns = {"image": np.arange(24, dtype=np.uint8).reshape(2, 3, 4), "x": np.array([1.5, 2.5], np.float16),
+               "label": np.array([3, 4], np.uint32), "word": np.array(["a", "bc"])}  # fmt: skip
+    ds.NumpySlicesDataset(columns, shuffle=False).save(str(tmp_path / "f.mindrecord"))
+    for i, found in enumerate(ds.MindDataset(tmp_path / "f.mindrecord", shuffle=False).create_dict_iterator(
+            num_epochs=1, output_numpy=True)):  # fmt: skip
+        assert all(np.array_equal(found[name], column[i]) for name, column in columns.items())
+    with pytest.raises(MsnbError, match="save writes file_type 'mindrecord'"):
+        ds.NumpySlicesDataset([1], ["x"]).save(str(tmp_path / "g"), file_type="tfrecord")
+
+
 def test_a_file_is_replaced_only_when_asked(tmp_path):
     path = written(tmp_path / "c.mindrecord")
     with pytest.raises(FileExistsError, match="overwrite=True replaces it"):

@@ -3,6 +3,8 @@
 Axes before the last three are carried along, so a transform works on one image and, after `batch`, on a whole batch.
 """
 
+from typing import TYPE_CHECKING
+
 from msnb.dataset.vision.chance import (
     RandomCrop,
     RandomHorizontalFlip,
@@ -62,3 +64,12 @@ __all__ = [
     "ToType",
     "VerticalFlip",
 ]
+
+
+if not TYPE_CHECKING:  # a type checker must go on to report names that do not exist
+
+    def __getattr__(name: str) -> object:
+        """A sentence on what is missing."""
+        from msnb.core import elsewhere
+
+        return elsewhere.attribute(__name__, name)
