@@ -85,7 +85,8 @@ def tensor_with_images(tensor: Tensor) -> str:
     w = max(_width(images[0], min(len(images), UNASKED)), 1.0)
     more = f" and {len(images) - UNASKED} more; ms.show.tensor shows them" if len(images) > UNASKED else ""
     words_ = f"light is large{more}"
-    return f"<div>{plain}{figure(page(w, bottom, drawn), f'the values as images, {words_}')}<div>{words_}</div></div>"
+    told = f"the values as images, {words_}"
+    return f"<div>{plain}{figure(page(w, bottom, drawn, told), told)}<div>{words_}</div></div>"
 
 
 class TensorView(View):

@@ -34,7 +34,7 @@ def bars_svg(title: str, bars: Sequence[Bar]) -> str:
         parts.append(rect(LABEL_W, y + 2, max(room * bar.value / most, 1.0), BAR - 6, bar.colour, radius=3))
         parts.append(text(LABEL_W + room * bar.value / most + 6, y + 13, bar.word, 10.5, SOFT, anchor="start"))
     height = 34 + len(bars) * BAR + 12
-    return page(CHART_W, height, [rect(0.5, 0.5, CHART_W - 1, height - 1, CARD, LINE_COLOUR, 12), *parts])
+    return page(CHART_W, height, [rect(0.5, 0.5, CHART_W - 1, height - 1, CARD, LINE_COLOUR, 12), *parts], title)
 
 
 @dataclass
@@ -64,7 +64,7 @@ def memory_svg(title: str, spans: Sequence[Span], steps: int, top: int, peak: in
     anchor = "start" if x < w / 2 else "end"
     parts.append(text(x + (5 if anchor == "start" else -5), head - 9, peak_word, 11, ALARM, 600, anchor))
     parts += _axes(left, head, tall, w - right)
-    return page(w, h, parts)
+    return page(w, h, parts, title)
 
 
 def _axes(left: float, head: float, tall: float, right: float) -> list[str]:

@@ -30,7 +30,7 @@ from msnb.ir.text import write_type
 from msnb.notebook.groups import is_drawn
 from msnb.notebook.pages import Row, columns, count, number_word, table
 from msnb.notebook.paint import picture_of
-from msnb.notebook.parts import Picture
+from msnb.notebook.parts import Picture, alarm_groups
 from msnb.notebook.runs import (
     Array,
     Program,
@@ -128,6 +128,7 @@ class DiffView(View):
                 box.lines = [*box.lines, f"differs by {number_word(pair.gap)}"]
             if pair is not None and pair is self.first:
                 box.mark = "first"
+        alarm_groups(picture)
         return picture
 
     @property

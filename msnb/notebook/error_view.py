@@ -27,7 +27,7 @@ from msnb.notebook.lessons import Lesson, lesson_of
 from msnb.notebook.marks import text as words
 from msnb.notebook.pages import Row, details, pre, table
 from msnb.notebook.plot import card
-from msnb.notebook.views import MIME, Section, View
+from msnb.notebook.views import Section, View
 
 HEAD = ("operand", "is")
 INTERNALS = "internals"
@@ -64,7 +64,19 @@ def report(error: MsnbError, tb: TracebackType | None = None) -> list[str]:
     return [*lines, f"more: {lesson.path}, %ms_error"] if lesson is not None else lines
 
 
-class ErrorView(View):
+class WordsView(View):
+    """A view that is words: its HTML says all of it in every front end, and no renderer finds a picture to draw."""
+
+    @property
+    def figures(self) -> list[str]:
+        """None."""
+        return []
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        return {"text/html": self.html, "text/plain": repr(self)}
+
+
+class ErrorView(WordsView):
     """The report of an error.
 
     Attributes:
@@ -116,11 +128,6 @@ class ErrorView(View):
         return card(720, y + 4, "", [head, *parts]) if parts else card(720, 40, title, [])
 
     @property
-    def figures(self) -> list[str]:
-        """None: the report is text."""
-        return []
-
-    @property
     def sections(self) -> list[Section]:
         """Operands, the lesson, the frames inside msnb."""
         out: list[Section] = []
@@ -156,7 +163,7 @@ class ErrorView(View):
     def below(self) -> dict[str, Any]:
         """The output that follows the red one in a cell."""
         where = self.lesson.path if self.lesson is not None else ""
-        return {MIME: self.json, "text/html": f"<div>{self.more}</div>", "text/plain": f"more on this error: {where}"}
+        return {"text/html": f"<div>{self.more}</div>", "text/plain": f"more on this error: {where}"}
 
 
 def link(lesson: Lesson) -> str:
@@ -172,7 +179,7 @@ def lesson_html(lesson: Lesson) -> str:
     return f"{paragraphs}{programs}<p>{html.escape(lesson.advice)}</p>"
 
 
-class LessonView(View):
+class LessonView(WordsView):
     """A page on a kind of error."""
 
     kind = "lesson"
@@ -192,11 +199,6 @@ class LessonView(View):
         lines = [piece for line in self.lesson.markdown.split("\n") for piece in _wrapped(line, 98)]
         parts = [_line(line, 30 + 15 * i, INK if line.startswith("#") else SOFT) for i, line in enumerate(lines)]
         return card(720, 40 + 15 * len(lines), "", parts)
-
-    @property
-    def figures(self) -> list[str]:
-        """None: a page is text."""
-        return []
 
     @property
     def html(self) -> str:

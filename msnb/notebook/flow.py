@@ -9,14 +9,14 @@
 
 As a callback it computes the gradients of the present batch once more (``every`` says how often), so it changes nothing
 in the training, not even the random draws. The measure is the root mean square; a layer is *vanishing* where it is
-SPREAD times below the median layer of its step, *exploding* where it is as far above or not finite.
+SPREAD times below the last layer of its step (the way back begins there), *exploding* where it is as far above or not
+finite.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from msnb.core.errors import ArgumentError
 from msnb.core.glance import plain_numbers
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
-from msnb.notebook.heat import SPREAD
+from msnb.notebook.heat import reference_of, verdict_of
 from msnb.notebook.pages import Row, columns, number_word, table
 from msnb.notebook.plot import Curve, Panel, curves_svg
 from msnb.notebook.views import Section, View
@@ -33,7 +33,6 @@ from msnb.train import Callback, RunContext
 
 HEAD = ("layer", "first", "last", "smallest", "largest", "verdict")
 MOST_CURVES = 8
-VANISHING, EXPLODING = "vanishing", "exploding"
 
 
 def size_of_gradient(gradient: Any) -> float:
@@ -110,11 +109,7 @@ class FlowView(View, Callback):
     def verdict(self, layer: str) -> str:
         """``vanishing``, ``exploding`` or nothing, by the last step."""
         now = {name: found[-1] for name, found in self.sizes.items() if found}
-        finite = [v for v in now.values() if math.isfinite(v) and v > 0]
-        size, middle = now.get(layer, 0.0), median(finite) if finite else 1.0
-        if not math.isfinite(size) or size > middle * SPREAD:
-            return EXPLODING
-        return VANISHING if size < middle / SPREAD else ""
+        return verdict_of(now.get(layer, 0.0), reference_of(reversed(now.values())))
 
     @property
     def rows(self) -> list[Row]:

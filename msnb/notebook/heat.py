@@ -3,14 +3,16 @@
     layer   rms of its gradients     1e-9          1e-3           1
     fc1     4.1e-04                   vanishing    fine           exploding, where it leaves the rest by SPREAD
 
-The measure is the root mean square of a node's values, so layers of different widths compare. A node is ``vanishing``
-when its gradient is zero everywhere or SPREAD times smaller than the median node, ``exploding`` when it is as much
-larger or not finite. Darker is larger, on a logarithmic scale between the smallest and the largest of the picture.
+The measure is the root mean square of a node's values, so layers of different widths compare, and all are held
+against the gradient with which the way back begins. A node is ``vanishing`` when its gradient is zero everywhere or
+SPREAD times smaller than that one, ``exploding`` when it is as much larger or not finite. Darker is larger, on a
+logarithmic scale between the smallest and the largest of the picture.
 """
 
 from __future__ import annotations
 
-from statistics import median
+import math
+from collections.abc import Container, Iterable
 from typing import Any
 
 import numpy as np
@@ -23,32 +25,49 @@ from msnb.notebook.paint import MOST_BOXES
 from msnb.notebook.parts import Picture
 from msnb.notebook.runs import Program, as_array, names_of, nodes_of, quiet
 from msnb.notebook.views import GraphView, Section
+from msnb.ops.constant import constant
 
 SPREAD = 1e4
+VANISHING, EXPLODING = "vanishing", "exploding"
 HEAD = ("layer", "rms", "largest at", "verdict")
 
 
 def gradient_sizes(program: Program) -> dict[Node, float]:
-    """The root mean square of the values of every node on the way of the gradient.
+    """The root mean square of the values of every node on the way of the gradient, in the order of that way.
 
-    Those are backward nodes that read another backward node: what reads forward values alone (a transposed activation,
-    a local derivative) is an ingredient, no gradient.
+    Those are backward nodes that read the gradient of a later forward node, what is made of them, and the results. What
+    is made of forward values alone (a transposed activation, a local derivative such as y (1 - y)) is an ingredient, no
+    gradient.
     """
     out: dict[Node, float] = {}
+    results = {v.node for v in program.graph.outputs}
     with quiet():
         for node, _, made in nodes_of(program.graph, program.inputs):
             arrays = [as_array(b, v.type) for b, v in zip(made, node.outputs)]
             wide = [plain_numbers(a) for a in arrays if a is not None and a.size]
             numbers = [a for a in wide if a.dtype.kind == "f"]
-            if numbers and _is_gradient(node):
+            if numbers and node.primal is not None and (node in results or _continues(node, out)):
                 squares = [np.square(a, dtype=np.float64).mean() for a in numbers]
                 out[node] = float(np.sqrt(max(squares)))
     return out
 
 
-def _is_gradient(node: Node) -> bool:
-    behind = [v.node for v in node.inputs if v.node is not None]
-    return node.primal is not None and any(n.primal is not None for n in behind)
+def _continues(node: Node, known: Container[Node]) -> bool:
+    """True for a backward node that reads a gradient."""
+    behind = [v.node for v in node.inputs if v.node is not None and v.node.op is not constant]
+    return any(n in known or n.primal not in (None, node.primal) for n in behind)
+
+
+def reference_of(sizes: Iterable[float]) -> float:
+    """What gradients are held against: the first in the order of the way back that is neither zero nor endless."""
+    return next((s for s in sizes if math.isfinite(s) and s > 0), 1.0)
+
+
+def verdict_of(size: float, reference: float) -> str:
+    """``vanishing``, ``exploding`` or nothing."""
+    if not math.isfinite(size) or size > reference * SPREAD:
+        return EXPLODING
+    return VANISHING if size < reference / SPREAD else ""
 
 
 class HeatView(GraphView):
@@ -64,15 +83,13 @@ class HeatView(GraphView):
         super().__init__(program.graph, title, max_boxes=max_boxes)
         self.sizes = gradient_sizes(program)
         finite = [s for s in self.sizes.values() if np.isfinite(s) and s > 0]
-        self._middle = median(finite) if finite else 1.0
+        self._begin = reference_of(self.sizes.values())
         self._range = (min(finite), max(finite)) if finite else (1.0, 1.0)
         self._names = names_of(program.graph)
 
     def verdict(self, size: float) -> str:
         """``vanishing``, ``exploding`` or nothing."""
-        if not np.isfinite(size) or size > self._middle * SPREAD:
-            return "exploding"
-        return "vanishing" if size < self._middle / SPREAD else ""
+        return verdict_of(size, self._begin)
 
     @property
     def rows(self) -> list[Row]:
@@ -90,7 +107,7 @@ class HeatView(GraphView):
 
     @property
     def parts(self) -> list[Picture]:
-        """The pictures with a size in every backward box."""
+        """The pictures with a size in every backward box and group."""
         if not self._parts:
             self._heat(super().parts[0])
         return super().parts
@@ -98,8 +115,10 @@ class HeatView(GraphView):
     def _heat(self, picture: Picture) -> None:
         told = {str(i): self.sizes[n] for i, n in enumerate(self.graph.nodes) if n in self.sizes}
         for box in picture.walk():
-            size = told.get(box.id)
-            if size is not None:
+            held = box.inside.walk() if box.inside is not None else [box]
+            sizes = [told[b.id] for b in held if b.id in told]
+            if sizes:
+                size = float(np.max(sizes))  # of a group the largest, as in the table; NaN stays
                 verdict = self.verdict(size)
                 box.lines = [*box.lines, f"rms {number_word(size)}", *([verdict] if verdict else [])]
                 box.mark, box.heat = verdict, self._share(size)

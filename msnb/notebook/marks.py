@@ -31,6 +31,11 @@ def escaped(words: str) -> str:
     return escape(clean)
 
 
+def quoted(words: str) -> str:
+    """Words as the value of an XML attribute."""
+    return escaped(words).replace('"', "&quot;")
+
+
 def rect(
     x: float, y: float, w: float, h: float, fill: str, stroke: str = "", radius: float = 0, dash: str = "",
     width: float = 1.0,

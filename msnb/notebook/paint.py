@@ -241,7 +241,7 @@ class _Painter:
     def _assemble(self, title: str) -> Picture:
         pictures = [self._picture(root) for root in self.roots]
         scope = "/".join(self.skip)
-        name = shortened(f"{title}   in {scope}" if scope else title, 80)
+        name = shortened(f"{title}   in {scope}" if scope not in title else title, 80)
         if len(pictures) == 1:
             pictures[0].title = name
             return pictures[0]

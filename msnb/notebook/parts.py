@@ -22,6 +22,7 @@ from typing import Any
 SCHEMA, VERSION = "msnb.graph", 1
 MAX_JSON = 400_000
 FEW_PORTS = 2  # operands that never widen a box
+PLAIN_MARKS = ("", "new", "changed")  # all others are alarms
 
 
 @dataclass
@@ -117,6 +118,15 @@ class Picture:
                 yield from box.inside.walk()
         for column in self.columns:
             yield from column.walk()
+
+
+def alarm_groups(picture: Picture) -> None:
+    """Let every group carry the first alarm of what it holds, as mark and as word: a closed group hides the box."""
+    for box in picture.walk():
+        held = box.inside.walk() if box.inside is not None else ()
+        alarm = next((b.mark for b in held if b.mark not in PLAIN_MARKS), "")
+        if alarm:
+            box.mark, box.lines = alarm, [*box.lines, alarm]
 
 
 def _shown(box: Box) -> int:

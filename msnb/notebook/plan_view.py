@@ -128,6 +128,8 @@ class PlanView(View):
                 self._dress(box, told[box.id])
             elif box.id.split(".")[0] in weights:
                 self._lay(box, weights[box.id.split(".")[0]])
+            elif box.kind in ("node", "constant"):  # nothing to choose: made from no operands on every device
+                self._lay(box, "whole")
         self._volumes(picture)
         return picture
 

@@ -110,7 +110,7 @@ def tick_word(value: float) -> str:
 def card(w: float, h: float, title: str, parts: list[str]) -> str:
     """Parts on a card with a title."""
     head = text(16, 23, shortened(title, 90), 12.5, SOFT, weight=600, anchor="start")
-    return page(w, h, [rect(0.5, 0.5, w - 1, h - 1, CARD, LINE_COLOUR, 12), head, *parts])
+    return page(w, h, [rect(0.5, 0.5, w - 1, h - 1, CARD, LINE_COLOUR, 12), head, *parts], title)
 
 
 def grid(x: Scale, y: Scale, xlabel: str, ylabel: str) -> list[str]:
@@ -148,11 +148,11 @@ def loglog_svg(title: str, lines: Sequence[Line], dots: Sequence[Dot], left_out:
     parts = grid(x, y, "flops per byte", "flop/s")
     parts += [_roof(line, x, y) for line in lines]
     parts += _dots(dots, x, y)
-    h = HEAD + TALL + FOOT + 20
-    parts += _roof_names(lines, h - 12)
+    h = HEAD + TALL + FOOT + 36
+    parts += _roof_names(lines, h - 28)
     words = "hollow: predicted, full: measured" if any(not d.hollow for d in dots) else "hollow: predicted"
     more = f"; {left_out} without arithmetic left out" if left_out else ""
-    parts.append(text(W - RIGHT, h - 12, words + more, 10.5, SOFT, anchor="end"))
+    parts.append(text(LEFT - 40, h - 12, words + more, 10.5, SOFT, anchor="start"))
     return card(W, h, title, parts)
 
 

@@ -25,7 +25,7 @@ from msnb.ir.graph import Node, Value
 from msnb.ir.text import write_type
 from msnb.notebook.pages import Row, columns, count, figure, table
 from msnb.notebook.paint import picture_of
-from msnb.notebook.parts import Picture
+from msnb.notebook.parts import Picture, alarm_groups
 from msnb.notebook.runs import Array, Program, as_array, names_of, nodes_of, place_of, quiet
 from msnb.notebook.svg import svg_of
 from msnb.notebook.views import Frame, Section, View
@@ -177,6 +177,7 @@ class StepView(View):
             if row is not None:
                 box.lines = [*box.lines, *(words for words in (row[3], row[4], row[5]) if words)]
                 box.mark = row[5]
+        alarm_groups(picture)
         return picture
 
     @property

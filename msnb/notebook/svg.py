@@ -31,11 +31,13 @@ from msnb.notebook.colours import (
 )  # fmt: skip
 from msnb.notebook.columns import Across, Sheet, lay_out_sheet
 from msnb.notebook.layout import FRAME_HEAD, LINE, PAD_Y, TITLE_LINE, Curve, Drawing, Placed
-from msnb.notebook.marks import TEXT_FONT, escaped, number, rect, text
-from msnb.notebook.parts import Box, Picture
+from msnb.notebook.marks import TEXT_FONT, escaped, number, quoted, rect, text
+from msnb.notebook.parts import PLAIN_MARKS, Box, Picture
+from msnb.notebook.words import shortened
 
 MARGIN, HEAD, LEGEND_LINE = 14.0, 30.0, 20.0
 SWATCH = 14.0
+LONG_LABEL = 160
 
 
 def svg_of(picture: Picture) -> str:
@@ -53,13 +55,14 @@ def svg_of(picture: Picture) -> str:
         _sheet(sheet, left, HEAD),
         *(_legend_row(row, MARGIN + 2, bottom + LEGEND_LINE * i) for i, row in enumerate(rows)),
     ]
-    return page(w, h, parts)
+    return page(w, h, parts, picture.title)
 
 
-def page(w: float, h: float, parts: list[str]) -> str:
-    """Parts as one SVG image."""
+def page(w: float, h: float, parts: list[str], label: str) -> str:
+    """Parts as one SVG image; the label is what a screen reader says."""
     size = f'width="{number(w)}" height="{number(h)}" viewBox="0 0 {number(w)} {number(h)}"'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="{TEXT_FONT}" role="img">{"".join(parts)}</svg>'
+    told = f'role="img" aria-label="{quoted(shortened(label, LONG_LABEL))}"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="{TEXT_FONT}" {told}>{"".join(parts)}</svg>'
 
 
 # ---- frames, lines, boxes -------------------------------------------------------------------------------------------
@@ -184,7 +187,7 @@ def _outline(placed: Placed, x: float, y: float) -> str:
     radius = h / 2 if box.kind in ("param", "again", "state", "result") and h < 60 else 8
     dash = "4 3" if box.kind in ("state", "again") else ""
     under = rect(x + 3, y + 3, w, h, "#e9edf3", border, 8) if box.kind == "group" else ""
-    plain = INK if box.mark in ("new", "changed") else ALARM
+    plain = INK if box.mark in PLAIN_MARKS else ALARM
     colour, width = (plain, 2.6) if box.mark else (border, 1.2)
     return under + rect(x, y, w, h, fill, colour, radius, dash=dash, width=width)
 

@@ -1,15 +1,18 @@
 # %% [markdown]
 # # Tensors
 #
-# A tensor is a value in a box: numbers of one dtype in the shape of a grid. This page shows how to make one, what happens when
-# two dtypes meet, how indexing works, and the one law that avoids most surprises: **values, not views**.
+# A tensor is a grid of numbers: its **shape** says how many there are along each axis (`[2, 3]` is two rows of three), its
+# **dtype** what kind of numbers they are (`float32`, `int64`, ...), the same for all of them. This page shows how to make one,
+# what happens when two dtypes meet, how indexing works, and the one law that avoids most surprises: **values, not views**.
 
 # %%
-# Load msnb
+# Load msnb and its magics: with them, errors name the cell and the line
 import numpy as np
 
 import msnb as ms
 from msnb import ops
+
+# %load_ext msnb
 
 # %% [markdown]
 # ## Making one
@@ -28,7 +31,8 @@ ops.zeros((2, 3)), ops.full((2,), 7, dtype=ms.int32), ops.arange(5)
 # %% [markdown]
 # ## When dtypes meet
 # Categories are ordered: bool < int < float < complex. A tensor of a higher category wins *as it is*, so int64 with float16 is
-# float16. A Python number is weak: it never widens a tensor, unless it comes from a higher category.
+# float16. Within a category the result is the smallest dtype that holds both, so int8 with uint8 is int16. A Python number is
+# *weak*: it never widens a tensor, unless it comes from a higher category.
 
 # %%
 # The dtype of a sum
@@ -37,7 +41,7 @@ def sum_dtype(a, b):
 
 
 i8, u8 = ms.Tensor([1], ms.int8), ms.Tensor([1], ms.uint8)
-i64, f16, bf16, f32 = (ms.Tensor([1], t) for t in (ms.int64, ms.float16, ms.bfloat16, ms.float32))
+i64, f16, bf16 = (ms.Tensor([1], t) for t in (ms.int64, ms.float16, ms.bfloat16))
 for name, found in {
     "int8 + uint8": sum_dtype(i8, u8),
     "int64 + float16": sum_dtype(i64, f16),
@@ -78,6 +82,7 @@ print("taken before:", row)
 
 # %% [markdown]
 # ## To NumPy and back
+# `asnumpy()` gives an array of its own; NumPy's functions take tensors, and its operators too.
 
 # %%
 # Tensors speak NumPy's protocols
@@ -101,3 +106,17 @@ try:
     x[5]
 except IndexError as error:
     print(error)
+
+# %% [markdown]
+# ## Try it
+# 1. What are the dtypes of `Tensor([True]) + Tensor([True])` and of `Tensor([True]) + 1`? Guess first.
+# 2. `x[x > 8]` has as many elements as there are hits. How many of `ops.arange(100)` are divisible by 7?
+# 3. Take a column out of `x`, change `x`, and look at the column again. What would NumPy have done?
+#
+# <details><summary>Solutions</summary>
+#
+# 1. Bool (two of a kind stay what they are: it is *or*), and Int64: the Python number comes from a higher category.
+# 2. `n = ops.arange(100)`, then `n[n % 7 == 0].shape` is `(15,)`.
+# 3. The column is as it was. In NumPy a slice is a *view*: it would have changed with `x`.
+#
+# </details>

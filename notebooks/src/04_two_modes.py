@@ -7,17 +7,16 @@
 
 # %%
 # Load msnb and its magics
-import numpy as np
-
 import msnb as ms
-from msnb import nn, ops
+from msnb import ops
 
 # %load_ext msnb
 
 # %% [markdown]
 # ## Python decides, or the tensor decides
 # An `if` on a Python value is decided while the graph is made and leaves no trace in it. An `if` on a tensor becomes a node
-# with two closed bodies.
+# with two closed bodies. In a picture, `y=~2` is a constant operand; the `~` says that it is a Python number, which takes the
+# dtype of the tensor that it meets.
 
 # %%
 # A function with both kinds of decision
@@ -37,8 +36,8 @@ x = ms.Tensor([1.0, -3.0])
 # %ms_ir activate(x, True)
 
 # %% [markdown]
-# The same source with loops: a `for` over a Python range is unrolled, a `while` on a tensor stays a loop, with `break`,
-# `continue` and early `return` as data flow.
+# The same holds for loops: a `for` over a Python range is unrolled, a `while` on a tensor stays a loop, with `break`, `continue`
+# and early `return` as data flow. On the left the steps counted by the compiled function, on the right by plain Python:
 
 # %%
 # Collatz, with an early way out
@@ -62,7 +61,8 @@ print([int(compiled(ms.Tensor(n), limit)) for n in (6, 7, 27, 97)], [int(collatz
 # %% [markdown]
 # ## What a compiled function assumes
 # Everything outside that the capture read is a **guard**: arguments' shapes and dtypes, globals, attributes, the code of the
-# functions it called. `ms.explain` lists them.
+# functions it called. `ms.explain` lists them, each with the line that read it. They are checked at every call (in
+# microseconds); if one fails, another version is compiled.
 
 # %%
 # A function that leans on a global and on a helper
@@ -162,9 +162,25 @@ except Exception as error:
 
 # %% [markdown]
 # ## `%%ms_graph`
-# The magic compiles the functions of its cell, binds them, and shows the graph.
+# The magic runs its cell, compiles the function that is named behind it for the arguments behind `--args`, and shows the graph.
+# Other magics do the same for one look at a time: `%ms_ir`, `%ms_grad`, `%ms_passes`, ...; a `?` behind any of them gives help.
 
 # %%
 # %%ms_graph norm --args x
 def norm(v):
     return ops.sqrt((v * v).sum())
+
+# %% [markdown]
+# ## Try it
+# 1. Call `activate(x, True)` and `activate(x, False)` compiled (`ms.jit(activate)`): how many versions, and why?
+# 2. Set `scale` to a string. What happens, and where does the report point?
+# 3. Give `misfit` branches that fit, without changing what it means for positive sums.
+#
+# <details><summary>Solutions</summary>
+#
+# 1. Two: `leaky` is a Python value that decides something, so its value is a guard. `ms.explain` says `leaky True -> False`.
+# 2. The guard `scale is of type float` fails, the function is captured again, and `x + scale` is refused with the operands and
+#    the line of `helper` in its cell.
+# 3. For example `y = ops.concat([x, x])` in both branches and `return y[:2]` behind them, or a branch `y = x * 0`.
+#
+# </details>

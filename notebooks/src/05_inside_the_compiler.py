@@ -22,7 +22,7 @@ ms.set_context(mode=ms.GRAPH_MODE, jit_level="O1")
 
 # %% [markdown]
 # ## 1 The source
-# A layer and a penalty, written down without any care: a factor 1, the same product twice, a value that nobody uses.
+# A layer and a penalty, written down without any care: a factor 1, the same product three times, a value that nobody uses.
 
 # %%
 # The function of this page
@@ -50,8 +50,10 @@ w, b = (ms.Tensor(rng.standard_normal(256).astype(np.float32)) for _ in range(2)
 
 # %% [markdown]
 # ## 3 Passes
-# A pass makes a graph of a graph by a law. The table says which law was used how often, how many nodes are left, and the largest
-# difference of the results to those as captured, on these very inputs. Hardware-independent laws keep every bit: the column is 0.
+# A **pass** makes a graph of a graph by a law. Move the slider: every position is a stage or a single rewrite, with its law, its
+# reason, and the program before and after it. `stages` below the picture is a table: how often a pass rewrote something, how many
+# nodes are left, and the largest difference of the results to those as captured, on these very inputs. Laws that know nothing of
+# the hardware keep every bit: there the difference is 0.
 
 # %%
 # Stage by stage, those that changed something
@@ -62,8 +64,8 @@ w, b = (ms.Tensor(rng.standard_normal(256).astype(np.float32)) for _ in range(2)
 # %ms_ir --optimised layer(x, w, b)
 
 # %% [markdown]
-# The factor 1 is gone (*times one*), the three equal products are one (*common subexpressions*), the exponential that nobody read is
-# no more (*dead code*). Side by side:
+# The factor 1 is gone (the law *times one*), the three equal products are one (*common subexpressions*), the exponential that nobody
+# read is no more (*dead code*). Side by side, with a heavy border around what only one of the two has:
 
 # %%
 # What changed from the captured graph to the simplified one
@@ -93,7 +95,11 @@ def rule():
     return rewrite
 
 
-register_pass(Pass("roots", "The root of a square is its base.", "captured", "captured", (), lambda g, log: sweep_module(g, "roots", rule, log)))
+def run(graph, log):
+    return sweep_module(graph, "roots", rule, log)
+
+
+register_pass(Pass("roots", "The root of a square is its base.", "captured", "captured", (), run))
 pipeline.EXTRA.append("roots")
 
 
@@ -113,9 +119,9 @@ for name, view in (("positive numbers", positive), ("mixed signs", mixed)):
 
 # %% [markdown]
 # ## 5 Groups
-# Run as it stands, every operator reads arrays from memory and writes one back. What walks the same index space can go in one loop
-# instead: element 7 of `relu(x * w + b)` hangs on element 7 alone. The last pass puts such neighbours into a group, the sum at the
-# end included.
+# Run as it stands, every operator reads arrays from memory and writes one back. What walks over the same indices can go in one loop
+# instead: element 7 of `relu(x * w + b)` needs element 7 of `x` and of the rest, nothing else. The last pass puts such neighbours
+# into a group, the sum at the end included.
 
 # %%
 # Memory traffic, counted by hand: every operand read once, every result written once
@@ -131,8 +137,8 @@ code
 
 # %% [markdown]
 # ## 6 Loops
-# A group becomes a loop nest in a small language of its own, the same for every target. `a` are the arrays it reads, `b` those it
-# writes, `i0` and `i1` the loop variables; nothing that lives only inside the loop has an array.
+# A group becomes nested loops in a small language of its own, the same for every target. `a0`, `a1`, ... are the arrays it reads, `b0`
+# the one it writes, `i0` and `i1` the loop variables; what lives only inside the loop (`%0`, `%1`, ...) has no array.
 
 # %% tags=["nbval-ignore-output"]
 # The loops of the first kernel
@@ -144,8 +150,9 @@ print("kernels:", len(code.listings), "  loads of x:", code.listings[0].kernel.c
 
 # %% [markdown]
 # ## 7 LLVM IR
-# The loops are rendered in the language of LLVM, as vectors as wide as the processor has them (this is where machines begin to
-# differ). Look for the line with `fmul` and the one with `fadd`: those are `x * w` and `+ b` for many elements at once.
+# LLVM is the compiler library behind many languages (C, Rust, Swift). The loops are written in its language, with vectors as wide as
+# the processor has them (this is where machines begin to differ). Look for the first line with `fmul` and the first with `fadd`:
+# those are `x * w` and `+ b` for many elements at once.
 
 # %% tags=["nbval-ignore-output"]
 # The inner loop: from the first load of a vector to the jump back
@@ -156,7 +163,7 @@ print("\n".join(lines[first - 2 : first + 22]))
 # %% [markdown]
 # ## 8 Machine code
 # LLVM turns it into instructions. `vmovups` loads a vector of floats; `vfmadd` multiplies and adds in one go; `zmm` registers hold
-# 16 floats, `ymm` 8. (On other processors the names are others.)
+# 16 floats, `ymm` registers 8. (On other processors the names are others.)
 
 # %% tags=["nbval-ignore-output"]
 # The same inner loop as assembly
@@ -193,7 +200,8 @@ def measured():
 
 
 best = measured()
-print(f"eager {best['eager'] * 1e6:.0f} us, compiled {best['compiled'] * 1e6:.0f} us: {best['eager'] / best['compiled']:.1f} times faster")
+ratio = best["eager"] / best["compiled"]
+print(f"eager {best['eager'] * 1e6:.0f} us, compiled {best['compiled'] * 1e6:.0f} us: {ratio:.1f} times faster")
 
 # %% [markdown]
 # ## 10 When is it compiled again?
@@ -216,6 +224,18 @@ for version, calls, *_, reason in ms.show.explain(fresh).rows:
 # - A pass is a law and a check. `%ms_passes` shows both.
 # - Most of the speed comes from memory that is not touched; the rest from vectors and threads.
 #
-# **Exercises.** 1. `%ms_kernels --gradient layer(x, w, b)`: how many kernels, and which node is left to a library? 2. Take the sum
-# out of `layer` and return `y + penalty * 0.01`: what changes in the loops? 3. Write the pass `exp(log(x)) -> x` and find an input
-# that shows it is no law. 4. `%ms_roofline --times layer(x, w, b)`: which limit does a single operator meet?
+# ## Try it
+# 1. `%ms_kernels --gradient layer(x, w, b)`: how many kernels has the gradient by `x`? Where is the sum?
+# 2. Take the sum out of `layer` and return `y + penalty * 0.01`: what changes in the loops?
+# 3. Write the pass `exp(log(x)) -> x` and find an input that shows it is no law.
+# 4. `%ms_roofline layer(x, w, b)`: which limit does a single operator meet?
+#
+# <details><summary>Solutions</summary>
+#
+# 1. One. The gradient of a sum is 1 for every element, whatever the sum is; so nobody computes it.
+# 2. `reduce sum` is gone, and `store` has moved into the loop: `b0[256 i0 + i1]` instead of `b0[0]`, an array instead of a number.
+# 3. As section 4, with `node.op.name != "exp"` and `node.inputs[0].node.op.name == "log"`; what is taken is `log`'s operand,
+#    `node.inputs[0].node.inputs[0]`. A negative input shows the mistake: the logarithm is NaN there, and so is its exponential.
+# 4. Memory, every one of them: they do at most one operation per 8 bytes, and the machine can do several in that time.
+#
+# </details>

@@ -18,8 +18,8 @@ from msnb import nn, ops
 
 # %% [markdown]
 # ## 1 A shape that does not fit
-# A report has five parts: the sentence, the operands with their types, a hint, the line with a caret, and a page that explains
-# this kind of error. Internal frames are one click away and rarely needed.
+# A report has up to five parts: the sentence, the operands with their types, a hint, the line with a caret, and a page that
+# explains this kind of error. The operands as a table, the page, and the frames inside msnb (rarely needed) are one click away.
 
 # %%
 # A network for images of 28 x 28
@@ -43,7 +43,7 @@ net = Net()
 net(images)
 
 # %% [markdown]
-# The product got 1352 columns where the weight has 1568. So the question is: where do 1352 values per image come from? The
+# The last layer got 1352 columns where its weight has 1568. So the question is: where do 1352 values per image come from? The
 # shape after each layer answers it. `summary` needs a network that runs, so ask the part before the mistake; it computes
 # nothing, it only follows the types.
 
@@ -67,7 +67,7 @@ net(images).shape
 
 # %% [markdown]
 # ## 2 A NaN
-# The loss is NaN after a while, and everything after it too. Where was it born? `%ms_step` runs the program node by node and
+# A NaN (*not a number*) is what 0 / 0 gives. The loss is NaN after a while, and everything after it too. Where was it born? `%ms_step` runs the program node by node and
 # marks the first operator that makes a NaN out of operands that have none. What only passes it on is not marked.
 
 # %%
@@ -148,14 +148,16 @@ def with_draw(x):
 
 
 ms.set_seed(0)
-print("argument:", [round(float(with_argument(ms.Tensor([0.0]), shift)[0]), 3) for shift in (0.1, -0.7, 0.3)])
-print("draw:    ", len({float(with_draw(ms.Tensor([0.0]))[0]) for _ in range(3)}), "different values in 3 calls")
+zero = ms.Tensor([0.0])
+print("argument:", [round(float(with_argument(zero, shift)[0]), 3) for shift in (0.1, -0.7, 0.3)])
+print("draw:    ", len({float(with_draw(zero)[0]) for _ in range(3)}), "different values in 3 calls")
 print("compiled:", len(with_argument.versions), "and", len(with_draw.versions), "version")
 
 # %% [markdown]
 # ## 4 A line that is slow
-# Before measuring, count. `%ms_profile` adds up operators, flops and bytes per line of the cell; these follow from the program
-# alone and are the same on every machine.
+# Before measuring, count. `%ms_profile` adds up operators, flops (additions, multiplications and the like) and bytes per line of
+# the cell; these follow from the program alone and are the same on every machine. Open `lines` below the picture. (A program of
+# hundreds of operators is drawn in groups of neighbours; a click opens one.)
 
 # %%
 # Distances between all pairs of points
@@ -209,7 +211,7 @@ def best(fn):
 print(f"{best(distances) / best(all_pairs):.0f} times faster")
 
 # %% tags=["nbval-ignore-output"]
-# And against what this machine could do at best
+# And against what this machine could do at best: the sloped part is the memory's limit, the flat part the arithmetic's
 # %ms_roofline --times all_pairs(points)
 
 # %% [markdown]
@@ -232,6 +234,27 @@ print(f"{best(distances) / best(all_pairs):.0f} times faster")
 # | out of memory | `%ms_mem` | who holds the peak |
 # | doubt | `%ms_diff`, `%ms_passes` | the first operator, the first pass that differs |
 #
-# **Exercises.** 1. In `loss`, which operator is marked for logits of -200? Why does `stable` survive? 2. `jittered` with
-# `time.time()` instead of NumPy: what does `%ms_explain` say? 3. `all_pairs` needs a large difference tensor; with
-# `|a - b|^2 = |a|^2 - 2 a.b + |b|^2` it does not. Write it, and compare the peaks.
+# ## Try it
+# 1. In `loss`, which operator is marked for logits of -200? Why does `stable` survive?
+# 2. `jittered` with `time.time()` instead of NumPy: what does `%ms_explain` say?
+# 3. `all_pairs` needs a large difference tensor; with `|a - b|^2 = |a|^2 - 2 a.b + |b|^2` it does not. Write it, compare the
+#    peaks, and look at the diagonal.
+#
+# <details><summary>Solutions</summary>
+#
+# 1. The division again, but it divides 0 by 0: every `exp(-200)` is too small for float32. In `stable` the largest exponent is 0,
+#    so the sum of the exponentials is at least 1.
+# 2. `at capture only: time.time()`, with the line: the clock was read once, while the function was captured.
+# 3. The peak falls from 262,144 bytes to 33,280:
+#
+#    ```python
+#    def by_products(points):
+#        squares = (points * points).sum(1)
+#        d2 = squares[:, None] - 2 * ops.matmul(points, points.T) + squares[None]
+#        return ops.sqrt(ops.clip(d2, 0.0, None))
+#    ```
+#
+#    It has a price: on the diagonal nearly equal numbers are subtracted, and what rounding leaves (about 1e-6) has a root of
+#    0.001. Without the `clip` it may even be negative, and the root NaN.
+#
+# </details>

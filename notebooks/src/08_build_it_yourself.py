@@ -470,7 +470,28 @@ print("same values:", all(np.allclose(a, b) for a, b in zip(big([x, w]), call(be
 # | gradients by replay | the same, plus forward mode, `vmap`, loops, and derivatives of any order |
 # | one device | a planner for many; see `%ms_plan` |
 #
-# **Exercises.** 1. Add `sqrt`, with rule and scalar form; test it against the quotient. 2. Write the law
-# `transpose(transpose(x)) = x`. Where does the step use it? 3. Make `generate` reuse arrays: a name may be given again when nobody
-# reads the array any more. How few does a step need? 4. Forward mode: carry a derivative *along* while replaying. Which of the
-# two is cheaper for a function with one input and many results?
+# ## Try it
+# 1. Add `sqrt`, with rule and scalar form; test it against the quotient.
+# 2. Write the law `transpose(transpose(x)) = x`. Where is it used: in the step, or in the gradient of a gradient?
+# 3. Make `generate` reuse arrays: a name may be given again when nobody reads the array any more. How few does a step need?
+# 4. Forward mode: carry a derivative *along* while replaying. Which of the two is cheaper for a function with one input and
+#    many results?
+#
+# <details><summary>Solutions</summary>
+#
+# 1. The derivative of the root is 1 / (2 root), and the root is known already:
+#
+#    ```python
+#    sqrt = Op("sqrt", np.sqrt, lambda d, out, a: (divide(d, out + out),), "sqrt({0})")
+#    TOOLS["sqrt"] = math.sqrt
+#    ```
+#
+# 2. In `law`: `if op is transpose and inputs[0].op is transpose: return inputs[0].inputs[0]` (the permutations of matrices undo
+#    each other). The step has four transposes and no double one; the rule of `matmul` applied to the gradient of a `matmul` makes
+#    them, so it is the gradient of a gradient that gains.
+# 3. Count backwards who reads an array last; a group that begins may take what is free. At most 7 arrays are alive at once, where
+#    the step writes 32.
+# 4. Forward mode: one run gives the derivative of all results by one input. Backward mode is its mirror, one run gives the
+#    derivative of one result (a loss) by all inputs; that is why training uses it.
+#
+# </details>

@@ -6,7 +6,12 @@
 # changed, and run, with all devices in this process. Its numbers are true; its seconds are simulated and say so.
 #
 # Three ways to a plan: every device takes a part of the batch (**data parallel**), people say how some operators are split
-# (**semi-automatic**), a search says it (**automatic**). The example is a small language model.
+# (**semi-automatic**), a search says it (**automatic**). The example is a small language model: it reads words (as numbers) and
+# guesses the next one.
+#
+# Three words that come again and again: a **collective** is an operation of several devices together (an *all-reduce* adds up what
+# all have, and gives the sum to all); a **strategy** says into how many parts each axis of each operand is cut; a **layout** says
+# which device holds which part of a tensor.
 
 # %%
 # What this page needs
@@ -122,8 +127,12 @@ print("counted while it ran:    ", f"{sum(step.plan.sent.values()):,}")
 
 # %% [markdown]
 # Almost everything is the sum of the gradients: each device has the gradient of its own sentence for **every** weight. So this
-# traffic is as large as the network, however small the batch is. The plan as a picture: colours are layouts, the words in the boxes
-# say what is sent.
+# traffic is as large as the network, however small the batch is.
+#
+# The plan as a picture. The eight devices are a grid of 2 x 2 x 2, its axes are called `a`, `b` and `c`. `[abc, -]` is a tensor whose
+# first axis is cut over all three (eight parts) and whose second is whole on every device; `whole` is a tensor that every device
+# has. Colours are layouts, a heavy border says that something is sent. Below the program: when a device computes and sends, what
+# its memory holds, who holds which part of one tensor, and ways to sum the gradients in buckets (sent as soon as they are full).
 
 # %%
 # One look at the plan
@@ -172,8 +181,8 @@ for c in step.plan.collectives:
         print(f"{c.kind:12} over {len(c.group)} devices, {c.nbytes:,} bytes, behind {c.where}")
 
 # %% [markdown]
-# With a `Layout` one names the device axes instead of counting: here half of the devices go over the batch (`dp`), the others over
-# the columns (`mp`). Operators that name the same axis agree about which devices are meant.
+# With a `Layout` one names the device axes instead of counting: here the eight devices are a grid of two by four; the batch is cut
+# over its axis `dp`, the columns over its axis `mp`. Operators that name the same axis agree about which devices are meant.
 
 # %%
 # Names instead of counts
@@ -204,7 +213,7 @@ for strategy in (((5, 1), (1, 1)), ((2, 2), (4, 1)), ((8, 1), (1, 8))):
 # reshards between neighbours, forward and backward, on the links of an Ascend 910 server. It finds the cheapest whole.
 #
 # Now a model of a serious width, planned and not run. What is best depends on the **batch**: the gradients that data parallel has
-# to add up are as many as before, the activations that tensor parallel has to add up grow with it.
+# to add up stay as many, while the activations that split products (*tensor parallel*) have to add up grow with it.
 
 # %%
 # One search per batch size, eight devices
@@ -234,12 +243,13 @@ for batch, (_, auto) in plans.items():
         print(f"    {name:5}{strategy}")
 
 # %% [markdown]
-# With few sentences the wide products are split like Megatron's, columns and then rows, and the rest by the batch. With many
-# sentences data parallel wins. Nobody told the search either of them.
+# A split of the first axis, `((8, 1, 1), (1, 1))`, is data parallel; columns in `up` and then rows in `down` are Megatron's pair. With
+# few sentences the search takes Megatron's pair where the weights are widest, with many sentences data parallel. Nobody told it
+# either of them.
 #
 # ## 4 Why?
-# A plan answers for every operator: these were the candidates, this is what each would cost, alone and with its neighbours as they
-# are. The arrow is the one that was taken.
+# A plan answers for every operator: these were the candidates, this is what each would cost, alone (`own`) and to bring its operands
+# and results to where the neighbours have them (`reshard`). The arrow is the one that was taken.
 
 # %%
 # The candidates of one product
@@ -249,7 +259,7 @@ print(few.explain(up, most=6))
 
 # %%
 # When: compute and network of one device (simulated)
-ms.show.plan(few)
+ms.show.plan(few, view="timeline")
 
 # %% [markdown]
 # ## 5 A plan is a file
@@ -293,3 +303,19 @@ print("largest difference of a gradient, relative to its norm, below 1e-5:", wor
 # %% [markdown]
 # What is next: the same plan on real processes, one per rank, started from the notebook; and inside one of the devices, where a
 # product becomes tiles.
+#
+# ## Try it
+# 1. Which part of a data-parallel step does not shrink when the batch does? Plan `wide` with batches of 8, 16 and 32 and look.
+# 2. Megatron over eight devices: `training(megatron(small(), 8))` in a context of `device_num=8`. Look at `wires`: what is sent that
+#    four devices did not send, and why?
+# 3. `ms.show.plan(few, view="mesh")` and `view="memory"`: who holds what, and what takes most of the memory?
+#
+# <details><summary>Solutions</summary>
+#
+# 1. The sum of the gradients: it has the size of the network. `planned(batch, "data_parallel").collectives` sends the same bytes
+#    for every batch, only the work shrinks.
+# 2. Far more all-gathers on the way forward. There are four heads, so columns that are cut eight ways fit no longer to whole heads:
+#    pairs of devices put their halves together before the heads are taken apart.
+# 3. Weights, gradients and what Adam remembers: of a wide model they outweigh the activations of a small batch.
+#
+# </details>

@@ -1,8 +1,9 @@
 # %% [markdown]
 # # Real ranks
 #
-# A parallel plan says which rank holds what and who talks to whom. Here it leaves the simulator: four MPI processes run it, we count
-# what they send, train on them, and kill one on the way.
+# A parallel plan says which **rank** (one of several processes that work together, numbered from 0) holds what and who talks to whom.
+# Here it leaves the simulator: four processes run it. They talk through MPI, the *message passing interface* of most large
+# computers; we count what they send, train on them, and kill one on the way.
 #
 # ```
 # network -> plan -> one JSON document -> four processes, each walks its own steps
@@ -99,7 +100,7 @@ print(f"bytes that a rank sends: {promised} promised, {sum(plan.sent.values()):.
 # again, has them read the last snapshot, and takes the lost step once more.
 
 # %%
-# Eight steps, one murder
+# Eight steps, and a rank killed on the way
 victims = [2]
 
 
@@ -152,5 +153,18 @@ print("largest relative difference below 1e-6:", max(abs(a / b - 1) for a, b in 
 # %ms_cluster stop
 
 # %% [markdown]
-# **Try it.** Split the batch four ways (`parallel_mode="data_parallel"`) and compare the bytes. Kill a rank without a `Trainer` and read
-# the error; `ranks.recover()` makes them ready. Run the same plan from a shell: `engine="mpi"` starts a job with `mpiexec`.
+# ## Try it
+# 1. Split the batch four ways (`ms.parallel.plan(make_step(), *data(0), device_num=4, parallel_mode="data_parallel")`) and compare
+#    the bytes that are sent.
+# 2. Kill a rank without a `Trainer` (start the ranks again first) and read the error. What makes them ready again?
+# 3. Run a plan from a shell: `plan.run(*data(0), engine="mpi")` starts a job with `mpiexec`.
+#
+# <details><summary>Solutions</summary>
+#
+# 1. 9,720 bytes instead of 10,880: only gradients are summed, nothing is sent on the way forward. For a network as small as this one
+#    that is the cheaper way.
+# 2. `os.kill(ranks.pids[2], signal.SIGKILL)` and then `plan.run(*data(0), engine=ranks)`: the error names the rank and says that MPI
+#    ended the others with it; `ranks.recover()` starts all four anew.
+# 3. The loss is the same; starting the job takes longer than the step.
+#
+# </details>

@@ -27,7 +27,7 @@ from msnb import nn
 from msnb.notebook.columns import lay_out_sheet
 from msnb.notebook.layout import Drawing
 from msnb.notebook.svg import legend_entries
-from msnb.notebook.views import MIME, GraphView
+from msnb.notebook.views import MIME, GraphView, View
 
 BUILT = ROOT / "extensions" / "msnb-lab" / "labextension"
 STAND_INS = """
@@ -66,11 +66,18 @@ def drawn(context: Any) -> Iterator[tuple[Any, Heard]]:
     page.close()
 
 
-def draw(drawn: tuple[Any, Heard], bundle: Any) -> str:
+def draw(drawn: tuple[Any, Heard], bundle: Any, **others: str) -> str:
+    """Draw a view's JSON; ``others`` are further representations of the output."""
     page, heard = drawn
-    name = str(page.evaluate("data => window.draw(data)", {MIME: bundle, "text/plain": "text"}))
+    name = str(page.evaluate("data => window.draw(data)", {MIME: bundle, "text/plain": "text", **others}))
     assert heard.errors == []
     return name
+
+
+def draw_output(drawn: tuple[Any, Heard], view: View) -> str:
+    """Draw all that a cell stores of a view."""
+    bundle = json.loads(json.dumps(view._repr_mimebundle_()))
+    return draw(drawn, bundle.pop(MIME), **bundle)
 
 
 def rects(drawing: Drawing, x: float, y: float) -> Iterator[tuple[str, float, float, float, float]]:
@@ -156,6 +163,38 @@ def test_a_number_over_a_closed_group_is_the_sum_of_what_it_holds(drawn):
     total = sum(numbers.get(b.id, 0) for b in group.inside.walk() if b.kind == "node")
     word = f"{total} B" if total < 1024 else f"{float(f'{total / 1024:.3g}'):g} KB"
     assert f"bytes of results {word}" in shown.get_attribute("aria-label")
+
+
+def test_every_stored_figure_is_shown(drawn):
+    """What a view is made of beside a program: queues and buffers of a core, timeline, memory and mesh of a plan."""
+    x = ms.Tensor(np.ones((8, 4), np.float32))
+    views = [ms.show.aicore(64, 64, 64), ms.show.plan(Deep(1), x, device_num=4), ms.show.roofline(Deep(1), x)]
+    for view in views:
+        draw_output(drawn, view)
+        images = drawn[0].locator("img.msnb-image")
+        assert images.count() == len(view.figures) - (view.kind == "plan"), view.kind
+        widths = images.evaluate_all("all => Promise.all(all.map(i => i.decode().then(() => i.naturalWidth)))")
+        assert min(widths) > 50
+        assert drawn[0].locator(".msnb-svg").count() == (view.kind == "plan")
+
+
+def test_a_stored_page_brings_nothing_but_images(drawn):
+    page = drawn[0]
+    markup = '<img onerror="window.pwned=1" src="https://example.org/x.png"><script>window.pwned=1</script>'
+    bundle = {"schema": "msnb.graph", "version": 1, "kind": "aicore", "title": "t", "nodes": [], "edges": []}
+    draw(drawn, bundle, **{"text/html": markup + "<img src=\"data:image/svg+xml;base64,AA'onload='x\">"})
+    assert page.locator(".msnb-view :is(img, script)").count() == 0
+    assert page.evaluate("window.pwned") is None
+
+
+def test_tiny_numbers_have_a_power_of_ten(drawn):
+    x, weight = ms.Tensor(np.ones((2, 4), np.float32)), np.full((4, 8), 1e-6, np.float32)
+    net = Deep(1)
+    net.blocks[0].fc2.weight.set_data(ms.Tensor(weight))
+    draw(drawn, json.loads(json.dumps(ms.show.grad(net, x, norms=True).json)))
+    words = drawn[0].locator(".msnb-badge").all_text_contents()
+    assert any("e-" in word for word in words)
+    assert not any("0.0000" in word for word in words)
 
 
 def test_nothing_depends_on_the_order_of_keys(drawn):

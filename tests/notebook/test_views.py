@@ -288,6 +288,41 @@ def test_vanishing_gradients_are_named_by_layer():
     assert {row[-1] for row in fine.rows} == {""}
 
 
+def test_local_derivatives_are_no_gradients():
+    """Of y (1 - y), the slope of a sigmoid, nothing is a gradient; what is multiplied with it is."""
+    net = nn.SequentialCell(nn.Dense(3, 4), nn.Sigmoid(), nn.Dense(4, 2))
+    view = ms.show.grad(net, X, norms=True)
+    backward = [n for n in view.graph.nodes if n.primal is not None and n.primal.op.name == "sigmoid"]
+    slope = next(n for n in backward if n.op.name == "subtract")
+    products = [n for n in backward if n.op.name == "multiply"]
+    assert [n in view.sizes for n in (slope, *products)] == [False, False, True]
+
+
+def test_a_closed_group_shows_the_alarm_that_it_hides():
+    x = ms.Tensor(np.ones((2, 4), np.float32))
+    view = ms.show.grad(Fading(), x, norms=True, max_boxes=6)
+    groups = {b.title: b for b in view.picture.walk() if b.kind == "group" and b.heat is not None and not b.open}
+    assert any(b.mark == "vanishing" and "vanishing" in b.lines for b in groups.values())
+    steps = ms.show.step(Logs(), ms.Tensor([-1.0, 1.0]))
+    assert [b.mark for b in steps.picture.walk() if b.kind == "group"] == ["NaN"]
+
+
+class Logs(nn.Cell):
+    """A layer in which a NaN is born."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = Log()
+
+    def construct(self, x):
+        return (self.inner(x) * 2).sum()
+
+
+class Log(nn.Cell):
+    def construct(self, x):
+        return ops.log(x) + 1
+
+
 def test_sizes_are_root_mean_squares():
     view = ms.show.grad(lambda w: (w * w * w).sum(), ms.Tensor([3.0, 4.0]), norms=True, optimised=False)
     expected = float(np.sqrt((27.0**2 + 48.0**2) / 2))

@@ -1,6 +1,6 @@
 /** One output: the bundle of a view as elements. What a view has beyond a picture (stages, values, tables) follows it. */
 
-import { details, el, image, keepKeys } from './dom';
+import { details, el, figuresIn, image, keepKeys } from './dom';
 import { Graph } from './graph';
 import { Shown, hub } from './hub';
 import { memoryChart } from './memory';
@@ -10,9 +10,11 @@ import { Steps } from './steps';
 import { rowsOf, table } from './tables';
 
 const LONG_TEXT = 200_000;
+const CALLED: Record<string, string> = { rows: 'node by node' };
 
-/** The other representations of the same output: an SVG to show as an image, the text. */
+/** The other representations of the same output: the stored page, an SVG to show as an image, the text. */
 export interface Others {
+  html: string;
   svg: string;
   text: string;
 }
@@ -45,7 +47,11 @@ export class BundleView implements Shown {
       this.own = [picture, ...calls].map((p, i) => new Graph(p, i ? [] : overlays, listener, p.title, i ? null : first));
       this.node.append(...this.own.map(g => g.node));
     } else {
-      this.node.append(memoryChart(this.bundle, this.node) ?? image(others.svg, `${kind} of ${picture.title}`));
+      const chart = memoryChart(this.bundle, this.node);
+      this.node.append(...(chart ? [chart] : stored(this.bundle, others)));
+    }
+    if (kind === 'plan' && this.own.length) {
+      this.node.append(...stored(this.bundle, others).slice(1)); // the first is the program, drawn above
     }
     if (kind === 'profile' && this.own.length && others.svg) {
       this.node.append(details('per op', image(others.svg, `cost of ${picture.title}`)));
@@ -78,7 +84,7 @@ export class BundleView implements Shown {
       const rows = rowsOf(value);
       if (rows.length && rows.length === (value as unknown[]).length) {
         const act = (id: unknown) => typeof id === 'string' && this.own[0]?.mark([id]);
-        this.node.append(details(words(name), table(rows, undefined, row => act(row.id))));
+        this.node.append(details(CALLED[name] ?? words(name), table(rows, undefined, row => act(row.id))));
       }
     }
     if (others.text) {
@@ -96,6 +102,13 @@ export class BundleView implements Shown {
     }
     return count;
   }
+}
+
+/** What the notebook keeps of a view that is not drawn here: all figures of the page, or the one SVG. */
+function stored({ kind, picture }: Bundle, others: Others): HTMLElement[] {
+  const alt = `${kind} of ${picture.title}`;
+  const figures = figuresIn(others.html, alt);
+  return figures.length || !others.svg ? figures : [image(others.svg, alt)];
 }
 
 function quiet(graph: Graph): void {

@@ -50,6 +50,13 @@ export function image(source: string, alt: string): HTMLImageElement {
   return el('img', { class: 'msnb-image', alt, src: `data:image/svg+xml;base64,${btoa(text)}` });
 }
 
+/** The pictures of a stored page that lie open, as they stand: base64 holds no markup, and an image runs nothing. */
+export function figuresIn(page: string, alt: string): HTMLImageElement[] {
+  const open = page.split('<details', 1)[0];
+  const found = open.matchAll(/\ssrc="(data:image\/svg\+xml;base64,[A-Za-z0-9+/=]+)"/g);
+  return [...found].map(([, src]) => el('img', { class: 'msnb-image', alt, src }));
+}
+
 export function details(summary: string, ...children: Child[]): HTMLDetailsElement {
   return el('details', { class: 'msnb-details' }, el('summary', {}, summary), ...children);
 }

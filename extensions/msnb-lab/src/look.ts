@@ -71,7 +71,7 @@ export function isAlarm(mark: string): boolean {
   return mark !== '' && mark !== 'new' && mark !== 'changed';
 }
 
-/** `1.5 KB`, `2.1 MFLOP`, `3.2 us`, `0.00012`. */
+/** `1.5 KB`, `2.1 Mflops`, `3.2 µs`, `1.2e-4`. */
 export function amount(value: number, unit: string): string {
   if (value > 1e300) {
     return 'not finite';
@@ -97,6 +97,7 @@ function scaled(value: number, base: number, units: string[]): string {
   return `${short(value)} ${units[k]}`;
 }
 
+/** Three digits; what is tiny with a power of ten, so that a column of numbers can be compared. */
 function short(value: number): string {
-  return String(Number(value.toPrecision(3)));
+  return value !== 0 && Math.abs(value) < 1e-3 ? value.toExponential(2).replace(/\.?0+e/, 'e') : String(Number(value.toPrecision(3)));
 }

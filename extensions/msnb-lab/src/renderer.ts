@@ -37,7 +37,8 @@ export class Output extends Panel {
     }
     try {
       const text = (mime: string) => asText(data[mime]);
-      this.view = new BundleView(data[MIME], { svg: text('image/svg+xml'), text: text('text/plain') });
+      const others = { html: text('text/html'), svg: text('image/svg+xml'), text: text('text/plain') };
+      this.view = new BundleView(data[MIME], others);
       this.node.replaceChildren(this.view.node);
       if (this.isAttached) {
         hub.add(this.view);
