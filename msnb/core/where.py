@@ -22,13 +22,27 @@ from types import CodeType, FrameType, TracebackType
 PACKAGE_DIR = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 _cell_names: dict[str, str] = {}
+_typed: dict[str, str] = {}
+_CALL_OF_A_MAGIC = "get_ipython()."
 _hidden: tuple[str, ...] = (PACKAGE_DIR, "<frozen")
 _between = frozenset({contextlib.__file__, functools.__file__})  # between two of our frames: nobody's text either
 
 
-def name_file(filename: str, shown: str) -> None:
-    """Give a source file a name for people: the notebook calls ``name_file("<ipython-3>", "cell [3]")``."""
+def name_file(filename: str, shown: str, typed: str = "") -> None:
+    """Give a source file a name for people: the notebook calls ``name_file("<ipython-3>", "cell [3]")``.
+
+    Args:
+        filename: as Python knows it.
+        shown: as people know it.
+        typed: its text before the shell replaced the lines of magics by calls.
+    """
     _cell_names[filename] = shown
+    _typed[filename] = typed
+
+
+def is_named(filename: str | None) -> bool:
+    """True for a file that ``name_file`` named: a cell."""
+    return filename in _cell_names
 
 
 @dataclass(frozen=True)
@@ -59,11 +73,20 @@ class Where:
         source = linecache.getline(self.file, self.line).rstrip("\n")
         if not source.strip():
             return f"at {self}"
+        magic = self._magic(source)
+        if magic:
+            return f"at {self}\n    {magic}\n    {'^' * len(magic)}"
         indent = len(source) - len(source.lstrip())
         start = max(self.col - indent, 0)
         length = max(self.end_col - self.col, 1) if self.col >= 0 else len(source.strip())
         length = max(1, min(length, len(source.strip()) - start))
         return f"at {self}\n    {source.strip()}\n    {' ' * start}{'^' * length}"
+
+
+    def _magic(self, source: str) -> str:
+        """The line of a magic as it was typed; nothing where the line is Python."""
+        lines = _typed.get(self.file, "").split("\n") if _CALL_OF_A_MAGIC in source else []
+        return lines[self.line - 1].strip() if self.line <= len(lines) else ""
 
 
 @functools.lru_cache(maxsize=4096)

@@ -8,6 +8,7 @@ from typing import Any
 from msnb.core.errors import ArgumentError
 
 Call = tuple[Any, list[Any], dict[str, Any]]
+LINE = "<magic>"  # the file name of what stands on a magic's line
 
 
 def calls_of(shell: Any, text: str, magic: str) -> list[Call]:
@@ -37,7 +38,9 @@ def call_of(shell: Any, text: str, magic: str) -> Call:
 
 
 def _refusal(magic: str, text: str) -> ArgumentError:
-    return ArgumentError(f"{magic} takes a call such as f(x, 2.0), not {text!r}.")
+    call, late, options = text.partition(" -")
+    hint = f"options stand before the call: {magic} -{options} {call}" if late else ""
+    return ArgumentError(f"{magic} takes a call such as f(x, 2.0), not {text!r}.", hint=hint)
 
 
 def _call(shell: Any, node: ast.expr, magic: str, text: str) -> Call:
@@ -51,8 +54,16 @@ def _call(shell: Any, node: ast.expr, magic: str, text: str) -> Call:
 
 
 def value_of(shell: Any, source: str) -> Any:
-    """The value of an expression in the user's namespace."""
-    return eval(compile(source, "<magic>", "eval"), shell.user_ns)
+    """The value of an expression in the user's namespace.
+
+    Raises:
+        ArgumentError: the text is no expression; other errors are the expression's own.
+    """
+    try:
+        code = compile(source, LINE, "eval")
+    except SyntaxError as error:
+        raise ArgumentError(f"{source!r} is no Python expression: {error.msg}.") from None
+    return eval(code, shell.user_ns)
 
 
 def _dict(keywords: list[ast.keyword]) -> ast.Dict:

@@ -36,7 +36,7 @@ class CellCount:
         if self._takes_next:
             self.number, self._takes_next = number, False
         name = self.plain(raw_code, transformed_code, number)
-        name_file(str(name), f"cell [{self.number}]")
+        name_file(str(name), f"cell [{self.number}]", raw_code)
         return name
 
 
@@ -56,7 +56,7 @@ def _name_running_cell(shell: Any, count: CellCount) -> None:
     history = getattr(shell, "history_manager", None)
     raw, parsed = (history.input_hist_raw[-1], history.input_hist_parsed[-1]) if history is not None else ("", "")
     if raw:
-        name_file(str(count.plain(raw, f"{parsed}\n", count.number)), f"cell [{count.number}]")
+        name_file(str(count.plain(raw, f"{parsed}\n", count.number)), f"cell [{count.number}]", raw)
 
 
 def forget_cells(shell: Any) -> None:
@@ -77,10 +77,13 @@ def run_cell_body(shell: Any, body: str) -> list[str]:
 
     Returns:
         The names of the functions that it defines at its top level, in order.
+
+    Raises:
+        SyntaxError: at its line in the cell.
     """
     source = "\n" + shell.transform_cell(body)  # the empty first line stands for the magic's own
-    tree = ast.parse(source)
     name = shell.compile.cache(source, current_cell(shell), raw_code=source)
+    tree = ast.parse(source, str(name))
     exec(compile(tree, name, "exec"), shell.user_ns)
     return [node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
 

@@ -4,6 +4,9 @@ IPython asks an exception for ``_render_traceback_``; the extension gives MsnbEr
 errors take another way through IPython, so the refusals of graph mode (which are SyntaxErrors) are handled by a custom
 handler. ``ms.set_context`` or a plain ``try`` see the same exception objects as ever.
 
+Errors that are Python's own (a name that is not defined, a wrong number of arguments) keep their traceback, without the
+frames inside msnb: a function that was captured or shown by a magic ends at the user's line, as if it had been called.
+
 In a kernel a second output follows the red one: operands as a table, what this kind of error means, the frames inside
 msnb, each behind a line that opens it. ``%ms_error`` shows the same again.
 """
@@ -12,10 +15,12 @@ from __future__ import annotations
 
 import os
 import sys
+from types import TracebackType
 from typing import Any
 
 from msnb.core.errors import MsnbError, UnsupportedSyntaxError
-from msnb.core.where import hide_frames
+from msnb.core.where import PACKAGE_DIR, hide_frames, is_internal, is_named
+from msnb.notebook.calls import LINE
 from msnb.notebook.error_view import ErrorView, report
 from msnb.notebook.output import display_bundle
 from msnb.notebook.output import shell as showing_shell
@@ -46,8 +51,9 @@ def install(shell: Any) -> None:
     import IPython
 
     hide_frames(os.path.dirname(os.path.abspath(IPython.__file__)) + os.sep)
+    hide_frames(LINE)
     setattr(MsnbError, _METHOD, _render)
-    shell.set_custom_exc((UnsupportedSyntaxError,), _handler)
+    shell.set_custom_exc((Exception,), _handler)
     if not hasattr(shell, _ATTRIBUTE):
         below = Below(shell)
         setattr(shell, _ATTRIBUTE, below)
@@ -65,8 +71,31 @@ def remove(shell: Any) -> None:
         delattr(shell, _ATTRIBUTE)
 
 
-def _handler(shell: Any, kind: type[BaseException], error: Any, tb: Any, tb_offset: Any = None) -> list[str]:
-    lines = report(error, tb)
+def _handler(shell: Any, kind: type[BaseException], error: Any, tb: Any, tb_offset: Any = None) -> list[str] | None:
+    if isinstance(error, UnsupportedSyntaxError):
+        lines = report(error, tb)
+    elif isinstance(error, SyntaxError) and is_named(error.filename):  # in the body of a cell magic
+        lines = shell.SyntaxTB.structured_traceback(kind, error, [])
+    else:
+        kept = without_internals(tb)
+        offset = tb_offset if kept is None else 0
+        shell.showtraceback((kind, error, kept or tb), tb_offset=offset, running_compiled_code=True)
+        return None
     sys.last_value = error
     shell._showtraceback(kind, error, lines)
     return lines
+
+
+def without_internals(tb: TracebackType | None) -> TracebackType | None:
+    """A traceback of the user's frames alone; None where no frame is msnb's, or none is the user's."""
+    frames = []
+    while tb is not None:
+        frames.append(tb)
+        tb = tb.tb_next
+    if not any(f.tb_frame.f_code.co_filename.startswith(PACKAGE_DIR) for f in frames):
+        return None
+    kept: TracebackType | None = None
+    for f in reversed(frames):
+        if not is_internal(f.tb_frame.f_code.co_filename):
+            kept = TracebackType(kept, f.tb_frame, f.tb_lasti, f.tb_lineno)
+    return kept

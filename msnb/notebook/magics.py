@@ -155,7 +155,8 @@ class MsnbMagics(magic.Magics):
 
 def _chosen(wanted: str, names: list[str]) -> str:
     if not names:
-        raise ArgumentError("%%ms_graph found no function in the cell.", hint="define one with def.")
+        hint = "define one with def; what a Cell computes shows %ms_ir: %ms_ir net(x)."
+        raise ArgumentError("%%ms_graph found no function in the cell.", hint=hint)
     if wanted and wanted not in names:
         raise ArgumentError(f"%%ms_graph: the cell defines no function {wanted!r}; it defines {', '.join(names)}.")
     return wanted or names[-1]

@@ -43,8 +43,9 @@ def layout_word(layout: TensorLayout) -> str:
 
 def mesh_words(mesh: Mesh) -> str:
     """``a: 2 x b: 4 = 8 devices, cluster ascend910``."""
-    axes = " x ".join(f"{LETTERS[i]}: {n}" for i, n in enumerate(mesh.factors)) or "one device"
-    return f"{axes} = {count(mesh.size, 'device')}, cluster {mesh.cluster.name}"
+    axes = " x ".join(f"{LETTERS[i]}: {n}" for i, n in enumerate(mesh.factors))
+    size = f"{axes} = {count(mesh.size, 'device')}" if axes else "one device"
+    return f"{size}, cluster {mesh.cluster.name}"
 
 
 class PlanView(View):

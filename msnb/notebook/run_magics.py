@@ -114,6 +114,8 @@ class MsnbRunMagics(magic.Magics):
         Example: %ms_plan --devices 8 net(x)
         """
         o = options_of(self.ms_plan, line)
+        if o.devices is not None and o.devices < 1:
+            raise ArgumentError(f"%ms_plan --devices {o.devices} is not legal.", hint="at least 1.")
         fn, args, kwargs = call_of(self.shell, " ".join(o.call), "%ms_plan")
         how = {"device_num": o.devices, "search_mode": o.search, "pipeline_stages": o.stages, "view": o.view}
         view = show.plan(fn, *args, **{k: v for k, v in how.items() if v is not None}, **kwargs)

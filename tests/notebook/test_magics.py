@@ -305,3 +305,89 @@ def test_the_extension_listens_to_no_step_of_a_training(shell):
     after = {name: list(found) for name, found in events.listeners.items()}
     for name in ("op", "stage", "rewrite", "step"):
         assert after.get(name, []) == before.get(name, [])
+
+
+# ---- mistakes --------------------------------------------------------------------------------------------------------
+
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def told(shell, capsys, cell: str) -> str:
+    """What a cell prints, an error's report included, without colours."""
+    capsys.readouterr()
+    assert not shell.run_cell(cell, store_history=True).success
+    return ANSI.sub("", "".join(capsys.readouterr()))
+
+
+@pytest.mark.parametrize(
+    ("cell", "line", "sentence"),
+    [
+        ("%%ms_graph f --args x\ndef f(a):\n    return missing * a", "missing * a", "'missing' is not defined"),
+        ("%%ms_graph f --args x,x\ndef f(a):\n    return a", "ms_graph", "takes 1 positional argument but 2"),
+        ("%%ms_eager\ny = 1 / 0", "y = 1 / 0", "division by zero"),
+        ("%ms_ir missing(x)", "missing(x)", "'missing' is not defined"),
+        ("%ms_step f()", "f()", "missing 1 required positional argument: 'a'"),
+        ("ms.jit(f)(x, wrong=1)", "f)(x, wrong=1)", "unexpected keyword argument 'wrong'"),
+    ],
+)
+def test_pythons_own_errors_end_at_the_users_line(shell, capsys, cell, line, sentence):
+    text = told(shell, capsys, cell)
+    assert line in text.rpartition("-->")[2]
+    assert sentence in text
+    assert "msnb/" not in text.replace("\\", "/"), "no frames of ours"
+
+
+def test_errors_beside_msnb_keep_all_their_frames(shell, capsys):
+    text = told(shell, capsys, "import json\njson.loads('{')")
+    assert "decoder.py" in text
+    assert "Expecting property name" in text
+
+
+def test_a_slip_of_the_pen_in_a_cell_magic_is_shown_at_its_line(shell, capsys):
+    text = told(shell, capsys, "%%ms_graph\ndef f(a):\n    return a +")
+    assert "line 3" in text
+    assert "return a +" in text
+    assert "ast.py" not in text
+    assert text.count("\n") < 8
+
+
+@pytest.mark.parametrize("cell", ["# why\n%ms_ir f(", "%%ms_graph nothing\ndef g(a):\n    return a"])
+def test_the_caret_is_under_the_magic_as_it_was_typed(shell, cell):
+    typed = next(line for line in cell.split("\n") if line.startswith("%"))
+    error = shell.run_cell(cell, store_history=True).error_in_exec
+    assert report(error)[-4:-1] == [f"at cell [2] line {cell.split(chr(10)).index(typed) + 1}", f"    {typed}",
+                                    f"    {'^' * len(typed)}"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cell", "sentence"),
+    [("%ms_diff f(x) --tol 0", "options stand before the call: %ms_diff --tol 0 f\\(x\\)"),
+     ("%ms_tensor x +", "is no Python expression"),
+     ("%ms_plan --devices 0 f(x)", "--devices 0 is not legal"),
+     ("%%ms_graph\nclass Net(ms.nn.Cell):\n    pass", "%ms_ir net")],
+)  # fmt: skip
+def test_mistakes_name_the_way_out(shell, cell, sentence):
+    with pytest.raises(ArgumentError, match=sentence):
+        run(shell, cell)
+
+
+# ---- cells that run again --------------------------------------------------------------------------------------------
+
+
+def test_a_class_that_was_changed_is_shown_as_it_is_now(shell):
+    text = "class Net(ms.nn.Cell):\n    def construct(self, v):\n        return v * {}\nnet = Net()"
+    run(shell, text.format(2))
+    assert "~2" in run(shell, "%ms_ir net(x)").text
+    run(shell, text.format(3))
+    view = run(shell, "%ms_ir net(x)")
+    assert "~3" in view.text
+    assert "# Net   cell [4] line 3" in view.text
+
+
+def test_a_helper_that_was_changed_is_compiled_again(shell):
+    run(shell, "def helper(v):\n    return v + 1")
+    run(shell, "%%ms_graph g --args x\ndef g(v):\n    return helper(v) * 3")
+    assert run(shell, "g(x).tolist()") == [6.0, 9.0]
+    run(shell, "def helper(v):\n    return v + 2")
+    assert run(shell, "g(x).tolist()") == [9.0, 12.0]
+    assert "add(v, ~2)" in run(shell, "%ms_ir g(x)").text
