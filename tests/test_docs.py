@@ -18,16 +18,38 @@ def read(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
 
 
+def programs() -> list[str]:
+    """The programs of the README, in order."""
+    return re.findall(r"^```python\n(.*?)^```", read("README.md"), re.MULTILINE | re.DOTALL)
+
+
 def test_the_programs_of_the_readme_run() -> None:
-    programs = re.findall(r"^```python\n(.*?)^```", read("README.md"), re.MULTILINE | re.DOTALL)
-    assert len(programs) >= 2
+    assert len(programs()) >= 3
     names: dict[str, Any] = {"__name__": "readme"}
-    for number, program in enumerate(programs):
+    for number, program in enumerate(programs()):
         # text that is no file: capture knows it because Python compiled it under a name in brackets
         exec(compile(program, f"<README, program {number}>", "exec"), names)
     assert names["ms"].get_context("mode") == names["ms"].GRAPH_MODE
     assert len(names["gradients"]) == len(names["net"].trainable_params()) == 4
     assert [g.shape for g in names["gradients"]] == [p.shape for p in names["net"].trainable_params()]
+
+
+def drawn(svg: str) -> str:
+    """A picture without its tool tips: they name the file that the program stands in."""
+    return re.sub(r"<title>[^<]*</title>", "", svg)
+
+
+def test_the_picture_of_the_readme_is_what_its_program_draws() -> None:
+    """To make it anew: ``view.save("docs/images/gradient.svg")``."""
+    program = next(p for p in programs() if "ms.show.grad" in p)
+    names: dict[str, Any] = {"__name__": "readme", "ms": __import__("msnb")}
+    exec(compile(program, "<README, the picture>", "exec"), names)
+    view = names["ms"].show.grad(names["f"], names["x"], names["w"])
+    assert drawn(view.svg) == drawn(read("docs/images/gradient.svg"))
+    told = re.search(r"print\(ms.grad.*# (.*)", program)
+    assert told is not None
+    with names["ms"].set_context(mode=names["ms"].PYNATIVE_MODE):
+        assert str(names["ms"].grad(names["f"])(names["x"], names["w"])) == told[1]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

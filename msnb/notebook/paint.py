@@ -225,7 +225,7 @@ class _Painter:
             inline = [] if source is not None else [constant_word(v)]
             lines = [*inline, write_type(v.type)]
             box = Box(f"{self.path}r{j}", "result", shortened(title, LONG_TITLE), lines, ports=1)
-            group = source.group if source is not None and (apart or j in names) else self.roots[0]
+            group = source.group if source is not None and (apart or j in names) else self.roots[0 if source else -1]
             group = group if source is None or _root(source.group) is _root(group) else source.group
             self.canvas[group].boxes.append(box)
             if source is not None:
