@@ -226,6 +226,11 @@ class PlanView(View):
         return [*out, ("Why", pre("\n\n".join(map(self.plan.explain, known))))] if known else out
 
     @property
+    def json(self) -> dict[str, Any]:
+        """The parts; without the program where another picture was asked for."""
+        return super().json if "graph" in self.which else {**super().json, "nodes": [], "edges": []}
+
+    @property
     def data(self) -> dict[str, Any]:
         """All numbers."""
         return {

@@ -98,7 +98,8 @@ for channels in (3, 16, 64, 65):
 # A **kernel** is what the chip runs in one go. A batch norm (which brings every channel to mean 0 and spread 1) is a dozen operators
 # here, and two sweeps over memory on the chip: what reads the same elements becomes one kernel, and sums are appended to the
 # convolution before them. `(+4)` says that four more operators are in a kernel; `cube`, `vector`, `memory` are the microseconds that
-# each unit needs, and the slowest of them binds the kernel.
+# each unit needs, and the slowest of them binds the kernel. A kernel of the kind `convert` brings rows into
+# the blocks of section 3, or back.
 
 
 # %%
@@ -168,8 +169,8 @@ else:
 #
 # 1. MTE2 even more than before: smaller tiles are read more often (every row of tiles reads all of the second matrix again), so the
 #    cube waits for the memory. The other tile needs more than half of L0B, and one half is being filled while the other is read.
-# 2. It has a 64th of the work, and the convolution takes less than half of the time: it is bound by memory now, and 15 of 16
-#    channels of a block that the cube multiplies are zeros.
+# 2. It has a 64th of the work to do, but not a 64th of the time: 15 of 16 channels of a block that it multiplies are zeros, and the
+#    convolution is bound by the memory.
 # 3. Halve the batch of the last cell until it fits, or divide: the report says what the program needs, and it grows with the batch.
 #
 # </details>

@@ -168,14 +168,16 @@ def test_a_number_over_a_closed_group_is_the_sum_of_what_it_holds(drawn):
 def test_every_stored_figure_is_shown(drawn):
     """What a view is made of beside a program: queues and buffers of a core, timeline, memory and mesh of a plan."""
     x = ms.Tensor(np.ones((8, 4), np.float32))
-    views = [ms.show.aicore(64, 64, 64), ms.show.plan(Deep(1), x, device_num=4), ms.show.roofline(Deep(1), x)]
+    plan = ms.parallel.plan(Deep(1), x, device_num=4)
+    views = [ms.show.aicore(64, 64, 64), ms.show.plan(plan), ms.show.plan(plan, view="timeline"),
+             ms.show.roofline(Deep(1), x)]  # fmt: skip
     for view in views:
         draw_output(drawn, view)
-        images = drawn[0].locator("img.msnb-image")
-        assert images.count() == len(view.figures) - (view.kind == "plan"), view.kind
+        images, programs = drawn[0].locator("img.msnb-image"), int(view is views[1])
+        assert images.count() == len(view.figures) - programs, view.kind
         widths = images.evaluate_all("all => Promise.all(all.map(i => i.decode().then(() => i.naturalWidth)))")
         assert min(widths) > 50
-        assert drawn[0].locator(".msnb-svg").count() == (view.kind == "plan")
+        assert drawn[0].locator(".msnb-svg").count() == programs
 
 
 def test_a_stored_page_brings_nothing_but_images(drawn):
