@@ -419,7 +419,7 @@ class Tensor:
         if name[:1] == "_":
             raise AttributeError(f"a Tensor has no attribute {name!r}.")
         if name[-1:] == "_" and hasattr(Tensor, name[:-1]):
-            way = f"values do not change in place; write x = x.{name[:-1]}(...)."
+            way = f"values do not change in place, those of Parameters aside; write x = x.{name[:-1]}(...)."
             raise AttributeError(f"a Tensor has no {name}: {way}")
         raise MissingName("a Tensor", name, "Tensor", lambda: dir(Tensor))
 

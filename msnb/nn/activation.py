@@ -16,6 +16,7 @@ from msnb.core.errors import AttributeValueError
 from msnb.core.parameter import Parameter
 from msnb.nn.cell import Cell
 from msnb.nn.initializer import initializer
+from msnb.ops.worded import worded
 
 
 def _plain(name: str, op: str, doc: str) -> type[Cell]:
@@ -179,6 +180,7 @@ class Threshold(Cell):
 class GLU(Cell):
     """a * sigmoid(b), a and b the halves of x along ``axis``."""
 
+    @worded
     def __init__(self, axis: int = -1) -> None:
         super().__init__()
         self.axis = axis
@@ -191,6 +193,7 @@ class GLU(Cell):
 class Softmax(Cell):
     """exp(x) / sum(exp(x)) along ``axis``."""
 
+    @worded
     def __init__(self, axis: int = -1) -> None:
         super().__init__()
         self.axis = axis
@@ -223,6 +226,7 @@ class Softmin(Softmax):
 class LogSoftmax(Cell):
     """log(softmax(x)) along ``axis``."""
 
+    @worded
     def __init__(self, axis: int = -1) -> None:
         super().__init__()
         self.axis = axis

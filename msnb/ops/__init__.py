@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import msnb.ops.blocked as blocked
 import msnb.ops.function_methods as function_methods
+import msnb.ops.in_place as in_place
 import msnb.ops.methods as methods
 from msnb.ops.activation import celu as celu
 from msnb.ops.activation import elu as elu

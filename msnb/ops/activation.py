@@ -20,6 +20,7 @@ from msnb.ops.operands import as_tensor
 from msnb.ops.record import find
 from msnb.ops.reduce import MAX, SUM
 from msnb.ops.transcendental import sigmoid, softplus_one
+from msnb.ops.worded import worded
 
 _ROOT_2_BY_PI = math.sqrt(2 / math.pi)
 _SELU_SCALE, _SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
@@ -180,6 +181,7 @@ def logsigmoid(x: Any) -> Tensor:
     return out
 
 
+@worded
 def glu(x: Tensor, axis: int = -1) -> Tensor:
     """The first half of an axis times the sigmoid of the second. Source: Dauphin et al., 2016, arXiv:1612.08083.
 
@@ -220,6 +222,7 @@ def _shifted(x: Tensor, axis: int) -> Tensor:
     return out
 
 
+@worded
 @whole
 def softmax(x: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
     """exp(x) / sum(exp(x)) along ``axis``.
@@ -243,6 +246,7 @@ def softmax(x: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
     return out
 
 
+@worded
 @whole
 def log_softmax(x: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
     """log(softmax(x)) along ``axis``, exact where softmax is close to 0."""
@@ -253,11 +257,13 @@ def log_softmax(x: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
     return out
 
 
+@worded
 def softmin(x: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
     """softmax(-x)."""
     return softmax(-_floats(x, dtype), axis)
 
 
+@worded
 def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, axis: int = -1) -> Tensor:
     """A soft draw from softmax(logits); ``hard`` gives one-hot values with the soft gradient.
 

@@ -18,6 +18,7 @@ from msnb.ops.reduce import max as max_of
 from msnb.ops.reduce import mean as mean_of
 from msnb.ops.reduce import min as min_of
 from msnb.ops.reduce import sum as sum_of
+from msnb.ops.worded import worded
 
 
 def clip(x: Any, min: Any = None, max: Any = None) -> Tensor:
@@ -103,6 +104,7 @@ def clip_by_global_norm(x: Sequence[Tensor], clip_norm: Any = 1.0, use_norm: Any
     return tuple(t * cast(scale, t.dtype) for t in x)
 
 
+@worded
 def vector_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Vector norm over axes: (sum |x|^p)^(1/p), p = ``ord`` (2 by default); inf and -inf give the extremes, 0 counts.
 
@@ -129,6 +131,7 @@ def vector_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = Fals
     return out
 
 
+@worded
 def norm(x: Any, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Tensor:
     """``vector_norm`` in the words of MindSpore and PyTorch; "fro" over two axes is the matrix norm of that name.
 
@@ -270,6 +273,7 @@ def average(x: Any, axis: Any = None, weights: Any = None) -> Tensor:
     return out
 
 
+@worded
 def median(x: Any, axis: int = -1, keepdims: bool = False) -> Tensor:
     """The middle element along an axis; of an even number the lower of the two, as in PyTorch and MindSpore."""
     from msnb.ops.sorting import sort
@@ -283,12 +287,14 @@ def median(x: Any, axis: int = -1, keepdims: bool = False) -> Tensor:
     return out
 
 
+@worded
 def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Largest less smallest element over axes."""
     out: Tensor = max_of(x, axis, keepdims) - min_of(x, axis, keepdims)
     return out
 
 
+@worded
 def logcumsumexp(x: Any, axis: int) -> Tensor:
     """log of the running sum of exp(x) along an axis, the largest element of the axis taken out first."""
     top = find("stop_gradient")(max_of(x, axis, True))
@@ -301,11 +307,13 @@ def is_tensor(x: Any) -> bool:
     return isinstance(x, Tensor)
 
 
+@worded
 def nansum(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Sum over axes, NaN counting as 0."""
     return sum_of(where(isnan(x), 0, x), axis, keepdims)
 
 
+@worded
 def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Mean over axes of what is not NaN."""
     counted = sum_of(find("logical_not")(isnan(x)), axis, keepdims)

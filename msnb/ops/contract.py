@@ -23,6 +23,7 @@ from msnb.ops.operands import all_spread, as_ints, as_tensor
 from msnb.ops.record import Example, Op, Work, Wrong, define
 from msnb.ops.shape import EXPAND_DIMS, SQUEEZE, TRANSPOSE, reshape
 from msnb.ops.sizes import bound_of, product
+from msnb.ops.worded import worded
 
 _A = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]])
 _B = np.array([[1.5, 0.5], [-2.0, 0.75], [1.25, -0.5]])
@@ -222,6 +223,7 @@ def outer(x: Any, y: Any) -> Any:
     return reshape(x, (-1, 1)) * reshape(y, (1, -1))
 
 
+@worded
 def vecdot(x: Any, y: Any, axis: int = -1) -> Any:
     """Inner products along an axis; the others broadcast."""
     return (as_tensor(x) * as_tensor(y)).sum(axis=axis)
@@ -242,6 +244,7 @@ def _dot_axes(axes: Any, x: Any, y: Any) -> tuple[tuple[int, ...], tuple[int, ..
     )
 
 
+@worded
 def tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
     """Products summed over several pairs of axes.
 

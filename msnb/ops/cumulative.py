@@ -22,6 +22,7 @@ from msnb.ops import samples
 from msnb.ops.create import arange
 from msnb.ops.infer import need_kind, normal_axis, operand_lines
 from msnb.ops.record import Example, Op, Wrong, define, find
+from msnb.ops.worded import worded
 
 
 def _widened(dtype: DType) -> DType:
@@ -230,6 +231,7 @@ CUMMIN = _running_extreme("cummin", "less_equal", "Smallest element so far along
 # ---- what people call --------------------------------------------------------------------------------------------
 
 
+@worded
 def cumsum(x: Any, axis: int = 0, dtype: Any = None, *, exclusive: bool = False, reverse: bool = False) -> Tensor:
     """Running sum along ``axis``.
 
@@ -251,6 +253,7 @@ def cumsum(x: Any, axis: int = 0, dtype: Any = None, *, exclusive: bool = False,
     return out
 
 
+@worded
 def cumprod(x: Any, axis: int = 0, dtype: Any = None, *, exclusive: bool = False, reverse: bool = False) -> Tensor:
     """Running product along ``axis``; arguments as ``cumsum``."""
     out: Tensor = CUMPROD(_as(x, dtype), axis=axis, exclusive=exclusive, reverse=reverse)
@@ -261,12 +264,14 @@ def _as(x: Any, dtype: Any) -> Any:
     return x if dtype is None else find("cast")(x, dtype=dtypes.as_dtype(dtype))
 
 
+@worded
 def cummax(x: Any, axis: int = 0) -> tuple[Tensor, Tensor]:
     """(largest so far, where it stands) along ``axis``."""
     out: tuple[Tensor, Tensor] = CUMMAX(x, axis=axis)
     return out
 
 
+@worded
 def cummin(x: Any, axis: int = 0) -> tuple[Tensor, Tensor]:
     """(smallest so far, where it stands) along ``axis``."""
     out: tuple[Tensor, Tensor] = CUMMIN(x, axis=axis)

@@ -33,6 +33,7 @@ from msnb.ops.record import Example, Op, Work, Wrong, define
 from msnb.ops.shape import EXPAND_DIMS, SQUEEZE
 from msnb.ops.sizes import bound_of, product
 from msnb.ops.triangle import diag_embed, tril
+from msnb.ops.worded import worded
 
 _TALL = np.array([[2.0, 0.5], [0.75, -1.5], [0.25, 1.0]])
 _WIDE = np.array([[1.0, -0.5, 0.25], [0.5, 2.0, -1.5]])
@@ -228,6 +229,7 @@ def lstsq(x: Any, b: Any) -> Any:
     return SQUEEZE(matmul(pinv(t), EXPAND_DIMS(v, axis=1)), axis=-1) if v.ndim == 1 else matmul(pinv(t), v)
 
 
+@worded
 def matrix_norm(x: Any, ord: Any = "fro", axis: Any = (-2, -1), keepdims: bool = False) -> Any:
     """A norm of matrices.
 

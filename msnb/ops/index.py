@@ -23,6 +23,7 @@ from msnb.ops.infer import normal_axis, operand_lines
 from msnb.ops.operands import as_tensor, strong_dtype
 from msnb.ops.record import Example, Op, Work, Wrong, define
 from msnb.ops.shape import reshape
+from msnb.ops.worded import worded
 
 _X = np.arange(24.0).reshape(2, 3, 4) / 8 - 1
 _I = np.array([[1, 0, 1]])
@@ -145,6 +146,7 @@ def _gather_lanes(x: Any, index: Any, axis: int, lead: int) -> Any:
     return reshape(out, (*shape, *out.shape[1:]))
 
 
+@worded
 def index_select(x: Any, axis: int, index: Any) -> Any:
     """``gather`` with the arguments in PyTorch's order; ``index`` is a vector."""
     i = as_tensor(index)
@@ -153,6 +155,7 @@ def index_select(x: Any, axis: int, index: Any) -> Any:
     return gather(x, i, axis)
 
 
+@worded
 def take(x: Any, index: Any, axis: int | None = None) -> Any:
     """NumPy's take: along an axis, or from the flattened tensor."""
     return gather(reshape(x, (-1,)), index, 0) if axis is None else gather(x, index, axis)
@@ -204,6 +207,7 @@ def along(name: str, shape: Shape, index: Any, axis: int) -> tuple[Any, ...]:
     return tuple(grid)
 
 
+@worded
 def gather_elements(x: Any, axis: int, index: Any) -> Any:
     """One index per element of the result: ``out[i][j] = x[index[i][j]][j]`` for axis 0.
 
@@ -224,6 +228,7 @@ def gather_elements(x: Any, axis: int, index: Any) -> Any:
     return INDEX(t, *along("gather_elements", t.shape, i, at), spec=("t",) * t.ndim)
 
 
+@worded
 def take_along_axis(x: Any, index: Any, axis: int | None = None) -> Any:
     """NumPy's take_along_axis: like ``gather_elements``, the other axes broadcast; without axis, flattened.
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msnb.core import events
+from msnb.core.errors import ArgumentError
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
 from msnb.ops.arrange import expand_as, view_as
@@ -131,6 +133,17 @@ def _scatter_add_method(x: Any, axis: int, index: Any, src: Any) -> Any:
     return scatter(x, axis, index, src, "add")
 
 
+def _repeat_method(x: Any, repeats: Any, *rest: Any, axis: Any = None) -> Any:
+    """Every element ``repeats`` times, along ``axis`` or flattened, as in NumPy; who may mean PyTorch's is told."""
+    if not rest:
+        return repeat_interleave(x, repeats, axis)
+    called, other = f"x.repeat{(repeats, *rest)}", f"PyTorch's is x.tile({(repeats, *rest)})."
+    if len(rest) > 1 or axis is not None:
+        raise ArgumentError(f"{called}: repeat takes repeats and axis.", hint=other)
+    events.notice(f"{called} repeats every element along axis {rest[0]}, as in NumPy; {other}", key="Tensor.repeat")
+    return repeat_interleave(x, repeats, rest[0])
+
+
 METHODS: dict[str, Any] = {
     "__getitem__": getitem,
     "__setitem__": setitem,
@@ -141,6 +154,7 @@ METHODS: dict[str, Any] = {
     "view_as": view_as,
     "reshape_as": view_as,
     "scatter_add": _scatter_add_method,
+    "repeat": _repeat_method,
 }
 """Methods with a meaning of their own; the others are functions of the same name with the tensor first."""
 
@@ -156,7 +170,7 @@ _SAME: tuple[Any, ...] = (
 
 _ALSO: dict[str, Any] = {
     "view": reshape, "permute": transpose, "expand": broadcast_to, "unsqueeze": expand_dims, "sum_to_size": sum_to,
-    "unbind": unstack, "swapdims": swapaxes, "movedim": moveaxis, "repeat": repeat_interleave,
+    "unbind": unstack, "swapdims": swapaxes, "movedim": moveaxis,
 }  # fmt: skip
 
 

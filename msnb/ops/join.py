@@ -21,6 +21,7 @@ from msnb.ops.operands import all_spread, as_tensor, one_batched, strong_dtype, 
 from msnb.ops.record import Example, Op, Work, Wrong, define
 from msnb.ops.shape import EXPAND_DIMS, SQUEEZE
 from msnb.ops.sizes import total
+from msnb.ops.worded import worded
 
 _A = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]])
 _B = np.array([[1.5, 0.5, -2.0]])
@@ -89,6 +90,7 @@ CONCAT: Op = define(
 )
 
 
+@worded
 def concat(xs: Any, *more: Any, axis: int = 0) -> Any:
     """Put tensors one after the other along an axis they all have.
 
@@ -203,6 +205,7 @@ STACK: Op = define(
 )
 
 
+@worded
 def stack(xs: Any, axis: int = 0) -> Any:
     """Put tensors of one shape side by side along a new axis.
 
@@ -214,6 +217,7 @@ def stack(xs: Any, axis: int = 0) -> Any:
     return STACK(*tensors("stack", xs), axis=axis)
 
 
+@worded
 def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
     """The slices of ``x`` along ``axis``, without that axis: the inverse of ``stack``.
 
@@ -241,6 +245,7 @@ def _axis_size(name: str, t: Any, axis: int) -> int:
     return size
 
 
+@worded
 def split(x: Any, split_size_or_sections: Any = None, axis: int = 0, *, sizes: Any = None) -> tuple[Any, ...]:
     """Take a tensor apart along an axis.
 
@@ -269,6 +274,7 @@ def split(x: Any, split_size_or_sections: Any = None, axis: int = 0, *, sizes: A
     return split_sizes(t, [min(wanted, n - i) for i in range(0, n, wanted)] or [0], axis)
 
 
+@worded
 def chunk(x: Any, chunks: int, axis: int = 0) -> tuple[Any, ...]:
     """At most ``chunks`` parts of one size, the last one smaller (PyTorch's and MindSpore's rule).
 
@@ -283,6 +289,7 @@ def chunk(x: Any, chunks: int, axis: int = 0) -> tuple[Any, ...]:
     return split(t, max(-(-_axis_size("chunk", t, axis) // chunks), 1), axis)
 
 
+@worded
 def tensor_split(x: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Any, ...]:
     """Parts as equal as possible (a number of parts), or cut before the given positions: numpy.array_split.
 

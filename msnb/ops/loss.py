@@ -23,6 +23,7 @@ from msnb.ops.operands import as_tensor
 from msnb.ops.record import find
 from msnb.ops.reduce import MEAN, SUM
 from msnb.ops.transcendental import softplus_one
+from msnb.ops.worded import worded
 
 
 def _reduced(name: str, loss: Any, reduction: str) -> Tensor:
@@ -345,6 +346,7 @@ def poisson_nll_loss(input: Any, target: Any, log_input: bool = True, reduction:
     return _reduced("poisson_nll_loss", loss, reduction)
 
 
+@worded
 def cosine_similarity(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along ``axis``."""
     dot = SUM(x1 * x2, axis=axis, keepdims=False)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from msnb.core.dtypes import bool_
+from msnb.core.errors import AttributeValueError
 from msnb.core.parameter import Parameter
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
@@ -172,12 +173,15 @@ def _bind_named() -> None:
         _bind(name, single(_of_family(name)))
     for name in _BINARY_METHODS:
         _bind(name, _named_binary(_of_family(name)))
-    for name in ("sum", "mean", "prod", "any", "all", "argmax", "argmin", "count_nonzero", "amax", "amin", "logsumexp"):
-        _bind(name, _reducing(getattr(reduce, name)))
-    for name in ("max", "min"):
-        _bind(name, _reducing(getattr(reduce, name)))
-    for name in ("var", "std"):
-        _bind(name, _spreading(getattr(reduce, name)))
+    for name in ("add", "sub", "subtract"):
+        _bind(name, _scaled_binary(_of_family(name)))
+    for name in ("div", "divide", "true_divide"):
+        _bind(name, _divided)
+    for name in (
+        "sum", "mean", "prod", "any", "all", "argmax", "argmin", "count_nonzero", "max", "min", "amax", "amin",
+        "logsumexp", "var", "std",
+    ):  # fmt: skip
+        _bind(name, getattr(reduce, name))
     for name in ("clip", "clamp", "isclose", "allclose", "lerp", "addcmul", "addcdiv", "logit", "nan_to_num"):
         _bind(name, getattr(composite, name))
     for name in ("softmax", "log_softmax"):
@@ -196,23 +200,27 @@ def _named_binary(op: Op) -> Callable[[Tensor, Any], Any]:
     return method
 
 
-def _reducing(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """``x.sum(axis)`` with the words of NumPy, MindSpore and PyTorch: axis or dim, keepdims, keep_dims or keepdim."""
+def _scaled_binary(op: Op) -> Callable[..., Any]:
+    """``x.add(y, alpha=2)``: the other operand times a number."""
 
-    def method(self: Tensor, axis: Any = None, keepdims: Any = False, *, dim: Any = None, keepdim: Any = False,
-               keep_dims: Any = False, **options: Any) -> Any:  # fmt: skip
-        return fn(self, dim if axis is None else axis, bool(keepdims or keepdim or keep_dims), **options)
-
-    return method
-
-
-def _spreading(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """``x.var(axis, ddof, keepdims)``; PyTorch's ``unbiased=True`` is ddof=1."""
-
-    def method(self: Tensor, axis: Any = None, ddof: Any = 0, keepdims: Any = False, *, unbiased: Any = None) -> Any:
-        return fn(self, axis, ddof if unbiased is None else int(unbiased), keepdims)
+    def method(self: Tensor, other: Any, *, alpha: Any = 1) -> Any:
+        scaled = other if type(alpha) is int and alpha == 1 else other * alpha
+        return slot.engine.apply(op, (self, scaled), EMPTY)
 
     return method
+
+
+def _divided(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Any:
+    """The quotient; rounded down with "floor", towards zero with "trunc"."""
+    if rounding_mode == "floor":
+        return elementwise.floor_divide(self, other)
+    quotient = slot.engine.apply(elementwise.divide, (self, other), EMPTY)
+    if rounding_mode is None:
+        return quotient
+    if rounding_mode != "trunc":
+        raise AttributeValueError(f"div: rounding_mode is None, 'floor' or 'trunc', not {rounding_mode!r}.")
+    whole = elementwise.trunc(quotient)
+    return casting.cast(whole, self.dtype) if self.dtype.is_int else whole
 
 
 def _bind_dtypes() -> None:

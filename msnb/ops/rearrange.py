@@ -20,6 +20,7 @@ from msnb.ops.join import CONCAT
 from msnb.ops.operands import as_ints, as_sizes, as_tensor, tensors
 from msnb.ops.shape import TRANSPOSE, broadcast_to, expand_dims, reshape
 from msnb.ops.sizes import product, quotient
+from msnb.ops.worded import worded
 
 FULL = (None, None, None)
 
@@ -108,6 +109,7 @@ def unflatten(x: Any, dim: int, sizes: Any) -> Any:
     return reshape(t, (*t.shape[:at], *parts, *t.shape[at + 1 :]))
 
 
+@worded
 def narrow(x: Any, axis: int, start: int, length: int) -> Any:
     """``length`` elements of an axis from ``start`` on.
 
@@ -148,6 +150,7 @@ def _each(xs: Sequence[Any], fn: Any) -> Any:
 # ---- other orders ---------------------------------------------------------------------------------------------------
 
 
+@worded
 def flip(x: Any, *axes: Any, axis: Any = None) -> Any:
     """Elements in reverse order along the given axes (all without any).
 
@@ -251,6 +254,7 @@ def tile(x: Any, *reps: Any, dims: Any = None) -> Any:
     return reshape(wide, tuple(product(pair) for pair in zip(counts, sizes)))
 
 
+@worded
 def repeat_interleave(x: Any, repeats: Any, axis: int | None = None) -> Any:
     """Every element repeated in place.
 

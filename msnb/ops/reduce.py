@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -24,21 +22,7 @@ from msnb.ops.reduce_records import MIN as MIN
 from msnb.ops.reduce_records import PROD as PROD
 from msnb.ops.reduce_records import SUM as SUM
 from msnb.ops.reduce_records import VAR as VAR
-
-_Fn = TypeVar("_Fn", bound=Callable[..., Any])
-_WORDS = {"dim": "axis", "keepdim": "keepdims", "keep_dims": "keepdims"}
-
-
-def worded(fn: _Fn) -> _Fn:
-    """``fn`` with the keywords of MindSpore and PyTorch too: dim, keepdim, keep_dims."""
-
-    @functools.wraps(fn)
-    def call(x: Any, *args: Any, **words: Any) -> Any:
-        if words:
-            words = {_WORDS.get(word, word): value for word, value in words.items()}
-        return fn(x, *args, **words)
-
-    return call  # type: ignore[return-value]
+from msnb.ops.worded import Ranked, worded
 
 
 def _reduce(op: Op, x: Any, axis: Any, keepdims: Any) -> Tensor:
@@ -88,19 +72,22 @@ def prod(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None)
     return _reduce(PROD, x if dtype is None else find("cast")(x, dtype=as_dtype(dtype)), axis, keepdims)
 
 
-def _extreme(op: Op, arg: Op, x: Any, axis: Any, keepdims: bool, return_indices: bool) -> Any:
+def _extreme(op: Op, arg: Op, x: Any, axis: Any, keepdims: bool, dim: Any, return_indices: bool) -> Any:
+    if dim is not None:
+        axis, return_indices = dim, True
     values = _reduce(op, x, axis, keepdims)
-    return (values, _reduce(arg, x, axis, keepdims)) if return_indices else values
+    return Ranked(values, _reduce(arg, x, axis, keepdims)) if return_indices else values
 
 
 @worded
-def max(x: Any, axis: Any = None, keepdims: bool = False, *, return_indices: bool = False) -> Any:
+def max(x: Any, axis: Any = None, keepdims: bool = False, *, dim: Any = None, return_indices: bool = False) -> Any:
     """Largest element over axes; NaN wins; ties share the gradient.
 
     Args:
         x: a tensor of any shape, at least one element.
         axis, keepdims: as in ``sum``.
         return_indices: give (values, indices) for one axis.
+        dim: PyTorch's word for one axis, and PyTorch's result: (values, indices).
 
     Raises:
         ValueError: there are no elements to choose from.
@@ -112,13 +99,25 @@ def max(x: Any, axis: Any = None, keepdims: bool = False, *, return_indices: boo
         >>> ms.ops.max(ms.Tensor([1, 3, 2])).item()
         3
     """
-    return _extreme(MAX, ARGMAX, x, axis, keepdims, return_indices)
+    return _extreme(MAX, ARGMAX, x, axis, keepdims, dim, return_indices)
 
 
 @worded
-def min(x: Any, axis: Any = None, keepdims: bool = False, *, return_indices: bool = False) -> Any:
+def min(x: Any, axis: Any = None, keepdims: bool = False, *, dim: Any = None, return_indices: bool = False) -> Any:
     """Smallest element over axes; as ``max``."""
-    return _extreme(MIN, ARGMIN, x, axis, keepdims, return_indices)
+    return _extreme(MIN, ARGMIN, x, axis, keepdims, dim, return_indices)
+
+
+@worded
+def amax(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Largest element over axes, never with its index; as ``max``."""
+    return _reduce(MAX, x, axis, keepdims)
+
+
+@worded
+def amin(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Smallest element over axes, never with its index; as ``max``."""
+    return _reduce(MIN, x, axis, keepdims)
 
 
 @worded
@@ -197,5 +196,5 @@ def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     return total
 
 
-amax, amin, reduce_sum, reduce_mean, reduce_prod, reduce_max, reduce_min = max, min, sum, mean, prod, max, min
+reduce_sum, reduce_mean, reduce_prod, reduce_max, reduce_min = sum, mean, prod, max, min
 reduce_any, reduce_all = any, all

@@ -24,6 +24,7 @@ from msnb.ops.infer import normal_axis, operand_lines
 from msnb.ops.operands import as_sizes, as_tensor, strong_dtype
 from msnb.ops.record import Example, Op, Wrong, define
 from msnb.ops.sizes import sizes_text
+from msnb.ops.worded import worded
 
 _X = np.arange(12.0).reshape(3, 4) / 8 - 1
 _I = np.array([2, 0, 2])
@@ -186,6 +187,7 @@ def tensor_scatter_elements(x: Any, index: Any, updates: Any, axis: int = 0, red
     return combine(t, along("scatter", t.shape, i, at), ("t",) * t.ndim, value, reduction)
 
 
+@worded
 def scatter(x: Any, axis: int, index: Any, src: Any, reduce: str = "none") -> Any:
     """``tensor_scatter_elements`` with PyTorch's order of arguments."""
     return tensor_scatter_elements(x, index, src, axis, {"multiply": "mul"}.get(reduce, reduce))
@@ -222,6 +224,7 @@ def _rows(name: str, x: Any, axis: int, index: Any, value: Any, how: str) -> Any
     return combine(t, (i,), at_axis(normal_axis(name, axis, t.ndim)), value, how)
 
 
+@worded
 def index_add(x: Any, axis: Any, index: Any, src: Any, *, alpha: Any = 1) -> Any:
     """``x`` with the slices of ``src`` added to the slices along ``axis`` that ``index`` names.
 
@@ -235,11 +238,13 @@ def index_add(x: Any, axis: Any, index: Any, src: Any, *, alpha: Any = 1) -> Any
     )
 
 
+@worded
 def index_copy(x: Any, axis: int, index: Any, src: Any) -> Any:
     """``x`` with the slices along ``axis`` that ``index`` names replaced by those of ``src``."""
     return _rows("index_copy", x, axis, index, as_tensor(src), "none")
 
 
+@worded
 def index_fill(x: Any, axis: int, index: Any, value: Any) -> Any:
     """``x`` with one number in the slices along ``axis`` that ``index`` names."""
     return _rows("index_fill", x, axis, index, value, "none")

@@ -21,6 +21,7 @@ from msnb.ops.infer import normal_axes, normal_axis, operand_lines
 from msnb.ops.operands import as_ints, as_sizes, as_tensor, one_batched, strong_dtype
 from msnb.ops.record import Example, Op, Work, Wrong, define
 from msnb.ops.sizes import product, quotient, with_one_unknown
+from msnb.ops.worded import worded
 
 _A = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]])
 _C = np.arange(24.0).reshape(2, 3, 4) / 8
@@ -367,6 +368,7 @@ EXPAND_DIMS: Op = define(
 )
 
 
+@worded
 def expand_dims(x: Any, axis: Any) -> Any:
     """A new axis of size 1 at position ``axis`` of the result (several for a tuple).
 
@@ -427,6 +429,7 @@ SQUEEZE: Op = define(
 )
 
 
+@worded
 def squeeze(x: Any, axis: Any = None) -> Any:
     """``x`` without axes of size 1: without all of them, or without those named.
 

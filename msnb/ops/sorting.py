@@ -24,6 +24,7 @@ from msnb.ops.operands import all_spread, as_tensor, one_batched, strong_dtype
 from msnb.ops.record import Example, Op, Work, Wrong, define
 from msnb.ops.shape import expand_dims, reshape, squeeze
 from msnb.ops.sizes import bound_of, fresh
+from msnb.ops.worded import Ranked, worded
 
 _A = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]])
 
@@ -83,6 +84,7 @@ SORT: Op = define(
 )
 
 
+@worded
 def sort(x: Any, axis: int = -1, descending: bool = False, *, stable: bool = True) -> tuple[Any, Any]:
     """The elements along ``axis`` in order.
 
@@ -103,11 +105,12 @@ def sort(x: Any, axis: int = -1, descending: bool = False, *, stable: bool = Tru
     """
     t = as_tensor(x)
     if not t.ndim:
-        return t, as_tensor(np.zeros((), np.int64))
+        return Ranked(t, as_tensor(np.zeros((), np.int64)))
     values, indices = SORT(t, axis=axis, descending=bool(descending))
-    return values, indices
+    return Ranked(values, indices)
 
 
+@worded
 def argsort(x: Any, axis: int = -1, descending: bool = False, *, stable: bool = True) -> Any:
     """The indices that would sort ``x`` along ``axis`` (see ``sort``)."""
     return sort(x, axis, descending)[1]
@@ -149,7 +152,7 @@ def topk(x: Any, k: int, dim: int | None = None, largest: bool = True, sorted: b
             operands=operand_lines(t._type),
         )
     values, indices = sort(t, at, largest)
-    return _first(values, at, k), _first(indices, at, k)
+    return Ranked(_first(values, at, k), _first(indices, at, k))
 
 
 def kthvalue(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Any, Any]:
@@ -164,7 +167,7 @@ def kthvalue(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Any,
     spec = (FULL,) * at + ((k - 1, k, 1),)
     found = [INDEX(part, spec=spec) for part in sort(t, at)]
     values, indices = found if keepdim else [squeeze(part, at) for part in found]
-    return values, indices
+    return Ranked(values, indices)
 
 
 # ---- positions ------------------------------------------------------------------------------------------------------

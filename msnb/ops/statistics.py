@@ -25,10 +25,12 @@ from msnb.ops.operands import as_tensor
 from msnb.ops.rearrange import moveaxis, narrow
 from msnb.ops.scatter import tensor_scatter_add, tensor_scatter_max, tensor_scatter_min
 from msnb.ops.shape import expand_dims, reshape
+from msnb.ops.worded import worded
 
 _WAYS = ("linear", "lower", "higher", "nearest", "midpoint")
 
 
+@worded
 def quantile(x: Any, q: Any, axis: int | None = None, keepdims: bool = False, interpolation: str = "linear") -> Any:
     """The value below which a share ``q`` of all values lies.
 
@@ -95,6 +97,7 @@ def _at(ordered: Any, place: Any) -> Any:
     return ordered.gather_elements(-1, elementwise.maximum(place, 0).astype("int32"))
 
 
+@worded
 def nanquantile(x: Any, q: float, axis: int | None = None, keepdims: bool = False) -> Any:
     """``quantile`` of the values that are numbers: NaNs do not count.
 
@@ -115,6 +118,7 @@ def nanquantile(x: Any, q: float, axis: int | None = None, keepdims: bool = Fals
     return placed(where(low == high, first, first + (last - first) * (place - low)))
 
 
+@worded
 def nanmedian(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
     """The middle of the values that are numbers; of two middle ones the lower, as for ``median``.
 
@@ -127,12 +131,14 @@ def nanmedian(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
     return placed(_at(ordered, (count - 1) // 2))
 
 
+@worded
 def std_mean(x: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> tuple[Any, Any]:
     """Standard deviation and mean together."""
     t = as_tensor(x)
     return reduce.std(t, axis, ddof, keepdims), reduce.mean(t, axis, keepdims)
 
 
+@worded
 def diff(x: Any, n: int = 1, axis: int = -1) -> Any:
     """Neighbour minus neighbour along an axis, ``n`` times over.
 

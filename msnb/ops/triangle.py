@@ -20,6 +20,7 @@ from msnb.ops.infer import normal_axis, operand_lines
 from msnb.ops.operands import as_tensor, strong_dtype
 from msnb.ops.record import Example, Op, Wrong, define
 from msnb.ops.shape import TRANSPOSE, inverse_permutation
+from msnb.ops.worded import worded
 
 _A = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]])
 _C = np.arange(18.0).reshape(2, 3, 3) / 8 - 1
@@ -99,6 +100,7 @@ def _steps(rows: Any, cols: Any, offset: int) -> tuple[Any, Any]:
     return along + max(-offset, 0), along + max(offset, 0)
 
 
+@worded
 def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """The diagonals of the matrices that two axes span, along a new last axis.
 
@@ -150,6 +152,7 @@ def diag(x: Any, diagonal_: int = 0, *, diagonal: int | None = None) -> Any:
 _diagonal = diagonal
 
 
+@worded
 def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """The sum of a diagonal.
 

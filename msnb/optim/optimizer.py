@@ -28,6 +28,7 @@ from msnb.core.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core.parameter import Parameter, ParameterTuple
 from msnb.core.tensor import Tensor
 from msnb.nn.cell import Cell
+from msnb.ops.worded import worded
 from msnb.optim.schedules import LearningRateSchedule, positive
 
 _GROUP_KEYS = ("params", "lr", "weight_decay", "grad_centralization")
@@ -82,9 +83,12 @@ class Optimizer(Cell):
         self.global_step = Parameter(Tensor(0, dtypes.int32), name="global_step", requires_grad=False)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """In eager mode the optimizers of this package run as one program; what users write runs as they wrote it."""
+        """In eager mode the optimizers of this package run as one program; what users write runs as they wrote it.
+        All take ``lr=`` for ``learning_rate=``."""
         super().__init_subclass__(**kwargs)
         cls._runs_whole = cls.__module__.startswith("msnb.optim.")
+        if "__init__" in vars(cls):
+            cls.__init__ = worded(cls.__init__)  # type: ignore[method-assign]
 
     # ---- what a step does -------------------------------------------------------------------------------------------
 

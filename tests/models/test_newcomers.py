@@ -367,7 +367,7 @@ SENTENCES = {
     "vision.CutOut": "dataset.vision.CutOut is not part of msnb yet; a function of an array is a transform too",
     "vision.RandomCorp": "did you mean RandomCrop",
     "t(2).requires_grad": "ms.grad(fn, grad_position)",
-    "t(2).add_(1)": "values do not change in place; write x = x.add(...)",
+    "t(2).add_(1)": "values do not change in place, those of Parameters aside; write x = x.add(...)",
     "t(2).stft": "a Tensor has no attribute 'stft'",
     "t(2).sofmax": "a Tensor has no attribute 'sofmax'; did you mean softmax",
     "t(2).linspace": "a Tensor has no attribute 'linspace'; there is ops.linspace",

@@ -39,6 +39,19 @@ def reads(what: str, expression: str, change: str, *reason: str) -> None:
     edit(what, DATA + f"def f(x):\n    return x * 2 if {expression} else x - 1\n", change, *reason)
 
 
+edit(
+    "a cached function redefined",
+    "import functools\n@functools.cache\ndef k():\n    return 2\ndef f(x):\n    return x * k()\n",
+    "@functools.cache\ndef k():\n    return 3\n",
+    "k",
+)
+edit(
+    "a jitted function redefined",
+    "@ms.jit\ndef k(x):\n    return x * 2\ndef f(x):\n    return k(x)\n",
+    "@ms.jit\ndef k(x):\n    return x * 3\n",
+    "k",
+)
+
 # ---- containers that msnb's own functions, and C code, look into ---------------------------------------------------
 
 HELD = DATA + """

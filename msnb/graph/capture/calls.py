@@ -54,9 +54,8 @@ def call(fn: Any, /, *args: Any, **kwargs: Any) -> Any:
         return fn(*engine.given(args), **engine.given(kwargs))
     if kind is functools.partial:
         return _partial(engine.session, fn, args, kwargs)
-    inner = getattr(fn, "__msnb_fn__", None)
-    if inner is not None:
-        return call(inner, *args, **kwargs)
+    if getattr(fn, "__msnb_fn__", None) is not None:
+        return call(reads.attr(engine.session, fn, "__msnb_fn__"), *args, **kwargs)
     if fn is Tensor:
         return known.call(engine, fn, args, kwargs)
     if isinstance(fn, type):
@@ -82,7 +81,7 @@ def _method(engine: Capture, fn: types.MethodType, args: tuple[Any, ...], kwargs
 def _object(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     method = inspect.getattr_static(type(fn), "__call__", None)
     if isinstance(fn, functools._lru_cache_wrapper):
-        return call(fn.__wrapped__, *args, **kwargs)
+        return call(reads.attr(engine.session, fn, "__wrapped__"), *args, **kwargs)
     if isinstance(method, types.FunctionType):
         engine.session.guard("is", (paths.attr(paths.ref(type(fn)), "__call__"),), (method,))
         if not engine.session.is_fresh(fn):

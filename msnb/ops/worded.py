@@ -1,0 +1,47 @@
+"""The words of other frameworks for the same argument.
+
+    MindSpore, here     PyTorch             NumPy
+    axis                dim, dims
+    keepdims            keepdim             keepdims        (older MindSpore: keep_dims)
+    axis1, axis2        dim1, dim2
+    ddof                unbiased, correction
+    learning_rate       lr
+
+``worded`` lets a function take all of them; positional calls pay one Python call for it. What PyTorch returns as a pair
+with names, ``values`` and ``indices``, is a ``Ranked`` here.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+_Fn = TypeVar("_Fn", bound=Callable[..., Any])
+_WORDS = {
+    "dim": ("axis",), "dims": ("axis", "axes"), "keepdim": ("keepdims",), "keep_dims": ("keepdims",),
+    "dim1": ("axis1",), "dim2": ("axis2",), "unbiased": ("ddof",), "correction": ("ddof",), "p": ("ord",),
+    "lr": ("learning_rate",),
+}  # fmt: skip
+
+
+class Ranked(NamedTuple):
+    """Values in an order, and where they stood."""
+
+    values: Any
+    indices: Any
+
+
+def worded(fn: _Fn) -> _Fn:
+    """``fn`` with PyTorch's keywords for the arguments that it has."""
+    own = [p.name for p in inspect.signature(fn).parameters.values() if p.kind is not p.VAR_POSITIONAL]
+    words = {word: name for word, names in _WORDS.items() if word not in own for name in names if name in own}
+
+    @functools.wraps(fn)
+    def call(*args: Any, **given: Any) -> Any:
+        if given:
+            given = {words.get(word, word): value for word, value in given.items()}
+        return fn(*args, **given)
+
+    return call  # type: ignore[return-value]
