@@ -111,7 +111,7 @@ def test_a_replica_knows_its_own_batch_alone():
     assert sum(g[1] for g in many.gradients) == sum(4 * p.size for p in net.trainable_params())
 
 
-WITHIN = {"SE-ResNet-50 b32": 0.2, "Inception v3 b128": 0.1, "GoogLeNet b128": 0.2, "DenseNet-121 b32": 0.15,
+WITHIN = {"SE-ResNet-50 b32": 0.15, "Inception v3 b128": 0.1, "GoogLeNet b128": 0.2, "DenseNet-121 b32": 0.15,
           "SqueezeNet b32": 0.1, "VGG16 without norm b32": 0.2, "MobileNetV1 b256": 0.2, "SSD300 VGG16 b32": 0.1,
           "BERT-Base s128 b256": 0.25, "DeepFM b16000": 0.1}  # fmt: skip
 

@@ -200,6 +200,8 @@ Half of all rows are within {half:.0%}. What they say, and where each mechanism 
 - *Dropout* is a kernel of its own (`OPAQUE` in MindSpore's registry), forward and backward.
 - *Depthwise.* The gradients of a depthwise convolution, and of a mean over windows, which is registered with the same
   operands, are taken to cost 27 lane-operations per place: an assumption, with MobileNet as its check.
+- *Still too fast* are SSD300 with MobileNetV2, BERT-Base and, most of all, the Transformer; no profile says by which
+  kernels. A guess: chains of vector operators, in float32 in the losses, which the model joins into a few kernels.
 - *Transformer*: slower than simulated although its script sorts sentences into buckets of at most 128 words, and here
   all have 128.
 

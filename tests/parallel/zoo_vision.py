@@ -43,13 +43,17 @@ class Excite(nn.Cell):
 
 
 class Bottleneck(nn.Cell):
-    def __init__(self, cin: int, mid: int, stride: int, excite: bool) -> None:
+    """With ``pooled``, a maximum of 2x2 halves rows and columns, behind the 3x3 and before the short way's 1x1."""
+
+    def __init__(self, cin: int, mid: int, stride: int, excite: bool, pooled: bool = False) -> None:
         super().__init__()
-        out = 4 * mid
-        self.a, self.b = ConvNorm(cin, mid), ConvNorm(mid, mid, 3, stride)
+        out, step = 4 * mid, 1 if pooled else stride
+        half = [nn.MaxPool2d(2, 2, pad_mode="same")] if pooled and stride != 1 else []
+        self.a, self.b = ConvNorm(cin, mid), nn.SequentialCell(ConvNorm(mid, mid, 3, step), *half)
         self.c = ConvNorm(mid, out, act=None)
-        self.excite = Excite(out) if excite else None
-        self.down = ConvNorm(cin, out, 1, stride, None) if stride != 1 or cin != out else None
+        self.excite = Excite(out, 4 if pooled else 16) if excite else None
+        down = stride != 1 or cin != out
+        self.down = nn.SequentialCell(*half, ConvNorm(cin, out, 1, step, None)) if down else None
 
     def construct(self, x: Any) -> Any:
         y = self.c(self.b(self.a(x)))
@@ -66,7 +70,11 @@ def stem(kind: str) -> nn.Cell:
 
 
 class ResNet(nn.Cell):
-    """50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3)."""
+    """50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3).
+
+    With the deep stem, all is as MindSpore's SE-ResNet has it: halved by maxima, the last block of the last two stages
+    excited.
+    """
 
     def __init__(self, layers: tuple[int, ...] = (3, 4, 6, 3), classes: int = 1001, excite: bool = False,
                  first: str = "7x7") -> None:  # fmt: skip
@@ -75,7 +83,8 @@ class ResNet(nn.Cell):
         blocks, cin = [], 64
         for i, n in enumerate(layers):
             for j in range(n):
-                blocks.append(Bottleneck(cin, 64 << i, 2 if i and not j else 1, excite))
+                here = excite and (first != "deep" or (i > 1 and j == n - 1))
+                blocks.append(Bottleneck(cin, 64 << i, 2 if i and not j else 1, here, first == "deep"))
                 cin = 256 << i
         self.blocks, self.head = nn.SequentialCell(blocks), nn.Dense(cin, classes)
         self.ends = [sum(layers[: i + 1]) - 1 for i in range(len(layers))]
