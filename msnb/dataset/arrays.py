@@ -16,7 +16,7 @@ from msnb.core.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.dataset.datasets import Dataset, workers_of
 from msnb.dataset.rows import Array, Row, as_columns, to_array
 from msnb.dataset.samplers import Sampler, choose
-from msnb.dataset.sources import IndexedSource
+from msnb.dataset.sources import Gather, IndexedSource
 
 Column = Array | list[Array]
 
@@ -65,7 +65,7 @@ def sliced(name: str, names: Sequence[str], columns: Sequence[Column], sampler: 
         shown = [f"{n}: {len(c)} rows" for n, c in zip(names, columns, strict=True)]
         raise AttributeValueError(f"{name}: all columns must have the same number of rows", operands=shown)
     size = lengths.pop()
-    return IndexedSource(name, _slicer(tuple(columns)), lambda: size, names, sampler, workers)
+    return IndexedSource(name, _slicer(tuple(columns)), lambda: size, names, sampler, workers, _gatherer(columns))
 
 
 def _slicer(columns: tuple[Column, ...]) -> Callable[[int], Row]:
@@ -73,6 +73,12 @@ def _slicer(columns: tuple[Column, ...]) -> Callable[[int], Row]:
         return tuple(np.array(column[index]) for column in columns)
 
     return fetch
+
+
+def _gatherer(columns: Sequence[Column]) -> Gather | None:
+    """Many rows by one index per column. Texts are as wide as the longest of a batch, and are stacked row by row."""
+    arrays = [c for c in columns if isinstance(c, np.ndarray) and c.dtype.kind not in "US"]
+    return (lambda order: tuple(a[order] for a in arrays)) if len(arrays) == len(columns) else None
 
 
 def _columns(data: Any, names: tuple[str, ...]) -> tuple[tuple[str, ...], list[Any]]:

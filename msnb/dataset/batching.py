@@ -69,6 +69,7 @@ class Batch(Derived):
     """Groups of rows, stacked; optionally put through `per_batch_map` before stacking."""
 
     label = "batch"
+    as_they_are = True  # rows are stacked and nothing else
 
     def __init__(
         self,
@@ -91,6 +92,11 @@ class Batch(Derived):
         super().__init__(parent, names)
 
     def rows(self, epoch: Epoch) -> Iterator[Row]:
+        if self.as_they_are and self.function is None and isinstance(self.size, int):
+            whole = self.parent.stacked(epoch, self.size)
+            if whole is not None:
+                return (row for row in whole if not self.drop or len(row[0]) == self.size)
+
         def work(item: tuple[BatchInfo, list[Row]]) -> Row:
             return self._assemble(epoch, *item)
 
@@ -164,6 +170,7 @@ class PaddedBatch(Batch):
     """A batch whose rows are filled up at the end of each axis to a common shape."""
 
     label = "padded_batch"
+    as_they_are = False
 
     def __init__(self, parent: Node, size: BatchSize, drop: bool, pad: PadInfo | None, workers: int = 1) -> None:
         super().__init__(parent, size, drop, workers=workers)

@@ -42,6 +42,10 @@ class Node:
     def count(self) -> Count:
         raise NotImplementedError
 
+    def stacked(self, epoch: Epoch, size: int) -> Iterator[Row] | None:
+        """The rows of ``rows(epoch)``, ``size`` at a time and stacked; None where they are had one by one only."""
+        return None
+
     def describe(self) -> str:
         return self.label
 
@@ -221,6 +225,9 @@ class Rename(Derived):
 
     def rows(self, epoch: Epoch) -> Iterator[Row]:
         return self.parent.rows(epoch)
+
+    def stacked(self, epoch: Epoch, size: int) -> Iterator[Row] | None:
+        return self.parent.stacked(epoch, size)
 
 
 class Filter(Derived):

@@ -22,6 +22,7 @@ from msnb.dataset.nodes import Count, Node, failure
 from msnb.dataset.rows import Array, Row, positions, to_array
 from msnb.dataset.samplers import Sampler
 
+Gather = Callable[[Array], Row]
 Types = tuple["np.dtype[Any]", ...] | None
 
 
@@ -71,7 +72,7 @@ class Reader:
 
 
 class IndexedSource(Node):
-    """Rows by number, in the order of a sampler, fetched by threads if asked."""
+    """Rows by number, in the order of a sampler, fetched by threads if asked; ``gather`` has many at once, stacked."""
 
     label = "source"
 
@@ -83,16 +84,26 @@ class IndexedSource(Node):
         columns: Sequence[str],
         sampler: Sampler,
         workers: int = 1,
+        gather: Gather | None = None,
     ) -> None:
         super().__init__(columns)
         self.name, self.fetch, self.length, self.sampler, self.workers = name, fetch, length, sampler, workers
+        self.gather = gather
 
     def with_sampler(self, sampler: Sampler) -> IndexedSource:
-        return IndexedSource(self.name, self.fetch, self.length, self.columns, sampler, self.workers)
+        return IndexedSource(self.name, self.fetch, self.length, self.columns, sampler, self.workers, self.gather)
 
     def rows(self, epoch: Epoch) -> Iterator[Row]:
-        order = self.sampler.indices(self.length(), epoch.order_generator(self.height), self.column)
-        return parallel.ordered_map(self.fetch, map(int, order), self.workers)
+        return parallel.ordered_map(self.fetch, map(int, self._order(epoch)), self.workers)
+
+    def stacked(self, epoch: Epoch, size: int) -> Iterator[Row] | None:
+        if self.gather is None or self.workers > 1:
+            return None
+        order = self._order(epoch)
+        return map(self.gather, (order[first : first + size] for first in range(0, len(order), size)))
+
+    def _order(self, epoch: Epoch) -> Array:
+        return self.sampler.indices(self.length(), epoch.order_generator(self.height), self.column)
 
     def count(self) -> Count:
         return self.sampler.count(self.length())

@@ -160,3 +160,38 @@ def test_an_iterable_of_known_length_is_shuffled_when_asked():
     assert sorted(found) == list(range(50)) != found
     plain = ds.GeneratorDataset(inner, ["y"])
     assert [int(row[0]) for row in plain.create_tuple_iterator(output_numpy=True)] == list(range(50))
+
+
+@pytest.mark.parametrize("drop", [False, True])
+def test_batches_of_arrays_are_those_of_their_rows(rng, drop):
+    """A batch that stands directly on arrays takes its rows at once; one on a map takes them one by one."""
+    data = {
+        "f": rng.standard_normal((23, 2, 3)).astype(np.float32),
+        "i": rng.integers(0, 9, 23),
+        "b": rng.integers(0, 2, (23, 1)).astype(bool),
+        "half": rng.standard_normal(23).astype(np.float16),
+    }
+    plain = ds.NumpySlicesDataset(data, sampler=ds.RandomSampler(num_samples=20))
+    named = plain.rename(["i"], ["number"])
+    for dataset in (plain, named, plain.project(["half", "f"])):
+        ds.config.set_seed(5)
+        at_once = [r for r in dataset.batch(6, drop_remainder=drop).create_tuple_iterator(output_numpy=True)]
+        ds.config.set_seed(5)
+        singly = dataset.map(lambda x: x, dataset.get_col_names()[0]).batch(6, drop_remainder=drop)
+        one_by_one = [r for r in singly.create_tuple_iterator(output_numpy=True)]
+        assert len(at_once) == len(one_by_one) == (3 if drop else 4)
+        for found, want in zip(at_once, one_by_one):
+            for a, b in zip(found, want, strict=True):
+                assert a.dtype == b.dtype and np.array_equal(a, b)
+
+
+def test_batches_are_copies_of_their_arrays():
+    data = np.zeros((4, 2))
+    for batch in ds.NumpySlicesDataset(data, "x", shuffle=False).batch(2).create_tuple_iterator(output_numpy=True):
+        batch[0][:] = 7
+    assert not data.any()
+
+
+def test_texts_of_a_batch_are_as_wide_as_its_longest():
+    texts = ds.NumpySlicesDataset({"t": np.array(["a", "bb", "ccc", "d"])}, shuffle=False).batch(2)
+    assert [r[0].dtype.str[1:] for r in texts.create_tuple_iterator(output_numpy=True)] == ["U2", "U3"]
