@@ -66,6 +66,7 @@ class TimeModel:
         wide: which sums of 16-bit terms are taken, and paid, in float32 (``context.wide_sums``).
         bucket: gradients of weights are summed together in buckets of so many bytes (MindSpore's comm_fusion: 64 MB),
             so a small weight pays its share of the latency.
+        parts: gradients of weights are summed over devices once for so many parts of a batch, of which one is priced.
     """
 
     mesh: Mesh
@@ -73,6 +74,7 @@ class TimeModel:
     overlap: float = 0.0
     bucket: float = BUCKET
     wide: str = GRADIENT_SUMS
+    parts: int = 1
     name: str = "time"
     resharder: Resharder = field(init=False)
     literal: Chip = field(init=False)
@@ -145,7 +147,7 @@ class TimeModel:
         if role != WEIGHT:
             return self.mesh.seconds(REDUCE, axes, nbytes)
         together = max(float(nbytes), self.bucket)
-        return self.mesh.seconds(REDUCE, axes, together) * (nbytes / together) * (1.0 - self.overlap)
+        return self.mesh.seconds(REDUCE, axes, together) * (nbytes / together) * (1.0 - self.overlap) / self.parts
 
     def update(self, nbytes: float, states: int) -> float:
         """Seconds of the optimizer, one kernel, for a rank's ``nbytes`` of a weight.

@@ -42,6 +42,8 @@ class Joint:
         names: of forward nodes, where they are called otherwise than by their place in this program.
         free: values that all who need them make for themselves, whole.
         summed: gradients of weights that are sums over parts of a batch, on their way, and what is added up.
+        parts: the program is what is done for one of so many parts of a batch; what is done once for all of them (sums
+            of weights' gradients over devices, updates) costs it so much less.
     """
 
     graph: Graph
@@ -56,6 +58,7 @@ class Joint:
     names: dict[Node, str] = field(default_factory=dict)
     free: set[Value] = field(default_factory=set)
     summed: set[Value] = field(default_factory=set)
+    parts: int = 1
 
     def __post_init__(self) -> None:
         self.inside = forward_nodes(self.graph)

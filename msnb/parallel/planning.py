@@ -162,7 +162,7 @@ class Problem:
         self.flow, self.sharding = Flow.of(graph, weights, joint.incoming), sharding or Sharding()
         self.wide = wide
         if isinstance(model, TimeModel):
-            model.wide = wide
+            model.wide, model.parts = wide, joint.parts
             model.bucket = max(1.0, min(BUCKET, sum(t.nbytes for w in weights if isinstance(t := w.type, TensorType))))
         if most is None and self.mesh.size <= 8 and len(graph.nodes) <= _SMALL:
             self.most = 3
@@ -306,7 +306,7 @@ class Problem:
         if self.sharding.level == 3 and spread != layout and isinstance(self.model, TimeModel):
             more = tuple(a for a in spread.used if a not in layout.used)
             seconds += self.mesh.seconds(GATHER, more, share)
-        return seconds
+        return seconds / self.joint.parts
 
     def _add_weight(self, value: Value) -> None:
         """A weight with several readers: any layout that one of them wants."""

@@ -197,18 +197,24 @@ class Stages:
         Raises:
             ValueError: there are fewer layers than stages, or no cut fits.
         """
-        runs = next(iter(tables.values())).layers
-        every = {layer.name for row in runs for layer in row} if twice is None else twice
-        found = self._cut(tables, lambda s, n: tables[n].stage(self.flight[s], self.limit, every))
+        found = self.found(tables, twice)
         if found is None:
-            n = len(self.sizes)
-            why = "fits into memory" if len(runs) >= n else f"is there: the network has {len(runs)} layers"
+            n, runs = len(self.sizes), len(next(iter(tables.values())).layers)
+            why = "fits into memory" if runs >= n else f"is there: the network has {runs} layers"
             raise AttributeValueError(f"no cut into {n} pipeline stages {why}.",
                                       hint="use fewer stages, more devices or smaller micro-batches.")  # fmt: skip
+        return found
+
+    def found(self, tables: Mapping[int, Table], twice: Collection[str] | None) -> Cut | None:
+        """The same; None where no cut fits."""
         if twice is not None:
-            return found
-        bound = found.step / self.micro * (1 + 1e-9)  # of a single stage: all layers twice is a way, and rounding
-        return self._cut(tables, lambda s, n: tables[n].choosing(self.flight[s], self.limit, bound)) or found
+            return self._cut(tables, lambda s, n: tables[n].stage(self.flight[s], self.limit, twice))
+        every = {layer.name for table in tables.values() for row in table.layers for layer in row}
+        whole = self._cut(tables, lambda s, n: tables[n].stage(self.flight[s], self.limit, every))
+        if whole is None:
+            return None
+        bound = whole.step / self.micro * (1 + 1e-9)  # of a single stage: all layers twice is a way, and rounding
+        return self._cut(tables, lambda s, n: tables[n].choosing(self.flight[s], self.limit, bound)) or whole
 
     def _cut(self, tables: Mapping[int, Table], work: Callable[[int, int], Floats]) -> Cut | None:
         """The best cut by (stage, devices) -> the seconds of runs."""

@@ -132,6 +132,20 @@ def test_the_planner_shares_out_the_devices():
     assert plan.devices == [1, 3]
     for said in ((2, 2), (3, 1)):
         assert plan.step_time < uneven(**how, stage_devices=said)[-1].step_time
+    net, args, small = uneven(device_num=4, stage_devices="auto")
+    assert small.step_time <= uneven(device_num=4)[-1].step_time
+    check(small, net, args)
+
+
+def test_what_is_done_once_per_step_is_shared_by_the_micro_batches():
+    """Sums of gradients and updates: of sixteen micro-batches each bears a quarter of what each of four bears."""
+    def seconds(micro):
+        net, x = nn.PipelineCell(Uneven(256), micro), ms.Tensor(np.zeros((64 * micro, 256)))
+        plan = ms.parallel.plan(net, x, device_num=8, pipeline_stages=2, parallel_mode="data_parallel")
+        return sum(piece.objective for piece in plan.plans)
+
+    four, eight, sixteen = (seconds(micro) for micro in (4, 8, 16))
+    assert four - eight == pytest.approx(2 * (eight - sixteen), rel=1e-6) and eight > sixteen
 
 
 def test_devices_that_stages_do_not_divide_and_the_context():

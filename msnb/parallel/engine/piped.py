@@ -12,7 +12,7 @@ program, which every engine runs. The clock is that of the scheduler (``pipeline
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -257,30 +257,48 @@ def plan_pipeline(joint: Joint, planner: Planner, how: Staging, devices: int, li
     check(how.scheduler, how.stages, batched.micro, how.pieces)
     runs = layers_in_order(batched.parts[0])
     flight = [n / how.per for n in flights(how.scheduler, how.stages, batched.micro, how.pieces)] * how.per
-    where, shares = placed(runs, how.pieces), [row[0] for row in sizes]
-    if where is None or how.said == AUTO:
+    where = placed(runs, how.pieces)
+    ways = [(where, [row[0] for row in sizes])] if where is not None and how.said != AUTO else []
+    if not ways:
         stages = Stages(sizes * how.per, devices * how.per, flight, batched.micro, limit, where)
-        tables = _tables(planner, _first(batched), runs, sizes[0] if how.said == AUTO else shares)
-        stages.sizes = [[n for n in row if n in tables] for row in stages.sizes]
-        every = [layer for row in next(iter(tables.values())).layers for layer in row]
-        wanted = with_said(every, joint.again, recompute)
-        found = stages.best(tables, None if wanted == "auto" else {x.name for x in asked(every, wanted)})
-        where, shares = found.stages, list(found.devices)
-    piece_of = {n: p for (_, nodes), p in zip(runs, where) for n in nodes}
-    placement = Placement(batched, piece_of, how.scheduler, how.stages, how.pieces)
-    plans = [planner.plan(_of_one(placement, p), shares[p % how.stages]) for p in range(how.pieces)]
-    for name in planner.wanted:
-        if not any(plan.problem.matching(name) for plan in plans):
-            plans[0].problem.named(name)  # says so
-    plans = _computing_twice(plans, how.stages, flight, limit, joint.again, recompute)
-    names = [tuple(dict.fromkeys(name for (name, _), at in zip(runs, where) if at == p)) for p in range(how.pieces)]
-    out = PipelinePlan(names, plans, placement, planner)
-    most = max(row["total"] for row in out.memory)
-    if most > limit:
-        raise AttributeValueError(f"the pipeline needs {most / 1e9:.3g} GB on a device of {limit / 1e9:.3g} GB.",
+        ways = _ways(planner, _first(batched), runs, stages, joint.again, recompute)
+
+    def laid(where: Sequence[int], shares: Sequence[int]) -> PipelinePlan:
+        own = batched if len(ways) == 1 else Batched(copied(joint))  # a placement writes sums anew in its graph
+        piece_of = {n: p for (_, nodes), p in zip(layers_in_order(own.parts[0]), where) for n in nodes}
+        placement = Placement(own, piece_of, how.scheduler, how.stages, how.pieces)
+        plans = [planner.plan(_of_one(placement, p), shares[p % how.stages]) for p in range(how.pieces)]
+        for name in planner.wanted:
+            if not any(plan.problem.matching(name) for plan in plans):
+                plans[0].problem.named(name)  # says so
+        plans = _computing_twice(plans, how.stages, flight, limit, joint.again, recompute)
+        names = [tuple(dict.fromkeys(name for (name, _), at in zip(runs, where) if at == p)) for p in range(how.pieces)]
+        return PipelinePlan(names, plans, placement, planner)
+
+    made = [laid(*way) for way in ways]
+    most = [max(row["total"] for row in plan.memory) for plan in made]
+    if min(most) > limit:
+        raise AttributeValueError(f"the pipeline needs {min(most) / 1e9:.3g} GB on a device of {limit / 1e9:.3g} GB.",
                                   hint="use more stages or devices, smaller micro-batches, or recompute='auto'."
                                   )  # fmt: skip
-    return out
+    return min((plan for plan, n in zip(made, most) if n <= limit), key=lambda plan: plan.step_time)
+
+
+def _ways(planner: Planner, whole: Joint, runs: Runs, stages: Stages, said: Container[str],
+          recompute: Any) -> list[tuple[list[int], list[int]]]:  # fmt: skip
+    """The stage of every run and the devices of every stage: the best cut, and where its stages differ in size the best
+    of equal ones too. The cut knows operators, the clock knows kernels, so the clock has the last word."""
+    tables = _tables(planner, whole, runs, list(dict.fromkeys(n for row in stages.sizes for n in row)))
+    every = [layer for row in next(iter(tables.values())).layers for layer in row]
+    wanted = with_said(every, said, recompute)
+    twice = None if wanted == "auto" else {x.name for x in asked(every, wanted)}
+    stages = replace(stages, sizes=[[n for n in row if n in tables] for row in stages.sizes])
+    found = [stages.best(tables, twice)]
+    even = stages.devices // len(stages.sizes)
+    if any(len(row) > 1 for row in stages.sizes) and even in tables and set(found[0].devices) != {even}:
+        equal = replace(stages, sizes=[[even]] * len(stages.sizes)).found(tables, twice)
+        found += [equal] if equal is not None else []
+    return [(cut.stages, list(cut.devices)) for cut in found]
 
 
 def _tables(planner: Planner, whole: Joint, runs: Runs, sizes: Sequence[int]) -> dict[int, Table]:
@@ -360,7 +378,7 @@ def _for_planning(batched: Batched, nodes: list[Node], leaving: list[Value], inc
     out = Joint(view(batched.graph, nodes, params, leaving), weights)
     out.held, out.free, out.names = batched.joint.held & set(params), batched.free & made, batched.names(nodes)
     out.incoming = incoming | {v for v in params if not v.is_param and v not in batched.free}
-    out.urgent = set(leaving) - summed
+    out.urgent, out.parts = set(leaving) - summed, batched.micro
     return out
 
 
