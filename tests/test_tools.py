@@ -10,7 +10,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from tools import check, lab_extension, make_venv, other_python, quickstart, size_budget
+from tools import check, kernel_starts, lab_extension, make_venv, other_python, quickstart, size_budget
 
 LOSSES = [2.3 / (1 + i) for i in range(100)]
 DATA = {"losses": {"PyNative": LOSSES, "Graph": LOSSES}, "accuracy": {"PyNative": 0.9, "Graph": 0.91}}
@@ -183,6 +183,24 @@ def test_another_python_is_one_that_starts() -> None:
     assert other_python.works(sys.executable, here)
     assert not other_python.works(sys.executable, "2.0")
     assert not other_python.works("no such program", here)
+
+
+def test_a_kernel_that_dies_at_its_start_is_started_again() -> None:
+    answers = [RuntimeError("Kernel died before replying"), RuntimeError("Kernel died before replying"), "kernel"]
+
+    def start(*_: Any) -> Any:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    assert kernel_starts.persistent(start)("python") == "kernel"
+    answers[:] = [RuntimeError("Kernel died before replying")] * kernel_starts.STARTS
+    with pytest.raises(RuntimeError, match="died"):
+        kernel_starts.persistent(start)("python")
+    answers[:] = [RuntimeError("no answer within 600 seconds"), "kernel"]
+    with pytest.raises(RuntimeError, match="no answer"):
+        kernel_starts.persistent(start)("python")
 
 
 def test_without_node_the_extension_is_not_built_again(monkeypatch: pytest.MonkeyPatch) -> None:

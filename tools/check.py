@@ -88,7 +88,7 @@ def parts(fast: bool) -> list[Part]:
     choice, workers = ["-m", "not slow and not long"] if fast else [], os.environ.get("TEST_WORKERS", "2")
     skipped = "FAST=1" if fast else ""
     one_each = ["-n", workers, "--dist", "loadfile"]  # the cells of a notebook belong to one kernel
-    nbval = ["--nbval", "--nbval-current-env", "--nbval-kernel-startup-timeout", "600"]
+    nbval = ["-p", "tools.kernel_starts", "--nbval", "--nbval-current-env", "--nbval-kernel-startup-timeout", "600"]
     nbval += ["--nbval-sanitize-with", "tests/nbval_sanitize.cfg", "notebooks/"]
     compiled = ["--ignore=tests/browser", "--ignore=tests/test_tools.py", "tests"]
     return [
