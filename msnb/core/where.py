@@ -82,7 +82,6 @@ class Where:
         length = max(1, min(length, len(source.strip()) - start))
         return f"at {self}\n    {source.strip()}\n    {' ' * start}{'^' * length}"
 
-
     def _magic(self, source: str) -> str:
         """The line of a magic as it was typed; nothing where the line is Python."""
         lines = _typed.get(self.file, "").split("\n") if _CALL_OF_A_MAGIC in source else []

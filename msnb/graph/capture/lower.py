@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, replace
+from typing import Any
 
 from msnb.graph.capture.written import expression, written
 
@@ -197,14 +198,14 @@ class Lowering:
         orelse, node.orelse = node.orelse, []
         if stops:
             _stop_on(node, str(around.brk))
-        after: list[ast.stmt] = []
+        after: list[Any] = []
         if has_return:
             after += written(f"if {around.done}: pass", node)
             back = ast.Return(ast.copy_location(ast.Name(RETURN, ast.Load()), node))
-            after[0].body = [ast.copy_location(back, node)]  # type: ignore[attr-defined]
+            after[0].body = [ast.copy_location(back, node)]
         if orelse and stops:
             after += written(f"if not {around.brk}: pass", node)
-            after[-1].body = orelse  # type: ignore[attr-defined]
+            after[-1].body = orelse
         else:
             after += orelse
         return [*setup, node], after
