@@ -13,7 +13,7 @@ import pathlib
 import re
 import types
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -223,9 +223,7 @@ def _mutate(engine: Capture, owner: Any, name: str, args: tuple[Any, ...], kwarg
     return writes.mutate(owner, name, args, kwargs)
 
 
-def _read_dict(
-    engine: Capture, owner: dict[Any, Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
+def _read_dict(engine: Capture, owner: dict[Any, Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if name in ("get", "__getitem__", "__contains__"):
         key = concrete(args[0])
         if name == "get" and key not in owner:
@@ -322,7 +320,7 @@ def _extreme(fn: Any, op: str) -> Callable[..., Any]:
 
     def pick(engine: Capture, *args: Any, **kwargs: Any) -> Any:
         found = args
-        if len(args) == 1 and isinstance(args[0], (list, tuple, types.GeneratorType, Tensor)):
+        if len(args) == 1 and isinstance(args[0], (list, tuple, Iterator, Tensor)):
             found = tuple(reads.entered(engine.session, args[0]))
             args = (found,)
         if not kwargs and len(found) > 1 and any(isinstance(a, Tensor) and not is_lazy(a) for a in found):
@@ -368,8 +366,9 @@ def _iter(engine: Capture, *args: Any) -> Any:
 
 
 def _chained(engine: Capture, rows: Any) -> Any:
-    """``itertools.chain.from_iterable``: its rows are gone through here, where each is guarded."""
-    return itertools.chain(*(reads.iterate(engine.session, row) for row in reads.iterate(engine.session, rows)))
+    """``itertools.chain.from_iterable``: each row is guarded when its turn comes, for there may be no last one."""
+    session = engine.session
+    return itertools.chain.from_iterable(reads.iterate(session, row) for row in reads.iterate(session, rows))
 
 
 def _str(engine: Capture, *args: Any, **kwargs: Any) -> Any:
@@ -444,9 +443,7 @@ def _deepcopy(engine: Capture, value: Any, memo: Any = None) -> Any:
     if type(value) in (list, tuple, set, deque):
         return engine.session.born(type(value)(_deepcopy(engine, v) for v in reads.entered(engine.session, value)))
     if not _is_plain_object(value):
-        return (
-            value if isinstance(value, (type, types.FunctionType)) else _opaque(engine, copy.deepcopy, (value,), {})
-        )
+        return value if isinstance(value, (type, types.FunctionType)) else _opaque(engine, copy.deepcopy, (value,), {})
     made = engine.session.fresh(object.__new__(type(value)))
     for name in vars(value):
         object.__setattr__(made, name, _deepcopy(engine, reads.attr(engine.session, value, name)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import enum
+import itertools
 from collections import namedtuple
 from typing import Any
 
@@ -134,7 +135,12 @@ def match_by_class(x: Any) -> Any:
 
 
 def extremes(x: Any) -> Any:
-    return max(v * v for v in x), min([v - 1 for v in x]), max(x), max([3])
+    return max(v * v for v in x), min([v - 1 for v in x]), max(x), max([3]), max(map(lambda v: v - 1, x))
+
+
+def rows_without_end(x: Any) -> Any:
+    rows = itertools.chain.from_iterable([n, x * n] for n in itertools.count(1))
+    return list(itertools.islice(rows, 3))
 
 
 def loops_with_else(x: Any) -> Any:
@@ -181,7 +187,7 @@ def arguments(x: Any, *args: Any, k: Any = 2, **rest: Any) -> Any:
 
 PROGRAMS = [
     comprehension, generator, exceptions, with_block, unpacking, counter, match, match_by_class, extremes,
-    loops_with_else, classes, late_binding, chained, arguments,
+    rows_without_end, loops_with_else, classes, late_binding, chained, arguments,
 ]  # fmt: skip
 
 
