@@ -105,6 +105,14 @@ def _kept(names: str, readers: Sequence[str]) -> str:
     return "".join(sorted(wanted, key=lambda c: order.get(c, -1)))
 
 
+def rounds_once(terms: Sequence[str], result: str) -> bool:
+    """Whether one operation does all the arithmetic. Where there are several, 16-bit values between them would be
+    rounded, and overflow, which the sums and products of a single operation, taken in float32, do not."""
+    if len(terms) > 2:
+        return False
+    return len(terms) == 1 or all(set(x) <= {*y, *result} for x, y in (terms, terms[::-1]))
+
+
 def sizes_of(terms: Sequence[str], shapes: Sequence[Sequence[int]]) -> dict[str, int] | None:
     """The sizes of the axes by letter; None where there is a diagonal, or a name with two sizes."""
     sizes: dict[str, int] = {}

@@ -3,7 +3,8 @@
     einsum(x, y, "bte,bse->bts")      matmul(x, transpose(y, perm=(0, 2, 1)))
 
 What comes out (``ops.contraction``) are transposes, which readers look through, reshapes and one matrix product: it is
-gathered, fused and multiplied like any other. Integers, diagonals and axes of different sizes stay as they are.
+gathered, fused and multiplied like any other. Integers, diagonals, axes of different sizes and several operations in
+16 bits stay as they are.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from msnb.graph.compile.laws_arithmetic import f
 from msnb.graph.compile.passrecord import Case
 from msnb.graph.compile.sweep import Sweep
 from msnb.ir.graph import Node
-from msnb.ops.contraction import Contraction, Named, sizes_of
+from msnb.ops.contraction import Contraction, Named, rounds_once, sizes_of
 from msnb.ops.einsum import parse
 
 
@@ -27,7 +28,7 @@ def _contracted(sweep: Sweep, node: Node) -> Found:
     shapes = [t.ints() for t in types[:-1]]
     terms, result = parse(node.attrs["equation"], tuple(map(len, shapes)))
     sizes = sizes_of(terms, shapes)
-    if sizes is None:
+    if sizes is None or (types[0].dtype.itemsize < 4 and not rounds_once(terms, result)):
         return None
     found: Found = Contraction(sweep.emit, sizes).of([Named(v, t) for v, t in zip(node.inputs, terms)], result)
     return found

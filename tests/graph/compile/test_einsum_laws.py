@@ -114,3 +114,14 @@ def test_attention_by_names_trains_alike_in_both_modes(rng: np.random.Generator)
     want, got = step(x, *weights), ms.jit(step)(x, *weights)
     for a, b in zip((want[0], *want[1]), (got[0], *got[1]), strict=True):
         np.testing.assert_allclose(b.asnumpy(), a.asnumpy(), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("equation", ["ij,->j", "i,i,->", "i,i,i->"])
+def test_several_operations_in_16_bits_are_one(equation: str, mode: int) -> None:
+    shapes = [(100,) * len(term) for term in equation.partition("->")[0].split(",")]
+    # sums of a hundred numbers of 900, and products of two of them, do not fit into float16, whose largest is 65504
+    xs = [ms.Tensor(np.full(s, 900 if i < len(shapes) - 1 else 1e-4, np.float16)) for i, s in enumerate(shapes)]
+    fn = lambda *xs: ops.einsum(equation, *xs)  # noqa: E731
+    found = (ms.jit(fn) if mode == ms.GRAPH_MODE else fn)(*xs)
+    wide = np.einsum(equation, *[x.asnumpy().astype(np.float64) for x in xs]).astype(np.float16)
+    np.testing.assert_allclose(found.asnumpy(), wide, rtol=2e-3)  # a digit of float16 is 1e-3

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msnb.core.types import TensorType, Type
-from msnb.ops.contraction import Contraction, Named, sizes_of
+from msnb.ops.contraction import Contraction, Named, rounds_once, sizes_of
 from msnb.ops.einsum import parse
 from msnb.ops.record import Op, find
 
@@ -48,14 +48,15 @@ class Steps:
 
 
 def steps_of(types: tuple[Type, ...], equation: str, kernel_of: Make) -> Steps | None:
-    """The steps of an einsum; None for diagonals, sizes that only the data tell, and what is not of one float dtype."""
+    """The steps of an einsum; None for diagonals, sizes that only the data tell, what is not of one float dtype,
+    and several operations in 16 bits."""
     known = tuple(t for t in types if isinstance(t, TensorType) and t.is_static and not t.weak and t.dtype.is_float)
     if len(known) < len(types) or len({t.dtype for t in known}) > 1:
         return None
     shapes = [t.ints() for t in known]
     terms, result = parse(equation, tuple(map(len, shapes)))
     sizes = sizes_of(terms, shapes)
-    if sizes is None:
+    if sizes is None or (known[0].dtype.itemsize < 4 and not rounds_once(terms, result)):
         return None
     found = Steps(known, kernel_of)
     Contraction(found.make, sizes).of([Named(i, term) for i, term in enumerate(terms)], result)
