@@ -179,7 +179,7 @@ class Tensor:
         return steps if dim is None else steps[dim]
 
     def _steps(self) -> tuple[int, ...]:
-        sizes = self._type.ints()
+        sizes = [max(size, 1) for size in self._type.ints()]  # as in PyTorch where there are no elements
         return tuple(math.prod(sizes[axis + 1 :]) for axis in range(len(sizes)))
 
     @property

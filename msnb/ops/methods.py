@@ -214,13 +214,15 @@ def _divided(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> A
     """The quotient; rounded down with "floor", towards zero with "trunc"."""
     if rounding_mode == "floor":
         return elementwise.floor_divide(self, other)
-    quotient = slot.engine.apply(elementwise.divide, (self, other), EMPTY)
     if rounding_mode is None:
-        return quotient
+        return slot.engine.apply(elementwise.divide, (self, other), EMPTY)
     if rounding_mode != "trunc":
         raise AttributeValueError(f"div: rounding_mode is None, 'floor' or 'trunc', not {rounding_mode!r}.")
-    whole = elementwise.trunc(quotient)
-    return casting.cast(whole, self.dtype) if self.dtype.is_int else whole
+    below = elementwise.floor_divide(self, other)
+    if not below.dtype.is_int:
+        return elementwise.trunc(elementwise.divide(self, other))
+    uneven = logic.logical_and(compare.less(below, 0), compare.not_equal(below * other, self))
+    return below + casting.cast(uneven, below.dtype)
 
 
 def _bind_dtypes() -> None:

@@ -18,6 +18,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
+from msnb.core.errors import ArgumentError
+
 _Fn = TypeVar("_Fn", bound=Callable[..., Any])
 _WORDS = {
     "dim": ("axis",), "dims": ("axis", "axes"), "keepdim": ("keepdims",), "keep_dims": ("keepdims",),
@@ -34,14 +36,21 @@ class Ranked(NamedTuple):
 
 
 def worded(fn: _Fn) -> _Fn:
-    """``fn`` with PyTorch's keywords for the arguments that it has."""
+    """``fn`` with PyTorch's keywords for the arguments that it has; TypeError for one argument by two names."""
     own = [p.name for p in inspect.signature(fn).parameters.values() if p.kind is not p.VAR_POSITIONAL]
     words = {word: name for word, names in _WORDS.items() if word not in own for name in names if name in own}
+
+    def in_own_words(given: dict[str, Any]) -> dict[str, Any]:
+        named = {words.get(word, word): value for word, value in given.items()}
+        if len(named) < len(given):
+            said = ", ".join(word for word in given if word in words or word in words.values())
+            raise ArgumentError(f"{fn.__name__} takes an argument by one name, got {said}.")
+        return named
 
     @functools.wraps(fn)
     def call(*args: Any, **given: Any) -> Any:
         if given:
-            given = {words.get(word, word): value for word, value in given.items()}
+            given = in_own_words(given)
         return fn(*args, **given)
 
     return call  # type: ignore[return-value]

@@ -58,6 +58,7 @@ x.add(x, alpha=2)                               x + 2 * x
 x.sub(1, alpha=0.5)                             x - 0.5
 x.div(2, rounding_mode="floor")                 x // 2
 x.div(2, rounding_mode="trunc")                 ops.trunc(x / 2)
+INDEX.div(2.5, rounding_mode="trunc")           ops.trunc(INDEX / 2.5)
 nn.Softmax(dim=0)(x)                            x.softmax(0)
 """
 
@@ -79,8 +80,23 @@ def test_words_that_mean_nothing_are_refused() -> None:
         X.softmax(dims_of=1)
     with pytest.raises(TypeError, match="multiple values"):
         X.softmax(1, dim=1)
+    with pytest.raises(TypeError, match="sum takes an argument by one name, got axis, dim"):
+        X.sum(axis=0, dim=1)
     with pytest.raises(ms.MsnbError, match="rounding_mode is None, 'floor' or 'trunc'"):
         X.div(2, rounding_mode="up")
+
+
+def test_whole_numbers_are_divided_exactly(mode: int) -> None:
+    x, y = [2**40 + 1, -(2**40) - 1, 7, -7, -6], [1, 1, -2, -2, 3]
+    fn = lambda x, y: x.div(y, rounding_mode="trunc")  # noqa: E731
+    found = (ms.jit(fn) if mode == ms.GRAPH_MODE else fn)(ms.Tensor(x), ms.Tensor(y))
+    assert found.dtype == ms.int64 and found.tolist() == [2**40 + 1, -(2**40) - 1, -3, 3, -2]
+
+
+def test_strides_are_those_of_dense_values() -> None:
+    x = ms.ops.zeros((2, 3, 4))
+    assert x.stride() == (12, 4, 1) and x.stride(-1) == 1 and x.strides == x.asnumpy().strides
+    assert ms.ops.zeros((3, 0)).stride() == (1, 1) and ms.Tensor(1.0).stride() == ()
 
 
 def test_parameters_take_values_in_place(mode: int) -> None:
