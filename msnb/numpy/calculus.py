@@ -14,15 +14,34 @@ from msnb.core.errors import ArgumentError
 from msnb.numpy.creation import array, linspace
 
 
-def gradient(f: Any, spacing: float = 1.0, axis: int = -1) -> Any:
-    """Slopes along an axis: central differences inside, one-sided ones at the ends.
+def gradient(f: Any, spacing: float = 1.0, axis: Any = None) -> Any:
+    """Slopes: central differences inside, one-sided ones at the ends.
+
+    Args:
+        f: an array with at least two numbers along every axis that is asked for.
+        spacing: the distance between neighbours.
+        axis: an int, several, or None for all.
+
+    Returns:
+        The slopes along the axis; a list of them where there are several.
+
+    Raises:
+        TypeError: fewer than two numbers along an axis.
 
     Examples:
         >>> import msnb.numpy as mnp
         >>> mnp.gradient(mnp.array([1.0, 4.0, 9.0])).tolist()
         [3.0, 4.0, 5.0]
     """
-    t = ops.moveaxis(array(f).astype(float32), axis, -1)
+    x = array(f).astype(float32)
+    if isinstance(axis, int):
+        return _slopes(x, spacing, axis)
+    found = [_slopes(x, spacing, i) for i in (range(x.ndim) if axis is None else axis)]
+    return found[0] if len(found) == 1 else found
+
+
+def _slopes(x: Any, spacing: float, axis: int) -> Any:
+    t = ops.moveaxis(x, axis, -1)
     if t.shape[-1] < 2:
         raise ArgumentError(f"gradient needs at least two numbers along axis {axis}, there is {t.shape[-1]}.")
     steps = t[..., 1:] - t[..., :-1]
@@ -38,7 +57,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
         mode: "full", "same" (as long as the longer one) or "valid" (where both overlap wholly).
 
     Raises:
-        TypeError: not one axis each, or an unknown mode.
+        TypeError: not one axis each, no numbers, or an unknown mode.
 
     Examples:
         >>> import msnb.numpy as mnp
@@ -50,6 +69,8 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
         raise ArgumentError(f"convolve takes two rows of numbers, got {x.ndim} and {kernel.ndim} axes.")
     if mode not in ("full", "same", "valid"):
         raise ArgumentError(f"convolve: mode is full, same or valid, got {mode!r}.")
+    if 0 in (*x.shape, *kernel.shape):
+        raise ArgumentError("convolve needs at least one number in each row.")
     x, kernel = (x, kernel) if x.shape[0] >= kernel.shape[0] else (kernel, x)
     n, k = x.shape[0], kernel.shape[0]
     wide = ops.pad(x, (k - 1, k - 1))
@@ -86,13 +107,19 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
         [[1.0, 2.0], [1.0, 2.0, 3.0]]
     """
     x = array(a).reshape(-1).astype(float32)
-    low, high = (ops.min(x), ops.max(x)) if range is None else range
-    borders = linspace(low, high, bins + 1) if isinstance(bins, int) else array(bins).astype(float32)
+    borders = _borders(x, bins, range) if isinstance(bins, int) else array(bins).astype(float32)
     inside = (x[:, None] >= borders[:-1]) & (x[:, None] < borders[1:])
-    last = ops.equal(x, borders[-1])[:, None] & ops.equal(borders[1:], borders[-1])
+    last = ops.equal(x, borders[-1])[:, None] & ops.equal(ops.arange(borders.shape[0] - 1), borders.shape[0] - 2)
     hits = (inside | last).astype(float32)
     counts = ops.sum(hits if weights is None else hits * array(weights).reshape(-1, 1), 0)
     return (counts / ops.sum(counts) / (borders[1:] - borders[:-1]) if density else counts), borders
+
+
+def _borders(x: Any, bins: int, ends: Any) -> Any:
+    """Borders at equal distances; where all numbers are the same, half to its left and right, as in NumPy."""
+    low, high = (ops.min(x), ops.max(x)) if ends is None else (array(end).astype(float32) for end in ends)
+    half = ops.where(ops.equal(low, high), 0.5, 0.0).astype(float32)
+    return linspace(low - half, high + half, bins + 1)
 
 
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any:
@@ -134,7 +161,7 @@ def radians(x: Any) -> Any:
 
 def _window(name: str, *weights: float) -> Any:
     def window(M: int) -> Any:
-        turns = linspace(0.0, 2 * math.pi, M)
+        turns = linspace(0.0, 2 * math.pi, M) if M > 1 else array([math.pi] * M)  # one sample is the middle
         return sum((w * ops.cos(turns * float(i)) for i, w in enumerate(weights)), ops.zeros_like(turns))
 
     window.__name__ = window.__qualname__ = name
@@ -148,6 +175,6 @@ blackman = _window("blackman", 0.42, -0.5, 0.08)
 
 
 def array_equal(a1: Any, a2: Any) -> Any:
-    """Whether two arrays have one shape and the same numbers."""
+    """Whether two arrays have one shape and the same numbers, as a bool tensor."""
     x, y = array(a1), array(a2)
-    return bool(ops.all(ops.equal(x, y))) if tuple(x.shape) == tuple(y.shape) else False
+    return ops.all(ops.equal(x, y)) if tuple(x.shape) == tuple(y.shape) else array(False)
