@@ -227,7 +227,17 @@ class Conv2dBnAct(Cell):
 
 
 class DenseBnAct(Cell):
-    """A dense layer, batch normalization if asked for, and an activation; arguments as ``Conv2dBnAct``."""
+    """A dense layer, batch normalization if asked for, and an activation.
+
+    Args:
+        in_channels, out_channels, has_bias: of ``nn.Dense``.
+        has_bn, momentum, eps, activation, alpha: as ``Conv2dBnAct``, momentum and eps of ``nn.BatchNorm1d``.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.DenseBnAct(3, 4, has_bn=True, activation="relu")(ms.ops.ones((2, 3))).shape
+        (2, 4)
+    """
 
     def __init__(self, in_channels: int, out_channels: int, has_bias: bool = True, has_bn: bool = False,
                  momentum: float = 0.9, eps: float = 1e-5, activation: Any = None, alpha: float = 0.2,
