@@ -138,6 +138,23 @@ def _is_view(node: Node) -> bool:
     return len(node.inputs) == 1 and ("view" in node.op.traits or node.op.name in ("transpose", "cast"))
 
 
+@dataclass
+class Priced:
+    """What was priced for one program holds for every other on the same mesh, with the same model and rule: layers are
+    alike, and so are the stages of a pipeline. Keys say all that a price depends on.
+
+    Attributes:
+        strategies: (signature, most labels) -> its strategies.
+        nodes: (signature, circumstances, what a step shares) -> seconds and bytes of every choice.
+        edges: keys of both ends -> the matrix between them; reshards: layouts of both ends -> theirs.
+    """
+
+    strategies: dict[Any, list[Strategy]] = field(default_factory=dict)
+    nodes: dict[Any, tuple[Floats, Floats]] = field(default_factory=dict)
+    edges: dict[Any, Floats] = field(default_factory=dict)
+    reshards: dict[Any, Floats] = field(default_factory=dict)
+
+
 class Problem:
     """Strategies and costs of a program.
 
@@ -148,6 +165,7 @@ class Problem:
         most: at most so many labels of an op are split at once.
         sharding: how copies of weights share their update.
         wide: which sums over devices of 16-bit terms are taken in float32 (``context.wide_sums``).
+        priced: what is known from other programs on the same devices, planned with the same settings.
 
     Attributes:
         nodes: the nodes of the graph that have a choice, with their place in ``costs``.
@@ -156,7 +174,8 @@ class Problem:
     """
 
     def __init__(self, joint: Joint, model: Model, rule: MemoryRule, most: int | None = None,
-                 sharding: Sharding | None = None, wide: str = GRADIENT_SUMS) -> None:  # fmt: skip
+                 sharding: Sharding | None = None, wide: str = GRADIENT_SUMS,
+                 priced: Priced | None = None) -> None:  # fmt: skip
         self.joint, graph, weights = joint, joint.forward, joint.weights
         self.graph, self.model, self.mesh, self.rule, self.most = graph, model, model.mesh, rule, most
         self.flow, self.sharding = Flow.of(graph, weights, joint.incoming), sharding or Sharding()
@@ -173,10 +192,9 @@ class Problem:
         self.layouts: dict[Value, list[TensorLayout]] = {}
         self.costs = CostGraph()
         self.copied: set[Value] = self.flow.static | joint.free
-        self._known: dict[Any, list[Strategy]] = {}
-        self._edges: dict[Any, Floats] = {}
-        self._reshards: dict[Any, Floats] = {}
-        self._same: dict[Any, int] = {}
+        self.priced = Priced() if priced is None else priced
+        # what prices depend on besides the call and its circumstances, of all that differs between programs
+        self._shared = self.most, model.bucket if isinstance(model, TimeModel) else 0.0, joint.parts
         self._nodes: dict[int, Node] = {}
         self._readers: dict[Value, list[tuple[Node, int]]] = {}
         for node in graph.nodes:
@@ -216,30 +234,28 @@ class Problem:
 
     def candidates(self, call: Call) -> list[Strategy]:
         """The strategies of a call, found once per signature."""
-        key = call.key
-        found = self._known.get(key)
+        key = call.key, self.most
+        found = self.priced.strategies.get(key)
         if found is None:
             found = candidates(call, self.mesh, self.most)
             if self.model.name == "bytes" and not is_free(call):  # MindSpore's fully_use_devices, and no split pixels
                 found = [s for s in found if not any(moves_opening(self.mesh, call, s))]
                 found = [s for s in found if self.mesh.count(s.used) == self.mesh.size] or found
-            self._known[key] = found
+            self.priced.strategies[key] = found
         return found
 
     def _add_node(self, node: Node) -> None:
         call = self.calls[node]
         choices = self.candidates(call)
         roles, own, kept = self._circumstances(node)
-        key = (call.key, roles, own, kept)
-        twin = self._same.get(key)
-        if twin is None:
-            time: Any = [self._time(call, s, roles, own) for s in choices]
-            memory: Any = [self._memory(call, s, own, kept) for s in choices]
-        else:
-            time, memory = self.costs.time[twin], self.costs.memory[twin]
-        self.place[node] = self.costs.add_node(time, memory, key)
+        key = (call.key, roles, own, kept, self._shared)
+        found = self.priced.nodes.get(key)
+        if found is None:
+            time = np.array([self._time(call, s, roles, own) for s in choices], np.float64)
+            memory = np.array([self._memory(call, s, own, kept) for s in choices], np.float64)
+            found = self.priced.nodes[key] = time, memory
+        self.place[node] = self.costs.add_node(*found, key)
         self._nodes[self.place[node]] = node
-        self._same.setdefault(key, self.place[node])
         self.strategies.append(choices)
 
     def _circumstances(self, node: Node) -> tuple[tuple[str, ...], tuple[bool, ...], tuple[bool, ...]]:
@@ -328,9 +344,9 @@ class Problem:
         output = 0 if value in self.place or value.node is None else value.node.outputs.index(value)
         gradient = value in self.flow.gradient
         key = (self.costs.node_keys[u], self.costs.node_keys[v], output, i, gradient)
-        found = self._edges.get(key)
+        found = self.priced.edges.get(key)
         if found is None:
-            found = self._edges[key] = self._matrix(u, v, output, i, value, gradient)
+            found = self.priced.edges[key] = self._matrix(u, v, output, i, value, gradient)
         self.costs.add_edge(u, v, found, key)
 
     def _matrix(self, u: int, v: int, output: int, i: int, value: Value, gradient: bool) -> Floats:
@@ -342,11 +358,11 @@ class Problem:
         rows = {layout: k for k, layout in enumerate(dict.fromkeys(sources))}
         columns = {layout: k for k, layout in enumerate(dict.fromkeys(targets))}
         key = (tuple(rows), tuple(columns), value.type, gradient)
-        small = self._reshards.get(key)
+        small = self.priced.reshards.get(key)
         if small is None:
             t = value.type
             small = np.array([[self.model.edge(a, b, t, gradient) for b in columns] for a in rows])
-            self._reshards[key] = small
+            self.priced.reshards[key] = small
         return small[np.ix_([rows[a] for a in sources], [columns[b] for b in targets])]
 
     # ---- what people and files say -----------------------------------------------------------------------------------

@@ -7,6 +7,8 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
+from msnb.parallel.cost import TimeModel
+from msnb.parallel.planning import Problem
 
 pytestmark = pytest.mark.long
 
@@ -146,6 +148,21 @@ def test_what_is_done_once_per_step_is_shared_by_the_micro_batches():
 
     four, eight, sixteen = (seconds(micro) for micro in (4, 8, 16))
     assert four - eight == pytest.approx(2 * (eight - sixteen), rel=1e-6) and eight > sixteen
+
+
+def test_stages_of_one_size_share_what_was_priced():
+    """The same seconds and bytes, choice for choice, as a stage has that nobody priced anything for."""
+    net = nn.PipelineCell(Net(layers=6), 4)
+    plan = ms.parallel.plan(net, *inputs(64), device_num=8, pipeline_stages=4, stage_devices=(1, 3, 2, 2))
+    problems = [stage.problem for stage in plan.plans]
+    assert [p.priced is problems[3].priced for p in problems] == [False, False, True, True]
+    for shared in problems:
+        alone = Problem(shared.joint, TimeModel(shared.mesh), shared.rule, None, shared.sharding, shared.wide).costs
+        for a, b in zip(alone.time + alone.memory, shared.costs.time + shared.costs.memory):
+            np.testing.assert_array_equal(a, b)
+        assert [edge[:2] for edge in alone.edges] == [edge[:2] for edge in shared.costs.edges]
+        for (_, _, a), (_, _, b) in zip(alone.edges, shared.costs.edges):
+            np.testing.assert_array_equal(a, b)
 
 
 def test_devices_that_stages_do_not_divide_and_the_context():

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from msnb.autodiff.owed import written_out
 from msnb.core import events
+from msnb.core.collector import at_rest
 from msnb.core.errors import ArgumentError, AttributeValueError
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor, blank
@@ -31,7 +32,7 @@ from msnb.parallel.feeding import fed
 from msnb.parallel.fronts import Point, asked, layers, point, with_said, within
 from msnb.parallel.joint import Joint, with_gradient
 from msnb.parallel.mesh import Cluster, Mesh
-from msnb.parallel.planning import Problem, inlined
+from msnb.parallel.planning import Priced, Problem, inlined
 from msnb.parallel.plans import Plan, batch_split, no_room, search
 from msnb.parallel.recompute import layers_said
 from msnb.parallel.staging import settings
@@ -115,28 +116,31 @@ def plan(
     sharding = from_context() if optimizer_level is None else Sharding(optimizer_level)
     limit = (cluster or Cluster()).chip.memory if memory_limit is None else memory_limit
 
+    known: dict[tuple[int, bool], Priced] = {}
+
     def problem(joint: Joint, devices: int) -> Problem:
         model = model_named(cost_model, Mesh.over(devices, cluster), joint.trains, overlap)
         return Problem(joint, model, MemoryRule(optimizer_states, joint.trains), max_split, sharding,
-                       wide_sums(parallel_mode))  # fmt: skip
+                       wide_sums(parallel_mode), known.setdefault((devices, joint.trains), Priced()))  # fmt: skip
 
     def searched(made: Problem, wanted: Mapping[str, Any], limit: float | None = None) -> RunnablePlan:
         return _made(made, parallel_mode, search_mode, wanted, limit)
 
-    captured = captured_of(program, inputs)
-    how = settings(pipeline_stages, pipeline_scheduler, stage_devices)
-    joint = joint_of(captured, inputs, {}, True if how.stages > 1 else training)
-    if how.stages > 1:
-        piped = plan_pipeline(joint, Planner(problem, searched, strategies or {}), how, devices, limit, recompute)
-        piped.captured, piped.args = captured, inputs
-        return _with_files(piped)
-    joint.fed = fed(joint, Mesh.over(devices, cluster)) if parallel_mode in PLANNED else {}
-    made = searched(problem(joint, devices), strategies or {}, None if recompute or joint.again else limit)
-    made.captured, made.args = captured, inputs
-    made.alone = lambda: _alone(program, inputs, devices, cluster, made.problem)
-    made.cuts, made.bucket = tuple(get_auto_parallel_context("all_reduce_fusion_config")), _bucket()
-    _tell_whole(joint)
-    return _with_recompute(_with_files(made), recompute, limit)
+    with at_rest():
+        captured = captured_of(program, inputs)
+        how = settings(pipeline_stages, pipeline_scheduler, stage_devices)
+        joint = joint_of(captured, inputs, {}, True if how.stages > 1 else training)
+        if how.stages > 1:
+            piped = plan_pipeline(joint, Planner(problem, searched, strategies or {}), how, devices, limit, recompute)
+            piped.captured, piped.args = captured, inputs
+            return _with_files(piped)
+        joint.fed = fed(joint, Mesh.over(devices, cluster)) if parallel_mode in PLANNED else {}
+        made = searched(problem(joint, devices), strategies or {}, None if recompute or joint.again else limit)
+        made.captured, made.args = captured, inputs
+        made.alone = lambda: _alone(program, inputs, devices, cluster, made.problem)
+        made.cuts, made.bucket = tuple(get_auto_parallel_context("all_reduce_fusion_config")), _bucket()
+        _tell_whole(joint)
+        return _with_recompute(_with_files(made), recompute, limit)
 
 
 def _alone(program: Any, inputs: tuple[Any, ...], devices: int, cluster: Cluster | None, whole: Problem) -> Plan:
@@ -187,24 +191,28 @@ def plan_captured(captured: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     joint = joint_of(captured, args, kwargs, training=False)
     states, limit = optimizer_states_of(joint), mesh.cluster.chip.memory
 
+    known: dict[tuple[int, bool], Priced] = {}
+
     def problem(joint: Joint, devices: int) -> Problem:
         model = model_named("time", Mesh.over(devices), joint.trains, 0.0)
-        return Problem(joint, model, MemoryRule(states, joint.trains), sharding=from_context(), wide=wide_sums(mode))
+        return Problem(joint, model, MemoryRule(states, joint.trains), sharding=from_context(), wide=wide_sums(mode),
+                       priced=known.setdefault((devices, joint.trains), Priced()))  # fmt: skip
 
     def searched(made: Problem, wanted: Mapping[str, Any], limit: float | None = None) -> RunnablePlan:
         return _made(made, mode, None, wanted, limit)
 
-    how = settings()
-    if how.stages > 1 and joint.trains:
-        piped = plan_pipeline(joint, Planner(problem, searched), how, mesh.size, limit)
-        piped.captured = captured
-        return _with_files(piped, compiled=True)
-    joint.fed = fed(joint, mesh) if mode in PLANNED and joint.trains else {}
-    made = searched(problem(joint, mesh.size), {}, None if joint.again else limit)
-    made.captured = captured
-    made.cuts, made.bucket = tuple(get_auto_parallel_context("all_reduce_fusion_config")), _bucket()
-    _tell_whole(joint)
-    return _with_recompute(_with_files(made, compiled=True), None, limit)
+    with at_rest():
+        how = settings()
+        if how.stages > 1 and joint.trains:
+            piped = plan_pipeline(joint, Planner(problem, searched), how, mesh.size, limit)
+            piped.captured = captured
+            return _with_files(piped, compiled=True)
+        joint.fed = fed(joint, mesh) if mode in PLANNED and joint.trains else {}
+        made = searched(problem(joint, mesh.size), {}, None if joint.again else limit)
+        made.captured = captured
+        made.cuts, made.bucket = tuple(get_auto_parallel_context("all_reduce_fusion_config")), _bucket()
+        _tell_whole(joint)
+        return _with_recompute(_with_files(made, compiled=True), None, limit)
 
 
 def optimizer_states_of(joint: Joint) -> int:

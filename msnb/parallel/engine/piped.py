@@ -263,8 +263,7 @@ def plan_pipeline(joint: Joint, planner: Planner, how: Staging, devices: int, li
         stages = Stages(sizes * how.per, devices * how.per, flight, batched.micro, limit, where)
         ways = _ways(planner, _first(batched), runs, stages, joint.again, recompute)
 
-    def laid(where: Sequence[int], shares: Sequence[int]) -> PipelinePlan:
-        own = batched if len(ways) == 1 else Batched(copied(joint))  # a placement writes sums anew in its graph
+    def laid(own: Batched, where: Sequence[int], shares: Sequence[int]) -> PipelinePlan:
         piece_of = {n: p for (_, nodes), p in zip(layers_in_order(own.parts[0]), where) for n in nodes}
         placement = Placement(own, piece_of, how.scheduler, how.stages, how.pieces)
         plans = [planner.plan(_of_one(placement, p), shares[p % how.stages]) for p in range(how.pieces)]
@@ -275,7 +274,8 @@ def plan_pipeline(joint: Joint, planner: Planner, how: Staging, devices: int, li
         names = [tuple(dict.fromkeys(name for (name, _), at in zip(runs, where) if at == p)) for p in range(how.pieces)]
         return PipelinePlan(names, plans, placement, planner)
 
-    made = [laid(*way) for way in ways]
+    first, *others = ways  # a placement writes sums anew in its graph, so every way has its own
+    made = [laid(batched, *first), *(laid(Batched(copied(joint)), *way) for way in others)]
     most = [max(row["total"] for row in plan.memory) for plan in made]
     if min(most) > limit:
         raise AttributeValueError(f"the pipeline needs {min(most) / 1e9:.3g} GB on a device of {limit / 1e9:.3g} GB.",
@@ -361,7 +361,8 @@ def _of_one(placement: Placement, piece: int) -> Joint:
                  and (v.node is not None or placement.team_of(v) != share.number)}  # fmt: skip
     leaving = [v for v in made if any(n not in share.nodes or share.nodes[n] not in tasks
                                       for n in placement.batched.readers.get(v, ()))]  # fmt: skip
-    leaving.sort(key=lambda v: (nodes.index(v.node), v.index) if v.node else (0, 0))
+    turn = {n: i for i, n in enumerate(nodes)}
+    leaving.sort(key=lambda v: (turn[v.node], v.index) if v.node else (0, 0))
     return _for_planning(placement.batched, nodes, leaving, elsewhere, placement.summed)
 
 
