@@ -262,7 +262,7 @@ SAID: dict[str, dict[str, str]] = {
     "msnb.ops": {
         "Primitive": f"{_PART}; a plug-in (entry point msnb.ops) brings an op of its own.",
         "PrimitiveWithInfer": f"{_PART}; a plug-in (entry point msnb.ops) brings an op of its own.",
-        **dict.fromkeys(("lrn", "ctc_loss", "CTCLoss", "LRN", "ROIAlign", "CropAndResize"), f"{_PART}."),
+        **dict.fromkeys(("lrn", "ctc_loss", "CTCLoss", "LRN"), f"{_PART}."),
         **dict.fromkeys(
             ("NPUAllocFloatStatus", "NPUGetFloatStatus", "NPUClearFloatStatus", "FloatStatus"),
             f"{_PART}; amp.all_finite(gradients) tells an overflow, and a loss scaler acts on it.",

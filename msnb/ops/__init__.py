@@ -54,6 +54,11 @@ from msnb.ops.arrange import type_as as type_as
 from msnb.ops.arrange import vander as vander
 from msnb.ops.arrange import view_as as view_as
 from msnb.ops.arrange import vsplit as vsplit
+from msnb.ops.boxes import bounding_box_decode as bounding_box_decode
+from msnb.ops.boxes import bounding_box_encode as bounding_box_encode
+from msnb.ops.boxes import check_valid as check_valid
+from msnb.ops.boxes import iou as iou
+from msnb.ops.boxes import nms_with_mask as nms_with_mask
 from msnb.ops.casting import angle as angle
 from msnb.ops.casting import cast as cast
 from msnb.ops.casting import complex as complex
@@ -374,6 +379,8 @@ from msnb.ops.reduce import std as std
 from msnb.ops.reduce import sum as sum
 from msnb.ops.reduce import var as var
 from msnb.ops.reduce import var_mean as var_mean
+from msnb.ops.regions import crop_and_resize as crop_and_resize
+from msnb.ops.regions import roi_align as roi_align
 from msnb.ops.resample import affine_grid as affine_grid
 from msnb.ops.resample import grid_sample as grid_sample
 from msnb.ops.resample import interpolate as interpolate
