@@ -246,7 +246,6 @@ SAID: dict[str, dict[str, str]] = {
         "init": "PyTorch's nn.init is called ms.common.initializer here: p.set_data(initializer('normal', p.shape)).",
         "utils": "PyTorch's nn.utils.clip_grad_norm_ is called ops.clip_by_global_norm(gradients, limit) here.",
         "ParameterList": _torch("nn.ParameterList", "ms.ParameterTuple"),
-        "Bilinear": f"{_PART}; ops.einsum('bi,oij,bj->bo', x, weight, y) computes it.",
         "ConvTranspose2d": _torch("nn.ConvTranspose2d", "nn.Conv2dTranspose"),
         "ConvTranspose1d": _torch("nn.ConvTranspose1d", "nn.Conv1dTranspose"),
         "Hardswish": "is spelled nn.HSwish.",

@@ -32,6 +32,7 @@ from msnb.nn.activation import Tanhshrink as Tanhshrink
 from msnb.nn.activation import Threshold as Threshold
 from msnb.nn.activation import get_activation as get_activation
 from msnb.nn.attention import MultiheadAttention as MultiheadAttention
+from msnb.nn.basic import Bilinear as Bilinear
 from msnb.nn.basic import Dense as Dense
 from msnb.nn.basic import Dropout as Dropout
 from msnb.nn.basic import Dropout1d as Dropout1d

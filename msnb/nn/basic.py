@@ -132,6 +132,55 @@ class Linear(Dense):
         super().__init__(in_features, out_features, weight_init, bias_init, bias, None, dtype)
 
 
+class Bilinear(Cell):
+    """y = x1 W x2 + b with one matrix W per feature of the result.
+
+    Args:
+        in1_features, in2_features: sizes of the last axes of the two inputs.
+        out_features: size of the last axis of the result.
+        bias: whether a bias is added.
+        weight_init, bias_init: initializers; by default uniform within 1 / sqrt(in1_features).
+        dtype: of the Parameters.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Bilinear.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.Bilinear(3, 4, 5)(ms.ops.ones((2, 3)), ms.ops.ones((2, 4))).shape
+        (2, 5)
+    """
+
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        weight_init: Any = None,
+        bias_init: Any = None,
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        super().__init__()
+        self.in1_features = positive_int("in1_features", in1_features)
+        self.in2_features = positive_int("in2_features", in2_features)
+        self.out_features = positive_int("out_features", out_features)
+        start = Uniform(1.0 / math.sqrt(in1_features)) if weight_init is None else weight_init
+        shape = (out_features, in1_features, in2_features)
+        self.weight = Parameter(initializer(start, shape, dtype), name="weight")
+        self.bias = first_bias(bias_init, out_features, in1_features, dtype) if bias else None
+
+    def construct(self, input1: Any, input2: Any) -> Any:
+        """The layer."""
+        need_last("Bilinear (input1)", input1, self.in1_features, "in1_features")
+        need_last("Bilinear (input2)", input2, self.in2_features, "in2_features")
+        bias = None if self.bias is None else self.compute(self.bias)
+        return ops.bilinear(input1, input2, self.compute(self.weight), bias)
+
+    def extend_repr(self) -> str:
+        """Its sizes."""
+        return f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}"
+
+
 class Identity(Cell):
     """Gives back what it gets.
 

@@ -54,6 +54,7 @@ from msnb.ops.arrange import type_as as type_as
 from msnb.ops.arrange import vander as vander
 from msnb.ops.arrange import view_as as view_as
 from msnb.ops.arrange import vsplit as vsplit
+from msnb.ops.attention import scaled_dot_product_attention as scaled_dot_product_attention
 from msnb.ops.boxes import bounding_box_decode as bounding_box_decode
 from msnb.ops.boxes import bounding_box_encode as bounding_box_encode
 from msnb.ops.boxes import check_valid as check_valid
@@ -90,7 +91,6 @@ from msnb.ops.compare import lt as lt
 from msnb.ops.compare import ne as ne
 from msnb.ops.compare import not_equal as not_equal
 from msnb.ops.compare import select as select
-from msnb.ops.compare import where as where
 from msnb.ops.composite import add_n as add_n
 from msnb.ops.composite import add_n as addn
 from msnb.ops.composite import addcdiv as addcdiv
@@ -118,6 +118,7 @@ from msnb.ops.composite import nan_to_num as nan_to_num
 from msnb.ops.composite import nanmean as nanmean
 from msnb.ops.composite import nansum as nansum
 from msnb.ops.composite import norm as norm
+from msnb.ops.composite import normalize as normalize
 from msnb.ops.composite import ptp as ptp
 from msnb.ops.composite import rad2deg as rad2deg
 from msnb.ops.composite import sinc as sinc
@@ -213,6 +214,7 @@ from msnb.ops.factors import pinv as pinv
 from msnb.ops.factors import qr as qr
 from msnb.ops.factors import svd as svd
 from msnb.ops.facts import bias_add as bias_add
+from msnb.ops.facts import bilinear as bilinear
 from msnb.ops.facts import dense as dense
 from msnb.ops.facts import depend as depend
 from msnb.ops.facts import dtype as dtype
@@ -241,6 +243,7 @@ from msnb.ops.index import gather_nd as gather_nd
 from msnb.ops.index import index_select as index_select
 from msnb.ops.index import take as take
 from msnb.ops.index import take_along_axis as take_along_axis
+from msnb.ops.index import take_along_dim as take_along_dim
 from msnb.ops.index_methods import updated as index_update
 from msnb.ops.join import chunk as chunk
 from msnb.ops.join import concat as cat
@@ -297,12 +300,12 @@ from msnb.ops.loss import soft_margin_loss as soft_margin_loss
 from msnb.ops.loss import softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits
 from msnb.ops.loss import sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits
 from msnb.ops.loss import triplet_margin_loss as triplet_margin_loss
-from msnb.ops.normalize import batch_norm as batch_norm
-from msnb.ops.normalize import batch_norm_train as batch_norm_train
-from msnb.ops.normalize import group_norm as group_norm
-from msnb.ops.normalize import instance_norm as instance_norm
-from msnb.ops.normalize import layer_norm as layer_norm
-from msnb.ops.normalize import rms_norm as rms_norm
+from msnb.ops.norms import batch_norm as batch_norm
+from msnb.ops.norms import batch_norm_train as batch_norm_train
+from msnb.ops.norms import group_norm as group_norm
+from msnb.ops.norms import instance_norm as instance_norm
+from msnb.ops.norms import layer_norm as layer_norm
+from msnb.ops.norms import rms_norm as rms_norm
 from msnb.ops.padding import pad as pad
 from msnb.ops.poolings import adaptive_avg_pool1d as adaptive_avg_pool1d
 from msnb.ops.poolings import adaptive_avg_pool2d as adaptive_avg_pool2d
@@ -393,6 +396,7 @@ from msnb.ops.scatter import index_fill as index_fill
 from msnb.ops.scatter import scatter as scatter
 from msnb.ops.scatter import scatter_add as scatter_add
 from msnb.ops.scatter import scatter_nd as scatter_nd
+from msnb.ops.scatter import scatter_reduce as scatter_reduce
 from msnb.ops.scatter import scatter_update as scatter_update
 from msnb.ops.scatter import tensor_scatter_add as tensor_scatter_add
 from msnb.ops.scatter import tensor_scatter_div as tensor_scatter_div
@@ -404,9 +408,11 @@ from msnb.ops.scatter import tensor_scatter_sub as tensor_scatter_sub
 from msnb.ops.scatter import tensor_scatter_update as tensor_scatter_update
 from msnb.ops.selection import argwhere as argwhere
 from msnb.ops.selection import masked_fill as masked_fill
+from msnb.ops.selection import masked_scatter as masked_scatter
 from msnb.ops.selection import masked_select as masked_select
 from msnb.ops.selection import nonzero as nonzero
 from msnb.ops.selection import unique as unique
+from msnb.ops.selection import where as where
 from msnb.ops.shape import broadcast_to as broadcast_to
 from msnb.ops.shape import expand_dims as expand_dims
 from msnb.ops.shape import expand_dims as unsqueeze

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from msnb.core import dtypes
 from msnb.core.dtypes import DType, as_dtype
 from msnb.core.errors import ArgumentError
@@ -133,3 +135,12 @@ def is_floating_point(x: Tensor) -> bool:
     return x.dtype.is_float
 
 
+
+
+def limit(dtype: DType, largest: bool) -> float:
+    """The largest or the smallest finite number of a dtype."""
+    import ml_dtypes
+
+    of = ml_dtypes.finfo if dtype.is_float else np.iinfo
+    info: Any = of(dtype.numpy)
+    return (float if dtype.is_float else int)(info.max if largest else info.min)

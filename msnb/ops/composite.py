@@ -143,6 +143,28 @@ def norm(x: Any, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Ten
     return vector_norm(x, ord, dim, keepdim)
 
 
+@worded
+def normalize(x: Any, p: float = 2.0, axis: Any = 1, eps: float = 1e-12) -> Tensor:
+    """``x`` divided by its norm along ``axis``, or by ``eps`` where the norm is smaller.
+
+    Args:
+        x: tensor of floats.
+        p: the order of the norm, as in ``vector_norm``.
+        axis: the axis (or axes) along which the norm is taken.
+        eps: the least divisor.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.normalize.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.normalize(ms.Tensor([[2.0, -6.0], [0.0, 0.0]]), p=1, dim=1).tolist()
+        [[0.25, -0.75], [0.0, 0.0]]
+    """
+    x = as_tensor(x)
+    out: Tensor = x / clip(vector_norm(x, p, axis, True), eps)
+    return out
+
+
 def _safe_sqrt(x: Tensor) -> Tensor:
     """sqrt with derivative 0 at 0, where the norm has a corner."""
     zero = equal(x, 0)

@@ -82,6 +82,28 @@ def dense(input: Any, weight: Any, bias: Any = None) -> Any:
 linear = dense
 
 
+def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
+    """input1 W input2 for every matrix W of ``weight``, plus bias: what ``nn.Bilinear`` computes.
+
+    Args:
+        input1: [..., in1_features].
+        input2: [..., in2_features].
+        weight: [out_features, in1_features, in2_features].
+        bias: [out_features], or None.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.bilinear.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.bilinear(ms.Tensor([[1.0, 2.0]]), ms.Tensor([[3.0]]), ms.Tensor([[[1.0], [10.0]]])).tolist()
+        [[63.0]]
+    """
+    x, y = as_tensor(input1), as_tensor(input2)
+    by_first = tensordot(x, as_tensor(weight), ([-1], [1]))  # [..., out_features, in2_features]
+    out = matmul(by_first, reshape(y, (*y.shape, 1)))[..., 0]
+    return out if bias is None else out + bias
+
+
 def bias_add(input_x: Any, bias: Any) -> Any:
     """Add a vector along axis 1, the channels.
 

@@ -7,19 +7,23 @@ from typing import Any
 from msnb.core import dtypes
 from msnb.core.tensor import Tensor
 from msnb.ops import arrange, casting, composite, factors, facts, linalg, random, statistics
-from msnb.ops.activation import hardshrink, softshrink
+from msnb.ops.activation import gelu, hardshrink, softshrink
 from msnb.ops.create import empty, full
+from msnb.ops.index import take_along_dim
+from msnb.ops.infer import normal_axis
 from msnb.ops.linalg import inverse
 from msnb.ops.methods import forward, single
 from msnb.ops.record import Op
 from msnb.ops.resample import interpolate
-from msnb.ops.scatter import combine
+from msnb.ops.scatter import combine, scatter_reduce
+from msnb.ops.selection import masked_scatter
 from msnb.ops.sorting import searchsorted
 from msnb.ops.statistics import std_mean, unsorted_segment_sum
 from msnb.ops.transcendental import erfinv, logaddexp
 from msnb.ops.triangle import diag
 
 _SAME: tuple[Any, ...] = (
+    gelu, masked_scatter, scatter_reduce, take_along_dim, statistics.cdist,
     arrange.t, arrange.type_as, arrange.fmax, arrange.fmin, arrange.sgn, arrange.signbit, arrange.logaddexp2,
     arrange.hsplit, arrange.vsplit, arrange.dsplit,
     casting.angle, casting.is_complex,
@@ -63,9 +67,16 @@ def _index_put(x: Any, indices: Any, values: Any, accumulate: bool = False) -> A
     return combine(x, tuple(indices), spec, values, "add" if accumulate else "update")
 
 
+def _select(x: Any, dim: int, index: int) -> Any:
+    """One slice along ``dim``, without that axis: ``x[:, index]`` for dim 1."""
+    at = normal_axis("select", dim, x.ndim)
+    return x[(slice(None),) * at + (index,)]
+
+
 _OWN: dict[str, Any] = {
     "new_full": _new_full, "new_empty": _new_empty, "adjoint": _conjugate_turned, "is_signed": _signed,
     "ndimension": lambda x: x.ndim, "nelement": facts.numel, "index_put": _index_put,
+    "select": _select,
     "diagflat": lambda x, offset=0: diag(x.reshape(-1), offset),
     "byte": lambda x: casting.cast(x, "uint8"), "short": lambda x: casting.cast(x, "int16"),
 }  # fmt: skip

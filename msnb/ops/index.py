@@ -102,7 +102,7 @@ GATHER: Op = define(
 )
 
 
-def gather(x: Any, index: Any, axis: Any = 0, batch_dims: int = 0) -> Any:
+def gather(x: Any, index: Any, axis: Any = 0, batch_dims: int = 0, *, dim: int | None = None) -> Any:
     """The slices of ``x`` along ``axis`` that ``index`` names.
 
     Args:
@@ -111,6 +111,7 @@ def gather(x: Any, index: Any, axis: Any = 0, batch_dims: int = 0) -> Any:
         axis: which axis of x is indexed. ``gather(x, axis, index)`` with a tensor last is PyTorch's gather, which is
             ``take_along_axis``.
         batch_dims: how many leading axes x and index share.
+        dim: PyTorch's word for the axis of its own gather: one index per element of the result.
 
     Returns:
         Tensor of shape x.shape[:axis] + index.shape[batch_dims:] + x.shape[axis+1:].
@@ -125,6 +126,8 @@ def gather(x: Any, index: Any, axis: Any = 0, batch_dims: int = 0) -> Any:
         >>> ms.ops.gather(ms.Tensor([[1, 2], [3, 4]]), ms.Tensor([1, 1, 0]), 0).tolist()
         [[3, 4], [3, 4], [1, 2]]
     """
+    if dim is not None:
+        return gather_elements(x, dim, index)
     if isinstance(axis, Tensor) and not isinstance(index, Tensor):
         return gather_elements(x, index, axis)
     t, i = as_tensor(x), as_tensor(index)
@@ -248,3 +251,15 @@ def take_along_axis(x: Any, index: Any, axis: int | None = None) -> Any:
         i = broadcast_to(i, shape=tuple(wide))
         t = broadcast_to(t, shape=tuple(d if a == at else wide[a] for a, d in enumerate(t.shape)))
     return INDEX(t, *along("take_along_axis", t.shape, i, at), spec=("t",) * t.ndim)
+
+
+def take_along_dim(x: Any, indices: Any, dim: int | None = None) -> Any:
+    """``take_along_axis`` in PyTorch's words.
+
+    Examples:
+        >>> import msnb as ms
+        >>> x = ms.Tensor([[3, 1], [2, 5]])
+        >>> ms.ops.take_along_dim(x, x.argsort(dim=1), dim=1).tolist()
+        [[1, 3], [2, 5]]
+    """
+    return take_along_axis(x, indices, dim)

@@ -9,14 +9,18 @@ All of them are ``index_update`` (last write counts), ``unindex`` (writes add up
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from msnb.core.dtypes import DType
 from msnb.core.errors import AttributeValueError, ShapeError
 from msnb.core.slot import slot
 from msnb.core.types import TensorType, tensor_type
+from msnb.ops.casting import limit
+from msnb.ops.elementwise import maximum
 from msnb.ops.getitem import INDEX, INDEX_UPDATE, UNINDEX, update_axes, write_batch
 from msnb.ops.index import along, at_axis, coordinates
 from msnb.ops.index_plan import Plan, fits, key_of
@@ -191,6 +195,58 @@ def tensor_scatter_elements(x: Any, index: Any, updates: Any, axis: int = 0, red
 def scatter(x: Any, axis: int, index: Any, src: Any, reduce: str = "none") -> Any:
     """``tensor_scatter_elements`` with PyTorch's order of arguments."""
     return tensor_scatter_elements(x, index, src, axis, {"multiply": "mul"}.get(reduce, reduce))
+
+
+_COMBINED = {"sum": "add", "prod": "mul", "mean": "add", "amax": "max", "amin": "min"}
+
+
+@worded
+def scatter_reduce(x: Any, axis: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
+    """``x`` with one number per element of ``index`` combined in, in PyTorch's words.
+
+    Args:
+        x: tensor.
+        axis: the axis that is indexed.
+        index: integers with as many axes as x.
+        src: a tensor of the shape of index.
+        reduce: "sum", "prod", "mean", "amax" or "amin".
+        include_self: whether the elements of x themselves take part where something is combined in.
+
+    Raises:
+        ValueError: another ``reduce``.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.scatter_reduce_.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> x, index = ms.Tensor([1.0, 2.0, 3.0]), ms.Tensor([0, 0, 1])
+        >>> ms.ops.scatter_reduce(x, 0, index, ms.Tensor([4.0, 6.0, 8.0]), "mean", include_self=False).tolist()
+        [5.0, 8.0, 3.0]
+    """
+    if reduce not in _COMBINED:
+        raise AttributeValueError(f"scatter_reduce: reduce is one of {', '.join(_COMBINED)}, not {reduce!r}.")
+    x, src = as_tensor(x), as_tensor(src)
+    start = x if include_self else scatter(x, axis, index, _neutral(x.dtype, reduce))
+    out = scatter(start, axis, index, src, _COMBINED[reduce])
+    return _divided_by_count(x, out, axis, index, src, include_self) if reduce == "mean" else out
+
+
+def _neutral(dtype: DType, reduce: str) -> float:
+    """What changes nothing when it is combined with a number."""
+    if reduce not in ("amax", "amin"):
+        return int(reduce == "prod")
+    if dtype.is_float:
+        return math.inf if reduce == "amin" else -math.inf
+    return limit(dtype, reduce == "amin")
+
+
+def _divided_by_count(x: Any, total: Any, axis: int, index: Any, src: Any, include_self: bool) -> Any:
+    """Sums divided by how many numbers each is made of; whole numbers round down, as in PyTorch."""
+    from msnb.ops.create import full
+
+    met = scatter(full(x.shape, int(include_self), dtype=x.dtype), axis, index, full(src.shape, 1), "add")
+    count = maximum(met, 1)
+    return total / count if x.dtype.is_float or x.dtype.is_complex else total // count
 
 
 def scatter_add(x: Any, *args: Any) -> Any:

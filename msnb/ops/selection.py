@@ -16,7 +16,7 @@ from msnb.core.errors import DTypeError, ShapeError
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.infer import operand_lines
 from msnb.ops.operands import as_tensor, strong_dtype
-from msnb.ops.record import Example, Op, Wrong, define
+from msnb.ops.record import Example, Op, Wrong, define, find
 from msnb.ops.sizes import bound_of, fresh, product
 
 _X = np.array([[0.0, 1.5, 0.0], [-2.0, 0.0, 1.5]])
@@ -92,6 +92,32 @@ def nonzero(x: Any, as_tuple: bool = False) -> Any:
     return unstack(found, 1)
 
 
+def where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    """x where the condition holds (is not zero), else y; without x and y the positions where it holds.
+
+    Args:
+        condition: tensor of bools or numbers.
+        x, y: tensors or numbers that broadcast with it.
+
+    Returns:
+        Tensor; with the condition alone ``nonzero(condition, as_tuple=True)``: one vector of positions per axis.
+
+    Raises:
+        TypeError: one of x and y is missing.
+
+    Examples:
+        >>> import msnb as ms
+        >>> mask = ms.Tensor([[True, False], [False, True]])
+        >>> ms.ops.where(mask, 1, ms.ops.zeros((2, 2))).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+        >>> [at.tolist() for at in ms.ops.where(mask)]
+        [[0, 1], [0, 1]]
+    """
+    if x is None and y is None:
+        return nonzero(condition, as_tuple=True)
+    return find("where")(condition, x, y)
+
+
 def argwhere(x: Any) -> Any:
     """Same as ``nonzero``: one row per element that is not zero."""
     return nonzero(x)
@@ -139,6 +165,36 @@ def masked_fill(x: Any, mask: Any, value: Any) -> Any:
         raise ShapeError("masked_fill needs one number as value.", operands=operand_lines(value._type))
     filled = where(m, value, t)
     return filled if filled.dtype is t.dtype else filled.astype(t.dtype)
+
+
+def masked_scatter(x: Any, mask: Any, source: Any) -> Any:
+    """``x`` with the first elements of ``source``, in order, where ``mask`` is True.
+
+    Args:
+        x: tensor.
+        mask: bools that broadcast to x.
+        source: a tensor with at least as many elements as the mask has places.
+
+    Raises:
+        IndexOutOfRange: source has too few elements, when the values are read.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.masked_scatter.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.masked_scatter(ms.Tensor([0, 0, 0]), ms.Tensor([True, False, True]), ms.Tensor([7, 8, 9])).tolist()
+        [7, 0, 8]
+    """
+    from msnb.ops.cumulative import cumsum
+    from msnb.ops.index import take
+    from msnb.ops.shape import broadcast_to
+
+    t, m = as_tensor(x), as_tensor(mask)
+    _need_mask("masked_scatter", t, m)
+    m = broadcast_to(m, shape=t.shape)
+    before = cumsum(m.reshape(-1).astype(dtypes.int64), 0).reshape(t.shape) - 1
+    chosen = take(as_tensor(source).astype(t.dtype), where(m, before, 0))
+    return where(m, chosen, t)
 
 
 # ---- unique ------------------------------------------------------------------------------------------------------

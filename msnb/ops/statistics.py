@@ -17,6 +17,7 @@ import numpy as np
 
 from msnb.core.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.ops import composite, elementwise, reduce, sorting
+from msnb.ops.casting import limit
 from msnb.ops.compare import where
 from msnb.ops.create import arange, full
 from msnb.ops.infer import normal_axis, operand_lines
@@ -324,22 +325,14 @@ def unsorted_segment_sum(x: Any, segment_ids: Any, num_segments: int) -> Any:
 
 def unsorted_segment_max(x: Any, segment_ids: Any, num_segments: int) -> Any:
     """The largest entry of each segment; segments without entries hold the smallest number of the dtype."""
-    least = _limit(as_tensor(x).dtype, False)
+    least = limit(as_tensor(x).dtype, False)
     return tensor_scatter_max(*_segments("unsorted_segment_max", x, segment_ids, num_segments, least))
 
 
 def unsorted_segment_min(x: Any, segment_ids: Any, num_segments: int) -> Any:
     """The smallest entry of each segment; segments without entries hold the largest number of the dtype."""
-    most = _limit(as_tensor(x).dtype, True)
+    most = limit(as_tensor(x).dtype, True)
     return tensor_scatter_min(*_segments("unsorted_segment_min", x, segment_ids, num_segments, most))
-
-
-def _limit(dtype: Any, largest: bool) -> float:
-    import ml_dtypes
-
-    of = ml_dtypes.finfo if dtype.is_float else np.iinfo
-    info = of(dtype.numpy)
-    return (float if dtype.is_float else int)(info.max if largest else info.min)
 
 
 def sequence_mask(lengths: Any, maxlen: int | None = None) -> Any:

@@ -13,6 +13,7 @@ from msnb.core import events, tree
 
 X = ms.Tensor(np.array([[3.0, 1.0, 2.0], [-1.0, 5.0, 0.5]], np.float32))
 INDEX = ms.Tensor([[0, 2], [1, 1]])
+W = ms.Tensor(np.linspace(-1, 1, 27).astype(np.float32).reshape(3, 3, 3))
 
 
 def leaves(value: Any) -> list[Any]:
@@ -60,13 +61,23 @@ x.div(2, rounding_mode="floor")                 x // 2
 x.div(2, rounding_mode="trunc")                 ops.trunc(x / 2)
 INDEX.div(2.5, rounding_mode="trunc")           ops.trunc(INDEX / 2.5)
 nn.Softmax(dim=0)(x)                            x.softmax(0)
+x.gather(dim=1, index=INDEX)                    ops.gather_elements(x, 1, INDEX)
+ops.take_along_dim(x, x.argsort(1), dim=1)      x.sort(1)[0]
+x.select(1, -1)                                 x[:, -1]
+x.gelu()                                        ops.gelu(x)
+x.cdist(x)                                      ops.cdist(x, x)
+ops.where(x > 1)                                ops.nonzero(x > 1, as_tuple=True)
+ops.where(x > 1, x=x, y=0)                      ops.where(x > 1, x, 0)
+ops.normalize(x, dim=0)                         x / ops.norm(x, dim=0, keepdim=True)
+ops.normalize(x, p=1)                           x / x.abs().sum(1, True)
+ops.bilinear(x, x, W, x[0])                     ops.einsum("bi,oij,bj->bo", x, W, x) + x[0]
 """
 
 
 @pytest.mark.parametrize("line", SAME.strip().splitlines(), ids=lambda line: line.split("  ")[0])
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 def test_words_of_pytorch(line: str, compiled: bool) -> None:
-    names = {"ops": ops, "nn": nn, "INDEX": INDEX}
+    names = {"ops": ops, "nn": nn, "INDEX": INDEX, "W": W}
     said, _, meant = line.partition("  ")
     fn = eval(f"lambda x: {said}", names)
     found = (ms.jit(fn) if compiled else fn)(X)

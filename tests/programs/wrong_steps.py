@@ -368,9 +368,9 @@ def selected_and_reshaped(x: Any) -> Any:
     return x[x > 2].reshape(3)  # <- here: x[x > 2].reshape(3)
 
 
-@both_modes(ArgumentError, "where takes the tensors (condition, x, y), got 1.")
-def where_of_one() -> Any:
-    return ops.where(ops.ones((2,)) > 0)  # <- here
+@both_modes(ArgumentError, "where: y is None; an operand is a tensor, a number, an array or a list of numbers.")
+def where_of_two() -> Any:
+    return ops.where(ops.ones((2,)) > 0, 1.0)  # <- here
 
 
 @both_modes(ShapeError, "matmul: the leading axes [2] and [3] do not broadcast.")
