@@ -2,7 +2,7 @@
 
     ms.LossMonitor             MOVED     lives in msnb.train; imported when it is first asked for
     from msnb.common import ..  MODULES   MindSpore's module paths, each a view of the room that has these names
-    ms.export                  SAID      not part of msnb: one sentence, with what there is instead
+    ms.boost                   SAID      not part of msnb: one sentence, with what there is instead
     ops.sofmax                 a guess   the nearest names, and the other rooms that have this very name
 
 The tables are words: nothing is imported until somebody asks. The text of an error is made when it is read, so that

@@ -1,7 +1,7 @@
 """The words of other frameworks, as data for ``msnb.core.elsewhere``.
 
 ``MOVED``: module -> name -> where it lives ("module:name"). ``MODULES``: MindSpore's path -> ours. ``SAID``: owner
--> name -> what to say, a continuation of "ms.export ..." (or a whole sentence that starts with "PyTorch").
+-> name -> what to say, a continuation of "ms.boost ..." (or a whole sentence that starts with "PyTorch").
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ _METRICS = (
     "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "get_metric_fn",
 )  # fmt: skip
 _TRAIN = ("Model", "save_checkpoint", "load_checkpoint", "load_param_into_net")
+_FILES = {name: f"msnb.train.mindir:{name}" for name in ("export", "load")}
 _AMP = ("FixedLossScaleManager", "DynamicLossScaleManager", "build_train_network")
 _TRANSFORMS = ("grad", "value_and_grad", "vmap", "jvp", "vjp", "jacfwd", "jacrev", "GradOperation", "custom_vjp")
 _DTYPES = ("dtype_to_nptype", "dtype_to_pytype", "pytype_to_dtype")
@@ -58,6 +59,7 @@ MOVED: dict[str, dict[str, str]] = {
         "stop_gradient": "msnb.ops:stop_gradient",
         "is_tensor": "msnb.ops:is_tensor",
         "jit": "msnb.api.jit:jit",
+        **_FILES,
         "explain": "msnb.api.explained:explain",
         "ms_function": "msnb.api.jit:jit",
         **{name: f"msnb.api.marks:{name}" for name in _MARKS},
@@ -92,7 +94,7 @@ MOVED: dict[str, dict[str, str]] = {
         **{name: f"msnb.ops.mapping:{name}" for name in _FUNCTIONAL},
     },
     "msnb.train.model": {"ParallelMode": "msnb.parallel.context:ParallelMode"},
-    "msnb.train": {"amp": "msnb.train.amp", **{name: f"msnb.train.amp:{name}" for name in _AMP}},
+    "msnb.train": {"amp": "msnb.train.amp", **_FILES, **{name: f"msnb.train.amp:{name}" for name in _AMP}},
 }
 
 MODULES = {
@@ -171,9 +173,6 @@ SAID_MODULES = {
     "msnb.dataset.audio": f"{_PART}; a function of an array is a transform too: .map(fn, 'wave').",
     "msnb.boost": f"{_PART}.",
     "msnb.experimental": f"{_PART}.",
-    "msnb.export": f"{_PART}; save_checkpoint stores weights.",
-    "msnb.train.serialization.export": f"{_PART}; save_checkpoint stores weights.",
-    "msnb.train.serialization.load": f"{_PART}; load_checkpoint reads weights.",
     **{f"msnb.train.callback.{name}": f"{_PART}; ms.show draws trainings, History keeps their numbers."
        for name in ("SummaryCollector", "SummaryLandscape")},
     "msnb.train.summary": f"{_PART}; ms.show draws trainings, History keeps their numbers.",
@@ -201,7 +200,6 @@ SAID: dict[str, dict[str, str]] = {
     **_DATA,
     "msnb": {
         **{path.partition(".")[2]: said for path, said in SAID_MODULES.items() if path.count(".") == 1},
-        "load": f"{_PART}; load_checkpoint reads weights.",
         **dict.fromkeys(("SummaryRecord", "SummaryCollector", "SummaryLandscape"), SAID_MODULES["msnb.train.summary"]),
         "Profiler": SAID_MODULES["msnb.profiler"],
         "COOTensor": _SPARSE,

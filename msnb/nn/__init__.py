@@ -51,6 +51,7 @@ from msnb.nn.convolution import Conv1d as Conv1d
 from msnb.nn.convolution import Conv1dTranspose as Conv1dTranspose
 from msnb.nn.convolution import Conv2d as Conv2d
 from msnb.nn.convolution import Conv2dTranspose as Conv2dTranspose
+from msnb.nn.graph_cell import GraphCell as GraphCell
 from msnb.nn.images import ChannelShuffle as ChannelShuffle
 from msnb.nn.images import ConstantPad1d as ConstantPad1d
 from msnb.nn.images import ConstantPad2d as ConstantPad2d

@@ -22,12 +22,11 @@ from msnb.core.tensor import Tensor
 from msnb.train import container
 from msnb.train.loading import load_param_into_net as load_param_into_net
 from msnb.train.loading import state_of
+from msnb.train.mindir import export as export
+from msnb.train.mindir import load as load
 
 _ENDINGS = (".ckpt", ".safetensors")
 _TEXTS, _PARAMETERS = "msnb.texts", "msnb.parameters"
-
-__path__: list[str] = []  # so that msnb.core.elsewhere can say what is missing
-
 
 def save_checkpoint(
     save_obj: Any,
