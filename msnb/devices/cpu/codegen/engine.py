@@ -146,8 +146,7 @@ class Library:
             return found
 
     def _load(self, code: bytes) -> None:
-        # use_lmm: the parts of a module lie in one block. LLVM's own way may put them more than 2 GB apart, and aborts
-        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(), use_lmm=True)
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
         self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         self._engine.finalize_object()
         for name, value in zip(("msnb_parallel", "msnb_thread"), threads.pointers()):
