@@ -22,7 +22,7 @@ from msnb.devices.cpu import threads
 from msnb.devices.cpu.codegen.target import Target
 from msnb.devices.cpu.program.recipe import Link
 
-VERSION = "4"
+VERSION = "5"
 _lock = threading.Lock()
 _loaded: weakref.WeakValueDictionary[str, Library] = weakref.WeakValueDictionary()
 
@@ -60,7 +60,7 @@ def _machine() -> Any:
     h = host()
     target = llvm.Target.from_triple(h.triple)
     return target.create_target_machine(
-        cpu=h.name, features=h.features, opt=2, reloc="pic", codemodel="small", jit=True
+        cpu=h.name, features=h.features, opt=2, reloc="static", codemodel="large", jit=True
     )
 
 
