@@ -326,7 +326,7 @@ def test_kernels_are_listed_down_to_assembly(machine_code):
     assert "load a0" in one.kernel
     assert "define" in one.code
     assert "fmul" in one.code
-    assert ".text" in one.assembly
+    assert "k0.body:" in one.assembly
     assert "define" not in view.text + json.dumps(view.json), "what differs between processors is not compared"
     assert "k0: assembly of this processor" in view.html
     ET.fromstring(view.svg)
