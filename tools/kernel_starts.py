@@ -4,7 +4,8 @@
 
 jupyter_client looks for five free ports, lets them go, and hands their numbers to the kernel. Whoever takes one of them
 in between, another worker's kernel or the ranks of a notebook, makes the kernel die at its start: rare, and no fault of
-any notebook. What happens after the start is nobody's to repeat.
+any notebook. What happens after the start is nobody's to repeat: ``persistent`` knows the one from the other by the
+error's words, "Kernel died before replying to kernel_info".
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def persistent(start: Callable[..., Any]) -> Callable[..., Any]:
             try:
                 return start(*args, **kwargs)
             except RuntimeError as error:
-                if "died" not in str(error):
+                if "died before" not in str(error):
                     raise
         return start(*args, **kwargs)
 

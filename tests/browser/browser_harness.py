@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import subprocess
 import time
 import urllib.request
@@ -62,12 +61,6 @@ class Lab:
         return f"{self.url}/lab/tree/{name}?token={TOKEN}&reset"
 
 
-def free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return int(s.getsockname()[1])
-
-
 def environment(home: Path) -> dict[str, str]:
     """Nothing of the user's: settings, kernels' files and notebooks' trust are in ``home``."""
     data = home / "share" / "jupyter"
@@ -92,16 +85,19 @@ def environment(home: Path) -> dict[str, str]:
     return {**os.environ, **places, **quiet, "JUPYTER_PATH": str(data), "PYTHONPATH": str(ROOT)}
 
 
-def wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
+def address(server: subprocess.Popen[bytes], home: Path) -> str:
+    """Where the server answers, once it does. It writes down which port it found free."""
+    told = home / "runtime" / f"jpserver-{server.pid}.json"
     for _ in range(1500):
         if server.poll() is not None:
             break
         try:
-            urllib.request.urlopen(url, timeout=2)
-            return
-        except OSError:
+            url = f"http://127.0.0.1:{json.loads(told.read_text())['port']}"
+            urllib.request.urlopen(f"{url}/api/status?token={TOKEN}", timeout=2)
+            return url
+        except (OSError, json.JSONDecodeError):
             time.sleep(0.2)
-    pytest.fail(f"JupyterLab did not start:\n{log.read_text()[-3000:]}")
+    pytest.fail(f"JupyterLab did not start:\n{(home / 'server.log').read_text()[-3000:]}")
 
 
 # ---- pages ---------------------------------------------------------------------------------------------------------

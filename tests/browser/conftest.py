@@ -23,13 +23,14 @@ from browser_harness import (
     TOKEN,
     WAIT,
     Lab,
+    address,
     browser_path,
     environment,
-    free_port,
     listened,
     missing,
-    wait_for,
 )
+
+from tests.waiting import PATIENCE
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -43,23 +44,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     pytest.importorskip("jupyterlab", reason="the notebook extra is not installed")
     home = tmp_path_factory.mktemp("lab")
-    folder, port, env = home / "work", free_port(), environment(home)
+    folder, env = home / "work", environment(home)
     folder.mkdir()
     command = [
-        sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={port}", "--ip=127.0.0.1",
-        f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={folder}", "--ServerApp.port_retries=0",
+        sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1",
+        f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={folder}",
         "--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
         "--LabApp.expose_app_in_browser=True",
     ]  # fmt: skip
     with open(home / "server.log", "w") as log:
         server = subprocess.Popen(command, cwd=home, env=env, stdout=log, stderr=subprocess.STDOUT)
     try:
-        url = f"http://127.0.0.1:{port}"
-        wait_for(f"{url}/api/status?token={TOKEN}", server, home / "server.log")
-        yield Lab(url, folder)
+        yield Lab(address(server, home), folder)
     finally:
         server.terminate()
-        server.wait(20)
+        server.wait(PATIENCE)
 
 
 @pytest.fixture(scope="session")

@@ -11,25 +11,15 @@ import pytest
 import msnb as ms
 from msnb.core.errors import ArgumentError
 from msnb.parallel.engine import launch
-
-interactive = pytest.importorskip("IPython.core.interactiveshell", reason="the notebook extra is not installed")
+from tests.shells import fresh_shell, run
 
 
 @pytest.fixture
 def shell():
-    interactive.InteractiveShell.clear_instance()
-    shell = interactive.InteractiveShell.instance()
-    shell.run_line_magic("load_ext", "msnb")
-    yield shell
-    shell.run_line_magic("ms_cluster", "stop")
-    shell.run_line_magic("unload_ext", "msnb")
-    interactive.InteractiveShell.clear_instance()
-
-
-def run(shell, cell):
-    result = shell.run_cell(cell, store_history=True)
-    result.raise_error()
-    return result.result
+    with fresh_shell() as shell:
+        shell.run_line_magic("load_ext", "msnb")
+        yield shell
+        shell.run_line_magic("ms_cluster", "stop")
 
 
 def test_without_ranks(shell):

@@ -16,6 +16,7 @@ from msnb.core import errors
 from msnb.core.errors import ArgumentError, MsnbError, ShapeError
 from msnb.notebook.error_view import ErrorView, report
 from msnb.notebook.lessons import LESSONS, lesson_of, pages
+from tests.kernels import executed
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -149,13 +150,12 @@ def test_the_last_error_is_shown_again(monkeypatch):
 
 @pytest.mark.slow
 def test_a_cell_shows_the_report_then_the_rest():
-    client, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
-    cells = ["%load_ext msnb\nimport msnb as ms", "ms.ops.ones((2,)) + ms.ops.ones((3,))", "%ms_error", "%ms_ir nope("]
-    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(s) for s in cells])
-    client.NotebookClient(nb, timeout=600, startup_timeout=600, allow_errors=True).execute()
-    first, second = nb.cells[1].outputs
+    wrong_sum = "ms.ops.ones((2,)) + ms.ops.ones((3,))"
+    cells = executed("%load_ext msnb\nimport msnb as ms", wrong_sum, "%ms_error", "%ms_ir nope(", allow_errors=True)
+    _, failed, page, wrong = cells
+    first, second = failed.outputs
     assert first.output_type == "error"
     assert "\n".join(first.traceback).count("\n") < 10
     assert "internals" in second.data["text/html"]
-    assert nb.cells[2].outputs[0].data["text/plain"].startswith("ShapeError")
-    assert "interactiveshell" not in "\n".join(nb.cells[3].outputs[0].traceback)
+    assert page.outputs[0].data["text/plain"].startswith("ShapeError")
+    assert "interactiveshell" not in "\n".join(wrong.outputs[0].traceback)

@@ -13,29 +13,19 @@ from msnb.core.errors import ArgumentError, MsnbError, ShapeError, UnsupportedSy
 from msnb.notebook.error_view import report
 from msnb.notebook.extension import NAMES, OPTIONS
 from msnb.notebook.views import GraphView
-
-interactive = pytest.importorskip("IPython.core.interactiveshell", reason="the notebook extra is not installed")
-
+from tests.kernels import executed
+from tests.shells import fresh_shell, run
 
 CELLS = ("ms_graph", "ms_eager")
 
 
 @pytest.fixture
 def shell(capsys):
-    interactive.InteractiveShell.clear_instance()
-    shell = interactive.InteractiveShell.instance()
-    shell.run_line_magic("load_ext", "msnb")
-    start = "import msnb as ms\nx = ms.Tensor([1.0, 2.0])\ndef f(a, k=2.0):\n    return a * k + 1"
-    shell.run_cell(start, store_history=True)
-    yield shell
-    shell.run_line_magic("unload_ext", "msnb")
-    interactive.InteractiveShell.clear_instance()
-
-
-def run(shell, cell: str):
-    result = shell.run_cell(cell, store_history=True)
-    result.raise_error()
-    return result.result
+    with fresh_shell() as shell:
+        shell.run_line_magic("load_ext", "msnb")
+        start = "import msnb as ms\nx = ms.Tensor([1.0, 2.0])\ndef f(a, k=2.0):\n    return a * k + 1"
+        shell.run_cell(start, store_history=True)
+        yield shell
 
 
 def test_mode(shell):
@@ -240,17 +230,15 @@ def test_unload_takes_everything_back(shell):
 
 @pytest.mark.slow
 def test_in_a_real_kernel():
-    client, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
-    sources = [
+    _, seen, failed = executed(
         "%load_ext msnb\nimport msnb as ms",
         "%%ms_graph --args 'ms.Tensor([1.0])'\ndef f(x):\n    return x * 2",
         "f(ms.Tensor([1.0, 2.0]) @ ms.Tensor([1.0]))",
-    ]
-    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(s) for s in sources])
-    client.NotebookClient(nb, timeout=600, startup_timeout=600, allow_errors=True).execute()
-    assert "# cell [2] line 3" in nb.cells[1].outputs[0].data["text/plain"]
-    assert nb.cells[2].outputs[0].ename == "ShapeError"
-    assert "at cell [3] line 1" in nb.cells[2].outputs[0].evalue
+        allow_errors=True,
+    )
+    assert "# cell [2] line 3" in seen.outputs[0].data["text/plain"]
+    assert failed.outputs[0].ename == "ShapeError"
+    assert "at cell [3] line 1" in failed.outputs[0].evalue
 
 
 @pytest.mark.parametrize(

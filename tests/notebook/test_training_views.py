@@ -14,6 +14,7 @@ import msnb as ms
 from msnb import nn
 from msnb.core.errors import ArgumentError, ShapeError
 from msnb.notebook.flow import FlowView
+from tests.kernels import executed
 
 X = ms.Tensor(np.arange(12, dtype=np.float32).reshape(4, 3) / 10)
 
@@ -156,7 +157,6 @@ def test_what_stays_is_one_output(monkeypatch):
 
 @pytest.mark.slow
 def test_live_curves_leave_what_still_ones_leave(monkeypatch):
-    client, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
     start = "import numpy as np, msnb as ms\nfrom msnb import nn\nms.set_seed(1)\n"
     start += "import msnb.notebook.training as t\nt.REDRAW = 0.0"
     data = "rows = [(np.ones((4, 3), np.float32), np.ones((4, 1), np.float32))] * 20\nnet = nn.Dense(3, 1)"
@@ -166,9 +166,7 @@ def test_live_curves_leave_what_still_ones_leave(monkeypatch):
     outputs = []
     for value in ("0", "1"):
         monkeypatch.setenv("MSNB_NBVAL", value)
-        nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(s) for s in (start, data, train)])
-        client.NotebookClient(nb, timeout=600, startup_timeout=600).execute()
-        outputs.append([(o.output_type, dict(o.data)) for o in nb.cells[2].outputs])
+        outputs.append([(o.output_type, dict(o.data)) for o in executed(start, data, train)[-1].outputs])
     live, still = outputs
     assert len(live) == len(still) == 1
     assert live == still

@@ -345,7 +345,7 @@ needs_mpi = pytest.mark.skipif(bool(missing("mpi")), reason=f"needs {missing('mp
 def engine():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
-        with Engine("mpi", n=N, timeout=20) as made:
+        with Engine("mpi", n=N) as made:
             yield made
 
 

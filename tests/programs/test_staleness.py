@@ -121,15 +121,17 @@ def test_learning_rate_factor_and_epoch_never_compile() -> None:
 
 def test_edits_in_an_interactive_shell() -> None:
     """Cells of IPython, without a kernel: a helper is redefined in a later cell."""
-    shells = pytest.importorskip("IPython.core.interactiveshell")
-    shell = shells.InteractiveShell()
-    shell.run_cell("import msnb as ms\nx = ms.Tensor([1.0, 2.0])\n")
-    shell.run_cell("def helper(x):\n    return x * 2\n")
-    shell.run_cell("@ms.jit\ndef f(x):\n    return helper(x) + 1\n")
-    assert shell.run_cell("f(x).tolist()").result == [3.0, 5.0]
-    shell.run_cell("def helper(x):\n    return x * 10\n")
-    assert shell.run_cell("f(x).tolist()").result == [11.0, 21.0]
-    assert "helper was redefined" in shell.run_cell("ms.explain(f)").result
+    pytest.importorskip("IPython")
+    from tests.shells import fresh_shell, run
+
+    with fresh_shell() as shell:
+        run(shell, "import msnb as ms\nx = ms.Tensor([1.0, 2.0])\n")
+        run(shell, "def helper(x):\n    return x * 2\n")
+        run(shell, "@ms.jit\ndef f(x):\n    return helper(x) + 1\n")
+        assert run(shell, "f(x).tolist()") == [3.0, 5.0]
+        run(shell, "def helper(x):\n    return x * 10\n")
+        assert run(shell, "f(x).tolist()") == [11.0, 21.0]
+        assert "helper was redefined" in run(shell, "ms.explain(f)")
 
 
 def test_edits_are_seen_by_gradients() -> None:
