@@ -63,6 +63,10 @@ class IndexOutOfRange(MsnbError, IndexError):
     """An index outside its axis."""
 
 
+class LostWriteError(MsnbError, RuntimeError):
+    """A write into a value that nobody keeps, such as ``x[0][1] = 5``."""
+
+
 class DeviceError(MsnbError, RuntimeError):
     """A device that is missing, or operands on different devices."""
 

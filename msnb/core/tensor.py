@@ -419,8 +419,8 @@ class Tensor:
         if name[:1] == "_":
             raise AttributeError(f"a Tensor has no attribute {name!r}.")
         if name[-1:] == "_" and hasattr(Tensor, name[:-1]):
-            way = f"values do not change in place, those of Parameters aside; write x = x.{name[:-1]}(...)."
-            raise AttributeError(f"a Tensor has no {name}: {way}")
+            way = f"values do not change in place, those of Parameters aside; write x = x.{name[:-1]}(...)"
+            raise AttributeError(f"a Tensor has no {name}: {way}, or x[0] = ... for a part.")
         raise MissingName("a Tensor", name, "Tensor", lambda: dir(Tensor))
 
 

@@ -96,6 +96,16 @@ _ALL = (
         "Negative indices count from the end. Slices are cut to the axis and never raise.",
     ),
     _lesson(
+        "LostWriteError", "RuntimeError",
+        "A write into a value that nobody keeps. Tensors are values: `x[0]`, `x.T`, `x.reshape(...)` share nothing "
+        "with `x`, so `x[0][1] = 5` would write into a copy that is gone when the statement ends. In NumPy and PyTorch "
+        "the same line changes `x`.",
+        "x = ms.ops.zeros((2, 3))\nx[0][1] = 5",
+        "x = ms.ops.zeros((2, 3))\nx[0, 1] = 5\n\nrow = x[1]\nrow[2] = 7\nx[1] = row",
+        "What a list, a dict or an object keeps is written to as it stands: `layers[0][1] = 5`, `net.weight[0] = 1`. A "
+        "value that has a name is never refused: `row = x[0]; row[1] = 5` changes `row`, and `x` stays as it is.",
+    ),
+    _lesson(
         "DeviceError", "RuntimeError",
         "The device is missing, or operands lie on different devices.",
         "from msnb.core.errors import DeviceError\n\nraise DeviceError('no such device here.', hint='set_context')",

@@ -11,7 +11,7 @@ from typing import Any
 
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
-from msnb.ops import function_methods, index_methods, methods
+from msnb.ops import function_methods, index_methods, methods, random
 from msnb.ops.effects import assign
 
 BOUND_BEFORE = (function_methods, index_methods, methods)
@@ -46,11 +46,26 @@ def _zeroed(self: Parameter) -> Parameter:
     return _takes(self, 0)
 
 
+def _drawn_normal(self: Parameter, mean: float = 0.0, std: float = 1.0) -> Parameter:
+    """Become normal numbers; returns the Parameter."""
+    return _takes(self, random.normal(self.shape, mean, std, dtype=self.dtype))
+
+
+def _drawn_uniform(self: Parameter, low: float = 0.0, high: float = 1.0) -> Parameter:
+    """Become uniform numbers in [low, high); returns the Parameter."""
+    return _takes(self, random.uniform(self.shape, low, high, dtype=self.dtype))
+
+
+_NAMED = {
+    "copy_": _takes, "fill_": _takes, "zero_": _zeroed, "normal_": _drawn_normal, "uniform_": _drawn_uniform,
+}  # fmt: skip
+
+
 def bind() -> None:
     """Give Parameter its methods."""
     for name in _METHODS:
         setattr(Parameter, f"{name}_", _writing(name))
-    for name, method in {"copy_": _takes, "fill_": _takes, "zero_": _zeroed}.items():
+    for name, method in _NAMED.items():
         setattr(Parameter, name, method)
 
 

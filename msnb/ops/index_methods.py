@@ -6,9 +6,10 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
-from msnb.core import events
+from msnb.core import events, lost
 from msnb.core.errors import ArgumentError
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
@@ -117,7 +118,13 @@ def _where_masked(x: Any, key: Any, value: Any) -> Any:
 
 
 def setitem(x: Any, key: Any, value: Any) -> None:
-    """``x[key] = value``: the object x stands for the new value from here on."""
+    """``x[key] = value``: the object x stands for the new value from here on.
+
+    Raises:
+        LostWriteError: nobody but the statement has x, as in ``x[0][1] = 5``.
+    """
+    if lost.count(x) == lost.IN_STATEMENT and lost.is_store(sys._getframe(1)):
+        raise lost.lost_write()
     slot.engine.assign(x, updated(x, key, value))
 
 

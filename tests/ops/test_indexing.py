@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import weakref
 from typing import Any
 
 import hypothesis.extra.numpy as hnp
@@ -13,7 +14,8 @@ from hypothesis import given
 
 import msnb as ms
 from msnb.autodiff.check import check_grads
-from msnb.core.errors import IndexOutOfRange
+from msnb.core import lost
+from msnb.core.errors import IndexOutOfRange, LostWriteError
 from msnb.core.types import Dim, tensor_type
 from msnb.devices.reference import ReferenceProgram
 from msnb.ir.builder import build
@@ -123,6 +125,71 @@ def test_written_value_takes_the_dtype_of_the_tensor() -> None:
     x[ms.Tensor([True, False, False])] = ms.Tensor(5.5)
     assert x.dtype is ms.Tensor([1])._type.dtype
     assert x.tolist() == [5, 7, 3]
+
+
+class Keeper(ms.nn.Cell):
+    """A Cell with a tensor behind a property that keeps it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.own = ms.Tensor(A[0])
+        self.weight = ms.Parameter(ms.Tensor(A[0]))
+
+    @property
+    def kept(self) -> Any:
+        return self.own
+
+
+def test_what_somebody_keeps_is_written_to(mode: int) -> None:
+    """Writes that look like those into a value that is gone with the statement: here somebody has the tensor."""
+    keeper = Keeper()
+
+    def same(x: Any) -> Any:
+        return x
+
+    def write(x: Any) -> Any:
+        held, named = [x * 1], {"a": x * 1}
+        held[0][0, 0] = 1.0
+        named["a"][0] += 1.0
+        same(x)[1] = 2.0
+        x.__setitem__(2, 3.0)
+        operator.setitem(x, (0, 1), 4.0)
+        (row := x[2])[0] = 5.0
+        keeper.kept[0, 0] = 6.0
+        keeper.weight[0, 0] += 7.0
+        for each in held:
+            each[1, 1] = 8.0
+        return x, row, held[0], named["a"]
+
+    run: Any = ms.jit(write) if mode == ms.GRAPH_MODE else write
+    x, row, held, named = run(ms.Tensor(A[0]))
+    expected = A[0].copy()
+    expected[1], expected[2], expected[0, 1] = 2.0, 3.0, 4.0
+    np.testing.assert_array_equal(x.asnumpy(), expected)
+    assert row.tolist() == [5.0, *[3.0] * (3)]
+    assert held[0, 0] == 1.0 and held[1, 1] == 8.0 and named[0, 0] == A[0, 0, 0] + 1
+    assert keeper.own[0, 0] == 6.0 and keeper.weight[0, 0] == A[0, 0, 0] + 7
+
+
+def test_a_write_into_what_nobody_keeps_is_refused_every_time(mode: int) -> None:
+    def write(x: Any) -> Any:
+        x.reshape(-1)[0] = 1.0
+        return x
+
+    run: Any = ms.jit(write) if mode == ms.GRAPH_MODE else write
+    for _ in range(3):
+        with pytest.raises(LostWriteError, match=r"x\[0, 1\] = 5 instead of x\[0\]\[1\] = 5"):
+            run(ms.Tensor(A[0]))
+    proxy = ms.Tensor(A[0])
+    weakref.proxy(proxy)[0] = 1.0
+    assert proxy[0, 0] == 1.0
+
+
+def test_an_interpreter_that_counts_all_alike_refuses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lost, "IN_STATEMENT", lost.NEVER)
+    ms.Tensor(A[0])[0][1] = 5.0
+    monkeypatch.setattr(lost, "count", lambda kept: 0)
+    assert lost._in_statement() == lost._in_call() == lost.NEVER
 
 
 def test_augmented_and_duplicate_writes() -> None:

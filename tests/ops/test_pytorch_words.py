@@ -122,6 +122,8 @@ def test_parameters_take_values_in_place(mode: int) -> None:
     assert float(run(ms.Tensor([1.0, 2.0, 6.0]))) == 2.5
     assert p.tolist() == [1.5, 1.0, 0.0] and p.copy_(ms.Tensor([1.0, 2.0, 3.0])) is p
     assert p.fill_(4).tolist() == [4.0] * 3 and p.zero_().tolist() == [0.0] * 3
+    for _ in range(2):
+        assert all(3 <= number < 4 for number in p.uniform_(3, 4).tolist()) and p.normal_(0, 0).tolist() == [0.0] * 3
     whole = ms.Parameter(np.array([1, 2]), name="whole")
     with pytest.raises(TypeError, match="int64"):
         whole.add_(0.5)
@@ -132,6 +134,9 @@ def test_parameters_take_values_in_place(mode: int) -> None:
 def test_a_plain_tensor_says_why_it_does_not() -> None:
     with pytest.raises(AttributeError, match="those of Parameters aside; write x = x.add"):
         X.add_(1)
+    for word in ("zero_", "normal_", "uniform_"):
+        with pytest.raises(AttributeError, match=f"Tensor.{word} is for Parameters: .*; write x = ops"):
+            getattr(X[0], word)
 
 
 def test_repeat_is_numpys_and_says_so() -> None:

@@ -14,6 +14,7 @@ from msnb.core.errors import (
     AttributeValueError,
     DTypeError,
     IndexOutOfRange,
+    LostWriteError,
     ShapeError,
 )
 
@@ -347,6 +348,32 @@ def assign_out_of_range(x: Any) -> Any:
     y = x * 1
     y[2] = 0.0  # <- here: y[2]
     return y
+
+
+LOST = (
+    "this writes into a value that nobody keeps, so nothing would change: x[0], x.T, x.reshape(...) and what a "
+    "function returns are values of their own, never views."
+)
+
+
+@wrong(LostWriteError, LOST, X)
+def assign_to_an_item_of_a_row(x: Any) -> Any:
+    x[0][1] = 5.0  # <- here: x[0][1]
+    return x
+
+
+@wrong(LostWriteError, LOST, X)
+def add_to_an_item_of_a_row(x: Any) -> Any:
+    for i in range(2):
+        x[i][1] += 5.0  # <- here: x[i][1] | x[i][1] += 5.0
+    return x
+
+
+@wrong(LostWriteError, LOST, X)
+def assign_to_what_an_operator_made(x: Any) -> Any:
+    if x.sum() > 0:
+        x.T[0:2] = x[0, 0]  # <- here: x.T[0:2]
+    return x
 
 
 @wrong(IndexOutOfRange, "a mask of size 4 cannot index axis 0 of size 2.", X)

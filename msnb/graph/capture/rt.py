@@ -10,6 +10,7 @@ import builtins
 import operator
 from typing import Any
 
+from msnb.core import lost
 from msnb.core.parameter import Parameter
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
@@ -151,6 +152,8 @@ def inplace_attr(op: str, owner: Any, which: str, value: Any) -> None:
 
 def inplace_item(op: str, owner: Any, key: Any, value: Any) -> None:
     """``owner[key] op= value``."""
+    if lost.count(owner) == lost.IN_CALL and isinstance(owner, Tensor):
+        raise lost.lost_write()
     old = item(owner, key)
     new = inplace(op, old, value)
     if not isinstance(old, Parameter):

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from msnb.core import lost
 from msnb.core.errors import CaptureError
 from msnb.core.slot import slot
 from msnb.core.where import here
@@ -60,6 +61,8 @@ def del_attr(owner: Any, name: str) -> None:
 
 def set_item(owner: Any, key: Any, value: Any) -> None:
     """``owner[key] = value``."""
+    if lost.count(owner) == lost.IN_CALL and is_tensor(owner):
+        raise lost.lost_write()
     session = _session()
     if session is None or is_tensor(owner):
         owner[reads.plain_key(session, key)] = value if session is None else reads.given(session, value)
