@@ -124,7 +124,7 @@ def test_cells_that_say_so_are_planned_so(step, peak):
 
 # ---- in stages -------------------------------------------------------------------------------------------------------
 
-SCHEDULES = ["gpipe", "1f1b", "interleaved"]
+SCHEDULES = [pytest.param("gpipe", marks=pytest.mark.long), "1f1b", pytest.param("interleaved", marks=pytest.mark.long)]
 
 
 def piped(scheduler="1f1b", step=False, said=False, **how):

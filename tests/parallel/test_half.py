@@ -74,7 +74,7 @@ def _down(x):
 
 def test_sums_of_half_precision_are_made_in_single(mode):
     x = ms.Tensor(np.ones((5000, 2)), ms.float16)
-    add_up = ms.jit(_down) if mode == "GRAPH_MODE" else _down
+    add_up = ms.jit(_down) if mode == ms.GRAPH_MODE else _down
     total = add_up(x)
     assert total.dtype is ms.float16 and total.tolist() == [5000.0, 5000.0]  # in float16 2048 + 1 is 2048
 

@@ -149,7 +149,7 @@ def test_health_stats_and_what_programs_print(engine, capsys):
 
 
 
-@pytest.mark.parametrize("level", ["O0", "O1"])
+@pytest.mark.parametrize("level", ["O0", pytest.param("O1", marks=pytest.mark.long)])
 def test_ranks_compute_as_the_client_does(engine, level):
     """Reference bodies at "O0", native code at "O1": the numbers of the single device's reference up to rounding."""
     net, inputs = small()
