@@ -71,15 +71,20 @@ def sharding(
         TypeError: no tuple of tuples of ints (or of Layouts, or of None).
         ValueError: a split count below 1.
     """
-    given = () if in_strategy is None else _checked(who, "in_strategy", in_strategy)
-    out = None if out_strategy is None else _checked(who, "out_strategy", out_strategy)
+    given = () if in_strategy is None else checked(who, "in_strategy", in_strategy)
+    out = None if out_strategy is None else checked(who, "out_strategy", out_strategy)
     named = tuple(sorted((name, _one(who, "parameter_plan", split)) for name, split in (weights or {}).items()))
     for renew in written:
         renew()
     return Sharding(who, given, out, named, must)
 
 
-def _checked(who: str, what: str, given: Any) -> tuple[Any, ...]:
+def checked(who: str, what: str, given: Any) -> tuple[Any, ...]:
+    """What somebody wrote for the tensors of an operator, as tuples.
+
+    Raises:
+        TypeError: no tuple of tuples of ints (or of Layouts, or of None).
+    """
     if not isinstance(given, (tuple, list)):
         raise ArgumentError(f"{who}: {what} is a tuple with one entry per tensor, got {given!r}.", hint=_HINT)
     return tuple(_one(who, what, split) for split in given)

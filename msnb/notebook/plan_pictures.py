@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from msnb.notebook.colours import ALARM, EDGE, INK, LINE_COLOUR, SOFT
+from msnb.notebook.lanes import Lane, lanes_svg
 from msnb.notebook.marks import escaped, number, rect, text
 from msnb.notebook.pages import bytes_word, count
 from msnb.notebook.plot import GRID, HUES, RIGHT, Scale, W, card, grid
@@ -23,6 +24,7 @@ from msnb.parallel.layout import TensorLayout
 from msnb.parallel.mesh import Mesh
 from msnb.parallel.pipeline import Pipelined
 from msnb.parallel.segments import Segments
+from msnb.parallel.timeline import Timeline
 
 CHIP, GAP, GROUP = 40.0, 6.0, 4
 MOST_CHIPS = 128
@@ -109,6 +111,17 @@ def front_svg(points: Sequence[Point], now: tuple[float, float] | None = None) -
         out.append(text(x(now[0] / size) - 12, y(now[1] * 1e3) - 10, "this plan", 11, ALARM, 600, "end", halo=True))
     out.append(text(W - RIGHT, 44, "dots: strategies; hollow: some layers computed twice", 10.5, SOFT, anchor="end"))
     return card(W, 346, "time against memory: no plan is better in both", out)
+
+
+def step_svg(line: Timeline) -> str:
+    """The two streams of a device, compute and network, over a step."""
+    last = max([end for _, _, end, _ in line.events] or [0.0])
+    update = [("compute", last, line.seconds, "optimizer")] if line.seconds > last else []
+    lanes = [
+        Lane(name, [(a, b, what) for stream, a, b, what in (*line.events, *update) if stream == name], colour)
+        for name, colour in (("compute", COMPUTE), ("network", NETWORK))
+    ]
+    return lanes_svg(f"one step of a device, simulated: {seconds_word(line.seconds)}", lanes, line.seconds)
 
 
 def pipeline_svg(line: Pipelined) -> str:

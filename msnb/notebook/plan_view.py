@@ -16,11 +16,10 @@ from typing import Any
 
 from msnb.core.errors import ArgumentError
 from msnb.notebook.colours import TINTS
-from msnb.notebook.lanes import Lane, lanes_svg
 from msnb.notebook.pages import Row, bytes_word, columns, count, pre, table
 from msnb.notebook.paint import MOST_BOXES, picture_of
 from msnb.notebook.parts import Box, Edge, Picture
-from msnb.notebook.plan_pictures import front_svg, holdings_svg, mesh_svg, segments_svg
+from msnb.notebook.plan_pictures import front_svg, holdings_svg, mesh_svg, segments_svg, step_svg
 from msnb.notebook.roofline import seconds_word
 from msnb.notebook.views import Section, View
 from msnb.parallel.fronts import point
@@ -96,11 +95,7 @@ class PlanView(View):
     @property
     def move_rows(self) -> list[Row]:
         """Per collective."""
-        return [
-            (c.kind, f"{len(c.group)} of {len(c.group) * c.groups}", bytes_word(c.nbytes), bytes_word(round(c.sent)),
-             seconds_word(c.seconds), c.where, c.phase)
-            for c in self.collectives
-        ]  # fmt: skip
+        return [move_row(c) for c in self.collectives]
 
     @property
     def weight_rows(self) -> list[Row]:
@@ -161,14 +156,7 @@ class PlanView(View):
     @property
     def timeline_svg(self) -> str:
         """Two streams over simulated time."""
-        line = self.plan.timeline
-        last = max([end for _, _, end, _ in line.events] or [0.0])
-        update = [("compute", last, line.seconds, "optimizer")] if line.seconds > last else []
-        lanes = [
-            Lane(name, [(a, b, what) for stream, a, b, what in (*line.events, *update) if stream == name], colour)
-            for name, colour in (("compute", "#8f70c4"), ("network", "#b07d16"))
-        ]
-        return lanes_svg(f"one step of a device, simulated: {seconds_word(line.seconds)}", lanes, line.seconds)
+        return step_svg(self.plan.timeline)
 
     @property
     def memory_svg(self) -> str:
@@ -239,6 +227,12 @@ class PlanView(View):
             "collectives": [dict(zip(MOVES, row)) for row in self.move_rows],
             "timeline": [list(event) for event in self.plan.timeline.events], "memory": dict(self.plan.memory),
         }  # fmt: skip
+
+
+def move_row(c: Collective) -> Row:
+    """A collective under the heads of ``MOVES``."""
+    return (c.kind, f"{len(c.group)} of {len(c.group) * c.groups}", bytes_word(c.nbytes), bytes_word(round(c.sent)),
+            seconds_word(c.seconds), c.where, c.phase)  # fmt: skip
 
 
 def _edges(picture: Picture) -> Iterator[Edge]:

@@ -26,6 +26,7 @@ from msnb.notebook.views import GraphView
 if TYPE_CHECKING:  # training and planning are imported by those who look at them
     from msnb.notebook.aicore_view import AicoreView
     from msnb.notebook.flow import FlowView
+    from msnb.notebook.hand_view import HandView
     from msnb.notebook.pipeline_view import PipelineView
     from msnb.notebook.plan_view import PlanView
     from msnb.notebook.training import CurvesView
@@ -94,7 +95,8 @@ def kernels(fn: Any, *args: Any, gradient: bool = False, **kwargs: Any) -> Kerne
     return kernels_of_graph(graph, name_of(fn))
 
 
-def plan(program: Any, *args: Any, max_boxes: int = 40, view: str = "all", **options: Any) -> PlanView | PipelineView:
+def plan(program: Any, *args: Any, max_boxes: int = 40, view: str = "all",
+         **options: Any) -> PlanView | PipelineView | HandView:  # fmt: skip
     """A parallel plan: mesh, layouts, collectives with their bytes, simulated timeline.
 
     Args:
@@ -102,7 +104,8 @@ def plan(program: Any, *args: Any, max_boxes: int = 40, view: str = "all", **opt
         *args: what the program is called with.
         max_boxes: how many boxes the picture may show.
         view: "all", or one picture: "graph", "timeline", "memory", "mesh", "segments" (buckets of gradients), "front"
-            (time against memory); of a pipeline "timeline", "memory", "mesh".
+            (time against memory); of a pipeline "timeline", "memory", "mesh"; of a hybrid_parallel program "graph",
+            "timeline", "memory".
         **options: of ``ms.parallel.plan``: ``device_num``, ``strategies``, ``search_mode`` and so on.
 
     Returns:
@@ -114,12 +117,14 @@ def plan(program: Any, *args: Any, max_boxes: int = 40, view: str = "all", **opt
         >>> view.layouts["Dense/matmul"]
         '[ab, -]'
     """
+    from msnb.notebook.hand_view import HandView
     from msnb.notebook.pipeline_view import PipelineView
     from msnb.notebook.plan_view import PlanView
+    from msnb.parallel.engine.by_hand import HandPlan
     from msnb.parallel.engine.piped import PipelinePlan
-    from msnb.parallel.plans import Plan
+    from msnb.parallel.predicted import Predicted
 
-    if not isinstance(program, (Plan, PipelinePlan)):
+    if not isinstance(program, Predicted):
         if not callable(program):
             raise ArgumentError(f"plan shows a plan, or plans a Cell or a function, not a {type(program).__name__}.")
         from msnb.parallel.engine.entry import plan as make_plan
@@ -127,6 +132,8 @@ def plan(program: Any, *args: Any, max_boxes: int = 40, view: str = "all", **opt
         program = make_plan(program, *args, **options)
     if isinstance(program, PipelinePlan):
         return PipelineView(program, view)
+    if isinstance(program, HandPlan):
+        return HandView(program, max_boxes, view)
     return PlanView(program, max_boxes, view)
 
 

@@ -35,7 +35,8 @@ class Joint:
         updates: nodes of the optimizer; companions: its state -> the weight.
         gradients: the gradients of the weights in the order of the params, where the step was made from a loss.
         urgent: gradients that others wait for although nothing here reads them.
-        held: params that somebody keeps (weights, running means, optimizer state); the others are data.
+        held: params that somebody keeps (weights, running means, optimizer state, Tensors that are attributes); the
+            others are data: arguments of the call.
         again: layers that the program says are computed twice.
         fed: layouts in which data comes, where that is said (else it comes as it is wanted).
         incoming: params that other ranks send while it runs; outgoing: values that are sent to others.

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from msnb.core.errors import AttributeValueError
-from msnb.core.sharding import Wish
+from msnb.core.sharding import Wish, checked
 from msnb.ir.graph import Node
 from msnb.parallel.axes import Row
 from msnb.parallel.layout import Axes, TensorLayout
@@ -53,17 +53,18 @@ def marked(problem: Problem) -> dict[Node, list[Strategy]]:
 
 
 def written(problem: Problem, wanted: Mapping[str, Any]) -> dict[Node, list[Strategy]]:
-    """Strategies by the names of operators (their paths, kinds), each split counts or Layouts per input.
+    """Strategies by the names of operators (their paths, kinds), each split counts, a Layout or None (any) per input.
 
     Raises:
-        ValueError: an unknown name, or a strategy that is wrong.
+        ValueError: an unknown name, or a strategy that is wrong. TypeError: what is no strategy at all.
     """
     out: dict[Node, list[Strategy]] = {}
     for name, splits in wanted.items():
-        if not any(hasattr(s, "tensor_map") for s in splits or ()):
-            out.update({node: [s] for node, s in problem.fixed({name: splits}).items()})
+        given = checked(name, "its strategy", splits)
+        if all(isinstance(s, tuple) for s in given):
+            out.update({node: [s] for node, s in problem.fixed({name: given}).items()})
             continue
-        wishes = {i: Wish(s, name) for i, s in enumerate(splits) if s is not None and s != ()}
+        wishes = {i: Wish(s, name) for i, s in enumerate(given) if s is not None and s != ()}
         for node in problem.named(name):
             out[node] = _Wished(problem.names[node], problem.calls[node], wishes, problem).strategies()
     return out

@@ -13,7 +13,7 @@ Edges are the reshards between a producer's layout and its reader's, forward and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -138,6 +138,16 @@ def _is_view(node: Node) -> bool:
     return len(node.inputs) == 1 and ("view" in node.op.traits or node.op.name in ("transpose", "cast"))
 
 
+@dataclass(frozen=True)
+class Part:
+    """What a device holds of a tensor: its name, the type of the whole, what is held, and the bytes."""
+
+    name: str
+    type: Any
+    what: str
+    nbytes: float
+
+
 @dataclass
 class Priced:
     """What was priced for one program holds for every other on the same mesh, with the same model and rule: layers are
@@ -259,12 +269,13 @@ class Problem:
         self.strategies.append(choices)
 
     def _circumstances(self, node: Node) -> tuple[tuple[str, ...], tuple[bool, ...], tuple[bool, ...]]:
-        """Roles of the inputs; which of them are weights that only this node reads; which results are kept."""
+        """Roles of the inputs; which of them are weights that only this node reads; which results are kept, and are no
+        views of weights."""
         flow = self.flow
         return (
             tuple(flow.role(v) for v in node.inputs),
             tuple(v in flow.weights and flow.readers[v] == 1 for v in node.inputs),
-            tuple(v in flow.gradient and self.kept(v) for v in node.outputs),
+            tuple(v in flow.gradient and v not in flow.derived and self.kept(v) for v in node.outputs),
         )
 
     def kept(self, value: Value) -> bool:
@@ -292,6 +303,28 @@ class Problem:
         held = sum(sum(self.holdings(layout, t)) for layout, t, mine in zip(s.inputs, call.types, own) if mine)
         saved = sum(part_bytes(self.mesh, layout, t) for layout, t, keep in zip(s.outputs, call.outs, kept) if keep)
         return held + (saved if self.rule.training else 0.0)
+
+    def parts(self, choices: Sequence[int]) -> Iterator[Part]:
+        """What a device holds under these choices: weights with their gradient and optimizer state, and what operators
+        keep for the gradient."""
+        for what, v in self.place.items():
+            s = self.strategies[v][choices[v]]
+            rows = [(what, s.outputs[0])] if isinstance(what, Value) else self._own_weights(what, s)
+            for weight, layout in rows:
+                if weight in self.flow.weights:
+                    words = "weight, gradient and optimizer state" if self.rule.training else "weight"
+                    yield Part(weight.name, weight.type, words, sum(self.holdings(layout, weight.type)))
+            if isinstance(what, Node) and self.rule.training:
+                kept = self._circumstances(what)[2]
+                for out, layout, keep in zip(what.outputs, s.outputs, kept):
+                    if keep:
+                        nbytes = part_bytes(self.mesh, layout, out.type)
+                        yield Part(self.names[what], out.type, "kept for the gradient", nbytes)
+
+    def _own_weights(self, node: Node, s: Strategy) -> list[tuple[Value, TensorLayout]]:
+        """The weights that only this node reads, as it reads them."""
+        own = self._circumstances(node)[1]
+        return [(v, layout) for v, layout, mine in zip(node.inputs, s.inputs, own) if mine]
 
     def held(self, v: int, choice: int) -> float:
         """The part of a choice's bytes that is there whether something is computed or not: weights and their state."""

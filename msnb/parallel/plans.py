@@ -11,7 +11,6 @@ split counts, so an edited file means what it says.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -22,7 +21,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from msnb.core import events
-from msnb.core.errors import AttributeValueError, CheckpointError
+from msnb.core.errors import AttributeValueError
+from msnb.devices.ascend.memory import MOST
 from msnb.ir.graph import Node, Value
 from msnb.parallel.again import taken_again
 from msnb.parallel.cost import TimeModel
@@ -49,6 +49,7 @@ from msnb.parallel.search.exact import TooLarge, dynamic_programming
 from msnb.parallel.search.halving import recursive_programming, sharding_propagation
 from msnb.parallel.segments import Gradient, Segments, feature_costs, names_of_late, segmented
 from msnb.parallel.strategies import Call, Strategy, chosen, place
+from msnb.parallel.strategy_files import read_strategies, write_strategies
 from msnb.parallel.timeline import Timeline, simulate
 
 SEARCHES = ("dynamic_programming", "recursive_programming", "sharding_propagation", "brute_force", "linear_program")
@@ -107,11 +108,15 @@ def _searched(problem: Problem, mode: str, fixed: set[Node], limit: float | None
 
 
 def no_room(problem: Problem, limit: float | None, what: str) -> AttributeValueError:
-    least = sum(float(m.min()) for m in problem.costs.memory)
+    """The error of a program that does not fit; it names what takes most room where all is split as far as it goes."""
+    least = [int(m.argmin()) for m in problem.costs.memory]
+    largest = sorted(problem.parts(least), key=lambda part: -part.nbytes)[:MOST]
     return AttributeValueError(
         f"{what} into {(limit or 0) / 1e9:.3g} GB per device: weights and activations need at least "
-        f"{least / 1e9:.3g} GB each on {problem.mesh.size} devices.",
-        hint="use dynamic_programming (it knows the limit), more devices, a smaller batch, or a larger memory_limit.",
+        f"{problem.costs.bytes(least) / 1e9:.3g} GB each on {problem.mesh.size} devices.",
+        operands=[f"{part.name}: {part.type!r}, {part.what}, {part.nbytes / 1e9:.3g} GB" for part in largest],
+        hint="use auto_parallel with dynamic_programming (it knows the limit), more devices, a smaller batch, or a "
+        "larger memory_limit.",
     )
 
 
@@ -393,7 +398,9 @@ class Plan(Predicted):
                 same = dict(s.blocks) == blocks and s.scatter == exact["scatter"]
                 if same and [list(row) for row in s.splits(self.mesh)] == splits:
                     return s
-            made = place(call, blocks, self.mesh) if set(blocks) <= _splittable(call) else None
+            used = sorted(a for run in blocks.values() for a in run)
+            known = set(blocks) <= _splittable(call) and set(used) <= set(range(len(self.mesh.factors)))
+            made = place(call, blocks, self.mesh) if known and len(set(used)) == len(used) else None
             if made is not None and [list(row) for row in made.splits(self.mesh)] == splits:
                 return made
         return chosen(name, call, splits, self.mesh)
@@ -434,30 +441,3 @@ class Plan(Predicted):
         self.cuts, self.bucket = plan.cuts, plan.bucket
         names = {x.name for x in plan.again}
         self.again = tuple(x for x in layers(self.problem, self.choices) if x.name in names) if names else ()
-
-
-def write_strategies(path: str | Path, page: Mapping[str, Any]) -> None:
-    """Write a strategy file."""
-    Path(path).write_text(json.dumps(page, indent=1) + "\n", encoding="utf-8")
-
-
-def read_strategies(path: str | Path, devices: int) -> dict[str, Any]:
-    """The page of a strategy file for so many devices.
-
-    Raises:
-        CheckpointError: the file is none, or was made for another number of devices.
-    """
-    try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path} cannot be read as a strategy file: {error}.") from None
-    items = data.get("parallel_strategy_item") if isinstance(data, dict) else None
-    if not isinstance(items, dict) or not all(
-        isinstance(i, dict) and isinstance(i.get("parallel_strategy"), list) for i in items.values()
-    ):
-        raise CheckpointError(f"{path} is no strategy file: it needs parallel_strategy_item, each with a "
-                              "parallel_strategy.")  # fmt: skip
-    made_for = data.get("msnb", {}).get("device_num", devices)
-    if made_for != devices:
-        raise CheckpointError(f"{path} was made for {made_for} devices, this plan has {devices}.")
-    return dict(data)

@@ -1,4 +1,8 @@
-"""What every plan tells of a step, whoever made it: the planner, the planner stage by stage, or the program itself."""
+"""What every plan tells of a step, whoever made it: the planner, the planner stage by stage, or the program itself.
+
+A program that places its own collectives leaves nothing to decide, and a pipeline decides stage by stage: what such a
+plan cannot tell is an attribute that says why, and where to look instead (``NotDecided``).
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from msnb.core.errors import MsnbError
 from msnb.parallel.context import get_auto_parallel_context
 from msnb.parallel.program import Collective
+
+
+class NotDecided(MsnbError, AttributeError, ValueError):
+    """Something that nobody decided for this kind of plan, and the way to what there is."""
 
 
 class Predicted:
@@ -19,6 +28,25 @@ class Predicted:
     @property
     def size(self) -> int:
         """The number of ranks."""
+        raise NotImplementedError
+
+    @property
+    def strategies(self) -> dict[str, tuple[tuple[int, ...], ...]]:
+        """Operator -> split counts per input."""
+        raise NotImplementedError
+
+    @property
+    def layouts(self) -> dict[str, dict[str, Any]]:
+        """Weight or operator -> device matrix and tensor map of the weight, or of the operator's first result."""
+        raise NotImplementedError
+
+    @property
+    def front(self) -> Any:
+        """Plans of the same program of which none is better in seconds and in bytes."""
+        raise NotImplementedError
+
+    def segments(self, algorithm: str = "optimal", cost: str = "time", **settings: Any) -> Any:
+        """Which gradients are reduced together, and the tail that this leaves."""
         raise NotImplementedError
 
     @property
@@ -49,6 +77,10 @@ class Predicted:
 
     def explain(self, op: str) -> str:
         """What an operator costs, and why it is laid out as it is."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """What was decided, as a strategy file says it."""
         raise NotImplementedError
 
     def save(self, path: str | Path) -> None:

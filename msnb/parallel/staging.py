@@ -96,7 +96,7 @@ def settings(stages: int | None = None, scheduler: str | None = None,
     """What is asked for, by keywords or by the context's ``pipeline_stages`` and ``pipeline_config``.
 
     Raises:
-        ValueError: a key that the configuration does not have.
+        ValueError: a key that the configuration does not have, or keywords that say how a single stage is cut.
     """
     config = dict(get_auto_parallel_context("pipeline_config") or {})
     for key in config:
@@ -106,4 +106,8 @@ def settings(stages: int | None = None, scheduler: str | None = None,
     name = scheduler or config.get("pipeline_scheduler") or interleaved
     per = int(config.get("pieces", 2)) if name == "interleaved" else 1
     said = config.get("stage_devices") if devices is None else devices
-    return Staging(stages or int(get_auto_parallel_context("pipeline_stages")), name, per, said)
+    count = stages or int(get_auto_parallel_context("pipeline_stages"))
+    if count == 1 and (scheduler or devices is not None):
+        raise AttributeValueError("a pipeline of one stage has no schedule and no other devices: pipeline_scheduler= "
+                                  "and stage_devices= need pipeline_stages= of at least 2.")  # fmt: skip
+    return Staging(count, name, per, said)

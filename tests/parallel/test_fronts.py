@@ -76,8 +76,7 @@ def test_a_limit_that_binds_is_met_by_computing_layers_twice():
     limit = 0.5 * sum(need)
     other = language(recompute="auto", memory_limit=limit)
     assert other.problem.costs.bytes(other.choices) - freed(other.again) <= limit
-    free, every, some = (language(parallel_mode="data_parallel", recompute=how, memory_limit=limit)
-                         for how in (None, True, "auto"))  # fmt: skip
+    every, some = (language(parallel_mode="data_parallel", recompute=how, memory_limit=limit) for how in (True, "auto"))
     assert some.problem.costs.bytes(some.choices) - freed(some.again) <= limit
     assert 0 < len(some.again) < len(every.again) and some.step_time < every.step_time
     assert language(recompute="auto").again == ()

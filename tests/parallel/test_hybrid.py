@@ -251,6 +251,43 @@ def test_inputs_of_another_shape():
         plan.run(ms.Tensor([1.0, 2.0, 3.0]))
 
 
+@pytest.mark.parametrize("ask, piece", [
+    (lambda plan: plan.strategies, "no operator of it is split"),
+    (lambda plan: plan.layouts, "what a rank has is whole"),
+    (lambda plan: plan.front, "there is one plan"),
+    (lambda plan: plan.segments(), "it says itself which gradients are summed"),
+    (lambda plan: plan.to_dict(), "a strategy file would be empty"),
+    (ms.parallel.Trainer, "engine='mpi', keep=True"),
+])  # fmt: skip
+def test_what_nobody_decided_says_so_and_where_to_look(ask, piece):
+    plan = on_ranks(ops.AllReduce(), ops.ones(2))
+    with pytest.raises(AttributeError, match="places its own collectives and has no strategies") as told:
+        ask(plan)
+    assert piece in str(told.value) and "hint" in str(told.value)
+    assert not hasattr(plan, "strategies")
+
+
+def test_the_program_of_a_rank_is_a_picture():
+    plan = on_ranks(lambda x: ops.relu(ops.AllReduce()(x * 2)), ops.ones((4, 8)))
+    view = ms.show.plan(plan)
+    assert "one program for all ranks" in view.text and "all_reduce" in view.text and "128 B" in view.text
+    graph, timeline, memory = view.figures
+    assert "all_reduce 128 B over 4" in graph and "simulated" in timeline and "activations" in memory
+    assert ms.show.plan(plan, view="timeline").figures == [timeline]
+    assert view.data["collectives"][0]["collective"] == "all_reduce"
+    with pytest.raises(TypeError, match="legal: 'all', 'graph', 'timeline', 'memory'"):
+        ms.show.plan(plan, view="front")
+    asks = on_ranks(lambda x: ops.AllReduce()(x * communication.get_rank()), ops.ones(2))
+    assert "4 different programs, shown is rank 0" in ms.show.plan(asks).summary
+
+
+@pytest.mark.parametrize("how", [{"memory_limit": 1e9}, {"recompute": True}, {"search_mode": "dynamic_programming"},
+                                 {"optimizer_level": 1}, {"pipeline_stages": 2}])  # fmt: skip
+def test_keywords_of_planned_modes_are_refused(how):
+    with pytest.raises(ValueError, match=f"place their own collectives: {next(iter(how))}= says nothing"):
+        ms.parallel.plan(ops.AllReduce(), ops.ones(2), **HYBRID, **how)
+
+
 @pytest.mark.parametrize("how", ["data_parallel", "semi_auto_parallel", "auto_parallel"])
 def test_other_modes_place_collectives_themselves(how):
     with pytest.raises(ValueError, match="places collectives itself .all_reduce.; a plan is made of programs"):

@@ -81,6 +81,18 @@ def test_numbers_of_the_single_device(devices, stages, micro, mode):
     check(plan, net, args)
 
 
+def test_what_a_pipeline_tells_stage_by_stage():
+    how = {"device_num": 4, "pipeline_stages": 2, "parallel_mode": "data_parallel"}
+    plan = ms.parallel.plan(nn.PipelineCell(Net(), 4), *inputs(), **how)
+    assert plan.layouts == {name: layout for piece in plan.plans for name, layout in piece.layouts.items()}
+    assert set(plan.strategies) <= set(plan.layouts)
+    for ask in (lambda: plan.front, plan.segments):
+        with pytest.raises(AttributeError, match="stage by stage") as told:
+            ask()
+        assert "for p in plan.plans]" in str(told.value)
+    assert all(piece.front and piece.segments().buckets for piece in plan.plans)
+
+
 @pytest.mark.parametrize("how", [{"tied": True}, {"layers": 7}])
 def test_tied_weights_and_uneven_stages(how):
     net, args = nn.PipelineCell(Net(**how), 4), inputs()

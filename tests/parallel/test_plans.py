@@ -10,7 +10,7 @@ import pytest
 from nets import MLP, Chain, f64
 
 import msnb as ms
-from msnb import nn
+from msnb import nn, ops
 from msnb.devices.ascend.chip import ASCEND910
 from msnb.parallel import Cluster
 
@@ -106,7 +106,15 @@ def test_an_edited_file_means_what_it_says(tmp_path):
 @pytest.mark.parametrize("text, piece", [
     ("not json", "cannot be read"),
     ("[]", "no strategy file"),
-    ('{"parallel_strategy_item": {"a": 3}}', "no strategy file"),
+    ('{"parallel_strategy_item": {"a": 3}}', "no strategy file: the entry of a is 3, not a table"),
+    ('{"parallel_strategy_item": {"a": {}}}', "the parallel_strategy of a is null, not a list of split counts"),
+    ('{"parallel_strategy_item": {"a": {"parallel_strategy": [2, 1]}}}', r"of a is \[2, 1\], not a list of split"),
+    ('{"parallel_strategy_item": {"a": {"parallel_strategy": [["2", 1]]}}}', "not a list of split counts per input"),
+    ('{"parallel_strategy_item": {}, "parallel_layout_item": []}', r"parallel_layout_item is \[\], not a table"),
+    ('{"parallel_strategy_item": {}, "parallel_layout_item": {"w0": {}}}', "the tensor_map of w0 is null"),
+    ('{"parallel_strategy_item": {}, "msnb": []}', r"msnb is \[\], not a table"),
+    ('{"parallel_strategy_item": {}, "msnb": {"operators": 3}}', "operators of msnb is 3"),
+    ('{"parallel_strategy_item": {}, "msnb": {"operators": {"a": {"blocks": 3}}}}', "the blocks of a is 3"),
     ('{"parallel_strategy_item": {}, "msnb": {"device_num": 4}}', "made for 4 devices, this plan has 8"),
     ('{"parallel_strategy_item": {"Chain/mul": {"parallel_strategy": [[1, 1]]}}}', "no operator of this program"),
 ])
@@ -117,6 +125,18 @@ def test_bad_files(tmp_path, text, piece):
         big(64).load(path)
     with pytest.raises(ValueError, match="cannot be read"):
         big(64).load(tmp_path / "none.json")
+
+
+def test_device_axes_that_do_not_exist_leave_the_split_counts(tmp_path):
+    """What stands under msnb is followed where it agrees with the split counts: here it means nothing at all."""
+    plan = big(64)
+    path = tmp_path / "plan.json"
+    plan.save(path)
+    for axes in ([7], [0, 0, 1]):
+        data = json.loads(path.read_text())
+        data["msnb"]["operators"]["Chain/matmul"]["blocks"] = [["m", axes]]
+        path.write_text(json.dumps(data))
+        assert plan.load(path).strategies == plan.strategies
 
 
 def test_strategy_files_of_the_context(tmp_path):
@@ -157,12 +177,36 @@ def test_memory_limits():
         big(64, memory_limit=1e6)
 
 
+@pytest.mark.parametrize("how", [{}, {"parallel_mode": "data_parallel"}, {"search_mode": "recursive_programming"}])
+def test_a_program_that_does_not_fit_names_its_largest_tensors(how):
+    """The weights are the largest: with gradient and momentum, an eighth of each at best."""
+    with pytest.raises(ValueError) as told:
+        big(64, memory_limit=1e6, **how)
+    said = f"weight, gradient and optimizer state, {3 * 4 * 1024 * 4096 / 8 / 1e9:.3g} GB"
+    assert sorted(told.value.operands[:2]) == [f"w0: f32[1024,4096], {said}", f"w1: f32[4096,1024], {said}"]
+
+
 @pytest.mark.parametrize("how, piece", [
     ({"strategies": {"matmull": ((1, 1), (1, 1))}}, "Chain/matmul"),
     ({"strategies": {"matmul": ((16, 1), (1, 1))}}, "16 ways over 8 devices; legal: 1, 2, 4, 8"),
     ({"strategies": {"matmul": ((8, 1), (1, 1))}, "parallel_mode": "data_parallel"}, "conflicts"),
     ({"parallel_mode": "hybrid_parallel", "strategies": {"matmul": ((1, 1), (1, 1))}}, "strategies= says nothing"),
+    ({"parallel_mode": "data_parallel", "search_mode": "dynamic_programming"}, "searches nothing"),
+    ({"parallel_mode": "semi_auto_parallel", "search_mode": "dynamic_programming"}, "searches nothing"),
     ({"parallel_mode": "auto"}, "'auto_parallel'"),
+    ({"device_num": 0}, "device_num=0 is not legal; legal: an int from 1"),
+    ({"device_num": "8"}, "device_num='8' is not legal"),
+    ({"cluster": "ascend910"}, "legal: a Cluster, such as ms.parallel.Cluster("),
+    ({"strategies": [((1, 1), (1, 1))]}, "legal: a dict: operator"),
+    ({"memory_limit": "8GB"}, "legal: a number of bytes above 0"),
+    ({"memory_limit": -1}, "legal: a number of bytes above 0"),
+    ({"max_split": 0}, "legal: an int of at least 1"),
+    ({"overlap": 2.0}, "legal: a number from 0 to 1"),
+    ({"optimizer_states": -1}, "legal: an int of at least 0"),
+    ({"pipeline_stages": 0}, "legal: an int of at least 1"),
+    ({"pipeline_scheduler": "zb"}, "legal: 'gpipe', '1f1b', 'interleaved'"),
+    ({"pipeline_scheduler": "gpipe"}, "a pipeline of one stage has no schedule"),
+    ({"stage_devices": (4, 4)}, "a pipeline of one stage has no schedule"),
     ({"search_mode": "best"}, "dynamic_programming"),
     ({"cost_model": "dollars"}, "'time', 'bytes'"),
     ({"device_num": 32, "cluster": Cluster("ascend910", servers=2)}, "legal: 1 to 16"),
@@ -171,6 +215,23 @@ def test_wrong_keywords_explain_themselves(how, piece):
     with pytest.raises(ValueError) as told:
         big(64, **how)
     assert piece in str(told.value)
+
+
+@pytest.mark.parametrize("splits", [3, None, ((2, 1), 3), ((2, "1"), (1, 1)), ((2.0, 1), (1, 1)), ((0, 1), (1, 1))])
+def test_what_is_no_strategy_names_the_operator(splits):
+    with pytest.raises(TypeError, match="matmul: .*strategy"):
+        big(64, strategies={"matmul": splits})
+
+
+def test_an_input_without_a_strategy_is_left_to_the_search():
+    assert big(64, strategies={"Chain/matmul": ((8, 1), None)}).strategies["Chain/matmul"] == ((8, 1), (1, 1))
+
+
+def test_runs_take_as_many_inputs_as_were_planned():
+    plan, x = big(64), ms.Tensor(np.zeros((64, 1024), np.float32))
+    with pytest.raises(ValueError, match="planned with 1 inputs, this run got 2"):
+        plan.run(x, x)
+    assert float(plan.run(x)[0]) == float(plan.run()[0]) == 0.0
 
 
 def test_deep_networks_fold():
@@ -194,3 +255,26 @@ def test_data_parallel_splits_data_and_not_what_a_network_keeps():
                             parallel_mode="data_parallel", training=True)  # fmt: skip
     assert {c.kind for c in plan.collectives} == {"all_reduce"}
     assert all(s[0][0] == 8 for s in plan.strategies.values() if s and len(s[0]) == 4)
+
+
+class Placed(nn.Cell):
+    """A table of positions that is no Parameter: eight rows, like the devices."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.table = nn.Dense(16, 32), ms.Tensor(np.ones((8, 16), np.float32))
+
+    def construct(self, x):
+        return ops.relu(self.a(x + self.table)).mean()
+
+
+@pytest.mark.parametrize("step", [False, True])
+def test_tensors_that_are_attributes_are_no_data(step):
+    net, x = Placed(), ms.Tensor(np.zeros((64, 8, 16), np.float32))
+    program = nn.TrainOneStepCell(net, nn.SGD(net.trainable_params(), 0.1)) if step else net
+    plan = ms.parallel.plan(program, x, device_num=8, parallel_mode="data_parallel")
+    splits = {name.rsplit("Placed/")[-1]: s for name, s in plan.strategies.items()}
+    assert splits["add"] == ((8, 1, 1), (1, 1)) and splits["a/matmul"] == ((8, 1, 1), (1, 1))
+    assert plan.program.params and any(c.kind == "all_reduce" for c in plan.collectives)
+    ms.set_auto_parallel_context(parallel_mode="auto_parallel", device_num=8, dataset_strategy=((8, 1, 1),))
+    assert ms.parallel.plan(program, x).strategies, "the program has one input"

@@ -88,6 +88,13 @@ def keys(base: Source) -> Source:
     return Source("tuple({0})", (base,), (), f"the keys of {base.label}")
 
 
+def of_call(source: Source) -> bool:
+    """Whether a path begins at an argument of the call; else it begins at something that the program holds on to."""
+    while source.bases:
+        source = source.bases[0]
+    return source.pattern in ("args", "kwargs")
+
+
 def _short(key: Any) -> str:
     text = repr(key)
     return text if len(text) < 40 else f"{text[:36]}..."

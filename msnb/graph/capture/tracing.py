@@ -28,7 +28,7 @@ from msnb.graph.capture.blocks import stack
 from msnb.graph.capture.engine import Capture, run_root
 from msnb.graph.capture.guards import Guard, compile_guards
 from msnb.graph.capture.journal import Entry
-from msnb.graph.capture.paths import Source
+from msnb.graph.capture.paths import Source, of_call
 from msnb.graph.capture.recipe import Recipe
 from msnb.graph.capture.session import Session
 from msnb.ir.graph import Graph
@@ -99,6 +99,10 @@ class Captured:
             self._owners = compile_guards((), [(s, "{0}") for s, _ in self.inputs], ())
         found: list[Any] = self._owners(args, kwargs)[0]
         return found
+
+    def of_call(self) -> list[bool]:
+        """Per input whether it is an argument of the call (or a part of one): data, and nothing that stays."""
+        return [of_call(source) for source, _ in self.inputs]
 
     def finish(self, buffers: list[Any], held: list[Any]) -> Any:
         """Write state, do outside writes again, and build the result."""

@@ -39,9 +39,10 @@ from msnb.parallel.engine.inproc import MOST
 from msnb.parallel.engine.meeting import run_ranks, sent_among
 from msnb.parallel.engine.ranks import on_host
 from msnb.parallel.engine.remote import engine_for, sent_by
+from msnb.parallel.engine.runnable import need_as_many
 from msnb.parallel.mesh import Mesh
 from msnb.parallel.planning import inlined, names_of
-from msnb.parallel.predicted import Predicted
+from msnb.parallel.predicted import NotDecided, Predicted
 from msnb.parallel.program import FORWARD, Collective
 from msnb.parallel.serial import graph_in, graph_out
 from msnb.parallel.timeline import Timeline, simulate_by_hand
@@ -163,6 +164,7 @@ class HandPlan(Predicted):
 
     def values(self, inputs: tuple[Any, ...] = (), engine: str | Engine = "inproc") -> list[list[Any]]:
         """Per rank all results of its program, new state among them."""
+        need_as_many(inputs, self.args)
         given = [self._given(rank, inputs or self.args) for rank in range(self.mesh.size)]
         if engine == "inproc":
             return self._here(given)
@@ -210,10 +212,8 @@ class HandPlan(Predicted):
     @cached_property
     def collectives(self) -> list[Collective]:
         """The collectives of one rank's program, in order; those inside loops and branches once."""
-        graph = self.graphs[self.rank]
-        names = names_of(graph.nodes)
-        return [self._collective(node, names.get(node, node.op.name)) for _, node in graph.walk()
-                if "collective" in node.op.traits]  # fmt: skip
+        names = names_of(node for _, node in self.graphs[self.rank].walk())
+        return [self._collective(node, name) for node, name in names.items() if "collective" in node.op.traits]
 
     def _collective(self, node: Node, where: str) -> Collective:
         kind, group = kind_of(node), node.attrs.get("group", (*node.attrs.get("send", ()), self.rank))
@@ -225,9 +225,10 @@ class HandPlan(Predicted):
     @cached_property
     def timeline(self) -> Timeline:
         """Simulated: when a device computes and when it talks."""
-        waits = {node: self._collective(node, node.op.name) for _, node in self.graphs[self.rank].walk()
-                 if "collective" in node.op.traits}  # fmt: skip
-        return simulate_by_hand(self.graphs[self.rank], self.mesh, waits)
+        graph = self.graphs[self.rank]
+        names = names_of(node for _, node in graph.walk())
+        waits = {node: self._collective(node, name) for node, name in names.items() if "collective" in node.op.traits}
+        return simulate_by_hand(graph, self.mesh, waits)
 
     @cached_property
     def memory(self) -> dict[str, float]:
@@ -266,32 +267,66 @@ class HandPlan(Predicted):
         return (f"{head}\n  {c.kind} among ranks {', '.join(map(str, c.group))}: {c.nbytes} bytes in, {c.sent} sent, "
                 f"{c.seconds * 1e6:.1f} us (simulated)")  # fmt: skip
 
+    # ---- what nobody decided -----------------------------------------------------------------------------------------
+
+    @property
+    def strategies(self) -> dict[str, tuple[tuple[int, ...], ...]]:
+        """Raises NotDecided: no operator is split, every rank runs the whole of its own program."""
+        raise _undecided("no operator of it is split")
+
+    @property
+    def layouts(self) -> dict[str, dict[str, Any]]:
+        """Raises NotDecided: what a rank has is whole, and its own."""
+        raise _undecided("what a rank has is whole, and whether others have the same is known to the program alone")
+
+    @property
+    def program(self) -> Any:
+        """Raises NotDecided: there are no steps made by the planner; ``graphs`` are the programs of the ranks."""
+        raise _undecided("there are no planned steps that ranks could keep their parts of",
+                         "plan.graphs are the programs of the ranks; plan.run(..., engine='mpi', keep=True) takes step "
+                         "after step on real ranks, and write_back() gives the weights to the network.")  # fmt: skip
+
+    @property
+    def front(self) -> Any:
+        """Raises NotDecided: there are no other plans of the program."""
+        raise _undecided("there is one plan, and none to weigh it against")
+
+    def segments(self, algorithm: str = "optimal", cost: str = "time", **settings: Any) -> Any:
+        """Raises NotDecided: the program itself says which gradients are summed together."""
+        raise _undecided("it says itself which gradients are summed, and when",
+                         "plan.collectives and plan.timeline show them; a plan of parallel_mode='data_parallel' "
+                         "compares the ways to cut.")  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        """Raises NotDecided: a strategy file would be empty."""
+        raise _undecided("a strategy file would be empty")
+
     def save(self, path: str | Path) -> None:
         """Nothing was decided, so there is nothing to write.
 
         Raises:
-            ValueError: always; it says what to keep instead.
+            NotDecided: a ValueError, always; it says what to keep instead.
         """
-        raise self._undecided(f"{path} would be empty")
+        raise _undecided(f"{path} would be empty")
 
     def load(self, path: str | Path, every: bool = True) -> Any:
         """Nothing is decided, so a file has nothing to say.
 
         Raises:
-            ValueError: always; it says what to do instead.
+            NotDecided: a ValueError, always; it says what to do instead.
         """
-        raise self._undecided(f"{path} has nothing to say to it")
-
-    @staticmethod
-    def _undecided(what: str) -> AttributeValueError:
-        return AttributeValueError(
-            f"a hybrid_parallel program places its own collectives and has no strategies: {what}.",
-            hint="the program is the plan; parallel_mode='auto_parallel' plans one without collectives, and saves it.",
-        )
+        raise _undecided(f"{path} has nothing to say to it")
 
     def __repr__(self) -> str:
         kinds = len(dict.fromkeys(self.graphs))
         return f"<HandPlan: {self.mesh.size} ranks, {kinds} different program{'s' if kinds > 1 else ''}, {self.mode}>"
+
+
+def _undecided(what: str, hint: str = "") -> NotDecided:
+    return NotDecided(
+        f"a hybrid_parallel program places its own collectives and has no strategies: {what}.",
+        hint=hint or "the program is the plan; parallel_mode='auto_parallel' plans one without collectives.",
+    )
 
 
 _KINDS = {"broadcast_from": "broadcast", "reduce_to": "all_reduce"}

@@ -16,16 +16,19 @@ from msnb.core.tree import flatten, unflatten
 from msnb.core.types import TensorType
 from msnb.ir.graph import Graph, Value
 from msnb.parallel.context import (
+    AUTO_PARALLEL,
+    DATA_PARALLEL,
     HYBRID_PARALLEL,
-    MODES,
     PLANNED,
     SEARCHES,
+    STAND_ALONE,
     get_auto_parallel_context,
     set_value,
     wide_sums,
 )
 from msnb.parallel.cost import BUCKET, MemoryRule, TimeModel, model_named
 from msnb.parallel.engine.by_hand import HandPlan
+from msnb.parallel.engine.keywords import check_keywords
 from msnb.parallel.engine.piped import PipelinePlan, Planner, plan_pipeline
 from msnb.parallel.engine.runnable import RunnablePlan
 from msnb.parallel.feeding import fed
@@ -104,13 +107,15 @@ def plan(
         >>> plan.strategies["Dense/matmul"]
         ((4, 1), (1, 1))
     """
-    if parallel_mode is None:
-        parallel_mode = get_auto_parallel_context("parallel_mode")
-        if parallel_mode == "stand_alone" and (device_num or 1) > 1:
-            parallel_mode = "auto_parallel"
-    _check_mode(parallel_mode, strategies)
+    parallel_mode = parallel_mode or _mode(device_num)
+    check_keywords(parallel_mode, {
+        "device_num": device_num, "cluster": cluster, "strategies": strategies, "search_mode": search_mode,
+        "training": training, "memory_limit": memory_limit, "max_split": max_split, "overlap": overlap,
+        "optimizer_states": optimizer_states, "optimizer_level": optimizer_level, "recompute": recompute,
+        "pipeline_stages": pipeline_stages, "pipeline_scheduler": pipeline_scheduler, "stage_devices": stage_devices,
+    })  # fmt: skip
     devices = get_auto_parallel_context("device_num") if device_num is None else device_num
-    devices = 1 if parallel_mode == "stand_alone" else devices
+    devices = 1 if parallel_mode == STAND_ALONE else devices
     if parallel_mode == HYBRID_PARALLEL:
         return HandPlan(program, inputs, Mesh.over(devices, cluster))
     sharding = from_context() if optimizer_level is None else Sharding(optimizer_level)
@@ -135,12 +140,19 @@ def plan(
             piped.captured, piped.args = captured, inputs
             return _with_files(piped)
         joint.fed = fed(joint, Mesh.over(devices, cluster)) if parallel_mode in PLANNED else {}
-        made = searched(problem(joint, devices), strategies or {}, None if recompute or joint.again else limit)
+        bound = memory_limit if parallel_mode == DATA_PARALLEL else limit  # nothing is searched: it is shown as it is
+        made = searched(problem(joint, devices), strategies or {}, None if recompute or joint.again else bound)
         made.captured, made.args = captured, inputs
         made.alone = lambda: _alone(program, inputs, devices, cluster, made.problem)
         made.cuts, made.bucket = tuple(get_auto_parallel_context("all_reduce_fusion_config")), _bucket()
         _tell_whole(joint)
         return _with_recompute(_with_files(made), recompute, limit)
+
+
+def _mode(device_num: Any) -> str:
+    """The context's mode; who names devices there is no mode for wants a plan."""
+    mode = str(get_auto_parallel_context("parallel_mode"))
+    return AUTO_PARALLEL if mode == STAND_ALONE and device_num not in (None, 1) else mode
 
 
 def _alone(program: Any, inputs: tuple[Any, ...], devices: int, cluster: Cluster | None, whole: Problem) -> Plan:
@@ -208,7 +220,8 @@ def plan_captured(captured: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             piped.captured = captured
             return _with_files(piped, compiled=True)
         joint.fed = fed(joint, mesh) if mode in PLANNED and joint.trains else {}
-        made = searched(problem(joint, mesh.size), {}, None if joint.again else limit)
+        bound = None if joint.again or mode == DATA_PARALLEL else limit
+        made = searched(problem(joint, mesh.size), {}, bound)
         made.captured = captured
         made.cuts, made.bucket = tuple(get_auto_parallel_context("all_reduce_fusion_config")), _bucket()
         _tell_whole(joint)
@@ -240,17 +253,6 @@ def _bucket() -> float:
     return BUCKET if mode == "auto" else math.inf
 
 
-def _check_mode(mode: str, strategies: Mapping[str, Any] | None) -> None:
-    if mode not in MODES:
-        raise AttributeValueError(f"parallel_mode={mode!r} is not legal; legal: {', '.join(map(repr, MODES))}.")
-    if strategies and mode == HYBRID_PARALLEL:
-        raise AttributeValueError("hybrid_parallel programs place their own collectives: strategies= says nothing.",
-                                  hint="use semi_auto_parallel or auto_parallel.")  # fmt: skip
-    if strategies and mode in ("stand_alone", "data_parallel"):
-        raise AttributeValueError(f"strategies= conflicts with parallel_mode={mode!r}, which has its own.",
-                                  hint="use semi_auto_parallel or auto_parallel.")  # fmt: skip
-
-
 def captured_of(program: Any, inputs: tuple[Any, ...]) -> Any:
     """A Cell or function of tensors as a graph."""
     from msnb.graph.capture import trace
@@ -278,7 +280,8 @@ def joint_of(captured: Any, args: tuple[Any, ...], kwargs: dict[str, Any], train
     joint = Joint(graph, weights)
     if not _trained(joint) and (_is_step(graph, weights) if training is None else training):
         joint = with_gradient(graph, weights)
-    joint.held = {p for p, owner in zip(joint.graph.params, owners) if isinstance(owner, Parameter)}
+    data = [given and not isinstance(owner, Parameter) for given, owner in zip(captured.of_call(), owners)]
+    joint.held = {p for p, is_data in zip(joint.graph.params, data) if not is_data}
     joint.again = layers_said(captured.noted)
     return joint
 
@@ -313,12 +316,14 @@ def _is_step(graph: Graph, weights: set[Value]) -> bool:
 
 def _made(problem: Problem, parallel_mode: str, search_mode: str | None, strategies: Mapping[str, Any],
           limit: float | None) -> RunnablePlan:  # fmt: skip
-    if parallel_mode == "data_parallel":
+    if parallel_mode == DATA_PARALLEL:
         given = batch_split(problem)
         _tell_uneven(problem)
         choices = [0] * problem.costs.size
         plan_ = RunnablePlan(problem, choices, parallel_mode)._with(given, {})
         plan_.mode = parallel_mode
+        if limit is not None and problem.costs.bytes(plan_.choices) > limit:
+            raise no_room(problem, limit, "data_parallel copies every weight and does not fit")
         return plan_
     chosen = search_mode or set_value("search_mode")
     mode = "sharding_propagation" if parallel_mode == "semi_auto_parallel" else chosen or SEARCHES[0]

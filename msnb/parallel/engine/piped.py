@@ -28,13 +28,13 @@ from msnb.parallel.layout import TensorLayout
 from msnb.parallel.pipeline import Piece, Pipelined, check, flights, simulated
 from msnb.parallel.placement import Placement
 from msnb.parallel.planning import Problem
-from msnb.parallel.plans import read_strategies, write_strategies
-from msnb.parallel.predicted import Predicted
+from msnb.parallel.predicted import NotDecided, Predicted
 from msnb.parallel.program import SEND, Collective, Program, Team, static_type
 from msnb.parallel.recompute import Layer, cheapest, freed
 from msnb.parallel.stages import Runs, Stages, Table, layers_in_order, placed
 from msnb.parallel.staging import AUTO, Staging
 from msnb.parallel.strategies import Strategy
+from msnb.parallel.strategy_files import read_strategies, write_strategies
 
 
 class PipelinePlan(Predicted, Runnable):
@@ -99,6 +99,20 @@ class PipelinePlan(Predicted, Runnable):
     def strategies(self) -> dict[str, tuple[tuple[int, ...], ...]]:
         """Operator -> split counts per input, all stages together."""
         return {name: splits for plan in self.plans for name, splits in plan.strategies.items()}
+
+    @property
+    def layouts(self) -> dict[str, dict[str, Any]]:
+        """Weight or operator -> device matrix and tensor map, on the devices of its stage, all stages together."""
+        return {name: layout for plan in self.plans for name, layout in plan.layouts.items()}
+
+    @property
+    def front(self) -> Any:
+        """Raises NotDecided: a pipeline is weighed stage by stage."""
+        raise _by_stage("the time and the memory of a pipeline are weighed", "front")
+
+    def segments(self, algorithm: str = "optimal", cost: str = "time", **settings: Any) -> Any:
+        """Raises NotDecided: every stage sums its own gradients, behind its last micro-batch."""
+        raise _by_stage("gradients of a pipeline are summed", f"segments({algorithm!r})")
 
     @cached_property
     def collectives(self) -> list[Collective]:
@@ -217,6 +231,10 @@ class PipelinePlan(Predicted, Runnable):
         out = PipelinePlan(self.layers, plans, self._placement, self._planner)
         out.captured, out.args = self.captured, self.args
         return out
+
+
+def _by_stage(what: str, name: str) -> NotDecided:
+    return NotDecided(f"{what} stage by stage.", hint=f"[p.{name} for p in plan.plans] tells it of every piece.")
 
 
 # ---- planning --------------------------------------------------------------------------------------------------------

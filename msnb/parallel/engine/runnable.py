@@ -88,6 +88,7 @@ class Runnable:
         Raises:
             ValueError: inputs of other shapes.
         """
+        need_as_many(inputs, self.args)
         owners = self.captured.owners(inputs or self.args, {})
         out = {}
         for i, (p, owner) in enumerate(zip(self.program.graph.params, owners)):
@@ -98,6 +99,12 @@ class Runnable:
                 raise AttributeValueError(f"{p.name} has shape {list(np.shape(value))}, the plan is for {p.type!r}.")
             out[i] = value
         return out
+
+
+def need_as_many(inputs: tuple[Any, ...], planned: tuple[Any, ...]) -> None:
+    """Raise ValueError unless a run gets no inputs, or as many as the program was planned with."""
+    if inputs and len(inputs) != len(planned):
+        raise AttributeValueError(f"the program was planned with {len(planned)} inputs, this run got {len(inputs)}.")
 
 
 class RunnablePlan(Plan, Runnable):
