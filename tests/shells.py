@@ -2,10 +2,14 @@
 
 Its history lies in memory: a shell with a history file keeps a thread and an open database for as long as the process
 lives, shares the file with every other process of the run, and writes what tests do into the user's own history.
+
+It is gone with its test: IPython means to clean up every shell when Python ends, which keeps all of them and their
+variables until then, and collects garbage over the whole process once per shell.
 """
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -27,6 +31,7 @@ def fresh_shell() -> Iterator[Any]:
     finally:
         if "msnb" in shell.extension_manager.loaded:
             shell.run_line_magic("unload_ext", "msnb")
+        atexit.unregister(shell.atexit_operations)
         interactive.InteractiveShell.clear_instance()
 
 
