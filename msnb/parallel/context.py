@@ -24,12 +24,13 @@ Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.s
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from msnb.core import events, sharding, world
 from msnb.core.errors import ContextError
+from msnb.parallel.pipeline import SCHEDULERS
 
 STAND_ALONE = "stand_alone"
 DATA_PARALLEL = "data_parallel"
@@ -56,36 +57,45 @@ class ParallelMode:
 
 @dataclass(frozen=True)
 class Key:
-    """One setting: its default, the legal values in words, a check, and the modes that use it."""
+    """One setting, or one entry of a setting that is a table.
+
+    Attributes:
+        default: its value where nobody sets it; legal: the legal values in words; check: whether a value is one.
+        modes: those that use it.
+        entries: of a table its entries, each may be missing.
+        idle: why another value than the default changes nothing here; told once.
+    """
 
     default: Any
     legal: str
     check: Callable[[Any], bool]
     modes: tuple[str, ...] = MODES
+    entries: Mapping[str, Key] | None = None
+    idle: str = ""
 
 
 def _ints(low: int, high: int) -> Callable[[Any], bool]:
     return lambda v: isinstance(v, int) and not isinstance(v, bool) and low <= v <= high
 
 
-def _int(default: int, low: int, high: int, modes: tuple[str, ...] = MODES) -> Key:
-    return Key(default, f"an int from {low} to {high}", _ints(low, high), modes)
+def _int(default: int, low: int, high: int, modes: tuple[str, ...] = MODES, idle: str = "") -> Key:
+    return Key(default, f"an int from {low} to {high}", _ints(low, high), modes, idle=idle)
 
 
-def _flag(default: bool, modes: tuple[str, ...] = MODES) -> Key:
-    return Key(default, "True or False", lambda v: isinstance(v, bool), modes)
+def _flag(default: bool, modes: tuple[str, ...] = MODES, idle: str = "") -> Key:
+    return Key(default, "True or False", lambda v: isinstance(v, bool), modes, idle=idle)
 
 
 def _word(default: str, words: tuple[str, ...], modes: tuple[str, ...] = MODES) -> Key:
     return Key(default, ", ".join(map(repr, words)), lambda v: isinstance(v, str) and v in words, modes)
 
 
-def _path(modes: tuple[str, ...] = MODES) -> Key:
-    return Key("", "a file name, '' for none", lambda v: isinstance(v, str), modes)
+def _path(modes: tuple[str, ...] = MODES, idle: str = "") -> Key:
+    return Key("", "a file name, '' for none", lambda v: isinstance(v, str), modes, idle=idle)
 
 
-def _table(modes: tuple[str, ...] = MODES) -> Key:
-    return Key(None, "None or a dict", lambda v: v is None or isinstance(v, dict), modes)
+def _table(modes: tuple[str, ...], entries: Mapping[str, Key]) -> Key:
+    return Key(None, "None or a dict", lambda v: v is None or isinstance(v, dict), modes, entries)
 
 
 def _is_fusion(value: Any) -> bool:
@@ -95,6 +105,15 @@ def _is_fusion(value: Any) -> bool:
     return all(a < b for a, b in zip(value, value[1:]))
 
 
+def _is_fused(value: Any) -> bool:
+    """How one kind of collective is fused, as MindSpore writes it."""
+    if not isinstance(value, dict) or set(value) != {"mode", "config"}:
+        return False
+    mode, config = value["mode"], value["config"]
+    number = isinstance(config, (int, float)) and not isinstance(config, bool) and config > 0
+    return mode == "auto" or (mode == "size" and number) or (mode == "index" and _is_fusion(config))
+
+
 def _is_data(value: Any) -> bool:
     if isinstance(value, str):
         return value in ("data_parallel", "full_batch")
@@ -102,6 +121,21 @@ def _is_data(value: Any) -> bool:
         hasattr(v, "tensor_map") or (isinstance(v, tuple) and all(_ints(1, 4096)(n) for n in v)) for v in value
     )
 
+
+def _is_share(value: Any) -> bool:
+    return value == -1 or _ints(1, 4096)(value)
+
+
+def _are_devices(value: Any) -> bool:
+    """Of every stage; that they are as many as the stages is seen when both are known."""
+    return value is None or value == "auto" or (isinstance(value, (list, tuple)) and all(map(_ints(1, 4096), value)))
+
+
+_FUSED = Key(None, "{'mode': 'auto', 'config': None}, {'mode': 'size', 'config': megabytes} or {'mode': 'index', "
+             "'config': [ascending positions]}", _is_fused)  # fmt: skip
+_GATHERED = replace(_FUSED, idle="weights that are shared are gathered one by one, before the layer that reads them.")
+_SHARE = Key(-1, "-1 or an int from 1 to 4096", _is_share, MODES[1:])
+_NO_NORMS = "no norms are written while a step runs; plan.run gives the gradients themselves."
 
 KEYS: dict[str, Key] = {
     "device_num": _int(1, 1, 4096),
@@ -114,24 +148,44 @@ KEYS: dict[str, Key] = {
     "parameter_broadcast": _flag(False, _REPLICAS),
     "strategy_ckpt_load_file": _path(PLANNED),
     "strategy_ckpt_save_file": _path(PLANNED),
-    "strategy_ckpt_config": _table(PLANNED),
-    "group_ckpt_save_file": _path(PLANNED),
+    "strategy_ckpt_config": _table(PLANNED, {
+        "load_file": _path(), "save_file": _path(),
+        "only_trainable_params": _flag(True, idle="a file tells the layout of everything that a plan lays out."),
+    }),
+    "group_ckpt_save_file": _path(PLANNED, "snapshots say themselves how parts lie (ms.parallel.Trainer.save)."),
     "full_batch": _flag(False, PLANNED),
     "dataset_strategy": Key("data_parallel", "'data_parallel', 'full_batch' or a tuple, per input split counts or a "
                             "Layout", _is_data, PLANNED),
     "enable_parallel_optimizer": _flag(False, MODES[1:]),
-    "parallel_optimizer_config": _table(MODES[1:]),
-    "optimizer_weight_shard_size": Key(-1, "-1 or an int from 1 to 4096",
-                                       lambda v: v == -1 or _ints(1, 4096)(v), MODES[1:]),
-    "enable_alltoall": _flag(False, PLANNED),
+    "parallel_optimizer_config": _table(MODES[1:], {
+        "gradient_accumulation_shard": _flag(False, idle="optimizer_level='level2' says whether gradients are shared."),
+        "parallel_optimizer_threshold": Key(64, "an int of at least 0 (KB)", _ints(0, 1 << 40)),
+        "optimizer_weight_shard_size": _SHARE,
+        "optimizer_level": _word("level1", ("level1", "level2", "level3")),
+    }),
+    "optimizer_weight_shard_size": _SHARE,
+    "enable_alltoall": _flag(False, PLANNED, "a reshard takes an all-to-all wherever that is the shortest way."),
     "force_fp32_communication": _flag(False, MODES[1:]),
     "all_reduce_fusion_config": Key([], "a list of ascending ints", _is_fusion, MODES[1:]),
-    "comm_fusion": _table(MODES[1:]),
-    "loss_repeated_mean": _flag(True, PLANNED),
+    "comm_fusion": _table(MODES[1:], {
+        "openstate": _flag(True), "allreduce": _FUSED, "allgather": _GATHERED, "reducescatter": _GATHERED,
+    }),
+    "loss_repeated_mean": _flag(True, PLANNED, "a loss that several devices have counts once: gradients of a plan are "
+                                               "those of one device."),
     "pipeline_stages": _int(1, 1, 4096),
-    "pipeline_result_broadcast": _flag(False, PLANNED),
-    "pipeline_config": _table(PLANNED),
-    "grad_accumulation_step": _int(1, 1, 1 << 20),
+    "pipeline_result_broadcast": _flag(False, PLANNED, "results of a pipeline come to whoever runs it."),
+    "pipeline_config": _table(PLANNED, {
+        "pipeline_interleave": _flag(False), "pipeline_scheduler": _word("1f1b", SCHEDULERS),
+        "pieces": _int(2, 1, 4096),
+        "stage_devices": Key(None, "one number of devices per stage, or 'auto'", _are_devices),
+    }),
+    "auto_pipeline": _flag(False, PLANNED, "layers are always cut into stages by the planner; pipeline_stages says how "
+                                           "many."),
+    "grad_accumulation_step": _int(1, 1, 1 << 20, idle="nn.PipelineCell(net, n) adds up the gradients of n parts of a "
+                                                       "batch, on one stage too."),
+    "dump_local_norm": _flag(False, idle=_NO_NORMS),
+    "dump_local_norm_path": _path(idle=_NO_NORMS),
+    "dump_device_local_norm": _flag(False, idle=_NO_NORMS),
 }  # fmt: skip
 ALIASES = {"gradients_mean": "mirror_mean", "auto_parallel_search_mode": "search_mode"}
 LEGAL = tuple(sorted({*KEYS, *ALIASES}))
@@ -170,10 +224,24 @@ def _named(function: str, name: str) -> str:
     return found
 
 
-def _check_value(name: str, value: Any) -> None:
-    key = KEYS[ALIASES.get(name, name)]
+def _check_value(name: str, value: Any, key: Key) -> None:
+    """A value, and the entries of a table."""
     if not key.check(value):
         raise ContextError(f"set_auto_parallel_context({name}={value!r}) is not legal; legal: {key.legal}.")
+    if key.entries is not None:
+        for entry, inner in (value or {}).items():
+            if entry not in key.entries:
+                raise ContextError(f"set_auto_parallel_context: {name} has no key {entry!r}; legal: "
+                                   f"{', '.join(key.entries)}.")  # fmt: skip
+            _check_value(f"{name}[{entry!r}]", inner, key.entries[entry])
+
+
+def _tell_idle(name: str, value: Any, key: Key) -> None:
+    """What is set and changes nothing, with the reason."""
+    if key.idle and value != key.default:
+        events.notice(f"set_auto_parallel_context({name}={value!r}) changes nothing: {key.idle}", key=f"idle {name}")
+    for entry, inner in (value or {}).items() if key.entries is not None else ():
+        _tell_idle(f"{name}[{entry!r}]", inner, (key.entries or {})[entry])
 
 
 def _check_together(values: dict[str, Any]) -> None:
@@ -210,7 +278,8 @@ def set_auto_parallel_context(**changes: Any) -> None:
             ``msnb.parallel.context.KEYS``.
 
     Raises:
-        ValueError: an unknown key, an illegal value, or a key that the mode has no use for; nothing is changed.
+        ValueError: an unknown key, an illegal value (of a table: an unknown or illegal entry), or a key that the mode
+            has no use for; nothing is changed.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.set_auto_parallel_context.html
 
@@ -223,12 +292,14 @@ def set_auto_parallel_context(**changes: Any) -> None:
     """
     named = {_named("set_auto_parallel_context", name): value for name, value in changes.items()}
     for name, value in changes.items():
-        _check_value(name, value)
+        _check_value(name, value, KEYS[ALIASES.get(name, name)])
     if len(named) < len(changes):
         raise ContextError("set_auto_parallel_context got one key under two names; mirror_mean is gradients_mean.")
     together = {**_set, **named}
     _check_together(together)
     _set.update(named)
+    for name, value in named.items():
+        _tell_idle(name, value, KEYS[name])
     wanted.renew()
     events.emit("auto_parallel_context", changes=named)
 

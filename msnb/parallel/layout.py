@@ -16,10 +16,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msnb.core import events
 from msnb.core.errors import AttributeValueError
 from msnb.parallel.mesh import Mesh
 
 Axes = tuple[int, ...]
+INTERLEAVED = "interleaved_parallel"
 
 
 @dataclass(frozen=True)
@@ -98,10 +100,12 @@ class Layout:
 
     Args:
         device_matrix: how many devices along each axis.
-        alias_name: a name for each.
+        alias_name: a name for each. The last may be "interleaved_parallel", which is no axis of devices: MindSpore
+            computes the parts of a device's piece one after the other along it, a plan computes the piece at once.
+        rank_list: the devices in order; only that of their ranks is known here.
 
     Raises:
-        ValueError: names that are double, missing or unknown.
+        ValueError: names that are double, missing or unknown, or devices in another order.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/parallel/mindspore.parallel.Layout.html
 
@@ -109,16 +113,28 @@ class Layout:
         >>> layout = Layout((2, 4), ("dp", "mp"))
         >>> layout("dp", "None").to_dict()["tensor_map"]
         (1, -1)
+        >>> Layout((2, 4, 2), ("dp", "mp", "interleaved_parallel"))(("dp", "interleaved_parallel"), "mp").splits()
+        (2, 4)
     """
 
-    def __init__(self, device_matrix: Sequence[int], alias_name: Sequence[str]) -> None:
+    def __init__(self, device_matrix: Sequence[int], alias_name: Sequence[str],
+                 rank_list: Sequence[int] | None = None) -> None:  # fmt: skip
         self.device_matrix, self.alias_name = tuple(device_matrix), tuple(alias_name)
         self.tensor_map: tuple[Any, ...] | None = None
         if len(self.device_matrix) != len(self.alias_name) or len(set(self.alias_name)) < len(self.alias_name):
             raise AttributeValueError(f"Layout: {list(self.device_matrix)} needs one name per axis, each another, got "
                                       f"{list(self.alias_name)}.")  # fmt: skip
-        if not all(isinstance(n, int) and n > 0 for n in self.device_matrix) or "None" in self.alias_name:
-            raise AttributeValueError("Layout: sizes are ints of at least 1, and 'None' is no name of an axis.")
+        if not all(isinstance(n, int) and n > 0 for n in self.device_matrix) or {"None", ""} & set(self.alias_name):
+            raise AttributeValueError("Layout: sizes are ints of at least 1; 'None' and '' are no names of an axis.")
+        if INTERLEAVED in self.alias_name[:-1]:
+            raise AttributeValueError(f"Layout: {INTERLEAVED} is no axis of devices and stands last, got "
+                                      f"{list(self.alias_name)}.")  # fmt: skip
+        if INTERLEAVED in self.alias_name:
+            events.notice(f"Layout: along {INTERLEAVED} a plan computes a device's piece at once, and not in parts.")
+        n = math.prod(self.device_matrix)
+        if rank_list is not None and list(rank_list) != list(range(n)):
+            raise AttributeValueError(f"Layout: rank_list={list(rank_list)} is not legal; legal: None or "
+                                      f"list(range({n})).")  # fmt: skip
 
     def __call__(self, *names: Any) -> Layout:
         """The layout of a tensor: per axis a name, a tuple of names, or "None"."""
@@ -139,8 +155,15 @@ class Layout:
         return -1 if not at else at[0] if len(at) == 1 else at
 
     def to_dict(self) -> dict[str, Any]:
-        """Device matrix, tensor map and names."""
-        return {"device_matrix": self.device_matrix, "tensor_map": self.tensor_map, "alias_name": self.alias_name}
+        """Device matrix, tensor map and names, and the ranks in order."""
+        return {"device_matrix": self.device_matrix, "tensor_map": self.tensor_map,
+                "interleaved_parallel": INTERLEAVED in self.alias_name, "alias_name": self.alias_name,
+                "rank_list": list(range(math.prod(self.device_matrix)))}  # fmt: skip
+
+    @property
+    def devices(self) -> tuple[int, ...]:
+        """How many devices along each axis; one along ``interleaved_parallel``."""
+        return tuple(1 if name == INTERLEAVED else n for n, name in zip(self.device_matrix, self.alias_name))
 
     def splits(self) -> tuple[int, ...]:
         """Split counts per tensor axis."""
@@ -148,13 +171,13 @@ class Layout:
             raise AttributeValueError("call the Layout with the names of a tensor's axes first: layout('dp', 'None').")
         n = len(self.device_matrix)
         rows = [() if m == -1 else (m,) if isinstance(m, int) else m for m in self.tensor_map]
-        return tuple(math.prod(self.device_matrix[n - 1 - m] for m in row) for row in rows)
+        return tuple(math.prod(self.devices[n - 1 - m] for m in row) for row in rows)
 
     def need_mesh(self, devices: int) -> None:
         """Raise ValueError unless the device matrix has as many devices."""
-        if math.prod(self.device_matrix) != devices:
+        if math.prod(self.devices) != devices:
             raise AttributeValueError(
-                f"Layout: the device matrix {self.device_matrix} has {math.prod(self.device_matrix)} devices, the plan "
+                f"Layout: the device matrix {self.device_matrix} has {math.prod(self.devices)} devices, the plan "
                 f"has {devices}.",
                 hint="the product of the device matrix is device_num.",
             )
@@ -163,7 +186,7 @@ class Layout:
         """Mesh axes per tensor axis; None when a device axis is no run of mesh axes."""
         runs: list[Axes] = []
         free = iter(range(len(mesh.factors)))
-        for n in self.device_matrix:
+        for n in self.devices:
             run: Axes = ()
             while mesh.count(run) < n:
                 run += (next(free),)

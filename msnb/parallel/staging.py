@@ -15,7 +15,6 @@ from msnb.core.errors import AttributeValueError
 from msnb.parallel.context import get_auto_parallel_context
 
 AUTO = "auto"
-_KEYS = ("pipeline_interleave", "pipeline_scheduler", "pieces", "stage_devices")
 
 
 @dataclass(frozen=True)
@@ -96,12 +95,9 @@ def settings(stages: int | None = None, scheduler: str | None = None,
     """What is asked for, by keywords or by the context's ``pipeline_stages`` and ``pipeline_config``.
 
     Raises:
-        ValueError: a key that the configuration does not have, or keywords that say how a single stage is cut.
+        ValueError: keywords that say how a single stage is cut.
     """
-    config = dict(get_auto_parallel_context("pipeline_config") or {})
-    for key in config:
-        if key not in _KEYS:
-            raise AttributeValueError(f"pipeline_config has no key {key!r}; legal: {', '.join(_KEYS)}.")
+    config = get_auto_parallel_context("pipeline_config") or {}
     interleaved = "interleaved" if config.get("pipeline_interleave") else "1f1b"
     name = scheduler or config.get("pipeline_scheduler") or interleaved
     per = int(config.get("pieces", 2)) if name == "interleaved" else 1

@@ -33,8 +33,6 @@ from msnb.parallel.strategies import Strategy, call_of, place
 
 LEVELS = (0, 1, 2, 3)
 _PASSING = frozenset({"cast", "transpose", "add", "unindex"})  # what stands between a gradient's sum and the gradient
-_KEYS = ("gradient_accumulation_shard", "parallel_optimizer_threshold", "optimizer_weight_shard_size",
-         "optimizer_level")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -90,26 +88,13 @@ class Sharding:
 
 
 def from_context() -> Sharding:
-    """What ``enable_parallel_optimizer`` and ``parallel_optimizer_config`` say.
-
-    Raises:
-        ValueError: a key or a value that the configuration does not have.
-    """
+    """What ``enable_parallel_optimizer`` and ``parallel_optimizer_config`` say."""
     if not get_auto_parallel_context("enable_parallel_optimizer"):
         return Sharding()
-    config = dict(get_auto_parallel_context("parallel_optimizer_config") or {})
-    for key in config:
-        if key not in _KEYS:
-            raise AttributeValueError(f"parallel_optimizer_config has no key {key!r}; legal: {', '.join(_KEYS)}.")
-    level = config.get("optimizer_level", "level1")
-    if level not in ("level1", "level2", "level3"):
-        raise AttributeValueError(f"optimizer_level={level!r} is not legal; legal: 'level1', 'level2', 'level3'.")
-    threshold = config.get("parallel_optimizer_threshold", 64)
-    size = config.get("optimizer_weight_shard_size", get_auto_parallel_context("optimizer_weight_shard_size"))
-    for name, value, least in ((_KEYS[1], threshold, 0), (_KEYS[2], size, -1)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise AttributeValueError(f"{name}={value!r} is not legal; legal: an int of at least {least}.")
-    return Sharding(int(level[-1]), threshold * 1024.0, size or -1)
+    config = get_auto_parallel_context("parallel_optimizer_config") or {}
+    level, threshold = config.get("optimizer_level", "level1"), config.get("parallel_optimizer_threshold", 64)
+    most = config.get("optimizer_weight_shard_size", get_auto_parallel_context("optimizer_weight_shard_size"))
+    return Sharding(int(level[-1]), threshold * 1024.0, most)
 
 
 def passes(node: Node) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import msnb as ms
+from msnb.core import events
 from msnb.parallel import context
 
 
@@ -53,6 +54,20 @@ def test_the_names_of_2_x_are_the_same_keys():
     ({"strategy_ckpt_load_file": 3}, "a file name"),
     ({"all_reduce_fusion_config": [5, 3]}, "ascending"),
     ({"dataset_strategy": "half"}, "'full_batch'"),
+    ({"comm_fusion": {"allreduces": {"mode": "auto", "config": None}}}, "no key 'allreduces'; legal: openstate, allr"),
+    ({"comm_fusion": {"allreduce": {"mode": "big", "config": 3}}}, "{'mode': 'size', 'config': megabytes}"),
+    ({"comm_fusion": {"allreduce": {"mode": "size", "config": "64"}}}, "comm_fusion['allreduce']="),
+    ({"comm_fusion": {"allreduce": {"mode": "index", "config": [3, 1]}}}, "[ascending positions]"),
+    ({"comm_fusion": {"allreduce": {"mode": "auto"}}}, "{'mode': 'auto', 'config': None}"),
+    ({"parallel_optimizer_config": {"optimizer_level": "level4"}}, "'level1', 'level2', 'level3'"),
+    ({"parallel_optimizer_config": {"threshold": 3}}, "parallel_optimizer_threshold"),
+    ({"parallel_optimizer_config": {"optimizer_weight_shard_size": "all"}}, "-1 or an int from 1 to 4096"),
+    ({"pipeline_config": {"scheduler": "1f1b"}}, "no key 'scheduler'; legal: pipeline_interleave"),
+    ({"pipeline_config": {"pipeline_scheduler": "zero_bubble_v"}}, "legal: 'gpipe', '1f1b', 'interleaved'"),
+    ({"pipeline_config": {"stage_devices": 3}}, "one number of devices per stage, or 'auto'"),
+    ({"strategy_ckpt_config": {"loadfile": "a"}}, "no key 'loadfile'; legal: load_file, save_file"),
+    ({"strategy_ckpt_config": {"load_file": 3}}, "a file name"),
+    ({"strategy_ckpt_config": "a.json"}, "None or a dict"),
     ({"devices": 8}, "legal: all_reduce_fusion_config"),
     ({"device_num": 8, "global_rank": 8}, "not below device_num=8"),
     ({"device_num": 8, "pipeline_stages": 3}, "does not divide"),
@@ -94,6 +109,22 @@ def test_another_mode_needs_a_reset_when_a_key_does_not_fit_it():
     assert ms.get_auto_parallel_context("parallel_mode") == "data_parallel"
     ms.reset_auto_parallel_context()
     ms.set_auto_parallel_context(parallel_mode="auto_parallel")
+
+
+@pytest.mark.parametrize("changes, piece", [
+    ({"enable_alltoall": True}, "(enable_alltoall=True) changes nothing: a reshard takes an all-to-all"),
+    ({"grad_accumulation_step": 4}, "nn.PipelineCell(net, n) adds up the gradients"),
+    ({"dump_local_norm_path": "/tmp"}, "no norms are written"),
+    ({"comm_fusion": {"allgather": {"mode": "auto", "config": None}}}, "comm_fusion['allgather']"),
+    ({"strategy_ckpt_config": {"only_trainable_params": False}}, "strategy_ckpt_config['only_trainable_params']=False"),
+])
+def test_what_changes_nothing_is_told_once(changes, piece, capsys):
+    events.forget_notices()
+    for _ in range(2):
+        ms.set_auto_parallel_context(**changes)
+    assert capsys.readouterr().err.count(piece) == 1
+    ms.set_auto_parallel_context(device_num=8, enable_alltoall=False, comm_fusion=None)
+    assert capsys.readouterr().err == ""
 
 
 def test_get_of_an_unknown_key():

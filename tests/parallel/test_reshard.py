@@ -134,6 +134,21 @@ def test_layout_with_names():
         layout("dp", "dp")
     with pytest.raises(ValueError, match="one name per axis"):
         Layout((2, 2), ("dp",))
+    with pytest.raises(ValueError, match="'' are no names"):
+        Layout((2, 2), ("dp", ""))
+
+
+def test_layouts_as_mindspore_writes_them():
+    layout = Layout((2, 2), ("dp", "mp"), rank_list=[0, 1, 2, 3])
+    assert layout("dp", "None").to_dict() == {
+        "device_matrix": (2, 2), "tensor_map": (1, -1), "interleaved_parallel": False, "alias_name": ("dp", "mp"),
+        "rank_list": [0, 1, 2, 3],
+    }  # fmt: skip
+    assert Layout((2, 2, 3), ("dp", "mp", "interleaved_parallel")).devices == (2, 2, 1)
+    with pytest.raises(ValueError, match=r"rank_list=\[1, 0\] is not legal; legal: None or list\(range\(2\)\)"):
+        Layout((2,), ("dp",), [1, 0])
+    with pytest.raises(ValueError, match="stands last"):
+        Layout((2, 2), ("interleaved_parallel", "dp"))
 
 
 def test_clusters():

@@ -95,6 +95,27 @@ def test_a_plan_is_cut_and_told():
     assert ms.parallel.plan(Wide(), zeros(64, 64), device_num=1).segments().events == ()
 
 
+FUSIONS = {
+    "one bucket": ({}, 1),
+    "indices": ({"comm_fusion": {"allreduce": {"mode": "index", "config": [0, 2]}}}, 3),
+    "the older key": ({"all_reduce_fusion_config": [0, 2]}, 3),
+    "megabytes": ({"comm_fusion": {"allreduce": {"mode": "size", "config": 1e-6}}}, 4),
+    "64 megabytes": ({"comm_fusion": {"allreduce": {"mode": "auto", "config": None}}}, 1),
+    "no fusion": ({"comm_fusion": {"openstate": False}}, 4),
+}
+
+
+@pytest.mark.parametrize("how", sorted(FUSIONS))
+def test_the_context_cuts_the_sums_of_gradients(how):
+    said, buckets = FUSIONS[how]
+    ms.set_auto_parallel_context(parallel_mode="data_parallel", device_num=4, **said)
+    net = nn.SequentialCell(nn.Dense(16, 16), nn.Dense(16, 16))
+    line = ms.parallel.plan(lambda x: net(x).mean(), ops.ones((64, 16))).timeline
+    ms.reset_auto_parallel_context()
+    assert len(line.gradients) == 4
+    assert sum(stream == "network" and "gradients" in what for stream, _, _, what in line.events) == buckets
+
+
 @pytest.mark.parametrize("how, piece", [
     ({"algorithm": "best"}, "optimal"),
     ({"algorithm": "index", "index": [3, 1]}, "positions from 0 to 3, rising"),

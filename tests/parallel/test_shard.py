@@ -97,6 +97,15 @@ def test_a_layout_of_the_other_order_takes_the_other_devices():
     assert next(s for n, s in plan.chosen.items() if n.op.name == "matmul").inputs[1].dims == ((), (0, 1))
 
 
+def test_an_interleaved_axis_is_no_axis_of_devices():
+    """MindSpore's way to split a device's own piece once more: (2, 4, 2) are eight devices."""
+    layout = ms.Layout((2, 4, 2), ("dp", "mp", "interleaved_parallel"))
+    net, x = Net((layout(("dp", "interleaved_parallel"), "None"), layout("None", "mp"))), data(16, 8)
+    plan = planned(net, x)
+    assert plan.strategies["Net/matmul"] == COLUMN
+    check(plan, net, x)
+
+
 def test_one_input_said_leaves_the_rest_to_the_search():
     plan = planned(Net((None, (1, 8))), data(16, 8))
     assert plan.strategies["Net/matmul"][1] == (1, 8)

@@ -131,19 +131,6 @@ def test_the_context_says_it():
     assert "reduce_scatter" not in {c.kind for c in plan.collectives}, "weights below 64 KB stay whole"
 
 
-@pytest.mark.parametrize("config, piece", [
-    ({"optimizer_level": "level4"}, "'level1', 'level2', 'level3'"),
-    ({"threshold": 3}, "parallel_optimizer_threshold"),
-    ({"optimizer_weight_shard_size": "all"}, "an int of at least -1"),
-])  # fmt: skip
-def test_wrong_configurations(config, piece):
-    ms.set_auto_parallel_context(parallel_mode="data_parallel", device_num=8, enable_parallel_optimizer=True,
-                                 parallel_optimizer_config=config)  # fmt: skip
-    with pytest.raises(ValueError) as told:
-        ms.parallel.plan(MLP(), f64(16, 8), f64(16, 8))
-    assert piece in str(told.value)
-
-
 def test_a_wrong_level():
     with pytest.raises(ValueError, match=r"optimizer_level=4 is not legal; legal: 0"):
         ms.parallel.plan(MLP(), f64(16, 8), f64(16, 8), device_num=2, optimizer_level=4)

@@ -144,7 +144,7 @@ def plan(
         made = searched(problem(joint, devices), strategies or {}, None if recompute or joint.again else bound)
         made.captured, made.args = captured, inputs
         made.alone = lambda: _alone(program, inputs, devices, cluster, made.problem)
-        made.cuts, made.bucket = tuple(get_auto_parallel_context("all_reduce_fusion_config")), _bucket()
+        made.cuts, made.bucket = _buckets()
         _tell_whole(joint)
         return _with_recompute(_with_files(made), recompute, limit)
 
@@ -223,7 +223,7 @@ def plan_captured(captured: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         bound = None if joint.again or mode == DATA_PARALLEL else limit
         made = searched(problem(joint, mesh.size), {}, bound)
         made.captured = captured
-        made.cuts, made.bucket = tuple(get_auto_parallel_context("all_reduce_fusion_config")), _bucket()
+        made.cuts, made.bucket = _buckets()
         _tell_whole(joint)
         return _with_recompute(_with_files(made, compiled=True), None, limit)
 
@@ -244,13 +244,16 @@ def _tell_whole(joint: Joint) -> None:
                       key="parallel plan of control flow")  # fmt: skip
 
 
-def _bucket() -> float:
-    """Bytes of gradients that are summed together, by the context's comm_fusion."""
-    told = (get_auto_parallel_context("comm_fusion") or {}).get("allreduce", {})
-    mode, config = told.get("mode"), told.get("config")
-    if mode == "size" and isinstance(config, (int, float)):
-        return float(config) * 1e6
-    return BUCKET if mode == "auto" else math.inf
+def _buckets() -> tuple[tuple[int, ...], float]:
+    """Gradients behind which a bucket ends, and bytes that fill one, by the context."""
+    cuts = tuple(get_auto_parallel_context("all_reduce_fusion_config"))
+    told = get_auto_parallel_context("comm_fusion") or {}
+    if not told.get("openstate", True):
+        return (), 0.0
+    said = told.get("allreduce", {"mode": "", "config": None})
+    if said["mode"] == "index":
+        return tuple(said["config"]), math.inf
+    return cuts, {"auto": BUCKET, "size": 1e6 * (said["config"] or 0.0)}.get(said["mode"], math.inf)
 
 
 def captured_of(program: Any, inputs: tuple[Any, ...]) -> Any:
