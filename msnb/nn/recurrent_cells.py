@@ -19,6 +19,7 @@ from msnb import ops
 from msnb.core import dtypes
 from msnb.core.errors import AttributeValueError, ShapeError
 from msnb.core.parameter import Parameter
+from msnb.core.slot import whole
 from msnb.nn.basic import need_last, positive_int
 from msnb.nn.cell import Cell
 from msnb.nn.initializer import Uniform, initializer
@@ -36,12 +37,14 @@ def project(x: Any, weight: Any, bias: Any) -> Any:
     return y if bias is None else y + bias
 
 
+@whole
 def rnn_step(a: Any, h: Any, weight: Any, bias: Any, activation: str) -> Any:
     """h' of a plain RNN."""
     total = a + project(h, weight, bias)
     return ops.tanh(total) if activation == "tanh" else ops.relu(total)
 
 
+@whole
 def lstm_step(a: Any, h: Any, c: Any, weight: Any, bias: Any) -> tuple[Any, Any]:
     """(h', c') of an LSTM."""
     i, f, g, o = parts(a + project(h, weight, bias), 4)
@@ -49,6 +52,7 @@ def lstm_step(a: Any, h: Any, c: Any, weight: Any, bias: Any) -> tuple[Any, Any]
     return ops.sigmoid(o) * ops.tanh(c), c
 
 
+@whole
 def gru_step(a: Any, h: Any, weight: Any, bias: Any) -> Any:
     """h' of a GRU."""
     a_r, a_z, a_n = parts(a, 3)

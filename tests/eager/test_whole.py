@@ -7,7 +7,7 @@ import msnb as ms
 from msnb import ops
 from msnb.core import events
 from msnb.core.slot import whole
-from msnb.eager.whole import WORTH
+from msnb.eager.whole import WORTH, _programs
 
 BIG = (64, WORTH // 64)
 
@@ -61,6 +61,30 @@ def test_values_and_gradients_are_those_of_the_single_ops(compiled, name):
     single = ms.value_and_grad(loss)(x)
     for a, b in zip(one, single):
         np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=2e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+def test_a_step_of_a_recurrent_network_is_one_program_for_all_lengths(compiled, rng, kind):
+    net = getattr(ms.nn, kind)(8, 128)
+    before = set(_programs)
+
+    def loss(x):
+        y, _ = net(x)
+        return (y * y).mean()
+
+    for length in (2, 5):
+        x = ms.Tensor(rng.standard_normal((length, 3, 8)).astype(np.float32))
+        ms.set_context(jit_level="O1")
+        one = ms.value_and_grad(loss, 0, net.trainable_params())(x)
+        ms.set_context(jit_level="O0")
+        single = ms.value_and_grad(loss, 0, net.trainable_params())(x)
+        for a, b in zip(flat(one), flat(single)):
+            np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-5)
+    assert len(set(_programs) - before) == 1
+
+
+def flat(tree):
+    return [a for part in tree for a in flat(part)] if isinstance(tree, tuple) else [tree.asnumpy()]
 
 
 def test_batch_norm_gives_all_its_results(compiled):
