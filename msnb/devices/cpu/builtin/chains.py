@@ -1,19 +1,21 @@
 """Elementwise operations on many elements as generated code, one operation at a time.
 
-    x * 0.5      one kernel  k(i0 < n)  for all shapes: compiled once per operation and dtypes, kept on disk
+    x * 0.5          one kernel  k(i0 < n)  for all shapes: compiled once per operation and dtypes, kept on disk
+    x[4096, 1024] - m[4096, 1]          such a kernel, called for every row: m is one number along it
+    x[8, 64, 56, 56] * w[64, 1, 1]      rows of 56 * 56, counted by two numbers: w moves on with the second
 
-Only plain chains: dense operands of the result's shape, and Python numbers. Where operands broadcast or are odd views,
-NumPy's loops serve.
+Operands are dense tensors that broadcast to the result, and Python numbers. Where rows are short, or are counted by
+more than two numbers, NumPy's loops serve.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from msnb.core.dtypes import bool_
-from msnb.core.types import TensorType, Type
+from msnb.core.types import TensorType, Type, tensor_type
 from msnb.devices.cpu.program.recipe import Call, Recipe
 from msnb.ir.graph import Graph, Node
 from msnb.ir.kernel import Kernel
@@ -21,19 +23,60 @@ from msnb.ir.space import kind_of
 from msnb.ops.record import Op
 
 WORTH = 65536
+SHORT = 16
+_COUNTERS = 2
 _lock = threading.Lock()
 _made: dict[str, Any] = {}
 
 
+class Rows(NamedTuple):
+    """A result as rows, counted by two numbers.
+
+    Attributes:
+        outer, inner: how far the counters go.
+        extent: elements of a row.
+        steps: per operand and for the result, by how many elements a turn of each counter moves on.
+        along: whether each has an element for every place of the row, or one number.
+    """
+
+    outer: int
+    inner: int
+    extent: int
+    steps: tuple[tuple[int, int], ...]
+    along: tuple[bool, ...]
+
+
+def rows_of(types: Sequence[TensorType], out: TensorType) -> Rows | None:
+    """How operands are walked to fill a result, all of them dense; None where no two counters say it."""
+    shapes = [(1,) * (out.ndim - t.ndim) + t.ints() for t in (*types, out)]
+    dims: list[tuple[int, tuple[bool, ...]]] = []
+    for sizes in zip(*shapes):
+        size, walks = sizes[-1], tuple(s == sizes[-1] for s in sizes)
+        if dims and (size == 1 or dims[-1][1] == walks):
+            dims[-1] = dims[-1][0] * size, dims[-1][1]
+        elif size != 1:
+            dims.append((size, walks))
+    if not 1 <= len(dims) <= 1 + _COUNTERS:
+        return None
+    padded = [(1, (False,) * len(shapes))] * (1 + _COUNTERS - len(dims)) + dims
+    (outer, first), (inner, second), (extent, along) = padded
+    steps = []
+    for a, b, c in zip(first, second, along):
+        near = extent if c else 1
+        steps.append((a * near * (inner if b else 1), b * near))
+    return Rows(outer, inner, extent, tuple(steps), along)
+
+
 def is_worth(op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> bool:
-    """True for an elementwise operation on floats, all of the result's shape or Python numbers, with enough to do."""
+    """True for an elementwise operation on floats with enough to do, in rows that are long enough."""
     tensors = [t for t in types if isinstance(t, TensorType) and not t.weak]
-    if "elementwise" not in op.traits or not tensors or tensors[0].size < WORTH:
+    if "elementwise" not in op.traits or not tensors or not all(t.dtype.is_float or t.dtype is bool_ for t in tensors):
         return False
-    if _gives_its_operand(op, tensors, attrs):
+    (out,) = op.result_types(types, attrs)
+    if not isinstance(out, TensorType) or out.size < WORTH or _gives_its_operand(op, tensors, attrs):
         return False
-    shapes = {t.shape for t in (*tensors, *op.result_types(types, attrs)) if isinstance(t, TensorType)}
-    return len(shapes) == 1 and all(t.dtype.is_float or t.dtype is bool_ for t in tensors)
+    rows = rows_of(tensors, out)
+    return rows is not None and rows.extent >= SHORT
 
 
 def _gives_its_operand(op: Op, tensors: list[TensorType], attrs: dict[str, Any]) -> bool:
@@ -42,14 +85,17 @@ def _gives_its_operand(op: Op, tensors: list[TensorType], attrs: dict[str, Any])
 
 
 class Chain(Recipe):
-    """A kernel of any extent over one extent."""
+    """A kernel of any extent over the rows of a result."""
 
-    def __init__(self, kernel: Kernel, extent: int) -> None:
-        self._kernel, self._extent = kernel, extent
+    def __init__(self, kernel: Kernel, rows: Rows) -> None:
+        self._kernel, self._rows = kernel, rows
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[Call]:
         """One call."""
-        return [_compiled(self._kernel).chain([((*ins, *outs), self._extent)])]
+        made, rows, operands = _compiled(self._kernel), self._rows, (*ins, *outs)
+        if rows.outer * rows.inner == 1:
+            return [made.chain([(operands, rows.extent)])]
+        return [made.rows(operands, (rows.outer, rows.inner, rows.extent), rows.steps)]
 
 
 def recipe(node: Node) -> Recipe | None:
@@ -59,14 +105,23 @@ def recipe(node: Node) -> Recipe | None:
     from msnb.devices.cpu.codegen.flat import generic
     from msnb.devices.cpu.codegen.library import lowered
 
+    types = [v.type for v in (*node.inputs, node.out)]
+    rows = rows_of(types[:-1], types[-1])  # type: ignore[arg-type]
+    if rows is None:
+        return None
     body = Graph(node.op.name)
-    params = [body.add_param(v.type, f"x{i}") for i, v in enumerate(node.inputs)]
-    body.outputs = [body.add(node.op, params, node.attrs, [node.out.type]).out]
+    flat = [_of_a_row(t, rows.extent if along else 0) for t, along in zip(types, rows.along)]  # type: ignore[arg-type]
+    params = [body.add_param(t, f"x{i}") for i, t in enumerate(flat[:-1])]
+    body.outputs = [body.add(node.op, params, node.attrs, [flat[-1]]).out]
     kernel = lowered(body)
     plain = None if kernel is None else generic(kernel)
-    if kernel is None or plain is None or _compiled(plain) is None:
+    if plain is None or _compiled(plain) is None:
         return None
-    return Chain(plain, kernel.sizes[0])
+    return Chain(plain, rows)
+
+
+def _of_a_row(t: TensorType, extent: int) -> TensorType:
+    return tensor_type((extent,) if extent else (), t.dtype, t.weak)
 
 
 def _compiled(kernel: Kernel) -> Any:

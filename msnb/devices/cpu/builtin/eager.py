@@ -11,7 +11,8 @@ shelf of all programs.
     matmul             the library's from 0.5 Mflop on: NumPy's BLAS has threads of its own from there on, and two pools
                        of waiting threads on the same cores cost more than any product. With a vector, generated code
                        (``vectors``) from 8k elements on, where BLAS begins to use threads for that
-    elementwise        generated code from 64k elements on, where it is a plain chain: compiled once for all extents
+    elementwise        generated code from 64k elements on, row by row where operands broadcast (``chains``)
+    sum, mean, max     generated code from 64k elements on, where what goes away lies close (``reductions``)
     unindex            adding rows at an index (the gradient of an embedding, sums over segments) from 4k elements on:
                        NumPy adds one element at a time
 """
@@ -28,7 +29,7 @@ import numpy as np
 from msnb.core.events import notice
 from msnb.core.types import TensorType, Type
 from msnb.devices.cpu import threads
-from msnb.devices.cpu.builtin import chains, poolings, vectors
+from msnb.devices.cpu.builtin import chains, poolings, reductions, vectors
 from msnb.devices.cpu.builtin.results import LARGE, RESULTS
 from msnb.devices.cpu.builtin.runner import MOST_OBJECTS, Table, data_offset, runner
 from msnb.devices.cpu.codegen import tables
@@ -79,7 +80,7 @@ def is_worth(op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> bool:
         return not numbers and (op.name in NAMES or is_shared_product(op, types))
     if op.name == "unindex":
         return isinstance(types[0], TensorType) and types[0].size >= WORTH_ADDING
-    return chains.is_worth(op, types, attrs)
+    return reductions.is_worth(op, types) or chains.is_worth(op, types, attrs)
 
 
 def is_shared_product(op: Op, types: tuple[Type, ...]) -> bool:
@@ -165,7 +166,7 @@ class NativeKernel:
 
 def recipe_of(node: Node, view_of: Callable[[Value], View]) -> Recipe | None:
     """How ``node`` runs natively where its operands lie like that."""
-    makers = (vectors.recipe, recipes.recipe, poolings.recipe, tables.recipe)
+    makers = (vectors.recipe, recipes.recipe, poolings.recipe, tables.recipe, reductions.recipe)
     return next((r for r in (make(node, view_of) for make in makers) if r is not None), None) or chains.recipe(node)
 
 

@@ -8,6 +8,9 @@
               work     ..............................................|.......       all extents as one long row
                              thread 0             |     thread 1
 
+    repeated  words = [body, n, each, outer, inner, extent,  n times: slot, bytes per turn of outer, of inner]
+              the body of a chain for every row of a result: operands that broadcast stand still, or move on slower
+
 A chain is a kernel of one dim for any extent: a step that updates 160 parameters is one instruction and one fork of the
 threads. ``each``: elements that are worth a thread. Shares begin and end at whole vectors (``cut`` for rows).
 ``large``: bits of the results that are stored past the caches, if their memory is aligned and is not an operand's.
@@ -24,14 +27,15 @@ from msnb.devices.cpu.codegen.emit import Emitter
 from msnb.devices.cpu.codegen.engine import Library, attributes
 from msnb.devices.cpu.codegen.plan import ALIGNED, STREAMED
 
-ROWS, CHAINS = 9, 6
+ROWS, CHAINS, REPEATED = 9, 6, 6
 _BODY = "void (ptr, ptr, i1, i64, i64)"
 
 
 @functools.lru_cache(maxsize=1)
 def library() -> Library:
-    """The frames as machine code: ``msnb_rows`` and ``msnb_chains``."""
-    frames = _Frame("rows", _rows, _rows_share), _Frame("chains", _chains, _chains_share)
+    """The frames as machine code: ``msnb_rows``, ``msnb_chains`` and ``msnb_repeated``."""
+    parts = ("rows", _rows, _rows_share), ("chains", _chains, _chains_share), ("repeated", _repeated, _repeated_share)
+    frames = [_Frame(*each) for each in parts]
     declared = {k: v for frame in frames for k, v in frame.declared.items()}
     head = ["@msnb_parallel = global ptr null", "@msnb_thread = global ptr null", *declared.values()]
     return Library("\n".join([*head, *(frame.text for frame in frames)]))
@@ -206,3 +210,53 @@ def _within(e: Emitter, end: str, offset: str, extent: str) -> str:
     here = e.ins(f"sub i64 {end}, {offset}")
     here = e.call("llvm.smax.i64", "i64", ("i64", here), ("i64", "0"))
     return _cut(e, e.call("llvm.smin.i64", "i64", ("i64", here), ("i64", extent)), extent)
+
+
+# ---- repeated -------------------------------------------------------------------------------------------------------
+
+
+def _repeated(e: Emitter) -> None:
+    each, *sizes = (_at(e, "i64", "%words", i) for i in (2, 3, 4, 5))
+    total = sizes[0]
+    for size in sizes[1:]:
+        total = e.ins(f"mul i64 {total}, {size}")
+    threads = _threads(e, e.ins(f"udiv i64 {total}, {each}"))
+    _fork(e, "repeated", [("ptr", "%slots"), ("ptr", "%words"), ("i64", threads), ("i64", total)], threads)
+    e.do("ret i32 0")
+
+
+def _repeated_share(e: Emitter) -> None:
+    slots, words = (_at(e, "ptr", "%task", i) for i in (0, 1))
+    threads, total = (_at(e, "i64", "%task", i) for i in (2, 3))
+    body, (n, inner, extent) = _at(e, "ptr", words, 0), (_at(e, "i64", words, i) for i in (1, 4, 5))
+    begin, end = _ends(e, total, threads)
+    table = e.ins(f"alloca ptr, i64 {n}")
+    first = e.ins(f"udiv i64 {begin}, {extent}")
+    behind = e.ins(f"add i64 {end}, {e.ins(f'sub i64 {extent}, 1')}")
+
+    def row(r: str, _: list[str]) -> list[str]:
+        counters = e.ins(f"udiv i64 {r}, {inner}"), e.ins(f"urem i64 {r}, {inner}")
+        _move(e, slots, words, (table, n), counters)
+        offset = e.ins(f"mul i64 {r}, {extent}")
+        low, high = (_within(e, x, offset, extent) for x in (begin, end))
+        work = f"call void {body}(ptr {table}, ptr null, i1 false, i64 {low}, i64 {high})"
+        e.when(e.ins(f"icmp slt i64 {low}, {high}"), lambda: e.do(work))
+        return []
+
+    e.loop((first, e.ins(f"udiv i64 {behind}, {extent}"), 1), [], row)
+    e.do("ret void")
+
+
+def _move(e: Emitter, slots: str, words: str, table: tuple[str, str], counters: tuple[str, str]) -> None:
+    """The table of the data pointers of one row."""
+
+    def one(i: str, _: list[str]) -> list[str]:
+        skip = e.ins(f"mul i64 {i}, 3")
+        at = e.ins(f"getelementptr i64, ptr {words}, i64 {e.ins(f'add i64 {skip}, {REPEATED}')}")
+        far, near = (e.ins(f"mul i64 {c}, {_at(e, 'i64', at, k)}") for k, c in enumerate(counters, 1))
+        base = _at(e, "ptr", slots, _at(e, "i64", at, 0))
+        pointer = e.ins(f"getelementptr i8, ptr {base}, i64 {e.ins(f'add i64 {far}, {near}')}")
+        e.do(f"store ptr {pointer}, ptr {e.ins(f'getelementptr i64, ptr {table[0]}, i64 {i}')}")
+        return []
+
+    e.loop(("0", table[1], 1), [], one)

@@ -74,6 +74,13 @@ class GeneratedKernel:
         words = (w for slots, extent in sets for w in (*slots, extent))
         return Call(Symbol(frames.library(), "msnb_chains"), (self.body, *counts, *words))
 
+    def rows(self, operands: Sequence[int], sizes: Sequence[int], steps: Sequence[tuple[int, int]]) -> Call:
+        """A chain over rows: the two counters' ends and the extent, and by how many elements each operand moves on."""
+        each = max(1, SHARED_WORK // (2 * self.plan.weight()))
+        kinds = [b.dtype.itemsize for b in self.plan.buffers]
+        places = (w for slot, size, pair in zip(operands, kinds, steps) for w in (slot, pair[0] * size, pair[1] * size))
+        return Call(Symbol(frames.library(), "msnb_repeated"), (self.body, len(operands), each, *sizes, *places))
+
     def _large(self) -> int:
         return sum(1 << b for b in {a.buffer for a in self.plan.streams} if b < _BITS)
 
