@@ -59,7 +59,7 @@ def attributes() -> str:
 def _machine() -> Any:
     """The compiler. Its code's parts may lie anywhere: in the small model LLVM ends the process where it finds no room
     for them within 2 GB of one another. That costs nothing: steps of lenet, pinn and rnn are within 1 % of the small
-    model's, as two builds of one model are; compiling took 0.95 to 1.01 times as long (these and resnet18, transformer).
+    model's, as two builds of one model are; compiling took 0.95 to 1.01 times as long (these, resnet18, transformer).
     """
     h = host()
     target = llvm.Target.from_triple(h.triple)
