@@ -57,3 +57,10 @@ def on_mpi(comm):
     import ml_dtypes
 
     return check(comm, [np.float32, np.float16, ml_dtypes.bfloat16, np.int64, np.complex64])
+
+
+def unequal(comm, kind):
+    """Rank 0 brings more than the others, or takes part in another collective."""
+    if kind == "collective" and comm.rank == 0:
+        return comm.all_reduce(np.zeros(4))
+    return comm.all_gather(np.zeros(8 if kind == "size" and comm.rank == 0 else 4))

@@ -18,7 +18,7 @@ from nets import cases
 import msnb as ms
 from msnb.core.errors import DeviceError
 from msnb.parallel.engine.client import Engine
-from msnb.parallel.engine.failures import CollectiveTimeout
+from msnb.parallel.engine.failures import CollectiveTimeout, RankError
 from msnb.parallel.engine.holding import Holding
 from msnb.parallel.engine.launch import missing
 from msnb.parallel.engine.nccl import NcclComm
@@ -86,6 +86,18 @@ def test_over_mpi(monkeypatch):
     nbytes = [n * 6 * 3 for n in (4, 2, 2, 8, 8)]
     gathered = sum(sent_bytes("all_gather", 3, n) for n in nbytes)
     assert [c["all_gather"] for c in counted] == [gathered] * 3
+
+
+@pytest.mark.skipif(bool(missing("mpi")), reason=f"needs {missing('mpi')}")
+def test_ranks_that_bring_parts_of_other_sizes(monkeypatch):
+    """An error that says who sent what: not a part filled by halves, and not a number of MPI's."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
+    with Engine("mpi", n=3) as engine:
+        for kind in ("size", "collective"):
+            with pytest.raises(RankError, match=r"bytes should come from rank \d \(shape \[\d\], float64\), it sent"):
+                engine.map(collective_program.unequal, kind)
+            assert engine.recover() == "recovered"
+        assert len(engine.map(collective_program.unequal, "none")) == 3
 
 
 def test_over_a_pretended_nccl():

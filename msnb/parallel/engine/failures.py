@@ -49,7 +49,7 @@ class RankError(DeviceError):
         told = f"rank {first}: {self.failures[first]}"
         if self.failures[first].kind == KILLED:  # who was first cannot be seen: the others end within a moment
             told = "a rank's process ended, and its MPI world with it"
-        super().__init__(told + ".", operands=lines, hint=hint)
+        super().__init__(told.rstrip(".") + ".", operands=lines, hint=hint)
         self.first = first
 
 

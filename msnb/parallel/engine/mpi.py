@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from msnb.core.errors import DeviceError
 from msnb.parallel.engine.comm import Array, Comm
 from msnb.parallel.engine.failures import CollectiveTimeout
 
@@ -53,7 +54,21 @@ class MpiComm(Comm):
             late = sorted({r for rs in (receives, sends) for r, q in rs.items() if not q.Test()})
             return f"rank{'s' if len(late) > 1 else ''} {', '.join(map(str, late))}"
 
-        self._wait(requests, (requests, out, into), what, deadline, missing)
+        came = self._wait(requests, (requests, out, into), what, deadline, missing)
+        self._need_all(what, into, came)
+
+    def _need_all(self, what: str, into: Mapping[int, Array], came: list[Any]) -> None:
+        """Raise where a rank sent another number of bytes than were expected of it."""
+        kinds = [self.mpi.Get_error_class(status.Get_error()) for status in came]
+        cut = [kind == self.mpi.ERR_TRUNCATE for kind in kinds]  # then others may not have come yet
+        for (rank, a), status, more in zip(into.items(), came, cut):
+            n = status.Get_count(self.mpi.BYTE)
+            if more or (n != a.nbytes and not any(cut)):
+                raise DeviceError(
+                    f"{what}: {a.nbytes:,} bytes should come from rank {rank} (shape {list(a.shape)}, {a.dtype}), it "
+                    f"sent {'more' if more else f'{n:,}'}.",
+                    hint="the ranks of a group call the same collective, with the same shapes and dtypes.",
+                )
 
     def post(self, out: Mapping[int, Array]) -> None:
         """Isend. The array is kept until it has gone."""
@@ -67,11 +82,13 @@ class MpiComm(Comm):
             self._wait([request for request, _ in posted], posted, "what was sent to other stages", deadline,
                        lambda: "their ranks")  # fmt: skip
 
-    def _wait(self, requests: list[Any], hold: Any, what: str, deadline: float, missing: Any) -> None:
-        """Poll until all is done. What is left unfinished goes to the graveyard with its buffers."""
+    def _wait(self, requests: list[Any], hold: Any, what: str, deadline: float, missing: Any) -> list[Any]:
+        """Poll until all is done; gives what is said of each. What is left unfinished goes to the graveyard with its
+        buffers."""
         polls, nap = 0, _NAP
+        said = [self.mpi.Status() for _ in requests]
         try:
-            while not self.mpi.Request.Testall(requests):
+            while not self._done(requests, said):
                 self.check()
                 polls += 1
                 if polls > _EAGER:
@@ -82,6 +99,16 @@ class MpiComm(Comm):
         except BaseException:
             self.graveyard.append(hold)
             raise
+        return said
+
+    def _done(self, requests: list[Any], said: list[Any]) -> bool:
+        """Whether all requests are through; a message that was too long for its array says so in its status."""
+        try:
+            return bool(self.mpi.Request.Testall(requests, said))
+        except self.mpi.Exception as error:
+            if error.Get_error_class() != self.mpi.ERR_IN_STATUS:
+                raise
+            return True  # as far as they will ever be
 
 
 def _bytes(a: Array) -> Any:
