@@ -1,16 +1,18 @@
-"""What a rank of a plan computes by: native code at "O1" against reference bodies at "O0".
+"""What a rank of a plan computes by: compiled stretches against single kernels, reference bodies and the single device.
 
-    python -m bench.ranks               processor seconds of one rank's step, alternating, and their ratio
+    python -m bench.ranks               processor seconds of one rank's step, alternating, and their ratios
 
 One rank of two walks a data-parallel training step; a mirror stands for the other, so that nobody waits and processor
-time is the rank's own work: kernels, Python between them, and the joining of what comes.
+time is the rank's own work: kernels, Python between them, and the joining of what comes. The single device takes the
+same step with the rank's part of the batch, so the last ratio is what being a rank costs.
 """
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -60,25 +62,40 @@ def cases() -> dict[str, tuple[Any, tuple[Any, ...]]]:
     }
 
 
-def seconds(holding: Holding, values: Mapping[int, Any]) -> float:
+def seconds(step: Callable[[], Any]) -> float:
     """Processor seconds of a step."""
     start = time.process_time()
-    holding.run(values)
+    step()
     return time.process_time() - start
+
+
+def ways(step: nn.Cell, inputs: tuple[Any, ...]) -> list[Callable[[], Any]]:
+    """The step as a rank of two takes it: by bodies, by kernels, compiled; and as the single device does."""
+    plan = ms.parallel.plan(step, *inputs, device_num=2, parallel_mode="data_parallel")
+    text, values = to_text(plan.program), plan.given(inputs)
+    part = [ms.Tensor(x.asnumpy()[: len(x) // 2]) for x in inputs]
+
+    def rank(level: str, often: bool) -> Callable[[], Any]:
+        how = {"jit_level": level, "runtime_num_threads": 1}
+        return partial(Holding(text, Mirror(0, 2, 60.0), None, how, often).run, values)
+
+    def alone() -> None:
+        with ms.set_context(mode=ms.GRAPH_MODE, jit_level="O1", runtime_num_threads=1):
+            step(*part)
+
+    return [rank("O0", False), rank("O1", False), rank("O1", True), alone]
 
 
 def main() -> None:
     """Print a line per case."""
+    print(f"{'ms of a step':31}{'bodies':>9}{'kernels':>9}{'compiled':>9}{'alone':>9}")
     for name, (net, inputs) in cases().items():
         step = nn.TrainOneStepCell(net, nn.Momentum(net.trainable_params(), 0.01, 0.9))
-        plan = ms.parallel.plan(step, *inputs, device_num=2, parallel_mode="data_parallel")
-        text, values = to_text(plan.program), plan.given(inputs)
-        settings = ({"jit_level": level, "runtime_num_threads": 1} for level in ("O0", "O1"))
-        ranks = [Holding(text, Mirror(0, 2, 60.0), None, how) for how in settings]
-        rows = [[seconds(rank, values) for rank in ranks] for _ in range(ROUNDS)][3:]
-        bodies, native = (statistics.median(column) * 1e3 for column in zip(*rows))
-        ratio = statistics.median(a / b for a, b in rows)
-        print(f"{name:32} O0 {bodies:6.1f} ms   O1 {native:6.1f} ms   paired ratio {ratio:.2f}")
+        taken = ways(step, inputs)
+        rows = [[seconds(way) for way in taken] for _ in range(ROUNDS)][3:]
+        told = "".join(f"{statistics.median(column) * 1e3:9.1f}" for column in zip(*rows))
+        kernels, alone = (statistics.median(row[i] / row[2] for row in rows) for i in (1, 3))
+        print(f"{name:31}{told}   kernels / compiled {kernels:.2f}, compiled / alone {1 / alone:.2f}")
 
 
 if __name__ == "__main__":

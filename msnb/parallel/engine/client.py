@@ -33,6 +33,7 @@ BACKENDS = ("mpi", "ipp", "nccl")
 _ALIVE: weakref.WeakSet[Engine] = weakref.WeakSet()
 # Seconds. A process that ends is noticed at once; these are for one that says nothing, while the machine is busy.
 _START = 300.0  # for processes to come up
+_LOAD = 300.0  # for the others to make a plan ready when one has: no rank waits for another, but compilers take long
 _PONG = 5.0  # for a rank's reader to answer
 _STOP, _INTERRUPT = 1.0, 5.0  # for a rank to give up when it is told so, and when it is interrupted
 
@@ -70,7 +71,7 @@ class Engine:
         self.links: dict[int, Connection] = {}
         self.pids: dict[int, int] = {}
         self.started = self.failed = False
-        self.plans: dict[str, str] = {}
+        self.plans: dict[str, tuple[str, bool]] = {}
         self._number, self._folder = 0, ""
 
     # ---- life --------------------------------------------------------------------------------------------------------
@@ -95,8 +96,8 @@ class Engine:
             except BaseException:
                 self.stop()
                 raise
-        for key, text in self.plans.items():
-            self._all("load", key, text, self._settings())
+        for key, plan in self.plans.items():
+            self._load(key, *plan)
         return self
 
     def _let_in(self, door: socket.socket) -> None:
@@ -165,10 +166,18 @@ class Engine:
 
     # ---- work --------------------------------------------------------------------------------------------------------
 
-    def load(self, key: str, text: str) -> None:
-        """Make a plan's document (``msnb.parallel.serial``) ready on every rank under a name."""
-        self._all("load", key, text, self._settings())
-        self.plans[key] = text
+    def load(self, key: str, text: str, often: bool = False) -> None:
+        """Make a plan ready on every rank.
+
+        Args:
+            key: its name from now on; text: its document (``msnb.parallel.serial``).
+            often: many steps are wanted, so the ranks compile it where this process would.
+        """
+        self._load(key, text, often)
+        self.plans[key] = text, often
+
+    def _load(self, key: str, text: str, often: bool) -> None:
+        self._all("load", key, text, self._settings(), often, patience=_LOAD)
 
     def _settings(self) -> dict[str, Any]:
         """How the ranks compute: as this process does, each with its share of threads."""
@@ -228,15 +237,19 @@ class Engine:
     def _tell(self, rank: int, command: str, *args: Any, number: int = -1) -> None:
         self.links[rank].send_bytes(pickle.dumps((number, command, args), protocol=5))
 
-    def _all(self, command: str, *args: Any) -> list[Any]:
-        """A command to every rank, and their answers."""
+    def _all(self, command: str, *args: Any, patience: float | None = None) -> list[Any]:
+        """A command to every rank, and their answers.
+
+        Args:
+            patience: seconds that the others have when one has answered; by default those of a collective.
+        """
         if not self.started:
             raise DeviceError("the engine is not started.", hint="engine.start(), or `with Engine(...) as engine:`.")
         if self.failed:
             raise DeviceError("the engine's ranks failed before.", hint="engine.recover() makes them ready again.")
         self._number += 1
         content = pickle.dumps((self._number, command, args), protocol=5)
-        round_ = _Round(self, self._number)
+        round_ = _Round(self, self._number, self.timeout if patience is None else max(patience, self.timeout))
         for rank, link in list(self.links.items()):
             try:
                 link.send_bytes(content)
@@ -284,10 +297,10 @@ class Engine:
 
 
 class _Round:
-    """One command's answers, as they come."""
+    """One command's answers, as they come; ``patience`` seconds after the first they should be there."""
 
-    def __init__(self, engine: Engine, number: int) -> None:
-        self.engine, self.number = engine, number
+    def __init__(self, engine: Engine, number: int, patience: float) -> None:
+        self.engine, self.number, self.patience = engine, number, patience
         self.answers: dict[int, Any] = {}
         self.failures: dict[int, Failure] = {}
         self.told = False
@@ -310,7 +323,7 @@ class _Round:
                 self.call_off(next(f"rank {r}: {f}" for r, f in self.failures.items()))
                 return
             if self.answers and until == float("inf"):
-                until = time.monotonic() + self.engine.timeout
+                until = time.monotonic() + self.patience
             left = until - time.monotonic()
             if left <= 0:
                 self.call_off(f"rank {', '.join(map(str, waiting))} did not answer in time")

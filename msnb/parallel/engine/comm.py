@@ -26,7 +26,7 @@ import numpy as np
 from msnb.core.errors import DeviceError
 from msnb.parallel.engine.collectives import reduced
 from msnb.parallel.engine.failures import Stopped
-from msnb.parallel.engine.walk import Moved, Request, Run, Same, Sent
+from msnb.parallel.engine.legs import Moved, Request, Run, Same, Sent
 from msnb.parallel.halo import Halo
 from msnb.parallel.mesh import EXCHANGE, GATHER, REDUCE, SCATTER, Mesh
 from msnb.parallel.program import SEND

@@ -83,7 +83,7 @@ class Planned:
         device = devices.current()
         args = [device.to_host(b) if device.owns(b) else b for b in buffers]
         given = {id(a) for a in args}
-        return [self._entered(device, v, given) for v in self.plan.values(args, _using[0])]
+        return [self._entered(device, v, given) for v in self.plan.values(args, _using[0], often=True)]
 
     def _entered(self, device: Any, value: Any, given: set[int]) -> Any:
         """A result as a buffer of its own: parts and parameters stay who they are."""

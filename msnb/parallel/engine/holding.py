@@ -1,6 +1,7 @@
 """A plan on one rank, and the parts that the rank keeps from step to step: weights, optimizer state.
 
 A step runs under the settings of the client that loaded the plan (``jit_level``) and on the rank's share of threads.
+A plan of which many steps are wanted is compiled first (``stretches``), where the settings ask for machine code.
 
     fed by the client every time     data, learning rates: the params that are not held
     held by the rank                 what ``give`` put there; state of the program gets its new value with every step
@@ -20,6 +21,7 @@ from msnb.ir.graph import Value
 from msnb.parallel.engine.comm import Comm
 from msnb.parallel.engine.ranks import hands_in, on_host, part_of
 from msnb.parallel.engine.snapshots import Snapshot, write_parts
+from msnb.parallel.engine.stretches import compiles, stretched
 from msnb.parallel.engine.walk import Recipe, Walk
 from msnb.parallel.layout import TensorLayout, whole
 from msnb.parallel.program import Buffer
@@ -30,11 +32,14 @@ class Holding:
     """See the head of the file."""
 
     def __init__(self, text: str, comm: Comm, watch: Callable[[int], None] | None,
-                 settings: Mapping[str, Any] = MappingProxyType({})) -> None:  # fmt: skip
+                 settings: Mapping[str, Any] = MappingProxyType({}), often: bool = False) -> None:  # fmt: skip
         self.program, self.settings = from_text(text), settings
         self.team = self.program.team_of(comm.rank)
         self.recipe, self.comm, self.watch = Recipe(self.program, self.team, xp=comm.xp), comm, watch
         self.mesh, self.rank = self.recipe.mesh, comm.rank - self.recipe.first
+        with set_context(**settings):
+            if often and compiles(comm.xp):
+                stretched(self.recipe, self.rank)
         self.params = self.program.graph.params
         self.held: dict[Value, Any] = {}
         self.walk: Walk | None = None
@@ -42,13 +47,12 @@ class Holding:
     @property
     def at(self) -> int:
         """Number of the step it is in."""
-        return self.walk.at if self.walk is not None else -1
+        return self.walk.leg.at if self.walk is not None and self.walk.leg is not None else -1
 
     @property
     def where(self) -> str:
         """The operator it is at."""
-        steps = self.program.steps
-        return steps[self.at].where if 0 <= self.at < len(steps) else ""
+        return self.walk.leg.where if self.walk is not None and self.walk.leg is not None else ""
 
     def run(self, values: Mapping[int, Any]) -> list[Any]:
         """One step. Gives this rank's part of every result for which it speaks, else None.

@@ -16,8 +16,9 @@ import numpy as np
 
 from msnb.core.errors import DeviceError
 from msnb.parallel.engine.collectives import bytes_sent, run_move
+from msnb.parallel.engine.legs import Moved, Received, Request, Same, Sent
 from msnb.parallel.engine.ranks import together
-from msnb.parallel.engine.walk import Moved, Received, Recipe, Request, Same, Sent, Walk
+from msnb.parallel.engine.walk import Recipe, Walk
 from msnb.parallel.layout import TensorLayout
 from msnb.parallel.mesh import Mesh
 from msnb.parallel.program import SEND, Buffer, Program
@@ -51,8 +52,7 @@ class Ranks:
         program = self.program
         if program.size > MOST:
             raise DeviceError(f"{program.size} ranks are too many for one process; inproc runs up to {MOST}.")
-        recipes = [Recipe(program, team, self.keep) for team in range(len(program.teams))]
-        self.walks = [Walk(r, rank) for r in recipes for rank in range(r.mesh.size)]
+        self.walks = self._walks()
         for walk in self.walks:
             for p, value in zip(program.graph.params, args):
                 if walk.recipe.team in program.holders(p):
@@ -62,6 +62,11 @@ class Ranks:
             together(program, b, column)
             for b, column in zip((*program.outputs, *program.gradients), zip(*results))
         ]
+
+    def _walks(self) -> list[Walk]:
+        """All ranks, at their beginnings; those of a team share what was made ready."""
+        recipes = [Recipe(self.program, team, self.keep) for team in range(len(self.program.teams))]
+        return [Walk(r, rank) for r in recipes for rank in range(r.mesh.size)]
 
     def _all_teams(self) -> list[list[Any]]:
         """Drive the teams in turn, each until it waits for another, until all are at their ends."""

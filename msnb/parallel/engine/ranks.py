@@ -7,7 +7,8 @@ there is enough to do, else the reference body. So a sharded run differs from th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ def part_of(mesh: Mesh, layout: TensorLayout, whole: Any, rank: int, xp: Any = n
     if isinstance(whole, (bool, int, float, complex)):
         return whole
     array = xp.asarray(whole)
-    return array[layout.part(mesh, array.shape, rank)]
+    return array[layout.part(mesh, array.shape, rank)] if array.ndim else array  # an index would make a number of it
 
 
 def on_host(value: Any) -> Any:
@@ -100,22 +101,25 @@ class LocalCall:
         self.mesh, self.call, self.strategy, self.xp = mesh, call, strategy, xp
         self.opened = strategy.open_outputs()
         self.as_made = widened if wide else lambda t: t
-        self.wide = {i: float32.numpy for i, t in enumerate(call.types) if wide and widened(t) is not t}
+        self.wide = {i: float32 for i, t in enumerate(call.types) if wide and widened(t) is not t}
         self.views = views(call.axes, dict(strategy.blocks), mesh)
         self._kernels: dict[tuple[Seen, ...], Any] = {}
 
     def _kernel(self, rank: int) -> Any:
         """The op on a rank's parts: the same on all ranks, but for windows on pieces of images."""
-        places = {name: self.mesh.position(self.strategy.axes_of(name), rank) for name in self.views}
-        seen = {name: self.views[name][place] for name, place in places.items()}
-        key = tuple(seen.values())
+        key = tuple(self._seen(rank).values())
         if key not in self._kernels:
-            self._kernels[key] = kernel_of(self.xp, self.call.op, *self._local(seen))
+            self._kernels[key] = kernel_of(self.xp, self.call.op, *self.local(rank))
         return self._kernels[key]
 
-    def _local(self, seen: Mapping[str, Seen]) -> tuple[tuple[TensorType, ...], dict[str, Any]]:
+    def _seen(self, rank: int) -> dict[str, Seen]:
+        """What a rank's windows see of pieces of images."""
+        places = {name: self.mesh.position(self.strategy.axes_of(name), rank) for name in self.views}
+        return {name: self.views[name][place] for name, place in places.items()}
+
+    def local(self, rank: int) -> tuple[tuple[TensorType, ...], dict[str, Any]]:
         """Types of a rank's operands, and the attributes of its call."""
-        call, mesh = self.call, self.mesh
+        call, mesh, seen = self.call, self.mesh, self._seen(rank)
         if not call.types:
             return (), dict(call.attrs)
         shapes = [s.local_shape(mesh, t.ints()) for t, s in zip(call.types, self.strategy.inputs)]
@@ -131,13 +135,16 @@ class LocalCall:
         if not self.call.types:
             made = _results(self._kernel(rank)())
             return tuple(part_of(self.mesh, layout, w, rank, self.xp) for layout, w in zip(self.opened, made))
-        operands = [self.xp.asarray(x, self.wide[i]) if i in self.wide else x for i, x in enumerate(operands)]
-        if self.call.op.name == "gather" and self._indexed():
+        operands = [self.xp.asarray(x, self.wide[i].numpy) if i in self.wide else x for i, x in enumerate(operands)]
+        if self.picks_rows:
             return self._gathered(rank, *operands)
         return _results(self._kernel(rank)(*operands))
 
-    def _indexed(self) -> bool:
-        """Whether the rows of the table are split."""
+    @cached_property
+    def picks_rows(self) -> bool:
+        """Whether it looks up rows of a table whose rows are split: every rank answers for its own."""
+        if self.call.op.name != "gather":
+            return False
         label = self.call.axes.inputs[0][self.call.attrs["axis"] % self.call.types[0].ndim]
         return label is not None and bool(self.strategy.axes_of(label))
 

@@ -38,12 +38,12 @@ def engine_for(engine: str | Engine, n: int) -> Iterator[Engine]:
         yield made
 
 
-def loaded(engine: Engine, program: Program, use: str = "run") -> str:
-    """Make a program ready on an engine for a use; gives the name that it has there."""
+def loaded(engine: Engine, program: Program, use: str = "run", often: bool = False) -> str:
+    """Make a program ready on an engine for a use, for one step or for many; gives the name that it has there."""
     text = to_text(program)
     key = f"{use} {get_context('jit_level')} {hashlib.blake2b(text.encode(), digest_size=12).hexdigest()}"
     if key not in engine.plans:
-        engine.load(key, text)
+        engine.load(key, text, often)
     return key
 
 

@@ -59,13 +59,14 @@ class Runnable:
         names = [w.name for w in self.program.weights]
         return results[0], dict(zip(names, values[n:]))
 
-    def values(self, args: Sequence[Any], engine: str | Engine = "inproc") -> list[Any]:
+    def values(self, args: Sequence[Any], engine: str | Engine = "inproc", often: bool = False) -> list[Any]:
         """All results of the program, state among them, then its gradients.
 
         ``sent`` becomes the bytes that a rank sent (on real ranks the mean of what they counted), by kind.
 
         Args:
             args: an array or number per param of the program; engine: as ``run`` takes it.
+            often: more calls will follow, so real ranks compile the program first, where this process would.
         """
         if engine == "inproc":
             ranks = Ranks(self.program)
@@ -73,7 +74,7 @@ class Runnable:
             self.sent = ranks.sent
             return made
         with engine_for(engine, self.program.size) as real:
-            key = loaded(real, self.program)
+            key = loaded(real, self.program, "call" if often else "run", often)
             real.stats()
             made = run_on(real, self.program, key, dict(enumerate(args)))
             self.sent = {kind: n / self.program.size for kind, n in sent_by(real).items()}

@@ -4,6 +4,7 @@
     walk.enter(param, whole)                    what the rank needs of it
     for request in walk.run(): ...              a generator: it stops where it needs the others
 
+The way is a list of ``legs``: the steps, or the compiled programs of ``stretches`` and what lies between them.
 The walk itself knows no network. Where a step needs the other ranks of its team it yields a ``Moved`` and is sent its
 new part; work that gives the same on every rank of a team (control flow, prints) is a ``Same``, so that ranks in one
 process do it once. Between teams blocks are ``Sent``, which is over at once, and ``Received``. Who answers is the
@@ -13,8 +14,7 @@ engine: in one process the walks of a team are driven in lockstep (``inproc``), 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -25,6 +25,7 @@ from msnb.devices.base import ArrayDevice
 from msnb.devices.reference import ReferenceProgram
 from msnb.ir.graph import Graph, Value, copy_node
 from msnb.ops.constant import constant
+from msnb.parallel.engine.legs import Going, Leg, Moved, Received, Request, Run, Same, Sent, Taken
 from msnb.parallel.engine.ranks import LocalCall, part_of, sliced
 from msnb.parallel.halo import Halo
 from msnb.parallel.layout import TensorLayout
@@ -32,65 +33,18 @@ from msnb.parallel.passing import Piece, pieces
 from msnb.parallel.program import Buffer, MoveStep, Program, RecvStep, RunStep, SendStep, Step, closing, opening
 from msnb.parallel.reshard import SLICE, Move
 
-
-@dataclass(frozen=True)
-class Moved:
-    """A rank's share in a collective.
-
-    Attributes:
-        move: which; part: what this rank puts in; reducer: how open sums are taken; where: the operator.
-        first: the rank in the world of the first of the team.
-    """
-
-    move: Move
-    part: Any
-    reducer: str
-    where: str
-    first: int = 0
-
-
-@dataclass(frozen=True)
-class Same:
-    """Work with the same results on every rank."""
-
-    run: Callable[[], Sequence[Any]]
-
-
-@dataclass(frozen=True)
-class Sent:
-    """Blocks for ranks of another team.
-
-    Attributes:
-        blocks: rank of the world -> an array; where: the operator that made it.
-    """
-
-    blocks: Mapping[int, Any]
-    where: str
-
-
-@dataclass(frozen=True)
-class Received:
-    """Blocks that ranks of another team send; the answer is the same mapping, filled.
-
-    Attributes:
-        blocks: rank of the world -> an array of the shape and dtype that comes; where: the operator that made it.
-    """
-
-    blocks: Mapping[int, Any]
-    where: str
-
-
-Request = Moved | Same | Sent | Received
-Run = Generator[Request, Any, list[Any]]
 Moves = Sequence[Sequence[Move]]
 
 
 class Recipe:
-    """A program made ready once for all ranks and runs: kernels, and what is dead after each step.
+    """A program made ready once for all ranks and runs: kernels, and what is dead after each leg.
 
     Args:
         program: the plan's steps.
         team: whose steps; keep: keep every buffer until the end; xp: the array module of the parts.
+
+    Attributes:
+        steps: those of the team, numbered; legs: the way through them; dead: per leg, what nobody reads behind it.
     """
 
     def __init__(self, program: Program, team: int = 0, keep: bool = False, xp: Any = np) -> None:
@@ -98,8 +52,13 @@ class Recipe:
         self.mesh, self.first = program.teams[team].mesh, program.teams[team].first
         self.kernels: dict[int, tuple[Any, Moves, Moves]] = {}
         self.steps = [(i, step) for i, step in enumerate(program.steps) if step.team == team]
-        self.dead: dict[int, list[Value]] = {} if keep else self._dead()
         self._pieces: dict[int, list[Piece]] = {}
+        self.keep = keep
+        self.go_by([Taken(i, step.where, step) for i, step in self.steps])
+
+    def go_by(self, legs: Sequence[Leg]) -> None:
+        """Take this way through the steps, instead of one after the other."""
+        self.legs, self.dead = list(legs), [[]] * len(legs) if self.keep else _dead(legs, self._kept)
 
     def kernel(self, i: int, step: RunStep) -> tuple[Any, Moves, Moves]:
         """The step's op, ready to run, the moves of its operands before it and those of its results behind it."""
@@ -121,20 +80,6 @@ class Recipe:
             found = self._pieces[i] = pieces(shape, teams[step.sender], step.source, teams[step.receiver], step.target)
         return found
 
-    def _dead(self) -> dict[int, list[Value]]:
-        """Values by the step of the team after which none of its ranks reads them before they are made again."""
-        wanted = set(self._kept)
-        out: dict[int, list[Value]] = {}
-        for i, step in reversed(self.steps):
-            made = [v for v, _ in step.results] if isinstance(step, RunStep) else []
-            read = [v for v, _ in step.operands] if isinstance(step, RunStep) else [step.value]
-            unread = [v for v in dict.fromkeys((*made, *read)) if v not in wanted]
-            if unread:
-                out[i] = unread
-            wanted |= set(unread)
-            wanted -= set(made) - self._kept
-        return out
-
     @cached_property
     def _kept(self) -> set[Value]:
         """Results and params: there to the end."""
@@ -148,6 +93,18 @@ class Recipe:
         copy_node(step.node, graph, seen)
         graph.outputs = [seen[v] for v in step.node.outputs]
         return ReferenceProgram(ArrayDevice("ranks", self.xp), graph)
+
+
+def _dead(legs: Sequence[Leg], kept: set[Value]) -> list[list[Value]]:
+    """By leg the values that no rank of the team reads behind it before they are made again."""
+    wanted, out = set(kept), []
+    for leg in reversed(legs):
+        reads, makes = leg.buffers()
+        unread = [v for v in dict.fromkeys(v for v, _ in (*makes, *reads)) if v not in wanted]
+        out.append(unread)
+        wanted |= set(unread)
+        wanted -= set(leg.made) - kept
+    return out[::-1]
 
 
 def _constant(value: Value, xp: Any) -> Any:
@@ -165,7 +122,7 @@ class Walk:
 
     Attributes:
         parts: value -> layout -> this rank's part; whole: values of which every rank has all.
-        at: number of the step that it is in.
+        leg: where it is; None before it begins.
     """
 
     def __init__(self, recipe: Recipe, rank: int, watch: Callable[[int], None] | None = None) -> None:
@@ -173,7 +130,8 @@ class Walk:
         self.rank = rank
         self.parts: dict[Value, dict[TensorLayout, Any]] = {}
         self.whole: dict[Value, Any] = {}
-        self.watch, self.at = watch, -1
+        self.watch, self._seen = watch, -1
+        self.leg: Leg | None = None
 
     def enter(self, p: Value, value: Any) -> None:
         """Give a param's whole value."""
@@ -198,38 +156,41 @@ class Walk:
 
     def run(self) -> Run:
         """Walk to the end; gives the parts of the outputs, then of the gradients."""
-        for i, step in self.recipe.steps:
-            self._comes_to(i)
-            yield from self._step(i, step)
-            for v in self.recipe.dead.get(i, ()):
+        for leg, dead in zip(self.recipe.legs, self.recipe.dead):
+            self.leg = leg
+            self._comes_to(leg.at)
+            yield from leg.go(self)
+            for v in dead:
                 self.parts.pop(v, None)
                 self.whole.pop(v, None)
+        self.leg = None
         self._comes_to(len(self.program.steps))
         team, asked = self.recipe.team, (*self.program.outputs, *self.program.gradients)
         return [self.part(b) if team in self.program.holders(b[0]) else None for b in asked]
 
     def _comes_to(self, i: int) -> None:
-        """Pass the steps of other teams up to this one."""
-        for at in range(self.at + 1, i + 1):
-            self.at = at
+        """Pass all steps up to this one, also those of other teams."""
+        for at in range(self._seen + 1, i + 1):
+            self._seen = at
             if self.watch is not None:
                 self.watch(at)
 
-    def _step(self, i: int, step: Step) -> Generator[Request, Any, None]:
+    def take(self, i: int, step: Step) -> Going:
+        """Take one step."""
         if isinstance(step, SendStep):
             return self._send(i, step)
         if isinstance(step, RecvStep):
             return self._receive(i, step)
         return self._move(step) if isinstance(step, MoveStep) else self._run(i, step)
 
-    def _send(self, i: int, step: SendStep) -> Generator[Request, Any, None]:
+    def _send(self, i: int, step: SendStep) -> Going:
         me = self.recipe.first + self.rank
         mine = [p for p in self.recipe.pieces(i, step) if p.sender == me]
         if mine:
             part = self.part((step.value, step.source))
             yield Sent({p.receiver: self.xp.asarray(part[p.there], order="C") for p in mine}, step.where)
 
-    def _receive(self, i: int, step: RecvStep) -> Generator[Request, Any, None]:
+    def _receive(self, i: int, step: RecvStep) -> Going:
         me, t = self.recipe.first + self.rank, step.value.type
         assert isinstance(t, TensorType)
         mine, dtype = [p for p in self.recipe.pieces(i, step) if p.receiver == me], t.dtype.numpy
@@ -237,15 +198,16 @@ class Walk:
         part = self.xp.empty(step.target.local_shape(self.mesh, t.ints()), dtype)
         for p in mine:
             part[p.here] = came[p.sender]
-        self.parts.setdefault(step.value, {})[step.target] = part
+        self.also((step.value, step.target), part)
 
-    def _move(self, step: MoveStep) -> Generator[Request, Any, None]:
+    def _move(self, step: MoveStep) -> Going:
         part = self.part((step.value, step.source))
         for move in step.moves:
-            part = yield from self._moved(move, part, "sum", step.where)
-        self.parts.setdefault(step.value, {})[step.target] = part
+            part = yield from self.moved(move, part, "sum", step.where)
+        self.also((step.value, step.target), part)
 
-    def _moved(self, move: Move, part: Any, reducer: str, where: str) -> Generator[Request, Any, Any]:
+    def moved(self, move: Move, part: Any, reducer: str, where: str) -> Generator[Request, Any, Any]:
+        """The part after a move."""
         if move.kind == SLICE:
             made = sliced(self.mesh, move.axes, move.dim, part, self.rank)
         elif isinstance(move, Halo) and move.silent:
@@ -255,7 +217,7 @@ class Walk:
             made = yield Moved(move, part, reducer, where, self.recipe.first)
         return self.xp.asarray(made, order="C")  # BLAS rounds strided operands in another order than contiguous ones
 
-    def _run(self, i: int, step: RunStep) -> Generator[Request, Any, None]:
+    def _run(self, i: int, step: RunStep) -> Going:
         kernel, before, behind = self.recipe.kernel(i, step)
         if isinstance(kernel, LocalCall):
             yield from self._run_part(step, kernel, before, behind)
@@ -266,22 +228,27 @@ class Walk:
         for (value, _), result in zip(step.results, results):
             self.whole[value] = result
 
-    def _run_part(self, step: RunStep, kernel: LocalCall, before: Moves,
-                  behind: Moves) -> Generator[Request, Any, None]:  # fmt: skip
+    def _run_part(self, step: RunStep, kernel: LocalCall, before: Moves, behind: Moves) -> Going:
         operands = [self.part(b) for b in step.operands]
         for j, moves in enumerate(before):
             for move in moves:
-                operands[j] = yield from self._moved(move, operands[j], "sum", step.where)
+                operands[j] = yield from self.moved(move, operands[j], "sum", step.where)
         for j, (buffer, part) in enumerate(zip(step.results, kernel(self.rank, operands))):
             for move in behind[j]:
-                part = yield from self._moved(move, part, step.strategy.reducer, step.where)
+                part = yield from self.moved(move, part, step.strategy.reducer, step.where)
             if step.wide:
                 part = self.xp.asarray(part, step.call.outs[j].dtype.numpy)
-            self._keep(buffer, part)
+            self.keep(buffer, part)
 
-    def _keep(self, buffer: Buffer, part: Any) -> None:
+    def keep(self, buffer: Buffer, part: Any) -> None:
+        """Hold a part of a value that was made anew."""
+        self.parts.pop(buffer[0], None)
+        self.also(buffer, part)
+
+    def also(self, buffer: Buffer, part: Any) -> None:
+        """Hold a part of a value, beside those in other layouts."""
         value, layout = buffer
         if value in self.program.anywhere:
             self.whole[value] = part
         else:
-            self.parts[value] = {layout: part}
+            self.parts.setdefault(value, {})[layout] = part

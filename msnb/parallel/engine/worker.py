@@ -135,9 +135,9 @@ class Worker:
 
     # ---- commands ----------------------------------------------------------------------------------------------------
 
-    def do_load(self, key: str, text: str, settings: Mapping[str, Any]) -> None:
-        """Make a plan ready; its steps run under these settings (``set_context``)."""
-        self.plans[key] = Holding(text, self.comm, self.watch, settings)
+    def do_load(self, key: str, text: str, settings: Mapping[str, Any], often: bool) -> None:
+        """Make a plan ready for one step or often; its steps run under these settings (``set_context``)."""
+        self.plans[key] = Holding(text, self.comm, self.watch, settings, often)
 
     def do_plan(self, key: str, what: str, args: tuple[Any, ...]) -> Any:
         """Something with a plan: run it, give it values, save them."""
