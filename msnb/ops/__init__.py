@@ -113,7 +113,6 @@ from msnb.ops.composite import isclose as isclose
 from msnb.ops.composite import lerp as lerp
 from msnb.ops.composite import logcumsumexp as logcumsumexp
 from msnb.ops.composite import logit as logit
-from msnb.ops.composite import median as median
 from msnb.ops.composite import nan_to_num as nan_to_num
 from msnb.ops.composite import nanmean as nanmean
 from msnb.ops.composite import nansum as nansum
@@ -416,16 +415,17 @@ from msnb.ops.selection import where as where
 from msnb.ops.shape import broadcast_to as broadcast_to
 from msnb.ops.shape import expand_dims as expand_dims
 from msnb.ops.shape import expand_dims as unsqueeze
+from msnb.ops.shape import permute as permute
 from msnb.ops.shape import reshape as reshape
 from msnb.ops.shape import squeeze as squeeze
 from msnb.ops.shape import sum_to as sum_to
-from msnb.ops.shape import transpose as permute
 from msnb.ops.shape import transpose as transpose
 from msnb.ops.slicing import SLICE_UPDATE as slice_update
 from msnb.ops.slicing import slice_ as slice
 from msnb.ops.sorting import argsort as argsort
 from msnb.ops.sorting import bincount as bincount
 from msnb.ops.sorting import kthvalue as kthvalue
+from msnb.ops.sorting import median as median
 from msnb.ops.sorting import msort as msort
 from msnb.ops.sorting import searchsorted as searchsorted
 from msnb.ops.sorting import sort as sort

@@ -13,10 +13,8 @@ from msnb.ops.compare import equal, isinf, isnan, where
 from msnb.ops.create import ones_like
 from msnb.ops.operands import as_tensor
 from msnb.ops.record import find
-from msnb.ops.reduce import SUM
-from msnb.ops.reduce import max as max_of
+from msnb.ops.reduce import SUM, amax, amin
 from msnb.ops.reduce import mean as mean_of
-from msnb.ops.reduce import min as min_of
 from msnb.ops.reduce import sum as sum_of
 from msnb.ops.worded import worded
 
@@ -121,7 +119,7 @@ def vector_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = Fals
         raise AttributeValueError(f"vector_norm: ord must be a number or 'fro', got {ord!r}.")
     size = elementwise.abs(x)
     if ord in (float("inf"), float("-inf")):
-        extreme: Tensor = (max_of if ord > 0 else min_of)(size, axis, keepdims)
+        extreme: Tensor = (amax if ord > 0 else amin)(size, axis, keepdims)
         return extreme
     if ord == 0:
         return sum_of(cast(size != 0, x.dtype), axis, keepdims)
@@ -296,30 +294,16 @@ def average(x: Any, axis: Any = None, weights: Any = None) -> Tensor:
 
 
 @worded
-def median(x: Any, axis: int = -1, keepdims: bool = False) -> Tensor:
-    """The middle element along an axis; of an even number the lower of the two, as in PyTorch and MindSpore."""
-    from msnb.ops.sorting import sort
-
-    values = sort(x, axis)[0]
-    at = axis % values.ndim
-    rows: list[Any] = [slice(None)] * values.ndim
-    middle = (values._type.ints()[at] - 1) // 2
-    rows[at] = slice(middle, middle + 1) if keepdims else middle
-    out: Tensor = values[tuple(rows)]
-    return out
-
-
-@worded
 def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Largest less smallest element over axes."""
-    out: Tensor = max_of(x, axis, keepdims) - min_of(x, axis, keepdims)
+    out: Tensor = amax(x, axis, keepdims) - amin(x, axis, keepdims)
     return out
 
 
 @worded
 def logcumsumexp(x: Any, axis: int) -> Tensor:
     """log of the running sum of exp(x) along an axis, the largest element of the axis taken out first."""
-    top = find("stop_gradient")(max_of(x, axis, True))
+    top = find("stop_gradient")(amax(x, axis, True))
     out: Tensor = transcendental.log(find("cumsum")(transcendental.exp(x - top), axis=axis)) + top
     return out
 

@@ -203,7 +203,7 @@ def pinv(x: Any, rtol: float | None = None) -> Any:
     t = as_tensor(x)
     s, u, v = SVD(t)
     share = max(t.shape[-2:]) * float(np.finfo(s.dtype.numpy).eps) if rtol is None else rtol
-    kept = s > reduce.max(s, -1, True) * share
+    kept = s > reduce.amax(s, -1, True) * share
     inverted = where(kept, 1 / where(kept, s, 1), 0)
     return matmul(v * EXPAND_DIMS(inverted, axis=-2), turned(u))
 
@@ -252,13 +252,13 @@ def matrix_norm(x: Any, ord: Any = "fro", axis: Any = (-2, -1), keepdims: bool =
         if (rows, columns) != (t.ndim - 2, t.ndim - 1):
             raise ShapeError(f"matrix_norm: ord={ord!r} takes the last two axes.", operands=operand_lines(t._type))
         s = svd(t, compute_uv=False)
-        out = reduce.sum(s, -1) if ord == "nuc" else reduce.max(s, -1) if ord == 2 else reduce.min(s, -1)
+        out = reduce.sum(s, -1) if ord == "nuc" else reduce.amax(s, -1) if ord == 2 else reduce.amin(s, -1)
         return EXPAND_DIMS(out, axis=(-2, -1)) if keepdims else out
     if ord not in (1, -1, float("inf"), -float("inf")):
         raise ShapeError(f"matrix_norm: ord is 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, not {ord!r}.")
     inner, outer = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = reduce.sum(elementwise.abs(t), inner, True)
-    out = (reduce.max if ord > 0 else reduce.min)(sums, outer, True)
+    out = (reduce.amax if ord > 0 else reduce.amin)(sums, outer, True)
     return out if keepdims else SQUEEZE(out, axis=(rows, columns))
 
 
@@ -267,6 +267,6 @@ def matrix_rank(x: Any, rtol: float | None = None) -> Any:
     t = as_tensor(x)
     s = svd(t, compute_uv=False)
     share = max(t.shape[-2:]) * float(np.finfo(s.dtype.numpy).eps) if rtol is None else rtol
-    return reduce.sum((s > reduce.max(s, -1, True) * share).astype("int32"), -1)
+    return reduce.sum((s > reduce.amax(s, -1, True) * share).astype("int32"), -1)
 
 

@@ -28,7 +28,7 @@ _SAME: tuple[Any, ...] = (
     arrange.hsplit, arrange.vsplit, arrange.dsplit,
     casting.angle, casting.is_complex,
     composite.deg2rad, composite.rad2deg, composite.frac, composite.heaviside, composite.copysign,
-    composite.float_power, composite.logcumsumexp, composite.median, composite.nanmean, composite.nansum, composite.ptp,
+    composite.float_power, composite.logcumsumexp, composite.nanmean, composite.nansum, composite.ptp,
     composite.sinc, composite.xdivy, composite.xlogy,
     factors.lstsq, factors.pinv, factors.qr, factors.svd,
     erfinv, hardshrink, logaddexp, softshrink,

@@ -52,8 +52,8 @@ from msnb.ops.scatter import (
     tensor_scatter_update,
 )  # fmt: skip
 from msnb.ops.selection import argwhere, masked_fill, masked_select, nonzero, unique
-from msnb.ops.shape import broadcast_to, expand_dims, reshape, squeeze, sum_to, transpose
-from msnb.ops.sorting import argsort, bincount, kthvalue, msort, sort, topk
+from msnb.ops.shape import broadcast_to, expand_dims, permute, reshape, squeeze, sum_to, transpose
+from msnb.ops.sorting import argsort, bincount, kthvalue, median, msort, sort, topk
 from msnb.ops.triangle import diag, diag_embed, diagonal, trace, tril, triu
 
 
@@ -172,11 +172,11 @@ _SAME: tuple[Any, ...] = (
     split, chunk, tensor_split, gather, gather_elements, gather_nd, index_select, take,
     scatter, index_add, index_copy, index_fill, tensor_scatter_add, tensor_scatter_div, tensor_scatter_max,
     tensor_scatter_min, tensor_scatter_mul, tensor_scatter_sub, tensor_scatter_update,
-    sort, argsort, topk, kthvalue, msort, bincount, tril, triu, diag, diag_embed, diagonal, trace,
+    sort, argsort, topk, kthvalue, median, msort, bincount, tril, triu, diag, diag_embed, diagonal, trace,
 )  # fmt: skip
 
 _ALSO: dict[str, Any] = {
-    "view": reshape, "permute": transpose, "expand": broadcast_to, "unsqueeze": expand_dims, "sum_to_size": sum_to,
+    "view": reshape, "permute": permute, "expand": broadcast_to, "unsqueeze": expand_dims, "sum_to_size": sum_to,
     "unbind": unstack, "swapdims": swapaxes, "movedim": moveaxis,
 }  # fmt: skip
 

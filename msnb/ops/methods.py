@@ -178,10 +178,12 @@ def _bind_named() -> None:
     for name in ("div", "divide", "true_divide"):
         _bind(name, _divided)
     for name in (
-        "sum", "mean", "prod", "any", "all", "argmax", "argmin", "count_nonzero", "max", "min", "amax", "amin",
-        "logsumexp", "var", "std",
+        "sum", "mean", "prod", "any", "all", "argmax", "argmin", "count_nonzero", "amax", "amin", "logsumexp", "var",
+        "std",
     ):  # fmt: skip
         _bind(name, getattr(reduce, name))
+    for name in ("max", "min"):
+        _bind(name, reduce.extreme_method(getattr(reduce, name)))
     for name in ("clip", "clamp", "isclose", "allclose", "lerp", "addcmul", "addcdiv", "logit", "nan_to_num"):
         _bind(name, getattr(composite, name))
     for name in ("softmax", "log_softmax"):

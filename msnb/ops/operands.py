@@ -12,6 +12,7 @@ from msnb.core.errors import ArgumentError
 from msnb.core.tensor import Tensor
 from msnb.core.types import Dim, Size, TensorType, result_dtype
 from msnb.ops.record import find
+from msnb.ops.worded import Ranked, no_tensor
 
 
 def as_tensor(x: Any) -> Any:
@@ -28,12 +29,16 @@ _OPERANDS = (Tensor, int, float, complex, np.ndarray, np.generic, list, tuple, r
 
 def is_operand(x: Any) -> bool:
     """Can an operation take it?"""
+    if isinstance(x, Ranked):
+        return False
     return isinstance(x, _OPERANDS) or hasattr(x, "__array__") or hasattr(x, "__dlpack__")
 
 
 def no_operand(op: Any, inputs: Sequence[Any], at: int) -> ArgumentError:
     """The error for an operand that is no tensor and cannot become one."""
     x, names = inputs[at], [*op.inputs]
+    if isinstance(x, Ranked):
+        return no_tensor()
     name = names[at] if at < len(names) and not names[at].startswith("*") else f"operand {at}"
     shown = "None" if x is None else f"the str {x!r}" if isinstance(x, str) else f"a {type(x).__name__}"
     return ArgumentError(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from msnb.core import events
 from msnb.core.dtypes import as_dtype
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
@@ -72,40 +73,58 @@ def prod(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None)
     return _reduce(PROD, x if dtype is None else find("cast")(x, dtype=as_dtype(dtype)), axis, keepdims)
 
 
-def _extreme(op: Op, arg: Op, x: Any, axis: Any, keepdims: bool, dim: Any, return_indices: bool) -> Any:
-    if dim is not None:
-        axis, return_indices = dim, True
+def _extreme(op: Op, arg: Op, x: Any, axis: Any, keepdims: bool, return_indices: bool | None) -> Any:
     values = _reduce(op, x, axis, keepdims)
-    return Ranked(values, _reduce(arg, x, axis, keepdims)) if return_indices else values
+    one = axis is not None and not isinstance(axis, (tuple, list))
+    paired = one if return_indices is None else return_indices
+    return Ranked(values, _reduce(arg, x, axis, keepdims)) if paired else values
 
 
 @worded
-def max(x: Any, axis: Any = None, keepdims: bool = False, *, dim: Any = None, return_indices: bool = False) -> Any:
-    """Largest element over axes; NaN wins; ties share the gradient.
+def max(x: Any, axis: Any = None, keepdims: bool = False, *, return_indices: bool | None = None) -> Any:
+    """Largest element: of all, or along an axis together with its index. NaN wins; ties share the gradient.
 
     Args:
         x: a tensor of any shape, at least one element.
         axis, keepdims: as in ``sum``.
-        return_indices: give (values, indices) for one axis.
-        dim: PyTorch's word for one axis, and PyTorch's result: (values, indices).
+        return_indices: whether to give (values, indices); by default for one axis.
+
+    Returns:
+        With one axis (values, indices), as in MindSpore and PyTorch; else the largest element of the axes. ``amax``
+        never gives indices, nor does the method with NumPy's words: ``x.max(axis=1)``.
 
     Raises:
         ValueError: there are no elements to choose from.
 
-    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.amax.html
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.max.html
 
     Examples:
         >>> import msnb as ms
-        >>> ms.ops.max(ms.Tensor([1, 3, 2])).item()
-        3
+        >>> x = ms.Tensor([[1, 3, 2], [6, 5, 4]])
+        >>> values, indices = ms.ops.max(x, 1)
+        >>> values.tolist(), indices.tolist(), ms.ops.max(x).item()
+        ([3, 6], [1, 0], 6)
     """
-    return _extreme(MAX, ARGMAX, x, axis, keepdims, dim, return_indices)
+    return _extreme(MAX, ARGMAX, x, axis, keepdims, return_indices)
 
 
 @worded
-def min(x: Any, axis: Any = None, keepdims: bool = False, *, dim: Any = None, return_indices: bool = False) -> Any:
-    """Smallest element over axes; as ``max``."""
-    return _extreme(MIN, ARGMIN, x, axis, keepdims, dim, return_indices)
+def min(x: Any, axis: Any = None, keepdims: bool = False, *, return_indices: bool | None = None) -> Any:
+    """Smallest element; as ``max``."""
+    return _extreme(MIN, ARGMIN, x, axis, keepdims, return_indices)
+
+
+def extreme_method(fn: Any) -> Any:
+    """``max`` or ``min`` as a method: NumPy's words (axis, keepdims) ask for NumPy's result, the values alone."""
+
+    def method(self: Any, *place: Any, **words: Any) -> Any:
+        if not {"axis", "keepdims"}.isdisjoint(words):
+            words.setdefault("return_indices", False)
+        return fn(self, *place, **words)
+
+    method.__name__ = method.__qualname__ = fn.__name__
+    method.__doc__ = f"{fn.__doc__}\n    ``axis=`` and ``keepdims=`` ask for the values alone.\n"
+    return method
 
 
 @worded
@@ -153,26 +172,37 @@ def argmin(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     return _reduce(ARGMIN, x, axis, keepdims)
 
 
+_DIVISOR = (
+    "var and std divide by n, as in MindSpore and NumPy, also with dim=; PyTorch divides by n - 1, which unbiased=True "
+    "asks for."
+)
+
+
 @worded
-def var(x: Any, axis: Any = None, ddof: Any = 0, keepdims: bool = False) -> Tensor:
+def var(x: Any, axis: Any = None, ddof: Any = None, keepdims: bool = False, *, dim: Any = None) -> Tensor:
     """Variance over axes: the sum of squared distances from the mean divided by n - ddof.
 
     Args:
         x: a tensor of any shape.
         axis, keepdims: as in ``sum``.
-        ddof: 0 divides by n; 1 (or True: "unbiased") by n - 1.
+        ddof: 0 (the default, as in MindSpore and NumPy) divides by n; 1 (or True: "unbiased") by n - 1.
+        dim: PyTorch's word for axis; who uses it without ``unbiased`` is told once that PyTorch divides by n - 1.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.var.html
     """
+    if dim is not None:
+        axis = dim
+        if ddof is None:
+            events.notice(_DIVISOR, key="var")
     axis = tuple(axis) if isinstance(axis, list) else axis
-    out: Tensor = slot.engine.apply(VAR, (x,), {"axis": axis, "keepdims": bool(keepdims), "ddof": int(ddof)})
+    out: Tensor = slot.engine.apply(VAR, (x,), {"axis": axis, "keepdims": bool(keepdims), "ddof": int(ddof or 0)})
     return out
 
 
 @worded
-def std(x: Any, axis: Any = None, ddof: Any = 0, keepdims: bool = False) -> Tensor:
+def std(x: Any, axis: Any = None, ddof: Any = None, keepdims: bool = False, *, dim: Any = None) -> Tensor:
     """Square root of the variance; arguments as ``var``."""
-    out: Tensor = find("sqrt")(var(x, axis, ddof, keepdims))
+    out: Tensor = find("sqrt")(var(x, axis, ddof, keepdims, dim=dim))
     return out
 
 
@@ -188,7 +218,7 @@ def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.logsumexp.html
     """
-    top = find("stop_gradient")(max(x, axis, True))
+    top = find("stop_gradient")(amax(x, axis, True))
     top = find("where")(find("isfinite")(top), top, 0.0)
     total: Tensor = find("log")(sum(find("exp")(x - top), axis, True)) + top
     if not keepdims and total.shape:
@@ -196,5 +226,5 @@ def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     return total
 
 
-reduce_sum, reduce_mean, reduce_prod, reduce_max, reduce_min = sum, mean, prod, max, min
+reduce_sum, reduce_mean, reduce_prod, reduce_max, reduce_min = sum, mean, prod, amax, amin
 reduce_any, reduce_all = any, all

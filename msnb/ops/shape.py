@@ -137,7 +137,7 @@ def _transpose_type(x: TensorType, *, perm: tuple[int, ...]) -> TensorType:
         raise AttributeValueError(
             f"transpose: perm {perm} does not name each of the {x.ndim} axes once.",
             operands=operand_lines(x),
-            hint="transpose takes the new order of all axes; swapaxes exchanges two.",
+            hint="permute takes the new order of all axes; transpose and swapaxes exchange two.",
         )
     return tensor_type(tuple(x.shape[p] for p in perm), strong_dtype(x))
 
@@ -169,7 +169,7 @@ TRANSPOSE: Op = define(
 )
 
 
-def transpose(x: Any, *axes: Any, perm: Any = None) -> Any:
+def permute(x: Any, *axes: Any, perm: Any = None) -> Any:
     """The axes of ``x`` in another order; without arguments, reversed.
 
     Args:
@@ -178,13 +178,41 @@ def transpose(x: Any, *axes: Any, perm: Any = None) -> Any:
 
     Examples:
         >>> import msnb as ms
-        >>> ms.ops.transpose(ms.ops.zeros((2, 3, 4)), (2, 0, 1)).shape
+        >>> ms.ops.permute(ms.ops.zeros((2, 3, 4)), 2, 0, 1).shape
         (4, 2, 3)
     """
     t = as_tensor(x)
     wanted = as_ints("transpose", axes if perm is None else (perm,)) if axes or perm is not None else ()
     order = tuple(normal_axis("transpose", a, t.ndim) for a in wanted) or tuple(range(t.ndim))[::-1]
     return TRANSPOSE(t, perm=order)
+
+
+def transpose(x: Any, *axes: Any, perm: Any = None, dim0: int | None = None, dim1: int | None = None) -> Any:
+    """Two axes exchanged, or all of them in another order; without arguments, reversed.
+
+    Args:
+        x: tensor.
+        axes: two ints exchange these axes, as in MindSpore and PyTorch; a tuple (or any other number of ints) names
+            for every new axis the old one, as in MindSpore and NumPy.
+        perm: the order, by name. dim0, dim1: PyTorch's words for two axes.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/Tensor/mindspore.Tensor.transpose.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> x = ms.ops.zeros((2, 3, 4))
+        >>> x.transpose((2, 0, 1)).shape, x.transpose(0, 1).shape
+        ((4, 2, 3), (3, 2, 4))
+    """
+    if dim0 is not None and dim1 is not None:
+        axes = (*axes, dim0, dim1)
+    if len(axes) != 2:
+        return permute(x, *axes, perm=perm)
+    t = as_tensor(x)
+    one, other = (normal_axis("transpose", a, t.ndim) for a in as_ints("transpose", axes))
+    order = list(range(t.ndim))
+    order[one], order[other] = other, one
+    return TRANSPOSE(t, perm=tuple(order))
 
 
 # ---- broadcast_to and sum_to -------------------------------------------------------------------------------------

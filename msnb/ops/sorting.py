@@ -85,7 +85,7 @@ SORT: Op = define(
 
 
 @worded
-def sort(x: Any, axis: int = -1, descending: bool = False, *, stable: bool = True) -> tuple[Any, Any]:
+def sort(x: Any, axis: int = -1, descending: bool = False, *, stable: bool = True) -> Ranked:
     """The elements along ``axis`` in order.
 
     Args:
@@ -125,7 +125,7 @@ def _first(t: Any, axis: int, k: int) -> Any:
     return INDEX(t, spec=(FULL,) * axis + ((0, k, 1),))
 
 
-def topk(x: Any, k: int, dim: int | None = None, largest: bool = True, sorted: bool = True) -> tuple[Any, Any]:
+def topk(x: Any, k: int, dim: int | None = None, largest: bool = True, sorted: bool = True) -> Ranked:
     """The ``k`` largest (or smallest) elements along an axis, in order, and where they stood.
 
     Args:
@@ -155,7 +155,7 @@ def topk(x: Any, k: int, dim: int | None = None, largest: bool = True, sorted: b
     return Ranked(_first(values, at, k), _first(indices, at, k))
 
 
-def kthvalue(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Any, Any]:
+def kthvalue(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> Ranked:
     """The k-th smallest element along an axis (k counts from 1) and where it stood."""
     t = as_tensor(x)
     at = normal_axis("kthvalue", dim, t.ndim)
@@ -168,6 +168,29 @@ def kthvalue(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Any,
     found = [INDEX(part, spec=spec) for part in sort(t, at)]
     values, indices = found if keepdim else [squeeze(part, at) for part in found]
     return Ranked(values, indices)
+
+
+@worded
+def median(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+    """The middle element, of an even number the lower of the two: of all, or along an axis together with its index.
+
+    Returns:
+        With an axis (values, indices), as in MindSpore and PyTorch; without one the middle of all elements.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.median.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> x = ms.Tensor([[1, 3, 2], [6, 5, 4]])
+        >>> ms.ops.median(x, 1).values.tolist(), ms.ops.median(x).item()
+        ([2, 5], 3)
+    """
+    t = as_tensor(x)
+    if axis is None:
+        found = kthvalue(t.reshape(-1), (t.size + 1) // 2).values
+        return found.reshape((1,) * t.ndim) if keepdims else found
+    size = t._type.ints()[normal_axis("median", axis, t.ndim)]
+    return kthvalue(t, (size + 1) // 2, axis, keepdims)
 
 
 # ---- positions ------------------------------------------------------------------------------------------------------

@@ -29,10 +29,31 @@ _WORDS = {
 
 
 class Ranked(NamedTuple):
-    """Values in an order, and where they stood."""
+    """Values in an order, and where they stood: a pair, and no tensor. Who computes with it is told so."""
 
     values: Any
     indices: Any
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"{_PAIR} It has no {name!r}.")
+
+    def __msnb_tensor__(self) -> Any:
+        raise no_tensor()
+
+    def __mul__(self, other: Any) -> Any:
+        raise no_tensor()
+
+    def __rmul__(self, other: Any) -> Any:
+        raise no_tensor()
+
+
+def no_tensor() -> ArgumentError:
+    """The error for a ``Ranked`` where a tensor belongs."""
+    return ArgumentError(_PAIR, hint=_WAY)
+
+
+_PAIR = "max, min, median, sort and topk along an axis give two tensors, (values, indices)."
+_WAY = "take .values, or write values, indices = x.max(1); x.amax(1) and x.max(axis=1) give the values alone."
 
 
 def worded(fn: _Fn) -> _Fn:

@@ -69,9 +69,12 @@ class Optimizer(Cell):
 
     def __init__(self, learning_rate: Any, parameters: Any, weight_decay: Any = 0.0, loss_scale: float = 1.0) -> None:
         super().__init__(auto_prefix=False)
-        groups = _groups(parameters)
+        given, order = _order_apart(parameters)
+        groups = _groups(given)
         self.is_group = any(isinstance(g, dict) for g in groups)
         pairs = [(p, i) for i, g in enumerate(groups) for p in (g["params"] if isinstance(g, dict) else [g])]
+        if order is not None:
+            pairs = _in_order(pairs, order)
         self.parameters = ParameterTuple(p for p, _ in pairs)
         _need_distinct(self.parameters)
         self.loss_scale = positive("loss_scale", loss_scale)
@@ -213,12 +216,33 @@ def _rate_table(what: str, values: Any) -> Tensor:
     return Tensor(table.astype(np.float32))
 
 
-def _groups(parameters: Any) -> list[Any]:
+def _order_apart(parameters: Any) -> tuple[list[Any], list[Any] | None]:
+    """The groups, and what ``{"order_params": [...]}`` says about the order of all Parameters, and so of gradients."""
     if isinstance(parameters, (Tensor, str)) or not isinstance(parameters, Iterable):
         raise TypeError(f"an optimizer takes a list of Parameters or of dicts, not {type(parameters).__name__}.")
-    groups = list(parameters)
-    if groups and isinstance(groups[0], dict):
-        groups = [g for g in groups if not (isinstance(g, dict) and "order_params" in g and "params" not in g)]
+    groups: list[Any] = []
+    order = None
+    for g in parameters:
+        if isinstance(g, dict) and "order_params" in g and "params" not in g:
+            order = list(g["order_params"])
+        else:
+            groups.append(g)
+    return groups, order
+
+
+def _in_order(pairs: list[tuple[Any, int]], order: list[Any]) -> list[tuple[Any, int]]:
+    group_of = {id(p): i for p, i in pairs}
+    if sorted(map(id, order)) != sorted(map(id, (p for p, _ in pairs))):
+        strange = next((getattr(p, "name", p) for p in order if id(p) not in group_of), None)
+        lack = "a Parameter is missing or twice" if strange is None else f"{strange} is in no group"
+        raise AttributeValueError(
+            f"order_params must name every Parameter of the groups once: {lack}.",
+            hint='{"order_params": net.trainable_params()} makes the order that of the network.',
+        )
+    return [(p, group_of[id(p)]) for p in order]
+
+
+def _groups(groups: list[Any]) -> list[Any]:
     kinds = {isinstance(g, dict) for g in groups}
     if not groups:
         raise AttributeValueError(

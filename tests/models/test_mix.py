@@ -344,6 +344,20 @@ def test_groups(method: Any) -> None:
     close(after_steps(ms.GRAPH_MODE, make), eager, 1e-6)
 
 
+def test_order_params_is_the_order_of_gradients(mode: int) -> None:
+    """Groups sorted by kind, gradients in the order of the network: weights of equal shape would not even complain."""
+    first, second, bias = (ms.Parameter(ops.zeros((2,)), name=name) for name in ("first", "second", "bias"))
+    groups = [{"params": [bias], "lr": 0.5}, {"params": [second, first]}]
+    opt = nn.SGD([*groups, {"order_params": [first, second, bias]}], 1.0)
+    assert [p.name for p in opt.parameters] == ["first", "second", "bias"]
+    opt(tuple(ops.full((2,), float(k)) for k in (1, 2, 3)))
+    assert [p.tolist()[0] for p in (first, second, bias)] == [-1.0, -2.0, -1.5]
+    for order, lack in (([first, bias], "missing or twice"), ([first, second, bias, bias], "missing or twice"),
+                        ([first, second, ms.Parameter(ops.zeros(2), name="other")], "other is in no group")):
+        with pytest.raises(ValueError, match=f"every Parameter of the groups once: .*{lack}"):
+            nn.SGD([*groups, {"order_params": order}], 1.0)
+
+
 def test_another_rate_does_not_compile() -> None:
     ms.set_context(mode=ms.GRAPH_MODE)
     net, (x, y) = network().set_train(), data()

@@ -33,9 +33,9 @@ def losses(x: ms.Tensor) -> list[ms.Tensor]:
 
 def reductions(x: ms.Tensor) -> list[ms.Tensor]:
     return [
-        x.sum(), x.sum(0), x.mean(1, True), x.prod(), x.max(1), x.min(0), (x > 0).any(), (x > 0).all(1), x.argmax(1),
+        x.sum(), x.sum(0), x.mean(1, True), x.prod(), *x.max(1), *x.min(0), (x > 0).any(), (x > 0).all(1), x.argmax(1),
         x.argmin(), x.var(), x.std(1, 1), ops.logsumexp(x, 0), ops.vector_norm(x), x.cumsum(1), x.cumprod(0),
-        *ops.cummax(x, 1), ops.median(x), ops.count_nonzero(x > 0, 1),
+        *ops.cummax(x, 1), *ops.median(x, 1), ops.median(x), ops.count_nonzero(x > 0, 1),
     ]  # fmt: skip
 
 

@@ -50,7 +50,7 @@ ops.cosine_similarity(x, x, dim=1)              ops.cosine_similarity(x, x, 1)
 ops.repeat_interleave(x, 2, dim=0)              ops.repeat_interleave(x, 2, 0)
 x.max(dim=1)                                    (x.amax(1), x.argmax(1))
 x.min(dim=0, keepdim=True)                      (x.amin(0, True), x.argmin(0, True))
-x.amax(dim=1)                                   x.max(1)
+x.amax(dim=1)                                   x.max(axis=1)
 x.max(dim=1).indices                            x.argmax(1)
 x.topk(2, dim=1).values                         x.topk(2, 1)[0]
 x.sort(dim=0).indices                           x.sort(0)[1]
@@ -155,3 +155,82 @@ def test_optimizers_take_lr() -> None:
     assert repr(nn.Adam(net.trainable_params(), lr=0.5)) == repr(nn.Adam(net.trainable_params(), learning_rate=0.5))
     with pytest.raises(TypeError, match="keyword"):
         nn.Adam(net.trainable_params(), rate=0.5)
+
+
+def same_pair(found: Any, values: Any, indices: Any) -> None:
+    np.testing.assert_array_equal(found.values.asnumpy(), values)
+    np.testing.assert_array_equal(found[1].asnumpy(), indices)
+
+
+def test_extremes_along_an_axis_come_with_their_indices(mode: int, rng: np.random.Generator) -> None:
+    """One axis: (values, indices), as in MindSpore 2 and PyTorch; NumPy's words and several axes: values alone."""
+    a = rng.permutation(24).reshape(2, 3, 4).astype(np.float32)
+
+    def extremes(x: Any) -> Any:
+        highest, at = ops.max(x, 1)
+        return highest, at, x.min(-1, True), ops.max(x, axis=0), x.max(2, keepdim=True), x.median(1), ops.median(x, -1)
+
+    def alone(x: Any) -> Any:
+        return x.max(), x.min(axis=1), x.max(1, keepdims=True), x.max((0, 2)), ops.min(x), x.amax(1), x.median()
+
+    run: Any = ms.jit if mode == ms.GRAPH_MODE else (lambda fn: fn)
+    highest, at, *pairs = run(extremes)(ms.Tensor(a))
+    np.testing.assert_array_equal(highest.asnumpy(), a.max(1))
+    np.testing.assert_array_equal(at.asnumpy(), a.argmax(1))
+    same_pair(pairs[0], a.min(-1, keepdims=True), a.argmin(-1)[..., None])
+    same_pair(pairs[1], a.max(0), a.argmax(0))
+    same_pair(pairs[2], a.max(2, keepdims=True), a.argmax(2)[..., None])
+    same_pair(pairs[3], np.sort(a, 1)[:, 1], np.argsort(a, 1)[:, 1])
+    same_pair(pairs[4], np.sort(a, -1)[..., 1], np.argsort(a, -1)[..., 1])
+    found = run(alone)(ms.Tensor(a))
+    wanted = (a.max(), a.min(1), a.max(1, keepdims=True), a.max((0, 2)), a.min(), a.max(1), 11.0)
+    for one, other in zip(found, wanted):
+        np.testing.assert_array_equal(one.asnumpy(), other)
+
+
+@pytest.mark.parametrize("use", [
+    lambda x: x - x.max(1), lambda x: x.max(1) - x, lambda x: x.max(1) * 2, lambda x: 2 * ops.min(x, 0),
+    lambda x: ops.exp(x.median(1)), lambda x: ops.add(x.max(1), x), lambda x: ops.concat([x.max(1), x]),
+])  # fmt: skip
+def test_who_computes_with_a_pair_is_told(use: Any, mode: int) -> None:
+    run = ms.jit(use) if mode == ms.GRAPH_MODE else use
+    with pytest.raises(TypeError, match=r"give two tensors, \(values, indices\)"):
+        run(X)
+
+
+def test_a_pair_has_no_methods_of_a_tensor() -> None:
+    for attempt in (lambda: X.max(1).mean(), lambda: X.sort(1).shape):
+        with pytest.raises(AttributeError, match=r"give two tensors, \(values, indices\)\. It has no '(mean|shape)'"):
+            attempt()
+
+
+def test_transpose_of_two_axes_exchanges_them(mode: int) -> None:
+    def moved(x: Any) -> Any:
+        flat = x[0]
+        return (
+            flat.transpose(0, 1), flat.transpose((0, 1)), x.transpose(1, 2), x.transpose(-1, 0), x.transpose(2, 0, 1),
+            x.transpose(dim0=0, dim1=1), ops.transpose(x, 0, 2), x.permute(2, 1, 0), x.transpose(), flat.permute(0, 1),
+        )  # fmt: skip
+
+    run = ms.jit(moved) if mode == ms.GRAPH_MODE else moved
+    a = np.arange(24.0).reshape(2, 3, 4)
+    wanted = (
+        a[0].T, a[0], a.swapaxes(1, 2), a.swapaxes(-1, 0), a.transpose(2, 0, 1), a.swapaxes(0, 1), a.swapaxes(0, 2),
+        a.transpose(2, 1, 0), a.T, a[0],
+    )  # fmt: skip
+    for one, other in zip(run(ms.Tensor(a)), wanted):
+        np.testing.assert_array_equal(one.asnumpy(), other)
+    with pytest.raises(ValueError, match="axis|axes"):
+        ms.Tensor(a).transpose(0, 3)
+    with pytest.raises(ValueError, match="permute takes the new order of all axes; transpose and swapaxes exchange"):
+        ms.Tensor(a).permute(0, 1)
+
+
+def test_who_asks_for_a_variance_in_pytorchs_words_is_told_its_divisor() -> None:
+    events.forget_notices()
+    told: list[str] = []
+    with events.listening("notice", lambda text, **_: told.append(text)):
+        plain = [X.var(0), X.std(axis=0), X.std(dim=0, unbiased=True), X.var(dim=0, unbiased=False)]
+        assert not told and plain[0].tolist() == plain[3].tolist()
+        assert X.std(dim=0).tolist() == plain[1].tolist() and X.var(dim=0).tolist() == plain[0].tolist()
+    assert len(told) == 1 and "PyTorch divides by n - 1, which unbiased=True asks for" in told[0]

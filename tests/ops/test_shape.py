@@ -122,7 +122,7 @@ def test_a_value_is_never_a_view() -> None:
 @pytest.mark.parametrize("fn, sentence", [
     (lambda x: x.reshape(5, -1), "cannot become"),
     (lambda x: x.reshape(-1, -1), "cannot become"),
-    (lambda x: x.transpose(0, 1), "does not name each of the 3 axes once"),
+    (lambda x: x.permute(0, 1), "does not name each of the 3 axes once"),
     (lambda x: ops.split(x, [1, 1], 2), "do not add up to the 4"),
     (lambda x: ops.split(x, 0), "at least one element"),
     (lambda x: ops.concat([x, x[0]]), "must agree in every other axis"),
