@@ -155,7 +155,7 @@ class Zip(Node):
 
     def rows(self, epoch: Epoch) -> Iterator[Row]:
         sides = [parent.rows(epoch.branch(i)) for i, parent in enumerate(self.parents)]
-        for parts in zip(*sides):  # noqa: B905 (the shortest side ends the zip, by definition)
+        for parts in zip(*sides):
             yield tuple(itertools.chain.from_iterable(parts))
 
     def count(self) -> Count:

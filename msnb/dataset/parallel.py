@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic, TypeVar
 
@@ -107,7 +107,7 @@ def _fill(buffer: _Buffer[A], source: Iterator[A]) -> None:
         buffer.end(error)
 
 
-def read_ahead(source: Iterator[A], size: int) -> Iterator[A]:
+def read_ahead(source: Iterator[A], size: int) -> Generator[A, None, None]:
     """Yields what `source` yields, read up to `size` items ahead by a thread of its own.
 
     The thread ends with the source, at its first error (raised here, after the rows before it), or when this

@@ -157,7 +157,10 @@ def without_axis(t: Type, axis: int = 0) -> Type:
 
 def axis_size(t: Type, axis: int = 0) -> Any:
     """The size of an axis of the tensors in a type."""
-    return axis_size(t.element, axis) if isinstance(t, StackType) else t.shape[axis]  # type: ignore[union-attr]
+    if isinstance(t, StackType):
+        return axis_size(t.element, axis)
+    assert isinstance(t, TensorType)
+    return t.shape[axis]
 
 
 # ---- vmap -----------------------------------------------------------------------------------------------------------

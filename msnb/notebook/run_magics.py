@@ -13,7 +13,7 @@ from msnb.notebook import show
 from msnb.notebook.calls import call_of, value_of
 from msnb.notebook.cells import run_cell_body
 from msnb.notebook.magics import CELL_MAGIC, LINE_MAGIC, WITH_OPTIONS, Line, argument, options_of
-from msnb.notebook.show_runs import ran
+from msnb.notebook.show_runs import RanView
 from msnb.notebook.taped import record
 from msnb.notebook.view_magics import CALL, GRADIENT, RAW, TIMES
 from msnb.notebook.views import View
@@ -57,7 +57,7 @@ class MsnbRunMagics(magic.Magics):
 
         known = {k: v for k, v in names.items() if not k.startswith("_")}
         graph, result = record("cell", run, _used(cell, known))
-        return ran(graph, result, o.max_boxes)
+        return RanView(graph, result, o.max_boxes)
 
     def _call_view(self, o: Any, cell: str) -> View:
         names = run_cell_body(self.shell, cell)

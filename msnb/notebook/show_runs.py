@@ -161,7 +161,7 @@ def aicore(m: int, k: int, n: int, tile: tuple[int, int, int] = (128, 128, 128),
     return AicoreView(step(m, k, n, tile, double_buffering))
 
 
-def eager(fn: Any, *args: Any, max_boxes: int = 40, **kwargs: Any) -> GraphView:
+def eager(fn: Any, *args: Any, max_boxes: int = 40, **kwargs: Any) -> RanView:
     """What eager mode really runs for a call: every op in order, loops unrolled, branches decided.
 
     Args:
@@ -184,14 +184,15 @@ def eager(fn: Any, *args: Any, max_boxes: int = 40, **kwargs: Any) -> GraphView:
     if not callable(fn):
         raise ArgumentError(f"eager runs a function or a Cell, not a {type(fn).__name__}.")
     graph, result = record(name_of(fn), lambda: fn(*args, **kwargs), _named(fn, args, kwargs))
-    return ran(graph, result, max_boxes)
+    return RanView(graph, result, max_boxes)
 
 
-def ran(graph: Graph, result: Any, max_boxes: int = 40) -> GraphView:
-    """A view of what ran, with its result."""
-    view = GraphView(graph, f"eager run of {graph.name}", max_boxes=max_boxes)
-    view.result = result  # type: ignore[attr-defined]
-    return view
+class RanView(GraphView):
+    """A program that ran, and what it returned."""
+
+    def __init__(self, graph: Graph, result: Any, max_boxes: int = 40) -> None:
+        super().__init__(graph, f"eager run of {graph.name}", max_boxes=max_boxes)
+        self.result = result
 
 
 def _named(fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:

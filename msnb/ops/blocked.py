@@ -20,8 +20,9 @@ from msnb.ops.operands import one_batched, strong_dtype
 from msnb.ops.record import Example, Op, Work, Wrong, define
 
 _PLAIN = np.arange(96.0).reshape(4, 6, 2, 2) / 16
-_ATTRS = {"order": (0, 1, 2, 3), "inner": ((1, 3), (0, 2))}
-_BLOCKED = Blocks(**_ATTRS).block(np, _PLAIN)  # type: ignore[arg-type]
+_BLOCKS = Blocks(order=(0, 1, 2, 3), inner=((1, 3), (0, 2)))
+_ATTRS = {"order": _BLOCKS.order, "inner": _BLOCKS.inner}
+_BLOCKED = _BLOCKS.block(np, _PLAIN)
 
 
 def _moves_only(types: Any, out_types: Any, attrs: Any) -> Work:

@@ -39,8 +39,8 @@ def broadcast_shapes(a: Shape, b: Shape) -> Shape | None:
         return a
     n = max(len(a), len(b))
     wide_a, wide_b = (1,) * (n - len(a)) + a, (1,) * (n - len(b)) + b
-    out = tuple(_broadcast_size(p, q) for p, q in zip(wide_a, wide_b))
-    return None if any(d is None for d in out) else out  # type: ignore[return-value]
+    fits = [size for p, q in zip(wide_a, wide_b) if (size := _broadcast_size(p, q)) is not None]
+    return tuple(fits) if len(fits) == n else None
 
 
 def shape_text(shape: Shape) -> str:

@@ -55,8 +55,9 @@ def _from_factors(scale: int, dims: Counter[Dim]) -> Size:
 def product(sizes: Iterable[Size]) -> Size:
     """The number of elements of a shape."""
     factors = tuple(sizes)
-    if all(isinstance(size, int) for size in factors):
-        return math.prod(factors)  # type: ignore[arg-type]
+    known = [size for size in factors if isinstance(size, int)]
+    if len(known) == len(factors):
+        return math.prod(known)
     scale, dims = 1, Counter[Dim]()
     for size in factors:
         s, d = _factors(size)

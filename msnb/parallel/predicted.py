@@ -6,7 +6,7 @@ plan cannot tell is an attribute that says why, and where to look instead (``Not
 
 from __future__ import annotations
 
-from functools import cached_property
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
@@ -19,35 +19,35 @@ class NotDecided(MsnbError, AttributeError, ValueError):
     """Something that nobody decided for this kind of plan, and the way to what there is."""
 
 
-class Predicted:
+class Predicted(ABC):
     """A step of a program on many devices, before it is run.
 
     ``Plan``, ``PipelinePlan`` and ``HandPlan`` are such; all numbers are simulated.
     """
 
     @property
+    @abstractmethod
     def size(self) -> int:
         """The number of ranks."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def strategies(self) -> dict[str, tuple[tuple[int, ...], ...]]:
         """Operator -> split counts per input."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def layouts(self) -> dict[str, dict[str, Any]]:
         """Weight or operator -> device matrix and tensor map of the weight, or of the operator's first result."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def front(self) -> Any:
         """Plans of the same program of which none is better in seconds and in bytes."""
-        raise NotImplementedError
 
+    @abstractmethod
     def segments(self, algorithm: str = "optimal", cost: str = "time", **settings: Any) -> Any:
         """Which gradients are reduced together, and the tail that this leaves."""
-        raise NotImplementedError
 
     @property
     def rank(self) -> int:
@@ -55,10 +55,10 @@ class Predicted:
         rank = int(get_auto_parallel_context("global_rank"))
         return rank if rank < self.size else 0
 
-    @cached_property
+    @property
+    @abstractmethod
     def timeline(self) -> Any:
         """When a device computes and when it talks; of a pipeline: who works on which micro-batch."""
-        raise NotImplementedError
 
     @property
     def step_time(self) -> float:
@@ -66,27 +66,27 @@ class Predicted:
         return float(self.timeline.seconds)
 
     @property
+    @abstractmethod
     def collectives(self) -> list[Collective]:
         """Every collective of a step, in order."""
-        raise NotImplementedError
 
-    @cached_property
+    @property
+    @abstractmethod
     def memory(self) -> Any:
         """Bytes per device by what they are for, and their total; of a pipeline a row per stage."""
-        raise NotImplementedError
 
+    @abstractmethod
     def explain(self, op: str) -> str:
         """What an operator costs, and why it is laid out as it is."""
-        raise NotImplementedError
 
+    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """What was decided, as a strategy file says it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def save(self, path: str | Path) -> None:
         """Write what was decided."""
-        raise NotImplementedError
 
+    @abstractmethod
     def load(self, path: str | Path, every: bool = True) -> Any:
         """The same program with what a file says was decided."""
-        raise NotImplementedError

@@ -167,7 +167,7 @@ class Sink:
 
     def close(self) -> None:
         """End the thread that reads ahead."""
-        self._queue.close()  # type: ignore[attr-defined]
+        self._queue.close()
 
 
 def last_of(outputs: Any, rows: int) -> Any:

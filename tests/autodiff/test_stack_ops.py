@@ -66,7 +66,7 @@ def test_adding_aligns_the_tops() -> None:
 
 def test_where_by_lane() -> None:
     mask = np.array([True, False, True])
-    program = lambda m, x, y: popped(STACK_WHERE(m, pile(x, y), pile(x)), 2)  # noqa: E731
+    program = lambda m, x, y: popped(STACK_WHERE(m, pile(x, y), pile(x)), 2)
     found = both(program, [mask, X, Y], [MASK, VECTOR, VECTOR])
     np.testing.assert_array_equal(found, [np.where(mask, Y, X), np.where(mask, X, 0)])
 

@@ -125,7 +125,7 @@ def test_python_runs_once_per_lane() -> None:
 
 def test_lanes_draw_different_numbers_in_one_draw() -> None:
     key = np.array([7, 3], np.uint64)
-    draw_one = lambda k, x: op("add", op("random_uniform", k, shape=(3,), dtype=dtypes.float64), x)  # noqa: E731
+    draw_one = lambda k, x: op("add", op("random_uniform", k, shape=(3,), dtype=dtypes.float64), x)
     graph = build("f", [KEY, VECTOR], draw_one)
     batched, _ = vmap(graph, LANES, [False, True])
     whole = build("g", [KEY], lambda k: op("random_uniform", k, shape=(LANES, 3), dtype=dtypes.float64))

@@ -137,7 +137,7 @@ def test_mistakes_of_a_beginner() -> None:
     with pytest.raises(TypeError, match="Net.first is a Cell"):
         net.first = ops.relu
     with pytest.raises(AttributeError, match="Net has no attribute 'third'; it has training, first, second"):
-        net.third  # noqa: B018
+        net.third
     with pytest.raises(ValueError, match="cannot contain itself"):
         net.me = net
 

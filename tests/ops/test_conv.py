@@ -129,7 +129,7 @@ def test_vmap_is_a_loop_over_lanes(rng: np.random.Generator, batched: tuple[bool
         (CONV2D_WEIGHT_GRAD, "xy", {"kernel": (3, 2)}),
     ):
         args = [rng.standard_normal(((3,) if b else ()) + shapes[k]) for k, b in zip(kinds, batched)]
-        call = lambda a, b: op(a, b, groups=groups, **attrs)  # noqa: B023
+        call = lambda a, b: op(a, b, groups=groups, **attrs)
         got = ms.vmap(call, in_axes=tuple(0 if b else None for b in batched))(*map(ms.Tensor, args))
         lanes = [call(*[a[i] if b else a for a, b in zip(args, batched)]).asnumpy() for i in range(3)]
         np.testing.assert_allclose(got.asnumpy(), np.stack(lanes), atol=1e-12, err_msg=op.name)

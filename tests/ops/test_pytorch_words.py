@@ -99,7 +99,7 @@ def test_words_that_mean_nothing_are_refused() -> None:
 
 def test_whole_numbers_are_divided_exactly(mode: int) -> None:
     x, y = [2**40 + 1, -(2**40) - 1, 7, -7, -6], [1, 1, -2, -2, 3]
-    fn = lambda x, y: x.div(y, rounding_mode="trunc")  # noqa: E731
+    fn = lambda x, y: x.div(y, rounding_mode="trunc")
     found = (ms.jit(fn) if mode == ms.GRAPH_MODE else fn)(ms.Tensor(x), ms.Tensor(y))
     assert found.dtype == ms.int64 and found.tolist() == [2**40 + 1, -(2**40) - 1, -3, 3, -2]
 

@@ -144,7 +144,7 @@ def test_the_gradient_of_dropout_uses_the_same_draw() -> None:
 
 def test_uniform_draws_of_whole_numbers(mode: int) -> None:
     ms.set_seed(1)
-    draw = lambda low, high: ms.ops.uniform((200,), low, high, dtype=ms.int32)  # noqa: E731
+    draw = lambda low, high: ms.ops.uniform((200,), low, high, dtype=ms.int32)
     fn = ms.jit(draw) if mode == ms.GRAPH_MODE else draw
     found = fn(ms.Tensor(2), ms.Tensor(5))
     assert found.dtype is ms.int32 and set(found.tolist()) == {2, 3, 4}

@@ -275,7 +275,7 @@ def in_a_branch(x: Any, y: Any) -> Any:
 
 @wrong(ShapeError, "add: the shapes [2, 3] and [4] do not broadcast.", X, of(4))
 def in_a_lambda(x: Any, y: Any) -> Any:
-    join = lambda a, b: ops.relu(a) + b  # noqa: E731  # <- here: ops.relu(a) + b
+    join = lambda a, b: ops.relu(a) + b  # <- here: ops.relu(a) + b
     return join(x, y)
 
 

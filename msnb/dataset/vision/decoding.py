@@ -6,7 +6,6 @@ Source: `mindspore.dataset.vision` (Decode, RandomCropDecodeResize, ToPIL)
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from msnb.core.errors import ArgumentError, DatasetError
 from msnb.dataset.rows import Array, describe
 from msnb.dataset.transforms.basic import Transform
 from msnb.dataset.vision.chance import RandomResizedCrop
-from msnb.dataset.vision.kinds import Inter, check_image
+from msnb.dataset.vision.kinds import check_image
 
 
 def decoded(content: Array, name: str = "the image") -> Array:
@@ -57,19 +56,8 @@ class Decode(Transform):
 class RandomCropDecodeResize(RandomResizedCrop):
     """`Decode` and `RandomResizedCrop` in one; arguments as the latter."""
 
-    def __init__(
-        self,
-        size: int | Sequence[int],
-        scale: Sequence[float] = (0.08, 1.0),
-        ratio: Sequence[float] = (3 / 4, 4 / 3),
-        interpolation: Inter = Inter.BILINEAR,
-        max_attempts: int = 10,
-    ) -> None:
-        super().__init__(size, scale, ratio, interpolation, max_attempts)
-        self._decode = Decode()
-
     def apply(self, value: Array) -> Any:
-        return super().apply(self._decode(value))
+        return super().apply(Decode()(value))
 
 
 class ToPIL(Transform):

@@ -152,11 +152,10 @@ def at_run(engine: Capture, name: str, values: Any, action: Callable[[Any], None
     found = list(open_values(values, {}).items())
 
     def run(*tensors: Any) -> tuple[()]:
-        if guard is not None:
-            ok, *tensors = tensors  # type: ignore[assignment]
-            if bool(ok):
-                return ()
-        action(refill(values, {key: t for (key, _), t in zip(found, tensors)}))
+        if guard is not None and bool(tensors[0]):
+            return ()
+        given = tensors if guard is None else tensors[1:]
+        action(refill(values, {key: t for (key, _), t in zip(found, given)}))
         return ()
 
     args = [v for _, v in found] if guard is None else [guard, *(v for _, v in found)]

@@ -13,6 +13,7 @@ import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+ScopeNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -87,10 +88,10 @@ class _Collector(ast.NodeVisitor):
         else:
             super().generic_visit(node)
 
-    def _enter_scope(self, node: ast.AST) -> None:
+    def _enter_scope(self, node: ScopeNode) -> None:
         """The name of a definition is bound here; what its body binds is not (defaults and decorators are)."""
         if not isinstance(node, ast.Lambda):
-            self.found.bind(node.name, node)  # type: ignore[attr-defined]
+            self.found.bind(node.name, node)
         for name in ("decorator_list", "bases", "keywords"):
             for child in getattr(node, name, []):
                 self.visit(child)

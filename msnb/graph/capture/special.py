@@ -132,19 +132,23 @@ def unary(op: str, value: Any) -> Any:
     """``-value``, ``+value``, ``~value``."""
     name, plain = _UNARY[op]
     engine = slot.engine
-    fn = method(value, name) if isinstance(engine, Capture) and type(value) not in _DIRECT else None
-    return plain(value) if fn is None else invoke(engine, value, name, fn)  # type: ignore[arg-type]
+    if not isinstance(engine, Capture) or type(value) in _DIRECT:
+        return plain(value)
+    fn = method(value, name)
+    return plain(value) if fn is None else invoke(engine, value, name, fn)
 
 
 def inplace(op: str, old: Any, value: Any) -> Any:
     """``old op= value`` on an object of the user, or NotImplemented."""
     engine = slot.engine
+    if not isinstance(engine, Capture):
+        return NotImplemented
     name = f"__i{_NAMES[op]}__"
-    fn = method(old, name) if isinstance(engine, Capture) else None
+    fn = method(old, name)
     if fn is not None:
-        return invoke(engine, old, name, fn, value)  # type: ignore[arg-type]
+        return invoke(engine, old, name, fn, value)
     known = type(old) in _DIRECT or isinstance(old, _CONTAINERS)
-    return NotImplemented if known or not isinstance(engine, Capture) else _by_methods(engine, op, old, value)
+    return NotImplemented if known else _by_methods(engine, op, old, value)
 
 
 # ---- conversions, members, iteration, with -----------------------------------------------------------------------
@@ -208,9 +212,7 @@ class Context:
 def context(manager: Any) -> Any:
     """What ``with`` enters."""
     engine = slot.engine
-    own = (
-        isinstance(engine, Capture)
-        and method(manager, "__enter__") is not None
-        and method(manager, "__exit__") is not None
-    )
-    return Context(engine, manager) if own else manager  # type: ignore[arg-type]
+    if not isinstance(engine, Capture):
+        return manager
+    own = method(manager, "__enter__") is not None and method(manager, "__exit__") is not None
+    return Context(engine, manager) if own else manager

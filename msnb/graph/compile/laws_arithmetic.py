@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.core.types import TensorType
@@ -94,7 +96,7 @@ def _where_known(sweep: Sweep, node: Node) -> Found:
     return None if known is None else node.inputs[1 if known else 2]
 
 
-def _with_truth(word: bool) -> object:
+def _with_truth(word: bool) -> Callable[[Sweep, Node], Found]:
     def find(sweep: Sweep, node: Node) -> Found:
         if not all(isinstance(v.type, TensorType) and v.type.dtype is dtypes.bool_ for v in node.inputs):
             return None
@@ -244,12 +246,12 @@ ARITHMETIC: tuple[Law, ...] = (
         (Case(f("%1 = maximum(x, x) : f32[2]", "%1"), X),),
     ),
     Law(
-        "and true", "x and True is x", ("logical_and",), _with_truth(True),  # type: ignore[arg-type]
+        "and true", "x and True is x", ("logical_and",), _with_truth(True),
         (Case(f("%1 = logical_and(x, True) : bool[2]", "%1", types="bool[2]", params="x: bool[2]"),
               f("x", types="bool[2]", params="x: bool[2]")),),
     ),
     Law(
-        "or false", "x or False is x", ("logical_or",), _with_truth(False),  # type: ignore[arg-type]
+        "or false", "x or False is x", ("logical_or",), _with_truth(False),
         (Case(f("%1 = logical_or(False, x) : bool[2]", "%1", types="bool[2]", params="x: bool[2]"),
               f("x", types="bool[2]", params="x: bool[2]")),),
     ),

@@ -18,7 +18,7 @@ from msnb.devices.cpu.onednn import api as c
 from msnb.ops.record import find
 
 pytest.importorskip("llvmlite")
-from msnb.devices.cpu.builtin.eager import NativeKernel, eager_kernel  # noqa: E402
+from msnb.devices.cpu.builtin.eager import NativeKernel, eager_kernel
 
 needs = pytest.mark.skipif(c.api() is None, reason="oneDNN is not installed")
 draw = np.random.default_rng(5).standard_normal

@@ -14,7 +14,7 @@ from msnb.devices.cpu.onednn.api import api as library
 from tests.devices.cpu.onednn_runs import expected, run
 
 pytest.importorskip("llvmlite")
-from msnb.devices.cpu.builtin.poolings import recipe  # noqa: E402
+from msnb.devices.cpu.builtin.poolings import recipe
 
 # few windows, for each is compiled; extents are free
 WINDOWS = ((2, 2, 2, 2), (3, 3, 2, 2), (2, 3, 1, 3), (3, 2, 3, 1), (1, 1, 2, 2))

@@ -14,7 +14,7 @@ from msnb import ops
 from msnb.devices.cpu import threads
 
 pytest.importorskip("llvmlite")
-from tests.devices.cpu.test_builtin_eager import LAYOUTS, kernels  # noqa: E402
+from tests.devices.cpu.test_builtin_eager import LAYOUTS, kernels
 
 SHAPES = {
     "row @ matrix": lambda m, k: ((1, k), (k, m)),

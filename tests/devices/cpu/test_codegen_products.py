@@ -15,7 +15,7 @@ from tests.devices.cpu.codegen_programs import buffers, native, traced
 from tests.devices.cpu.onednn_runs import Run, expected, node_of, run
 
 pytest.importorskip("llvmlite")
-from msnb.devices.cpu.codegen.products import recipe  # noqa: E402
+from msnb.devices.cpu.codegen.products import recipe
 
 DTYPES = (np.float64, np.int32, np.int64)
 LEAD = st.sampled_from((1, 3))

@@ -118,7 +118,7 @@ def test_state_through_branches_and_loops() -> None:
 
 
 def test_default_list_that_grows() -> None:
-    def fn(x: Any, seen: list[int] = []) -> Any:  # noqa: B006
+    def fn(x: Any, seen: list[int] = []) -> Any:
         seen.append(1)
         return x * len(seen)
 

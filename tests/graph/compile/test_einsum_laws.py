@@ -121,7 +121,7 @@ def test_several_operations_in_16_bits_are_one(equation: str, mode: int) -> None
     shapes = [(100,) * len(term) for term in equation.partition("->")[0].split(",")]
     # sums of a hundred numbers of 900, and products of two of them, do not fit into float16, whose largest is 65504
     xs = [ms.Tensor(np.full(s, 900 if i < len(shapes) - 1 else 1e-4, np.float16)) for i, s in enumerate(shapes)]
-    fn = lambda *xs: ops.einsum(equation, *xs)  # noqa: E731
+    fn = lambda *xs: ops.einsum(equation, *xs)
     found = (ms.jit(fn) if mode == ms.GRAPH_MODE else fn)(*xs)
     wide = np.einsum(equation, *[x.asnumpy().astype(np.float64) for x in xs]).astype(np.float16)
     np.testing.assert_allclose(found.asnumpy(), wide, rtol=2e-3)  # a digit of float16 is 1e-3
