@@ -16,8 +16,8 @@ from msnb.devices.cpu import threads
 from msnb.ops.record import find
 
 pytest.importorskip("llvmlite")
-from msnb.devices.cpu.builtin import chains, reductions  # noqa: E402
-from msnb.devices.cpu.builtin.eager import NativeKernel, eager_kernel  # noqa: E402
+from msnb.devices.cpu.builtin import chains, reductions
+from msnb.devices.cpu.builtin.eager import NativeKernel, eager_kernel
 
 Rng = np.random.Generator
 
