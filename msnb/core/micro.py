@@ -52,6 +52,17 @@ def stage_of(scope: str) -> int | str | None:
     return None if not found else int(found[-1]) if found[-1].isdigit() else str(found[-1])
 
 
+def steps_to_stage(scope: str) -> int:
+    """How many steps of ``within_micro(scope)`` stand before the innermost Cell that said its stage; 0 if none did.
+
+    Examples:
+        >>> steps_to_stage("PipelineCell/micro[2]/Net/body/stage[1]/head/fc"), steps_to_stage("Net/body/head/fc")
+        (2, 0)
+    """
+    found = [m.start() for m in _STAGE.finditer(scope)]
+    return within_micro(scope[: found[-1]]).count("/") if found else 0
+
+
 def within_micro(scope: str) -> str:
     """The path of Cells alone, from the network in a part of the batch on.
 

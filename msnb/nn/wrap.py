@@ -12,6 +12,8 @@ The names inside do not change: ``TrainOneStepCell(WithLossCell(net, loss), opt)
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Mapping
 from typing import Any
 
 from msnb.api.transforms import value_and_grad
@@ -65,9 +67,11 @@ class PipelineCell(Cell):
     Args:
         network: of inputs whose first axis is the batch; usually it gives the loss.
         micro_size: how many micro-batches; at least as many as there are stages.
+        stage_config: name of a Cell of the network -> its pipeline stage, as ``cell.pipeline_stage`` says it.
 
     Raises:
-        TypeError, ValueError: no Cell, no number of at least 1, or a batch that it does not divide.
+        TypeError, ValueError: no Cell, no number of at least 1, a Cell that the network does not have, or a batch that
+            the number does not divide.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.PipelineCell.html
 
@@ -78,9 +82,10 @@ class PipelineCell(Cell):
         ()
     """
 
-    def __init__(self, network: Cell, micro_size: int) -> None:
+    def __init__(self, network: Cell, micro_size: int, stage_config: Mapping[str, int] | None = None) -> None:
         super().__init__(auto_prefix=False)
         need_cell("the network of PipelineCell", network)
+        _say_stages(network, stage_config or {})
         if isinstance(micro_size, bool) or not isinstance(micro_size, int) or micro_size < 1:
             raise AttributeValueError(f"micro_size={micro_size!r} is not legal; legal: an int of at least 1.")
         self.network = network
@@ -93,6 +98,18 @@ class PipelineCell(Cell):
             out = in_micro(i, self.network, *part)
             total = out if total is None else total + out
         return total
+
+
+def _say_stages(network: Cell, stages: Mapping[str, int]) -> None:
+    """Give Cells, by name, their pipeline stages. Raises ValueError for a name that no Cell has; then none gets one."""
+    cells = dict(network.cells_and_names())
+    unknown = [name for name in stages if name not in cells]
+    if unknown:
+        near = difflib.get_close_matches(unknown[0], cells, 3, 0.4) or [name for name in cells if name][:8]
+        raise AttributeValueError(f"stage_config: the network has no Cell {unknown[0]!r}.",
+                                  hint=f"legal: {', '.join(near)}")  # fmt: skip
+    for name, stage in stages.items():
+        cells[name].pipeline_stage = stage
 
 
 def _part(x: Any, i: int, n: int) -> Any:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from msnb.core.micro import within_micro
+from msnb.core.micro import steps_to_stage, within_micro
 from msnb.ir.control import CALL
 from msnb.ir.graph import Graph, Node, Value
 from msnb.parallel.cost import TimeModel, part_bytes
@@ -41,15 +41,34 @@ class Layer:
 
 
 def layer_name(scope: str) -> str:
-    """``net/layers/3`` of ``net/layers/3/norm``: up to the first number, else two parts of the path.
+    """``Net/layers/3`` of ``Net/layers/3/norm``: up to the first number, else one step behind the network.
+
+    Cells that only wrap (``WithLossCell``, ``TrainOneStepCell``) give their network no attribute's name, so a path
+    begins with the classes on the way to the network. A Cell that says its pipeline stage is a layer, however deep.
 
     Examples:
-        >>> layer_name("net/layers/3/norm"), layer_name("net/head/fc")
-        ('net/layers/3', 'net/head')
+        >>> layer_name("Net/layers/3/norm"), layer_name("Net/head/fc"), layer_name("WithLossCell/Net/head/fc")
+        ('Net/layers/3', 'Net/head', 'WithLossCell/Net/head')
     """
     parts = within_micro(scope).split("/")
-    at = next((i for i, part in enumerate(parts) if part.isdigit()), min(1, len(parts) - 1))
-    return "/".join(parts[: at + 1])
+    at = next((i for i, part in enumerate(parts) if part.isdigit()), max(1, _classes(parts)))
+    return "/".join(parts[: max(at, steps_to_stage(scope)) + 1])
+
+
+def is_network(name: str) -> bool:
+    """Whether a layer is the network itself: what its ``construct`` computes between its Cells.
+
+    Examples:
+        >>> is_network("WithLossCell/Net"), is_network("Net"), is_network("Net/fc")
+        (True, True, False)
+    """
+    parts = name.split("/")
+    return _classes(parts) == len(parts) or len(parts) == 1
+
+
+def _classes(parts: Sequence[str]) -> int:
+    """How many steps of a path are classes on the way to the network."""
+    return next((i for i, part in enumerate(parts) if not part[:1].isupper()), len(parts))
 
 
 def layers_said(graph: Graph) -> set[str]:

@@ -23,18 +23,18 @@ from msnb.parallel.cost import part_bytes
 from msnb.parallel.cuts import Costs, Cut, cut
 from msnb.parallel.fronts import layers
 from msnb.parallel.planning import Problem
-from msnb.parallel.recompute import Layer, cheapest, kept_values, layer_name
+from msnb.parallel.recompute import Layer, cheapest, is_network, kept_values, layer_name
 from msnb.parallel.search.costs import Floats
 
 Runs = Sequence[tuple[str, list[Node]]]
 
 
 def layers_in_order(order: Sequence[Node]) -> list[tuple[str, list[Node]]]:
-    """Runs of nodes of one layer; what stands between two runs of one layer belongs to it."""
+    """Runs of nodes of one layer; what stands between two runs of one layer belongs to it (but for the network's)."""
     runs: list[tuple[str, list[Node]]] = []
     for node in order:
         name = layer_name(node.scope)
-        at = next((i for i in range(len(runs) - 1, -1, -1) if runs[i][0] == name and "/" in name), None)
+        at = next((i for i in range(len(runs) - 1, -1, -1) if runs[i][0] == name and not is_network(name)), None)
         if at is not None:
             for _, nodes in runs[at + 1 :]:
                 runs[at][1].extend(nodes)

@@ -249,3 +249,46 @@ def test_wrong_stages_of_cells(said, piece):
     with pytest.raises(ValueError) as told:
         ms.parallel.plan(nn.PipelineCell(inner, 2), *inputs(), device_num=2, pipeline_stages=2)
     assert piece in str(told.value)
+
+
+# ----------------------------------------------------------------- as MindSpore's tutorial writes it ---------------------------------------------------------------------------------
+
+
+class Tutorial(nn.Cell):
+    """Cells with names of their own, no list of them, and an operation of the network itself between two."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer1, self.layer2 = (nn.Dense(8, 8, dtype=ms.float64) for _ in range(2))
+        self.relu1, self.layer3 = nn.ReLU(), nn.Dense(8, 2, dtype=ms.float64)
+
+    def construct(self, x):
+        return self.layer3(ops.tanh(self.layer2(self.relu1(self.layer1(x)))))
+
+
+def tutorial(where):
+    net = Tutorial()
+    ends = dict.fromkeys(["layer1", "relu1", "layer2"], 0) | {"layer3": 1}
+    if where == "attributes":
+        for name, stage in ends.items():
+            getattr(net, name).pipeline_stage = stage
+    inner = nn.WithLossCell(net, nn.MSELoss())
+    config = {f"_backbone.{name}": stage for name, stage in ends.items()} if where == "stage_config" else None
+    return nn.PipelineCell(inner, 4, config)
+
+
+@pytest.mark.parametrize("where", ["attributes", "stage_config", "planned"])
+def test_a_network_in_a_loss_is_cut_between_its_own_cells(where):
+    args = ms.Tensor(np.linspace(-1, 1, 128).reshape(16, 8)), ms.Tensor(np.linspace(0, 1, 32).reshape(16, 2))
+    program = tutorial(where)
+    plan = ms.parallel.plan(program, *args, device_num=4, pipeline_stages=2, parallel_mode="auto_parallel")
+    assert {name.rsplit("Tutorial/")[-1] for names in plan.layers for name in names} >= {"layer1", "layer2", "layer3"}
+    if where != "planned":
+        assert "WithLossCell/Tutorial/layer2" in plan.layers[0] and "WithLossCell/Tutorial/layer3" in plan.layers[1]
+    check(plan, program, args)
+
+
+def test_a_stage_of_a_cell_that_does_not_exist():
+    with pytest.raises(ValueError, match="the network has no Cell '_backbone.layer9'") as told:
+        nn.PipelineCell(nn.WithLossCell(Tutorial(), nn.MSELoss()), 4, {"_backbone.layer9": 0})
+    assert "_backbone.layer1" in str(told.value)

@@ -11,6 +11,7 @@ from nets import MLP, Chain, f64
 
 import msnb as ms
 from msnb import nn, ops
+from msnb.core import events
 from msnb.devices.ascend.chip import ASCEND910
 from msnb.parallel import Cluster
 
@@ -278,3 +279,35 @@ def test_tensors_that_are_attributes_are_no_data(step):
     assert plan.program.params and any(c.kind == "all_reduce" for c in plan.collectives)
     ms.set_auto_parallel_context(parallel_mode="auto_parallel", device_num=8, dataset_strategy=((8, 1, 1),))
     assert ms.parallel.plan(program, x).strategies, "the program has one input"
+
+
+class Neighbours(nn.Cell):
+    """A graph network: a part of its adjacency is no adjacency."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Dense(6, 8, dtype=ms.float64), nn.Dense(8, 4, dtype=ms.float64)
+
+    def construct(self, x, near):
+        scale = near.sum(1, keepdims=True) ** -0.5
+        near = near * scale * scale.T
+        return (near @ self.b(ops.relu(near @ self.a(x)))).mean()
+
+
+def test_a_part_of_the_batch_that_is_none_of_its_own_is_timed_as_planned(capsys):
+    events.forget_notices()
+    net, x, near = Neighbours(), f64(8, 6), ms.Tensor(np.eye(8) + 1.0)
+    plan = ms.parallel.plan(net, x, near, device_num=4, parallel_mode="data_parallel")
+    assert plan.step_time > 0 and plan.replica is None
+    assert "a device's part of the batch is none of its own" in capsys.readouterr().err
+    assert float(plan.run()[0]) == pytest.approx(net(x, near).item(), rel=1e-12)
+
+
+def test_gradients_that_go_into_an_optimizer_are_no_batch(capsys):
+    events.forget_notices()
+    net = nn.Dense(6, 5)
+    step, grads = nn.SGD(net.trainable_params(), 0.1), (ops.ones((5, 6)), ops.ones(5))
+    ms.parallel.plan(step, grads, device_num=4, parallel_mode="data_parallel")
+    assert "does not divide" not in capsys.readouterr().err
+    ms.parallel.plan(net, ops.ones((5, 6)), device_num=4, parallel_mode="data_parallel")
+    assert "of shape [5, 6] does not divide over 4 devices" in capsys.readouterr().err

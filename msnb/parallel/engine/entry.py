@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from msnb.autodiff.owed import written_out
 from msnb.core import events
 from msnb.core.collector import at_rest
-from msnb.core.errors import ArgumentError, AttributeValueError
+from msnb.core.errors import ArgumentError, AttributeValueError, MsnbError
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor, blank
 from msnb.core.tree import flatten, unflatten
@@ -155,10 +155,17 @@ def _mode(device_num: Any) -> str:
     return AUTO_PARALLEL if mode == STAND_ALONE and device_num not in (None, 1) else mode
 
 
-def _alone(program: Any, inputs: tuple[Any, ...], devices: int, cluster: Cluster | None, whole: Problem) -> Plan:
-    """The plan of one device with its part of the batch."""
+def _alone(program: Any, inputs: tuple[Any, ...], devices: int, cluster: Cluster | None, whole: Problem) -> Plan | None:
+    """The plan of one device with its part of the batch; None where a part is no batch of the program (a graph's
+    adjacency, say), so that devices cannot do without each other."""
     parts = parts_of(inputs, devices)
-    joint = joint_of(captured_of(program, parts), parts, {}, training=True)
+    try:
+        captured = captured_of(program, parts)
+    except MsnbError as error:
+        events.notice(f"data_parallel: a device's part of the batch is none of its own ({error.sentence}) The step is "
+                      "timed with everything that the plan exchanges.", key=f"no part {error.sentence}")  # fmt: skip
+        return None
+    joint = joint_of(captured, parts, {}, training=True)
     problem = Problem(joint, TimeModel(Mesh.over(1, cluster)), whole.rule, wide=whole.wide)
     return Plan(problem, [0] * problem.costs.size, "stand_alone")
 
@@ -335,7 +342,10 @@ def _made(problem: Problem, parallel_mode: str, search_mode: str | None, strateg
 
 
 def _tell_uneven(problem: Problem) -> None:
-    """A batch that does not divide is not split."""
+    """A batch that does not divide is not split. Gradients that go into an optimizer are no batch."""
+    graph = problem.joint.graph
+    if not problem.joint.trains and any(graph.params[at] in problem.joint.weights for at in graph.state):
+        return
     data = [p for p in problem.graph.params if p not in problem.joint.held and problem.flow.readers.get(p)]
     types = {p.name: t for p in data if isinstance(t := p.type, TensorType) and t.is_static and t.ndim}
     uneven = [f"{name} of shape {list(t.shape)}" for name, t in types.items() if t.ints()[0] % problem.mesh.size]

@@ -116,7 +116,7 @@ class RunnablePlan(Plan, Runnable):
             looks things up in it, it is the device's own batch.
     """
 
-    alone: Callable[[], Plan] | None = None
+    alone: Callable[[], Plan | None] | None = None
 
     @cached_property
     def replica(self) -> Plan | None:
