@@ -251,7 +251,7 @@ def test_wrong_stages_of_cells(said, piece):
     assert piece in str(told.value)
 
 
-# ----------------------------------------------------------------- as MindSpore's tutorial writes it ---------------------------------------------------------------------------------
+# ---- as MindSpore's tutorial writes it ----------------------------------------------------------------------------
 
 
 class Tutorial(nn.Cell):
