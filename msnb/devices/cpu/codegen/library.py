@@ -106,7 +106,7 @@ def compile_kernels(kernels: Sequence[Kernel]) -> list[GeneratedKernel | None]:
 
 
 def _generated(library: Library, symbol: str, kernel: Kernel, plan: Plan) -> GeneratedKernel:
-    last = Symbol(library, f"{symbol}.last") if plan.final_stores else 0
+    last = Symbol(library, f"{symbol}.last") if plan.gathers else 0
     return GeneratedKernel(kernel, plan, Symbol(library, f"{symbol}.body"), last)
 
 

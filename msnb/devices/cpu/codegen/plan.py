@@ -5,7 +5,11 @@
     single   no outer dims, but something reads a reduction: one row, one thread
 
 Any other reduction is an accumulator: every thread has one of its own, and a short last function adds them up and
-stores. Sums in float32 are carried on in float64 from block to block, so that long sums keep their digits.
+stores. Where all accumulators keep the same outer dims, these are what the threads share out:
+
+    sum(x: [1024, 5, 100], axis=1)      for i in 1024, shared out:  for j in 5:  100 numbers += a row;  these are stored
+
+Sums in float32 are carried on in float64 from block to block, so that long sums keep their digits.
 """
 
 from __future__ import annotations
@@ -27,6 +31,7 @@ SHARED_WORK = 3_000_000
 _LINE = 64
 STREAMED = 1 << 22
 FLUSHED = 256
+SHARED_LEAST = 16
 ANY = 1 << 40
 _PADDED = 64
 ALIGNED = 64
@@ -60,6 +65,7 @@ class Plan:
     Attributes:
         outer, inner: dims, outermost first.
         mode: "rows", "range" or "single".
+        shared, turned: outer dims that all accumulators keep (none, or too few places: empty), and the other ones.
         local: reductions finished row by row; accs: accumulators and their memory; wide: where those that take in
             many rows are moved to, every so often, so that long sums keep their digits.
         levels: per sweep along the row, the reductions and stores that belong to it.
@@ -82,8 +88,10 @@ class Plan:
         reduces = [i for i in self.insts if i.op == "reduce"]
         self.mode = "rows" if self.outer else "single" if self._reads_reductions() else "range"
         self.local = [r for r in reduces if r.attr.over == kernel.row and self.mode != "range"]
-        self.accs = {id(r): self._accumulator(r) for r in reduces if r not in self.local}
-        self.acc_insts = [r for r in reduces if id(r) in self.accs]
+        self.acc_insts = [r for r in reduces if r not in self.local]
+        self.shared = self._shared()
+        self.turned = [d for d in self.outer if d not in self.shared]
+        self.accs = {id(r): self._memory(self.carried(r), self._kept(r)) for r in self.acc_insts}
         self.wide = {id(r): self._wide(r) for r in self.acc_insts if self._is_long(r)}
         self.final = self._finals()
         self._sort_stores()
@@ -91,7 +99,13 @@ class Plan:
         self.pairs = self._inplace()
         self.streams = {a for a, v in kernel.stores if self._streams(a, v)}
         first = kernel.sizes[self.inner[0]]
-        self.total = {"rows": math.prod(kernel.sizes[d] for d in self.outer), "range": first, "single": 1}[self.mode]
+        rows = math.prod(kernel.sizes[d] for d in self.shared or self.outer)
+        self.total = {"rows": rows, "range": first, "single": 1}[self.mode]
+
+    @property
+    def gathers(self) -> bool:
+        """True where the accumulators of all threads are added up in the end."""
+        return bool(self.final_stores) and not self.shared
 
     def along(self, inst: Inst) -> bool:
         """True when a value changes along the row."""
@@ -115,17 +129,26 @@ class Plan:
     def _walks(self, access: Access, value: Inst) -> bool:
         return self.along(value) or any(access.strides[d] for d in self.kernel.row)
 
-    def _accumulator(self, inst: Inst) -> Scratch:
-        return self._memory(self.carried(inst), [d for d in range(len(self.kernel.sizes)) if d in inst.dims])
+    def _shared(self) -> list[int]:
+        gone = {frozenset(r.attr.over - self.kernel.row) for r in self.acc_insts}
+        if self.mode != "rows" or len(gone) != 1:
+            return []
+        kept = [d for d in self.outer if d not in next(iter(gone))]
+        whole = all(r.args[0].dims.issuperset(kept) for r in self.acc_insts)
+        return kept if whole and math.prod(self.kernel.sizes[d] for d in kept) >= SHARED_LEAST else []
+
+    def _kept(self, inst: Inst) -> list[int]:
+        """The dims along which an accumulator lies."""
+        return [d for d in range(len(self.kernel.sizes)) if d in inst.dims and d not in self.shared]
 
     def _is_long(self, inst: Inst) -> bool:
         """True for sums of many rows in float32: from time to time they are moved into sums in float64."""
-        rows = math.prod(self.kernel.sizes[d] for d in self.outer)
+        rows = math.prod(self.kernel.sizes[d] for d in self.turned)
         short = self.accs[id(inst)].dtype is dtypes.float32 and inst.attr.kind == "sum"
         return short and self.mode == "rows" and rows > FLUSHED
 
     def _wide(self, inst: Inst) -> Scratch:
-        return self._memory(dtypes.float64, [d for d in range(len(self.kernel.sizes)) if d in inst.dims])
+        return self._memory(dtypes.float64, self._kept(inst))
 
     def carried(self, inst: Inst) -> DType:
         """The dtype in which a reduction is carried on: float64 for long sums in float32."""

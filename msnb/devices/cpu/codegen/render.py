@@ -17,12 +17,14 @@ operand may be the result's own memory (see ``plan.inplace``).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.devices.cpu.codegen.emit import Emitter, literal, memory_name, type_name
+from msnb.devices.cpu.codegen.last import Last
 from msnb.devices.cpu.codegen.ops import across, combine, emit, identity
 from msnb.devices.cpu.codegen.plan import BLOCK, FLUSHED, Plan, Scratch, Segment
 from msnb.ir.kernel import Access, Inst
@@ -46,13 +48,11 @@ class Body:
 
     def lines(self) -> list[str]:
         """The instructions of the body."""
-        self._begin_accumulators()
-        if self.wide:
-            self.e.loop(("%begin", "%end", FLUSHED), [], self._some_rows)
-        elif self.plan.mode == "rows":
-            self.e.loop(("%begin", "%end", 1), [], self._row)
+        if self.plan.shared:
+            self.e.loop(("%begin", "%end", 1), [], self._whole)
         else:
-            self._row("%begin", [])
+            self._begin_accumulators()
+            self._rows("%begin", "%end")
         if self.plan.streams:
             self.e.act("llvm.x86.sse.sfence")
         self.e.do("ret void")
@@ -93,9 +93,25 @@ class Body:
 
     # ---- a row ------------------------------------------------------------------------------------------------------
 
+    def _whole(self, number: str, _: list[str]) -> list[str]:
+        """All rows that are added up at one place of the shared dims, and what is made of the sums."""
+        self._coordinates(number, self.plan.shared)
+        self._begin_accumulators()
+        self._rows("0", str(math.prod(self.kernel.sizes[d] for d in self.plan.turned)))
+        Last(self.plan, self.e, {d: self.at[d] for d in self.plan.shared}).stores()
+        return []
+
+    def _rows(self, begin: str, end: str) -> None:
+        if self.wide:
+            self.e.loop((begin, end, FLUSHED), [], partial(self._some_rows, end))
+        elif self.plan.mode == "rows":
+            self.e.loop((begin, end, 1), [], self._row)
+        else:
+            self._row(begin, [])
+
     def _row(self, number: str, _: list[str]) -> list[str]:
         if self.plan.mode == "rows":
-            self._coordinates(number)
+            self._coordinates(number, self.plan.turned)
         for access, _value in self.kernel.stores:
             self.place(access, [])
         for inst in self.plan.insts:
@@ -117,12 +133,12 @@ class Body:
                 self.guarded(access.strides, [], store)
         return []
 
-    def _coordinates(self, number: str) -> None:
-        for d in reversed(self.plan.outer[1:]):
+    def _coordinates(self, number: str, dims: list[int]) -> None:
+        for d in reversed(dims[1:]):
             size = self.kernel.sizes[d]
             self.at[d] = self.e.ins(f"urem i64 {number}, {size}")
             number = self.e.ins(f"udiv i64 {number}, {size}")
-        self.at[self.plan.outer[0]] = number
+        self.at[dims[0]] = number
 
     def value(self, inst: Inst) -> str:
         """A value that does not change along the row."""
@@ -181,13 +197,13 @@ class Body:
         self.e.loop(("0", str(memory.count), lanes), [], clear)
         self.e.lanes = 1
 
-    def _some_rows(self, start: str, _: list[str]) -> list[str]:
+    def _some_rows(self, stop: str, start: str, _: list[str]) -> list[str]:
         """Rows whose sums are still short enough for float32."""
         long = [r for r in self.plan.acc_insts if id(r) in self.wide]
         for r in long:
             self._clear(r, self.plan.accs[id(r)], self.pointers[id(r)])
         end = self.e.ins(f"add nsw i64 {start}, {FLUSHED}")
-        end = self.e.call("llvm.smin.i64", "i64", ("i64", end), ("i64", "%end"))
+        end = self.e.call("llvm.smin.i64", "i64", ("i64", end), ("i64", stop))
         self.e.loop((start, end, 1), [], self._row)
         for r in long:
             self._flush(r)
