@@ -134,6 +134,8 @@ MODULES = {
     "msnb.nn.learning_rate_schedule": "msnb.optim.schedules",
     "msnb.nn.metrics": "msnb.train.metrics",
     "msnb.nn.optim": "msnb.optim",
+    "msnb.parallel.auto_parallel": "msnb.nn.auto_parallel",
+    "msnb.parallel.nn": "msnb.nn.auto_parallel",
     "msnb.ops.function": "msnb.ops",
     "msnb.ops.functional": "msnb.ops",
     "msnb.ops.operations": "msnb.ops",

@@ -126,6 +126,11 @@ class Flow:
         return WEIGHT if value in self.derived else ACTIVATION
 
 
+def _plain(name: str) -> str:
+    """The kind of an op, however it is spelled: MindSpore says ``Conv2D``, ``ExpandDims``."""
+    return name.replace("_", "").lower()
+
+
 def _float(t: TensorType) -> bool:
     return t.dtype.differentiable
 
@@ -417,7 +422,8 @@ class Problem:
         return out
 
     def named(self, name: str) -> list[Node]:
-        """The nodes that go by a name: their own, their kind, or the end of a path (a network's name in a step)."""
+        """The nodes that go by a name: their own, their kind (in MindSpore's spelling too), or the end of a path (a
+        network's name in a step)."""
         found = self.matching(name)
         if found:
             return found
@@ -434,7 +440,7 @@ class Problem:
         """The nodes that go by a name; none where no node does."""
         nodes = [n for n in self.graph.nodes if n in self.place]
         exact = [n for n in nodes if self.names[n] == name]
-        kind = [n for n in nodes if n.op.name == name]
+        kind = [n for n in nodes if n.op.name == name] or [n for n in nodes if _plain(n.op.name) == _plain(name)]
         ends = [n for n in nodes if self.names[n].endswith(f"/{name}") or name.endswith(f"/{self.names[n]}")]
         return exact or kind or ends
 

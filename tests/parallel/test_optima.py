@@ -169,6 +169,29 @@ def test_recursive_is_near_on_networks():
         assert exact.objective <= quick.objective * (1 + 1e-12) <= 1.3 * exact.objective
 
 
+SMALL = {
+    "rows by their index": (lambda x, w, i: ops.gather(x * w, i, 1), (8, 6, 6), (8, 6, 6)),
+    "angles": (lambda x, w, i: ops.cosine_similarity(ops.matmul(x, w), ops.matmul(x * 2 + 1, w), 1), (8, 8), (8, 8)),
+    "turned": (lambda x, w, i: ops.matmul(x.transpose(2, 0, 1), w).transpose(1, 2, 0), (8, 8, 8), (8, 8)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("devices", [6, 8])
+@pytest.mark.parametrize("what", sorted(SMALL))
+def test_recursive_leaves_small_programs_whole(what, devices):
+    """From halved devices no single change and no pair leads back to what needs no collective."""
+    program, rows, weights = SMALL[what]
+    w = ms.Parameter(zeros(*weights), name="w")
+    index = ms.Tensor(np.zeros(6, np.int32))
+
+    def loss(x):
+        return ops.sin(program(x, w, index)).mean()
+
+    exact, quick = (ms.parallel.plan(loss, zeros(*rows), device_num=devices, search_mode=mode).objective
+                    for mode in ("dynamic_programming", "recursive_programming"))  # fmt: skip
+    assert exact <= quick * (1 + 1e-12) <= 1.3 * exact
+
+
 # ---- MindSpore's byte model -----------------------------------------------------------------------------------------
 
 

@@ -224,6 +224,12 @@ def test_what_is_no_strategy_names_the_operator(splits):
         big(64, strategies={"matmul": splits})
 
 
+def test_kinds_of_operators_in_mindspores_spelling():
+    split = ((8, 1), (1, 1))
+    plan = big(64, strategies={"MatMul": split})
+    assert plan.strategies["Chain/matmul"] == plan.strategies["Chain/matmul_2"] == split
+
+
 def test_an_input_without_a_strategy_is_left_to_the_search():
     assert big(64, strategies={"Chain/matmul": ((8, 1), None)}).strategies["Chain/matmul"] == ((8, 1), (1, 1))
 

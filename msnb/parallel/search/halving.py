@@ -3,7 +3,8 @@
 recursive_programming   the mesh axes one after the other, outermost first: in each round every node, in program order,
                         gives this axis to one of its labels: the one whose best remaining choice, together with the
                         best that its neighbours can still do, is cheapest. Then single nodes and pairs are changed
-                        while that helps.
+                        while that helps; the same is done from everything whole on every device (the first choices),
+                        which small programs stay near, and the better of both is taken.
 sharding_propagation    from the known nodes outward (breadth first): each takes the choice that costs least next to the
                         neighbours that are decided.
 
@@ -37,8 +38,8 @@ def recursive_programming(graph: CostGraph, runs: Sequence[Sequence[Sequence[str
     for axis in range(rounds):
         for v in range(graph.size):
             _cut(graph, near, alive, v, [r[axis] if axis < len(r) else "" for r in runs[v]])
-    choices = [int(np.argmin(np.where(a, t, np.inf))) for a, t in zip(alive, graph.time)]
-    return improved(graph, near, choices)
+    halved = [int(np.argmin(np.where(a, t, np.inf))) for a, t in zip(alive, graph.time)]
+    return min((improved(graph, near, start) for start in (halved, [0] * graph.size)), key=graph.cost)
 
 
 def _outlook(
