@@ -56,7 +56,8 @@ def collatz(n, limit):
 
 compiled = ms.jit(collatz)
 limit = ms.Tensor(1000)
-print([int(compiled(ms.Tensor(n), limit)) for n in (6, 7, 27, 97)], [int(collatz(ms.Tensor(n), limit)) for n in (6, 7, 27, 97)])
+starts = [ms.Tensor(n) for n in (6, 7, 27, 97)]
+print([int(compiled(n, limit)) for n in starts], [int(collatz(n, limit)) for n in starts])
 
 # %% [markdown]
 # ## What a compiled function assumes

@@ -48,7 +48,8 @@ x, w = ms.Tensor([0.5, 1.0, 2.0]), ms.Tensor([1.0, -1.0, 0.5])
 def quotient(i, h=1e-6):
     e = np.zeros(3)
     e[i] = h
-    a, b = (float(f(ms.Tensor(x.asnumpy().astype(np.float64) + s * e), ms.Tensor(w.asnumpy().astype(np.float64)))) for s in (1, -1))
+    exact_x, exact_w = (t.asnumpy().astype(np.float64) for t in (x, w))
+    a, b = (float(f(ms.Tensor(exact_x + s * e), ms.Tensor(exact_w))) for s in (1, -1))
     return (a - b) / (2 * h)
 
 

@@ -67,8 +67,9 @@ net(images).shape
 
 # %% [markdown]
 # ## 2 A NaN
-# A NaN (*not a number*) is what 0 / 0 gives. The loss is NaN after a while, and everything after it too. Where was it born? `%ms_step` runs the program node by node and
-# marks the first operator that makes a NaN out of operands that have none. What only passes it on is not marked.
+# A NaN (*not a number*) is what 0 / 0 gives. A loss becomes NaN after a while, and everything after it too. Where was it born?
+# `%ms_step` runs the program node by node and marks the first operator that makes a NaN out of operands that have none. What
+# only passes it on is not marked.
 
 # %%
 # A softmax written down as in the book

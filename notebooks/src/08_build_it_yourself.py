@@ -83,7 +83,8 @@ constant = Op("constant", lambda value: np.float64(value))
 add = Op("add", np.add, lambda d, out, a, b: (back_to(d, a), back_to(d, b)), "{0} + {1}")
 multiply = Op("multiply", np.multiply, lambda d, out, a, b: (back_to(d * b, a), back_to(d * a, b)), "{0} * {1}")
 negative = Op("negative", np.negative, lambda d, out, a: (-d,), "-{0}")
-divide = Op("divide", np.divide, lambda d, out, a, b: (back_to(divide(d, b), a), back_to(-divide(d * out, b), b)), "{0} / {1}")
+divide = Op("divide", np.divide,
+            lambda d, out, a, b: (back_to(divide(d, b), a), back_to(-divide(d * out, b), b)), "{0} / {1}")
 exp = Op("exp", np.exp, lambda d, out, a: (d * out,), "exp({0})")
 log = Op("log", np.log, lambda d, out, a: (divide(d, a),), "log({0})")
 tanh = Op("tanh", np.tanh, lambda d, out, a: (d * (-(out * out) + 1.0),), "tanh({0})")
@@ -143,7 +144,8 @@ def text_of(graph):
     names.update({n: f"%{i}" for i, n in enumerate(shown, 1)})
     names.update({n: f"~{n.attrs['value']!r}" for n in graph.nodes if n.op is constant})
     kind = lambda n: f"f64[{','.join(map(str, n.shape))}]"
-    lines = [f"graph {graph.name}({', '.join(f'{names[p]}: {kind(p)}' for p in graph.params)}) -> ({', '.join(map(kind, graph.outputs))})"]
+    params = ", ".join(f"{names[p]}: {kind(p)}" for p in graph.params)
+    lines = [f"graph {graph.name}({params}) -> ({', '.join(map(kind, graph.outputs))})"]
     for n in shown:
         words = [names[i] for i in n.inputs] + [f"{k}={v}" for k, v in n.attrs.items()]
         lines.append(f"  {names[n]} = {n.op.name}({', '.join(words)}) : {kind(n)}")
@@ -281,7 +283,8 @@ def without_dead(graph):
 better = simplify(df)
 print(text_of(better))
 size = lambda g: sum(n.op is not constant for n in g.nodes)
-print(size(df), "->", size(better), "nodes, same values:", all((a == b).all() for a, b in zip(call(df, x, w), call(better, x, w))))
+same = all((a == b).all() for a, b in zip(call(df, x, w), call(better, x, w)))
+print(size(df), "->", size(better), "nodes, same values:", same)
 
 # %% [markdown]
 # ## 5 A code generator
@@ -355,7 +358,8 @@ TOOLS = {"empty": np.empty, "exp": math.exp, "log": math.log, "tanh": math.tanh}
 
 
 def compiled(graph):
-    space = {**TOOLS, **{op.name: op.run for op in (add, multiply, negative, divide, sum_to, broadcast_to, transpose, matmul)}}
+    called = (add, multiply, negative, divide, sum_to, broadcast_to, transpose, matmul)
+    space = {**TOOLS, **{op.name: op.run for op in called}}
     exec(generate(graph)[0], space)
     fn = space[graph.name]
     return lambda *arrays: fn(*[np.asarray(a, float) for a in arrays])
@@ -400,7 +404,8 @@ def step(x, label, *weights):
 captured = trace(step, *shapes)
 program = simplify(captured)
 text, written = generate(program)
-print(f"one step: {size(captured)} nodes as captured, {size(program)} after the passes, {written} arrays written by {len(groups_of(program))} groups")
+print(f"one step: {size(captured)} nodes as captured, {size(program)} after the passes, "
+      f"{written} arrays written by {len(groups_of(program))} groups")
 
 # %%
 # The same numbers in both modes

@@ -57,7 +57,7 @@ print("...", len(plan.collectives), "collectives in a step")
 
 # %%
 # Start
-# %ms_cluster start -n 4 --timeout 30 -o ranks
+# %ms_cluster start -n 4 -o ranks
 
 # %%
 # %%px --no-stream
