@@ -112,7 +112,10 @@ def as_dtype(spec: Any) -> DType:
         except TypeError:
             found = None
     if found is None:
-        raise DTypeError(f"{spec!r} is not a dtype of msnb; legal: {', '.join(t.name for t in ALL)}.")
+        raise DTypeError(
+            f"{spec!r} is not a dtype of msnb; legal: {', '.join(t.name for t in ALL)}.",
+            hint="a shape goes to ops.zeros((2, 3)), ops.ones, ops.randn ..." if isinstance(spec, (int, tuple)) else "",
+        )
     return found
 
 

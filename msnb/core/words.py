@@ -160,8 +160,12 @@ _PART = "is not part of msnb yet"
 _SPARSE = f"{_PART}: tensors are dense."
 _ROWS = f"{_PART}; GeneratorDataset takes any Python object with __getitem__ and __len__."
 _PIXELS = f"{_PART}; a function of an array is a transform too: .map(fn, 'image')."
+_LOADER = (
+    "PyTorch's DataLoader is a chain here: ms.dataset.GeneratorDataset(source, ['x', 'y'], shuffle=True).batch(32), "
+    "where source has __getitem__ and __len__."
+)
 _DATA = {
-    "msnb.dataset": dict.fromkeys(
+    "msnb.dataset": dict.fromkeys(("DataLoader", "Dataset", "TensorDataset"), _LOADER) | dict.fromkeys(
         ("TFRecordDataset", "CocoDataset", "VOCDataset", "CelebADataset", "TextFileDataset", "CSVDataset",
          "ManifestDataset", "IMDBDataset", "PaddedDataset", "DatasetCache", "Schema", "DSCallback"), _ROWS),
     "msnb.dataset.vision": dict.fromkeys(
@@ -199,6 +203,16 @@ def _torch(there: str, here: str) -> str:
 _FILLS = "is for Parameters: the values of a Tensor do not change in place"
 _WISH = "PyTorch's requires_grad is for Parameters here; ms.grad(fn, grad_position) says what else to differentiate by."
 
+_SCHEDULES = (
+    "PyTorch's schedulers are the optimizer's learning_rate here: a schedule (nn.ExponentialDecayLR, nn.CosineDecayLR, "
+    "nn.WarmUpLR ...) or a list with one rate per step (nn.piecewise_constant_lr ...)."
+)
+_CLIPS = (
+    "PyTorch's clip_grad_norm_ gives new gradients here: gradients = ops.clip_by_global_norm(gradients, limit), or "
+    "ops.clip_by_value(gradients, low, high)."
+)
+_PACKED = "PyTorch's pack_padded_sequence is an argument here: nn.LSTM(...)(x, seq_length=lengths)."
+
 SAID: dict[str, dict[str, str]] = {
     **_DATA,
     "msnb": {
@@ -214,6 +228,11 @@ SAID: dict[str, dict[str, str]] = {
         "run_check": f"{_PART}; make quickstart trains a network.",
         "no_grad": "is not needed: gradients are recorded inside ms.grad and ms.value_and_grad only.",
         "manual_seed": _torch("manual_seed", "ms.set_seed"),
+        **dict.fromkeys(("utils", "data"), _LOADER),
+        "func": "PyTorch's torch.func is here ms.grad, ms.vmap, ms.vjp, ms.jvp, ms.jacrev, ms.jacfwd, ms.hessian.",
+        "set_default_dtype": "PyTorch's set_default_dtype is dtype= here: float32 is the default; net.to_float(dtype).",
+        "set_default_device": "PyTorch's set_default_device is called ms.set_context(device_target=...) here.",
+        "Generator": f"{_PART}: ms.set_seed(n) seeds the one stream of draws.",
         "cuda": "PyTorch's cuda is a device of the context here: ms.set_context(device_target='GPU').",
         "device": "PyTorch's device is a word of the context here: ms.set_context(device_target='CPU').",
         "float": "is spelled ms.float32.",
@@ -234,6 +253,7 @@ SAID: dict[str, dict[str, str]] = {
         ),
     },
     "msnb.core.context": {},
+    "msnb.optim": {"lr_scheduler": _SCHEDULES},
     "msnb.numpy": dict.fromkeys(
         ("fft", "piecewise", "apply_along_axis", "unwrap", "histogram2d", "polyfit"),
         f"{_PART}; NumPy itself takes Tensors, outside compiled functions.",
@@ -251,17 +271,17 @@ SAID: dict[str, dict[str, str]] = {
         "ConvTranspose1d": _torch("nn.ConvTranspose1d", "nn.Conv1dTranspose"),
         "Hardswish": "is spelled nn.HSwish.",
         "Hardsigmoid": "is spelled nn.HSigmoid.",
-        "BatchNorm3d": f"{_PART}; there are BatchNorm1d and BatchNorm2d.",
-        "Conv3d": f"{_PART}; there are Conv1d and Conv2d.",
         "Conv3dTranspose": f"{_PART}; there are Conv1dTranspose and Conv2dTranspose.",
-        "MaxPool3d": f"{_PART}; there are MaxPool1d and MaxPool2d.",
-        "AvgPool3d": f"{_PART}; there are AvgPool1d and AvgPool2d.",
+        **dict.fromkeys(("StepLR", "MultiStepLR", "LambdaLR", "CosineAnnealingLR", "OneCycleLR"), _SCHEDULES),
+        **dict.fromkeys(("clip_grad_norm_", "clip_grad_value_"), _CLIPS),
+        **dict.fromkeys(("rnn", "pack_padded_sequence", "pad_packed_sequence"), _PACKED),
         "probability": f"{_PART}; ops has normal, uniform, categorical, bernoulli, gumbel.",
         "ForwardValueAndGrad": f"{_PART}; ms.value_and_grad gives values and gradients.",
     },
     "msnb.ops": {
         "Primitive": f"{_PART}; a plug-in (entry point msnb.ops) brings an op of its own.",
         "PrimitiveWithInfer": f"{_PART}; a plug-in (entry point msnb.ops) brings an op of its own.",
+        **dict.fromkeys(("clip_grad_norm", "clip_grad_norm_", "clip_grad_value_"), _CLIPS),
         **dict.fromkeys(("lrn", "ctc_loss", "CTCLoss", "LRN"), f"{_PART}."),
         **dict.fromkeys(
             ("NPUAllocFloatStatus", "NPUGetFloatStatus", "NPUClearFloatStatus", "FloatStatus"),

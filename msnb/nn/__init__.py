@@ -91,6 +91,7 @@ from msnb.nn.loss_scale import FixedLossScaleUpdateCell as FixedLossScaleUpdateC
 from msnb.nn.loss_scale import TrainOneStepWithLossScaleCell as TrainOneStepWithLossScaleCell
 from msnb.nn.normalization import BatchNorm1d as BatchNorm1d
 from msnb.nn.normalization import BatchNorm2d as BatchNorm2d
+from msnb.nn.normalization import BatchNorm3d as BatchNorm3d
 from msnb.nn.normalization import GroupNorm as GroupNorm
 from msnb.nn.normalization import InstanceNorm1d as InstanceNorm1d
 from msnb.nn.normalization import InstanceNorm2d as InstanceNorm2d
@@ -124,6 +125,10 @@ from msnb.nn.transformer import TransformerDecoderLayer as TransformerDecoderLay
 from msnb.nn.transformer import TransformerEncoder as TransformerEncoder
 from msnb.nn.transformer import TransformerEncoderLayer as TransformerEncoderLayer
 from msnb.nn.transformer import causal_mask as causal_mask
+from msnb.nn.volumes import AdaptiveAvgPool3d as AdaptiveAvgPool3d
+from msnb.nn.volumes import AvgPool3d as AvgPool3d
+from msnb.nn.volumes import Conv3d as Conv3d
+from msnb.nn.volumes import MaxPool3d as MaxPool3d
 from msnb.nn.wrap import PipelineCell as PipelineCell
 from msnb.nn.wrap import TrainOneStepCell as TrainOneStepCell
 from msnb.nn.wrap import WithEvalCell as WithEvalCell

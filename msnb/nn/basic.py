@@ -16,6 +16,7 @@ from msnb.core.tensor import Tensor
 from msnb.nn.activation import get_activation
 from msnb.nn.cell import Cell
 from msnb.nn.initializer import HeUniform, Normal, Uniform, initializer
+from msnb.ops.worded import worded
 
 
 def positive_int(what: str, value: Any) -> int:
@@ -61,6 +62,7 @@ class Dense(Cell):
         [[7.0, 7.0]]
     """
 
+    @worded
     def __init__(
         self,
         in_channels: int,

@@ -18,9 +18,10 @@ from msnb.nn.cell import Cell
 from msnb.nn.initializer import fans
 from msnb.ops.layouts import need_format
 from msnb.ops.window import IntOrPair, pair
+from msnb.ops.worded import worded
 
 
-class _Conv(Cell):
+class Convolution(Cell):
     """What the four layers share: attributes, first values, how they look."""
 
     def __init__(
@@ -67,7 +68,7 @@ def _legal_mode(pad_mode: Any, padding: Any) -> str:
     return mode
 
 
-def _channels(in_channels: Any, out_channels: Any, group: Any) -> None:
+def need_channels(in_channels: Any, out_channels: Any, group: Any) -> None:
     for what, value in (("in_channels", in_channels), ("out_channels", out_channels), ("group", group)):
         positive_int(what, value)
     for what, value in (("in_channels", in_channels), ("out_channels", out_channels)):
@@ -75,7 +76,7 @@ def _channels(in_channels: Any, out_channels: Any, group: Any) -> None:
             raise AttributeValueError(f"{what}={value} does not divide into group={group}.")
 
 
-class Conv2d(_Conv):
+class Conv2d(Convolution):
     """Convolution of images.
 
     Args:
@@ -99,6 +100,7 @@ class Conv2d(_Conv):
         (2, 6, 24, 24)
     """
 
+    @worded
     def __init__(
         self,
         in_channels: int,
@@ -115,7 +117,7 @@ class Conv2d(_Conv):
         data_format: str = "NCHW",
         dtype: Any = dtypes.float32,
     ) -> None:
-        _channels(in_channels, out_channels, group)
+        need_channels(in_channels, out_channels, group)
         need_format("Conv2d", data_format)
         self.data_format = data_format
         shape = (out_channels, in_channels // group, *pair("Conv2d", "kernel_size", kernel_size))
@@ -133,7 +135,7 @@ class Conv2d(_Conv):
         )
 
 
-class Conv1d(_Conv):
+class Conv1d(Convolution):
     """Convolution of rows of samples [n, in_channels, length].
 
     Args:
@@ -149,6 +151,7 @@ class Conv1d(_Conv):
         (2, 8, 7)
     """
 
+    @worded
     def __init__(
         self,
         in_channels: int,
@@ -164,7 +167,7 @@ class Conv1d(_Conv):
         bias_init: Any = None,
         dtype: Any = dtypes.float32,
     ) -> None:
-        _channels(in_channels, out_channels, group)
+        need_channels(in_channels, out_channels, group)
         shape = (out_channels, in_channels // group, positive_int("kernel_size", kernel_size))
         super().__init__(
             in_channels, out_channels, shape, positive_int("stride", stride), pad_mode, padding,
@@ -177,7 +180,7 @@ class Conv1d(_Conv):
         return ops.conv1d(x, weight, bias, self.stride, self.pad_mode, self.padding, self.dilation, self.group)
 
 
-class Conv2dTranspose(_Conv):
+class Conv2dTranspose(Convolution):
     """Transposed convolution of images.
 
     Args:
@@ -194,6 +197,7 @@ class Conv2dTranspose(_Conv):
         (1, 2, 10, 10)
     """
 
+    @worded
     def __init__(
         self,
         in_channels: int,
@@ -210,7 +214,7 @@ class Conv2dTranspose(_Conv):
         bias_init: Any = None,
         dtype: Any = dtypes.float32,
     ) -> None:
-        _channels(in_channels, out_channels, group)
+        need_channels(in_channels, out_channels, group)
         shape = (in_channels, out_channels // group, *pair("Conv2dTranspose", "kernel_size", kernel_size))
         stride, dilation = pair("Conv2dTranspose", "stride", stride), pair("Conv2dTranspose", "dilation", dilation)
         super().__init__(
@@ -227,7 +231,7 @@ class Conv2dTranspose(_Conv):
         )
 
 
-class Conv1dTranspose(_Conv):
+class Conv1dTranspose(Convolution):
     """Transposed convolution of rows of samples [n, in_channels, length].
 
     Args:
@@ -243,6 +247,7 @@ class Conv1dTranspose(_Conv):
         (1, 2, 10)
     """
 
+    @worded
     def __init__(
         self,
         in_channels: int,
@@ -258,7 +263,7 @@ class Conv1dTranspose(_Conv):
         bias_init: Any = None,
         dtype: Any = dtypes.float32,
     ) -> None:
-        _channels(in_channels, out_channels, group)
+        need_channels(in_channels, out_channels, group)
         shape = (in_channels, out_channels // group, positive_int("kernel_size", kernel_size))
         super().__init__(
             in_channels, out_channels, shape, positive_int("stride", stride), pad_mode, padding,

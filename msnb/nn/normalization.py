@@ -13,17 +13,24 @@ from __future__ import annotations
 from typing import Any
 
 from msnb import ops
-from msnb.core import dtypes
+from msnb.core import dtypes, events
 from msnb.core.errors import ShapeError
 from msnb.core.parameter import Parameter
 from msnb.nn.basic import positive_int
 from msnb.nn.cell import Cell
 from msnb.nn.initializer import initializer
 from msnb.ops.layouts import NHWC, need_format
+from msnb.ops.worded import worded
 
 
 def _parameter(init: Any, shape: Any, name: str, dtype: Any, trained: bool = True) -> Parameter:
     return Parameter(initializer(init, shape, dtype), name=name, requires_grad=trained)
+
+
+_OTHER_WAY = (
+    "{0}(momentum={1:g}) keeps {1:.0%} of the running statistics in a step, as in MindSpore; PyTorch's "
+    "momentum={1:g} is {2:g} here."
+)
 
 
 class _BatchNorm(Cell):
@@ -51,6 +58,8 @@ class _BatchNorm(Cell):
         self.data_format = data_format
         if not 0 <= momentum <= 1:
             raise ValueError(f"momentum must be from 0 to 1, got {momentum}.")
+        if 0 < momentum < 0.5:
+            events.notice(_OTHER_WAY.format(type(self).__name__, momentum, 1 - momentum), key="BatchNorm.momentum")
         self.num_features = positive_int("num_features", num_features)
         self.eps, self.momentum, self.affine = eps, momentum, affine
         self.use_batch_statistics = use_batch_statistics
@@ -133,6 +142,21 @@ class BatchNorm2d(_BatchNorm):
     _said = "4"
 
 
+class BatchNorm3d(_BatchNorm):
+    """Batch normalisation of volumes [n, num_features, depth, rows, columns]; arguments as in ``BatchNorm1d``.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.BatchNorm3d.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.BatchNorm3d(3)(ms.ops.zeros((2, 3, 4, 4, 4))).shape
+        (2, 3, 4, 4, 4)
+    """
+
+    _ndims = (5,)
+    _said = "5"
+
+
 class LayerNorm(Cell):
     """Normalisation over the last axes.
 
@@ -151,6 +175,7 @@ class LayerNorm(Cell):
         [[-1.0, 1.0]]
     """
 
+    @worded
     def __init__(
         self,
         normalized_shape: Any,

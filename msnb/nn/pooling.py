@@ -8,13 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 from msnb import ops
+from msnb.core import events
 from msnb.core.errors import AttributeValueError
 from msnb.nn.cell import Cell
 from msnb.ops.layouts import NCHW, need_format
 from msnb.ops.window import IntOrPair
 
 
-class _Pool(Cell):
+class Pooling(Cell):
     """What the pooling layers share; ``_rows``: it pools rows of samples, not images."""
 
     _rows = False
@@ -22,7 +23,7 @@ class _Pool(Cell):
     def __init__(
         self,
         kernel_size: IntOrPair = 1,
-        stride: IntOrPair = 1,
+        stride: IntOrPair | None = None,
         pad_mode: str = "valid",
         padding: IntOrPair = 0,
         ceil_mode: bool = False,
@@ -36,15 +37,24 @@ class _Pool(Cell):
                 "[n, channels, length].",
                 hint="x.swapaxes(1, 2) brings the channels to axis 1.",
             )
-        self.kernel_size, self.stride, self.pad_mode, self.padding = kernel_size, stride, pad_mode, padding
+        self.kernel_size, self.pad_mode, self.padding = kernel_size, pad_mode, padding
+        self.stride = self._stride_unsaid() if stride is None else stride
         self.ceil_mode, self.data_format = ceil_mode, data_format
+
+    def _stride_unsaid(self) -> int:
+        """1, MindSpore's default; who may expect PyTorch's, the window's size, is told once."""
+        if self.kernel_size not in (1, (1, 1)):
+            called = f"nn.{type(self).__name__}({self.kernel_size}"
+            text = f"{called}) moves its window by 1, as in MindSpore; PyTorch's moves by the window's size"
+            events.notice(f"{text}: {called}, stride={self.kernel_size}).", key="MaxPool.stride")
+        return 1
 
     def extend_repr(self) -> str:
         """Its sizes."""
         return f"kernel_size={self.kernel_size}, stride={self.stride}, pad_mode={self.pad_mode}"
 
 
-class MaxPool2d(_Pool):
+class MaxPool2d(Pooling):
     """The largest value of each window of images; arguments as in ``ops.max_pool2d`` (stride 1 by default).
 
     Examples:
@@ -67,7 +77,7 @@ def one(size: IntOrPair) -> int:
     return size
 
 
-class MaxPool1d(_Pool):
+class MaxPool1d(Pooling):
     """The largest value of each window of rows of samples; arguments as in ``ops.max_pool1d`` (stride 1 by default)."""
 
     _rows = True
@@ -77,7 +87,7 @@ class MaxPool1d(_Pool):
         return ops.max_pool1d(x, one(self.kernel_size), one(self.stride), self.pad_mode, self.padding, self.ceil_mode)
 
 
-class _AvgPool(_Pool):
+class AveragePooling(Pooling):
     def __init__(
         self,
         kernel_size: IntOrPair = 1,
@@ -92,7 +102,7 @@ class _AvgPool(_Pool):
         self.count_include_pad = count_include_pad
 
 
-class AvgPool2d(_AvgPool):
+class AvgPool2d(AveragePooling):
     """The mean of each window of images; arguments as in ``ops.avg_pool2d`` (stride 1 by default).
 
     Examples:
@@ -109,7 +119,7 @@ class AvgPool2d(_AvgPool):
         )  # fmt: skip
 
 
-class AvgPool1d(_AvgPool):
+class AvgPool1d(AveragePooling):
     """The mean of each window of rows of samples; arguments as in ``ops.avg_pool1d`` (stride 1 by default)."""
 
     _rows = True

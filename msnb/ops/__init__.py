@@ -489,6 +489,10 @@ from msnb.ops.triangle import tril as tril
 from msnb.ops.triangle import tril_indices as tril_indices
 from msnb.ops.triangle import triu as triu
 from msnb.ops.triangle import triu_indices as triu_indices
+from msnb.ops.volumes import adaptive_avg_pool3d as adaptive_avg_pool3d
+from msnb.ops.volumes import avg_pool3d as avg_pool3d
+from msnb.ops.volumes import conv3d as conv3d
+from msnb.ops.volumes import max_pool3d as max_pool3d
 
 if not TYPE_CHECKING:  # a type checker must go on to report names that do not exist
 

@@ -6,6 +6,8 @@
     axis1, axis2        dim1, dim2
     ddof                unbiased, correction
     learning_rate       lr
+    has_bias, group     bias, groups        (layers)
+    epsilon             eps
 
 ``worded`` lets a function take all of them; positional calls pay one Python call for it. What PyTorch returns as a pair
 with names, ``values`` and ``indices``, is a ``Ranked`` here.
@@ -24,7 +26,7 @@ _Fn = TypeVar("_Fn", bound=Callable[..., Any])
 _WORDS = {
     "dim": ("axis",), "dims": ("axis", "axes"), "keepdim": ("keepdims",), "keep_dims": ("keepdims",),
     "dim1": ("axis1",), "dim2": ("axis2",), "unbiased": ("ddof",), "correction": ("ddof",), "p": ("ord",),
-    "lr": ("learning_rate",),
+    "lr": ("learning_rate",), "bias": ("has_bias",), "groups": ("group",), "eps": ("epsilon",),
 }  # fmt: skip
 
 
@@ -58,6 +60,7 @@ _WAY = "take .values, or write values, indices = x.max(1); x.amax(1) and x.max(a
 
 def worded(fn: _Fn) -> _Fn:
     """``fn`` with PyTorch's keywords for the arguments that it has; TypeError for one argument by two names."""
+    called = fn.__name__ if fn.__name__ != "__init__" else fn.__qualname__.partition(".")[0]
     own = [p.name for p in inspect.signature(fn).parameters.values() if p.kind is not p.VAR_POSITIONAL]
     words = {word: name for word, names in _WORDS.items() if word not in own for name in names if name in own}
 
@@ -65,7 +68,7 @@ def worded(fn: _Fn) -> _Fn:
         named = {words.get(word, word): value for word, value in given.items()}
         if len(named) < len(given):
             said = ", ".join(word for word in given if word in words or word in words.values())
-            raise ArgumentError(f"{fn.__name__} takes an argument by one name, got {said}.")
+            raise ArgumentError(f"{called} takes an argument by one name, got {said}.")
         return named
 
     @functools.wraps(fn)

@@ -1,5 +1,7 @@
 """Optimizers and learning rates. ``msnb.nn`` shows them too, as MindSpore does."""
 
+from typing import TYPE_CHECKING
+
 from msnb.optim.adam import Adam as Adam
 from msnb.optim.adam import AdamW as AdamW
 from msnb.optim.adam import AdamWeightDecay as AdamWeightDecay
@@ -26,3 +28,11 @@ from msnb.optim.schedules import LearningRateSchedule as LearningRateSchedule
 from msnb.optim.schedules import NaturalExpDecayLR as NaturalExpDecayLR
 from msnb.optim.schedules import PolynomialDecayLR as PolynomialDecayLR
 from msnb.optim.schedules import WarmUpLR as WarmUpLR
+
+if not TYPE_CHECKING:  # a type checker must go on to report names that do not exist
+
+    def __getattr__(name: str) -> object:
+        """A sentence on what is missing."""
+        from msnb.core import elsewhere
+
+        return elsewhere.attribute(__name__, name)

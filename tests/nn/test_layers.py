@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
+from msnb.core import events
 
 Array = np.ndarray[Any, Any]
 
@@ -304,3 +306,39 @@ def test_the_other_losses(mode: int, rng: np.random.Generator) -> None:
     hit = p[[0, 1, 2], [1, 3, 0]]
     focal = nn.FocalLoss()(ms.Tensor(x), ms.Tensor([1, 3, 0])).asnumpy()
     np.testing.assert_allclose(focal, (-((1 - hit) ** 2) * np.log(hit)).mean(), rtol=1e-4)
+
+
+def test_layers_take_pytorchs_words() -> None:
+    assert nn.Dense(3, 4, bias=False).bias is None and nn.Conv1d(4, 4, 3, bias=True).bias.shape == (4,)
+    conv = nn.Conv2d(4, 8, 3, bias=True, groups=2)
+    assert conv.weight.shape == (8, 2, 3, 3) and conv.bias.shape == (8,) and nn.LayerNorm(4, eps=0.5).epsilon == 0.5
+    assert nn.Conv2dTranspose(4, 8, 3, groups=4, bias=True).weight.shape == (4, 2, 3, 3)
+    with pytest.raises(TypeError, match="Dense takes an argument by one name, got bias, has_bias"):
+        nn.Dense(3, 4, bias=True, has_bias=True)
+    with pytest.raises(TypeError, match="a shape goes to ops.zeros"):
+        ms.Tensor(2, 3)
+
+
+@pytest.mark.parametrize("make, words", [
+    (lambda: nn.MaxPool2d(2), r"nn.MaxPool2d\(2\) moves its window by 1, .*: nn.MaxPool2d\(2, stride=2\)"),
+    (lambda: nn.MaxPool1d(3), r"nn.MaxPool1d\(3\) moves its window by 1"),
+    (lambda: nn.BatchNorm2d(3, momentum=0.1), r"keeps 10% of the running statistics .* PyTorch's momentum=0.1 is 0.9"),
+])  # fmt: skip
+def test_defaults_that_pytorch_has_otherwise_are_told_once(make: Any, words: str) -> None:
+    events.forget_notices()
+    told: list[str] = []
+    with events.listening("notice", lambda text, **_: told.append(text)):
+        nn.MaxPool2d(2, 1), nn.MaxPool2d(2, 2), nn.MaxPool2d(1), nn.AvgPool2d(4), nn.BatchNorm2d(3, momentum=0.99)
+        assert not told
+        make(), make()
+    assert len(told) == 1 and re.search(words, told[0])
+
+
+def test_batch_norm_of_volumes(mode: int, rng: np.random.Generator) -> None:
+    net, x = nn.BatchNorm3d(2).set_train(), rng.standard_normal((3, 2, 4, 3, 2))
+    y = run(net, x.astype(np.float32))
+    mean, var = x.mean((0, 2, 3, 4), keepdims=True), x.var((0, 2, 3, 4), keepdims=True)
+    np.testing.assert_allclose(y, (x - mean) / np.sqrt(var + 1e-5), rtol=0, atol=2e-5)
+    np.testing.assert_allclose(net.moving_mean.asnumpy(), 0.19 * mean.ravel(), rtol=0, atol=1e-6)  # two steps
+    with pytest.raises(ValueError, match="needs x of 5 axes with 2 channels"):
+        net(ms.ops.ones((3, 2, 4, 4)))
