@@ -43,6 +43,8 @@ from msnb.nn.basic import Flatten as Flatten
 from msnb.nn.basic import Identity as Identity
 from msnb.nn.basic import Linear as Linear
 from msnb.nn.basic import Unflatten as Unflatten
+from msnb.nn.bn_act import Conv2dBnAct as Conv2dBnAct
+from msnb.nn.bn_act import DenseBnAct as DenseBnAct
 from msnb.nn.cell import Cell as Cell
 from msnb.nn.container import CellDict as CellDict
 from msnb.nn.container import CellList as CellList
@@ -111,8 +113,6 @@ from msnb.nn.recurrent_cells import LSTMCell as LSTMCell
 from msnb.nn.recurrent_cells import RNNCell as RNNCell
 from msnb.nn.reducer import DistributedGradReducer as DistributedGradReducer
 from msnb.nn.single import ClipByNorm as ClipByNorm
-from msnb.nn.single import Conv2dBnAct as Conv2dBnAct
-from msnb.nn.single import DenseBnAct as DenseBnAct
 from msnb.nn.single import Norm as Norm
 from msnb.nn.single import OneHot as OneHot
 from msnb.nn.single import Pad as Pad
