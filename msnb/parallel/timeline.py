@@ -188,10 +188,11 @@ def _for_update(program: Program) -> list[Buffer]:
 
 
 def _add(group: Grouping, program: Program, step: RunStep, key: Any) -> Waits:
-    """The step's task, and what it waits for: rows of images that its windows see of other ranks."""
+    """The step's task, and what it waits for: rows of images that its windows see of other ranks. What has sizes that
+    only the data tell takes no time, as in the search."""
     call = step.call
     waits: Waits = {}
-    if not call.plain and not all(isinstance(t, TensorType) for t in (*call.types, *call.outs)):
+    if not call.plain:
         group.base.update((key(b), ()) for b in step.results)
         return waits
     ins, outs = local_types(call, step.strategy, program.mesh)

@@ -281,6 +281,13 @@ def test_the_program_of_a_rank_is_a_picture():
     assert "4 different programs, shown is rank 0" in ms.show.plan(asks).summary
 
 
+def test_a_run_gives_what_the_program_of_every_rank_returns():
+    x = PerRank([ms.Tensor([float(r)]) for r in range(N)])
+    rows = on_ranks(lambda x: {"mine": x, "all": [ops.AllReduce()(x)]}, x).run()
+    assert [list(row) for row in rows] == [["mine", "all"]] * N
+    assert [(float(row["mine"][0]), float(row["all"][0][0])) for row in rows] == [(float(r), 6.0) for r in range(N)]
+
+
 @pytest.mark.parametrize("how", [{"memory_limit": 1e9}, {"recompute": True}, {"search_mode": "dynamic_programming"},
                                  {"optimizer_level": 1}, {"pipeline_stages": 2}])  # fmt: skip
 def test_keywords_of_planned_modes_are_refused(how):

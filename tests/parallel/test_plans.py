@@ -317,3 +317,34 @@ def test_gradients_that_go_into_an_optimizer_are_no_batch(capsys):
     assert "does not divide" not in capsys.readouterr().err
     ms.parallel.plan(net, ops.ones((5, 6)), device_num=4, parallel_mode="data_parallel")
     assert "of shape [5, 6] does not divide over 4 devices" in capsys.readouterr().err
+
+
+def test_a_run_gives_what_the_program_returns():
+    """Lists, dicts, values twice, inputs and numbers where they stand, and state that the network does not get."""
+    net, x = nn.Dense(6, 4, dtype=ms.float64), f64(8, 6)
+    count = ms.Parameter(ms.Tensor(np.zeros(2)), name="count")
+
+    def program(x, rate):
+        y = net(x)
+        ops.assign_add(count, ops.ones(2, dtype=ms.float64))
+        return {"y": y, "again": [x, (y, x * rate)], "count": count, "rate": rate, "name": "dense"}
+
+    plan = ms.parallel.plan(program, x, 0.5, device_num=4, training=False)
+    found, want = plan.run(), net(x).asnumpy()
+    assert list(found) == ["y", "again", "count", "rate", "name"] and found["name"] == "dense"
+    assert isinstance(found["again"], list) and isinstance(found["again"][1], tuple) and found["rate"] == 0.5
+    for mine, theirs in ((found["y"], want), (found["again"][0], x.asnumpy()), (found["again"][1][0], want),
+                         (found["again"][1][1], 0.5 * x.asnumpy()), (found["count"], np.ones(2))):  # fmt: skip
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12)
+    assert count.tolist() == [0.0, 0.0]
+    other = f64(8, 6, seed=3)
+    np.testing.assert_array_equal(plan.run(other, 2.0)["again"][0], other.asnumpy())
+    assert ms.parallel.plan(lambda x: None, x, device_num=4).run() is None
+    np.testing.assert_array_equal(ms.parallel.plan(lambda x: x, x, device_num=4).run(), x.asnumpy())
+
+
+def test_sizes_that_only_the_data_tell_have_plans_too():
+    x = f64(8, 6)
+    plan = ms.parallel.plan(lambda x: ops.unique((x @ x.T > 0).astype(ms.int32)), x, device_num=4)
+    assert plan.step_time > 0 and "simulated" in repr(plan)
+    np.testing.assert_array_equal(plan.run(), np.unique(x.asnumpy() @ x.asnumpy().T > 0).astype(np.int32))

@@ -11,18 +11,19 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import InitVar, dataclass, field
 from functools import cached_property
 from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType, MethodType
 from typing import Any
 
 from msnb.autodiff.owed import written_out
+from msnb.core import tree
 from msnb.core.blocks import Blocks
 from msnb.core.errors import UnsupportedSyntaxError
 from msnb.core.packed import give
 from msnb.core.slot import slot
-from msnb.core.tensor import made
+from msnb.core.tensor import Tensor, made
 from msnb.graph.capture import kept, paths
 from msnb.graph.capture.blocks import stack
 from msnb.graph.capture.engine import Capture, run_root
@@ -96,9 +97,23 @@ class Captured:
     def owners(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The objects behind the inputs (a Tensor, an array, a number)."""
         if self._owners is None:
-            self._owners = compile_guards((), [(s, "{0}") for s, _ in self.inputs], ())
+            self._owners = compile_guards((), [(s, "{0}") for s, _ in self.inputs], self.held)
         found: list[Any] = self._owners(args, kwargs)[0]
         return found
+
+    def told(self, outs: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of a run somewhere else, as the program builds it, with arrays instead of Tensors; nothing of this
+        process is written.
+
+        Args:
+            outs: an array per output of the graph; args, kwargs: what was run.
+        """
+        self.owners(args, kwargs)
+        held = list(self._owners(args, kwargs)[1])
+        for at, owner in self.written:
+            held[owner] = outs[at]
+        leaves, shape = tree.flatten(self.recipe.run(list(outs), held)[self.result])
+        return tree.unflatten(shape, [leaf.asnumpy() if isinstance(leaf, Tensor) else leaf for leaf in leaves])
 
     def of_call(self) -> list[bool]:
         """Per input whether it is an argument of the call (or a part of one): data, and nothing that stays."""

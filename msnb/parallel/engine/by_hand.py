@@ -141,7 +141,7 @@ class HandPlan(Predicted):
                 network stay as they are (``write_back`` hands them over).
 
         Returns:
-            Per rank its results as NumPy arrays: one, or a tuple of several.
+            Per rank what its program returns, with NumPy arrays instead of Tensors.
 
         Raises:
             ValueError: inputs of other shapes. RuntimeError: DeviceError: ranks that wait for each other for ever;
@@ -149,11 +149,9 @@ class HandPlan(Predicted):
         """
         out = []
         for rank, values in enumerate(self.values(inputs, engine)):
-            state = self.graphs[rank].state
-            results = [v for i, v in enumerate(values) if i not in set(state.values())]
-            out.append(results[0] if len(results) == 1 else tuple(results))
+            out.append(self.captured[rank].told(values, for_rank(inputs or self.args, rank, self.mesh.size), {}))
             if keep:
-                self.held[rank].update((at, values[new]) for at, new in state.items())
+                self.held[rank].update((at, values[new]) for at, new in self.graphs[rank].state.items())
         return out
 
     def write_back(self, rank: int = 0) -> None:

@@ -44,7 +44,8 @@ class Runnable:
                 begun for this run unless as many of them run already; or a ``ms.parallel.Engine``.
 
         Returns:
-            Without training the results as NumPy arrays (one, or a tuple). With training (loss, {weight: gradient}).
+            Without training what the program returns, with NumPy arrays instead of Tensors. With training (loss,
+            {weight: gradient}).
 
         Raises:
             ValueError: an unknown engine, or inputs of other shapes.
@@ -52,12 +53,11 @@ class Runnable:
         """
         values = self.values(list(self.given(inputs).values()), engine)
         n = len(self.program.graph.outputs)
-        state = set(self.program.graph.state.values())
-        results = [v for i, v in enumerate(values[:n]) if i not in state]
         if not self.program.gradients:
-            return results[0] if len(results) == 1 else tuple(results)
-        names = [w.name for w in self.program.weights]
-        return results[0], dict(zip(names, values[n:]))
+            return self.captured.told(values[:n], inputs or self.args, {})
+        state = set(self.program.graph.state.values())
+        loss = next(v for i, v in enumerate(values[:n]) if i not in state)
+        return loss, {w.name: gradient for w, gradient in zip(self.program.weights, values[n:])}
 
     def values(self, args: Sequence[Any], engine: str | Engine = "inproc", often: bool = False) -> list[Any]:
         """All results of the program, state among them, then its gradients.
