@@ -54,7 +54,7 @@ class MsnbClusterMagics(magic.Magics):
         if self.engine is not None:
             raise DeviceError(f"{self.engine.n} ranks run already.", hint="%ms_cluster stop, then start others.")
         self.engine = Engine("ipp", n=ranks, timeout=timeout).start()
-        view = self.engine.launcher.client[:]
+        view = self.engine.launcher.view
         view.block = True
         view.activate()  # %%px
 

@@ -132,6 +132,17 @@ def test_a_fault_outside_of_plans(engine):
 
 
 @pytest.mark.slow
+def test_an_interrupt_between_commands_ends_nothing(engine):
+    """Ctrl-C in a terminal goes to all processes of a job, also to ranks that have nothing to do."""
+    engine.map(faults.pid)
+    before = dict(engine.pids)
+    for pid in before.values():
+        os.kill(pid, signal.SIGINT)
+    assert engine.map(faults.pid) == [before[r] for r in range(4)]
+    assert engine.recover() == "ready"
+
+
+@pytest.mark.slow
 def test_the_client_is_interrupted(engine):
     """Ctrl-C here calls the ranks off, whatever they do; afterwards they are the same processes and ready."""
     engine.map(faults.pid)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import faults
@@ -10,6 +13,7 @@ import numpy as np
 import pytest
 from piped_nets import batch, planned, reference, step_of
 from test_piped import total
+from test_ranks_faults import gone
 
 import msnb as ms
 from msnb.parallel.engine.client import Engine
@@ -75,3 +79,47 @@ def test_training_goes_on_after_a_killed_rank(engine, tmp_path):
     np.testing.assert_allclose([float(x) for x in losses], want, rtol=1e-10)
     for p in net.get_parameters():
         np.testing.assert_allclose(p.asnumpy(), values[p.name], rtol=0, atol=1e-10, err_msg=p.name)
+
+
+def test_a_stopped_engine_is_replaced(engine):
+    """A process that does not even end when it is asked to: it is killed, and what %%px works on is what lives."""
+    before = dict(engine.pids)
+    os.kill(before[1], signal.SIGSTOP)
+    engine.timeout, patience = 2.0, engine.timeout
+    with pytest.raises(RankError) as told:
+        engine.map(faults.pid)
+    engine.timeout = patience
+    assert told.value.failures[1].kind == "silent"
+    assert engine.recover() == "restarted"
+    assert gone(before.values())
+    assert engine.map(faults.pid) == [engine.pids[r] for r in range(4)]
+    assert sorted(engine.launcher.view.apply_sync(os.getpid)) == sorted(engine.pids.values())
+
+
+def test_two_engines_on_one_cluster(engine):
+    """Each has its own ranks in the same processes."""
+    with Engine("ipp", n=4, cluster=engine.launcher.cluster) as other:
+        for both in (engine, other, engine):
+            assert both.map(faults.pid) == [engine.pids[r] for r in range(4)]
+    assert len(engine.map(faults.pid)) == 4, "the cluster lives on"
+
+
+def test_a_cluster_of_another_size(engine):
+    """A sentence, and the cluster lives on."""
+    other = Engine("ipp", n=2, cluster=engine.launcher.cluster)
+    with pytest.raises(RuntimeError, match="2 ranks were asked for; the cluster has 4 engines, .* ranks 0, 1, 2, 3"):
+        other.start()
+    assert len(engine.map(faults.pid)) == 4
+
+
+def test_the_client_of_a_cluster_dies():
+    """The cluster that was begun for it ends too: engines, their nannies, the controller and its schedulers."""
+    text = ("import time\nfrom msnb.parallel.engine.client import Engine\nengine = Engine('ipp', n=2).start()\n"
+            "controller = engine.launcher.cluster.controller\n"
+            "print(controller.pid, *engine.pids.values(), flush=True)\ntime.sleep(1000)\n")  # fmt: skip
+    client = subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True)
+    pids = client.stdout.readline().split()
+    client.kill()
+    client.wait()
+    client.stdout.close()
+    assert len(pids) == 3 and gone(pids)

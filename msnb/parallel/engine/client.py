@@ -27,12 +27,11 @@ from typing import Any
 from msnb.core.context import get_context
 from msnb.core.errors import ArgumentError, AttributeValueError, DeviceError
 from msnb.parallel.engine.failures import KILLED, Failure, RankError
-from msnb.parallel.engine.launch import WORKER, Notebook, Processes, folder_of_ours, missing, no_way
+from msnb.parallel.engine.launch import START, WORKER, Notebook, Processes, folder_of_ours, missing, no_way
 
 BACKENDS = ("mpi", "ipp", "nccl")
 _ALIVE: weakref.WeakSet[Engine] = weakref.WeakSet()
 # Seconds. A process that ends is noticed at once; these are for one that says nothing, while the machine is busy.
-_START = 300.0  # for processes to come up
 _LOAD = 300.0  # for the others to make a plan ready when one has: no rank waits for another, but compilers take long
 _PONG = 5.0  # for a rank's reader to answer
 _STOP, _INTERRUPT = 1.0, 5.0  # for a rank to give up when it is told so, and when it is interrupted
@@ -101,7 +100,7 @@ class Engine:
         return self
 
     def _let_in(self, door: socket.socket) -> None:
-        until = time.monotonic() + _START
+        until = time.monotonic() + START
         while len(self.links) < self.n:
             ended = self.launcher.ended()
             if ended or time.monotonic() > until:

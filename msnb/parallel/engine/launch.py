@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,14 @@ from msnb.core.errors import DeviceError
 
 WORKER = "msnb.parallel.engine.worker"
 GRACE = 5.0  # seconds that processes get to leave on their own
+START = 300.0  # seconds for processes to come up
+
+
+def kill(pids: list[int]) -> None:
+    """End these processes, whatever they do."""
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def environment(threads: int) -> dict[str, str]:
@@ -102,9 +111,7 @@ class Processes:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 p.wait(max(0.1, until - time.monotonic()))
         if any(p.poll() is None for p in self.started):
-            for pid in pids:
-                with contextlib.suppress(OSError):
-                    os.kill(pid, signal.SIGKILL)
+            kill(pids)
         for p in self.started:
             if p.poll() is None:
                 with contextlib.suppress(OSError):
@@ -114,13 +121,19 @@ class Processes:
 
 
 class Notebook:
-    """Ranks that are engines of ipyparallel; they live on when our Engine stops only if the cluster was given."""
+    """Ranks that are engines of ipyparallel; they outlive our Engine, or its process, only if the cluster was given.
+
+    Attributes:
+        view: ipyparallel's view of the engines that live: others after they began again.
+    """
 
     def __init__(self, n: int, threads: int, cluster: Any = None) -> None:
         self.n, self.threads, self.own, self.cluster = n, threads, cluster is None, cluster
+        self.address = ""
         self.client: Any = None
+        self.view: Any = None
         self.of_rank: dict[int, Any] = {}
-        self.stale = False
+        self.stale: list[int] | None = None  # processes of engines that are to begin again
 
     def start(self, address: str, timeout: float, folder: str) -> None:
         """Begin the cluster, or begin its engines again, and have every engine come to ``address``."""
@@ -136,12 +149,39 @@ class Notebook:
             self.cluster.start_cluster_sync()
         if self.client is None:
             self.client = self.cluster.connect_client_sync()
-        elif self.stale or len(self.client.ids) < self.n:
-            self.cluster.restart_engines_sync()
-        self.stale = False
-        self.client.wait_for_engines(self.n, timeout=60, interactive=False)
-        ranks = self.client[:].apply_sync(_join, address, timeout)
-        self.of_rank = {rank: self.client[i] for i, rank in zip(self.client.ids, ranks)}
+        elif self.stale is not None or len(self.client.ids) < self.n:
+            kill(self.stale or [])  # one that is stopped would outlive a polite request
+            self.cluster.stop_engines_sync()
+            self._wait(lambda: not self.client.ids)  # numbers are given again: new engines must not be taken for old
+            self.cluster.start_engines_sync(self.n)
+        self.stale = None
+        self._wait(lambda: len(self.client.ids) >= self.n)
+        ids = self.client.ids
+        self.view = self.client[ids] if self.view is None else self.view
+        self.view.targets = ids
+        ranks = self.view.apply_sync(_rank)
+        if sorted(ranks) != list(range(self.n)):
+            raise DeviceError(
+                f"{self.n} ranks were asked for; the cluster has {len(ids)} engines, in MPI's world the ranks "
+                f"{', '.join(map(str, sorted(ranks)))}.",
+                hint='ipyparallel.Cluster(engines="mpi", n=...) has one engine per rank.',
+            )
+        self.address = address
+        self.view.apply_sync(_join, address, timeout, [self.cluster.controller.pid] if self.own else [])
+        self.of_rank = {rank: self.client[i] for i, rank in zip(ids, ranks)}
+
+    def _wait(self, done: Callable[[], bool]) -> None:
+        """Until the engines came, or are gone.
+
+        Raises:
+            DeviceError: it takes too long, or their processes ended.
+        """
+        until = time.monotonic() + START
+        while not done():
+            begun = list(self.cluster.engines.values())
+            if time.monotonic() > until or (begun and not any(launcher.running for launcher in begun)):
+                raise DeviceError(f"{len(self.client.ids)} engines of ipyparallel are there, {self.n} were asked for.")
+            time.sleep(0.05)
 
     def ended(self) -> str:
         """Why nobody will come any more, or nothing."""
@@ -149,34 +189,44 @@ class Notebook:
 
     def wake(self, rank: int) -> None:
         """Have the engine read one command."""
-        self.of_rank[rank].apply_async(_one)
+        self.of_rank[rank].apply_async(_one, self.address)
 
     def stop(self, pids: list[int], again: bool = False) -> None:
         """End the cluster if it is ours; to begin again, only its engines are ended (when they begin)."""
-        self.stale = again
+        self.stale = pids if again else None
         if self.own and self.cluster is not None and not again:
             with contextlib.suppress(Exception):
                 self.client.close()
             self.cluster.stop_cluster_sync()
-            self.cluster = self.client = None
+            self.cluster = self.client = self.view = None
 
 
-_JOINED: list[Any] = []  # in an engine: its Worker
+_JOINED: dict[str, Any] = {}  # in an engine: its Workers, by their clients' sockets
 
 
-def _join(address: str, timeout: float) -> int:
-    """In an engine of ipyparallel: become a rank beside what the engine does."""
+def _rank() -> int:
+    """In an engine of ipyparallel: which rank of MPI's world it is."""
+    from mpi4py import MPI
+
+    return int(MPI.COMM_WORLD.rank)
+
+
+def _join(address: str, timeout: float, others: list[int]) -> None:
+    """In an engine of ipyparallel: become a rank beside what the engine does.
+
+    Args:
+        address: the client's socket; timeout: of collectives; others: what ends with it when the client dies.
+    """
     from msnb.parallel.engine import launch, worker
 
-    made = worker.Worker(worker.comm_named("mpi", timeout), address, alone=False)
-    launch._JOINED[:] = [made]
-    return made.comm.rank
+    made = worker.Worker(worker.comm_named("mpi", timeout), address, alone=False, others=others)
+    launch._JOINED[address] = made
 
 
-def _one() -> None:
+def _one(address: str) -> None:
     from msnb.parallel.engine import launch
 
-    launch._JOINED[0].one()
+    launch._JOINED[address].one()
 
 
 def folder_of_ours() -> str:

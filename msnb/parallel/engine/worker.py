@@ -23,7 +23,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -44,10 +44,13 @@ class Worker:
         address: the client's socket.
         watch: called before every step of a plan with the step's number.
         alone: the process is ours: it ends when the client is gone.
+        others: processes of ours beside it (a cluster's controller): they, and it, end when the client is gone without
+            a goodbye.
     """
 
-    def __init__(self, comm: Comm, address: str, watch: Watch | None = None, alone: bool = True) -> None:
-        self.comm, self.watch, self.alone = comm, watch, alone
+    def __init__(self, comm: Comm, address: str, watch: Watch | None = None, alone: bool = True,
+                 others: Sequence[int] = ()) -> None:  # fmt: skip
+        self.comm, self.watch, self.alone, self.others = comm, watch, alone, others
         world.install(comm)
         self.plans: dict[str, Holding] = {}
         self.running: Holding | None = None
@@ -62,15 +65,24 @@ class Worker:
     # ---- the reader thread -------------------------------------------------------------------------------------------
 
     def _read(self) -> None:
+        goodbye = False
         try:
             while True:
                 message = pickle.loads(self.link.recv_bytes())
+                goodbye = message[1] == "leave"
                 if not self._at_once(message):
                     self.queue.put(message)
         except (EOFError, OSError):
-            if self.alone:
-                os._exit(0)
+            if self.alone or (self.others and not goodbye):
+                self._end()
             self.queue.put((-1, "leave", ()))
+
+    def _end(self) -> None:
+        """End this process, whatever it does, and those that began with it."""
+        for pid in self.others:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGTERM)
+        os._exit(0)
 
     def _at_once(self, message: tuple[Any, ...]) -> bool:
         number, command, args = message
@@ -105,13 +117,16 @@ class Worker:
             world.install(None)  # the process may live on: an engine of ipyparallel
             self.comm.close()
             return False
-        said, self.busy = io.StringIO(), True
+        said = io.StringIO()
         try:
+            self.busy = True
             with contextlib.redirect_stdout(said):
                 answer: tuple[Any, ...] = ("done", number, (getattr(self, f"do_{command}")(*args), said.getvalue()))
+            self.busy = False
         except BaseException as error:
+            self.busy = False
             answer = ("failed", number, self._failure(error))
-        self.busy, self.running = False, None
+        self.running = None
         try:
             self._say(*answer)
         except OSError:
@@ -119,6 +134,11 @@ class Worker:
         except Exception as error:  # what a function gave back cannot be sent
             self._say("failed", number, self._failure(error))
         return True
+
+    def interrupted(self, *_: Any) -> None:
+        """Ctrl-C, as a process of our own handles it: it ends what the rank does, and nothing where it does nothing."""
+        if self.busy:
+            raise KeyboardInterrupt
 
     def _next(self) -> tuple[int, str, tuple[Any, ...]]:
         while True:
@@ -177,9 +197,10 @@ def comm_named(kind: str, timeout: float) -> Comm:
 
 def main(argv: list[str], watch: Watch | None = None) -> None:
     """Be a rank until the client leaves."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # ranks of a background job inherit that it is ignored
     address, timeout, kind = argv
-    Worker(comm_named(kind, float(timeout)), address, watch).serve()
+    worker = Worker(comm_named(kind, float(timeout)), address, watch)
+    signal.signal(signal.SIGINT, worker.interrupted)
+    worker.serve()
 
 
 if __name__ == "__main__":
