@@ -249,17 +249,38 @@ class _Fusion:
         return found
 
     def _turn_out(self) -> None:
-        """A view that ends a group, and that no group reads, is none of its work: it may cost nothing as it is."""
+        """A view that ends a group, and that no group reads, is none of its work: it may cost nothing as it is. Nor is
+        one that no loops of the group could store (numbers that were laid beside a larger tensor), where its readers
+        can lay them there themselves."""
         read = {u for g in self.groups for _, n in g.nodes for v in n.inputs for u in self._way(v)}
         for group in self.groups:
             for i, node in reversed(group.nodes):
-                if kind_of(node) == "view" and node.out not in read:
+                if kind_of(node) != "view" or any(node.out in n.inputs for _, n in group.nodes):
+                    continue
+                if node.out not in read or (group.space.stored(node.out) is None and self._is_laid_by_readers(node)):
                     group.nodes.remove((i, node))
                     del self.home[node.out]
                     self.single[node] = i
                     self.through[node.out] = node
                     self.moment[node.out] = group.key
         self.groups = [g for g in self.groups if g.nodes]
+
+    def _is_laid_by_readers(self, view: Node) -> bool:
+        """Whether all groups that read a view keep their places when they look through it."""
+        if any(kind_of(n) == "view" and view.out in n.inputs for n in self.graph.nodes):
+            return False
+        readers = [g for g in self.groups if any(view.out in n.inputs for _, n in g.nodes)]
+        return all(self._looks_through(view, g) for g in readers)
+
+    def _looks_through(self, view: Node, group: Group) -> bool:
+        space = Space()
+        if not space.add(view):
+            return False
+        for _, node in group.nodes:
+            self._prepare(space, node)
+            if not space.add(node) or (space.stored(node.out) is None) > (group.space.stored(node.out) is None):
+                return False
+        return True
 
     def _way(self, value: Value) -> Iterable[Value]:
         """A value and what it is a view of."""

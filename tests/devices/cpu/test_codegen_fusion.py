@@ -55,6 +55,20 @@ def test_updates_of_many_parameters_are_one_group(rng: np.random.Generator) -> N
     assert len(found) <= 2 and sum(len(n.outputs) for n in found) == len(shapes)
 
 
+def test_numbers_are_laid_beside_a_larger_tensor_by_its_readers(rng: np.random.Generator) -> None:
+    """The gradient of a sum: worked out once for each number, and nothing as large as the tensor stands between."""
+
+    def scaled(x: Any, y: Any) -> Any:
+        return ops.broadcast_to((ops.sigmoid(x) * 2).expand_dims(1), y.shape) * y
+
+    x, y = (rng.standard_normal(s).astype(np.float32) for s in ((300,), (300, 400)))
+    graph = fuse(traced(scaled, ms.Tensor(x), ms.Tensor(y)))
+    assert [n.op for n in graph.nodes if n.op is not constant] == [FUSED, FUSED]
+    assert groups(graph)[0].out.type.size == 300
+    (found,) = REFERENCE.compile(graph)([x, y])
+    np.testing.assert_allclose(found, 2 / (1 + np.exp(-x[:, None])) * y, rtol=0, atol=1e-4)
+
+
 def test_a_batch_is_cut_when_it_has_grown_large(rng: np.random.Generator) -> None:
     arrays = [rng.standard_normal(1_500_000).astype(np.float32) for _ in range(6)]
     found = groups(fuse(traced(updates, ms.Tensor(np.float32(0.1)), *map(ms.Tensor, arrays))))
