@@ -140,19 +140,23 @@ def _unindex_is_unslice(sweep: Sweep, node: Node) -> Found:
 
 
 def _pieces(value: Value) -> list[Node] | None:
-    """The unslices that are added up, or None where something else is in the sum."""
+    """The unslices that are added up, or None where something else is in the sum: that is seen before going deeper, for
+    a long chain of additions is asked at every one of them."""
     found: list[Node] = []
     queue = [value]
     while queue:
-        v = queue.pop()
-        node = op_of(v, "add", "unslice")
-        if node is None or v.type != value.type:
+        node = op_of(queue.pop(), "add", "unslice")
+        if node is None or any(op_of(v, "add", "unslice") is None for v in _summands(node)):
             return None
-        if node.op.name == "add":
-            queue += node.inputs
-        else:
-            found.append(node)
+        if any(v.type != value.type for v in _summands(node)):
+            return None
+        queue += _summands(node)
+        found += [] if _summands(node) else [node]
     return found
+
+
+def _summands(node: Node) -> list[Value]:
+    return node.inputs if node.op.name == "add" else []
 
 
 def _one_axis(node: Node) -> tuple[int, int, int] | None:
