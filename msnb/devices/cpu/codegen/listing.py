@@ -43,6 +43,8 @@ def _how(node: Any, program: Any, names: dict[int, str]) -> str:
         return SOURCES.get(room, room)
     if "view" in node.op.traits:
         return "nothing to do (a view)"
+    if program.built.choice.given.of(node):
+        return "known before the program runs"
     if "control" in node.op.traits:
         return "jumps of the native program"
     return "Python" if node.op.name in program.host_steps else "part of another node"

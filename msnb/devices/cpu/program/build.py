@@ -48,7 +48,7 @@ class Built:
     def _outside(self, low: Lowering, slots: Slots) -> None:
         """What slots point to that never changes, and what arguments point to."""
         found, image = slots.outside, self.image
-        image.consts = [(found["const"][i], n.attrs["value"]) for i, n in enumerate(low.consts) if i in found["const"]]
+        image.consts = [(found["const"][i], const) for i, const in enumerate(low.consts) if i in found["const"]]
         for i, t in enumerate(low.bottoms):
             assert isinstance(t, StackType)
             if i in found["bottom"]:

@@ -4,6 +4,7 @@
     reshape, leading slice, ...  --views--> a place in the buffer of its base: nothing runs
     a transpose whose readers all absorb it                     nothing runs either
     a product whose only reader is the group of its bias        one kernel for both
+    arange, eye, a mask made of them                            known before the program runs (``given``)
     the rest                                                    a step in Python on the reference body
 
 Small single operations are left to Python outside loops: there a call costs microseconds once, compiling milliseconds.
@@ -14,13 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from msnb.core.types import StackType, TensorType, TokenType, Type
+from msnb.devices.cpu.program.given import Given
 from msnb.devices.cpu.program.recipe import Recipe, find_joint, find_recipe
 from msnb.devices.cpu.program.tape import Unlaid
 from msnb.ir import control
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.space import kind_of
 from msnb.ir.views import VIEWS, View, apply_view, dense_strides, whole
-from msnb.ops.constant import constant
 
 WORTH = 16384
 _SAME = frozenset(("identity", "stop_gradient"))
@@ -88,12 +89,12 @@ class Choice:
 
     Attributes:
         recipes: of the nodes that run natively.
-        views: which values lie in others.
+        views: which values lie in others; given: those that are known before the program runs.
         linear: no stack is read twice, so a popped entry can be used again.
     """
 
     def __init__(self, graph: Graph) -> None:
-        self.views = Views()
+        self.views, self.given = Views(), Given()
         self.recipes: dict[Node, Recipe] = {}
         self.linear = True
         self._needed: dict[int, list[Node]] = {}
@@ -131,7 +132,7 @@ class Choice:
             self.linear &= node.op is control.IF or not _keeps_stacks(node)
         elif any(isinstance(v.type, StackType) for v in node.inputs) and node.op not in _STACKS:
             raise Unlaid(f"{node.op.name} of a stack")
-        elif node.op is not constant and node.op not in _STACKS and self._may(node, in_loop):
+        elif node.op not in _STACKS and not self.given.add(node) and self._may(node, in_loop):
             found = find_recipe(node, self.views.of)
             if found is not None:
                 self.recipes[node] = found
@@ -174,6 +175,8 @@ class Choice:
 
     def reads(self, node: Node) -> list[Value]:
         """The values that must lie somewhere when ``node`` runs."""
+        if self.given.of(node):
+            return []
         recipe = self.recipes.get(node)
         if recipe is None or recipe.reads is None:
             return node.inputs

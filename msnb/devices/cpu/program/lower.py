@@ -18,6 +18,7 @@ from msnb.devices.cpu.program.choose import Choice, is_empty
 from msnb.devices.cpu.program.flow import Flow
 from msnb.devices.cpu.program.tape import Buffer, Place, Tape
 from msnb.ir import control
+from msnb.ir.builder import Const
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ops.constant import constant
 
@@ -35,7 +36,7 @@ class Lowering(Flow):
     Attributes:
         tape: its instructions; places: where values lie.
         params: a buffer per param (None for what is no tensor).
-        consts: nodes whose data lie outside, by index of their buffer; bottoms: the types of empty stacks likewise.
+        consts: what lies outside, by index of their buffer; bottoms: the types of empty stacks likewise.
         results: per output: the buffer it is written to, or the param or constant that it is.
     """
 
@@ -44,7 +45,7 @@ class Lowering(Flow):
         self.choice = Choice(graph)
         self.tape = Tape()
         self.places: dict[Value, Spot] = {}
-        self.consts: list[Node] = []
+        self.consts: list[Const] = []
         self.bottoms: list[Type] = []
         self._held: dict[Any, Place] = {}
         self.params = [self._param(i, v) for i, v in enumerate(graph.params)]
@@ -118,7 +119,7 @@ class Lowering(Flow):
             return all(self._safe(n) for body in node.graphs for n in self.choice.needed(body))
         recipe = self.choice.recipes.get(node)
         if recipe is None:
-            return node.op is constant or node.op.name == "zeros"
+            return bool(self.choice.given.of(node)) or node.op.name == "zeros"
         return not recipe.declines
 
     # ---- graphs and nodes -------------------------------------------------------------------------------------------
@@ -160,8 +161,9 @@ class Lowering(Flow):
     def node(self, node: Node) -> None:
         """The instructions of a node."""
         recipe = self.choice.recipes.get(node)
-        if node.op is constant:
-            self.places[node.out] = self._constant(node)
+        known = self.choice.given.of(node)
+        if known:
+            self.places.update(zip(node.outputs, map(self._constant, known)))
         elif "stack" in node.op.traits:
             self.stack(node)
         elif node.op in self.CONTROL:
@@ -211,12 +213,11 @@ class Lowering(Flow):
 
     # ---- what lies outside -----------------------------------------------------------------------------------------
 
-    def _constant(self, node: Node) -> Place:
-        key = id(node.attrs["value"])
-        if key not in self._held:
-            self._held[key] = Place(Buffer(size_of(node.out.type), "const", "constant", None, len(self.consts)))
-            self.consts.append(node)
-        return self._held[key]
+    def _constant(self, const: Const) -> Place:
+        if id(const) not in self._held:
+            self._held[id(const)] = Place(Buffer(size_of(const.type), "const", "constant", None, len(self.consts)))
+            self.consts.append(const)
+        return self._held[id(const)]
 
     def bottom(self, t: StackType) -> Place:
         """The slot that points to the empty stack of a type."""
