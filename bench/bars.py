@@ -64,7 +64,7 @@ BARS: tuple[Bar, ...] = (
     *_steps(1.2, "layernorm_softmax", "fused_elementwise_grad"),
     *_steps(1.0, "fused_elementwise"),
     *_steps(0.95, "matmul"),
-    *_steps(1.0, "einsum_attention_step", "contrastive_step", "wide_deep_step", "mlp_inference"),
+    *_steps(1.0, "einsum_attention_step", "contrastive_step", "wide_deep_step", "word2vec_step", "mlp_inference"),
     Bar("while_step", GRAPH, "step", TORCH, 3.0),
     Bar("while_step", GRAPH, "step", ("mindspore graph",), 2.0),
     *_compile("lenet_step_32"),

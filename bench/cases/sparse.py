@@ -1,7 +1,8 @@
-"""Programs that read and add rows by index: a graph network, and a recommender of embeddings beside dense layers.
+"""Programs that read and add rows by index: a graph network, a recommender of embeddings beside dense layers, words.
 
 `gcn_step`: two layers over 2000 nodes and 20000 weighted edges, each h <- relu(sum over edges of w x[from] W).
 `wide_deep_step`: 26 embeddings out of 20000 per example, a batch of 256, three dense layers, and a linear part.
+`word2vec_step`: 1024 words out of 10000, each with its neighbour and five words that are none, 100 numbers per word.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from bench.case import Case, Seeded, dense_flops, several
 NODES, EDGES, WIDTH, CLASSES = 2000, 20000, 64, 7
 ROWS, FIELDS, EMBEDDED, NUMBERS, BATCH = 20000, 26, 16, 13, 256
 DEEP = (FIELDS * EMBEDDED + NUMBERS, 256, 64, 1)
+WORDS, PAIRS, OTHERS, LETTERS = 10000, 1024, 5, 100
 RATE = 1e-2
 
 
@@ -125,6 +127,50 @@ def _msnb_clicks(side: Any) -> Any:
     return side.train(loss, nn.SGD(net.trainable_params(), RATE))
 
 
+def _words(seeded: Seeded) -> tuple[Any, ...]:
+    return seeded.labels(WORDS, PAIRS), seeded.labels(WORDS, PAIRS), seeded.labels(WORDS, PAIRS, OTHERS)
+
+
+def _word_weights() -> list[Any]:
+    seeded = Seeded(0)
+    return [seeded.normal(WORDS, LETTERS, scale=0.1) for _ in range(2)]
+
+
+def _torch_words(side: Any) -> Any:
+    torch, functional = side.torch, side.torch.nn.functional
+    p = side.parameters()
+
+    def loss(word: Any, near: Any, others: Any) -> Any:
+        v, u, n = functional.embedding(word, p[0]), functional.embedding(near, p[1]), functional.embedding(others, p[1])
+        apart = functional.logsigmoid(-(n * v[:, None]).sum(2)).sum(1)
+        return -(functional.logsigmoid((v * u).sum(1)) + apart).mean()
+
+    return side.train(loss, torch.optim.SGD(p, RATE, fused=True))
+
+
+def _jax_words(side: Any) -> Any:
+    import optax
+
+    def loss(p: Any, word: Any, near: Any, others: Any) -> Any:
+        v, u, n = p[0][word], p[1][near], p[1][others]
+        apart = side.jax.nn.log_sigmoid(-(n * v[:, None]).sum(2)).sum(1)
+        return -(side.jax.nn.log_sigmoid((v * u).sum(1)) + apart).mean()
+
+    return side.train(loss, optax.sgd(RATE))
+
+
+def _msnb_words(side: Any) -> Any:
+    nn, ops = side.nn, side.ops
+    tables = side.load(nn.CellList([nn.Embedding(WORDS, LETTERS), nn.Embedding(WORDS, LETTERS)]))
+
+    def loss(word: Any, near: Any, others: Any) -> Any:
+        v, u, n = tables[0](word), tables[1](near), tables[1](others)
+        apart = ops.logsigmoid(-(n * v.expand_dims(1)).sum(2)).sum(1)
+        return -(ops.logsigmoid((v * u).sum(1)) + apart).mean()
+
+    return side.train(loss, nn.SGD(tables.trainable_params(), RATE))
+
+
 CASES = [
     Case(
         "gcn_step",
@@ -142,5 +188,13 @@ CASES = [
         several(_clicks),
         _click_weights,
         flops=dense_flops(BATCH, *DEEP, data=True),
+    ),
+    Case(
+        "word2vec_step",
+        "word vectors training step",
+        {"msnb": _msnb_words, "torch": _torch_words, "jax": _jax_words},
+        several(_words),
+        _word_weights,
+        bytes=4.0 * WORDS * LETTERS * 2 * 3,  # both tables: their gradients written, read and subtracted
     ),
 ]

@@ -14,7 +14,7 @@ from msnb import ops
 from msnb.devices.listing import Way
 
 pytest.importorskip("llvmlite")
-from msnb.devices.cpu.program import given  # noqa: E402
+from msnb.devices.cpu.program import given
 
 
 @pytest.fixture(autouse=True)
