@@ -148,8 +148,8 @@ def test_the_client_is_interrupted(engine):
     engine.map(faults.pid)
     pids, main = dict(engine.pids), threading.main_thread().ident
     timer = threading.Timer(1.0, lambda: signal.pthread_kill(main, signal.SIGINT))
-    timer.start()
     with pytest.raises(KeyboardInterrupt):
+        timer.start()
         engine.map(faults.hang_all)
     assert engine.recover() == "recovered" and engine.pids == pids
     assert engine.map(faults.pid) == [pids[r] for r in range(4)]
