@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from msnb.core import events
@@ -88,6 +89,21 @@ class Primitive:
         return f"{self.name}({', '.join(f'{k}={v!r}' for k, v in self.attrs.items())})"
 
 
+class _SplitByResult(Primitive):
+    """An operator whose result has one axis more than its first input; MindSpore says the splits of the result."""
+
+    def __call__(self, *inputs: Any) -> Any:
+        asked = self.sharding
+        split = asked.inputs[0] if asked is not None and asked.inputs else None
+        if asked is None or not isinstance(split, tuple) or len(split) != inputs[0].ndim + 1:
+            return super().__call__(*inputs)
+        axis = self.attrs["axis"] % len(split)
+        own = (*split[:axis], *split[axis + 1 :])
+        turned = replace(asked, inputs=(own, *asked.inputs[1:]), outputs=asked.outputs or (split,))
+        return slot.engine.sharded(turned, type(self).fn, inputs, self.attrs)
+
+
+_BASES: dict[str, type[Primitive]] = {"OneHot": _SplitByResult}
 _NEEDED: Any = inspect.Parameter.empty
 _made: dict[str, type[Primitive]] = {}
 
@@ -104,7 +120,7 @@ def primitive(name: str) -> type[Primitive] | None:
 
 def _class(name: str, fn: Callable[..., Any], defaults: dict[str, Any], named: frozenset[str], doc: str) -> Any:
     members = {"fn": staticmethod(fn), "defaults": defaults, "named_only": named, "__doc__": doc}
-    return type(name, (Primitive,), {**members, "__module__": "msnb.ops"})
+    return type(name, (_BASES.get(name, Primitive),), {**members, "__module__": "msnb.ops"})
 
 
 def _of_table(name: str) -> type[Primitive] | None:

@@ -208,6 +208,7 @@ def test_a_program_that_does_not_fit_names_its_largest_tensors(how):
     ({"pipeline_scheduler": "zb"}, "legal: 'gpipe', '1f1b', 'interleaved'"),
     ({"pipeline_scheduler": "gpipe"}, "a pipeline of one stage has no schedule"),
     ({"stage_devices": (4, 4)}, "a pipeline of one stage has no schedule"),
+    ({"pipeline_stages": 2, "training": False}, "pipelines are of training steps"),
     ({"search_mode": "best"}, "dynamic_programming"),
     ({"cost_model": "dollars"}, "'time', 'bytes'"),
     ({"device_num": 32, "cluster": Cluster("ascend910", servers=2)}, "legal: 1 to 16"),
@@ -348,3 +349,14 @@ def test_sizes_that_only_the_data_tell_have_plans_too():
     plan = ms.parallel.plan(lambda x: ops.unique((x @ x.T > 0).astype(ms.int32)), x, device_num=4)
     assert plan.step_time > 0 and "simulated" in repr(plan)
     np.testing.assert_array_equal(plan.run(), np.unique(x.asnumpy() @ x.asnumpy().T > 0).astype(np.int32))
+
+
+def test_a_trainer_takes_steps_on_real_ranks():
+    net, x = nn.Dense(6, 4), ops.ones((8, 6))
+    loss = ms.parallel.plan(lambda x: net(x).sum(), x, device_num=2)
+    with pytest.raises(ValueError, match="gives a loss and its gradients, and no new weights") as told:
+        ms.parallel.Trainer(loss)
+    assert "nn.TrainOneStepCell(net, optimizer)" in str(told.value)
+    step = nn.TrainOneStepCell(net, nn.SGD(net.trainable_params(), 0.1))
+    with pytest.raises(ValueError, match="legal: 'mpi', 'ipp', 'nccl' or an Engine"):
+        ms.parallel.Trainer(ms.parallel.plan(step, x, device_num=2), engine="inproc")

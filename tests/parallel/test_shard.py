@@ -266,6 +266,18 @@ def test_the_name_of_mindspore_0():
     assert planned(ops.ReLU().set_strategy(((2, 4),)), data(8, 8)).strategies["relu"] == ((2, 4),)
 
 
+@pytest.mark.parametrize("axis, split, own", [(-1, (2, 4), (2,)), (0, (4, 2), (2,)), (-1, (8,), (8,))])
+def test_one_hot_is_split_as_its_result(axis, split, own):
+    """MindSpore's strategy of OneHot is that of the result; one count per axis of the indices says these alone."""
+    one_hot = ops.OneHot(axis).shard((split, (), ()))
+    labels = ms.Tensor(np.arange(16, dtype=np.int32) % 8)
+    plan = planned(lambda i: one_hot(i, 8, ms.Tensor(1.0), ms.Tensor(0.0)), labels)
+    assert next(iter(plan.strategies.values()))[0] == own
+    last = list(plan.chosen.values())[-1]
+    assert last.outputs[0].splits(plan.mesh) == split or len(split) == 1
+    np.testing.assert_array_equal(plan.run(), one_hot(labels, 8, ms.Tensor(1.0), ms.Tensor(0.0)).asnumpy())
+
+
 def test_too_many_entries():
     with pytest.raises(TypeError, match="in_strategy has 3 entries, the call has 2 tensors"):
         planned(Net(((1, 1), (1, 1), (1, 1))), data(16, 8))

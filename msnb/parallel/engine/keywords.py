@@ -57,6 +57,8 @@ def check_keywords(mode: str, said: Mapping[str, Any]) -> None:
     if mode == HYBRID_PARALLEL and given:
         raise AttributeValueError(f"hybrid_parallel programs place their own collectives: {min(given)}= says nothing.",
                                   hint="use semi_auto_parallel or auto_parallel.")  # fmt: skip
+    if said.get("training") is False and (said.get("pipeline_stages") or 1) > 1:
+        raise AttributeValueError("training=False conflicts with pipeline_stages=: pipelines are of training steps.")
     if "strategies" in given and mode in (STAND_ALONE, DATA_PARALLEL):
         raise AttributeValueError(f"strategies= conflicts with parallel_mode={mode!r}, which has its own.",
                                   hint=f"use {SEMI_AUTO_PARALLEL} or {AUTO_PARALLEL}.")  # fmt: skip

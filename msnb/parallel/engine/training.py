@@ -53,7 +53,8 @@ class Trainer:
         done: steps taken; plan, engine, folder: as given.
 
     Raises:
-        ValueError: an engine of another number of ranks than the plan has devices, or a number that is not legal.
+        ValueError: an engine of another number of ranks than the plan has devices, one that is no process of its own, a
+            plan of a loss alone, or a number that is not legal.
     """
 
     def __init__(self, plan: Runnable, engine: str | Engine = "mpi", folder: str | Path | None = None,
@@ -61,6 +62,12 @@ class Trainer:
         if every < 1 or retries < 0:
             raise AttributeValueError(f"every={every}, retries={retries}: legal are at least 1 and at least 0.")
         self.plan, self.program, self.every, self.retries = plan, plan.program, every, retries
+        if self.program.gradients:
+            raise AttributeValueError("Trainer takes steps; this plan gives a loss and its gradients, and no new "
+                                      "weights.", hint="plan nn.TrainOneStepCell(net, optimizer).")  # fmt: skip
+        if engine == "inproc":
+            raise AttributeValueError("Trainer keeps weights on real ranks; legal: 'mpi', 'ipp', 'nccl' or an "
+                                      "Engine.", hint="here ms.jit and Model.train run a step as its plan.")
         graph = self.program.graph
         kept = set(self.program.params) | {graph.params[at] for at in graph.state}
         self.names = _names([(i, p.name) for i, p in enumerate(graph.params) if p in kept])
