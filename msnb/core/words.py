@@ -188,7 +188,8 @@ SAID_MODULES = {
         "is private to MindSpore; ms.get_auto_parallel_context('gradients_mean') and friends say it.",
     "msnb.mint": f"{_PART}; ms.ops and Tensor's methods take PyTorch's words for most of it.",
     "msnb.multiprocessing": f"{_PART}.",
-    "msnb.profiler": f"{_PART}; events (msnb.core.events) tell of every op and every compilation.",
+    "msnb.profiler":
+        f"{_PART}; ms.show.profile(fn, x, times=True) measures every op and line, ms.show.roofline says their bounds.",
     "msnb.rewrite": f"{_PART}.",
     "msnb.scipy": f"{_PART}; ms.ops has cholesky, qr, svd, eigh, solve, lstsq, inverse, det.",
 }  # fmt: skip

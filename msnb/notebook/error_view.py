@@ -40,10 +40,10 @@ def place_of_error(error: MsnbError, tb: TracebackType | None = None) -> Where |
     found = error.where
     if found is not None and not is_internal(found.file):
         return found
-    return _user_place(tb or error.__traceback__)
+    return place_in_text(tb or error.__traceback__)
 
 
-def _user_place(tb: TracebackType | None) -> Where | None:
+def place_in_text(tb: TracebackType | None) -> Where | None:
     """The innermost frame of the user's own text."""
     found: Origin | None = None
     while tb is not None:

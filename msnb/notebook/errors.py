@@ -6,6 +6,7 @@ handler. ``ms.set_context`` or a plain ``try`` see the same exception objects as
 
 Errors that are Python's own (a name that is not defined, a wrong number of arguments) keep their traceback, without the
 frames inside msnb: a function that was captured or shown by a magic ends at the user's line, as if it had been called.
+Where such an error is a known habit of another framework (``x.size(0)``), a line below says what is meant.
 
 In a kernel a second output follows the red one: operands as a table, what this kind of error means, the frames inside
 msnb, each behind a line that opens it. ``%ms_error`` shows the same again.
@@ -24,6 +25,7 @@ from msnb.notebook.calls import LINE
 from msnb.notebook.error_view import ErrorView, report
 from msnb.notebook.output import display_bundle
 from msnb.notebook.output import shell as showing_shell
+from msnb.notebook.slips import slip_of
 
 _METHOD = "_render_traceback_"
 _ATTRIBUTE = "_msnb_errors"
@@ -80,6 +82,9 @@ def _handler(shell: Any, kind: type[BaseException], error: Any, tb: Any, tb_offs
         kept = without_internals(tb)
         offset = tb_offset if kept is None else 0
         shell.showtraceback((kind, error, kept or tb), tb_offset=offset, running_compiled_code=True)
+        meant = slip_of(error, tb)
+        if meant:
+            print(f"msnb: {meant}", file=sys.stderr)
         return None
     sys.last_value = error
     shell._showtraceback(kind, error, lines)

@@ -379,3 +379,15 @@ def test_a_helper_that_was_changed_is_compiled_again(shell):
     run(shell, "def helper(v):\n    return v + 2")
     assert run(shell, "g(x).tolist()") == [9.0, 12.0]
     assert "add(v, ~2)" in run(shell, "%ms_ir g(x)").text
+
+
+def test_a_habit_of_another_framework_is_answered_below_the_traceback(shell, capsys):
+    cells = ("x.size(0)", "def rows(x):\n    return x.view(x.size(0), -1)\n\nrows(x)")
+    for cell in cells:
+        assert isinstance(shell.run_cell(cell, store_history=True).error_in_exec, TypeError)
+        told = capsys.readouterr()
+        assert "'int' object is not callable" in told.out
+        assert "PyTorch's x.size(0) is x.shape[0] here, and x.size() is x.shape" in told.err
+    for cell in ("n = 3\nn(0)", "nothing.size(0)"):
+        shell.run_cell(cell, store_history=True)
+        assert "PyTorch" not in capsys.readouterr().err
