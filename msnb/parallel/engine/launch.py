@@ -167,7 +167,8 @@ class Notebook:
                 hint='ipyparallel.Cluster(engines="mpi", n=...) has one engine per rank.',
             )
         self.address = address
-        self.view.apply_sync(_join, address, timeout, [self.cluster.controller.pid] if self.own else [])
+        beside = getattr(self.cluster.controller, "pid", None) if self.own else None  # none where a batch system has it
+        self.view.apply_sync(_join, address, timeout, [] if beside is None else [beside])
         self.of_rank = {rank: self.client[i] for i, rank in zip(ids, ranks)}
 
     def _wait(self, done: Callable[[], bool]) -> None:
