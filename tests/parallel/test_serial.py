@@ -37,6 +37,14 @@ def test_read_again_it_runs_to_the_same_bits(name):
         assert to_text(again) == to_text(plan.program), "writing what was read changes nothing"
 
 
+def test_a_plan_writes_its_document_once_per_program():
+    net, inputs = NETS["MLP"]
+    plan = ms.parallel.plan(net, *inputs, device_num=2)
+    assert plan.document == to_text(plan.program) and plan.document is plan.document
+    other = RunnablePlan._again(plan, [0] * len(plan.choices))
+    assert other.document == to_text(other.program)
+
+
 def test_every_field_of_steps_and_programs_is_written():
     """A new field must be added to the document too: this test is the list of those that are."""
     place = {"phase", "where", "late", "team"}

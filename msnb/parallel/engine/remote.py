@@ -12,7 +12,6 @@ from msnb.core.errors import AttributeValueError
 from msnb.parallel.engine.client import BACKENDS, Engine, running
 from msnb.parallel.engine.ranks import together
 from msnb.parallel.program import Program
-from msnb.parallel.serial import to_text
 
 
 @contextmanager
@@ -38,9 +37,12 @@ def engine_for(engine: str | Engine, n: int) -> Iterator[Engine]:
         yield made
 
 
-def loaded(engine: Engine, program: Program, use: str = "run", often: bool = False) -> str:
-    """Make a program ready on an engine for a use, for one step or for many; gives the name that it has there."""
-    text = to_text(program)
+def loaded(engine: Engine, text: str, use: str = "run", often: bool = False) -> str:
+    """Make a program ready on an engine for a use, for one step or for many; gives the name that it has there.
+
+    Args:
+        engine: the ranks; text: the program's document; use: part of the name; often: many steps are wanted.
+    """
     key = f"{use} {get_context('jit_level')} {hashlib.blake2b(text.encode(), digest_size=12).hexdigest()}"
     if key not in engine.plans:
         engine.load(key, text, often)

@@ -16,6 +16,7 @@ from msnb.parallel.engine.inproc import Ranks
 from msnb.parallel.engine.remote import engine_for, loaded, run_on, sent_by
 from msnb.parallel.plans import Plan
 from msnb.parallel.program import Program
+from msnb.parallel.serial import to_text
 
 
 class Runnable:
@@ -29,11 +30,20 @@ class Runnable:
     captured: Any = None
     args: tuple[Any, ...] = ()
     sent: dict[str, float]
+    _written: tuple[Program, str] | None = None
 
     @property
     def program(self) -> Program:
         """The steps of every rank."""
         raise NotImplementedError
+
+    @property
+    def document(self) -> str:
+        """The steps as one document (``msnb.parallel.serial``), which processes read: written once per program."""
+        program = self.program
+        if self._written is None or self._written[0] is not program:
+            self._written = program, to_text(program)
+        return self._written[1]
 
     def run(self, *inputs: Any, engine: str | Engine = "inproc") -> Any:
         """Run the plan, on simulated ranks or on real ones.
@@ -74,7 +84,7 @@ class Runnable:
             self.sent = ranks.sent
             return made
         with engine_for(engine, self.program.size) as real:
-            key = loaded(real, self.program, "call" if often else "run", often)
+            key = loaded(real, self.document, "call" if often else "run", often)
             real.stats()
             made = run_on(real, self.program, key, dict(enumerate(args)))
             self.sent = {kind: n / self.program.size for kind, n in sent_by(real).items()}

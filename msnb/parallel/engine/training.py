@@ -79,7 +79,7 @@ class Trainer:
         self.engine = self._stack.enter_context(engine_for(self._wanted, self.program.size))
         self.folder = self._given or self._stack.enter_context(tempfile.TemporaryDirectory(prefix="msnb-snapshots-"))
         self.engine.start()
-        self.key = loaded(self.engine, self.program, f"train {id(self)}", often=True)
+        self.key = loaded(self.engine, self.plan.document, f"train {id(self)}", often=True)
         others = set(range(len(self.program.graph.params))) - set(self.names)
         self.engine.ask(self.key, "give", self.plan.given((), others))
         return self
