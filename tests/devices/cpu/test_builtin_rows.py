@@ -109,6 +109,42 @@ def test_all_shapes_share_their_code(rng: Rng) -> None:
     assert len(chains._made) == before
 
 
+@pytest.mark.parametrize("order", [(1, 0, 2), (2, 1, 0), (0, 2, 1), (2, 0, 1)])
+def test_operands_that_lie_alike_are_run_through_as_they_lie(order: Any, rng: Rng) -> None:
+    x, y = (odd(rng, (30, 50, 60)).transpose(order) for _ in range(2))
+    native, body = kernels("multiply", x, y)
+    found = native(x, y)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(found, body(x, y))
+        np.testing.assert_array_equal(native(x, x.copy()), body(x, x))  # one of them lies otherwise
+    assert found.strides == x.strides
+
+
+def test_numbers_meet_transposed_tensors(machine_code: None, rng: Rng) -> None:
+    x = rng.standard_normal((300, 301))
+    t = ms.Tensor(x).T
+    np.testing.assert_array_equal(((t * 2 - 1) / t).asnumpy(), (x.T * 2 - 1) / x.T)
+    np.testing.assert_array_equal((t > 0).asnumpy(), x.T > 0)
+
+
+@pytest.mark.parametrize("new", ["float32", "float64", "int16", "int64", "uint8"])
+@pytest.mark.parametrize("old", ["uint8", "int8", "int32", "int64", "uint16"])
+def test_casts_of_integers(old: str, new: str, rng: Rng) -> None:
+    limits = np.iinfo(old)
+    x = rng.integers(limits.min, limits.max, (7, 100, 101), np.dtype(old), endpoint=True).transpose(0, 2, 1)
+    native, body = kernels("cast", x, dtype=as_dtype(new))
+    if native is not None:
+        np.testing.assert_array_equal(native(x), body(x))
+    assert (native is None) == (old == new)
+
+
+def test_casts_that_round_or_overflow_are_left_to_numpy(rng: Rng) -> None:
+    x = rng.standard_normal(70_000).astype(np.float32)
+    assert [kernels("cast", x, dtype=d)[0] for d in (ms.int32, ms.float16, ms.float32)] == [None] * 3
+    native, body = kernels("cast", x, dtype=ms.float64)
+    np.testing.assert_array_equal(native(x), body(x))
+
+
 # ---- reductions ------------------------------------------------------------------------------------------------------
 
 AXES = {

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from msnb.core.dtypes import bool_
+from msnb.core.dtypes import DType, bool_
 from msnb.core.types import TensorType, Type, tensor_type
 from msnb.devices.cpu.program.recipe import Call, Recipe
 from msnb.ir.graph import Graph, Node
@@ -68,20 +68,35 @@ def rows_of(types: Sequence[TensorType], out: TensorType) -> Rows | None:
 
 
 def is_worth(op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> bool:
-    """True for an elementwise operation on floats with enough to do, in rows that are long enough."""
+    """True for an elementwise operation on floats (or a cast that NumPy rounds the same way) with enough to do, in rows
+    that are long enough."""
     tensors = [t for t in types if isinstance(t, TensorType) and not t.weak]
-    if "elementwise" not in op.traits or not tensors or not all(t.dtype.is_float or t.dtype is bool_ for t in tensors):
+    if "elementwise" not in op.traits or not tensors:
+        return False
+    if op.name == "cast":
+        if not _is_plain_cast(tensors[0].dtype, attrs["dtype"]):
+            return False
+    elif not all(t.dtype.is_float or t.dtype is bool_ for t in tensors):
         return False
     (out,) = op.result_types(types, attrs)
-    if not isinstance(out, TensorType) or out.size < WORTH or _gives_its_operand(op, tensors, attrs):
+    if not isinstance(out, TensorType) or out.size < WORTH or op.scalar == "x" and op.name != "cast":
         return False
     rows = rows_of(tensors, out)
     return rows is not None and rows.extent >= SHORT
 
 
-def _gives_its_operand(op: Op, tensors: list[TensorType], attrs: dict[str, Any]) -> bool:
-    """True where NumPy has nothing to do at all."""
-    return op.scalar == "x" or (op.name == "cast" and tensors[0].dtype is attrs["dtype"])
+def _is_plain_cast(old: DType, new: DType) -> bool:
+    """True for integers into other integers or floats of 32 bits and more, and for floats into wider ones: nothing is
+    rounded twice, and nothing is out of range."""
+    if old is new or old.is_complex or new.is_complex or new.is_float and new.itemsize < 4:
+        return False
+    return not old.is_float or (new.is_float and new.itemsize > old.itemsize)
+
+
+def is_plain(node: Node) -> bool:
+    """True where all operands that are no numbers have the result's shape: then any order of elements does."""
+    types = [v.type for v in (*node.inputs, node.out) if isinstance(v.type, TensorType) and not v.type.weak]
+    return kind_of(node) == "elementwise" and len({t.shape for t in types}) == 1
 
 
 class Chain(Recipe):

@@ -4,8 +4,9 @@
 
 The recipe of a node is the same as in a program. What depends on how the operands lie and on the number of threads
 (slots, words, the library's code) is made once per layout: a matrix product reads the transposed weight of a dense
-layer where it is; other kernels are made for dense operands, and odd ones are copied. Scratch memory comes from the
-shelf of all programs.
+layer where it is; elementwise operations run through operands in the order in which all of them lie, and so lies their
+result; other kernels are made for dense operands, and odd ones are copied. Scratch memory comes from the shelf of all
+programs.
 
     conv, pool         the library's, always
     matmul             the library's from 0.5 Mflop on: NumPy's BLAS has threads of its own from there on, and two pools
@@ -107,6 +108,7 @@ class NativeKernel:
         assert isinstance(out, TensorType)
         self._shape, self._dtype, self._large = out.ints(), out.dtype.numpy, out.nbytes >= LARGE
         self._numbers = [i for i, v in enumerate(node.inputs) if v.type.weak]  # type: ignore[union-attr]
+        self._plain = chains.is_plain(node)
         self._layouts: dict[tuple[Any, ...], Prepared | None] = {}
         self._dense = tuple(_bytes(v, dense_strides(_shape(v))) for v in node.inputs)
         self.usable = self._layout((threads.count(), *self._dense)) is not None
@@ -120,8 +122,18 @@ class NativeKernel:
             ready = self._layouts[key]
         except KeyError:
             ready = self._layout(key)
-        if ready is None:
-            arrays, ready = tuple(map(np.ascontiguousarray, arrays)), self._layout((count, *self._dense))
+        return self._odd(arrays, count) if ready is None else self._run(ready, arrays, count)
+
+    def _odd(self, arrays: tuple[Any, ...], count: int) -> Any:
+        """Operands that lie in another order, or with gaps."""
+        dense = self._layout((count, *self._dense))
+        order = _order_of(arrays) if self._plain else None
+        if order is None:
+            return self._run(dense, tuple(map(np.ascontiguousarray, arrays)), count)
+        found = self._run(dense, tuple([a.transpose(order) if a.ndim else a for a in arrays]), count)
+        return found.reshape([self._shape[k] for k in order]).transpose([order.index(k) for k in range(len(order))])
+
+    def _run(self, ready: Prepared | None, arrays: tuple[Any, ...], count: int) -> Any:
         out = self._fresh()
         code = DECLINED if ready is None else ready.run(arrays, out, count)
         if code == OK:
@@ -162,6 +174,13 @@ class NativeKernel:
             return None
         recipe = recipe_of(self.node, lambda v: views[v] or whole(v))
         return None if recipe is None else Prepared(self.node, recipe)
+
+
+def _order_of(arrays: tuple[Any, ...]) -> list[int] | None:
+    """The order of axes in which all arrays are dense, if they share one; numbers are dense in any."""
+    many = [a for a in arrays if a.ndim]
+    order = sorted(range(many[0].ndim), key=lambda k: -many[0].strides[k])
+    return order if all(a.transpose(order).flags.c_contiguous for a in many) else None
 
 
 def recipe_of(node: Node, view_of: Callable[[Value], View]) -> Recipe | None:
