@@ -217,7 +217,7 @@ class Plan:
             return True
         touching = ((k, self.instrs[k]) for k in self._touching.get(param, ()))
         kept = ((k, i) for k, i in touching if i.op != m.COPY or not self._writes_back(i, param, b))
-        lived = segments_of(kept).get(param, [])
+        lived = segments_of(kept, param).get(param, [])
         return all(
             start == end and start % 2 and self._reads_first(start // 2, a, b)
             for start, end in meetings(lived, b.segments)
@@ -261,20 +261,29 @@ def _touching(instrs: list[Instr]) -> dict[Buffer, list[int]]:
     return found
 
 
-def segments_of(instrs: Iterable[tuple[int, Instr]]) -> dict[Buffer, list[Segment]]:
-    """When each buffer holds something that is still read; instructions come with their numbers."""
+def segments_of(instrs: Iterable[tuple[int, Instr]], only: Buffer | None = None) -> dict[Buffer, list[Segment]]:
+    """When each buffer holds something that is still read; instructions come with their numbers.
+
+    Args:
+        instrs: numbers and instructions.
+        only: the one buffer that is asked about, of the hundreds that an update of all parameters reads.
+    """
     found: dict[Buffer, list[Segment]] = {}
     for k, instr in instrs:
-        for place in (*instr.reads, *instr.also):
-            _read(found, place.buffer, k, instr.loop)
-        for place in instr.temps:
-            found.setdefault(place.buffer, []).append((2 * k, 2 * k + 1))
-        for place in instr.writes:
-            if place.buffer.kind in _PLANNED:
-                known = found.setdefault(place.buffer, [])
+        for buffer in _buffers((*instr.reads, *instr.also), only):
+            _read(found, buffer, k, instr.loop)
+        for buffer in _buffers(instr.temps, only):
+            found.setdefault(buffer, []).append((2 * k, 2 * k + 1))
+        for buffer in _buffers(instr.writes, only):
+            if buffer.kind in _PLANNED:
+                known = found.setdefault(buffer, [])
                 if not known or known[-1][1] < 2 * k + 1:
                     known.append((2 * k + 1, 2 * k + 1))
     return found
+
+
+def _buffers(places: Iterable[Place], only: Buffer | None) -> list[Buffer]:
+    return [p.buffer for p in places if only is None or p.buffer is only]
 
 
 def _read(found: dict[Buffer, list[Segment]], buffer: Buffer, k: int, loop: Loop | None) -> None:
