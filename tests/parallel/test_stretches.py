@@ -71,6 +71,7 @@ def step_of(net, optimizer=nn.Momentum):
     return nn.TrainOneStepCell(net, optimizer(net.trainable_params(), 0.01, 0.9))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(NETS))
 def test_random_plans(name):
     net, inputs = NETS[name]
@@ -86,6 +87,7 @@ def test_steps_with_their_optimizer(level):
     both(ms.parallel.plan(step_of(net), *inputs, device_num=4, optimizer_level=level, **DATA), *inputs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("h, w", [(2, 2), (4, 1)])
 def test_pieces_of_images(h, w):
     net, inputs = pictures()
