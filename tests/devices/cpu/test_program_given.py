@@ -41,7 +41,7 @@ def test_a_mask_is_known_before_the_program_runs(rng: np.random.Generator) -> No
     x = rng.standard_normal((200, 200)).astype(np.float32)
     out, program = run(masked, x)
     np.testing.assert_allclose(out.asnumpy(), np.tril(x) + np.arange(200), rtol=1e-6, atol=1e-5)
-    assert program.host_steps == []
+    assert not {"ones", "triu", "eye", "arange"}.intersection(program.host_steps)
     ways: list[Way] = ms.core.devices.device("CPU").ways_of(program)
     assert "known before the program runs" in [w.how for w in ways]
 
