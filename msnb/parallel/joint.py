@@ -21,6 +21,7 @@ from msnb.autodiff import vjp
 from msnb.core.errors import AttributeValueError
 from msnb.core.types import TensorType, Type
 from msnb.ir.builder import GraphBuilder
+from msnb.ir.control import IF
 from msnb.ir.graph import Graph, Node, Value, copy_node
 from msnb.parallel.layout import TensorLayout
 
@@ -109,13 +110,30 @@ class Joint:
         """What updates of a shape made a value from: params, gradients, and values in between."""
         todo, seen = [value], {value}
         while todo:
-            node = todo.pop().node
-            if node in self.updates:
-                assert node is not None
-                near = {v for v in node.inputs if isinstance(v.type, TensorType) and v.type.shape == shape}
+            v = todo.pop()
+            if v.node in self.updates:
+                near = _near(v, shape)
                 todo += near - seen
                 seen |= near
         return seen
+
+
+def _near(value: Value, shape: tuple[object, ...]) -> set[Value]:
+    """What a node makes a value from, of a shape; an ``if``: what its branches make it from."""
+    node = value.node
+    assert node is not None
+    if node.op is not IF:
+        return {v for v in node.inputs if isinstance(v.type, TensorType) and v.type.shape == shape}
+    at, found = node.outputs.index(value), set[Value]()
+    for branch in node.graphs:
+        todo, seen = [branch.outputs[at]], {branch.outputs[at]}
+        while todo:
+            v = todo.pop()
+            near = set() if v.is_param else _near(v, shape)
+            todo += near - seen
+            seen |= near
+        found |= {v for v, inner in zip(node.inputs[1:], branch.params) if inner in seen}
+    return found
 
 
 def forward_nodes(graph: Graph) -> set[Node]:

@@ -51,6 +51,7 @@ from msnb.parallel.segments import Gradient, Segments, feature_costs, names_of_l
 from msnb.parallel.strategies import Call, Strategy, chosen, place
 from msnb.parallel.strategy_files import read_strategies, write_strategies
 from msnb.parallel.timeline import Timeline, simulate
+from msnb.parallel.zero import gradients_of
 
 SEARCHES = ("dynamic_programming", "recursive_programming", "sharding_propagation", "brute_force", "linear_program")
 
@@ -227,7 +228,8 @@ class Plan(Predicted):
         if alone is None:
             line = simulate(self._once, self._update, self.cuts, self.bucket, self.mode == "data_parallel")
         else:
-            line = simulate(alone._once, alone._update, self.cuts, self.bucket, over=self.mesh)
+            learned = gradients_of(alone.problem.joint)
+            line = simulate(alone._once, alone._update, self.cuts, self.bucket, over=self.mesh, learned=learned)
         more = sum(layer.seconds for layer in self.again)
         return replace(line, events=with_again(line.events, self.again), seconds=line.seconds + more) if more else line
 
@@ -284,7 +286,7 @@ class Plan(Predicted):
         """
         if cost not in ("time", "features"):
             raise AttributeValueError(f"cost={cost!r} is not legal; legal: 'time', 'features'.")
-        names, line = names_of_late((self.replica or self).program), self.timeline
+        names, line = names_of_late((self.replica or self).problem.joint), self.timeline
         found = [Gradient(names.get(v, v.name), ready, n, axes, kind) for ready, n, axes, v, kind in line.gradients]
         if cost == "features" and algorithm == "algorithm_1":
             known = feature_costs(self.problem)

@@ -31,10 +31,12 @@ import numpy as np
 from msnb.core.errors import AttributeValueError
 from msnb.ir.graph import Node, Value
 from msnb.parallel.cost import BUCKET
+from msnb.parallel.joint import Joint
 from msnb.parallel.mesh import REDUCE, Mesh
 from msnb.parallel.planning import Problem
-from msnb.parallel.program import Program, static_type
+from msnb.parallel.program import static_type
 from msnb.parallel.search.costs import Floats
+from msnb.parallel.zero import gradients_of
 
 ALGORITHMS = ("all", "single", "size", "index", "algorithm_1", "algorithm_2", "optimal")
 
@@ -210,10 +212,10 @@ def by_tail(gradients: Sequence[Gradient], tail_time: float, inherent: float, ba
 # ---- what a plan says -----------------------------------------------------------------------------------------------
 
 
-def names_of_late(program: Program) -> dict[Value, str]:
+def names_of_late(joint: Joint) -> dict[Value, str]:
     """Gradients on their way (sums, casts, views) -> the weight that they belong to."""
     out: dict[Value, str] = {}
-    for weight, (value, _) in zip(program.weights, program.gradients):
+    for weight, value in gradients_of(joint):
         todo = [value]
         while todo:
             v = todo.pop()

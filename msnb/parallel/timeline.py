@@ -28,6 +28,7 @@ from msnb.devices.ascend.kernels import Grouping, Kernel, Task
 from msnb.devices.ascend.trace import write_trace
 from msnb.ir.graph import Graph, Node, Value
 from msnb.parallel.cost import local_types
+from msnb.parallel.layout import whole
 from msnb.parallel.local import widened
 from msnb.parallel.mesh import REDUCE, RING, SCATTER, Mesh
 from msnb.parallel.program import (
@@ -86,7 +87,8 @@ def _us(seconds: float) -> str:
 
 
 def simulate(program: Program, update: float, cuts: Sequence[int] = (), bucket: float = math.inf,
-             apart: bool = False, over: Mesh | None = None) -> Timeline:  # fmt: skip
+             apart: bool = False, over: Mesh | None = None,
+             learned: Sequence[tuple[Value, Value]] = ()) -> Timeline:  # fmt: skip
     """Walk the steps.
 
     Args:
@@ -95,9 +97,10 @@ def simulate(program: Program, update: float, cuts: Sequence[int] = (), bucket: 
         cuts: positions of gradients behind which a bucket ends; bucket: bytes of gradients that fill one.
         apart: replicas run on their own and sum gradients only, as in MindSpore's data_parallel mode: batch norm takes
             the statistics of its own part, the loss is the mean of its own part.
-        over: the devices of such replicas, where the program is that of one of them: its gradients are summed.
+        over: the devices of such replicas, where the program is that of one of them.
+        learned: weights and their gradients, which such replicas sum.
     """
-    plan = _kernels(program, apart, over)
+    plan = _kernels(program, apart, over, learned)
     return _Walk(over or program.mesh, cuts, bucket).run(plan, update if program.trains else 0.0)
 
 
@@ -138,7 +141,7 @@ class _Device:
     late: list[Late]
 
 
-def _kernels(program: Program, apart: bool, over: Mesh | None) -> _Device:
+def _kernels(program: Program, apart: bool, over: Mesh | None, learned: Sequence[tuple[Value, Value]]) -> _Device:
     """The kernels of a rank."""
     group = Grouping(program.mesh.cluster.chip)
     waits: Waits = {}
@@ -167,15 +170,17 @@ def _kernels(program: Program, apart: bool, over: Mesh | None) -> _Device:
     order = {id(k): i for i, k in enumerate(kernels)}
     places = [order.get(id(k), 0) for k in group.kernels]
     if over is not None:
-        late = sorted(_summed(program, over, group, key), key=lambda item: item[0])
+        late = sorted(_summed(program, over, group, key, learned), key=lambda item: item[0])
     return _Device(kernels, {order[i]: m for i, m in waits.items()}, [(places[at], m, w, v) for at, m, w, v in late])
 
 
-def _summed(program: Program, over: Mesh, group: Grouping, key: Any) -> list[Late]:
+def _summed(program: Program, over: Mesh, group: Grouping, key: Any,
+            learned: Sequence[tuple[Value, Value]]) -> list[Late]:  # fmt: skip
     """The sum of every gradient of a replica, in float32 as MindSpore takes it."""
     axes, out = tuple(range(len(over.factors))), []
-    for weight, buffer in zip(program.weights, program.gradients):
-        t = static_type(buffer[0])
+    where = {b[0]: b for s in program.steps if isinstance(s, RunStep) for b in s.results}
+    for weight, gradient in learned:
+        t, buffer = static_type(gradient), where.get(gradient, (gradient, whole(getattr(gradient.type, "ndim", 0))))
         n = widened(t).nbytes if t else 0
         move = Move(RING, axes, -1, -1, buffer[1], buffer[1], n, over.seconds(RING, axes, n))
         out.append((_maker(group, [key(buffer)]), move, weight.name, buffer[0]))

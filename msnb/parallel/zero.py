@@ -107,11 +107,12 @@ def gradients_of(joint: Joint) -> list[tuple[Value, Value]]:
     if joint.gradients:
         return list(zip((p for p in joint.graph.params if p in joint.weights), joint.gradients))
     out = []
+    order = {v: i for i, node in enumerate(joint.graph.nodes) for v in node.outputs if node not in joint.updates}
     for at, new in joint.graph.state.items():
         weight = joint.graph.params[at]
         if weight in joint.weights and isinstance(weight.type, TensorType):
-            found = joint.behind(joint.graph.outputs[new], weight.type.shape)
-            out += [(weight, v) for v in found if v.node is not None and v.node not in joint.updates]
+            found = joint.behind(joint.graph.outputs[new], weight.type.shape) & order.keys()
+            out += [(weight, v) for v in sorted(found, key=order.__getitem__)]
     return out
 
 

@@ -204,3 +204,28 @@ def test_more_ranks_than_one_process_runs():
     with pytest.raises(RuntimeError, match="up to 64"):
         ms.jit(lambda x: x.sum())(data(128))
     ms.reset_auto_parallel_context()
+
+
+def with_scaled_loss(net, optimizer):
+    return nn.TrainOneStepWithLossScaleCell(net, optimizer, nn.DynamicLossScaleUpdateCell(2.0**10, 2, 100))
+
+
+@pytest.mark.parametrize("wrapped", [nn.TrainOneStepCell, with_scaled_loss])
+@pytest.mark.parametrize("optimizer, states", [(nn.Momentum, 1), (nn.Adam, 2)])
+def test_a_step_with_its_optimizer_is_predicted_as_its_loss_is(optimizer, states, wrapped):
+    """The same kernels, the same sums of gradients and the optimizer's bytes, whoever takes the gradient."""
+    layers = nn.SequentialCell(nn.Conv2d(3, 16, 3), nn.BatchNorm2d(16), nn.ReLU(), nn.Conv2d(16, 16, 3),
+                               nn.BatchNorm2d(16), nn.Flatten(), nn.Dense(4096, 10))  # fmt: skip
+    net = nn.WithLossCell(layers, nn.CrossEntropyLoss()).set_train()
+    rates = {"learning_rate": 0.1} if states > 1 else {"learning_rate": 0.1, "momentum": 0.9}
+    step = wrapped(net, optimizer(net.trainable_params(), **rates))
+    inputs = ms.parallel.blank((64, 3, 16, 16)), ms.parallel.blank((64,), ms.int32)
+    how = {"device_num": 8, "parallel_mode": "data_parallel"}
+    of_loss = ms.parallel.plan(net, *inputs, optimizer_states=states, **how)
+    of_step = ms.parallel.plan(step, *inputs, **how)
+    for plan in (of_loss, of_step):
+        names = [name for bucket in plan.segments("single").buckets for name in bucket]
+        kinds = sorted(name.rsplit(".", 1)[-1] for name in names)
+        assert kinds == ["beta", "beta", "bias", "gamma", "gamma", "weight", "weight", "weight"]
+    assert of_step.memory["optimizer"] == of_loss.memory["optimizer"] == states * of_loss.memory["weights"]
+    assert of_step.step_time == pytest.approx(of_loss.step_time, rel=1e-3)

@@ -53,7 +53,7 @@ def plan(
     training: bool | None = None,
     cost_model: str = "time",
     memory_limit: float | None = None,
-    optimizer_states: int = 1,
+    optimizer_states: int | None = None,
     max_split: int | None = None,
     overlap: float = 0.0,
     optimizer_level: int | None = None,
@@ -78,7 +78,8 @@ def plan(
         training: whether gradients are planned too.
         cost_model: "time" (simulated seconds) or "bytes" (MindSpore's weights of bytes).
         memory_limit: bytes per device; by default the device's memory.
-        optimizer_states: copies of the weights that the optimizer keeps (momentum 1, Adam 2).
+        optimizer_states: copies of the weights that the optimizer keeps (momentum 1, Adam 2); by default those that a
+            step with its optimizer has, 1 of a loss.
         max_split: at most so many axes of one operator are split.
         optimizer_level: 0 to 3: what copies of a weight share (1 optimizer state, 2 gradients too, 3 weights too); by
             default what the context's enable_parallel_optimizer says.
@@ -120,12 +121,11 @@ def plan(
         return HandPlan(program, inputs, Mesh.over(devices, cluster))
     sharding = from_context() if optimizer_level is None else Sharding(optimizer_level)
     limit = (cluster or Cluster()).chip.memory if memory_limit is None else memory_limit
-
     known: dict[tuple[int, bool], Priced] = {}
 
     def problem(joint: Joint, devices: int) -> Problem:
         model = model_named(cost_model, Mesh.over(devices, cluster), joint.trains, overlap)
-        return Problem(joint, model, MemoryRule(optimizer_states, joint.trains), max_split, sharding,
+        return Problem(joint, model, MemoryRule(states, joint.trains), max_split, sharding,
                        wide_sums(parallel_mode), known.setdefault((devices, joint.trains), Priced()))  # fmt: skip
 
     def searched(made: Problem, wanted: Mapping[str, Any], limit: float | None = None) -> RunnablePlan:
@@ -135,6 +135,7 @@ def plan(
         captured = captured_of(program, inputs)
         how = settings(pipeline_stages, pipeline_scheduler, stage_devices)
         joint = joint_of(captured, inputs, {}, True if how.stages > 1 else training)
+        states = optimizer_states_of(joint) if optimizer_states is None else optimizer_states
         if how.stages > 1:
             piped = plan_pipeline(joint, Planner(problem, searched, strategies or {}), how, devices, limit, recompute)
             piped.captured, piped.args = captured, inputs

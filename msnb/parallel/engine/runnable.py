@@ -17,6 +17,7 @@ from msnb.parallel.engine.remote import engine_for, loaded, run_on, sent_by
 from msnb.parallel.plans import Plan
 from msnb.parallel.program import Program
 from msnb.parallel.serial import to_text
+from msnb.parallel.zero import gradients_of
 
 
 class Runnable:
@@ -132,7 +133,7 @@ class RunnablePlan(Plan, Runnable):
     def replica(self) -> Plan | None:
         """What one device runs in data_parallel mode, unless copies share their update; None in other modes."""
         apart = self.mode == "data_parallel" and self.mesh.size > 1 and not self.problem.sharding.level
-        return self.alone() if apart and self.alone is not None and self.problem.joint.gradients else None
+        return self.alone() if apart and self.alone is not None and gradients_of(self.problem.joint) else None
 
     def _follow(self, plan: Plan) -> None:
         super()._follow(plan)
