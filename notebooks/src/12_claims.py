@@ -184,7 +184,7 @@ for name, _, devices, published_ms, simulated_ms, error, role, _ in table:
 # How far off, of the rows held out
 ratios = {(row[0], row[2]): float(row[4]) / float(row[3]) for row in table if row[6] == "held out"}
 errors = sorted(abs(ratio - 1) for ratio in ratios.values())
-print(f"half of the {len(ratios)} rows are within {median(errors):.0%}, the worst is {errors[-1]:.0%} off")
+print(f"half of the {len(ratios)} rows are within {median(errors):.1%}, the worst is {errors[-1]:.0%} off")
 print("faster here than on the chip:", sum(ratio < 1 for ratio in ratios.values()), "of", len(ratios))
 slow = {name for (name, _), ratio in ratios.items() if ratio < 2 / 3}
 print("slower on the chip by half and more:", ", ".join(sorted(slow)) or "none")

@@ -129,6 +129,30 @@ def test_a_batch_norm_is_two_sweeps_forward_and_two_backward():
     assert ("vector", 2, 1) in kinds[3:], "the gradient of a batch norm reads x and dy, and writes dx"
 
 
+@pytest.mark.parametrize("side, rides", [(32, True), (2048, False)])
+def test_only_what_the_buffers_hold_rides_along(side, rides):
+    """A sixteenth of what the kernel before it walks through is still 8 MB that pass through memory."""
+
+    def both(x, w, y):
+        little = ops.matmul(y, y)
+        return ops.matmul(x, w), ops.exp(little)
+
+    p = ms.ascend.profile(both, blank((8192, 64)), blank((64, 8192)), blank((side, side)), mode="graph")
+    paid = [k for k in p.kernels if k.kind == "vector" and k.seconds]
+    assert len(paid) == (0 if rides else 1)
+    assert all(k.seconds > 2 * side * side * 2 / ASCEND910.hbm for k in paid), "read and written, 16 bits each"
+
+
+def test_sums_join_convolutions_but_not_matrix_products():
+    x, w = blank((4096, 1024)), blank((1024, 4096))
+    p = ms.ascend.profile(lambda x, w: ops.log_softmax(ops.matmul(x, w), -1), x, w, mode="graph")
+    assert [k.kind for k in p.kernels] == ["cube", "vector"]
+    assert [t.op.name for t in p.kernels[0].tasks] == ["matmul"]
+    p = ms.ascend.profile(lambda x, w: ops.matmul(ops.swapaxes(x, 1, 2), w).sum(0), blank((8, 128, 256)),
+                          blank((8, 128, 512)), mode="graph")  # fmt: skip
+    assert [k.kind for k in p.kernels] == ["cube"], "a sum over the matrices of a batch is part of their product"
+
+
 def test_eager_pays_every_launch():
     graph, eager = (ms.ascend.profile(nn.LayerNorm((64,)), blank((16, 64)), mode=mode) for mode in ("graph", "eager"))
     assert len(graph.kernels) == 1 and graph.seconds < 6e-6

@@ -11,7 +11,8 @@ import zoo_vision as vision
 from zoo_inception import InceptionV3, InceptionV4
 from zoo_language import GPT, Bert, ViT, sentences, texts
 from zoo_ranking import DeepFM, WideDeep, clicks
-from zoo_translation import Recurrent, Translator, pairs
+from zoo_segmentation import UNet, slides
+from zoo_translation import Recurrent, Translator, masked_pairs, pairs
 from zoo_vision import images
 
 import msnb as ms
@@ -39,12 +40,13 @@ NETS = {
                 lambda n: detection.scenes(n, 300, detection.anchors_of((38, 19, 10, 5, 3, 2), 3))),
     "ssd_pyramid": (detection.ssd_mobile_pyramid, lambda n: detection.scenes(n, 128, PYRAMID)),
     "yolo": (detection.Yolo, lambda n: detection.yolo_scenes(n, 64)),
+    "unet": (lambda: UNet(16), lambda n: slides(n, 188)),
     "bert": (lambda: Bert(1000, 64, 4, 2, reach=0), sentences),
     "bert_512": (lambda: Bert(1000, 64, 4, 2, 512, reach=0), lambda n: sentences(n, 512)),
     "nezha": (lambda: Bert(1000, 64, 4, 2), sentences),
     "gpt": (lambda: GPT(1000, 64, 4, 2, 128), lambda n: texts(n, 128)),
     "vit": (lambda: ViT(32, 64, 4, 2), images),
-    "transformer": (lambda: Translator(1000, 64, 4, 1, 32), lambda n: pairs(n, 32)),
+    "transformer": (lambda: Translator(1000, 64, 4, 1, 32), lambda n: masked_pairs(n, 32)),
     "gru": (lambda: Recurrent(1000, 64), lambda n: pairs(n, 6)),
     "lstm": (lambda: Recurrent(1000, 64, nn.LSTM, 2), lambda n: pairs(n, 6)),
     "wide_deep": (WideDeep, clicks),

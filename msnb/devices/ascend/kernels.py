@@ -8,7 +8,8 @@ is a dozen), so its kernels are found by the same law:
     [ conv + sums in one sweep      ]   [ one sweep: read x, write y   ]
 
     joins      an elementwise operator, or a reduction, joins the kernel that made its latest operand,
-               if it walks the same elements; small things (per channel) ride along with the newest kernel
+               if it walks the same elements; small things (per channel, per row) that the unified buffers hold
+               beside a tile ride along with the newest kernel
     closes     a reduction over what does not fit into the buffer is known only after the sweep: its reader is the next
     merges     a sweep that only reduces, and reads only what the sweep before it had, joins it: mean and variance at
                once (Welford 1962)
@@ -65,7 +66,8 @@ _SOURCES = frozenset({"create", "constant"})
 _VECTOR = frozenset({"elementwise", "transcendental", "casting", "compare", "logic", "random", "triangle"})
 _ASKING = frozenset({"max_pool2d_grad", "max_pool2d_pick"})  # which elements won
 _LONG = frozenset({"transcendental", "random"})
-_SMALL = 8  # what is so many times smaller than a kernel's domain rides along
+_SMALL = 8  # what is so many times smaller than a kernel's domain, and than the unified buffers, rides along
+_WIDE = 4  # bytes of an element in the unified buffer
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,18 @@ def is_channel_sum(task: Task) -> bool:
     return math.prod(places) > 1 and task.results[0].size == channels and task.results[0].ndim in (1, 3, 4)
 
 
+def _convolves(kernel: Kernel) -> bool:
+    """Whether a convolution leads it."""
+    return kernel.tasks[0].op.family == "conv"
+
+
+def _sums_behind(kernel: Kernel, task: Task) -> bool:
+    """Whether a reduction joins a product: behind a convolution, or the sum over the matrices of a batched product."""
+    whole, left = task.types[0].ints(), task.results[0].ints()
+    matrix = len(left) > 1 and left[-2:] == whole[-2:] and math.prod(left) == math.prod(whole[-2:])
+    return _convolves(kernel) or (matrix and task.op.name in ("sum", "sum_to"))
+
+
 def _is_free(task: Task) -> bool:
     """Views, and transposed matrices, which the cube reads as they are."""
     if task.op.name in _VIEWS or task.op.family == "control":
@@ -220,8 +234,7 @@ class Grouping:
             kind = VECTOR if vector else CUBE if product_of(task.op, task.types, task.results, task.attrs) else ALONE
             self.kernels.append(Kernel(kind, domain=_domain(task) if kind == VECTOR else _out_size(task)))
             at = len(self.kernels) - 1
-            small = _domain(task) * _SMALL <= self._domain_of(self._newest)
-            if vector and small:
+            if vector and self._is_small(_domain(task), self._domain_of(self._newest)):
                 self.kernels[at].host = self._newest
             elif kind != ALONE:
                 self._newest = at
@@ -245,13 +258,18 @@ class Grouping:
     def _domain_of(self, at: int) -> int:
         return self.kernels[at].domain if at >= 0 else 0
 
+    def _is_small(self, domain: int, host: int) -> bool:
+        """Whether so many elements ride along: few beside the host's, and the cores hold them beside a tile."""
+        return domain * _SMALL <= host and domain * _WIDE * _SMALL <= self.chip.cores * CORE.ub
+
     def _takes(self, at: int, task: Task, ins: Sequence[Key]) -> bool:
         kernel = self.kernels[at]
         if any(k in kernel.closed for k in ins) or (self._drops(kernel) and not self._scales(task)):
             return False
         mine, theirs = _domain(task), kernel.domain
         if kernel.kind == CUBE:
-            return self.chip.fuse > 1 and mine == theirs and self._simple(at, task, ins)
+            fits = mine == theirs and (not is_reduction(task.op) or _sums_behind(kernel, task))
+            return self.chip.fuse > 1 and fits and self._simple(at, task, ins)
         if kernel.kind != VECTOR:
             return False
         return mine == theirs or mine * _SMALL <= theirs or theirs * _SMALL <= mine
@@ -389,7 +407,7 @@ class Grouping:
                       seconds=seconds + self.chip.launch)  # fmt: skip
 
     def _rides(self, kernel: Kernel) -> bool:
-        return self.chip.fuse > 0 and kernel.domain * _SMALL <= self._domain_of(kernel.host)
+        return self.chip.fuse > 0 and self._is_small(kernel.domain, self._domain_of(kernel.host))
 
     def _flow(self, keep: Sequence[Key]) -> None:
         kept = set(self.roots(keep))
@@ -455,7 +473,8 @@ class Grouping:
             if kernel.kind != VECTOR or not kernel.closed or before < 0:
                 continue
             target = self.kernels[before]
-            if target.kind not in (VECTOR, CUBE) or (target.kind == CUBE and self.chip.fuse < 2):
+            behind = target.kind == CUBE and self.chip.fuse > 1 and _convolves(target)
+            if target.kind != VECTOR and not behind:
                 continue
             there = {*target.reads, *(k for task in target.tasks for k in task.outs)}
             again = [k for k in kernel.writes if self._is_large(k, kernel)]
