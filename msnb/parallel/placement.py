@@ -113,7 +113,8 @@ class Placement:
         for weight, total in gradients_of(self.batched.joint):
             inner: list[Node] = []
             terms = _terms(total, readers, inner, total)
-            if len(terms) > 1 and total.node is not None and total.node not in chains:
+            known = total in self.batched.free
+            if len(terms) > 1 and not known and total.node is not None and total.node not in chains:
                 gone |= set(inner)
                 chains[total.node] = self._chain(weight, total.node, terms)
         graph.nodes = [n for node in graph.nodes if node not in gone for n in chains.get(node, [node])]
@@ -123,7 +124,7 @@ class Placement:
         home = self.home.get(weight, 0)
         by_team: dict[int, list[Value]] = {}
         for v in terms:
-            by_team.setdefault(self.team_of(v), []).append(v)
+            by_team.setdefault(home if v in self.batched.free else self.team_of(v), []).append(v)
         out: list[Node] = []
         for team, row in by_team.items():
             row.sort(key=lambda v: self.when[team][self.task[v.node]] if v.node in self.task else -1)

@@ -99,6 +99,27 @@ def test_tied_weights_and_uneven_stages(how):
     check(ms.parallel.plan(net, *args, device_num=4, pipeline_stages=2), net, args)
 
 
+class Linear(nn.Cell):
+    """Its biases have the same gradient whatever the data: numbers that every stage knows."""
+
+    def __init__(self):
+        super().__init__()
+        ms.set_seed(2)
+        self.layers = nn.CellList([nn.Dense(8, 8, dtype=ms.float64) for _ in range(3)])
+        self.scale = ms.Parameter(np.ones(8), name="scale")
+
+    def construct(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return (x + self.scale).sum()
+
+
+@pytest.mark.parametrize("devices", [2, 4])
+def test_gradients_that_do_not_depend_on_the_data(devices):
+    net, args = nn.PipelineCell(Linear(), 4), (ms.Tensor(np.random.default_rng(0).standard_normal((16, 8))),)
+    check(ms.parallel.plan(net, *args, device_num=devices, pipeline_stages=2), net, args)
+
+
 def test_gradients_are_summed_over_copies_once_per_step():
     net, args = nn.PipelineCell(Net(), 4), inputs()
     plan = ms.parallel.plan(net, *args, device_num=4, pipeline_stages=2, parallel_mode="data_parallel")
