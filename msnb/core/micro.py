@@ -4,19 +4,51 @@
     PipelineCell/micro[2]/Net/stage[1]/head      the same part in Net/head, which says that it is in stage 1
 
 The parallel planner reads this to tell the passes of a network over the parts of one batch from each other. Brackets
-stand in no attribute's name, so no Cell is mistaken for a part.
+stand in no attribute's name, so no Cell is mistaken for a part. All parts take the same way, so the planner looks at
+the first of them alone (``first_parts``).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from msnb.core.slot import slot
 
 _PART = re.compile(r"(?:.*/)?micro\[(\d+)\](?:/|\Z)")
 _STAGE = re.compile(r"stage\[(.*?)\]/")
+_first: ContextVar[tuple[int, set[int]] | None] = ContextVar("first parts", default=None)
+
+
+def parts_of(n: int) -> range:
+    """The parts of a batch in ``n`` parts that a program goes through: all of them, but for ``first_parts``."""
+    asked = _first.get()
+    if asked is None:
+        return range(n)
+    most, numbers = asked
+    numbers.add(n)
+    return range(min(n, most))
+
+
+@contextmanager
+def first_parts(most: int) -> Iterator[set[int]]:
+    """Within this block programs go through the first parts of a batch alone. Gives the numbers of parts that batches
+    were to be cut into, as they are met.
+
+    Examples:
+        >>> with first_parts(2) as numbers:
+        ...     list(parts_of(16)), numbers
+        ([0, 1], {16})
+    """
+    numbers: set[int] = set()
+    before = _first.set((most, numbers))
+    try:
+        yield numbers
+    finally:
+        _first.reset(before)
 
 
 def in_micro(i: int, network: Callable[..., Any], *inputs: Any) -> Any:

@@ -18,7 +18,7 @@ from typing import Any
 
 from msnb.api.transforms import value_and_grad
 from msnb.core.errors import ArgumentError, AttributeValueError
-from msnb.core.micro import in_micro
+from msnb.core.micro import in_micro, parts_of
 from msnb.nn.cell import Cell
 from msnb.nn.reducer import reducer_of
 
@@ -93,7 +93,7 @@ class PipelineCell(Cell):
 
     def construct(self, *inputs: Any) -> Any:
         total: Any = None
-        for i in range(self.micro_size):
+        for i in parts_of(self.micro_size):
             part = [_part(x, i, self.micro_size) for x in inputs]
             out = in_micro(i, self.network, *part)
             total = out if total is None else total + out

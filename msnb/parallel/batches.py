@@ -6,6 +6,7 @@
 
 The program is the whole training step as it was written and says what is meant: every part goes through the network
 after the one before it, so a moving average or a random draw of part 1 continues that of part 0, as on one device.
+Two parts show what all of them do, and what one hands on to the next: the rest is asked for when the steps are.
 
 A value is *free* when any stage can have it without asking another: data, numbers, constants, and what follows from
 them outside of the network; inside, small numbers only (the next random key), so that no stage does another's work.
@@ -31,8 +32,10 @@ class Batched:
 
     Args:
         joint: a program with a gradient, from ``copied``: sums of gradients will be written anew in its graph.
+        micro: the number of parts of the batch, where the program goes through the first of them alone.
 
     Attributes:
+        micro: the number of parts of the batch.
         parts: the forward nodes of every part, in program order; number: forward node -> its part.
         twin: forward node -> the same node of part 0.
         free: values that every stage can have for itself; data: those of them that the program makes of its data before
@@ -42,7 +45,7 @@ class Batched:
         ValueError: there are no parts, or they differ.
     """
 
-    def __init__(self, joint: Joint) -> None:
+    def __init__(self, joint: Joint, micro: int | None = None) -> None:
         self.joint, self.graph = joint, joint.graph
         self.number: dict[Node, int] = {}
         found: dict[int, list[Node]] = {}
@@ -52,6 +55,7 @@ class Batched:
                 self.number[node] = i
                 found.setdefault(i, []).append(node)
         self.parts = [found[i] for i in sorted(found)]
+        self.micro = len(self.parts) if micro is None else micro
         self._check()
         self.twin = {n: first for part in self.parts for n, first in zip(part, self.parts[0])}
         self.free = self._free()
@@ -77,11 +81,6 @@ class Batched:
             for v in dict.fromkeys(node.inputs):
                 out.setdefault(v, []).append(node)
         return out
-
-    @property
-    def micro(self) -> int:
-        """The number of parts."""
-        return len(self.parts)
 
     def names(self, nodes: Iterable[Node]) -> dict[Node, str]:
         """What operators are called: the same in every part of the batch and in every stage."""

@@ -10,6 +10,7 @@ from msnb.autodiff.owed import written_out
 from msnb.core import events
 from msnb.core.collector import at_rest
 from msnb.core.errors import ArgumentError, AttributeValueError, MsnbError
+from msnb.core.micro import first_parts
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor, blank
 from msnb.core.tree import flatten, unflatten
@@ -30,6 +31,7 @@ from msnb.parallel.cost import BUCKET, MemoryRule, TimeModel, model_named
 from msnb.parallel.engine.by_hand import HandPlan
 from msnb.parallel.engine.keywords import check_keywords
 from msnb.parallel.engine.piped import PipelinePlan, Planner, plan_pipeline
+from msnb.parallel.engine.repeated import Repeated
 from msnb.parallel.engine.runnable import RunnablePlan
 from msnb.parallel.feeding import fed
 from msnb.parallel.fronts import Point, asked, layers, point, with_said, within
@@ -132,14 +134,15 @@ def plan(
         return _made(made, parallel_mode, search_mode, wanted, limit)
 
     with at_rest():
-        captured = captured_of(program, inputs)
         how = settings(pipeline_stages, pipeline_scheduler, stage_devices)
-        joint = joint_of(captured, inputs, {}, True if how.stages > 1 else training)
-        states = optimizer_states_of(joint) if optimizer_states is None else optimizer_states
         if how.stages > 1:
-            piped = plan_pipeline(joint, Planner(problem, searched, strategies or {}), how, devices, limit, recompute)
-            piped.captured, piped.args = captured, inputs
+            step = repeated(program, inputs)
+            states = optimizer_states_of(step.joint) if optimizer_states is None else optimizer_states
+            piped = plan_pipeline(step, Planner(problem, searched, strategies or {}), how, devices, limit, recompute)
             return _with_files(piped)
+        captured = captured_of(program, inputs)
+        joint = joint_of(captured, inputs, {}, training)
+        states = optimizer_states_of(joint) if optimizer_states is None else optimizer_states
         joint.fed = fed(joint, Mesh.over(devices, cluster)) if parallel_mode in PLANNED else {}
         bound = memory_limit if parallel_mode == DATA_PARALLEL else limit  # nothing is searched: it is shown as it is
         made = searched(problem(joint, devices), strategies or {}, None if recompute or joint.again else bound)
@@ -224,8 +227,8 @@ def plan_captured(captured: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     with at_rest():
         how = settings()
         if how.stages > 1 and joint.trains:
-            piped = plan_pipeline(joint, Planner(problem, searched), how, mesh.size, limit)
-            piped.captured = captured
+            step = Repeated(joint, None, lambda: (captured, joint))
+            piped = plan_pipeline(step, Planner(problem, searched), how, mesh.size, limit)
             return _with_files(piped, compiled=True)
         joint.fed = fed(joint, mesh) if mode in PLANNED and joint.trains else {}
         bound = None if joint.again or mode == DATA_PARALLEL else limit
@@ -271,6 +274,20 @@ def captured_of(program: Any, inputs: tuple[Any, ...]) -> Any:
     if not callable(program):
         raise ArgumentError(f"plan takes a Cell or a function, not {type(program).__name__}.")
     return trace(program, inputs, {})
+
+
+def repeated(program: Any, inputs: tuple[Any, ...]) -> Repeated:
+    """A training step on the parts of a batch, captured with the first two of them, which show what all do."""
+
+    def whole() -> tuple[Any, Joint]:
+        captured = captured_of(program, inputs)
+        return captured, joint_of(captured, inputs, {}, training=True)
+
+    with first_parts(2) as numbers:
+        joint = whole()[1]
+    if len(numbers) > 1:  # several networks on parts, in different numbers: they must be seen to be refused
+        return Repeated(whole()[1], None, whole, inputs)
+    return Repeated(joint, next(iter(numbers), None), whole, inputs)
 
 
 def joint_of(captured: Any, args: tuple[Any, ...], kwargs: dict[str, Any], training: bool | None = None) -> Joint:
@@ -371,9 +388,7 @@ def _with_files(made: Made, compiled: bool = False) -> Made:
     load, save = (_file(what) for what in ("load", "save"))
     trains = isinstance(made, PipelinePlan) or made.problem.joint.trains
     if load:
-        again = made.load(load, every=trains or not compiled)
-        again.captured, again.args = made.captured, made.args
-        made = again
+        made = made.load(load, every=trains or not compiled)
     if save and (trains or not compiled):
         made.save(save)
     return made

@@ -5,8 +5,9 @@
 
 The program is the step as it was written, the parts of the batch one after the other (``batches``). Its layers are cut
 into stages (``stages``); every stage is planned on its devices by what it does for one part of the batch, and that plan
-holds for all parts. ``placement`` says which stage does what, ``assembly`` makes the steps of all ranks: an ordinary
-program, which every engine runs. The clock is that of the scheduler (``pipeline``).
+holds for all parts (``repeated``: the others are captured when the steps are asked for). ``placement`` says which stage
+does what, ``assembly`` makes the steps of all ranks: an ordinary program, which every engine runs. The clock is that of
+the scheduler (``pipeline``).
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from msnb.core.errors import AttributeValueError, CheckpointError
-from msnb.ir.graph import Node, Value
+from msnb.ir.graph import Graph, Node, Value
 from msnb.parallel.assembly import Share, assembled
-from msnb.parallel.batches import Batched, copied, view
+from msnb.parallel.batches import Batched, view
+from msnb.parallel.engine.repeated import Repeated
 from msnb.parallel.engine.runnable import Runnable, RunnablePlan
 from msnb.parallel.fronts import asked, layers, with_said
 from msnb.parallel.joint import Joint
@@ -44,24 +46,38 @@ class PipelinePlan(Predicted, Runnable):
         layers: per piece of the network the names of its layers.
         plans: per piece what its devices do for one micro-batch.
         teams: the devices of every stage (fewer stages than pieces when interleaved).
-        micro, scheduler: micro-batches, schedule; graph: the whole step, as captured.
+        micro, scheduler: micro-batches, schedule.
     """
 
     def __init__(self, layers: list[tuple[str, ...]], plans: list[RunnablePlan], placement: Placement,
-                 planner: Planner) -> None:  # fmt: skip
-        self.layers, self.plans, self._placement, self._planner = layers, plans, placement, planner
-        self.micro, self.scheduler, self.graph = placement.batched.micro, placement.scheduler, placement.batched.graph
+                 planner: Planner, step: Repeated) -> None:  # fmt: skip
+        self.layers, self.plans, self._placement, self._planner, self._step = layers, plans, placement, planner, step
+        self.micro, self.scheduler, self.args = placement.batched.micro, placement.scheduler, step.args
         sizes = [plan.mesh.size for plan in plans[: placement.pipes]]
         self.teams = tuple(Team(sum(sizes[:i]), plan.mesh) for i, plan in enumerate(plans[: placement.pipes]))
 
+    @property
+    def captured(self) -> Any:
+        """The captured program, of all micro-batches."""
+        return self._step.captured
+
     @cached_property
     def _steps(self) -> Program:
-        return _program(self._placement, self._planner, self.plans, self.teams)
+        return _program(self._placement, self._step, self._planner, self.plans, self.teams)
 
     @property
     def program(self) -> Program:
-        """The steps of every rank."""
+        """The steps of every rank.
+
+        Raises:
+            ValueError: the network has changed since it was planned.
+        """
         return self._steps
+
+    @property
+    def graph(self) -> Graph:
+        """The whole step, as captured."""
+        return self.program.graph
 
     @property
     def mode(self) -> str:
@@ -228,9 +244,7 @@ class PipelinePlan(Predicted, Runnable):
                 self.plans[0].problem.named(name)  # says so
         exact = {name: e for piece in own.get("pieces", ()) for name, e in piece.get("operators", {}).items()}
         plans = [plan.under(data, exact, every=False) for plan in self.plans]
-        out = PipelinePlan(self.layers, plans, self._placement, self._planner)
-        out.captured, out.args = self.captured, self.args
-        return out
+        return PipelinePlan(self.layers, plans, self._placement, self._planner, self._step)
 
 
 def _by_stage(what: str, name: str) -> NotDecided:
@@ -259,19 +273,19 @@ class Planner:
         return self.search(problem, {name: s for name, s in self.wanted.items() if problem.matching(name)})
 
 
-def plan_pipeline(joint: Joint, planner: Planner, how: Staging, devices: int, limit: float,
+def plan_pipeline(step: Repeated, planner: Planner, how: Staging, devices: int, limit: float,
                   recompute: Any = None) -> PipelinePlan:  # fmt: skip
     """Plan a step with a ``PipelineCell`` in it.
 
     Args:
-        joint: the step; planner: plans the parts.
+        step: what is planned; planner: plans the parts.
         how: what is asked for; devices: of all stages; limit: bytes per device.
         recompute: layers that are computed twice, as ``plan`` takes them.
 
     Raises:
         ValueError: too few micro-batches, a cut that is not there, or not enough memory.
     """
-    sizes, batched = how.sizes(devices), Batched(copied(joint))
+    sizes, batched, said = how.sizes(devices), step.first(), step.joint.again
     check(how.scheduler, how.stages, batched.micro, how.pieces)
     runs = layers_in_order(batched.parts[0])
     flight = [n / how.per for n in flights(how.scheduler, how.stages, batched.micro, how.pieces)] * how.per
@@ -279,7 +293,7 @@ def plan_pipeline(joint: Joint, planner: Planner, how: Staging, devices: int, li
     ways = [(where, [row[0] for row in sizes])] if where is not None and how.said != AUTO else []
     if not ways:
         stages = Stages(sizes * how.per, devices * how.per, flight, batched.micro, limit, where)
-        ways = _ways(planner, _first(batched), runs, stages, joint.again, recompute)
+        ways = _ways(planner, _first(batched), runs, stages, said, recompute)
 
     def laid(own: Batched, where: Sequence[int], shares: Sequence[int]) -> PipelinePlan:
         piece_of = {n: p for (_, nodes), p in zip(layers_in_order(own.parts[0]), where) for n in nodes}
@@ -288,12 +302,12 @@ def plan_pipeline(joint: Joint, planner: Planner, how: Staging, devices: int, li
         for name in planner.wanted:
             if not any(plan.problem.matching(name) for plan in plans):
                 plans[0].problem.named(name)  # says so
-        plans = _computing_twice(plans, how.stages, flight, limit, joint.again, recompute)
+        plans = _computing_twice(plans, how.stages, flight, limit, said, recompute)
         names = [tuple(dict.fromkeys(name for (name, _), at in zip(runs, where) if at == p)) for p in range(how.pieces)]
-        return PipelinePlan(names, plans, placement, planner)
+        return PipelinePlan(names, plans, placement, planner, step)
 
     first, *others = ways  # a placement writes sums anew in its graph, so every way has its own
-    made = [laid(batched, *first), *(laid(Batched(copied(joint)), *way) for way in others)]
+    made = [laid(batched, *first), *(laid(step.first(), *way) for way in others)]
     most = [max(row["total"] for row in plan.memory) for plan in made]
     if min(most) > limit:
         raise AttributeValueError(f"the pipeline needs {min(most) / 1e9:.3g} GB on a device of {limit / 1e9:.3g} GB.",
@@ -401,16 +415,18 @@ def _for_planning(batched: Batched, nodes: list[Node], leaving: list[Value], inc
     return out
 
 
-def _program(placement: Placement, planner: Planner, plans: Sequence[RunnablePlan], teams: Sequence[Team]) -> Program:
+def _program(planned: Placement, step: Repeated, planner: Planner, plans: Sequence[RunnablePlan],
+             teams: Sequence[Team]) -> Program:  # fmt: skip
     """The steps of all ranks; what was planned for one part of the batch holds for all."""
+    placement, nodes, params = step.placed(planned)
     strategies: dict[Node, Strategy] = {}
     layouts: dict[Value, TensorLayout] = {}
     for plan in plans:
         p = plan.problem
-        strategies.update(plan.chosen)
+        strategies.update((nodes[n], s) for n, s in plan.chosen.items() if n in nodes)
         for v, i in p.place.items():
-            if isinstance(v, Value):
-                layouts.setdefault(v, p.strategies[i][plan.choices[i]].outputs[0])
+            if isinstance(v, Value) and v in params:
+                layouts.setdefault(params[v], p.strategies[i][plan.choices[i]].outputs[0])
     again = {layer.name for plan in plans for layer in plan.again}
     return assembled(placement, lambda i, joint: planner.problem(joint, teams[i].mesh.size), teams, strategies, layouts,
                      again)  # fmt: skip
