@@ -25,12 +25,12 @@ _first: ContextVar[tuple[int, set[int]] | None] = ContextVar("first parts", defa
 
 def parts_of(n: int) -> range:
     """The parts of a batch in ``n`` parts that a program goes through: all of them, but for ``first_parts``."""
-    asked = _first.get()
+    asked, parts = _first.get(), range(n)  # a plain number from here on, whatever a capture makes of n
     if asked is None:
-        return range(n)
+        return parts
     most, numbers = asked
-    numbers.add(n)
-    return range(min(n, most))
+    numbers.add(len(parts))
+    return parts[:most]
 
 
 @contextmanager

@@ -42,7 +42,7 @@ from msnb.parallel.program import (
     moves_opening,
     static_type,
 )
-from msnb.parallel.recompute import Layer, freed, kept_values, with_again
+from msnb.parallel.recompute import Layer, freed, kept_values
 from msnb.parallel.search.check import brute_force, linear_program
 from msnb.parallel.search.costs import NoPlan
 from msnb.parallel.search.exact import TooLarge, dynamic_programming
@@ -226,12 +226,9 @@ class Plan(Predicted):
         """Simulated: when a device computes and when it talks."""
         alone = self.replica
         if alone is None:
-            line = simulate(self._once, self._update, self.cuts, self.bucket, self.mode == "data_parallel")
-        else:
-            learned = gradients_of(alone.problem.joint)
-            line = simulate(alone._once, alone._update, self.cuts, self.bucket, over=self.mesh, learned=learned)
-        more = sum(layer.seconds for layer in self.again)
-        return replace(line, events=with_again(line.events, self.again), seconds=line.seconds + more) if more else line
+            return simulate(self.program, self._update, self.cuts, self.bucket, self.mode == "data_parallel")
+        learned = gradients_of(alone.problem.joint)
+        return simulate(alone.program, alone._update, self.cuts, self.bucket, over=self.mesh, learned=learned)
 
     @property
     def _update(self) -> float:
@@ -297,6 +294,36 @@ class Plan(Predicted):
     def front(self) -> list[Point]:
         """Plans of this program of which none is better in seconds and in bytes, the fastest first (simulated)."""
         return front(self.problem)
+
+    def with_choices(self: Made, choices: Sequence[int]) -> Made:
+        """The plan of the same program under other strategies, by their numbers: sensible or not, it can be run and is
+        priced like any other.
+
+        Args:
+            choices: per node of the cost graph the number of one of its strategies, ``plan.problem.strategies``.
+
+        Returns:
+            A new plan; layers that this one computes twice it computes twice too.
+
+        Raises:
+            ValueError: not one number per node, or a strategy that is not there.
+
+        Examples:
+            >>> import msnb as ms
+            >>> plan = ms.parallel.plan(ms.nn.Dense(64, 64), ms.ops.ones((512, 64)), device_num=4)
+            >>> slowest = plan.with_choices([int(seconds.argmax()) for seconds in plan.problem.costs.time])
+            >>> slowest.step_time > plan.step_time
+            True
+        """
+        legal = [len(row) for row in self.problem.strategies]
+        if len(choices) != len(legal):
+            raise AttributeValueError(f"{len(choices)} choices are not one for each of {len(legal)} nodes.")
+        for at, (choice, n) in enumerate(zip(choices, legal)):
+            if not 0 <= choice < n:
+                raise AttributeValueError(f"choice {choice} of node {at} is not there; legal: 0 to {n - 1}.")
+        made = self.__class__(self.problem, list(choices), "given")
+        made._follow(self)
+        return made
 
     # ---- why -------------------------------------------------------------------------------------------------------
 
@@ -420,26 +447,26 @@ class Plan(Predicted):
             if isinstance(value, Value) and value.name in weights:
                 layout = from_map(self.mesh, weights[value.name]["tensor_map"])
                 choices[v] = self._layout_choice(v, layout, choices[v])
-        return self.__class__._again(self, choices)
+        made = self.with_choices(choices)
+        made.mode = "file"
+        return made
 
     def _layout_choice(self, v: int, layout: TensorLayout, otherwise: int) -> int:
         found = [i for i, s in enumerate(self.problem.strategies[v]) if s.outputs[0] == layout]
         return found[0] if found else otherwise
 
-    @classmethod
-    def _again(cls: type[Made], plan: Made, choices: list[int]) -> Made:
-        made = cls(plan.problem, choices, "file")
-        made._follow(plan)
-        return made
-
     def computing_twice(self: Made, which: Sequence[Layer]) -> Made:
         """The same plan with these layers computed twice, and no others."""
-        made = self.__class__._again(self, self.choices)
+        made = self.with_choices(self.choices)
         made.mode, made.again = self.mode, tuple(which)
         return made
 
     def _follow(self, plan: Plan) -> None:
         """Take over what another plan of the program was told."""
         self.cuts, self.bucket = plan.cuts, plan.bucket
-        names = {x.name for x in plan.again}
-        self.again = tuple(x for x in layers(self.problem, self.choices) if x.name in names) if names else ()
+        self.again = self._alike(plan.again)
+
+    def _alike(self, which: Sequence[Layer]) -> tuple[Layer, ...]:
+        """The layers of these names, with what they cost and save in this plan."""
+        names = {x.name for x in which}
+        return tuple(x for x in layers(self.problem, self.choices) if x.name in names) if names else ()

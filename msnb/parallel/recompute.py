@@ -167,18 +167,3 @@ def _undominated(points: list[_Point]) -> list[_Point]:
 def freed(layers: Sequence[Layer], flight: float = 1.0) -> float:
     """Bytes that recomputing all of these layers frees, with the activations of so many micro-batches in flight."""
     return flight * sum(x.saved for x in layers) - max((x.saved for x in layers), default=0.0)
-
-
-_Event = tuple[str, float, float, str]
-
-
-def with_again(events: Sequence[_Event], which: Sequence[Layer]) -> list[_Event]:
-    """A device's events with the second forward passes: each before its layer's first gradient, the rest later."""
-    out = list(events)
-    for layer in which:
-        begin = f"gradient of {layer.name}/"
-        start = min((a for stream, a, _, what in out if stream == "compute" and what.startswith(begin)), default=None)
-        if start is not None:
-            late = [(s, a + layer.seconds, b + layer.seconds, w) if a >= start else (s, a, b, w) for s, a, b, w in out]
-            out = [*late, ("compute", start, start + layer.seconds, f"{layer.name} again")]
-    return sorted(out, key=lambda e: (e[1], e[2]))

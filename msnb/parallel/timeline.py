@@ -13,6 +13,9 @@ which gradients get ready (``comm_fusion``), or cut where ``all_reduce_fusion_co
 behind gradient 85 and behind gradient 160. Gradients are
 summed in the dtype of their weights: in data parallel mode MindSpore casts them to float32 before the all-reduce
 (mindspore/nn/wrap/grad_reducer.py).
+
+Layers that are computed twice (``again``) are steps like any others, so their second run becomes the kernels that the
+first one became. It begins with what is in memory: none of its kernels joins one that came before.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from msnb.core.types import TensorType
 from msnb.devices.ascend.kernels import Grouping, Kernel, Task
 from msnb.devices.ascend.trace import write_trace
 from msnb.ir.graph import Graph, Node, Value
+from msnb.parallel.again import makes
 from msnb.parallel.cost import local_types
 from msnb.parallel.layout import whole
 from msnb.parallel.local import widened
@@ -141,17 +145,43 @@ class _Device:
     late: list[Late]
 
 
+class _Names:
+    """What buffers are called among kernels. What is made twice has two names, and its readers mean the latest."""
+
+    def __init__(self, program: Program, group: Grouping) -> None:
+        self.anywhere, self.group = program.anywhere, group
+        self.made: set[Any] = set()
+        self.latest: dict[Any, Any] = {}
+        self.again = False  # in a second run
+
+    def begin(self, step: Local) -> None:
+        """The next step."""
+        made = {self._plain(b) for b in makes(step)}
+        twice = made & self.made
+        if isinstance(step, RunStep):  # a move that is made twice is no run: weights that are gathered for every use
+            if twice and not self.again:
+                self.group.begin()
+            self.again = bool(twice)
+        self.latest.update((name, (name, "again")) for name in twice)
+        self.made |= made
+
+    def __call__(self, buffer: Buffer) -> Any:
+        name = self._plain(buffer)
+        return self.latest.get(name, name)
+
+    def _plain(self, buffer: Buffer) -> Any:
+        value, layout = buffer
+        return value if value in self.anywhere else (value, layout)
+
+
 def _kernels(program: Program, apart: bool, over: Mesh | None, learned: Sequence[tuple[Value, Value]]) -> _Device:
     """The kernels of a rank."""
     group = Grouping(program.mesh.cluster.chip)
+    key = _Names(program, group)
     waits: Waits = {}
     late: list[Late] = []
-
-    def key(buffer: Buffer) -> Any:
-        value, layout = buffer
-        return value if value in program.anywhere else (value, layout)
-
     for step in (s for s in program.steps if isinstance(s, Local) and s.phase != UPDATE):
+        key.begin(step)
         moves = list(step.moves) if isinstance(step, MoveStep) else [m for r in closing(program.mesh, step) for m in r]
         if isinstance(step, RunStep):
             waits.update(_add(group, program, step, key))
@@ -174,7 +204,7 @@ def _kernels(program: Program, apart: bool, over: Mesh | None, learned: Sequence
     return _Device(kernels, {order[i]: m for i, m in waits.items()}, [(places[at], m, w, v) for at, m, w, v in late])
 
 
-def _summed(program: Program, over: Mesh, group: Grouping, key: Any,
+def _summed(program: Program, over: Mesh, group: Grouping, key: _Names,
             learned: Sequence[tuple[Value, Value]]) -> list[Late]:  # fmt: skip
     """The sum of every gradient of a replica, in float32 as MindSpore takes it."""
     axes, out = tuple(range(len(over.factors))), []
@@ -192,7 +222,7 @@ def _for_update(program: Program) -> list[Buffer]:
     return [b for s in program.steps if isinstance(s, RunStep) and s.phase == UPDATE for b in s.operands]
 
 
-def _add(group: Grouping, program: Program, step: RunStep, key: Any) -> Waits:
+def _add(group: Grouping, program: Program, step: RunStep, key: _Names) -> Waits:
     """The step's task, and what it waits for: rows of images that its windows see of other ranks. What has sizes that
     only the data tell takes no time, as in the search."""
     call = step.call
@@ -211,7 +241,7 @@ def _add(group: Grouping, program: Program, step: RunStep, key: Any) -> Waits:
     return waits
 
 
-def _ends(step: Local, key: Any) -> tuple[list[Any], list[Any]]:
+def _ends(step: Local, key: _Names) -> tuple[list[Any], list[Any]]:
     if isinstance(step, MoveStep):
         return [key((step.value, step.source))], [key((step.value, step.target))]
     return [key(b) for b in step.results], [key(b) for b in step.results]

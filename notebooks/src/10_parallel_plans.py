@@ -294,7 +294,7 @@ plan = ms.parallel.plan(net, ids, following, device_num=8)
 rng = random.Random(0)
 worst = 0.0
 for _ in range(10):
-    odd = plan._again(plan, [rng.randrange(len(choices)) for choices in plan.problem.strategies])
+    odd = plan.with_choices([rng.randrange(len(choices)) for choices in plan.problem.strategies])
     value, found = odd.run()
     for parameter, g in zip(net.trainable_params(), gradients):
         worst = max(worst, np.linalg.norm(found[parameter.name] - g.asnumpy()) / np.linalg.norm(g.asnumpy()))

@@ -53,7 +53,7 @@ def check(plan: RunnablePlan, name: str, dtype: Any, said: str) -> None:
 def drawn(name: str, dtype: Any, seed: int) -> None:
     rng = random.Random(seed)
     start = base(name, dtype, rng.choice((2, 4, 6, 8)))
-    plan = RunnablePlan._again(start, [rng.randrange(len(s)) for s in start.problem.strategies])
+    plan = start.with_choices([rng.randrange(len(s)) for s in start.problem.strategies])
     check(plan, name, dtype, f"{name}, seed {seed}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from deep import Language, whole_numbers
 
 import msnb as ms
 from msnb import nn, ops
@@ -120,6 +121,33 @@ def test_cells_that_say_so_are_planned_so(step, peak):
         state = {plan.program.graph.params[at].name: got[new] for at, new in plan.program.graph.state.items()}
         for p in net.trainable_params():
             np.testing.assert_allclose(state[p.name], p.asnumpy(), rtol=0, atol=1e-12, err_msg=p.name)
+
+
+def kernels(plan, layer, end=""):
+    """Kernels of a layer's forward run, or of its second one: name and simulated seconds."""
+    mine = [e for e in plan.timeline.events if e[0] == "compute" and e[3].startswith(f"{layer}/")]
+    return [(what[: len(what) - len(end)], b - a) for _, a, b, what in mine if what.endswith(" again") == bool(end)]
+
+
+@pytest.mark.parametrize("mode", ["data_parallel", "auto_parallel"])
+def test_a_second_run_is_made_of_the_kernels_of_the_first(mode):
+    """Fused alike, and as long. The last two are not taken again: the product and the sum that make what leaves the
+    layer; and the norm that begins it is fused with the layer before it in the first run only."""
+    def language(**how):
+        args = whole_numbers(16, 64), whole_numbers(16 * 64)
+        return ms.parallel.plan(Language(3), *args, device_num=4, max_split=1, parallel_mode=mode, **how)
+
+    plain, twice = language(), language(recompute=True)
+    for i in (1, 2):
+        layer = f"Language/layers/{i}"
+        first, second = kernels(plain, layer), kernels(twice, layer, " again")
+        assert [name for name, _ in second] == [f"{layer}/n1/mean", *(name for name, _ in first[:-2])]
+        assert [seconds for _, seconds in second[1:]] == pytest.approx([seconds for _, seconds in first[:-2]])
+        mine = [e for e in twice.timeline.events if e[3].startswith((f"{layer}/", f"gradient of {layer}/"))]
+        begins = min(a for _, a, _, what in mine if what.startswith("gradient"))
+        assert max(b for _, _, b, what in mine if what.endswith(" again")) <= begins * (1 + 1e-12)
+    alone = sum(layer.seconds for layer in twice.again)  # as the search counts: operator by operator
+    assert plain.step_time < twice.step_time < plain.step_time + alone
 
 
 # ---- in stages -------------------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from nets import cases
 
 import msnb as ms
 from msnb.parallel.engine.inproc import Ranks, same_on_copies
-from msnb.parallel.engine.runnable import RunnablePlan
 from msnb.parallel.plans import Plan
 
 NETS = {type(net).__name__: (net, inputs) for net, inputs in cases()}
@@ -67,7 +66,7 @@ def test_random_strategies(name, devices):
     for seed in range(10):
         rng = random.Random(seed)
         choices = [rng.randrange(len(s)) for s in base.problem.strategies]
-        plan = RunnablePlan._again(base, choices)
+        plan = base.with_choices(choices)
         check(plan, net, inputs, f"{name} on {devices}, seed {seed}")
 
 
@@ -91,7 +90,7 @@ def test_float32_to_a_hundred_thousandth_of_the_norm():
 
     want, grads = ms.value_and_grad(loss, None, net.trainable_params())(x, y)
     base = ms.parallel.plan(loss, x, y, device_num=8)
-    plan = RunnablePlan._again(base, [rng.randrange(len(s)) for s in base.problem.strategies])
+    plan = base.with_choices([rng.randrange(len(s)) for s in base.problem.strategies])
     got, found = plan.run(x, y)
     assert abs(float(got) - want.item()) < 1e-5 * abs(want.item()), f"seed {seed}"
     for p, g in zip(net.trainable_params(), grads):
@@ -102,7 +101,7 @@ def test_ranks_with_the_same_part_hold_the_same_bits():
     net, inputs = NETS["MLP"]
     base = ms.parallel.plan(net, *inputs, device_num=8)
     rng = random.Random(4)
-    plan = RunnablePlan._again(base, [rng.randrange(len(s)) for s in base.problem.strategies])
+    plan = base.with_choices([rng.randrange(len(s)) for s in base.problem.strategies])
     ranks = Ranks(plan.program, keep=True)
     ranks.run(list(plan.given(inputs).values()))
     assert ranks.buffers

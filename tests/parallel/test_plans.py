@@ -360,3 +360,16 @@ def test_a_trainer_takes_steps_on_real_ranks():
     step = nn.TrainOneStepCell(net, nn.SGD(net.trainable_params(), 0.1))
     with pytest.raises(ValueError, match="legal: 'mpi', 'ipp', 'nccl' or an Engine"):
         ms.parallel.Trainer(ms.parallel.plan(step, x, device_num=2), engine="inproc")
+
+
+def test_plans_of_other_choices():
+    net = ms.nn.Dense(8, 8)
+    plan = ms.parallel.plan(net, ms.ops.ones((16, 8)), device_num=4)
+    last = [len(row) - 1 for row in plan.problem.strategies]
+    other = plan.with_choices(last)
+    assert other.choices == last and other.objective >= plan.objective
+    np.testing.assert_allclose(other.run(), plan.run(), rtol=1e-5, atol=1e-5)  # sums of eight, in another order
+    for wrong, piece in (([*last, 0], "are not one for each of"), ([-1, *last[1:]], "choice -1 of node 0"),
+                         ([last[0] + 1, *last[1:]], f"legal: 0 to {last[0]}")):  # fmt: skip
+        with pytest.raises(ValueError, match=piece):
+            plan.with_choices(wrong)

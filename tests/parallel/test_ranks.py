@@ -12,7 +12,6 @@ from nets import cases, pictures, small, spread
 import msnb as ms
 from msnb.parallel.engine.client import Engine
 from msnb.parallel.engine.launch import missing
-from msnb.parallel.engine.runnable import RunnablePlan
 
 pytestmark = pytest.mark.skipif(bool(missing("mpi")), reason=f"needs {missing('mpi')}")
 
@@ -55,7 +54,7 @@ def test_data_parallel_and_random_plans(engine):
         base = ms.parallel.plan(net, *inputs, device_num=4)
         check(ms.parallel.plan(net, *inputs, device_num=4, parallel_mode="data_parallel"), net, inputs, engine)
         rng = random.Random(5)
-        check(RunnablePlan._again(base, [rng.randrange(len(s)) for s in base.problem.strategies]), net, inputs, engine)
+        check(base.with_choices([rng.randrange(len(s)) for s in base.problem.strategies]), net, inputs, engine)
 
 
 @pytest.mark.slow
@@ -73,7 +72,7 @@ def test_many_plans(engine, name):
     base = ms.parallel.plan(net, *inputs, device_num=4)
     for seed in range(8):
         rng = random.Random(seed)
-        plan = RunnablePlan._again(base, [rng.randrange(len(s)) for s in base.problem.strategies])
+        plan = base.with_choices([rng.randrange(len(s)) for s in base.problem.strategies])
         check(plan, net, inputs, engine)
 
 

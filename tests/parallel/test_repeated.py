@@ -36,6 +36,7 @@ def test_the_plan_is_that_of_all_parts(how, monkeypatch):
     _, plan = planned(n=4, **how)
     monkeypatch.setattr(entry, "first_parts", lambda most: first_parts(99))
     _, whole = planned(n=4, **how)
+    assert type(plan.micro) is int  # and no number that a capture follows
     assert (plan.micro, plan.devices, plan.layers) == (whole.micro, whole.devices, whole.layers)
     assert plan.strategies == whole.strategies and plan.memory == whole.memory
     assert plan.timeline == whole.timeline and plan.collectives == whole.collectives

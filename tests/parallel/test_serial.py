@@ -12,7 +12,6 @@ from nets import cases
 
 import msnb as ms
 from msnb.parallel.engine.inproc import Ranks
-from msnb.parallel.engine.runnable import RunnablePlan
 from msnb.parallel.program import MoveStep, Program, RunStep
 from msnb.parallel.serial import from_text, to_text
 
@@ -26,7 +25,7 @@ def test_read_again_it_runs_to_the_same_bits(name):
     for seed in (None, 1, 2):
         rng = random.Random(seed)
         choices = base.choices if seed is None else [rng.randrange(len(s)) for s in base.problem.strategies]
-        plan = RunnablePlan._again(base, choices)
+        plan = base.with_choices(choices)
         again = from_text(to_text(plan.program))
         one, two = Ranks(plan.program), Ranks(again)
         args = list(plan.given(inputs).values())
@@ -41,7 +40,7 @@ def test_a_plan_writes_its_document_once_per_program():
     net, inputs = NETS["MLP"]
     plan = ms.parallel.plan(net, *inputs, device_num=2)
     assert plan.document == to_text(plan.program) and plan.document is plan.document
-    other = RunnablePlan._again(plan, [0] * len(plan.choices))
+    other = plan.with_choices([0] * len(plan.choices))
     assert other.document == to_text(other.program)
 
 

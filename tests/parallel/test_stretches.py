@@ -14,7 +14,6 @@ import msnb as ms
 from msnb import nn, ops
 from msnb.parallel.engine.inproc import Ranks
 from msnb.parallel.engine.legs import Stretch, Taken, Talk
-from msnb.parallel.engine.runnable import RunnablePlan
 from msnb.parallel.engine.stretches import stretched
 from msnb.parallel.engine.walk import Recipe, Walk
 
@@ -78,7 +77,7 @@ def test_random_plans(name):
     base = ms.parallel.plan(net, *inputs, device_num=4)
     for seed in range(3):
         rng = random.Random(seed)
-        both(RunnablePlan._again(base, [rng.randrange(len(s)) for s in base.problem.strategies]), *inputs)
+        both(base.with_choices([rng.randrange(len(s)) for s in base.problem.strategies]), *inputs)
 
 
 @pytest.mark.parametrize("level", [0, 1, 2, 3])

@@ -8,7 +8,6 @@ from nets import MLP, Chain, cases, f64
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.parallel.engine.runnable import RunnablePlan
 
 pytestmark = pytest.mark.long
 
@@ -49,7 +48,7 @@ def test_random_strategies(name):
         for seed in range(6):
             rng = np.random.default_rng(seed)
             choices = [int(rng.integers(len(s))) for s in base.problem.strategies]
-            check(RunnablePlan._again(base, choices), net, inputs)
+            check(base.with_choices(choices), net, inputs)
 
 
 def step(optimizer=nn.Adam):

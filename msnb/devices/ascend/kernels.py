@@ -98,7 +98,7 @@ class Kernel:
             kernel: a collective).
         tasks: in order; lead: the one it is named after.
         domain: elements it walks; closed: results that are known after the sweep; host: the kernel that it rides along
-            with if it stays small.
+            with if it stays small; first: of the kernels that it can join.
         reads, writes: values that pass through memory, with their bytes.
         cube, vector, memory: seconds of each unit; seconds: of the whole, launch included.
     """
@@ -108,6 +108,7 @@ class Kernel:
     domain: int = 0
     closed: set[Key] = field(default_factory=set)
     host: int = -1
+    first: int = 0
     reads: dict[Key, float] = field(default_factory=dict)
     writes: dict[Key, float] = field(default_factory=dict)
     cube: float = 0.0
@@ -185,7 +186,7 @@ class Grouping:
         self.made: dict[Key, int] = {}
         self.types: dict[Key, TensorType] = {}
         self.task_of: dict[Key, Task] = {}
-        self._newest = -1
+        self._newest, self._first = -1, 0
         self._drawn: set[Key] = set()  # masks of random bits
         self._kept: set[Key] = set()
         self._again: set[Key] = set()  # values that follow from two, made again nevertheless
@@ -206,6 +207,10 @@ class Grouping:
         made.reads = dict.fromkeys(self.roots(ins), 0.0)
         self._place(made, outs, results)
         return made
+
+    def begin(self) -> None:
+        """What comes now joins no kernel that came before, and rides along with none."""
+        self._newest, self._first = -1, len(self.kernels)
 
     def _place(self, kernel: Kernel, outs: Sequence[Key], results: Sequence[TensorType]) -> None:
         self.kernels.append(kernel)
@@ -232,7 +237,8 @@ class Grouping:
         at = self._home(task, ins, deps) if vector and self.chip.fuse and not drawn else -1
         if at < 0:
             kind = VECTOR if vector else CUBE if product_of(task.op, task.types, task.results, task.attrs) else ALONE
-            self.kernels.append(Kernel(kind, domain=_domain(task) if kind == VECTOR else _out_size(task)))
+            domain = _domain(task) if kind == VECTOR else _out_size(task)
+            self.kernels.append(Kernel(kind, domain=domain, first=self._first))
             at = len(self.kernels) - 1
             if vector and self._is_small(_domain(task), self._domain_of(self._newest)):
                 self.kernels[at].host = self._newest
@@ -253,7 +259,7 @@ class Grouping:
     def _home(self, task: Task, ins: Sequence[Key], deps: Sequence[int]) -> int:
         """The kernel a vector operator joins; -1: a new one."""
         latest = max(deps, default=-1)
-        return latest if latest >= 0 and self._takes(latest, task, ins) else -1
+        return latest if latest >= self._first and self._takes(latest, task, ins) else -1
 
     def _domain_of(self, at: int) -> int:
         return self.kernels[at].domain if at >= 0 else 0
@@ -470,7 +476,7 @@ class Grouping:
         for at, kernel in enumerate(self.kernels):
             homes = {self.made[k] for k in kernel.reads if k in self.made}
             before = max(homes, default=-1)
-            if kernel.kind != VECTOR or not kernel.closed or before < 0:
+            if kernel.kind != VECTOR or not kernel.closed or before < kernel.first:
                 continue
             target = self.kernels[before]
             behind = target.kind == CUBE and self.chip.fuse > 1 and _convolves(target)

@@ -201,8 +201,8 @@ def _with_recompute(made: RunnablePlan, recompute: Any, limit: float) -> Runnabl
     if found is None or found.nbytes > limit:
         raise no_room(problem, limit, "no plan fits, layers computed twice,")
     if list(found.choices) != made.choices:
-        again = made.__class__._again(made, list(found.choices))
-        again.mode, made = made.mode, again
+        other = made.with_choices(found.choices)
+        other.mode, made = made.mode, other
     made.again = found.again
     return made
 

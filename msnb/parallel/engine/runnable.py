@@ -133,7 +133,10 @@ class RunnablePlan(Plan, Runnable):
     def replica(self) -> Plan | None:
         """What one device runs in data_parallel mode, unless copies share their update; None in other modes."""
         apart = self.mode == "data_parallel" and self.mesh.size > 1 and not self.problem.sharding.level
-        return self.alone() if apart and self.alone is not None and gradients_of(self.problem.joint) else None
+        if not apart or self.alone is None or not gradients_of(self.problem.joint):
+            return None
+        one = self.alone()
+        return one.computing_twice(one._alike(self.again)) if one is not None and self.again else one
 
     def _follow(self, plan: Plan) -> None:
         super()._follow(plan)
