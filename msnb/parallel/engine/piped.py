@@ -177,8 +177,9 @@ class PipelinePlan(Predicted, Runnable):
     @cached_property
     def memory(self) -> list[dict[str, float]]:
         """Bytes per device, stage by stage; activations of all micro-batches in flight."""
-        per = len(self.plans) // self.pipes
-        return [held(self.plans[s :: self.pipes], n / per) for s, n in enumerate(self.timeline.flight)]
+        pieces = len(self.plans)
+        flight = flights(self.scheduler, self.pipes, self.micro, pieces)
+        return [held(self.plans[s :: self.pipes], n * self.pipes / pieces) for s, n in enumerate(flight)]
 
     def explain(self, op: str = "") -> str:
         """Stages, their layers, seconds, bytes in flight, and the schedule.
@@ -313,7 +314,8 @@ def plan_pipeline(step: Repeated, planner: Planner, how: Staging, devices: int, 
         raise AttributeValueError(f"the pipeline needs {min(most) / 1e9:.3g} GB on a device of {limit / 1e9:.3g} GB.",
                                   hint="use more stages or devices, smaller micro-batches, or recompute='auto'."
                                   )  # fmt: skip
-    return min((plan for plan, n in zip(made, most) if n <= limit), key=lambda plan: plan.step_time)
+    fitting = [plan for plan, n in zip(made, most) if n <= limit]
+    return fitting[0] if len(fitting) == 1 else min(fitting, key=lambda plan: plan.step_time)
 
 
 def _ways(planner: Planner, whole: Joint, runs: Runs, stages: Stages, said: Container[str],
