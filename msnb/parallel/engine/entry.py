@@ -140,8 +140,7 @@ def plan(
             states = optimizer_states_of(step.joint) if optimizer_states is None else optimizer_states
             piped = plan_pipeline(step, Planner(problem, searched, strategies or {}), how, devices, limit, recompute)
             return _with_files(piped)
-        captured = captured_of(program, inputs)
-        joint = joint_of(captured, inputs, {}, training)
+        joint = joint_of(captured := captured_of(program, inputs), inputs, {}, training)
         states = optimizer_states_of(joint) if optimizer_states is None else optimizer_states
         joint.fed = fed(joint, Mesh.over(devices, cluster)) if parallel_mode in PLANNED else {}
         bound = memory_limit if parallel_mode == DATA_PARALLEL else limit  # nothing is searched: it is shown as it is
