@@ -156,7 +156,11 @@ def _convolves(kernel: Kernel) -> bool:
 
 
 def _sums_behind(kernel: Kernel, task: Task) -> bool:
-    """Whether a reduction joins a product: behind a convolution, or the sum over the matrices of a batched product."""
+    """Whether a reduction joins a product: behind a convolution, or the sum over the matrices of a batched product.
+
+    Source: MindSpore 1.x, backend/optimizer/ascend/buffer_fusion: a pass puts reductions behind convolutions
+    (conv_bnreduce), the one of matrix products takes elementwise operators alone (matmul_eltwise).
+    """
     whole, left = task.types[0].ints(), task.results[0].ints()
     matrix = len(left) > 1 and left[-2:] == whole[-2:] and math.prod(left) == math.prod(whole[-2:])
     return _convolves(kernel) or (matrix and task.op.name in ("sum", "sum_to"))
