@@ -70,6 +70,7 @@ from msnb.nn.loss import BCEWithLogitsLoss as BCEWithLogitsLoss
 from msnb.nn.loss import CosineEmbeddingLoss as CosineEmbeddingLoss
 from msnb.nn.loss import CosineSimilarity as CosineSimilarity
 from msnb.nn.loss import CrossEntropyLoss as CrossEntropyLoss
+from msnb.nn.loss import CTCLoss as CTCLoss
 from msnb.nn.loss import DiceLoss as DiceLoss
 from msnb.nn.loss import FocalLoss as FocalLoss
 from msnb.nn.loss import GaussianNLLLoss as GaussianNLLLoss

@@ -139,6 +139,35 @@ class CrossEntropyLoss(LossBase):
         )
 
 
+class CTCLoss(LossBase):
+    """-log of the probability that a sequence says its labels, at whatever times; see ``ops.ctc_loss``.
+
+    Args:
+        blank: the class that stands for no label.
+        reduction: "mean", "sum" or "none".
+        zero_infinity: labels that do not fit into their time give 0 instead of infinity.
+
+    Inputs: log_probs [time, n, classes]; targets [n, labels]; input_lengths and target_lengths [n].
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.CTCLoss.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> even = ms.ops.log_softmax(ms.ops.zeros((2, 1, 2)))
+        >>> round(float(ms.nn.CTCLoss()(even, ms.Tensor([[1]]), [2], [1])), 4)  # -log(3 / 4)
+        0.2877
+    """
+
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
+        super().__init__(reduction)
+        self.blank, self.zero_infinity = blank, zero_infinity
+
+    def construct(self, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any) -> Any:
+        """The loss."""
+        return ops.ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction,
+                            self.zero_infinity)[0]  # fmt: skip
+
+
 class NLLLoss(LossBase):
     """-logits at the label: cross entropy of log-probabilities."""
 

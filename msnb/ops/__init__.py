@@ -161,6 +161,7 @@ from msnb.ops.create import ones as ones
 from msnb.ops.create import ones_like as ones_like
 from msnb.ops.create import zeros as zeros
 from msnb.ops.create import zeros_like as zeros_like
+from msnb.ops.ctc import ctc_loss as ctc_loss
 from msnb.ops.cumulative import cummax as cummax
 from msnb.ops.cumulative import cummin as cummin
 from msnb.ops.cumulative import cumprod as cumprod
