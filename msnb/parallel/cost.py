@@ -104,7 +104,7 @@ class TimeModel:
     def rims(self, call: Call, strategy: Strategy, tensors: Iterable[int]) -> float:
         """Seconds of bringing the rows that a rank's windows see of some tensors (inputs, then outputs), or of bringing
         terms of such rows back: the same messages the other way."""
-        if not call.axes.rims or not strategy.blocks:
+        if not any(call.axes.rims) or not strategy.blocks:
             return 0.0
         blocks, types = dict(strategy.blocks), (*call.types, *call.outs)
         layouts = (*strategy.inputs, *strategy.open_outputs())

@@ -47,7 +47,7 @@ class TensorLayout:
 
     def local_shape(self, mesh: Mesh, shape: Sequence[int]) -> tuple[int, ...]:
         """The shape of one rank's part."""
-        return tuple(n // mesh.count(axes) for n, axes in zip(shape, self.dims))
+        return tuple(n // mesh.count(axes) if axes else n for n, axes in zip(shape, self.dims))
 
     def divides(self, mesh: Mesh, shape: Sequence[int]) -> bool:
         """True when every axis divides evenly."""

@@ -37,7 +37,7 @@ from msnb.parallel.program import (
     moves_closing,
     static_type,
 )
-from msnb.parallel.strategies import Call, Strategy, call_of, candidates, place
+from msnb.parallel.strategies import Call, Strategy, candidates, place
 from msnb.parallel.zero import Spread, passes
 
 
@@ -205,7 +205,7 @@ class Partitioner:
     # ---- gradients -------------------------------------------------------------------------------------------------
 
     def _run_back(self, node: Node, copied: set[Value]) -> None:
-        call = call_of(node)
+        call = self.problem.call(node).saying(node.attrs)
         for v in node.inputs:
             if v in self.joint.companions and v not in self.layouts:
                 weight = self.joint.companions[v]
@@ -294,7 +294,10 @@ class Partitioner:
         fine = {label.name for label in call.axes.splittable()}
         if not own or len(set(used)) < len(used) or not set(blocks) <= fine:
             return None
-        return place(call, blocks, self.mesh)
+        known, key = self.problem.priced.inherited, (call.key, tuple(blocks.items()))
+        if key not in known:
+            known[key] = place(call, blocks, self.mesh)
+        return known[key]
 
     def _tags(self, primal: Node, value: Value) -> Row | None:
         """Labels of the forward op for the axes of a value that its gradient rule reads."""

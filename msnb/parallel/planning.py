@@ -159,15 +159,18 @@ class Priced:
     alike, and so are the stages of a pipeline. Keys say all that a price depends on.
 
     Attributes:
-        strategies: (signature, most labels) -> its strategies.
+        calls: (op, types, attributes) -> the call; strategies: (signature, most labels) -> its strategies.
         nodes: (signature, circumstances, what a step shares) -> seconds and bytes of every choice.
         edges: keys of both ends -> the matrix between them; reshards: layouts of both ends -> theirs.
+        inherited: (signature, mesh axes of labels) -> the strategy that splits them so; None where none does.
     """
 
+    calls: dict[Any, Call] = field(default_factory=dict)
     strategies: dict[Any, list[Strategy]] = field(default_factory=dict)
     nodes: dict[Any, tuple[Floats, Floats]] = field(default_factory=dict)
     edges: dict[Any, Floats] = field(default_factory=dict)
     reshards: dict[Any, Floats] = field(default_factory=dict)
+    inherited: dict[Any, Strategy | None] = field(default_factory=dict)
 
 
 class Problem:
@@ -218,11 +221,7 @@ class Problem:
         self._build()
 
     def _build(self) -> None:
-        same: dict[Any, Call] = {}
-        for node in self.graph.nodes:
-            types = (tuple(v.type for v in side) for side in (node.inputs, node.outputs))
-            key = (node.op, *types, tuple(node.attrs.items()))
-            self.calls[node] = same[key] if key in same else same.setdefault(key, call_of(node))
+        self.calls = {node: self.call(node) for node in self.graph.nodes}
         for value in self.graph.params:
             if value in self.flow.weights and self.flow.readers.get(value, 0) > 1:
                 self._add_weight(value)
@@ -236,6 +235,13 @@ class Problem:
             if node in self.place:
                 for i, value in enumerate(node.inputs):
                     self._add_edge(node, i, value)
+
+    def call(self, node: Node) -> Call:
+        """A node as strategies see it; alike nodes share their call."""
+        known = self.priced.calls
+        types = (tuple(v.type for v in side) for side in (node.inputs, node.outputs))
+        key = (node.op, *types, tuple(node.attrs.items()))
+        return known[key] if key in known else known.setdefault(key, call_of(node))
 
     def has_choice(self, node: Node) -> bool:
         """False for nodes that every device runs whole: made from nothing, or read by many and without gradient."""

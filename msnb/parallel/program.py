@@ -217,6 +217,8 @@ def closing(mesh: Mesh, step: RunStep) -> list[tuple[Move, ...]]:
 
 def moves_opening(mesh: Mesh, call: Call, s: Strategy) -> list[tuple[Halo, ...]]:
     """The moves in front of an op under a strategy, per operand."""
+    if not any(call.axes.rims):
+        return [() for _ in zip(s.inputs, call.types)]
     blocks = dict(s.blocks)
     return [exchanges(mesh, call.axes, i, blocks, *one) for i, one in enumerate(zip(s.inputs, call.types))]
 
@@ -224,6 +226,8 @@ def moves_opening(mesh: Mesh, call: Call, s: Strategy) -> list[tuple[Halo, ...]]
 def moves_closing(mesh: Mesh, call: Call, s: Strategy, wide: bool = False) -> list[tuple[Move, ...]]:
     """The moves behind an op under a strategy, per result: terms of images' rows go where the rows live, then sums over
     ranks are taken. ``wide``: 16-bit terms travel in float32."""
+    if not s.partial and not any(call.axes.rims):
+        return [() for _ in zip(call.outs, s.outputs)]
     out: list[tuple[Move, ...]] = []
     for i, (t, before, after) in enumerate(zip(call.outs, s.open_outputs(), s.outputs), len(call.types)):
         carried = widened(t) if wide else t

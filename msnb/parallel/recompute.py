@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from msnb.core.micro import steps_to_stage, within_micro
 from msnb.ir.control import CALL
@@ -40,6 +41,7 @@ class Layer:
     saved: float
 
 
+@lru_cache(maxsize=4096)
 def layer_name(scope: str) -> str:
     """``Net/layers/3`` of ``Net/layers/3/norm``: up to the first number, else one step behind the network.
 
@@ -91,10 +93,13 @@ def layers_of(problem: Problem, chosen: Mapping[Node, Strategy]) -> list[Layer]:
     seconds: dict[str, float] = {}
     saved: dict[str, float] = {}
     leaving, time = set(problem.graph.outputs), TimeModel(problem.mesh, training=False)
+    known: dict[tuple[int, int], tuple[float, float]] = {}  # alike nodes share their call, and alike choices
     for node, s in chosen.items():
-        name = layer_name(node.scope)
-        call = problem.calls[node]
-        seconds[name] = seconds.get(name, 0.0) + time.compute(call, s) + time.close(call, s)
+        name, call = layer_name(node.scope), problem.calls[node]
+        own = known.get((id(call), id(s)))
+        if own is None:
+            own = known[id(call), id(s)] = time.compute(call, s), time.close(call, s)
+        seconds[name] = seconds.get(name, 0.0) + own[0] + own[1]
     for v, _, nbytes in kept_values(problem, chosen):
         name = layer_name(v.node.scope) if v.node in problem.calls else ""
         if name and all(readers.get(x, set()) <= {name} and x not in leaving for x in (v, base_of(v))):

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -96,6 +97,12 @@ class Call:
     def key(self) -> Any:
         """Equal for calls with the same strategies and costs."""
         return self.op.name, self.types, self.outs, tuple(sorted(self.attrs.items(), key=lambda item: item[0]))
+
+    def saying(self, attrs: Mapping[str, Any]) -> Call:
+        """The same call with attributes that are equal, but need not be the same (0.0 and -0.0): a rank runs these."""
+        made = copy(self)
+        made.attrs = attrs
+        return made
 
 
 def call_of(node: Node) -> Call:
