@@ -12,7 +12,7 @@ on their own, in the backward task of that micro-batch: between them others go f
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from msnb.core.micro import micro_of
@@ -33,38 +33,40 @@ def makes(step: Local) -> list[Buffer]:
     return [(step.value, step.target)] if isinstance(step, MoveStep) else list(step.results)
 
 
-def taken_again(steps: Sequence[Local], leaving: Collection[Value], layers: Collection[str]) -> list[Local]:
+def taken_again(steps: Sequence[Local], leaving: Collection[Value], layers: Collection[str],
+                said: frozenset[str] = frozenset()) -> list[Local]:  # fmt: skip
     """The steps of a team with these layers computed twice.
 
     Args:
         steps: in the order in which they are taken; leaving: values that are asked for elsewhere: results, and what
-            other teams read; layers: their names.
+            other teams read; layers: their names; said: those that the program says itself (``layers_said``).
     """
-    makers = _makers(steps, leaving, layers)
-    todo = _needed(steps, makers)
+    blocks = {k: block_of(step, said) for k, step in enumerate(steps) if step.phase == FORWARD}
+    makers = _makers(steps, leaving, layers, blocks)
+    todo = _needed(steps, makers, blocks)
     out: list[Local] = []
     for step in steps:
         for buffer in reads(step) if step.phase != FORWARD else ():
-            block = block_of(steps[makers[buffer]]) if buffer in makers else None
+            block = blocks[makers[buffer]] if buffer in makers else None
             for k in todo.pop(block, ()) if block else ():
                 out.append(replace(steps[k], phase=BACKWARD, where=f"{steps[k].where} again"))
         out.append(step)
     return out
 
 
-def block_of(step: Local) -> Block:
+def block_of(step: Local, said: frozenset[str]) -> Block:
     """The layer that a step belongs to, of a move the one that made the value, and the part of the batch."""
     node = step.node if isinstance(step, RunStep) else step.value.node
     scope = "" if node is None else node.scope
-    return micro_of(scope), layer_name(scope)
+    return micro_of(scope), layer_name(scope, said)
 
 
-def _makers(steps: Sequence[Local], leaving: Collection[Value], layers: Collection[str]) -> dict[Buffer, int]:
+def _makers(steps: Sequence[Local], leaving: Collection[Value], layers: Collection[str],
+            forward: Mapping[int, Block]) -> dict[Buffer, int]:  # fmt: skip
     """Buffers that a layer makes and that nobody else's forward steps read -> the number of the step.
 
     A step that makes something that leaves its layer is not taken again, so that every value is made once for others.
     """
-    forward = {k: block_of(step) for k, step in enumerate(steps) if step.phase == FORWARD}
     made = {v: forward[k] for k in forward if isinstance(step := steps[k], RunStep) for v, _ in step.results}
     out = {v for v in made if v in leaving}
     out |= {v for k, block in forward.items() for v, _ in reads(steps[k]) if v in made and made[v] != block}
@@ -76,7 +78,8 @@ def _makers(steps: Sequence[Local], leaving: Collection[Value], layers: Collecti
             for b in makes(steps[k]) if b[0] in made and b[0] not in out}  # fmt: skip
 
 
-def _needed(steps: Sequence[Local], makers: dict[Buffer, int]) -> dict[Block, list[int]]:
+def _needed(steps: Sequence[Local], makers: Mapping[Buffer, int],
+            blocks: Mapping[int, Block]) -> dict[Block, list[int]]:  # fmt: skip
     """Per layer and part what makes the buffers that its gradients read; nothing where it has an effect."""
     todo = [b for step in steps if step.phase != FORWARD for b in reads(step) if b in makers]
     found: set[int] = set()
@@ -87,7 +90,7 @@ def _needed(steps: Sequence[Local], makers: dict[Buffer, int]) -> dict[Block, li
             todo += [b for b in reads(steps[k]) if b in makers]
     out: dict[Block, list[int]] = {}
     for k in sorted(found):
-        out.setdefault(block_of(steps[k]), []).append(k)
+        out.setdefault(blocks[k], []).append(k)
     return {block: again for block, again in out.items() if not any(_acts(steps[k]) for k in again)}
 
 

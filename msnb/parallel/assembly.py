@@ -187,7 +187,7 @@ def assembled(placement: Placement, problems: Callable[[int, Joint], Problem], t
     for one in made:
         program = one.part.program
         leaving = {v for v, _ in (*program.outputs, *program.gradients)} | outgoing
-        one.steps = taken_again(one.steps, leaving, again)
+        one.steps = taken_again(one.steps, leaving, again, placement.batched.joint.again)
     return _together(placement, made, _joined(made), teams)
 
 

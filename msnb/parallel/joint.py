@@ -54,7 +54,7 @@ class Joint:
     held: set[Value] = field(default_factory=set)
     fed: dict[Value, TensorLayout] = field(default_factory=dict)
     urgent: set[Value] = field(default_factory=set)
-    again: set[str] = field(default_factory=set)
+    again: frozenset[str] = frozenset()
     incoming: set[Value] = field(default_factory=set)
     outgoing: set[Value] = field(default_factory=set)
     names: dict[Node, str] = field(default_factory=dict)

@@ -186,7 +186,8 @@ class Plan(Predicted):
         once = self._once
         steps = [step for step in once.steps if isinstance(step, Local)]
         leaving = {v for v, _ in (*once.outputs, *once.gradients)}
-        return replace(once, steps=list(taken_again(steps, leaving, {layer.name for layer in self.again})))
+        layers = {layer.name for layer in self.again}
+        return replace(once, steps=list(taken_again(steps, leaving, layers, self.problem.joint.again)))
 
     @cached_property
     def _once(self) -> Program:

@@ -4,10 +4,12 @@
     recomputed   |in|              |in|              |in ...          only what enters a layer waits; when its gradient
                                                                       is due the layer runs forward again
 
-A layer is what a Cell list counts (``net/layers/3``), or a Cell of the network. Recomputing a layer saves what only
-itself reads, costs its forward pass, and while it runs again what it saved is there once: the largest of the layers
-that do. Least time for enough memory is a knapsack: lists of (seconds, bytes saved) of which none is better in both,
-kind by kind of layer. Of layers that are alike only the number counts, which makes these lists short, so it is exact.
+A layer is what a Cell list counts (``net/layers/3``), a Cell of the network, or a Cell inside of those that says itself
+that it is computed twice (``Cell.recompute``): then it alone is, and what is around it is a layer of its own.
+Recomputing a layer saves what only itself reads, costs its forward pass, and while it runs again what it saved is there
+once: the largest of the layers that do. Least time for enough memory is a knapsack: lists of (seconds, bytes saved) of
+which none is better in both, kind by kind of layer. Of layers that are alike only the number counts, which makes these
+lists short, so it is exact.
 
 In a stage of a pipeline what a layer makes is kept once per micro-batch in flight, and recomputing it saves as often.
 Source: Chen et al., "Training deep nets with sublinear memory cost", 2016; Korthikanti et al., 2022 (full recompute
@@ -16,6 +18,7 @@ keeps 2 s b h bytes per layer and costs one more forward pass).
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -42,19 +45,24 @@ class Layer:
 
 
 @lru_cache(maxsize=4096)
-def layer_name(scope: str) -> str:
+def layer_name(scope: str, said: frozenset[str] = frozenset()) -> str:
     """``Net/layers/3`` of ``Net/layers/3/norm``: up to the first number, else one step behind the network.
 
     Cells that only wrap (``WithLossCell``, ``TrainOneStepCell``) give their network no attribute's name, so a path
-    begins with the classes on the way to the network. A Cell that says its pipeline stage is a layer, however deep.
+    begins with the classes on the way to the network. A Cell that says its pipeline stage is a layer, however deep, and
+    so is one that is ``said`` to be computed twice (``layers_said``).
 
     Examples:
         >>> layer_name("Net/layers/3/norm"), layer_name("Net/head/fc"), layer_name("WithLossCell/Net/head/fc")
         ('Net/layers/3', 'Net/head', 'WithLossCell/Net/head')
+        >>> [layer_name(f"Net/body/{part}", frozenset({"Net/body/block"})) for part in ("block/fc", "norm")]
+        ['Net/body/block', 'Net/body']
     """
     parts = within_micro(scope).split("/")
     at = next((i for i, part in enumerate(parts) if part.isdigit()), max(1, _classes(parts)))
-    return "/".join(parts[: max(at, steps_to_stage(scope)) + 1])
+    least = min(max(at, steps_to_stage(scope)) + 1, len(parts))
+    paths = ("/".join(parts[:i]) for i in range(least, len(parts) + 1))
+    return next((path for path in paths if path in said), "/".join(parts[:least]))
 
 
 def is_network(name: str) -> bool:
@@ -73,35 +81,42 @@ def _classes(parts: Sequence[str]) -> int:
     return next((i for i, part in enumerate(parts) if not part[:1].isupper()), len(parts))
 
 
-def layers_said(graph: Graph) -> set[str]:
-    """The layers that a captured program says are computed again for their gradient (``Cell.recompute``): those in
-    calls that are marked so. A gradient that is written out already holds the second runs; then there is none to say.
+def layers_said(graph: Graph) -> frozenset[str]:
+    """The layers that a captured program says are computed again for their gradient (``Cell.recompute``): Cells whose
+    calls are marked so, or the layers inside of one that holds several. A gradient that is written out already holds
+    the second runs; then there is none to say.
     """
     if any(node.primal is not None for node in graph.nodes):
-        return set()
+        return frozenset()
     graphs = graph.module.graphs
     called = [n.attrs["callee"] for _, n in graph.walk() if n.op is CALL and n.attrs.get("recompute")]
-    return {layer_name(node.scope) for name in called if name in graphs for _, node in graphs[name].walk()}
+    out: set[str] = set()
+    for name in called:
+        scopes = {node.scope for _, node in graphs[name].walk()} if name in graphs else set()
+        shared = posixpath.commonpath([within_micro(scope) for scope in scopes]) if scopes else ""
+        out |= {max(shared, layer_name(scope), key=len) for scope in scopes}
+    return frozenset(out)
 
 
 def layers_of(problem: Problem, chosen: Mapping[Node, Strategy]) -> list[Layer]:
     """The layers of a program under these strategies, in program order; those that save nothing are left out."""
     readers: dict[Value, set[str]] = {}
+    said = problem.joint.again
     for node in problem.graph.nodes:
         for v in node.inputs:
-            readers.setdefault(v, set()).add(layer_name(node.scope))
+            readers.setdefault(v, set()).add(layer_name(node.scope, said))
     seconds: dict[str, float] = {}
     saved: dict[str, float] = {}
     leaving, time = set(problem.graph.outputs), TimeModel(problem.mesh, training=False)
     known: dict[tuple[int, int], tuple[float, float]] = {}  # alike nodes share their call, and alike choices
     for node, s in chosen.items():
-        name, call = layer_name(node.scope), problem.calls[node]
+        name, call = layer_name(node.scope, said), problem.calls[node]
         own = known.get((id(call), id(s)))
         if own is None:
             own = known[id(call), id(s)] = time.compute(call, s), time.close(call, s)
         seconds[name] = seconds.get(name, 0.0) + own[0] + own[1]
     for v, _, nbytes in kept_values(problem, chosen):
-        name = layer_name(v.node.scope) if v.node in problem.calls else ""
+        name = layer_name(v.node.scope, said) if v.node in problem.calls else ""
         if name and all(readers.get(x, set()) <= {name} and x not in leaving for x in (v, base_of(v))):
             saved[name] = saved.get(name, 0.0) + nbytes
     return [Layer(name, seconds[name], n) for name, n in saved.items() if n > 0]

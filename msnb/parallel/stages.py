@@ -108,7 +108,7 @@ class Table:
             out.each[at[keeper]] += nbytes
         first: dict[str, int] = {}
         for n, i in at.items():
-            first.setdefault(layer_name(n.scope), i)
+            first.setdefault(layer_name(n.scope, problem.joint.again), i)
         for layer in layers(problem, choices):
             out.layers[first[layer.name]].append(layer)
         return out

@@ -123,6 +123,77 @@ def test_cells_that_say_so_are_planned_so(step, peak):
             np.testing.assert_allclose(state[p.name], p.asnumpy(), rtol=0, atol=1e-12, err_msg=p.name)
 
 
+class Backbone(nn.Cell):
+    """Layers that stand in no list, two named levels below the network."""
+
+    def __init__(self, h=8):
+        super().__init__()
+        self.layer1, self.layer2, self.layer3, self.layer4 = (Layer(h) for _ in range(4))
+
+    def construct(self, x):
+        return self.layer4(self.layer3(self.layer2(self.layer1(x))))
+
+
+class Deep(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        ms.set_seed(2)
+        self.backbone = Backbone()
+
+    def construct(self, x):
+        return ops.square(self.backbone(x)).mean()
+
+
+def deep(said, step=False, pipe=False):
+    """A plan of the deep network, of which some Cells say that they are computed twice."""
+    net = Deep()
+    net.set_train()
+    for name in said:
+        dict(net.backbone.cells_and_names())[name].recompute()
+    ms.set_seed(5)
+    program, how = (nn.PipelineCell(net, 2), {"pipeline_stages": 2}) if pipe else (net, {})
+    if step:
+        program = nn.TrainOneStepCell(program, nn.Momentum(net.trainable_params(), 0.1, 0.9))
+    return ms.parallel.plan(program, X, device_num=2, parallel_mode="data_parallel", **how)
+
+
+def cells_again(program):
+    """The Cells of the backbone that have operators in the second run."""
+    again = [s.where for s in program.steps if s.where.endswith(" again")]
+    return {where.partition("backbone/")[2].rpartition("/")[0] for where in again}
+
+
+@pytest.mark.parametrize("step", [False, True], ids=["loss", "step"])
+def test_a_cell_deep_inside_is_computed_twice_alone(step):
+    plain, some, every = (deep([f"layer{i}" for i in which], step) for which in ((), (2, 3), (1, 2, 3, 4)))
+    assert [layer.name.rpartition("Deep/")[2] for layer in some.again] == ["backbone/layer2", "backbone/layer3"]
+    again = cells_again(some.program)
+    assert {name.split("/")[0] for name in again} == {"layer2", "layer3"} and "layer2/up" in again
+    assert every.memory["activations"] < some.memory["activations"] < plain.memory["activations"]
+    assert plain.step_time < some.step_time < every.step_time
+    args = list(plain.given().values())
+    for a, b in zip(Ranks(some.program).run(args), Ranks(plain.program).run(args), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_deeper_and_wider_than_a_layer():
+    """Inside a layer that is one already, a Cell of it alone; a Cell that holds it, the whole layer."""
+    inner, outer, both = (deep(said) for said in (["layer2.up"], [""], ["", "layer2.up"]))
+    assert inner.again == () and cells_again(inner.program) == set()  # a product and its bias leave nothing inside
+    assert [layer.name for layer in outer.again] == [layer.name for layer in both.again] == ["Deep/backbone"]
+    assert cells_again(outer.program) == cells_again(both.program) > {"layer1", "layer2/up"}
+
+
+def test_a_cell_deep_inside_a_stage():
+    plan = deep(["layer2", "layer4"], pipe=True)
+    assert [layer.name.rpartition("Deep/")[2] for layer in plan.again] == ["backbone/layer2", "backbone/layer4"]
+    assert {name.split("/")[0] for name in cells_again(plan.program)} == {"layer2", "layer4"}
+    plain = deep([], pipe=True)
+    args = list(plain.given().values())
+    for a, b in zip(Ranks(plan.program).run(args), Ranks(plain.program).run(args), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 def kernels(plan, layer, end=""):
     """Kernels of a layer's forward run, or of its second one: name and simulated seconds."""
     mine = [e for e in plan.timeline.events if e[0] == "compute" and e[3].startswith(f"{layer}/")]

@@ -413,7 +413,7 @@ def _for_planning(batched: Batched, nodes: list[Node], leaving: list[Value], inc
     out = Joint(view(batched.graph, nodes, params, leaving), weights)
     out.held, out.free, out.names = batched.joint.held & set(params), batched.free & made, batched.names(nodes)
     out.incoming = incoming | {v for v in params if not v.is_param and v not in batched.free}
-    out.urgent, out.parts = set(leaving) - summed, batched.micro
+    out.urgent, out.parts, out.again = set(leaving) - summed, batched.micro, batched.joint.again
     return out
 
 
