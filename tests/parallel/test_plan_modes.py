@@ -180,6 +180,15 @@ def test_a_batch_that_does_not_divide_is_whole_everywhere_and_that_is_told(capsy
     assert "does not divide" not in capsys.readouterr().err
 
 
+def test_what_comes_from_another_stage_is_told_by_the_operator_that_made_it(capsys):
+    net = nn.SequentialCell(nn.Dense(4, 4), nn.Tanh(), nn.Dense(4, 1))
+    net[0].pipeline_stage, net[2].pipeline_stage = 0, 1
+    net.set_train()
+    ms.parallel.plan(nn.PipelineCell(net, 2), data(6, 4).astype(ms.float32), device_num=4, pipeline_stages=2,
+                     parallel_mode="data_parallel")  # fmt: skip
+    assert "axis 0 of the output of SequentialCell/1/tanh of shape [3, 4]" in capsys.readouterr().err
+
+
 def test_batch_statistics_are_those_of_the_whole_batch():
     """Batch norm under a split batch is synchronised: mean and variance are sums over the devices."""
     net = nn.BatchNorm1d(4, dtype=ms.float64).set_train()

@@ -37,7 +37,7 @@ from msnb.parallel.feeding import fed
 from msnb.parallel.fronts import Point, asked, layers, point, with_said, within
 from msnb.parallel.joint import Joint, with_gradient
 from msnb.parallel.mesh import Cluster, Mesh
-from msnb.parallel.planning import Priced, Problem, inlined
+from msnb.parallel.planning import Priced, Problem, inlined, names_of
 from msnb.parallel.plans import Plan, batch_split, no_room, search
 from msnb.parallel.recompute import layers_said
 from msnb.parallel.staging import settings
@@ -364,7 +364,7 @@ def _tell_uneven(problem: Problem) -> None:
     if not problem.joint.trains and any(graph.params[at] in problem.joint.weights for at in graph.state):
         return
     data = [p for p in problem.graph.params if p not in problem.joint.held and problem.flow.readers.get(p)]
-    types = {p.name: t for p in data if isinstance(t := p.type, TensorType) and t.is_static and t.ndim}
+    types = {_told(p): t for p in data if isinstance(t := p.type, TensorType) and t.is_static and t.ndim}
     uneven = [f"{name} of shape {list(t.shape)}" for name, t in types.items() if t.ints()[0] % problem.mesh.size]
     if uneven:
         events.notice(
@@ -372,6 +372,11 @@ def _tell_uneven(problem: Problem) -> None:
             "device has the whole of it. Choose a batch that divides (drop_remainder=True in a data set).",
             key=f"uneven batch {uneven}",
         )
+
+
+def _told(data: Value) -> str:
+    """The argument, or of what another stage sends the operator that made it."""
+    return data.name if data.node is None else f"the output of {names_of([data.node])[data.node]}"
 
 
 Made = TypeVar("Made", RunnablePlan, PipelinePlan)
