@@ -113,13 +113,15 @@ def test_a_cluster_of_another_size(engine):
 
 
 def test_the_client_of_a_cluster_dies():
-    """The cluster that was begun for it ends too: engines, their nannies, the controller and its schedulers."""
+    """The cluster that was begun for it ends too: engines, their nannies, the controller and its schedulers; and the
+    folder in which they met goes."""
     text = ("import time\nfrom msnb.parallel.engine.client import Engine\nengine = Engine('ipp', n=2).start()\n"
             "controller = engine.launcher.cluster.controller\n"
-            "print(controller.pid, *engine.pids.values(), flush=True)\ntime.sleep(1000)\n")  # fmt: skip
+            "print(engine._folder, controller.pid, *engine.pids.values(), flush=True)\ntime.sleep(1000)\n")  # fmt: skip
     client = subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True)
-    pids = client.stdout.readline().split()
+    folder, *pids = client.stdout.readline().split()
+    assert Path(folder).is_dir()
     client.kill()
     client.wait()
     client.stdout.close()
-    assert len(pids) == 3 and gone(pids)
+    assert len(pids) == 3 and gone(pids) and not Path(folder).exists()

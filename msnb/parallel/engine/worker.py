@@ -17,6 +17,7 @@ import io
 import os
 import pickle
 import queue
+import shutil
 import signal
 import socket
 import sys
@@ -51,6 +52,7 @@ class Worker:
     def __init__(self, comm: Comm, address: str, watch: Watch | None = None, alone: bool = True,
                  others: Sequence[int] = ()) -> None:  # fmt: skip
         self.comm, self.watch, self.alone, self.others = comm, watch, alone, others
+        self.folder = os.path.dirname(address)
         world.install(comm)
         self.plans: dict[str, Holding] = {}
         self.running: Holding | None = None
@@ -78,7 +80,8 @@ class Worker:
             self.queue.put((-1, "leave", ()))
 
     def _end(self) -> None:
-        """End this process, whatever it does, and those that began with it."""
+        """End this process, whatever it does, and those that began with it; the folder of a client that could not."""
+        shutil.rmtree(self.folder, ignore_errors=True)
         for pid in self.others:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGTERM)
