@@ -18,7 +18,6 @@ from msnb.core.slot import slot, using
 from msnb.core.tensor import Tensor
 from msnb.eager.dispatch import eager
 from msnb.eager.gradient import is_eager
-from msnb.eager.tracer import EagerTracer
 from msnb.ir.builder import replay
 from msnb.ir.control import HostFn
 from msnb.ir.custom import CUSTOM_GRADIENT, WITH_VJP
@@ -87,11 +86,9 @@ def _traced_now(backward: Fn, xs: list[Any], outs: list[Any]) -> tuple[Fn, list[
     Returns:
         ``run(*xs, *outs, *outer, *douts)`` and the outer values.
     """
-    if isinstance(slot.engine, EagerTracer):
-        return backward, []
     try:
         program = Program(lambda x, out, dout: backward(*x, *out, *dout), (tuple(xs), tuple(outs), tuple(outs)))
-        if program.writes:
+        if any(program.written_input(k) is None for k in range(len(program.writes))):
             raise GradientError("bprop assigned a Parameter.", hint="assign it in construct, or after the gradient.")
     except Exception as error:
         mistake = error

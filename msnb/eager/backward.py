@@ -21,8 +21,10 @@ from typing import Any
 
 from msnb.autodiff import vjp
 from msnb.core import devices
-from msnb.core.tensor import Tensor, make, type_of_buffer
+from msnb.core.slot import slot
+from msnb.core.tensor import Tensor, made, make, type_of_buffer
 from msnb.core.types import TensorType
+from msnb.eager.dispatch import EagerEngine
 from msnb.eager.recorder import Line, Recorder
 from msnb.ir.builder import GraphBuilder, replay
 from msnb.ir.control import HostFn
@@ -107,8 +109,8 @@ class BackwardProgram:
         with self._lock:
             for line, host in self.hosts:
                 host.fn = recorder.saved[line][-1]
-            if recorder.depth > 0:
-                found: list[Tensor] = replay(self.graph, [*saved, *douts])
+            if recorder.depth > 0 or not isinstance(slot.engine, EagerEngine):  # somebody notes what is done here
+                found: list[Tensor] = replay(self.graph, [*map(_operand, saved, self.graph.params), *douts])
                 return found
             run = self._program(saved)
             for i, order in self._turns.items():
@@ -126,6 +128,12 @@ class BackwardProgram:
             self._turns = {i: order for i, order in enumerate(map(dense_order, saved)) if order}
             self._run = compile_graph(turned(self.graph, self._turns), name="backward")
         return self._run
+
+
+def _operand(saved: Any, param: Value) -> Any:
+    """What a tape saved as an operand: inner tapes save tensors, the outermost one buffers."""
+    t = param.type
+    return saved if isinstance(saved, Tensor) or (isinstance(t, TensorType) and t.weak) else made(saved, t)
 
 
 def dense_order(buffer: Any) -> tuple[int, ...] | None:
