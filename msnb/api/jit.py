@@ -132,8 +132,10 @@ class CompiledFunction:
         with self._queue:
             version, inputs, held = self._fitting(args, kwargs)
             version.calls += 1
-            if not isinstance(engine, EagerEngine):
-                return self._recorded(version, inputs, args, kwargs, held)
+            if engine.__class__ is not EagerEngine:
+                if not isinstance(engine, EagerEngine):
+                    return self._recorded(version, inputs, args, kwargs, held)
+                self._told(engine, version, inputs, args, kwargs)
             return version.captured.finish(version.run(inputs), held)
 
     @property
@@ -219,6 +221,14 @@ class CompiledFunction:
         return [
             owner if isinstance(owner, Tensor) else _entered(b, p.type) for owner, b, p in zip(owners, buffers, params)
         ]
+
+    def _told(
+        self, engine: Any, version: Version, buffers: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """An engine that notes what is read (``recompute``) hears of all that the program reads and writes."""
+        if hasattr(engine, "note"):
+            for x in self._operands(version, buffers, args, kwargs):
+                engine.note(x)
 
     def _recorded(
         self, version: Version, buffers: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any], held: list[Any]

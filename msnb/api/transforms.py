@@ -16,9 +16,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from msnb.api.mode import compiled_in_graph_mode
-from msnb.api.staged import Step, marked
+from msnb.api.staged import Step, marked, run_staged
+from msnb.api.tensor_hooks import hooks_for
 from msnb.api.tracing import places_of
 from msnb.autodiff import vjp as vjp_graph
+from msnb.autodiff.discrete import quantity
 from msnb.autodiff.owed import written_out
 from msnb.core import events, tree
 from msnb.core.dtypes import float32
@@ -41,7 +43,9 @@ Position = int | tuple[int, ...] | None
 class _Request:
     """What a call of grad asks for, checked: the tensors to differentiate by and how to give the gradients back."""
 
-    def __init__(self, fn: Fn, args: tuple[Any, ...], position: Position, weights: Any) -> None:
+    def __init__(
+        self, fn: Fn, args: tuple[Any, ...], position: Position, weights: Any, integers: bool = False
+    ) -> None:
         self.args = args
         self.single = not isinstance(position, tuple)
         self.positions = () if position is None else (position,) if isinstance(position, int) else position
@@ -51,7 +55,7 @@ class _Request:
         self.has_weights = weights is not None
         if not self.positions and not self.has_weights:
             raise ArgumentError("grad needs grad_position, weights, or both.")
-        self._trees = [tree.flatten(_as_tensors(args[p], p)) for p in self.positions]
+        self._trees = [tree.flatten(_as_tensors(args[p], p, integers)) for p in self.positions]
         self.inputs: list[Any] = [leaf for leaves, _ in self._trees for leaf in leaves if isinstance(leaf, Tensor)]
 
     def call(self, fn: Fn, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -114,15 +118,15 @@ def as_tensor(leaf: Any) -> Any:
     return find("cast")(leaf, dtype=float32) if isinstance(slot.engine, GraphBuilder) else Tensor(leaf)
 
 
-def _as_tensors(arg: Any, position: int) -> Any:
-    """The argument with Python floats as tensors; refuses what has no gradient."""
+def _as_tensors(arg: Any, position: int, integers: bool) -> Any:
+    """The argument with Python floats as tensors; refuses what has no gradient (``integers``: but those)."""
     leaves, shape = tree.flatten(arg)
     out = [as_tensor(leaf) for leaf in leaves]
     tensors = [leaf for leaf in out if isinstance(leaf, Tensor)]
     if not tensors:
         raise DTypeError(f"argument {position} is {type(arg).__name__}: there is no tensor to differentiate by.")
     for leaf in tensors:
-        if not leaf.dtype.differentiable:
+        if not (leaf.dtype.differentiable or integers):
             raise DTypeError(
                 f"argument {position} has dtype {leaf.dtype!r}: gradients exist for floating-point tensors only.",
                 operands=[f"argument {position}: {leaf._type!r}"],
@@ -161,6 +165,8 @@ def with_constants(weights: Sequence[Parameter]) -> tuple[Callable[[Sequence[Any
     Returns:
         ``complete(gradients, n)``, which adds those zeros to gradients by n inputs and the other Parameters, and these.
     """
+    if not weights:
+        return lambda gradients, n: list(gradients), []
     varies = [bool(slot.engine.read(w, "requires_grad")) for w in weights]
     fixed = [w.name for w, yes in zip(weights, varies) if not yes]
     if fixed:
@@ -178,9 +184,8 @@ def with_constants(weights: Sequence[Parameter]) -> tuple[Callable[[Sequence[Any
 
 
 def hooked(gradient: Tensor, by: Any) -> Tensor:
-    """Hooks that a Parameter carries see, and may change, its gradient."""
-    hooks = slot.engine.read(by, "gradient_hooks") if isinstance(by, Parameter) and "gradient_hooks" in vars(by) else {}
-    for hook in hooks.values():
+    """Hooks that a Parameter or a tensor keeps see, and may change, its gradient."""
+    for hook in hooks_for(by):
         gradient = _call_hook(hook, gradient)
     return gradient
 
@@ -236,7 +241,10 @@ def _in_graph(fn: Fn, request: _Request, kwargs: dict[str, Any], has_aux: bool, 
     n = len(request.inputs)
     complete, weights = with_constants(request.weights)
     places = places_of(weights, traced.outer, n)
-    wrt = [*range(n), *sorted({p for p in places if p is not None})]
+    floats = [i for i, x in enumerate(request.inputs) if x.dtype.differentiable]
+    if len(floats) < n:
+        _need_independence(request.inputs, traced.graph, range(len(losses)))
+    wrt = [*floats, *sorted({p for p in places if p is not None})]
     args = [*(b.wrap(b.lift(x)) for x in request.inputs), *traced.outer]
     given = () if sens is None else _sensitivities(_differentiable(losses), sens)
     results, found = _differentiated(b, traced.graph, wrt, at, args, given)
@@ -245,7 +253,21 @@ def _in_graph(fn: Fn, request: _Request, kwargs: dict[str, Any], has_aux: bool, 
         b.assign(target, new)
     by_place = dict(zip(wrt, found))
     by_weights = [zeros_like(w) if p is None else by_place[p] for w, p in zip(weights, places)]
-    return value, complete([*found[:n], *by_weights], n)
+    by_inputs = [by_place[i] if i in by_place else zeros_like(x) for i, x in enumerate(request.inputs)]
+    return value, complete([*by_inputs, *by_weights], n)
+
+
+def _need_independence(inputs: Sequence[Any], graph: Graph, outputs: Sequence[int]) -> None:
+    """Integer inputs have the gradient zero where they only choose; raises DTypeError where they are computed with."""
+    for i, x in enumerate(inputs):
+        found = None if x.dtype.differentiable else quantity(written_out(graph), [i], outputs)
+        if found is not None:
+            raise DTypeError(
+                f"input {i} of the gradient has dtype {x.dtype!r} and is computed with ({found}): gradients exist for "
+                "floating-point tensors only.",
+                operands=[f"input {i}: {x._type!r}"],
+                hint="convert it with .astype(ms.float32), or ask for the other inputs by grad_position.",
+            )
 
 
 def _differentiated(
@@ -398,17 +420,21 @@ class GradOperation:
         """The gradient function of ``fn``."""
         if self.get_by_list and weights is None:
             weights = fn.trainable_params()  # type: ignore[attr-defined]
+        return _operation(fn, kept(weights), self.get_all, self.get_by_list, self.sens_param)
 
-        def call(*args: Any, **kwargs: Any) -> Any:
-            sens = None
-            if self.sens_param:
-                args, sens = args[:-1], args[-1]
-            request = _Request(fn, args, self._position(args), weights if self.get_by_list else None)
-            return _value_and_grad(fn, request, kwargs, False, sens)[1]
 
-        return compiled_in_graph_mode(named(call, fn, "grad"))
+def _operation(fn: Fn, weights: Any, get_all: bool, get_by_list: bool, sens_param: bool) -> Fn:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if get_all and is_eager(slot.engine) and any(isinstance(a, Tensor) and not a.dtype.differentiable for a in args):
+            return run_staged(wrapper, args, kwargs)  # only a graph can show that nothing flows to an integer
+        sens = None
+        if sens_param:
+            args, sens = args[:-1], args[-1]
+        everything = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor))
+        position: Position = everything if get_all else None if get_by_list else 0
+        request = _Request(fn, args, position, weights if get_by_list else None, integers=get_all)
+        return _value_and_grad(fn, request, kwargs, False, sens)[1]
 
-    def _position(self, args: tuple[Any, ...]) -> Position:
-        if self.get_all:
-            return tuple(i for i, a in enumerate(args) if isinstance(a, Tensor) and a.dtype.differentiable)
-        return None if self.get_by_list else 0
+    step = Step(_operation, fn, weights, (get_all, get_by_list, sens_param))
+    wrapper = marked(compiled_in_graph_mode(named(call, fn, "grad")), step)
+    return wrapper
