@@ -139,6 +139,8 @@ def _one_line(engine: RecordingEngine, fn: Fn, args: tuple[Any, ...]) -> Any:
         watching.note(x)
     with using(wear(watching, worn_by(engine))):
         out = fn(*args)
+    for x in tree.flatten(out)[0]:  # a weight may be given back as it is
+        watching.note(x)
     found = list(watching.read_first.values())
     wrt = tracked_inputs([value for _, value in found])
     leaves, shape = tree.flatten(out)
