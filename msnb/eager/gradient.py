@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
+from weakref import ref
 
 from msnb.core.slot import Engine, slot
 from msnb.core.tensor import Tensor, make
@@ -58,7 +59,7 @@ class Recording:
             if weight._rec is not None and weight._rec[0] is self.recorder and weight._rec[1] == number:
                 weight._rec = former
         if error is not None:
-            self.recorder.close()
+            self.release()
 
     def finish(self, results: Sequence[Tensor]) -> None:
         """Note which values are differentiated, while the watched Parameters still carry their numbers."""
@@ -83,10 +84,15 @@ class Recording:
         ]
 
     def forget(self, results: Sequence[Any] = ()) -> None:
-        """``results``, and Parameters that were assigned, lose their numbers here and keep those of outer recorders."""
-        for r in (*results, *self.weights):
+        """``results``, and whatever was assigned, lose their numbers here and keep those of outer recorders."""
+        assigned = [found() for found in self.recorder.assigned.values()]
+        self.recorder.assigned = {}
+        for r in (*results, *assigned):
             if isinstance(r, Tensor) and r._rec is not None and r._rec[0] is self.recorder:
                 r._rec = r._rec[2]
+        for r in assigned:  # an outer recording forgets them at its own end
+            if r is not None and r._rec is not None:
+                r._rec[0].assigned[id(r)] = ref(r)
 
     def release(self, results: Sequence[Any] = ()) -> None:
         """Forget the tape."""
