@@ -197,7 +197,8 @@ def jvp(fn: Fn, inputs: Any, v: Any, has_aux: bool = False) -> tuple[Any, ...]:
         >>> float(dy)
         12.0
     """
-    return _pushed(fn, None, has_aux)(inputs, v)
+    found: tuple[Any, ...] = _pushed(fn, None, has_aux)(inputs, v)
+    return found
 
 
 def _pushed(fn: Fn, _weights: Any, has_aux: bool) -> Fn:

@@ -1,9 +1,10 @@
 """Transforms take one way in both modes: the function is captured, its graph transformed, the program run.
 
-    vmap(grad(f, None, w))(xs)       a chain of steps, vmap and grad, around f; w and f are arguments of the program
+    vmap(grad(f, None, w))(xs)       a chain of steps, vmap and grad, around f; f and w are arguments
 
-In eager mode too: what a transform means is said once, on the IR. Python in the function runs when it is captured; what
-it prints, calls back and writes is done again at every call, as ``jit`` does it, and a recorder around it sees one line.
+In eager mode too: what a transform means is said once, on the IR. Python in the function runs when it is captured;
+what it prints, calls back and writes is done again at every call, as ``jit`` does it, and a recorder around it sees one
+line.
 
 Programs are kept by chain and by the code of the innermost function. That function and the Parameters asked for are
 arguments of the program, so guards decide whether it fits: a lambda, or a ``vmap(...)``, made anew for every call finds

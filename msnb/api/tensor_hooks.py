@@ -54,7 +54,7 @@ def hooks_for(x: Any) -> tuple[Fn, ...]:
         return tuple(engine.read(x, "gradient_hooks").values()) if "gradient_hooks" in vars(x) else ()
     session = getattr(engine, "session", None)
     owner = None if session is None else session.owner_of(x)
-    if owner is None:
+    if session is None or owner is None:
         return hooks_on(x) if _kept and isinstance(x, Tensor) else ()
     hooks = hooks_on(owner[0])
     session.guard("eq", (paths.attr(owner[1], "kept_hooks"),), (hooks,))

@@ -43,9 +43,7 @@ Position = int | tuple[int, ...] | None
 class _Request:
     """What a call of grad asks for, checked: the tensors to differentiate by and how to give the gradients back."""
 
-    def __init__(
-        self, fn: Fn, args: tuple[Any, ...], position: Position, weights: Any, integers: bool = False
-    ) -> None:
+    def __init__(self, fn: Fn, args: tuple[Any, ...], position: Position, weights: Any, integers: bool = False) -> None:
         self.args = args
         self.single = not isinstance(position, tuple)
         self.positions = () if position is None else (position,) if isinstance(position, int) else position
@@ -171,8 +169,8 @@ def with_constants(weights: Sequence[Parameter]) -> tuple[Callable[[Sequence[Any
     fixed = [w.name for w, yes in zip(weights, varies) if not yes]
     if fixed:
         events.notice(
-            f"a gradient by {', '.join(fixed[:3])}{' ...' if len(fixed) > 3 else ''} is asked for, and requires_grad is "
-            "False there: such a Parameter is a constant, its gradient is zero.",
+            f"a gradient by {', '.join(fixed[:3])}{' ...' if len(fixed) > 3 else ''} is asked for, and requires_grad "
+            "is False there: such a Parameter is a constant, its gradient is zero.",
             key="constant weights",
         )
 
@@ -423,9 +421,13 @@ class GradOperation:
         return _operation(fn, kept(weights), self.get_all, self.get_by_list, self.sens_param)
 
 
+def _is_discrete(x: Any) -> bool:
+    return isinstance(x, Tensor) and not x.dtype.differentiable
+
+
 def _operation(fn: Fn, weights: Any, get_all: bool, get_by_list: bool, sens_param: bool) -> Fn:
     def call(*args: Any, **kwargs: Any) -> Any:
-        if get_all and is_eager(slot.engine) and any(isinstance(a, Tensor) and not a.dtype.differentiable for a in args):
+        if get_all and is_eager(slot.engine) and any(map(_is_discrete, args)):
             return run_staged(wrapper, args, kwargs)  # only a graph can show that nothing flows to an integer
         sens = None
         if sens_param:

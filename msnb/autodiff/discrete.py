@@ -1,7 +1,7 @@
 """Whether a program could have a gradient by its integer params: the proof that lets one be called zero.
 
     loss = take(table, ids) ...        ids only choose: the loss is constant between integers, and no number lies there
-    loss = ids * w ...                 ids is a quantity: MindSpore computes this gradient in integers, here it is refused
+    loss = ids * w ...                 ids is a quantity: to call its gradient zero would be wrong
 
 An operand that must be an integer (its op refuses floats in that place) chooses. A comparison gives a bool, which is a
 step: constant almost everywhere. Integers made of integers are followed. Everything else counts as a quantity.

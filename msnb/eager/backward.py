@@ -132,7 +132,7 @@ class BackwardProgram:
 
 def _operand(saved: Any, param: Value) -> Any:
     """What a tape saved as an operand: inner tapes save tensors, the outermost one buffers."""
-    t = param.type
+    t: Any = param.type  # a loop keeps stacks too, which Tensors hold like buffers
     return saved if isinstance(saved, Tensor) or (isinstance(t, TensorType) and t.weak) else made(saved, t)
 
 

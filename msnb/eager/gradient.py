@@ -75,7 +75,7 @@ class Recording:
         return backward(self.recorder, [n for n, _ in used], self._wanted, [d for _, d in used])
 
     def written_inputs(self) -> list[tuple[Tensor, Tensor]]:
-        """Inputs that the function assigned, with their new values: the caller's tensors stand for them from here on."""
+        """Inputs that the function assigned, with the new values that the caller's tensors take."""
         pairs = zip(self._given, self.inputs, self._wanted)
         return [
             (x, make(own._data, own._type, outside(own._rec, self.recorder)))

@@ -180,7 +180,8 @@ def check(kind: str, chain: tuple[str, ...]) -> None:
     for scale in (1.0, -1.5):
         w.set_data(ms.Tensor(W * scale))
         found = f(ms.Tensor(X * scale)).asnumpy()
-        np.testing.assert_allclose(found, numeric(X * scale, W * scale), rtol=2e-4, atol=2e-4, err_msg=f"{kind}: {chain}")
+        want = numeric(X * scale, W * scale)
+        np.testing.assert_allclose(found, want, rtol=2e-4, atol=2e-4, err_msg=f"{kind}: {chain}")
     assert w._rec is None
     np.testing.assert_array_equal(w.asnumpy(), W * -1.5)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -41,7 +43,7 @@ class Both(nn.Cell):
         return x * self.w * 3, self.w
 
 
-# ---- Parameters ------------------------------------------------------------------------------------------------------
+# ---- Parameters
 
 
 def test_vjp_by_a_weight_that_is_read_transposed() -> None:
@@ -83,7 +85,7 @@ def test_a_weight_that_is_itself_a_result() -> None:
 def test_a_frozen_weight_is_a_constant(w: ms.Parameter, notices: list[str]) -> None:
     b = ms.Parameter(tensor(1.0), name="b")
     w.requires_grad = False
-    f = lambda x: (x * w * b).sum()  # noqa: E731
+    f = lambda x: (x * w * b).sum()
     assert lists(ms.grad(f, 0, [w, b])(tensor(1, 4))) == [[2.0, 3.0], [[0.0, 0.0], [14.0]]]
     assert lists(ms.vjp(f, tensor(1, 4), weights=[w, b])[1](ms.Tensor(1.0))[1]) == [[0.0, 0.0], [14.0]]
     assert any("requires_grad is False" in n for n in notices)
@@ -115,7 +117,7 @@ def test_second_derivatives_through_a_pullback(w: ms.Parameter) -> None:
 
 
 def test_a_gradient_inside_a_gradient_rule_needs_the_weight_as_an_argument(w: ms.Parameter) -> None:
-    rule = lambda x, out, dout: dout * ms.grad(lambda a: (a * w).sum(), None, w)(x)  # noqa: E731
+    rule = lambda x, out, dout: dout * ms.grad(lambda a: (a * w).sum(), None, w)(x)
     squared = ms.custom_vjp(lambda x: x * x, rule)
     try:
         assert lists(ms.grad(lambda x: squared(x).sum())(tensor(1, 4))) == [1.0, 4.0]
@@ -123,7 +125,7 @@ def test_a_gradient_inside_a_gradient_rule_needs_the_weight_as_an_argument(w: ms
         assert "as an argument" in str(error)
 
 
-# ---- results of another kind, positions ------------------------------------------------------------------------------
+# ---- results of another kind, positions
 
 
 def test_all_inputs_have_an_entry_integers_too() -> None:
@@ -150,7 +152,7 @@ def test_a_tuple_of_one_position_gives_a_tuple_of_one_gradient() -> None:
     assert lists(ms.grad(lambda x: x * x, 0)(tensor(3.0))) == [6.0]
 
 
-# ---- hooks -----------------------------------------------------------------------------------------------------------
+# ---- hooks
 
 
 def test_a_hook_on_an_input_sees_its_gradient() -> None:
@@ -177,7 +179,7 @@ def test_a_hook_inside_can_be_taken_away() -> None:
     assert lists(ms.grad(f)(tensor(3.0))) == [18.0]
 
 
-# ---- random draws, decisions -------------------------------------------------------------------------------------------
+# ---- random draws, decisions
 
 
 @pytest.mark.parametrize(
@@ -214,7 +216,7 @@ def test_decisions_are_made_per_lane() -> None:
     assert lists(ms.vmap(count)(tensor([1], [5], [9]))) == [0.0, 3.0, 4.0]
 
 
-# ---- assignments -------------------------------------------------------------------------------------------------------
+# ---- assignments
 
 
 def test_a_mapped_function_may_assign_its_argument() -> None:
@@ -264,7 +266,7 @@ def test_gradients_flow_through_assignments(how: str) -> None:
     assert p._rec is None
 
 
-# ---- Python around and inside ------------------------------------------------------------------------------------------
+# ---- Python around and inside
 
 
 def test_a_repeated_transform_is_captured_once(w: ms.Parameter) -> None:
@@ -275,7 +277,7 @@ def test_a_repeated_transform_is_captured_once(w: ms.Parameter) -> None:
                 compiled.clear()  # one for the product, two sizes of the batch
             scale = float(k)
             v = tensor(1, k)
-            found = ms.jvp(ms.grad(lambda x: (x**3 * w).sum() * scale), v, v)[1]  # noqa: B023
+            found = ms.jvp(ms.grad(lambda x: (x**3 * w).sum() * scale), v, v)[1]
             assert lists(found) == [12.0 * k, 18.0 * k**3]
             ms.vmap(ms.grad(lambda x: (x * w).sum(), None, w))(ops.ones((k % 2 + 1, 2)))
     assert not compiled
@@ -342,3 +344,22 @@ def test_transforms_in_mixed_precision_follow_the_rule(level: str) -> None:
     np.testing.assert_allclose(found.asnumpy(), want.asnumpy(), rtol=2e-3)
     exact = x.asnumpy() @ np.array([[0.1, 0.7], [0.3, 1.1]], np.float32).T
     assert not np.array_equal(found.asnumpy().astype(np.float32), exact)
+
+
+@pytest.mark.parametrize("how", ["vmap", "jvp", "jit", "jacrev"])
+def test_a_kept_program_does_not_keep_the_network(how: str) -> None:
+    def run() -> weakref.ref[Any]:
+        net = nn.Dense(2, 2)
+        x = ops.ones((3, 2))
+        if how == "jvp":
+            ms.jvp(lambda a: net(a), x, x)
+        elif how == "jit":
+            ms.jit(lambda a: net(a))(x)
+        else:
+            transform = getattr(ms, how)
+            transform(ms.grad(lambda a: net(a).sum(), None, net.trainable_params()))(x)
+        return weakref.ref(net.weight)
+
+    found = [run() for _ in range(2)]
+    gc.collect()
+    assert [weight() for weight in found] == [None, None]

@@ -119,12 +119,18 @@ def _function(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kw
     if fn.__code__.co_filename == "<string>" and dataclasses.is_dataclass(type(args[0]) if args else None):
         return fn(*args, **kwargs)
     session = engine.session
-    if not is_internal(fn.__code__.co_filename):
+    if not is_internal(fn.__code__.co_filename) and not _found_by_path(session, fn):
         session.guard("is", (paths.attr(paths.ref(fn), "__code__"),), (fn.__code__,))
     defaults, kwdefaults = _defaults(session, fn, args, kwargs)
     from msnb.graph.capture import rt
 
     return _guarded_call(engine, convert.twin(fn, rt, defaults, kwdefaults), args, kwargs)
+
+
+def _found_by_path(session: Session, fn: types.FunctionType) -> bool:
+    """Was the function read along a path? Then its code is guarded there, and the program need not hold on to it."""
+    source = session.source_of(fn)
+    return source is not None and source.ident != paths.ref(fn).ident
 
 
 def _guarded_call(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

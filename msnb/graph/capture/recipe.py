@@ -49,6 +49,11 @@ class Recipe:
             found = self._slots[id(value)] = (value, len(self.steps) - 1)
         return found[1]
 
+    def close(self) -> None:
+        """No step comes after this: let go of the capture, and with it of the objects it met (a program may outlive the
+        network it was captured from)."""
+        del self.session, self.outputs, self._slots
+
     def run(self, outs: list[Any], held: list[Any]) -> list[Any]:
         """All values."""
         done: list[Any] = []

@@ -255,6 +255,7 @@ def _conclude(session: Session, root: Capture, result: Any) -> Captured:
     _link_state(session, root.graph, recipe, written)
     inputs = _prune(session, root.graph)
     _guard_distinct(session, written)
+    recipe.close()
     return Captured(
         root.graph, session.guards, inputs, held, [(o, h) for o, h, _ in written], recipe, at, writes,
         dict(session.used_at_capture), session.known_objects(),
