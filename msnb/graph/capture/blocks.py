@@ -14,11 +14,11 @@ from typing import Any
 from msnb.core.errors import UnsupportedSyntaxError
 from msnb.core.slot import slot
 from msnb.core.where import here
-from msnb.graph.capture import effects, writes
+from msnb.graph.capture import effects, faults, writes
+from msnb.graph.capture.effects import has_effects
 from msnb.graph.capture.engine import Capture
 from msnb.graph.capture.journal import Change
 from msnb.graph.capture.merge import Merge, Undefined, is_tensor
-from msnb.graph.capture.scalars import concrete
 from msnb.graph.capture.truth import as_bool, symbolic_test, truth
 from msnb.ir import control
 from msnb.ir.graph import Graph, Value, copy_node
@@ -52,6 +52,8 @@ class Handle:
         self.outer: Any = None
         self.body: Body | None = None
         self.level = 0
+        self.expression = False
+        self.depth = (0, 0, 0)
         self.decides = True  # False: a function is traced, nothing is decided
 
     def start(self, outer: Capture) -> None:
@@ -59,6 +61,7 @@ class Handle:
         self.outer = outer
         self.level = len(outer.session.blocks)
         outer.session.blocks.append(self)
+        self.depth = len(outer.session.journal.levels), len(stack.items), len(outer.session.attempts)
 
     def finish(self) -> None:
         """Leave it."""
@@ -68,6 +71,13 @@ class Handle:
         """An exception left this block."""
         if self.body is not None:
             slot.engine = self.outer
+
+    def failed(self, error: Exception) -> bool:
+        """An error left the body. Where a tensor decides whether the body runs, the body ends in raising it: True."""
+        if not self.symbolic or self.body is None or slot.engine is None or faults.is_refusal(error):
+            return False
+        faults.keep_inside(self, error)
+        return True
 
 
 class Branch(Handle):
@@ -153,40 +163,12 @@ def align(*builders: Capture, keep: int = 0) -> list[Any]:
     return list(outers.values())
 
 
-def has_effects(graph: Graph) -> bool:
-    """Does it print, check or call back?"""
-    return any("effect" in n.op.traits or n.attrs.get("effect") for _, n in graph.walk())
-
-
 def is_plain(graph: Graph) -> bool:
     """Only operations that may as well run when their result is not needed."""
     return not any({"control", "effect", "random"} & n.op.traits for n in graph.nodes)
 
 
-# ---- raising in a branch -----------------------------------------------------------------------------------------
-
-
-def raising(error: Any, cause: Any) -> None:
-    """``raise`` in a block: at once in Python, as a check of the program where a tensor decides."""
-    engine = slot.engine
-    blocks = engine.session.blocks if isinstance(engine, Capture) else []
-    inside = blocks and blocks[-1].body is not None and blocks[-1].body.builder is engine
-    if not inside or not any(b.decides and b.body is not None for b in blocks):
-        error = _told(error)
-        raise error from cause if cause is not None else error
-    assert isinstance(engine, Capture)
-    effects.raise_at_run(engine, error)
-    blocks[-1].body.dead = True
-
-
-def _told(error: Any) -> Any:
-    """The error with numbers and texts in place of what stands for them during the capture."""
-    if not isinstance(error, BaseException):
-        return error
-    args = tuple(str(a) if isinstance(a, effects.Text) else concrete(a) for a in error.args)
-    if any(a is not b for a, b in zip(args, error.args)):
-        error.args = args
-    return error
+# ---- yield --------------------------------------------------------------------------------------------------
 
 
 def yielding(value: Any, handles: tuple[Any, ...]) -> Any:
@@ -209,6 +191,7 @@ class Short(Handle):
 
     def __init__(self, kind: str, left: Any, test: bool) -> None:
         super().__init__()
+        self.expression = True
         self.kind, self.left, self.test = kind, left, test
         self.right_operand: Any = None
 
@@ -290,6 +273,10 @@ def inline(body: Capture, outer: Capture) -> Callable[[Any], Any]:
 
 class Ternary(Handle):
     """``a if c else b``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.expression = True
 
     def begin(self, value: Any) -> bool:
         """Is the first value wanted?"""

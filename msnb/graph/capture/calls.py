@@ -132,10 +132,12 @@ def _guarded_call(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[
     session.depth += 1
     if session.depth > min(int(get_context("max_call_depth")), 150):
         raise _too_deep(fn)
+    attempts = len(session.attempts)
     try:
         return fn(*args, **kwargs)
     finally:
         session.depth -= 1
+        del session.attempts[attempts:]
 
 
 def _too_deep(fn: Any) -> Exception:

@@ -199,6 +199,10 @@ def _method(engine: Capture, fn: Any, owner: Any, args: tuple[Any, ...], kwargs:
     name = getattr(fn, "__name__", "")
     if isinstance(owner, Tensor):
         return fn(*args, **kwargs)
+    if isinstance(owner, str) and name in effects.TEXT_METHODS:
+        args, kwargs = engine.given(args), engine.given(kwargs)
+        if effects.has_open((args, kwargs)):
+            return effects.deferred(getattr(str, name), (owner, *args), kwargs)
     for kind, names in _MUTATORS.items():
         if isinstance(owner, kind) and name in names:
             return _mutate(engine, owner, name, args, kwargs)
@@ -249,12 +253,7 @@ def _len(engine: Capture, owner: Any) -> Any:
 
 def _print(engine: Capture, *args: Any, **kwargs: Any) -> None:
     session = engine.session
-    args = tuple(reads.entered(session, a) for a in args)
-    if effects.open_values(list(args), {}):
-        effects.print_at_run(engine, args, kwargs)
-        return
-    effects.notice_once(engine, "print()")
-    print(*args, **kwargs)
+    effects.call_at_run(engine, "print", print, [reads.entered(session, a) for a in args], kwargs)
 
 
 def _range(engine: Capture, *args: Any) -> Any:
@@ -371,10 +370,16 @@ def _chained(engine: Capture, rows: Any) -> Any:
     return itertools.chain.from_iterable(reads.iterate(session, row) for row in reads.iterate(session, rows))
 
 
-def _str(engine: Capture, *args: Any, **kwargs: Any) -> Any:
-    if len(args) == 1 and not kwargs and effects.is_open(args[0]):
-        return args[0] if isinstance(args[0], effects.Text) else effects.Text(((args[0], 115, ""),))
-    return _opaque(engine, str, args, kwargs)
+def _text(fn: Any) -> Callable[..., Any]:
+    """str, repr, format and ascii: of what is not all known they give an open text."""
+
+    def made(engine: Capture, *args: Any, **kwargs: Any) -> Any:
+        if fn is str and len(args) == 1 and isinstance(args[0], effects.Text):
+            return args[0]
+        given = engine.given(args)
+        return effects.deferred(fn, given) if not kwargs and effects.has_open(given) else _opaque(engine, fn, args, kwargs)
+
+    return made
 
 
 def _tensor(engine: Capture, *args: Any, **kwargs: Any) -> Any:
@@ -462,5 +467,6 @@ _SPECIAL: dict[Any, Callable[..., Any]] = {
     len: _len, print: _print, range: _range, getattr: _getattr, hasattr: _hasattr, setattr: _setattr, type: _type,
     isinstance: _isinstance, int: _cast(int, "int64"), float: _cast(float, "float64"), bool: _cast(bool, "bool"),
     max: _extreme(max, "maximum"), min: _extreme(min, "minimum"), sum: _sum, any: _any_all(True), all: _any_all(False),
-    Tensor: _tensor, vars: _vars, copy.copy: _copy, copy.deepcopy: _deepcopy, iter: _iter, str: _str, id: _id,
+    Tensor: _tensor, vars: _vars, copy.copy: _copy, copy.deepcopy: _deepcopy, iter: _iter, str: _text(str), repr: _text(repr), format: _text(format),
+    ascii: _text(ascii), id: _id,
     callable: _callable_check, itertools.chain.from_iterable: _chained, }  # fmt: skip

@@ -322,10 +322,6 @@ class For(Loop):
         """The value for the loop's target."""
         return self.counter if self.phase == "range" else self.value
 
-    def failed(self, error: Exception) -> bool:
-        """Can the loop go on another way after this error?"""
-        return False
-
     def done(self, space: dict[str, Any]) -> None:
         """The end of the body."""
         if self.phase != "range":

@@ -27,7 +27,7 @@ from msnb.core.types import WEAK
 from msnb.core.where import here, is_internal
 from msnb.graph.capture import paths
 from msnb.graph.capture.guards import Guard
-from msnb.graph.capture.journal import Entry, Journal, TensorPlace
+from msnb.graph.capture.journal import Entry, Journal, Level, TensorPlace
 from msnb.graph.capture.paths import Source
 from msnb.graph.capture.pythonic import Pythonic
 from msnb.graph.capture.scalars import NUMBERS, LazyScalar, TrackedArray, is_lazy, tracked_array
@@ -73,6 +73,7 @@ class Session:
         self.journal = Journal()
         self.pythonic = Pythonic()
         self.blocks: list[Any] = []
+        self.attempts: list[Any] = []
         self.depth = 0
         self.autocast: Any = None
         self.settled: set[int] = set()
@@ -269,11 +270,22 @@ class Session:
         if not self.journal.in_block and (how in ("global", "cell") or self.source_of(owner) is not None):
             self.journal.log.append(Entry(owner, how, name, args))
 
+    def forget_writes(self) -> None:
+        """The program ends in an error: like a failed step it changes nothing."""
+        self.journal.unwind(0)
+        self.journal.levels.append(Level())
+        self.journal.log.clear()
+
     # ---- nesting --------------------------------------------------------------------------------------------------
 
-    def level(self) -> tuple[int, int]:
-        """How deep we are in blocks and journal levels."""
-        return len(self.blocks), len(self.journal.levels)
+    def level(self) -> tuple[int, int, int]:
+        """How deep we are in blocks, journal levels and ``try`` statements."""
+        return len(self.blocks), len(self.journal.levels), len(self.attempts)
+
+    @property
+    def undecided(self) -> bool:
+        """Are we in a branch or loop that a tensor decides?"""
+        return any(block.decides and block.body is not None for block in self.blocks)
 
 
 def is_tensor(x: Any) -> bool:

@@ -67,6 +67,11 @@ def invoke(engine: Capture, owner: Any, name: str, fn: Any, *args: Any) -> Any:
 def binary(op: str, left: Any, right: Any) -> Any:
     """``left op right``."""
     engine = slot.engine
+    if type(left) is str and op == "%" and isinstance(engine, Capture):
+        from msnb.graph.capture import effects
+
+        given = engine.given(right)
+        return effects.deferred(BINARY[op], (left, given)) if effects.has_open(given) else left % given
     if not isinstance(engine, Capture) or type(left) in _DIRECT and type(right) in _DIRECT:
         return BINARY[op](left, right)
     found = _by_methods(engine, op, left, right)

@@ -24,7 +24,7 @@ from msnb.core.errors import UnsupportedSyntaxError
 from msnb.core.packed import give
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor, made
-from msnb.graph.capture import kept, paths
+from msnb.graph.capture import faults, kept, paths
 from msnb.graph.capture.blocks import stack
 from msnb.graph.capture.engine import Capture, run_root
 from msnb.graph.capture.guards import Guard, compile_guards
@@ -204,7 +204,12 @@ def _traced(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -
     before, depth = slot.engine, len(stack.items)
     slot.engine = root
     try:
-        result = run_root(fn, *_arguments(session, fn, args, kwargs))
+        given = _arguments(session, fn, args, kwargs)
+        try:
+            result = run_root(fn, *given)
+        except Exception as error:
+            faults.end_with(root, error)
+            result = None
         _need_result(root.graph.name, result)
         return _conclude(session, root, result)
     finally:
