@@ -34,12 +34,14 @@ class Body:
         self.outer = outer
         self.builder = outer.body(name)
         self.changes: dict[tuple[Any, ...], Change] = {}
+        self.born: dict[int, Any] = {}
         self.dead = False
         outer.session.journal.push(self.builder.graph)
         slot.engine = self.builder
 
     def close(self) -> None:
         """Back to the outer graph; the writes are taken back."""
+        self.born = self.outer.session.journal.levels[-1].born
         self.changes = self.outer.session.journal.pop()
         slot.engine = self.outer
 
@@ -130,13 +132,18 @@ def join(
     outer: Capture, pred: Any, then: Body, other: Body, values: Sequence[tuple[str, Any, Any, tuple[int, ...]]]
 ) -> list[Any]:
     """Append the If and give the merged values; merged writes are made again."""
-    merge = Merge(then.builder, other.builder, (then.dead, other.dead))
+    bodies = (then, other)
+    merge = Merge(
+        then.builder, other.builder, (then.dead, other.dead), [b.changes for b in bodies], [b.born for b in bodies]
+    )
     plans = [merge.plan(*v) for v in values]
     places = writes.merge_changes(merge, then.changes, other.changes)
     args = align(then.builder, other.builder)
     graphs = then.builder.graph, other.builder.graph
     useful = graphs[0].outputs or any(map(has_effects, graphs))
     results = control.if_(outer, pred, *graphs, args) if useful else ()
+    for at, side, obj in merge.aliases:
+        outer.session.aliases.add(results[at], obj, lambda: as_bool(pred), side == 0)
     for plan, write in places:
         write(plan(list(results)))
     return [plan(list(results)) for plan in plans]

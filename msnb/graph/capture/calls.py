@@ -21,6 +21,7 @@ from typing import Any
 
 from msnb.core.context import get_context
 from msnb.core.errors import CaptureError
+from msnb.core.parameter import Parameter
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
 from msnb.core.where import PACKAGE_DIR, here, is_internal
@@ -177,6 +178,8 @@ def _defaults(session: Session, fn: Any, args: tuple[Any, ...], kwargs: dict[str
 
 
 def _make(engine: Capture, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if cls is Parameter:
+        return known.parameter(engine, *args, **kwargs)
     init = cls.__init__
     if cls.__flags__ & (1 << 9) and not is_framework(sys.modules.get(cls.__module__)):
         engine.session.guard("is", (paths.attr(paths.ref(cls), "__init__"),), (init,))

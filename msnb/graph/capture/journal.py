@@ -14,6 +14,7 @@ Writes to outside objects at level 0 are logged too, to be done again at every c
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -180,6 +181,7 @@ class Journal:
     def __init__(self) -> None:
         self.levels: list[Level] = [Level()]
         self.log: list[Entry] = []
+        self.before_write: Callable[[Any], None] = lambda owner: None
 
     @property
     def in_block(self) -> bool:
@@ -188,6 +190,7 @@ class Journal:
 
     def note(self, place: Place) -> None:
         """About to write there."""
+        self.before_write(getattr(place, "owner", None))
         changes = self.levels[-1].changes
         if place.key not in changes:
             changes[place.key] = Change(place, place.get())

@@ -21,6 +21,7 @@ import numpy as np
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.core.errors import ConcretizationError
+from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor, need_index, not_one
 from msnb.core.types import WEAK, result_dtype, tensor_type
 from msnb.core.where import here
@@ -393,6 +394,22 @@ def _tensor(engine: Capture, *args: Any, **kwargs: Any) -> Any:
     dtype = kwargs.get("dtype", args[1] if len(args) > 1 else None)
     want = made._type if dtype is None else made._type.with_dtype(dtypes.as_dtype(dtype))
     return engine.wrap(engine.lift_as(made, want))
+
+
+def parameter(engine: Capture, default_input: Any, *args: Any, **kwargs: Any) -> Any:
+    """``Parameter(...)`` in a captured program: an object of the program's own, whose value is threaded like any state.
+    What it begins with may be a tensor of the program."""
+    data = engine.given(default_input)
+    session = engine.session
+    outside = isinstance(data, Tensor) and (isinstance(data, SymbolicTensor) or session.source_of(data) is not None)
+    if outside or not isinstance(data, Tensor) and _unknown(data) or id(data) in session.locals:
+        first = engine.wrap(engine.lift(_stacked(engine, data)))
+        made = Parameter(first, *map(concrete, args), **{k: concrete(v) for k, v in kwargs.items()})
+    else:
+        made = Parameter(_plain(engine, Tensor, data), *map(concrete, args), **{k: concrete(v) for k, v in kwargs.items()})
+        first = engine.wrap(engine.constant(made.asnumpy(), made._type))
+    session.own_state(session.fresh(made), first)
+    return made
 
 
 def _unknown(data: Any) -> bool:

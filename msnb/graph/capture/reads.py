@@ -154,7 +154,9 @@ def _owner_source(session: Session, owner: Any) -> Source | None:
 
 
 def _tensor_attr(session: Session, owner: Tensor, name: str) -> Any:
-    if name in _VALUE_METHODS and not session.is_fresh(owner) and type(owner).__name__ != "SymbolicTensor":
+    own = session.locals.get(id(owner))
+    known = session.is_fresh(owner) and (own is None or owner._data is not None and not own.assigned)
+    if name in _VALUE_METHODS and not known and type(owner).__name__ != "SymbolicTensor":
         raise session.root.no_value(session.state(owner).current)
     if name in ("shape", "dtype", "ndim", "size") or not hasattr(owner, "__dict__") or name not in vars(owner):
         return getattr(owner, name)

@@ -15,6 +15,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.graph.capture.effects import Text, open_values, refill
 from msnb.graph.capture.merge import is_tensor
@@ -93,6 +94,9 @@ class Recipe:
             if value._source is not None:
                 return self._held_step(value._source)
             return lambda outs, held, done: value
+        if id(value) in self.session.locals:
+            at, fields = self.out(value), dict(vars(value))
+            return lambda outs, held, done: _own(outs[at], fields)
         source = None if not isinstance(value, Tensor) else self.session.source_of(value)
         if source is not None:
             return self._held_step(source)
@@ -128,6 +132,13 @@ class Recipe:
             return new
 
         return make
+
+
+def _own(value: Tensor, fields: dict[str, Any]) -> Parameter:
+    """A Parameter that the program made."""
+    made = Parameter(value)
+    made.__dict__.update(fields)
+    return made
 
 
 def _filled(model: dict[Any, Any], entries: dict[Any, Any]) -> dict[Any, Any]:

@@ -26,6 +26,7 @@ from msnb.core.tensor import Tensor
 from msnb.core.types import WEAK
 from msnb.core.where import here, is_internal
 from msnb.graph.capture import paths
+from msnb.graph.capture.aliases import Aliases
 from msnb.graph.capture.guards import Guard
 from msnb.graph.capture.journal import Entry, Journal, Level, TensorPlace
 from msnb.graph.capture.paths import Source
@@ -70,7 +71,10 @@ class Session:
         self.guards: list[Guard] = []
         self.inputs: list[tuple[Source, str, Value]] = []
         self.states: dict[int, State] = {}
+        self.locals: dict[int, State] = {}
         self.journal = Journal()
+        self.aliases = Aliases()
+        self.journal.before_write = self.aliases.check_write
         self.pythonic = Pythonic()
         self.blocks: list[Any] = []
         self.attempts: list[Any] = []
@@ -248,7 +252,9 @@ class Session:
 
     def state(self, owner: Tensor) -> State:
         """The state that a Parameter (or an outside Tensor reached unseen) is."""
-        found = self.states.get(id(owner))
+        found = self.states.get(id(owner)) or self.locals.get(id(owner))
+        if found is None and self.is_fresh(owner):
+            return self.own_state(owner, self.root.wrap(self.root.constant(owner.asnumpy(), owner._type)))
         if found is None:
             source = self.source_of(owner)
             if source is None:
@@ -258,6 +264,11 @@ class Session:
             first = self.input(source, "{0}._data", owner._type, name)
             found = self.states[id(owner)] = State(owner, source, first.__copy__())  # type: ignore[arg-type]
         return found
+
+    def own_state(self, owner: Tensor, first: SymbolicTensor) -> State:
+        """The state of a Tensor object that the program made itself: it begins with this value at every call."""
+        made = self.locals[id(owner)] = State(owner, paths.ref(owner), first.__copy__())  # type: ignore[arg-type]
+        return made
 
     # ---- writes ---------------------------------------------------------------------------------------------------
 
