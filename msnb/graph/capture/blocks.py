@@ -237,7 +237,9 @@ class Short(Handle):
             value = truth(right)
             if self.test:
                 return self.left if value == (self.kind == "and") else value
-        return find(f"logical_{self.kind}")(as_bool(self.left), as_bool(right))
+        pythonic = self.outer.session.pythonic
+        found = find(f"logical_{self.kind}")(as_bool(self.left), as_bool(right))
+        return pythonic.mark(found) if pythonic.is_number(self.left) and pythonic.is_number(right) else found
 
     def _if(self, right: Any) -> Any:
         assert self.body is not None

@@ -16,13 +16,14 @@ from typing import Any
 from msnb.core.errors import CaptureError, DTypeError, MsnbError, ShapeError
 from msnb.core.types import WEAK, TensorType, result_dtype, tensor_type
 from msnb.core.where import here
-from msnb.graph.capture.journal import MISSING, Change, Place
+from msnb.graph.capture import arrays
+from msnb.graph.capture.journal import MISSING, ArrayPlace, Change, Place
 from msnb.graph.capture.lower import RETURN
 from msnb.graph.capture.merge import (
     Undefined, describe, end_of, flatten, is_object, is_tensor, same, type_of, zeros_of,
 )  # fmt: skip
 from msnb.graph.capture.pythonic import Pythonic, number_type
-from msnb.graph.capture.scalars import is_number, plain
+from msnb.graph.capture.scalars import is_number, plain, same_values
 from msnb.ir.builder import SymbolicTensor
 
 
@@ -204,6 +205,8 @@ class Carried:
 
 def from_change(change: Change, pythonic: Pythonic) -> Carried:
     """A location that the body wrote, as something carried."""
+    if isinstance(change.place, ArrayPlace) and not same_values(change.before, change.after):
+        raise arrays.refuse("loop")
     before = Undefined(change.place.label) if change.before is MISSING else change.before
     return Carried(change.place.label, before, 0, pythonic, change.place)
 

@@ -128,6 +128,8 @@ def snapshot(value: Any) -> Any:
         return {k: snapshot(v) for k, v in value.items()}
     if type(value) is np.ndarray:
         return value.copy()
+    if isinstance(value, TrackedArray) and value._source is not None and value._session.is_written(value):
+        return value.plain().copy()
     return copy.copy(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 

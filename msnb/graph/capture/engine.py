@@ -78,7 +78,7 @@ class Capture(GraphBuilder):
         if is_lazy(x):
             return super().lift(self.session.scalar(x))
         if isinstance(x, TrackedArray) and x._source is not None:
-            return super().lift(self.session.array(x))
+            return super().lift(x.plain() if self.session.is_written(x) else self.session.array(x))
         return super().lift(x)
 
     def lift_tensor(self, x: Tensor) -> Value:

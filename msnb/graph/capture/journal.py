@@ -18,6 +18,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<missing>"})()
 
 
@@ -77,6 +79,28 @@ class ContentPlace(Place):
             self.owner.extend(value)
         else:
             kind.update(self.owner, value)
+
+
+def root_of(array: Any) -> Any:
+    """The array whose memory a view shows."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+class ArrayPlace(Place):
+    """The elements of a NumPy array."""
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+        self.key = ("array", id(owner))
+        self.label = "the array"
+
+    def get(self) -> Any:
+        return self.owner.copy()
+
+    def set(self, value: Any) -> None:
+        self.owner[...] = value
 
 
 class KeyPlace(Place):
@@ -188,12 +212,12 @@ class Journal:
         """Is a branch or loop body being captured?"""
         return any(not level.transparent for level in self.levels[1:])
 
-    def note(self, place: Place) -> None:
-        """About to write there."""
+    def note(self, place: Place, before: Any = MISSING) -> None:
+        """About to write there; or already written, and ``before`` was there."""
         self.before_write(getattr(place, "owner", None))
         changes = self.levels[-1].changes
         if place.key not in changes:
-            changes[place.key] = Change(place, place.get())
+            changes[place.key] = Change(place, place.get() if before is MISSING else before)
 
     def write(self, place: Place, value: Any) -> None:
         """Write there."""

@@ -26,7 +26,7 @@ from msnb.core.types import WEAK, TensorType
 from msnb.core.where import here
 from msnb.graph.capture.lower import RETURN
 from msnb.graph.capture.pythonic import number_type
-from msnb.graph.capture.scalars import TrackedArray, is_lazy, is_number, plain
+from msnb.graph.capture.scalars import TrackedArray, is_lazy, is_number, plain, same_values
 from msnb.ir.builder import SymbolicTensor
 
 Rebuild = Callable[[list[Any]], Any]
@@ -134,6 +134,8 @@ def same(a: Any, b: Any) -> bool:
         return False
     if isinstance(a, (bool, int, str, bytes, range, slice, float, complex)) or a is None:
         return bool(a == b) and repr(a) == repr(b)
+    if isinstance(a, np.ndarray):
+        return same_values(a, b)
     return _same_method(a, b)
 
 

@@ -11,6 +11,8 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from msnb.core import tree
 from msnb.core.errors import ConcretizationError
 from msnb.core.slot import slot
@@ -18,7 +20,7 @@ from msnb.core.tensor import Tensor
 from msnb.core.where import here, is_internal
 from msnb.graph.capture import paths
 from msnb.graph.capture.paths import Source
-from msnb.graph.capture.scalars import TrackedArray, concrete, is_lazy
+from msnb.graph.capture.scalars import TrackedArray, concrete, is_lazy, operand, plain
 from msnb.graph.capture.session import Session
 
 _KNOWN_ITERABLES = (list, tuple, dict, set, frozenset, deque, range, str, Tensor, types.GeneratorType)
@@ -191,8 +193,10 @@ def _guard_class_attr(session: Session, owner: Any, name: str) -> None:
 
 def item(session: Session | None, owner: Any, key: Any) -> Any:
     """``owner[key]``."""
-    if session is None or isinstance(owner, (Tensor, TrackedArray)):
+    if session is None or isinstance(owner, Tensor):
         return owner[plain_key(session, key)]
+    if isinstance(owner, np.ndarray):
+        return session.made(owner[plain_key(session, key)])
     if isinstance(key, Tensor) and isinstance(owner, (list, tuple, dict, str)):
         _refuse_key(owner)
     key = plain_key(session, key)
@@ -372,6 +376,10 @@ def compare(session: Session | None, op: str, left: Any, right: Any) -> Any:
             right = _members(session, right)
         found = concrete(left) in right
         return found if op == "in" else not found
+    if session is not None and (is_lazy(left) or is_lazy(right)):
+        same = plain(left) is plain(right)
+        session.guard("is", (paths.binary("is", operand(left), operand(right)),), (same,))
+        return same == (op == "is")
     found = (left is right) == (op == "is")
     if session is not None:
         _guard_identity(session, left, right, op, found)

@@ -15,6 +15,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.graph.capture.effects import Text, open_values, refill
@@ -101,6 +103,8 @@ class Recipe:
         if source is not None:
             return self._held_step(source)
         at = self.out(value)
+        if self.session.pythonic.has(value):  # Python would have a number here
+            return lambda outs, held, done: _number(outs[at])
         return lambda outs, held, done: outs[at]
 
     def _text(self, value: Text) -> Step:
@@ -116,6 +120,9 @@ class Recipe:
         if isinstance(value, dict):
             pairs = [(k, self.add(v)) for k, v in value.items()]
             return lambda outs, held, done: _filled(value, {k: done[i] for k, i in pairs})
+        if type(value) is np.ndarray:
+            kept = value.copy()
+            return lambda outs, held, done: kept.copy()
         if not isinstance(value, type) and (self.session.is_fresh(value) or dataclasses.is_dataclass(value)):
             return self._instance(value)
         return lambda outs, held, done: value
@@ -139,6 +146,10 @@ def _own(value: Tensor, fields: dict[str, Any]) -> Parameter:
     made = Parameter(value)
     made.__dict__.update(fields)
     return made
+
+
+def _number(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
 
 
 def _filled(model: dict[Any, Any], entries: dict[Any, Any]) -> dict[Any, Any]:

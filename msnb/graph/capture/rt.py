@@ -10,11 +10,13 @@ import builtins
 import operator
 from typing import Any
 
+import numpy as np
+
 from msnb.core import lost
 from msnb.core.parameter import Parameter
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
-from msnb.graph.capture import blocks, effects, loops, paths, reads, special, writes
+from msnb.graph.capture import arrays, blocks, effects, loops, paths, reads, special, writes
 from msnb.graph.capture.blocks import SKIP, Short, Ternary, yielding
 from msnb.graph.capture.calls import call
 from msnb.graph.capture.engine import Capture
@@ -137,6 +139,8 @@ def inplace(op: str, old: Any, value: Any) -> Any:
         return old
     if isinstance(old, Parameter):
         return assign(old, BINARY[op](old, value))
+    if session is not None and isinstance(old, np.ndarray) and (is_lazy(value) or not isinstance(value, Tensor)):
+        return arrays.written_in_place(session, _INPLACE[op], old, value)
     if isinstance(old, (Tensor, TrackedArray)) or is_lazy(old):
         return BINARY[op](old, value)
     found = special.inplace(op, old, value)

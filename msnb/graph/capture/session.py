@@ -28,7 +28,7 @@ from msnb.core.where import here, is_internal
 from msnb.graph.capture import paths
 from msnb.graph.capture.aliases import Aliases
 from msnb.graph.capture.guards import Guard
-from msnb.graph.capture.journal import Entry, Journal, Level, TensorPlace
+from msnb.graph.capture.journal import Entry, Journal, Level, TensorPlace, root_of
 from msnb.graph.capture.paths import Source
 from msnb.graph.capture.pythonic import Pythonic
 from msnb.graph.capture.scalars import NUMBERS, LazyScalar, TrackedArray, is_lazy, tracked_array
@@ -82,6 +82,7 @@ class Session:
         self.autocast: Any = None
         self.settled: set[int] = set()
         self.used_at_capture: dict[str, str] = {}
+        self.arrays: dict[int, Any] = {}
         self._guarded: set[tuple[Any, ...]] = set()
         self._tracked: dict[int, tuple[Any, Source]] = {}
         self._stands: dict[int, SymbolicTensor] = {}
@@ -129,6 +130,19 @@ class Session:
         self.journal.levels[-1].born[id(obj)] = obj
         return obj
 
+    def made(self, value: Any) -> Any:
+        """What unconverted code gave: an array of new memory was made in the block that is being captured."""
+        if type(value) is np.ndarray:
+            root = root_of(value)
+            known = id(root) in self.arrays or any(id(root) in level.born for level in self.journal.levels)
+            if not known:
+                self.born(root)
+        return value
+
+    def is_written(self, array: TrackedArray) -> bool:
+        """Has the program changed this outside array?"""
+        return self.journal.written(("array", id(root_of(array))))
+
     def is_fresh(self, obj: Any) -> bool:
         """Did the program make it?"""
         return id(obj) in self._fresh
@@ -145,6 +159,8 @@ class Session:
             return self._tensor(value, source)
         if kind is np.ndarray:
             self.guard("array", (source,), (np.ndarray, value.shape, value.dtype))
+            self.remember(value, source)
+            self.arrays.setdefault(id(root_of(value)), value)
             return tracked_array(value, source, self)
         return self._object(value, source)
 

@@ -79,7 +79,7 @@ def binary(op: str, left: Any, right: Any) -> Any:
         return found
     if op in ("==", "!=") and _by_identity(left) and _by_identity(right):
         return reads.compare(engine.session, "is" if op == "==" else "is not", left, right)
-    return BINARY[op](_entered(engine, left), _entered(engine, right))
+    return engine.session.made(BINARY[op](_entered(engine, left), _entered(engine, right)))
 
 
 def _by_methods(engine: Capture, op: str, left: Any, right: Any) -> Any:
@@ -140,7 +140,7 @@ def unary(op: str, value: Any) -> Any:
     if not isinstance(engine, Capture) or type(value) in _DIRECT:
         return plain(value)
     fn = method(value, name)
-    return plain(value) if fn is None else invoke(engine, value, name, fn)
+    return engine.session.made(plain(value)) if fn is None else invoke(engine, value, name, fn)
 
 
 def inplace(op: str, old: Any, value: Any) -> Any:

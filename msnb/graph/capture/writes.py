@@ -7,14 +7,18 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
 from msnb.core import lost
 from msnb.core.errors import CaptureError
 from msnb.core.slot import slot
+from msnb.core.tensor import Tensor
 from msnb.core.where import here
-from msnb.graph.capture import reads
+from msnb.graph.capture import arrays, reads
 from msnb.graph.capture.engine import Capture
 from msnb.graph.capture.journal import (
     MISSING,
+    ArrayPlace,
     AttrPlace,
     CellPlace,
     Change,
@@ -24,6 +28,7 @@ from msnb.graph.capture.journal import (
     TensorPlace,
 )  # fmt: skip
 from msnb.graph.capture.merge import Undefined, flatten, is_tensor, same
+from msnb.graph.capture.scalars import same_values
 from msnb.graph.capture.session import Session
 
 Write = Callable[[Any], None]
@@ -61,9 +66,12 @@ def del_attr(owner: Any, name: str) -> None:
 
 def set_item(owner: Any, key: Any, value: Any) -> None:
     """``owner[key] = value``."""
-    if lost.count(owner) == lost.IN_CALL and is_tensor(owner):
+    if lost.count(owner) == lost.IN_CALL and isinstance(owner, Tensor):
         raise lost.lost_write()
     session = _session()
+    if session is not None and isinstance(owner, np.ndarray):
+        arrays.set_item(session, owner, reads.plain_key(session, key), value)
+        return
     if session is None or is_tensor(owner):
         owner[reads.plain_key(session, key)] = value if session is None else reads.given(session, value)
         return
@@ -141,6 +149,8 @@ def merge_changes(merge: Any, a: dict[Any, Change], b: dict[Any, Change]) -> lis
 
 
 def _plan(merge: Any, place: Place, left: Any, right: Any) -> Any:
+    if isinstance(place, ArrayPlace) and not any(merge.dead) and not same_values(left, right):
+        raise arrays.refuse("branch")
     if isinstance(place, ContentPlace) and not _same_shape(left, right) and not any(merge.dead):
         error = CaptureError(
             f"{place.label} has {len(left)} items after the if branch and {len(right)} after the else branch; a tensor "
@@ -149,8 +159,21 @@ def _plan(merge: Any, place: Place, left: Any, right: Any) -> Any:
         )
         error.where = here(2).where
         raise error
+    if (left is MISSING) != (right is MISSING) and not any(merge.dead) and _is_outside(place):
+        error = CaptureError(
+            f"{place.label} exists after one branch and not after the other; a tensor decides which runs.",
+            hint="give it a value before the branch, or in both branches.",
+        )
+        error.where = here(2).where
+        raise error
     left, right = (Undefined(place.label, "only one branch sets it") if v is MISSING else v for v in (left, right))
     return merge.plan(place.label, left, right)
+
+
+def _is_outside(place: Place) -> bool:
+    session = _session()
+    owner = getattr(place, "owner", None)
+    return session is not None and (owner is None or session.source_of(owner) is not None)
 
 
 def _same_shape(left: Any, right: Any) -> bool:
@@ -174,6 +197,9 @@ def store(place: Place, value: Any) -> None:
         set_cell(place.box, place.name, value)
     elif isinstance(place, ContentPlace):
         _store_items(session, place, value)
+    elif isinstance(place, ArrayPlace):
+        session.journal.write(place, value)
+        arrays.log(session, place.owner)
     elif isinstance(place, TensorPlace):
         session.journal.write(place, value)
 
