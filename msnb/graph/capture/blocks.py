@@ -273,9 +273,13 @@ def inline(body: Capture, outer: Capture) -> Callable[[Any], Any]:
     for node in body.graph.nodes:
         copy_node(node, outer.graph, seen)
 
+    pythonic = outer.session.pythonic
+
     def move(x: Any) -> Any:
         value = getattr(x, "_value", None) if is_tensor(x) else None
-        return outer.wrap(seen[value]) if value in seen else x
+        if value not in seen:
+            return x
+        return pythonic.mark(outer.wrap(seen[value])) if pythonic.has(x) else outer.wrap(seen[value])
 
     return move
 

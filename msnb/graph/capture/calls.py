@@ -38,6 +38,8 @@ _OPAQUE_FILES = tuple(
     for file in ("cell.py", "tree.py", "state.py", "hooks.py", "precision.py", "initializer.py")
 )
 _OPAQUE = ("numpy", "ml_dtypes", "scipy", "pandas", "matplotlib", "IPython", "torch", "sklearn", "pytest", "_pytest")
+_DEEPEST = 3000  # a call of a converted function takes about 1 KB of C's stack, which has 8 MB
+_FRAMES = 20  # and some frames of Python's
 opaque_modules: set[str] = set(_OPAQUE)
 
 
@@ -131,8 +133,10 @@ def _function(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kw
 def _guarded_call(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     session = engine.session
     session.depth += 1
-    if session.depth > min(int(get_context("max_call_depth")), 150):
-        raise _too_deep(fn)
+    if session.depth % 32 == 0:
+        if session.depth > min(int(get_context("max_call_depth")), _DEEPEST):
+            raise _too_deep(fn)
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), session.frames + _FRAMES * session.depth))
     attempts = len(session.attempts)
     try:
         return fn(*args, **kwargs)
@@ -145,7 +149,8 @@ def _too_deep(fn: Any) -> Exception:
     error = CaptureError(
         f"{fn.__name__} calls itself without end while it is captured: the end of a recursion must not "
         f"depend on a tensor.",
-        hint="decide with a Python value, or write the recursion as a while loop.",
+        hint="decide with a Python value, or write the recursion as a while loop; calls may be nested "
+        f"{min(int(get_context('max_call_depth')), _DEEPEST)} deep (ms.set_context(max_call_depth=...), up to {_DEEPEST}).",
     )
     error.where = here(3).where
     return error

@@ -16,7 +16,7 @@ from typing import Any
 from msnb.core.errors import CaptureError, DTypeError, MsnbError, ShapeError
 from msnb.core.types import WEAK, TensorType, result_dtype, tensor_type
 from msnb.core.where import here
-from msnb.graph.capture import arrays
+from msnb.graph.capture import arrays, writes
 from msnb.graph.capture.journal import MISSING, ArrayPlace, Change, Place
 from msnb.graph.capture.lower import RETURN
 from msnb.graph.capture.merge import (
@@ -207,7 +207,7 @@ def from_change(change: Change, pythonic: Pythonic) -> Carried:
     """A location that the body wrote, as something carried."""
     if isinstance(change.place, ArrayPlace) and not same_values(change.before, change.after):
         raise arrays.refuse("loop")
-    before = Undefined(change.place.label) if change.before is MISSING else change.before
+    before = Undefined(change.place.label) if change.before is MISSING else writes.before_of(change)
     return Carried(change.place.label, before, 0, pythonic, change.place)
 
 

@@ -57,6 +57,32 @@ class AttrPlace(Place):
             setattr(self.owner, self.name, value)
 
 
+class SpacePlace(Place):
+    """All attributes of an object whose class has a ``__setattr__`` of its own: put back as they were, in their
+    order."""
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+        self.key = ("space", id(owner))
+        self.label = f"the attributes of {type(owner).__name__}"
+
+    def get(self) -> Any:
+        return dict(vars(self.owner))
+
+    def set(self, value: Any) -> None:
+        space = vars(self.owner)
+        space.clear()
+        space.update(value)
+
+
+class HiddenPlace(AttrPlace):
+    """An attribute that such a ``__setattr__`` wrote beside the one that it was asked for; ``SpacePlace`` puts it
+    back."""
+
+    def set(self, value: Any) -> None:
+        pass
+
+
 class ContentPlace(Place):
     """All that a list, dict, set or deque holds."""
 
@@ -158,6 +184,9 @@ class TensorPlace(Place):
         t._builder, t._value, t._type = value._builder, value._value, value._type
 
 
+_SILENT = (SpacePlace, HiddenPlace)  # what the writes of a program bring with them
+
+
 @dataclass
 class Change:
     """A location with its value before and, once its level is closed, after."""
@@ -254,7 +283,7 @@ class Journal:
             change.after = change.place.get()
         for change in reversed(list(changes.values())):
             change.place.set(change.before)
-        return changes
+        return {key: change for key, change in changes.items() if not isinstance(change.place, _SILENT)}
 
     def unwind(self, depth: int) -> None:
         """Close levels without keeping what they wrote."""

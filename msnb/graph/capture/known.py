@@ -13,6 +13,7 @@ import numbers
 import os
 import pathlib
 import re
+import sys
 import types
 import warnings
 from collections import deque
@@ -139,8 +140,8 @@ def _plain(engine: Capture, fn: Any, value: Any) -> Any:
         return concrete(value)
     if isinstance(value, TrackedArray):
         return value.plain()
-    if isinstance(value, effects.Text):
-        return str(value)
+    if isinstance(value, effects.Text):  # an error takes any text; who reads numbers and names in C wants it now
+        return value if isinstance(fn, type) and issubclass(fn, BaseException) else str(value)
     if isinstance(value, Tensor) and not isinstance(value, SymbolicTensor) and not _takes_tensors(fn):
         if not engine.session.is_fresh(value):
             raise _needs_value(f"{getattr(fn, '__name__', 'this function')}()")
@@ -277,7 +278,20 @@ def _len(engine: Capture, owner: Any) -> Any:
 
 def _print(engine: Capture, *args: Any, **kwargs: Any) -> None:
     session = engine.session
-    effects.call_at_run(engine, "print", print, [reads.entered(session, a) for a in args], kwargs)
+    file = _stream(kwargs.pop("file", None) or sys.stdout)
+
+    def to_file(*words: Any, **named: Any) -> None:
+        print(*words, file=file(), **named)
+
+    effects.call_at_run(engine, "print", to_file, [reads.entered(session, a) for a in args], kwargs)
+
+
+def _stream(stream: Any) -> Callable[[], Any]:
+    """A stream as it is when the program runs: ``sys.stdout`` may be another one then."""
+    for name in ("stdout", "stderr"):
+        if stream is getattr(sys, name):
+            return lambda: getattr(sys, name)
+    return lambda: stream
 
 
 def _warn(engine: Capture, message: Any, category: Any = None, stacklevel: int = 1, **kwargs: Any) -> None:
@@ -315,7 +329,8 @@ def _log(level: int | None) -> Callable[..., Any]:
 
 def _write_text(engine: Capture, stream: Any, text: Any) -> Any:
     """``sys.stdout.write`` and the like: a node, like ``print``."""
-    effects.call_at_run(engine, "write", stream.write, [text], {})
+    found = _stream(stream)
+    effects.call_at_run(engine, "write", lambda words: found().write(words), [text], {})
     return len(text) if isinstance(text, str) else None
 
 

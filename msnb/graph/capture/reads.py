@@ -21,7 +21,7 @@ from msnb.core.where import here, is_internal
 from msnb.graph.capture import paths
 from msnb.graph.capture.paths import Source
 from msnb.graph.capture.scalars import TrackedArray, concrete, is_lazy, operand, plain
-from msnb.graph.capture.session import Session
+from msnb.graph.capture.session import BY_IDENTITY, Session
 
 _KNOWN_ITERABLES = (list, tuple, dict, set, frozenset, deque, range, str, Tensor, types.GeneratorType)
 _VALUE_METHODS = frozenset({"asnumpy", "numpy", "item", "tolist", "__array__", "__float__", "__int__", "__bool__"})
@@ -319,7 +319,7 @@ def entered(session: Session, value: Any) -> Any:
 def given(session: Session, value: Any) -> Any:
     """An argument for msnb's own functions, which look into containers unseen: what lies outside is read and guarded
     here, all the way down. A container in which nothing comes from outside is handed on as it is."""
-    if is_lazy(value) or isinstance(value, Tensor):
+    if is_lazy(value) or isinstance(value, (Tensor, *BY_IDENTITY)):  # a record (Op) is one thing, whatever it holds
         return value
     if isinstance(value, (set, frozenset, deque)):
         return entered(session, value)
@@ -378,7 +378,7 @@ def compare(session: Session | None, op: str, left: Any, right: Any) -> Any:
         return found if op == "in" else not found
     if session is not None and (is_lazy(left) or is_lazy(right)):
         same = plain(left) is plain(right)
-        session.guard("is", (paths.binary("is", operand(left), operand(right)),), (same,))
+        session.guard("is", (paths.called(operator.is_, (operand(left), operand(right))),), (same,))
         return same == (op == "is")
     found = (left is right) == (op == "is")
     if session is not None:

@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 import enum
+import sys
 import types
 from collections import deque
 from typing import Any
@@ -38,7 +39,7 @@ from msnb.ops.record import Op
 
 CONTAINERS = (list, dict, tuple, set, frozenset, deque)
 _BY_VALUE = (str, bytes, range, slice, np.dtype, np.generic)
-_BY_IDENTITY = (
+BY_IDENTITY = (
     type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.CodeType,
     np.ufunc, types.MethodWrapperType, types.WrapperDescriptorType, types.MethodDescriptorType, enum.Enum, DType, Op,
 )  # fmt: skip
@@ -79,6 +80,7 @@ class Session:
         self.blocks: list[Any] = []
         self.attempts: list[Any] = []
         self.depth = 0
+        self.frames = sys.getrecursionlimit()
         self.autocast: Any = None
         self.settled: set[int] = set()
         self.used_at_capture: dict[str, str] = {}
@@ -177,7 +179,7 @@ class Session:
             self._function(value, source)
         elif isinstance(value, _BY_VALUE):  # before identity: equal text may be two objects
             self.guard("eq", (source,), (value,))
-        elif value is None or type(value) is bool or isinstance(value, _BY_IDENTITY) or self._is_opaque(value):
+        elif value is None or type(value) is bool or isinstance(value, BY_IDENTITY) or self._is_opaque(value):
             self.guard("is", (source,), (value,))
             self._anchor(value)
         else:

@@ -10,6 +10,7 @@ While it runs the user's objects are really changed (so that the program reads w
 from __future__ import annotations
 
 import inspect
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import InitVar, dataclass, field
@@ -216,6 +217,7 @@ def _traced(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -
         slot.engine = before
         del stack.items[depth:]
         session.journal.unwind(0)
+        sys.setrecursionlimit(session.frames)
 
 
 def _need_result(name: str, result: Any) -> None:
