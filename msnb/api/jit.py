@@ -47,6 +47,10 @@ _BY_HAND = (
     "hybrid_parallel: such programs place their own collectives, so nothing is planned; ms.parallel.plan(...).run() "
     "runs all ranks in this process, Engine.map gives each one of its own. Here the program runs as one rank alone."
 )
+_STATIC = (
+    "jit({}=...) has no effect: a compiled function has a version per shape of its arguments. Pad to a few sizes, where "
+    "many would come."
+)
 _UNPLANNED = (
     "a function compiled with jit is called inside an eager gradient: there it runs on one device. Compile the whole "
     "step (the function that calls value_and_grad) to run it as a plan."
@@ -279,19 +283,20 @@ def _reason(args: tuple[Any, ...], kwargs: dict[str, Any], failed: Sequence[tupl
     return f"recompiled: {version.captured.guards[number].change(args, kwargs)}"
 
 
-def jit(fn: Any = None, **options: Any) -> Any:
+def jit(function: Any = None, **options: Any) -> Any:
     """Compile a function, method or Cell; use it as ``@ms.jit`` or ``ms.jit(fn)``.
 
     Args:
-        fn: what to compile.
-        **options: ``name`` for messages. MindSpore's ``capture_mode``, ``jit_level``, ``dynamic``, ``fullgraph``,
-            ``backend`` and ``jit_config`` are accepted and change nothing here.
+        function: what to compile (``fn=`` is the same).
+        **options: ``name`` for messages. MindSpore's ``capture_mode``, ``jit_level``, ``fullgraph``, ``backend`` and
+            ``jit_config`` are accepted and change nothing here; so are ``dynamic`` and ``input_signature``, with a
+            notice: every shape is compiled on its own.
 
     Returns:
-        A CompiledFunction, which is called like ``fn``; ``ms.explain`` tells what it compiled and why.
+        A CompiledFunction, which is called like ``function``; ``ms.explain`` tells what it compiled and why.
 
     Raises:
-        TypeError: an unknown option, or ``fn`` cannot be called.
+        TypeError: an unknown option, or ``function`` cannot be called.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.jit.html
 
@@ -301,9 +306,14 @@ def jit(fn: Any = None, **options: Any) -> Any:
         >>> twice(ms.Tensor([1.0, 2.0])).tolist()
         [2.0, 4.0]
     """
+    fn = options.pop("fn", function)
     unknown = set(options) - _OPTIONS
     if unknown:
         raise TypeError(f"jit has no option {sorted(unknown)[0]!r}; it takes {', '.join(sorted(_OPTIONS))}.")
+    for name in ("dynamic", "input_signature"):
+        if options.get(name):
+            events.notice(_STATIC.format(name), key=f"jit {name}")
+            options[name] = None
     if fn is None:
         return lambda f: jit(f, **options)
     if isinstance(fn, CompiledFunction):

@@ -52,7 +52,9 @@ class Parameter(Tensor):
         """The present value as a plain Tensor."""
         from msnb.core.tensor import make
 
-        return make(self._data, self._type)
+        current = getattr(slot.engine, "current", None)  # a program that is captured has a value of its own for it
+        found: Tensor = make(self._data, self._type) if current is None else current(self)
+        return found
 
     def set_data(self, data: Any, slice_shape: bool = False) -> Parameter:
         """Give the parameter another value of the same shape; the dtype is converted to the parameter's.

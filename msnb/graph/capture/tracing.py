@@ -10,6 +10,7 @@ While it runs the user's objects are really changed (so that the program reads w
 from __future__ import annotations
 
 import inspect
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import InitVar, dataclass, field
@@ -24,7 +25,7 @@ from msnb.core.errors import UnsupportedSyntaxError
 from msnb.core.packed import give
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor, made
-from msnb.graph.capture import kept, paths
+from msnb.graph.capture import faults, kept, paths
 from msnb.graph.capture.blocks import stack
 from msnb.graph.capture.engine import Capture, run_root
 from msnb.graph.capture.guards import Guard, compile_guards
@@ -204,13 +205,19 @@ def _traced(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -
     before, depth = slot.engine, len(stack.items)
     slot.engine = root
     try:
-        result = run_root(fn, *_arguments(session, fn, args, kwargs))
+        given = _arguments(session, fn, args, kwargs)
+        try:
+            result = run_root(fn, *given)
+        except Exception as error:
+            faults.end_with(root, error)
+            result = None
         _need_result(root.graph.name, result)
         return _conclude(session, root, result)
     finally:
         slot.engine = before
         del stack.items[depth:]
         session.journal.unwind(0)
+        sys.setrecursionlimit(session.frames)
 
 
 def _need_result(name: str, result: Any) -> None:
