@@ -314,7 +314,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "ReverseV2": (lambda x, axis: _ops().flip(x, tuple(axis)), {"axis": _NEEDED}),
     "Pad": (_padded, {"paddings": _NEEDED}),
     "StridedSlice": (_strided, {}),
-    "Slice": (lambda x, begin, size: _strided(x, begin, [b + s for b, s in zip(begin, size)], [1] * len(begin)), {}),
+    "Slice": (lambda x, begin, size: _ops().slice(x, begin, size), {}),
     "Einsum": (lambda xs, equation: _ops().einsum(equation, *xs), {"equation": _NEEDED}),
     "Meshgrid": (lambda xs, indexing: _ops().meshgrid(*xs, indexing=indexing), {"indexing": "xy"}),
     "Range": (_range, {"maxlen": 1000000}),
