@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msnb.core.errors import ArgumentError, AttributeValueError
+from msnb.core.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core.tensor import Tensor
 from msnb.ops import elementwise, transcendental
 from msnb.ops.casting import cast
 from msnb.ops.compare import equal, isinf, isnan, where
 from msnb.ops.create import ones_like
+from msnb.ops.infer import normal_axis, operand_lines
 from msnb.ops.operands import as_tensor
 from msnb.ops.record import find
 from msnb.ops.reduce import SUM, amax, amin
@@ -285,12 +286,36 @@ def add_n(xs: Sequence[Any]) -> Tensor:
 
 
 def average(x: Any, axis: Any = None, weights: Any = None) -> Tensor:
-    """Mean over axes with weights."""
+    """Mean over axes with weights: one per element, or a row of them along the one axis that is named, as in NumPy.
+
+    Raises:
+        ShapeError: the weights are neither.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.average(ms.Tensor([[1.0, 2.0], [3.0, 6.0]]), 0, [1.0, 3.0]).tolist()
+        [2.5, 5.0]
+    """
     if weights is None:
         return mean_of(x, axis)
     x = as_tensor(x)
+    weights = _beside_axis(x, axis, as_tensor(weights))
     out: Tensor = sum_of(x * weights, axis) / sum_of(weights * ones_like(x), axis)
     return out
+
+
+def _beside_axis(x: Any, axis: Any, weights: Any) -> Any:
+    """``weights`` in a shape that broadcasts to ``x``: a row of them stands along ``axis``."""
+    if weights.shape == x.shape or weights.ndim == 0:
+        return weights
+    row = weights.ndim == 1 and isinstance(axis, int)
+    at = normal_axis("average", axis, x.ndim) if row else 0
+    if not row or weights.shape[0] != x.shape[at]:
+        raise ShapeError(
+            "average: weights have the shape of x, or are a row of as many as the named axis has elements.",
+            operands=operand_lines(x._type, weights._type, names=("x", "weights")),
+        )
+    return find("reshape")(weights, shape=tuple(d if i == at else 1 for i, d in enumerate(x.shape)))
 
 
 @worded

@@ -152,7 +152,7 @@ def _each(xs: Sequence[Any], fn: Any) -> Any:
 
 @worded
 def flip(x: Any, *axes: Any, axis: Any = None) -> Any:
-    """Elements in reverse order along the given axes (all without any).
+    """Elements in reverse order along the given axes (all where none are given; ``()`` gives none and turns none).
 
     Examples:
         >>> import msnb as ms
@@ -161,7 +161,7 @@ def flip(x: Any, *axes: Any, axis: Any = None) -> Any:
     """
     t = as_tensor(x)
     wanted = as_ints("flip", axes) if axes else (axis,) if isinstance(axis, int) else axis
-    turned = normal_axes("flip", tuple(wanted) if wanted is not None else None, t.ndim)
+    turned = () if wanted == () else normal_axes("flip", None if wanted is None else tuple(wanted), t.ndim)
     return INDEX(t, spec=tuple((None, None, -1) if a in turned else FULL for a in range(t.ndim)))
 
 
