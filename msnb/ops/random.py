@@ -248,8 +248,9 @@ def rand_like(x: Tensor, *, dtype: Any = None) -> Tensor:
 
 
 def randn_like(x: Tensor, *, dtype: Any = None) -> Tensor:
-    """Normal numbers with the shape and dtype of ``x``."""
-    return randn(x.shape, dtype=dtype or x.dtype)
+    """Normal numbers with the shape of ``x``: float32 unless said otherwise, as in MindSpore (``rand_like`` has the
+    dtype of ``x``)."""
+    return randn(x.shape, dtype=dtype)
 
 
 def randint(low: int, high: int | None = None, size: Any = (), *, dtype: Any = None) -> Tensor:
