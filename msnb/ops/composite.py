@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from msnb.core import events
 from msnb.core.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core.tensor import Tensor
 from msnb.ops import elementwise, transcendental
@@ -130,16 +131,52 @@ def vector_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = Fals
     return out
 
 
+_OF_A_MATRIX = (
+    "norm(x, {0!r}) of a matrix is its matrix norm, as in MindSpore and torch.linalg.norm; torch.norm takes all "
+    "elements in a row: norm(x, p={0!r}) or vector_norm(x, {0!r})."
+)
+
+
 @worded
-def norm(x: Any, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """``vector_norm`` in the words of MindSpore and PyTorch; "fro" over two axes is the matrix norm of that name.
+def norm(x: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, p: Any = None) -> Tensor:
+    """The norm of vectors or of matrices.
+
+    Args:
+        x: tensor of floats.
+        ord: the order. None: the root of the sum of squares. Of a matrix (two axes in ``dim``, or none and x has two):
+            the largest sum of a column (1) or a row (inf), the smallest (-1, -inf), the largest or smallest singular
+            value (2, -2), "fro", "nuc". Else the order of ``vector_norm``.
+        dim: one axis (vectors), two (matrices), or None for all.
+        keepdim: keep these axes with size 1.
+        p: PyTorch's word for the order, of the elements in a row, also of a matrix.
+
+    Raises:
+        ValueError: an order that vectors or matrices do not have.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.norm.html
 
     Examples:
         >>> import msnb as ms
         >>> ms.ops.norm(ms.Tensor([3.0, 4.0])).item()
         5.0
+        >>> x = ms.Tensor([[1.0, -2.0], [3.0, 4.0]])
+        >>> ms.ops.norm(x, 1).item(), ms.ops.norm(x, p=1).item()
+        (6.0, 10.0)
     """
-    return vector_norm(x, ord, dim, keepdim)
+    x = as_tensor(x)
+    if p is not None:
+        if ord is not None:
+            raise ArgumentError("norm takes an order by one name, got ord and p.")
+        return vector_norm(x, p, dim, keepdim) if p != "nuc" else norm(x, p, dim, keepdim)
+    axes = tuple(dim) if isinstance(dim, (tuple, list)) else range(x.ndim) if dim is None else (dim,)
+    if len(axes) != 2 or ord in (None, "fro"):
+        return vector_norm(x, ord, dim, keepdim)
+    if ord != "nuc":
+        events.notice(_OF_A_MATRIX.format(ord), key="norm of a matrix")
+    from msnb.ops.factors import matrix_norm
+
+    out: Tensor = matrix_norm(x, ord, axes, keepdim)
+    return out
 
 
 @worded

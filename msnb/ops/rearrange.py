@@ -285,6 +285,29 @@ def repeat_interleave(x: Any, repeats: Any, axis: int | None = None) -> Any:
     return reshape(wide, (*t.shape[:at], product((t.shape[at], counts[0])), *t.shape[at + 1 :]))
 
 
+def repeat_elements(x: Any, rep: int, axis: int = 0) -> Any:
+    """Every slice along ``axis`` ``rep`` times in a row; ``repeat_interleave`` flattens where no axis is said.
+
+    Args:
+        x: tensor.
+        rep: how often, an int of at least 1.
+        axis: along which, the first one by default.
+
+    Raises:
+        AttributeValueError: ``rep`` is no such int, or there is no such axis.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.repeat_elements.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.repeat_elements(ms.Tensor([[0, 1], [3, 4]]), 2).tolist()
+        [[0, 1], [0, 1], [3, 4], [3, 4]]
+    """
+    if isinstance(rep, bool) or not isinstance(rep, int) or rep < 1:
+        raise AttributeValueError(f"repeat_elements: rep is an int of at least 1, got {rep!r}.")
+    return repeat_interleave(x, rep, axis)
+
+
 def meshgrid(*xs: Any, indexing: str = "xy") -> tuple[Any, ...]:
     """Coordinate tensors of a grid: one per vector, all of the grid's shape.
 
