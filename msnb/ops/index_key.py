@@ -35,8 +35,8 @@ def _entry(e: Any) -> Any:
         return e
     if isinstance(e, np.bool_):
         return bool(e)
-    if isinstance(e, (list, range, np.ndarray)):
-        return _index_array(e)
+    if isinstance(e, (list, tuple, range, np.ndarray)):  # a tuple inside the key is a list, as in NumPy
+        return _index_array(list(e) if isinstance(e, tuple) else e)
     if hasattr(e, "__index__"):
         return int(e.__index__())
     raise ArgumentError(

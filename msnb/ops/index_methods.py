@@ -21,6 +21,7 @@ from msnb.ops.index_key import lone_mask, parse, trimmed
 from msnb.ops.index_plan import Plan
 from msnb.ops.join import chunk, split, tensor_split, unstack
 from msnb.ops.methods import forward, reflected
+from msnb.ops.methods import named as named_method
 from msnb.ops.operands import as_tensor
 from msnb.ops.rearrange import (
     flatten,
@@ -186,7 +187,7 @@ def bind() -> None:
     named = {(f.name if isinstance(f, Op) else f.__name__): f for f in _SAME}
     for name, fn in {**named, **_ALSO, **METHODS}.items():
         # a record is callable but no function: Python binds only functions
-        setattr(Tensor, name, forward(fn) if isinstance(fn, Op) else fn)
+        setattr(Tensor, name, named_method(name, forward(fn) if isinstance(fn, Op) else fn))
     Tensor.T = property(transpose)  # type: ignore[attr-defined]
     Tensor.mT = property(turned)  # type: ignore[attr-defined]
 
