@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -299,8 +300,7 @@ class Tensor:
         host = devices.device_of(buffer).to_host(buffer)
         array = np.array(host)
         if host is buffer:
-            self._kept = Shared(array)
-            del self._data
+            share(self, array)
         return array
 
     def numpy(self) -> Array:
@@ -562,6 +562,13 @@ def holds_data(t: Tensor) -> bool:
     except AttributeError:
         return False
     return True
+
+
+def share(t: Tensor, array: Array) -> None:
+    """From here on the value of ``t`` is what an array of the user's holds."""
+    t._kept = Shared(array)
+    with suppress(AttributeError):  # the value lay in blocks, or another thread was faster
+        _data_slot.__delete__(t)
 
 
 def shared_of(t: Tensor) -> Shared | None:

@@ -13,6 +13,8 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
+from msnb.core.blocks import Blocks
+from msnb.core.packed import take
 
 
 def row() -> Any:
@@ -172,6 +174,17 @@ def test_what_cannot_be_shared_is_copied() -> None:
 def test_no_value_while_a_program_is_built() -> None:
     with pytest.raises(TypeError):
         ms.jit(lambda x: ms.Tensor(x.asnumpy()))(ops.ones(2))
+
+
+def test_a_value_in_blocks_is_shared_too() -> None:
+    blocks = Blocks((0, 1, 2, 3), ((1, 4), (0, 2)))
+    value = np.arange(2.0 * 8 * 3 * 2, dtype=np.float32).reshape(2, 8, 3, 2)
+    p = ms.Parameter(ms.Tensor(value), name="w")
+    take(p, blocks)
+    a = p.asnumpy()
+    a[0] = -1
+    np.testing.assert_array_equal(blocks.unblock(np, take(p, blocks)), a)
+    np.testing.assert_array_equal(p.asnumpy()[1], value[1])
 
 
 def test_tensor_copies() -> None:
