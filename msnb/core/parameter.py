@@ -85,7 +85,7 @@ class Parameter(Tensor):
         return f"Parameter (name={self.name}, {Tensor.__repr__(self)[len('Parameter(') :]}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (Parameter, (self.asnumpy(), self.name, self.requires_grad))
+        return (Parameter, (self._host(), self.name, self.requires_grad))
 
     def __copy__(self) -> Parameter:
         return self.clone()

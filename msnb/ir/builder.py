@@ -228,12 +228,12 @@ class GraphBuilder(PlainReads):
             return self.lift_tensor(x)
         if isinstance(x, (np.ndarray, np.generic, list, tuple)):
             t = Tensor(x)
-            return self.constant(t.asnumpy(), t._type)
+            return self.constant(t._host(), t._type)
         raise ArgumentError(f"an operation takes tensors and numbers, not {type(x).__name__}.")
 
     def lift_tensor(self, x: Tensor) -> Value:
         """A tensor with a known value becomes a constant (capture makes it an input instead)."""
-        return self.constant(x.asnumpy(), x._type)
+        return self.constant(x._host(), x._type)
 
     def lift_outer(self, x: SymbolicTensor) -> Value:
         """A tensor of an enclosing graph becomes a param of this one."""

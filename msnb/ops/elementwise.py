@@ -72,22 +72,21 @@ power = binary(
 )  # fmt: skip
 maximum = binary(
     "maximum", lambda xp, x, y: xp.maximum(x, y), "max(x, y)", "The larger of two; NaN wins. Ties share the gradient.",
-    lambda dout, x, y: _share(dout, find("greater")(x, y), find("less")(x, y)),
+    lambda dout, x, y: _share(dout, x, y, find("less")(x, y), find("greater")(x, y)),
     kinds="bif", traits=("commutative", "ufunc"),
 )  # fmt: skip
 minimum = binary(
     "minimum", lambda xp, x, y: xp.minimum(x, y), "min(x, y)", "The smaller of two; NaN wins. Ties share the gradient.",
-    lambda dout, x, y: _share(dout, find("less")(x, y), find("greater")(x, y)),
+    lambda dout, x, y: _share(dout, x, y, find("greater")(x, y), find("less")(x, y)),
     kinds="bif", traits=("commutative", "ufunc"),
 )  # fmt: skip
 
 
-def _share(dout: Any, first: Any, second: Any) -> tuple[Any, Any]:
-    """All to the winner, half to each where there is none."""
+def _share(dout: Any, x: Any, y: Any, x_lost: Any, y_lost: Any) -> tuple[Any, Any]:
+    """All to the winner, half to each where both are equal, all to each where a NaN leaves no winner."""
     where = find("where")
-    half = dout * 0.5
-    to_first = where(first, dout, where(second, 0, half))
-    return to_first, dout - to_first
+    each = where(find("equal")(x, y), dout * 0.5, dout)
+    return where(x_lost, 0, each), where(y_lost, 0, each)
 
 
 negative = unary(

@@ -31,6 +31,8 @@ def _reduce(op: Op, x: Any, axis: Any, keepdims: Any) -> Tensor:
         axis = tuple(axis)
     elif isinstance(axis, (np.integer, Tensor)):
         axis = axis.__index__()
+    if axis == () and op is not ARGMAX and op is not ARGMIN:
+        axis = None
     out: Tensor = slot.engine.apply(op, (x,), {"axis": axis, "keepdims": bool(keepdims)})
     return out
 
@@ -41,7 +43,7 @@ def sum(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) 
 
     Args:
         x: a tensor of any shape.
-        axis: an int, a tuple of ints, or None for all axes.
+        axis: an int, a tuple of ints, or None for all axes, as is the empty tuple.
         keepdims: keep the summed axes with size 1.
         dtype: convert ``x`` to this dtype first. Bools and ints give int64, other dtypes stay.
 
@@ -195,6 +197,7 @@ def var(x: Any, axis: Any = None, ddof: Any = None, keepdims: bool = False, *, d
         if ddof is None:
             events.notice(_DIVISOR, key="var")
     axis = tuple(axis) if isinstance(axis, list) else axis
+    axis = None if axis == () else axis
     out: Tensor = slot.engine.apply(VAR, (x,), {"axis": axis, "keepdims": bool(keepdims), "ddof": int(ddof or 0)})
     return out
 
@@ -218,6 +221,7 @@ def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.logsumexp.html
     """
+    axis = tuple(axis) if isinstance(axis, list) else axis
     top = find("stop_gradient")(amax(x, axis, True))
     top = find("where")(find("isfinite")(top), top, 0.0)
     total: Tensor = find("log")(sum(find("exp")(x - top), axis, True)) + top

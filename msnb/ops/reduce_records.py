@@ -6,6 +6,8 @@
 The gradient of every reduction begins by laying ``dout`` beside ``x`` again: ``_beside`` puts the axes back with
 size 1, and broadcasting does the rest. Half precision is summed in float32. Sums and products of bools and small ints
 are int64, as in NumPy and PyTorch; the mean of ints is float32.
+
+``axis=()`` is every axis, as in MindSpore, whose reductions have it as their default (NumPy reduces nothing then).
 """
 
 from __future__ import annotations
@@ -103,6 +105,11 @@ def _arg_lanes(op: Op, x: Any, axis: int | None, keepdims: bool) -> Any:
     return find("reshape")(found, shape=(rows, *[1] * (x.ndim - 1))) if keepdims else found
 
 
+def _over(axis: Any) -> Any:
+    """``axis`` for an array library: no axes named are all axes (``normal_axes``), where NumPy would reduce none."""
+    return None if axis == () else axis
+
+
 def _reduction(
     name: str,
     body: Callable[..., Any],
@@ -126,6 +133,7 @@ def _reduction(
         wrong.append(Wrong((samples.COMPLEX,), {}, "does not take", DTypeError))
     examples = [Example((samples.SIGNED,)), Example((samples.CUBE,), {"axis": 1}),
                 Example((samples.CUBE,), {"axis": (0, -1), "keepdims": True}), Example((samples.SCALAR,)),
+                Example((samples.SIGNED,), {"axis": ()}),
                 Example((samples.EMPTY,), {"axis": 1})]  # fmt: skip
     return define(
         name,
@@ -152,7 +160,7 @@ def _sum_grad(dout: Any, x: Any, types: Any, axis: Any, keepdims: Any) -> Any:
 
 
 SUM = _reduction(
-    "sum", lambda xp, x, *, axis, keepdims: xp.sum(x, axis=axis, keepdims=keepdims, dtype=_wide(x)), _summed,
+    "sum", lambda xp, x, *, axis, keepdims: xp.sum(x, axis=_over(axis), keepdims=keepdims, dtype=_wide(x)), _summed,
     "Sum over axes; no elements give 0.", _sum_grad, extra=(Example((samples.EMPTY,), {"axis": 0}),),
 )  # fmt: skip
 
@@ -202,7 +210,7 @@ def _others_along(x: Any, axis: int) -> Any:
 
 
 PROD = _reduction(
-    "prod", lambda xp, x, *, axis, keepdims: xp.prod(x, axis=axis, keepdims=keepdims, dtype=_wide(x)), _summed,
+    "prod", lambda xp, x, *, axis, keepdims: xp.prod(x, axis=_over(axis), keepdims=keepdims, dtype=_wide(x)), _summed,
     "Product over axes; no elements give 1.", _prod_grad, label="!",
     extra=(Example((samples.EMPTY,), {"axis": 0}),
            Example((np.array([[0.0, 2.0, 3.0], [0.5, 1.5, 0.25]]),), {"axis": 1})),
@@ -226,24 +234,24 @@ def _same(dtype: DType) -> DType:
 
 
 MAX = _reduction(
-    "max", lambda xp, x, *, axis, keepdims: xp.max(x, axis=axis, keepdims=keepdims), _same,
+    "max", lambda xp, x, *, axis, keepdims: xp.max(x, axis=_over(axis), keepdims=keepdims), _same,
     "Largest element over axes; NaN wins.", _extreme_grad, label="^", nonempty=True, kinds="bif",
 )  # fmt: skip
 MIN = _reduction(
-    "min", lambda xp, x, *, axis, keepdims: xp.min(x, axis=axis, keepdims=keepdims), _same,
+    "min", lambda xp, x, *, axis, keepdims: xp.min(x, axis=_over(axis), keepdims=keepdims), _same,
     "Smallest element over axes; NaN wins.", _extreme_grad, label="^", nonempty=True, kinds="bif",
 )  # fmt: skip
 ANY = _reduction(
-    "any", lambda xp, x, *, axis, keepdims: xp.any(x.astype(np.bool_), axis=axis, keepdims=keepdims),
+    "any", lambda xp, x, *, axis, keepdims: xp.any(x.astype(np.bool_), axis=_over(axis), keepdims=keepdims),
     lambda dtype: dtypes.bool_, "True where some element over the axes is not zero.", no_grad=_TRUTH, label="^",
 )  # fmt: skip
 ALL = _reduction(
-    "all", lambda xp, x, *, axis, keepdims: xp.all(x.astype(np.bool_), axis=axis, keepdims=keepdims),
+    "all", lambda xp, x, *, axis, keepdims: xp.all(x.astype(np.bool_), axis=_over(axis), keepdims=keepdims),
     lambda dtype: dtypes.bool_, "True where every element over the axes is not zero.", no_grad=_TRUTH, label="^",
 )  # fmt: skip
 COUNT_NONZERO = _reduction(
     "count_nonzero",
-    lambda xp, x, *, axis, keepdims: xp.sum(x.astype(np.bool_), axis=axis, keepdims=keepdims, dtype=np.int64),
+    lambda xp, x, *, axis, keepdims: xp.sum(x.astype(np.bool_), axis=_over(axis), keepdims=keepdims, dtype=np.int64),
     lambda dtype: dtypes.int64, "How many elements over the axes are not zero.", no_grad="the result is a count",
 )  # fmt: skip
 

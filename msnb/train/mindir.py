@@ -130,7 +130,7 @@ def _stored(saved: SavedGraph) -> tuple[dict[str, Any], dict[str, str]]:
     for key, value in constants.items():
         if not isinstance(value, np.ndarray):
             raise CaptureError(f"the program holds a Python object ({key}); a file holds operators and arrays only.")
-    arrays = {name: p.asnumpy() for name, p in saved.weights.items()}
+    arrays = {name: p._host() for name, p in saved.weights.items()}
     arrays |= {_CONSTANT + key: value for key, value in constants.items()}
     interface = {"version": VERSION, "inputs": saved.inputs, "draws": saved.draws, "result": saved.result}
     return arrays, {

@@ -70,7 +70,7 @@ def save_checkpoint(
     texts = {k: v for k, v in (append_dict or {}).items() if isinstance(v, str)}
     numbers = [(k, v) for k, v in (append_dict or {}).items() if not isinstance(v, str)]
     found = _unique([*found.items(), *((name, _value(name, v)) for name, v in numbers)])
-    arrays = {name: value.asnumpy() for name, value in found.items()}
+    arrays = {name: value._host() for name, value in found.items()}
     container.write(_with_ending(ckpt_file_name, format), container.encode(arrays, _notes(found, texts)))
 
 

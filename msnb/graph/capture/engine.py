@@ -56,6 +56,11 @@ class Capture(GraphBuilder):
         rule = self.session.autocast
         return self._append(op, inputs, attrs) if rule is None else rule.apply(self._append, op, inputs, attrs)
 
+    def whole(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Op by op, in the precision that the rule in force asks for."""
+        rule = self.session.autocast
+        return fn(*args, **kwargs) if rule is None else rule.whole(fn, args, kwargs)
+
     def _append(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """Append a node; lazy numbers among the attributes become constants with a guard."""
         if attrs:

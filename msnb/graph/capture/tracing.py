@@ -114,7 +114,7 @@ class Captured:
         for at, owner in self.written:
             held[owner] = outs[at]
         leaves, shape = tree.flatten(self.recipe.run(list(outs), held)[self.result])
-        return tree.unflatten(shape, [leaf.asnumpy() if isinstance(leaf, Tensor) else leaf for leaf in leaves])
+        return tree.unflatten(shape, [leaf._host() if isinstance(leaf, Tensor) else leaf for leaf in leaves])
 
     def of_call(self) -> list[bool]:
         """Per input whether it is an argument of the call (or a part of one): data, and nothing that stays."""
