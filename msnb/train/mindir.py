@@ -106,7 +106,7 @@ def load(file_name: str | os.PathLike[str], **kwargs: Any) -> SavedGraph:
             f"load reads files whose names end in {ENDING!r}, not {path!r}.",
             hint="load_checkpoint reads weights (.ckpt, .safetensors).",
         )
-    arrays, notes = container.decode(container.read(path), path)
+    arrays, notes = container.read(path)
     if _PROGRAM not in notes or _INTERFACE not in notes:
         raise CheckpointError(
             f"{path!r} holds {len(arrays)} arrays and no program, so there is nothing to run.",
