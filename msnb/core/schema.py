@@ -149,6 +149,15 @@ class Real(Kind):
         return abs(value) < 1 << 1000 if isinstance(value, int) else math.isfinite(value)
 
 
+class Number(Kind):
+    """A number, inf and nan among them."""
+
+    legal = "a number"
+
+    def fits(self, value: Any) -> bool:
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
 @dataclass(frozen=True)
 class Text(Kind):
     """A string."""
@@ -271,4 +280,4 @@ class Either(Kind):
         return iter([(next(kind for kind in self.kinds if kind.fits(value)), value, "")])
 
 
-ANYTHING, INT, INDEX, REAL, TEXT, FLAG = Kind(), Int(), Int(0), Real(), Text(), Flag()
+ANYTHING, INT, INDEX, REAL, NUMBER, TEXT, FLAG = Kind(), Int(), Int(0), Real(), Number(), Text(), Flag()
