@@ -138,12 +138,17 @@ def need_room(packed: int, unfolded: int, refuse: Refuse) -> None:
 
     Up to 64 MB are always believed; beyond that, 32 times the size of the file.
     """
-    if unfolded > max(FREE, RATIO * packed):
+    if unfolded > room(packed):
         raise refuse(
             f"its {packed} bytes would unfold to {unfolded}",
             hint=f"data shrink to a few hundredths at the least: a file that unfolds to more than {FREE >> 20} MB and "
             f"{RATIO} times its size is taken for an attack on the memory. Unpack it by hand if you trust it.",
         )
+
+
+def room(packed: int) -> int:
+    """The most bytes that a file of ``packed`` bytes is believed to unfold to."""
+    return max(FREE, RATIO * packed)
 
 
 def fits_memory(shape: tuple[int, ...], itemsize: int) -> bool:

@@ -3,9 +3,10 @@
     axis       an int, ints or None          shape    sizes (ints from 0, or Dims)         dtype   a DType
     keepdims   True or False                 spec     an index: sizes, "t", None, tuples   fn      a HostFn
 
-Calls from Python are checked by inference, and by bodies that Python itself stops. A program that comes out of a file has
-been through neither, so ``msnb.ir.verify`` asks here. Whether a value fits the operands is inference's to say; that an
-operator knows the name at all, and that the value is of a class (and a range) that bodies are written for, is said here.
+Calls from Python are checked by inference, and by bodies that Python itself stops. A program that comes out of a file
+has been through neither, so ``msnb.ir.verify`` asks here. Whether a value fits the operands is inference's to say; that
+an operator knows the name at all, and that the value is of a class (and a range) that bodies are written for, is said
+here.
 """
 
 from __future__ import annotations

@@ -62,10 +62,8 @@ def damaged(path: str) -> Callable[..., CheckpointError]:
     """What makes the error of a file that cannot be read."""
 
     def refuse(why: str, hint: str = "") -> CheckpointError:
-        lost = "nothing was loaded from it."
-        return CheckpointError(
-            f"the checkpoint {path!r} cannot be read: {why}.", hint=f"{hint} {lost[0].upper()}{lost[1:]}" if hint else lost
-        )
+        hint = f"{hint} Nothing was loaded from it." if hint else "nothing was loaded from it."
+        return CheckpointError(f"the checkpoint {path!r} cannot be read: {why}.", hint=hint)
 
     return refuse
 

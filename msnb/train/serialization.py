@@ -106,7 +106,8 @@ def load_checkpoint(
     arrays, metadata = container.read(path)
     drop = (filter_prefix,) if isinstance(filter_prefix, str) else tuple(filter_prefix or ())
     keep = choice_func or (lambda name: True)
-    loaded = {k: v for k, v in _parameters(arrays, metadata, path).items() if not k.startswith(drop or ("\0",)) and keep(k)}
+    everything = _parameters(arrays, metadata, path)
+    loaded = {k: v for k, v in everything.items() if not k.startswith(drop or ("\0",)) and keep(k)}
     if arrays and not loaded:
         raise CheckpointError(f"nothing of the checkpoint {path!r} is left by filter_prefix={drop} and choice_func.")
     if net is not None:
@@ -177,7 +178,7 @@ def _with_ending(path: str | os.PathLike[str], format: str) -> str:
 def _parameters(arrays: Mapping[str, Any], metadata: Mapping[str, str], path: str) -> dict[str, Any]:
     """Parameters in the order they were saved; files of other programs come sorted by name."""
     refuse = container.damaged(path)
-    rows = [[name, True] for name in sorted(arrays)]
+    rows = [(name, True) for name in sorted(arrays)]
     if _PARAMETERS in metadata:
         rows = container.parameter_rows(metadata[_PARAMETERS], arrays, path)
     texts = read_json(metadata.get(_TEXTS, "{}"), refuse, Table(TEXT), f"the note {_TEXTS}")
