@@ -87,7 +87,9 @@ def read_text(path: str | os.PathLike[str], refuse: Refuse, most: int | None = N
         raise refuse(f"it is no text in UTF-8: byte {error.start} is {content[error.start]:#04x}") from None
 
 
-def read_json(text: str | bytes, refuse: Refuse, kind: Kind = ANYTHING, what: str = "the page") -> Any:
+def read_json(
+    text: str | bytes, refuse: Refuse, kind: Kind = ANYTHING, what: str = "the page", most: int = MOST_JSON
+) -> Any:
     """The value of a JSON text that has the form ``kind``.
 
     Args:
@@ -95,6 +97,7 @@ def read_json(text: str | bytes, refuse: Refuse, kind: Kind = ANYTHING, what: st
         refuse: makes the error.
         kind: what it has to be.
         what: the name of the value in errors.
+        most: longer texts are refused.
 
     Raises:
         What ``refuse`` makes: no JSON, too large, nested too deeply, a key that stands twice, or of another form.
@@ -105,8 +108,8 @@ def read_json(text: str | bytes, refuse: Refuse, kind: Kind = ANYTHING, what: st
         Traceback (most recent call last):
         msnb.core.errors.CheckpointError: the page has the key 'a' twice
     """
-    if len(text) > MOST_JSON:
-        raise refuse(f"{what} has {len(text)} characters; at most {MOST_JSON} are read")
+    if len(text) > most:
+        raise refuse(f"{what} has {len(text)} characters; at most {most} are read")
     try:
         value = json.loads(text if isinstance(text, str) else text.decode(), object_pairs_hook=_each_once)
     except _Twice as error:

@@ -44,7 +44,7 @@ class Misfit:
     legal: str
 
     def __str__(self) -> str:
-        return f"{self.place} is {_shown(self.value)}, not {self.legal}"
+        return f"{self.place} is {shown(self.value)}, not {self.legal}"
 
 
 class _Missing:
@@ -55,7 +55,8 @@ class _Missing:
 MISSING = _Missing()
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value as errors show it: short, whatever it is."""
     if value is MISSING:
         return "missing"
     if isinstance(value, (dict, list)) and len(value) > 20:

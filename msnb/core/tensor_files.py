@@ -4,8 +4,8 @@
 
 Reading runs no code of the file, and takes no more memory than the file has bytes: the header is read and checked
 before anything else is, and the arrays are views of the bytes. The metadata carry a CRC-32 of everything that matters
-(names, dtypes, shapes, bytes, the other metadata), so that a flipped bit anywhere is found. Files of other programs have
-none and are read with the format's own checks. Complex arrays are stored as pairs of floats, with a note.
+(names, dtypes, shapes, bytes, the other metadata), so that a flipped bit anywhere is found. Files of other programs
+have none and are read with the format's own checks. Complex arrays are stored as pairs of floats, with a note.
 Source: https://github.com/huggingface/safetensors (format)
 """
 
@@ -92,7 +92,7 @@ def _checksum(arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> str:
     for name in sorted(arrays):
         a = np.ascontiguousarray(arrays[name])
         crc = zlib.crc32(json.dumps([name, a.dtype.name, arrays[name].shape]).encode(), crc)
-        crc = zlib.crc32(memoryview(a.reshape(-1).view(np.uint8)), crc)
+        crc = zlib.crc32(a.reshape(-1).view(np.uint8).data, crc)
     return f"{crc:08x}"
 
 
