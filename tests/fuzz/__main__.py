@@ -3,7 +3,7 @@
     --programs N   how many (default 1000)            --seed S    the first one's number (default: from the clock)
     --only S       print the program of one seed and what is found in it        --file P   judge a program from a file
     --jobs N       processes (default: one per core)  --keep DIR  where shrunk finds are written (default build/fuzz)
-    --quick        do not shrink
+    --quick        do not shrink                      --avoid F   leave out a feature (see AVOIDABLE), to look behind
 
 Every find is printed with its seed and written as a small Python file. The exit status tells whether there was one.
 """
@@ -30,6 +30,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--keep", type=Path, default=Path("build/fuzz"))
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--avoid", action="append", default=[])
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)  # one process of many
     return parser.parse_args(argv)
 
@@ -82,7 +83,7 @@ def here(options: argparse.Namespace) -> int:
     start, count = time.monotonic(), collections.Counter[str]()
     for seed in range(options.seed, options.seed + options.programs):
         print(f"@ {seed}", file=sys.stderr, flush=True)
-        count += examine(f"seed {seed}", program(seed), options)
+        count += examine(f"seed {seed}", program(seed, tuple(options.avoid)), options)
     if options.here:
         print("@@" + repr(dict(count)), file=sys.stderr, flush=True)
     else:
@@ -109,6 +110,7 @@ def spread(options: argparse.Namespace) -> int:
                 return
             command = [sys.executable, "-m", "tests.fuzz", "--here", f"--seed={first}", f"--programs={many}"]
             command += [f"--keep={options.keep}", *(["--quick"] if options.quick else [])]
+            command += [f"--avoid={feature}" for feature in options.avoid]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             sys.stdout.write(done.stdout)
             sys.stdout.flush()
@@ -139,8 +141,8 @@ def main(argv: list[str] | None = None) -> int:
     if options.only is not None:
         from tests.fuzz.generator import program
 
-        print(program(options.only), flush=True)
-        return int(examine(f"seed {options.only}", program(options.only), options)["found"] > 0)
+        print(program(options.only, tuple(options.avoid)), flush=True)
+        return int(examine(f"seed {options.only}", program(options.only, tuple(options.avoid)), options)["found"] > 0)
     if options.seed is None:
         options.seed = int(time.time()) % 1_000_000 * 1000
     print(f"first seed: {options.seed} (repeat with --seed {options.seed} --programs {options.programs})", flush=True)

@@ -43,8 +43,8 @@ class Function:
 class Generator(Statements):
     """One program."""
 
-    def __init__(self, seed: int) -> None:
-        super().__init__(random.Random(f"msnb {seed}"))
+    def __init__(self, seed: int, avoid: tuple[str, ...] = ()) -> None:
+        super().__init__(random.Random(f"msnb {seed}"), avoid)
         self.seed = seed
         self.dtype = self.rng.choice(("float64", "float64", "float32"))
         self.shown: list[str] = []
@@ -77,11 +77,13 @@ class Generator(Statements):
 
     def returned(self, s: Scope) -> tuple[str, Any]:
         kind = self.rng.choice(("scalar", "scalar", "vector", "pair", "param"))
+        made = [f"{n}.sum()" for n in [*s.names][-2:]]
+        s.held["(" + " + ".join(made) + ")"] = SCALAR
         if kind == "scalar" or self.result == SCALAR:
-            return self.of(s, SCALAR), Shapes(SCALAR)
+            return f"{self.of(s, SCALAR)} + {' + '.join(made)}", Shapes(SCALAR)
         if kind == "vector" or self.result == VECTOR:
-            return self.of(s, VECTOR), Shapes(VECTOR)
-        if kind == "param" and s.params:
+            return f"{self.of(s, VECTOR)} * {made[-1]}", Shapes(VECTOR)
+        if kind == "param" and s.params and "direct" not in self.avoid:
             name, shape = self.rng.choice([*s.params.items()])
             return f"{self.of(s, VECTOR)}, {name}", (Shapes(VECTOR), Shapes(shape))
         return f"{self.of(s, SCALAR)}, {self.of(s, VECTOR)}", (Shapes(SCALAR), Shapes(VECTOR))
@@ -121,7 +123,7 @@ class Generator(Statements):
         if not params:
             return ()
         some = self.rng.sample(params, self.rng.randint(1, len(params)))
-        chosen = self.rng.choice((some, some, some + some[:1]))
+        chosen = self.rng.choice((some, some, some + some[:1])) if "twice" not in self.avoid else some
         return ((f"[{', '.join(n for n, _ in chosen)}]", tuple(shape for _, shape in chosen)),)
 
     def write_cell(self) -> None:
@@ -218,6 +220,8 @@ class Generator(Statements):
         )
         if not f.weights or self.chance(0.35):
             return place, by_input
+        if "nested" in self.avoid and f.name.startswith("g"):
+            return place, by_input
         text, shapes = self.rng.choice(f.weights)
         by_weight = tuple(Shapes(shape) for shape in shapes)
         if self.chance(0.5):
@@ -266,7 +270,7 @@ class Generator(Statements):
 
     def by_vjp(self, f: Function, indent: int) -> Function:
         weights, gives = "", tuple(Shapes(t) for t in f.takes)
-        tree: Any = gives[0] if len(gives) == 1 else gives
+        tree: Any = gives
         if f.weights and self.chance(0.6):
             text, shapes = self.rng.choice(f.weights)
             weights, tree = f", weights={text}", (gives, tuple(Shapes(s) for s in shapes))
@@ -361,6 +365,6 @@ def elements(tree: Any) -> int:
     return sum(map(elements, tree)) if isinstance(tree, tuple) else size(tree.shape)
 
 
-def program(seed: int) -> str:
-    """The text of the program of this seed."""
-    return Generator(seed).program()
+def program(seed: int, avoid: tuple[str, ...] = ()) -> str:
+    """The text of the program of this seed, without some features (see ``AVOIDABLE``)."""
+    return Generator(seed, avoid).program()

@@ -127,7 +127,7 @@ def grad(fn: Fn, grad_position: Any = 0, weights: Any = None) -> Fn:
 
 
 def vjp(fn: Fn, *inputs: Any, weights: Any = None) -> Any:
-    wanted = Wanted(inputs, 0 if len(inputs) == 1 and weights is None else tuple(range(len(inputs))), weights)
+    wanted = Wanted(inputs, tuple(range(len(inputs))), weights)
     sweep = Sweep(fn, wanted.args, wanted.boxes)
     return sweep.out, lambda dy: wanted.packed(sweep.gradients([t.v for t in leaves(dy)]))
 

@@ -14,6 +14,7 @@ from typing import Any
 
 Holds = Callable[[str], bool]
 KEPT = ("main", "state")  # functions that the runner calls
+DATA = ("Tensor", "Parameter", "np.array", "nn.Dense", "nn.BatchNorm1d", "nn.Dropout", "self.register_buffer")
 
 
 def blocks(tree: ast.AST) -> list[tuple[ast.AST, str]]:
@@ -64,10 +65,21 @@ def unwrapped(tree: ast.Module) -> Iterator[ast.Module]:
                     yield new
 
 
+def walked(tree: ast.AST) -> Iterator[ast.AST]:
+    """All nodes but those of data: tensors, Parameters, arguments of main. Other numbers would be another program."""
+    if isinstance(tree, ast.Call) and ast.unparse(tree.func) in DATA:
+        return
+    if isinstance(tree, ast.Assign) and needed(tree):
+        return
+    yield tree
+    for child in ast.iter_child_nodes(tree):
+        yield from walked(child)
+
+
 def expressions(tree: ast.AST) -> list[tuple[ast.AST, str, int | None]]:
     """Every place of an expression: parent, field, index in a list."""
     found: list[tuple[ast.AST, str, int | None]] = []
-    for node in ast.walk(tree):
+    for node in walked(tree):
         for name, value in ast.iter_fields(node):
             if isinstance(value, ast.expr) and not (name in ("func", "target") or isinstance(node, ast.arguments)):
                 found.append((node, name, None))

@@ -12,8 +12,8 @@ SIZES = {VECTOR: 3, (2, 3): 2, (3, 3): 3}
 class Statements(Expressions):
     """Writes the body of one function into ``lines``."""
 
-    def __init__(self, rng: random.Random) -> None:
-        super().__init__(rng)
+    def __init__(self, rng: random.Random, avoid: tuple[str, ...] = ()) -> None:
+        super().__init__(rng, avoid)
         self.lines: list[str] = []
         self.budget = 0
         self.result: Shape | None = None  # what an early return must give; none: no early returns
@@ -122,7 +122,7 @@ class Statements(Expressions):
 
     def write_print(self, s: Scope, indent: int) -> None:
         label = self.fresh("p")
-        if self.chance(0.3):
+        if self.chance(0.3) and "texts" not in self.avoid:
             self.add(indent, f'print("{label}")')
         else:
             self.add(indent, f'print("{label}", {self.of(s, self.rng.choice((SCALAR, VECTOR)), 1)})')
