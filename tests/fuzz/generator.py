@@ -297,7 +297,8 @@ class Generator(Statements):
 
     def argument(self, s: Scope, shape: Shape) -> str:
         if len(shape) < 3 and shape in (SCALAR, VECTOR, MATRIX, SQUARE):
-            return self.of(s, shape, 1)
+            text = self.of(s, shape, 1)
+            return f"{text} * 1.0" if text in s.params else text
         parts = [self.argument(s, shape[1:]) for _ in range(shape[0])]
         return f"ops.stack([{', '.join(parts)}])"
 

@@ -90,6 +90,8 @@ class Tensor:
         return (self[i] for i in range(len(self)))
 
     def __bool__(self) -> bool:
+        if self.dtype != bool:
+            raise Unjudged("the truth of a number")
         return bool(self.asnumpy())
 
     def __getitem__(self, index: Any) -> Tensor:
@@ -149,7 +151,12 @@ def _op(name: str, *args: Any, **attrs: Any) -> Tensor:
 
 
 def _binary(name: str, swapped: bool = False) -> Any:
-    return (lambda a, b: _op(name, b, a)) if swapped else (lambda a, b: _op(name, a, b))
+    def method(a: Tensor, b: Any) -> Any:
+        if not isinstance(b, Tensor | int | float):
+            raise Unjudged("arithmetic with what is neither tensor nor number")
+        return _op(name, b, a) if swapped else _op(name, a, b)
+
+    return method
 
 
 for _name, _symbol in {"add": "add", "sub": "sub", "mul": "mul", "div": "truediv", "matmul": "matmul"}.items():
@@ -165,7 +172,7 @@ Tensor.__abs__ = lambda self: _op("abs", self)  # type: ignore[attr-defined]
 
 class Parameter(Tensor):
     def __init__(self, data: Any, name: str = "Parameter", requires_grad: bool = True) -> None:
-        super().__init__(data)
+        super().__init__(of_tensor(data))
         self.name, self.requires_grad = name, requires_grad
         World.params.append(self)
 
@@ -189,6 +196,8 @@ class Cell:
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self._buffers:
             _writing()
+            if of_tensor(value).shape != self._buffers[name].shape:
+                raise Unjudged("a buffer of another shape")
             self._buffers[name].v = call("astype", value_of(value), dtype=self._buffers[name].dtype)
         else:
             self.__dict__[name] = value
@@ -315,18 +324,20 @@ def _draw(name: str) -> Callable[..., Tensor]:
 
 
 def _dropout(x: Tensor, p: float = 0.5) -> Tensor:
-    draws = _draw("rand")(*x.shape) if x.shape else _draw("rand")(())
+    draws = _draw("rand")(*of_tensor(x).shape) if x.shape else _draw("rand")(())
     return ops.where(draws >= p, x * (1.0 / (1.0 - p)), 0.0)
 
 
 def _assign(p: Tensor, value: Any) -> Tensor:
     _writing()
-    p.v = call("astype", value_of(value), dtype=p.dtype)
+    if not isinstance(p, Parameter) or of_tensor(value).shape != p.shape:
+        raise Unjudged("a write to what is no Parameter, or of another shape")
+    p.v = call("astype", value.v, dtype=p.dtype)
     return p
 
 
 def _softmax(x: Tensor, axis: int = -1) -> Tensor:
-    shifted = x - boxed(number(x.v).max(axis, keepdims=True))
+    shifted = of_tensor(x) - boxed(number(x.v).max(axis, keepdims=True))
     e = _op("exp", shifted)
     return e / e.sum(axis, keepdims=True)
 
@@ -342,7 +353,14 @@ def _where(cond: Any, a: Any, b: Any) -> Tensor:
 
 
 def _named(name: str) -> Callable[..., Tensor]:
-    return lambda *args, **attrs: _op(name, *args, **attrs)
+    return lambda *args, **attrs: _op(name, of_tensor(args[0]), *args[1:], **attrs)
+
+
+def of_tensor(x: Any) -> Any:
+    """Operators are for tensors: what Python numbers and lists become is another question."""
+    if not isinstance(x, Tensor):
+        raise Unjudged("an operator of what is no tensor")
+    return x
 
 
 ops = types.SimpleNamespace(
@@ -351,8 +369,8 @@ ops = types.SimpleNamespace(
     assign_add=lambda p, value: _assign(p, p + value), assign_sub=lambda p, value: _assign(p, p - value),
     softmax=_softmax, where=_where, relu=lambda x: ops.where(x > 0, x, 0.0),
     ones_like=_like(np.ones_like), zeros_like=_like(np.zeros_like),
-    stack=lambda parts, axis=0: _op("stack", *parts, axis=axis),
-    cat=lambda parts, axis=0: _op("cat", *parts, axis=axis),
+    stack=lambda parts, axis=0: _op("stack", *map(of_tensor, parts), axis=axis),
+    cat=lambda parts, axis=0: _op("cat", *map(of_tensor, parts), axis=axis),
     cumsum=lambda x, axis: x.cumsum(axis),
     dense=lambda x, w: x @ w.T,
 )  # fmt: skip

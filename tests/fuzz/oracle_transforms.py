@@ -54,6 +54,8 @@ class Sweep:
         try:
             out = fn(*args)
             results = leaves(out)
+            if not results:
+                raise oracle.Unjudged("a derivative of nothing")
             self.slopes = [slopes_of(t.v, level, count) for t in results]
             self.out = mapped(lambda t: boxed(strip(t.v, level)), out)
         finally:
@@ -97,6 +99,10 @@ class Wanted:
         self.places = () if position is None else position if isinstance(position, tuple) else (position,)
         self.one = isinstance(weights, Parameter)
         self.weights = None if weights is None else [weights] if self.one else list(weights)
+        if not all(isinstance(w, Parameter) for w in self.weights or []):
+            raise oracle.Unjudged("a derivative by what is no Parameter")
+        if any(isinstance(a, Parameter) for a in args):
+            raise oracle.Unjudged("a Parameter as an argument of a derivative")
         self.boxes: list[Tensor] = [self.args[i] for i in self.places]
         for w in self.weights or []:
             if not any(w is b for b in self.boxes):
