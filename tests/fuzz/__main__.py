@@ -35,7 +35,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def shrunk(text: str, find: object, seconds: float = 120.0) -> str:
+def shrunk(text: str, find: object, seconds: float = 45.0) -> str:
     from tests.fuzz.comparison import Find, judge
     from tests.fuzz.shrinker import shrink
 

@@ -76,12 +76,13 @@ class Generator(Statements):
         return s
 
     def returned(self, s: Scope) -> tuple[str, Any]:
-        kind = self.rng.choice(("scalar", "scalar", "vector", "pair", "param"))
+        kinds = {None: ("scalar", "scalar", "vector", "pair", "param"), SCALAR: ("scalar",), VECTOR: ("vector",)}
+        kind = self.rng.choice(kinds[self.result])
         made = [f"{n}.sum()" for n in [*s.names][-2:]]
         s.held["(" + " + ".join(made) + ")"] = SCALAR
-        if kind == "scalar" or self.result == SCALAR:
+        if kind == "scalar":
             return f"{self.of(s, SCALAR)} + {' + '.join(made)}", Shapes(SCALAR)
-        if kind == "vector" or self.result == VECTOR:
+        if kind == "vector":
             return f"{self.of(s, VECTOR)} * {made[-1]}", Shapes(VECTOR)
         if kind == "param" and s.params and "direct" not in self.avoid:
             name, shape = self.rng.choice([*s.params.items()])

@@ -256,7 +256,7 @@ class CellList(Cell):
 
 def _taken(real: Any, name: str) -> Parameter:
     p = getattr(real, name)
-    return Parameter(p.asnumpy(), name=p.name, requires_grad=p.requires_grad)
+    return Parameter(Tensor(p.asnumpy()), name=p.name, requires_grad=p.requires_grad)
 
 
 class Dense(Cell):
@@ -318,7 +318,7 @@ def _draw(name: str) -> Callable[..., Tensor]:
         if World.lanes:
             raise Unjudged("draws in the lanes of vmap")
         with msnb.set_context(mode=msnb.PYNATIVE_MODE):
-            return Tensor(getattr(msnb.ops, name)(*shape).asnumpy())
+            return boxed(World.data(getattr(msnb.ops, name)(*shape).asnumpy()))
 
     return draw
 
