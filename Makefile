@@ -4,6 +4,7 @@
 #   make lab          JupyterLab on notebooks/
 #   make test         everything CI runs            (FAST=1: leaves out slow tests and the notebook comparison)
 #   make lint         style, types, layers, sizes
+#   make fuzz         random programs with state, every way they can run: an hour   (PROGRAMS=20000 SEED=1 JOBS=2)
 #   make bench        measured ratios, as tables    (CASES="lenet_step dispatch" PEERS="torch jax" ROUNDS=2: only these)
 #   make bench-peers  the frameworks to compare with, each in an environment of its own under build/peers
 #
@@ -17,10 +18,10 @@ STAMP  := $(VENV)/.installed
 LABARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart lab test lint bench bench-peers install clean
+.PHONY: help quickstart lab test lint fuzz bench bench-peers install clean
 
 help:
-	@sed -n '3,8s/^# *//p' Makefile
+	@sed -n '3,9s/^# *//p' Makefile
 
 install: $(STAMP)
 
@@ -38,6 +39,9 @@ test: $(STAMP)
 
 lint: $(STAMP)
 	@$(PY) tools/check.py --only lint
+
+fuzz: $(STAMP)
+	@$(PY) -m tests.fuzz --programs $(or $(PROGRAMS),20000) $(if $(SEED),--seed $(SEED)) $(if $(JOBS),--jobs $(JOBS))
 
 bench: $(STAMP)
 	@$(PY) bench/harness.py $(CASES)

@@ -1,0 +1,180 @@
+"""How equal the ways must be, and the sentence that says where they are not.
+
+A number may differ by rounding: by a part of the largest number of its array (and of 1, since terms cancel), and by what
+a change of all inputs by a few ulp changes in the oracle, times a factor. NaN and infinity must stand in the same places.
+Shapes, dtypes, containers, printed words, their order, and errors of the program's own must be the same. A program that
+msnb refuses with a sentence of its own (control flow on lanes, writes to lists under branches) is counted and no find;
+any other error is.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tests.fuzz.runner import WAYS, Outcome, Step, run_oracle, run_way
+
+ROUNDING = {"float64": 1e-9, "float32": 1e-3, "float16": 1e-1}
+UNJUDGED = 1e-7
+WOBBLE = 8
+FACTOR = 100.0
+REFUSALS = ("CaptureError", "ConcretizationError", "UnsupportedSyntaxError", "LostWriteError", "UndefinedNameError", "GradientError")
+NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|inf|nan)|[^\s\d\[\],]+")
+
+
+@dataclass(frozen=True)
+class Find:
+    """A difference: of what kind, in which way, and the sentence."""
+
+    kind: str
+    way: str
+    text: str
+
+    @property
+    def mark(self) -> tuple[str, str, str]:
+        """What a smaller program must still show; of an unexpected error its words, too."""
+        words = re.sub(r"[\d.]+|'[^']*'|\b\w*\d\w*\b", "", self.text)[:60] if self.kind == "error" else ""
+        return self.kind, self.way, words
+
+
+def loosened(outcome: Outcome) -> Outcome:
+    """Without an oracle nobody knows what rounding may change: every number may be off by some parts of itself."""
+
+    def off(tree: Any) -> Any:
+        if isinstance(tree, dict):
+            return {k: off(v) for k, v in tree.items()}
+        if isinstance(tree, list):
+            return [off(v) for v in tree]
+        if isinstance(tree, np.ndarray) and tree.dtype.name in ROUNDING:
+            return tree + UNJUDGED * max(1.0, float(np.abs(tree[np.isfinite(tree)]).max(initial=0)))
+        return tree
+
+    return Outcome([replace(s, value=off(s.value), state=off(s.state)) for s in outcome.steps])
+
+
+def difference(got: Any, want: Any, wobbled: Any, where: str) -> tuple[str, str] | None:
+    """Kind and sentence of the first difference of two trees."""
+    if isinstance(want, dict) and isinstance(got, dict) and got.keys() == want.keys():
+        pairs = [(got[k], want[k], wobbled[k], f"{where}[{k!r}]") for k in want]
+    elif isinstance(want, list) and isinstance(got, list) and len(got) == len(want):
+        pairs = [(g, w, b, f"{where}[{i - 1}]") for i, (g, w, b) in enumerate(zip(got, want, wobbled))]
+    elif isinstance(want, np.ndarray) and isinstance(got, np.ndarray):
+        return unequal(got, want, wobbled, where)
+    elif isinstance(got, list | dict | np.ndarray) or isinstance(want, list | dict | np.ndarray) or got != want:
+        return "structure", f"{where} is {got!r}, expected {want!r}"
+    else:
+        return None
+    return next((d for p in pairs if (d := difference(*p)) is not None), None)
+
+
+def unequal(got: Any, want: Any, wobbled: Any, where: str) -> tuple[str, str] | None:
+    if got.shape != want.shape:
+        return "shape", f"{where} has shape {got.shape}, expected {want.shape}"
+    if got.dtype != want.dtype:
+        return "dtype", f"{where} is {got.dtype}, expected {want.dtype}"
+    if got.dtype.name not in ROUNDING:
+        return None if np.array_equal(got, want) else ("value", f"{where} is {got}, expected {want}")
+    if wobbled.shape != want.shape or not np.array_equal(np.isfinite(want), np.isfinite(wobbled)):
+        return None
+    with np.errstate(all="ignore"):
+        close = np.isfinite(want) & np.isfinite(got)
+        scale = max(1.0, float(np.abs(want[np.isfinite(want)]).max(initial=0)))
+        bound = ROUNDING[got.dtype.name] * scale + FACTOR * np.abs(want - wobbled)
+        equal = np.where(close, np.abs(got - want) <= bound, (got == want) | (np.isnan(got) & np.isnan(want)))
+    if equal.all():
+        return None
+    return "value", f"{where} is {got.tolist()}, expected {want.tolist()}"
+
+
+def unlike(got: str, want: str, wobbled: str) -> bool:
+    """Printed texts: the same words, and numbers to the digits that are shown."""
+    a, b, c = (NUMBER.findall(t) for t in (got, want, wobbled))
+    if len(a) != len(b) or len(b) != len(c):
+        return len(b) == len(c)
+    for x, y, z in zip(a, b, c):
+        try:
+            p, q, r = float(x), float(y), float(z)
+        except ValueError:
+            if x != y:
+                return True
+            continue
+        if not (abs(p - q) <= 1e-3 * (1 + abs(q)) + FACTOR * abs(q - r)) and not (p != p and q != q) and p != q:
+            return True
+    return False
+
+
+def by_step(got: Step, want: Step, wobbled: Step, where: str) -> tuple[str, str] | None:
+    if got.error != want.error:
+        return "error", f"{where}: {told(got.error)}, expected {told(want.error)}"
+    if unlike(got.printed, want.printed, wobbled.printed):
+        return "printed", f"{where} printed {got.printed!r}, expected {want.printed!r}"
+    if want.error:
+        return None
+    return difference(got.value, want.value, wobbled.value, f"{where}: result") or difference(
+        got.state, want.state, wobbled.state, f"{where}: state"
+    )
+
+
+def told(error: tuple[str, str] | None) -> str:
+    return "no error" if error is None else f"{error[0]}: {error[1]}"
+
+
+def compared(got: Outcome, want: Outcome, wobbled: Outcome, way: str) -> Find | None:
+    """The first difference of one way from what is expected."""
+    for i, (g, w, b) in enumerate(zip(got.steps, want.steps, wobbled.steps)):
+        if w.error != b.error:
+            return None  # a question of rounding
+        if refusal(g.error) or refusal(w.error):
+            return None
+        found = by_step(g, w, b, f"call {i + 1}")
+        if found:
+            return Find(found[0], way, found[1])
+    return None
+
+
+def refused(outcome: Outcome) -> str:
+    """The class of the error with which msnb refused the program; empty if it ran."""
+    return refusal(outcome.steps[-1].error) if outcome.steps else ""
+
+
+def refusal(error: tuple[str, str] | None) -> str:
+    """The class of an error that says what a graph or a lane cannot do; empty for any other."""
+    if error is None:
+        return ""
+    return error[0] if error[0] in REFUSALS or "so both must agree" in error[1] else ""
+
+
+@dataclass
+class Verdict:
+    finds: list[Find]
+    refusals: dict[str, str]
+    judged: bool
+    unjudged: str
+
+
+def judge(text: str, ways: tuple[str, ...] = tuple(WAYS)) -> Verdict:
+    """Run the program every way and compare: with the oracle, or else with the first way that runs."""
+    want, outcomes = run_oracle(text), {w: run_way(text, w) for w in ways}
+    refusals = {w: r for w, o in outcomes.items() if (r := refused(o))}
+    if want.unjudged:
+        first = next((o for w, o in outcomes.items() if w not in refusals), Outcome())
+        want_, wobbled = first, loosened(first)
+    else:
+        want_, wobbled = want, run_oracle(text, WOBBLE)
+    finds = []
+    if wobbled.unjudged == "" and want_.steps:
+        finds = [f for w, o in outcomes.items() if (f := compared(o, want_, wobbled, w)) is not None]
+    if want.unjudged:
+        finds += [Find("error", w, f"unexpected {told(e)}") for w, o in outcomes.items() if (e := foreign(o))]
+    return Verdict(finds, refusals, not want.unjudged, want.unjudged)
+
+
+def foreign(outcome: Outcome) -> tuple[str, str] | None:
+    """An error that is neither msnb's nor the program's own."""
+    last = outcome.steps[-1] if outcome.steps else Step()
+    if last.error is None or last.refused or last.error[1].startswith("stop"):
+        return None
+    return last.error

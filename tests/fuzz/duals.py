@@ -1,0 +1,179 @@
+"""Numbers with slopes: the arithmetic of the oracle, forward mode over NumPy, nested as deep as one likes.
+
+A value is a NumPy array or a ``Dual``: a value of a lower level and, for every direction in which somebody
+differentiates at this level, the slope in that direction (a value of a lower level, too). Levels are never used twice, so
+the derivative of a derivative cannot mix them up. Nothing here is shared with msnb: a wrong rule there is not wrong here.
+
+    call("mul", a, b)      the primitive on values; slopes by its linear rules, one per argument
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+LEVELS = itertools.count(1)
+
+
+class Dual:
+    """A value of a lower level and its slopes in every direction of this level."""
+
+    __slots__ = ("level", "slopes", "value")
+
+    def __init__(self, level: int, value: Any, slopes: list[Any]) -> None:
+        self.level, self.value, self.slopes = level, value, slopes
+
+
+def number(value: Any) -> Any:
+    """The NumPy array at the bottom."""
+    while isinstance(value, Dual):
+        value = value.value
+    return np.asarray(value)
+
+
+def strip(value: Any, level: int) -> Any:
+    """The value without its slopes of this level and above (those are of transforms that have ended)."""
+    while isinstance(value, Dual) and value.level >= level:
+        value = value.value
+    return value
+
+
+def slopes_of(value: Any, level: int, count: int) -> list[Any]:
+    """The slopes of this level; zeros where the value does not depend on its directions."""
+    while isinstance(value, Dual) and value.level > level:
+        value = value.value
+    if isinstance(value, Dual) and value.level == level:
+        return value.slopes
+    zero = np.zeros(number(value).shape, number(value).dtype)
+    return [zero] * count
+
+
+def call(name: str, *args: Any, **attrs: Any) -> Any:
+    """A primitive on values of any level."""
+    forward, rules = PRIMITIVES[name]
+    level = max((a.level for a in args if isinstance(a, Dual)), default=0)
+    if level == 0:
+        return np.asarray(forward(*args, **attrs))
+    mine = [isinstance(a, Dual) and a.level == level for a in args]
+    below = [a.value if m else a for a, m in zip(args, mine)]
+    out = call(name, *below, **attrs)
+    if not np.issubdtype(number(out).dtype, np.floating) or not rules:
+        return out
+    zero = np.zeros(number(out).shape, number(out).dtype)
+    count = next(len(a.slopes) for a, m in zip(args, mine) if m)
+    slopes = []
+    for k in range(count):
+        slope: Any = zero
+        for i, (arg, m) in enumerate(zip(args, mine)):
+            if m:
+                slope = call("add", slope, rules[min(i, len(rules) - 1)](arg.slopes[k], out, below, i, attrs))
+        slopes.append(slope)
+    return Dual(level, out, slopes)
+
+
+def _masked(x: Any, mask: Any) -> Any:
+    return call("mul", x, np.asarray(mask, number(x).dtype))
+
+
+def _set(x: Any, value: Any, *, index: Any) -> Any:
+    out = np.array(x)
+    out[index] = value
+    return out
+
+
+def _kept(t: Any, index: Any) -> Any:
+    """A slope of what was written over: zero where it was."""
+    mask = np.ones(number(t).shape)
+    mask[index] = 0
+    return _masked(t, mask)
+
+
+def _one_of(i: int, t: Any, args: list[Any]) -> list[Any]:
+    return [t if j == i else np.zeros_like(number(a)) for j, a in enumerate(args)]
+
+
+def _join(how: Callable[..., Any], *parts: Any, axis: int = 0) -> Any:
+    return how(parts, axis=axis)
+
+
+def _spread(t: Any, shape: tuple[int, ...], index: Any) -> Any:
+    return call("set", np.zeros(shape, number(t).dtype), t, index=index)
+
+
+Rule = Callable[[Any, Any, list[Any], int, dict[str, Any]], Any]
+
+
+def _linear(name: str) -> Rule:
+    return lambda t, out, a, i, k: call(name, t, **k)
+
+
+def _joined(name: str) -> Rule:
+    return lambda t, out, a, i, k: call(name, *_one_of(i, t, a), **k)
+
+
+def _unary(slope: Callable[[Any, Any], Any]) -> tuple[Rule, ...]:
+    return (lambda t, out, a, i, k: call("mul", t, slope(a[0], out)),)
+
+
+def _choice(better: Callable[[Any, Any], Any]) -> tuple[Rule, ...]:
+    def rule(t: Any, out: Any, a: list[Any], i: int, k: Any) -> Any:
+        mine, other = number(a[i]), number(a[1 - i])
+        return _masked(call("add", t, np.zeros_like(number(out))), better(mine, other) + 0.5 * (mine == other))
+
+    return (rule,)
+
+
+def _sign(x: Any) -> Any:
+    return np.sign(number(x)).astype(number(x).dtype)
+
+
+PRIMITIVES: dict[str, tuple[Callable[..., Any], tuple[Rule, ...]]] = {
+    "add": (np.add, (lambda t, out, a, i, k: t,)),
+    "sub": (np.subtract, (lambda t, out, a, i, k: t, lambda t, out, a, i, k: call("neg", t))),
+    "mul": (np.multiply, (lambda t, out, a, i, k: call("mul", t, a[1 - i]),)),
+    "div": (
+        np.divide,
+        (
+            lambda t, out, a, i, k: call("div", t, a[1]),
+            lambda t, out, a, i, k: call("neg", call("mul", t, call("div", out, a[1]))),
+        ),
+    ),
+    "neg": (np.negative, (_linear("neg"),)),
+    "sin": (np.sin, _unary(lambda x, out: call("cos", x))),
+    "cos": (np.cos, _unary(lambda x, out: call("neg", call("sin", x)))),
+    "tanh": (np.tanh, _unary(lambda x, out: call("sub", 1.0, call("mul", out, out)))),
+    "exp": (np.exp, _unary(lambda x, out: out)),
+    "sqrt": (np.sqrt, _unary(lambda x, out: call("div", 0.5, out))),
+    "abs": (np.abs, _unary(lambda x, out: _sign(x))),
+    "maximum": (np.maximum, _choice(np.greater)),
+    "minimum": (np.minimum, _choice(np.less)),
+    "where": (
+        lambda a, b, cond: np.where(cond, a, b),
+        (lambda t, out, a, i, k: _masked(t, k["cond"] if i == 0 else ~k["cond"]),),
+    ),
+    "sum": (np.sum, (_linear("sum"),)),
+    "cumsum": (np.cumsum, (_linear("cumsum"),)),
+    "reshape": (lambda x, shape: np.reshape(x, shape), (_linear("reshape"),)),
+    "transpose": (lambda x, axes=None: np.transpose(x, axes), (_linear("transpose"),)),
+    "astype": (lambda x, dtype: np.asarray(x).astype(dtype), (_linear("astype"),)),
+    "get": (lambda x, index: x[index], (_linear("get"),)),
+    "matmul": (
+        np.matmul,
+        (
+            lambda t, out, a, i, k: call("matmul", t, a[1]),
+            lambda t, out, a, i, k: call("matmul", a[0], t),
+        ),
+    ),
+    "stack": (lambda *p, axis=0: _join(np.stack, *p, axis=axis), (_joined("stack"),)),
+    "cat": (lambda *p, axis=0: _join(np.concatenate, *p, axis=axis), (_joined("cat"),)),
+    "set": (
+        _set,
+        (
+            lambda t, out, a, i, k: _kept(t, k["index"]),
+            lambda t, out, a, i, k: _spread(t, number(out).shape, k["index"]),
+        ),
+    ),
+}

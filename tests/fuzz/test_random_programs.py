@@ -1,0 +1,117 @@
+"""Random programs with state: eager, graph, jit and an oracle over NumPy see the same.
+
+The sample here is drawn anew from the seed of the run; ``make fuzz`` runs many more. What was found once is a case:
+a small program in ``cases/``, judged like any other, so its expectation is what plain Python and NumPy give.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.fuzz import oracle
+from tests.fuzz.comparison import judge
+from tests.fuzz.duals import PRIMITIVES, call
+from tests.fuzz.generator import program
+from tests.fuzz.oracle_transforms import grad, hessian, jvp, vmap
+from tests.fuzz.runner import run_oracle
+from tests.fuzz.shrinker import shrink
+
+CASES = sorted((Path(__file__).parent / "cases").glob("*.py"))
+SAMPLE = 40
+
+
+@pytest.mark.slow
+def test_programs_do_the_same_every_way(rng: np.random.Generator) -> None:
+    """A sample; a failure prints the program, which `python -m tests.fuzz --only SEED` makes small."""
+    first = int(rng.integers(2**31))
+    for seed in range(first, first + SAMPLE):
+        text = program(seed)
+        verdict = judge(text, ("eager", "graph O0", "jit O1"))
+        assert not verdict.finds, f"{verdict.finds}\n\n{text}\n(python -m tests.fuzz --only {seed} shrinks it)"
+
+
+@pytest.mark.parametrize("case", CASES, ids=[c.stem for c in CASES])
+def test_what_was_found_once(case: Path) -> None:
+    text = case.read_text()
+    verdict = judge(text)
+    assert not verdict.finds and not verdict.unjudged, verdict
+    assert set(verdict.refusals) <= set(allowed(text)), verdict.refusals
+
+
+def allowed(text: str) -> list[str]:
+    """Ways that a case lets msnb refuse with a sentence: a line `# refused: eager, native`."""
+    lines = [line for line in text.splitlines() if line.startswith("# refused: ")]
+    return [way.strip() for line in lines for way in line[len("# refused: ") :].split(",")]
+
+
+# ---- the oracle itself ---------------------------------------------------------------------------
+
+SHAPED = {
+    "sum": {"axis": 0}, "cumsum": {"axis": 1}, "reshape": {"shape": (3, 2)}, "get": {"index": (slice(None), -1)},
+    "where": {"cond": np.array([[True, False, True], [False, True, True]])}, "astype": {"dtype": np.float64},
+    "set": {"index": (1, slice(None, None, -1))}, "stack": {"axis": 1}, "cat": {"axis": 0},
+}  # fmt: skip
+BINARY = ("add", "sub", "mul", "div", "maximum", "minimum", "where", "stack", "cat")
+
+
+def operands(name: str, rng: np.random.Generator) -> list[np.ndarray]:
+    x, y = rng.uniform(0.3, 2.0, (2, 2, 3))
+    if name == "matmul":
+        return [x, y.T]
+    return [x, y[0]] if name == "set" else [x, y] if name in BINARY else [x]
+
+
+@pytest.mark.parametrize("name", sorted(PRIMITIVES))
+def test_slopes_of_the_oracle_are_differences(name: str, rng: np.random.Generator) -> None:
+    """Every primitive, in every argument: the slope in a random direction is a difference quotient, to h^2."""
+    args, h = operands(name, rng), 1e-6
+    ways = [rng.normal(size=a.shape) for a in args]
+
+    def f(*tensors: oracle.Tensor) -> oracle.Tensor:
+        return oracle.boxed(call(name, *(t.v for t in tensors), **SHAPED.get(name, {})))
+
+    def value(step: float) -> np.ndarray:
+        return f(*(oracle.boxed(a + step * w) for a, w in zip(args, ways))).asnumpy()
+
+    boxes, slopes = tuple(map(oracle.boxed, args)), tuple(map(oracle.boxed, ways))
+    slope = jvp(f, boxes, slopes)[1].asnumpy()
+    np.testing.assert_allclose(slope, (value(h) - value(-h)) / (2 * h), rtol=1e-6, atol=1e-8)
+
+
+def test_the_oracle_nests(rng: np.random.Generator) -> None:
+    """Derivatives of derivatives, by inputs and by weights, and lanes."""
+    x = oracle.boxed(rng.normal(size=3))
+    w = oracle.Parameter(oracle.boxed(rng.normal(size=3)), name="w")
+    f = lambda x: (oracle.ops.sin(x) * w * w).sum()
+    s, c, p = np.sin(x.v), np.cos(x.v), w.v
+    np.testing.assert_allclose(hessian(f)(x).v, np.diag(-s * p * p))
+    np.testing.assert_allclose(grad(lambda x: grad(f, None, w)(x).sum())(x).v, 2 * p * c)
+    np.testing.assert_allclose(vmap(grad(f))(oracle.boxed(np.stack([x.v, x.v * 2]))).v[0], c * p * p)
+    got = grad(f, 0, [w, w])(x)
+    np.testing.assert_allclose([got[0].v, got[1][0].v, got[1][1].v], [c * p * p, 2 * p * s, 2 * p * s])
+
+
+# ---- the generator and the shrinker --------------------------------------------------------------
+
+
+def test_a_seed_is_a_program() -> None:
+    assert program(7) == program(7) != program(8)
+
+
+def test_the_oracle_judges_most_programs(rng: np.random.Generator) -> None:
+    first = int(rng.integers(2**31))
+    outcomes = [run_oracle(program(seed)) for seed in range(first, first + 60)]
+    unjudged = [o.unjudged for o in outcomes if o.unjudged]
+    assert len(unjudged) < 25, f"from seed {first}: {unjudged}"
+
+
+def test_shrinking_keeps_what_is_needed() -> None:
+    text = (
+        "F = 1\ndef main(x, y, t):\n    a = x + 1\n    b = a * y\n    if t > 0:\n        b = b * wrong(a, y)\n"
+        "    return a, b\ndef state():\n    return {}\nCALLS = []\n"
+    )
+    small = shrink(text, lambda t: "wrong(" in t)
+    assert small == "F = 1\n\ndef main(x, y, t):\n    b = wrong(a, y)\n\ndef state():\n    pass\nCALLS = []\n"
