@@ -22,7 +22,7 @@ from msnb.ops.worded import worded
 
 
 def clip(x: Any, min: Any = None, max: Any = None) -> Tensor:
-    """x between ``min`` and ``max`` (numbers or tensors; None: no bound).
+    """x between ``min`` and ``max`` (numbers or tensors; None: no bound). On a bound the derivative by x is 1.
 
     Raises:
         TypeError: both bounds are missing.
@@ -37,8 +37,8 @@ def clip(x: Any, min: Any = None, max: Any = None) -> Tensor:
     if min is None and max is None:
         raise ArgumentError("clip needs at least one of min and max.")
     x = as_tensor(x)
-    low = x if min is None else elementwise.maximum(x, min)
-    out: Tensor = low if max is None else elementwise.minimum(low, max)
+    low = x if min is None else elementwise.clamp_min(x, min)
+    out: Tensor = low if max is None else elementwise.clamp_max(low, max)
     return out
 
 
