@@ -6,8 +6,9 @@ Never pickle: reading a file runs no code of the file. The metadata carry a CRC-
 dtypes, shapes, bytes, the other metadata), so that a flipped bit anywhere is found, not trained on. Files of other
 programs have none and are read with the format's own checks.
 
-Saving is atomic:  write name.tmp in the same folder -> flush and fsync -> rename over name -> fsync the folder.
-Whatever stops it leaves the old file as it was. Complex arrays are stored as pairs of floats, with a note.
+Saving is atomic:  write a file aside in the same folder -> fsync -> rename over name -> fsync the folder.
+Whatever stops it leaves the old file as it was; what a killed writer left goes with the next save (``core.aside``).
+Complex arrays are stored as pairs of floats, with a note.
 Source: https://github.com/huggingface/safetensors (format)
 """
 
@@ -16,9 +17,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from msnb.core.aside import aside, remove_leftovers, write_all
 from msnb.core.errors import CheckpointError
 
 Array = NDArray[Any]
@@ -164,27 +165,13 @@ def write(path: str, content: bytes) -> None:
     target = os.path.realpath(path)
     folder = os.path.dirname(target)
     os.makedirs(folder, exist_ok=True)
-    with _temporary(folder, os.path.basename(target)) as temporary:
-        with open(temporary, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+    remove_leftovers(folder)
+    with aside(folder, os.path.basename(target)) as (handle, temporary):
+        write_all(handle, content)
+        os.fsync(handle)
         os.chmod(temporary, _mode(target))
         os.replace(temporary, target)
     _sync_folder(folder)
-
-
-@contextlib.contextmanager
-def _temporary(folder: str, name: str) -> Iterator[str]:
-    """A file name of our own in the folder; nothing is left of it when the block fails."""
-    handle, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".tmp", dir=folder)
-    os.close(handle)
-    try:
-        yield temporary
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
 
 
 def _mode(target: str) -> int:
