@@ -17,6 +17,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the msnb of this checkout, installed or not
+
 _EXCHANGE, _HERE = 2, -100
 KEY = "0" * 64
 
