@@ -15,7 +15,6 @@ capture at a time: while it runs, the user's objects are on loan, so every other
 from __future__ import annotations
 
 import functools
-import threading
 import types
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -23,7 +22,7 @@ from time import perf_counter
 from typing import Any
 
 from msnb.api.timing import timing_table
-from msnb.core import clock, events
+from msnb.core import clock, events, forks
 from msnb.core.sharding import IGNORED
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor, make
@@ -121,7 +120,7 @@ class CompiledFunction:
         self.name = name or getattr(fn, "__name__", type(fn).__name__)
         self.versions: list[Version] = []
         self._made = 0
-        self._queue = threading.RLock()
+        self._queue = forks.lock()
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         return self if owner is None else types.MethodType(self, owner)

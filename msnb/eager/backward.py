@@ -14,13 +14,12 @@ and are put into the program's HostFn for the time of a run.
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
 from msnb.autodiff import vjp
-from msnb.core import devices
+from msnb.core import devices, forks
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor, made, make, type_of_buffer
 from msnb.core.types import TensorType
@@ -97,7 +96,7 @@ class BackwardProgram:
         self._uses = 0
         self._run: Any = None
         self._turns: dict[int, tuple[int, ...]] = {}
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
 
     def residuals(self, recorder: Recorder) -> list[Any]:
         """What this run saved of the values that backward reads."""

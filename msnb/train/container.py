@@ -2,22 +2,22 @@
 
 Never pickle: reading a file runs no code of the file. ``core.tensor_files`` has the format and its checks.
 
-Saving is atomic:  write name.tmp in the same folder -> flush and fsync -> rename over name -> fsync the folder.
-Whatever stops it leaves the old file as it was.
+Saving is atomic:  write a file aside in the same folder -> fsync -> rename over name -> fsync the folder.
+Whatever stops it leaves the old file as it was; what a killed writer left goes with the next save (``core.aside``).
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
 from msnb.core import tensor_files
+from msnb.core.aside import aside, remove_leftovers, write_all
 from msnb.core.errors import CheckpointError
 from msnb.core.reading import MOST_JSON, open_file, read_json, size_of
 from msnb.core.schema import FLAG, TEXT, Fixed, Rows
@@ -120,27 +120,13 @@ def write(path: str, content: bytes) -> None:
     target = os.path.realpath(path)
     folder = os.path.dirname(target)
     os.makedirs(folder, exist_ok=True)
-    with _temporary(folder, os.path.basename(target)) as temporary:
-        with open(temporary, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+    remove_leftovers(folder)
+    with aside(folder, os.path.basename(target)) as (handle, temporary):
+        write_all(handle, content)
+        os.fsync(handle)
         os.chmod(temporary, _mode(target))
         os.replace(temporary, target)
     _sync_folder(folder)
-
-
-@contextlib.contextmanager
-def _temporary(folder: str, name: str) -> Iterator[str]:
-    """A file name of our own in the folder; nothing is left of it when the block fails."""
-    handle, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".tmp", dir=folder)
-    os.close(handle)
-    try:
-        yield temporary
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
 
 
 def _mode(target: str) -> int:

@@ -22,6 +22,7 @@ from msnb.autodiff.owed import written_out
 from msnb.core import tree
 from msnb.core.blocks import Blocks
 from msnb.core.errors import UnsupportedSyntaxError
+from msnb.core.forks import in_child, settled
 from msnb.core.packed import give
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor, made
@@ -35,10 +36,11 @@ from msnb.graph.capture.recipe import Recipe
 from msnb.graph.capture.session import Session
 from msnb.ir.graph import Graph
 
-CAPTURING = threading.RLock()
+CAPTURING = settled(threading.RLock(), rank=0)
 """Held during a capture: it really changes the user's objects and puts them back at its end."""
 captures: list[str] = []
 """The captures that run now; empty most of the time, which is cheaper to ask than a lock."""
+in_child(lambda: None if CAPTURING._is_owned() else captures.clear())
 
 
 @dataclass
