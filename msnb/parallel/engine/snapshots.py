@@ -11,9 +11,12 @@ folder that is there is whole.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import shutil
+import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +29,7 @@ from numpy.typing import NDArray
 from msnb.core.errors import CheckpointError
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType
+from msnb.parallel.engine.folders import lives
 from msnb.parallel.engine.ranks import speaks_for
 from msnb.parallel.layout import TensorLayout, whole
 from msnb.parallel.mesh import Mesh
@@ -59,7 +63,25 @@ def write_parts(folder: str, rank: int, parts: Mapping[str, Any]) -> None:
         save_file(plain, str(_file(folder, rank)))
 
 
-def conclude(folder: str, program: Program, names: Mapping[int, str], step: int) -> str:
+def unfinished(target: str) -> str:
+    """An empty folder beside ``target``, to write its content into: the name says who writes. Those that dead writers
+    left there go."""
+    host, folder = socket.gethostname(), Path(target).absolute().parent
+    folder.mkdir(parents=True, exist_ok=True)
+    for part in folder.glob("*.part"):
+        named = re.fullmatch(rf"(.+)\.{re.escape(host)}\.(\d+)(\.before)?\.part", part.name)
+        if named is None or lives(int(named[2])):
+            continue
+        if named[3] and not Path(folder, named[1]).exists():  # killed between two renames
+            os.replace(part, Path(folder, named[1]))
+        shutil.rmtree(part, ignore_errors=True)
+    made = f"{target}.{host}.{os.getpid()}.part"
+    shutil.rmtree(made, ignore_errors=True)
+    os.makedirs(made)
+    return made
+
+
+def conclude(folder: str, done: str, program: Program, names: Mapping[int, str], step: int) -> str:
     """Write how the parts lie, and give the folder its name."""
     params: dict[str, Any] = {}
     for i, name in names.items():
@@ -70,10 +92,12 @@ def conclude(folder: str, program: Program, names: Mapping[int, str], step: int)
                         "dtype": p.type.dtype.name}  # fmt: skip
     teams = [[team.first, team.mesh.factors] for team in program.teams]
     page = {"format": "msnb sharded", "version": _VERSION, "step": step, "teams": teams, "params": params}
-    done = folder.removesuffix(".part")
     Path(folder, "layout.json").write_text(json.dumps(page, indent=1), encoding="utf-8")
-    shutil.rmtree(done, ignore_errors=True)
+    before = folder.removesuffix(".part") + ".before.part"
+    with contextlib.suppress(FileNotFoundError):  # an older one of this name is there until the new one is
+        os.replace(done, before)
     os.replace(folder, done)
+    shutil.rmtree(before, ignore_errors=True)
     return done
 
 
