@@ -122,6 +122,8 @@ class Engine:
         if not self.started:
             return
         self.started = False
+        with contextlib.suppress(OSError):
+            note(self._folder, [])  # we are not killed: temporary folders stay, perhaps for those who begin again
         for rank in list(self.links):
             with contextlib.suppress(OSError):
                 self._tell(rank, "leave")
