@@ -30,7 +30,20 @@ from msnb.core.dtypes import ALL, as_dtype
 from msnb.core.errors import CheckpointError, DeviceError, VerifyError
 from msnb.core.reading import MOST_AXES, Refuse, fits_memory, read_json
 from msnb.core.schema import (
-    ANYTHING, FLAG, INDEX, REAL, TEXT, Either, Fixed, Int, Kind, OneOf, Record, Rows, Table, misfit,
+    ANYTHING,
+    FLAG,
+    INDEX,
+    REAL,
+    TEXT,
+    Either,
+    Fixed,
+    Int,
+    Kind,
+    OneOf,
+    Record,
+    Rows,
+    Table,
+    misfit,
 )  # fmt: skip
 from msnb.core.types import TensorType
 from msnb.ir.graph import Graph, Node, Value
@@ -41,7 +54,17 @@ from msnb.ops.constant import constant
 from msnb.parallel.layout import TensorLayout
 from msnb.parallel.mesh import EXCHANGE, GATHER, MAX_DEVICES, REDUCE, SCATTER, Chip, Cluster, Mesh
 from msnb.parallel.program import (
-    BACKWARD, FORWARD, UPDATE, Buffer, MoveStep, Program, RecvStep, RunStep, SendStep, Step, Team,
+    BACKWARD,
+    FORWARD,
+    UPDATE,
+    Buffer,
+    MoveStep,
+    Program,
+    RecvStep,
+    RunStep,
+    SendStep,
+    Step,
+    Team,
 )  # fmt: skip
 from msnb.parallel.reshard import SLICE, Move
 from msnb.parallel.strategies import Strategy, call_of

@@ -187,7 +187,7 @@ def raise_after_a_print(box: Box, x: Any) -> Any:
 
 @program(*BOTH)
 def raise_with_a_tensor(box: Box, x: Any) -> Any:
-    raise RuntimeError("value %s" % x, "and {:>8}".format(str(x)))
+    raise RuntimeError("value %s" % x, f"and {str(x):>8}")
 
 
 @program(*BOTH)
@@ -293,7 +293,7 @@ def raise_where_the_other_goes_on(box: Box, x: Any) -> Any:
 
 @program(*BOTH)
 def texts(box: Box, x: Any) -> Any:
-    return "{} {k}".format(x, k=x), "%s|%r" % (x, x), str(x), repr(x), f"{x}", "{:>4}".format(3)
+    return f"{x} {x}", "%s|%r" % (x, x), str(x), repr(x), f"{x}", f"{3:>4}"
 
 
 @program(*BOTH)
@@ -303,7 +303,7 @@ def texts_of_containers(box: Box, x: Any) -> Any:
 
 @program(*BOTH)
 def text_in_an_attribute(box: Box, x: Any) -> Any:
-    box.table["text"] = "v {}".format(x)
+    box.table["text"] = f"v {x}"
     return format(x), f"<{str(x):>6}>"
 
 

@@ -6,20 +6,19 @@ with the tensors' values. State is written only after the program has finished, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import copy
 import operator
 from collections import deque
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from msnb.core import events
+from msnb.core.parameter import Parameter
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
 from msnb.core.where import Origin, here
-from msnb.core.parameter import Parameter
 from msnb.graph.capture.engine import Capture
 from msnb.graph.capture.merge import Late
 from msnb.graph.capture.scalars import TrackedArray, is_lazy

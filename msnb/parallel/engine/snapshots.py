@@ -11,10 +11,13 @@ folder that is there is whole.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
+import re
 import shutil
+import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +33,7 @@ from msnb.core.reading import MOST_JSON, fits_memory, read_file, read_json
 from msnb.core.schema import INDEX, Fixed, Int, OneOf, Record, Rows, Table
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType
+from msnb.parallel.engine.folders import lives
 from msnb.parallel.engine.ranks import speakers
 from msnb.parallel.layout import TensorLayout, whole
 from msnb.parallel.mesh import MAX_DEVICES, Mesh
@@ -70,7 +74,25 @@ def write_parts(folder: str, rank: int, parts: Mapping[str, Any]) -> None:
         _file(folder, rank).write_bytes(tensor_files.encode(plain, {}, refuse))
 
 
-def conclude(folder: str, program: Program, names: Mapping[int, str], step: int) -> str:
+def unfinished(target: str) -> str:
+    """An empty folder beside ``target``, to write its content into: the name says who writes. Those that dead writers
+    left there go."""
+    host, folder = socket.gethostname(), Path(target).absolute().parent
+    folder.mkdir(parents=True, exist_ok=True)
+    for part in folder.glob("*.part"):
+        named = re.fullmatch(rf"(.+)\.{re.escape(host)}\.(\d+)(\.before)?\.part", part.name)
+        if named is None or lives(int(named[2])):
+            continue
+        if named[3] and not Path(folder, named[1]).exists():  # killed between two renames
+            os.replace(part, Path(folder, named[1]))
+        shutil.rmtree(part, ignore_errors=True)
+    made = f"{target}.{host}.{os.getpid()}.part"
+    shutil.rmtree(made, ignore_errors=True)
+    os.makedirs(made)
+    return made
+
+
+def conclude(folder: str, done: str, program: Program, names: Mapping[int, str], step: int) -> str:
     """Write how the parts lie, and give the folder its name."""
     params: dict[str, Any] = {}
     for i, name in names.items():
@@ -81,10 +103,12 @@ def conclude(folder: str, program: Program, names: Mapping[int, str], step: int)
                         "dtype": p.type.dtype.name}  # fmt: skip
     teams = [[team.first, team.mesh.factors] for team in program.teams]
     page = {"format": "msnb sharded", "version": _VERSION, "step": step, "teams": teams, "params": params}
-    done = folder.removesuffix(".part")
     Path(folder, "layout.json").write_text(json.dumps(page, indent=1), encoding="utf-8")
-    shutil.rmtree(done, ignore_errors=True)
+    before = folder.removesuffix(".part") + ".before.part"
+    with contextlib.suppress(FileNotFoundError):  # an older one of this name is there until the new one is
+        os.replace(done, before)
     os.replace(folder, done)
+    shutil.rmtree(before, ignore_errors=True)
     return done
 
 
