@@ -125,6 +125,16 @@ def test_a_gradient_inside_a_gradient_rule_needs_the_weight_as_an_argument(w: ms
         assert "as an argument" in str(error)
 
 
+def test_gradients_of_a_rule_belong_to_the_tensors_of_their_argument() -> None:
+    scaled = ms.custom_vjp(lambda pair: pair[0] * pair[1], lambda pair, out, dout: ((None, dout * 7),))
+    assert lists(ms.grad(lambda x: scaled((3.0, x)).sum())(tensor(1, 2))) == [7.0, 7.0]
+    nothing = ms.custom_vjp(lambda x: x * 2, lambda x, out, dout: (None,))
+    assert lists(ms.grad(lambda x: nothing(x).sum())(tensor(np.inf, np.nan))) == [0.0, 0.0]
+    short = ms.custom_vjp(lambda pair: pair[0] * pair[1], lambda pair, out, dout: ((dout,),))
+    with pytest.raises(GradientError, match="gave 1 gradients for argument 0, which holds 2 tensors"):
+        ms.grad(lambda x: short((x, x + 1)).sum())(tensor(1, 2))
+
+
 # ---- results of another kind, positions
 
 
