@@ -13,7 +13,6 @@ Source: Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016, arXi
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -118,7 +117,10 @@ class _Watching(EagerEngine):
 
     def listen(self, engine: Any) -> None:
         """A gradient inside the block records with an engine of its own: what that reads is noted too."""
-        engine.__class__, engine.watching = _heard(type(engine)), self
+        kind = type(engine)
+        if kind not in _heard_kinds:
+            _heard_kinds[kind] = _heard(kind)
+        engine.__class__, engine.watching = _heard_kinds[kind], self
 
     def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """Run the op."""
@@ -138,7 +140,9 @@ class _Watching(EagerEngine):
         super().assign(target, make(value._data, value._type) if value._rec is not None else value)
 
 
-@functools.cache
+_heard_kinds: dict[Any, Any] = {}
+
+
 def _heard(kind: type[RecordingEngine]) -> type[RecordingEngine]:
     """The same engine, told on by what it reads and writes."""
 
