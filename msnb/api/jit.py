@@ -136,9 +136,9 @@ class CompiledFunction:
             version, inputs, held = self._fitting(args, kwargs)
             version.calls += 1
             if engine.__class__ is not EagerEngine:
+                self._told(engine, version, inputs, args, kwargs)
                 if not isinstance(engine, EagerEngine):
                     return self._recorded(version, inputs, args, kwargs, held)
-                self._told(engine, version, inputs, args, kwargs)
             return version.captured.finish(version.run(inputs), held)
 
     @property
@@ -229,9 +229,9 @@ class CompiledFunction:
         self, engine: Any, version: Version, buffers: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         """An engine that notes what is read (``recompute``) hears of all that the program reads and writes."""
-        if hasattr(engine, "note"):
+        if hasattr(engine, "hear"):
             for x in self._operands(version, buffers, args, kwargs):
-                engine.note(x)
+                engine.hear(x)
 
     def _recorded(
         self, version: Version, buffers: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any], held: list[Any]

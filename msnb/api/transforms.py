@@ -217,7 +217,7 @@ def _sensitivities(losses: Sequence[Tensor], sens: Any) -> list[Any]:
 
 def _eagerly(fn: Fn, request: _Request, kwargs: dict[str, Any], has_aux: bool, sens: Any) -> tuple[Any, list[Any]]:
     weights, complete = request.weights, None
-    if not all([w.requires_grad for w in weights]):
+    if not all(w.requires_grad for w in weights):
         complete, weights = with_constants(weights)
     with Recording(request.inputs, weights) as tape:
         value = request.call(fn, tape.inputs, kwargs)

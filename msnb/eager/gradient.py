@@ -33,6 +33,9 @@ class Recording:
     def __init__(self, inputs: Sequence[Tensor], weights: Sequence[Tensor] = ()) -> None:
         outer = slot.engine
         self._outer: Engine = outer
+        watcher: Any = outer if hasattr(outer, "listen") else None  # ``recompute`` notes what is read in its block
+        for x in (*inputs, *weights) if watcher is not None else ():
+            watcher.hear(x)
         before = outer.recorders if isinstance(outer, NestedRecordingEngine) else ()
         if isinstance(outer, RecordingEngine) and not before:
             before = (outer.recorder,)
@@ -49,6 +52,8 @@ class Recording:
         self._results: list[int] = []
         recorders = (*before, self.recorder)
         engine = RecordingEngine(self.recorder) if len(recorders) == 1 else NestedRecordingEngine(recorders)
+        if watcher is not None:
+            watcher.listen(engine)
         self.engine: RecordingEngine = wear(engine, worn_by(outer))
 
     def __enter__(self) -> Recording:

@@ -101,6 +101,15 @@ def test_weights_of_a_compiled_function_that_is_computed_again(w: ms.Parameter) 
     assert lists(given_back(tensor(1, 1))[1]) == [1.0, 1.0]
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_weights_of_a_gradient_that_is_computed_again(compiled: bool, w: ms.Parameter) -> None:
+    f = ms.jit(lambda x: (x * x * w).sum()) if compiled else lambda x: (x * x * w).sum()
+    inner = ms.vjp(lambda x: ms.recompute(lambda a: ms.vjp(f, a)[1](ms.Tensor(1.0))[0], x), tensor(1, 4), weights=w)[1]
+    assert lists(inner(tensor(1, 1))) == [[[4.0, 6.0]], [2.0, 8.0]]
+    again = ms.grad(lambda x: ms.recompute(lambda a: ms.grad(f)(a), x).sum(), 0, w)
+    assert lists(again(tensor(1, 4))) == [[4.0, 6.0], [2.0, 8.0]]
+
+
 def test_a_pullback_can_be_transformed() -> None:
     _, pull = ms.vjp(lambda x: x * x, tensor(3.0))
     assert lists(ms.grad(lambda v: pull(v)[0].sum())(tensor(1.0))) == [6.0]
