@@ -14,7 +14,7 @@ from typing import Any
 from msnb.core.errors import UnsupportedSyntaxError
 from msnb.core.slot import slot
 from msnb.core.where import here
-from msnb.graph.capture import effects, faults, writes
+from msnb.graph.capture import faults, writes
 from msnb.graph.capture.effects import has_effects
 from msnb.graph.capture.engine import Capture
 from msnb.graph.capture.journal import Change

@@ -134,7 +134,7 @@ def _guarded_call(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[
     session = engine.session
     session.depth += 1
     if session.depth % 32 == 0:
-        if session.depth > min(int(get_context("max_call_depth")), _DEEPEST):
+        if session.depth > _deepest():
             raise _too_deep(fn)
         sys.setrecursionlimit(max(sys.getrecursionlimit(), session.frames + _FRAMES * session.depth))
     attempts = len(session.attempts)
@@ -145,12 +145,16 @@ def _guarded_call(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[
         del session.attempts[attempts:]
 
 
+def _deepest() -> int:
+    return min(int(get_context("max_call_depth")), _DEEPEST)
+
+
 def _too_deep(fn: Any) -> Exception:
     error = CaptureError(
         f"{fn.__name__} calls itself without end while it is captured: the end of a recursion must not "
         f"depend on a tensor.",
         hint="decide with a Python value, or write the recursion as a while loop; calls may be nested "
-        f"{min(int(get_context('max_call_depth')), _DEEPEST)} deep (ms.set_context(max_call_depth=...), up to {_DEEPEST}).",
+        f"{_deepest()} deep (ms.set_context(max_call_depth=...), up to {_DEEPEST}).",
     )
     error.where = here(3).where
     return error

@@ -20,7 +20,15 @@ from msnb.graph.capture import arrays, writes
 from msnb.graph.capture.journal import MISSING, ArrayPlace, Change, Place
 from msnb.graph.capture.lower import RETURN
 from msnb.graph.capture.merge import (
-    Undefined, describe, end_of, flatten, is_object, is_tensor, same, type_of, zeros_of,
+    Undefined,
+    describe,
+    end_of,
+    flatten,
+    is_object,
+    is_tensor,
+    same,
+    type_of,
+    zeros_of,
 )  # fmt: skip
 from msnb.graph.capture.pythonic import Pythonic, number_type
 from msnb.graph.capture.scalars import is_number, plain, same_values
@@ -169,7 +177,8 @@ class Carried:
             pairs = zip(leaves, self.leaves, self.ends)
             self.objects = [
                 (leaf, before if is_object(before) else None, end, i in self.hazards)
-                for i, (leaf, before, end) in enumerate(pairs) if self.types[i] is not None
+                for i, (leaf, before, end) in enumerate(pairs)
+                if self.types[i] is not None
             ]
         return self.rebuild(leaves)
 

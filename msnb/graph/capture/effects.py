@@ -6,20 +6,19 @@ with the tensors' values. State is written only after the program has finished, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import copy
 import operator
 from collections import deque
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from msnb.core import events
+from msnb.core.parameter import Parameter
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
 from msnb.core.where import Origin, here
-from msnb.core.parameter import Parameter
 from msnb.graph.capture.engine import Capture
 from msnb.graph.capture.merge import Late
 from msnb.graph.capture.scalars import TrackedArray, is_lazy
@@ -266,6 +265,9 @@ def raise_at_run(engine: Capture, error: Exception, origin: Origin | None) -> No
     def fail(values: Any) -> None:
         raise _like(error, *values)
 
+    for kept in (error, cause):  # the frames of the capture
+        if kept is not None:
+            kept.__traceback__ = kept.__context__ = None
     before, engine.origin = engine.origin, origin
     at_run(engine, "raise", (*_carried(error), None if cause is None else _carried(cause)), fail)
     engine.origin = before
@@ -281,7 +283,7 @@ def _like(error: BaseException, args: list[Any], fields: dict[str, Any], cause: 
     new.args = tuple(args)
     new.__dict__.update(fields)
     known = error.__cause__
-    new.__cause__ = _like(known, *cause, None) if cause is not None and known is not None else known
+    new.__cause__ = _like(known, cause[0], cause[1], None) if cause is not None and known is not None else known
     new.__suppress_context__ = error.__suppress_context__
     return new
 

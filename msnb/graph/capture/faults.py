@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from msnb.core.errors import CaptureError, MsnbError
 from msnb.core.slot import slot
+from msnb.core.tensor import Tensor
 from msnb.core.where import Origin, here, is_internal, users_frames
 from msnb.graph.capture import effects
 from msnb.graph.capture.engine import Capture
@@ -92,7 +93,7 @@ def end_with(root: Capture, error: Exception) -> None:
         raise error
     if any(block.symbolic for block in blocks):
         _refuse(error, "inside an and, or, or if expression", "write the decision as an if statement.")
-    known = not any(isinstance(v, effects.Tensor) for v in effects.open_values(_parts(error), {}).values())
+    known = not any(isinstance(v, Tensor) for v in effects.open_values(_parts(error), {}).values())
     if known and not effects.has_effects(root.graph):
         error.args = tuple(str(a) if isinstance(a, effects.Text) else concrete(a) for a in error.args)
         raise error
