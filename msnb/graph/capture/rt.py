@@ -119,7 +119,7 @@ def compare(op: str, left: Any, right: Any) -> Any:
     if op in ("in", "not in") and isinstance(engine, Capture):
         found = special.member(engine, right, left)
         if found is not NotImplemented:
-            return found == (op == "in")
+            return found if op == "in" else negate(found)
     return reads.compare(_session(), op, left, right)
 
 
