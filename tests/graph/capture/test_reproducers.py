@@ -222,3 +222,16 @@ def test_the_value_of_a_parameter_is_never_stale() -> None:
     same(run(), [2])
     p.set_data(Tensor([5.0]))
     same(run(), [10])
+
+
+class Talks(nn.Cell):
+    def construct(self, x: Any) -> Any:
+        if x.sum() > 0:
+            print("positive")
+        return x * 2
+
+
+def test_a_network_that_prints_words_is_exported_without_them(tmp_path: Any, notices: list[str]) -> None:
+    ms.export(Talks(), Tensor([1.0]), file_name=str(tmp_path / "talks"), file_format="MINDIR")
+    assert notices == ["print is left out of the file: it holds operators only."]
+    same(nn.GraphCell(ms.load(str(tmp_path / "talks.mindir")))(Tensor([3.0])), [6])
