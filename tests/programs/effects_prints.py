@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from effects_register import Box, Part, program
 
+import msnb as ms
 from msnb import ops
 
 BOTH = ((1.0,), (-1.0,), (1.0,))
@@ -302,3 +303,122 @@ def texts_of_containers(box: Box, x: Any) -> Any:
 def text_in_an_attribute(box: Box, x: Any) -> Any:
     box.table["text"] = f"v {x}"
     return format(x), f"<{str(x):>6}>"
+
+
+# ---- jumps, nesting, gradients -----------------------------------------------------------------------------------
+
+
+@program((0.0,), (3.0,), (9.0,))
+def break_and_continue(box: Box, x: Any) -> Any:
+    while x < 6:
+        x = x + 1
+        if x == 2:
+            print("skip")
+            continue
+        if x > 4:
+            print("leave")
+            break
+        print("turn", x)
+    else:
+        print("ran out")
+    return x
+
+
+@program((0.0,), (3.0,), (9.0,))
+def return_out_of_a_loop(box: Box, x: Any) -> Any:
+    while x < 6:
+        print("at", x)
+        if x > 3:
+            print("return")
+            return x * 10
+        x = x + 1
+    print("end")
+    return x
+
+
+@program((2.0,), (0.0,))
+def loops_in_loops(box: Box, x: Any) -> Any:
+    for i in range(int(x)):
+        print("row", i)
+        for k in range(i + 1):
+            if k > 0:
+                print("cell", i, k)
+            box.count += 1
+    return x
+
+
+@program(*BOTH)
+def a_gradient_of_what_prints(box: Box, x: Any) -> Any:
+    def loss(w: Any) -> Any:
+        print("forward")
+        if w > 0:
+            print("positive", w)
+        return w * w
+
+    print("before")
+    found = ms.grad(loss)(x)
+    print("after", found)
+    return found
+
+
+@program(*BOTH)
+def with_a_context(box: Box, x: Any) -> Any:
+    class Manager:
+        def __enter__(self) -> Any:
+            print("enter")
+            return self
+
+        def __exit__(self, *error: Any) -> None:
+            print("exit")
+
+    if x > 0:
+        with Manager():
+            print("inside")
+    return x
+
+
+@program(*BOTH)
+def a_global_and_an_enclosing_variable(box: Box, x: Any) -> Any:
+    seen = 0
+
+    def note() -> None:
+        nonlocal seen
+        global TOLD
+        seen += 1
+        if x > 0:
+            TOLD = 1
+            seen = seen + 10
+
+    note()
+    note()
+    print("seen", seen)
+    return x
+
+
+@program((1.0,), (-1.0,), (7.0,))
+def elif_chain_with_errors(box: Box, x: Any) -> Any:
+    if x > 5:
+        print("large")
+        fail("too large")
+    elif x > 0:
+        print("fine")
+    else:
+        assert x > 0, f"{x} is not positive"
+    print("end")
+    return x
+
+
+@program(*BOTH)
+def an_error_class_of_its_own(box: Box, x: Any) -> Any:
+    if x > 0:
+        raise Mine(x, note="n")
+    return x
+
+
+class Mine(Exception):
+    def __init__(self, value: Any, note: str = "") -> None:
+        super().__init__(f"{value} {note}")
+        self.note = note
+
+
+TOLD = 0

@@ -345,3 +345,12 @@ def code_of_others_in_a_branch(box: Box, x: Any) -> Any:
 
 BYTES = bytearray()
 WORD = 0
+
+
+@refused("inside a try statement that would see the error")
+def an_assert_that_is_caught(box: Box, x: Any) -> Any:
+    try:
+        assert x > 0
+    except AssertionError:
+        x = x * 10
+    return x

@@ -192,6 +192,10 @@ def _make(engine: Capture, cls: Any, args: tuple[Any, ...], kwargs: dict[str, An
     init = cls.__init__
     if cls.__flags__ & (1 << 9) and not is_framework(sys.modules.get(cls.__module__)):
         engine.session.guard("is", (paths.attr(paths.ref(cls), "__init__"),), (init,))
+    if issubclass(cls, BaseException) and isinstance(init, types.FunctionType) and not is_opaque(init):
+        error = engine.session.fresh(cls.__new__(cls, *args, **kwargs))
+        call(init, error, *args, **kwargs)
+        return error
     plain_new = cls.__new__ is object.__new__ and type(cls) is type
     if not plain_new or not isinstance(init, types.FunctionType) or is_opaque(init):
         result = known.call(engine, cls, args, kwargs)

@@ -66,6 +66,16 @@ def _close(handle: Any) -> None:
     slot.engine = handle.body.builder
 
 
+def need_uncaught(engine: Capture, error: Exception) -> None:
+    """An error that only the run may raise must not stand in a ``try`` that would see it.
+
+    Raises:
+        CaptureError: it does.
+    """
+    if any(_catches(caught, error) for caught, _ in engine.session.attempts):
+        _refuse(error, "inside a try statement that would see the error", "decide with an if statement instead.")
+
+
 def _catches(caught: Any, error: Exception) -> bool:
     try:
         return isinstance(error, caught())
@@ -77,7 +87,7 @@ def _refuse(error: Exception, where: str, hint: str) -> NoReturn:
     refusal = CaptureError(
         f"{type(error).__name__} is raised where a tensor decides whether it comes to that, {where}.", hint=hint
     )
-    refusal.where = _origin(error.__traceback__).where
+    refusal.where = _origin(error.__traceback__).where if error.__traceback__ is not None else here(3).where
     raise refusal from error
 
 

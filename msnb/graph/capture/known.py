@@ -152,8 +152,9 @@ def _plain(engine: Capture, fn: Any, value: Any) -> Any:
 
 def _plain_text(fn: Any, text: effects.Text) -> Any:
     """An error of the program takes a text that is not all known, one of msnb is raised at once. Others read it now."""
-    if isinstance(fn, type) and issubclass(fn, BaseException):
-        return repr(text) if issubclass(fn, MsnbError) else text
+    kind = fn if isinstance(fn, type) else type(getattr(fn, "__self__", None))
+    if issubclass(kind, BaseException):
+        return repr(text) if issubclass(kind, MsnbError) else text
     return str(text)
 
 
