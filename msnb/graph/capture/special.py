@@ -20,7 +20,7 @@ from msnb.core.tensor import Tensor
 from msnb.graph.capture import paths, reads
 from msnb.graph.capture.engine import Capture
 from msnb.graph.capture.paths import BINARY
-from msnb.graph.capture.scalars import LazyScalar, concrete
+from msnb.graph.capture.scalars import LazyScalar, concrete, is_lazy
 from msnb.graph.capture.truth import negate, symbolic_test, truth
 from msnb.ir.builder import SymbolicTensor
 from msnb.ops.record import find
@@ -91,7 +91,7 @@ def binary(op: str, left: Any, right: Any) -> Any:
 def _same_items(engine: Capture, left: Any, right: Any) -> Any:
     """Two lists with tensors among their items: equal where all pairs are, which the graph works out."""
     rows = [reads.entered(engine.session, side) for side in (left, right)]
-    if not any(isinstance(x, Tensor) and type(x) is not LazyScalar for row in rows for x in row):
+    if not any(not is_lazy(x) and isinstance(x, Tensor) for row in rows for x in row):
         return NotImplemented
     if len(rows[0]) != len(rows[1]):
         return False
@@ -207,7 +207,7 @@ def member(engine: Capture, owner: Any, item: Any) -> Any:
         return truth(invoke(engine, owner, "__contains__", fn, item))
     if type(owner) in (list, tuple, deque):
         values = reads.entered(engine.session, owner)
-        if any(isinstance(x, Tensor) and type(x) is not LazyScalar for x in (item, *values)):
+        if any(not is_lazy(x) and isinstance(x, Tensor) for x in (item, *values)):
             return _decided(engine, ((v, item) for v in values), True)
     steps = iterated(engine, owner)
     return NotImplemented if steps is NotImplemented else any(item is v or bool(binary("==", v, item)) for v in steps)
