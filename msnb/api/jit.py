@@ -47,8 +47,8 @@ _BY_HAND = (
     "runs all ranks in this process, Engine.map gives each one of its own. Here the program runs as one rank alone."
 )
 _STATIC = (
-    "jit({}=...) has no effect: a compiled function has a version per shape of its arguments. Pad to a few sizes, where "
-    "many would come."
+    "jit({}=...) has no effect: a compiled function has a version per shape of its arguments. Pad to a few sizes, "
+    "where many would come."
 )
 _UNPLANNED = (
     "a function compiled with jit is called inside an eager gradient: there it runs on one device. Compile the whole "

@@ -101,7 +101,8 @@ class ReferenceProgram:
                 for i in dead:
                     env[i] = None
         except Exception as error:
-            raise self._explained(error, run, [env[i] for i in ins]) from None
+            found = self._explained(error, run, [env[i] for i in ins])
+            raise found from found.__cause__
         return [env[i] for i in self._outputs]
 
     def _explained(self, error: Exception, run: Any, buffers: Sequence[Any]) -> Exception:
