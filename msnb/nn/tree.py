@@ -123,7 +123,7 @@ class CellTree:
 
 
 def _below(cell: Any) -> list[Any]:
-    """A Cell and all below it, each once, parents first: ``cells_and_names`` without the names, which grow with depth."""
+    """A Cell and all below it, each once, parents first: no paths, which grow with depth."""
     from msnb.nn.cell import Cell
 
     found: dict[int, Any] = {}
