@@ -19,6 +19,7 @@ from msnb.core.events import op_listeners
 from msnb.core.slot import PlainReads, install_default
 from msnb.core.tensor import Tensor, make, type_of_buffer
 from msnb.core.types import WEAK, TensorType, Type
+from msnb.devices.room import careful, refused
 from msnb.ops.operands import is_operand, no_operand
 from msnb.ops.record import REGISTRY, Op
 
@@ -38,7 +39,7 @@ class Entry:
 
     def __init__(self, op: Op, operand_types: tuple[Type, ...], attrs: dict[str, Any], types: tuple[Type, ...]) -> None:
         self.op, self.operand_types, self.attrs, self.types = op, operand_types, attrs, types
-        self.kernel = devices.current().kernel(op, operand_types, attrs)
+        self.kernel = careful(devices.current(), op, operand_types, attrs, types)
         single = types[0] if len(types) == 1 else None
         self.type = single if isinstance(single, TensorType) and single.is_static else None
         self.keep = keeps(op, operand_types, types)
@@ -99,7 +100,7 @@ def entry_for(op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Entry:
     return entry
 
 
-def kernel_failed(op: Op, operands: Any, error: Exception) -> Exception:
+def kernel_failed(op: Op, operands: Any, error: Exception, results: tuple[Type, ...] = ()) -> Exception:
     """The error to raise when a kernel raised: a symbolic tensor that escaped has a sentence of its own."""
     if any(isinstance(x, Tensor) and x._data is None and isinstance(x._type, TensorType) for x in operands):
         for x in operands:
@@ -109,6 +110,8 @@ def kernel_failed(op: Op, operands: Any, error: Exception) -> Exception:
                 except MsnbError as leaked:
                     return leaked
     types = [type_of(x) for x in operands]
+    if isinstance(error, MemoryError) and not isinstance(error, MsnbError):
+        return refused(op, types, results)
     return error if isinstance(error, MsnbError) else devices.misplaced(op.name, types, buffers(operands)) or error
 
 
@@ -211,7 +214,7 @@ class EagerEngine(PlainReads):
         try:
             result = entry.kernel(*buffers(operands))
         except Exception as error:
-            raise kernel_failed(op, operands, error) from None
+            raise kernel_failed(op, operands, error, entry.types) from None
         out = wrap(entry, result)
         if op_listeners:
             events.emit("op", op=op, inputs=inputs, attrs=attrs, outputs=out)

@@ -175,7 +175,7 @@ class RecordingEngine(PlainReads):
         try:
             result = entry.kernel(*buffers(operands))
         except Exception as error:
-            raise kernel_failed(op, operands, error) from None
+            raise kernel_failed(op, operands, error, entry.types) from None
         out = wrap(entry, result)
         if entry.keep is not None:
             self.note(entry, operands, out if isinstance(out, tuple) else (out,))

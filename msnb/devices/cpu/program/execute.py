@@ -22,7 +22,7 @@ from msnb.core.errors import MsnbError
 from msnb.core.events import notice
 from msnb.devices.cpu import threads
 from msnb.devices.cpu.program import machine as m
-from msnb.devices.cpu.program.arenas import POOLED, SHELF, Pool, aligned, out_of_memory
+from msnb.devices.cpu.program.arenas import POOLED, SHELF, Pool, aligned, out_of_memory, room
 from msnb.devices.cpu.program.binding import Bound
 from msnb.devices.cpu.program.image import FRESH, PARAM, Image
 from msnb.devices.cpu.program.load import Loaded
@@ -217,7 +217,7 @@ class NativeProgram:
                 if lend and f.lender >= 0:
                     found.append(bound.args[f.lender])
                 elif f.state or f.size < POOLED:
-                    found.append(np.empty(f.shape, f.dtype))
+                    found.append(room(f.shape, f.dtype))
                 else:
                     found.append(self._pool.take(f.shape, f.dtype))
         except MemoryError:
@@ -226,7 +226,9 @@ class NativeProgram:
         return found
 
     def _no_memory(self, p: Loaded) -> MsnbError:
-        return out_of_memory(p.image.peak, self.memory_plan, self.graph.name)
+        plan = [] if p.image.peak == 0 else [(v.name, v.bytes) for v in self.memory_plan]
+        results = [(str(f.type), f.type.nbytes) for f in p.image.fresh]
+        return out_of_memory(p.image.peak, plan + results, sum(count for _, count in results), self.graph.name)
 
     def _execute(self, p: Loaded) -> None:
         env, run, where = p.env, p.machine.run, p.where
@@ -264,7 +266,7 @@ class NativeProgram:
         wanted = int(p.env[m.WANTED])
         size = max(wanted + 64, 2 * self._chunks[-1].nbytes if self._chunks else FIRST_CHUNK)
         try:
-            self._chunks.append(np.empty(size, np.uint8))
+            self._chunks.append(room((size,), np.uint8))
         except MemoryError:
             raise self._no_memory(p) from None
         start = aligned(self._chunks[-1])
