@@ -22,7 +22,7 @@ from time import perf_counter
 from typing import Any
 
 from msnb.api.timing import timing_table
-from msnb.core import clock, events, forks
+from msnb.core import clock, events, forks, undo
 from msnb.core.sharding import IGNORED
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor, make
@@ -133,7 +133,23 @@ class CompiledFunction:
             version.calls += 1
             if not isinstance(engine, EagerEngine):
                 return self._recorded(version, inputs, args, kwargs, held)
-            return version.captured.finish(version.run(inputs), held)
+            if undo.log.entries is not None:
+                return self._in_step(version, inputs, held)
+            found = version.captured.finish(version.run(inputs), held)
+            if undo.log.late is not None:
+                undo.raise_late()
+            return found
+
+    def _in_step(self, version: Version, inputs: list[Any], held: list[Any]) -> Any:
+        """A call inside an eager step (``core.undo``): the update that ends it writes all at once, and in place."""
+        ends = getattr(self.__msnb_fn__, "_is_step", False)
+        for _, owner in () if ends else version.captured.written:
+            undo.note(held[owner])
+        found = version.captured.finish(version.run(inputs), held)
+        if ends:
+            undo.commit()
+        undo.raise_late()
+        return found
 
     @property
     def plan(self) -> Any:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.core import forks
+from msnb.core import forks, undo
 from msnb.core.blocks import Blocks
 from msnb.core.errors import MsnbError
 from msnb.core.events import notice
@@ -231,15 +231,21 @@ class NativeProgram:
     def _execute(self, p: Loaded) -> None:
         env, run, where = p.env, p.machine.run, p.where
         env[m.THREADS] = min(threads.of_a_program(), p.cores)  # scratch memory is for that many
-        env[m.STOP] = env[m.PLACE] = 0
+        env[m.STOP] = env[m.PLACE] = env[m.COMMIT_ENV] = 0
         apart = p.several and threads.forked()
 
         def stop() -> None:
             env[m.STOP] = 1
 
         while True:
-            with threads.TURN:
-                code = threads.apart(lambda: run(*where), stop) if apart else run(*where)
+            try:
+                with threads.TURN:
+                    code = threads.apart(lambda: run(*where), stop) if apart else run(*where)
+            except BaseException as interrupt:
+                if not env[m.COMMIT_ENV]:
+                    raise
+                undo.log.late = interrupt  # it is through: what it wrote in place needs the rest of its results
+                return
             if code == m.DONE:
                 return
             if code == m.TO_HOST:
