@@ -23,6 +23,7 @@ from typing import Any
 
 from msnb.api.timing import timing_table
 from msnb.core import clock, events, forks, undo
+from msnb.core.packed import kept_of
 from msnb.core.sharding import IGNORED
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor, make
@@ -142,12 +143,22 @@ class CompiledFunction:
 
     def _in_step(self, version: Version, inputs: list[Any], held: list[Any]) -> Any:
         """A call inside an eager step (``core.undo``): the update that ends it writes all at once, and in place."""
-        ends = getattr(self.__msnb_fn__, "_is_step", False)
-        for _, owner in () if ends else version.captured.written:
-            undo.note(held[owner])
-        found = version.captured.finish(version.run(inputs), held)
-        if ends:
+        if not getattr(self.__msnb_fn__, "_is_step", False):
+            for _, owner in version.captured.written:
+                undo.note(held[owner])
+            return version.captured.finish(version.run(inputs), held)
+        program = getattr(version.run, "executable", None)
+        outs: list[Any] | None = None
+        if hasattr(program, "lent"):
+            program.lent = False
+        try:
+            outs = version.run(inputs)
+            found = version.captured.finish(outs, held)
             undo.commit()
+        except BaseException:
+            if getattr(program, "wrote", False) if outs is None else _is_stored(version.captured, outs, held):
+                undo.commit()
+            raise
         undo.raise_late()
         return found
 
@@ -258,6 +269,13 @@ class CompiledFunction:
 
     def __repr__(self) -> str:
         return f"<jit {self.name}: {len(self.versions)} versions>"
+
+
+def _is_stored(captured: Captured, outs: list[Any], held: list[Any]) -> bool:
+    """True when state has its new values: they are put in place all at once."""
+    at, owner = captured.written[0] if captured.written else (0, 0)
+    kept = kept_of(held[owner]) if captured.written else None
+    return bool(captured.written) and (held[owner]._data if kept is None else kept.array) is outs[at]
 
 
 def _entered(buffer: Any, type_: Any) -> Any:

@@ -77,6 +77,7 @@ class NativeProgram:
         host_steps: names of the nodes that run in Python.
         memory_plan, peak: the arena.
         recipes: how its nodes run.
+        lent: whether the call at hand writes new state into the memory of the old.
     """
 
     def __init__(
@@ -93,12 +94,18 @@ class NativeProgram:
         self._arena: Array | None = None
         self._pool = Pool()
         self._chunks: list[Array] = []
+        self.lent = False
         try:
             found = self._build().image if image is None else image
             self._loaded = Loaded(device, found, self._origin)
         except Unlaid as reason:
             self.reason = str(reason)
             notice(f"a graph with {reason} runs operation by operation.", key=f"unlaid {reason}")
+
+    @property
+    def wrote(self) -> bool:
+        """True when the call at hand, or the last one, has begun to write into parameters."""
+        return self.lent and self._loaded is not None and bool(self._loaded.env[m.COMMIT_ENV])
 
     @property
     def graph(self) -> Graph:
@@ -212,6 +219,8 @@ class NativeProgram:
         """Memory for results: a parameter's own where nobody else has it."""
         found: list[Array] = []
         lend = bound.lend(p.binding.lenders)
+        p.env[m.COMMIT_ENV] = 0
+        self.lent = lend
         try:
             for f in p.fresh:
                 if lend and f.lender >= 0:
@@ -231,7 +240,7 @@ class NativeProgram:
     def _execute(self, p: Loaded) -> None:
         env, run, where = p.env, p.machine.run, p.where
         env[m.THREADS] = min(threads.of_a_program(), p.cores)  # scratch memory is for that many
-        env[m.STOP] = env[m.PLACE] = env[m.COMMIT_ENV] = 0
+        env[m.STOP] = env[m.PLACE] = 0
         apart = p.several and threads.forked()
 
         def stop() -> None:
