@@ -15,6 +15,7 @@ capture at a time: while it runs, the user's objects are on loan, so every other
 from __future__ import annotations
 
 import functools
+import sys
 import types
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -36,7 +37,8 @@ from msnb.graph.capture import CAPTURING, Captured, captures, trace
 from msnb.graph.compile import Compiled, compile_graph
 from msnb.parallel.context import get_auto_parallel_context, wanted
 
-MAX_VERSIONS = 64
+MOST_BYTES = 1 << 28  # of the versions of one function, about
+MANY = 8  # versions: from here on the user is told once
 _OTHER_DEVICES = -2
 _UNCOMPILED = (
     "a function compiled with jit is called by a network in mixed precision that runs eagerly: it follows the rule of "
@@ -58,6 +60,7 @@ class Version:
 
     Attributes:
         number: 1 for the first.
+        bytes: about how much memory it takes, without arenas and results.
         captured: the graph as captured, with its guards.
         run: buffers in, buffers out: the compiled program, or its plan over several devices.
         plan: that plan, None on one device; key: the parallel context that it was made for.
@@ -80,6 +83,7 @@ class Version:
         self.times = (clock.Times(), clock.Times()) if times is None else times
         self.check = captured.check
         self.calls = 0
+        self.bytes = _bytes(captured, run)
 
     @cached_property
     def compiled(self) -> Compiled:
@@ -101,6 +105,15 @@ class Version:
         return "\n".join(lines)
 
 
+def _bytes(captured: Captured, run: Any) -> int:
+    """A node with its values, types and guards takes about 4 KB; tables and constants take what they say."""
+    nodes = [node for _, node in captured.noted.walk()]
+    image = getattr(getattr(run, "executable", None), "image", None)
+    tables = 0 if image is None else 2 * (image.rows.nbytes + image.words.nbytes)
+    datas = [getattr(node.attrs.get("value"), "data", None) for node in nodes]
+    return (1 << 14) + 4096 * len(nodes) + tables + sum(getattr(data, "nbytes", 0) for data in datas)
+
+
 class CompiledFunction:
     """A function that runs as compiled graphs.
 
@@ -118,6 +131,16 @@ class CompiledFunction:
         self.versions: list[Version] = []
         self._made = 0
         self._queue = forks.lock()
+
+    def __reduce__(self) -> Any:
+        """Compiled programs stay here; what travels is the function, by name where it is found by it."""
+        home: Any = sys.modules.get(getattr(self, "__module__", None) or "")
+        name = getattr(self, "__qualname__", "")
+        for part in name.split("."):
+            home = getattr(home, part, None)
+        if home is self and self.__module__ != "__main__":
+            return name
+        return CompiledFunction, (self.__msnb_fn__, self.name)
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         return self if owner is None else types.MethodType(self, owner)
@@ -202,7 +225,9 @@ class CompiledFunction:
         self._made += 1
         seconds = (middle - start, end - middle)
         version = Version(self._made, captured, run, reason, seconds, (capturing, compiling))
-        self.versions = [version, *self.versions[: MAX_VERSIONS - 1]]
+        self.versions = _bounded([version, *self.versions])
+        if self._made == MANY:
+            events.notice(_many(self.name, reason), key=f"versions of {self.name} {id(self)}")
         events.emit("compiled", fn=self, version=version, reason=reason, seconds=end - start)
         return version
 
@@ -269,6 +294,26 @@ class CompiledFunction:
 
     def __repr__(self) -> str:
         return f"<jit {self.name}: {len(self.versions)} versions>"
+
+
+def _bounded(versions: list[Version]) -> list[Version]:
+    """Those used last that fit into ``MOST_BYTES`` together, the newest in any case."""
+    room = MOST_BYTES
+    for k, version in enumerate(versions):
+        room -= version.bytes
+        if room < 0 and k:
+            return versions[:k]
+    return versions
+
+
+def _many(name: str, reason: str) -> str:
+    """What is told of a function that is compiled again and again."""
+    return (
+        f"{name} has been compiled {MANY} times, the last time because of {reason.removeprefix('recompiled: ')}. Every new size or value costs a "
+        "compilation, and versions that have not been used for long are forgotten. Pad or crop to a few sizes "
+        "(drop_remainder=True for the last batch), pass what changes as a Tensor, or make the function once, not in a "
+        f"loop; ms.explain({name}) lists the versions and why each was made."
+    )
 
 
 def _is_stored(captured: Captured, outs: list[Any], held: list[Any]) -> bool:

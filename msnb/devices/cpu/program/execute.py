@@ -10,6 +10,7 @@ that are not what the graph says, runs on the reference executor, which has the 
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 FIRST_CHUNK = 1 << 16
 KEPT_CHUNKS = 1 << 22
+
+
+def _no_arena() -> None:
+    """Where a program's last arena is: nowhere. Programs do not keep arenas alive; the shelf does."""
 
 
 class Stepped(ReferenceProgram):
@@ -91,7 +96,7 @@ class NativeProgram:
         self._built: Built | None = None
         self._lock = forks.lock()
         self._owner = 0
-        self._arena: Array | None = None
+        self._arena: Callable[[], Array | None] = _no_arena
         self._pool = Pool()
         self._chunks: list[Array] = []
         self.lent = False
@@ -207,12 +212,13 @@ class NativeProgram:
     def _lay(self, p: Loaded) -> Array:
         """An arena, and the slots that point into it."""
         try:
-            arena = SHELF.take(p.image.peak, self._arena)
+            last = self._arena()
+            arena = SHELF.take(p.image.peak, last)
         except MemoryError:
             raise self._no_memory(p) from None
-        if arena is not self._arena or p.image.swaps:
+        if arena is not last or p.image.swaps:
             p.slots[p.arena_slots] = p.arena_offsets + aligned(arena)
-            self._arena = arena
+            self._arena = weakref.ref(arena)
         return arena
 
     def _results(self, p: Loaded, bound: Bound) -> list[Array]:
@@ -298,11 +304,12 @@ class NativeProgram:
 
     def _poison(self, p: Loaded, k: int) -> None:
         """Fill what does not live behind instruction k."""
-        if self._arena is None or not p.image.peak:
+        arena = self._arena()
+        if arena is None or not p.image.peak:
             return
-        start = aligned(self._arena) - self._arena.ctypes.data
+        start = aligned(arena) - arena.ctypes.data
         dead = np.ones(p.image.peak, bool)
         for memory in self._build().plan.memories():
             if memory.kind == "arena" and memory.alive_after(k):
                 dead[memory.offset : memory.offset + memory.size] = False
-        self._arena[start : start + p.image.peak][dead] = 0xFF
+        arena[start : start + p.image.peak][dead] = 0xFF
