@@ -170,7 +170,7 @@ class CompiledFunction:
             for _, owner in version.captured.written:
                 undo.note(held[owner])
             return version.captured.finish(version.run(inputs), held)
-        program = getattr(version.run, "executable", None)
+        program: Any = getattr(version.run, "executable", None)
         outs: list[Any] | None = None
         if hasattr(program, "lent"):
             program.lent = False
@@ -308,8 +308,9 @@ def _bounded(versions: list[Version]) -> list[Version]:
 
 def _many(name: str, reason: str) -> str:
     """What is told of a function that is compiled again and again."""
+    why = reason.removeprefix("recompiled: ")
     return (
-        f"{name} has been compiled {MANY} times, the last time because of {reason.removeprefix('recompiled: ')}. Every new size or value costs a "
+        f"{name} has been compiled {MANY} times, the last time because of {why}. Every new size or value costs a "
         "compilation, and versions that have not been used for long are forgotten. Pad or crop to a few sizes "
         "(drop_remainder=True for the last batch), pass what changes as a Tensor, or make the function once, not in a "
         f"loop; ms.explain({name}) lists the versions and why each was made."
