@@ -6,6 +6,7 @@
 #   make lint         style, types, layers, sizes
 #   make bench        measured ratios, as tables    (CASES="lenet_step dispatch" PEERS="torch jax" ROUNDS=2: only these)
 #   make bench-peers  the frameworks to compare with, each in an environment of its own under build/peers
+#   make soak         mixed work for MINUTES=20, a line of memory, handles and threads per minute
 #
 # The environment is .venv. It is made once and brought up to date only when pyproject.toml or the built extension
 # changes; delete it to start anew. Another interpreter: make PYTHON=python3.12 test
@@ -17,10 +18,10 @@ STAMP  := $(VENV)/.installed
 LABARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart lab test lint bench bench-peers install clean
+.PHONY: help quickstart lab test lint bench bench-peers soak install clean
 
 help:
-	@sed -n '3,8s/^# *//p' Makefile
+	@sed -n '3,9s/^# *//p' Makefile
 
 install: $(STAMP)
 
@@ -41,6 +42,9 @@ lint: $(STAMP)
 
 bench: $(STAMP)
 	@$(PY) bench/harness.py $(CASES)
+
+soak: $(STAMP)
+	@$(PY) bench/soak.py $(MINUTES)
 
 bench-peers: $(STAMP)
 	@$(PY) bench/peers.py install $(PEERS)
