@@ -22,12 +22,13 @@ from msnb.api.tracing import places_of
 from msnb.autodiff import vjp as vjp_graph
 from msnb.autodiff.discrete import quantity
 from msnb.autodiff.owed import written_out
-from msnb.core import events, tree
+from msnb.core import events, tree, undo
 from msnb.core.dtypes import float32
 from msnb.core.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from msnb.core.parameter import Parameter
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
+from msnb.eager.dispatch import EagerEngine
 from msnb.eager.gradient import Recording, is_eager
 from msnb.graph.capture.engine import Capture
 from msnb.ir.builder import GraphBuilder, replay
@@ -152,7 +153,10 @@ def _value_and_grad(
     fn: Fn, request: _Request, kwargs: dict[str, Any], has_aux: bool, sens: Any = None
 ) -> tuple[Any, Any]:
     run = _eagerly if is_eager(slot.engine) else _in_graph
-    value, gradients = run(fn, request, kwargs, has_aux, sens)
+    if isinstance(slot.engine, EagerEngine):
+        value, gradients = undo.step(run, fn, request, kwargs, has_aux, sens, updates=False)
+    else:
+        value, gradients = run(fn, request, kwargs, has_aux, sens)
     gradients = [hooked(g, w) for g, w in zip(gradients, [*request.inputs, *request.weights])]
     return value, request.result(gradients)
 

@@ -19,6 +19,7 @@ from msnb.core.events import op_listeners
 from msnb.core.slot import PlainReads, install_default
 from msnb.core.tensor import Tensor, make, type_of_buffer
 from msnb.core.types import WEAK, TensorType, Type
+from msnb.core.undo import log, note
 from msnb.devices.room import careful, refused
 from msnb.ops.operands import is_operand, no_operand
 from msnb.ops.record import REGISTRY, Op
@@ -228,6 +229,8 @@ class EagerEngine(PlainReads):
 
     def assign(self, target: Tensor, value: Tensor) -> None:
         """``target`` takes the buffer of ``value``: buffers are never written, so sharing one is safe."""
+        if log.entries is not None:
+            note(target)
         target._data, target._type, target._rec = value._data, value._type, value._rec
         target._kept = None
 

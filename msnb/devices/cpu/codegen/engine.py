@@ -45,7 +45,7 @@ except OSError as _error:
 VERSION = "5"
 _lock = forks.settled(threading.RLock(), rank=1)
 _loaded: weakref.WeakValueDictionary[str, Library] = weakref.WeakValueDictionary()
-_inside = getattr(getattr(getattr(llvm, "ffi", None), "lib", None), "_lock", None)
+_inside: Any = getattr(getattr(getattr(llvm, "ffi", None), "lib", None), "_lock", None)
 if hasattr(getattr(_inside, "_lock", None), "_at_fork_reinit"):
     forks.settled(_inside._lock, rank=3)  # llvmlite's own: a child must not find LLVM half-way
 

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from msnb.core import forks
 from msnb.core.errors import OutOfMemoryError
 from msnb.core.memory import CHECKED, free_memory, size
-from msnb.devices.listing import Planned
 
 ALIGN = 64
 POOLED = 1 << 16
