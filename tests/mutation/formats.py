@@ -376,15 +376,15 @@ def _idx_bombs() -> dict[str, Files]:
     out = io.BytesIO()
     with gzip.GzipFile(fileobj=out, mode="wb", mtime=0) as file:
         file.write(_idx(np.zeros((5, 28, 28)), 0x803))
-        for _ in range(600):
+        for _ in range(200):
             file.write(zeros)
-    honest = struct.pack(">4I", 0x803, 600 << 20, 1, 1)
+    honest = struct.pack(">4I", 0x803, 200 << 20, 1, 1)
     lying = struct.pack(">4I", 0x803, 2**32 - 1, 2**32 - 1, 2**32 - 1)
     return {
-        "600 MB behind 4,000 bytes": {**packed, name: out.getvalue()},
+        "200 MB behind 4,000 bytes": {**packed, name: out.getvalue()},
         "10^28 pixels": {**plain, name.removesuffix(".gz"): lying},
         "10^28 packed pixels": {**packed, name: gzip.compress(lying)},
-        "600 MB, said so": {**packed, name: gzip.compress(honest + bytes(600 << 20), 1)},
+        "200 MB, said so": {**packed, name: gzip.compress(honest + bytes(200 << 20), 1)},
     }
 
 
