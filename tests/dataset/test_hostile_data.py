@@ -166,7 +166,7 @@ def idx(magic: int, *sizes: int) -> bytes:
     (gzip.compress(idx(0x803, 80 << 20, 1, 1) + bytes(80 << 20), 1), "would unfold to 83886080"),
     (idx(0x803, 2**32 - 1, 28, 28), "is cut short"),
     (idx(0x803, 5), "the header alone needs 16"),
-])  # fmt: skip
+], ids=["too long", "10^28 packed", "80 MB said", "3 TB said", "no header"])  # fmt: skip
 def test_pictures_that_the_header_does_not_allow(tmp_path: Path, content: bytes, sentence: str) -> None:
     (tmp_path / "train-labels-idx1-ubyte").write_bytes(idx(0x801, 5) + bytes(5))
     (tmp_path / "train-images-idx3-ubyte").write_bytes(content)
@@ -189,7 +189,7 @@ def png(width: int, height: int, rows: bytes) -> bytes:
     (b"P6 10 10 255\n", "is no picture that can be read"),
     (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n", "is no picture that can be read"),
     (b"", "is no picture that can be read"),
-])  # fmt: skip
+], ids=["1.6 billion", "81 million", "letters", "negative", "cut", "a program", "empty"])  # fmt: skip
 @pytest.mark.filterwarnings("ignore")
 def test_pictures_of_far_too_many_pixels(content: bytes, sentence: str) -> None:
     pytest.importorskip("PIL")

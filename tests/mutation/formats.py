@@ -184,6 +184,10 @@ def _compile_program(folder: Path) -> None:
         _run_program(folder)
 
 
+ATTRIBUTES = [*"01234", "-1", "-7", "True", "False", "None", "2.5", '"a"', '"sum"', "()", "(0,)", "(1, 1)", "(2, 2)",
+              "(0, 0, 0, 0)", "(-1,)", "f32", "i64", "f16", "bool", str(2**31), str(2**62), "((0, 1), (1, 0))", "nan"]
+
+
 def _program_changed(rng: Rng, content: bytes) -> bytes:
     """The text of a program, mostly its attributes and numbers."""
     header, data = opened(content)
@@ -191,9 +195,7 @@ def _program_changed(rng: Rng, content: bytes) -> bytes:
     values = [m for m in re.finditer(r"(?<==)(\w+|\"\w*\"|-?[\d.]+|\([^()]*\))(?=[,)])", text)]
     if rng.random() < 0.6 and values:
         at = rng.choice(values)
-        value = rng.choice([*"01234", "-1", "-7", "True", "False", "None", "2.5", '"a"', '"sum"', "()", "(0,)", "(1, 1)",
-                            "(2, 2)", "(0, 0, 0, 0)", "(-1,)", "f32", "i64", "f16", "bool", str(2**31), str(2**62),
-                            "((0, 1), (1, 0))", "nan", rng.choice(values)[0]])  # fmt: skip
+        value = rng.choice([*ATTRIBUTES, rng.choice(values)[0]])
         text = text[: at.start()] + value + text[at.end() :]
     else:
         text = text_changed(rng, text)
