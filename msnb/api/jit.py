@@ -15,6 +15,7 @@ capture at a time: while it runs, the user's objects are on loan, so every other
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 import types
 from collections.abc import Callable, Sequence
@@ -135,6 +136,16 @@ class CompiledFunction:
             if not isinstance(engine, EagerEngine):
                 return self._recorded(version, inputs, args, kwargs, held)
             return version.captured.finish(version.run(inputs), held)
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """By name where that finds it; else what was compiled travels, and is compiled again where it arrives."""
+        found: Any = sys.modules.get(self.__module__)
+        named = str(getattr(self, "__qualname__", ""))
+        for part in named.split("."):
+            found = getattr(found, part, None)
+        if found is self and self.__module__ != "__main__":
+            return named
+        return CompiledFunction, (self.__msnb_fn__, self.name)
 
     @property
     def plan(self) -> Any:

@@ -22,6 +22,7 @@ import atexit
 import contextlib
 import copy
 import itertools
+import linecache
 import os
 import pickle
 import queue
@@ -116,7 +117,8 @@ class _Work:
 
     def __init__(self, job: Job) -> None:
         self.job, self.number = job, next(_numbers)
-        self.path, self.folder = list(map(str, sys.path)), os.getcwd()
+        self.place_of_files = list(map(str, sys.path)), os.getcwd()
+        self.texts = {name: entry for name, entry in linecache.cache.items() if len(entry) == 4 and entry[1] is None}
         self.parcel = _packed(job)
 
     def close(self) -> None:
@@ -177,7 +179,7 @@ class _Process:
             EOFError, OSError: the process has ended.
         """
         if work.number not in self.known:
-            channel.send(self.link, ("work", work.number, work.path, work.folder))
+            channel.send(self.link, ("work", work.number, *work.place_of_files, work.texts))
             work.parcel.send(self.link)
             self.known.add(work.number)
             for name, module in sys.modules.copy().items():

@@ -1,6 +1,7 @@
 """A worker process of a data set: it is sent work once per epoch, then items, and answers with what came of each.
 
     work    number, sys.path and folder of the client   so that the same modules and files are found
+            texts of cells                              as in linecache: errors show them, compilers read them
             pickled function                            see ``crew``: the function of a node, without its parents
     do      number, numbers that still live, item   ->  ("done", result, printed)
                                                         ("failed", error, its cause, its traceback, printed)
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import linecache
 import os
 import pickle
 import socket
@@ -54,10 +56,11 @@ class Server:
             raise EOFError
         return tuple(channel.receive(self.link))
 
-    def on_work(self, number: int, path: list[str], folder: str) -> None:
+    def on_work(self, number: int, path: list[str], folder: str, texts: dict[str, Any]) -> None:
         """A function: the next message, whose arrays all workers share."""
         data, buffers = channel.receive_parts(self.link, shared=True)
         sys.path[:] = path
+        linecache.cache.update(texts)
         try:
             os.chdir(folder)
             self.works[number] = pickle.loads(data, buffers=buffers)
