@@ -161,7 +161,6 @@ class Notebook:
     def start(self, address: str, timeout: float, folder: str) -> None:
         """Begin the cluster, or begin its engines again, and have every engine come to ``address``."""
         import ipyparallel
-        from traitlets.config import Config
 
         own = environment(self.threads)
         os.environ.update({k: v for k, v in own.items() if k.endswith("_THREADS") or k in _INSIDE})
@@ -170,8 +169,8 @@ class Notebook:
         if self.cluster is None:
             quiet = logging.getLogger("msnb.cluster")
             quiet.setLevel(logging.ERROR)
-            config = Config(MPILauncher={"mpi_cmd": launcher()})
-            self.cluster = ipyparallel.Cluster(engines="mpi", n=self.n, log=quiet, config=config)
+            self.cluster = ipyparallel.Cluster(engines="mpi", n=self.n, log=quiet)
+            self.cluster.config.MPILauncher.mpi_cmd = launcher()
             self.cluster.start_cluster_sync()
         if self.client is None:
             self.client = self.cluster.connect_client_sync()
