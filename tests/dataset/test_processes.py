@@ -25,7 +25,7 @@ from msnb.dataset import crew
 from tests.waiting import PATIENCE, eventually
 
 HOW = [dict(), dict(num_parallel_workers=3), dict(num_parallel_workers=1, python_multiprocessing=True),
-       dict(num_parallel_workers=3, python_multiprocessing=True)]  # fmt: skip
+       dict(num_parallel_workers=2, python_multiprocessing=True)]  # fmt: skip
 TWO = dict(num_parallel_workers=2, python_multiprocessing=True)
 
 
@@ -154,7 +154,8 @@ def test_msnb_computes_in_workers_whatever_the_mode():
     for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
         with ms.core.context.set_context(mode=mode):
             found = rows(numbers(4).map(lambda x: ms.ops.square(ms.Tensor([float(x)])) * w, **TWO))
-        assert [float(x[0]) for (x,) in found] == [0, 2, 8, 18]
+            modes = rows(numbers(1).map(lambda x: np.int64(ms.get_context("mode")), **TWO))
+        assert [float(x[0]) for (x,) in found] == [0, 2, 8, 18] and modes == [[mode]]
 
 
 def test_a_source_that_is_read_in_turn_says_that_processes_do_not_help():
