@@ -311,3 +311,44 @@ def test_training_survives_kills_at_random_moments(tag, tmp_path):
 
 
 
+
+
+TRAINING = """
+import sys
+from test_ranks_training import SPLIT, batch, planned
+from msnb.parallel.engine.training import Trainer
+_, plan = planned('momentum', **SPLIT)
+with Trainer(plan, 'mpi', sys.argv[1] or None, every=1) as trainer:
+    print('ready', flush=True)
+    trainer.run(batch, steps=100_000)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("given", [True, False], ids=["folder", "temporary"])
+def test_a_client_killed_in_training_leaves_whole_snapshots_and_nothing_else(tag, tmp_path, monkeypatch, given):
+    """Killed at random moments, while snapshots are written too. In a temporary folder nothing stays at all; in a given
+    one every snapshot under its name is whole, and what was half written goes when the next run saves."""
+    scratch, folder = tmp_path / "scratch", tmp_path / "snapshots"
+    scratch.mkdir()
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
+    seed = random.randrange(1 << 30)
+    print("seed", seed)
+    draws = random.Random(seed)
+    for _ in range(int(os.environ.get("MSNB_KILLS", 2))):
+        client = subprocess.Popen([sys.executable, "-c", TRAINING, str(folder) if given else ""],
+                                  stdout=subprocess.PIPE, text=True)  # fmt: skip
+        try:
+            assert client.stdout.readline() == "ready\n"
+            time.sleep(draws.uniform(0.3, 2))
+        finally:
+            client.kill()
+            client.wait()
+            client.stdout.close()
+        assert eventually(lambda: not marked(tag)), marked(tag)
+        assert eventually(lambda: not leftovers(scratch)), leftovers(scratch)
+        for whole in folder.glob("step-??????"):
+            assert load_sharded(whole)
+        assert len(list(folder.glob("*.part"))) <= 1, "of the last run"
+    assert given == bool(list(folder.glob("step-??????")))
