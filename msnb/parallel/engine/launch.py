@@ -124,8 +124,7 @@ class Processes:
         with contextlib.suppress(subprocess.TimeoutExpired):
             job.wait(GRACE)
         if job.poll() is None:
-            with contextlib.suppress(OSError):
-                os.killpg(job.pid, signal.SIGKILL)
+            job.kill()
             job.wait()
         if (job.returncode or 0) < 0:  # killed, by us or by another: nobody has ended its ranks
             kill(pids)
