@@ -191,6 +191,16 @@ class CompiledFunction:
         undo.raise_late()
         return found
 
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """By name where that finds it; else what was compiled travels, and is compiled again where it arrives."""
+        found: Any = sys.modules.get(self.__module__)
+        named = str(getattr(self, "__qualname__", ""))
+        for part in named.split("."):
+            found = getattr(found, part, None)
+        if found is self and self.__module__ != "__main__":
+            return named
+        return CompiledFunction, (self.__msnb_fn__, self.name)
+
     @property
     def plan(self) -> Any:
         """The plan that the last call ran as; None on one device (``ms.set_auto_parallel_context``)."""
