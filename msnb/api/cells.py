@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from msnb.api.mode import at_top_level
+from msnb.core import forks
 from msnb.core.slot import slot
 
 _compiled: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
-_making = threading.Lock()
+_making = forks.lock()
 
 
 def call_cell(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

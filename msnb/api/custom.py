@@ -10,15 +10,16 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from msnb.api.tensor_hooks import HookHandle, keep_hook
 from msnb.api.tracing import Program
 from msnb.core import tree
 from msnb.core.errors import ArgumentError, GradientError
 from msnb.core.parameter import Parameter
 from msnb.core.slot import slot, using
 from msnb.core.tensor import Tensor
+from msnb.eager.calls import tracked_inputs
 from msnb.eager.dispatch import eager
 from msnb.eager.gradient import is_eager
-from msnb.eager.tracer import EagerTracer
 from msnb.ir.builder import replay
 from msnb.ir.control import HostFn
 from msnb.ir.custom import CUSTOM_GRADIENT, WITH_VJP
@@ -87,11 +88,9 @@ def _traced_now(backward: Fn, xs: list[Any], outs: list[Any]) -> tuple[Fn, list[
     Returns:
         ``run(*xs, *outs, *outer, *douts)`` and the outer values.
     """
-    if isinstance(slot.engine, EagerTracer):
-        return backward, []
     try:
         program = Program(lambda x, out, dout: backward(*x, *out, *dout), (tuple(xs), tuple(outs), tuple(outs)))
-        if program.writes:
+        if any(program.written_input(k) is None for k in range(len(program.writes))):
             raise GradientError("bprop assigned a Parameter.", hint="assign it in construct, or after the gradient.")
     except Exception as error:
         mistake = error
@@ -213,29 +212,18 @@ class HookBackward:
         return slot.engine.apply(CUSTOM_GRADIENT, (*inputs, *inputs), attrs)
 
 
-class HookHandle:
-    """Takes a Parameter's hook away again with ``remove()``."""
-
-    def __init__(self, hooks: dict[int, Fn], key: int) -> None:
-        self._hooks, self._key = hooks, key
-
-    def remove(self) -> None:
-        """The hook is not called any more."""
-        self._hooks.pop(self._key, None)
-
-
-def register_hook(x: Tensor, hook: Fn) -> Any:
+def register_hook(x: Tensor, hook: Fn) -> HookHandle:
     """Call ``hook(grad)`` when the gradient of ``x`` is known.
 
-    On a tensor inside a differentiated program, the object ``x`` carries the hook from here on. On a Parameter, the
-    hook stays until its handle's ``remove()``: it sees the gradient that ``grad`` is about to give back for it.
+    On a tensor inside a differentiated program, the object ``x`` carries the hook from here on. On a Parameter, and on
+    a tensor outside of any gradient, the hook sees the gradient that ``grad`` is about to give back for it.
 
     Args:
         x: a tensor or a Parameter.
         hook: gets the gradient; a tensor it returns replaces the gradient.
 
     Returns:
-        ``x`` itself, or a handle with ``remove()`` for a Parameter.
+        A handle; after its ``remove()`` the hook is not called any more.
 
     Raises:
         TypeError: the hook cannot be called.
@@ -253,13 +241,17 @@ def register_hook(x: Tensor, hook: Fn) -> Any:
     """
     if not callable(hook):
         raise ArgumentError(f"a hook must be callable, got {type(hook).__name__}.")
-    if isinstance(x, Parameter):
-        hooks: dict[int, Fn] = x.__dict__.setdefault("gradient_hooks", {})
-        key = max(hooks, default=0) + 1
-        hooks[key] = hook
-        return HookHandle(hooks, key)
-    slot.engine.assign(x, hook_gradient(x, hook))
-    return x
+    if isinstance(x, Parameter) or (is_eager(slot.engine) and not tracked_inputs([x])):
+        return keep_hook(x, hook)
+    hooks = {1: hook}
+
+    def if_kept(gradient: Any) -> Any:
+        found = hooks.get(1)
+        return None if found is None else found(gradient)
+
+    if_kept.__name__ = getattr(hook, "__name__", "hook")
+    slot.engine.assign(x, hook_gradient(x, if_kept))
+    return HookHandle(hooks, 1)
 
 
 Tensor.register_hook = register_hook  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""vjp, jvp and vmap: transforms of a traced function, replayed in the mode of the caller.
+"""vjp, jvp and vmap: transforms of a captured function (``staged``); only vjp records in eager mode, as grad does.
 
 vjp      y, pull = vjp(f, x);  pull(dy) = J(x)* dy          reverse mode
 jvp      y, dy = jvp(f, x, v);     dy = J(x) v              forward mode
@@ -11,14 +11,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msnb import autodiff, ops
-from msnb.api.mode import compiled_in_graph_mode
+from msnb.api.staged import Step, staged
 from msnb.api.tracing import Program, tensors_of
-from msnb.api.transforms import as_tensor, named
+from msnb.api.transforms import as_tensor, hooked, listed, named, with_constants
 from msnb.core import tree
 from msnb.core.errors import ArgumentError, AttributeValueError, DTypeError, GradientError, ShapeError
 from msnb.core.parameter import Parameter
+from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, tensor_type
+from msnb.eager.gradient import Recording, is_eager
 from msnb.ir.builder import replay
 
 Fn = Callable[..., Any]
@@ -61,31 +63,66 @@ def vjp(fn: Fn, *inputs: Any, weights: Any = None, has_aux: bool = False) -> tup
         [2.0, 6.0]
     """
     inputs = tuple(tensor_tree(x) for x in inputs)
-    program = Program(first_of(fn) if has_aux else fn, inputs)
-    need_float("an input of vjp", program.inputs)
-    params = [] if weights is None else [weights] if isinstance(weights, Parameter) else list(weights)
-    places = [program.place(w) for w in params]
-    wrt = [*range(len(program.inputs)), *sorted({p for p in places if p is not None})]
+    tensors = [x for x in tree.flatten(inputs)[0] if isinstance(x, Tensor)]
+    need_float("an input of vjp", tensors)
+    params = [weights] if isinstance(weights, Parameter) else listed(weights)
+    run = _recorded if is_eager(slot.engine) else _traced
+    value, types, pull = run(first_of(fn) if has_aux else fn, inputs, tensors, params, has_aux)
+
+    def pullback(*douts: Any) -> Any:
+        found = pull(_douts(douts, types))
+        found = [hooked(g, x) for g, x in zip(found, [*tensors, *params])]
+        of_inputs = _regroup(inputs, found[: len(tensors)])
+        if weights is None:
+            return of_inputs
+        of_weights = tuple(found[len(tensors) :])
+        return of_inputs, of_weights[0] if isinstance(weights, Parameter) else of_weights
+
+    return (value[0], pullback, value[1]) if has_aux else (value, pullback)
+
+
+Pull = Callable[[list[Any]], list[Any]]
+
+
+def _recorded(
+    fn: Fn, inputs: tuple[Any, ...], tensors: list[Any], params: list[Parameter], has_aux: bool
+) -> tuple[Any, list[TensorType], Pull]:
+    """Eagerly: the tape of one run, swept whenever the pullback is called."""
+    pull, by = with_constants(params)
+    with Recording(tensors, by) as tape:
+        value = fn(*_regroup(inputs, tape.inputs))
+        primary = [x for x in tree.flatten(value[0] if has_aux else value)[0] if isinstance(x, Tensor)]
+        outputs = [x for x in primary if x.dtype.differentiable]
+        tape.finish(outputs)
+    tape.forget(tree.flatten(value)[0])
+    for x, new in tape.written_inputs():
+        slot.engine.assign(x, new)
+    return value, [x._type for x in outputs], lambda douts: pull(tape.backward(douts), len(tensors))
+
+
+def _traced(
+    fn: Fn, inputs: tuple[Any, ...], tensors: list[Any], params: list[Parameter], has_aux: bool
+) -> tuple[Any, list[TensorType], Pull]:
+    """In a capture: forward and backward become part of the program."""
+    pull, by = with_constants(params)
+    program = Program(fn, inputs)
+    places = program.places(by)
+    wrt = [*range(len(tensors)), *sorted({p for p in places if p is not None})]
     n_primary = program.n_results - (aux_count(program) if has_aux else 0)
     at = [i for i in range(n_primary) if program.graph.outputs[i].type.dtype.differentiable]  # type: ignore[union-attr]
     pair = autodiff.vjp(program.graph, wrt, at)
     n_out = len(program.graph.outputs)
     found = replay(pair.forward, program.args)
-    program.settle(found[program.n_results : n_out])
     outputs, residuals = found[: program.n_results], found[n_out:]
-    shapes = [outputs[i]._type for i in at]
+    program.settle(found[program.n_results : n_out])
 
-    def pullback(*douts: Any) -> Any:
-        given = _douts(douts, shapes)
-        by_place = dict(zip(wrt, replay(pair.backward, [*residuals, *given])))
-        of_inputs = _regroup(inputs, [by_place[i] for i in range(len(program.inputs))])
-        if weights is None:
-            return of_inputs
-        of_weights = tuple(w * 0 if p is None else by_place[p] for w, p in zip(params, places))
-        return of_inputs, of_weights[0] if isinstance(weights, Parameter) else of_weights
+    def run(douts: list[Any]) -> list[Any]:
+        by_place = dict(zip(wrt, replay(pair.backward, [*residuals, *douts])))
+        of_inputs = [by_place[i] for i in range(len(tensors))]
+        of_weights = [ops.zeros_like(w) if p is None else by_place[p] for w, p in zip(by, places)]
+        return pull([*of_inputs, *of_weights], len(tensors))
 
-    value = program.result(outputs)
-    return (value[0], pullback, value[1]) if has_aux else (value, pullback)
+    return program.result(outputs), [outputs[i]._type for i in at], run
 
 
 def first_of(fn: Fn) -> Fn:
@@ -160,17 +197,28 @@ def jvp(fn: Fn, inputs: Any, v: Any, has_aux: bool = False) -> tuple[Any, ...]:
         >>> float(dy)
         12.0
     """
-    args = inputs if isinstance(inputs, tuple) else (inputs,)
-    args = tuple(tensor_tree(x) for x in args)
-    program = Program(first_of(fn) if has_aux else fn, args)
-    need_float("an input of jvp", program.inputs)
-    tangents = _douts(v if isinstance(v, tuple) else (v,), [x._type for x in program.inputs])
-    graph = autodiff.jvp(program.graph, list(range(len(program.inputs))))
-    found = replay(graph, [*program.args, *tangents])
-    n, n_out = program.n_results, len(program.graph.outputs)
-    program.settle(found[n:n_out])
-    value, slope = program.result(found[:n]), program.result(_all_tangents(program, found[n_out:], found[:n]))
-    return (value[0], slope[0], value[1]) if has_aux else (value, slope)
+    found: tuple[Any, ...] = _pushed(fn, None, has_aux)(inputs, v)
+    return found
+
+
+def _pushed(fn: Fn, _weights: Any, has_aux: bool) -> Fn:
+    """``jvp`` as a function of the inputs and the direction."""
+
+    def call(inputs: Any, v: Any) -> tuple[Any, ...]:
+        args = inputs if isinstance(inputs, tuple) else (inputs,)
+        args = tuple(tensor_tree(x) for x in args)
+        tensors = [x for x in tree.flatten(args)[0] if isinstance(x, Tensor)]
+        need_float("an input of jvp", tensors)
+        tangents = _douts(v if isinstance(v, tuple) else (v,), [x._type for x in tensors])
+        program = Program(first_of(fn) if has_aux else fn, args)
+        graph = autodiff.jvp(program.graph, list(range(len(tensors))))
+        found = replay(graph, [*program.args, *tangents])
+        n, n_out = program.n_results, len(program.graph.outputs)
+        program.settle(found[n:n_out])
+        value, slope = program.result(found[:n]), program.result(_all_tangents(program, found[n_out:], found[:n]))
+        return (value[0], slope[0], value[1]) if has_aux else (value, slope)
+
+    return staged(named(call, fn, "jvp"), Step(_pushed, fn, None, (has_aux,)))
 
 
 def _all_tangents(program: Program, tangents: Sequence[Any], values: Sequence[Any]) -> list[Any]:
@@ -217,21 +265,42 @@ def vmap(fn: Fn, in_axes: Any = 0, out_axes: Any = 0) -> Fn:
         tensors = [x for x in tree.flatten(args)[0] if isinstance(x, Tensor)]
         size = _batch_size(tensors, axes)
         lanes = [x._type if a is None else _lane(x._type, a) for x, a in zip(tensors, axes)]
-        program = Program(fn, args, lanes, known=False)
+        program = Program(fn, args, lanes)
         batched = [a is not None for a in axes]
         graph, out_batched = autodiff.vmap(program.graph, size, batched + [False] * len(program.outer))
-        if program.writes and any(out_batched[program.n_results :]):
-            name = getattr(program.writes[0], "name", "a tensor")
-            raise GradientError(
-                f"vmap: {name} outside the mapped function would get a value of its own in every lane.",
-                hint="return the value from the function instead of assigning it.",
-            )
         fronted = [x if a is None else ops.moveaxis(x, a, 0) for x, a in zip(tensors, axes)]
         found = replay(graph, [*fronted, *program.outer])
-        program.settle(found[program.n_results :])
-        return _placed(program.result(broadcast_results(found[: program.n_results], out_batched, size)), out_axes)
+        n = program.n_results
+        program.settle(_written_lanes(program, found[n:], out_batched[n:], axes, size))
+        return _placed(program.result(broadcast_results(found[:n], out_batched, size)), out_axes)
 
-    return compiled_in_graph_mode(named(call, fn, "vmap"))
+    return staged(named(call, fn, "vmap"), Step(_mapped, fn, None, (in_axes, out_axes)))
+
+
+def _mapped(fn: Fn, _weights: Any, in_axes: Any, out_axes: Any) -> Fn:
+    return vmap(fn, in_axes, out_axes)
+
+
+def _written_lanes(
+    program: Program, values: Sequence[Any], batched: Sequence[bool], axes: Sequence[int | None], size: int
+) -> list[Any]:
+    """The new values of what the mapped function assigned. An argument that is mapped takes one value per lane; what is
+    the same for all lanes can take only a value that is."""
+    out = []
+    for k, (target, x, many) in enumerate(zip(program.writes, values, batched)):
+        at = program.written_input(k)
+        axis = None if at is None else axes[at]
+        if axis is not None:
+            out.append(ops.moveaxis(broadcast_results([x], [many], size)[0], 0, axis))
+        elif not many:
+            out.append(x)
+        else:
+            raise GradientError(
+                f"vmap: {getattr(target, 'name', 'a tensor')} is the same for all lanes and would get a value of its "
+                "own in every lane.",
+                hint="return the value from the function instead of assigning it, or map over that argument.",
+            )
+    return out
 
 
 def _axes_of(args: tuple[Any, ...], in_axes: Any) -> list[int | None]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from msnb import autodiff, ops
 from msnb.api.functional import aux_count, broadcast_results, first_of, need_float, tensor_tree
-from msnb.api.mode import compiled_in_graph_mode
+from msnb.api.staged import Step, staged
 from msnb.api.tracing import Program
 from msnb.api.transforms import Position, named
 from msnb.core import tree
@@ -40,7 +40,9 @@ def _positions(position: Position, args: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple(p % len(args) for p in found)
 
 
-def _jacobian(fn: Fn, position: Position, has_aux: bool, kind: str, columns: Any) -> Fn:
+def _jacobian(fn: Fn, _weights: Any, position: Position, has_aux: bool, kind: str) -> Fn:
+    columns = {"jacrev": _reverse_blocks, "jacfwd": _forward_blocks}[kind]
+
     def call(*args: Any) -> Any:
         args = tuple(tensor_tree(x) for x in args)
         positions = _positions(position, args)
@@ -54,7 +56,7 @@ def _jacobian(fn: Fn, position: Position, has_aux: bool, kind: str, columns: Any
         result = _jacobian_result(value[0] if has_aux else value, blocks[:n_primary], isinstance(position, int))
         return (result, value[1]) if has_aux else result
 
-    return compiled_in_graph_mode(named(call, fn, kind))
+    return staged(named(call, fn, kind), Step(_jacobian, fn, None, (position, has_aux, kind)))
 
 
 def _jacobian_result(value: Any, blocks: Sequence[Sequence[Any]], single: bool) -> Any:
@@ -131,7 +133,7 @@ def jacrev(fn: Fn, grad_position: Position = 0, has_aux: bool = False) -> Fn:
         >>> ms.jacrev(lambda x: x * x)(ms.Tensor([1.0, 3.0])).tolist()
         [[2.0, 0.0], [0.0, 6.0]]
     """
-    return _jacobian(fn, grad_position, has_aux, "jacrev", _reverse_blocks)
+    return _jacobian(fn, None, grad_position, has_aux, "jacrev")
 
 
 def jacfwd(fn: Fn, grad_position: Position = 0, has_aux: bool = False) -> Fn:
@@ -146,7 +148,7 @@ def jacfwd(fn: Fn, grad_position: Position = 0, has_aux: bool = False) -> Fn:
         >>> ms.jacfwd(lambda x: x * x)(ms.Tensor([1.0, 3.0])).tolist()
         [[2.0, 0.0], [0.0, 6.0]]
     """
-    return _jacobian(fn, grad_position, has_aux, "jacfwd", _forward_blocks)
+    return _jacobian(fn, None, grad_position, has_aux, "jacfwd")
 
 
 def hessian(fn: Fn, grad_position: int = 0) -> Fn:

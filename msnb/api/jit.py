@@ -15,7 +15,6 @@ capture at a time: while it runs, the user's objects are on loan, so every other
 from __future__ import annotations
 
 import functools
-import threading
 import types
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -23,7 +22,7 @@ from time import perf_counter
 from typing import Any
 
 from msnb.api.timing import timing_table
-from msnb.core import clock, events
+from msnb.core import clock, events, forks
 from msnb.core.sharding import IGNORED
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor, make
@@ -46,6 +45,10 @@ _UNCOMPILED = (
 _BY_HAND = (
     "hybrid_parallel: such programs place their own collectives, so nothing is planned; ms.parallel.plan(...).run() "
     "runs all ranks in this process, Engine.map gives each one of its own. Here the program runs as one rank alone."
+)
+_STATIC = (
+    "jit({}=...) has no effect: a compiled function has a version per shape of its arguments. Pad to a few sizes, where "
+    "many would come."
 )
 _UNPLANNED = (
     "a function compiled with jit is called inside an eager gradient: there it runs on one device. Compile the whole "
@@ -117,7 +120,7 @@ class CompiledFunction:
         self.name = name or getattr(fn, "__name__", type(fn).__name__)
         self.versions: list[Version] = []
         self._made = 0
-        self._queue = threading.RLock()
+        self._queue = forks.lock()
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         return self if owner is None else types.MethodType(self, owner)
@@ -132,8 +135,10 @@ class CompiledFunction:
         with self._queue:
             version, inputs, held = self._fitting(args, kwargs)
             version.calls += 1
-            if not isinstance(engine, EagerEngine):
-                return self._recorded(version, inputs, args, kwargs, held)
+            if engine.__class__ is not EagerEngine:
+                if not isinstance(engine, EagerEngine):
+                    return self._recorded(version, inputs, args, kwargs, held)
+                self._told(engine, version, inputs, args, kwargs)
             return version.captured.finish(version.run(inputs), held)
 
     @property
@@ -220,6 +225,14 @@ class CompiledFunction:
             owner if isinstance(owner, Tensor) else _entered(b, p.type) for owner, b, p in zip(owners, buffers, params)
         ]
 
+    def _told(
+        self, engine: Any, version: Version, buffers: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """An engine that notes what is read (``recompute``) hears of all that the program reads and writes."""
+        if hasattr(engine, "note"):
+            for x in self._operands(version, buffers, args, kwargs):
+                engine.note(x)
+
     def _recorded(
         self, version: Version, buffers: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any], held: list[Any]
     ) -> Any:
@@ -269,19 +282,20 @@ def _reason(args: tuple[Any, ...], kwargs: dict[str, Any], failed: Sequence[tupl
     return f"recompiled: {version.captured.guards[number].change(args, kwargs)}"
 
 
-def jit(fn: Any = None, **options: Any) -> Any:
+def jit(function: Any = None, **options: Any) -> Any:
     """Compile a function, method or Cell; use it as ``@ms.jit`` or ``ms.jit(fn)``.
 
     Args:
-        fn: what to compile.
-        **options: ``name`` for messages. MindSpore's ``capture_mode``, ``jit_level``, ``dynamic``, ``fullgraph``,
-            ``backend`` and ``jit_config`` are accepted and change nothing here.
+        function: what to compile (``fn=`` is the same).
+        **options: ``name`` for messages. MindSpore's ``capture_mode``, ``jit_level``, ``fullgraph``, ``backend`` and
+            ``jit_config`` are accepted and change nothing here; so are ``dynamic`` and ``input_signature``, with a
+            notice: every shape is compiled on its own.
 
     Returns:
-        A CompiledFunction, which is called like ``fn``; ``ms.explain`` tells what it compiled and why.
+        A CompiledFunction, which is called like ``function``; ``ms.explain`` tells what it compiled and why.
 
     Raises:
-        TypeError: an unknown option, or ``fn`` cannot be called.
+        TypeError: an unknown option, or ``function`` cannot be called.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.jit.html
 
@@ -291,9 +305,14 @@ def jit(fn: Any = None, **options: Any) -> Any:
         >>> twice(ms.Tensor([1.0, 2.0])).tolist()
         [2.0, 4.0]
     """
+    fn = options.pop("fn", function)
     unknown = set(options) - _OPTIONS
     if unknown:
         raise TypeError(f"jit has no option {sorted(unknown)[0]!r}; it takes {', '.join(sorted(_OPTIONS))}.")
+    for name in ("dynamic", "input_signature"):
+        if options.get(name):
+            events.notice(_STATIC.format(name), key=f"jit {name}")
+            options[name] = None
     if fn is None:
         return lambda f: jit(f, **options)
     if isinstance(fn, CompiledFunction):

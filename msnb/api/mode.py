@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable
 from typing import Any
 
+from msnb.core import forks
 from msnb.core.context import in_graph_mode
 from msnb.core.slot import slot
 from msnb.eager.dispatch import EagerEngine
 
 Fn = Callable[..., Any]
-_making = threading.Lock()
+_making = forks.lock()
 
 
 def at_top_level() -> bool:

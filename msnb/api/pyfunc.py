@@ -111,7 +111,7 @@ class Custom:
 
     def _computed(self, inputs: Sequence[Any], types: Sequence[TensorType]) -> list[Tensor]:
         """The results of the function, as was promised."""
-        given = self.func(*[x.asnumpy() if isinstance(x, Tensor) else np.asarray(x) for x in inputs])
+        given = self.func(*[x._host() if isinstance(x, Tensor) else np.asarray(x) for x in inputs])
         arrays = given if isinstance(given, (tuple, list)) else (given,)
         if len(arrays) != len(types):
             raise ShapeError(f"{self.name} gave {len(arrays)} results, {len(types)} were promised.")

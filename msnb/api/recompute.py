@@ -93,7 +93,7 @@ def _as_call(engine: Any, fn: Fn, args: tuple[Any, ...], name: str) -> Any:
         rest = iter(tensors)
         return fn(*tree.unflatten(shape, [next(rest) if isinstance(x, Tensor) else x for x in leaves]))
 
-    traced = engine.trace(body, [engine.wrap(engine.lift(x)) for x in inputs])
+    traced = engine.trace(body, inputs)
     callee = engine.graph.module.add(written_out(traced.graph), f"{name}_again")
     outs = control.call(engine, callee, [*inputs, *traced.outer], name, recompute=True)
     for target, new in zip(traced.writes, outs[traced.n_results :]):
@@ -139,6 +139,8 @@ def _one_line(engine: RecordingEngine, fn: Fn, args: tuple[Any, ...]) -> Any:
         watching.note(x)
     with using(wear(watching, worn_by(engine))):
         out = fn(*args)
+    for x in tree.flatten(out)[0]:  # a weight may be given back as it is
+        watching.note(x)
     found = list(watching.read_first.values())
     wrt = tracked_inputs([value for _, value in found])
     leaves, shape = tree.flatten(out)
@@ -184,7 +186,7 @@ class _Again:
     def _swept(self, objects: list[Tensor], douts: Sequence[Any]) -> list[Any]:
         with Recording((), objects) as tape, using(wear(tape.engine, self.rule)):
             out = self.fn(*self.args)
-        outs = [x for x in tree.flatten(out)[0] if _has_gradient(x)]
-        gradients = tape.backward(outs, douts)
+            tape.finish([x for x in tree.flatten(out)[0] if _has_gradient(x)])
+        gradients = tape.backward(douts)
         tape.release(tree.flatten(out)[0])
         return gradients

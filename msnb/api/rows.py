@@ -54,7 +54,7 @@ def over_rows(fn: Fn, columns: Sequence[Any]) -> Any:
 def _scanned(engine: Any, fn: Fn, columns: Sequence[Any]) -> Any:
     logged = len(engine.session.journal.log)
     xs = [engine.wrap(engine.lift(c)) for c in columns]
-    traced = engine.trace(engine.convert(fn), xs, [_row(x._type) for x in xs])
+    traced = engine.trace(engine.convert(fn), xs, [_row(x._type) for x in xs]).keep_inputs()
     if len(engine.session.journal.log) > logged:
         raise NotAScan("the function changes a Python object in every step: steps run one per call.")
     carried = _carried(engine, traced)

@@ -1,8 +1,4 @@
-"""A function of trees of tensors as a graph, in whatever mode: what vjp, jvp and vmap start from.
-
-eager        the tracer runs the Python once and notes what depends on the inputs
-capturing    the program being built traces it as a nested graph
-"""
+"""A function of trees of tensors as a graph in the program that is being captured: what vjp, jvp and vmap transform."""
 
 from __future__ import annotations
 
@@ -11,13 +7,11 @@ from typing import Any
 
 from msnb.autodiff.owed import written_out
 from msnb.core import tree
-from msnb.core.errors import ArgumentError
+from msnb.core.errors import ArgumentError, GradientError
 from msnb.core.parameter import Parameter
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType
-from msnb.eager.gradient import is_eager
-from msnb.eager.tracer import EagerTracer, trace
 from msnb.ir.builder import GraphBuilder, Traced
 from msnb.ir.graph import Graph
 
@@ -31,7 +25,6 @@ class Program:
         fn: a function of trees of tensors.
         args: its arguments.
         types: the types of the traced tensors where they differ from those of the arguments (one lane under vmap).
-        known: in eager mode, whether Python may look at values.
 
     Attributes:
         inputs: the tensors in ``args``, in order: the first params of ``graph``.
@@ -39,41 +32,21 @@ class Program:
         graph: params ``inputs + outer``; outputs are the tensors of the result (and of state writes, see ``settle``).
     """
 
-    def __init__(
-        self, fn: Fn, args: Sequence[Any], types: Sequence[TensorType] | None = None, known: bool = True
-    ) -> None:
-        self._sources: list[Any] = []
+    def __init__(self, fn: Fn, args: Sequence[Any], types: Sequence[TensorType] | None = None) -> None:
         leaves, self._shape = tree.flatten(tuple(args))
         self._leaves = leaves
         self.inputs: list[Any] = [x for x in leaves if isinstance(x, Tensor)]
-        types = [x._type for x in self.inputs] if types is None else list(types)
         engine = slot.engine
-        if is_eager(engine) or isinstance(engine, EagerTracer):
-            self._traced = self._eagerly(fn, types, known)
-        else:
-            self._traced = self._nested(engine, fn, types)
+        assert isinstance(engine, GraphBuilder)
+        run = engine.convert(fn)
+        self._traced: Traced = engine.trace(lambda *xs: self._call(run, xs), self.inputs, types)
         self.graph: Graph = written_out(self._traced.graph)
         self.outer: list[Any] = self._traced.outer
-        self._sources = self._sources or self.outer
 
     def _call(self, fn: Fn, tensors: Sequence[Any]) -> Any:
         rest = iter(tensors)
         given = [next(rest) if isinstance(x, Tensor) else x for x in self._leaves]
         return fn(*tree.unflatten(self._shape, given))
-
-    def _eagerly(self, fn: Fn, types: Sequence[TensorType], known: bool) -> Traced:
-        tracer, result = trace(lambda *xs: self._call(fn, xs), self.inputs, types, known)
-        self._sources = tracer.sources
-        leaves, shape = tree.flatten(result)
-        with tracer:
-            tracer.output(*(x for x in leaves if isinstance(x, Tensor)))
-        return Traced(tracer.graph, tracer.outer, shape, leaves)
-
-    def _nested(self, engine: Any, fn: Fn, types: Sequence[TensorType]) -> Traced:
-        assert isinstance(engine, GraphBuilder)
-        run = engine.convert(fn)
-        traced: Traced = engine.trace(lambda *xs: self._call(run, xs), self.inputs, types)
-        return traced
 
     @property
     def n_results(self) -> int:
@@ -89,13 +62,13 @@ class Program:
         """The function's result with these tensors in it."""
         return self._traced.rebuild(tensors)
 
-    def place(self, weight: Parameter) -> int | None:
-        """The position among the graph's params at which a Parameter comes in; None when it is not read."""
-        engine = slot.engine
-        for k, x in enumerate(self._sources):
-            if x is weight or (isinstance(engine, GraphBuilder) and engine.lift(x) is engine.lift(weight)):
-                return len(self.inputs) + k
-        return None
+    def places(self, weights: Sequence[Parameter]) -> list[int | None]:
+        """The positions among the graph's params at which Parameters come in; see ``places_of``."""
+        return places_of(weights, self.outer, len(self.inputs))
+
+    def written_input(self, k: int) -> int | None:
+        """Which of ``inputs`` the k-th write goes to; None for state outside."""
+        return self._traced.of_inputs.get(k)
 
     def settle(self, tensors: Sequence[Any]) -> None:
         """Assign the new values of state that the function wrote (the outputs after the results)."""
@@ -106,6 +79,28 @@ class Program:
     def writes(self) -> list[Tensor]:
         """State that the function wrote."""
         return self._traced.writes
+
+
+def places_of(weights: Sequence[Parameter], outer: Sequence[Any], n_inputs: int) -> list[int | None]:
+    """Where Parameters come into a traced graph: its params are ``n_inputs`` traced ones, then ``outer``.
+
+    None says that the graph does not read the Parameter: a traced graph is closed, so what is not among its params
+    cannot lead to its results, and the gradient is zero. Only capture knows Parameters by their objects; elsewhere
+    their values lie in the graph as constants, and nothing can be said.
+
+    Raises:
+        GradientError: Parameters are asked for where they are constants.
+    """
+    b = slot.engine
+    assert isinstance(b, GraphBuilder)
+    if weights and not hasattr(b, "session"):
+        name = getattr(weights[0], "name", "a Parameter")
+        raise GradientError(
+            f"a gradient by {name} is asked for inside a gradient rule: Parameters are constants there.",
+            hint="give it to the function as an argument and differentiate by its position.",
+        )
+    places = {id(b.lift(x)): n_inputs + k for k, x in enumerate(outer)}
+    return [places.get(id(b.lift(w))) for w in weights]
 
 
 def tensors_of(what: str, value: Any) -> list[Any]:

@@ -12,13 +12,17 @@ Positions, weights and results follow MindSpore: https://www.mindspore.cn/docs/e
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from msnb.api.mode import compiled_in_graph_mode
+from msnb.api.staged import Step, marked, run_staged
+from msnb.api.tensor_hooks import hooks_for
+from msnb.api.tracing import places_of
 from msnb.autodiff import vjp as vjp_graph
+from msnb.autodiff.discrete import quantity
 from msnb.autodiff.owed import written_out
-from msnb.core import tree
+from msnb.core import events, tree
 from msnb.core.dtypes import float32
 from msnb.core.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from msnb.core.parameter import Parameter
@@ -29,7 +33,7 @@ from msnb.graph.capture.engine import Capture
 from msnb.ir.builder import GraphBuilder, replay
 from msnb.ir.control import HostFn, host_call
 from msnb.ir.graph import Graph
-from msnb.ops import cast, ones_like
+from msnb.ops import cast, ones_like, zeros_like
 from msnb.ops.record import find
 
 Fn = Callable[..., Any]
@@ -39,17 +43,17 @@ Position = int | tuple[int, ...] | None
 class _Request:
     """What a call of grad asks for, checked: the tensors to differentiate by and how to give the gradients back."""
 
-    def __init__(self, fn: Fn, args: tuple[Any, ...], position: Position, weights: Any) -> None:
+    def __init__(self, fn: Fn, args: tuple[Any, ...], position: Position, weights: Any, integers: bool = False) -> None:
         self.args = args
         self.single = not isinstance(position, tuple)
         self.positions = () if position is None else (position,) if isinstance(position, int) else position
         self.positions = tuple(_position(p, len(args), fn) for p in self.positions)
         self.single_weight = isinstance(weights, Parameter)
-        self.weights: list[Parameter] = [weights] if self.single_weight else _listed(weights)
+        self.weights: list[Parameter] = [weights] if self.single_weight else listed(weights)
         self.has_weights = weights is not None
         if not self.positions and not self.has_weights:
             raise ArgumentError("grad needs grad_position, weights, or both.")
-        self._trees = [tree.flatten(_as_tensors(args[p], p)) for p in self.positions]
+        self._trees = [tree.flatten(_as_tensors(args[p], p, integers)) for p in self.positions]
         self.inputs: list[Any] = [leaf for leaves, _ in self._trees for leaf in leaves if isinstance(leaf, Tensor)]
 
     def call(self, fn: Fn, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -77,7 +81,12 @@ class _Request:
         return (of_inputs, of_weights) if self.positions else of_weights
 
 
-def _listed(weights: Any) -> list[Parameter]:
+def kept(weights: Any) -> Any:
+    """An iterator of Parameters as a list: it could be asked once only, and every call asks."""
+    return list(weights) if isinstance(weights, Iterator) else weights
+
+
+def listed(weights: Any) -> list[Parameter]:
     """The Parameters to differentiate by."""
     if weights is None:
         return []
@@ -107,15 +116,15 @@ def as_tensor(leaf: Any) -> Any:
     return find("cast")(leaf, dtype=float32) if isinstance(slot.engine, GraphBuilder) else Tensor(leaf)
 
 
-def _as_tensors(arg: Any, position: int) -> Any:
-    """The argument with Python floats as tensors; refuses what has no gradient."""
+def _as_tensors(arg: Any, position: int, integers: bool) -> Any:
+    """The argument with Python floats as tensors; refuses what has no gradient (``integers``: but those)."""
     leaves, shape = tree.flatten(arg)
     out = [as_tensor(leaf) for leaf in leaves]
     tensors = [leaf for leaf in out if isinstance(leaf, Tensor)]
     if not tensors:
         raise DTypeError(f"argument {position} is {type(arg).__name__}: there is no tensor to differentiate by.")
     for leaf in tensors:
-        if not leaf.dtype.differentiable:
+        if not (leaf.dtype.differentiable or integers):
             raise DTypeError(
                 f"argument {position} has dtype {leaf.dtype!r}: gradients exist for floating-point tensors only.",
                 operands=[f"argument {position}: {leaf._type!r}"],
@@ -144,14 +153,37 @@ def _value_and_grad(
 ) -> tuple[Any, Any]:
     run = _eagerly if is_eager(slot.engine) else _in_graph
     value, gradients = run(fn, request, kwargs, has_aux, sens)
-    gradients = [_hooked(g, w) for g, w in zip(gradients, [*request.inputs, *request.weights])]
+    gradients = [hooked(g, w) for g, w in zip(gradients, [*request.inputs, *request.weights])]
     return value, request.result(gradients)
 
 
-def _hooked(gradient: Tensor, by: Any) -> Tensor:
-    """Hooks that a Parameter carries see, and may change, its gradient."""
-    hooks = slot.engine.read(by, "gradient_hooks") if isinstance(by, Parameter) and "gradient_hooks" in vars(by) else {}
-    for hook in hooks.values():
+def with_constants(weights: Sequence[Parameter]) -> tuple[Callable[[Sequence[Any], int], list[Any]], list[Parameter]]:
+    """Parameters that are asked for although ``requires_grad`` is False are constants: their gradient is zero.
+
+    Returns:
+        ``complete(gradients, n)``, which adds those zeros to gradients by n inputs and the other Parameters, and these.
+    """
+    if not weights:
+        return lambda gradients, n: list(gradients), []
+    varies = [bool(slot.engine.read(w, "requires_grad")) for w in weights]
+    fixed = [w.name for w, yes in zip(weights, varies) if not yes]
+    if fixed:
+        events.notice(
+            f"a gradient by {', '.join(fixed[:3])}{' ...' if len(fixed) > 3 else ''} is asked for, and requires_grad "
+            "is False there: such a Parameter is a constant, its gradient is zero.",
+            key="constant weights",
+        )
+
+    def complete(gradients: Sequence[Any], n: int) -> list[Any]:
+        rest = iter(gradients[n:])
+        return [*gradients[:n], *(next(rest) if yes else zeros_like(w) for w, yes in zip(weights, varies))]
+
+    return complete, [w for w, yes in zip(weights, varies) if yes]
+
+
+def hooked(gradient: Tensor, by: Any) -> Tensor:
+    """Hooks that a Parameter or a tensor keeps see, and may change, its gradient."""
+    for hook in hooks_for(by):
         gradient = _call_hook(hook, gradient)
     return gradient
 
@@ -182,13 +214,17 @@ def _sensitivities(losses: Sequence[Tensor], sens: Any) -> list[Any]:
 
 
 def _eagerly(fn: Fn, request: _Request, kwargs: dict[str, Any], has_aux: bool, sens: Any) -> tuple[Any, list[Any]]:
-    with Recording(request.inputs, request.weights) as tape:
+    complete, weights = with_constants(request.weights)
+    with Recording(request.inputs, weights) as tape:
         value = request.call(fn, tape.inputs, kwargs)
-        losses = _losses(value, has_aux)
-    losses = _differentiable(losses)
+        losses = _differentiable(_losses(value, has_aux))
+        tape.finish(losses)
     given = [ones_like(loss) for loss in losses] if sens is None else _sensitivities(losses, sens)
-    gradients = tape.backward(losses, given)
+    gradients = complete(tape.backward(given), len(request.inputs))
+    written = tape.written_inputs()
     tape.release(tree.flatten(value)[0])
+    for x, new in written:
+        slot.engine.assign(x, new)
     return value, gradients
 
 
@@ -196,14 +232,17 @@ def _in_graph(fn: Fn, request: _Request, kwargs: dict[str, Any], has_aux: bool, 
     b = slot.engine
     assert isinstance(b, GraphBuilder)
     run = b.convert(fn)
-    traced = b.trace(lambda *inputs: request.call(run, inputs, kwargs), [b.wrap(b.lift(x)) for x in request.inputs])
+    traced = b.trace(lambda *inputs: request.call(run, inputs, kwargs), request.inputs)
     value = traced.rebuild([b.wrap(v) for v in traced.graph.outputs])
     losses = _losses(value, has_aux)
     at = [k for k, loss in enumerate(losses) if loss.dtype.differentiable]
     n = len(request.inputs)
-    outer = {id(b.lift(x)): n + k for k, x in enumerate(traced.outer)}
-    places = [outer.get(id(b.lift(w))) for w in request.weights]
-    wrt = [*range(n), *sorted({p for p in places if p is not None})]
+    complete, weights = with_constants(request.weights)
+    places = places_of(weights, traced.outer, n)
+    floats = [i for i, x in enumerate(request.inputs) if x.dtype.differentiable]
+    if len(floats) < n:
+        _need_independence(request.inputs, traced.graph, range(len(losses)))
+    wrt = [*floats, *sorted({p for p in places if p is not None})]
     args = [*(b.wrap(b.lift(x)) for x in request.inputs), *traced.outer]
     given = () if sens is None else _sensitivities(_differentiable(losses), sens)
     results, found = _differentiated(b, traced.graph, wrt, at, args, given)
@@ -211,8 +250,22 @@ def _in_graph(fn: Fn, request: _Request, kwargs: dict[str, Any], has_aux: bool, 
     for target, new in zip(traced.writes, results[traced.n_results :]):
         b.assign(target, new)
     by_place = dict(zip(wrt, found))
-    zeros = [w * 0 if p is None else by_place[p] for w, p in zip(request.weights, places)]
-    return value, [*found[:n], *zeros]
+    by_weights = [zeros_like(w) if p is None else by_place[p] for w, p in zip(weights, places)]
+    by_inputs = [by_place[i] if i in by_place else zeros_like(x) for i, x in enumerate(request.inputs)]
+    return value, complete([*by_inputs, *by_weights], n)
+
+
+def _need_independence(inputs: Sequence[Any], graph: Graph, outputs: Sequence[int]) -> None:
+    """Integer inputs have the gradient zero where they only choose; raises DTypeError where they are computed with."""
+    for i, x in enumerate(inputs):
+        found = None if x.dtype.differentiable else quantity(written_out(graph), [i], outputs)
+        if found is not None:
+            raise DTypeError(
+                f"input {i} of the gradient has dtype {x.dtype!r} and is computed with ({found}): gradients exist for "
+                "floating-point tensors only.",
+                operands=[f"input {i}: {x._type!r}"],
+                hint="convert it with .astype(ms.float32), or ask for the other inputs by grad_position.",
+            )
 
 
 def _differentiated(
@@ -257,10 +310,17 @@ def value_and_grad(fn: Fn, grad_position: Position = 0, weights: Any = None, has
         [2., 4.])
     """
 
+    weights = kept(weights)
+
     def call(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         return _value_and_grad(fn, _Request(fn, args, grad_position, weights), kwargs, has_aux)
 
-    return compiled_in_graph_mode(named(call, fn, "value_and_grad"))
+    step = Step(_made_value_and_grad, fn, weights, (grad_position, has_aux))
+    return marked(compiled_in_graph_mode(named(call, fn, "value_and_grad")), step)
+
+
+def _made_value_and_grad(fn: Fn, weights: Any, position: Position, has_aux: bool) -> Fn:
+    return value_and_grad(fn, position, weights, has_aux)
 
 
 def grad(
@@ -287,6 +347,8 @@ def grad(
         12.0
     """
 
+    weights = kept(weights)
+
     def call(*args: Any, **kwargs: Any) -> Any:
         request = _Request(fn, args, grad_position, weights)
         value, gradients = _value_and_grad(fn, request, kwargs, has_aux)
@@ -294,7 +356,12 @@ def grad(
             gradients = _with_ids(request, gradients)
         return (gradients, tuple(value[1:])) if has_aux else gradients
 
-    return compiled_in_graph_mode(named(call, fn, "grad"))
+    step = Step(_made_grad, fn, weights, (grad_position, has_aux, return_ids))
+    return marked(compiled_in_graph_mode(named(call, fn, "grad")), step)
+
+
+def _made_grad(fn: Fn, weights: Any, position: Position, has_aux: bool, return_ids: bool) -> Fn:
+    return grad(fn, position, weights, has_aux, return_ids)
 
 
 def _with_ids(request: _Request, gradients: Any) -> Any:
@@ -320,7 +387,8 @@ def named(call: Fn, fn: Fn, how: str) -> Fn:
     name = getattr(fn, "__name__", type(fn).__name__)
     call = functools.wraps(fn)(call) if hasattr(fn, "__name__") else call
     call.__name__ = f"{how}({name})"
-    call.__dict__.pop("__wrapped__", None)
+    for name in ("__wrapped__", "__msnb_fn__"):
+        call.__dict__.pop(name, None)
     return call
 
 
@@ -350,17 +418,25 @@ class GradOperation:
         """The gradient function of ``fn``."""
         if self.get_by_list and weights is None:
             weights = fn.trainable_params()  # type: ignore[attr-defined]
+        return _operation(fn, kept(weights), self.get_all, self.get_by_list, self.sens_param)
 
-        def call(*args: Any, **kwargs: Any) -> Any:
-            sens = None
-            if self.sens_param:
-                args, sens = args[:-1], args[-1]
-            request = _Request(fn, args, self._position(args), weights if self.get_by_list else None)
-            return _value_and_grad(fn, request, kwargs, False, sens)[1]
 
-        return compiled_in_graph_mode(named(call, fn, "grad"))
+def _is_discrete(x: Any) -> bool:
+    return isinstance(x, Tensor) and not x.dtype.differentiable
 
-    def _position(self, args: tuple[Any, ...]) -> Position:
-        if self.get_all:
-            return tuple(i for i, a in enumerate(args) if isinstance(a, Tensor) and a.dtype.differentiable)
-        return None if self.get_by_list else 0
+
+def _operation(fn: Fn, weights: Any, get_all: bool, get_by_list: bool, sens_param: bool) -> Fn:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if get_all and is_eager(slot.engine) and any(map(_is_discrete, args)):
+            return run_staged(wrapper, args, kwargs)  # only a graph can show that nothing flows to an integer
+        sens = None
+        if sens_param:
+            args, sens = args[:-1], args[-1]
+        everything = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor))
+        position: Position = everything if get_all else None if get_by_list else 0
+        request = _Request(fn, args, position, weights if get_by_list else None, integers=get_all)
+        return _value_and_grad(fn, request, kwargs, False, sens)[1]
+
+    step = Step(_operation, fn, weights, (get_all, get_by_list, sens_param))
+    wrapper = marked(compiled_in_graph_mode(named(call, fn, "grad")), step)
+    return wrapper

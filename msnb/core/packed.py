@@ -21,11 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msnb.core.blocks import Blocks
-from msnb.core.tensor import Tensor
+from msnb.core.tensor import Tensor, holds_data
 from msnb.core.types import TensorType
 
 Array = NDArray[Any]
-_slot: Any = Tensor.__dict__["_data"]
 
 
 class Packed:
@@ -49,6 +48,10 @@ class Packed:
             # held twice, so no program takes it for memory that a parameter alone owns and writes into it
             self._looks = found, found
         return self._looks[0]
+
+    def read(self, tensor: Tensor) -> Array:
+        """``plain``: what ``tensor._data`` gives."""
+        return self.plain
 
     @property
     def looked_at(self) -> bool:
@@ -74,20 +77,12 @@ def give(tensor: Tensor, array: Array, blocks: Blocks, type_: TensorType) -> Non
 
 
 def kept_of(tensor: Tensor) -> Packed | None:
-    """What holds a tensor's value while ``_data`` is empty, else None."""
-    kept: Packed | None = None if _is_set(tensor) else tensor._kept
-    return kept
+    """What holds a tensor's value in blocks while ``_data`` is empty, else None."""
+    kept = None if holds_data(tensor) else tensor._kept
+    return kept if isinstance(kept, Packed) else None
 
 
 def _keep(tensor: Tensor, kept: Packed) -> None:
     tensor._kept = kept
-    if _is_set(tensor):
+    if holds_data(tensor):
         del tensor._data
-
-
-def _is_set(tensor: Tensor) -> bool:
-    try:
-        _slot.__get__(tensor)
-    except AttributeError:
-        return False
-    return True

@@ -52,7 +52,9 @@ class Parameter(Tensor):
         """The present value as a plain Tensor."""
         from msnb.core.tensor import make
 
-        return make(self._data, self._type)
+        current = getattr(slot.engine, "current", None)  # a program that is captured has a value of its own for it
+        found: Tensor = make(self._data, self._type) if current is None else current(self)
+        return found
 
     def set_data(self, data: Any, slice_shape: bool = False) -> Parameter:
         """Give the parameter another value of the same shape; the dtype is converted to the parameter's.
@@ -83,7 +85,7 @@ class Parameter(Tensor):
         return f"Parameter (name={self.name}, {Tensor.__repr__(self)[len('Parameter(') :]}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (Parameter, (self.asnumpy(), self.name, self.requires_grad))
+        return (Parameter, (self._host(), self.name, self.requires_grad))
 
     def __copy__(self) -> Parameter:
         return self.clone()

@@ -56,7 +56,7 @@ def set_seed(seed: int) -> None:
 def _follow(changes: dict[str, Any]) -> None:
     """The state lives where operations run: its draws go on where they stopped."""
     if "device_target" in changes and _state:
-        _state[0]._data = devices.current().from_host(_state[0].asnumpy())
+        _state[0]._data = devices.current().from_host(_state[0]._host())
 
 
 events.subscribe("context", _follow)

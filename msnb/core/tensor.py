@@ -1,7 +1,7 @@
 """Tensor: an immutable value in a box that can be given another value.
 
     Tensor object --(_data)--> buffer of the device's array library        known value
-                  --(_kept)--> the value in blocks while _data is empty    see msnb.core.packed
+                  --(_kept)--> the value while _data is empty              see msnb.core.packed, msnb.core.shared
                   --(_type)--> interned TensorType                        shape and dtype
                   --(_rec)---> the recorder's note while a gradient is wanted, else None
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from msnb.core.dtypes import DType, as_dtype
 from msnb.core.elsewhere import MissingName
 from msnb.core.errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from msnb.core.glance import tensor_html
+from msnb.core.shared import Shared
 from msnb.core.types import Shape, TensorType, tensor_type
 
 Array = NDArray[Any]
@@ -87,7 +89,7 @@ def _not_numbers(data: Any, array: Array) -> DTypeError:
 def _plain_lists(data: Any) -> Any:
     """Nested lists that NumPy reads: tensors as arrays, and what only passes for a number as that number."""
     if isinstance(data, Tensor):
-        return data.asnumpy()
+        return data._host()
     if isinstance(data, (list, tuple)):
         return [_plain_lists(item) for item in data]
     kind = data.__class__
@@ -214,8 +216,8 @@ class Tensor:
 
     @staticmethod
     def from_numpy(array: Array) -> Tensor:
-        """A Tensor with the values of a NumPy array (copied: values, not views)."""
-        return Tensor(array)
+        """``ms.from_numpy``: a Tensor that shares memory with a NumPy array."""
+        return from_numpy(array)
 
     def init_data(self, *args: Any, **kwargs: Any) -> Tensor:
         """The tensor itself: ``Tensor(shape=, dtype=, init=)`` has its values from the start."""
@@ -244,7 +246,7 @@ class Tensor:
                 f"{self._type!r} cannot move from {self.device} to {to} inside a compiled or differentiated function.",
                 hint="move tensors before the function is called.",
             )
-        return make(target.from_host(self.asnumpy()), self._type)
+        return make(target.from_host(self._host()), self._type)
 
     def to(self, target: Any) -> Tensor:
         """On another device (a name: "CPU", "GPU", PyTorch's "cuda") or with another dtype."""
@@ -272,17 +274,47 @@ class Tensor:
         return self._data
 
     def asnumpy(self) -> Array:
-        """The values as a NumPy array of its own (writing into it does not change the tensor)."""
+        """The values as a NumPy array that shares memory with this tensor.
+
+        Returns:
+            The array. What is written into it is written into the tensor, until the tensor is given another value; then
+            the array keeps the old one. Other tensors, also those computed from this one before, never change. On a
+            device other than the CPU it is a copy.
+
+        Raises:
+            TypeError: the tensor belongs to a program that is being compiled and has no value yet.
+
+        Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/Tensor/mindspore.Tensor.asnumpy.html
+
+        Examples:
+            >>> import msnb as ms
+            >>> x = ms.Tensor([1.0, 2.0])
+            >>> x.asnumpy()[0] = 11.0
+            >>> x.tolist()
+            [11.0, 2.0]
+        """
+        kept = shared_of(self)
+        if kept is not None:
+            return kept.handed_out()
         buffer = self._buffer()
-        return np.array(devices.device_of(buffer).to_host(buffer))
+        host = devices.device_of(buffer).to_host(buffer)
+        array = np.array(host)
+        if host is buffer:
+            share(self, array)
+        return array
 
     def numpy(self) -> Array:
         """Same as ``asnumpy``."""
         return self.asnumpy()
 
+    def _host(self) -> Array:
+        """The values as a NumPy array that nobody else has: for msnb itself."""
+        buffer = self._buffer()
+        return np.array(devices.device_of(buffer).to_host(buffer))
+
     def item(self, index: Any = None) -> Any:
         """The only element (or the element at ``index``) as a Python number."""
-        host = self.asnumpy()
+        host = self._host()
         if index is not None:
             return host.item(*index) if isinstance(index, tuple) else host.item(index)
         if host.size != 1:
@@ -291,7 +323,7 @@ class Tensor:
 
     def tolist(self) -> Any:
         """The values as nested Python lists."""
-        return self.asnumpy().tolist()
+        return self._host().tolist()
 
     def __bool__(self) -> bool:
         if self._type.size != 1:
@@ -329,13 +361,13 @@ class Tensor:
         return format(self.item(), spec) if spec and self._type.size == 1 else format(str(self), spec)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        host = self.asnumpy()
+        host = self._host()
         return host if dtype is None else host.astype(dtype)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """NumPy's functions work on the values: ``np.mean(x)``, ``np.concatenate([x, y])``."""
         leaves, shape = tree.flatten((args, kwargs))
-        plain = [leaf.asnumpy() if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+        plain = [leaf._host() if isinstance(leaf, Tensor) else leaf for leaf in leaves]
         given, named = tree.unflatten(shape, plain)
         return func(*given, **named)
 
@@ -352,12 +384,12 @@ class Tensor:
         return make(self._data, self._type)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (Tensor, (self.asnumpy(),))
+        return (Tensor, (self._host(),))
 
     # ---- how it looks --------------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        host = self.asnumpy()
+        host = self._host()
         shown = host.astype(np.float32) if self.dtype is dtypes.bfloat16 else host
         gap = "\n" if host.ndim else " "
         text = np.array2string(shown, separator=", ", threshold=200, edgeitems=3)
@@ -365,12 +397,12 @@ class Tensor:
         return f"{type(self).__name__}(shape=[{shape}], dtype={self.dtype!r}, value={gap}{text})"
 
     def __str__(self) -> str:
-        host = self.asnumpy()
+        host = self._host()
         return str(host.astype(np.float32) if self.dtype is dtypes.bfloat16 else host)
 
     def _repr_html_(self) -> str:
         head = f"{type(self).__name__} {self._type!r} on {self.device}"
-        return tensor_html(head, str(self), self.asnumpy())
+        return tensor_html(head, str(self), self._host())
 
     # ---- operations, bound by msnb.ops (their types are told here) -----------------------------------------------
 
@@ -415,7 +447,7 @@ class Tensor:
 
     def __getattr__(self, name: str) -> Any:
         if name == "_data":
-            return self._kept.plain  # the slot is empty: a program keeps the value in blocks
+            return self._kept.read(self)  # the slot is empty: the value lies in blocks, or others may write it
         if name[:1] == "_":
             raise AttributeError(f"a Tensor has no attribute {name!r}.")
         if name[-1:] == "_" and hasattr(Tensor, name[:-1]):
@@ -493,5 +525,53 @@ def blank(shape: Any, dtype: Any = dtypes.float32) -> Tensor:
 
 
 def from_numpy(array: Array) -> Tensor:
-    """A Tensor with the values of a NumPy array (copied: values, not views)."""
-    return Tensor(array)
+    """A Tensor that shares memory with a NumPy array; ``Tensor(array)`` has a copy.
+
+    Args:
+        array: a NumPy array of one of msnb's dtypes. What is written into it is written into the tensor, until that is
+            given another value. On a device other than the CPU, and of what is no plain array, it is a copy.
+
+    Raises:
+        TypeError: the array's dtype is none of a tensor.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.from_numpy.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> import numpy as np
+        >>> n = np.ones(2)
+        >>> t = ms.from_numpy(n)
+        >>> n[0] = 9.0
+        >>> t.tolist()
+        [9.0, 1.0]
+    """
+    if type(array) is not np.ndarray or not array.dtype.isnative or devices.current().from_host(array) is not array:
+        return Tensor(array)
+    t: Tensor = _new(Tensor)
+    t._kept, t._type, t._rec = Shared(array), type_of_buffer(array), None
+    return t
+
+
+_data_slot: Any = Tensor.__dict__["_data"]
+
+
+def holds_data(t: Tensor) -> bool:
+    """Whether the slot ``_data`` of a tensor holds its value."""
+    try:
+        _data_slot.__get__(t)
+    except AttributeError:
+        return False
+    return True
+
+
+def share(t: Tensor, array: Array) -> None:
+    """From here on the value of ``t`` is what an array of the user's holds."""
+    t._kept = Shared(array)
+    with suppress(AttributeError):  # the value lay in blocks, or another thread was faster
+        _data_slot.__delete__(t)
+
+
+def shared_of(t: Tensor) -> Shared | None:
+    """What a tensor's value shares memory with, or None."""
+    kept = None if holds_data(t) else t._kept
+    return kept if isinstance(kept, Shared) else None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +37,10 @@ class BatchInfo:
 
     def get_epoch_num(self) -> int:
         return self.epoch
+
+
+def number_of(item: tuple[BatchInfo, Any]) -> int:
+    return item[0].batch
 
 
 BatchSize = int | Callable[[BatchInfo], int]
@@ -80,8 +85,10 @@ class Batch(Derived):
         inputs: Sequence[str] = (),
         outputs: Sequence[str] = (),
         workers: int = 1,
+        processes: bool = False,
     ) -> None:
         self.size, self.drop, self.function, self.workers = size, drop, function, workers
+        self.processes = processes and function is not None
         self.inputs = tuple(inputs) or parent.columns
         self.outputs = tuple(outputs) or self.inputs
         self.taken = positions(self.inputs, parent.columns, "batch")
@@ -96,6 +103,9 @@ class Batch(Derived):
             whole = self.parent.stacked(epoch, self.size)
             if whole is not None:
                 return (row for row in whole if not self.drop or len(row[0]) == self.size)
+
+        if self.processes:
+            return self._by_processes(epoch)
 
         def work(item: tuple[BatchInfo, list[Row]]) -> Row:
             return self._assemble(epoch, *item)
@@ -133,11 +143,31 @@ class Batch(Derived):
         columns: list[Sequence[Array]] = list(zip(*group, strict=True))
         if self.function is None:
             return tuple(stack(n, c, info.batch) for n, c in zip(self.parent.columns, columns, strict=True))
-        fresh = self._call(epoch, info, [list(columns[i]) for i in self.taken])
-        return tuple(
-            self._column(name, fresh[i], info.batch) if new else stack(name, columns[i], info.batch)
-            for name, new, i in self.plan
-        )
+        return self._joined(info, columns, self.made(epoch, info, [list(columns[i]) for i in self.taken]))
+
+    def _by_processes(self, epoch: Epoch) -> Iterator[Row]:
+        """`per_batch_map` in worker processes. Only the columns that it takes travel; the others wait here."""
+        from msnb.dataset import crew
+
+        waiting: deque[list[Sequence[Array]]] = deque()
+
+        def items() -> Iterator[tuple[BatchInfo, list[list[Array]]]]:
+            for info, group in self._groups(epoch):
+                waiting.append(list(zip(*group, strict=True)))
+                yield info, [list(waiting[-1][i]) for i in self.taken]
+
+        job = crew.Job(crew.alone(self), "made", epoch, "batch: per_batch_map", self.function, number_of)
+        infos = (BatchInfo(number, epoch.number) for number in itertools.count())
+        for info, fresh in zip(infos, crew.ordered_map(self, job, items(), self.workers)):
+            yield self._joined(info, waiting.popleft(), fresh)
+
+    def _joined(self, info: BatchInfo, columns: list[Sequence[Array]], fresh: list[Array]) -> Row:
+        return tuple(fresh[i] if new else stack(name, columns[i], info.batch) for name, new, i in self.plan)
+
+    def made(self, epoch: Epoch, info: BatchInfo, taken: list[list[Array]]) -> list[Array]:
+        """What `per_batch_map` makes of the columns that it takes of a batch, stacked."""
+        fresh = self._call(epoch, info, taken)
+        return [self._column(name, value, info.batch) for name, value in zip(self.outputs, fresh, strict=True)]
 
     def _call(self, epoch: Epoch, info: BatchInfo, values: list[list[Array]]) -> tuple[Any, ...]:
         assert self.function is not None

@@ -16,8 +16,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from msnb.core.errors import AttributeValueError, DatasetError
+from msnb.core.reading import read_file
 from msnb.dataset.arrays import sliced
 from msnb.dataset.datasets import Dataset, workers_of
+from msnb.dataset.mnist import damaged
 from msnb.dataset.rows import Array
 from msnb.dataset.samplers import choose
 
@@ -89,7 +91,7 @@ def _read(name: str, folder: Path, file: str, labels: dict[str, int]) -> Sequenc
     if not path.is_file():
         present = sorted(entry.name for entry in folder.iterdir())[:10]
         raise FileNotFoundError(f"{name}: {file} is missing in {str(folder)!r}, which holds {present}")
-    content, width = np.frombuffer(path.read_bytes(), np.uint8), len(labels) + _PIXELS
+    content, width = np.frombuffer(read_file(path, damaged(path)), np.uint8), len(labels) + _PIXELS
     if content.size % width:
         raise DatasetError(
             f"{file} has {content.size} bytes, which is no multiple of {width}: it was cut short",

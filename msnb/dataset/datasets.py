@@ -59,6 +59,9 @@ class Dataset:
             output_columns: names of what the last one returns (default: the input columns). With another number of
                 outputs than inputs, the outputs come first and untouched columns after them.
             num_parallel_workers: threads; the order of rows is kept.
+            python_multiprocessing: worker processes instead of threads: for operations in Python that hold its lock.
+                The same rows, draws and order. The operations are sent to them in every epoch, by value: what they
+                change outside themselves stays there.
 
         Raises:
             ValueError: an unknown column. While iterating, DatasetError names the operation, row and columns.
@@ -69,10 +72,11 @@ class Dataset:
         >>> [int(t) for (t,) in total.create_tuple_iterator(output_numpy=True, num_epochs=1)]
         [4, 6]
         """
-        refuse_processes(python_multiprocessing)
+        processes = flag(python_multiprocessing)
         listed = mapping.check_operations(operations, "map")
         inputs, outputs = as_columns(input_columns, "input_columns"), as_columns(output_columns, "output_columns")
-        return Dataset(mapping.Map(self._node, listed, inputs, outputs, workers_of(num_parallel_workers)))
+        workers = workers_of(num_parallel_workers)
+        return Dataset(mapping.Map(self._node, listed, inputs, outputs, workers, processes))
 
     def batch(
         self,
@@ -92,11 +96,13 @@ class Dataset:
             drop_remainder: leave out a last batch that is not full.
             per_batch_map: called as f(column lists..., BatchInfo) before stacking; returns a list or array per output.
             input_columns, output_columns: its columns, as in `map`.
+            python_multiprocessing: per_batch_map runs in worker processes, as in `map`; without one there is nothing
+                for them to do.
 
         Raises:
             DatasetError (while iterating): rows of a batch differ in shape or dtype.
         """
-        refuse_processes(python_multiprocessing)
+        processes = flag(python_multiprocessing)
         if per_batch_map is None and (input_columns is not None or output_columns is not None):
             raise ArgumentError("batch: input_columns and output_columns belong to per_batch_map, which is missing")
         if per_batch_map is not None:
@@ -104,7 +110,8 @@ class Dataset:
         size = batch_size if callable(batch_size) else check_count(batch_size, "batch_size")
         inputs, outputs = as_columns(input_columns, "input_columns"), as_columns(output_columns, "output_columns")
         workers = workers_of(num_parallel_workers)
-        return Dataset(Batch(self._node, size, _flag(drop_remainder), per_batch_map, inputs, outputs, workers))
+        drop = flag(drop_remainder)
+        return Dataset(Batch(self._node, size, drop, per_batch_map, inputs, outputs, workers, processes))
 
     def padded_batch(
         self,
@@ -120,7 +127,7 @@ class Dataset:
                 to the longest, with zeros.
         """
         size = batch_size if callable(batch_size) else check_count(batch_size, "batch_size")
-        return Dataset(PaddedBatch(self._node, size, _flag(drop_remainder), pad_info, workers_of(num_parallel_workers)))
+        return Dataset(PaddedBatch(self._node, size, flag(drop_remainder), pad_info, workers_of(num_parallel_workers)))
 
     def shuffle(self, buffer_size: int) -> Dataset:
         """Shuffles through a buffer of `buffer_size` rows (a whole shuffle if it holds the whole data set).
@@ -178,7 +185,7 @@ class Dataset:
         total = self.get_dataset_size()
         cuts = splitting.bounds(sizes, total)
         seed = config.effective_seed()
-        part = [nodes.Part(self._node, seed, low, high, total, _flag(randomize)) for low, high in cuts]
+        part = [nodes.Part(self._node, seed, low, high, total, flag(randomize)) for low, high in cuts]
         return tuple(Dataset(node) for node in part)
 
     def project(self, columns: str | Sequence[str]) -> Dataset:
@@ -216,7 +223,7 @@ class Dataset:
             num_epochs: `for` loops the iterator serves, one epoch each; -1: any number.
             output_numpy: arrays instead of Tensors.
         """
-        return EpochIterator(self._start_epoch, self._node.columns, as_dict, _epochs(num_epochs), _flag(output_numpy))
+        return EpochIterator(self._start_epoch, self._node.columns, as_dict, _epochs(num_epochs), flag(output_numpy))
 
     def create_tuple_iterator(
         self, columns: Names = None, num_epochs: int = -1, output_numpy: bool = False
@@ -229,7 +236,7 @@ class Dataset:
             rows = self._start_epoch()
             return rows if chosen == self._node.columns else (tuple(row[i] for i in order) for row in rows)
 
-        return EpochIterator(start, chosen, as_list, _epochs(num_epochs), _flag(output_numpy))
+        return EpochIterator(start, chosen, as_list, _epochs(num_epochs), flag(output_numpy))
 
     def __iter__(self) -> EpochIterator[list[Any]]:
         return self.create_tuple_iterator(num_epochs=1)
@@ -358,14 +365,6 @@ def workers_of(number: int | None) -> int:
     return config.get_num_parallel_workers() if number is None else check_count(number, "num_parallel_workers")
 
 
-def refuse_processes(wanted: bool) -> None:
-    if wanted:
-        raise AttributeValueError(
-            "python_multiprocessing=True is not available: forking a process that runs native threads can hang",
-            hint="leave it False and set num_parallel_workers; workers are threads, and the order of rows is kept",
-        )
-
-
 def _others(datasets: Any, what: str) -> list[nodes.Node]:
     listed = [datasets] if isinstance(datasets, Dataset) else datasets
     if not isinstance(listed, (list, tuple)) or not listed:
@@ -380,7 +379,8 @@ def _epochs(number: Any) -> int:
     return -1 if number == -1 else check_count(number, "num_epochs (or -1)")
 
 
-def _flag(value: Any) -> bool:
+def flag(value: Any) -> bool:
+    """An argument that is True or False."""
     if not isinstance(value, bool):
         raise ArgumentError(f"expected True or False, got {type(value).__name__} {value!r}")
     return value

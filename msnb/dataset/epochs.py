@@ -95,11 +95,16 @@ _slot = _Slot()
 _loose = _Loose()
 
 
+def row_path(epoch: Epoch, height: int, row: int) -> Path:
+    """What is drawn for a row by the node of this height."""
+    return epoch.values.step(_NODE, height).step(_ROW, row)
+
+
 @contextmanager
 def row_draws(epoch: Epoch, height: int, row: int) -> Iterator[None]:
     """While inside, `draws()` on this thread gives the generator of this row."""
     before = _slot.path, _slot.generator
-    _slot.path, _slot.generator = epoch.values.step(_NODE, height).step(_ROW, row), None
+    _slot.path, _slot.generator = row_path(epoch, height, row), None
     try:
         yield
     finally:

@@ -8,13 +8,14 @@ Files are read when their row is asked for; `vision.Decode` makes pixels of them
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from msnb.core.errors import AttributeValueError
+from msnb.core.errors import AttributeValueError, DatasetError
+from msnb.core.reading import read_file
 from msnb.dataset.datasets import Dataset, workers_of
 from msnb.dataset.rows import Row
 from msnb.dataset.samplers import choose
@@ -72,7 +73,7 @@ class ImageFolderDataset(Dataset):
 
         def fetch(index: int) -> Row:
             path, label = files[index]
-            content = np.fromfile(path, np.uint8)
+            content = np.frombuffer(read_file(path, _unreadable(path)), np.uint8)
             return (decoded(content, str(path)) if decode else content), np.array(label, np.int32)
 
         workers = workers_of(num_parallel_workers)
@@ -83,6 +84,10 @@ class ImageFolderDataset(Dataset):
     def get_class_indexing(self) -> dict[str, int]:
         """Folder -> label."""
         return dict(self._classes)
+
+
+def _unreadable(path: Path) -> Callable[..., DatasetError]:
+    return lambda why, hint="": DatasetError(f"{str(path)!r} cannot be read: {why}.", hint=hint)
 
 
 def _classes(folder: Path, chosen: Mapping[str, int] | None) -> dict[str, int]:

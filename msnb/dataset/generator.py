@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from msnb.core import events
 from msnb.core.errors import ArgumentError, AttributeValueError
-from msnb.dataset.datasets import Dataset, refuse_processes, workers_of
+from msnb.dataset.datasets import Dataset, flag, workers_of
 from msnb.dataset.nodes import Node, Shuffle
 from msnb.dataset.rows import as_columns, check_count, name_of
 from msnb.dataset.samplers import choose
-from msnb.dataset.sources import IndexedSource, Reader, StreamSource, checked_length, guarded_fetch, numpy_types
+from msnb.dataset.sources import GuardedFetch, IndexedSource, Reader, StreamSource, checked_length, numpy_types
 
 
 class GeneratorDataset(Dataset):
@@ -32,6 +33,10 @@ class GeneratorDataset(Dataset):
         shuffle: random access: None and True shuffle, False keeps the order. An iterable with a length: True shuffles.
         sampler: random access only: a Sampler or an iterable of row numbers.
         num_shards, shard_id: random access only: read this part of the rows.
+        python_multiprocessing: random access only: fetch rows in so many worker processes (num_parallel_workers)
+            instead of threads; the same rows in the same order. The source is sent to them anew in every epoch, by
+            value; what they change of it stays with them.
+        max_rowsize: MindSpore's; rows of any size travel.
 
     Raises:
         TypeError, ValueError: unusable source or contradictory arguments.
@@ -62,7 +67,7 @@ class GeneratorDataset(Dataset):
         python_multiprocessing: bool = False,
         max_rowsize: Any = None,
     ) -> None:
-        refuse_processes(python_multiprocessing)
+        processes = flag(python_multiprocessing)
         if schema is not None:
             raise AttributeValueError("schema is not supported", hint="pass column_names and column_types")
         columns = as_columns(column_names, "column_names")
@@ -73,11 +78,16 @@ class GeneratorDataset(Dataset):
         workers = workers_of(num_parallel_workers)
         if _is_indexed(source):
             order = choose(sampler, shuffle, num_samples, num_shards, shard_id)
-            fetch, length = guarded_fetch(source, reader), checked_length(source)
-            node: Node = IndexedSource(reader.name, fetch, length, columns, order, workers)
+            fetch, length = GuardedFetch(source, reader), checked_length(source)
+            node: Node = IndexedSource(reader.name, fetch, length, columns, order, workers, None, True, processes)
         else:
             whole = hasattr(source, "__iter__") and hasattr(source, "__len__")
             _refuse_order(None if whole else shuffle, sampler, num_shards, shard_id)
+            if processes:
+                events.notice(
+                    "python_multiprocessing has no effect on a GeneratorDataset whose source is read one row after the "
+                    "other: worker processes fetch rows of a source with __getitem__ and __len__."
+                )
             node = _stream(source, reader, num_samples)
             if whole and shuffle:
                 node = Shuffle(node, max(len(source), 1))

@@ -10,6 +10,9 @@ Rows leave as Tensors, or as NumPy arrays with `output_numpy=True`.
 
 from __future__ import annotations
 
+import atexit
+import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -17,6 +20,7 @@ from msnb.core.errors import DatasetError
 from msnb.dataset.rows import Array, Row
 
 T = TypeVar("T")
+_open: weakref.WeakSet[EpochIterator[Any]] = weakref.WeakSet()
 
 
 def to_tensor(column: str, value: Array) -> Any:
@@ -46,6 +50,7 @@ class EpochIterator(Generic[T]):
         self._left = num_epochs
         self._numpy = output_numpy
         self._rows: Iterator[Row] | None = None
+        _open.add(self)
 
     def __iter__(self) -> EpochIterator[T]:
         if self._left == 0 and self._rows is None:
@@ -88,3 +93,14 @@ def as_dict(columns: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
 
 def as_list(columns: Sequence[str], values: Sequence[Any]) -> list[Any]:
     return list(values)
+
+
+def _stop_all() -> None:
+    """Iterators in the middle of an epoch end while Python still can: later their generators would wake up among
+    modules that are gone."""
+    for iterator in list(_open):
+        iterator.stop()
+
+
+# Before the threads of executors are waited for, where Python says when that is: what they do may take for ever.
+getattr(threading, "_register_atexit", atexit.register)(_stop_all)

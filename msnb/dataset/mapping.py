@@ -12,6 +12,7 @@ them; the next operation receives those.
 from __future__ import annotations
 
 import inspect
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -60,8 +61,9 @@ class Map(Derived):
         inputs: Sequence[str],
         outputs: Sequence[str],
         workers: int,
+        processes: bool = False,
     ) -> None:
-        self.operations, self.workers = tuple(operations), workers
+        self.operations, self.workers, self.processes = tuple(operations), workers, processes
         self.inputs = tuple(inputs) or parent.columns[: _width(self.operations[0])]
         self.outputs = tuple(outputs) or self.inputs
         self.taken = positions(self.inputs, parent.columns, "map")
@@ -72,13 +74,36 @@ class Map(Derived):
         super().__init__(parent, names)
 
     def rows(self, epoch: Epoch) -> Iterator[Row]:
+        if self.processes:
+            return self._by_processes(epoch)
+
         def work(item: tuple[int, Row]) -> Row:
-            return self._apply(epoch, *item)
+            index, row = item
+            return self._joined(row, self.made(epoch, index, tuple(row[i] for i in self.taken)))
 
         return parallel.ordered_map(work, enumerate(self.parent.rows(epoch)), self.workers)
 
-    def _apply(self, epoch: Epoch, index: int, row: Row) -> Row:
-        values: tuple[Any, ...] = tuple(row[i] for i in self.taken)
+    def _by_processes(self, epoch: Epoch) -> Iterator[Row]:
+        """Only the columns that are taken travel; the others wait here."""
+        from msnb.dataset import crew
+
+        waiting: deque[Row] = deque()
+
+        def items() -> Iterator[tuple[int, Row]]:
+            for index, row in enumerate(self.parent.rows(epoch)):
+                waiting.append(row)
+                yield index, tuple(row[i] for i in self.taken)
+
+        job = crew.Job(crew.alone(self), "made", epoch, "map", self.operations[0], crew.first)
+        for outputs in crew.ordered_map(self, job, items(), self.workers):
+            yield self._joined(waiting.popleft(), outputs)
+
+    def _joined(self, row: Row, outputs: Sequence[Array]) -> Row:
+        return tuple(outputs[i] if fresh else row[i] for _, fresh, i in self.plan)
+
+    def made(self, epoch: Epoch, index: int, taken: Row) -> list[Array]:
+        """What the operations make of the columns that they take of a row."""
+        values: tuple[Any, ...] = taken
         with row_draws(epoch, self.height, index):
             for operation in self.operations:
                 try:
@@ -86,8 +111,7 @@ class Map(Derived):
                 except Exception as error:
                     raise failure("map", operation, index, self.inputs, values, error) from error
                 values = result if isinstance(result, tuple) else (result,)
-        outputs = self._outputs(values, index)
-        return tuple(outputs[i] if fresh else row[i] for _, fresh, i in self.plan)
+        return self._outputs(values, index)
 
     def _outputs(self, values: tuple[Any, ...], index: int) -> list[Array]:
         last = name_of(self.operations[-1])

@@ -11,15 +11,18 @@ Numbers are big-endian. Source: LeCun, Cortes, Burges, "The MNIST database of ha
 from __future__ import annotations
 
 import gzip
+import math
 import os
 import struct
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from msnb.core.errors import AttributeValueError, DatasetError
+from msnb.core.reading import Refuse, need_room, open_file, room
 from msnb.dataset.arrays import sliced
 from msnb.dataset.datasets import Dataset, workers_of
 from msnb.dataset.rows import Array
@@ -87,8 +90,6 @@ class KMnistDataset(MnistDataset):
 def _read_pair(folder: Path, part: str) -> tuple[Array, Array]:
     image_file, label_file = _find(folder, f"{part}-images", "idx3"), _find(folder, f"{part}-labels", "idx1")
     images, labels = read_idx(image_file, _IMAGES), read_idx(label_file, _LABELS)
-    if images.shape[1:] != (28, 28):
-        raise DatasetError(f"{image_file.name} holds images of {images.shape[1:]} pixels, expected (28, 28)")
     if len(images) != len(labels):
         raise DatasetError(f"{image_file.name} holds {len(images)} images but {label_file.name} {len(labels)} labels")
     if len(labels) and labels.max() > 9:
@@ -108,38 +109,57 @@ def _find(folder: Path, stem: str, kind: str) -> Path:
 
 
 def read_idx(path: Path, magic: int) -> Array:
-    """The array in an idx file of unsigned bytes.
+    """The array in an idx file of unsigned bytes. The header is read first, then no more than it allows.
 
     Raises:
         DatasetError: not such a file, cut short, or longer than its header says.
     """
-    content = _unpacked(path)
-    if len(content) < 4 or struct.unpack(">I", content[:4])[0] != magic:
+    refuse = damaged(path)
+    with open_file(path, refuse) as file:
+        packed = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        if not packed:
+            return _idx(file, magic, path, refuse)
+        try:
+            with gzip.GzipFile(fileobj=file) as unpacked:
+                return _idx(unpacked, magic, path, refuse)
+        except (EOFError, zlib.error, OSError) as error:
+            raise DatasetError(
+                f"{path.name} is a damaged or cut gzip file: {error}", hint="download the file again"
+            ) from error
+
+
+def damaged(path: Path) -> Callable[..., DatasetError]:
+    """What makes the error of a file that cannot be read."""
+
+    def refuse(why: str, hint: str = "download the file again") -> DatasetError:
+        return DatasetError(f"{path.name} cannot be read: {why}.", hint=hint)
+
+    return refuse
+
+
+def _idx(file: Any, magic: int, path: Path, refuse: Refuse) -> Array:
+    first, rank = file.read(4), magic & 0xFF
+    if len(first) < 4 or struct.unpack(">I", first)[0] != magic:
         raise DatasetError(
-            f"{path.name} is not an idx file of this kind: it starts with {content[:4].hex()!r}, expected {magic:08x}"
+            f"{path.name} is not an idx file of this kind: it starts with {first.hex()!r}, expected {magic:08x}"
         )
-    rank = magic & 0xFF
-    start = 4 + 4 * rank
-    if len(content) < start:
-        raise DatasetError(f"{path.name} is cut short: {len(content)} bytes, the header alone needs {start}")
-    shape = struct.unpack(f">{rank}I", content[4:start])
-    expected = start + int(np.prod(shape, dtype=np.int64))
-    if len(content) != expected:
-        fault = "cut short" if len(content) < expected else "too long"
+    head, start = file.read(4 * rank), 4 + 4 * rank
+    if len(head) < 4 * rank:
+        raise DatasetError(f"{path.name} is cut short: {4 + len(head)} bytes, the header alone needs {start}")
+    shape = struct.unpack(f">{rank}I", head)
+    count = math.prod(shape)
+    size = path.stat().st_size
+    content = file.read(min(count, room(size)) + 1)  # one more, to see whether it ends there
+    if len(content) > room(size):
+        need_room(size, count, refuse)
+    if len(content) != count:
+        fault = "cut short" if len(content) < count else "too long"
+        found = str(start + len(content)) if len(content) < count else "more"
         raise DatasetError(
-            f"{path.name} is {fault}: its header says {shape}, which makes {expected} bytes, it has {len(content)}",
+            f"{path.name} is {fault}: its header says {shape}, which makes {start + count} bytes, it has {found}",
             hint="download the file again",
         )
-    return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
-
-
-def _unpacked(path: Path) -> bytes:
-    content = path.read_bytes()
-    if content[:2] != b"\x1f\x8b":
-        return content
-    try:
-        return gzip.decompress(content)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DatasetError(
-            f"{path.name} is a damaged or cut gzip file: {error}", hint="download the file again"
-        ) from error
+    if shape[1:] not in ((), (28, 28)):
+        raise DatasetError(f"{path.name} holds images of {shape[1:]} pixels, expected (28, 28)")
+    return np.frombuffer(content, np.uint8).reshape(shape)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from msnb.core.errors import AttributeValueError, DatasetError
+from msnb.core.where import users_frame
 from msnb.dataset import parallel
 from msnb.dataset.epochs import Epoch, Path, row_draws
 from msnb.dataset.rows import Row, describe_columns, name_of, positions
@@ -319,7 +320,9 @@ def failure(
 ) -> DatasetError:
     """The error for a user's function that raised: operation, row, columns, and the original message."""
     shown = describe_columns(columns, values) if all(isinstance(v, np.ndarray) for v in values) else ", ".join(columns)
-    return DatasetError(
+    made = DatasetError(
         f"{what}: {name_of(function)} failed at row {index}: {type(error).__name__}: {error}",
         operands=[shown] if shown else [],
     )
+    made.where = users_frame(error.__traceback__) or made.where  # the stack of a worker is nobody's text
+    return made

@@ -5,21 +5,33 @@
       done   running   waiting           the window never holds more than 2 jobs per thread, so an endless
     [ r7 ] [ r8  r9 ] [ r10 ]  <- next   source is read only a little ahead
 
-`read_ahead` runs a whole iterator in one thread with a bounded buffer between. Threads, never fork: forking a process
-that holds an OpenMP pool can hang, and NumPy releases the interpreter lock in its loops anyway.
+`read_ahead` runs a whole iterator in one thread with a bounded buffer between. Threads, and where Python's lock is in
+their way fresh processes (``crew``), never fork: forking a process that holds a pool of native threads can hang. A
+child of fork has none of these threads: one that goes on with an iterator of the parent is told so.
+
+Both are generators, and the interpreter closes those that are left at its very end, when modules are half gone: their
+last lines are written so that nothing of them needs a module then.
 """
 
 from __future__ import annotations
 
+import concurrent.futures
 import itertools
+import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic, TypeVar
 
+from msnb.core.errors import DatasetError
+from msnb.core.where import hide_frames
+
 A = TypeVar("A")
 B = TypeVar("B")
+for _frames in (*concurrent.futures.__path__, threading.__file__):  # a thread begins there: nobody's text
+    hide_frames(_frames)
 
 
 class _Window(Generic[A, B]):
@@ -52,14 +64,41 @@ def ordered_map(function: Callable[[A], B], items: Iterable[A], workers: int) ->
     """`map(function, items)` on `workers` threads; same results, same order, an error arrives at its own place."""
     if workers == 1:
         yield from map(function, items)
-        return
+    else:
+        yield from ahead(function, items, workers)
+
+
+def ahead(
+    function: Callable[[A], B], items: Iterable[A], workers: int, hurry: Callable[[], None] = lambda: None
+) -> Iterator[B]:
+    """`ordered_map` that works ahead of its consumer with one thread too.
+
+    Args:
+        hurry: called before the threads are waited for in the end, to end what they still do.
+    """
     pool = ThreadPoolExecutor(workers, thread_name_prefix="msnb-dataset")
+    process, here, ends = os.getpid(), os.getpid, sys.is_finalizing
     try:
         window = _Window(function, items, pool)
         window.pull(2 * workers)
-        yield from window.drain()
+        for result in window.drain():
+            yield result
+            _need_same(process)
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        if not ends() and here() == process:
+            pool.shutdown(wait=False, cancel_futures=True)
+            hurry()
+            pool.shutdown(wait=True)
+
+
+def _need_same(process: int) -> None:
+    """Raises a DatasetError in any other process than this."""
+    if os.getpid() != process:
+        raise DatasetError(
+            "this iterator over a dataset began in the parent process, and its worker threads stayed there: a child of "
+            "fork cannot go on with it.",
+            hint="begin a new iterator in the child: dataset.create_dict_iterator() or for row in dataset.",
+        )
 
 
 class _Buffer(Generic[A]):
@@ -115,9 +154,11 @@ def read_ahead(source: Iterator[A], size: int) -> Generator[A, None, None]:
     """
     buffer: _Buffer[A] = _Buffer(size)
     thread = threading.Thread(target=_fill, args=(buffer, source), daemon=True, name="msnb-dataset-prefetch")
+    process, here, ends = os.getpid(), os.getpid, sys.is_finalizing
     thread.start()
     try:
         while True:
+            _need_same(process)
             with buffer.changed:
                 buffer.changed.wait_for(lambda: buffer.items or buffer.ended)
                 if not buffer.items:
@@ -128,5 +169,6 @@ def read_ahead(source: Iterator[A], size: int) -> Generator[A, None, None]:
         if buffer.error is not None:
             raise buffer.error
     finally:
-        buffer.close()
-        thread.join(timeout=1.0)
+        if not ends() and here() == process:
+            buffer.close()
+            thread.join(timeout=1.0)

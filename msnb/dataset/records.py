@@ -12,16 +12,20 @@ Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.mindrecord.
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import json
 import os
-import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from msnb.core.array_files import Archive
 from msnb.core.errors import ArgumentError, AttributeValueError, DatasetError
+from msnb.core.reading import MOST_AXES, MOST_BYTES, Refuse, read_json
+from msnb.core.schema import TEXT, OneOf, Record, Rows, Table
 from msnb.dataset.datasets import Dataset, workers_of
 from msnb.dataset.rows import Array, Row, as_columns, check_count, positions
 from msnb.dataset.samplers import choose
@@ -172,49 +176,158 @@ class MindDataset(Dataset):
         if padded_sample is not None or num_padded is not None:
             raise AttributeValueError("MindDataset pads no rows; choose num_shards so that it divides them.")
         order = choose(sampler, shuffle, num_samples, num_shards, shard_id)
-        archives = _opened(dataset_files)
-        schema: dict[str, str] = archives[0][0]["schema"]
+        files = _opened(dataset_files)
+        schema = files[0].schema
         names = as_columns(columns_list, "columns_list") or tuple(sorted(schema))
         positions(names, tuple(schema), "columns_list")
-        columns = [[cell for _, arrays in archives for cell in _cells(arrays, n, schema[n])] for n in names]
-        count = len(columns[0])
+        starts = [0, *itertools.accumulate(file.rows for file in files)]
+        columns = [[file.column(name) for file in files] for name in names]
+        count = starts[-1]
 
         def fetch(index: int) -> Row:
-            return tuple(np.array(column[index]) for column in columns)
+            at = bisect.bisect_right(starts, index) - 1
+            return tuple(np.array(parts[at].cell(index - starts[at])) for parts in columns)
 
         workers = workers_of(num_parallel_workers)
         super().__init__(IndexedSource("MindDataset", fetch, lambda: count, names, order, workers))
 
 
-def _opened(files: Any) -> list[tuple[dict[str, Any], dict[str, Array]]]:
+# ---- reading -------------------------------------------------------------------------------------------------------
+
+
+class _Cells:
+    """The rows of a column in one file: what ``_write`` wrote, checked as a whole when it is opened."""
+
+    def __init__(self, kind: str, parts: Sequence[Array], refuse: Refuse) -> None:
+        self.text = kind == "string"
+        self.data, self.ends, rank, self.sizes = parts
+        self._check(kind, rank, refuse)
+        self.places = np.concatenate([np.zeros(1, np.int64), np.cumsum(rank)])
+        starts = np.concatenate([np.zeros(1, np.int64), self.ends[:-1]])[: len(self.ends)]
+        self._check_shapes(rank, self.ends - starts, refuse)
+        if self.text:
+            self._check_text(starts, refuse)
+
+    def _check(self, kind: str, rank: Array, refuse: Refuse) -> None:
+        """The four arrays fit each other."""
+        whole = np.dtype(np.int64)
+        legal = (np.dtype(np.uint8 if kind in ("string", "bytes") else kind), whole, whole, whole)
+        for name, part, dtype in zip(_PARTS, (self.data, self.ends, rank, self.sizes), legal):
+            if part.ndim != 1 or (part.dtype != dtype and (part.size or name != "data")):
+                raise refuse(f"its part {name!r} is {part.dtype}{list(part.shape)}, and not {dtype}[n]")
+        if len(rank) != len(self.ends):
+            raise refuse(f"it has the ends of {len(self.ends)} rows and the ranks of {len(rank)}")
+        ends = np.concatenate([np.zeros(1, np.int64), self.ends])
+        if (ends[1:] < ends[:-1]).any() or ends[-1] != len(self.data):
+            raise refuse(f"the ends of its rows do not go up to its {len(self.data)} elements")
+        flat = kind in ("string", "bytes")
+        if (rank < 0).any() or (rank > MOST_AXES).any() or (flat and (rank != 1).any()):
+            raise refuse(f"a row has {int(rank.max())} axes, which no row of {kind} has")
+        if int(rank.sum()) != len(self.sizes):
+            raise refuse(f"its rows have {int(rank.sum())} axes, and {len(self.sizes)} sizes are there")
+
+    def _check_shapes(self, rank: Array, lengths: Array, refuse: Refuse) -> None:
+        """Every row has as many elements as its shape says."""
+        held, most = np.ones(len(rank)), np.ones(len(rank))
+        filled = np.flatnonzero(rank)  # a row without axes is one number
+        with np.errstate(all="ignore"):  # products are exact as long as they are right
+            if len(filled):
+                sizes = self.sizes.astype(np.float64)
+                held[filled] = np.multiply.reduceat(sizes, self.places[filled])
+                most[filled] = np.multiply.reduceat(np.maximum(sizes, 1), self.places[filled])
+            wrong = np.flatnonzero((held != lengths) | (most * 8 >= MOST_BYTES))
+        if len(wrong) or (self.sizes < 0).any():
+            row = int(wrong[0]) if len(wrong) else "with a negative size"
+            raise refuse(f"the shape of row {row} does not fit its elements")
+
+    def _check_text(self, starts: Array, refuse: Refuse) -> None:
+        """All is UTF-8, and no row begins in the middle of a character."""
+        try:
+            self.data.tobytes().decode()
+        except UnicodeDecodeError as error:
+            raise refuse(f"it is no text in UTF-8: byte {error.start} of its elements") from None
+        inner = starts[starts < len(self.data)]
+        if ((self.data[inner] & 0xC0) == 0x80).any():
+            raise refuse("a row begins in the middle of a character")
+
+    def cell(self, index: int) -> Array:
+        """A row."""
+        start = int(self.ends[index - 1]) if index else 0
+        found = self.data[start : int(self.ends[index])]
+        if self.text:
+            return np.array(found.tobytes().decode())
+        return found.reshape(self.sizes[self.places[index] : self.places[index + 1]])
+
+
+_PARTS = ("data", "ends", "rank", "shape")
+
+
+class _File:
+    """One file: its header, and its columns as they are asked for. All of them have the same number of rows."""
+
+    def __init__(self, path: Path) -> None:
+        if not path.is_file():
+            raise FileNotFoundError(f"MindDataset: there is no file {str(path)!r}")
+        self._name = path.name
+        with Archive(path, self._refuse) as archive:
+            header = read_json(archive.read(_HEADER).tobytes(), self._refuse, _PAGE, "its header")
+            self.schema: dict[str, str] = header["schema"]
+            self.files: list[str] = header["files"]
+            wanted = {f"{name}/{part}" for name in self.schema for part in _PARTS} | {_HEADER}
+            strange = sorted(wanted ^ set(archive.names))
+            if strange:
+                fault = "missing" if strange[0] in wanted else "of no column"
+                raise self._refuse(f"its entry {strange[0]!r} is {fault}")
+            self._columns = {name: self._read(archive, name, kind) for name, kind in self.schema.items()}
+        counts = {name: len(cells.ends) for name, cells in self._columns.items()}
+        if not counts:
+            raise self._refuse("it has no column")
+        self.rows = next(iter(counts.values()))
+        odd = next((name for name, n in counts.items() if n != self.rows), None)
+        if odd is not None:
+            raise self._refuse(f"the column {odd!r} has {counts[odd]} rows where others have {self.rows}")
+        if len(set(self.files)) < len(self.files) or any(_is_path(name) for name in self.files):
+            raise self._refuse(f"its header names the files {self.files}; shards are other files in the same folder")
+
+    def _read(self, archive: Archive, name: str, kind: str) -> _Cells:
+        parts = [archive.read(f"{name}/{part}") for part in _PARTS]
+        return _Cells(kind, parts, lambda why, **more: self._refuse(f"the column {name!r}: {why}", **more))
+
+    def column(self, name: str) -> _Cells:
+        """The rows of a column."""
+        return self._columns[name]
+
+    def _refuse(self, why: str, hint: str = "") -> DatasetError:
+        return DatasetError(
+            f"{self._name} is damaged, or no file of msnb's FileWriter: {why}.",
+            hint=hint
+            or "files of MindSpore are of another kind: write the rows again with msnb.mindrecord.FileWriter.",
+        )
+
+
+def _is_path(name: str) -> bool:
+    """True for what is no plain name of a file, so that a header leads nowhere else."""
+    return name in ("", ".", "..") or any(c in name for c in "/\\\0")
+
+
+_PAGE = Record({"schema": Table(OneOf(*_TYPES), "a table of columns"), "files": Rows(TEXT)})
+
+
+def _opened(files: Any) -> list[_File]:
+    """The files in order, each with the columns of the first; a single one brings its shards along."""
     if isinstance(files, (list, tuple)):
-        return [_read(Path(file)) for file in files]
-    first = Path(files)
-    header, arrays = _read(first)
-    others = [first.with_name(name) for name in header["files"] if name != first.name]
-    return [(header, arrays), *(_read(other) for other in others)]
-
-
-def _read(file: Path) -> tuple[dict[str, Any], dict[str, Array]]:
-    if not file.is_file():
-        raise FileNotFoundError(f"MindDataset: there is no file {str(file)!r}")
-    try:
-        with np.load(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        return json.loads(arrays[_HEADER].tobytes()), arrays
-    except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
-        raise DatasetError(
-            f"{file.name} is damaged, or no file of msnb's FileWriter",
-            hint="files of MindSpore are of another kind: write the rows again with msnb.mindrecord.FileWriter.",
-        ) from error
-
-
-def _cells(arrays: Mapping[str, Array], name: str, kind: str) -> list[Array]:
-    """The rows of a column."""
-    data, ends, ranks, sizes = (arrays[f"{name}/{part}"] for part in ("data", "ends", "rank", "shape"))
-    form: Callable[[Array], Array] = (lambda c: np.array(c.tobytes().decode())) if kind == "string" else (lambda c: c)
-    found, start, at = [], 0, 0
-    for end, rank in zip(ends, ranks):
-        found.append(form(data[start:end].reshape(sizes[at : at + rank])))
-        start, at = end, at + rank
+        if not files:
+            raise AttributeValueError("MindDataset: the list of files is empty.")
+        found = [_File(Path(file)) for file in files]
+    else:
+        path = Path(files)
+        first = _File(path)
+        others = [name for name in first.files if name != path.name] if len(first.files) > 1 else []
+        found = [first, *(_File(path.with_name(name)) for name in others)]
+    for other in found[1:]:
+        if other.schema != found[0].schema:
+            raise DatasetError(
+                f"MindDataset: {other._name} has the columns {other.schema}, {found[0]._name} has {found[0].schema}.",
+                hint="files that are read together have the same columns of the same types.",
+            )
     return found

@@ -32,7 +32,7 @@ def to_array(value: Any) -> Array:
     if isinstance(value, np.ndarray):
         array: Array = value
     elif hasattr(value, "asnumpy"):
-        array = np.asarray(value.asnumpy())
+        array = np.asarray(value._host())
     else:
         array = _from_python(value)
     if array.dtype == object:

@@ -17,9 +17,9 @@ import numpy as np
 from msnb.core.dtypes import as_dtype
 from msnb.core.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.dataset import parallel
-from msnb.dataset.epochs import Epoch
+from msnb.dataset.epochs import Epoch, row_draws
 from msnb.dataset.nodes import Count, Node, failure
-from msnb.dataset.rows import Array, Row, positions, to_array
+from msnb.dataset.rows import Array, Row, name_of, positions, to_array
 from msnb.dataset.samplers import Sampler
 
 Gather = Callable[[Array], Row]
@@ -72,7 +72,8 @@ class Reader:
 
 
 class IndexedSource(Node):
-    """Rows by number, in the order of a sampler, fetched by threads if asked; ``gather`` has many at once, stacked."""
+    """Rows by number, in the order of a sampler, fetched by threads or processes if asked; ``gather`` has many at once,
+    stacked. ``users``: the rows come from code of the user, which may draw."""
 
     label = "source"
 
@@ -85,16 +86,29 @@ class IndexedSource(Node):
         sampler: Sampler,
         workers: int = 1,
         gather: Gather | None = None,
+        users: bool = False,
+        processes: bool = False,
     ) -> None:
         super().__init__(columns)
+        self.users, self.processes = users, processes
         self.name, self.fetch, self.length, self.sampler, self.workers = name, fetch, length, sampler, workers
         self.gather = gather
 
     def with_sampler(self, sampler: Sampler) -> IndexedSource:
-        return IndexedSource(self.name, self.fetch, self.length, self.columns, sampler, self.workers, self.gather)
+        return IndexedSource(self.name, self.fetch, self.length, self.columns, sampler, self.workers, self.gather,
+                             self.users, self.processes)  # fmt: skip
 
     def rows(self, epoch: Epoch) -> Iterator[Row]:
-        return parallel.ordered_map(self.fetch, map(int, self._order(epoch)), self.workers)
+        numbers = map(int, self._order(epoch))
+        if not self.users:
+            return parallel.ordered_map(self.fetch, numbers, self.workers)
+        if self.processes:
+            from msnb.dataset import crew
+
+            job = crew.Job(Fetched(self), "row", epoch, self.name, self.fetch, crew.first)
+            return crew.ordered_map(self, job, enumerate(numbers), self.workers)
+        fetched = Fetched(self)
+        return parallel.ordered_map(lambda item: fetched.row(epoch, *item), enumerate(numbers), self.workers)
 
     def stacked(self, epoch: Epoch, size: int) -> Iterator[Row] | None:
         if self.gather is None or self.workers > 1:
@@ -115,6 +129,18 @@ class IndexedSource(Node):
 
     def describe(self) -> str:
         return f"{self.name}({', '.join(self.columns)}; {type(self.sampler).__name__})"
+
+
+class Fetched:
+    """How a source that is the user's own code has its rows: what is drawn there belongs to the row, as in a map."""
+
+    def __init__(self, source: IndexedSource) -> None:
+        self.fetch, self.height = source.fetch, source.height
+
+    def row(self, epoch: Epoch, place: int, index: int) -> Row:
+        """Row `index` of the source, at `place` of this epoch."""
+        with row_draws(epoch, self.height, place):
+            return self.fetch(index)
 
 
 class StreamSource(Node):
@@ -151,17 +177,18 @@ class StreamSource(Node):
         return f"{self.reader.name}({', '.join(self.columns)})"
 
 
-def guarded_fetch(source: Any, reader: Reader) -> Callable[[int], Row]:
+class GuardedFetch:
     """`source[i]` as a row, with errors that name the row."""
 
-    def fetch(index: int) -> Row:
-        try:
-            value = source[index]
-        except Exception as error:
-            raise failure(reader.name, source, index, reader.columns, (), error) from error
-        return reader.row(value, index)
+    def __init__(self, source: Any, reader: Reader) -> None:
+        self.source, self.reader, self.__name__ = source, reader, name_of(source)
 
-    return fetch
+    def __call__(self, index: int) -> Row:
+        try:
+            value = self.source[index]
+        except Exception as error:
+            raise failure(self.reader.name, self.source, index, self.reader.columns, (), error) from error
+        return self.reader.row(value, index)
 
 
 def checked_length(source: Any) -> Callable[[], int]:

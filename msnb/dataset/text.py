@@ -12,13 +12,13 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from msnb.core.dtypes import as_dtype
 from msnb.core.errors import ArgumentError, AttributeValueError, DatasetError
+from msnb.core.reading import read_text
 from msnb.dataset.rows import Array, check_count, describe, to_array
 from msnb.dataset.transforms.basic import Transform
 
@@ -75,8 +75,16 @@ class Vocab:
         special_tokens: Iterable[str] | None = None,
         special_first: bool = True,
     ) -> Vocab:
-        """The tokens of a text file, one per line; what stands behind ``delimiter`` is left out."""
-        lines = Path(file_path).read_text(encoding="utf-8").splitlines()
+        """The tokens of a text file, one per line; what stands behind ``delimiter`` is left out.
+
+        Raises:
+            FileNotFoundError: there is none. DatasetError: it is no text. ValueError: a token comes twice.
+        """
+
+        def refuse(why: str, hint: str = "") -> DatasetError:
+            return DatasetError(f"Vocab: {os.fspath(file_path)!r} cannot be read: {why}.", hint=hint)
+
+        lines = read_text(file_path, refuse).splitlines()
         words = [line.split(delimiter)[0] if delimiter else line for line in lines]
         return cls.from_list(words[:vocab_size], special_tokens, special_first)
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from msnb.core.blocks import Blocks
 from msnb.core.dtypes import int64
+from msnb.core.errors import ShapeError
 from msnb.core.types import TensorType, Type
 from msnb.devices.listing import Listing, Planned, Way
 from msnb.ir.graph import Graph, Node
@@ -167,19 +168,44 @@ def _arrays_from_scalars(xp: Any, types: tuple[Type, ...], run: Kernel) -> Kerne
 
 
 def _converting_results(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any], run: Kernel) -> Kernel:
-    """Results have the dtype that inference promised and are arrays, never NumPy scalars."""
+    """Results have the dtype and the shape that inference promised and are arrays, never NumPy scalars."""
     if "stack" in op.traits or op.name == "constant":
         return run
     results = op.result_types(types, attrs)
     wants = [t.dtype.numpy if isinstance(t, TensorType) else None for t in results]
+    shapes = [t.ints() if isinstance(t, TensorType) and t.is_static else None for t in results]
     if len(wants) == 1:
-        want = wants[0]
+        want, shape = wants[0], shapes[0]
 
         def one(*arrays: Any) -> Any:
             out = run(*arrays)
-            if out.__class__ is xp.ndarray and out.dtype == want:
-                return out
-            return xp.asarray(out, dtype=want)
+            if out.__class__ is not xp.ndarray or out.dtype != want:
+                out = xp.asarray(out, dtype=want)
+            if out.shape != shape and shape is not None and _as_declared(types, arrays):
+                raise broken_promise(op, shape, out.shape)
+            return out
 
         return one
-    return lambda *arrays: tuple(xp.asarray(o, dtype=w) for o, w in zip(run(*arrays), wants))
+
+    def many(*arrays: Any) -> Any:
+        outs = tuple([xp.asarray(o, dtype=w) for o, w in zip(run(*arrays), wants)])
+        for out, shape in zip(outs, shapes):
+            if out.shape != shape and shape is not None and _as_declared(types, arrays):
+                raise broken_promise(op, shape, out.shape)
+        return outs
+
+    return many
+
+
+def _as_declared(types: tuple[Type, ...], arrays: tuple[Any, ...]) -> bool:
+    """Whether operands have the shapes of their types: who hands over others gets what the body makes of them."""
+    sizes = [t.ints() if isinstance(t, TensorType) and t.is_static else None for t in types]
+    return all(size is None or np.shape(a) == size for size, a in zip(sizes, arrays))
+
+
+def broken_promise(op: Op, promised: tuple[int, ...], given: tuple[int, ...]) -> ShapeError:
+    """The error for a body whose result is not what ``infer`` said: a value must never lie about its shape."""
+    return ShapeError(
+        f"{op.name} promised a result of shape {list(promised)} and gave {list(given)}.",
+        hint="this is a fault of the operator's record, not of your program: its infer and its body disagree.",
+    )

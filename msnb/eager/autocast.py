@@ -33,7 +33,7 @@ class Autocast:
     Args:
         dtype: the half.
         white: names of ops that compute in ``dtype``.
-        black: names of ops that compute in float32.
+        black: names of ops that compute in float32; of functions of several ops (``whole``) too.
         back: whether results of white ops go back to float32.
         widest: other ops with operands of several float dtypes compute in float32.
         weights: trained Parameters are used in ``dtype``.
@@ -62,6 +62,13 @@ class Autocast:
             result = run(op, tuple([_cast(x, self.dtype) for x in inputs]), attrs)
             return _back(result) if self.back else result
         return run(op, self._others(op, inputs), attrs)
+
+    def whole(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A function of several ops: one of the black list takes float32, and gives it; then each op by the rule."""
+        if fn.__name__ in self.black:
+            args = tuple([_cast(x, dtypes.float32) for x in args])
+            kwargs = {name: _cast(x, dtypes.float32) for name, x in kwargs.items()}
+        return fn(*args, **kwargs)
 
     def _others(self, op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         if op.name in self.black:
@@ -117,7 +124,7 @@ def wear(engine: Any, rule: Autocast | None) -> Any:
     """The engine with the rule on it; functions of several ops then run op by op, each by the rule."""
     if rule is not None:
         apply = partial(rule.apply, engine.apply)
-        worn: list[Callable[..., Any]] = [apply, lambda op, a, b: apply(op, (a, b), {}), lambda fn, a, k: fn(*a, **k)]
+        worn: list[Callable[..., Any]] = [apply, lambda op, a, b: apply(op, (a, b), {}), rule.whole]
         engine.__dict__.update(zip(_WORN, [*worn, rule]))
     return engine
 

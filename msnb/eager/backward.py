@@ -14,15 +14,16 @@ and are put into the program's HostFn for the time of a run.
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
 from msnb.autodiff import vjp
-from msnb.core import devices
-from msnb.core.tensor import Tensor, make, type_of_buffer
+from msnb.core import devices, forks
+from msnb.core.slot import slot
+from msnb.core.tensor import Tensor, made, make, type_of_buffer
 from msnb.core.types import TensorType
+from msnb.eager.dispatch import EagerEngine
 from msnb.eager.recorder import Line, Recorder
 from msnb.ir.builder import GraphBuilder, replay
 from msnb.ir.control import HostFn
@@ -95,7 +96,7 @@ class BackwardProgram:
         self._uses = 0
         self._run: Any = None
         self._turns: dict[int, tuple[int, ...]] = {}
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
 
     def residuals(self, recorder: Recorder) -> list[Any]:
         """What this run saved of the values that backward reads."""
@@ -107,8 +108,8 @@ class BackwardProgram:
         with self._lock:
             for line, host in self.hosts:
                 host.fn = recorder.saved[line][-1]
-            if recorder.depth > 0:
-                found: list[Tensor] = replay(self.graph, [*saved, *douts])
+            if recorder.depth > 0 or not isinstance(slot.engine, EagerEngine):  # somebody notes what is done here
+                found: list[Tensor] = replay(self.graph, [*map(_operand, saved, self.graph.params), *douts])
                 return found
             run = self._program(saved)
             for i, order in self._turns.items():
@@ -126,6 +127,12 @@ class BackwardProgram:
             self._turns = {i: order for i, order in enumerate(map(dense_order, saved)) if order}
             self._run = compile_graph(turned(self.graph, self._turns), name="backward")
         return self._run
+
+
+def _operand(saved: Any, param: Value) -> Any:
+    """What a tape saved as an operand: inner tapes save tensors, the outermost one buffers."""
+    t: Any = param.type  # a loop keeps stacks too, which Tensors hold like buffers
+    return saved if isinstance(saved, Tensor) or (isinstance(t, TensorType) and t.weak) else made(saved, t)
 
 
 def dense_order(buffer: Any) -> tuple[int, ...] | None:

@@ -2,7 +2,10 @@
 
 with Recording([x], [w]) as tape:          x, w are watched: x by a fresh tensor, a Parameter in place
     out = fn(tape.inputs[0])               ops run at once and are noted
-tape.backward([out], [dout])               gradients of x, then of w
+    tape.finish([out])                     which numbers the results have here; w itself may be one of them
+tape.backward([dout])                      gradients of x, then of w
+
+A number that is not on the tape is the proof that nothing watched leads to a result: only then is a gradient zero.
 """
 
 from __future__ import annotations
@@ -10,13 +13,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
+from weakref import ref
 
 from msnb.core.slot import Engine, slot
 from msnb.core.tensor import Tensor, make
 from msnb.eager.autocast import wear, worn_by
 from msnb.eager.backward import backward
 from msnb.eager.dispatch import EagerEngine
-from msnb.eager.recorder import UNTRACKED, NestedRecordingEngine, Recorder, RecordingEngine
+from msnb.eager.recorder import UNTRACKED, NestedRecordingEngine, Recorder, RecordingEngine, outside
 
 
 class Recording:
@@ -34,10 +38,13 @@ class Recording:
         if isinstance(outer, RecordingEngine) and not before:
             before = (outer.recorder,)
         self.recorder = Recorder(len(before))
+        self._given = list(inputs)
         self.inputs = [make(x._data, x._type, x._rec) for x in inputs]
-        self.weights = list(weights)
+        self.weights = list({id(w): w for w in weights}.values())
         self._former = [w._rec for w in self.weights]
-        self._wanted = [self.recorder.watch(x) for x in (*self.inputs, *self.weights)]
+        numbers = {id(x): self.recorder.watch(x) for x in (*self.inputs, *self.weights)}
+        self._wanted = [numbers[id(x)] for x in (*self.inputs, *weights)]
+        self._results: list[int] = []
         recorders = (*before, self.recorder)
         engine = RecordingEngine(self.recorder) if len(recorders) == 1 else NestedRecordingEngine(recorders)
         self.engine: RecordingEngine = wear(engine, worn_by(outer))
@@ -48,23 +55,48 @@ class Recording:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         slot.engine = self._outer
-        for weight, former in zip(self.weights, self._former):
-            if weight._rec is not None and weight._rec[0] is self.recorder and weight._rec[1] < len(self._wanted):
+        for number, (weight, former) in enumerate(zip(self.weights, self._former), start=len(self.inputs)):
+            if weight._rec is not None and weight._rec[0] is self.recorder and weight._rec[1] == number:
                 weight._rec = former
         if error is not None:
-            self.recorder.close()
+            self.release()
 
-    def backward(self, outputs: Sequence[Tensor], douts: Sequence[Tensor]) -> list[Tensor]:
-        """Gradients by the inputs, then by the weights; zeros where nothing depends on them."""
-        used = [(self.recorder.number_of(o), d) for o, d in zip(outputs, douts)]
-        used = [(n, d) for n, d in used if n != UNTRACKED]
+    def finish(self, results: Sequence[Tensor]) -> None:
+        """Note which values are differentiated, while the watched Parameters still carry their numbers."""
+        self._results = [self.recorder.number_of(x) for x in results]
+
+    def backward(self, douts: Sequence[Tensor]) -> list[Tensor]:
+        """Gradients by the inputs, then by the weights; zeros where no result depends on them.
+
+        Args:
+            douts: one per result given to ``finish``, of its type. May be asked for again while the tape is kept.
+        """
+        used = [(n, d) for n, d in zip(self._results, douts) if n != UNTRACKED]
         return backward(self.recorder, [n for n, _ in used], self._wanted, [d for _, d in used])
 
-    def release(self, results: Sequence[Any] = ()) -> None:
-        """Forget the tape; ``results`` lose their numbers here and keep those of outer recorders."""
-        for r in results:
+    def written_inputs(self) -> list[tuple[Tensor, Tensor]]:
+        """Inputs that the function assigned, with the new values that the caller's tensors take."""
+        pairs = zip(self._given, self.inputs, self._wanted)
+        return [
+            (x, make(own._data, own._type, outside(own._rec, self.recorder)))
+            for x, own, number in pairs
+            if own._rec is None or own._rec[0] is not self.recorder or own._rec[1] != number
+        ]
+
+    def forget(self, results: Sequence[Any] = ()) -> None:
+        """``results``, and whatever was assigned, lose their numbers here and keep those of outer recorders."""
+        assigned = [found() for found in self.recorder.assigned.values()]
+        self.recorder.assigned = {}
+        for r in (*results, *assigned):
             if isinstance(r, Tensor) and r._rec is not None and r._rec[0] is self.recorder:
                 r._rec = r._rec[2]
+        for r in assigned:  # an outer recording forgets them at its own end
+            if r is not None and r._rec is not None:
+                r._rec[0].assigned[id(r)] = ref(r)
+
+    def release(self, results: Sequence[Any] = ()) -> None:
+        """Forget the tape."""
+        self.forget(results)
         self.recorder.close()
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from functools import partial
 from typing import Any
+from weakref import ref
 
 from msnb.core import events
 from msnb.core.events import op_listeners
@@ -40,15 +41,17 @@ class Recorder:
         saved: per op, what its gradient rule reads: kept inputs in order, then the results if kept.
         watched: the types of the watched tensors, numbered from 0.
         depth: 0 for the outermost recorder of a nest.
+        assigned: the tensor objects that got a number by an assignment; they outlive the recording.
     """
 
-    __slots__ = ("count", "depth", "lines", "saved", "watched")
+    __slots__ = ("assigned", "count", "depth", "lines", "saved", "watched")
 
     def __init__(self, depth: int = 0) -> None:
         self.depth = depth
         self.lines: list[Line] = []
         self.saved: list[tuple[Any, ...]] = []
         self.watched: list[TensorType] = []
+        self.assigned: dict[int, ref[Tensor]] = {}
         self.count = 0
 
     def watch(self, tensor: Tensor) -> int:
@@ -204,6 +207,8 @@ class RecordingEngine(PlainReads):
         """The target takes the buffer and the number of the value."""
         target._data, target._type, target._rec = value._data, value._type, value._rec
         target._kept = None
+        if target._rec is not None:
+            target._rec[0].assigned[id(target)] = ref(target)
 
 
 def _kept_pair(keep: tuple[tuple[int, ...], bool], a: Any, b: Any, out: Any) -> tuple[Any, ...]:

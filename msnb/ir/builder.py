@@ -228,12 +228,12 @@ class GraphBuilder(PlainReads):
             return self.lift_tensor(x)
         if isinstance(x, (np.ndarray, np.generic, list, tuple)):
             t = Tensor(x)
-            return self.constant(t.asnumpy(), t._type)
+            return self.constant(t._host(), t._type)
         raise ArgumentError(f"an operation takes tensors and numbers, not {type(x).__name__}.")
 
     def lift_tensor(self, x: Tensor) -> Value:
         """A tensor with a known value becomes a constant (capture makes it an input instead)."""
-        return self.constant(x.asnumpy(), x._type)
+        return self.constant(x._host(), x._type)
 
     def lift_outer(self, x: SymbolicTensor) -> Value:
         """A tensor of an enclosing graph becomes a param of this one."""
@@ -270,7 +270,9 @@ class GraphBuilder(PlainReads):
             leaves, shape = tree.flatten(result)
             tensors = [x for x in leaves if isinstance(x, Tensor)]
             body.output(*tensors)
-        return Traced(body.graph, [t for t, _ in body.captured], shape, leaves)
+        traced = Traced(body.graph, [t for t, _ in body.captured], shape, leaves)
+        traced.write_inputs(inputs, params)
+        return traced
 
     # ---- questions that only a running program can answer --------------------------------------------------------
 
@@ -294,14 +296,31 @@ class Traced:
         graph: params are the traced inputs, then ``outer``; outputs are the tensors of the result, then of ``writes``.
         outer: the values of the enclosing program that it reads.
         writes: Parameters (or tensors) outside that it assigned; the new values are the last outputs.
+        of_inputs: which of the writes (by place) go to an input (by place): the function assigned its argument.
     """
 
     def __init__(self, graph: Graph, outer: Sequence[Any], shape: tree.Shape, leaves: Sequence[Any]) -> None:
         self.graph = graph
         self.outer = list(outer)
         self.writes: list[Tensor] = []
+        self.of_inputs: dict[int, int] = {}
         self._shape = shape
         self._leaves = list(leaves)
+
+    def write_inputs(self, inputs: Sequence[Tensor], params: Sequence[SymbolicTensor]) -> None:
+        """Note the arguments that the function assigned: ``params`` stood for ``inputs`` while it ran."""
+        for i, (x, stand, first) in enumerate(zip(inputs, params, self.graph.params)):
+            if stand._value is not first:
+                self.of_inputs[len(self.writes)] = i
+                self.writes.append(x)
+                self.graph.outputs.append(stand._value)
+
+    def keep_inputs(self) -> Traced:
+        """For callers whose inputs are values of their own: an assignment to one ends with the function."""
+        del self.graph.outputs[len(self.graph.outputs) - len(self.of_inputs) :]
+        del self.writes[len(self.writes) - len(self.of_inputs) :]
+        self.of_inputs = {}
+        return self
 
     @property
     def n_results(self) -> int:

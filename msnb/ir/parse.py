@@ -19,9 +19,10 @@ from typing import Any
 from msnb.core.types import Type
 from msnb.core.where import Origin, Where
 from msnb.ir import custom
+from msnb.ir.control import CALL
 from msnb.ir.graph import Graph, Module, Node, Value
 from msnb.ir.read import ParseError, Reader
-from msnb.ir.text import LABELS, callees
+from msnb.ir.text import LABELS, callees, write_type
 from msnb.ops.constant import constant
 from msnb.ops.record import REGISTRY, REQUIRED, Op
 
@@ -47,7 +48,10 @@ def parse(text: str, constants: Mapping[str, Any] | None = None) -> Graph:
         >>> len(g.nodes)
         1
     """
-    return _Parser(text, constants or {}).module()
+    try:
+        return _Parser(text, constants or {}).module()
+    except RecursionError:
+        raise ParseError("the text is nested too deeply for the stack that is left.") from None
 
 
 class _Parser:
@@ -62,6 +66,8 @@ class _Parser:
         self.read.skip_newlines()
         while not self.read.at_end():
             graphs.append(self._graph(module))
+            if graphs[-1].name in {g.name for g in graphs[:-1]}:
+                raise self.read.error(f"there are two graphs called {graphs[-1].name!r}")
             self.read.skip_newlines()
         if not graphs:
             raise ParseError("a text of a graph starts with 'graph name(params) -> (results)'.")
@@ -83,41 +89,63 @@ class _Parser:
     def _graph(self, module: Module) -> Graph:
         self.read.expect("graph")
         graph = Graph(self.read.name(), module)
-        names = self._signature(graph, arrow=True)
-        self._statements(graph, names, "return")
+        self._whole(graph, arrow=True, end="return")
         return graph
 
-    def _signature(self, graph: Graph, arrow: bool) -> dict[str, Value]:
+    def _whole(self, graph: Graph, arrow: bool, end: str) -> None:
+        """Params, statements and results, which are what the head says they are."""
+        names, results = self._signature(graph, arrow)
+        if not arrow:
+            self.read.expect(":")
+        self._statements(graph, names, end)
+        found = [v.type for v in graph.outputs]
+        if results is None:
+            return
+        if len(results) != len(found):
+            raise self.read.error(f"{graph.name} has {len(results)} results in its head and gives {len(found)}")
+        for said, given in zip(results, found):
+            if said != given:
+                raise self.read.error(f"{graph.name} gives {write_type(given)} where its head says {write_type(said)}")
+
+    def _signature(self, graph: Graph, arrow: bool) -> tuple[dict[str, Value], list[Type] | None]:
+        """The params by the names they are written with, and the types of the results where the head has them."""
         names: dict[str, Value] = {}
+        results: list[Type] | None = None
         marked: dict[str, int] = {}
         self.read.expect("(")
         while not self.read.accept(")"):
             written = self.read.peek().text
             name = self.read.name()
+            if written in names:
+                raise self.read.error(f"two params are called {written}")
             self.read.expect(":")
             names[written] = graph.add_param(self.read.type(), name)
             if self.read.accept("state"):
                 marked[written] = len(graph.params) - 1
             self.read.accept(",")
         if self.read.accept("->"):
-            self._result_states(graph, marked)
+            results = self._results(graph, marked)
         elif arrow:
             raise self.read.error("expected '->' and the results")
         if len(graph.state) != len(marked):
             raise self.read.error(f"a state without a new value among the results: {', '.join(marked)}")
-        return names
+        return names, results
 
-    def _result_states(self, graph: Graph, marked: dict[str, int]) -> None:
+    def _results(self, graph: Graph, marked: dict[str, int]) -> list[Type]:
+        found: list[Type] = []
         self.read.expect("(")
-        position = 0
         while not self.read.accept(")"):
             token = self.read.peek()
             if token.text in marked:
-                graph.state[marked[self.read.next().text]] = position
+                param = marked[self.read.next().text]
+                if param in graph.state:
+                    raise self.read.error(f"the state {token.text} has two new values")
+                graph.state[param] = len(found)
+                found.append(graph.params[param].type)
             else:
-                self.read.type()
-            position += 1
+                found.append(self.read.type())
             self.read.accept(",")
+        return found
 
     # ---- statements ----------------------------------------------------------------------------------------------
 
@@ -142,6 +170,8 @@ class _Parser:
         if len(results) != len(node.outputs):
             raise self.read.error(f"{node.op.name} has {len(node.outputs)} result types, {len(results)} names")
         for name, value in zip(results, node.outputs):
+            if name in names:
+                raise self.read.error(f"{name} is defined twice in this graph")
             value.name = "" if name[1:].isdigit() else name[1:]
             names[name] = value
 
@@ -160,14 +190,17 @@ class _Parser:
             if self.read.peek(1).text == "=" and self.read.peek().kind == "word":
                 key = self.read.next().text
                 self.read.expect("=")
+                if key in given:
+                    raise self.read.error(f"the attribute {key!r} is given twice")
                 given[key] = self.read.attr()
             else:
                 inputs.append(self._operand(graph, names))
             self.read.accept(",")
         types = self._types()
-        node = Node(op, inputs, _complete(op, given), types)
+        node = Node(op, inputs, self._complete(op, given), types)
         comment = self.read.line_comment()
-        node.graphs = tuple(self._bodies(op, graph.module))
+        with self.read.deeper("bodies"):
+            node.graphs = tuple(self._bodies(op, graph.module))
         self._note(node, comment)
         graph.nodes.append(node)
         return node
@@ -177,6 +210,16 @@ class _Parser:
         if name not in REGISTRY:
             raise self.read.error(f"there is no op called {name!r}")
         return REGISTRY[name]
+
+    def _complete(self, op: Op, given: dict[str, Any]) -> dict[str, Any]:
+        """All attributes, in the order of the record."""
+        attrs = {name: given.pop(name, default) for name, default in op.attrs.items()}
+        missing = [name for name, value in attrs.items() if value is REQUIRED]
+        if missing:
+            raise self.read.error(f"{op.name} needs the attribute {missing[0]!r}")
+        if op is CALL and not isinstance(attrs["callee"], str):
+            raise self.read.error("a call names the graph that it calls")
+        return attrs | given
 
     def _types(self) -> list[Type]:
         out: list[Type] = []
@@ -195,9 +238,7 @@ class _Parser:
                 break
             self.read.next()
             body = Graph(label, module)
-            names = self._signature(body, arrow=False)
-            self.read.expect(":")
-            self._statements(body, names, "yield")
+            self._whole(body, arrow=False, end="yield")
             out.append(body)
         return out
 
@@ -222,11 +263,3 @@ class _Parser:
                 node.where = Origin.of((Where(file, int(line), -1, -1, ""),))
             elif part.strip():
                 node.scope = part.strip()
-
-
-def _complete(op: Op, given: dict[str, Any]) -> dict[str, Any]:
-    attrs = {name: given.pop(name, default) for name, default in op.attrs.items()}
-    missing = [name for name, value in attrs.items() if value is REQUIRED]
-    if missing:
-        raise ParseError(f"{op.name} needs the attribute {missing[0]!r}.")
-    return attrs | given

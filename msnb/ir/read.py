@@ -1,17 +1,25 @@
-"""The words of IR text: tokens, types, attributes and constants. ``msnb.ir.parse`` reads the sentences."""
+"""The words of IR text: tokens, types, attributes and constants. ``msnb.ir.parse`` reads the sentences.
+
+Texts come from files, so every loop here ends: each of its rounds takes a token, and behind the last one ``next`` is an
+error. What nests is counted, and what a few characters can make large (a constant of equal elements) has a budget.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from msnb.core import dtypes
 from msnb.core.errors import MsnbError
+from msnb.core.reading import fits_memory
 from msnb.core.types import HOST, TOKEN, WEAK, Dim, Size, StackType, TensorType, Type, tensor_type
 from msnb.ir.builder import Const
 from msnb.ir.control import HostFn
@@ -30,13 +38,16 @@ _TOKENS = re.compile(
     re.VERBOSE,
 )
 _SHORT = {t.short: t for t in dtypes.ALL}
+MOST_LINE, MOST_LEVELS = 2 << 20, 100
+MOST_FILLED = 64 << 20  # bytes of all constants of a text that are written as ``{all x}``
+_T = TypeVar("_T")
 
 
 class ParseError(MsnbError, ValueError):
     """Text that is not IR."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Token:
     """A word of the text: what it is, how it is written, what it means, and its line."""
 
@@ -46,20 +57,26 @@ class Token:
     line: int
 
 
-def tokens(text: str) -> list[Token]:
-    """All words; spaces left out, comments and line ends kept."""
-    out: list[Token] = []
-    at, line = 0, 1
-    while at < len(text):
+def lines(text: str) -> Iterator[list[Token]]:
+    """The words of one line after the other; spaces left out, comments and line ends kept."""
+    start, number = 0, 1
+    while start < len(text):
+        end = text.find("\n", start) + 1 or len(text)
+        if end - start > MOST_LINE:
+            raise ParseError(f"line {number}: it has {end - start} characters; at most {MOST_LINE} are read.")
+        yield list(_words(text, start, end, number))
+        start, number = end, number + 1
+
+
+def _words(text: str, at: int, end: int, line: int) -> Iterator[Token]:
+    while at < end:
         found = _TOKENS.match(text, at)
         if found is None:
             raise ParseError(f"line {line}: {text[at : at + 10]!r} is not IR text.")
         kind, word = str(found.lastgroup), found.group()
         if kind != "space":
-            out.append(Token(kind, word, _meaning(kind, word), line))
-        line += kind == "newline"
+            yield Token(kind, word, _meaning(kind, word), line)
         at = found.end()
-    return out
 
 
 def _meaning(kind: str, word: str) -> str:
@@ -77,32 +94,55 @@ class Reader:
     """
 
     def __init__(self, text: str, constants: Mapping[str, Any]) -> None:
-        self._all = tokens(text)
-        self._tokens = [t for t in self._all if t.kind != "comment"]
-        self._comments = {t.line: t.text[1:].strip() for t in self._all if t.kind == "comment"}
-        self._at = 0
+        self._lines = lines(text)
+        self._coming: deque[Token] = deque()
+        self._comments: dict[int, str] = {}
+        self._line = 1  # of the token that was read last
+        self._end = Token("end", "", "", text.count("\n") + 1)
         self._constants = constants
         self._hosts: dict[str, HostFn] = {}
-        self._end = Token("end", "", "", self._all[-1].line if self._all else 1)
+        self._filled: dict[tuple[Type, str], Const] = {}
+        self._budget = MOST_FILLED
+        self._levels = 0
 
     # ---- moving --------------------------------------------------------------------------------------------------
 
     def peek(self, ahead: int = 0) -> Token:
         """The next token, or the one ``ahead`` of it."""
-        at = self._at + ahead
-        return self._tokens[at] if at < len(self._tokens) else self._end
+        while len(self._coming) <= ahead:
+            line = next(self._lines, None)
+            if line is None:
+                return self._end
+            self._comments.pop(line[0].line - 8 if line else 0, None)
+            for token in line:
+                if token.kind == "comment":
+                    self._comments[token.line] = token.text[1:].strip()
+                else:
+                    self._coming.append(token)
+        return self._coming[ahead]
 
     def next(self) -> Token:
-        """The next token, and go on."""
+        """The next token, and go on. At the end of the text there is none, which is an error."""
         token = self.peek()
-        self._at += 1
-        return token
+        if token is self._end:
+            raise self.error("the text ends in the middle of a statement")
+        self._line = token.line
+        return self._coming.popleft()
+
+    @contextmanager
+    def deeper(self, what: str) -> Iterator[None]:
+        """One level of nesting."""
+        self._levels += 1
+        if self._levels > MOST_LEVELS:
+            raise self.error(f"{what} are nested more than {MOST_LEVELS} levels deep")
+        yield
+        self._levels -= 1
 
     def accept(self, text: str) -> bool:
         """Go past ``text`` if it stands here."""
         if self.peek().text != text:
             return False
-        self._at += 1
+        self.next()
         return True
 
     def expect(self, text: str) -> None:
@@ -120,7 +160,7 @@ class Reader:
     def skip_newlines(self) -> None:
         """Go to the next statement."""
         while self.peek().text in ("\n", ";"):
-            self._at += 1
+            self.next()
 
     def line_ends(self) -> bool:
         """True at the end of a statement."""
@@ -128,16 +168,24 @@ class Reader:
 
     def at_end(self) -> bool:
         """True when all is read."""
-        return self._at >= len(self._tokens)
+        return self.peek() is self._end
 
     def line_comment(self) -> str:
         """The comment on the line of the token that was read last."""
-        return self._comments.get(self._tokens[max(self._at - 1, 0)].line, "")
+        return self._comments.get(self._line, "")
 
     def error(self, what: str) -> ParseError:
-        """An error at the token that was read last."""
-        line = self._tokens[min(self._at, len(self._tokens) - 1)].line if self._tokens else 1
+        """An error at the token that comes next."""
+        line = self._coming[0].line if self._coming else max(self._line, self._end.line - 1)
         return ParseError(f"line {line}: {what}.")
+
+    def made(self, make: Callable[[], _T], what: str) -> _T:
+        """What ``make`` gives; where the numbers that were read are none that it takes, the text is wrong."""
+        try:
+            return make()
+        except (ValueError, TypeError, OverflowError, MemoryError) as error:
+            said = error.sentence if isinstance(error, MsnbError) else str(error)
+            raise self.error(f"{what} cannot be made: {said.rstrip('.')}") from None
 
     # ---- types ---------------------------------------------------------------------------------------------------
 
@@ -162,17 +210,26 @@ class Reader:
 
     def _stack(self) -> StackType:
         self.expect("<")
-        element = self.type()
+        with self.deeper("stacks"):
+            element = self.type()
         self.expect(">")
         if not isinstance(element, (TensorType, StackType)):
             raise self.error("a stack holds tensors or stacks")
         return StackType(element)
 
     def _size(self) -> Size:
-        token = self.next()
+        token = self.peek()
         if token.kind == "number":
-            return int(token.text)
-        return Dim(token.text, int(self.next().text) if self.accept("<=") else None)
+            return self._count()
+        if token.kind not in ("word", "quoted"):
+            raise self.error(f"expected a size, found {token.text or 'the end'!r}")
+        return Dim(self.next().value, self._count() if self.accept("<=") else None)
+
+    def _count(self) -> int:
+        token = self.next()
+        if token.kind != "number" or not token.text.isdigit() or len(token.text) > 19:
+            raise self.error(f"expected a size, 0 or more, found {token.text!r}")
+        return int(token.text)
 
     # ---- constants -----------------------------------------------------------------------------------------------
 
@@ -199,42 +256,73 @@ class Reader:
         return self._scalar(value, dtypes.as_dtype(type(value)))
 
     def _scalar(self, value: Any, dtype: dtypes.DType) -> Const:
-        return Const(np.asarray(value, dtype.numpy), tensor_type((), dtype))
+        return Const(self._elements([value], dtype).reshape(()), tensor_type((), dtype))
+
+    def _elements(self, values: list[Any], dtype: dtypes.DType) -> Any:
+        """Numbers as they stand in an array of this dtype; none is changed by that."""
+        legal = {dtypes.BOOL: bool, dtypes.INT: int, dtypes.FLOAT: (int, float)}.get(dtype.category, object)
+        for value in values:
+            if not isinstance(value, legal) or (isinstance(value, bool) and legal is not bool):  # type: ignore[arg-type]
+                raise self.error(f"{value!r} is no element of {dtype.short}")
+        with np.errstate(over="ignore"):
+            found = self.made(lambda: np.array(values, dtype.numpy), f"an array of {dtype.short}")
+        if dtype.is_float and any(math.isfinite(v) != np.isfinite(f) for v, f in zip(values, found)):
+            raise self.error(f"a number is too large for {dtype.short}")
+        return found
 
     def _array(self) -> Const:
         type_ = self.type()
-        assert isinstance(type_, TensorType)
+        if not isinstance(type_, TensorType) or type_.weak or not type_.is_static:
+            raise self.error(f"a constant is a tensor of known sizes, and not {type_}")
         if self.peek().kind == "digest":
-            return Const(self._stored(self.next().text[1:-1], "constant"), type_)
+            data = self._stored(self.next().text[1:-1], "constant")
+            if not isinstance(data, np.ndarray) or data.shape != type_.shape or data.dtype != type_.dtype.numpy:
+                raise self.error(f"the stored constant is no {type_!r}")
+            return Const(data, type_)
         self.expect("{")
         if self.accept("all"):
-            filled = np.full(type_.ints(), self.number(), type_.dtype.numpy)
-            self.expect("}")
-            return Const(filled, type_)
+            return self._filled_with(type_)
         items: list[Any] = []
         while not self.accept("}"):
             items.append(self.number())
             self.accept(",")
-        return Const(np.array(items, type_.dtype.numpy).reshape(type_.ints()), type_)
+        if len(items) != type_.size:
+            raise self.error(f"{type_!r} has {type_.size} elements, {len(items)} are written")
+        return Const(self._elements(items, type_.dtype).reshape(type_.ints()), type_)
+
+    def _filled_with(self, type_: TensorType) -> Const:
+        """A constant of equal elements; the same one wherever it is written."""
+        number = self.number()
+        self.expect("}")
+        key = type_, repr(number)
+        if key not in self._filled:
+            self._budget -= type_.nbytes
+            if self._budget < 0 or not fits_memory(type_.ints(), 1):
+                raise self.error(f"the constants of equal elements take more than {MOST_FILLED >> 20} MB")
+            element = self._elements([number], type_.dtype)[0]
+            self._filled[key] = Const(np.full(type_.ints(), element, type_.dtype.numpy), type_)
+        return self._filled[key]
 
     def number(self) -> Any:
         """A Python number."""
+        if self.peek().text != "complex":
+            return self._real()
+        self.next()
+        self.expect("(")
+        real = self._real()
+        self.expect(",")
+        imag = self._real()
+        self.expect(")")
+        return self.made(lambda: complex(real, imag), "a complex number")
+
+    def _real(self) -> bool | int | float:
         token = self.next()
         if token.text in ("True", "False"):
             return token.text == "True"
-        if token.text == "complex":
-            return self._complex()
         if token.kind != "number":
             raise self.error(f"expected a number, found {token.text!r}")
-        return int(token.text) if re.fullmatch(r"-?\d+", token.text) else float(token.text)
-
-    def _complex(self) -> complex:
-        self.expect("(")
-        real = self.number()
-        self.expect(",")
-        imag = self.number()
-        self.expect(")")
-        return complex(real, imag)
+        whole = re.fullmatch(r"-?\d+", token.text)
+        return self.made(lambda: int(token.text) if whole else float(token.text), "a number")
 
     def _stored(self, key: str, what: str) -> Any:
         if key not in self._constants:
@@ -247,7 +335,7 @@ class Reader:
         """The value of a static attribute."""
         token = self.peek()
         if token.kind == "string":
-            return json.loads(self.next().text)
+            return self.made(lambda: json.loads(self.next().text), "a string")
         if token.kind == "number" or token.text in ("True", "False", "complex"):
             return self.number()
         if self.accept("None"):
@@ -262,15 +350,17 @@ class Reader:
 
     def _items(self, end: str) -> tuple[Any, ...]:
         out = []
-        while not self.accept(end):
-            out.append(self.attr())
-            self.accept(",")
+        with self.deeper("attributes"):
+            while not self.accept(end):
+                out.append(self.attr())
+                self.accept(",")
         return tuple(out)
 
     def _typed(self, token: Token) -> Any:
         calls = self.peek(1).text == "("
         if token.text in ("slice", "dim", "host", "object") and calls:
-            self._at += 2
+            self.next()
+            self.next()
             return self._called(token.text)
         if token.text in _SHORT and self.peek(1).text != "[":
             return _SHORT[self.next().text]
@@ -283,7 +373,11 @@ class Reader:
             return size
         items = self._items(")")
         if word == "slice":
+            if len(items) != 3:
+                raise self.error(f"a slice has a start, a stop and a step, and not {len(items)} parts")
             return slice(*items)
+        if len(items) != 1 or not isinstance(items[0], str):
+            raise self.error(f"{word}(...) holds one name")
         return self._host(items[0]) if word == "host" else self._stored(items[0], "object")
 
     def _host(self, name: str) -> HostFn:

@@ -90,7 +90,7 @@ def _calls(graph: Graph) -> list[Node]:
 
 def callees(node: Node) -> list[str]:
     """The names of the graphs that a call refers to."""
-    return [node.attrs[k] for k in ("callee", "vjp") if node.attrs.get(k)] if node.op is CALL else []
+    return [node.attrs["callee"]] if node.op is CALL else []
 
 
 def differing_attrs(node: Node) -> list[tuple[str, Any]]:

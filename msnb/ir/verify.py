@@ -16,9 +16,10 @@ from dataclasses import dataclass
 
 from msnb.core.errors import MsnbError, VerifyError
 from msnb.core.types import TOKEN, Dim, TensorType, Type
-from msnb.ir.control import CALL, HOST_CALL, IF, SCAN, WHILE
+from msnb.ir.control import CALL, FUSED, HOST_CALL, IF, SCAN, WHILE
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.text import called, node_text, write_type
+from msnb.ops.attributes import misfit
 from msnb.ops.record import REQUIRED
 
 
@@ -139,12 +140,15 @@ def _attrs(graph: Graph, node: Node) -> None:
     missing = [name for name in node.op.attrs if name not in node.attrs or node.attrs[name] is REQUIRED]
     if missing:
         raise _broken(graph, f"the attribute {missing[0]!r} is missing", node)
+    wrong = next(filter(None, (misfit(node.op, name, value) for name, value in node.attrs.items())), "")
     try:
         hash(tuple(node.attrs.values()))
     except TypeError:
         # slices are hashable from Python 3.12 on only
         if not any(isinstance(v, slice) for v in node.attrs.values()):
             raise _broken(graph, f"the attributes {list(node.attrs)} are not all hashable", node) from None
+    if wrong:
+        raise _broken(graph, wrong, node)
 
 
 def _types(graph: Graph, node: Node) -> None:
@@ -154,9 +158,13 @@ def _types(graph: Graph, node: Node) -> None:
     if node.graphs:
         raise _broken(graph, "only control flow has bodies", node)
     try:
+        node.op.bind_inputs(tuple(node.inputs))
         expected = node.op.result_types(tuple(v.type for v in node.inputs), node.attrs)
     except MsnbError as error:
         raise _broken(graph, f"its types are refused: {error.sentence}", node) from error
+    except Exception as error:  # whatever a rule stumbles over that was written for the operands of right programs
+        said = f"{type(error).__name__}: {error}"
+        raise _broken(graph, f"its types are refused: inference ends with {said}", node) from error
     if not _agree(expected, [v.type for v in node.outputs]):
         raise _broken(graph, f"its result types should be {_list(expected)}", node)
 
@@ -185,7 +193,7 @@ def _control(graph: Graph, node: Node) -> None:
     if node.op is CALL:
         _call(graph, node)
     elif node.op is not HOST_CALL:
-        check = {IF: _if, WHILE: _while, SCAN: _scan}.get(node.op)
+        check = {IF: _if, WHILE: _while, SCAN: _scan, FUSED: _fused}.get(node.op)
         if check is not None:
             check(graph, node)
 
@@ -208,6 +216,7 @@ def _if(graph: Graph, node: Node) -> None:
     _bodies(graph, node, 2)
     if not node.inputs:
         raise _broken(graph, "it has no test", node)
+    _test(graph, node, node.inputs[0].type)
     args = [v.type for v in node.inputs[1:]]
     for what, body in zip(("then branch", "else branch"), node.graphs):
         _fits(graph, node, what, body, args, [v.type for v in node.outputs])
@@ -220,6 +229,9 @@ def _while(graph: Graph, node: Node) -> None:
     _fits(graph, node, "condition", cond, args, None)
     if len(cond.outputs) != 1 or not isinstance(cond.outputs[0].type, TensorType):
         raise _broken(graph, "its condition must give one tensor", node)
+    _test(graph, node, cond.outputs[0].type)
+    if n > len(args):
+        raise _broken(graph, f"it carries {n} of {len(args)} values", node)
     _fits(graph, node, "body", body, args, args[:n])
     if not _agree(args[:n], [v.type for v in node.outputs]):
         raise _broken(graph, f"its results should be what it carries, {_list(args[:n])}", node)
@@ -229,6 +241,8 @@ def _scan(graph: Graph, node: Node) -> None:
     _bodies(graph, node, 1)
     n, m, length = (node.attrs[k] for k in ("n_carry", "n_xs", "length"))
     args = [v.type for v in node.inputs]
+    if n + m > len(args):
+        raise _broken(graph, f"it carries {n} and scans {m} of {len(args)} values", node)
     rows = [_row(graph, node, t, length) for t in args[n : n + m]]
     body = node.graphs[0]
     _fits(graph, node, "body", body, [*args[:n], *rows, *args[n + m :]], None)
@@ -244,6 +258,17 @@ def _row(graph: Graph, node: Node, type_: Type, length: int) -> Type:
     if not isinstance(type_, TensorType) or not type_.shape or type_.shape[0] != length:
         raise _broken(graph, f"{write_type(type_)} has not {length} rows", node)
     return type_.with_shape(type_.shape[1:])
+
+
+def _test(graph: Graph, node: Node, type_: Type) -> None:
+    """What decides is one number."""
+    if not isinstance(type_, TensorType) or (type_.is_static and type_.size != 1):
+        raise _broken(graph, f"what it tests is {write_type(type_)}, not one number", node)
+
+
+def _fused(graph: Graph, node: Node) -> None:
+    _bodies(graph, node, 1)
+    _fits(graph, node, "body", node.graphs[0], [v.type for v in node.inputs], [v.type for v in node.outputs])
 
 
 def _call(graph: Graph, node: Node) -> None:

@@ -371,7 +371,7 @@ class Embedding(Cell):
 
 
 def _with_zero_row(table: Tensor, row: int) -> Tensor:
-    values = table.asnumpy()
+    values = table._host()
     if not -len(values) <= row < len(values):
         raise ValueError(f"padding_idx {row} is not a row of a table of {len(values)} rows.")
     values[row] = 0

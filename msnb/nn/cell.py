@@ -23,7 +23,7 @@ from msnb.api.custom import custom_vjp
 from msnb.api.recompute import recomputed
 from msnb.core.context import in_graph_mode
 from msnb.core.elsewhere import MissingName
-from msnb.core.errors import ArgumentError, MsnbError
+from msnb.core.errors import ArgumentError, MsnbError, ShapeError
 from msnb.core.micro import stage_scope
 from msnb.core.parameter import Parameter
 from msnb.core.sharding import sharding
@@ -33,10 +33,11 @@ from msnb.eager.autocast import casting
 from msnb.eager.dispatch import EagerEngine
 from msnb.eager.whole import runs_whole
 from msnb.nn.flags import CellFlags
-from msnb.nn.hooks import CellHooks, as_tuple, with_backward_hooks
+from msnb.nn.hooks import CellHooks, as_tuple, with_backward_hooks, with_backward_pre_hooks
 from msnb.nn.precision import CellPrecision, cast_floats
 from msnb.nn.state import CellState
 from msnb.nn.tree import adopt_cell, adopt_parameter, owned, uproot
+from msnb.ops.effects import assign
 
 Self = TypeVar("Self", bound="Cell")
 
@@ -83,8 +84,15 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
 
     # ---- attributes ----------------------------------------------------------------------------------------------
 
+    assigns_parameters = True
+
     def __setattr__(self, name: str, value: Any) -> None:
         old = self.__dict__.get(name)
+        if isinstance(old, Parameter) and isinstance(value, Tensor) and not isinstance(value, Parameter):
+            self._take(name, old, value)
+            return
+        if name == "construct" and getattr(value, "__msnb_fn__", None) is self:
+            value = type(value)(self.construct, value.name)  # `net.construct = jit(net)`: the construct that it had
         if isinstance(value, (Parameter, Cell)):
             self._need_init(name)
             self._adopt(name, value)
@@ -94,6 +102,16 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
             for i, item in enumerate(value):
                 self._adopt(f"{name}.{i}", item)
         object.__setattr__(self, name, value)
+
+    def _take(self, name: str, old: Parameter, value: Tensor) -> None:
+        """``self.w = self.w + x``: the Parameter takes the value."""
+        if value.shape != old.shape:
+            raise ShapeError(
+                f"{type(self).__name__}.{name} is a Parameter of shape {list(old.shape)}, the value assigned has shape "
+                f"{list(value.shape)}.",
+                hint="assign a value of its shape, or a new Parameter.",
+            )
+        assign(old, value)
 
     def _adopt(self, name: str, value: Any) -> None:
         if isinstance(value, Parameter) and self._auto_prefix:
@@ -205,7 +223,7 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
         for hook in self._forward_hooks:
             changed = engine.convert(hook)(self, args, out)
             out = out if changed is None else changed
-        return out
+        return with_backward_pre_hooks(self, self._backward_pre_hooks, out) if self._backward_pre_hooks else out
 
     def _precisely(self, engine: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """``construct`` in the dtypes that are asked for, and so that it can be computed again."""
@@ -225,9 +243,8 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
 
     def _computed(self, engine: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         run = self._with_own_gradient(engine) if hasattr(type(self), "bprop") else engine.convert(self.construct)
-        hooks, pre_hooks = self._backward_hooks, self._backward_pre_hooks
-        if hooks or pre_hooks:
-            return with_backward_hooks(self, hooks, pre_hooks, run, args, kwargs)
+        if self._backward_hooks:
+            return with_backward_hooks(self, self._backward_hooks, run, args, kwargs)
         try:
             return run(*args, **kwargs)
         except MsnbError:

@@ -1,10 +1,11 @@
 """Hooks: functions that watch a Cell or change what passes through it.
 
-    args --pre-hooks--> construct --forward hooks--> out
-    grad of args <--hooks(cell, grad_in, grad_out)-- grad of out
+    args --pre-hooks--> construct --> computed --forward hooks--> out
+    grad of args <--hooks(cell, grad_in, grad_out)-- grad of computed <-- pre-hooks(cell, grad_out) -- grad of out
 
-Backward hooks ride on taps, identities whose gradient calls Python: a tap on the outputs notes the gradients that come
-in, a tap on the inputs shows both to the hook and lets it replace the gradients that go out.
+Backward hooks ride on taps, identities whose gradient calls Python: a tap on what construct computed notes the gradients
+that come in, a tap on the inputs shows both to the hook and lets it replace the gradients that go out. A backward
+pre-hook comes before all of it, and sees the gradient of what the Cell gave out: of what its forward hooks made.
 Every change of a Cell's hooks gives it a new ``_hook_mark``: the one string that capture has to guard.
 """
 
@@ -116,9 +117,20 @@ def _places(tensors: tuple[Any, ...]) -> list[int]:
     return [i for i, t in enumerate(tensors) if isinstance(t, Tensor) and t.dtype.differentiable]
 
 
-def with_backward_hooks(
-    cell: Any, hooks: tuple[Hook, ...], pre_hooks: tuple[Hook, ...], run: Hook, args: tuple[Any, ...], kwargs: Any
-) -> Any:
+def with_backward_pre_hooks(cell: Any, hooks: tuple[Hook, ...], out: Any) -> Any:
+    """What a Cell gives out, with a tap on it that calls the hooks."""
+
+    def at_output(*grads: Any) -> tuple[Any, ...]:
+        for hook in hooks:
+            changed = hook(cell, grads)
+            grads = grads if changed is None else as_tuple(changed)
+        return grads
+
+    tapped = _tap(at_output, as_tuple(out))
+    return type(out)(tapped) if isinstance(out, (tuple, list)) else tapped[0]
+
+
+def with_backward_hooks(cell: Any, hooks: tuple[Hook, ...], run: Hook, args: tuple[Any, ...], kwargs: Any) -> Any:
     """``run(*args)`` with taps on both ends.
 
     The tap on the inputs hangs on the Cell's weights as well: the first layer of a network is watched although nobody
@@ -127,9 +139,6 @@ def with_backward_hooks(
     arrived: list[tuple[Any, ...]] = [()]
 
     def at_output(*grads: Any) -> tuple[Any, ...]:
-        for hook in pre_hooks:
-            changed = hook(cell, grads)
-            grads = grads if changed is None else as_tuple(changed)
         arrived[0] = grads
         if not _places(args):
             for hook in hooks:

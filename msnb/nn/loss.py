@@ -291,7 +291,7 @@ class MarginRankingLoss(LossBase):
 
     def construct(self, logits_x1: Any, logits_x2: Any, labels: Any) -> Any:
         """The loss."""
-        return self.get_loss(ops.relu(self.margin - labels * (logits_x1 - logits_x2)))
+        return self.get_loss(ops.clamp(self.margin - labels * (logits_x1 - logits_x2), 0))
 
 
 class HingeEmbeddingLoss(LossBase):
@@ -303,7 +303,7 @@ class HingeEmbeddingLoss(LossBase):
 
     def construct(self, logits: Any, labels: Any) -> Any:
         """The loss."""
-        return self.get_loss(ops.where(labels > 0, logits, ops.relu(self.margin - logits)))
+        return self.get_loss(ops.where(labels > 0, logits, ops.clamp(self.margin - logits, 0)))
 
 
 class SoftMarginLoss(LossBase):

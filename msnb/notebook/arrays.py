@@ -77,7 +77,7 @@ def looks_like_images(array: Array) -> bool:
 def tensor_with_images(tensor: Tensor) -> str:
     """What a cell shows for a tensor; of image-like ones also the images, and how many are left out."""
     plain = tensor._repr_html_()
-    array = np.asarray(tensor.asnumpy())
+    array = np.asarray(tensor._host())
     if not looks_like_images(array):
         return plain
     images, numbers = images_of(array), TensorView(tensor).numbers
@@ -103,7 +103,7 @@ class TensorView(View):
             raise ArgumentError(f"tensor shows a Tensor or an array, not {type(value).__name__}.")
         tensor = value if isinstance(value, Tensor) else Tensor(value)
         super().__init__(title or getattr(tensor, "name", "") or "tensor")
-        self.array: Array = np.asarray(tensor.asnumpy())
+        self.array: Array = np.asarray(tensor._host())
         self.head = f"{write_type(tensor._type)} on {tensor.device}, {bytes_word(self.array.nbytes)}"
 
     @property

@@ -37,7 +37,7 @@ MOST_CURVES = 8
 
 def size_of_gradient(gradient: Any) -> float:
     """Its root mean square; NaN and infinity stay what they are."""
-    array = gradient.asnumpy() if isinstance(gradient, Tensor) else np.asarray(gradient)
+    array = gradient._host() if isinstance(gradient, Tensor) else np.asarray(gradient)
     wide = plain_numbers(np.asarray(array))
     return float(np.sqrt(np.square(np.abs(wide), dtype=np.float64).mean())) if wide.size else 0.0
 

@@ -136,7 +136,7 @@ def as_array(value: Any, type_: Any) -> Array | None:
         return None
     if isinstance(value, (bool, int, float, complex)):
         return np.asarray(value)
-    return np.asarray(make(value, type_).asnumpy())
+    return np.asarray(make(value, type_)._host())
 
 
 def max_difference(a: Array | None, b: Array | None) -> float:

@@ -89,7 +89,7 @@ class CurvesView(View, Callback):
     def _note(self, name: str, value: Any) -> None:
         xs, ys = self.series.setdefault(name, ([], []))
         xs.append(self.step)
-        ys.append(float(np.mean(value.asnumpy() if isinstance(value, Tensor) else value)))
+        ys.append(float(np.mean(value._host() if isinstance(value, Tensor) else value)))
 
     def done(self) -> CurvesView:
         """The training is over: draw it for the last time."""

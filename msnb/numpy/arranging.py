@@ -188,3 +188,63 @@ def array_str(a: Any) -> str:
 def isscalar(element: Any) -> bool:
     """Whether something is a number or a word, and no array."""
     return isinstance(element, (int, float, complex, bool, str))
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+    """The rows and columns of an upper triangle, that of ``triu(x, k)`` for x of ``n`` rows and ``m`` columns.
+
+    Examples:
+        >>> import msnb.numpy as mnp
+        >>> [i.tolist() for i in mnp.triu_indices(2, 1, 4)]
+        [[0, 0, 0, 1, 1], [1, 2, 3, 2, 3]]
+    """
+    rows, columns = ops.triu_indices(n, n if m is None else m, k)
+    return rows, columns
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+    """The rows and columns of a lower triangle; arguments as ``triu_indices``."""
+    rows, columns = ops.tril_indices(n, n if m is None else m, k)
+    return rows, columns
+
+
+def triu(m: Any, k: int = 0) -> Any:
+    """An array with zeros below its diagonal ``k``."""
+    return ops.triu(array(m), k)
+
+
+def tril(m: Any, k: int = 0) -> Any:
+    """An array with zeros above its diagonal ``k``."""
+    return ops.tril(array(m), k)
+
+
+def nonzero(a: Any) -> tuple[Any, ...]:
+    """Where numbers are not zero: one array of places per axis."""
+    found: tuple[Any, ...] = ops.nonzero(array(a), as_tuple=True)
+    return found
+
+
+def unique(ar: Any, *, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False) -> Any:
+    """The different numbers of an array in increasing order.
+
+    Args:
+        ar: an array.
+        return_index: also where each occurs first. return_inverse: also the place of every number among them, in the
+            shape of ``ar``. return_counts: also how often each occurs. All by name: the second argument is return_index
+            in NumPy and return_inverse in MindSpore.
+
+    Examples:
+        >>> import msnb.numpy as mnp
+        >>> [a.tolist() for a in mnp.unique([5, 2, 5], return_inverse=True)]
+        [[2, 5], [1, 0, 1]]
+    """
+    t = array(ar)
+    values, inverse, counts = ops.unique(t, return_inverse=True, return_counts=True)
+    if not (return_index or return_inverse or return_counts):
+        return values
+    found = [values]
+    if return_index:
+        places = ops.arange(t.size - 1, -1, -1)
+        first = ops.zeros(counts.shape, dtype=places.dtype)
+        found.append(ops.tensor_scatter_update(first, inverse.reshape(-1)[::-1].reshape(-1, 1), places))
+    return tuple(found + [inverse] * return_inverse + [counts] * return_counts)

@@ -9,8 +9,8 @@ import math
 from typing import Any
 
 from msnb import ops
-from msnb.core.dtypes import float32
-from msnb.core.errors import ArgumentError
+from msnb.core.dtypes import as_dtype, float32
+from msnb.core.errors import ArgumentError, ShapeError
 from msnb.numpy.creation import array, linspace
 
 
@@ -178,3 +178,92 @@ def array_equal(a1: Any, a2: Any) -> Any:
     """Whether two arrays have one shape and the same numbers, as a bool tensor."""
     x, y = array(a1), array(a2)
     return ops.all(ops.equal(x, y)) if tuple(x.shape) == tuple(y.shape) else array(False)
+
+
+def clip(x: Any, xmin: Any = None, xmax: Any = None, dtype: Any = None, **bounds: Any) -> Any:
+    """Numbers moved into bounds (None: no bound), which NumPy calls ``a_min`` and ``a_max``, or ``min`` and ``max``.
+
+    Raises:
+        TypeError: no bound, or one by two names.
+
+    Examples:
+        >>> import msnb.numpy as mnp
+        >>> mnp.clip([1, 5, 9], 2, a_max=6).tolist()
+        [2, 5, 6]
+    """
+    said = {"xmin": xmin, "xmax": xmax}
+    for word, value in bounds.items():
+        name = {"a_min": "xmin", "min": "xmin", "a_max": "xmax", "max": "xmax"}.get(word)
+        if name is None or (value is not None and said[name] is not None):
+            raise ArgumentError(f"clip takes x, a lower and an upper bound, each by one name; got {word!r}.")
+        said[name] = value if value is not None else said[name]
+    out = ops.clip(array(x), said["xmin"], said["xmax"])
+    return out if dtype is None else out.astype(as_dtype(dtype))
+
+
+def heaviside(x1: Any, x2: Any) -> Any:
+    """0 below 0, 1 above, ``x2`` at 0; NaN stays."""
+    t = array(x1)
+    step = ops.heaviside(t if t.dtype.is_float else t.astype(float32), array(x2))
+    return ops.where(ops.isnan(t), float("nan"), step) if t.dtype.is_float else step
+
+
+def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
+    """Cross products of vectors of three (or two) elements.
+
+    Args:
+        a, b: arrays of vectors; their other axes broadcast.
+        axisa, axisb: the axes of the vectors. axisc: that of the products. axis: all three of them.
+
+    Returns:
+        The products; of two-element vectors their third element alone, the only one that is not 0.
+
+    Raises:
+        ValueError: vectors of another length.
+
+    Examples:
+        >>> import msnb.numpy as mnp
+        >>> mnp.cross([1, 2, 3], [4, 5, 6]).tolist(), mnp.cross([1, 2], [4, 5]).item()
+        ([-3, 6, -3], -3)
+    """
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x, y = ops.moveaxis(array(a), axisa, -1), ops.moveaxis(array(b), axisb, -1)
+    if not {x.shape[-1], y.shape[-1]} <= {2, 3}:
+        raise ShapeError(f"cross takes vectors of 2 or 3 elements, got {x.shape[-1]} and {y.shape[-1]}.")
+    if x.shape[-1] == y.shape[-1] == 2:
+        return x[..., 0] * y[..., 1] - x[..., 1] * y[..., 0]
+    flat = [ops.concat([v, v[..., :1] * 0], -1) if v.shape[-1] == 2 else v for v in (x, y)]
+    return ops.moveaxis(ops.cross(flat[0], flat[1], -1), -1, axisc)
+
+
+def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None) -> Any:
+    """The covariances of variables.
+
+    Args:
+        m: [variables, observations], or the other way round with ``rowvar=False``. y: more variables of the same form.
+        bias: divide by the number of observations, not by one less. ddof: by so many less.
+
+    Examples:
+        >>> import msnb.numpy as mnp
+        >>> mnp.cov([1.0, 2.0], [2.0, 0.0]).tolist()
+        [[0.5, -1.0], [-1.0, 2.0]]
+    """
+    return ops.cov(_variables(m, y, rowvar), correction=(0 if bias else 1) if ddof is None else ddof)
+
+
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Any:
+    """Pearson's correlations of variables; arguments as ``cov``."""
+    return ops.corrcoef(_variables(x, y, rowvar))
+
+
+def _variables(m: Any, y: Any, rowvar: bool) -> Any:
+    """The rows of both."""
+    parts = [_as_rows(part, rowvar) for part in (m, y) if part is not None]
+    return parts[0] if len(parts) == 1 else ops.concat([ops.atleast_2d(part) for part in parts], 0)
+
+
+def _as_rows(part: Any, rowvar: bool) -> Any:
+    t = array(part)
+    t = t if t.dtype.is_float else t.astype(float32)
+    return t if rowvar or t.ndim < 2 else t.T

@@ -11,7 +11,7 @@ from typing import Any
 
 from msnb import ops
 from msnb.core.dtypes import as_dtype, float32
-from msnb.core.errors import ArgumentError
+from msnb.core.errors import ArgumentError, AttributeValueError
 from msnb.numpy.creation import array
 
 
@@ -146,16 +146,30 @@ def nancumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """The length of vectors, or a norm of matrices.
+    """The length of vectors, or a norm of matrices, as ``numpy.linalg.norm``.
 
     Args:
         x: an array. ord: the order; without one the root of the sum of squares.
-        axis: one axis (vectors), two (matrices), or None for all.
+        axis: one axis (vectors), two (matrices), or None: all of a vector or a matrix.
         keepdims: keep these axes with size 1.
+
+    Raises:
+        ValueError: an order of an array that is neither a vector nor a matrix, or one that these do not have.
 
     Examples:
         >>> import msnb.numpy as mnp
         >>> mnp.norm(mnp.array([3.0, 4.0])).item()
         5.0
+        >>> mnp.norm(mnp.array([[1.0, -2.0], [3.0, 4.0]]), 1).item()
+        6.0
     """
-    return ops.norm(_floats(x), ord, axis, keepdims)
+    t = _floats(x)
+    axes = tuple(axis) if isinstance(axis, (tuple, list)) else tuple(range(t.ndim)) if axis is None else (axis,)
+    if ord is None:
+        return ops.vector_norm(t, None, axes if axes else None, keepdims)
+    if len(axes) == 2:
+        return ops.matrix_norm(t, ord, axes, keepdims)
+    if len(axes) != 1 or isinstance(ord, str):
+        of = "a matrix" if isinstance(ord, str) else "a vector or a matrix"
+        raise AttributeValueError(f"norm: order {ord!r} is one of {of}, the axes are {list(axes)}.", hint="name them.")
+    return ops.vector_norm(t, ord, axes[0], keepdims)

@@ -351,7 +351,7 @@ from msnb.ops.rearrange import moveaxis as movedim
 from msnb.ops.rearrange import narrow as narrow
 from msnb.ops.rearrange import one_hot as one_hot
 from msnb.ops.rearrange import ravel as ravel
-from msnb.ops.rearrange import repeat_interleave as repeat_elements
+from msnb.ops.rearrange import repeat_elements as repeat_elements
 from msnb.ops.rearrange import repeat_interleave as repeat_interleave
 from msnb.ops.rearrange import roll as roll
 from msnb.ops.rearrange import rot90 as rot90

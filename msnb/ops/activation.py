@@ -61,23 +61,31 @@ def prelu(x: Tensor, weight: Tensor) -> Tensor:
     channels = x.shape[1] if x.ndim > 1 else 1
     if weight.shape not in ((), (1,), (channels,)):
         raise ShapeError("prelu needs one weight, or one per channel.", operands=operand_lines(x._type, weight._type))
-    if weight.shape == (channels,) and x.ndim > 2:
+    if weight.shape == (1,):
+        weight = find("reshape")(weight, shape=())
+    elif weight.shape and x.ndim > 2:
         weight = find("reshape")(weight, shape=(channels, *[1] * (x.ndim - 2)))
     out: Tensor = where(x > 0, x, x * weight)
+    return out
+
+
+def _not_above_zero(x: Any) -> Tensor:
+    """min(x, 0), whose derivative at 0 is that from below: exp(x) - 1 made of it goes on smoothly."""
+    out: Tensor = where(x > 0, 0, x)
     return out
 
 
 @whole
 def elu(x: Any, alpha: float = 1.0) -> Any:
     """x where positive, else alpha (exp(x) - 1). Source: Clevert et al., 2015, arXiv:1511.07289."""
-    below = transcendental.expm1(elementwise.minimum(x, 0)) * alpha
+    below = transcendental.expm1(_not_above_zero(x)) * alpha
     out: Tensor = where(x > 0, x, below)
     return out
 
 
 def celu(x: Any, alpha: float = 1.0) -> Tensor:
     """max(x, 0) + min(0, alpha (exp(x / alpha) - 1))."""
-    below = transcendental.expm1(elementwise.minimum(x, 0) / alpha) * alpha
+    below = transcendental.expm1(_not_above_zero(x) / alpha) * alpha
     out: Tensor = where(x > 0, x, below)
     return out
 

@@ -165,13 +165,13 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
 
 
 def fmax(x: Any, other: Any) -> Any:
-    """The larger of two; of a number and NaN the number."""
-    return where(isnan(x), other, where(isnan(other), x, elementwise.maximum(x, other)))
+    """The larger of two; of a number and NaN the number. At a tie the gradient goes to ``x``."""
+    return where(isnan(x), other, where(isnan(other), x, elementwise.clamp_min(x, other)))
 
 
 def fmin(x: Any, other: Any) -> Any:
-    """The smaller of two; of a number and NaN the number."""
-    return where(isnan(x), other, where(isnan(other), x, elementwise.minimum(x, other)))
+    """The smaller of two; of a number and NaN the number. At a tie the gradient goes to ``x``."""
+    return where(isnan(x), other, where(isnan(other), x, elementwise.clamp_max(x, other)))
 
 
 def signbit(x: Any) -> Any:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msnb.core.errors import ArgumentError, AttributeValueError
+from msnb.core import events
+from msnb.core.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core.tensor import Tensor
 from msnb.ops import elementwise, transcendental
 from msnb.ops.casting import cast
 from msnb.ops.compare import equal, isinf, isnan, where
 from msnb.ops.create import ones_like
+from msnb.ops.infer import normal_axis, operand_lines
 from msnb.ops.operands import as_tensor
 from msnb.ops.record import find
 from msnb.ops.reduce import SUM, amax, amin
@@ -20,7 +22,7 @@ from msnb.ops.worded import worded
 
 
 def clip(x: Any, min: Any = None, max: Any = None) -> Tensor:
-    """x between ``min`` and ``max`` (numbers or tensors; None: no bound).
+    """x between ``min`` and ``max`` (numbers or tensors; None: no bound). On a bound the derivative by x is 1.
 
     Raises:
         TypeError: both bounds are missing.
@@ -35,8 +37,8 @@ def clip(x: Any, min: Any = None, max: Any = None) -> Tensor:
     if min is None and max is None:
         raise ArgumentError("clip needs at least one of min and max.")
     x = as_tensor(x)
-    low = x if min is None else elementwise.maximum(x, min)
-    out: Tensor = low if max is None else elementwise.minimum(low, max)
+    low = x if min is None else elementwise.clamp_min(x, min)
+    out: Tensor = low if max is None else elementwise.clamp_max(low, max)
     return out
 
 
@@ -129,16 +131,52 @@ def vector_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = Fals
     return out
 
 
+_OF_A_MATRIX = (
+    "norm(x, {0!r}) of a matrix is its matrix norm, as in MindSpore and torch.linalg.norm; torch.norm takes all "
+    "elements in a row: norm(x, p={0!r}) or vector_norm(x, {0!r})."
+)
+
+
 @worded
-def norm(x: Any, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """``vector_norm`` in the words of MindSpore and PyTorch; "fro" over two axes is the matrix norm of that name.
+def norm(x: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, p: Any = None) -> Tensor:
+    """The norm of vectors or of matrices.
+
+    Args:
+        x: tensor of floats.
+        ord: the order. None: the root of the sum of squares. Of a matrix (two axes in ``dim``, or none and x has two):
+            the largest sum of a column (1) or a row (inf), the smallest (-1, -inf), the largest or smallest singular
+            value (2, -2), "fro", "nuc". Else the order of ``vector_norm``.
+        dim: one axis (vectors), two (matrices), or None for all.
+        keepdim: keep these axes with size 1.
+        p: PyTorch's word for the order, of the elements in a row, also of a matrix.
+
+    Raises:
+        ValueError: an order that vectors or matrices do not have.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.norm.html
 
     Examples:
         >>> import msnb as ms
         >>> ms.ops.norm(ms.Tensor([3.0, 4.0])).item()
         5.0
+        >>> x = ms.Tensor([[1.0, -2.0], [3.0, 4.0]])
+        >>> ms.ops.norm(x, 1).item(), ms.ops.norm(x, p=1).item()
+        (6.0, 10.0)
     """
-    return vector_norm(x, ord, dim, keepdim)
+    x = as_tensor(x)
+    if p is not None:
+        if ord is not None:
+            raise ArgumentError("norm takes an order by one name, got ord and p.")
+        return vector_norm(x, p, dim, keepdim) if p != "nuc" else norm(x, p, dim, keepdim)
+    axes = tuple(dim) if isinstance(dim, (tuple, list)) else range(x.ndim) if dim is None else (dim,)
+    if len(axes) != 2 or ord in (None, "fro"):
+        return vector_norm(x, ord, dim, keepdim)
+    if ord != "nuc":
+        events.notice(_OF_A_MATRIX.format(ord), key="norm of a matrix")
+    from msnb.ops.factors import matrix_norm
+
+    out: Tensor = matrix_norm(x, ord, axes, keepdim)
+    return out
 
 
 @worded
@@ -285,12 +323,36 @@ def add_n(xs: Sequence[Any]) -> Tensor:
 
 
 def average(x: Any, axis: Any = None, weights: Any = None) -> Tensor:
-    """Mean over axes with weights."""
+    """Mean over axes with weights: one per element, or a row of them along the one axis that is named, as in NumPy.
+
+    Raises:
+        ShapeError: the weights are neither.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.average(ms.Tensor([[1.0, 2.0], [3.0, 6.0]]), 0, [1.0, 3.0]).tolist()
+        [2.5, 5.0]
+    """
     if weights is None:
         return mean_of(x, axis)
     x = as_tensor(x)
+    weights = _beside_axis(x, axis, as_tensor(weights))
     out: Tensor = sum_of(x * weights, axis) / sum_of(weights * ones_like(x), axis)
     return out
+
+
+def _beside_axis(x: Any, axis: Any, weights: Any) -> Any:
+    """``weights`` in a shape that broadcasts to ``x``: a row of them stands along ``axis``."""
+    if weights.shape == x.shape or weights.ndim == 0:
+        return weights
+    row = weights.ndim == 1 and isinstance(axis, int)
+    at = normal_axis("average", axis, x.ndim) if row else 0
+    if not row or weights.shape[0] != x.shape[at]:
+        raise ShapeError(
+            "average: weights have the shape of x, or are a row of as many as the named axis has elements.",
+            operands=operand_lines(x._type, weights._type, names=("x", "weights")),
+        )
+    return find("reshape")(weights, shape=tuple(d if i == at else 1 for i, d in enumerate(x.shape)))
 
 
 @worded

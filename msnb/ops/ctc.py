@@ -51,6 +51,13 @@ def _checked(log_probs: Any, targets: Any, lengths: tuple[Any, Any], blank: int,
         raise AttributeValueError(f"ctc_loss: reduction must be 'mean', 'sum' or 'none', got {reduction!r}.")
 
 
+def _without_padding(targets: Any, target_lengths: Any, blank: int) -> Any:
+    """``targets`` with the blank behind each row's length: what stands there says nothing, whatever number it is."""
+    places = as_tensor(np.arange(targets.shape[1]))
+    inside = expand_dims(places, 0) < expand_dims(target_lengths.astype("int64"), 1)
+    return where(inside, targets, blank).astype(targets.dtype)
+
+
 def _states(targets: Any, blank: int) -> Any:
     """[n, S] labels -> [n, 2 S + 1] with blanks around them."""
     n, s = targets.shape
@@ -100,7 +107,7 @@ def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: A
 
     Args:
         log_probs: [time, n, classes], log_softmax of what a network gives; float, computed in at least 32 bits.
-        targets: [n, labels], whole numbers, each row filled up behind its labels with anything that is a class.
+        targets: [n, labels], whole numbers, each row filled up behind its labels with anything.
         input_lengths, target_lengths: [n], how much of each row counts; tensors or lists.
         blank: the class that stands for no label.
         reduction: "none", "sum", or "mean": of each loss divided by its number of labels.
@@ -125,7 +132,7 @@ def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: A
     log_probs, targets = as_tensor(log_probs), as_tensor(targets)
     lengths = as_tensor(input_lengths), as_tensor(target_lengths)
     _checked(log_probs, targets, lengths, blank, reduction)
-    states = _states(targets, blank)
+    states = _states(_without_padding(targets, lengths[1], blank), blank)
     alpha = stack(_rows(wide(log_probs), states, blank), 1)
     loss = -_ends(alpha, *lengths)
     loss = where(loss > -NEVER / 2, 0.0 if zero_infinity else np.inf, loss)

@@ -72,22 +72,41 @@ power = binary(
 )  # fmt: skip
 maximum = binary(
     "maximum", lambda xp, x, y: xp.maximum(x, y), "max(x, y)", "The larger of two; NaN wins. Ties share the gradient.",
-    lambda dout, x, y: _share(dout, find("greater")(x, y), find("less")(x, y)),
+    lambda dout, x, y: _share(dout, find("greater")(x, y), find("less")(x, y), find("equal")(x, y)),
     kinds="bif", traits=("commutative", "ufunc"),
 )  # fmt: skip
 minimum = binary(
     "minimum", lambda xp, x, y: xp.minimum(x, y), "min(x, y)", "The smaller of two; NaN wins. Ties share the gradient.",
-    lambda dout, x, y: _share(dout, find("less")(x, y), find("greater")(x, y)),
+    lambda dout, x, y: _share(dout, find("less")(x, y), find("greater")(x, y), find("equal")(x, y)),
     kinds="bif", traits=("commutative", "ufunc"),
 )  # fmt: skip
 
 
-def _share(dout: Any, first: Any, second: Any) -> tuple[Any, Any]:
-    """All to the winner, half to each where there is none."""
+clamp_min = binary(
+    "clamp_min", lambda xp, x, y: xp.maximum(x, y), "max(x, y)",
+    "x, or the bound y where that is larger; NaN wins. On the bound the gradient is that of x.",
+    lambda dout, x, y: _held(dout, find("greater_equal")(x, y), find("less")(x, y)),
+    kinds="bif", traits=("ufunc",),
+)  # fmt: skip
+clamp_max = binary(
+    "clamp_max", lambda xp, x, y: xp.minimum(x, y), "min(x, y)",
+    "x, or the bound y where that is smaller; NaN wins. On the bound the gradient is that of x.",
+    lambda dout, x, y: _held(dout, find("less_equal")(x, y), find("greater")(x, y)),
+    kinds="bif", traits=("ufunc",),
+)  # fmt: skip
+
+
+def _share(dout: Any, first: Any, second: Any, tie: Any) -> tuple[Any, Any]:
+    """All to the winner, half to each at a tie, all to both where one is NaN, and so is neither larger nor equal."""
     where = find("where")
-    half = dout * 0.5
-    to_first = where(first, dout, where(second, 0, half))
-    return to_first, dout - to_first
+    both = where(tie, dout * 0.5, dout)
+    return where(second, 0, both), where(first, 0, both)
+
+
+def _held(dout: Any, free: Any, bound: Any) -> tuple[Any, Any]:
+    """All to x where it is free or on the bound, all to the bound where that holds it; nothing at NaN."""
+    where = find("where")
+    return where(free, dout, 0), where(bound, dout, 0)
 
 
 negative = unary(

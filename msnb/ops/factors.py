@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 
 from msnb.core import dtypes
-from msnb.core.errors import DTypeError, GradientError, ShapeError
+from msnb.core.errors import AttributeValueError, DTypeError, GradientError, ShapeError
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops import reduce, transcendental
 from msnb.ops.compare import where
 from msnb.ops.contract import matmul, turned
-from msnb.ops.infer import operand_lines
+from msnb.ops.infer import normal_axis, operand_lines
 from msnb.ops.linalg import inverse
 from msnb.ops.operands import as_tensor
 from msnb.ops.record import Example, Op, Work, Wrong, define
@@ -234,7 +234,7 @@ def matrix_norm(x: Any, ord: Any = "fro", axis: Any = (-2, -1), keepdims: bool =
     """A norm of matrices.
 
     Args:
-        x: tensor. axis: the two axes of the matrices (only the last two for the norms by singular values).
+        x: tensor. axis: the two axes of the matrices, rows first.
         ord: "fro", "nuc", 1, -1, 2, -2, inf or -inf, as in NumPy.
 
     Examples:
@@ -243,18 +243,19 @@ def matrix_norm(x: Any, ord: Any = "fro", axis: Any = (-2, -1), keepdims: bool =
         7.0
     """
     from msnb.ops import elementwise
+    from msnb.ops.rearrange import moveaxis
 
     t = as_tensor(x)
-    rows, columns = (a % t.ndim for a in axis)
+    rows, columns = (normal_axis("matrix_norm", a, t.ndim) for a in axis)
+    if rows == columns:
+        raise AttributeValueError(f"matrix_norm: a matrix has two axes, got {tuple(axis)}.")
     if ord == "fro":
         return transcendental.sqrt(reduce.sum(elementwise.square(elementwise.abs(t)), (rows, columns), keepdims))
-    if ord in ("nuc", 2, -2):
-        if (rows, columns) != (t.ndim - 2, t.ndim - 1):
-            raise ShapeError(f"matrix_norm: ord={ord!r} takes the last two axes.", operands=operand_lines(t._type))
-        s = svd(t, compute_uv=False)
+    if ord in ("nuc", 2, -2) and not isinstance(ord, bool):
+        s = svd(moveaxis(t, (rows, columns), (-2, -1)), compute_uv=False)
         out = reduce.sum(s, -1) if ord == "nuc" else reduce.amax(s, -1) if ord == 2 else reduce.amin(s, -1)
-        return EXPAND_DIMS(out, axis=(-2, -1)) if keepdims else out
-    if ord not in (1, -1, float("inf"), -float("inf")):
+        return EXPAND_DIMS(out, axis=tuple(sorted((rows, columns)))) if keepdims else out
+    if isinstance(ord, bool) or ord not in (1, -1, float("inf"), -float("inf")):
         raise ShapeError(f"matrix_norm: ord is 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, not {ord!r}.")
     inner, outer = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = reduce.sum(elementwise.abs(t), inner, True)

@@ -16,6 +16,7 @@ from msnb.ops.contract import matmul, tensordot
 from msnb.ops.create import full
 from msnb.ops.effects import identity, stop_gradient
 from msnb.ops.index_methods import updated
+from msnb.ops.methods import named
 from msnb.ops.operands import as_tensor
 from msnb.ops.reduce import sum as total
 from msnb.ops.shape import reshape
@@ -183,13 +184,11 @@ def _with_item(x: Any, *args: Any) -> Any:
 
 def bind() -> None:
     """Methods that make copies. Values never alias, so a copy is the value under another name."""
-    for name in ("copy", "clone"):
-        setattr(Tensor, name, lambda self: identity(self))
-    Tensor.value = lambda self: identity(self)  # type: ignore[attr-defined]
-    Tensor.detach = lambda self: stop_gradient(self)  # type: ignore[attr-defined]
-    for name, method in (("fill", _filled), ("new_zeros", _new(0)), ("new_ones", _new(1)), ("itemset", _with_item)):
-        setattr(Tensor, name, method)
-    Tensor.type = lambda self, dtype: cast(self, dtype)  # type: ignore[attr-defined]
+    copies = dict.fromkeys(("copy", "clone", "value"), lambda self: identity(self))
+    made = {"detach": lambda self: stop_gradient(self), "type": lambda self, dtype: cast(self, dtype), "fill": _filled,
+            "new_zeros": _new(0), "new_ones": _new(1), "itemset": _with_item}  # fmt: skip
+    for name, method in {**copies, **made}.items():
+        setattr(Tensor, name, named(name, method))
 
 
 bind()

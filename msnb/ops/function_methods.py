@@ -12,7 +12,7 @@ from msnb.ops.create import empty, full
 from msnb.ops.index import take_along_dim
 from msnb.ops.infer import normal_axis
 from msnb.ops.linalg import inverse
-from msnb.ops.methods import forward, single
+from msnb.ops.methods import forward, named, single
 from msnb.ops.record import Op
 from msnb.ops.resample import interpolate
 from msnb.ops.scatter import combine, scatter_reduce
@@ -86,7 +86,7 @@ def bind() -> None:
     """Give Tensor its methods."""
     for name, fn in {**{f.name if isinstance(f, Op) else f.__name__: f for f in _SAME}, **_OWN}.items():
         made = fn if not isinstance(fn, Op) else single(fn) if fn.arity == 1 else forward(fn)
-        setattr(Tensor, name, made)
+        setattr(Tensor, name, named(name, made))
     Tensor.H = Tensor.mH = property(_conjugate_turned)  # type: ignore[attr-defined]
 
 

@@ -30,7 +30,7 @@ def _writing(name: str) -> Callable[..., Parameter]:
         assign(self, compute(self, *args, **options))
         return self
 
-    method.__name__ = method.__qualname__ = f"{name}_"
+    method.__name__, method.__qualname__ = f"{name}_", f"Parameter.{name}_"
     method.__doc__ = f"Take the value of ``{name}(...)``; returns the Parameter."
     return method
 
@@ -66,7 +66,7 @@ def bind() -> None:
     for name in _METHODS:
         setattr(Parameter, f"{name}_", _writing(name))
     for name, method in _NAMED.items():
-        setattr(Parameter, name, method)
+        setattr(Parameter, name, methods.named(name, method, "Parameter"))
 
 
 bind()

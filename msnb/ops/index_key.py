@@ -35,8 +35,8 @@ def _entry(e: Any) -> Any:
         return e
     if isinstance(e, np.bool_):
         return bool(e)
-    if isinstance(e, (list, range, np.ndarray)):
-        return _index_array(e)
+    if isinstance(e, (list, tuple, range, np.ndarray)):  # a tuple inside the key is a list, as in NumPy
+        return _index_array(list(e) if isinstance(e, tuple) else e)
     if hasattr(e, "__index__"):
         return int(e.__index__())
     raise ArgumentError(
@@ -78,8 +78,16 @@ def _end(e: Any) -> int | None:
     return None if e is None else int(e.__index__())
 
 
+_NOTHING = (0, 0, 1)
+
+
 def static_slice(size: Size, e: slice) -> tuple[int | None, int | None, int]:
-    """(start, stop, step), clipped where the size is known; None for a stop before the first element."""
+    """(start, stop, step), what ``slice.indices`` says where the size is known.
+
+    Those numbers are places, not yet an index: where nothing is taken the start may be -1 ("before the first"), and so
+    may the stop of a walk backwards. An index would count both from the end, so the empty walk has one form of its
+    own, and a stop before the first element is None.
+    """
     try:
         start, stop, step = _end(e.start), _end(e.stop), 1 if e.step is None else int(e.step.__index__())
     except AttributeError:
@@ -88,8 +96,10 @@ def static_slice(size: Size, e: slice) -> tuple[int | None, int | None, int]:
         raise AttributeValueError("a slice with step 0 goes nowhere.")
     if isinstance(size, Dim):
         return start, stop, step
-    first, last, step = slice(start, stop, step).indices(size)
-    return first, (None if last < 0 else last), step
+    places = range(*slice(start, stop, step).indices(size))
+    if not places:
+        return _NOTHING
+    return places.start, (None if places.stop < 0 else places.stop), step
 
 
 def _check_mask(x: Any, axis: int, mask: Any) -> None:

@@ -21,6 +21,7 @@ from msnb.ops.index_key import lone_mask, parse, trimmed
 from msnb.ops.index_plan import Plan
 from msnb.ops.join import chunk, split, tensor_split, unstack
 from msnb.ops.methods import forward, reflected
+from msnb.ops.methods import named as named_method
 from msnb.ops.operands import as_tensor
 from msnb.ops.rearrange import (
     flatten,
@@ -70,7 +71,29 @@ def getitem(x: Any, key: Any) -> Any:
         [[3, 2, 1], [6, 5, 4]]
     """
     source, spec, indices = parse(x, key)
-    return INDEX(source, *indices, spec=spec)
+    out = INDEX(source, *indices, spec=spec)
+    if not indices:
+        out._kept = _PART
+    return out
+
+
+class _Part:
+    """Marks a tensor as what a basic index gave: where other libraries have views, a write into it is worth a word."""
+
+
+_PART = _Part()
+_kept: Any = Tensor.__dict__["_kept"]
+_NO_VIEW = (
+    "v = x[0]; v[1] = 5 changes v alone: what an index gives is a value of its own, never a view of x. "
+    "x[0, 1] = 5 writes into x; x[0] = v puts the part back."
+)
+
+
+def _is_part(x: Any) -> bool:
+    try:
+        return _kept.__get__(x) is _PART
+    except AttributeError:  # the slot is empty
+        return False
 
 
 def updated(x: Any, key: Any, value: Any) -> Any:
@@ -120,11 +143,15 @@ def _where_masked(x: Any, key: Any, value: Any) -> Any:
 def setitem(x: Any, key: Any, value: Any) -> None:
     """``x[key] = value``: the object x stands for the new value from here on.
 
+    Who writes into what an index gave is told once that it is no view: ``v = x[0]; v[1] = 5`` leaves x as it is.
+
     Raises:
         LostWriteError: nobody but the statement has x, as in ``x[0][1] = 5``.
     """
     if lost.count(x) == lost.IN_STATEMENT and lost.is_store(sys._getframe(1)):
         raise lost.lost_write()
+    if _is_part(x):
+        events.notice(_NO_VIEW, key="no view")
     slot.engine.assign(x, updated(x, key, value))
 
 
@@ -186,7 +213,7 @@ def bind() -> None:
     named = {(f.name if isinstance(f, Op) else f.__name__): f for f in _SAME}
     for name, fn in {**named, **_ALSO, **METHODS}.items():
         # a record is callable but no function: Python binds only functions
-        setattr(Tensor, name, forward(fn) if isinstance(fn, Op) else fn)
+        setattr(Tensor, name, named_method(name, forward(fn) if isinstance(fn, Op) else fn))
     Tensor.T = property(transpose)  # type: ignore[attr-defined]
     Tensor.mT = property(turned)  # type: ignore[attr-defined]
 

@@ -22,7 +22,7 @@ from msnb.core import dtypes
 from msnb.core.errors import DTypeError, ShapeError
 from msnb.core.types import TensorType, result_dtype, tensor_type
 from msnb.ops.contract import matmul, turned
-from msnb.ops.infer import broadcast_shapes, operand_lines
+from msnb.ops.infer import broadcast_shapes, common_shape, normal_axis, operand_lines
 from msnb.ops.operands import all_spread, as_tensor
 from msnb.ops.record import Example, Op, Work, Wrong, define
 from msnb.ops.shape import EXPAND_DIMS, SQUEEZE, broadcast_to, reshape
@@ -255,11 +255,34 @@ def matrix_power(x: Any, n: int) -> Any:
     return t if n == 1 else matmul(matmul(half, half), t) if n % 2 else matmul(half, half)
 
 
-def cross(x: Any, y: Any, dim: int = -1) -> Any:
-    """Cross products of vectors of three elements along an axis."""
+def cross(x: Any, y: Any, dim: int | None = None) -> Any:
+    """Cross products of vectors of three elements along an axis.
+
+    Args:
+        x, y: tensors whose shapes broadcast.
+        dim: the axis of the vectors; None: the first one of size 3, as in MindSpore and PyTorch (NumPy: the last).
+
+    Raises:
+        ShapeError: the axis has not three elements in both, or there is none that has.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.cross.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.cross(ms.Tensor([1, 0, 0]), ms.Tensor([0, 1, 0])).tolist()
+        [0, 0, 1]
+    """
     from msnb.ops.rearrange import roll
 
     a, b = as_tensor(x), as_tensor(y)
-    if a.shape[dim] != 3 or b.shape[dim] != 3:
-        raise ShapeError(f"cross needs three elements along axis {dim}.", operands=operand_lines(a._type, b._type))
-    return roll(a, -1, dim) * roll(b, 1, dim) - roll(a, 1, dim) * roll(b, -1, dim)
+    shape = common_shape("cross", a._type, b._type)
+    a, b = (reshape(t, (*(1,) * (len(shape) - t.ndim), *t.shape)) for t in (a, b))
+    at = _of_three(shape) if dim is None else normal_axis("cross", dim, len(shape))
+    if at is None or a.shape[at] != 3 or b.shape[at] != 3:
+        where = "some axis" if dim is None else f"axis {dim}"
+        raise ShapeError(f"cross needs three elements along {where}.", operands=operand_lines(a._type, b._type))
+    return roll(a, -1, at) * roll(b, 1, at) - roll(a, 1, at) * roll(b, -1, at)
+
+
+def _of_three(shape: Any) -> int | None:
+    return next((i for i, size in enumerate(shape) if size == 3), None)

@@ -305,7 +305,7 @@ def soft_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor
 def hinge_embedding_loss(inputs: Any, targets: Any, margin: float = 1.0, reduction: str = "mean") -> Tensor:
     """x for target 1, max(0, margin - x) for target -1."""
     x, t = _pair("hinge_embedding_loss", inputs, targets)
-    loss = where(t > 0, x, transcendental.relu(margin - x))
+    loss = where(t > 0, x, elementwise.clamp_min(margin - x, 0))
     return _reduced("hinge_embedding_loss", loss, reduction)
 
 
@@ -359,13 +359,13 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
                           reduction: str = "mean") -> Tensor:  # fmt: skip
     """1 - cos for target 1, max(0, cos - margin) for target -1."""
     cos = cosine_similarity(input1, input2, -1)
-    loss = where(target > 0, 1 - cos, transcendental.relu(cos - margin))
+    loss = where(target > 0, 1 - cos, elementwise.clamp_min(cos - margin, 0))
     return _reduced("cosine_embedding_loss", loss, reduction)
 
 
 def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean") -> Tensor:
     """max(0, -target (x1 - x2) + margin)."""
-    return _reduced("margin_ranking_loss", transcendental.relu(-target * (input1 - input2) + margin), reduction)
+    return _reduced("margin_ranking_loss", elementwise.clamp_min(-target * (input1 - input2) + margin, 0), reduction)
 
 
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: int = 2,
@@ -380,5 +380,5 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
     apart = far(anchor, negative)
     if swap:
         apart = elementwise.minimum(apart, far(positive, negative))
-    loss = transcendental.relu(far(anchor, positive) - apart + margin)
+    loss = elementwise.clamp_min(far(anchor, positive) - apart + margin, 0)
     return _reduced("triplet_margin_loss", loss, reduction)

@@ -8,6 +8,7 @@ asks the other operand. ``x += y`` makes a new value for the name ``x``; a Param
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,20 @@ _ASKED_OF_ANYTHING = (compare.equal, compare.not_equal)
 _DIRECT = frozenset({Tensor, Parameter, int, float, bool, complex})
 
 
+def named(name: str, method: Any, owner: str = "Tensor") -> Any:
+    """``method`` under the name by which people call it: Python's errors then say ``Tensor.add()``, not where in msnb
+    it was made. A function that has a public name of its own keeps it."""
+    if not isinstance(method, FunctionType) or not ("<" in method.__qualname__ or method.__name__.startswith("_")):
+        return method
+    made = FunctionType(method.__code__, method.__globals__, name, method.__defaults__, method.__closure__)
+    made.__dict__.update(method.__dict__)
+    made.__kwdefaults__, made.__annotations__ = method.__kwdefaults__, method.__annotations__
+    made.__doc__, made.__module__, made.__qualname__ = method.__doc__, method.__module__, f"{owner}.{name}"
+    return made
+
+
 def _bind(name: str, method: Any) -> None:
-    setattr(Tensor, name, method)
+    setattr(Tensor, name, named(name, method))
 
 
 def operand(other: Any) -> Any:
@@ -126,7 +139,7 @@ def _bind_operators() -> None:
     for name, op in _BINARY.items():
         _bind(f"__{name}__", forward(op))
         _bind(f"__r{name}__", reflected(op))
-        setattr(Parameter, f"__i{name}__", _in_place(op))
+        setattr(Parameter, f"__i{name}__", named(f"__i{name}__", _in_place(op), "Parameter"))
     for name, op in _ORDER.items():
         _bind(f"__{name}__", forward(op))
     _bind("__pow__", _power)

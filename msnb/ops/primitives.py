@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from msnb.core import events
+import msnb.ops.primitive_results as results
 from msnb.core.errors import ArgumentError, AttributeValueError
 from msnb.core.sharding import Sharding, sharding
 from msnb.core.slot import slot
@@ -55,8 +55,12 @@ class Primitive:
 
     def __call__(self, *inputs: Any) -> Any:
         if self.sharding is not None:
-            return slot.engine.sharded(self.sharding, type(self).fn, inputs, self.attrs)
-        return type(self).fn(*inputs, **self.attrs)
+            return slot.engine.sharded(self.sharding, type(self).fn, inputs, self._given())
+        return type(self).fn(*inputs, **self._given())
+
+    def _given(self) -> dict[str, Any]:
+        """What the function gets by name."""
+        return self.attrs
 
     def shard(self, in_strategy: Any = None, out_strategy: Any = None) -> Primitive:
         """Split this operator over devices, in programs that are planned (semi_auto_parallel, auto_parallel).
@@ -103,7 +107,24 @@ class _SplitByResult(Primitive):
         return slot.engine.sharded(turned, type(self).fn, inputs, self.attrs)
 
 
-_BASES: dict[str, type[Primitive]] = {"OneHot": _SplitByResult}
+class _Seeded(Primitive):
+    """An operator that draws; with a seed of its own, from a stream of its own that starts with the object."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        seeds = [self.attrs[name] for name in self.defaults if name.lower().startswith("seed")]
+        self._stream = results.seed_state(self.name, *seeds)
+
+    def _given(self) -> dict[str, Any]:
+        from msnb.ops.random import next_key
+
+        named = {name: v for name, v in self.attrs.items() if not name.lower().startswith("seed")}
+        return named if self._stream is None else {**named, "key": next_key(self._stream)}
+
+
+_DRAWING = ("Dropout", "StandardNormal", "UniformReal", "UniformInt")
+_BASES: dict[str, type[Primitive]] = {"OneHot": _SplitByResult, **dict.fromkeys(_DRAWING, _Seeded)}
+_OTHER_MEANING = frozenset({"Bincount", "CTCLoss"})  # MindSpore's take other tensors than our functions of that name
 _NEEDED: Any = inspect.Parameter.empty
 _made: dict[str, type[Primitive]] = {}
 
@@ -135,6 +156,8 @@ def _of_table(name: str) -> type[Primitive] | None:
 def _of_function(name: str) -> type[Primitive] | None:
     import msnb.ops as ops
 
+    if name in _OTHER_MEANING:
+        return None
     wanted = name.lower()
     found = next((n for n in vars(ops) if n.replace("_", "") == wanted and n[:1] != "_"), None)
     fn = None if found is None else getattr(ops, found)
@@ -168,9 +191,10 @@ def _matmul(x: Any, y: Any, transpose_a: bool, transpose_b: bool) -> Any:
 
 
 def _reduce(name: str) -> Callable[..., Any]:
+    values = {"max": "amax", "min": "amin"}.get(name, name)  # the values alone, also along one axis
+
     def reduce(x: Any, axis: Any = (), *, keep_dims: bool) -> Any:
-        everything = axis is None or (isinstance(axis, (tuple, list)) and not axis)  # MindSpore's () means all axes
-        return getattr(_ops(), name)(x, None if everything else axis, keep_dims)
+        return getattr(_ops(), values)(x, axis, keep_dims)
 
     return reduce
 
@@ -211,25 +235,20 @@ def _pool(name: str) -> Callable[..., Any]:
     return pool
 
 
-def _dropout(x: Any, keep_prob: float, Seed0: int, Seed1: int) -> Any:
-    _one_stream("Dropout", Seed0 or Seed1)
-    ops = _ops()
-    scale = ops.dropout(ops.ones_like(x), 1.0 - keep_prob)
-    return x * scale, scale != 0
+def _drawn(fn: str) -> Callable[..., Any]:
+    def draw(shape: Any, key: Any = None) -> Any:
+        from msnb.ops import random
 
-
-def _one_stream(name: str, seed: int) -> None:
-    if seed:
-        text = f"ops.{name}: a seed of its own changes nothing here; ms.set_seed starts the one stream of draws."
-        events.notice(text, key=f"seed of {name}")
-
-
-def _drawn(name: str, fn: str) -> Callable[..., Any]:
-    def draw(shape: Any, seed: int, seed2: int) -> Any:
-        _one_stream(name, seed or seed2)
-        return getattr(_ops(), fn)(*shape)
+        return getattr(random, fn)(tuple(shape.tolist() if isinstance(shape, Tensor) else shape), key)
 
     return draw
+
+
+def _drawn_ints(shape: Any, minval: Any, maxval: Any, key: Any = None) -> Any:
+    from msnb.ops.random import drawn_integers
+
+    low, high = (int(v.item() if isinstance(v, Tensor) else v) for v in (minval, maxval))
+    return drawn_integers(tuple(shape.tolist() if isinstance(shape, Tensor) else shape), low, high, key)
 
 
 def _with_gradient(logits: Any, labels: Any) -> Any:
@@ -270,7 +289,6 @@ def _range(start: Any, limit: Any, delta: Any = 1, *, maxlen: int) -> Any:
 
 def _std(x: Any, axis: Any, unbiased: bool, keep_dims: bool) -> Any:
     ops = _ops()
-    axis = None if isinstance(axis, (tuple, list)) and not axis else axis
     return ops.std(x, axis, int(unbiased), keep_dims), ops.mean(x, axis, keep_dims)
 
 
@@ -303,7 +321,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "L2Normalize": (lambda x, axis, epsilon: _ops().l2_normalize(x, axis, epsilon), {"axis": 0, "epsilon": 1e-4}),
     "Concat": (lambda xs, axis: _ops().concat(xs, axis=axis), {"axis": 0}),
     "Stack": (lambda xs, axis: _ops().stack(xs, axis), {"axis": 0}),
-    "Unstack": (lambda x, axis, num: _ops().unstack(x, axis), {"axis": 0, "num": None}),
+    "Unstack": (results.unstack, {"axis": 0, "num": None}),
     "Split": (_split, {"axis": 0, "output_num": 1}),
     "Squeeze": (lambda x, axis: _ops().squeeze(x, None if axis == () else axis), {"axis": ()}),
     "OneHot": (lambda x, depth, on, off, axis: _ops().one_hot(x, depth, on, off, axis), {"axis": -1}),
@@ -314,7 +332,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "ReverseV2": (lambda x, axis: _ops().flip(x, tuple(axis)), {"axis": _NEEDED}),
     "Pad": (_padded, {"paddings": _NEEDED}),
     "StridedSlice": (_strided, {}),
-    "Slice": (lambda x, begin, size: _strided(x, begin, [b + s for b, s in zip(begin, size)], [1] * len(begin)), {}),
+    "Slice": (lambda x, begin, size: _ops().slice(x, begin, size), {}),
     "Einsum": (lambda xs, equation: _ops().einsum(equation, *xs), {"equation": _NEEDED}),
     "Meshgrid": (lambda xs, indexing: _ops().meshgrid(*xs, indexing=indexing), {"indexing": "xy"}),
     "Range": (_range, {"maxlen": 1000000}),
@@ -343,15 +361,27 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "TensorShape": (lambda x: Tensor(x.shape), {}),
     "TensorAdd": (lambda x, y: _ops().add(x, y), {}),
     "RealDiv": (lambda x, y: _ops().divide(x, y), {}),
-    "BiasAdd": (lambda x, b, data_format: _ops().bias_add(x, b), {"data_format": "NCHW"}),
+    "BiasAdd": (results.bias_add, {"data_format": "NCHW"}),
     "Conv2D": (_conv2d, {"out_channel": _NEEDED, "kernel_size": _NEEDED, "mode": 1, "pad_mode": "valid", "pad": 0,
                          "stride": 1, "dilation": 1, "group": 1, "data_format": "NCHW"}),
     "MaxPool": (_pool("max_pool2d"), {"kernel_size": 1, "strides": 1, "pad_mode": "valid", "data_format": "NCHW"}),
     "AvgPool": (_pool("avg_pool2d"), {"kernel_size": 1, "strides": 1, "pad_mode": "valid", "data_format": "NCHW"}),
     "LayerNorm": (_layer_norm, {"begin_norm_axis": 1, "begin_params_axis": 1, "epsilon": 1e-7}),
-    "Dropout": (_dropout, {"keep_prob": 0.5, "Seed0": 0, "Seed1": 0}),
-    "StandardNormal": (_drawn("StandardNormal", "randn"), {"seed": 0, "seed2": 0}),
-    "UniformReal": (_drawn("UniformReal", "rand"), {"seed": 0, "seed2": 0}),
+    "MaxPool3D": (results.pool3d("max_pool3d"), {"kernel_size": 1, "strides": 1, "pad_mode": "valid", "pad": 0,
+                                                 "ceil_mode": None}),
+    "AvgPool3D": (results.pool3d("avg_pool3d"), {"kernel_size": 1, "strides": 1, "pad_mode": "valid", "pad": 0,
+                                                 "ceil_mode": False, "count_include_pad": True}),
+    "BatchNorm": (results.batch_norm, {"is_training": False, "epsilon": 1e-5, "momentum": 0.1, "data_format": "NCHW"}),
+    "RmsNorm": (results.rms_norm, {"epsilon": 1e-6}),
+    "NLLLoss": (results.nll_loss, {"reduction": "mean", "ignore_index": -100}),
+    "Unique": (results.unique, {}),
+    "Median": (results.median, {"global_median": False, "axis": 0, "keep_dims": False}),
+    "Dropout": (results.dropout, {"keep_prob": 0.5, "Seed0": 0, "Seed1": 0}),
+    "Dropout2D": (results.channel_dropout("Dropout2D", 2), {"keep_prob": 0.5}),
+    "Dropout3D": (results.channel_dropout("Dropout3D", 3), {"keep_prob": 0.5}),
+    "StandardNormal": (_drawn("drawn_normal"), {"seed": 0, "seed2": 0}),
+    "UniformReal": (_drawn("drawn_uniform"), {"seed": 0, "seed2": 0}),
+    "UniformInt": (_drawn_ints, {"seed": 0, "seed2": 0}),
     "SoftmaxCrossEntropyWithLogits": (_with_gradient, {}),
     "AllReduce": (lambda x, op, group: _ops().all_reduce(x, op, group), {"op": "sum", "group": WORLD_GROUP}),
     "AllGather": (lambda x, group: _ops().all_gather(x, group), {"group": WORLD_GROUP}),

@@ -183,7 +183,11 @@ def random_key() -> Tensor:
         >>> ms.ops.random_key().tolist(), ms.ops.random_key().tolist()
         ([5, 0], [5, 1])
     """
-    state = stream.state()
+    return next_key(stream.state())
+
+
+def next_key(state: Tensor) -> Tensor:
+    """The key of the next draw of a stream, whose state moves on."""
     key, after = slot.engine.apply(NEXT_KEY, (state,), {})
     slot.engine.assign(state, after)
     out: Tensor = key
@@ -196,8 +200,28 @@ def _shape(name: str, size: tuple[Any, ...]) -> Any:
 
 
 def _draw(op: Op, **attrs: Any) -> Tensor:
-    out: Tensor = slot.engine.apply(op, (random_key(),), op.bind_attrs(attrs))
+    return _drawn(op, None, **attrs)
+
+
+def _drawn(op: Op, key: Tensor | None, **attrs: Any) -> Tensor:
+    """A draw of the one stream, or by a key of another."""
+    out: Tensor = slot.engine.apply(op, (random_key() if key is None else key,), op.bind_attrs(attrs))
     return out
+
+
+def drawn_uniform(shape: Any, key: Tensor | None = None) -> Tensor:
+    """Uniform float32 numbers in [0, 1), by a key of one's own where it is given."""
+    return _drawn(RANDOM_UNIFORM, key, shape=shape, dtype=dtypes.float32)
+
+
+def drawn_normal(shape: Any, key: Tensor | None = None) -> Tensor:
+    """Normal float32 numbers of mean 0 and variance 1; as ``drawn_uniform``."""
+    return _drawn(RANDOM_NORMAL, key, shape=shape, dtype=dtypes.float32)
+
+
+def drawn_integers(shape: Any, low: int, high: int, key: Tensor | None = None) -> Tensor:
+    """Whole int32 numbers in [low, high); as ``drawn_uniform``."""
+    return _drawn(RANDOM_INTEGERS, key, low=low, high=high, shape=shape, dtype=dtypes.int32)
 
 
 def rand(*size: Any, dtype: Any = None) -> Tensor:
@@ -224,8 +248,9 @@ def rand_like(x: Tensor, *, dtype: Any = None) -> Tensor:
 
 
 def randn_like(x: Tensor, *, dtype: Any = None) -> Tensor:
-    """Normal numbers with the shape and dtype of ``x``."""
-    return randn(x.shape, dtype=dtype or x.dtype)
+    """Normal numbers with the shape of ``x``: float32 unless said otherwise, as in MindSpore (``rand_like`` has the
+    dtype of ``x``)."""
+    return randn(x.shape, dtype=dtype)
 
 
 def randint(low: int, high: int | None = None, size: Any = (), *, dtype: Any = None) -> Tensor:

@@ -152,7 +152,7 @@ def _each(xs: Sequence[Any], fn: Any) -> Any:
 
 @worded
 def flip(x: Any, *axes: Any, axis: Any = None) -> Any:
-    """Elements in reverse order along the given axes (all without any).
+    """Elements in reverse order along the given axes (all where none are given; ``()`` gives none and turns none).
 
     Examples:
         >>> import msnb as ms
@@ -161,7 +161,7 @@ def flip(x: Any, *axes: Any, axis: Any = None) -> Any:
     """
     t = as_tensor(x)
     wanted = as_ints("flip", axes) if axes else (axis,) if isinstance(axis, int) else axis
-    turned = normal_axes("flip", tuple(wanted) if wanted is not None else None, t.ndim)
+    turned = () if wanted == () else normal_axes("flip", None if wanted is None else tuple(wanted), t.ndim)
     return INDEX(t, spec=tuple((None, None, -1) if a in turned else FULL for a in range(t.ndim)))
 
 
@@ -283,6 +283,29 @@ def repeat_interleave(x: Any, repeats: Any, axis: int | None = None) -> Any:
         return GATHER(t, as_tensor(np.repeat(np.arange(len(counts)), counts)), axis=at)
     wide = broadcast_to(expand_dims(t, at + 1), shape=(*t.shape[: at + 1], counts[0], *t.shape[at + 1 :]))
     return reshape(wide, (*t.shape[:at], product((t.shape[at], counts[0])), *t.shape[at + 1 :]))
+
+
+def repeat_elements(x: Any, rep: int, axis: int = 0) -> Any:
+    """Every slice along ``axis`` ``rep`` times in a row; ``repeat_interleave`` flattens where no axis is said.
+
+    Args:
+        x: tensor.
+        rep: how often, an int of at least 1.
+        axis: along which, the first one by default.
+
+    Raises:
+        AttributeValueError: ``rep`` is no such int, or there is no such axis.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.repeat_elements.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.repeat_elements(ms.Tensor([[0, 1], [3, 4]]), 2).tolist()
+        [[0, 1], [0, 1], [3, 4], [3, 4]]
+    """
+    if isinstance(rep, bool) or not isinstance(rep, int) or rep < 1:
+        raise AttributeValueError(f"repeat_elements: rep is an int of at least 1, got {rep!r}.")
+    return repeat_interleave(x, rep, axis)
 
 
 def meshgrid(*xs: Any, indexing: str = "xy") -> tuple[Any, ...]:

@@ -26,12 +26,14 @@ from msnb.ops.reduce_records import VAR as VAR
 from msnb.ops.worded import Ranked, worded
 
 
-def _reduce(op: Op, x: Any, axis: Any, keepdims: Any) -> Tensor:
+def _reduce(op: Op, x: Any, axis: Any, keepdims: Any, **more: Any) -> Tensor:
     if type(axis) is list:
         axis = tuple(axis)
     elif isinstance(axis, (np.integer, Tensor)):
         axis = axis.__index__()
-    out: Tensor = slot.engine.apply(op, (x,), {"axis": axis, "keepdims": bool(keepdims)})
+    if axis == () and op is not ARGMAX and op is not ARGMIN:
+        axis = None
+    out: Tensor = slot.engine.apply(op, (x,), {"axis": axis, "keepdims": bool(keepdims), **more})
     return out
 
 
@@ -41,7 +43,7 @@ def sum(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) 
 
     Args:
         x: a tensor of any shape.
-        axis: an int, a tuple of ints, or None for all axes.
+        axis: an int, a tuple of ints, or None for all axes, as is the empty tuple.
         keepdims: keep the summed axes with size 1.
         dtype: convert ``x`` to this dtype first. Bools and ints give int64, other dtypes stay.
 
@@ -74,15 +76,16 @@ def prod(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None)
 
 
 def _extreme(op: Op, arg: Op, x: Any, axis: Any, keepdims: bool, return_indices: bool | None) -> Any:
-    values = _reduce(op, x, axis, keepdims)
     one = axis is not None and not isinstance(axis, (tuple, list))
     paired = one if return_indices is None else return_indices
+    values = _reduce(op, x, axis, keepdims, ties="first" if paired and one else "share")
     return Ranked(values, _reduce(arg, x, axis, keepdims)) if paired else values
 
 
 @worded
 def max(x: Any, axis: Any = None, keepdims: bool = False, *, return_indices: bool | None = None) -> Any:
-    """Largest element: of all, or along an axis together with its index. NaN wins; ties share the gradient.
+    """Largest element: of all, or along an axis together with its index. NaN wins. Ties share the gradient, except along
+    an axis with indices: there it goes to the element whose index is given.
 
     Args:
         x: a tensor of any shape, at least one element.
@@ -130,13 +133,13 @@ def extreme_method(fn: Any) -> Any:
 @worded
 def amax(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """Largest element over axes, never with its index; as ``max``."""
-    return _reduce(MAX, x, axis, keepdims)
+    return _reduce(MAX, x, axis, keepdims, ties="share")
 
 
 @worded
 def amin(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """Smallest element over axes, never with its index; as ``max``."""
-    return _reduce(MIN, x, axis, keepdims)
+    return _reduce(MIN, x, axis, keepdims, ties="share")
 
 
 @worded
@@ -195,14 +198,17 @@ def var(x: Any, axis: Any = None, ddof: Any = None, keepdims: bool = False, *, d
         if ddof is None:
             events.notice(_DIVISOR, key="var")
     axis = tuple(axis) if isinstance(axis, list) else axis
+    axis = None if axis == () else axis
     out: Tensor = slot.engine.apply(VAR, (x,), {"axis": axis, "keepdims": bool(keepdims), "ddof": int(ddof or 0)})
     return out
 
 
 @worded
 def std(x: Any, axis: Any = None, ddof: Any = None, keepdims: bool = False, *, dim: Any = None) -> Tensor:
-    """Square root of the variance; arguments as ``var``."""
-    out: Tensor = find("sqrt")(var(x, axis, ddof, keepdims, dim=dim))
+    """Square root of the variance; arguments as ``var``. Where all elements are equal its derivative is 0."""
+    spread = var(x, axis, ddof, keepdims, dim=dim)
+    none, where = spread == 0, find("where")
+    out: Tensor = where(none, spread * 0.0, find("sqrt")(where(none, 1.0, spread)))
     return out
 
 
@@ -218,6 +224,7 @@ def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.logsumexp.html
     """
+    axis = tuple(axis) if isinstance(axis, list) else axis
     top = find("stop_gradient")(amax(x, axis, True))
     top = find("where")(find("isfinite")(top), top, 0.0)
     total: Tensor = find("log")(sum(find("exp")(x - top), axis, True)) + top

@@ -6,6 +6,8 @@
 The gradient of every reduction begins by laying ``dout`` beside ``x`` again: ``_beside`` puts the axes back with
 size 1, and broadcasting does the rest. Half precision is summed in float32. Sums and products of bools and small ints
 are int64, as in NumPy and PyTorch; the mean of ints is float32.
+
+``axis=()`` is every axis, as in MindSpore, whose reductions have it as their default (NumPy reduces nothing then).
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from msnb.ops import samples
 from msnb.ops.infer import normal_axes, normal_axis, reduction
 from msnb.ops.pointwise import adjoint
 from msnb.ops.record import Example, Op, Wrong, define, find
+from msnb.ops.totals import total
 
 _INDEX = "the result is an index"
 _TRUTH = "the result is bool"
@@ -103,6 +106,11 @@ def _arg_lanes(op: Op, x: Any, axis: int | None, keepdims: bool) -> Any:
     return find("reshape")(found, shape=(rows, *[1] * (x.ndim - 1))) if keepdims else found
 
 
+def _over(axis: Any) -> Any:
+    """``axis`` for an array library: no axes named are all axes (``normal_axes``), where NumPy would reduce none."""
+    return None if axis == () else axis
+
+
 def _reduction(
     name: str,
     body: Callable[..., Any],
@@ -126,6 +134,7 @@ def _reduction(
         wrong.append(Wrong((samples.COMPLEX,), {}, "does not take", DTypeError))
     examples = [Example((samples.SIGNED,)), Example((samples.CUBE,), {"axis": 1}),
                 Example((samples.CUBE,), {"axis": (0, -1), "keepdims": True}), Example((samples.SCALAR,)),
+                Example((samples.SIGNED,), {"axis": ()}),
                 Example((samples.EMPTY,), {"axis": 1})]  # fmt: skip
     return define(
         name,
@@ -152,7 +161,7 @@ def _sum_grad(dout: Any, x: Any, types: Any, axis: Any, keepdims: Any) -> Any:
 
 
 SUM = _reduction(
-    "sum", lambda xp, x, *, axis, keepdims: xp.sum(x, axis=axis, keepdims=keepdims, dtype=_wide(x)), _summed,
+    "sum", lambda xp, x, *, axis, keepdims: total(xp, x, normal_axes("sum", axis, x.ndim), keepdims, _wide(x)), _summed,
     "Sum over axes; no elements give 0.", _sum_grad, extra=(Example((samples.EMPTY,), {"axis": 0}),),
 )  # fmt: skip
 
@@ -161,8 +170,8 @@ def _mean(xp: Any, x: Any, *, axis: Any, keepdims: Any) -> Any:
     """NaN where there are no elements, as 0 / 0."""
     axes = normal_axes("mean", axis, x.ndim)
     n = int(np.prod([x.shape[i] for i in axes], dtype=np.int64))
-    total = xp.sum(x, axis=axes, keepdims=keepdims, dtype=np.float64 if x.dtype.kind in "biu" else _wide(x))
-    return total / n if n else total * np.nan
+    whole = total(xp, x, axes, keepdims, np.float64 if x.dtype.kind in "biu" else _wide(x))
+    return whole / n if n else whole * np.nan
 
 
 def _mean_grad(dout: Any, x: Any, types: Any, out_type: Any, axis: Any, keepdims: Any) -> Any:
@@ -202,7 +211,7 @@ def _others_along(x: Any, axis: int) -> Any:
 
 
 PROD = _reduction(
-    "prod", lambda xp, x, *, axis, keepdims: xp.prod(x, axis=axis, keepdims=keepdims, dtype=_wide(x)), _summed,
+    "prod", lambda xp, x, *, axis, keepdims: xp.prod(x, axis=_over(axis), keepdims=keepdims, dtype=_wide(x)), _summed,
     "Product over axes; no elements give 1.", _prod_grad, label="!",
     extra=(Example((samples.EMPTY,), {"axis": 0}),
            Example((np.array([[0.0, 2.0, 3.0], [0.5, 1.5, 0.25]]),), {"axis": 1})),
@@ -212,38 +221,61 @@ PROD = _reduction(
 # ---- extremes ----------------------------------------------------------------------------------------------------
 
 
-def _extreme_grad(dout: Any, x: Any, out: Any, types: Any, axis: Any, keepdims: Any) -> Any:
-    """Ties share the gradient evenly. NaN equals NaN here, so a NaN maximum blames the NaNs."""
-    top = expanded(out, types[0], axis, keepdims)
-    hit = find("logical_or")(x == top, find("isnan")(x))
-    share = find("cast")(hit, dtype=x.dtype)
-    count = SUM(share, axis=axis, keepdims=True)
-    return expanded(dout, types[0], axis, keepdims) * share / count
+def _extreme_grad(arg: str) -> Callable[..., Any]:
+    """``ties="share"``: elements that are equally large share the gradient evenly. NaN equals NaN here, so a NaN maximum
+    blames the NaNs. ``ties="first"``: all goes to the first of them, whose index goes with the value."""
+
+    def grad(dout: Any, x: Any, out: Any, types: Any, axis: Any, keepdims: Any, ties: Any) -> Any:
+        g = expanded(dout, types[0], axis, keepdims)
+        if ties == "first":
+            return _to_first(g, find(arg)(x, axis=axis, keepdims=True), x, axis)
+        hit = find("logical_or")(x == expanded(out, types[0], axis, keepdims), find("isnan")(x))
+        share = find("cast")(hit, dtype=x.dtype)
+        return g * share / SUM(share, axis=axis, keepdims=True)
+
+    return grad
+
+
+def _to_first(g: Any, place: Any, x: Any, axis: int) -> Any:
+    """``g`` at the places, nothing elsewhere."""
+    if x.ndim == 0:
+        return g
+    size = x.shape[axis]
+    if isinstance(size, int):
+        count = find("arange")(start=0, stop=size, step=1, dtype=dtypes.int64)
+        along = find("reshape")(count, shape=(-1, *[1] * (x.ndim - 1 - axis % x.ndim)))
+    else:  # counted along the axis itself: its size is known when the program runs
+        ones = find("cast")(find("ones_like")(x), dtype=dtypes.int64)
+        along = find("cumsum")(ones, axis=axis, exclusive=True, reverse=False)
+    return find("where")(along == place, g, 0)
 
 
 def _same(dtype: DType) -> DType:
     return dtype
 
 
+_FIRST = (Example((samples.CUBE,), {"axis": 1, "ties": "first"}),)
 MAX = _reduction(
-    "max", lambda xp, x, *, axis, keepdims: xp.max(x, axis=axis, keepdims=keepdims), _same,
-    "Largest element over axes; NaN wins.", _extreme_grad, label="^", nonempty=True, kinds="bif",
+    "max", lambda xp, x, *, axis, keepdims, ties: xp.max(x, axis=_over(axis), keepdims=keepdims), _same,
+    "Largest element over axes; NaN wins.", _extreme_grad("argmax"), label="^", nonempty=True, kinds="bif",
+    attrs={"ties": "share"}, extra=_FIRST,
 )  # fmt: skip
 MIN = _reduction(
-    "min", lambda xp, x, *, axis, keepdims: xp.min(x, axis=axis, keepdims=keepdims), _same,
-    "Smallest element over axes; NaN wins.", _extreme_grad, label="^", nonempty=True, kinds="bif",
+    "min", lambda xp, x, *, axis, keepdims, ties: xp.min(x, axis=_over(axis), keepdims=keepdims), _same,
+    "Smallest element over axes; NaN wins.", _extreme_grad("argmin"), label="^", nonempty=True, kinds="bif",
+    attrs={"ties": "share"}, extra=_FIRST,
 )  # fmt: skip
 ANY = _reduction(
-    "any", lambda xp, x, *, axis, keepdims: xp.any(x.astype(np.bool_), axis=axis, keepdims=keepdims),
+    "any", lambda xp, x, *, axis, keepdims: xp.any(x.astype(np.bool_), axis=_over(axis), keepdims=keepdims),
     lambda dtype: dtypes.bool_, "True where some element over the axes is not zero.", no_grad=_TRUTH, label="^",
 )  # fmt: skip
 ALL = _reduction(
-    "all", lambda xp, x, *, axis, keepdims: xp.all(x.astype(np.bool_), axis=axis, keepdims=keepdims),
+    "all", lambda xp, x, *, axis, keepdims: xp.all(x.astype(np.bool_), axis=_over(axis), keepdims=keepdims),
     lambda dtype: dtypes.bool_, "True where every element over the axes is not zero.", no_grad=_TRUTH, label="^",
 )  # fmt: skip
 COUNT_NONZERO = _reduction(
     "count_nonzero",
-    lambda xp, x, *, axis, keepdims: xp.sum(x.astype(np.bool_), axis=axis, keepdims=keepdims, dtype=np.int64),
+    lambda xp, x, *, axis, keepdims: xp.sum(x.astype(np.bool_), axis=_over(axis), keepdims=keepdims, dtype=np.int64),
     lambda dtype: dtypes.int64, "How many elements over the axes are not zero.", no_grad="the result is a count",
 )  # fmt: skip
 
@@ -294,8 +326,9 @@ def _var(xp: Any, x: Any, *, axis: Any, keepdims: Any, ddof: Any) -> Any:
     n = int(np.prod([x.shape[i] for i in axes], dtype=np.int64))
     if n <= ddof:
         return xp.sum(xp.abs(x), axis=axes, keepdims=keepdims) * np.nan
-    apart = x - xp.sum(x, axis=axes, keepdims=True) / n
-    return xp.sum(xp.abs(apart) ** 2, axis=axes, keepdims=keepdims) / (n - ddof)
+    apart = x - total(xp, x, axes, True, x.dtype) / n
+    square = xp.abs(apart) ** 2
+    return total(xp, square, axes, keepdims, square.dtype) / (n - ddof)
 
 
 def _var_grad(dout: Any, x: Any, types: Any, out_type: Any, axis: Any, keepdims: Any, ddof: Any) -> Any:

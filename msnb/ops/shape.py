@@ -21,6 +21,7 @@ from msnb.ops.infer import normal_axes, normal_axis, operand_lines
 from msnb.ops.operands import as_ints, as_sizes, as_tensor, one_batched, strong_dtype
 from msnb.ops.record import Example, Op, Work, Wrong, define
 from msnb.ops.sizes import product, quotient, with_one_unknown
+from msnb.ops.totals import total
 from msnb.ops.worded import worded
 
 _A = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]])
@@ -303,7 +304,8 @@ def _sum_to_body(xp: Any, x: Any, *, shape: Shape) -> Any:
         return x
     kept = [d if isinstance(d, int) else x.shape[i + gap] for i, d in enumerate(shape)]
     half = x.dtype.itemsize == 2 and x.dtype.kind not in "iu"  # added up in float32, rounded once
-    return xp.sum(x, axis=axes, keepdims=True, dtype=np.float32 if half else None).reshape(kept)
+    dtype = np.float32 if half else x.dtype if x.dtype.kind in "fc" else None
+    return total(xp, x, axes, True, dtype).reshape(kept)
 
 
 def _sum_to_axes(types: Any, attrs: Any) -> str:

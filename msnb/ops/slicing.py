@@ -192,16 +192,36 @@ def slice_(x: Any, begin: Any, size: Any = None, *, end: Any = None, step: Any =
 
     Args:
         x: tensor.
-        begin: first index per axis.
+        begin: first index per axis; negative ones count from the end.
         size: elements per axis; -1 takes the rest (MindSpore's form). Or give ``end`` (None: to the end) and ``step``.
+
+    Raises:
+        AttributeValueError: so many elements are not there.
 
     Examples:
         >>> import msnb as ms
         >>> ms.ops.slice(ms.Tensor([[1, 2, 3], [4, 5, 6]]), (0, 1), (2, 2)).tolist()
         [[2, 3], [5, 6]]
     """
+    x = as_tensor(x)
     first = as_ints("slice", (begin,) if isinstance(begin, (tuple, list)) else ((begin,),))
     if size is not None:
         counts = as_ints("slice", (size,) if isinstance(size, (tuple, list)) else ((size,),))
-        end = tuple(None if n == -1 else b + n for b, n in zip(first, counts))
-    return SLICE(as_tensor(x), begin=first, end=tuple(end), step=(1,) * len(first) if step is None else tuple(step))
+        first, end = _box_of_sizes(x, first, counts)
+    return SLICE(x, begin=first, end=tuple(end), step=(1,) * len(first) if step is None else tuple(step))
+
+
+def _box_of_sizes(x: Any, begin: tuple[int, ...], counts: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+    """(begin, end) of so many elements per axis, all of which are there."""
+    first, last = [], []
+    for size, b, n in zip(x.shape, begin, counts):
+        b += size if b < 0 and isinstance(size, int) else 0
+        if b < 0 or n < -1 or (isinstance(size, int) and b + max(n, 0) > size):
+            raise AttributeValueError(
+                f"slice: {n} elements from {b} on are not in an axis of size {size}.",
+                operands=operand_lines(x._type),
+                hint="a size of -1 takes the rest of an axis; begin and end clip: slice(x, begin, end=...).",
+            )
+        first.append(b)
+        last.append(None if n == -1 else b + n)
+    return (*first, *begin[len(first) :]), (*last, *counts[len(last) :])

@@ -210,7 +210,7 @@ def as_rate(what: str, value: Any) -> Any:
 
 
 def _rate_table(what: str, values: Any) -> Tensor:
-    table = values.asnumpy() if isinstance(values, Tensor) else np.array([float(v) for v in values])
+    table = values._host() if isinstance(values, Tensor) else np.array([float(v) for v in values])
     if table.ndim != 1 or not table.size or (table < 0).any():
         raise AttributeValueError(f"{what} must be a number, or one number of at least 0 per step.")
     return Tensor(table.astype(np.float32))

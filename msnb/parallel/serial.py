@@ -18,26 +18,61 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, fields
+from typing import Any, TypeVar
 
 import numpy as np
 
-from msnb.core.errors import CheckpointError, DeviceError
+from msnb.core.dtypes import ALL, as_dtype
+from msnb.core.errors import CheckpointError, DeviceError, VerifyError
+from msnb.core.reading import MOST_AXES, Refuse, fits_memory, read_json
+from msnb.core.schema import (
+    ANYTHING,
+    FLAG,
+    INDEX,
+    REAL,
+    TEXT,
+    Either,
+    Fixed,
+    Int,
+    Kind,
+    OneOf,
+    Record,
+    Rows,
+    Table,
+    misfit,
+)  # fmt: skip
+from msnb.core.types import TensorType
 from msnb.ir.graph import Graph, Node, Value
-from msnb.ir.parse import parse
+from msnb.ir.parse import ParseError, parse
 from msnb.ir.text import constants_of, print_graph
+from msnb.ir.verify import verify
 from msnb.ops.constant import constant
 from msnb.parallel.layout import TensorLayout
-from msnb.parallel.mesh import Chip, Cluster, Mesh
-from msnb.parallel.program import Buffer, MoveStep, Program, RecvStep, RunStep, SendStep, Step, Team
-from msnb.parallel.reshard import Move
+from msnb.parallel.mesh import EXCHANGE, GATHER, MAX_DEVICES, REDUCE, SCATTER, Chip, Cluster, Mesh
+from msnb.parallel.program import (
+    BACKWARD,
+    FORWARD,
+    UPDATE,
+    Buffer,
+    MoveStep,
+    Program,
+    RecvStep,
+    RunStep,
+    SendStep,
+    Step,
+    Team,
+)  # fmt: skip
+from msnb.parallel.reshard import SLICE, Move
 from msnb.parallel.strategies import Strategy, call_of
 
 FORMAT, VERSION = "msnb plan", 2
-_REF = re.compile(r"([pnio])(\d+)(?:\.(\d+))?\Z")
+MOST_DOCUMENT = 1 << 31  # characters; big constants of a program are in it
+_REF = re.compile(r"([pnio])(\d{1,9})(?:\.(\d{1,9}))?\Z")
+_T = TypeVar("_T")
 
 
 def to_text(program: Program) -> str:
@@ -61,14 +96,15 @@ def from_text(text: str) -> Program:
     Raises:
         CheckpointError: it is none, or one of another version.
     """
-    try:
-        data = json.loads(text)
-    except ValueError as error:
-        raise CheckpointError(f"this is no plan: {error}.") from None
-    if not isinstance(data, dict) or data.get("format") != FORMAT or data.get("version") != VERSION:
-        found = data.get("version") if isinstance(data, dict) else None
+    refuse: Refuse = lambda why, **more: CheckpointError(f"this is no plan: {why}.", **more)
+    page = read_json(text, refuse, ANYTHING, "the document", MOST_DOCUMENT)
+    if not isinstance(page, dict) or page.get("format") != FORMAT or page.get("version") != VERSION:
+        found = page.get("version") if isinstance(page, dict) else None
         raise CheckpointError(f"this is no plan of version {VERSION} (format {FORMAT!r}); its version is {found!r}.")
-    return _Reader(data).program()
+    fault = misfit(_PAGE, page, "the document")
+    if fault is not None:
+        raise refuse(str(fault))
+    return _Reader(page, refuse).program()
 
 
 def _plain(graph: Graph) -> list[Node]:
@@ -179,14 +215,69 @@ def _array_out(key: str, value: Any) -> list[Any]:
 # ---- reading -------------------------------------------------------------------------------------------------------
 
 
+class _Step(Kind):
+    """A step of one of four kinds."""
+
+    legal = "a step: run, move, send or recv"
+
+    def fits(self, value: Any) -> bool:
+        return isinstance(value, dict) and len(set(value) & set(_STEPS)) == 1
+
+    def inside(self, value: Any) -> Iterator[tuple[Kind, Any, str]]:
+        return iter([(_STEPS[min(set(value) & set(_STEPS))], value, "")])
+
+
+_ROWS = Rows(Rows(INDEX))
+_SIZE = Int(1, MAX_DEVICES)
+_BUFFERS = Rows(Fixed(TEXT, INDEX))
+_CLASSES: dict[type, Kind] = {bool: FLAG, int: Int(0, 1 << 62), float: REAL, str: TEXT}
+_CLUSTER = Record({
+    "name": TEXT, "servers": Either(OneOf(None), _SIZE),
+    "chip": Record({f.name: _CLASSES[type(getattr(Chip(), f.name))] for f in fields(Chip)}),
+})  # fmt: skip
+_GRAPH = Record({"text": TEXT, "constants": Table(Fixed(OneOf(*(t.name for t in ALL)), Rows(INDEX), TEXT))})
+_STRATEGY = Record({
+    "blocks": Rows(Fixed(TEXT, Rows(INDEX))), "inputs": Rows(INDEX), "outputs": Rows(INDEX), "partial": Rows(INDEX),
+    "reducer": OneOf("sum", "mean", "max", "min", "prod", "any", "all"), "scatter": Int(-1, MOST_AXES),
+})  # fmt: skip
+_PHASE, _NUMBER, _DIM = OneOf(FORWARD, BACKWARD, UPDATE), Int(0, MAX_DEVICES), Int(-1, MOST_AXES)
+_PLACE: dict[str, Kind] = {"phase": _PHASE, "where": TEXT, "late": FLAG, "team": _NUMBER}
+_ENDS: dict[str, Kind] = {"source": INDEX, "target": INDEX}
+_MOVE = Fixed(OneOf(SLICE, GATHER, SCATTER, REDUCE, EXCHANGE), Rows(INDEX), _DIM, _DIM, INDEX, INDEX, REAL, REAL)
+_SENT: dict[str, Kind] = {"sender": _NUMBER, "receiver": _NUMBER, "phase": _PHASE, "where": TEXT, **_ENDS}
+_STEPS: dict[str, Kind] = {
+    "run": Record({"run": INDEX, "strategy": _STRATEGY, "wide": FLAG, **_PLACE}),
+    "move": Record({"move": TEXT, "moves": Rows(_MOVE), **_ENDS, **_PLACE}),
+    "send": Record({"send": TEXT, **_SENT}),
+    "recv": Record({"recv": TEXT, **_SENT}),
+}
+_PAGE = Record({
+    "format": OneOf(FORMAT), "version": Int(VERSION, VERSION), "cluster": _CLUSTER,
+    "teams": Rows(Fixed(_NUMBER, Rows(_SIZE))), "graph": _GRAPH, "layouts": Rows(Fixed(_ROWS, Rows(INDEX))),
+    "groups": Table(_ROWS), "params": _BUFFERS, "anywhere": Rows(TEXT), "steps": Rows(_Step()),
+    "outputs": _BUFFERS, "weights": Rows(TEXT), "gradients": _BUFFERS, "trains": FLAG, "homes": Table(Rows(INDEX)),
+})  # fmt: skip
+
+
 class _Reader:
-    def __init__(self, data: Mapping[str, Any]) -> None:
-        self.data, devices = data, data["cluster"]
+    """The program of a page that has the form of ``_PAGE``; every number in it is looked up in what it counts."""
+
+    def __init__(self, data: Mapping[str, Any], refuse: Refuse) -> None:
+        self.data, self.refuse, devices = data, refuse, data["cluster"]
         cluster = Cluster(devices["name"], devices["servers"], chip=Chip(**devices["chip"]))
+        if not data["teams"] or any(math.prod(factors) > MAX_DEVICES for _, factors in data["teams"]):
+            raise refuse(f"its teams have {data['teams']}, and not 1 to {MAX_DEVICES} devices each")
         self.teams = tuple(Team(first, Mesh(tuple(factors), cluster)) for first, factors in data["teams"])
+        self.axes = max(len(team.mesh.factors) for team in self.teams)
         self.graph = graph_in(data["graph"])
         self.nodes = _plain(self.graph)
-        self.layouts = [TensorLayout(tuple(map(tuple, dims)), tuple(partial)) for dims, partial in data["layouts"]]
+        self.layouts = [self._made_layout(dims, partial) for dims, partial in data["layouts"]]
+
+    def _made_layout(self, dims: list[list[int]], partial: list[int]) -> TensorLayout:
+        used = [a for axes in (*dims, partial) for a in axes]
+        if len(set(used)) < len(used) or any(a >= self.axes for a in used):
+            raise self.refuse(f"the layout {dims} with the open sums {partial} is none over {self.axes} mesh axes")
+        return TensorLayout(tuple(map(tuple, dims)), tuple(partial))
 
     def program(self) -> Program:
         d = self.data
@@ -195,49 +286,109 @@ class _Reader:
         out.anywhere = {self._value(v) for v in d["anywhere"]}
         out.steps = [self._step(s) for s in d["steps"]]
         out.outputs, out.gradients = (list(map(self._buffer, d[k])) for k in ("outputs", "gradients"))
+        if len(out.outputs) + len(out.gradients) != len(self.graph.outputs):
+            raise self.refuse(f"it has {len(out.outputs)} outputs and {len(out.gradients)} gradients, which are not the "
+                              f"{len(self.graph.outputs)} results of its graph")  # fmt: skip
         del self.graph.outputs[len(out.outputs) :]
+        if any(j >= len(out.outputs) for j in self.graph.state.values()):
+            raise self.refuse("a state of its graph has its new value among the gradients")
         out.weights = [self._value(v) for v in d["weights"]]
-        out.homes = {self._value(v): tuple(teams) for v, teams in d["homes"].items()}
+        out.homes = {self._value(v): self._homes(teams) for v, teams in d["homes"].items()}
         return out
+
+    def _homes(self, teams: list[int]) -> tuple[int, ...]:
+        return tuple(self._team(t) for t in teams)
+
+    def _team(self, number: int) -> int:
+        self._at(self.teams, number, "team")
+        return number
+
+    def _at(self, things: Sequence[_T], number: int, what: str) -> _T:
+        if number >= len(things):
+            raise self.refuse(f"it speaks of the {what} number {number}, and has {len(things)}")
+        return things[number]
 
     def _value(self, name: str) -> Value:
         found = _REF.match(name)
         if found is None:
-            raise CheckpointError(f"{name!r} does not name a value of a plan.")
+            raise self.refuse(f"{name!r} does not name a value of a plan")
         kind, i, j = found[1], int(found[2]), int(found[3] or 0)
         if kind in "ni":
-            return (self.nodes[i].outputs if kind == "n" else self.nodes[i].inputs)[j]
-        return (self.graph.params if kind == "p" else self.graph.outputs)[i]
+            node = self._at(self.nodes, i, "node")
+            return self._at(node.outputs if kind == "n" else node.inputs, j, f"value of node {i}")
+        return self._at(self.graph.params if kind == "p" else self.graph.outputs, i, "param or result")
 
     def _buffer(self, entry: Any) -> Buffer:
-        return self._value(entry[0]), self.layouts[entry[1]]
+        return self._lying(self._value(entry[0]), self._layout(entry[1]))
+
+    def _lying(self, value: Value, layout: TensorLayout) -> Buffer:
+        """A value in a layout that has its axes."""
+        if isinstance(value.type, TensorType) and len(layout.dims) != value.type.ndim:
+            raise self.refuse(f"a layout of {len(layout.dims)} axes is given to {value.type!r}")
+        return value, layout
 
     def _step(self, s: Mapping[str, Any]) -> Step:
         if "send" in s or "recv" in s:
             make = SendStep if "send" in s else RecvStep
             source, target = self._layouts([s["source"], s["target"]])
-            value = self._value(s.get("send") or s["recv"])
-            return make(value, s["sender"], source, s["receiver"], target, s["phase"], s["where"])
+            value = self._value(s["send"] if "send" in s else s["recv"])
+            ends = self._team(s["sender"]), self._team(s["receiver"])
+            return make(value, ends[0], source, ends[1], target, s["phase"], s["where"])
         place: dict[str, Any] = {key: s[key] for key in ("phase", "where", "late", "team")}
+        mesh = self._at(self.teams, s["team"], "team").mesh
         if "move" in s:
-            moves = tuple(map(self._move, s["moves"]))
+            moves = tuple(self._move(m, mesh) for m in s["moves"])
             source, target = self._layouts([s["source"], s["target"]])
-            return MoveStep(self._value(s["move"]), moves, source, target, **place)
-        node, t = self.nodes[s["run"]], s["strategy"]
+            value, _ = self._lying(self._value(s["move"]), target)
+            return MoveStep(value, moves, source, target, **place)
+        node, t = self._at(self.nodes, s["run"], "node"), s["strategy"]
         strategy = Strategy(tuple((name, tuple(run)) for name, run in t["blocks"]), self._layouts(t["inputs"]),
                             self._layouts(t["outputs"]), tuple(t["partial"]), t["reducer"], t["scatter"])  # fmt: skip
-        return RunStep(node, call_of(node), strategy, list(zip(node.inputs, strategy.inputs)),
-                       list(zip(node.outputs, strategy.outputs)), **place, wide=s["wide"])  # fmt: skip
+        self._need_axes((*(a for _, run in strategy.blocks for a in run), *strategy.partial), mesh)
+        if (len(strategy.inputs), len(strategy.outputs)) != (len(node.inputs), len(node.outputs)):
+            raise self.refuse(f"the step of {s['where']} lays out {len(strategy.inputs)} operands and "
+                              f"{len(strategy.outputs)} results of {node.op.name}")  # fmt: skip
+        operands = [self._lying(*pair) for pair in zip(node.inputs, strategy.inputs)]
+        results = [self._lying(*pair) for pair in zip(node.outputs, strategy.outputs)]
+        return RunStep(node, call_of(node), strategy, operands, results, **place, wide=s["wide"])
+
+    def _layout(self, number: int) -> TensorLayout:
+        return self._at(self.layouts, number, "layout")
 
     def _layouts(self, numbers: list[int]) -> tuple[TensorLayout, ...]:
-        return tuple(self.layouts[i] for i in numbers)
+        return tuple(map(self._layout, numbers))
 
-    def _move(self, m: list[Any]) -> Move:
+    def _need_axes(self, axes: Sequence[int], mesh: Mesh) -> None:
+        if any(a >= len(mesh.factors) for a in axes):
+            raise self.refuse(f"the mesh axes {list(axes)} are not all among {len(mesh.factors)}")
+
+    def _move(self, m: list[Any], mesh: Mesh) -> Move:
         kind, axes, dim, to, before, after, nbytes, seconds = m
-        return Move(kind, tuple(axes), dim, to, self.layouts[before], self.layouts[after], nbytes, seconds)
+        self._need_axes(axes, mesh)
+        return Move(kind, tuple(axes), dim, to, self._layout(before), self._layout(after), nbytes, seconds)
 
 
 def graph_in(entry: Mapping[str, Any]) -> Graph:
-    """The graph of ``graph_out``."""
-    read: Callable[[list[Any]], Any] = lambda c: np.frombuffer(base64.b64decode(c[2]), c[0]).reshape(c[1])
-    return parse(entry["text"], {key: read(c) for key, c in entry["constants"].items()})
+    """The graph of ``graph_out``.
+
+    Raises:
+        CheckpointError: a constant does not have the bytes that its type says, or the program breaks a law of the IR.
+    """
+    constants = {key: _array_in(key, *stored) for key, stored in entry["constants"].items()}
+    try:
+        graph = parse(entry["text"], constants)
+        verify(graph)
+    except (ParseError, VerifyError) as error:
+        raise CheckpointError(f"this is no plan: its program cannot be read: {error.sentence}") from error
+    return graph
+
+
+def _array_in(key: str, name: str, shape: list[int], text: str) -> Any:
+    dtype = as_dtype(name).numpy
+    try:
+        content = base64.b64decode(text, validate=True)
+    except ValueError as error:
+        raise CheckpointError(f"this is no plan: its constant {key} is no base64: {error}.") from None
+    if not fits_memory(tuple(shape), dtype.itemsize) or math.prod(shape) * dtype.itemsize != len(content):
+        raise CheckpointError(f"this is no plan: its constant {key} has {len(content)} bytes, not {name}{shape}.")
+    return np.frombuffer(content, dtype).reshape(shape)

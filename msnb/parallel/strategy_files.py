@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from msnb.core.errors import CheckpointError
+from msnb.core.reading import MOST_JSON, read_file, read_json
+from msnb.core.schema import shown
 
 Check = Callable[[Any], bool]
 
@@ -32,13 +34,17 @@ def read_strategies(path: str | Path, devices: int) -> dict[str, Any]:
     Raises:
         CheckpointError: the file is none, or was made for another number of devices.
     """
+
+    def refuse(why: str, hint: str = "") -> CheckpointError:
+        return CheckpointError(f"{path} cannot be read as a strategy file: {why}.", hint=hint)
+
     try:
-        page = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path} cannot be read as a strategy file: {error}.") from None
+        page = read_json(read_file(path, refuse, MOST_JSON), refuse)
+    except FileNotFoundError:
+        raise refuse("there is no such file") from None
     for place, value, legal, check in _places(page):
         if not check(value):
-            raise CheckpointError(f"{path} is no strategy file: {place} is {json.dumps(value)[:80]}, not {legal}.")
+            raise CheckpointError(f"{path} is no strategy file: {place} is {shown(value)}, not {legal}.")
     made_for = page.get("msnb", {}).get("device_num", devices)
     if made_for != devices:
         raise CheckpointError(f"{path} was made for {made_for} devices, this plan has {devices}.")
@@ -91,7 +97,10 @@ def _places(page: Any) -> Iterator[tuple[str, Any, str, Check]]:
 def _own_places(own: Any) -> Iterator[tuple[str, Any, str, Check]]:
     """The same of what MindSpore's schema cannot say."""
     yield "msnb", own, "a table", _is_table
-    for piece in (own, *own.get("pieces", ())):
+    for key in ("device_num", "stages"):
+        yield f"{key} of msnb", own.get(key, 1), "an int", _is_int
+    yield "pieces of msnb", own.get("pieces", []), "a list", lambda value: isinstance(value, list)
+    for piece in (own, *own.get("pieces", [])):
         yield "a piece of msnb", piece, "a table", _is_table
         operators = piece.get("operators", {})
         yield "operators of msnb", operators, "a table of operators", _is_table

@@ -47,6 +47,8 @@ _AUTO_WHITE = ("conv2d", "matmul", "einsum")
 _AUTO_BLACK = (
     "power", "acos", "asin", "cosh", "sinh", "tan", "erfinv", "exp", "exp2", "expm1", "log", "log1p", "log2", "log10",
     "reciprocal", "rsqrt", "softplus", "sum", "prod", "var", "cumsum", "cumprod",
+    "batch_norm", "batch_norm_train", "layer_norm", "rms_norm", "group_norm", "instance_norm", "softmax", "log_softmax",
+    "cross_entropy",
 )  # fmt: skip
 _RECORDS = {"Conv2D": "conv2d", "MatMul": "matmul", "BatchMatMul": "matmul", "ReduceSum": "sum", "ReduceProd": "prod"}
 _RECORDS |= {"CumSum": "cumsum", "CumProd": "cumprod"}

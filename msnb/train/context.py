@@ -171,7 +171,7 @@ def loss_of(params: RunParams) -> float:
     if isinstance(output, (tuple, list)) and output:
         output = output[0]
     if isinstance(output, Tensor):
-        return float(np.mean(output.asnumpy()))
+        return float(np.mean(output._host()))
     if isinstance(output, (int, float)):
         return float(output)
     raise ArgumentError(f"the network gives a {type(output).__name__}, from which no loss can be read.")

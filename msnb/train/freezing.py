@@ -53,7 +53,7 @@ def frozen(net: Callable[..., Any], inputs: Sequence[Any]) -> SavedGraph:
     for i, x in enumerate(inputs):
         if not isinstance(x, Tensor):
             raise ArgumentError(f"export takes Tensors as inputs; number {i} is a {type(x).__name__}.")
-    given = tuple(Tensor(x.asnumpy()) for x in inputs)  # objects of their own, also where one Tensor came twice
+    given = tuple(Tensor(x._host()) for x in inputs)  # objects of their own, also where one Tensor came twice
     captured = trace(net, given, {}, getattr(net, "__name__", type(net).__name__))
     if captured.writes:
         entry = captured.writes[0][0]
@@ -173,7 +173,7 @@ def _shape(x: Any, number: Callable[[Any], int]) -> Any:
 
 def _copy(name: str, owner: Tensor) -> Parameter:
     trained = owner.requires_grad if isinstance(owner, Parameter) else False
-    return Parameter(owner.asnumpy(), name, requires_grad=trained)
+    return Parameter(owner._host(), name, requires_grad=trained)
 
 
 # ---- without Python --------------------------------------------------------------------------------------------------

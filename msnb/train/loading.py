@@ -158,7 +158,7 @@ def _problem(parameter: Tensor, value: Tensor, strict: bool) -> str:
 
 def _fits(value: Tensor, parameter: Tensor) -> bool:
     """True when the conversion keeps integers exact and finite numbers finite."""
-    array = value.asnumpy()
+    array = value._host()
     with np.errstate(all="ignore"):
         converted = array.astype(parameter.dtype.numpy)
         if parameter.dtype.is_int:
@@ -171,4 +171,4 @@ def _converted(parameter: Tensor, value: Tensor) -> Tensor:
     if value.dtype is parameter.dtype:
         return make(value._data, value._type) if value.device == parameter.device else value.move_to(parameter.device)
     with np.errstate(all="ignore"):
-        return Tensor(value.asnumpy().astype(parameter.dtype.numpy))
+        return Tensor(value._host().astype(parameter.dtype.numpy))

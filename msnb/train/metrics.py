@@ -23,7 +23,7 @@ Array = NDArray[Any]
 
 def as_array(x: Any) -> Array:
     """A NumPy array of a Tensor, array or list."""
-    return x.asnumpy() if isinstance(x, Tensor) else np.asarray(x)
+    return x._host() if isinstance(x, Tensor) else np.asarray(x)
 
 
 class Metric:

@@ -15,13 +15,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
+from msnb.core import random
 from msnb.core.errors import ArgumentError, AttributeValueError, CaptureError, CheckpointError, MsnbError
 from msnb.core.parameter import Parameter
+from msnb.core.reading import read_json
+from msnb.core.schema import FLAG, INDEX, INT, NUMBER, TEXT, Either, Kind, OneOf, Record, Rows, Table
 from msnb.core.types import TensorType
 from msnb.ir.parse import parse
 from msnb.ir.saved import SavedGraph, python_calls
@@ -31,7 +34,29 @@ from msnb.train import container
 from msnb.train.freezing import frozen
 
 ENDING, VERSION = ".mindir", 1
-_PROGRAM, _INTERFACE, _PARAMETERS, _CONSTANT = "msnb.program", "msnb.interface", "msnb.parameters", "constant "
+_PROGRAM, _INTERFACE = "msnb.program", "msnb.interface"
+_PARAMETERS, _CONSTANT = container.PARAMETERS, container.CONSTANT
+MOST_TEXT = 2 << 20  # characters, some 60,000 nodes
+
+
+class _Result(Kind):
+    """The number of an output, or {"tuple" | "list": [...]}, {"dict": {...}}, {"value": ...} of such."""
+
+    legal = "the number of an output, or one of tuple, list, dict, value"
+
+    def fits(self, value: Any) -> bool:
+        return INDEX.fits(value) or (
+            isinstance(value, dict) and len(value) == 1 and set(value) <= {"tuple", "list", "dict", "value"}
+        )
+
+    def inside(self, value: Any) -> Iterator[tuple[Kind, Any, str]]:
+        for kind, parts in value.items() if isinstance(value, dict) else ():
+            yield {"value": _PLAIN, "dict": Table(self)}.get(kind, Rows(self)), parts, kind
+
+
+_PLAIN = Either(OneOf(None), FLAG, INT, NUMBER, TEXT)
+_HEAD = Record({"version": INDEX}, open=True)
+_FACE = Record({"version": INDEX, "inputs": INDEX, "draws": FLAG, "result": _Result()})
 _FORMATS = ("AIR", "ONNX", "OM", "MINDIR_LITE")
 
 
@@ -70,7 +95,13 @@ def export(
     if kwargs:
         raise ArgumentError(f"export has no option {min(kwargs)!r}; it takes file_name and file_format.")
     saved = frozen(net, inputs)
-    content = container.encode(*_stored(saved))
+    arrays, notes = _stored(saved)
+    if len(notes[_PROGRAM]) > MOST_TEXT:
+        raise CaptureError(
+            f"the program's text has {len(notes[_PROGRAM])} characters; a file holds at most {MOST_TEXT}.",
+            hint="a Python loop writes its body once per round; a loop whose end is a tensor is one node.",
+        )
+    content = container.encode(arrays, notes)
     path = os.fspath(file_name)
     container.write(path if path.endswith(ENDING) else path + ENDING, content)
 
@@ -106,14 +137,14 @@ def load(file_name: str | os.PathLike[str], **kwargs: Any) -> SavedGraph:
             f"load reads files whose names end in {ENDING!r}, not {path!r}.",
             hint="load_checkpoint reads weights (.ckpt, .safetensors).",
         )
-    arrays, notes = container.decode(container.read(path), path)
+    arrays, notes = container.read(path)
     if _PROGRAM not in notes or _INTERFACE not in notes:
         raise CheckpointError(
             f"{path!r} holds {len(arrays)} arrays and no program, so there is nothing to run.",
             hint="load_checkpoint reads weights; ms.export(net, *inputs, file_name=...) writes programs.",
         )
     try:
-        return _read(arrays, notes)
+        return _read(arrays, notes, path)
     except (MsnbError, ValueError, TypeError, LookupError, RecursionError) as error:
         said = error.sentence if isinstance(error, MsnbError) else f"{type(error).__name__}: {error}"
         raise CheckpointError(
@@ -130,7 +161,7 @@ def _stored(saved: SavedGraph) -> tuple[dict[str, Any], dict[str, str]]:
     for key, value in constants.items():
         if not isinstance(value, np.ndarray):
             raise CaptureError(f"the program holds a Python object ({key}); a file holds operators and arrays only.")
-    arrays = {name: p.asnumpy() for name, p in saved.weights.items()}
+    arrays = {name: p._host() for name, p in saved.weights.items()}
     arrays |= {_CONSTANT + key: value for key, value in constants.items()}
     interface = {"version": VERSION, "inputs": saved.inputs, "draws": saved.draws, "result": saved.result}
     return arrays, {
@@ -140,18 +171,20 @@ def _stored(saved: SavedGraph) -> tuple[dict[str, Any], dict[str, str]]:
     }
 
 
-def _read(arrays: Mapping[str, Any], notes: Mapping[str, str]) -> SavedGraph:
-    interface = json.loads(notes[_INTERFACE])
-    if interface["version"] != VERSION:
-        raise CheckpointError(f"it has version {interface['version']}, this msnb reads version {VERSION}.")
+def _read(arrays: Mapping[str, Any], notes: Mapping[str, str], path: str) -> SavedGraph:
+    refuse = container.damaged(path)
+    text, head = notes[_PROGRAM], read_json(notes[_INTERFACE], refuse, _HEAD, f"the note {_INTERFACE}")
+    if head["version"] != VERSION:
+        raise CheckpointError(f"it has version {head['version']}, this msnb reads version {VERSION}.")
+    interface = read_json(notes[_INTERFACE], refuse, _FACE, f"the note {_INTERFACE}")
+    if len(text) > MOST_TEXT:
+        raise CheckpointError(f"its text has {len(text)} characters; at most {MOST_TEXT} are read.")
     constants = {key.removeprefix(_CONSTANT): a for key, a in arrays.items() if key.startswith(_CONSTANT)}
-    graph = parse(notes[_PROGRAM], constants)
+    graph = parse(text, constants)
     verify(graph)
-    weights = {
-        name: Parameter(arrays[name], name, requires_grad=bool(trained))
-        for name, trained in json.loads(notes[_PARAMETERS])
-    }
-    saved = SavedGraph(graph, int(interface["inputs"]), weights, bool(interface["draws"]), interface["result"])
+    rows = container.parameter_rows(notes.get(_PARAMETERS, ""), arrays, path)
+    weights = {name: Parameter(arrays[name], name, requires_grad=trained) for name, trained in rows}
+    saved = SavedGraph(graph, interface["inputs"], weights, interface["draws"], interface["result"])
     _need_whole(saved)
     return saved
 
@@ -159,6 +192,8 @@ def _read(arrays: Mapping[str, Any], notes: Mapping[str, str]) -> SavedGraph:
 def _need_whole(saved: SavedGraph) -> None:
     """Params are what the interface says, outputs are there, and nothing calls Python."""
     graph = saved.graph
+    if saved.draws and (not graph.params or graph.params[-1].type != random.state()._type):
+        raise CheckpointError("the program draws random numbers and has no param for the draws.")
     if len(graph.params) != saved.inputs + len(saved.weights) + saved.draws:
         raise CheckpointError("the program's params are not its inputs and weights.")
     for p, (name, weight) in zip(graph.params[saved.inputs :], saved.weights.items()):
@@ -166,7 +201,7 @@ def _need_whole(saved: SavedGraph) -> None:
             raise CheckpointError(f"the program takes {name} as {p.type}, the file holds {weight._type!r}.")
     if any(not isinstance(p.type, TensorType) or p.type.weak for p in graph.params):
         raise CheckpointError("the program has a param that is no tensor.")
-    if any(at not in range(len(graph.outputs)) for at in _outputs(saved.result)):
+    if any(at >= len(graph.outputs) for at in _outputs(saved.result)):
         raise CheckpointError("the result names outputs that the program does not have.")
     if python_calls(graph):
         raise CheckpointError("it calls Python functions, which no file holds.")
@@ -179,6 +214,4 @@ def _outputs(result: Any) -> list[int]:
     ((kind, parts),) = result.items()
     if kind == "value":
         return []
-    if kind not in ("tuple", "list", "dict"):
-        raise CheckpointError(f"the result has a part of the kind {kind!r}.")
     return [at for part in (parts.values() if kind == "dict" else parts) for at in _outputs(part)]

@@ -181,7 +181,7 @@ class History(Callback):
         self.epoch["epoch"].append(params.cur_epoch_num)
         found = {"loss": float(np.mean(self._losses)), "net_output": self._losses[-1], **(params.eval_results or {})}
         for name, value in found.items():
-            self.history.setdefault(name, []).append(value.asnumpy() if isinstance(value, Tensor) else value)
+            self.history.setdefault(name, []).append(value._host() if isinstance(value, Tensor) else value)
         self._losses = []
 
 

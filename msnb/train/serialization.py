@@ -18,6 +18,8 @@ import numpy as np
 
 from msnb.core.errors import ArgumentError, CheckpointError
 from msnb.core.parameter import Parameter
+from msnb.core.reading import read_json
+from msnb.core.schema import TEXT, Table
 from msnb.core.tensor import Tensor
 from msnb.train import container
 from msnb.train.loading import load_param_into_net as load_param_into_net
@@ -26,7 +28,7 @@ from msnb.train.mindir import export as export
 from msnb.train.mindir import load as load
 
 _ENDINGS = (".ckpt", ".safetensors")
-_TEXTS, _PARAMETERS = "msnb.texts", "msnb.parameters"
+_TEXTS, _PARAMETERS = "msnb.texts", container.PARAMETERS
 
 def save_checkpoint(
     save_obj: Any,
@@ -70,7 +72,7 @@ def save_checkpoint(
     texts = {k: v for k, v in (append_dict or {}).items() if isinstance(v, str)}
     numbers = [(k, v) for k, v in (append_dict or {}).items() if not isinstance(v, str)]
     found = _unique([*found.items(), *((name, _value(name, v)) for name, v in numbers)])
-    arrays = {name: value.asnumpy() for name, value in found.items()}
+    arrays = {name: value._host() for name, value in found.items()}
     container.write(_with_ending(ckpt_file_name, format), container.encode(arrays, _notes(found, texts)))
 
 
@@ -101,10 +103,11 @@ def load_checkpoint(
     Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.load_checkpoint.html
     """
     path = os.fspath(ckpt_file_name)
-    arrays, metadata = container.decode(container.read(path), path)
+    arrays, metadata = container.read(path)
     drop = (filter_prefix,) if isinstance(filter_prefix, str) else tuple(filter_prefix or ())
     keep = choice_func or (lambda name: True)
-    loaded = {k: v for k, v in _parameters(arrays, metadata).items() if not k.startswith(drop or ("\0",)) and keep(k)}
+    everything = _parameters(arrays, metadata, path)
+    loaded = {k: v for k, v in everything.items() if not k.startswith(drop or ("\0",)) and keep(k)}
     if arrays and not loaded:
         raise CheckpointError(f"nothing of the checkpoint {path!r} is left by filter_prefix={drop} and choice_func.")
     if net is not None:
@@ -172,9 +175,16 @@ def _with_ending(path: str | os.PathLike[str], format: str) -> str:
     return text if text.endswith(_ENDINGS) else f"{text}.{format}"
 
 
-def _parameters(arrays: Mapping[str, Any], metadata: Mapping[str, str]) -> dict[str, Any]:
+def _parameters(arrays: Mapping[str, Any], metadata: Mapping[str, str], path: str) -> dict[str, Any]:
     """Parameters in the order they were saved; files of other programs come sorted by name."""
-    rows = json.loads(metadata.get(_PARAMETERS, "null")) or [[name, True] for name in sorted(arrays)]
+    refuse = container.damaged(path)
+    rows = [(name, True) for name in sorted(arrays)]
+    if _PARAMETERS in metadata:
+        rows = container.parameter_rows(metadata[_PARAMETERS], arrays, path)
+    texts = read_json(metadata.get(_TEXTS, "{}"), refuse, Table(TEXT), f"the note {_TEXTS}")
     loaded: dict[str, Any] = {name: Parameter(arrays[name], name, requires_grad=grad) for name, grad in rows}
-    loaded.update(json.loads(metadata.get(_TEXTS, "{}")))
+    twice = next((name for name in texts if name in loaded), None)
+    if twice is not None:
+        raise refuse(f"{twice} is the name of a tensor and of a string")
+    loaded.update(texts)
     return loaded

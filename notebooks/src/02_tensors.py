@@ -82,7 +82,7 @@ print("taken before:", row)
 
 # %% [markdown]
 # ## To NumPy and back
-# `asnumpy()` gives an array of its own; NumPy's functions take tensors, and its operators too.
+# `asnumpy()` gives an array that shares memory with the tensor; NumPy's functions take tensors, and its operators too.
 
 # %%
 # Tensors speak NumPy's protocols

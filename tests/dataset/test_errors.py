@@ -41,7 +41,7 @@ def test_failing_map_names_operation_row_and_column(workers):
         (lambda d: d.map([], "image"), "at least one operation"),
         (lambda d: d.map(3, "image"), "expects callables, got int"),
         (lambda d: d.map(picky, "label", "image"), "two columns of one name"),
-        (lambda d: d.map(picky, python_multiprocessing=True), "workers are threads"),
+        (lambda d: d.map(picky, python_multiprocessing=1), "expected True or False"),
         (lambda d: d.map(picky, 5), "input_columns expects column names"),
         (lambda d: d.map(picky, "label", num_parallel_workers=0), "at least 1"),
         (lambda d: d.batch(0), "batch_size must be at least 1"),

@@ -80,7 +80,7 @@ def test_column_types_are_checked():
     [
         (dict(source=Squares()), "needs column_names"),
         (dict(source=Squares(), column_names=["a", "a"]), "twice"),
-        (dict(source=Squares(), column_names="x", python_multiprocessing=True), "python_multiprocessing=True is not"),
+        (dict(source=Squares(), column_names="x", python_multiprocessing=1), "expected True or False"),
         (dict(source=numbers(), column_names="x"), "read only once"),
         (dict(source=iter([1]), column_names="x"), "read only once"),
         (dict(source=3, column_names="x"), "cannot read from int"),

@@ -165,12 +165,18 @@ def set_data_shape() -> Any:
 
 @both_modes(
     TypeError,
-    "Net.scale is a Parameter and cannot become a Tensor; use self.scale.set_data(...) or ops.assign, or "
+    "Net.scale is a Parameter and cannot become a float; use self.scale.set_data(...) or ops.assign, or "
     "`del` it first.",
 )
-def tensor_over_a_parameter() -> Any:
+def number_over_a_parameter() -> Any:
     net = Net()
-    net.scale = ms.Tensor(np.ones(5))  # <- here: net.scale
+    net.scale = 5.0  # <- here: net.scale
+
+
+@both_modes(ShapeError, "Net.scale is a Parameter of shape [5], the value assigned has shape [3].")
+def tensor_of_another_shape_over_a_parameter() -> Any:
+    net = Net()
+    net.scale = ms.Tensor(np.ones(3))  # <- here: net.scale
 
 
 @both_modes(ShapeError, "assign: a value of shape [3] does not fit a variable of [5].")

@@ -11,26 +11,38 @@ from typing import Any
 import numpy as np
 
 from msnb.core.errors import ArgumentError, DatasetError
+from msnb.core.reading import need_room
 from msnb.dataset.rows import Array, describe
 from msnb.dataset.transforms.basic import Transform
 from msnb.dataset.vision.chance import RandomResizedCrop
 from msnb.dataset.vision.kinds import check_image
+
+FORMATS = ("BMP", "DIB", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")  # Pillow knows more; some of them run programs
 
 
 def decoded(content: Array, name: str = "the image") -> Array:
     """The pixels uint8[h,w,3] of a file's bytes.
 
     Raises:
-        DatasetError: they are no picture. ModuleNotFoundError: Pillow is not installed.
+        DatasetError: they are no picture, a damaged one, or far more pixels than such a file can have.
+        ModuleNotFoundError: Pillow is not installed.
     """
     image = _pillow()
+
+    def refuse(why: str, hint: str = "") -> DatasetError:
+        start = f"it starts with {content[:8].tobytes()!r}, {content.size} bytes"
+        return DatasetError(f"{name} is no picture that can be read: {why} ({start})", hint=hint)
+
     try:
-        with image.open(io.BytesIO(content.tobytes())) as picture:
-            return np.array(picture.convert("RGB"))
-    except OSError as error:  # a file of an unknown kind is one too
-        raise DatasetError(
-            f"{name} is no picture that can be read: it starts with {content[:8].tobytes()!r}, {content.size} bytes"
-        ) from error
+        with image.open(io.BytesIO(content.tobytes()), formats=FORMATS) as picture:
+            width, height = picture.size
+            need_room(content.size, 3 * width * height, refuse)
+            # a picture in colours is not copied once more
+            return np.array(picture if picture.mode == "RGB" else picture.convert("RGB"))
+    except DatasetError:
+        raise
+    except Exception as error:  # decoders of seven formats, written in C and Python, each with errors of its own
+        raise refuse(f"{type(error).__name__}: {error}") from error
 
 
 class Decode(Transform):

@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-import msnb.devices.cpu.blas
+from msnb.core import forks
 from msnb.core.blocks import Blocks
 from msnb.core.context import get_context
 from msnb.core.devices import register_device
 from msnb.core.events import notice
 from msnb.core.types import TensorType, Type
 from msnb.devices.base import ArrayDevice, Executable, Kernel
+from msnb.devices.cpu import blas
 from msnb.devices.listing import Listing, Planned, Way
 from msnb.ir.control import FUSED
 from msnb.ir.graph import Graph, Node
@@ -46,6 +47,8 @@ class CPU(ArrayDevice):
     def kernel(self, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel:
         """Native code where machine code is wanted and there is enough to do, else the reference body."""
         body = super().kernel(op, types, attrs)
+        if blas.shares(op, types):
+            body = forks.finished(body)
         if get_context("jit_level") != "O1" or not _is_work(op, types) or not _compiles():
             return body
         if op.name == "einsum":

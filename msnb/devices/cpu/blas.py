@@ -3,13 +3,34 @@
 NumPy's BLAS has a thread pool of its own, whose waiting threads spin: on a busy machine one thread is often faster than
 two. threadpoolctl (it comes with scikit-learn) can tell the pool its size; without it the setting cannot be honoured,
 and that is said once.
+
+A fork in the middle of such a product leaves the library's locks taken in the child, and its threads stopped in the
+parent: forks wait for them (``core.forks.finished``).
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from msnb.core import events
+from msnb.core.types import TensorType, Type
+from msnb.ops.record import Op
+
+OPS = frozenset((
+    "matmul", "einsum", "conv2d", "conv2d_input_grad", "conv2d_weight_grad", "qr", "svd", "inverse", "det", "slogdet",
+    "cholesky", "solve", "eigh",
+))  # fmt: skip
+"""Operations whose bodies call BLAS or LAPACK."""
+_SMALL = 1 << 12  # elements of operands: OpenBLAS has no lock around products of so few
+
+
+def shares(op: Op, types: tuple[Type, ...]) -> bool:
+    """True for operations that NumPy's BLAS may share out among its threads."""
+    if op.name not in OPS:
+        return False
+    static = [t for t in types if isinstance(t, TensorType) and t.is_static]
+    return len(static) < len(types) or sum(math.prod(t.ints()) for t in static) > _SMALL
 
 
 class Limit:

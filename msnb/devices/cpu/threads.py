@@ -1,8 +1,10 @@
 """Threads for kernels: libgomp's ``GOMP_parallel`` where it is installed, else none.
 
-libgomp keeps a pool per calling thread, and a child of fork must not touch its parent's. Whole programs may be called
-from any thread: they queue for ``TURN``, so that one of them has all cores at a time. Single kernels of eager mode come
-too often for that: those that other threads than the main one call (loaders of data, mostly) run alone.
+libgomp keeps a pool per calling thread, and a child of fork must not touch its parent's: there kernels run alone, and
+programs with parts that were made for several threads are called from a thread that the child begins itself. Whole
+programs may be called from any thread: they queue for ``TURN``, so that one of them has all cores at a time. Single
+kernels of eager mode come too often for that: those that other threads than the main one call (loaders of data, mostly)
+run alone.
 """
 
 from __future__ import annotations
@@ -11,9 +13,12 @@ import ctypes
 import ctypes.util
 import functools
 import os
+import queue
 import threading
+from collections.abc import Callable
 from typing import Any
 
+from msnb.core import forks
 from msnb.core.context import get_context
 
 _SPIN = "GOMP_SPINCOUNT"
@@ -50,6 +55,11 @@ class _Process:
 
     main = threading.main_thread().ident
     forked = False
+    apart: _Apart | None = None
+
+
+FORKED = ctypes.c_int64(0)
+"""1 where a call on several threads would wait for those of the parent process; machine code looks at it."""
 
 
 def count() -> int:
@@ -57,18 +67,62 @@ def count() -> int:
     return of_a_program() if threading.get_ident() == _Process.main else 1
 
 
-TURN = threading.Lock()
+TURN = forks.lock()
 """Held while a whole program runs natively; never while it calls Python, which may wait for other programs."""
 
 
 def _after_fork() -> None:
-    """Nobody in the child holds the lock."""
-    global TURN
-    TURN, _Process.forked = threading.Lock(), True
+    _Process.forked, _Process.apart, FORKED.value = True, None, 1
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+forks.in_child(_after_fork)
+
+
+def forked() -> bool:
+    """True in a child of fork."""
+    return _Process.forked
+
+
+class _Apart:
+    """A thread of a child of fork: libgomp knows nothing of it and gives it threads of its own."""
+
+    def __init__(self) -> None:
+        self.asked: queue.SimpleQueue[tuple[Callable[[], int], list[int], threading.Event]] = queue.SimpleQueue()
+        threading.Thread(target=self._serve, daemon=True, name="msnb programs").start()
+
+    def _serve(self) -> None:
+        while True:
+            call, answer, done = self.asked.get()
+            FORKED.value = 0
+            try:
+                answer.append(call())
+            finally:
+                FORKED.value = 1
+                done.set()
+
+
+def apart(call: Callable[[], int], stop: Callable[[], None]) -> int:
+    """``call()`` in a thread with a pool of this process; ``TURN`` is held.
+
+    Args:
+        call: runs natively.
+        stop: asks it to end soon; called when waiting for it is interrupted. It is waited for all the same, for it
+            writes into memory that is let go afterwards.
+    """
+    if _Process.apart is None:
+        _Process.apart = _Apart()
+    answer: list[int] = []
+    done, interrupt = threading.Event(), None
+    _Process.apart.asked.put((call, answer, done))
+    while not done.is_set():
+        try:
+            done.wait()
+        except BaseException as error:
+            interrupt = error
+            stop()
+    if interrupt is not None:
+        raise interrupt
+    return answer[0]
 
 
 def of_a_program() -> int:

@@ -14,11 +14,11 @@ from typing import Any
 from msnb.core.errors import UnsupportedSyntaxError
 from msnb.core.slot import slot
 from msnb.core.where import here
-from msnb.graph.capture import effects, writes
+from msnb.graph.capture import faults, writes
+from msnb.graph.capture.effects import has_effects
 from msnb.graph.capture.engine import Capture
 from msnb.graph.capture.journal import Change
 from msnb.graph.capture.merge import Merge, Undefined, is_tensor
-from msnb.graph.capture.scalars import concrete
 from msnb.graph.capture.truth import as_bool, symbolic_test, truth
 from msnb.ir import control
 from msnb.ir.graph import Graph, Value, copy_node
@@ -34,12 +34,14 @@ class Body:
         self.outer = outer
         self.builder = outer.body(name)
         self.changes: dict[tuple[Any, ...], Change] = {}
+        self.born: dict[int, Any] = {}
         self.dead = False
         outer.session.journal.push(self.builder.graph)
         slot.engine = self.builder
 
     def close(self) -> None:
         """Back to the outer graph; the writes are taken back."""
+        self.born = self.outer.session.journal.levels[-1].born
         self.changes = self.outer.session.journal.pop()
         slot.engine = self.outer
 
@@ -52,6 +54,8 @@ class Handle:
         self.outer: Any = None
         self.body: Body | None = None
         self.level = 0
+        self.expression = False
+        self.depth = (0, 0, 0)
         self.decides = True  # False: a function is traced, nothing is decided
 
     def start(self, outer: Capture) -> None:
@@ -59,6 +63,7 @@ class Handle:
         self.outer = outer
         self.level = len(outer.session.blocks)
         outer.session.blocks.append(self)
+        self.depth = len(outer.session.journal.levels), len(stack.items), len(outer.session.attempts)
 
     def finish(self) -> None:
         """Leave it."""
@@ -68,6 +73,13 @@ class Handle:
         """An exception left this block."""
         if self.body is not None:
             slot.engine = self.outer
+
+    def failed(self, error: Exception) -> bool:
+        """An error left the body. Where a tensor decides whether the body runs, the body ends in raising it: True."""
+        if not self.symbolic or self.body is None or slot.engine is None or faults.is_refusal(error):
+            return False
+        faults.keep_inside(self, error)
+        return True
 
 
 class Branch(Handle):
@@ -120,13 +132,18 @@ def join(
     outer: Capture, pred: Any, then: Body, other: Body, values: Sequence[tuple[str, Any, Any, tuple[int, ...]]]
 ) -> list[Any]:
     """Append the If and give the merged values; merged writes are made again."""
-    merge = Merge(then.builder, other.builder, (then.dead, other.dead))
+    bodies = (then, other)
+    merge = Merge(
+        then.builder, other.builder, (then.dead, other.dead), [b.changes for b in bodies], [b.born for b in bodies]
+    )
     plans = [merge.plan(*v) for v in values]
     places = writes.merge_changes(merge, then.changes, other.changes)
     args = align(then.builder, other.builder)
     graphs = then.builder.graph, other.builder.graph
     useful = graphs[0].outputs or any(map(has_effects, graphs))
     results = control.if_(outer, pred, *graphs, args) if useful else ()
+    for at, side, obj in merge.aliases:
+        outer.session.aliases.add(results[at], obj, lambda: as_bool(pred), side == 0)
     for plan, write in places:
         write(plan(list(results)))
     return [plan(list(results)) for plan in plans]
@@ -153,40 +170,12 @@ def align(*builders: Capture, keep: int = 0) -> list[Any]:
     return list(outers.values())
 
 
-def has_effects(graph: Graph) -> bool:
-    """Does it print, check or call back?"""
-    return any("effect" in n.op.traits or n.attrs.get("effect") for _, n in graph.walk())
-
-
 def is_plain(graph: Graph) -> bool:
     """Only operations that may as well run when their result is not needed."""
     return not any({"control", "effect", "random"} & n.op.traits for n in graph.nodes)
 
 
-# ---- raising in a branch -----------------------------------------------------------------------------------------
-
-
-def raising(error: Any, cause: Any) -> None:
-    """``raise`` in a block: at once in Python, as a check of the program where a tensor decides."""
-    engine = slot.engine
-    blocks = engine.session.blocks if isinstance(engine, Capture) else []
-    inside = blocks and blocks[-1].body is not None and blocks[-1].body.builder is engine
-    if not inside or not any(b.decides and b.body is not None for b in blocks):
-        error = _told(error)
-        raise error from cause if cause is not None else error
-    assert isinstance(engine, Capture)
-    effects.raise_at_run(engine, error)
-    blocks[-1].body.dead = True
-
-
-def _told(error: Any) -> Any:
-    """The error with numbers and texts in place of what stands for them during the capture."""
-    if not isinstance(error, BaseException):
-        return error
-    args = tuple(str(a) if isinstance(a, effects.Text) else concrete(a) for a in error.args)
-    if any(a is not b for a, b in zip(args, error.args)):
-        error.args = args
-    return error
+# ---- yield --------------------------------------------------------------------------------------------------
 
 
 def yielding(value: Any, handles: tuple[Any, ...]) -> Any:
@@ -209,6 +198,7 @@ class Short(Handle):
 
     def __init__(self, kind: str, left: Any, test: bool) -> None:
         super().__init__()
+        self.expression = True
         self.kind, self.left, self.test = kind, left, test
         self.right_operand: Any = None
 
@@ -247,7 +237,9 @@ class Short(Handle):
             value = truth(right)
             if self.test:
                 return self.left if value == (self.kind == "and") else value
-        return find(f"logical_{self.kind}")(as_bool(self.left), as_bool(right))
+        pythonic = self.outer.session.pythonic
+        found = find(f"logical_{self.kind}")(as_bool(self.left), as_bool(right))
+        return pythonic.mark(found) if pythonic.is_number(self.left) and pythonic.is_number(right) else found
 
     def _if(self, right: Any) -> Any:
         assert self.body is not None
@@ -281,15 +273,23 @@ def inline(body: Capture, outer: Capture) -> Callable[[Any], Any]:
     for node in body.graph.nodes:
         copy_node(node, outer.graph, seen)
 
+    pythonic = outer.session.pythonic
+
     def move(x: Any) -> Any:
         value = getattr(x, "_value", None) if is_tensor(x) else None
-        return outer.wrap(seen[value]) if value in seen else x
+        if value not in seen:
+            return x
+        return pythonic.mark(outer.wrap(seen[value])) if pythonic.has(x) else outer.wrap(seen[value])
 
     return move
 
 
 class Ternary(Handle):
     """``a if c else b``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.expression = True
 
     def begin(self, value: Any) -> bool:
         """Is the first value wanted?"""

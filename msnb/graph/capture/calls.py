@@ -21,6 +21,7 @@ from typing import Any
 
 from msnb.core.context import get_context
 from msnb.core.errors import CaptureError
+from msnb.core.parameter import Parameter
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
 from msnb.core.where import PACKAGE_DIR, here, is_internal
@@ -37,6 +38,8 @@ _OPAQUE_FILES = tuple(
     for file in ("cell.py", "tree.py", "state.py", "hooks.py", "precision.py", "initializer.py")
 )
 _OPAQUE = ("numpy", "ml_dtypes", "scipy", "pandas", "matplotlib", "IPython", "torch", "sklearn", "pytest", "_pytest")
+_DEEPEST = 3000  # a call of a converted function takes about 1 KB of C's stack, which has 8 MB
+_FRAMES = 20  # and some frames of Python's
 opaque_modules: set[str] = set(_OPAQUE)
 
 
@@ -119,7 +122,7 @@ def _function(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kw
     if fn.__code__.co_filename == "<string>" and dataclasses.is_dataclass(type(args[0]) if args else None):
         return fn(*args, **kwargs)
     session = engine.session
-    if not is_internal(fn.__code__.co_filename):
+    if not is_internal(fn.__code__.co_filename) and not _found_by_path(session, fn):
         session.guard("is", (paths.attr(paths.ref(fn), "__code__"),), (fn.__code__,))
     defaults, kwdefaults = _defaults(session, fn, args, kwargs)
     from msnb.graph.capture import rt
@@ -127,22 +130,33 @@ def _function(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kw
     return _guarded_call(engine, convert.twin(fn, rt, defaults, kwdefaults), args, kwargs)
 
 
+def _found_by_path(session: Session, fn: types.FunctionType) -> bool:
+    """Was the function read along a path? Then its code is guarded there, and the program need not hold on to it."""
+    source = session.source_of(fn)
+    return source is not None and source.ident != paths.ref(fn).ident
+
+
 def _guarded_call(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     session = engine.session
     session.depth += 1
-    if session.depth > min(int(get_context("max_call_depth")), 150):
-        raise _too_deep(fn)
+    if session.depth % 32 == 0:
+        if session.depth > min(int(get_context("max_call_depth")), _DEEPEST):
+            raise _too_deep(fn)
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), session.frames + _FRAMES * session.depth))
+    attempts = len(session.attempts)
     try:
         return fn(*args, **kwargs)
     finally:
         session.depth -= 1
+        del session.attempts[attempts:]
 
 
 def _too_deep(fn: Any) -> Exception:
     error = CaptureError(
         f"{fn.__name__} calls itself without end while it is captured: the end of a recursion must not "
         f"depend on a tensor.",
-        hint="decide with a Python value, or write the recursion as a while loop.",
+        hint="decide with a Python value, or write the recursion as a while loop; calls may be nested "
+        f"{min(int(get_context('max_call_depth')), _DEEPEST)} deep (ms.set_context(max_call_depth=...), up to {_DEEPEST}).",
     )
     error.where = here(3).where
     return error
@@ -175,6 +189,8 @@ def _defaults(session: Session, fn: Any, args: tuple[Any, ...], kwargs: dict[str
 
 
 def _make(engine: Capture, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if cls is Parameter:
+        return known.parameter(engine, *args, **kwargs)
     init = cls.__init__
     if cls.__flags__ & (1 << 9) and not is_framework(sys.modules.get(cls.__module__)):
         engine.session.guard("is", (paths.attr(paths.ref(cls), "__init__"),), (init,))

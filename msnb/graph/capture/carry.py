@@ -16,11 +16,23 @@ from typing import Any
 from msnb.core.errors import CaptureError, DTypeError, MsnbError, ShapeError
 from msnb.core.types import WEAK, TensorType, result_dtype, tensor_type
 from msnb.core.where import here
-from msnb.graph.capture.journal import MISSING, Change, Place
+from msnb.graph.capture import arrays, writes
+from msnb.graph.capture.journal import MISSING, ArrayPlace, Change, Place
 from msnb.graph.capture.lower import RETURN
-from msnb.graph.capture.merge import Undefined, describe, flatten, is_tensor, same, type_of, zeros_of
+from msnb.graph.capture.merge import (
+    Undefined,
+    describe,
+    end_of,
+    flatten,
+    is_object,
+    is_tensor,
+    same,
+    type_of,
+    zeros_of,
+)  # fmt: skip
 from msnb.graph.capture.pythonic import Pythonic, number_type
-from msnb.graph.capture.scalars import is_number, plain
+from msnb.graph.capture.scalars import is_number, plain, same_values
+from msnb.ir.builder import SymbolicTensor
 
 
 class Carried:
@@ -37,12 +49,19 @@ class Carried:
         self.hole = label == RETURN and isinstance(before, Undefined)
         self.late = False
         self.after: list[Any] = []
+        self.objects: list[tuple[Any, Any, Any, bool]] = []
         self._set(before)
 
     def _set(self, before: Any) -> None:
         self.before = before
         self.leaves, self.rebuild, self.key = flatten(before)
-        self.types: list[TensorType | None] = [type_of(x) if is_tensor(x) else None for x in self.leaves]
+        # a Parameter that the loop does not rebind stays itself
+        self.types: list[TensorType | None] = [
+            type_of(x) if is_tensor(x) and (not is_object(x) or isinstance(x, SymbolicTensor)) else None
+            for x in self.leaves
+        ]
+        self.ends: list[Any] = [None] * len(self.leaves)
+        self.hazards: set[int] = set()
         self.numbers = [self.pythonic.has(x) for x in self.leaves]
         self.results: list[Any] = list(self.leaves)
 
@@ -51,12 +70,15 @@ class Carried:
         """Has it no value before the loop?"""
         return isinstance(self.before, Undefined)
 
-    def start(self, builder: Any) -> Any:
+    def start(self, builder: Any, aliases: Any = None) -> Any:
         """Its value at the start of the body: a param per carried leaf."""
         leaves = []
         for i, (leaf, type_) in enumerate(zip(self.leaves, self.types)):
             name = self.label if len(self.leaves) == 1 else f"{self.label}.{i}"
             leaves.append(leaf if type_ is None else self._mark(i, builder.param(type_, name)))
+            for owner in () if type_ is None or aliases is None or self.place is not None else (leaf, self.ends[i]):
+                if is_object(owner):
+                    aliases.add(leaves[-1], owner, None, True)
         return Undefined(self.label) if self.late else self.rebuild(leaves)
 
     def _mark(self, i: int, tensor: Any) -> Any:
@@ -67,8 +89,12 @@ class Carried:
         pairs = [(leaf, t) for leaf, t in zip(self.leaves, self.types) if t is not None]
         return [builder.wrap(builder.lift_as(leaf, t)) for leaf, t in pairs]
 
-    def settle(self, after: Any, builder: Any) -> bool:
-        """Compare with what the body left. True when nothing changed its type; else the types are widened."""
+    def settle(self, after: Any, builder: Any, changes: Any = None) -> bool:
+        """Compare with what the body left. True when nothing changed its type; else the types are widened.
+
+        Args:
+            changes: what the body wrote: a Tensor object is left with the value that it had then.
+        """
         if self.missing:
             return self._settle_missing(after)
         if isinstance(after, Undefined):
@@ -76,8 +102,22 @@ class Carried:
         leaves, _, key = flatten(after)
         if key != self.key:
             raise self._grows(after) if type(after) is type(self.before) else self._error(CaptureError, after)
-        self.after = leaves
-        return sum(not self._leaf(i, x) for i, x in enumerate(leaves)) == 0
+        session = builder.session
+        self.after = [end_of(session, changes, x) if x is not self.leaves[i] else x for i, x in enumerate(leaves)]
+        stable = sum(not self._leaf(i, x) for i, x in enumerate(self.after)) == 0
+        return stable & self._same_ends(leaves, builder, changes)
+
+    def _same_ends(self, leaves: list[Any], builder: Any, changes: Any) -> bool:
+        """Which objects from outside does the body leave? One that it writes to as well must be known at its start."""
+        stable = True
+        for i, leaf in enumerate(leaves):
+            outer = is_object(leaf) and not (isinstance(leaf, SymbolicTensor) and leaf._builder.graph is builder.graph)
+            if outer and self.types[i] is not None and self.ends[i] is not leaf:
+                self.ends[i] = leaf
+                stable &= self.after[i] is leaf
+            if builder.session.aliases.is_merged(leaf):
+                self.hazards.add(i)
+        return stable
 
     def _settle_missing(self, after: Any) -> bool:
         """No value before the loop: carried as zeros that nobody reads. What a program may read of it after the loop is
@@ -97,6 +137,9 @@ class Carried:
         number = self.numbers[i] or self.pythonic.is_number(before)
         if type_ is None and same(before, after):
             return True
+        if type_ is None and is_object(before) and not self.numbers[i]:
+            self.types[i] = type_of(before)  # a Parameter that the loop rebinds is a value like any other
+            return False
         if not (is_number(before) or is_tensor(before)) or not (is_number(after) or is_tensor(after)):
             raise self._error(CaptureError, after, before)
         if number and self.pythonic.is_number(after):
@@ -130,6 +173,12 @@ class Carried:
             leaf if t is None else self._mark(i, results.pop(0))
             for i, (leaf, t) in enumerate(zip(self.leaves, self.types))
         ]
+        if self.place is None:
+            pairs = zip(leaves, self.leaves, self.ends)
+            self.objects = [
+                (leaf, before if is_object(before) else None, end, i in self.hazards)
+                for i, (leaf, before, end) in enumerate(pairs) if self.types[i] is not None
+            ]
         return self.rebuild(leaves)
 
     def _differs(self, before: TensorType, after: TensorType, value: Any, first: Any) -> Exception:
@@ -164,7 +213,9 @@ class Carried:
 
 def from_change(change: Change, pythonic: Pythonic) -> Carried:
     """A location that the body wrote, as something carried."""
-    before = Undefined(change.place.label) if change.before is MISSING else change.before
+    if isinstance(change.place, ArrayPlace) and not same_values(change.before, change.after):
+        raise arrays.refuse("loop")
+    before = Undefined(change.place.label) if change.before is MISSING else writes.before_of(change)
     return Carried(change.place.label, before, 0, pythonic, change.place)
 
 

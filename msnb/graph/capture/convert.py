@@ -153,10 +153,10 @@ class Converter(expressions.Expressions):
         self._open.pop()
         out = written(f"{t} = __rt__.branch(None, {names!r}, {lines!r}, __rt__.locals())", node.test)
         out[0].value.args[0] = test
-        out += self._when(f"{t}.then", body, node)
+        out += self._when(f"{t}.then", self._kept_inside(t, body, node), node)
         turn = self._assign_names(names, f"{t}.turn(__rt__.locals())", node.test)
         out += self._when(f"{t}.symbolic", turn, node.test)
-        out += self._when(f"{t}.other", orelse, node)
+        out += self._when(f"{t}.other", self._kept_inside(t, orelse, node), node)
         join = self._assign_names(names, f"{t}.join(__rt__.locals())", node.test)
         return out + self._when(f"{t}.symbolic", join, node.test)
 
@@ -164,6 +164,14 @@ class Converter(expressions.Expressions):
         if not body:
             return []
         made = written(f"if {test}: pass", at)
+        made[0].body = body
+        return made
+
+    def _kept_inside(self, handle: str, body: list[ast.stmt], at: ast.AST) -> list[ast.stmt]:
+        """A body whose errors its handle hears of first."""
+        if not body:
+            return []
+        made = written(f"try: pass\nexcept Exception as __error__:\n    if not {handle}.failed(__error__): raise", at)
         made[0].body = body
         return made
 
@@ -182,7 +190,7 @@ class Converter(expressions.Expressions):
         tested = written(f"if {w}.enter or {w}.test(None): pass", node.test)
         tested[0].test.values[1].args[0] = test
         again = self._when(f"{w}.load", self._assign_names(names, f"{w}.vars()", node.test), node.test)
-        tested[0].body = again + body + written(f"{w}.done(__rt__.locals())", node.test)
+        tested[0].body = again + self._kept_inside(w, body, node) + written(f"{w}.done(__rt__.locals())", node.test)
         loop[0].body = take + tested
         return out + loop + self._when(f"{w}.load", self._assign_names(names, f"{w}.vars()", node.test), node.test)
 
@@ -206,11 +214,7 @@ class Converter(expressions.Expressions):
         out[0].value.args[0] = iterated
         loop = written(f"while {f}.more(__rt__.locals()): pass", node.iter)
         take = self._when(f"{f}.load", self._assign_names(names, f"{f}.vars()", node.iter), node.iter)
-        guarded = written(
-            f"try: pass\nexcept Exception as __error__:\n    if not {f}.failed(__error__): raise", node.iter
-        )
-        guarded[0].body = made + written(f"{f}.done(__rt__.locals())", node.iter)
-        loop[0].body = take + guarded
+        loop[0].body = take + self._kept_inside(f, made, node.iter) + written(f"{f}.done(__rt__.locals())", node.iter)
         return out + loop + self._when(f"{f}.load", self._assign_names(names, f"{f}.vars()", node.iter), node.iter)
 
     def visit_Assert(self, node: ast.Assert) -> Any:
@@ -223,14 +227,11 @@ class Converter(expressions.Expressions):
         return made
 
     def visit_Raise(self, node: ast.Raise) -> Any:
-        if node.exc is None or not self._open:
-            self.generic_visit(node)
-            return node
-        made = written("__rt__.raising(None, None)\nraise", node)
-        made[0].value.args[0] = self.visit(node.exc)
+        if node.exc is not None:
+            node.exc = self.rt("raising", node.exc, self.visit(node.exc))
         if node.cause is not None:
-            made[0].value.args[1] = self.visit(node.cause)
-        return [made[0]]
+            node.cause = self.visit(node.cause)
+        return node
 
     def visit_Match(self, node: ast.Match) -> Any:
         """See ``patterns``."""
@@ -254,7 +255,9 @@ class Converter(expressions.Expressions):
     def visit_Try(self, node: Any) -> Any:
         """Blocks left open by an exception are closed where it is caught."""
         level = self._fresh("l")
-        node.body = self.statements(node.body)
+        begin = written("__rt__.attempt(lambda: None)", node)
+        begin[0].value.args[0].body = _caught(node)
+        node.body = [*begin, *self.statements(node.body), *written(f"__rt__.succeeded({level})", node)]
         for handler in node.handlers:
             if handler.type is not None:
                 handler.type = self.visit(handler.type)
@@ -275,6 +278,15 @@ class Converter(expressions.Expressions):
         return [*written(f"{level} = __rt__.level()", node), node, *written(f"__rt__.unwind({level})", node)]
 
     visit_AsyncWith = visit_With
+
+
+def _caught(node: Any) -> ast.expr:
+    """What the handlers of a ``try`` catch, as an expression; with ``finally`` it sees every error."""
+    every = ast.copy_location(ast.Name("BaseException", ast.Load()), node)
+    if node.finalbody or any(handler.type is None for handler in node.handlers):
+        return every
+    kinds: list[ast.expr] = [_copied(handler.type) for handler in node.handlers]
+    return ast.copy_location(ast.Tuple(kinds, ast.Load()), node)
 
 
 class Template:

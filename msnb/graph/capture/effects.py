@@ -6,13 +6,19 @@ with the tensors' values. State is written only after the program has finished, 
 
 from __future__ import annotations
 
+import copy
+import operator
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from msnb.core import events
+from msnb.core.parameter import Parameter
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
-from msnb.core.where import here
+from msnb.core.where import Origin, here
 from msnb.graph.capture.engine import Capture
 from msnb.graph.capture.merge import Late
 from msnb.graph.capture.scalars import TrackedArray, is_lazy
@@ -44,25 +50,47 @@ class Text:
 
     def __str__(self) -> str:
         """Python needs the text now: numbers are guarded, tensors refuse."""
-        return "".join(p if isinstance(p, str) else _formatted(p[0], p[1], str(p[2])) for p in self.parts)
+        for value in open_values(self, {}).values():
+            if isinstance(value, Tensor) and not is_lazy(value):
+                engine = slot.engine
+                found = engine.wrap(engine.lift(value)) if isinstance(engine, Capture) else value
+                raise found._builder.no_value(found) if isinstance(found, SymbolicTensor) else TypeError("no text yet")
+        return self.fill({})
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return self.fill({})
 
     def __format__(self, spec: str) -> str:
         return format(str(self), spec)
 
     def __eq__(self, other: object) -> bool:
-        return self._as_key() == other
+        return str(self) == (str(other) if isinstance(other, Text) else other)
 
     def __hash__(self) -> int:
-        return hash(self._as_key())
+        return hash(str(self))
 
-    def _as_key(self) -> str:
-        """The text where Python compares it or looks it up: there a tensor in it must be known."""
-        for part in self.parts:
-            if not isinstance(part, str) and isinstance(part[0], SymbolicTensor):
-                raise part[0]._builder.no_value(part[0])
-        return str(self)
+    def __len__(self) -> int:
+        return len(str(self))
+
+    def __bool__(self) -> bool:
+        return any(isinstance(p, str) and p for p in self.parts) or bool(str(self))
+
+    def __contains__(self, part: Any) -> bool:
+        return str(part) in str(self)
+
+    def __iter__(self) -> Any:
+        return iter(str(self))
+
+    def __getitem__(self, key: Any) -> Any:
+        return deferred(operator.getitem, (self, key))
+
+    def __mod__(self, values: Any) -> Any:
+        return deferred(operator.mod, (self, values))
+
+    def __mul__(self, times: Any) -> Any:
+        return deferred(operator.mul, (self, times))
+
+    __rmul__ = __mul__
 
     def __add__(self, other: Any) -> Any:
         return Text((*self.parts, *(other.parts if isinstance(other, Text) else (other,))))
@@ -73,10 +101,40 @@ class Text:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        if name in TEXT_METHODS:
+            return lambda *args, **kwargs: deferred(getattr(str, name), (self, *args), kwargs)
         return getattr(str(self), name)
 
 
-def _formatted(value: Any, conversion: int, spec: str) -> str:
+TEXT_METHODS = frozenset((
+    "capitalize", "casefold", "center", "expandtabs", "format", "join", "ljust", "lower", "lstrip", "removeprefix",
+    "removesuffix", "replace", "rjust", "rstrip", "strip", "swapcase", "title", "translate", "upper", "zfill",
+))  # fmt: skip
+"""Methods of ``str`` that give a text: of an open one they give an open one."""
+
+
+def deferred(fn: Callable[..., str], args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Text:
+    """The text that a pure function gives of values that are not all known; it is called when they are."""
+    given = (tuple(_worded(snapshot(a)) for a in args), {k: _worded(snapshot(v)) for k, v in (kwargs or {}).items()})
+    return Text(((given, lambda found: fn(*found[0], **found[1]), ""),))
+
+
+def snapshot(value: Any) -> Any:
+    """A value as it is now: what the program writes into a list, a dict or an array later does not show in it."""
+    if type(value) in (list, tuple, set, deque):
+        return type(value)(snapshot(v) for v in value)
+    if type(value) is dict:
+        return {k: snapshot(v) for k, v in value.items()}
+    if type(value) is np.ndarray:
+        return value.copy()
+    if isinstance(value, TrackedArray) and value._source is not None and value._session.is_written(value):
+        return value.plain().copy()
+    return copy.copy(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
+
+
+def _formatted(value: Any, conversion: Any, spec: str) -> str:
+    if callable(conversion):
+        return str(conversion(value))
     if conversion != -1:
         value = _CONVERSIONS[conversion](value)
     return format(value, spec)
@@ -89,7 +147,7 @@ def is_open(value: Any) -> bool:
 
 def fstring(parts: tuple[Any, ...]) -> Any:
     """The text of an f-string, open if a part is."""
-    parts = tuple(p if isinstance(p, str) else (_worded(p[0]), *p[1:]) for p in parts)
+    parts = tuple(p if isinstance(p, str) else (_worded(snapshot(p[0])), *p[1:]) for p in parts)
     if any(not isinstance(p, str) and _has_open((p[0], p[2])) for p in parts):
         return Text(parts)
     return "".join(p if isinstance(p, str) else _formatted(*p) for p in parts)
@@ -106,11 +164,10 @@ def _worded(value: Any) -> Any:
 
 
 def _has_open(value: Any) -> bool:
-    if isinstance(value, (tuple, list)):
-        return any(map(_has_open, value))
-    if type(value) is dict:
-        return any(map(_has_open, value.values()))
-    return is_open(value)
+    return bool(open_values(value, {}))
+
+
+has_open = _has_open
 
 
 def open_values(value: Any, found: dict[int, Any]) -> dict[int, Any]:
@@ -120,7 +177,7 @@ def open_values(value: Any, found: dict[int, Any]) -> dict[int, Any]:
             if not isinstance(part, str):
                 open_values(part[0], found)
                 open_values(part[2], found)
-    elif isinstance(value, (tuple, list)):
+    elif isinstance(value, (tuple, list, set, deque)):
         for v in value:
             open_values(v, found)
     elif type(value) is dict:
@@ -136,7 +193,7 @@ def refill(value: Any, values: dict[int, Any]) -> Any:
         return values[id(value)]
     if isinstance(value, Text):
         return value.fill(values)
-    if type(value) in (tuple, list):
+    if type(value) in (tuple, list, set, deque):
         return type(value)(refill(v, values) for v in value)
     if type(value) is dict:
         return {k: refill(v, values) for k, v in value.items()}
@@ -162,9 +219,18 @@ def at_run(engine: Capture, name: str, values: Any, action: Callable[[Any], None
     control.host_call(engine, control.HostFn(run, name), args, (), effect=True)
 
 
-def print_at_run(engine: Capture, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """``print`` with tensors or outside numbers among its arguments."""
-    at_run(engine, "print", list(args), lambda values: print(*values, **kwargs))
+def has_effects(graph: Any) -> bool:
+    """Does it print, check or call back?"""
+    return any("effect" in n.op.traits or n.attrs.get("effect") for _, n in graph.walk())
+
+
+def call_at_run(engine: Capture, name: str, fn: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> None:
+    """Call ``fn`` for what it does to the world, at every run and in its place: ``print``, a warning, a line of a log.
+
+    Its arguments are what they are now, with the program's values in place of tensors and outside numbers.
+    """
+    words = [_worded(snapshot(a)) for a in args], {k: snapshot(v) for k, v in kwargs.items()}
+    at_run(engine, name, words, lambda found: fn(*found[0], **found[1]))
 
 
 def check(engine: Capture, pred: SymbolicTensor, message: Any, has_message: bool) -> None:
@@ -188,21 +254,34 @@ def check_ran(engine: Capture, late: Late) -> None:
     at_run(engine, "loop ran", [], fail, late.ran())
 
 
-def raise_at_run(engine: Capture, error: Any) -> None:
-    """``raise error`` in a branch that a tensor decides."""
-    made = error() if isinstance(error, type) else error
+def raise_at_run(engine: Capture, error: Exception, origin: Origin | None) -> None:
+    """An error that only the run may raise: a tensor decides whether it comes to that, or something is printed first.
+
+    Args:
+        origin: where it was raised.
+    """
+    cause = error.__cause__ if isinstance(error.__cause__, Exception) else None
 
     def fail(values: Any) -> None:
-        raise _like(made, values)
+        raise _like(error, *values)
 
-    at_run(engine, "raise", list(made.args), fail)
+    before, engine.origin = engine.origin, origin
+    at_run(engine, "raise", (*_carried(error), None if cause is None else _carried(cause)), fail)
+    engine.origin = before
 
 
-def _like(error: BaseException, args: list[Any]) -> BaseException:
-    """The user's error with the program's values among its arguments; whatever else it carries stays."""
+def _carried(error: BaseException) -> tuple[list[Any], dict[str, Any]]:
+    return list(error.args), dict(error.__dict__)
+
+
+def _like(error: BaseException, args: list[Any], fields: dict[str, Any], cause: Any) -> BaseException:
+    """The user's error with the program's values among its arguments and fields."""
     new = type(error).__new__(type(error), *args)
-    new.__dict__.update(error.__dict__)
-    new.__cause__, new.__suppress_context__ = error.__cause__, error.__suppress_context__
+    new.args = tuple(args)
+    new.__dict__.update(fields)
+    known = error.__cause__
+    new.__cause__ = _like(known, *cause, None) if cause is not None and known is not None else known
+    new.__suppress_context__ = error.__suppress_context__
     return new
 
 
@@ -211,6 +290,7 @@ def notice_once(engine: Capture, what: str) -> None:
     place = here(2).where
     at = f" ({place})" if place is not None else ""
     engine.session.used_at_capture.setdefault(what, at)
+    undecided = "" if not engine.session.undecided else " Whichever way the tensor decides that this hangs on, it ran."
     events.notice(
-        f"{what} ran while the function was captured{at}: it does not run again at each call.", f"{what}{at}"
+        f"{what} ran while the function was captured{at}: it does not run again at each call.{undecided}", f"{what}{at}"
     )

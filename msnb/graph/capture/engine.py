@@ -56,6 +56,11 @@ class Capture(GraphBuilder):
         rule = self.session.autocast
         return self._append(op, inputs, attrs) if rule is None else rule.apply(self._append, op, inputs, attrs)
 
+    def whole(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Op by op, in the precision that the rule in force asks for."""
+        rule = self.session.autocast
+        return fn(*args, **kwargs) if rule is None else rule.whole(fn, args, kwargs)
+
     def _append(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """Append a node; lazy numbers among the attributes become constants with a guard."""
         if attrs:
@@ -73,16 +78,17 @@ class Capture(GraphBuilder):
     def lift(self, x: Any) -> Value:
         """Outside values become inputs, program values stay or pass through the params of this body."""
         if isinstance(x, SymbolicTensor) and type(x) is SymbolicTensor:
+            self.session.aliases.check(x)
             return super().lift(x)
         if is_lazy(x):
             return super().lift(self.session.scalar(x))
         if isinstance(x, TrackedArray) and x._source is not None:
-            return super().lift(self.session.array(x))
+            return super().lift(x.plain() if self.session.is_written(x) else self.session.array(x))
         return super().lift(x)
 
     def lift_tensor(self, x: Tensor) -> Value:
         """A Tensor object: state of the program, unless the program itself made it."""
-        if self.session.is_fresh(x):
+        if self.session.is_fresh(x) and id(x) not in self.session.locals:
             return super().lift_tensor(x)
         return super().lift(self.session.state(x).current)
 
@@ -100,6 +106,11 @@ class Capture(GraphBuilder):
 
     def assign(self, target: Tensor, value: Tensor) -> None:
         """``target`` takes the value of ``value`` (``x[i] = v``, assignments to parameters)."""
+        self.put(target, value)
+        self.session.aliases.written(self, target)
+
+    def put(self, target: Tensor, value: Tensor) -> None:
+        """``assign``, of this one object."""
         lifted = self.wrap(self.lift(value))
         if isinstance(target, SymbolicTensor):
             if target._builder.graph is not self.graph:

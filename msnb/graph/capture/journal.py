@@ -14,8 +14,11 @@ Writes to outside objects at level 0 are logged too, to be done again at every c
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<missing>"})()
 
@@ -54,6 +57,32 @@ class AttrPlace(Place):
             setattr(self.owner, self.name, value)
 
 
+class SpacePlace(Place):
+    """All attributes of an object whose class has a ``__setattr__`` of its own: put back as they were, in their
+    order."""
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+        self.key = ("space", id(owner))
+        self.label = f"the attributes of {type(owner).__name__}"
+
+    def get(self) -> Any:
+        return dict(vars(self.owner))
+
+    def set(self, value: Any) -> None:
+        space = vars(self.owner)
+        space.clear()
+        space.update(value)
+
+
+class HiddenPlace(AttrPlace):
+    """An attribute that such a ``__setattr__`` wrote beside the one that it was asked for; ``SpacePlace`` puts it
+    back."""
+
+    def set(self, value: Any) -> None:
+        pass
+
+
 class ContentPlace(Place):
     """All that a list, dict, set or deque holds."""
 
@@ -76,6 +105,28 @@ class ContentPlace(Place):
             self.owner.extend(value)
         else:
             kind.update(self.owner, value)
+
+
+def root_of(array: Any) -> Any:
+    """The array whose memory a view shows."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+class ArrayPlace(Place):
+    """The elements of a NumPy array."""
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+        self.key = ("array", id(owner))
+        self.label = "the array"
+
+    def get(self) -> Any:
+        return self.owner.copy()
+
+    def set(self, value: Any) -> None:
+        self.owner[...] = value
 
 
 class KeyPlace(Place):
@@ -133,6 +184,9 @@ class TensorPlace(Place):
         t._builder, t._value, t._type = value._builder, value._value, value._type
 
 
+_SILENT = (SpacePlace, HiddenPlace)  # what the writes of a program bring with them
+
+
 @dataclass
 class Change:
     """A location with its value before and, once its level is closed, after."""
@@ -180,17 +234,19 @@ class Journal:
     def __init__(self) -> None:
         self.levels: list[Level] = [Level()]
         self.log: list[Entry] = []
+        self.before_write: Callable[[Any], None] = lambda owner: None
 
     @property
     def in_block(self) -> bool:
         """Is a branch or loop body being captured?"""
         return any(not level.transparent for level in self.levels[1:])
 
-    def note(self, place: Place) -> None:
-        """About to write there."""
+    def note(self, place: Place, before: Any = MISSING) -> None:
+        """About to write there; or already written, and ``before`` was there."""
+        self.before_write(getattr(place, "owner", None))
         changes = self.levels[-1].changes
         if place.key not in changes:
-            changes[place.key] = Change(place, place.get())
+            changes[place.key] = Change(place, place.get() if before is MISSING else before)
 
     def write(self, place: Place, value: Any) -> None:
         """Write there."""
@@ -227,7 +283,7 @@ class Journal:
             change.after = change.place.get()
         for change in reversed(list(changes.values())):
             change.place.set(change.before)
-        return changes
+        return {key: change for key, change in changes.items() if not isinstance(change.place, _SILENT)}
 
     def unwind(self, depth: int) -> None:
         """Close levels without keeping what they wrote."""

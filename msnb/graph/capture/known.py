@@ -6,12 +6,16 @@ import copy
 import datetime
 import enum
 import functools
+import io
 import itertools
+import logging
 import numbers
 import os
 import pathlib
 import re
+import sys
 import types
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -20,12 +24,14 @@ import numpy as np
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
-from msnb.core.errors import ConcretizationError
+from msnb.core.errors import CaptureError, ConcretizationError
+from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor, need_index, not_one
 from msnb.core.types import WEAK, result_dtype, tensor_type
 from msnb.core.where import here
 from msnb.graph.capture import effects, paths, reads, writes
 from msnb.graph.capture import special as operators
+from msnb.graph.capture.arrays import Watch
 from msnb.graph.capture.engine import Capture
 from msnb.graph.capture.journal import ContentPlace
 from msnb.graph.capture.scalars import TrackedArray, concrete, is_lazy, lazy_call
@@ -85,6 +91,8 @@ def call(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     found = operators.converted(engine, fn, args)
     if found is not NotImplemented:
         return found
+    if fn is object.__setattr__ and type(args[0]).__setattr__ is object.__setattr__:
+        return writes.set_attr(args[0], *args[1:])
     special = _SPECIAL.get(fn) if _hashable(fn) else None
     if special is not None:
         return special(engine, *args, **kwargs)
@@ -109,8 +117,12 @@ def _opaque(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, A
     if fn in _HIGHER if _hashable(fn) else False:
         args = tuple(_callable(a) for a in args)
         kwargs = {k: _callable(v) for k, v in kwargs.items()}
-    args = (*args[:own], *(_plain(engine, fn, a) for a in args[own:]))
-    made = fn(*args, **{k: _plain(engine, fn, v) for k, v in kwargs.items()})
+    given = (*args[:own], *(_plain(engine, fn, a) for a in args[own:]))
+    named = {k: _plain(engine, fn, v) for k, v in kwargs.items()}
+    owner = (getattr(fn, "__self__", None),)
+    watch = Watch(engine.session, (*args, *kwargs.values(), *owner), (*given, *named.values(), *owner))
+    made = engine.session.made(fn(*given, **named))
+    watch.conclude()
     return engine.session.born(made) if type(made) in (list, dict, set, deque) and isinstance(fn, type) else made
 
 
@@ -128,8 +140,8 @@ def _plain(engine: Capture, fn: Any, value: Any) -> Any:
         return concrete(value)
     if isinstance(value, TrackedArray):
         return value.plain()
-    if isinstance(value, effects.Text):
-        return str(value)
+    if isinstance(value, effects.Text):  # an error takes any text; who reads numbers and names in C wants it now
+        return value if isinstance(fn, type) and issubclass(fn, BaseException) else str(value)
     if isinstance(value, Tensor) and not isinstance(value, SymbolicTensor) and not _takes_tensors(fn):
         if not engine.session.is_fresh(value):
             raise _needs_value(f"{getattr(fn, '__name__', 'this function')}()")
@@ -170,9 +182,20 @@ def _notice_read(engine: Capture, fn: Any, args: tuple[Any, ...]) -> int:
         effects.notice_once(engine, f"{_PUBLIC.get(module, module)}.{name}()")
     elif fn is next and args and _may_change(engine, args[0], "__next__"):
         effects.notice_once(engine, f"next() of an object of {_class(args[0])}")
+    elif stateful and engine.session.undecided:
+        raise _undecided(f"{_class(owner)}.{name}()")
     elif stateful:
         effects.notice_once(engine, f"{_class(owner)}.{name}()")
     return own if stateful else 0
+
+
+def _undecided(what: str) -> CaptureError:
+    error = CaptureError(
+        f"{what} is called where a tensor decides whether it runs: it may change an object that a graph cannot follow.",
+        hint="decide with a Python value, or call it before or after, with a value that the branch computes.",
+    )
+    error.where = here(3).where
+    return error
 
 
 def _may_change(engine: Capture, owner: Any, name: str) -> bool:
@@ -199,6 +222,12 @@ def _method(engine: Capture, fn: Any, owner: Any, args: tuple[Any, ...], kwargs:
     name = getattr(fn, "__name__", "")
     if isinstance(owner, Tensor):
         return fn(*args, **kwargs)
+    if isinstance(owner, io.TextIOBase) and name in ("write", "flush"):
+        return _write_text(engine, owner, *args) if name == "write" else effects.call_at_run(engine, name, fn, [], {})
+    if isinstance(owner, str) and name in effects.TEXT_METHODS:
+        args, kwargs = engine.given(args), engine.given(kwargs)
+        if effects.has_open((args, kwargs)):
+            return effects.deferred(getattr(str, name), (owner, *args), kwargs)
     for kind, names in _MUTATORS.items():
         if isinstance(owner, kind) and name in names:
             return _mutate(engine, owner, name, args, kwargs)
@@ -249,12 +278,60 @@ def _len(engine: Capture, owner: Any) -> Any:
 
 def _print(engine: Capture, *args: Any, **kwargs: Any) -> None:
     session = engine.session
-    args = tuple(reads.entered(session, a) for a in args)
-    if effects.open_values(list(args), {}):
-        effects.print_at_run(engine, args, kwargs)
-        return
-    effects.notice_once(engine, "print()")
-    print(*args, **kwargs)
+    file = _stream(kwargs.pop("file", None) or sys.stdout)
+
+    def to_file(*words: Any, **named: Any) -> None:
+        print(*words, file=file(), **named)
+
+    effects.call_at_run(engine, "print", to_file, [reads.entered(session, a) for a in args], kwargs)
+
+
+def _stream(stream: Any) -> Callable[[], Any]:
+    """A stream as it is when the program runs: ``sys.stdout`` may be another one then."""
+    for name in ("stdout", "stderr"):
+        if stream is getattr(sys, name):
+            return lambda: getattr(sys, name)
+    return lambda: stream
+
+
+def _warn(engine: Capture, message: Any, category: Any = None, stacklevel: int = 1, **kwargs: Any) -> None:
+    """``warnings.warn`` is a node, like ``print``: it warns of the user's line at each call."""
+    found = here(2).places[max(stacklevel - 1, 0) :]
+    where = found[0] if found else None
+
+    def warn(text: Any, kind: Any) -> None:
+        if where is None:
+            warnings.warn(text, kind, stacklevel=2)
+        else:
+            kind = type(text) if isinstance(text, Warning) else kind or UserWarning
+            warnings.warn_explicit(text, kind, where.file, where.line)
+
+    effects.call_at_run(engine, "warn", warn, [message, category], {})
+
+
+def _log(level: int | None) -> Callable[..., Any]:
+    """A line of a log is a node, like ``print``."""
+
+    def log(engine: Capture, logger: logging.Logger, *args: Any, **kwargs: Any) -> None:
+        where = here(2).where
+        own = level if level is not None else concrete(args[0])
+        words = args if level is not None else args[1:]
+
+        def emit(message: Any, *values: Any, extra: Any = None, **_: Any) -> None:
+            if logger.isEnabledFor(own):
+                file, line, function = (where.file, where.line, where.function) if where else ("", 0, "")
+                logger.handle(logger.makeRecord(logger.name, own, file, line, message, values, None, function, extra))
+
+        effects.call_at_run(engine, "log", emit, [reads.entered(engine.session, w) for w in words], kwargs)
+
+    return log
+
+
+def _write_text(engine: Capture, stream: Any, text: Any) -> Any:
+    """``sys.stdout.write`` and the like: a node, like ``print``."""
+    found = _stream(stream)
+    effects.call_at_run(engine, "write", lambda words: found().write(words), [text], {})
+    return len(text) if isinstance(text, str) else None
 
 
 def _range(engine: Capture, *args: Any) -> Any:
@@ -302,10 +379,13 @@ def _cast(kind: type, dtype: str) -> Callable[..., Any]:
             if kind is not bool and args[0]._type.is_static and args[0]._type.size != 1:
                 raise not_one(args[0], f"{kind.__name__}()")
             found = symbolic_test(args[0])
-            if kind is bool:
-                return find("not_equal")(found, 0) if found is not None and found.dtype.category else found
-            flat = found if found is None or not found.shape else find("reshape")(found, shape=())
-            number = engine.wrap(engine.lift_as(flat, tensor_type((), dtypes.as_dtype(dtype))))
+            assert found is not None
+            flat = find("reshape")(found, shape=()) if found.shape else found
+            if kind is bool and found.dtype.category:
+                flat = find("not_equal")(flat, 0)
+            want = tensor_type((), dtypes.as_dtype(dtype))
+            cast = find("cast")  # a value of its own, even where the tensor has this dtype
+            number = engine.add(cast, [engine.lift(flat)], cast.bind_attrs({"dtype": want.dtype}), (want,))[0]
             return engine.session.pythonic.mark(number)
         if len(args) == 1 and is_lazy(args[0]):
             return lazy_call(kind, args)
@@ -361,6 +441,10 @@ def _setattr(engine: Capture, owner: Any, name: str, value: Any) -> None:
     writes.set_attr(owner, name, value)
 
 
+def _delattr(engine: Capture, owner: Any, name: str) -> None:
+    writes.del_attr(owner, name)
+
+
 def _iter(engine: Capture, *args: Any) -> Any:
     return iter(reads.iterate(engine.session, args[0]), *args[1:])
 
@@ -371,10 +455,16 @@ def _chained(engine: Capture, rows: Any) -> Any:
     return itertools.chain.from_iterable(reads.iterate(session, row) for row in reads.iterate(session, rows))
 
 
-def _str(engine: Capture, *args: Any, **kwargs: Any) -> Any:
-    if len(args) == 1 and not kwargs and effects.is_open(args[0]):
-        return args[0] if isinstance(args[0], effects.Text) else effects.Text(((args[0], 115, ""),))
-    return _opaque(engine, str, args, kwargs)
+def _text(fn: Any) -> Callable[..., Any]:
+    """str, repr, format and ascii: of what is not all known they give an open text."""
+
+    def made(engine: Capture, *args: Any, **kwargs: Any) -> Any:
+        if fn is str and len(args) == 1 and isinstance(args[0], effects.Text):
+            return args[0]
+        given = engine.given(args)
+        return effects.deferred(fn, given) if not kwargs and effects.has_open(given) else _opaque(engine, fn, args, kwargs)
+
+    return made
 
 
 def _tensor(engine: Capture, *args: Any, **kwargs: Any) -> Any:
@@ -388,6 +478,22 @@ def _tensor(engine: Capture, *args: Any, **kwargs: Any) -> Any:
     dtype = kwargs.get("dtype", args[1] if len(args) > 1 else None)
     want = made._type if dtype is None else made._type.with_dtype(dtypes.as_dtype(dtype))
     return engine.wrap(engine.lift_as(made, want))
+
+
+def parameter(engine: Capture, default_input: Any, *args: Any, **kwargs: Any) -> Any:
+    """``Parameter(...)`` in a captured program: an object of the program's own, whose value is threaded like any state.
+    What it begins with may be a tensor of the program."""
+    data = engine.given(default_input)
+    session = engine.session
+    outside = isinstance(data, Tensor) and (isinstance(data, SymbolicTensor) or session.source_of(data) is not None)
+    if outside or not isinstance(data, Tensor) and _unknown(data) or id(data) in session.locals:
+        first = engine.wrap(engine.lift(_stacked(engine, data)))
+        made = Parameter(first, *map(concrete, args), **{k: concrete(v) for k, v in kwargs.items()})
+    else:
+        made = Parameter(_plain(engine, Tensor, data), *map(concrete, args), **{k: concrete(v) for k, v in kwargs.items()})
+        first = engine.wrap(engine.constant(made.asnumpy(), made._type))
+    session.own_state(session.fresh(made), first)
+    return made
 
 
 def _unknown(data: Any) -> bool:
@@ -459,8 +565,12 @@ def _callable_check(engine: Capture, value: Any) -> bool:
 
 
 _SPECIAL: dict[Any, Callable[..., Any]] = {
-    len: _len, print: _print, range: _range, getattr: _getattr, hasattr: _hasattr, setattr: _setattr, type: _type,
+    len: _len, print: _print, range: _range, getattr: _getattr, hasattr: _hasattr, setattr: _setattr, delattr: _delattr, type: _type,
     isinstance: _isinstance, int: _cast(int, "int64"), float: _cast(float, "float64"), bool: _cast(bool, "bool"),
     max: _extreme(max, "maximum"), min: _extreme(min, "minimum"), sum: _sum, any: _any_all(True), all: _any_all(False),
-    Tensor: _tensor, vars: _vars, copy.copy: _copy, copy.deepcopy: _deepcopy, iter: _iter, str: _str, id: _id,
-    callable: _callable_check, itertools.chain.from_iterable: _chained, }  # fmt: skip
+    Tensor: _tensor, vars: _vars, copy.copy: _copy, copy.deepcopy: _deepcopy, iter: _iter, str: _text(str), repr: _text(repr), format: _text(format),
+    ascii: _text(ascii), id: _id,
+    callable: _callable_check, itertools.chain.from_iterable: _chained, warnings.warn: _warn,
+    logging.Logger.log: _log(None), logging.Logger.debug: _log(10), logging.Logger.info: _log(20),
+    logging.Logger.warning: _log(30), logging.Logger.error: _log(40), logging.Logger.critical: _log(50),
+}  # fmt: skip

@@ -83,7 +83,7 @@ class Loop(Handle):
         own = tuple(builder.param(t, n) for t, n in first)
         self.placed: dict[Any, Any] = {}
         for c in self.carried:
-            value = c.start(builder)
+            value = c.start(builder, self.outer.session.aliases)
             if c.place is not None:
                 self.outer.session.journal.write(c.place, value)
                 self.placed[c.place.key] = c.place.get()
@@ -102,7 +102,7 @@ class Loop(Handle):
         changes = dict(body.changes)
         for c in self.carried:
             left = after[c.label] if c.place is None else changes.pop(c.place.key).after
-            stable &= c.settle(left, body.builder)
+            stable &= c.settle(left, body.builder, body.changes)
         for change in changes.values():
             self.carried.append(from_change(change, self.pythonic))
             stable = False
@@ -119,12 +119,20 @@ class Loop(Handle):
         values: dict[str, Any] = {}
         for c in self.carried:
             value = c.finish(results)
+            self._alias(c, ran)
             if c.place is not None:
                 if any(t is not None for t in c.types):
                     writes.store(c.place, value)
             else:
                 values[c.label] = self._after(c, value, ran)
         self.values, self.load, self.phase = self._values(values), True, "over"
+
+    def _alias(self, c: Carried, ran: Callable[[], Any]) -> None:
+        """A variable that the loop rebinds is another object than before, if the loop ran at all."""
+        aliases = self.outer.session.aliases
+        for result, before, after, unsure in c.objects:
+            aliases.add(result, before, ran, False) if before is not None else None
+            aliases.add(result, after, None if unsure else ran, True) if after is not None else None
 
     def _after(self, c: Carried, value: Any, ran: Callable[[], Any]) -> Any:
         reason = f"the loop that gives it one (line {c.line}) may not run at all, a tensor decides"
@@ -321,10 +329,6 @@ class For(Loop):
     def item(self) -> Any:
         """The value for the loop's target."""
         return self.counter if self.phase == "range" else self.value
-
-    def failed(self, error: Exception) -> bool:
-        """Can the loop go on another way after this error?"""
-        return False
 
     def done(self, space: dict[str, Any]) -> None:
         """The end of the body."""

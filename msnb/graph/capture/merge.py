@@ -26,7 +26,8 @@ from msnb.core.types import WEAK, TensorType
 from msnb.core.where import here
 from msnb.graph.capture.lower import RETURN
 from msnb.graph.capture.pythonic import number_type
-from msnb.graph.capture.scalars import TrackedArray, is_lazy, is_number, plain
+from msnb.graph.capture.scalars import TrackedArray, is_lazy, is_number, plain, same_values
+from msnb.ir.builder import SymbolicTensor
 
 Rebuild = Callable[[list[Any]], Any]
 
@@ -133,6 +134,8 @@ def same(a: Any, b: Any) -> bool:
         return False
     if isinstance(a, (bool, int, str, bytes, range, slice, float, complex)) or a is None:
         return bool(a == b) and repr(a) == repr(b)
+    if isinstance(a, np.ndarray):
+        return same_values(a, b)
     return _same_method(a, b)
 
 
@@ -165,12 +168,22 @@ class Merge:
         dead: which of the branches ends by raising (its values do not matter).
     """
 
-    def __init__(self, then: Any, other: Any, dead: tuple[bool, bool] = (False, False)) -> None:
+    def __init__(
+        self, then: Any, other: Any, dead: tuple[bool, bool] = (False, False), changes: Any = ({}, {}),
+        born: Any = ((), ()),
+    ) -> None:
         self.builders = (then, other)
         self.dead = dead
+        self.changes = changes
+        self.born = born
+        self.aliases: list[tuple[int, int, Any]] = []
 
     def plan(self, label: str, a: Any, b: Any, lines: tuple[int, ...] = ()) -> Rebuild:
         """How to get the variable's value from the If node's results."""
+        if a is b:
+            return lambda results: a
+        if self.dead[0] != self.dead[1] and self._outlives(self.dead[0], b if self.dead[0] else a):
+            return lambda results: b if self.dead[0] else a
         if self.dead[0]:
             a = self._instead(a, b)
         elif self.dead[1]:
@@ -178,14 +191,29 @@ class Merge:
         a, b = self._holes(label, a, b)
         if isinstance(a, Undefined) or isinstance(b, Undefined):
             return self._missing(label, a, b, lines)
-        if same(a, b):
+        if not is_tensor(a) and same(a, b):
             return lambda results: a
         leaves_a, rebuild, key_a = flatten(a)
         leaves_b, _, key_b = flatten(b)
         if key_a != key_b:
             raise self._differ(label, describe(a), describe(b), lines, *_structures(a, b))
         makers = [self._leaf(label, p, q, lines) for p, q in zip(leaves_a, leaves_b)]
-        return lambda results: rebuild([make(results) for make in makers])
+        if key_a == "*" or isinstance(a, tuple):
+            return lambda results: rebuild([make(results) for make in makers])
+        parts = [x for i, x in enumerate((a, b)) if id(x) not in self.born[i]]
+        blend = self.builders[0].session.aliases.blend
+        return lambda results: blend(rebuild([make(results) for make in makers]), *parts) if parts else rebuild(
+            [make(results) for make in makers])
+
+    def _outlives(self, side: int, value: Any) -> bool:
+        """Was it there before its branch? Then it is what it was: the other branch never gets here."""
+        graph = self.builders[side].graph
+        return all(not is_tensor(x) or not isinstance(x, SymbolicTensor) or x._builder.graph is not graph
+                   for x in flatten(value)[0])
+
+    def _end(self, side: int, leaf: Any) -> Any:
+        """The value that a Tensor object had at the end of its branch, where it was written."""
+        return end_of(self.builders[0].session, self.changes[side], leaf)
 
     def _instead(self, dead: Any, live: Any) -> Any:
         """A branch that raises may leave anything: take the other's Python values, zeros for its tensors."""
@@ -214,19 +242,26 @@ class Merge:
         return lambda results: found
 
     def _leaf(self, label: str, a: Any, b: Any, lines: tuple[int, ...]) -> Rebuild:
-        if same(a, b):
+        if a is b or not is_tensor(a) and same(a, b):
             return lambda results: a
         if isinstance(a, Undefined) or isinstance(b, Undefined):
             return self._missing(label, a, b, lines)
         if not all(is_tensor(x) or is_number(x) for x in (a, b)):
             raise self._differ(label, describe(a), describe(b), lines)
         pythonic = self.builders[0].session.pythonic
+        objects, (a, b) = (a, b), (self._end(0, a), self._end(1, b))
+        if same(a, b) and not any(isinstance(x, Tensor) and not self._is_own(i, x) for i, x in enumerate(objects)):
+            return lambda results: a
         number = pythonic.is_number(a) and pythonic.is_number(b)
         values = self._lifted(label, a, b, lines, number)
         at = len(self.builders[0].graph.outputs)
+        self.aliases += [(at, i, x) for i, x in enumerate(objects) if is_object(x) and not self._is_own(i, x)]
         for builder, value in zip(self.builders, values):
             builder.graph.outputs.append(value)
         return lambda results: pythonic.mark(results[at]) if number else results[at]
+
+    def _is_own(self, side: int, x: Any) -> bool:
+        return isinstance(x, SymbolicTensor) and x._builder.graph is self.builders[side].graph
 
     def _lifted(self, label: str, a: Any, b: Any, lines: tuple[int, ...], number: bool) -> tuple[Any, Any]:
         pythonic = self.builders[0].session.pythonic
@@ -260,6 +295,20 @@ class Merge:
 
 def _structures(a: Any, b: Any) -> tuple[str, ...]:
     return ()
+
+
+def is_object(x: Any) -> bool:
+    """A Tensor object, which a program may give another value."""
+    return isinstance(x, Tensor) and not is_lazy(x)
+
+
+def end_of(session: Any, changes: Any, leaf: Any) -> Any:
+    """The value that a Tensor object had when these changes were taken back; other leaves as they are."""
+    if not changes or not is_object(leaf):
+        return leaf
+    state = None if isinstance(leaf, SymbolicTensor) else session.states.get(id(leaf)) or session.locals.get(id(leaf))
+    change = changes.get(("tensor", id(leaf if state is None else state.current)))
+    return leaf if change is None else change.after
 
 
 def zeros_of(leaf: Any) -> Any:

@@ -48,6 +48,7 @@ def trace(engine: Capture, fn: Any, inputs: Sequence[Tensor], types: Sequence[Ty
     made = Traced(body.builder.graph, (), shape, leaves)
     for change in body.changes.values():
         made.writes += _written(engine, body.builder, change)
+    made.write_inputs(inputs, params)
     made.outer = [t for t, _ in body.builder.captured]
     return made
 

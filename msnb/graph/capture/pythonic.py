@@ -22,6 +22,7 @@ _ARITHMETIC = frozenset(
     ("add", "subtract", "multiply", "divide", "floor_divide", "remainder", "power", "square", "negative", "positive",
      "abs", "maximum", "minimum")
 )  # fmt: skip
+_COMPARISONS = frozenset(("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"))
 _OF_INTS = frozenset(("round",))  # of a float Python's is an int, the record's is not
 
 
@@ -73,6 +74,8 @@ class Pythonic:
 
     def _among_numbers(self, builder: Any, op: Op, inputs: tuple[Any, ...]) -> tuple[tuple[Any, ...], bool]:
         want = number_type(*inputs)
+        if op.name in _COMPARISONS:
+            return inputs, True
         if op.name not in _ARITHMETIC and not (op.name in _OF_INTS and want.dtype.is_int):
             return inputs, False
         if op.name == "divide" and want.dtype.category < 2:

@@ -11,6 +11,8 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from msnb.core import tree
 from msnb.core.errors import ConcretizationError
 from msnb.core.slot import slot
@@ -18,8 +20,8 @@ from msnb.core.tensor import Tensor
 from msnb.core.where import here, is_internal
 from msnb.graph.capture import paths
 from msnb.graph.capture.paths import Source
-from msnb.graph.capture.scalars import TrackedArray, concrete, is_lazy
-from msnb.graph.capture.session import Session
+from msnb.graph.capture.scalars import TrackedArray, concrete, is_lazy, operand, plain
+from msnb.graph.capture.session import BY_IDENTITY, Session
 
 _KNOWN_ITERABLES = (list, tuple, dict, set, frozenset, deque, range, str, Tensor, types.GeneratorType)
 _VALUE_METHODS = frozenset({"asnumpy", "numpy", "item", "tolist", "__array__", "__float__", "__int__", "__bool__"})
@@ -154,7 +156,9 @@ def _owner_source(session: Session, owner: Any) -> Source | None:
 
 
 def _tensor_attr(session: Session, owner: Tensor, name: str) -> Any:
-    if name in _VALUE_METHODS and not session.is_fresh(owner) and type(owner).__name__ != "SymbolicTensor":
+    own = session.locals.get(id(owner))
+    known = session.is_fresh(owner) and (own is None or owner._data is not None and not own.assigned)
+    if name in _VALUE_METHODS and not known and type(owner).__name__ != "SymbolicTensor":
         raise session.root.no_value(session.state(owner).current)
     if name in ("shape", "dtype", "ndim", "size") or not hasattr(owner, "__dict__") or name not in vars(owner):
         return getattr(owner, name)
@@ -189,8 +193,10 @@ def _guard_class_attr(session: Session, owner: Any, name: str) -> None:
 
 def item(session: Session | None, owner: Any, key: Any) -> Any:
     """``owner[key]``."""
-    if session is None or isinstance(owner, (Tensor, TrackedArray)):
+    if session is None or isinstance(owner, Tensor):
         return owner[plain_key(session, key)]
+    if isinstance(owner, np.ndarray):
+        return session.made(owner[plain_key(session, key)])
     if isinstance(key, Tensor) and isinstance(owner, (list, tuple, dict, str)):
         _refuse_key(owner)
     key = plain_key(session, key)
@@ -313,7 +319,7 @@ def entered(session: Session, value: Any) -> Any:
 def given(session: Session, value: Any) -> Any:
     """An argument for msnb's own functions, which look into containers unseen: what lies outside is read and guarded
     here, all the way down. A container in which nothing comes from outside is handed on as it is."""
-    if is_lazy(value) or isinstance(value, Tensor):
+    if is_lazy(value) or isinstance(value, (Tensor, *BY_IDENTITY)):  # a record (Op) is one thing, whatever it holds
         return value
     if isinstance(value, (set, frozenset, deque)):
         return entered(session, value)
@@ -370,6 +376,10 @@ def compare(session: Session | None, op: str, left: Any, right: Any) -> Any:
             right = _members(session, right)
         found = concrete(left) in right
         return found if op == "in" else not found
+    if session is not None and (is_lazy(left) or is_lazy(right)):
+        same = plain(left) is plain(right)
+        session.guard("is", (paths.called(operator.is_, (operand(left), operand(right))),), (same,))
+        return same == (op == "is")
     found = (left is right) == (op == "is")
     if session is not None:
         _guard_identity(session, left, right, op, found)

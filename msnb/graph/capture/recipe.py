@@ -15,6 +15,9 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.graph.capture.effects import Text, open_values, refill
 from msnb.graph.capture.merge import is_tensor
@@ -48,6 +51,11 @@ class Recipe:
             self.steps.append(step)
             found = self._slots[id(value)] = (value, len(self.steps) - 1)
         return found[1]
+
+    def close(self) -> None:
+        """No step comes after this: let go of the capture, and with it of the objects it met (a program may outlive the
+        network it was captured from)."""
+        del self.session, self.outputs, self._slots
 
     def run(self, outs: list[Any], held: list[Any]) -> list[Any]:
         """All values."""
@@ -93,10 +101,15 @@ class Recipe:
             if value._source is not None:
                 return self._held_step(value._source)
             return lambda outs, held, done: value
+        if id(value) in self.session.locals:
+            at, fields = self.out(value), dict(vars(value))
+            return lambda outs, held, done: _own(outs[at], fields)
         source = None if not isinstance(value, Tensor) else self.session.source_of(value)
         if source is not None:
             return self._held_step(source)
         at = self.out(value)
+        if self.session.pythonic.has(value):  # Python would have a number here
+            return lambda outs, held, done: _number(outs[at])
         return lambda outs, held, done: outs[at]
 
     def _text(self, value: Text) -> Step:
@@ -112,6 +125,9 @@ class Recipe:
         if isinstance(value, dict):
             pairs = [(k, self.add(v)) for k, v in value.items()]
             return lambda outs, held, done: _filled(value, {k: done[i] for k, i in pairs})
+        if type(value) is np.ndarray:
+            kept = value.copy()
+            return lambda outs, held, done: kept.copy()
         if not isinstance(value, type) and (self.session.is_fresh(value) or dataclasses.is_dataclass(value)):
             return self._instance(value)
         return lambda outs, held, done: value
@@ -128,6 +144,17 @@ class Recipe:
             return new
 
         return make
+
+
+def _own(value: Tensor, fields: dict[str, Any]) -> Parameter:
+    """A Parameter that the program made."""
+    made = Parameter(value)
+    made.__dict__.update(fields)
+    return made
+
+
+def _number(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
 
 
 def _filled(model: dict[Any, Any], entries: dict[Any, Any]) -> dict[Any, Any]:

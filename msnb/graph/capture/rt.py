@@ -10,14 +10,17 @@ import builtins
 import operator
 from typing import Any
 
+import numpy as np
+
 from msnb.core import lost
 from msnb.core.parameter import Parameter
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
-from msnb.graph.capture import blocks, effects, loops, paths, reads, special, writes
-from msnb.graph.capture.blocks import SKIP, Short, Ternary, raising, yielding
+from msnb.graph.capture import arrays, blocks, effects, loops, paths, reads, special, writes
+from msnb.graph.capture.blocks import SKIP, Short, Ternary, yielding
 from msnb.graph.capture.calls import call
 from msnb.graph.capture.engine import Capture
+from msnb.graph.capture.faults import raising
 from msnb.graph.capture.merge import Late, Undefined
 from msnb.graph.capture.paths import BINARY
 from msnb.graph.capture.patterns import Patterns, subject
@@ -136,6 +139,8 @@ def inplace(op: str, old: Any, value: Any) -> Any:
         return old
     if isinstance(old, Parameter):
         return assign(old, BINARY[op](old, value))
+    if session is not None and isinstance(old, np.ndarray) and (is_lazy(value) or not isinstance(value, Tensor)):
+        return arrays.written_in_place(session, _INPLACE[op], old, value)
     if isinstance(old, (Tensor, TrackedArray)) or is_lazy(old):
         return BINARY[op](old, value)
     found = special.inplace(op, old, value)
@@ -262,25 +267,40 @@ def assert_end(message: Any, has_message: bool) -> None:
     if pred is not None and isinstance(engine, Capture):
         effects.check(engine, pred, message, has_message)
     elif message is not SKIP:
-        raising(AssertionError(*([message] if has_message else [])), None)
+        raise AssertionError(*([message] if has_message else []))
 
 
 # ---- exceptions --------------------------------------------------------------------------------------------------
 
 
-def level() -> tuple[int, int, int]:
+def level() -> tuple[int, int, int, int]:
     """How many blocks are open."""
     session = _session()
-    inner = (0, 0) if session is None else session.level()
+    inner = (0, 0, 0) if session is None else session.level()
     return (*inner, len(blocks.stack.items))
 
 
-def unwind(to: tuple[int, int, int]) -> None:
+def attempt(caught: Any) -> None:
+    """``try``; ``caught`` gives what its handlers catch."""
+    session = _session()
+    if session is not None:
+        session.attempts.append((caught, len(session.blocks)))
+
+
+def succeeded(to: tuple[int, int, int, int]) -> None:
+    """The end of a ``try`` body."""
+    session = _session()
+    if session is not None:
+        del session.attempts[to[2] :]
+
+
+def unwind(to: tuple[int, int, int, int]) -> None:
     """An exception was caught: close the blocks that it left."""
     session = _session()
-    del blocks.stack.items[to[2] :]
+    del blocks.stack.items[to[3] :]
     if session is None:
         return
+    del session.attempts[to[2] :]
     for handle in reversed(session.blocks[to[0] :]):
         handle.abandon()
     del session.blocks[to[0] :]

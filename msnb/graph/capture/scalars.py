@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from msnb.core.tensor import Tensor
 from msnb.graph.capture import paths
+from msnb.graph.capture.journal import root_of
 from msnb.graph.capture.paths import Source
 
 NUMBERS = (int, float, complex)
@@ -197,14 +198,27 @@ class TrackedArray(np.ndarray[Any, Any]):
     def plain(self) -> NDArray[Any]:
         """The array itself, its values guarded."""
         found = self.view(np.ndarray)
-        kept = found.copy()
         if self._source is not None:
-            self._session.guard("content", (self._source,), (kept, same_values))
+            self._session.guard("content", (self._source,), (self._before(), same_values))
         return found
+
+    def _before(self) -> NDArray[Any]:
+        """Its values before the program wrote to it."""
+        root = root_of(self)
+        first = self._session.journal.first_value(("array", id(root)))
+        if first is None:
+            return self.view(np.ndarray).copy()
+        now = root.copy()
+        root[...] = first
+        kept = self.view(np.ndarray).copy()
+        root[...] = now
+        return kept
 
     def __msnb_tensor__(self) -> Any:
         """The array as an input of the program."""
-        return self._session.array(self) if self._source is not None else Tensor(self.view(np.ndarray))
+        if self._source is None or self._session.is_written(self):
+            return Tensor(self.plain())
+        return self._session.array(self)
 
     def __array_finalize__(self, other: Any) -> None:
         self._source = None  # type: ignore[assignment]

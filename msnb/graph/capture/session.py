@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 import enum
+import sys
 import types
 from collections import deque
 from typing import Any
@@ -26,8 +27,9 @@ from msnb.core.tensor import Tensor
 from msnb.core.types import WEAK
 from msnb.core.where import here, is_internal
 from msnb.graph.capture import paths
+from msnb.graph.capture.aliases import Aliases
 from msnb.graph.capture.guards import Guard
-from msnb.graph.capture.journal import Entry, Journal, TensorPlace
+from msnb.graph.capture.journal import Entry, Journal, Level, TensorPlace, root_of
 from msnb.graph.capture.paths import Source
 from msnb.graph.capture.pythonic import Pythonic
 from msnb.graph.capture.scalars import NUMBERS, LazyScalar, TrackedArray, is_lazy, tracked_array
@@ -37,7 +39,7 @@ from msnb.ops.record import Op
 
 CONTAINERS = (list, dict, tuple, set, frozenset, deque)
 _BY_VALUE = (str, bytes, range, slice, np.dtype, np.generic)
-_BY_IDENTITY = (
+BY_IDENTITY = (
     type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.CodeType,
     np.ufunc, types.MethodWrapperType, types.WrapperDescriptorType, types.MethodDescriptorType, enum.Enum, DType, Op,
 )  # fmt: skip
@@ -70,13 +72,19 @@ class Session:
         self.guards: list[Guard] = []
         self.inputs: list[tuple[Source, str, Value]] = []
         self.states: dict[int, State] = {}
+        self.locals: dict[int, State] = {}
         self.journal = Journal()
+        self.aliases = Aliases()
+        self.journal.before_write = self.aliases.check_write
         self.pythonic = Pythonic()
         self.blocks: list[Any] = []
+        self.attempts: list[Any] = []
         self.depth = 0
+        self.frames = sys.getrecursionlimit()
         self.autocast: Any = None
         self.settled: set[int] = set()
         self.used_at_capture: dict[str, str] = {}
+        self.arrays: dict[int, Any] = {}
         self._guarded: set[tuple[Any, ...]] = set()
         self._tracked: dict[int, tuple[Any, Source]] = {}
         self._stands: dict[int, SymbolicTensor] = {}
@@ -124,6 +132,19 @@ class Session:
         self.journal.levels[-1].born[id(obj)] = obj
         return obj
 
+    def made(self, value: Any) -> Any:
+        """What unconverted code gave: an array of new memory was made in the block that is being captured."""
+        if type(value) is np.ndarray:
+            root = root_of(value)
+            known = id(root) in self.arrays or any(id(root) in level.born for level in self.journal.levels)
+            if not known:
+                self.born(root)
+        return value
+
+    def is_written(self, array: TrackedArray) -> bool:
+        """Has the program changed this outside array?"""
+        return self.journal.written(("array", id(root_of(array))))
+
     def is_fresh(self, obj: Any) -> bool:
         """Did the program make it?"""
         return id(obj) in self._fresh
@@ -140,6 +161,8 @@ class Session:
             return self._tensor(value, source)
         if kind is np.ndarray:
             self.guard("array", (source,), (np.ndarray, value.shape, value.dtype))
+            self.remember(value, source)
+            self.arrays.setdefault(id(root_of(value)), value)
             return tracked_array(value, source, self)
         return self._object(value, source)
 
@@ -156,7 +179,7 @@ class Session:
             self._function(value, source)
         elif isinstance(value, _BY_VALUE):  # before identity: equal text may be two objects
             self.guard("eq", (source,), (value,))
-        elif value is None or type(value) is bool or isinstance(value, _BY_IDENTITY) or self._is_opaque(value):
+        elif value is None or type(value) is bool or isinstance(value, BY_IDENTITY) or self._is_opaque(value):
             self.guard("is", (source,), (value,))
             self._anchor(value)
         else:
@@ -247,7 +270,9 @@ class Session:
 
     def state(self, owner: Tensor) -> State:
         """The state that a Parameter (or an outside Tensor reached unseen) is."""
-        found = self.states.get(id(owner))
+        found = self.states.get(id(owner)) or self.locals.get(id(owner))
+        if found is None and self.is_fresh(owner):
+            return self.own_state(owner, self.root.wrap(self.root.constant(owner.asnumpy(), owner._type)))
         if found is None:
             source = self.source_of(owner)
             if source is None:
@@ -257,6 +282,11 @@ class Session:
             first = self.input(source, "{0}._data", owner._type, name)
             found = self.states[id(owner)] = State(owner, source, first.__copy__())  # type: ignore[arg-type]
         return found
+
+    def own_state(self, owner: Tensor, first: SymbolicTensor) -> State:
+        """The state of a Tensor object that the program made itself: it begins with this value at every call."""
+        made = self.locals[id(owner)] = State(owner, paths.ref(owner), first.__copy__())  # type: ignore[arg-type]
+        return made
 
     # ---- writes ---------------------------------------------------------------------------------------------------
 
@@ -269,11 +299,22 @@ class Session:
         if not self.journal.in_block and (how in ("global", "cell") or self.source_of(owner) is not None):
             self.journal.log.append(Entry(owner, how, name, args))
 
+    def forget_writes(self) -> None:
+        """The program ends in an error: like a failed step it changes nothing."""
+        self.journal.unwind(0)
+        self.journal.levels.append(Level())
+        self.journal.log.clear()
+
     # ---- nesting --------------------------------------------------------------------------------------------------
 
-    def level(self) -> tuple[int, int]:
-        """How deep we are in blocks and journal levels."""
-        return len(self.blocks), len(self.journal.levels)
+    def level(self) -> tuple[int, int, int]:
+        """How deep we are in blocks, journal levels and ``try`` statements."""
+        return len(self.blocks), len(self.journal.levels), len(self.attempts)
+
+    @property
+    def undecided(self) -> bool:
+        """Are we in a branch or loop that a tensor decides?"""
+        return any(block.decides and block.body is not None for block in self.blocks)
 
 
 def is_tensor(x: Any) -> bool:

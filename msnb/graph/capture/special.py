@@ -67,6 +67,11 @@ def invoke(engine: Capture, owner: Any, name: str, fn: Any, *args: Any) -> Any:
 def binary(op: str, left: Any, right: Any) -> Any:
     """``left op right``."""
     engine = slot.engine
+    if type(left) is str and op == "%" and isinstance(engine, Capture):
+        from msnb.graph.capture import effects
+
+        given = engine.given(right)
+        return effects.deferred(BINARY[op], (left, given)) if effects.has_open(given) else left % given
     if not isinstance(engine, Capture) or type(left) in _DIRECT and type(right) in _DIRECT:
         return BINARY[op](left, right)
     found = _by_methods(engine, op, left, right)
@@ -74,7 +79,7 @@ def binary(op: str, left: Any, right: Any) -> Any:
         return found
     if op in ("==", "!=") and _by_identity(left) and _by_identity(right):
         return reads.compare(engine.session, "is" if op == "==" else "is not", left, right)
-    return BINARY[op](_entered(engine, left), _entered(engine, right))
+    return engine.session.made(BINARY[op](_entered(engine, left), _entered(engine, right)))
 
 
 def _by_methods(engine: Capture, op: str, left: Any, right: Any) -> Any:
@@ -135,7 +140,7 @@ def unary(op: str, value: Any) -> Any:
     if not isinstance(engine, Capture) or type(value) in _DIRECT:
         return plain(value)
     fn = method(value, name)
-    return plain(value) if fn is None else invoke(engine, value, name, fn)
+    return engine.session.made(plain(value)) if fn is None else invoke(engine, value, name, fn)
 
 
 def inplace(op: str, old: Any, value: Any) -> Any:

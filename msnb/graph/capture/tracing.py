@@ -10,6 +10,7 @@ While it runs the user's objects are really changed (so that the program reads w
 from __future__ import annotations
 
 import inspect
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import InitVar, dataclass, field
@@ -21,10 +22,11 @@ from msnb.autodiff.owed import written_out
 from msnb.core import tree
 from msnb.core.blocks import Blocks
 from msnb.core.errors import UnsupportedSyntaxError
+from msnb.core.forks import in_child, settled
 from msnb.core.packed import give
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor, made
-from msnb.graph.capture import kept, paths
+from msnb.graph.capture import faults, kept, paths
 from msnb.graph.capture.blocks import stack
 from msnb.graph.capture.engine import Capture, run_root
 from msnb.graph.capture.guards import Guard, compile_guards
@@ -34,10 +36,11 @@ from msnb.graph.capture.recipe import Recipe
 from msnb.graph.capture.session import Session
 from msnb.ir.graph import Graph
 
-CAPTURING = threading.RLock()
+CAPTURING = settled(threading.RLock(), rank=0)
 """Held during a capture: it really changes the user's objects and puts them back at its end."""
 captures: list[str] = []
 """The captures that run now; empty most of the time, which is cheaper to ask than a lock."""
+in_child(lambda: None if CAPTURING._is_owned() else captures.clear())
 
 
 @dataclass
@@ -113,7 +116,7 @@ class Captured:
         for at, owner in self.written:
             held[owner] = outs[at]
         leaves, shape = tree.flatten(self.recipe.run(list(outs), held)[self.result])
-        return tree.unflatten(shape, [leaf.asnumpy() if isinstance(leaf, Tensor) else leaf for leaf in leaves])
+        return tree.unflatten(shape, [leaf._host() if isinstance(leaf, Tensor) else leaf for leaf in leaves])
 
     def of_call(self) -> list[bool]:
         """Per input whether it is an argument of the call (or a part of one): data, and nothing that stays."""
@@ -204,13 +207,19 @@ def _traced(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -
     before, depth = slot.engine, len(stack.items)
     slot.engine = root
     try:
-        result = run_root(fn, *_arguments(session, fn, args, kwargs))
+        given = _arguments(session, fn, args, kwargs)
+        try:
+            result = run_root(fn, *given)
+        except Exception as error:
+            faults.end_with(root, error)
+            result = None
         _need_result(root.graph.name, result)
         return _conclude(session, root, result)
     finally:
         slot.engine = before
         del stack.items[depth:]
         session.journal.unwind(0)
+        sys.setrecursionlimit(session.frames)
 
 
 def _need_result(name: str, result: Any) -> None:
@@ -255,6 +264,7 @@ def _conclude(session: Session, root: Capture, result: Any) -> Captured:
     _link_state(session, root.graph, recipe, written)
     inputs = _prune(session, root.graph)
     _guard_distinct(session, written)
+    recipe.close()
     return Captured(
         root.graph, session.guards, inputs, held, [(o, h) for o, h, _ in written], recipe, at, writes,
         dict(session.used_at_capture), session.known_objects(),

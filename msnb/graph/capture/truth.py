@@ -64,4 +64,7 @@ def as_bool(x: Any) -> Any:
 def negate(value: Any) -> Any:
     """``not value``."""
     pred = symbolic_test(value)
-    return not truth(value) if pred is None else find("logical_not")(as_bool(pred))
+    if pred is None:
+        return not truth(value)
+    found, pythonic = find("logical_not")(as_bool(pred)), slot.engine.session.pythonic  # type: ignore[attr-defined]
+    return pythonic.mark(found) if pythonic.has(value) else found

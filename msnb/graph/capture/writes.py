@@ -7,23 +7,31 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
 from msnb.core import lost
 from msnb.core.errors import CaptureError
+from msnb.core.parameter import Parameter
 from msnb.core.slot import slot
+from msnb.core.tensor import Tensor
 from msnb.core.where import here
-from msnb.graph.capture import reads
+from msnb.graph.capture import arrays, reads
 from msnb.graph.capture.engine import Capture
 from msnb.graph.capture.journal import (
     MISSING,
+    ArrayPlace,
     AttrPlace,
     CellPlace,
     Change,
     ContentPlace,
+    HiddenPlace,
     KeyPlace,
     Place,
+    SpacePlace,
     TensorPlace,
 )  # fmt: skip
 from msnb.graph.capture.merge import Undefined, flatten, is_tensor, same
+from msnb.graph.capture.scalars import same_values
 from msnb.graph.capture.session import Session
 
 Write = Callable[[Any], None]
@@ -46,8 +54,28 @@ def set_attr(owner: Any, name: str, value: Any) -> None:
 
         calls.call(setter, owner, value)
         return
-    session.journal.write(AttrPlace(owner, name), value)
+    old = vars(owner).get(name) if getattr(type(owner), "assigns_parameters", False) else None
+    if isinstance(old, Parameter) and is_tensor(value) and not isinstance(value, Parameter):
+        setattr(owner, name, value)  # an assignment to the Parameter, which stays where it is
+        return
+    _with_hidden(session, owner, name, lambda: session.journal.write(AttrPlace(owner, name), value))
     session.log(owner, "attr", name, value)
+
+
+def _with_hidden(session: Session, owner: Any, name: str, action: Callable[[], None]) -> None:
+    """A write to an attribute. A ``__setattr__`` that Python calls unseen (a Cell's, which keeps names in order) may
+    write more."""
+    kind = type(owner)
+    plain = kind.__setattr__ is object.__setattr__ and kind.__delattr__ is object.__delattr__
+    if plain or isinstance(owner, type) or not hasattr(owner, "__dict__"):
+        action()
+        return
+    session.journal.note(SpacePlace(owner))
+    before = dict(vars(owner))
+    action()
+    for key in {**before, **vars(owner)}:
+        if key != name and before.get(key, MISSING) is not vars(owner).get(key, MISSING):
+            session.journal.note(HiddenPlace(owner, key), before.get(key, MISSING))
 
 
 def del_attr(owner: Any, name: str) -> None:
@@ -55,15 +83,20 @@ def del_attr(owner: Any, name: str) -> None:
     session = _session()
     if session is not None:
         session.journal.note(AttrPlace(owner, name))
+        _with_hidden(session, owner, name, lambda: delattr(owner, name))
         session.log(owner, "method", "__delattr__", name)
+        return
     delattr(owner, name)
 
 
 def set_item(owner: Any, key: Any, value: Any) -> None:
     """``owner[key] = value``."""
-    if lost.count(owner) == lost.IN_CALL and is_tensor(owner):
+    if lost.count(owner) == lost.IN_CALL and isinstance(owner, Tensor):
         raise lost.lost_write()
     session = _session()
+    if session is not None and isinstance(owner, np.ndarray):
+        arrays.set_item(session, owner, reads.plain_key(session, key), value)
+        return
     if session is None or is_tensor(owner):
         owner[reads.plain_key(session, key)] = value if session is None else reads.given(session, value)
         return
@@ -132,7 +165,7 @@ def merge_changes(merge: Any, a: dict[Any, Change], b: dict[Any, Change]) -> lis
     out: list[tuple[Any, Write]] = []
     for key in {**a, **b}:
         change = a.get(key) or b[key]
-        before = change.before
+        before = before_of(change)
         left = a[key].after if key in a else before
         right = b[key].after if key in b else before
         plan = _plan(merge, change.place, left, right)
@@ -140,7 +173,31 @@ def merge_changes(merge: Any, a: dict[Any, Change], b: dict[Any, Change]) -> lis
     return out
 
 
+def before_of(change: Change) -> Any:
+    """What was at a written location before: what lies outside is read, and guarded."""
+    session, place = _session(), change.place
+    assert session is not None
+    if change.before is MISSING or session.journal.written(place.key):
+        return change.before
+    if isinstance(place, AttrPlace) and session.source_of(place.owner) is not None:
+        return reads.attr(session, place.owner, place.name)
+    if isinstance(place, ContentPlace) and session.source_of(place.owner) is not None:
+        owner = place.owner
+        return dict(reads.mapping(session, owner)) if isinstance(owner, dict) else _as(owner, reads.items(session, owner))
+    if isinstance(place, KeyPlace):
+        return reads.glob(session, place.space, place.name)
+    if isinstance(place, CellPlace) and session.source_of(place.box) is not None:
+        return reads.free(session, {place.name: place.box}, place.name)
+    return change.before
+
+
+def _as(owner: Any, items: list[Any]) -> Any:
+    return next(k for k in (list, set, deque) if isinstance(owner, k))(items)
+
+
 def _plan(merge: Any, place: Place, left: Any, right: Any) -> Any:
+    if isinstance(place, ArrayPlace) and not any(merge.dead) and not same_values(left, right):
+        raise arrays.refuse("branch")
     if isinstance(place, ContentPlace) and not _same_shape(left, right) and not any(merge.dead):
         error = CaptureError(
             f"{place.label} has {len(left)} items after the if branch and {len(right)} after the else branch; a tensor "
@@ -149,8 +206,21 @@ def _plan(merge: Any, place: Place, left: Any, right: Any) -> Any:
         )
         error.where = here(2).where
         raise error
+    if (left is MISSING) != (right is MISSING) and not any(merge.dead) and _is_outside(place):
+        error = CaptureError(
+            f"{place.label} exists after one branch and not after the other; a tensor decides which runs.",
+            hint="give it a value before the branch, or in both branches.",
+        )
+        error.where = here(2).where
+        raise error
     left, right = (Undefined(place.label, "only one branch sets it") if v is MISSING else v for v in (left, right))
     return merge.plan(place.label, left, right)
+
+
+def _is_outside(place: Place) -> bool:
+    session = _session()
+    owner = getattr(place, "owner", None)
+    return session is not None and (owner is None or session.source_of(owner) is not None)
 
 
 def _same_shape(left: Any, right: Any) -> bool:
@@ -174,6 +244,9 @@ def store(place: Place, value: Any) -> None:
         set_cell(place.box, place.name, value)
     elif isinstance(place, ContentPlace):
         _store_items(session, place, value)
+    elif isinstance(place, ArrayPlace):
+        session.journal.write(place, value)
+        arrays.log(session, place.owner)
     elif isinstance(place, TensorPlace):
         session.journal.write(place, value)
 

@@ -139,20 +139,51 @@ def _unindex_is_unslice(sweep: Sweep, node: Node) -> Found:
                       shape=whole, **box)  # fmt: skip
 
 
-def _pieces(value: Value) -> list[Node] | None:
-    """The unslices that are added up, or None where something else is in the sum: that is seen before going deeper, for
-    a long chain of additions is asked at every one of them."""
+class _Covered:
+    """(axis, how many of its places) the parts in a sum take together, for every sum met so far; None for a sum of
+    anything else. A chain of additions is asked at every one of them: each looks at its two summands alone."""
+
+    def __init__(self) -> None:
+        self._known: dict[Value, tuple[int, int] | None] = {}
+
+    def __call__(self, value: Value) -> tuple[int, int] | None:
+        queue = [value]
+        while queue:
+            v = queue[-1]
+            node = op_of(v, "add", "unslice")
+            missing = [] if node is None or v in self._known else [x for x in _summands(node) if x not in self._known]
+            if missing:
+                queue += missing
+                continue
+            if v not in self._known:
+                self._known[v] = None if node is None else self._of(node)
+            queue.pop()
+        return self._known[value]
+
+    def _of(self, node: Node) -> tuple[int, int] | None:
+        if node.op.name == "unslice":
+            place = _one_axis(node)
+            return None if place is None else (place[0], place[2] - place[1])
+        parts = [self._known[v] for v in node.inputs]
+        if None in parts or any(v.type != node.out.type for v in node.inputs):
+            return None
+        axes, counts = zip(*(p for p in parts if p is not None))
+        size = (_ints(node.out) or ())[axes[0]]
+        return (axes[0], sum(counts)) if axes[0] == axes[1] and sum(counts) <= size else None
+
+
+def _pieces(sweep: Sweep, value: Value) -> list[Node] | None:
+    """The unslices that are added up, where they take as many places as the axis has; else None."""
+    covered = sweep.memory.setdefault(_Covered, _Covered())
     found: list[Node] = []
-    queue = [value]
+    place = covered(value)
+    queue = [value] if place is not None and (_ints(value) or ())[place[0]] == place[1] else []
     while queue:
         node = op_of(queue.pop(), "add", "unslice")
-        if node is None or any(op_of(v, "add", "unslice") is None for v in _summands(node)):
-            return None
-        if any(v.type != value.type for v in _summands(node)):
-            return None
+        assert node is not None
         queue += _summands(node)
         found += [] if _summands(node) else [node]
-    return found
+    return found or None
 
 
 def _summands(node: Node) -> list[Value]:
@@ -173,7 +204,7 @@ def _one_axis(node: Node) -> tuple[int, int, int] | None:
 
 
 def _side_by_side(sweep: Sweep, node: Node) -> Found:
-    pieces = _pieces(node.out)
+    pieces = _pieces(sweep, node.out)
     places = [_one_axis(p) for p in pieces or ()]
     if pieces is None or any(p is None for p in places):
         return None

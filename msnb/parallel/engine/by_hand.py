@@ -186,7 +186,7 @@ class HandPlan(Predicted):
 
     def _given(self, rank: int, inputs: tuple[Any, ...]) -> list[Any]:
         """The values of a rank's params."""
-        values = [owner.asnumpy() if isinstance(owner, Tensor) else owner for owner in self._owners(rank, inputs)]
+        values = [owner._host() if isinstance(owner, Tensor) else owner for owner in self._owners(rank, inputs)]
         for at, value in self.held[rank].items():
             values[at] = value
         for p, value in zip(self.graphs[rank].params, values):

@@ -19,7 +19,7 @@ import shutil
 import socket
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Any
@@ -27,7 +27,8 @@ from typing import Any
 from msnb.core.context import get_context
 from msnb.core.errors import ArgumentError, AttributeValueError, DeviceError
 from msnb.parallel.engine.failures import KILLED, Failure, RankError
-from msnb.parallel.engine.launch import START, WORKER, Notebook, Processes, folder_of_ours, missing, no_way
+from msnb.parallel.engine.folders import note, private_folder
+from msnb.parallel.engine.launch import START, WORKER, Notebook, Processes, missing, no_way
 
 BACKENDS = ("mpi", "ipp", "nccl")
 _ALIVE: weakref.WeakSet[Engine] = weakref.WeakSet()
@@ -41,7 +42,8 @@ class Engine:
     """Processes that run plans, one per rank.
 
     Args:
-        backend: "mpi" (mpiexec), "ipp" (ipyparallel's engines, so that ``%%px`` works beside it) or "nccl" (GPUs).
+        backend: "mpi" (an MPI job on this machine), "ipp" (ipyparallel's engines, so that ``%%px`` works beside it) or
+            "nccl" (GPUs).
         n: how many ranks.
         timeout: seconds that a collective may take, and that ranks have to answer when one has.
         threads: of every rank, for BLAS and native kernels.
@@ -72,6 +74,7 @@ class Engine:
         self.started = self.failed = False
         self.plans: dict[str, tuple[str, bool]] = {}
         self._number, self._folder = 0, ""
+        self._also: list[str] = []
 
     # ---- life --------------------------------------------------------------------------------------------------------
 
@@ -82,7 +85,8 @@ class Engine:
         why = missing(self.backend)
         if why:
             raise no_way(self.backend, why)
-        self._folder = folder_of_ours()
+        self._folder = private_folder("ranks")
+        note(self._folder, self._also)
         with socket.socket(socket.AF_UNIX) as door:
             door.bind(f"{self._folder}/door")
             door.listen(self.n)
@@ -118,6 +122,8 @@ class Engine:
         if not self.started:
             return
         self.started = False
+        with contextlib.suppress(OSError):
+            note(self._folder, [])  # we are not killed: temporary folders stay, perhaps for those who begin again
         for rank in list(self.links):
             with contextlib.suppress(OSError):
                 self._tell(rank, "leave")
@@ -130,14 +136,17 @@ class Engine:
         _ALIVE.discard(self)
 
     def recover(self) -> str:
-        """Make the ranks ready after a failure: those that live begin a new epoch; else all begin again.
+        """Make the ranks ready: every rank is asked; those that live begin a new epoch after a failure; when one is
+        gone, or says nothing for some seconds, all begin again.
 
         Returns:
-            "ready" (nothing was wrong), "recovered" or "restarted". What the ranks held is gone after a restart.
+            "ready" (every rank answered and nothing was wrong), "recovered" or "restarted". What the ranks held is gone
+            after a restart.
         """
-        if self.started and not self.failed:
+        well = self.started and len(self.links) == self.n and self._silent() == []
+        if well and not self.failed:
             return "ready"
-        if self.started and len(self.links) == self.n and self._silent() == []:
+        if well:
             try:
                 self.failed = False
                 self._all("epoch")
@@ -151,6 +160,21 @@ class Engine:
         """End the ranks and begin them again, with the same plans."""
         self._end(again=True)
         return self.start()
+
+    @contextlib.contextmanager
+    def temporary(self, path: str) -> Iterator[None]:
+        """Within the block, the ranks remove a temporary folder of ours when this process is killed."""
+        self._also.append(path)
+        self._note()
+        try:
+            yield
+        finally:
+            self._also.remove(path)
+            self._note()
+
+    def _note(self) -> None:
+        if self.started:
+            note(self._folder, self._also)
 
     def __enter__(self) -> Engine:
         return self.start()
@@ -372,6 +396,13 @@ def _stop_all() -> None:
 
 
 def _forget_in_child() -> None:
+    """The ranks are the parent's: they see its end only if nobody else holds the other ends of their sockets."""
+    for engine in list(_ALIVE):
+        engine.started, engine.failed = False, False
+        engine.launcher.forget()
+        for link in engine.links.values():
+            link.close()
+        engine.links, engine.pids = {}, {}
     _ALIVE.clear()
 
 

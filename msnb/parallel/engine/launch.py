@@ -1,10 +1,14 @@
 """How the processes of ranks are begun, and ended.
 
-    mpi    mpiexec -n p python -m mpi4py -m ...worker        one MPI job of our own
-    nccl   python -m ...worker, once per GPU                 no MPI; NCCL finds the ranks over TCP
+    mpi    job.py -n p python -m mpi4py -m ...worker         one MPI job of our own
+    nccl   job.py -n p python -m ...worker                   no MPI, a GPU each; NCCL finds the ranks over TCP
     ipp    engines of ipyparallel, themselves an MPI job     the notebook's %%px works beside our plans
 
 All of them come to our socket and say their rank. One thread of BLAS per rank: the ranks are the parallelism.
+
+Nothing that is begun here listens beyond this machine. Jobs are begun by our own ``job`` in place of ``mpiexec``, and
+MPI is told to stay in shared memory (UCX), or on the loopback interface where it knows no other way (libfabric, NCCL).
+Whoever sets one of these variables himself has asked for something else and gets it.
 """
 
 from __future__ import annotations
@@ -18,7 +22,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +32,8 @@ from msnb.core.errors import DeviceError
 WORKER = "msnb.parallel.engine.worker"
 GRACE = 5.0  # seconds that processes get to leave on their own
 START = 300.0  # seconds for processes to come up
+_LOOPBACK = "lo" if sys.platform == "linux" else "lo0"
+_INSIDE = {"UCX_TLS": "self,sm", **dict.fromkeys(("FI_TCP_IFACE", "FI_SOCKETS_IFACE", "NCCL_SOCKET_IFNAME"), _LOOPBACK)}
 
 
 def kill(pids: list[int]) -> None:
@@ -43,7 +48,7 @@ def environment(threads: int) -> dict[str, str]:
     home = str(Path(__file__).resolve().parents[3])
     path = os.pathsep.join(dict.fromkeys(p for p in (*os.environ.get("PYTHONPATH", "").split(os.pathsep), home) if p))
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    return {**os.environ, **dict.fromkeys(names, str(threads)), "PYTHONPATH": path}
+    return {**_INSIDE, **os.environ, **dict.fromkeys(names, str(threads)), "PYTHONPATH": path}
 
 
 def missing(backend: str) -> str:
@@ -59,8 +64,13 @@ def missing(backend: str) -> str:
     return ""
 
 
+def launcher() -> list[str]:
+    """Our launcher of jobs, as ``mpiexec`` is used; it needs none of the packages of the environment."""
+    return [sys.executable, "-I", "-S", str(Path(__file__).with_name("job.py"))]
+
+
 def mpiexec() -> str | None:
-    """The launcher of the environment that runs us, else one on the path."""
+    """The launcher of the MPI of the environment that runs us, else one on the path."""
     own = Path(sys.executable).with_name("mpiexec")
     return str(own) if own.exists() else shutil.which("mpiexec")
 
@@ -75,49 +85,62 @@ class Processes:
     def __init__(self, backend: str, n: int, threads: int, worker: str) -> None:
         self.backend, self.n, self.threads, self.worker = backend, n, threads, worker
         self.env = environment(threads)
-        self.started: list[subprocess.Popen[bytes]] = []
+        self.job: subprocess.Popen[bytes] | None = None
 
     def start(self, address: str, timeout: float, folder: str) -> None:
         """Begin; the ranks come to ``address``."""
-        python = [sys.executable]
         tail = ["-m", self.worker, address, str(timeout), self.backend]
+        env = dict(self.env)
         if self.backend == "mpi":
-            commands = [([str(mpiexec()), "-n", str(self.n), *python, "-m", "mpi4py", *tail], self.env)]
+            tail = ["-m", "mpi4py", *tail]
         else:
             with socket.socket() as free:
                 free.bind(("127.0.0.1", 0))
-                own = {"MSNB_RANKS": str(self.n), "MSNB_PORT": str(free.getsockname()[1])}
-            commands = [([*python, *tail], {**self.env, **own, "MSNB_RANK": str(r)}) for r in range(self.n)]
+                env |= {"MSNB_RANKS": str(self.n), "MSNB_PORT": str(free.getsockname()[1])}
+        command = [*launcher(), "-n", str(self.n), "--guard", folder, sys.executable, *tail]
         self.log = Path(folder) / "log"
         with self.log.open("wb") as log:
-            for command, env in commands:
-                self.started.append(subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=log,
-                                                     stderr=log, start_new_session=True))  # fmt: skip
+            self.job = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=log, stderr=log,
+                                        start_new_session=True)  # fmt: skip
 
     def ended(self) -> str:
         """Why nobody will come any more, or nothing."""
-        if all(p.poll() is None for p in self.started):
+        if self.job is None or self.job.poll() is None:
             return ""
         tail = self.log.read_text(errors="replace").strip().split("\n")[-6:]
-        return f"the processes ended with status {self.started[0].poll()}: " + " | ".join(tail)
+        return f"the processes ended with status {self.job.poll()}: " + " | ".join(tail)
 
     def wake(self, rank: int) -> None:
         """A command was sent to a rank: it reads on its own."""
 
     def stop(self, pids: list[int], again: bool = False) -> None:
-        """Wait for the end, then make it."""
-        until = time.monotonic() + GRACE
-        for p in self.started:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                p.wait(max(0.1, until - time.monotonic()))
-        if any(p.poll() is None for p in self.started):
+        """Wait for the end, then make it: the job ends its ranks when we hang up; at last, all are killed."""
+        job, self.job = self.job, None
+        if job is None:
+            return
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            job.wait(GRACE)
+        self._hang_up(job)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            job.wait(GRACE)
+        if job.poll() is None:
+            with contextlib.suppress(OSError):
+                os.killpg(job.pid, signal.SIGKILL)
+            job.wait()
+        if (job.returncode or 0) < 0:  # killed, by us or by another: nobody has ended its ranks
             kill(pids)
-        for p in self.started:
-            if p.poll() is None:
-                with contextlib.suppress(OSError):
-                    os.killpg(p.pid, signal.SIGKILL)
-            p.wait()
-        self.started.clear()
+
+    def forget(self) -> None:
+        """In a forked child: the job is its parent's alone, and must see when that one dies."""
+        if self.job is not None:
+            self._hang_up(self.job)
+            self.job = None
+
+    @staticmethod
+    def _hang_up(job: subprocess.Popen[bytes]) -> None:
+        if job.stdin is not None:
+            with contextlib.suppress(OSError):
+                job.stdin.close()
 
 
 class Notebook:
@@ -138,14 +161,17 @@ class Notebook:
     def start(self, address: str, timeout: float, folder: str) -> None:
         """Begin the cluster, or begin its engines again, and have every engine come to ``address``."""
         import ipyparallel
+        from traitlets.config import Config
 
-        os.environ.update({k: v for k, v in environment(self.threads).items() if k.endswith("_THREADS")})
+        own = environment(self.threads)
+        os.environ.update({k: v for k, v in own.items() if k.endswith("_THREADS") or k in _INSIDE})
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
         os.environ["PATH"] = path
         if self.cluster is None:
             quiet = logging.getLogger("msnb.cluster")
             quiet.setLevel(logging.ERROR)
-            self.cluster = ipyparallel.Cluster(engines="mpi", n=self.n, log=quiet)
+            config = Config(MPILauncher={"mpi_cmd": launcher()})
+            self.cluster = ipyparallel.Cluster(engines="mpi", n=self.n, log=quiet, config=config)
             self.cluster.start_cluster_sync()
         if self.client is None:
             self.client = self.cluster.connect_client_sync()
@@ -188,6 +214,9 @@ class Notebook:
         """Why nobody will come any more, or nothing."""
         return "" if self.client is not None and len(self.client.ids) else "the engines are gone"
 
+    def forget(self) -> None:
+        """In a forked child: nothing of the cluster hangs on this process."""
+
     def wake(self, rank: int) -> None:
         """Have the engine read one command."""
         self.of_rank[rank].apply_async(_one, self.address)
@@ -228,11 +257,6 @@ def _one(address: str) -> None:
     from msnb.parallel.engine import launch
 
     launch._JOINED[address].one()
-
-
-def folder_of_ours() -> str:
-    """A private folder: whoever may not enter it cannot reach the socket inside."""
-    return tempfile.mkdtemp(prefix="msnb-ranks-")
 
 
 def no_way(backend: str, why: str) -> DeviceError:

@@ -8,6 +8,8 @@ kept.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -29,10 +31,18 @@ class MpiComm(Comm):
 
         self.mpi, world = MPI, MPI.COMM_WORLD
         super().__init__(world.rank, world.size, timeout)
+        promised = int(os.environ.get("PMI_SIZE", world.size))
+        if world.size != promised:
+            raise DeviceError(
+                f"{promised} ranks were begun, and MPI made a world of {world.size} of this one: "
+                f"{MPI.Get_library_version().splitlines()[0]} does not speak PMI-1 with its launcher.",
+                hint="pip install mpich, in an environment without another MPI.",
+            )
         self.graveyard: list[Any] = []
         self.posted: list[tuple[Any, Array]] = []
         self.epoch: Any = None
         self.renew(time.monotonic() + timeout)
+        _forget_names()
 
     def renew(self, deadline: float) -> None:
         """A fresh duplicate of the world."""
@@ -113,3 +123,12 @@ class MpiComm(Comm):
 
 def _bytes(a: Array) -> Any:
     return a.reshape(-1).view(np.uint8)
+
+
+def _forget_names() -> None:
+    """Take the names off the shared memory of MPI's world, which all ranks have opened by now: without a name it is
+    gone with the last rank, however that one ends."""
+    with contextlib.suppress(OSError), open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+        for name in {line.split()[-1] for line in maps if "/dev/shm/mpich_shm_" in line and "deleted" not in line}:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name)

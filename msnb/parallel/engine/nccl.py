@@ -36,7 +36,7 @@ class NcclComm(Comm):
         """The rank that the launcher began this process as."""
         from msnb.devices.gpu.nccl import NcclLink
 
-        rank, size, port = (int(os.environ[f"MSNB_{name}"]) for name in ("RANK", "RANKS", "PORT"))
+        rank, size, port = (int(os.environ[name]) for name in ("PMI_RANK", "MSNB_RANKS", "MSNB_PORT"))
         return NcclComm(rank, size, timeout, NcclLink(rank, size, port))
 
     def exchange(self, out: Mapping[int, Array], into: Mapping[int, Array], what: str, deadline: float) -> None:

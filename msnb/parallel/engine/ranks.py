@@ -73,6 +73,12 @@ def speaks_for(mesh: Mesh, layout: TensorLayout, rank: int) -> bool:
     return not any(at[a] for a in range(len(mesh.factors)) if a not in layout.used)
 
 
+def speakers(mesh: Mesh, layout: TensorLayout) -> list[int]:
+    """All ranks that ``speaks_for`` is true of."""
+    others = [a for a in range(len(mesh.factors)) if a not in layout.used]
+    return [int(rank) for rank in np.flatnonzero((mesh.coordinates[:, others] == 0).all(1))]
+
+
 def hands_in(program: Program, buffer: Buffer, rank: int) -> bool:
     """True for the rank of the world that gives a part of a value to those who ask from outside."""
     value, layout = buffer

@@ -106,7 +106,7 @@ class Runnable:
         for i, (p, owner) in enumerate(zip(self.program.graph.params, owners)):
             if i in without:
                 continue
-            value = owner.asnumpy() if isinstance(owner, Tensor) else owner
+            value = owner._host() if isinstance(owner, Tensor) else owner
             if isinstance(p.type, TensorType) and not p.type.weak and np.shape(value) != p.type.shape:
                 raise AttributeValueError(f"{p.name} has shape {list(np.shape(value))}, the plan is for {p.type!r}.")
             out[i] = value

@@ -11,30 +11,43 @@ folder that is there is whole.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
 import os
+import re
 import shutil
+import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from msnb.core import tensor_files
+from msnb.core.dtypes import ALL, as_dtype
 from msnb.core.errors import CheckpointError
+from msnb.core.reading import MOST_JSON, fits_memory, read_file, read_json
+from msnb.core.schema import INDEX, Fixed, Int, OneOf, Record, Rows, Table
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType
-from msnb.parallel.engine.ranks import speaks_for
+from msnb.parallel.engine.folders import lives
+from msnb.parallel.engine.ranks import speakers
 from msnb.parallel.layout import TensorLayout, whole
-from msnb.parallel.mesh import Mesh
+from msnb.parallel.mesh import MAX_DEVICES, Mesh
 from msnb.parallel.program import Program, Team
 
 Array = NDArray[Any]
 Slices = tuple[slice, ...]
 _VERSION = 2
-assert ml_dtypes  # its import teaches NumPy the name bfloat16
+_PARAM = Record({"team": INDEX, "dims": Rows(Rows(INDEX)), "shape": Rows(INDEX), "dtype": OneOf(*(t.name for t in ALL))})
+_TEAM = Fixed(Int(0, MAX_DEVICES), Rows(Int(1, MAX_DEVICES)))
+_PAGE = Record({
+    "format": OneOf("msnb sharded"), "version": Int(_VERSION, _VERSION), "step": Int(0, 1 << 62), "teams": Rows(_TEAM),
+    "params": Table(_PARAM, "a table of values", ":the entry of {} in its layout.json"),
+})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -52,14 +65,34 @@ class Entry:
 
 def write_parts(folder: str, rank: int, parts: Mapping[str, Any]) -> None:
     """A rank's file."""
-    from safetensors.numpy import save_file
+
+    def refuse(why: str, hint: str = "") -> CheckpointError:
+        return CheckpointError(f"the part of rank {rank} cannot be written to {folder!r}: {why}.", hint=hint)
 
     if parts:
         plain = {name: np.asarray(value, order="C") for name, value in parts.items()}
-        save_file(plain, str(_file(folder, rank)))
+        _file(folder, rank).write_bytes(tensor_files.encode(plain, {}, refuse))
 
 
-def conclude(folder: str, program: Program, names: Mapping[int, str], step: int) -> str:
+def unfinished(target: str) -> str:
+    """An empty folder beside ``target``, to write its content into: the name says who writes. Those that dead writers
+    left there go."""
+    host, folder = socket.gethostname(), Path(target).absolute().parent
+    folder.mkdir(parents=True, exist_ok=True)
+    for part in folder.glob("*.part"):
+        named = re.fullmatch(rf"(.+)\.{re.escape(host)}\.(\d+)(\.before)?\.part", part.name)
+        if named is None or lives(int(named[2])):
+            continue
+        if named[3] and not Path(folder, named[1]).exists():  # killed between two renames
+            os.replace(part, Path(folder, named[1]))
+        shutil.rmtree(part, ignore_errors=True)
+    made = f"{target}.{host}.{os.getpid()}.part"
+    shutil.rmtree(made, ignore_errors=True)
+    os.makedirs(made)
+    return made
+
+
+def conclude(folder: str, done: str, program: Program, names: Mapping[int, str], step: int) -> str:
     """Write how the parts lie, and give the folder its name."""
     params: dict[str, Any] = {}
     for i, name in names.items():
@@ -70,10 +103,12 @@ def conclude(folder: str, program: Program, names: Mapping[int, str], step: int)
                         "dtype": p.type.dtype.name}  # fmt: skip
     teams = [[team.first, team.mesh.factors] for team in program.teams]
     page = {"format": "msnb sharded", "version": _VERSION, "step": step, "teams": teams, "params": params}
-    done = folder.removesuffix(".part")
     Path(folder, "layout.json").write_text(json.dumps(page, indent=1), encoding="utf-8")
-    shutil.rmtree(done, ignore_errors=True)
+    before = folder.removesuffix(".part") + ".before.part"
+    with contextlib.suppress(FileNotFoundError):  # an older one of this name is there until the new one is
+        os.replace(done, before)
     os.replace(folder, done)
+    shutil.rmtree(before, ignore_errors=True)
     return done
 
 
@@ -93,18 +128,32 @@ class Snapshot:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = str(folder)
+        path = Path(folder, "layout.json")
         try:
-            page = json.loads(Path(folder, "layout.json").read_text(encoding="utf-8"))
-            assert page["format"] == "msnb sharded" and page["version"] == _VERSION
-        except (OSError, ValueError, KeyError, AssertionError):
+            page = read_json(read_file(path, self._refuse, MOST_JSON), self._refuse, _PAGE, "its layout.json")
+        except FileNotFoundError:
             raise CheckpointError(f"{self.folder!r} is no sharded checkpoint: it needs a layout.json.") from None
         self.step: int = page["step"]
+        if any(math.prod(factors) > MAX_DEVICES for _, factors in page["teams"]):
+            raise self._refuse(f"a team has more than {MAX_DEVICES} ranks")
         teams = [Team(first, Mesh(tuple(factors))) for first, factors in page["teams"]]
-        self.entries = {
-            name: Entry(teams[e["team"]], TensorLayout(tuple(map(tuple, e["dims"]))), tuple(e["shape"]), e["dtype"])
-            for name, e in page["params"].items()
-        }
-        self._files: dict[int, dict[str, Any]] = {}
+        self.entries = {name: self._entry(name, e, teams) for name, e in page["params"].items()}
+        self._files: dict[int, dict[str, Array]] = {}
+
+    def _refuse(self, why: str, hint: str = "") -> CheckpointError:
+        return CheckpointError(f"{self.folder!r} is no sharded checkpoint: {why}.", hint=hint)
+
+    def _entry(self, name: str, e: Mapping[str, Any], teams: list[Team]) -> Entry:
+        """How a value lies; its parts divide it."""
+        if e["team"] >= len(teams):
+            raise self._refuse(f"{name} belongs to the team {e['team']} of {len(teams)}")
+        mesh, layout, shape = teams[e["team"]].mesh, TensorLayout(tuple(map(tuple, e["dims"]))), tuple(e["shape"])
+        used = layout.used
+        if len(set(used)) < len(used) or any(a >= len(mesh.factors) for a in used) or len(layout.dims) != len(shape):
+            raise self._refuse(f"{name} of the shape {list(shape)} cannot lie as {e['dims']} over {mesh.factors}")
+        if not layout.divides(mesh, shape) or not fits_memory(shape, as_dtype(e["dtype"]).itemsize):
+            raise self._refuse(f"{name} of the shape {list(shape)} does not divide as {e['dims']} over {mesh.factors}")
+        return Entry(teams[e["team"]], layout, shape, e["dtype"])
 
     def part(self, name: str, shape: tuple[int, ...], mine: Slices) -> Array:
         """What lies at ``mine`` of a value of this shape.
@@ -117,33 +166,39 @@ class Snapshot:
             raise CheckpointError(f"{self.folder!r} has no value for {name}.")
         if entry.shape != shape:
             raise CheckpointError(f"{name} has the shape {list(shape)}, in {self.folder!r} {list(entry.shape)}.")
-        out = np.empty([s.stop - s.start for s in mine], np.dtype(entry.dtype))
+        # all pieces first: memory is asked for when the files have what the page promises
+        found = []
         for rank, theirs in self._pieces(entry):
             both = [slice(max(a.start, b.start), min(a.stop, b.stop)) for a, b in zip(mine, theirs)]
             if all(s.start < s.stop for s in both):
-                piece = self._read(rank, name, entry.dtype)
-                out[_inside(both, mine)] = piece[_inside(both, theirs)]
+                piece = self._read(rank, name, entry, tuple(s.stop - s.start for s in theirs))
+                found.append((_inside(both, mine), piece[_inside(both, theirs)]))
+        out = np.empty([s.stop - s.start for s in mine], as_dtype(entry.dtype).numpy)
+        for place, piece in found:
+            out[place] = piece
         return out
 
     def _pieces(self, entry: Entry) -> Iterator[tuple[int, Slices]]:
         """Who wrote which piece."""
         team = entry.team
-        for rank in range(team.mesh.size):
-            if speaks_for(team.mesh, entry.layout, rank):
-                yield team.first + rank, entry.layout.part(team.mesh, entry.shape, rank)
+        for rank in speakers(team.mesh, entry.layout):
+            yield team.first + rank, entry.layout.part(team.mesh, entry.shape, rank)
 
-    def _read(self, rank: int, name: str, dtype: str) -> Array:
-        import safetensors
+    def _read(self, rank: int, name: str, entry: Entry, shape: tuple[int, ...]) -> Array:
+        def refuse(why: str, hint: str = "") -> CheckpointError:
+            return CheckpointError(f"the part of rank {rank} in {self.folder!r} cannot be read: {why}.", hint=hint)
 
         if rank not in self._files:
             try:
-                content = _file(self.folder, rank).read_bytes()
-                parse: Any = safetensors.deserialize
-                self._files[rank] = dict(parse(content))
-            except (OSError, ValueError, safetensors.SafetensorError) as error:
-                raise CheckpointError(f"the part of rank {rank} in {self.folder!r} cannot be read: {error}.") from None
-        found = self._files[rank][name]
-        return np.frombuffer(found["data"], np.dtype(dtype)).reshape(found["shape"])
+                self._files[rank], _ = tensor_files.read(_file(self.folder, rank), refuse)
+            except FileNotFoundError:
+                raise refuse("there is no such file") from None
+        found = self._files[rank].get(name)
+        if found is None:
+            raise refuse(f"it has no value for {name}")
+        if found.shape != shape or found.dtype != as_dtype(entry.dtype).numpy:
+            raise refuse(f"{name} is {found.dtype}{list(found.shape)} there, and not {entry.dtype}{list(shape)}")
+        return found
 
 
 def _inside(both: list[slice], outer: Slices) -> Slices:

@@ -10,9 +10,7 @@ those of a run in which nothing failed.
 
 from __future__ import annotations
 
-import os
 import shutil
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from itertools import count
@@ -28,10 +26,11 @@ from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
 from msnb.parallel.engine.client import Engine
 from msnb.parallel.engine.failures import RankError
+from msnb.parallel.engine.folders import private_folder
 from msnb.parallel.engine.ranks import together
 from msnb.parallel.engine.remote import engine_for, loaded, run_on
 from msnb.parallel.engine.runnable import Runnable
-from msnb.parallel.engine.snapshots import conclude
+from msnb.parallel.engine.snapshots import conclude, unfinished
 from msnb.parallel.layout import whole
 
 Batches = Sequence[tuple[Any, ...]] | Callable[[int], tuple[Any, ...]]
@@ -76,13 +75,27 @@ class Trainer:
         self.done, self.last, self._saved = 0, "", -1
 
     def __enter__(self) -> Trainer:
+        try:
+            self._begin()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def _begin(self) -> None:
         self.engine = self._stack.enter_context(engine_for(self._wanted, self.program.size))
-        self.folder = self._given or self._stack.enter_context(tempfile.TemporaryDirectory(prefix="msnb-snapshots-"))
+        self.folder = self._given or self._temporary()
         self.engine.start()
         self.key = loaded(self.engine, self.plan.document, f"train {id(self)}", often=True)
         others = set(range(len(self.program.graph.params))) - set(self.names)
         self.engine.ask(self.key, "give", self.plan.given((), others))
-        return self
+
+    def _temporary(self) -> str:
+        """A folder that goes with this block, or with this process."""
+        folder = private_folder("snapshots")
+        self._stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        self._stack.enter_context(self.engine.temporary(folder))
+        return folder
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:  # fmt: skip
@@ -159,11 +172,13 @@ class Trainer:
             folder: where; by default a new one in the Trainer's, where the last two are kept.
         """
         target = str(folder or Path(self.folder, f"step-{self.done:06}"))
-        part = target + ".part"
-        shutil.rmtree(part, ignore_errors=True)
-        os.makedirs(part)
-        self.engine.ask(self.key, "save", part, self.names)
-        made = conclude(part, self.program, self.names, self.done)
+        part = unfinished(target)
+        try:
+            self.engine.ask(self.key, "save", part, self.names)
+            made = conclude(part, target, self.program, self.names, self.done)
+        except BaseException:
+            shutil.rmtree(part, ignore_errors=True)
+            raise
         if folder is None:
             self.last, self._saved = made, self.done
             for old in sorted(Path(self.folder).glob("step-" + "[0-9]" * 6))[:-_KEPT]:

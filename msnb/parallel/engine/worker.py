@@ -17,7 +17,6 @@ import io
 import os
 import pickle
 import queue
-import shutil
 import signal
 import socket
 import sys
@@ -33,6 +32,7 @@ from msnb.core.errors import MsnbError
 from msnb.parallel.engine.comm import Comm
 from msnb.parallel.engine.failures import Failure
 from msnb.parallel.engine.holding import Holding
+from msnb.parallel.engine.job import remove
 
 Watch = Callable[[int], None]
 
@@ -81,7 +81,7 @@ class Worker:
 
     def _end(self) -> None:
         """End this process, whatever it does, and those that began with it; the folder of a client that could not."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        remove(self.folder)
         for pid in self.others:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGTERM)

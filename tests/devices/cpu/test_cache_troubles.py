@@ -209,7 +209,7 @@ def refusing(number: int) -> Callable[..., Any]:
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES], ids=errno.errorcode.get)
-@pytest.mark.parametrize("where", ["tempfile.mkstemp", "os.replace"])
+@pytest.mark.parametrize("where", ["os.write", "os.replace"])
 def test_a_disk_that_refuses_costs_one_notice(
     folder: Path, monkeypatch: pytest.MonkeyPatch, told: list[str], where: str, number: int
 ) -> None:

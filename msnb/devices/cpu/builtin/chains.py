@@ -10,10 +10,10 @@ more than two numbers, NumPy's loops serve.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from msnb.core import forks
 from msnb.core.dtypes import DType, bool_
 from msnb.core.types import TensorType, Type, tensor_type
 from msnb.devices.cpu.program.recipe import Call, Recipe
@@ -25,7 +25,7 @@ from msnb.ops.record import Op
 WORTH = 65536
 SHORT = 16
 _COUNTERS = 2
-_lock = threading.Lock()
+_lock = forks.lock()
 _made: dict[str, Any] = {}
 
 

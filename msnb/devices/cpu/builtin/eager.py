@@ -21,12 +21,12 @@ programs.
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from msnb.core import forks
 from msnb.core.events import notice
 from msnb.core.types import TensorType, Type
 from msnb.devices.cpu import threads
@@ -217,7 +217,7 @@ class Prepared:
     """A recipe with its slots and its table of calls, for operands of one layout."""
 
     def __init__(self, node: Node, recipe: Recipe) -> None:
-        self._recipe, self._lock = recipe, threading.Lock()
+        self._recipe, self._lock = recipe, forks.lock()
         reads = node.inputs if recipe.reads is None else list(recipe.reads)
         self._order = [node.inputs.index(v) for v in reads]
         if self._order == list(range(len(node.inputs))):

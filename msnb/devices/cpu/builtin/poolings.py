@@ -5,10 +5,10 @@ Images in 16 bits are copied to float32 by the library, and the result back: no 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from msnb.core import forks
 from msnb.core.dtypes import bfloat16, float16, float32, float64
 from msnb.core.types import TensorType
 from msnb.devices.cpu.builtin.windows import CHUNK, Pool, render
@@ -23,7 +23,7 @@ _HALVES = frozenset((float16, bfloat16))
 _KINDS = {"max_pool2d": "max", "max_pool2d_grad": "max_grad", "avg_pool2d": "avg", "avg_pool2d_grad": "avg_grad"}
 _MOST_PLACES = 64
 _SHARED_WORK = 100_000  # elements read: a thread for each so many
-_lock = threading.Lock()
+_lock = forks.lock()
 _made: dict[Pool, Symbol] = {}
 
 

@@ -9,11 +9,12 @@ buffer keeps it.
 from __future__ import annotations
 
 import sys
-import threading
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from msnb.core import forks
 
 LARGE = 1 << 16
 MOST_BYTES = 1 << 29
@@ -30,7 +31,7 @@ class Results:
     def __init__(self, most: int) -> None:
         self._most, self._bytes = most, 0
         self._kept: dict[tuple[Any, Any], list[NDArray[Any]]] = {}
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
 
     def take(self, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
         """A buffer nobody else has; its content is anything."""

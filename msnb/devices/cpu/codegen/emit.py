@@ -1,8 +1,8 @@
 """LLVM IR as text, one instruction at a time, on vectors of ``lanes`` elements (or on scalars, where lanes is 1).
 
 Dtypes in registers: bool is i1 (a byte in memory), bfloat16 is i16 and passes through float, the rest is what LLVM
-calls it. Arithmetic on floats may be contracted (a * b + c in one rounding) and nothing else: NaN, infinities,
-denormals and the sign of zero are kept. Loops carry their values through phis, so no pass has to find them again.
+calls it. What a program adds and multiplies rounds as it is written; only inside the elementary functions and in sums may a
+product and a sum be one rounding (contracted). NaN, infinities, denormals and the sign of zero are kept. Loops carry their values through phis, so no pass has to find them again.
 """
 
 from __future__ import annotations
@@ -339,7 +339,9 @@ class Emitter:
         return self.ins(f"icmp ne {kind} {x}, {self.literal(0, old)}")
 
     def _to_float(self, x: str, old: DType, new: DType) -> str:
-        if old is dtypes.float64 and new is not dtypes.float32:
+        if old is dtypes.float64 and new is dtypes.float16:
+            return self._to_float(self._to_odd(x), dtypes.float32, new)
+        if old is dtypes.float64 and new is not dtypes.float32:  # bfloat16 by way of float32, as ml_dtypes and PyTorch do
             return self._to_float(self.ins(f"fptrunc {self.t('double')} {x} to {self.t('float')}"), dtypes.float32, new)
         if new is dtypes.float32 and old is dtypes.float32:
             return x
@@ -347,6 +349,19 @@ class Emitter:
             return self._to_bfloat(x)
         word = "fpext" if new.itemsize > old.itemsize else "fptrunc"
         return self.ins(f"{word} {self.t(type_name(old))} {x} to {self.t(type_name(new))}")
+
+    def _to_odd(self, x: str) -> str:
+        """A double as a float whose last bit tells that digits were lost, so that rounding it again rounds ``x`` once:
+        what lies between two floats becomes the odd one of them, which is never half-way between two halves."""
+        f64, f32, i32, i1 = self.t("double"), self.t("float"), self.t("i32"), self.t("i1")
+        near = self.ins(f"fptrunc {f64} {x} to {f32}")
+        back = self.ins(f"fpext {f32} {near} to {f64}")
+        bits = self.ins(f"bitcast {f32} {near} to {i32}")
+        sizes = [self.call(f"llvm.fabs.{self.suffix('double')}", f64, (f64, v)) for v in (back, x)]
+        above = self.ins(f"zext {i1} {self.ins(f'fcmp ogt {f64} {sizes[0]}, {sizes[1]}')} to {i32}")
+        lost = self.ins(f"zext {i1} {self.ins(f'fcmp one {f64} {back}, {x}')} to {i32}")
+        odd = self.ins(f"or {i32} {self.ins(f'sub {i32} {bits}, {above}')}, {lost}")
+        return self.ins(f"bitcast {i32} {odd} to {f32}")
 
     def _to_bfloat(self, x: str) -> str:
         """Round to nearest, ties to even, on the bits; a NaN stays one."""

@@ -16,15 +16,18 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
-from msnb.core import store
+from msnb.core import forks, store
 from msnb.core.clock import counted, timed
 from msnb.devices.cpu import threads
 from msnb.devices.cpu.codegen.target import Target
 from msnb.devices.cpu.program.recipe import Link
 
 VERSION = "5"
-_lock = threading.Lock()
+_lock = forks.settled(threading.RLock(), rank=1)
 _loaded: weakref.WeakValueDictionary[str, Library] = weakref.WeakValueDictionary()
+_inside = getattr(getattr(getattr(llvm, "ffi", None), "lib", None), "_lock", None)
+if hasattr(getattr(_inside, "_lock", None), "_at_fork_reinit"):
+    forks.settled(_inside._lock, rank=3)  # llvmlite's own: a child must not find LLVM half-way
 
 
 @dataclass(frozen=True)

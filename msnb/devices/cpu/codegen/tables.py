@@ -20,7 +20,7 @@ from typing import Any
 
 from msnb.core import dtypes
 from msnb.core.types import TensorType
-from msnb.devices.cpu.codegen.emit import FAST, Emitter, memory_name
+from msnb.devices.cpu.codegen.emit import Emitter, memory_name
 from msnb.devices.cpu.codegen.engine import Library, Symbol, attributes
 from msnb.devices.cpu.program.recipe import Call, Recipe
 from msnb.ir.graph import Node, Value
@@ -298,7 +298,7 @@ def _add_row(e: Emitter, dtype: Any, bases: tuple[str, str], rows: tuple[str, st
     kind = memory_name(dtype)
     a, b = (_at(e, kind, base, e.ins(f"mul i64 {r}, {inner}")) for base, r in zip(bases, rows))
     whole = e.ins(f"and i64 {inner}, -16")
-    word = f"fadd {FAST}" if dtype.is_float else "add"
+    word = "fadd" if dtype.is_float else "add"
 
     def step(j: str, _: list[str]) -> list[str]:
         left, right = _at(e, kind, b, j), _at(e, kind, a, j)

@@ -15,13 +15,14 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from msnb.core import forks
 from msnb.devices.cpu import threads
 from msnb.devices.cpu.onednn import api as c
 from msnb.devices.cpu.onednn.api import Api, Attributes, Desc, OneDNNError, api, dims_array
 
 _KEPT = 2048
 _SHARED_WORK = 4_000_000.0  # flops: about 50 us on one thread; on a busy machine a second one may be waited for
-_lock = threading.RLock()
+_lock = forks.settled(threading.RLock(), rank=2)
 _made: OrderedDict[Any, Primitive | None] = OrderedDict()
 
 

@@ -9,24 +9,22 @@ holds none and can lie in the cache on disk.
 
 A primitive runs on as many threads as it was made for, whoever calls: its code for two waits for the second. libgomp
 keeps threads per calling thread; those of a parent process are missing in its fork, where waiting for them would never
-end. ``forked`` is the address of a flag that says so; the call fails then.
+end. ``forked`` is the address of a flag that says so (``threads.FORKED``); the call fails then.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
-import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from msnb.devices.cpu import threads
 from msnb.devices.cpu.onednn.api import Api
 from msnb.devices.cpu.onednn.primitives import Primitive, described, made_again
 from msnb.devices.cpu.program.recipe import Link
 
-_forked = ctypes.c_int64(0)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=lambda: setattr(_forked, "value", 1))
+_forked = threads.FORKED
 _IR = """
 define i32 @msnb_onednn(ptr noalias %slots, ptr noalias %words, ptr noalias %env) nounwind {
   %p3 = getelementptr i64, ptr %words, i64 3
@@ -123,7 +121,7 @@ class Bound(Link):
         places = [w for m, o in zip(self._memories, operands.values()) for w in (m, o.slot, o.offset)]
         head = (ctypes.addressof(_forked), primitive.threads, primitive.address, self.api.stream, len(operands))
         self._words = (*self.api.addresses, *head, ctypes.addressof(self._arguments), *places)
-        self.width = len(self._words)
+        self.width, self.threads = len(self._words), primitive.threads
 
     def words(self) -> Sequence[int]:
         """See the head of this file."""

@@ -7,13 +7,13 @@ there, else the smallest that is large enough. What lies there is never more tha
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from msnb.core import forks
 from msnb.core.errors import MsnbError
 from msnb.devices.listing import Planned
 
@@ -31,7 +31,7 @@ class Shelf:
 
     def __init__(self) -> None:
         self._free: list[Array] = []
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
 
     def take(self, size: int, last: Array | None) -> Array:
         """An arena of at least ``size`` bytes, whose content is anything."""

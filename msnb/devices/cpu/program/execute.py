@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from msnb.core import forks
 from msnb.core.blocks import Blocks
 from msnb.core.errors import MsnbError
 from msnb.core.events import notice
@@ -87,7 +88,7 @@ class NativeProgram:
         self._reference: ReferenceProgram | None = None
         self._loaded: Loaded | None = None
         self._built: Built | None = None
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._owner = 0
         self._arena: Array | None = None
         self._pool = Pool()
@@ -231,9 +232,14 @@ class NativeProgram:
         env, run, where = p.env, p.machine.run, p.where
         env[m.THREADS] = min(threads.of_a_program(), p.cores)  # scratch memory is for that many
         env[m.STOP] = env[m.PLACE] = 0
+        apart = p.several and threads.forked()
+
+        def stop() -> None:
+            env[m.STOP] = 1
+
         while True:
             with threads.TURN:
-                code = run(*where)
+                code = threads.apart(lambda: run(*where), stop) if apart else run(*where)
             if code == m.DONE:
                 return
             if code == m.TO_HOST:

@@ -45,6 +45,7 @@ class Loaded:
         tensors: (param, slot, type); numbers: (param, its cell, address).
         fresh: results to be made; answers: per output, what it is (FRESH, PARAM, FIXED) and which.
         steps: what runs in Python.
+        several: whether parts of it were made for several threads, and wait for them.
     """
 
     def __init__(self, device: Any, image: Image, origin: Callable[[int], Node]) -> None:
@@ -71,6 +72,7 @@ class Loaded:
     def _link(self, image: Image) -> None:
         """The table with addresses in it."""
         self.table, self._words, self._links = image.rows.copy(), image.words.copy(), image.links
+        self.several = any(link.threads > 1 for link in image.links)
         found = [link.words() for link in image.links]
         for at, k in image.word_links:
             self._words[at : at + len(found[k])] = found[k]

@@ -38,9 +38,11 @@ class Link:
 
     Attributes:
         width: how many words.
+        threads: how many threads it was made for; 1 for what takes as many as there are.
     """
 
     width = 1
+    threads = 1
 
     def words(self) -> Sequence[int]:
         """The words, in this process; valid as long as the link lives."""

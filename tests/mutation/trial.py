@@ -1,0 +1,77 @@
+"""One file, one reader: what happened, in a word."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import random
+import signal
+import traceback
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+SECONDS = 5.0
+
+
+class Late(BaseException):
+    """The reader takes longer than any reader may."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """A kind of file.
+
+    Attributes:
+        name: on the command line.
+        seeds: good files, by name; ``load`` takes them all.
+        load: the reader, which is given the folder.
+        change: a new set of files from good ones.
+        errors: what the reader may refuse with.
+        bombs: files that ask for much, by name; each is refused or read within the limits.
+    """
+
+    name: str
+    seeds: Callable[[], list[dict[str, bytes]]]
+    load: Callable[[Path], Any]
+    change: Callable[[random.Random, dict[str, bytes]], dict[str, bytes]]
+    errors: tuple[type[BaseException], ...]
+    bombs: Callable[[], dict[str, dict[str, bytes]]] = dict
+
+
+def _late(number: int, frame: FrameType | None) -> None:
+    raise Late
+
+
+def tried(form: Format, files: dict[str, bytes], folder: Path) -> str:
+    """"read", "refused", or what went wrong: "foreign ..." or "late"."""
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    before = signal.signal(signal.SIGALRM, _late)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            form.load(folder)
+        return "read"
+    except form.errors as error:
+        return "refused" if str(error).strip() else "foreign: an error without a word"
+    except Late:
+        return "late"
+    except Exception as error:
+        at = traceback.extract_tb(error.__traceback__)[-1]
+        return f"foreign {type(error).__name__}: {str(error)[:90]} ({Path(at.filename).name}:{at.lineno})"
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        for name in files:
+            (folder / name).unlink(missing_ok=True)
+
+
+def changed(form: Format, seeds: list[dict[str, bytes]], seed: int, number: int) -> dict[str, bytes]:
+    """The files of this number under this seed."""
+    rng = random.Random(f"{form.name}/{seed}/{number}")
+    return form.change(rng, rng.choice(seeds))
