@@ -314,11 +314,12 @@ def _writing() -> None:
 
 
 def _draw(name: str) -> Callable[..., Tensor]:
-    def draw(*shape: Any) -> Tensor:
+    def draw(*shape: Any, dtype: Any = None) -> Tensor:
+        more = {} if dtype is None else {"dtype": _dtype(dtype)}
         if World.lanes:
             raise Unjudged("draws in the lanes of vmap")
         with msnb.set_context(mode=msnb.PYNATIVE_MODE):
-            return boxed(World.data(getattr(msnb.ops, name)(*shape).asnumpy()))
+            return boxed(World.data(getattr(msnb.ops, name)(*shape, **more).asnumpy()))
 
     return draw
 

@@ -52,7 +52,7 @@ class Expressions:
     """Draws expressions as text."""
 
     def __init__(self, rng: random.Random, avoid: tuple[str, ...] = ()) -> None:
-        self.rng, self.avoid = rng, avoid
+        self.rng, self.avoid, self.dtype = rng, avoid, "float64"
         self.count = 0
 
     def fresh(self, kind: str) -> str:
@@ -115,6 +115,10 @@ class Expressions:
         """Cells that give this shape."""
         return [f"{c}({self.of(s, take, d)})" for c, (take, give) in s.cells.items() if give == shape]
 
+    def drawn(self, name: str, sizes: str) -> str:
+        """A draw in the program's dtype: what mixtures of dtypes give is another question."""
+        return f"ops.{name}({sizes}{', dtype=ms.float64' if self.dtype == 'float64' else ''})"
+
     def number(self, low: int, high: int) -> str:
         return str(self.rng.randint(low, high))
 
@@ -139,7 +143,7 @@ class Expressions:
         options += [f"({v} @ {q}.T)", f"ops.cumsum({v}, 0)", f"ops.softmax({v} * {self.rng.choice(('2.0', '2.0', '1e9'))}, -1)"]
         options += [f"ops.cat([{v}[1:], {self.leaf(s, VECTOR)}[:1]])", f"ops.dense({v}, {q})"]
         if s.draws:
-            options += ["ops.rand(3)", f"ops.dropout({v}, 0.5)", "ops.randn(3)"] * 2
+            options += [self.drawn("rand", "3"), self.drawn("randn", "3"), f"ops.dropout({v}, 0.5)"] * 2
         return self.rng.choice(options + self.called(s, d, VECTOR))
 
     def matrix(self, s: Scope, d: int) -> str:
@@ -147,7 +151,7 @@ class Expressions:
         options = [f"({m} @ {q})", f"({m} @ {q}.T)", f"ops.dense({m}, {q})", f"({m} * {v})", f"{m}[::-1]", f"{m}[:, ::-1]"]
         options += [f"{m}.reshape(3, 2).T", f"ops.softmax({m}, -1)", f"ops.stack([{v}, {self.leaf(s, VECTOR)}])"]
         if s.draws:
-            options += ["ops.rand(2, 3)", f"ops.dropout({m}, 0.5)"] * 2
+            options += [self.drawn("rand", "2, 3"), f"ops.dropout({m}, 0.5)"] * 2
         return self.rng.choice(options + self.called(s, d, MATRIX) * 2)
 
     def square(self, s: Scope, d: int) -> str:
