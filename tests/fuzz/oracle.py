@@ -1,7 +1,7 @@
 """What a program must give: msnb's names over NumPy, with transforms that are plain loops and forward mode.
 
-The text of a program that says ``import msnb as ms`` is run a second time with this module in msnb's place. There are no
-graphs, no kernels and no reverse mode here, and Parameters are plain boxes. What this module does not know how to
+The text of a program that says ``import msnb as ms`` is run a second time with this module in msnb's place. There are
+no graphs, no kernels and no reverse mode here, and Parameters are plain boxes. What this module does not know how to
 judge (draws in the lanes of ``vmap``, backward hooks ...) it answers with ``Unjudged``; the modes are then compared
 with each other only. Draws and first weights are msnb's own, taken eagerly one after the other.
 """
@@ -297,9 +297,7 @@ class Dropout(Cell):
         return ops.dropout(x, self.p) if self.training else x
 
 
-nn = types.SimpleNamespace(
-    Cell=Cell, CellList=CellList, Dense=Dense, BatchNorm1d=BatchNorm1d, Dropout=Dropout
-)
+nn = types.SimpleNamespace(Cell=Cell, CellList=CellList, Dense=Dense, BatchNorm1d=BatchNorm1d, Dropout=Dropout)
 
 # ---- operations ----------------------------------------------------------------------------------
 
@@ -365,7 +363,7 @@ def of_tensor(x: Any) -> Any:
 
 
 ops = types.SimpleNamespace(
-    **{n: _named(n) for n in ("sin", "cos", "tanh", "exp", "sqrt", "abs", "maximum", "minimum", "add", "mul", "matmul")},
+    **{n: _named(n) for n in ("sin", "cos", "tanh", "exp", "sqrt", "abs", "maximum", "minimum", "mul", "matmul")},
     rand=_draw("rand"), randn=_draw("randn"), dropout=_dropout, assign=_assign,
     assign_add=lambda p, value: _assign(p, p + value), assign_sub=lambda p, value: _assign(p, p - value),
     softmax=_softmax, where=_where, relu=lambda x: ops.where(x > 0, x, 0.0),

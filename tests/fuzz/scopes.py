@@ -92,7 +92,20 @@ class Expressions:
     def elementwise(self, s: Scope, shape: Shape, depth: int) -> str:
         a, d = self.of(s, shape, depth - 1), depth - 1
         kind = self.rng.choice(
-            ("sum", "difference", "scaled", "product", "product", "tanh", "sin", "minus", "quotient", "where", "kink", "wide")
+            (
+                "sum",
+                "difference",
+                "scaled",
+                "product",
+                "product",
+                "tanh",
+                "sin",
+                "minus",
+                "quotient",
+                "where",
+                "kink",
+                "wide",
+            )
         )
         if kind == "scaled":
             by = self.rng.choice(s.integers) if s.integers and self.chance(0.3) else self.rng.choice(NUMBERS)
@@ -107,7 +120,8 @@ class Expressions:
         b = self.of(s, shape, d)
         forms = {
             "sum": f"({a} + {b})", "difference": f"({a} - {b})", "product": f"({a} * ops.sin({b}))",
-            "tanh": f"ops.tanh({a})", "sin": f"ops.sin({a})", "minus": f"(-{a})", "quotient": f"({a} / (2.0 + ops.cos({b})))",
+            "tanh": f"ops.tanh({a})", "sin": f"ops.sin({a})", "minus": f"(-{a})",
+            "quotient": f"({a} / (2.0 + ops.cos({b})))",
         }  # fmt: skip
         return forms[kind]
 
@@ -139,8 +153,19 @@ class Expressions:
 
     def vector(self, s: Scope, d: int) -> str:
         v, m, q = self.of(s, VECTOR, d), self.of(s, MATRIX, d), self.leaf(s, SQUARE)
-        options = [f"{m}.sum(0)", f"{m}.mean(0)", f"{m}[{self.number(-2, 1)}]", f"{v}[::-1]", f"({q} @ {v})", f"({v} @ {q})"]
-        options += [f"({v} @ {q}.T)", f"ops.cumsum({v}, 0)", f"ops.softmax({v} * {self.rng.choice(('2.0', '2.0', '1e9'))}, -1)"]
+        options = [
+            f"{m}.sum(0)",
+            f"{m}.mean(0)",
+            f"{m}[{self.number(-2, 1)}]",
+            f"{v}[::-1]",
+            f"({q} @ {v})",
+            f"({v} @ {q})",
+        ]
+        options += [
+            f"({v} @ {q}.T)",
+            f"ops.cumsum({v}, 0)",
+            f"ops.softmax({v} * {self.rng.choice(('2.0', '2.0', '1e9'))}, -1)",
+        ]
         options += [f"ops.cat([{v}[1:], {self.leaf(s, VECTOR)}[:1]])", f"ops.dense({v}, {q})"]
         if s.draws:
             options += [self.drawn("rand", "3"), self.drawn("randn", "3"), f"ops.dropout({v}, 0.5)"] * 2
@@ -148,7 +173,14 @@ class Expressions:
 
     def matrix(self, s: Scope, d: int) -> str:
         m, v, q = self.of(s, MATRIX, d), self.of(s, VECTOR, d), self.leaf(s, SQUARE)
-        options = [f"({m} @ {q})", f"({m} @ {q}.T)", f"ops.dense({m}, {q})", f"({m} * {v})", f"{m}[::-1]", f"{m}[:, ::-1]"]
+        options = [
+            f"({m} @ {q})",
+            f"({m} @ {q}.T)",
+            f"ops.dense({m}, {q})",
+            f"({m} * {v})",
+            f"{m}[::-1]",
+            f"{m}[:, ::-1]",
+        ]
         options += [f"{m}.reshape(3, 2).T", f"ops.softmax({m}, -1)", f"ops.stack([{v}, {self.leaf(s, VECTOR)}])"]
         if s.draws:
             options += [self.drawn("rand", "2, 3"), f"ops.dropout({m}, 0.5)"] * 2

@@ -3,7 +3,7 @@
 import numpy as np
 
 import msnb as ms
-from msnb import Parameter, Tensor, nn, ops
+from msnb import Tensor
 
 F = np.float64
 

@@ -1,7 +1,6 @@
 # A Parameter read behind a branch that assigned to it has the new value.
 import numpy as np
 
-import msnb as ms
 from msnb import Parameter, Tensor, nn, ops
 
 F = np.float64

@@ -1,9 +1,6 @@
 # The axes () are all axes.
 import numpy as np
 
-import msnb as ms
-from msnb import Parameter, Tensor, nn, ops
-
 F = np.float64
 
 

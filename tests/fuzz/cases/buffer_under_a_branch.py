@@ -1,7 +1,6 @@
 # A buffer may be replaced in a branch that a tensor decides.
 import numpy as np
 
-import msnb as ms
 from msnb import Parameter, Tensor, nn, ops
 
 F = np.float64

@@ -2,7 +2,6 @@
 import numpy as np
 
 import msnb as ms
-from msnb import Parameter, Tensor, nn, ops
 
 F = np.float64
 

@@ -1,9 +1,6 @@
 # Slices with negative steps name what Python's slices name.
 import numpy as np
 
-import msnb as ms
-from msnb import Parameter, Tensor, nn, ops
-
 F = np.float64
 
 

@@ -1,8 +1,7 @@
 # A text is printed where the branch is taken, in its place.
 import numpy as np
 
-import msnb as ms
-from msnb import Parameter, Tensor, nn, ops
+from msnb import Parameter, Tensor, nn
 
 F = np.float64
 

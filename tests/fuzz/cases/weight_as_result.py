@@ -2,7 +2,7 @@
 import numpy as np
 
 import msnb as ms
-from msnb import Parameter, Tensor, nn, ops
+from msnb import Parameter, Tensor, nn
 
 F = np.float64
 

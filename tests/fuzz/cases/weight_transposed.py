@@ -2,7 +2,7 @@
 import numpy as np
 
 import msnb as ms
-from msnb import Parameter, Tensor, nn, ops
+from msnb import Parameter, Tensor, ops
 
 F = np.float64
 q = Parameter(Tensor(np.arange(9.0).reshape(3, 3) / 7), name="q")

@@ -2,7 +2,7 @@
 import numpy as np
 
 import msnb as ms
-from msnb import Parameter, Tensor, nn, ops
+from msnb import Parameter, Tensor
 
 F = np.float64
 w = Parameter(Tensor(np.array([0.5, -1.25, 2.0], F)), name="w")

@@ -26,7 +26,9 @@ def prints(a: Tensor, m: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("program", [raises, prints])
-def test_what_an_effect_reads_is_made_before_it(program: object, level: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_an_effect_reads_is_made_before_it(
+    program: object, level: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     want = program(Tensor(A), Tensor(M)).asnumpy()  # type: ignore[operator]
     said = capsys.readouterr().out
     with ms.set_context(jit_level=level):
