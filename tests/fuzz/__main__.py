@@ -150,8 +150,10 @@ def main(argv: list[str] | None = None) -> int:
         return int(examine(f"seed {options.only}", program(options.only, tuple(options.avoid)), options)["found"] > 0)
     if options.seed is None:
         options.seed = int(time.time()) % 1_000_000 * 1000
+    if options.here:
+        return here(options)
     print(f"first seed: {options.seed} (repeat with --seed {options.seed} --programs {options.programs})", flush=True)
-    return here(options) if options.here else spread(options)
+    return spread(options)
 
 
 if __name__ == "__main__":

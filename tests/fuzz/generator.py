@@ -264,9 +264,10 @@ class Generator(Statements):
         if not any(a is not None for a in axes):
             axes[0] = 0
         takes = tuple(t if a is None else (lanes, *t) if a == 0 else (*t, lanes) for t, a in zip(f.takes, axes))
-        gives = mapped(lambda s: Shapes((lanes, *s.shape)), f.gives)
+        last = self.chance(0.15)
+        gives = mapped(lambda s: Shapes((*s.shape, lanes) if last else (lanes, *s.shape)), f.gives)
         text = str(axes[0]) if len(axes) == 1 else f"({', '.join(map(str, axes))})"
-        return self.named(f, indent, f"ms.vmap({f.name}, in_axes={text})", gives, takes=takes)
+        return self.named(f, indent, f"ms.vmap({f.name}, in_axes={text}{', out_axes=-1' if last else ''})", gives, takes=takes)
 
     def defined(self, f: Function, indent: int, body: list[str], gives: Any) -> Function:
         name, args = self.fresh("g"), ", ".join("xyz"[: len(f.takes)])

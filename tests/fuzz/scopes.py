@@ -38,13 +38,14 @@ class Scope:
     hooks: bool = False
     inside: int = 0  # branches and loops around
     by_tensor: int = 0  # those of them that a tensor decides
+    loops: int = 0
 
     def inner(self, by_tensor: bool) -> Scope:
         """The scope of a block: what is new there is gone behind it."""
         return Scope(
             dict(self.names), self.params, self.buffers, self.cells, dict(self.held), list(self.arrays),
             list(self.integers), set(self.own), self.draws, self.writes, self.prints, self.hooks,
-            self.inside + 1, self.by_tensor + by_tensor,
+            self.inside + 1, self.by_tensor + by_tensor, self.loops,
         )  # fmt: skip
 
 
