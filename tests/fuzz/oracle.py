@@ -177,6 +177,15 @@ class Parameter(Tensor):
         World.params.append(self)
 
 
+def _in_place(name: str) -> Any:
+    """``p += x`` writes a Parameter; of any other tensor it makes a new one."""
+    return lambda p, x: _assign(p, _op(name, p, x))
+
+
+for _name, _symbol in {"add": "add", "sub": "sub", "mul": "mul", "div": "truediv"}.items():
+    setattr(Parameter, f"__i{_symbol}__", _in_place(_name))
+
+
 # ---- cells ---------------------------------------------------------------------------------------
 
 
