@@ -267,7 +267,8 @@ class Generator(Statements):
         last = self.chance(0.15)
         gives = mapped(lambda s: Shapes((*s.shape, lanes) if last else (lanes, *s.shape)), f.gives)
         text = str(axes[0]) if len(axes) == 1 else f"({', '.join(map(str, axes))})"
-        return self.named(f, indent, f"ms.vmap({f.name}, in_axes={text}{', out_axes=-1' if last else ''})", gives, takes=takes)
+        text += ", out_axes=-1" if last else ""
+        return self.named(f, indent, f"ms.vmap({f.name}, in_axes={text})", gives, takes=takes)
 
     def defined(self, f: Function, indent: int, body: list[str], gives: Any) -> Function:
         name, args = self.fresh("g"), ", ".join("xyz"[: len(f.takes)])
