@@ -5,6 +5,7 @@ J[o, i] = d out[o] / d in[i]      jacrev: rows, vmap of the pullback       jacfw
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,6 +27,13 @@ Fn = Callable[..., Any]
 def _units(t: TensorType) -> Any:
     """All unit vectors of a type, stacked along a new axis 0."""
     return ops.reshape(ops.eye(t.size, t.size, t.dtype), shape=(t.size, *t.shape))
+
+
+def _directions(t: TensorType, start: int, total: int) -> Any:
+    """The unit vectors of a type among ``total`` directions, from ``start`` on: zeros where others have theirs."""
+    before, after = (ops.zeros((n, *t.shape), t.dtype) for n in (start, total - start - t.size))
+    parts = [p for p in (before, _units(t), after) if p.shape[0]]
+    return parts[0] if len(parts) == 1 else ops.cat(parts)
 
 
 def _positions(position: Position, args: tuple[Any, ...]) -> tuple[int, ...]:
@@ -90,7 +98,7 @@ def _reverse_blocks(program: Program, wrt: list[int]) -> tuple[list[Any], list[l
         t = values[k]._type
         batched = [False] * len(residuals) + [j == k for j in outputs]
         douts = [_units(t) if j == k else ops.zeros_like(values[j]) for j in outputs]
-        mapped, has_axis = autodiff.vmap(pair.backward, t.size, batched)
+        mapped, has_axis = autodiff.vmap(pair.backward, t.size, batched, shares_draws=True)
         rows = broadcast_results(replay(mapped, [*residuals, *douts]), has_axis, t.size)
         blocks.append([ops.reshape(r, shape=(*t.shape, *r.shape[1:])) for r in rows])
     return values, blocks
@@ -101,16 +109,16 @@ def _forward_blocks(program: Program, wrt: list[int]) -> tuple[list[Any], list[l
     outputs = _float_outputs(graph, program.n_results)
     pushed = autodiff.jvp(graph, wrt)
     types: list[Any] = [graph.params[i].type for i in wrt]
-    values: list[Any] = []
-    columns: list[list[Any]] = []
-    for k, t in enumerate(types):
-        tangents = [_units(t) if j == k else ops.zeros(u.shape, u.dtype) for j, u in enumerate(types)]
-        batched = [False] * len(program.args) + [j == k for j in range(len(types))]
-        mapped, has_axis = autodiff.vmap(pushed, t.size, batched)
-        found = replay(mapped, [*program.args, *tangents])
-        values = found[:n_out]
-        moved = broadcast_results(found[n_out:], has_axis[n_out:], t.size)
-        columns.append([ops.reshape(ops.moveaxis(c, 0, -1), shape=(*c.shape[1:], *t.shape)) for c in moved])
+    ends = [0, *itertools.accumulate(t.size for t in types)]
+    tangents = [_directions(t, start, ends[-1]) for t, start in zip(types, ends)]
+    batched = [False] * len(program.args) + [True] * len(types)
+    mapped, has_axis = autodiff.vmap(pushed, ends[-1], batched, shares_draws=True)
+    found = replay(mapped, [*program.args, *tangents])
+    values, moved = found[:n_out], broadcast_results(found[n_out:], has_axis[n_out:], ends[-1])
+    columns = []
+    for t, start in zip(types, ends):
+        mine = [m[start : start + t.size] for m in moved] if len(types) > 1 else moved
+        columns.append([ops.reshape(ops.moveaxis(c, 0, -1), shape=(*c.shape[1:], *t.shape)) for c in mine])
     return values, [[column[o] for column in columns] for o in outputs]
 
 

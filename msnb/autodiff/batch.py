@@ -39,13 +39,17 @@ _COUNT_AXES = frozenset({"axis", "axes", "shape", "perm", "dims", "n"})
 
 
 @timed("autodiff")
-def vmap(graph: Graph, axis_size: int, batched: Sequence[bool]) -> tuple[Graph, tuple[bool, ...]]:
+def vmap(
+    graph: Graph, axis_size: int, batched: Sequence[bool], shares_draws: bool = False
+) -> tuple[Graph, tuple[bool, ...]]:
     """The program for ``axis_size`` examples at once.
 
     Args:
         graph: the program for one example; it is not changed.
         axis_size: how many.
         batched: per param, whether it carries the new axis (at 0) or is shared.
+        shares_draws: the lanes are directions of one example, as in a Jacobian, and not examples: random numbers
+            are drawn once for all of them.
 
     Returns:
         The graph, and per output whether it carries the new axis (at 0).
@@ -61,14 +65,14 @@ def vmap(graph: Graph, axis_size: int, batched: Sequence[bool]) -> tuple[Graph, 
         >>> vmap(double, 8, [True])[0].outputs[0].type
         f32[8,3]
     """
-    return Batch(axis_size).graph(graph, tuple(batched))
+    return Batch(axis_size, shares_draws).graph(graph, tuple(batched))
 
 
 class Batch:
     """One run of the transform."""
 
-    def __init__(self, size: int) -> None:
-        self.size = size
+    def __init__(self, size: int, shares_draws: bool = False) -> None:
+        self.size, self.shares_draws = size, shares_draws
         self.callees: dict[Any, tuple[str, tuple[bool, ...]]] = {}
 
     def graph(
@@ -124,7 +128,8 @@ class Lanes:
         return tuple(v in self.batched for v in values)
 
     def _node(self, node: Node) -> None:
-        if not any(self.which(node.inputs)) and not draws(node, self.source.module):
+        drawn = not self.batch.shares_draws and draws(node, self.source.module)
+        if not drawn and not any(self.which(node.inputs)):
             copy_node(node, self.b.graph, self.env)
             return
         with stamped(self.b, node):

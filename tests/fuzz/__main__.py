@@ -22,7 +22,9 @@ CHUNK = 40
 
 
 def arguments(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.fuzz", description=__doc__.splitlines()[0] if __doc__ else ""
+    )
     parser.add_argument("--programs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--only", type=int, default=None)
@@ -71,7 +73,10 @@ def examine(name: str, text: str, options: argparse.Namespace) -> collections.Co
 
 
 def tell(count: collections.Counter[str], seconds: float) -> None:
-    print(f"\n{count['programs']} programs in {seconds:.0f} s, {count['judged']} judged by the oracle, {count['found']} with finds")
+    print(
+        f"\n{count['programs']} programs in {seconds:.0f} s, {count['judged']} judged by the oracle, "
+        f"{count['found']} with finds"
+    )
     for what, times in count.most_common():
         if what not in ("programs", "judged", "found"):
             print(f"  {times:6}  {what}")
@@ -145,8 +150,10 @@ def main(argv: list[str] | None = None) -> int:
         return int(examine(f"seed {options.only}", program(options.only, tuple(options.avoid)), options)["found"] > 0)
     if options.seed is None:
         options.seed = int(time.time()) % 1_000_000 * 1000
+    if options.here:
+        return here(options)
     print(f"first seed: {options.seed} (repeat with --seed {options.seed} --programs {options.programs})", flush=True)
-    return here(options) if options.here else spread(options)
+    return spread(options)
 
 
 if __name__ == "__main__":

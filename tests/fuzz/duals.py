@@ -1,8 +1,9 @@
 """Numbers with slopes: the arithmetic of the oracle, forward mode over NumPy, nested as deep as one likes.
 
 A value is a NumPy array or a ``Dual``: a value of a lower level and, for every direction in which somebody
-differentiates at this level, the slope in that direction (a value of a lower level, too). Levels are never used twice, so
-the derivative of a derivative cannot mix them up. Nothing here is shared with msnb: a wrong rule there is not wrong here.
+differentiates at this level, the slope in that direction (a value of a lower level, too). Levels are never used twice,
+so the derivative of a derivative cannot mix them up. Nothing here is shared with msnb: a wrong rule there is not wrong
+here.
 
     call("mul", a, b)      the primitive on values; slopes by its linear rules, one per argument
 """

@@ -117,7 +117,9 @@ class Generator(Statements):
         self.add(0, f"def {name}({', '.join(takes)}):")
         gives = self.function_body(s, 1)
         lists = self.weight_lists([*self.globals.items()])
-        self.functions.append(Function(name, tuple(takes.values()), gives, lists, not loose and not s.draws and not s.cells))
+        self.functions.append(
+            Function(name, tuple(takes.values()), gives, lists, not loose and not s.draws and not s.cells)
+        )
 
     def weight_lists(self, params: list[tuple[str, Shape]]) -> tuple[tuple[str, tuple[Shape, ...]], ...]:
         """Ways of naming weights: one, all, one twice, another order."""
@@ -131,7 +133,9 @@ class Generator(Statements):
         """A class and one instance of it, with cells inside."""
         number = self.fresh("")
         name = f"net{number}"
-        params = {f"self.{self.fresh('w')}": self.rng.choice((VECTOR, SQUARE, SCALAR)) for _ in range(self.rng.randint(1, 2))}
+        params = {
+            f"self.{self.fresh('w')}": self.rng.choice((VECTOR, SQUARE, SCALAR)) for _ in range(self.rng.randint(1, 2))
+        }
         self.lines.append("")
         self.add(0, f"class Net{number}(nn.Cell):")
         self.add(1, "def __init__(self):")
@@ -162,7 +166,9 @@ class Generator(Statements):
         lists = self.weight_lists([(f"{name}.{p[5:]}", shape) for p, shape in params.items()])
         if not s.cells and not inner:
             lists += ((f"{name}.trainable_params()", tuple(params.values())),)
-        self.functions.append(Function(name, (take,), gives, lists, not (s.writes or s.prints or s.draws or inner or s.cells)))
+        self.functions.append(
+            Function(name, (take,), gives, lists, not (s.writes or s.prints or s.draws or inner or s.cells))
+        )
         if isinstance(gives, Shapes):
             self.cells[name] = (take, gives.shape)
 
@@ -171,7 +177,11 @@ class Generator(Statements):
         shown = []
         made = {
             "dense": (VECTOR, "nn.Dense(3, 3, dtype=ms.{0})", ["dense.weight", "dense.bias"]),
-            "norm": (MATRIX, "nn.BatchNorm1d(3, dtype=ms.{0})", ["norm.moving_mean", "norm.moving_variance", "norm.gamma"]),
+            "norm": (
+                MATRIX,
+                "nn.BatchNorm1d(3, dtype=ms.{0})",
+                ["norm.moving_mean", "norm.moving_variance", "norm.gamma"],
+            ),
             "drop": (MATRIX, "nn.Dropout(p=0.5)", []),
         }
         s.cells = {}
@@ -253,11 +263,11 @@ class Generator(Statements):
         axes = [self.rng.choice((0, 0, -1, None)) for _ in f.takes]
         if not any(a is not None for a in axes):
             axes[0] = 0
-        takes = tuple(
-            t if a is None else (lanes, *t) if a == 0 else (*t, lanes) for t, a in zip(f.takes, axes)
-        )
-        gives = mapped(lambda s: Shapes((lanes, *s.shape)), f.gives)
+        takes = tuple(t if a is None else (lanes, *t) if a == 0 else (*t, lanes) for t, a in zip(f.takes, axes))
+        last = self.chance(0.15)
+        gives = mapped(lambda s: Shapes((*s.shape, lanes) if last else (lanes, *s.shape)), f.gives)
         text = str(axes[0]) if len(axes) == 1 else f"({', '.join(map(str, axes))})"
+        text += ", out_axes=-1" if last else ""
         return self.named(f, indent, f"ms.vmap({f.name}, in_axes={text})", gives, takes=takes)
 
     def defined(self, f: Function, indent: int, body: list[str], gives: Any) -> Function:
@@ -291,7 +301,9 @@ class Generator(Statements):
 
     def summed(self, f: Function, indent: int) -> Function:
         """A number of whatever comes out."""
-        terms = [self.rng.choice((f"ops.sin(r{p}).sum()", f"(r{p} * r{p}).sum()", f"r{p}.sum()")) for p in paths(f.gives)]
+        terms = [
+            self.rng.choice((f"ops.sin(r{p}).sum()", f"(r{p} * r{p}).sum()", f"r{p}.sum()")) for p in paths(f.gives)
+        ]
         return self.defined(f, indent, [f"r = {f.name}(ARGS)", f"return {' + '.join(terms)}"], Shapes(SCALAR))
 
     # ---- the whole -------------------------------------------------------------------------------

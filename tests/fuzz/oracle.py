@@ -1,7 +1,7 @@
 """What a program must give: msnb's names over NumPy, with transforms that are plain loops and forward mode.
 
-The text of a program that says ``import msnb as ms`` is run a second time with this module in msnb's place. There are no
-graphs, no kernels and no reverse mode here, and Parameters are plain boxes. What this module does not know how to
+The text of a program that says ``import msnb as ms`` is run a second time with this module in msnb's place. There are
+no graphs, no kernels and no reverse mode here, and Parameters are plain boxes. What this module does not know how to
 judge (draws in the lanes of ``vmap``, backward hooks ...) it answers with ``Unjudged``; the modes are then compared
 with each other only. Draws and first weights are msnb's own, taken eagerly one after the other.
 """
@@ -177,6 +177,15 @@ class Parameter(Tensor):
         World.params.append(self)
 
 
+def _in_place(name: str) -> Any:
+    """``p += x`` writes a Parameter; of any other tensor it makes a new one."""
+    return lambda p, x: _assign(p, _op(name, p, x))
+
+
+for _name, _symbol in {"add": "add", "sub": "sub", "mul": "mul", "div": "truediv"}.items():
+    setattr(Parameter, f"__i{_symbol}__", _in_place(_name))
+
+
 # ---- cells ---------------------------------------------------------------------------------------
 
 
@@ -297,9 +306,7 @@ class Dropout(Cell):
         return ops.dropout(x, self.p) if self.training else x
 
 
-nn = types.SimpleNamespace(
-    Cell=Cell, CellList=CellList, Dense=Dense, BatchNorm1d=BatchNorm1d, Dropout=Dropout
-)
+nn = types.SimpleNamespace(Cell=Cell, CellList=CellList, Dense=Dense, BatchNorm1d=BatchNorm1d, Dropout=Dropout)
 
 # ---- operations ----------------------------------------------------------------------------------
 
@@ -314,11 +321,12 @@ def _writing() -> None:
 
 
 def _draw(name: str) -> Callable[..., Tensor]:
-    def draw(*shape: Any) -> Tensor:
+    def draw(*shape: Any, dtype: Any = None) -> Tensor:
+        more = {} if dtype is None else {"dtype": _dtype(dtype)}
         if World.lanes:
             raise Unjudged("draws in the lanes of vmap")
         with msnb.set_context(mode=msnb.PYNATIVE_MODE):
-            return boxed(World.data(getattr(msnb.ops, name)(*shape).asnumpy()))
+            return boxed(World.data(getattr(msnb.ops, name)(*shape, **more).asnumpy()))
 
     return draw
 
@@ -364,7 +372,7 @@ def of_tensor(x: Any) -> Any:
 
 
 ops = types.SimpleNamespace(
-    **{n: _named(n) for n in ("sin", "cos", "tanh", "exp", "sqrt", "abs", "maximum", "minimum", "add", "mul", "matmul")},
+    **{n: _named(n) for n in ("sin", "cos", "tanh", "exp", "sqrt", "abs", "maximum", "minimum", "mul", "matmul")},
     rand=_draw("rand"), randn=_draw("randn"), dropout=_dropout, assign=_assign,
     assign_add=lambda p, value: _assign(p, p + value), assign_sub=lambda p, value: _assign(p, p - value),
     softmax=_softmax, where=_where, relu=lambda x: ops.where(x > 0, x, 0.0),

@@ -5,8 +5,8 @@
     eager      as it stands                            graph O0/O1    the same under mode=GRAPH_MODE
     jit O0/O1  ms.jit of main                          native         eager at O1
 
-A program's ``main`` is called once for each entry of CALLS, so state goes on from call to call, and what was compiled at
-the first call meets other numbers (and the other branch) at the second.
+A program's ``main`` is called once for each entry of CALLS, so state goes on from call to call, and what was compiled
+at the first call meets other numbers (and the other branch) at the second.
 """
 
 from __future__ import annotations
@@ -151,7 +151,9 @@ def run_way(text: str, way: str) -> Outcome:
                 module = load(text)
                 return steps(module, ms.jit(module.main) if outside else module.main, ms.Tensor)
         except (Exception, Late) as error:
-            return Outcome([Step(error=(type(error).__name__, sentence(error)), refused=isinstance(error, ms.MsnbError))])
+            return Outcome(
+                [Step(error=(type(error).__name__, sentence(error)), refused=isinstance(error, ms.MsnbError))]
+            )
 
 
 def run_oracle(text: str, wobble: int = 0) -> Outcome:
@@ -174,5 +176,3 @@ def run_oracle(text: str, wobble: int = 0) -> Outcome:
     if last and not (last[0] == "ValueError" and last[1].startswith("stop")):
         outcome.unjudged = f"{last[0]}: {last[1]}"
     return outcome
-
-

@@ -38,13 +38,14 @@ class Scope:
     hooks: bool = False
     inside: int = 0  # branches and loops around
     by_tensor: int = 0  # those of them that a tensor decides
+    loops: int = 0
 
     def inner(self, by_tensor: bool) -> Scope:
         """The scope of a block: what is new there is gone behind it."""
         return Scope(
             dict(self.names), self.params, self.buffers, self.cells, dict(self.held), list(self.arrays),
             list(self.integers), set(self.own), self.draws, self.writes, self.prints, self.hooks,
-            self.inside + 1, self.by_tensor + by_tensor,
+            self.inside + 1, self.by_tensor + by_tensor, self.loops,
         )  # fmt: skip
 
 
@@ -52,7 +53,7 @@ class Expressions:
     """Draws expressions as text."""
 
     def __init__(self, rng: random.Random, avoid: tuple[str, ...] = ()) -> None:
-        self.rng, self.avoid = rng, avoid
+        self.rng, self.avoid, self.dtype = rng, avoid, "float64"
         self.count = 0
 
     def fresh(self, kind: str) -> str:
@@ -92,7 +93,20 @@ class Expressions:
     def elementwise(self, s: Scope, shape: Shape, depth: int) -> str:
         a, d = self.of(s, shape, depth - 1), depth - 1
         kind = self.rng.choice(
-            ("sum", "difference", "scaled", "product", "product", "tanh", "sin", "minus", "quotient", "where", "kink", "wide")
+            (
+                "sum",
+                "difference",
+                "scaled",
+                "product",
+                "product",
+                "tanh",
+                "sin",
+                "minus",
+                "quotient",
+                "where",
+                "kink",
+                "wide",
+            )
         )
         if kind == "scaled":
             by = self.rng.choice(s.integers) if s.integers and self.chance(0.3) else self.rng.choice(NUMBERS)
@@ -107,13 +121,18 @@ class Expressions:
         b = self.of(s, shape, d)
         forms = {
             "sum": f"({a} + {b})", "difference": f"({a} - {b})", "product": f"({a} * ops.sin({b}))",
-            "tanh": f"ops.tanh({a})", "sin": f"ops.sin({a})", "minus": f"(-{a})", "quotient": f"({a} / (2.0 + ops.cos({b})))",
+            "tanh": f"ops.tanh({a})", "sin": f"ops.sin({a})", "minus": f"(-{a})",
+            "quotient": f"({a} / (2.0 + ops.cos({b})))",
         }  # fmt: skip
         return forms[kind]
 
     def called(self, s: Scope, d: int, shape: Shape) -> list[str]:
         """Cells that give this shape."""
         return [f"{c}({self.of(s, take, d)})" for c, (take, give) in s.cells.items() if give == shape]
+
+    def drawn(self, name: str, sizes: str) -> str:
+        """A draw in the program's dtype: what mixtures of dtypes give is another question."""
+        return f"ops.{name}({sizes}{', dtype=ms.float64' if self.dtype == 'float64' else ''})"
 
     def number(self, low: int, high: int) -> str:
         return str(self.rng.randint(low, high))
@@ -135,19 +154,37 @@ class Expressions:
 
     def vector(self, s: Scope, d: int) -> str:
         v, m, q = self.of(s, VECTOR, d), self.of(s, MATRIX, d), self.leaf(s, SQUARE)
-        options = [f"{m}.sum(0)", f"{m}.mean(0)", f"{m}[{self.number(-2, 1)}]", f"{v}[::-1]", f"({q} @ {v})", f"({v} @ {q})"]
-        options += [f"({v} @ {q}.T)", f"ops.cumsum({v}, 0)", f"ops.softmax({v} * {self.rng.choice(('2.0', '2.0', '1e9'))}, -1)"]
+        options = [
+            f"{m}.sum(0)",
+            f"{m}.mean(0)",
+            f"{m}[{self.number(-2, 1)}]",
+            f"{v}[::-1]",
+            f"({q} @ {v})",
+            f"({v} @ {q})",
+        ]
+        options += [
+            f"({v} @ {q}.T)",
+            f"ops.cumsum({v}, 0)",
+            f"ops.softmax({v} * {self.rng.choice(('2.0', '2.0', '1e9'))}, -1)",
+        ]
         options += [f"ops.cat([{v}[1:], {self.leaf(s, VECTOR)}[:1]])", f"ops.dense({v}, {q})"]
         if s.draws:
-            options += ["ops.rand(3)", f"ops.dropout({v}, 0.5)", "ops.randn(3)"] * 2
+            options += [self.drawn("rand", "3"), self.drawn("randn", "3"), f"ops.dropout({v}, 0.5)"] * 2
         return self.rng.choice(options + self.called(s, d, VECTOR))
 
     def matrix(self, s: Scope, d: int) -> str:
         m, v, q = self.of(s, MATRIX, d), self.of(s, VECTOR, d), self.leaf(s, SQUARE)
-        options = [f"({m} @ {q})", f"({m} @ {q}.T)", f"ops.dense({m}, {q})", f"({m} * {v})", f"{m}[::-1]", f"{m}[:, ::-1]"]
+        options = [
+            f"({m} @ {q})",
+            f"({m} @ {q}.T)",
+            f"ops.dense({m}, {q})",
+            f"({m} * {v})",
+            f"{m}[::-1]",
+            f"{m}[:, ::-1]",
+        ]
         options += [f"{m}.reshape(3, 2).T", f"ops.softmax({m}, -1)", f"ops.stack([{v}, {self.leaf(s, VECTOR)}])"]
         if s.draws:
-            options += ["ops.rand(2, 3)", f"ops.dropout({m}, 0.5)"] * 2
+            options += [self.drawn("rand", "2, 3"), f"ops.dropout({m}, 0.5)"] * 2
         return self.rng.choice(options + self.called(s, d, MATRIX) * 2)
 
     def square(self, s: Scope, d: int) -> str:

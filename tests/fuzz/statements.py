@@ -70,9 +70,13 @@ class Statements(Expressions):
             s.own.add(name)
         name = self.rng.choice(sorted(s.own))
         shape = s.names[name]
+        if self.chance(0.15):  # another name of the same tensor
+            other = self.fresh("u")
+            self.add(indent, f"{other} = {name}")
+            s.names[other] = shape
         if self.chance(0.5):
-            value = self.of(s, shape[1:], 1)
-            self.add(indent, f"{name}[{self.number(-SIZES[shape], SIZES[shape] - 1)}] = {value}")
+            value, sign = self.of(s, shape[1:], 1), self.rng.choice(("=", "=", "+=", "*="))
+            self.add(indent, f"{name}[{self.number(-SIZES[shape], SIZES[shape] - 1)}] {sign} {value}")
         else:
             value = self.rng.choice(("0.5", self.of(s, SCALAR, 1)))
             self.add(indent, f"{name}[{self.slice(SIZES[shape])}] = {value}")
@@ -124,6 +128,8 @@ class Statements(Expressions):
         label = self.fresh("p")
         if self.chance(0.3) and "texts" not in self.avoid:
             self.add(indent, f'print("{label}")')
+        elif self.chance(0.3) and "texts" not in self.avoid:
+            self.add(indent, f'print(f"{label} {{{self.leaf(s, VECTOR)}}}")')
         else:
             self.add(indent, f'print("{label}", {self.of(s, self.rng.choice((SCALAR, VECTOR)), 1)})')
 
@@ -163,6 +169,7 @@ class Statements(Expressions):
         index = self.fresh("i")
         self.add(indent, f"for {index} in range({self.number(1, 3)}):")
         inner = s.inner(False)
+        inner.loops += 1
         inner.integers.append(index)
         self.block(inner, indent + 1, False)
 
@@ -171,10 +178,14 @@ class Statements(Expressions):
         row = self.fresh("r")
         self.add(indent, f"for {row} in {self.leaf(s, shape)}:")
         inner = s.inner(False)
+        inner.loops += 1
         inner.names[row] = shape[1:]
         self.block(inner, indent + 1, False)
 
     def write_leave(self, s: Scope, indent: int) -> bool:
+        if s.loops and self.chance(0.5):
+            self.add(indent, self.rng.choice(("break", "continue")))
+            return True
         if self.result is None or self.chance(0.4):
             self.add(indent, f'raise ValueError("stop {self.fresh("")}")')
         else:

@@ -234,7 +234,7 @@ class _Fusion:
         for node, moment in moments:
             for v in node.inputs:
                 group = self.home.get(self._base(v))
-                if group is not None and group is not self.home.get(node.outputs[0] if node.outputs else v):
+                if group is not None and not (node.outputs and group is self.home.get(node.outputs[0])):
                     bounds[id(group)] = min(bounds.get(id(group), NEVER), moment)
         return bounds
 

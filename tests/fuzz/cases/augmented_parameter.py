@@ -1,0 +1,26 @@
+# Augmented assignment writes a Parameter, under any name, and makes a new tensor of anything else.
+import numpy as np
+
+import msnb as ms
+from msnb import Parameter, Tensor
+
+F = np.float64
+w = Parameter(Tensor(np.array([0.5, -1.25, 2.0], F)), name="w")
+
+
+def main(x, y, t):
+    v, u = w, y
+    v -= y
+    v *= 2.0
+    u += 1.0
+    return v * y, u, ms.grad(lambda z: (z * w).sum())(y)
+
+
+def state():
+    return {"w": w}
+
+
+CALLS = [
+    ([[0.7, -0.8, -1.3], [0.9, -0.3, -0.9]], [0.4, 0.05, 1.1], 1.3),
+    ([[-0.2, -1.1, -0.4], [0.8, 0.02, 0.24]], [-0.9, 0.5, -0.6], -1.0),
+]

@@ -1,0 +1,29 @@
+# A gradient by a Parameter under another transform is no zero.
+import numpy as np
+
+import msnb as ms
+from msnb import Parameter, Tensor, ops
+
+F = np.float64
+w = Parameter(Tensor(np.array([0.5, -1.25, 2.0], F)), name="w")
+
+
+def f(x):
+    return (x * x * w * w).sum()
+
+
+g = ms.grad(f, None, w)
+
+
+def main(x, y, t):
+    return ms.jvp(g, y, ops.cos(y))[1]
+
+
+def state():
+    return {"w": w}
+
+
+CALLS = [
+    ([[0.7, -0.8, -1.3], [0.9, -0.3, -0.9]], [0.4, 0.05, 1.1], 1.3),
+    ([[-0.2, -1.1, -0.4], [0.8, 0.02, 0.24]], [-0.9, 0.5, -0.6], -1.0),
+]
