@@ -136,16 +136,6 @@ class CompiledFunction:
         self._made = 0
         self._queue = forks.lock()
 
-    def __reduce__(self) -> Any:
-        """Compiled programs stay here; what travels is the function, by name where it is found by it."""
-        home: Any = sys.modules.get(getattr(self, "__module__", None) or "")
-        name = getattr(self, "__qualname__", "")
-        for part in name.split("."):
-            home = getattr(home, part, None)
-        if home is self and self.__module__ != "__main__":
-            return name
-        return CompiledFunction, (self.__msnb_fn__, self.name)
-
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         return self if owner is None else types.MethodType(self, owner)
 
