@@ -25,7 +25,7 @@ from msnb.ops import samples
 from msnb.ops.infer import normal_axes, normal_axis, reduction
 from msnb.ops.pointwise import adjoint
 from msnb.ops.record import Example, Op, Wrong, define, find
-from msnb.ops.totals import total
+from msnb.ops.totals import LONG, total
 
 _INDEX = "the result is an index"
 _TRUTH = "the result is bool"
@@ -160,8 +160,14 @@ def _sum_grad(dout: Any, x: Any, types: Any, axis: Any, keepdims: Any) -> Any:
     return _beside(dout, x, types[0], axis, keepdims)
 
 
+def _sum(xp: Any, x: Any, *, axis: Any, keepdims: Any) -> Any:
+    if x.size < LONG:  # at once: small sums are many
+        return xp.sum(x, axis=None if axis == () else axis, keepdims=keepdims, dtype=_wide(x))
+    return total(xp, x, normal_axes("sum", axis, x.ndim), keepdims, _wide(x))
+
+
 SUM = _reduction(
-    "sum", lambda xp, x, *, axis, keepdims: total(xp, x, normal_axes("sum", axis, x.ndim), keepdims, _wide(x)), _summed,
+    "sum", _sum, _summed,
     "Sum over axes; no elements give 0.", _sum_grad, extra=(Example((samples.EMPTY,), {"axis": 0}),),
 )  # fmt: skip
 

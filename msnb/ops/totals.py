@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-_LONG, _BLOCK = 1024, 256
+LONG, _BLOCK = 1024, 256
 _WIDER = {"float32": np.float64, "complex64": np.complex128}
 
 
@@ -28,9 +28,11 @@ def total(xp: Any, x: Any, axes: tuple[int, ...] | None, keepdims: bool, dtype: 
         keepdims: keep the summed axes with size 1.
         dtype: of the sum; None: as the library sums integers.
     """
+    if x.size < LONG:
+        return xp.sum(x, axis=axes, keepdims=keepdims, dtype=dtype)
     axes = tuple(range(x.ndim)) if axes is None else axes
     wide = None if dtype is None else _WIDER.get(np.dtype(dtype).name)
-    if wide is None or _steps(x.shape, axes) < _LONG:
+    if wide is None or _steps(x.shape, axes) < LONG:
         return xp.sum(x, axis=axes, keepdims=keepdims, dtype=dtype)
     if sorted(axes) == list(range(len(axes))):
         return _of_rows(xp, x, len(axes), dtype, wide).reshape([1] * len(axes) * keepdims + list(x.shape[len(axes) :]))
