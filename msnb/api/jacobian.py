@@ -33,7 +33,7 @@ def _directions(t: TensorType, start: int, total: int) -> Any:
     """The unit vectors of a type among ``total`` directions, from ``start`` on: zeros where others have theirs."""
     before, after = (ops.zeros((n, *t.shape), t.dtype) for n in (start, total - start - t.size))
     parts = [p for p in (before, _units(t), after) if p.shape[0]]
-    return parts[0] if len(parts) == 1 else ops.cat(parts)
+    return parts[0] if len(parts) == 1 else ops.concat(parts)
 
 
 def _positions(position: Position, args: tuple[Any, ...]) -> tuple[int, ...]:
