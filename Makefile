@@ -7,6 +7,7 @@
 #   make fuzz         random programs with state, every way they can run: an hour   (PROGRAMS=20000 SEED=1 JOBS=2)
 #   make bench        measured ratios, as tables    (CASES="lenet_step dispatch" PEERS="torch jax" ROUNDS=2: only these)
 #   make bench-peers  the frameworks to compare with, each in an environment of its own under build/peers
+#   make soak         mixed work for MINUTES=20, a line of memory, handles and threads per minute
 #
 # The environment is .venv. It is made once and brought up to date only when pyproject.toml or the built extension
 # changes; delete it to start anew. Another interpreter: make PYTHON=python3.12 test
@@ -18,10 +19,10 @@ STAMP  := $(VENV)/.installed
 LABARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart lab test lint fuzz bench bench-peers install clean
+.PHONY: help quickstart lab test lint fuzz bench bench-peers soak install clean
 
 help:
-	@sed -n '3,9s/^# *//p' Makefile
+	@sed -n '3,10s/^# *//p' Makefile
 
 install: $(STAMP)
 
@@ -45,6 +46,9 @@ fuzz: $(STAMP)
 
 bench: $(STAMP)
 	@$(PY) bench/harness.py $(CASES)
+
+soak: $(STAMP)
+	@$(PY) bench/soak.py $(MINUTES)
 
 bench-peers: $(STAMP)
 	@$(PY) bench/peers.py install $(PEERS)

@@ -3,7 +3,7 @@ of them are machine code.
 
     jit_level O0    eager and graph call the same NumPy body with the same arrays          the same bits
     jit_level O1    generated exp, sin and tanh are good to a few ulp, sums run in         the same numbers,
-                    another order, a product and a sum may be one fused operation          to rounding
+                    another order                                                           to rounding
 
 At O1 this goes for one program that is run twice, too: an eager gradient is computed by the reference bodies where its
 structure is met for the first time in a process, and by machine code from then on.

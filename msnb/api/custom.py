@@ -23,6 +23,7 @@ from msnb.eager.gradient import is_eager
 from msnb.ir.builder import replay
 from msnb.ir.control import HostFn
 from msnb.ir.custom import CUSTOM_GRADIENT, WITH_VJP
+from msnb.ops import zeros_like
 
 Fn = Callable[..., Any]
 
@@ -124,12 +125,24 @@ def _gradients(found: Any, parts: Sequence[Any], tensors: Sequence[Any]) -> list
             f"bprop gave {len(given)} gradients for {len(parts)} inputs.",
             hint="return a tuple with one gradient per input of construct (zeros for inputs without one).",
         )
-    flat: list[Any] = []
-    for gradient, part in zip(given, parts):
-        leaves = [leaf for leaf in tree.flatten(part)[0] if isinstance(leaf, Tensor)]
-        grads = tree.flatten(gradient)[0]
-        flat += [None] * len(leaves) if gradient is None else grads[: len(leaves)]
-    return [x * 0 if g is None else _fitting(g, x) for g, x in zip(flat, tensors)]
+    flat = [g for k, (gradient, part) in enumerate(zip(given, parts)) for g in _by_leaves(gradient, part, k)]
+    return [zeros_like(x) if g is None else _fitting(g, x) for g, x in zip(flat, tensors)]
+
+
+def _by_leaves(gradient: Any, part: Any, k: int) -> list[Any]:
+    """One gradient (or None: zero) per tensor in an argument, from a tree over all its leaves or over the tensors."""
+    is_tensor = [isinstance(leaf, Tensor) for leaf in tree.flatten(part)[0]]
+    if gradient is None:
+        return [None] * sum(is_tensor)
+    found = tree.flatten(gradient)[0]
+    if len(found) == len(is_tensor):
+        return [g for g, yes in zip(found, is_tensor) if yes]
+    if len(found) == sum(is_tensor):
+        return found
+    raise GradientError(
+        f"bprop gave {len(found)} gradients for argument {k}, which holds {sum(is_tensor)} tensors.",
+        hint="return a gradient of the structure of the argument, or None where it is zero.",
+    )
 
 
 def _fitting(gradient: Any, x: Tensor) -> Any:

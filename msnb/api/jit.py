@@ -15,6 +15,7 @@ capture at a time: while it runs, the user's objects are on loan, so every other
 from __future__ import annotations
 
 import functools
+import sys
 import types
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -22,7 +23,8 @@ from time import perf_counter
 from typing import Any
 
 from msnb.api.timing import timing_table
-from msnb.core import clock, events, forks
+from msnb.core import clock, events, forks, undo
+from msnb.core.packed import kept_of
 from msnb.core.sharding import IGNORED
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor, make
@@ -35,7 +37,8 @@ from msnb.graph.capture import CAPTURING, Captured, captures, trace
 from msnb.graph.compile import Compiled, compile_graph
 from msnb.parallel.context import get_auto_parallel_context, wanted
 
-MAX_VERSIONS = 64
+MOST_BYTES = 1 << 28  # of the versions of one function, about
+MANY = 8  # versions: from here on the user is told once
 _OTHER_DEVICES = -2
 _UNCOMPILED = (
     "a function compiled with jit is called by a network in mixed precision that runs eagerly: it follows the rule of "
@@ -47,8 +50,8 @@ _BY_HAND = (
     "runs all ranks in this process, Engine.map gives each one of its own. Here the program runs as one rank alone."
 )
 _STATIC = (
-    "jit({}=...) has no effect: a compiled function has a version per shape of its arguments. Pad to a few sizes, where "
-    "many would come."
+    "jit({}=...) has no effect: a compiled function has a version per shape of its arguments. Pad to a few sizes, "
+    "where many would come."
 )
 _UNPLANNED = (
     "a function compiled with jit is called inside an eager gradient: there it runs on one device. Compile the whole "
@@ -61,6 +64,7 @@ class Version:
 
     Attributes:
         number: 1 for the first.
+        bytes: about how much memory it takes, without arenas and results.
         captured: the graph as captured, with its guards.
         run: buffers in, buffers out: the compiled program, or its plan over several devices.
         plan: that plan, None on one device; key: the parallel context that it was made for.
@@ -83,6 +87,7 @@ class Version:
         self.times = (clock.Times(), clock.Times()) if times is None else times
         self.check = captured.check
         self.calls = 0
+        self.bytes = _bytes(captured, run)
 
     @cached_property
     def compiled(self) -> Compiled:
@@ -102,6 +107,15 @@ class Version:
         ]
         lines += [f"  at capture only: {what}{at}" for what, at in self.captured.notes.items()]
         return "\n".join(lines)
+
+
+def _bytes(captured: Captured, run: Any) -> int:
+    """A node with its values, types and guards takes about 4 KB; tables and constants take what they say."""
+    nodes = [node for _, node in captured.noted.walk()]
+    image = getattr(getattr(run, "executable", None), "image", None)
+    tables = 0 if image is None else 2 * (image.rows.nbytes + image.words.nbytes)
+    datas = [getattr(node.attrs.get("value"), "data", None) for node in nodes]
+    return (1 << 14) + 4096 * len(nodes) + tables + sum(getattr(data, "nbytes", 0) for data in datas)
 
 
 class CompiledFunction:
@@ -136,10 +150,46 @@ class CompiledFunction:
             version, inputs, held = self._fitting(args, kwargs)
             version.calls += 1
             if engine.__class__ is not EagerEngine:
+                self._told(engine, version, inputs, args, kwargs)
                 if not isinstance(engine, EagerEngine):
                     return self._recorded(version, inputs, args, kwargs, held)
-                self._told(engine, version, inputs, args, kwargs)
+            if undo.log.entries is not None:
+                return self._in_step(version, inputs, held)
+            found = version.captured.finish(version.run(inputs), held)
+            if undo.log.late is not None:
+                undo.raise_late()
+            return found
+
+    def _in_step(self, version: Version, inputs: list[Any], held: list[Any]) -> Any:
+        """A call inside an eager step (``core.undo``): the update that ends it writes all at once, and in place."""
+        if not getattr(self.__msnb_fn__, "_is_step", False):
+            for _, owner in version.captured.written:
+                undo.note(held[owner])
             return version.captured.finish(version.run(inputs), held)
+        program: Any = getattr(version.run, "executable", None)
+        outs: list[Any] | None = None
+        if hasattr(program, "lent"):
+            program.lent = False
+        try:
+            outs = version.run(inputs)
+            found = version.captured.finish(outs, held)
+            undo.commit()
+        except BaseException:
+            if getattr(program, "wrote", False) if outs is None else _is_stored(version.captured, outs, held):
+                undo.commit()
+            raise
+        undo.raise_late()
+        return found
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """By name where that finds it; else what was compiled travels, and is compiled again where it arrives."""
+        found: Any = sys.modules.get(self.__module__)
+        named = str(getattr(self, "__qualname__", ""))
+        for part in named.split("."):
+            found = getattr(found, part, None)
+        if found is self and self.__module__ != "__main__":
+            return named
+        return CompiledFunction, (self.__msnb_fn__, self.name)
 
     @property
     def plan(self) -> Any:
@@ -181,7 +231,9 @@ class CompiledFunction:
         self._made += 1
         seconds = (middle - start, end - middle)
         version = Version(self._made, captured, run, reason, seconds, (capturing, compiling))
-        self.versions = [version, *self.versions[: MAX_VERSIONS - 1]]
+        self.versions = _bounded([version, *self.versions])
+        if self._made == MANY:
+            events.notice(_many(self.name, reason), key=f"versions of {self.name} {id(self)}")
         events.emit("compiled", fn=self, version=version, reason=reason, seconds=end - start)
         return version
 
@@ -229,9 +281,9 @@ class CompiledFunction:
         self, engine: Any, version: Version, buffers: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         """An engine that notes what is read (``recompute``) hears of all that the program reads and writes."""
-        if hasattr(engine, "note"):
+        if hasattr(engine, "hear"):
             for x in self._operands(version, buffers, args, kwargs):
-                engine.note(x)
+                engine.hear(x)
 
     def _recorded(
         self, version: Version, buffers: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any], held: list[Any]
@@ -256,6 +308,34 @@ class CompiledFunction:
 
     def __repr__(self) -> str:
         return f"<jit {self.name}: {len(self.versions)} versions>"
+
+
+def _bounded(versions: list[Version]) -> list[Version]:
+    """Those used last that fit into ``MOST_BYTES`` together, the newest in any case."""
+    room = MOST_BYTES
+    for k, version in enumerate(versions):
+        room -= version.bytes
+        if room < 0 and k:
+            return versions[:k]
+    return versions
+
+
+def _many(name: str, reason: str) -> str:
+    """What is told of a function that is compiled again and again."""
+    why = reason.removeprefix("recompiled: ")
+    return (
+        f"{name} has been compiled {MANY} times, the last time because of {why}. Every new size or value costs a "
+        "compilation, and versions that have not been used for long are forgotten. Pad or crop to a few sizes "
+        "(drop_remainder=True for the last batch), pass what changes as a Tensor, or make the function once, not in a "
+        f"loop; ms.explain({name}) lists the versions and why each was made."
+    )
+
+
+def _is_stored(captured: Captured, outs: list[Any], held: list[Any]) -> bool:
+    """True when state has its new values: they are put in place all at once."""
+    at, owner = captured.written[0] if captured.written else (0, 0)
+    kept = kept_of(held[owner]) if captured.written else None
+    return bool(captured.written) and (held[owner]._data if kept is None else kept.array) is outs[at]
 
 
 def _entered(buffer: Any, type_: Any) -> Any:

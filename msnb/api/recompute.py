@@ -110,37 +110,79 @@ class _Watching(EagerEngine):
     def __init__(self) -> None:
         self.read_first: dict[int, tuple[Tensor, Tensor]] = {}
 
-    def note(self, x: Any) -> None:
+    def hear(self, x: Any) -> None:
         """Remember an object with its present value: weights, state, and whatever the tape outside tracks."""
         if isinstance(x, Tensor) and (x._rec is not None or isinstance(x, Parameter)):
             self.read_first.setdefault(id(x), (x, make(x._data, x._type, x._rec)))
 
+    def listen(self, engine: Any) -> None:
+        """A gradient inside the block records with an engine of its own: what that reads is noted too."""
+        kind = type(engine)
+        if kind not in _heard_kinds:
+            _heard_kinds[kind] = _heard(kind)
+        engine.__class__, engine.watching = _heard_kinds[kind], self
+
     def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """Run the op."""
         for x in inputs:
-            self.note(x)
+            self.hear(x)
         return super().apply(op, inputs, attrs)
 
     def whole(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """As one program: its tensors are among the arguments."""
         for x in (*args, *kwargs.values()):
-            self.note(x)
+            self.hear(x)
         return super().whole(fn, args, kwargs)
 
     def assign(self, target: Tensor, value: Tensor) -> None:
         """State gets its new value; the old one is noted."""
-        self.note(target)
+        self.hear(target)
         super().assign(target, make(value._data, value._type) if value._rec is not None else value)
+
+
+_heard_kinds: dict[Any, Any] = {}
+
+
+def _heard(kind: type[RecordingEngine]) -> type[RecordingEngine]:
+    """The same engine, told on by what it reads and writes."""
+
+    class Heard(kind):  # type: ignore[valid-type, misc]
+        watching: _Watching
+
+        def hear(self, x: Any) -> None:
+            self.watching.hear(x)
+
+        def listen(self, engine: Any) -> None:
+            self.watching.listen(engine)
+
+        def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+            for x in inputs:
+                self.watching.hear(x)
+            return super().apply(op, inputs, attrs)
+
+        def pair(self, op: Op, a: Tensor, b: Tensor) -> Any:
+            return self.apply(op, (a, b), {})
+
+        def whole(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            for x in (*args, *kwargs.values()):
+                self.watching.hear(x)
+            return super().whole(fn, args, kwargs)
+
+        def assign(self, target: Tensor, value: Tensor) -> None:
+            self.watching.hear(target)
+            super().assign(target, value)
+
+    return Heard
 
 
 def _one_line(engine: RecordingEngine, fn: Fn, args: tuple[Any, ...]) -> Any:
     watching = _Watching()
     for x in tree.flatten(args)[0]:
-        watching.note(x)
+        watching.hear(x)
     with using(wear(watching, worn_by(engine))):
         out = fn(*args)
     for x in tree.flatten(out)[0]:  # a weight may be given back as it is
-        watching.note(x)
+        watching.hear(x)
     found = list(watching.read_first.values())
     wrt = tracked_inputs([value for _, value in found])
     leaves, shape = tree.flatten(out)

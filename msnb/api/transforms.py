@@ -22,12 +22,13 @@ from msnb.api.tracing import places_of
 from msnb.autodiff import vjp as vjp_graph
 from msnb.autodiff.discrete import quantity
 from msnb.autodiff.owed import written_out
-from msnb.core import events, tree
+from msnb.core import events, tree, undo
 from msnb.core.dtypes import float32
 from msnb.core.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from msnb.core.parameter import Parameter
 from msnb.core.slot import slot
 from msnb.core.tensor import Tensor
+from msnb.eager.dispatch import EagerEngine
 from msnb.eager.gradient import Recording, is_eager
 from msnb.graph.capture.engine import Capture
 from msnb.ir.builder import GraphBuilder, replay
@@ -152,7 +153,10 @@ def _value_and_grad(
     fn: Fn, request: _Request, kwargs: dict[str, Any], has_aux: bool, sens: Any = None
 ) -> tuple[Any, Any]:
     run = _eagerly if is_eager(slot.engine) else _in_graph
-    value, gradients = run(fn, request, kwargs, has_aux, sens)
+    if isinstance(slot.engine, EagerEngine):
+        value, gradients = undo.step(run, fn, request, kwargs, has_aux, sens, updates=False)
+    else:
+        value, gradients = run(fn, request, kwargs, has_aux, sens)
     gradients = [hooked(g, w) for g, w in zip(gradients, [*request.inputs, *request.weights])]
     return value, request.result(gradients)
 
@@ -163,16 +167,16 @@ def with_constants(weights: Sequence[Parameter]) -> tuple[Callable[[Sequence[Any
     Returns:
         ``complete(gradients, n)``, which adds those zeros to gradients by n inputs and the other Parameters, and these.
     """
-    if not weights:
-        return lambda gradients, n: list(gradients), []
-    varies = [bool(slot.engine.read(w, "requires_grad")) for w in weights]
+    read = slot.engine.read
+    varies = [bool(read(w, "requires_grad")) for w in weights]
+    if all(varies):
+        return lambda gradients, n: list(gradients), list(weights)
     fixed = [w.name for w, yes in zip(weights, varies) if not yes]
-    if fixed:
-        events.notice(
-            f"a gradient by {', '.join(fixed[:3])}{' ...' if len(fixed) > 3 else ''} is asked for, and requires_grad "
-            "is False there: such a Parameter is a constant, its gradient is zero.",
-            key="constant weights",
-        )
+    events.notice(
+        f"a gradient by {', '.join(fixed[:3])}{' ...' if len(fixed) > 3 else ''} is asked for, and requires_grad is "
+        "False there: such a Parameter is a constant, its gradient is zero.",
+        key="constant weights",
+    )
 
     def complete(gradients: Sequence[Any], n: int) -> list[Any]:
         rest = iter(gradients[n:])
@@ -183,6 +187,8 @@ def with_constants(weights: Sequence[Parameter]) -> tuple[Callable[[Sequence[Any
 
 def hooked(gradient: Tensor, by: Any) -> Tensor:
     """Hooks that a Parameter or a tensor keeps see, and may change, its gradient."""
+    if by.__class__ is Parameter and "gradient_hooks" not in by.__dict__:
+        return gradient
     for hook in hooks_for(by):
         gradient = _call_hook(hook, gradient)
     return gradient
@@ -214,14 +220,18 @@ def _sensitivities(losses: Sequence[Tensor], sens: Any) -> list[Any]:
 
 
 def _eagerly(fn: Fn, request: _Request, kwargs: dict[str, Any], has_aux: bool, sens: Any) -> tuple[Any, list[Any]]:
-    complete, weights = with_constants(request.weights)
+    weights, complete = request.weights, None
+    if not all(w.requires_grad for w in weights):
+        complete, weights = with_constants(weights)
     with Recording(request.inputs, weights) as tape:
         value = request.call(fn, tape.inputs, kwargs)
         losses = _differentiable(_losses(value, has_aux))
         tape.finish(losses)
     given = [ones_like(loss) for loss in losses] if sens is None else _sensitivities(losses, sens)
-    gradients = complete(tape.backward(given), len(request.inputs))
-    written = tape.written_inputs()
+    gradients = tape.backward(given)
+    if complete is not None:
+        gradients = complete(gradients, len(request.inputs))
+    written = tape.written_inputs() if request.inputs else ()
     tape.release(tree.flatten(value)[0])
     for x, new in written:
         slot.engine.assign(x, new)

@@ -71,6 +71,10 @@ class DeviceError(MsnbError, RuntimeError):
     """A device that is missing, or operands on different devices."""
 
 
+class OutOfMemoryError(MsnbError, MemoryError):
+    """Something needs more memory than there is. Nothing was changed."""
+
+
 class ContextError(MsnbError, ValueError):
     """An unknown context key or an illegal value of one."""
 

@@ -76,6 +76,15 @@ def give(tensor: Tensor, array: Array, blocks: Blocks, type_: TensorType) -> Non
     tensor._type, tensor._rec = type_, None
 
 
+def put_back(tensor: Tensor, data: Any, type_: TensorType, kept: Packed | None) -> None:
+    """The value that a tensor had: a plain array, or one in blocks."""
+    if kept is None:
+        tensor._data, tensor._kept = data, None
+    else:
+        _keep(tensor, kept)
+    tensor._type, tensor._rec = type_, None
+
+
 def kept_of(tensor: Tensor) -> Packed | None:
     """What holds a tensor's value in blocks while ``_data`` is empty, else None."""
     kept = None if holds_data(tensor) else tensor._kept

@@ -82,15 +82,22 @@ def misfit(kind: Kind, value: Any, place: str) -> Misfit | None:
         >>> print(misfit(Record({"a": Int()}), {}, "the page"))
         a of the page is missing, not an int
     """
-    waiting = [(kind, value, _Place(place), 0)]
-    while waiting:
-        kind, value, at, depth = waiting.pop()
-        if depth > MOST_DEPTH:
+    levels: list[tuple[_Place, Iterator[tuple[Kind, Any, str]]]] = []
+    parts, at = iter([(kind, value, "")]), _Place(place)
+    while True:
+        for kind, value, where in parts:
+            if value is MISSING or not kind.fits(value):
+                return Misfit(str(at.within(where)), value, kind.legal)
+            if isinstance(value, (dict, list)):
+                levels.append((at, parts))
+                parts, at = kind.inside(value), at.within(where)
+                break
+        else:
+            if not levels:
+                return None
+            at, parts = levels.pop()
+        if len(levels) > MOST_DEPTH:
             return Misfit(str(at), value, f"at most {MOST_DEPTH} levels deep")
-        if value is MISSING or not kind.fits(value):
-            return Misfit(str(at), value, kind.legal)
-        waiting += reversed([(k, v, at.within(where), depth + 1) for k, v, where in kind.inside(value)])
-    return None
 
 
 @dataclass(frozen=True)
@@ -101,11 +108,13 @@ class _Place:
     path: str = ""
 
     def within(self, part: str) -> _Place:
+        if not part:
+            return self
         if part.startswith(":"):
             return _Place(part[1:])
         if part.startswith("["):
             return _Place(self.root, self.path + part) if self.path else _Place(self.root + part)
-        return _Place(self.root, f"{self.path}.{part}" if self.path and part else self.path or part)
+        return _Place(self.root, f"{self.path}.{part}" if self.path else part)
 
     def __str__(self) -> str:
         return f"{self.path} of {self.root}" if self.path else self.root

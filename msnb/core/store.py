@@ -79,6 +79,7 @@ def _open() -> _Home | None:
         _unkept(chosen or "~/.cache/msnb", error)
         return None
     home = _Home(found, handle)
+    why: OSError | str | None
     try:
         why = _distrusted(home)
     except OSError as error:

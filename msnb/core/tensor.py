@@ -573,5 +573,5 @@ def share(t: Tensor, array: Array) -> None:
 
 def shared_of(t: Tensor) -> Shared | None:
     """What a tensor's value shares memory with, or None."""
-    kept = None if holds_data(t) else t._kept
+    kept = None if holds_data(t) else getattr(t, "_kept", None)
     return kept if isinstance(kept, Shared) else None

@@ -22,6 +22,7 @@ import atexit
 import contextlib
 import copy
 import itertools
+import linecache
 import os
 import pickle
 import queue
@@ -41,6 +42,7 @@ from typing import Any
 import numpy as np
 
 from msnb.core import random as core_random
+from msnb.core.context import get_context
 from msnb.core.errors import DatasetError
 from msnb.dataset import channel, parallel, worker
 from msnb.dataset.epochs import Epoch, row_path
@@ -48,6 +50,7 @@ from msnb.dataset.rows import name_of
 
 _PATIENCE = 1.0  # seconds that workers have for what they do when nobody wants it any more
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+_SETTINGS = ("mode", "device_target", "jit_level", "deterministic", "max_call_depth")
 _numbers = itertools.count()
 _alive: weakref.WeakSet[Crew] = weakref.WeakSet()
 _SPARE = 8
@@ -116,7 +119,12 @@ class _Work:
 
     def __init__(self, job: Job) -> None:
         self.job, self.number = job, next(_numbers)
-        self.path, self.folder = list(map(str, sys.path)), os.getcwd()
+        self.around = {
+            "path": list(map(str, sys.path)),
+            "folder": os.getcwd(),
+            "texts": {name: entry for name, entry in linecache.cache.items() if len(entry) == 4 and entry[1] is None},
+            "settings": {name: get_context(name) for name in _SETTINGS},
+        }
         self.parcel = _packed(job)
 
     def close(self) -> None:
@@ -177,7 +185,7 @@ class _Process:
             EOFError, OSError: the process has ended.
         """
         if work.number not in self.known:
-            channel.send(self.link, ("work", work.number, work.path, work.folder))
+            channel.send(self.link, ("work", work.number, work.around))
             work.parcel.send(self.link)
             self.known.add(work.number)
             for name, module in sys.modules.copy().items():

@@ -17,8 +17,6 @@ thread-local slot; called by hand they draw from a process-wide generator that f
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -72,7 +70,7 @@ class Epoch:
 
 
 class _Slot(threading.local):
-    path: Path | None = None
+    place: tuple[Epoch, int, int] | None = None
     generator: np.random.Generator | None = None
 
 
@@ -100,15 +98,24 @@ def row_path(epoch: Epoch, height: int, row: int) -> Path:
     return epoch.values.step(_NODE, height).step(_ROW, row)
 
 
-@contextmanager
-def row_draws(epoch: Epoch, height: int, row: int) -> Iterator[None]:
-    """While inside, `draws()` on this thread gives the generator of this row."""
-    before = _slot.path, _slot.generator
-    _slot.path, _slot.generator = row_path(epoch, height, row), None
-    try:
-        yield
-    finally:
-        _slot.path, _slot.generator = before
+class row_draws:
+    """While inside, `draws()` on this thread gives the generator of this row.
+
+    Args:
+        epoch, height, row: as `row_path` takes them. The path is made when something is drawn: most rows draw nothing.
+    """
+
+    __slots__ = ("before", "place")
+
+    def __init__(self, epoch: Epoch, height: int, row: int) -> None:
+        self.place = epoch, height, row
+
+    def __enter__(self) -> None:
+        self.before = _slot.place, _slot.generator
+        _slot.place, _slot.generator = self.place, None
+
+    def __exit__(self, *_: object) -> None:
+        _slot.place, _slot.generator = self.before
 
 
 def draws() -> np.random.Generator:
@@ -119,8 +126,8 @@ def draws() -> np.random.Generator:
     >>> a = draws().random(); config.set_seed(1); bool(draws().random() == a)
     True
     """
-    if _slot.path is None:
+    if _slot.place is None:
         return _loose.get()
     if _slot.generator is None:
-        _slot.generator = _slot.path.generator()
+        _slot.generator = row_path(*_slot.place).generator()
     return _slot.generator

@@ -8,6 +8,7 @@ Both check what the user's code returns (number of columns, dtypes if promised) 
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -107,8 +108,10 @@ class IndexedSource(Node):
 
             job = crew.Job(Fetched(self), "row", epoch, self.name, self.fetch, crew.first)
             return crew.ordered_map(self, job, enumerate(numbers), self.workers)
-        fetched = Fetched(self)
-        return parallel.ordered_map(lambda item: fetched.row(epoch, *item), enumerate(numbers), self.workers)
+        fetch = functools.partial(Fetched(self).row, epoch)
+        if self.workers == 1:
+            return itertools.starmap(fetch, enumerate(numbers))
+        return parallel.ordered_map(lambda item: fetch(*item), enumerate(numbers), self.workers)
 
     def stacked(self, epoch: Epoch, size: int) -> Iterator[Row] | None:
         if self.gather is None or self.workers > 1:

@@ -1,6 +1,8 @@
 """A worker process of a data set: it is sent work once per epoch, then items, and answers with what came of each.
 
-    work    number, sys.path and folder of the client   so that the same modules and files are found
+    work    number, sys.path and folder of the client   so that the same modules and files are found;
+            texts of cells                              as in linecache: errors show them, compilers read them;
+            settings                                    set_context
             pickled function                            see ``crew``: the function of a node, without its parents
     do      number, numbers that still live, item   ->  ("done", result, printed)
                                                         ("failed", error, its cause, its traceback, printed)
@@ -14,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import linecache
 import os
 import pickle
 import socket
@@ -23,6 +26,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from msnb.core.context import get_context, set_context
 from msnb.core.errors import DatasetError
 from msnb.dataset import channel
 
@@ -54,12 +58,16 @@ class Server:
             raise EOFError
         return tuple(channel.receive(self.link))
 
-    def on_work(self, number: int, path: list[str], folder: str) -> None:
+    def on_work(self, number: int, around: dict[str, Any]) -> None:
         """A function: the next message, whose arrays all workers share."""
         data, buffers = channel.receive_parts(self.link, shared=True)
-        sys.path[:] = path
+        sys.path[:] = around["path"]
+        linecache.cache.update(around["texts"])
         try:
-            os.chdir(folder)
+            os.chdir(around["folder"])
+            changed = {name: value for name, value in around["settings"].items() if get_context(name) != value}
+            if changed:
+                set_context(**changed)
             self.works[number] = pickle.loads(data, buffers=buffers)
         except BaseException as error:  # told when it is used
             self.works[number] = error
@@ -116,6 +124,7 @@ def _watch() -> None:
 
 def main(argv: list[str]) -> None:
     """Be a worker; the argument is the descriptor of the socket."""
+    set_context(runtime_num_threads=1)  # the processes are the parallelism
     threading.Thread(target=_watch, daemon=True, name="msnb-dataset-watch").start()
     link = socket.socket(fileno=int(argv[0]))
     with contextlib.suppress(EOFError, OSError):

@@ -120,12 +120,15 @@ def body_kernel(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any])
     return _converting_results(xp, op, types, attrs, run)
 
 
+_UFUNCS = {"clamp_min": "maximum", "clamp_max": "minimum"}
+
+
 def native_ufunc(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel | None:
     """NumPy's own ufunc where it means exactly what the record says: nothing to convert, no 0-d result to box.
 
     A weak scalar may stay a Python number: NumPy lets it take the other operand's dtype, as we do.
     """
-    ufunc = getattr(xp, op.name, None)
+    ufunc = getattr(xp, _UFUNCS.get(op.name, op.name), None)
     tensors = [t for t in types if isinstance(t, TensorType)]
     if attrs or "ufunc" not in op.traits or not isinstance(ufunc, np.ufunc) or all(t.weak for t in tensors):
         return None

@@ -17,6 +17,7 @@ from msnb.core.errors import MsnbError
 from msnb.core.tensor import make, type_of_buffer
 from msnb.core.types import TensorType
 from msnb.core.where import here, raised_at, users_frame
+from msnb.devices.room import careful, refused
 from msnb.ir import control
 from msnb.ir.graph import Graph, Module, Node, Value
 from msnb.ops.constant import constant
@@ -78,7 +79,8 @@ class ReferenceProgram:
         if "control" in node.op.traits:
             return self._control(node), True
         types = tuple(v.type for v in node.inputs)
-        return self.device.kernel(node.op, types, node.attrs), len(node.outputs) != 1
+        results = [v.type for v in node.outputs]
+        return careful(self.device, node.op, types, node.attrs, results), len(results) != 1
 
     def _program(self, graph: Graph) -> ReferenceProgram:
         found = self._shared.get(id(graph))
@@ -101,7 +103,8 @@ class ReferenceProgram:
                 for i in dead:
                     env[i] = None
         except Exception as error:
-            raise self._explained(error, run, [env[i] for i in ins]) from None
+            found = self._explained(error, run, [env[i] for i in ins])
+            raise found from found.__cause__
         return [env[i] for i in self._outputs]
 
     def _explained(self, error: Exception, run: Any, buffers: Sequence[Any]) -> Exception:
@@ -197,6 +200,8 @@ def explained(node: Node, error: Exception, buffers: Sequence[Any]) -> Exception
         told = isinstance(error, MsnbError) or users_frame(_below(error)) is not None
         return error if told or place is None else raised_at(error, place)
     types = [v.type for v in node.inputs]
+    if isinstance(error, MemoryError) and not isinstance(error, MsnbError):
+        error = refused(node.op, types, [v.type for v in node.outputs])
     found: Exception | None = error if isinstance(error, MsnbError) else None
     found = found or devices.misplaced(node.op.name, types, buffers) or _misfit(node, types, buffers) or error
     if isinstance(found, MsnbError):

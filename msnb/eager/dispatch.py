@@ -19,6 +19,8 @@ from msnb.core.events import op_listeners
 from msnb.core.slot import PlainReads, install_default
 from msnb.core.tensor import Tensor, make, type_of_buffer
 from msnb.core.types import WEAK, TensorType, Type
+from msnb.core.undo import log, note
+from msnb.devices.room import careful, refused
 from msnb.ops.operands import is_operand, no_operand
 from msnb.ops.record import REGISTRY, Op
 
@@ -38,7 +40,7 @@ class Entry:
 
     def __init__(self, op: Op, operand_types: tuple[Type, ...], attrs: dict[str, Any], types: tuple[Type, ...]) -> None:
         self.op, self.operand_types, self.attrs, self.types = op, operand_types, attrs, types
-        self.kernel = devices.current().kernel(op, operand_types, attrs)
+        self.kernel = careful(devices.current(), op, operand_types, attrs, types)
         single = types[0] if len(types) == 1 else None
         self.type = single if isinstance(single, TensorType) and single.is_static else None
         self.keep = keeps(op, operand_types, types)
@@ -99,7 +101,7 @@ def entry_for(op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Entry:
     return entry
 
 
-def kernel_failed(op: Op, operands: Any, error: Exception) -> Exception:
+def kernel_failed(op: Op, operands: Any, error: Exception, results: tuple[Type, ...] = ()) -> Exception:
     """The error to raise when a kernel raised: a symbolic tensor that escaped has a sentence of its own."""
     if any(isinstance(x, Tensor) and x._data is None and isinstance(x._type, TensorType) for x in operands):
         for x in operands:
@@ -109,6 +111,8 @@ def kernel_failed(op: Op, operands: Any, error: Exception) -> Exception:
                 except MsnbError as leaked:
                     return leaked
     types = [type_of(x) for x in operands]
+    if isinstance(error, MemoryError) and not isinstance(error, MsnbError):
+        return refused(op, types, results)
     return error if isinstance(error, MsnbError) else devices.misplaced(op.name, types, buffers(operands)) or error
 
 
@@ -211,7 +215,7 @@ class EagerEngine(PlainReads):
         try:
             result = entry.kernel(*buffers(operands))
         except Exception as error:
-            raise kernel_failed(op, operands, error) from None
+            raise kernel_failed(op, operands, error, entry.types) from None
         out = wrap(entry, result)
         if op_listeners:
             events.emit("op", op=op, inputs=inputs, attrs=attrs, outputs=out)
@@ -225,6 +229,8 @@ class EagerEngine(PlainReads):
 
     def assign(self, target: Tensor, value: Tensor) -> None:
         """``target`` takes the buffer of ``value``: buffers are never written, so sharing one is safe."""
+        if log.entries is not None:
+            note(target)
         target._data, target._type, target._rec = value._data, value._type, value._rec
         target._kept = None
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
-from weakref import ref
 
 from msnb.core.slot import Engine, slot
 from msnb.core.tensor import Tensor, make
@@ -34,6 +33,9 @@ class Recording:
     def __init__(self, inputs: Sequence[Tensor], weights: Sequence[Tensor] = ()) -> None:
         outer = slot.engine
         self._outer: Engine = outer
+        watcher: Any = outer if hasattr(outer, "listen") else None  # ``recompute`` notes what is read in its block
+        for x in (*inputs, *weights) if watcher is not None else ():
+            watcher.hear(x)
         before = outer.recorders if isinstance(outer, NestedRecordingEngine) else ()
         if isinstance(outer, RecordingEngine) and not before:
             before = (outer.recorder,)
@@ -42,11 +44,16 @@ class Recording:
         self.inputs = [make(x._data, x._type, x._rec) for x in inputs]
         self.weights = list({id(w): w for w in weights}.values())
         self._former = [w._rec for w in self.weights]
-        numbers = {id(x): self.recorder.watch(x) for x in (*self.inputs, *self.weights)}
-        self._wanted = [numbers[id(x)] for x in (*self.inputs, *weights)]
+        watch = self.recorder.watch
+        self._wanted = [watch(x) for x in (*self.inputs, *self.weights)]
+        if len(self.weights) < len(weights):
+            numbers = {id(w): n for w, n in zip(self.weights, self._wanted[len(self.inputs) :])}
+            self._wanted[len(self.inputs) :] = [numbers[id(w)] for w in weights]
         self._results: list[int] = []
         recorders = (*before, self.recorder)
         engine = RecordingEngine(self.recorder) if len(recorders) == 1 else NestedRecordingEngine(recorders)
+        if watcher is not None:
+            watcher.listen(engine)
         self.engine: RecordingEngine = wear(engine, worn_by(outer))
 
     def __enter__(self) -> Recording:
@@ -85,14 +92,19 @@ class Recording:
 
     def forget(self, results: Sequence[Any] = ()) -> None:
         """``results``, and whatever was assigned, lose their numbers here and keep those of outer recorders."""
-        assigned = [found() for found in self.recorder.assigned.values()]
-        self.recorder.assigned = {}
-        for r in (*results, *assigned):
-            if isinstance(r, Tensor) and r._rec is not None and r._rec[0] is self.recorder:
+        recorder = self.recorder
+        for r in results:
+            if isinstance(r, Tensor) and r._rec is not None and r._rec[0] is recorder:
                 r._rec = r._rec[2]
-        for r in assigned:  # an outer recording forgets them at its own end
-            if r is not None and r._rec is not None:
-                r._rec[0].assigned[id(r)] = ref(r)
+        if not recorder.assigned:
+            return
+        assigned, recorder.assigned = recorder.assigned, {}
+        for found in assigned.values():
+            x = found()
+            if x is not None and x._rec is not None and x._rec[0] is recorder:
+                x._rec = x._rec[2]
+                if x._rec is not None:  # an outer recording forgets it at its own end
+                    x._rec[0].assigned[id(x)] = found
 
     def release(self, results: Sequence[Any] = ()) -> None:
         """Forget the tape."""

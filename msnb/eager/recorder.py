@@ -24,6 +24,7 @@ from msnb.core.events import op_listeners
 from msnb.core.slot import PlainReads
 from msnb.core.tensor import Tensor, make
 from msnb.core.types import WEAK, TensorType
+from msnb.core.undo import log, note
 from msnb.eager.dispatch import Entry, attrs_key, buffers, kernel_failed, look_up, wrap
 from msnb.ir.control import HostFn
 from msnb.ops.record import Op
@@ -175,7 +176,7 @@ class RecordingEngine(PlainReads):
         try:
             result = entry.kernel(*buffers(operands))
         except Exception as error:
-            raise kernel_failed(op, operands, error) from None
+            raise kernel_failed(op, operands, error, entry.types) from None
         out = wrap(entry, result)
         if entry.keep is not None:
             self.note(entry, operands, out if isinstance(out, tuple) else (out,))
@@ -205,6 +206,8 @@ class RecordingEngine(PlainReads):
 
     def assign(self, target: Tensor, value: Tensor) -> None:
         """The target takes the buffer and the number of the value."""
+        if log.entries is not None:
+            note(target)
         target._data, target._type, target._rec = value._data, value._type, value._rec
         target._kept = None
         if target._rec is not None:

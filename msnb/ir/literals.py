@@ -2,7 +2,7 @@
 
     2.0  3  True             a constant of the default dtype (f32, i64, bool)       ~2.0  a weak Python number
     f64(2.0)                 a constant of another dtype                            i32[3]{1, 2, 3}  a small array
-    f32[32,10]{all 0.0}      every element the same
+    f32[32,10]{all 0.0}      every element the same (up to a megabyte)
     const f32[6,1,5,5] {9f0c...}      a big one: the digest is a key of the side table ``constants_of(graph)``
 
 Numbers are written as short as their dtype allows: the digits shown, read back, give the same bits.
@@ -25,6 +25,7 @@ from msnb.ir.builder import Const
 from msnb.ir.control import HostFn
 
 SMALL = 4
+MOST_FILLED = 1 << 20  # bytes; a few characters that stand for more are read from a file no more than data are
 _WORDS = ("graph", "return", "yield", "state", "const", "None", "True", "False", "inf", "nan", "complex", "slice")
 RESERVED = frozenset(_WORDS) | {"object", "dim", "stack", "token", "host"} | {t.short for t in dtypes.ALL}
 DEFAULTS = {dtypes.bool_, dtypes.int64, dtypes.float32}
@@ -95,7 +96,9 @@ def is_inline(const: Const) -> bool:
     if const.type.weak:
         return True
     array = strong_array(const)
-    return (array.size <= SMALL or is_filled(array)) and not _has_odd_nan(array)
+    if array.size > SMALL and (array.nbytes > MOST_FILLED or not is_filled(array)):
+        return False
+    return not _has_odd_nan(array)
 
 
 def is_filled(array: Array) -> bool:

@@ -38,7 +38,7 @@ _TOKENS = re.compile(
     re.VERBOSE,
 )
 _SHORT = {t.short: t for t in dtypes.ALL}
-MOST_LINE, MOST_LEVELS = 2 << 20, 100
+MOST_LINE, MOST_LEVELS = 1 << 20, 100
 MOST_FILLED = 64 << 20  # bytes of all constants of a text that are written as ``{all x}``
 _T = TypeVar("_T")
 

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 from msnb.api.cells import call_cell
 from msnb.api.custom import custom_vjp
 from msnb.api.recompute import recomputed
+from msnb.core import undo
 from msnb.core.context import in_graph_mode
 from msnb.core.elsewhere import MissingName
 from msnb.core.errors import ArgumentError, MsnbError, ShapeError
@@ -76,6 +77,7 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
     _scope_name = ""
     _auto_prefix = True
     _runs_whole = False
+    _is_step = False  # all that a call writes, or nothing: a training step, an update
 
     def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None) -> None:
         self.__dict__.update(_ready=True, _buffer_names={}, _auto_prefix=auto_prefix, _way="", training=False)
@@ -208,7 +210,15 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
             stage = engine.read(self, "pipeline_stage")
             with engine.scoped(self.scope_name if stage is None else f"{stage_scope(stage)}/{self.scope_name}"):
                 return self._run(engine, args, kwargs)
-        if in_graph_mode() or (self._runs_whole and runs_whole()):
+        if in_graph_mode():
+            return call_cell(self, args, kwargs)
+        if self._is_step:
+            return undo.step(self._at_once, engine, args, kwargs)
+        return self._run(engine, args, kwargs)
+
+    def _at_once(self, engine: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A step in eager mode; the optimizers of this package run as one program there."""
+        if self._runs_whole and runs_whole():
             return call_cell(self, args, kwargs)
         return self._run(engine, args, kwargs)
 

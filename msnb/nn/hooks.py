@@ -3,9 +3,9 @@
     args --pre-hooks--> construct --> computed --forward hooks--> out
     grad of args <--hooks(cell, grad_in, grad_out)-- grad of computed <-- pre-hooks(cell, grad_out) -- grad of out
 
-Backward hooks ride on taps, identities whose gradient calls Python: a tap on what construct computed notes the gradients
-that come in, a tap on the inputs shows both to the hook and lets it replace the gradients that go out. A backward
-pre-hook comes before all of it, and sees the gradient of what the Cell gave out: of what its forward hooks made.
+Backward hooks ride on taps, identities whose gradient calls Python: a tap on what construct computed notes the
+gradients that come in, a tap on the inputs shows both to the hook and lets it replace the gradients that go out. A
+backward pre-hook comes before all of it, and sees the gradient of what the Cell gave out, its forward hooks included.
 Every change of a Cell's hooks gives it a new ``_hook_mark``: the one string that capture has to guard.
 """
 

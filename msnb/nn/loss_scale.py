@@ -176,6 +176,8 @@ class TrainOneStepWithLossScaleCell(Cell):
         (False, 1024.0)
     """
 
+    _is_step = True
+
     def __init__(self, network: Cell, optimizer: Any, scale_sense: Any) -> None:
         super().__init__(auto_prefix=False)
         need_cell("the network of TrainOneStepWithLossScaleCell", network)

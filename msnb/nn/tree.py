@@ -80,12 +80,13 @@ class CellTree:
         from msnb.nn.cell import Cell
 
         seen = set() if cells is None else cells
-        if id(self) in seen:
-            return
-        seen.add(id(self))
-        yield name_prefix, self  # type: ignore[misc]
-        for name, cell in owned(self, Cell):
-            yield from cell.cells_and_names(seen, joined(name_prefix, name))
+        waiting: list[tuple[str, Any]] = [(name_prefix, self)]
+        while waiting:
+            path, cell = waiting.pop()
+            if id(cell) not in seen:
+                seen.add(id(cell))
+                yield path, cell
+                waiting += [(joined(path, name), child) for name, child in owned(cell, Cell)][::-1]
 
     def parameters_and_names(self, name_prefix: str = "", expand: bool = True) -> Iterator[tuple[str, Parameter]]:
         """(path, Parameter) of this Cell and, if ``expand``, of all below it; a shared one comes once."""
@@ -117,14 +118,30 @@ class CellTree:
         """Put ``prefix`` in front of the names of the Parameters that live here (not of those tied from elsewhere)."""
         for param in _living_in(self, recurse):
             param.name = prefix + param.name
-        for _, cell in self.cells_and_names() if recurse else [("", self)]:
-            cell._prefix = prefix + cell._prefix
+        for cell in _below(self) if recurse else [self]:
+            cell.__dict__["_prefix"] = prefix + cell._prefix
+
+
+def _below(cell: Any) -> list[Any]:
+    """A Cell and all below it, each once, parents first: no paths, which grow with depth."""
+    from msnb.nn.cell import Cell
+
+    found: dict[int, Any] = {}
+    waiting = [cell]
+    while waiting:
+        part = waiting.pop()
+        if id(part) not in found:
+            found[id(part)] = part
+            waiting += [child for _, child in owned(part, Cell)][::-1]
+    return list(found.values())
 
 
 def _living_in(cell: Any, recurse: bool = True) -> list[Parameter]:
     """The Parameters of a Cell without those tied from elsewhere."""
-    here = {id(part) for _, part in cell.cells_and_names()}
-    homes = [(param, home_of(param)) for param in cell.get_parameters(recurse)]
+    cells = _below(cell)
+    here = {id(part) for part in cells}
+    params = {id(p): p for part in (cells if recurse else [cell]) for _, p in owned(part, Parameter)}
+    homes = [(param, home_of(param)) for param in params.values()]
     return [param for param, home in homes if home is None or id(home) in here]
 
 

@@ -159,6 +159,8 @@ class TrainOneStepCell(Cell):
     Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.TrainOneStepCell.html
     """
 
+    _is_step = True
+
     def __init__(self, network: Cell, optimizer: Any, sens: float = 1.0) -> None:
         super().__init__(auto_prefix=False)
         need_cell("the network of TrainOneStepCell", network)

@@ -64,8 +64,8 @@ def _scan(xp: Any, run: str, neutral: int, x: Any, axis: int, exclusive: bool, r
 
 
 def _carried(dtype: Any) -> Any:
-    """The dtype in which a running total is carried on. Its error grows with the number of steps, which are one after the
-    other: ten million float32 lose five digits in float32, none in float64."""
+    """The dtype in which a running total is carried on. Its error grows with the number of steps, which come one after
+    the other: ten million float32 lose five digits in float32, none in float64."""
     if dtype.kind in "biu":
         return np.uint64 if dtype.kind == "u" else np.int64
     return np.complex128 if dtype.kind == "c" else np.float64

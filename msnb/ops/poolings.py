@@ -86,7 +86,8 @@ def avg_pool2d(
 
     Args:
         x: images, floats: [n, channels, rows, columns], or [n, rows, columns, channels] for "NHWC".
-        kernel_size, stride, pad_mode, padding, ceil_mode, data_format: as in ``max_pool2d``.
+        kernel_size, stride, pad_mode, padding, ceil_mode, data_format: as in ``max_pool2d``. Without a stride windows
+            move by their size, as in PyTorch; MindSpore's function moves them by 1.
         count_include_pad: padding counts as zeros. With pad_mode="same" it never counts.
 
     Returns:

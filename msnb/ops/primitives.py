@@ -360,6 +360,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
                   "roi_end_mode": 1}),
     "TensorShape": (lambda x: Tensor(x.shape), {}),
     "TensorAdd": (lambda x, y: _ops().add(x, y), {}),
+    "Mod": (lambda x, y: _ops().fmod(x, y), {}),  # the sign of x; FloorMod has the sign of y
     "RealDiv": (lambda x, y: _ops().divide(x, y), {}),
     "BiasAdd": (results.bias_add, {"data_format": "NCHW"}),
     "Conv2D": (_conv2d, {"out_channel": _NEEDED, "kernel_size": _NEEDED, "mode": 1, "pad_mode": "valid", "pad": 0,

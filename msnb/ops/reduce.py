@@ -84,8 +84,8 @@ def _extreme(op: Op, arg: Op, x: Any, axis: Any, keepdims: bool, return_indices:
 
 @worded
 def max(x: Any, axis: Any = None, keepdims: bool = False, *, return_indices: bool | None = None) -> Any:
-    """Largest element: of all, or along an axis together with its index. NaN wins. Ties share the gradient, except along
-    an axis with indices: there it goes to the element whose index is given.
+    """Largest element: of all, or along an axis together with its index. NaN wins. Ties share the gradient, except
+    along an axis with indices: there it goes to the element whose index is given.
 
     Args:
         x: a tensor of any shape, at least one element.
@@ -207,7 +207,7 @@ def var(x: Any, axis: Any = None, ddof: Any = None, keepdims: bool = False, *, d
 def std(x: Any, axis: Any = None, ddof: Any = None, keepdims: bool = False, *, dim: Any = None) -> Tensor:
     """Square root of the variance; arguments as ``var``. Where all elements are equal its derivative is 0."""
     spread = var(x, axis, ddof, keepdims, dim=dim)
-    none, where = spread == 0, find("where")
+    none, where = find("equal")(spread, 0), find("where")
     out: Tensor = where(none, spread * 0.0, find("sqrt")(where(none, 1.0, spread)))
     return out
 

@@ -222,8 +222,8 @@ PROD = _reduction(
 
 
 def _extreme_grad(arg: str) -> Callable[..., Any]:
-    """``ties="share"``: elements that are equally large share the gradient evenly. NaN equals NaN here, so a NaN maximum
-    blames the NaNs. ``ties="first"``: all goes to the first of them, whose index goes with the value."""
+    """``ties="share"``: elements that are equally large share the gradient evenly. NaN equals NaN here, so a NaN
+    maximum blames the NaNs. ``ties="first"``: all goes to the first of them, whose index goes with the value."""
 
     def grad(dout: Any, x: Any, out: Any, types: Any, axis: Any, keepdims: Any, ties: Any) -> Any:
         g = expanded(dout, types[0], axis, keepdims)

@@ -61,7 +61,9 @@ class Adam(_Moments):
         params: Parameters or groups.
         learning_rate: number, 0-d Tensor, list of numbers or LearningRateSchedule.
         beta1, beta2: decay of the first and second moment, from 0 to below 1.
-        eps: added to the root of the second moment.
+        eps: added to the root of the second moment as it is, as in MindSpore. PyTorch adds it behind the correction by
+            t: this eps acts as PyTorch's divided by sqrt(1 - beta2^t), so elements with gradients near eps move less
+            here in the first steps. ``AdamW(weight_decay=0)`` is PyTorch's Adam to the last digits.
         use_locking: for MindSpore's signature.
         use_nesterov: look one step ahead: m is replaced by beta1 * m + (1 - beta1) * g.
         weight_decay: L2 factor, added to the gradient (decoupled decay: AdamWeightDecay, AdamW).

@@ -66,6 +66,7 @@ class Optimizer(Cell):
 
     # weight decay enters the gradient; methods with decoupled decay say False and use ``with_decay`` themselves
     decay_in_gradient = True
+    _is_step = True
 
     def __init__(self, learning_rate: Any, parameters: Any, weight_decay: Any = 0.0, loss_scale: float = 1.0) -> None:
         super().__init__(auto_prefix=False)

@@ -36,6 +36,7 @@ from functools import cached_property
 import numpy as np
 
 from msnb.core.errors import AttributeValueError
+from msnb.core.reading import MOST_AXES
 from msnb.devices.ascend.chip import ASCEND310, ASCEND910
 from msnb.devices.ascend.chip import Chip as Chip
 
@@ -129,6 +130,11 @@ _LEVELS: dict[str, tuple[tuple[int, Link], ...]] = {
     "ascend310": ((MAX_DEVICES, Link(25e-6, 32e9 / 4)),),
     "uniform": ((MAX_DEVICES, Link(0.0, 30e9)),),
 }
+
+
+def is_mesh(factors: Sequence[int]) -> bool:
+    """True for sizes of axes that a mesh can have."""
+    return len(factors) <= MOST_AXES and all(n > 0 for n in factors) and math.prod(factors) <= MAX_DEVICES
 
 
 def prime_factors(n: int) -> list[int]:

@@ -52,7 +52,7 @@ from msnb.ir.text import constants_of, print_graph
 from msnb.ir.verify import verify
 from msnb.ops.constant import constant
 from msnb.parallel.layout import TensorLayout
-from msnb.parallel.mesh import EXCHANGE, GATHER, MAX_DEVICES, REDUCE, SCATTER, Chip, Cluster, Mesh
+from msnb.parallel.mesh import EXCHANGE, GATHER, MAX_DEVICES, REDUCE, SCATTER, Chip, Cluster, Mesh, is_mesh
 from msnb.parallel.program import (
     BACKWARD,
     FORWARD,
@@ -265,7 +265,7 @@ class _Reader:
     def __init__(self, data: Mapping[str, Any], refuse: Refuse) -> None:
         self.data, self.refuse, devices = data, refuse, data["cluster"]
         cluster = Cluster(devices["name"], devices["servers"], chip=Chip(**devices["chip"]))
-        if not data["teams"] or any(math.prod(factors) > MAX_DEVICES for _, factors in data["teams"]):
+        if not data["teams"] or any(not is_mesh(factors) for _, factors in data["teams"]):
             raise refuse(f"its teams have {data['teams']}, and not 1 to {MAX_DEVICES} devices each")
         self.teams = tuple(Team(first, Mesh(tuple(factors), cluster)) for first, factors in data["teams"])
         self.axes = max(len(team.mesh.factors) for team in self.teams)
@@ -287,8 +287,8 @@ class _Reader:
         out.steps = [self._step(s) for s in d["steps"]]
         out.outputs, out.gradients = (list(map(self._buffer, d[k])) for k in ("outputs", "gradients"))
         if len(out.outputs) + len(out.gradients) != len(self.graph.outputs):
-            raise self.refuse(f"it has {len(out.outputs)} outputs and {len(out.gradients)} gradients, which are not the "
-                              f"{len(self.graph.outputs)} results of its graph")  # fmt: skip
+            told = f"{len(out.outputs)} outputs and {len(out.gradients)} gradients"
+            raise self.refuse(f"it has {told}, and its graph {len(self.graph.outputs)} results")
         del self.graph.outputs[len(out.outputs) :]
         if any(j >= len(out.outputs) for j in self.graph.state.values()):
             raise self.refuse("a state of its graph has its new value among the gradients")

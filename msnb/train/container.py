@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from msnb.core import tensor_files
 from msnb.core.aside import aside, remove_leftovers, write_all
 from msnb.core.errors import CheckpointError
-from msnb.core.reading import MOST_JSON, open_file, read_json, size_of
+from msnb.core.reading import MOST_JSON, Refuse, open_file, read_json, size_of
 from msnb.core.schema import FLAG, TEXT, Fixed, Rows
 
 Array = NDArray[Any]
@@ -68,13 +68,12 @@ def damaged(path: str) -> Callable[..., CheckpointError]:
     return refuse
 
 
-def parameter_rows(note: str, arrays: Mapping[str, Array], path: str) -> list[tuple[str, bool]]:
+def parameter_rows(note: str, arrays: Mapping[str, Array], refuse: Refuse) -> list[tuple[str, bool]]:
     """The Parameters of a file in their order, and whether each wants a gradient, from its note ``PARAMETERS``.
 
     Raises:
-        CheckpointError: the note does not name every array that is no constant of a program, once.
+        What ``refuse`` makes: the note does not name every array that is no constant of a program, once.
     """
-    refuse = damaged(path)
     rows = read_json(note, refuse, _ROWS, f"the note {PARAMETERS}")
     names = [name for name, _ in rows]
     absent = sorted(set(names) - set(arrays)) or sorted(

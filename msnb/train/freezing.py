@@ -3,6 +3,7 @@
     capture the forward pass      params: inputs, Parameters, buffers, NumPy arrays, Python numbers
     freeze                        what nothing writes and nobody trains becomes a constant; inputs and weights stay
     leave out own gradients       a bprop or a hook is Python; its forward value is the graph's
+    leave out words               a print of a constant changes no value
     refuse                        what still needs Python to run
 
 The network and its inputs are as before: nothing has run.
@@ -15,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from msnb.core import random
+from msnb.core import events, random
 from msnb.core.errors import ArgumentError, CaptureError, CheckpointError
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
@@ -25,6 +26,7 @@ from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.saved import SavedGraph, python_calls
 from msnb.ir.text import called
 
+_WORDS = ("print", "warn", "log", "write", "flush")
 _OWN_GRADIENT = ("custom_gradient", "with_vjp")
 
 
@@ -104,6 +106,7 @@ class _Freezing:
         made.state = {places[b.lift(self._param(owners[i]))]: at for i, at in graph.state.items()}
         for g in [made, *called(made)]:
             _leave_out_own_gradients(g)
+            _leave_out_words(g)
         _need_no_python(made)
         weights = {name: _copy(name, owner) for name, owner in self.weights.items()}
         return SavedGraph(made, len(self.given), weights, draws, result)
@@ -193,6 +196,20 @@ def _leave_out_own_gradients(graph: Graph) -> None:
             _leave_out_own_gradients(body)
     graph.nodes = kept
     graph.outputs = [instead.get(v, v) for v in graph.outputs]
+
+
+def _leave_out_words(graph: Graph) -> None:
+    """What only prints, warns or logs a text that is known says nothing about values: it goes, with a notice."""
+    kept: list[Node] = []
+    for node in graph.nodes:
+        fn = node.attrs.get("fn") if node.op.name == "host_call" else None
+        if fn is not None and fn.name in _WORDS and not node.inputs:
+            events.notice(f"{fn.name} is left out of the file: it holds operators only.", key=f"export {fn.name}")
+        else:
+            kept.append(node)
+        for body in node.graphs:
+            _leave_out_words(body)
+    graph.nodes = kept
 
 
 def _need_no_python(graph: Graph) -> None:

@@ -23,7 +23,7 @@ import numpy as np
 from msnb.core import random
 from msnb.core.errors import ArgumentError, AttributeValueError, CaptureError, CheckpointError, MsnbError
 from msnb.core.parameter import Parameter
-from msnb.core.reading import read_json
+from msnb.core.reading import Refuse, read_json
 from msnb.core.schema import FLAG, INDEX, INT, NUMBER, TEXT, Either, Kind, OneOf, Record, Rows, Table
 from msnb.core.types import TensorType
 from msnb.ir.parse import parse
@@ -144,7 +144,7 @@ def load(file_name: str | os.PathLike[str], **kwargs: Any) -> SavedGraph:
             hint="load_checkpoint reads weights; ms.export(net, *inputs, file_name=...) writes programs.",
         )
     try:
-        return _read(arrays, notes, path)
+        return _read(arrays, notes)
     except (MsnbError, ValueError, TypeError, LookupError, RecursionError) as error:
         said = error.sentence if isinstance(error, MsnbError) else f"{type(error).__name__}: {error}"
         raise CheckpointError(
@@ -171,8 +171,8 @@ def _stored(saved: SavedGraph) -> tuple[dict[str, Any], dict[str, str]]:
     }
 
 
-def _read(arrays: Mapping[str, Any], notes: Mapping[str, str], path: str) -> SavedGraph:
-    refuse = container.damaged(path)
+def _read(arrays: Mapping[str, Any], notes: Mapping[str, str]) -> SavedGraph:
+    refuse: Refuse = lambda why, **more: CheckpointError(f"{why}.", **more)
     text, head = notes[_PROGRAM], read_json(notes[_INTERFACE], refuse, _HEAD, f"the note {_INTERFACE}")
     if head["version"] != VERSION:
         raise CheckpointError(f"it has version {head['version']}, this msnb reads version {VERSION}.")
@@ -182,7 +182,7 @@ def _read(arrays: Mapping[str, Any], notes: Mapping[str, str], path: str) -> Sav
     constants = {key.removeprefix(_CONSTANT): a for key, a in arrays.items() if key.startswith(_CONSTANT)}
     graph = parse(text, constants)
     verify(graph)
-    rows = container.parameter_rows(notes.get(_PARAMETERS, ""), arrays, path)
+    rows = container.parameter_rows(notes.get(_PARAMETERS, ""), arrays, refuse)
     weights = {name: Parameter(arrays[name], name, requires_grad=trained) for name, trained in rows}
     saved = SavedGraph(graph, interface["inputs"], weights, interface["draws"], interface["result"])
     _need_whole(saved)

@@ -180,7 +180,7 @@ def _parameters(arrays: Mapping[str, Any], metadata: Mapping[str, str], path: st
     refuse = container.damaged(path)
     rows = [(name, True) for name in sorted(arrays)]
     if _PARAMETERS in metadata:
-        rows = container.parameter_rows(metadata[_PARAMETERS], arrays, path)
+        rows = container.parameter_rows(metadata[_PARAMETERS], arrays, refuse)
     texts = read_json(metadata.get(_TEXTS, "{}"), refuse, Table(TEXT), f"the note {_TEXTS}")
     loaded: dict[str, Any] = {name: Parameter(arrays[name], name, requires_grad=grad) for name, grad in rows}
     twice = next((name for name in texts if name in loaded), None)

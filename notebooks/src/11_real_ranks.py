@@ -157,7 +157,7 @@ print("largest relative difference below 1e-6:", max(abs(a / b - 1) for a, b in 
 # 1. Split the batch four ways (`ms.parallel.plan(make_step(), *data(0), device_num=4, parallel_mode="data_parallel")`) and compare
 #    the bytes that are sent.
 # 2. Kill a rank without a `Trainer` (start the ranks again first) and read the error. What makes them ready again?
-# 3. Run a plan from a shell: `plan.run(*data(0), engine="mpi")` starts a job with `mpiexec`.
+# 3. Run a plan from a shell: `plan.run(*data(0), engine="mpi")` starts a job of MPI.
 #
 # <details><summary>Solutions</summary>
 #

@@ -101,6 +101,15 @@ def test_weights_of_a_compiled_function_that_is_computed_again(w: ms.Parameter) 
     assert lists(given_back(tensor(1, 1))[1]) == [1.0, 1.0]
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_weights_of_a_gradient_that_is_computed_again(compiled: bool, w: ms.Parameter) -> None:
+    f = ms.jit(lambda x: (x * x * w).sum()) if compiled else lambda x: (x * x * w).sum()
+    inner = ms.vjp(lambda x: ms.recompute(lambda a: ms.vjp(f, a)[1](ms.Tensor(1.0))[0], x), tensor(1, 4), weights=w)[1]
+    assert lists(inner(tensor(1, 1))) == [[[4.0, 6.0]], [2.0, 8.0]]
+    again = ms.grad(lambda x: ms.recompute(lambda a: ms.grad(f)(a), x).sum(), 0, w)
+    assert lists(again(tensor(1, 4))) == [[4.0, 6.0], [2.0, 8.0]]
+
+
 def test_a_pullback_can_be_transformed() -> None:
     _, pull = ms.vjp(lambda x: x * x, tensor(3.0))
     assert lists(ms.grad(lambda v: pull(v)[0].sum())(tensor(1.0))) == [6.0]
@@ -123,6 +132,16 @@ def test_a_gradient_inside_a_gradient_rule_needs_the_weight_as_an_argument(w: ms
         assert lists(ms.grad(lambda x: squared(x).sum())(tensor(1, 4))) == [1.0, 4.0]
     except GradientError as error:
         assert "as an argument" in str(error)
+
+
+def test_gradients_of_a_rule_belong_to_the_tensors_of_their_argument() -> None:
+    scaled = ms.custom_vjp(lambda pair: pair[0] * pair[1], lambda pair, out, dout: ((None, dout * 7),))
+    assert lists(ms.grad(lambda x: scaled((3.0, x)).sum())(tensor(1, 2))) == [7.0, 7.0]
+    nothing = ms.custom_vjp(lambda x: x * 2, lambda x, out, dout: (None,))
+    assert lists(ms.grad(lambda x: nothing(x).sum())(tensor(np.inf, np.nan))) == [0.0, 0.0]
+    short = ms.custom_vjp(lambda pair: pair[0] * pair[1], lambda pair, out, dout: ((dout,),))
+    with pytest.raises(GradientError, match="gave 1 gradients for argument 0, which holds 2 tensors"):
+        ms.grad(lambda x: short((x, x + 1)).sum())(tensor(1, 2))
 
 
 # ---- results of another kind, positions

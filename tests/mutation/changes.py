@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 Rng = random.Random
-ODD = [0, 1, 2, 3, 7, 255, 256, 65535, 2**31 - 1, 2**31, 2**32 - 1, 2**33, 2**53, 2**62, 2**63 - 1, 2**63, 2**64 - 1, -1]
+ODD = [0, 1, 2, 3, 7, 255, 256, 65535, *(2**n - 1 for n in (31, 32, 63, 64)), *(2**n for n in (31, 33, 53, 62, 63)), -1]
 DEEP = 100_000
 
 
@@ -64,9 +64,9 @@ def bytes_changed(rng: Rng, data: bytes) -> bytes:
 # ---- text ------------------------------------------------------------------------------------------------------------
 
 _WORDS = re.compile(r"\s+|[A-Za-z_][\w.]*|%\w+|-?\d+(?:\.\d+)?|\"[^\"\n]*\"|->|.", re.DOTALL)
-_SPICE = ["(", ")", "[", "]", "{", "}", ",", ":", "=", ";", "\n", "->", "~", "%1", "%2", "x", "f32", "i64", "None", "True",
-          "const", "inf", "nan", '"a"', "graph", "return", "yield", "-1", "0", "2.5", "stack<", "token", "all", "`", "#",
-          "1e999", "9" * 30, str(2**62), "axis=", "shape=(", "(1, 2)", "complex(", "é", "\\", "object(", "slice("]  # fmt: skip
+_SPICE = [*"()[]{},:=;~`#\\é\n", "->", "%1", "%2", "x", "f32", "i64", "None", "True", "False", "const", "inf", "nan",
+          '"a"', "graph", "return", "yield", "-1", "0", "2.5", "stack<", "token", "all", "1e999", "9" * 30, str(2**62),
+          "axis=", "shape=(", "(1, 2)", "complex(", "object(", "slice("]  # fmt: skip
 
 
 def text_changed(rng: Rng, text: str) -> str:
@@ -135,8 +135,7 @@ def value_changed(rng: Rng, page: Any) -> Any:
     places: list[tuple[Any, Any]] = []
     open_ = [page]
     for value in open_:
-        items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-        for key, part in list(items):
+        for key, part in items_of(value):
             places.append((value, key))
             open_.append(part)
     if not places:
@@ -149,10 +148,15 @@ def value_changed(rng: Rng, page: Any) -> Any:
         where[rng.choice(["x", "", "../" + key, key + "\ud800", "__metadata__"])] = where.pop(key)
     elif kind == 2:
         other, k = rng.choice(places)
-        where[key] = json.loads(json.dumps(other.get(k) if isinstance(other, dict) else other[k % len(other)] if other else 0))
+        where[key] = json.loads(json.dumps(dict(items_of(other)).get(k, 0)))
     else:
         where[key] = _other(rng, where[key])
     return page
+
+
+def items_of(value: Any) -> list[tuple[Any, Any]]:
+    """(key or number, part) of what a value of JSON holds."""
+    return list(value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ())
 
 
 def _other(rng: Rng, value: Any) -> Any:
@@ -160,5 +164,5 @@ def _other(rng: Rng, value: Any) -> Any:
         return text_changed(rng, value)
     if isinstance(value, list) and value and rng.random() < 0.5:
         return rng.choice([value * 2, value[:-1], value[::-1], [value], value + [rng.choice(ODD)]])
-    return rng.choice([None, True, False, 0, -1, 1, 1.5, 1e308, float("inf"), float("nan"), "", "x", "../x", "/etc/passwd",
-                       [], {}, [0], [[0]], {"a": 0}, "\ud800", *ODD])  # fmt: skip
+    plain = [None, True, False, 1.5, 1e308, float("inf"), float("nan"), "", "x", "../x", "/etc/passwd", "\ud800"]
+    return rng.choice([*plain, [], {}, [0], [[0]], {"a": 0}, *ODD])

@@ -148,6 +148,12 @@ def test_defaults_are_those_of_mindspore(mode: Any) -> None:
         ops.Unstack(num=3)(t(X))
 
 
+def test_two_remainders(mode: Any) -> None:
+    x, y = t([-4.0, 5.0, 6.0, -5.0]), t([3.0, 2.0, 3.0, -3.0])
+    assert ops.Mod()(x, y).tolist() == [-1, 1, 0, -2]  # the sign of x
+    assert ops.FloorMod()(x, y).tolist() == [2, 1, 0, -2]
+
+
 @pytest.mark.parametrize("name", ["CTCLoss", "Bincount"])
 def test_classes_with_other_inputs_are_missing(name: str) -> None:
     with pytest.raises(AttributeError):

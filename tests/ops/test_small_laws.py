@@ -138,3 +138,10 @@ def test_special_values_of_pairs(name: str, level: str) -> None:
     fn = getattr(ops, name)
     for found in (fn(ms.Tensor(a), ms.Tensor(b)), ms.jit(lambda x, y: fn(x, y))(ms.Tensor(a), ms.Tensor(b))):
         np.testing.assert_allclose(found.asnumpy(), expected, rtol=1e-5)
+
+
+def test_an_ellipsis_that_stands_for_nothing_separates_nothing(mode: Any) -> None:
+    """As in PyTorch; NumPy moves the axes of the index tensors to the front there."""
+    a = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4)
+    found = ms.Tensor(a)[:, [0, 1], ..., [2, 3]]
+    np.testing.assert_array_equal(found.asnumpy(), a[:, [0, 1], [2, 3]])

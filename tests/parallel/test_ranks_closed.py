@@ -87,19 +87,31 @@ def open_to_others(pids):
     return [known[s] for pid in pids for s in sockets_of(pid) if s in known and not loopback(known[s])]
 
 
-def leftovers():
-    """Our folders, and MPI's shared memory, on this machine."""
-    folders = {str(p) for p in Path(tempfile.gettempdir()).glob("msnb-[rs]*-*")}
-    return folders | {str(p) for p in Path("/dev/shm").glob("*mpich*")}
+def leftovers(folder, shared=()):
+    """Our folders, and what is there of MPI's shared memory of these names (others may run jobs of theirs)."""
+    return [str(p) for p in folder.glob("msnb-[rs]*-*")] + [name for name in shared if os.path.exists(name)]
+
+
+def shared_by(pids):
+    """MPI's shared memory that processes map, by name."""
+    found = set()
+    for pid in pids:
+        try:
+            lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+        except OSError:
+            continue
+        found |= {line.split(None, 5)[5] for line in lines if "/dev/shm/mpich" in line}
+    return found
 
 
 def test_nothing_of_four_ranks_listens(tag):
     with Engine("mpi", n=4) as engine:
         assert sorted(engine.map(faults.pid)) == sorted(engine.pids.values())
         pids = marked(tag)
-        assert set(engine.pids.values()) <= set(pids) and len(pids) == 5  # and the job
+        assert set(engine.pids.values()) <= set(pids)
         assert open_to_others(pids) == []
         assert [s for pid in pids for s in sockets_of(pid) if s in listening()] == []
+        assert len(pids) == 5, "four ranks and the job"
     assert eventually(lambda: not marked(tag))
 
 
@@ -145,42 +157,46 @@ time.sleep(1000)
 def killed_client(tag, until, wait=0.0):
     """A client that has come so far and a little further, and is killed."""
     client = subprocess.Popen([sys.executable, "-c", CLIENT], stdout=subprocess.PIPE, text=True)
+    seen = set()
     try:
         while client.stdout.readline().strip() != until:
             assert client.poll() is None
-        time.sleep(wait)
+        end = time.monotonic() + wait
+        while time.monotonic() < end:
+            seen |= shared_by(marked(tag))
     finally:
         client.kill()
         client.wait()
         client.stdout.close()
     assert eventually(lambda: not marked(tag)), marked(tag)
+    return {name.removesuffix(" (deleted)") for name in seen}
 
 
 def test_a_killed_client_leaves_nothing(tag, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     killed_client(tag, "ready")
-    assert eventually(lambda: not leftovers()), leftovers()
+    assert eventually(lambda: not leftovers(tmp_path)), leftovers(tmp_path)
 
 
 @pytest.mark.slow
 def test_a_client_killed_while_its_ranks_begin_leaves_nothing(tag, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     seed = random.randrange(1 << 30)
     print("seed", seed)
     draws = random.Random(seed)
     for _ in range(5):
-        killed_client(tag, "begin", draws.uniform(0.05, 1.5))
-    assert eventually(lambda: not leftovers()), leftovers()
+        shared = killed_client(tag, "begin", draws.uniform(0.05, 3))
+        assert eventually(lambda: not leftovers(tmp_path, shared)), leftovers(tmp_path, shared)
 
 
 def test_a_killed_job_leaves_nothing(tag, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with Engine("mpi", n=2) as engine:
+        shared = shared_by(engine.pids.values())
+        assert shared and all(name.endswith(" (deleted)") for name in shared), "without a name it cannot be left"
         os.kill(engine.launcher.job.pid, signal.SIGKILL)
     assert eventually(lambda: not marked(tag)), marked(tag)
-    assert not leftovers()
+    assert not leftovers(tmp_path)
 
 
 def test_folders_of_the_dead_go_and_those_of_the_living_stay(tmp_path, monkeypatch):
@@ -295,3 +311,44 @@ def test_training_survives_kills_at_random_moments(tag, tmp_path):
 
 
 
+
+
+TRAINING = """
+import sys
+from test_ranks_training import SPLIT, batch, planned
+from msnb.parallel.engine.training import Trainer
+_, plan = planned('momentum', **SPLIT)
+with Trainer(plan, 'mpi', sys.argv[1] or None, every=1) as trainer:
+    print('ready', flush=True)
+    trainer.run(batch, steps=100_000)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("given", [True, False], ids=["folder", "temporary"])
+def test_a_client_killed_in_training_leaves_whole_snapshots_and_nothing_else(tag, tmp_path, monkeypatch, given):
+    """Killed at random moments, while snapshots are written too. In a temporary folder nothing stays at all; in a given
+    one every snapshot under its name is whole, and what was half written goes when the next run saves."""
+    scratch, folder = tmp_path / "scratch", tmp_path / "snapshots"
+    scratch.mkdir()
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
+    seed = random.randrange(1 << 30)
+    print("seed", seed)
+    draws = random.Random(seed)
+    for _ in range(int(os.environ.get("MSNB_KILLS", 2))):
+        client = subprocess.Popen([sys.executable, "-c", TRAINING, str(folder) if given else ""],
+                                  stdout=subprocess.PIPE, text=True)  # fmt: skip
+        try:
+            assert client.stdout.readline() == "ready\n"
+            time.sleep(draws.uniform(0.3, 2))
+        finally:
+            client.kill()
+            client.wait()
+            client.stdout.close()
+        assert eventually(lambda: not marked(tag)), marked(tag)
+        assert eventually(lambda: not leftovers(scratch)), leftovers(scratch)
+        for whole in folder.glob("step-??????"):
+            assert load_sharded(whole)
+        assert len(list(folder.glob("*.part"))) <= 1, "of the last run"
+    assert given == bool(list(folder.glob("step-??????")))

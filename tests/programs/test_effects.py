@@ -9,7 +9,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-import effects_programs  # noqa: F401
+import effects_prints  # noqa: F401
+import effects_state  # noqa: F401
 import pytest
 from effects_register import PROGRAMS, REFUSED, Box, Program
 

@@ -140,7 +140,7 @@ def _guarded_call(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[
     session = engine.session
     session.depth += 1
     if session.depth % 32 == 0:
-        if session.depth > min(int(get_context("max_call_depth")), _DEEPEST):
+        if session.depth > _deepest():
             raise _too_deep(fn)
         sys.setrecursionlimit(max(sys.getrecursionlimit(), session.frames + _FRAMES * session.depth))
     attempts = len(session.attempts)
@@ -151,12 +151,16 @@ def _guarded_call(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[
         del session.attempts[attempts:]
 
 
+def _deepest() -> int:
+    return min(int(get_context("max_call_depth")), _DEEPEST)
+
+
 def _too_deep(fn: Any) -> Exception:
     error = CaptureError(
         f"{fn.__name__} calls itself without end while it is captured: the end of a recursion must not "
         f"depend on a tensor.",
         hint="decide with a Python value, or write the recursion as a while loop; calls may be nested "
-        f"{min(int(get_context('max_call_depth')), _DEEPEST)} deep (ms.set_context(max_call_depth=...), up to {_DEEPEST}).",
+        f"{_deepest()} deep (ms.set_context(max_call_depth=...), up to {_DEEPEST}).",
     )
     error.where = here(3).where
     return error
@@ -194,6 +198,10 @@ def _make(engine: Capture, cls: Any, args: tuple[Any, ...], kwargs: dict[str, An
     init = cls.__init__
     if cls.__flags__ & (1 << 9) and not is_framework(sys.modules.get(cls.__module__)):
         engine.session.guard("is", (paths.attr(paths.ref(cls), "__init__"),), (init,))
+    if issubclass(cls, BaseException) and isinstance(init, types.FunctionType) and not is_opaque(init):
+        error = engine.session.fresh(cls.__new__(cls, *args, **kwargs))
+        call(init, error, *args, **kwargs)
+        return error
     plain_new = cls.__new__ is object.__new__ and type(cls) is type
     if not plain_new or not isinstance(init, types.FunctionType) or is_opaque(init):
         result = known.call(engine, cls, args, kwargs)

@@ -177,7 +177,8 @@ class Carried:
             pairs = zip(leaves, self.leaves, self.ends)
             self.objects = [
                 (leaf, before if is_object(before) else None, end, i in self.hazards)
-                for i, (leaf, before, end) in enumerate(pairs) if self.types[i] is not None
+                for i, (leaf, before, end) in enumerate(pairs)
+                if self.types[i] is not None
             ]
         return self.rebuild(leaves)
 

@@ -23,6 +23,8 @@ compiled under the same file name and positions and shares the closure cells of 
 from __future__ import annotations
 
 import ast
+import weakref
+from collections import OrderedDict
 from types import CodeType, FunctionType
 from typing import Any, TypeVar
 
@@ -296,17 +298,18 @@ class Template:
         self.code, self.free = code, free
 
 
-_templates: dict[CodeType, Template] = {}
-_converted: set[CodeType] = set()
+MOST_TEMPLATES = 2048  # 6 to 8 KB each; what is asked for again after it left is converted again
+_templates: OrderedDict[CodeType, Template] = OrderedDict()
+_converted: weakref.WeakValueDictionary[int, CodeType] = weakref.WeakValueDictionary()  # by id: equal code is not one
 
 
 def is_converted(code: CodeType) -> bool:
     """True for code that this module made."""
-    return code in _converted
+    return _converted.get(id(code)) is code
 
 
 def _note(code: CodeType) -> None:
-    _converted.add(code)
+    _converted[id(code)] = code
     for const in code.co_consts:
         if isinstance(const, CodeType):
             _note(const)
@@ -319,7 +322,10 @@ def template(code: CodeType) -> Template:
         CaptureError: the source cannot be found.
     """
     made = _templates.get(code)
-    return _converted_now(code) if made is None else made
+    if made is None:
+        return _converted_now(code)
+    _templates.move_to_end(code)
+    return made
 
 
 @timed("conversion")
@@ -327,6 +333,8 @@ def _converted_now(code: CodeType) -> Template:
     key = kept.key_of(code)
     known = None if key is None else kept.read(key)
     made = _templates[code] = _converted_anew(code) if known is None else Template(*known)
+    if len(_templates) > MOST_TEMPLATES:
+        _templates.popitem(last=False)
     if key is not None and known is None:
         kept.write(key, made.code, made.free)
     _note(made.code)

@@ -265,6 +265,9 @@ def raise_at_run(engine: Capture, error: Exception, origin: Origin | None) -> No
     def fail(values: Any) -> None:
         raise _like(error, *values)
 
+    for kept in (error, cause):  # the frames of the capture
+        if kept is not None:
+            kept.__traceback__ = kept.__context__ = None
     before, engine.origin = engine.origin, origin
     at_run(engine, "raise", (*_carried(error), None if cause is None else _carried(cause)), fail)
     engine.origin = before
@@ -280,7 +283,7 @@ def _like(error: BaseException, args: list[Any], fields: dict[str, Any], cause: 
     new.args = tuple(args)
     new.__dict__.update(fields)
     known = error.__cause__
-    new.__cause__ = _like(known, *cause, None) if cause is not None and known is not None else known
+    new.__cause__ = _like(known, cause[0], cause[1], None) if cause is not None and known is not None else known
     new.__suppress_context__ = error.__suppress_context__
     return new
 

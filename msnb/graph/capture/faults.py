@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from msnb.core.errors import CaptureError, MsnbError
 from msnb.core.slot import slot
+from msnb.core.tensor import Tensor
 from msnb.core.where import Origin, here, is_internal, users_frames
 from msnb.graph.capture import effects
 from msnb.graph.capture.engine import Capture
@@ -65,6 +66,16 @@ def _close(handle: Any) -> None:
     slot.engine = handle.body.builder
 
 
+def need_uncaught(engine: Capture, error: Exception) -> None:
+    """An error that only the run may raise must not stand in a ``try`` that would see it.
+
+    Raises:
+        CaptureError: it does.
+    """
+    if any(_catches(caught, error) for caught, _ in engine.session.attempts):
+        _refuse(error, "inside a try statement that would see the error", "decide with an if statement instead.")
+
+
 def _catches(caught: Any, error: Exception) -> bool:
     try:
         return isinstance(error, caught())
@@ -76,7 +87,7 @@ def _refuse(error: Exception, where: str, hint: str) -> NoReturn:
     refusal = CaptureError(
         f"{type(error).__name__} is raised where a tensor decides whether it comes to that, {where}.", hint=hint
     )
-    refusal.where = _origin(error.__traceback__).where
+    refusal.where = _origin(error.__traceback__).where if error.__traceback__ is not None else here(3).where
     raise refusal from error
 
 
@@ -92,7 +103,7 @@ def end_with(root: Capture, error: Exception) -> None:
         raise error
     if any(block.symbolic for block in blocks):
         _refuse(error, "inside an and, or, or if expression", "write the decision as an if statement.")
-    known = not any(isinstance(v, effects.Tensor) for v in effects.open_values(_parts(error), {}).values())
+    known = not any(isinstance(v, Tensor) for v in effects.open_values(_parts(error), {}).values())
     if known and not effects.has_effects(root.graph):
         error.args = tuple(str(a) if isinstance(a, effects.Text) else concrete(a) for a in error.args)
         raise error

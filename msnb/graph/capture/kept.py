@@ -75,7 +75,8 @@ def read(key: str) -> tuple[CodeType, tuple[str, ...]] | None:
         code, free = marshal.loads(data)
     except (ValueError, EOFError, TypeError):
         return None
-    return code, free
+    sound = isinstance(code, CodeType) and isinstance(free, tuple) and set(code.co_freevars) <= set(free)
+    return (code, free) if sound else None
 
 
 def write(key: str, code: CodeType, free: tuple[str, ...]) -> None:

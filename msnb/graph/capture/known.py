@@ -24,7 +24,7 @@ import numpy as np
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
-from msnb.core.errors import CaptureError, ConcretizationError
+from msnb.core.errors import CaptureError, ConcretizationError, MsnbError
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor, need_index, not_one
 from msnb.core.types import WEAK, result_dtype, tensor_type
@@ -140,14 +140,22 @@ def _plain(engine: Capture, fn: Any, value: Any) -> Any:
         return concrete(value)
     if isinstance(value, TrackedArray):
         return value.plain()
-    if isinstance(value, effects.Text):  # an error takes any text; who reads numbers and names in C wants it now
-        return value if isinstance(fn, type) and issubclass(fn, BaseException) else str(value)
+    if isinstance(value, effects.Text):
+        return _plain_text(fn, value)
     if isinstance(value, Tensor) and not isinstance(value, SymbolicTensor) and not _takes_tensors(fn):
         if not engine.session.is_fresh(value):
             raise _needs_value(f"{getattr(fn, '__name__', 'this function')}()")
     if isinstance(value, (list, tuple, dict)) and not _takes_tensors(fn):
         return _fixed(reads.given(engine.session, value))
     return reads.entered(engine.session, value)
+
+
+def _plain_text(fn: Any, text: effects.Text) -> Any:
+    """An error of the program takes a text that is not all known, one of msnb is raised at once. Others read it now."""
+    kind = fn if isinstance(fn, type) else type(getattr(fn, "__self__", None))
+    if issubclass(kind, BaseException):
+        return repr(text) if issubclass(kind, MsnbError) else text
+    return str(text)
 
 
 def _fixed(value: Any) -> Any:
@@ -462,7 +470,9 @@ def _text(fn: Any) -> Callable[..., Any]:
         if fn is str and len(args) == 1 and isinstance(args[0], effects.Text):
             return args[0]
         given = engine.given(args)
-        return effects.deferred(fn, given) if not kwargs and effects.has_open(given) else _opaque(engine, fn, args, kwargs)
+        if not kwargs and effects.has_open(given):
+            return effects.deferred(fn, given)
+        return _opaque(engine, fn, args, kwargs)
 
     return made
 
@@ -486,11 +496,12 @@ def parameter(engine: Capture, default_input: Any, *args: Any, **kwargs: Any) ->
     data = engine.given(default_input)
     session = engine.session
     outside = isinstance(data, Tensor) and (isinstance(data, SymbolicTensor) or session.source_of(data) is not None)
+    args, kwargs = tuple(map(concrete, args)), {k: concrete(v) for k, v in kwargs.items()}
     if outside or not isinstance(data, Tensor) and _unknown(data) or id(data) in session.locals:
         first = engine.wrap(engine.lift(_stacked(engine, data)))
-        made = Parameter(first, *map(concrete, args), **{k: concrete(v) for k, v in kwargs.items()})
+        made = Parameter(first, *args, **kwargs)
     else:
-        made = Parameter(_plain(engine, Tensor, data), *map(concrete, args), **{k: concrete(v) for k, v in kwargs.items()})
+        made = Parameter(_plain(engine, Tensor, data), *args, **kwargs)
         first = engine.wrap(engine.constant(made.asnumpy(), made._type))
     session.own_state(session.fresh(made), first)
     return made
@@ -565,10 +576,12 @@ def _callable_check(engine: Capture, value: Any) -> bool:
 
 
 _SPECIAL: dict[Any, Callable[..., Any]] = {
-    len: _len, print: _print, range: _range, getattr: _getattr, hasattr: _hasattr, setattr: _setattr, delattr: _delattr, type: _type,
+    len: _len, print: _print, range: _range, getattr: _getattr, hasattr: _hasattr, setattr: _setattr,
+    delattr: _delattr, type: _type,
     isinstance: _isinstance, int: _cast(int, "int64"), float: _cast(float, "float64"), bool: _cast(bool, "bool"),
     max: _extreme(max, "maximum"), min: _extreme(min, "minimum"), sum: _sum, any: _any_all(True), all: _any_all(False),
-    Tensor: _tensor, vars: _vars, copy.copy: _copy, copy.deepcopy: _deepcopy, iter: _iter, str: _text(str), repr: _text(repr), format: _text(format),
+    Tensor: _tensor, vars: _vars, copy.copy: _copy, copy.deepcopy: _deepcopy, iter: _iter, str: _text(str),
+    repr: _text(repr), format: _text(format),
     ascii: _text(ascii), id: _id,
     callable: _callable_check, itertools.chain.from_iterable: _chained, warnings.warn: _warn,
     logging.Logger.log: _log(None), logging.Logger.debug: _log(10), logging.Logger.info: _log(20),

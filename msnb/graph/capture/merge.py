@@ -169,7 +169,11 @@ class Merge:
     """
 
     def __init__(
-        self, then: Any, other: Any, dead: tuple[bool, bool] = (False, False), changes: Any = ({}, {}),
+        self,
+        then: Any,
+        other: Any,
+        dead: tuple[bool, bool] = (False, False),
+        changes: Any = ({}, {}),
         born: Any = ((), ()),
     ) -> None:
         self.builders = (then, other)
@@ -202,14 +206,19 @@ class Merge:
             return lambda results: rebuild([make(results) for make in makers])
         parts = [x for i, x in enumerate((a, b)) if id(x) not in self.born[i]]
         blend = self.builders[0].session.aliases.blend
-        return lambda results: blend(rebuild([make(results) for make in makers]), *parts) if parts else rebuild(
-            [make(results) for make in makers])
+        return lambda results: (
+            blend(rebuild([make(results) for make in makers]), *parts)
+            if parts
+            else rebuild([make(results) for make in makers])
+        )
 
     def _outlives(self, side: int, value: Any) -> bool:
         """Was it there before its branch? Then it is what it was: the other branch never gets here."""
         graph = self.builders[side].graph
-        return all(not is_tensor(x) or not isinstance(x, SymbolicTensor) or x._builder.graph is not graph
-                   for x in flatten(value)[0])
+        return all(
+            not is_tensor(x) or not isinstance(x, SymbolicTensor) or x._builder.graph is not graph
+            for x in flatten(value)[0]
+        )
 
     def _end(self, side: int, leaf: Any) -> Any:
         """The value that a Tensor object had at the end of its branch, where it was written."""
@@ -275,11 +284,7 @@ class Merge:
         name = "the return value" if label == RETURN else label
         shapes = "shape" if a.startswith("a tensor") and b.startswith("a tensor") else ""
         kind = (
-            ShapeError
-            if shapes and a.rsplit("[")[-1] != b.rsplit("[")[-1]
-            else DTypeError
-            if shapes
-            else CaptureError
+            ShapeError if shapes and a.rsplit("[")[-1] != b.rsplit("[")[-1] else DTypeError if shapes else CaptureError
         )
         places = [f" (line {n})" if n else "" for n in (*lines, 0, 0)[:2]]
         error = kind(

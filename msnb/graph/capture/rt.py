@@ -20,7 +20,7 @@ from msnb.graph.capture import arrays, blocks, effects, loops, paths, reads, spe
 from msnb.graph.capture.blocks import SKIP, Short, Ternary, yielding
 from msnb.graph.capture.calls import call
 from msnb.graph.capture.engine import Capture
-from msnb.graph.capture.faults import raising
+from msnb.graph.capture.faults import need_uncaught, raising
 from msnb.graph.capture.merge import Late, Undefined
 from msnb.graph.capture.paths import BINARY
 from msnb.graph.capture.patterns import Patterns, subject
@@ -119,7 +119,7 @@ def compare(op: str, left: Any, right: Any) -> Any:
     if op in ("in", "not in") and isinstance(engine, Capture):
         found = special.member(engine, right, left)
         if found is not NotImplemented:
-            return found == (op == "in")
+            return found if op == "in" else negate(found)
     return reads.compare(_session(), op, left, right)
 
 
@@ -265,6 +265,7 @@ def assert_end(message: Any, has_message: bool) -> None:
     pred = blocks.stack.items.pop()
     engine = slot.engine
     if pred is not None and isinstance(engine, Capture):
+        need_uncaught(engine, AssertionError())
         effects.check(engine, pred, message, has_message)
     elif message is not SKIP:
         raise AssertionError(*([message] if has_message else []))

@@ -20,8 +20,10 @@ from msnb.core.tensor import Tensor
 from msnb.graph.capture import paths, reads
 from msnb.graph.capture.engine import Capture
 from msnb.graph.capture.paths import BINARY
-from msnb.graph.capture.scalars import LazyScalar, concrete
+from msnb.graph.capture.scalars import LazyScalar, concrete, is_lazy
+from msnb.graph.capture.truth import negate, symbolic_test, truth
 from msnb.ir.builder import SymbolicTensor
+from msnb.ops.record import find
 
 _NAMES = {
     "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow", "@": "matmul",
@@ -77,9 +79,39 @@ def binary(op: str, left: Any, right: Any) -> Any:
     found = _by_methods(engine, op, left, right)
     if found is not NotImplemented:
         return found
+    if op in ("==", "!=") and type(left) in (list, tuple) and type(left) is type(right):
+        found = _same_items(engine, left, right)
+        if found is not NotImplemented:
+            return found if op == "==" else negate(found)
     if op in ("==", "!=") and _by_identity(left) and _by_identity(right):
         return reads.compare(engine.session, "is" if op == "==" else "is not", left, right)
     return engine.session.made(BINARY[op](_entered(engine, left), _entered(engine, right)))
+
+
+def _same_items(engine: Capture, left: Any, right: Any) -> Any:
+    """Two lists with tensors among their items: equal where all pairs are, which the graph works out."""
+    rows = [reads.entered(engine.session, side) for side in (left, right)]
+    if not any(not is_lazy(x) and isinstance(x, Tensor) for row in rows for x in row):
+        return NotImplemented
+    if len(rows[0]) != len(rows[1]):
+        return False
+    return _decided(engine, zip(*rows), False)
+
+
+def _decided(engine: Capture, pairs: Any, stop: bool) -> Any:
+    """Is there a pair of equal values (``stop`` true), or are all pairs equal (false)? A tensor where one decides."""
+    result: Any = not stop
+    for a, b in pairs:
+        equal = True if a is b else binary("==", a, b)
+        pred = symbolic_test(equal)
+        if pred is None:
+            if truth(equal) == stop:
+                return stop
+        elif result is (not stop):
+            result = pred
+        else:
+            result = find("logical_or" if stop else "logical_and")(result, pred)
+    return engine.session.pythonic.mark(result) if isinstance(result, Tensor) else result
 
 
 def _by_methods(engine: Capture, op: str, left: Any, right: Any) -> Any:
@@ -172,9 +204,11 @@ def member(engine: Capture, owner: Any, item: Any) -> Any:
     """``item in owner`` by a method of the owner's class, or NotImplemented."""
     fn = method(owner, "__contains__")
     if fn is not None:
-        from msnb.graph.capture.truth import truth
-
         return truth(invoke(engine, owner, "__contains__", fn, item))
+    if type(owner) in (list, tuple, deque):
+        values = reads.entered(engine.session, owner)
+        if any(not is_lazy(x) and isinstance(x, Tensor) for x in (item, *values)):
+            return _decided(engine, ((v, item) for v in values), True)
     steps = iterated(engine, owner)
     return NotImplemented if steps is NotImplemented else any(item is v or bool(binary("==", v, item)) for v in steps)
 

@@ -65,7 +65,7 @@ def set_attr(owner: Any, name: str, value: Any) -> None:
 def _with_hidden(session: Session, owner: Any, name: str, action: Callable[[], None]) -> None:
     """A write to an attribute. A ``__setattr__`` that Python calls unseen (a Cell's, which keeps names in order) may
     write more."""
-    kind = type(owner)
+    kind: Any = type(owner)
     plain = kind.__setattr__ is object.__setattr__ and kind.__delattr__ is object.__delattr__
     if plain or isinstance(owner, type) or not hasattr(owner, "__dict__"):
         action()
@@ -183,7 +183,9 @@ def before_of(change: Change) -> Any:
         return reads.attr(session, place.owner, place.name)
     if isinstance(place, ContentPlace) and session.source_of(place.owner) is not None:
         owner = place.owner
-        return dict(reads.mapping(session, owner)) if isinstance(owner, dict) else _as(owner, reads.items(session, owner))
+        if isinstance(owner, dict):
+            return dict(reads.mapping(session, owner))
+        return _as(owner, reads.items(session, owner))
     if isinstance(place, KeyPlace):
         return reads.glob(session, place.space, place.name)
     if isinstance(place, CellPlace) and session.source_of(place.box) is not None:

@@ -58,6 +58,7 @@ class _Fusion:
         self.home: dict[Value, Group] = {}
         self.moment: dict[Value, Key] = dict.fromkeys(graph.params, FREE)
         self.through: dict[Value, Node] = {}
+        self._bases: dict[Value, Value] = {}
         self.constants: dict[Value, Node] = {}
         self._groups: dict[int, Group] = {}
         self.single: dict[Node, int] = {}
@@ -163,9 +164,14 @@ class _Fusion:
         return key
 
     def _base(self, value: Value) -> Value:
-        while value in self.through:
-            value = self.through[value].inputs[0]
-        return value
+        """What a view is a view of, in the end. Remembered, for a chain of views is asked at every one of them."""
+        known, met, v = self._bases, [], value
+        while v not in known and v in self.through:
+            met.append(v)
+            v = self.through[v].inputs[0]
+        found = known.get(v, v)
+        known.update(dict.fromkeys(met, found))
+        return found
 
     def _moment(self, value: Value) -> Key:
         group = self.home.get(value)
@@ -179,6 +185,7 @@ class _Fusion:
             for view in self._chain(v):
                 if not space.add(view):
                     del self.through[view.out]  # no strides can say it: read as it is
+                    self._bases.clear()
 
     def _chain(self, value: Value) -> list[Node]:
         found: list[Node] = []
@@ -262,6 +269,7 @@ class _Fusion:
                     del self.home[node.out]
                     self.single[node] = i
                     self.through[node.out] = node
+                    self._bases.clear()
                     self.moment[node.out] = group.key
         self.groups = [g for g in self.groups if g.nodes]
 

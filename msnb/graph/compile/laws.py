@@ -33,6 +33,8 @@ class Law:
         ops: names of the ops it looks at.
         find: (sweep, node) -> the value (or values) the node stands for, or None where the law does not apply.
         cases: examples before and after; equal texts show where it must not apply.
+        of_gradients: it is for nodes of gradients alone. What a program itself computes element by element rounds as it
+            is written: where equals are subtracted, one that is rounded otherwise leaves noise.
         exact: values are kept bit for bit; otherwise ``differs`` says by how much.
     """
 
@@ -43,6 +45,7 @@ class Law:
     cases: tuple[Case, ...]
     exact: bool = True
     differs: str = ""
+    of_gradients: bool = False
 
 
 REFUSED: dict[str, str] = {

@@ -7,15 +7,25 @@ from dataclasses import dataclass
 
 from msnb.graph.compile.history import Log
 from msnb.ir.graph import Graph
+from msnb.ir.parse import parse
 
 
 @dataclass(frozen=True)
 class Case:
-    """An example as IR text: the graph before, the graph after the pass. Equal texts: where the pass must not act."""
+    """An example as IR text: the graph before, the graph after the pass. Equal texts: where the pass must not act.
+    ``gradient``: its nodes belong to a gradient, which the text does not say."""
 
     before: str
     after: str
     about: str = ""
+    gradient: bool = False
+
+    def graph(self) -> Graph:
+        """The graph before."""
+        found = parse(self.before)
+        for node in found.nodes if self.gradient else ():
+            node.primal = found.nodes[0]
+        return found
 
 
 @dataclass(frozen=True)

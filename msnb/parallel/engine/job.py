@@ -91,7 +91,9 @@ class Job:
         ours, theirs = socket.socketpair()
         with theirs:
             env = {**os.environ, "PMI_FD": str(theirs.fileno()), "PMI_RANK": str(number), "PMI_SIZE": str(self.n)}
-            process = subprocess.Popen(self.command, env=env, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
+            # A session each: Linux shares a busy machine between sessions, and a rank counts as one program.
+            process = subprocess.Popen(self.command, env=env, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
+                                       start_new_session=True)  # fmt: skip
         rank = Rank(number, process, ours)
         self.ranks.append(rank)
         self.selector.register(ours, selectors.EVENT_READ, lambda: self._read(rank))

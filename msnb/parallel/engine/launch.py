@@ -124,8 +124,7 @@ class Processes:
         with contextlib.suppress(subprocess.TimeoutExpired):
             job.wait(GRACE)
         if job.poll() is None:
-            with contextlib.suppress(OSError):
-                os.killpg(job.pid, signal.SIGKILL)
+            job.kill()
             job.wait()
         if (job.returncode or 0) < 0:  # killed, by us or by another: nobody has ended its ranks
             kill(pids)
@@ -161,7 +160,6 @@ class Notebook:
     def start(self, address: str, timeout: float, folder: str) -> None:
         """Begin the cluster, or begin its engines again, and have every engine come to ``address``."""
         import ipyparallel
-        from traitlets.config import Config
 
         own = environment(self.threads)
         os.environ.update({k: v for k, v in own.items() if k.endswith("_THREADS") or k in _INSIDE})
@@ -170,8 +168,8 @@ class Notebook:
         if self.cluster is None:
             quiet = logging.getLogger("msnb.cluster")
             quiet.setLevel(logging.ERROR)
-            config = Config(MPILauncher={"mpi_cmd": launcher()})
-            self.cluster = ipyparallel.Cluster(engines="mpi", n=self.n, log=quiet, config=config)
+            self.cluster = ipyparallel.Cluster(engines="mpi", n=self.n, log=quiet)
+            self.cluster.config.MPILauncher.mpi_cmd = launcher()
             self.cluster.start_cluster_sync()
         if self.client is None:
             self.client = self.cluster.connect_client_sync()

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import re
 import shutil
@@ -36,13 +35,14 @@ from msnb.core.types import TensorType
 from msnb.parallel.engine.folders import lives
 from msnb.parallel.engine.ranks import speakers
 from msnb.parallel.layout import TensorLayout, whole
-from msnb.parallel.mesh import MAX_DEVICES, Mesh
+from msnb.parallel.mesh import MAX_DEVICES, Mesh, is_mesh
 from msnb.parallel.program import Program, Team
 
 Array = NDArray[Any]
 Slices = tuple[slice, ...]
 _VERSION = 2
-_PARAM = Record({"team": INDEX, "dims": Rows(Rows(INDEX)), "shape": Rows(INDEX), "dtype": OneOf(*(t.name for t in ALL))})
+_DTYPE = OneOf(*(t.name for t in ALL))
+_PARAM = Record({"team": INDEX, "dims": Rows(Rows(INDEX)), "shape": Rows(INDEX), "dtype": _DTYPE})
 _TEAM = Fixed(Int(0, MAX_DEVICES), Rows(Int(1, MAX_DEVICES)))
 _PAGE = Record({
     "format": OneOf("msnb sharded"), "version": Int(_VERSION, _VERSION), "step": Int(0, 1 << 62), "teams": Rows(_TEAM),
@@ -134,8 +134,8 @@ class Snapshot:
         except FileNotFoundError:
             raise CheckpointError(f"{self.folder!r} is no sharded checkpoint: it needs a layout.json.") from None
         self.step: int = page["step"]
-        if any(math.prod(factors) > MAX_DEVICES for _, factors in page["teams"]):
-            raise self._refuse(f"a team has more than {MAX_DEVICES} ranks")
+        if any(not is_mesh(factors) for _, factors in page["teams"]):
+            raise self._refuse(f"a team has more than {MAX_DEVICES} ranks, or more axes than a mesh")
         teams = [Team(first, Mesh(tuple(factors))) for first, factors in page["teams"]]
         self.entries = {name: self._entry(name, e, teams) for name, e in page["params"].items()}
         self._files: dict[int, dict[str, Array]] = {}

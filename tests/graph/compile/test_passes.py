@@ -24,7 +24,7 @@ CASES = [(name, i) for name, record in PASSES.items() for i in range(len(record.
 def test_examples(name, i):
     record = PASSES[name]
     case = record.cases[i]
-    before, after = parse(case.before), parse(case.after)
+    before, after = case.graph(), parse(case.after)
     verify(before, record.needs)
     verify(after)
     source = print_graph(before)

@@ -21,6 +21,7 @@ programs.
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -236,7 +237,7 @@ class Prepared:
         steps = [-(-size // _ALIGN) * _ALIGN for size in sizes]
         self._offsets = np.cumsum([0, *steps])[:-1].astype(np.int64)
         self._temps, self._size = slice(first, None), sum(steps)
-        self._arena: Any = None
+        self._arena: Callable[[], Any] = lambda: None  # arenas belong to the shelf
 
     def run(self, arrays: Sequence[Any], out: Any, count: int) -> int:
         """The native code's answer, on so many threads."""
@@ -246,11 +247,12 @@ class Prepared:
             self._env[0] = count
             if not self._size:
                 return int(self._run(self._state, *map(id, arrays), id(out)))
-            arena = SHELF.take(self._size, self._arena)
+            last = self._arena()
+            arena = SHELF.take(self._size, last)
             try:
-                if arena is not self._arena:
+                if arena is not last:
                     self._slots[self._temps] = self._offsets + aligned(arena)
-                    self._arena = arena
+                    self._arena = weakref.ref(arena)
                 return int(self._run(self._state, *map(id, arrays), id(out)))
             finally:
                 SHELF.give(arena)

@@ -1,8 +1,9 @@
 """LLVM IR as text, one instruction at a time, on vectors of ``lanes`` elements (or on scalars, where lanes is 1).
 
 Dtypes in registers: bool is i1 (a byte in memory), bfloat16 is i16 and passes through float, the rest is what LLVM
-calls it. What a program adds and multiplies rounds as it is written; only inside the elementary functions and in sums may a
-product and a sum be one rounding (contracted). NaN, infinities, denormals and the sign of zero are kept. Loops carry their values through phis, so no pass has to find them again.
+calls it. What a program adds and multiplies rounds as it is written; only inside the elementary functions and in sums
+may a product and a sum be one rounding (contracted). NaN, infinities, denormals and the sign of zero are kept. Loops
+carry their values through phis, so no pass has to find them again.
 """
 
 from __future__ import annotations
@@ -341,7 +342,7 @@ class Emitter:
     def _to_float(self, x: str, old: DType, new: DType) -> str:
         if old is dtypes.float64 and new is dtypes.float16:
             return self._to_float(self._to_odd(x), dtypes.float32, new)
-        if old is dtypes.float64 and new is not dtypes.float32:  # bfloat16 by way of float32, as ml_dtypes and PyTorch do
+        if old is dtypes.float64 and new is not dtypes.float32:  # bfloat16 by way of float32, as ml_dtypes does
             return self._to_float(self.ins(f"fptrunc {self.t('double')} {x} to {self.t('float')}"), dtypes.float32, new)
         if new is dtypes.float32 and old is dtypes.float32:
             return x

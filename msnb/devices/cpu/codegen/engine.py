@@ -13,19 +13,39 @@ import weakref
 from dataclasses import dataclass
 from typing import Any
 
-import llvmlite
-import llvmlite.binding as llvm
-
 from msnb.core import forks, store
 from msnb.core.clock import counted, timed
+from msnb.core.errors import DeviceError, MsnbError, OutOfMemoryError
 from msnb.devices.cpu import threads
 from msnb.devices.cpu.codegen.target import Target
 from msnb.devices.cpu.program.recipe import Link
 
+
+def not_loaded(error: OSError) -> MsnbError:
+    """llvmlite says that its library cannot be found whatever happened; the system's own word stands behind it."""
+    reason = str(error.__context__ or error)
+    if any(word in reason for word in ("allocate memory", "map segment", "mmap")):
+        return OutOfMemoryError(
+            f"the compiler (llvmlite) could not be loaded: there is too little memory for its library ({reason}).",
+            hint="raise the memory limit of the process (ulimit -v) to 0.5 GB or more, or use "
+            'set_context(jit_level="O0"), which needs no compiler.',
+        )
+    return DeviceError(
+        f"the compiler (llvmlite) could not be loaded: {reason}",
+        hint='reinstall llvmlite, or use set_context(jit_level="O0"), which needs no compiler.',
+    )
+
+
+try:
+    import llvmlite
+    import llvmlite.binding as llvm
+except OSError as _error:
+    raise not_loaded(_error) from None
+
 VERSION = "5"
 _lock = forks.settled(threading.RLock(), rank=1)
 _loaded: weakref.WeakValueDictionary[str, Library] = weakref.WeakValueDictionary()
-_inside = getattr(getattr(getattr(llvm, "ffi", None), "lib", None), "_lock", None)
+_inside: Any = getattr(getattr(getattr(llvm, "ffi", None), "lib", None), "_lock", None)
 if hasattr(getattr(_inside, "_lock", None), "_at_fork_reinit"):
     forks.settled(_inside._lock, rank=3)  # llvmlite's own: a child must not find LLVM half-way
 

@@ -61,7 +61,7 @@ def compare(e: Emitter, op: str, dtype: DType, a: str, b: str) -> str:
 def float_op(e: Emitter, op: str, dtype: DType, args: list[str]) -> str:
     """On float32 or float64."""
     m = Maths(e, type_name(dtype))
-    if op in _FLOAT:  # each rounds by itself: a product drawn into a difference of equals would leave its rounding error
+    if op in _FLOAT:  # no contraction: drawn into a difference of equals, a product leaves its rounding error
         return e.ins(f"{_FLOAT[op]} {m.t} {args[0]}, {args[1]}")
     if op in _INTRINSIC:
         return m.unary(_INTRINSIC[op], args[0])

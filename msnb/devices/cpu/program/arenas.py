@@ -14,16 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msnb.core import forks
-from msnb.core.errors import MsnbError
-from msnb.devices.listing import Planned
+from msnb.core.errors import OutOfMemoryError
+from msnb.core.memory import CHECKED, free_memory, size
 
 ALIGN = 64
 POOLED = 1 << 16
 Array = NDArray[Any]
 
 
-class ArenaError(MsnbError, MemoryError):
-    """There is no memory for a program's arena."""
+class ArenaError(OutOfMemoryError):
+    """There is no memory for a program's arena, or for its results."""
 
 
 class Shelf:
@@ -33,16 +33,16 @@ class Shelf:
         self._free: list[Array] = []
         self._lock = forks.lock()
 
-    def take(self, size: int, last: Array | None) -> Array:
-        """An arena of at least ``size`` bytes, whose content is anything."""
+    def take(self, count: int, last: Array | None) -> Array:
+        """An arena of at least ``count`` bytes, whose content is anything."""
         with self._lock:
-            if self._free and self._free[-1] is last and last.nbytes >= size + ALIGN:
+            if self._free and self._free[-1] is last and last.nbytes >= count + ALIGN:
                 return self._free.pop()
-            fitting = [a for a in self._free if a.nbytes >= size + ALIGN]
+            fitting = [a for a in self._free if a.nbytes >= count + ALIGN]
             found = next((a for a in fitting if a is last), min(fitting, key=lambda a: a.nbytes, default=None))
             if found is None:
                 self._free.clear()
-                found = np.empty(size + ALIGN, np.uint8)
+                found = room((count + ALIGN,), np.uint8)
             else:
                 self._free = [a for a in self._free if a is not found]
             return found
@@ -61,13 +61,34 @@ def aligned(arena: Array) -> int:
     return -(-arena.ctypes.data // ALIGN) * ALIGN
 
 
-def out_of_memory(peak: int, values: Sequence[Planned], name: str) -> ArenaError:
-    """The sentence for a program that needs more memory than there is."""
-    largest = sorted(values, key=lambda v: -v.bytes)[:3]
-    told = ", ".join(f"{v.name} ({v.bytes / 2**20:.1f} MiB)" for v in largest)
+def room(shape: tuple[int, ...], dtype: Any) -> Array:
+    """An array of anything. A system may promise more than it has: what is larger than what is free is not taken.
+
+    Raises:
+        MemoryError: there is less.
+    """
+    found = np.empty(shape, dtype)
+    if found.nbytes >= CHECKED and found.nbytes > (free_memory() or found.nbytes):
+        raise MemoryError
+    return found
+
+
+def out_of_memory(peak: int, values: Sequence[tuple[str, int]], results: int, name: str) -> ArenaError:
+    """The sentence for a program that needs more memory than there is.
+
+    Args:
+        peak: bytes of its arena.
+        values: name and bytes of what lies there, and of the results.
+        results: bytes of all results.
+        name: of the program.
+    """
+    largest = sorted(values, key=lambda v: -v[1])[:3]
+    told = ", ".join(f"{v} ({size(count)})" for v, count in largest)
+    free = free_memory()
+    there = "which cannot be had" if free is None or free > peak + results else f"and {size(free)} are free"
     return ArenaError(
-        f"{name} needs {peak / 2**20:.1f} MiB of working memory, which cannot be had; nothing was changed. Its largest "
-        f"values: {told}.",
+        f"{name} needs {size(peak)} of working memory and {size(results)} for its results, {there}; nothing was "
+        f"changed. Its largest values: {told or 'none'}.",
         hint="use a smaller batch, or Cell.recompute() to keep less for the gradient.",
     )
 
@@ -86,7 +107,7 @@ class Pool:
             kept.append(found)
             if sys.getrefcount(found) == _ALONE:
                 return found
-        made = np.empty(shape, dtype)
+        made = room(shape, dtype)
         kept.append(made)
         del kept[:-16]
         return made

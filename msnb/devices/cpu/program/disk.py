@@ -33,6 +33,7 @@ from msnb.devices.cpu import threads
 from msnb.devices.cpu.codegen.engine import Library, Symbol, toolchain
 from msnb.devices.cpu.onednn.api import api
 from msnb.devices.cpu.onednn.library import PACKAGE
+from msnb.devices.cpu.program.check import need_sound
 from msnb.devices.cpu.program.image import FIXED, Fresh, Image, Step
 from msnb.devices.cpu.program.recipe import Link
 from msnb.ir.builder import Const
@@ -252,7 +253,7 @@ def decoded(data: bytes, content: Content) -> Image:
     *counts, peak, swaps, params = b["counts"]
     row_links, word_links = (r.rows(*place) for place in b["places"])
     links = [LINKS[kind](*rest) for kind, *rest in b["links"]]
-    return Image(
+    found = Image(
         r.blob(rows).reshape(-1, width), r.blob(words), links, row_links, word_links,
         (counts[0], counts[1], counts[2]), peak, swaps, r.rows(*b["arena"]), params,
         [(i, slot, r.type(t)) for i, slot, t in b["tensors"]],
@@ -264,6 +265,8 @@ def decoded(data: bytes, content: Content) -> Image:
         [r.step(s) for s in b["steps"]],
         {i: Blocks(tuple(order), tuple(map(tuple, inner))) for i, order, inner in b["forms"]},
     )  # fmt: skip
+    need_sound(found)
+    return found
 
 
 # ---- the cache ------------------------------------------------------------------------------------------------------
@@ -277,7 +280,7 @@ def read(key: str, content: Content) -> Image | None:
         return None
     try:
         return decoded(data, content)
-    except (LookupError, ValueError, TypeError, AttributeError):
+    except (LookupError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
         return None
 
 

@@ -10,19 +10,20 @@ that are not what the graph says, runs on the reference executor, which has the 
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.core import forks
+from msnb.core import forks, undo
 from msnb.core.blocks import Blocks
 from msnb.core.errors import MsnbError
 from msnb.core.events import notice
 from msnb.devices.cpu import threads
 from msnb.devices.cpu.program import machine as m
-from msnb.devices.cpu.program.arenas import POOLED, SHELF, Pool, aligned, out_of_memory
+from msnb.devices.cpu.program.arenas import POOLED, SHELF, Pool, aligned, out_of_memory, room
 from msnb.devices.cpu.program.binding import Bound
 from msnb.devices.cpu.program.image import FRESH, PARAM, Image
 from msnb.devices.cpu.program.load import Loaded
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 FIRST_CHUNK = 1 << 16
 KEPT_CHUNKS = 1 << 22
+
+
+def _no_arena() -> None:
+    """Where a program's last arena is: nowhere. Programs do not keep arenas alive; the shelf does."""
 
 
 class Stepped(ReferenceProgram):
@@ -77,6 +82,7 @@ class NativeProgram:
         host_steps: names of the nodes that run in Python.
         memory_plan, peak: the arena.
         recipes: how its nodes run.
+        lent: whether the call at hand writes new state into the memory of the old.
     """
 
     def __init__(
@@ -90,15 +96,21 @@ class NativeProgram:
         self._built: Built | None = None
         self._lock = forks.lock()
         self._owner = 0
-        self._arena: Array | None = None
+        self._arena: Callable[[], Array | None] = _no_arena
         self._pool = Pool()
         self._chunks: list[Array] = []
+        self.lent = False
         try:
             found = self._build().image if image is None else image
             self._loaded = Loaded(device, found, self._origin)
         except Unlaid as reason:
             self.reason = str(reason)
             notice(f"a graph with {reason} runs operation by operation.", key=f"unlaid {reason}")
+
+    @property
+    def wrote(self) -> bool:
+        """True when the call at hand, or the last one, has begun to write into parameters."""
+        return self.lent and self._loaded is not None and bool(self._loaded.env[m.COMMIT_ENV])
 
     @property
     def graph(self) -> Graph:
@@ -200,24 +212,27 @@ class NativeProgram:
     def _lay(self, p: Loaded) -> Array:
         """An arena, and the slots that point into it."""
         try:
-            arena = SHELF.take(p.image.peak, self._arena)
+            last = self._arena()
+            arena = SHELF.take(p.image.peak, last)
         except MemoryError:
             raise self._no_memory(p) from None
-        if arena is not self._arena or p.image.swaps:
+        if arena is not last or p.image.swaps:
             p.slots[p.arena_slots] = p.arena_offsets + aligned(arena)
-            self._arena = arena
+            self._arena = weakref.ref(arena)
         return arena
 
     def _results(self, p: Loaded, bound: Bound) -> list[Array]:
         """Memory for results: a parameter's own where nobody else has it."""
         found: list[Array] = []
         lend = bound.lend(p.binding.lenders)
+        p.env[m.COMMIT_ENV] = 0
+        self.lent = lend
         try:
             for f in p.fresh:
                 if lend and f.lender >= 0:
                     found.append(bound.args[f.lender])
                 elif f.state or f.size < POOLED:
-                    found.append(np.empty(f.shape, f.dtype))
+                    found.append(room(f.shape, f.dtype))
                 else:
                     found.append(self._pool.take(f.shape, f.dtype))
         except MemoryError:
@@ -226,7 +241,9 @@ class NativeProgram:
         return found
 
     def _no_memory(self, p: Loaded) -> MsnbError:
-        return out_of_memory(p.image.peak, self.memory_plan, self.graph.name)
+        plan = [] if p.image.peak == 0 else [(v.name, v.bytes) for v in self.memory_plan]
+        results = [(str(f.type), f.type.nbytes) for f in p.image.fresh]
+        return out_of_memory(p.image.peak, plan + results, sum(count for _, count in results), self.graph.name)
 
     def _execute(self, p: Loaded) -> None:
         env, run, where = p.env, p.machine.run, p.where
@@ -238,8 +255,14 @@ class NativeProgram:
             env[m.STOP] = 1
 
         while True:
-            with threads.TURN:
-                code = threads.apart(lambda: run(*where), stop) if apart else run(*where)
+            try:
+                with threads.TURN:
+                    code = threads.apart(lambda: run(*where), stop) if apart else run(*where)
+            except BaseException as interrupt:
+                if not env[m.COMMIT_ENV]:
+                    raise
+                undo.log.late = interrupt  # it is through: what it wrote in place needs the rest of its results
+                return
             if code == m.DONE:
                 return
             if code == m.TO_HOST:
@@ -264,7 +287,7 @@ class NativeProgram:
         wanted = int(p.env[m.WANTED])
         size = max(wanted + 64, 2 * self._chunks[-1].nbytes if self._chunks else FIRST_CHUNK)
         try:
-            self._chunks.append(np.empty(size, np.uint8))
+            self._chunks.append(room((size,), np.uint8))
         except MemoryError:
             raise self._no_memory(p) from None
         start = aligned(self._chunks[-1])
@@ -283,11 +306,12 @@ class NativeProgram:
 
     def _poison(self, p: Loaded, k: int) -> None:
         """Fill what does not live behind instruction k."""
-        if self._arena is None or not p.image.peak:
+        arena = self._arena()
+        if arena is None or not p.image.peak:
             return
-        start = aligned(self._arena) - self._arena.ctypes.data
+        start = aligned(arena) - arena.ctypes.data
         dead = np.ones(p.image.peak, bool)
         for memory in self._build().plan.memories():
             if memory.kind == "arena" and memory.alive_after(k):
                 dead[memory.offset : memory.offset + memory.size] = False
-        self._arena[start : start + p.image.peak][dead] = 0xFF
+        arena[start : start + p.image.peak][dead] = 0xFF

@@ -67,7 +67,8 @@ class HostStep:
         try:
             result = self.run(*args)
         except Exception as error:
-            raise explained(self._origin(), error, args) from None
+            found = explained(self._origin(), error, args)
+            raise found from found.__cause__
         for window, found in zip(self.writes, result if self.many else (result,)):
             if window is not None:
                 self._store(window, found, slots)

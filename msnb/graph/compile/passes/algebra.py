@@ -35,7 +35,7 @@ class Simplifier:
 
     def __call__(self, sweep: Sweep, node: Node) -> Answer:
         for law in self._laws.get(node.op.name, ()):
-            found = law.find(sweep, node)
+            found = None if law.of_gradients and node.primal is None else law.find(sweep, node)
             if found is None:
                 continue
             values = [found] if isinstance(found, Value) else list(found)
