@@ -9,5 +9,5 @@ TESTS = Path(__file__).resolve().parent
 
 
 def test_every_test_file_has_a_name_of_its_own() -> None:
-    count = Counter(p.name for p in TESTS.rglob("*.py") if p.name not in ("__init__.py", "conftest.py"))
+    count = Counter(p.name for p in TESTS.rglob("*.py") if p.name not in ("__init__.py", "__main__.py", "conftest.py"))
     assert [name for name, times in count.items() if times > 1] == []
