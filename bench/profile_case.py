@@ -63,10 +63,10 @@ class Times:
 def watched(times: Times) -> Callable[[], None] | None:
     """Programs made from now on stop after every instruction; returns how to end that, or None without native code."""
     try:
-        from msnb.devices.cpu.program import execute
+        from msnb.devices.cpu.program.run import executor
     except ImportError:
         return None
-    plain = execute.NativeProgram
+    plain = executor.NativeProgram
 
     class Timed(plain):  # type: ignore[valid-type,misc]
         def __init__(self, device: Any, graph: Any, checking: bool = False, image: Any = None) -> None:
@@ -88,17 +88,17 @@ def watched(times: Times) -> Callable[[], None] | None:
                 times.add(built.tape.instrs[built.checks[number]], now - self.mark)
             self.mark = perf_counter()
 
-    setattr(execute, "NativeProgram", Timed)  # noqa: B010
-    return lambda: setattr(execute, "NativeProgram", plain)
+    setattr(executor, "NativeProgram", Timed)  # noqa: B010
+    return lambda: setattr(executor, "NativeProgram", plain)
 
 
 def described(instruction: Any) -> str:
     """An instruction for people: its operation, what a group holds, where it comes from."""
-    from msnb.devices.cpu.program import machine
+    from msnb.devices.cpu.program import bytecode
 
     node = instruction.node
     if node is None:
-        return machine.NAMES[instruction.op].lower()
+        return bytecode.NAMES[instruction.op].lower()
     name = node.op.name
     if name == "fused" and node.graphs:
         inside = [n.op.name for n in node.graphs[0].nodes if n.op.name != "constant"]
@@ -200,7 +200,7 @@ def torch_operations(step: Step, steps: int, top: int) -> None:
 
 def msnb_first_call(case: Case, who: Contestant, variant: str) -> Step:
     """A step after its first call; prints by stage what that took."""
-    from msnb.core import events
+    from msnb.base import events
 
     versions: list[Any] = []
     step: Step = step_of(case, who, variant)

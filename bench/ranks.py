@@ -20,9 +20,9 @@ import numpy as np
 import msnb as ms
 from bench.planning import Transformer
 from msnb import nn, ops
-from msnb.parallel.engine.comm import Comm
-from msnb.parallel.engine.holding import Holding
-from msnb.parallel.serial import to_text
+from msnb.parallel.engine.comm.communicator import Comm
+from msnb.parallel.engine.rank.rank_state import Holding
+from msnb.parallel.program.program_document import to_text
 
 ROUNDS = 15
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msnb.core.sources
+import msnb.base.source_text
 import msnb.devices.ascend
 import msnb.devices.cpu
 import msnb.devices.gpu
@@ -29,9 +29,10 @@ from msnb.api import (
     vjp,
     vmap,
 )
-from msnb.api.recompute import recompute
-from msnb.core import elsewhere, plugins
-from msnb.core.context import GRAPH_MODE, PYNATIVE_MODE, get_context, reset_context, set_context
+from msnb.api.transforms.recompute import recompute
+from msnb.base import missing_names, plugins
+from msnb.base.errors import MsnbError
+from msnb.base.settings import GRAPH_MODE, PYNATIVE_MODE, get_context, reset_context, set_context
 from msnb.core.dtypes import (
     DType,
     bfloat16,
@@ -50,14 +51,13 @@ from msnb.core.dtypes import (
     uint32,
     uint64,
 )
-from msnb.core.errors import MsnbError
 from msnb.core.parameter import Parameter, ParameterTuple
 from msnb.core.random import get_seed, set_seed
 from msnb.core.tensor import Tensor, from_numpy
 
 if TYPE_CHECKING:
     from msnb import dataset, train
-    from msnb.api.explained import explain
+    from msnb.api.explain import explain
     from msnb.api.jit import jit
     from msnb.train import Model, amp, load_checkpoint, load_param_into_net, save_checkpoint
 
@@ -70,15 +70,15 @@ tensor = Tensor
 double = float64
 half = float16
 
-elsewhere.install()
+missing_names.install()
 
 
 def __getattr__(name: str) -> Any:
-    return elsewhere.attribute(__name__, name)
+    return missing_names.attribute(__name__, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *elsewhere.MOVED[__name__]})
+    return sorted({*globals(), *missing_names.MOVED[__name__]})
 
 
 def load_ipython_extension(ipython: Any) -> None:

@@ -6,7 +6,7 @@ Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.runtime.htm
 
 from __future__ import annotations
 
-from msnb.core import devices
+from msnb.base import device_registry
 
 
 def synchronize() -> None:
@@ -16,4 +16,4 @@ def synchronize() -> None:
         >>> import msnb as ms
         >>> ms.runtime.synchronize()
     """
-    devices.current().synchronize()
+    device_registry.current().synchronize()

@@ -95,7 +95,7 @@ LACKING = {"llvmlite", "onednn"}  # keys of the notices about packages that make
 @pytest.fixture
 def notices() -> Iterator[list[str]]:
     """The sentences that the user is told, all announced anew. What the machine lacks is no news of a program."""
-    from msnb.core import events
+    from msnb.base import events
 
     heard: list[str] = []
     events.forget_notices()
@@ -108,8 +108,8 @@ def notices() -> Iterator[list[str]]:
 def _context_put_back() -> Iterator[None]:
     """Every test starts from the default context. Tests that never touch msnb do not import it here."""
     yield
-    if "msnb.core.context" in sys.modules:
-        sys.modules["msnb.core.context"].reset_context()
+    if "msnb.base.settings" in sys.modules:
+        sys.modules["msnb.base.settings"].reset_context()
 
 
 @pytest.fixture(params=MODES, ids=["PyNative", "Graph"])

@@ -37,13 +37,13 @@ def exchange(one: str, two: str, stop: Any) -> None:
 
 def race(reads: int) -> Counter[str]:
     """What so many reads gave: ours, none, foreign."""
-    from msnb.core import events, store
+    from msnb.base import disk_cache, events
 
     with tempfile.TemporaryDirectory() as base, events.listening("notice", lambda **_: None):
         folders = [Path(base, "kernels"), Path(base, "other")]
         for folder, content in zip(folders, (b"ours", b"foreign")):
             os.environ["MSNB_CACHE_DIR"] = base
-            store.write(KEY, content)
+            disk_cache.write(KEY, content)
             os.rename(folders[0], folder.with_suffix(".made"))
         for folder in folders:
             os.rename(folder.with_suffix(".made"), folder)
@@ -53,7 +53,7 @@ def race(reads: int) -> Counter[str]:
         thief = method.Process(target=exchange, args=(*map(str, folders), stop), daemon=True)
         thief.start()
         try:
-            found = Counter((store.read(KEY) or b"none").decode() for _ in range(reads))
+            found = Counter((disk_cache.read(KEY) or b"none").decode() for _ in range(reads))
         finally:
             stop.set()
             thief.join(10)

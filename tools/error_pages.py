@@ -1,4 +1,4 @@
-"""Write the pages on errors, ``docs/errors/*.md``, from their one source, ``msnb/notebook/lessons.py``.
+"""Write the pages on errors, ``docs/errors/*.md``, from their one source, ``msnb/notebook/errors/error_pages.py``.
 
 python tools/error_pages.py           writes them
 python tools/error_pages.py --check   says which are out of date, and fails if one is
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from msnb.notebook.lessons import FOLDER, pages
+from msnb.notebook.errors.error_pages import FOLDER, pages
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from msnb.core.types import Type
-from msnb.devices.base import ArrayDevice, Kernel
-from msnb.ops.record import Op
+from msnb.devices.device import ArrayDevice, Kernel
+from msnb.ops.definition.record import Op
 
 
 class Counting(ArrayDevice):
@@ -45,5 +45,5 @@ class Counting(ArrayDevice):
 
 def make_counting() -> Counting:
     """Called once, when the device is first selected. A real one would look for its hardware here, and raise
-    ``msnb.core.errors.DeviceError`` with the way out where it is missing."""
+    ``msnb.base.errors.DeviceError`` with the way out where it is missing."""
     return Counting()

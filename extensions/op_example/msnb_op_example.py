@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from msnb import ops
-from msnb.core.errors import DTypeError
-from msnb.ops.infer import elementwise
-from msnb.ops.record import Example, Work, Wrong, define
+from msnb.base.errors import DTypeError
+from msnb.ops.definition.record import Example, Work, Wrong, define
+from msnb.ops.definition.type_inference import elementwise
 
 _LATITUDES = np.array([[0.5, -1.25, 1.0], [0.0, 0.25, -0.75]])
 

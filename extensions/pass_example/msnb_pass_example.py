@@ -9,9 +9,9 @@ operands are already rewritten, and answers with the values that stand for its r
 
 from __future__ import annotations
 
-from msnb.graph.compile.history import Log
-from msnb.graph.compile.passrecord import Case, Pass
-from msnb.graph.compile.sweep import Answer, Sweep, sweep_module
+from msnb.graph.compile.rewriting.pass_record import Case, Pass
+from msnb.graph.compile.rewriting.rewrite_log import Log
+from msnb.graph.compile.rewriting.rewriter import Answer, Sweep, sweep_module
 from msnb.ir.graph import Graph, Node
 
 IDEMPOTENT = frozenset(("absolute", "ceil", "floor", "round", "trunc", "sign"))

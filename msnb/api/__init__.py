@@ -4,11 +4,11 @@
 an eager program needs neither.
 """
 
-from msnb.api.cells import call_cell
-from msnb.api.custom import custom_vjp, hook_gradient, register_hook
-from msnb.api.functional import jvp, vjp, vmap
-from msnb.api.jacobian import hessian, jacfwd, jacrev
-from msnb.api.transforms import GradOperation, grad, value_and_grad
+from msnb.api.cell_compilation import call_cell
+from msnb.api.transforms.custom_gradient import custom_vjp, hook_gradient, register_hook
+from msnb.api.transforms.gradients import GradOperation, grad, value_and_grad
+from msnb.api.transforms.jacobian import hessian, jacfwd, jacrev
+from msnb.api.transforms.vjp_jvp_vmap import jvp, vjp, vmap
 
 __all__ = [
     "GradOperation",

@@ -22,17 +22,18 @@ from functools import cached_property
 from time import perf_counter
 from typing import Any
 
-from msnb.api.timing import timing_table
-from msnb.core import clock, events, forks, undo
-from msnb.core.packed import kept_of
-from msnb.core.sharding import IGNORED
-from msnb.core.slot import slot
+from msnb.api.compile_report import timing_table
+from msnb.base import compile_timing, events, fork_locks
+from msnb.core import step_undo
+from msnb.core.engine import slot
+from msnb.core.process_group import Promised, current
+from msnb.core.shard_annotation import IGNORED
+from msnb.core.storage.packed_storage import kept_of
 from msnb.core.tensor import Tensor, make
-from msnb.core.world import Promised, current
 from msnb.eager.autocast import worn_by
-from msnb.eager.calls import call_recorded, tracked_inputs
 from msnb.eager.dispatch import EagerEngine
-from msnb.eager.gradient import is_eager
+from msnb.eager.recorded_calls import call_recorded, tracked_inputs
+from msnb.eager.recording import is_eager
 from msnb.graph.capture import CAPTURING, Captured, captures, trace
 from msnb.graph.compile import Compiled, compile_graph
 from msnb.parallel.context import get_auto_parallel_context, wanted
@@ -79,12 +80,12 @@ class Version:
         run: Any,
         reason: str,
         seconds: tuple[float, float],
-        times: tuple[clock.Times, clock.Times] | None = None,
+        times: tuple[compile_timing.Times, compile_timing.Times] | None = None,
     ) -> None:
         self.number, self.reason, self.seconds = number, reason, seconds
         self.captured, self.run, self.key = captured, run, wanted.key
         self.plan = getattr(run, "plan", None)
-        self.times = (clock.Times(), clock.Times()) if times is None else times
+        self.times = (compile_timing.Times(), compile_timing.Times()) if times is None else times
         self.check = captured.check
         self.calls = 0
         self.bytes = _bytes(captured, run)
@@ -134,7 +135,7 @@ class CompiledFunction:
         self.name = name or getattr(fn, "__name__", type(fn).__name__)
         self.versions: list[Version] = []
         self._made = 0
-        self._queue = forks.lock()
+        self._queue = fork_locks.lock()
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         return self if owner is None else types.MethodType(self, owner)
@@ -153,18 +154,19 @@ class CompiledFunction:
                 self._told(engine, version, inputs, args, kwargs)
                 if not isinstance(engine, EagerEngine):
                     return self._recorded(version, inputs, args, kwargs, held)
-            if undo.log.entries is not None:
+            if step_undo.log.entries is not None:
                 return self._in_step(version, inputs, held)
             found = version.captured.finish(version.run(inputs), held)
-            if undo.log.late is not None:
-                undo.raise_late()
+            if step_undo.log.late is not None:
+                step_undo.raise_late()
             return found
 
     def _in_step(self, version: Version, inputs: list[Any], held: list[Any]) -> Any:
-        """A call inside an eager step (``core.undo``): the update that ends it writes all at once, and in place."""
+        """A call inside an eager step (``core.step_undo``): the update that ends it writes all at once, and in
+        place."""
         if not getattr(self.__msnb_fn__, "_is_step", False):
             for _, owner in version.captured.written:
-                undo.note(held[owner])
+                step_undo.note(held[owner])
             return version.captured.finish(version.run(inputs), held)
         program: Any = getattr(version.run, "executable", None)
         outs: list[Any] | None = None
@@ -173,12 +175,12 @@ class CompiledFunction:
         try:
             outs = version.run(inputs)
             found = version.captured.finish(outs, held)
-            undo.commit()
+            step_undo.commit()
         except BaseException:
             if getattr(program, "wrote", False) if outs is None else _is_stored(version.captured, outs, held):
-                undo.commit()
+                step_undo.commit()
             raise
-        undo.raise_late()
+        step_undo.raise_late()
         return found
 
     def __reduce__(self) -> str | tuple[Any, ...]:
@@ -222,10 +224,10 @@ class CompiledFunction:
         reason = _reason(args, kwargs, failed)
         with CAPTURING:
             start = perf_counter()
-            with clock.collected() as capturing:
+            with compile_timing.collected() as capturing:
                 captured = trace(self.__msnb_fn__, args, kwargs, self.name)
             middle = perf_counter()
-            with clock.collected() as compiling:
+            with compile_timing.collected() as compiling:
                 run = self._program(captured, args, kwargs)
             end = perf_counter()
         self._made += 1
@@ -248,7 +250,7 @@ class CompiledFunction:
             program = compile_graph(captured.noted, name=self.name, packs=True)
             captured.settle(program.forms)
             return program
-        from msnb.parallel.engine.compiled import Planned
+        from msnb.parallel.engine.planned_function import Planned
 
         return Planned(captured, args, kwargs, self.name)
 

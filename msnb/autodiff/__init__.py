@@ -1,7 +1,7 @@
 """Derivatives and batching as transforms from graph to graph."""
 
-from msnb.autodiff.batch import vmap
-from msnb.autodiff.forward import jvp
-from msnb.autodiff.reverse import VJP, vjp
+from msnb.autodiff.forward_mode import jvp
+from msnb.autodiff.reverse_mode import VJP, vjp
+from msnb.autodiff.vmap import vmap
 
 __all__ = ["VJP", "jvp", "vjp", "vmap"]

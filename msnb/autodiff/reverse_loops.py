@@ -16,16 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from msnb.autodiff.bodies import inline, params, spread_grads, types_of
-from msnb.autodiff.reverse import VJP, Pull, Pullback
-from msnb.autodiff.rules import add_up
+from msnb.autodiff.gradient_rules import add_up
+from msnb.autodiff.reverse_mode import VJP, Pull, Pullback
+from msnb.autodiff.subgraphs import inline, params, spread_grads, types_of
 from msnb.core import dtypes
 from msnb.core.types import StackType, TensorType, Type, tensor_type
-from msnb.ir import control
+from msnb.ir import control_flow
 from msnb.ir.builder import GraphBuilder
 from msnb.ir.graph import Graph, Node, Value
-from msnb.ir.stacks import STACK_NEW, STACK_POP, STACK_PUSH
-from msnb.ops.record import find
+from msnb.ir.stack_type import STACK_NEW, STACK_POP, STACK_PUSH
+from msnb.ops.definition.record import find
 
 COUNT = tensor_type((), dtypes.int64)
 
@@ -113,14 +113,14 @@ def differentiate_while(p: Pullback, node: Node) -> tuple[Sequence[Any], Pull]:
     start = [*args[: loop.n], *(STACK_NEW(type=t) for t in element), p.forward.wrap(_count(p.forward, 0))]
     stacks = [StackType(t) for t in element]
     cond, body = _counting_cond(loop, stacks), _counting_body(loop, stacks, kept)
-    results = control.while_(p.forward, cond, body, start, args[loop.n :])
+    results = control_flow.while_(p.forward, cond, body, start, args[loop.n :])
 
     def pull(douts: list[Any]) -> list[Any]:
         same = [args[loop.pair.residual_list[k].index] for k in loop.residuals(kinds, "same")]
         sums = [p.zeros(node.inputs[i]) for i in loop.others]
         carry = [*_given(loop, douts, loop.carries), *sums, *results[loop.n :]]
         types = [p.backward.lift(x).type for x in (*carry, *same)]
-        found = control.while_(
+        found = control_flow.while_(
             p.backward, _backward_cond(loop, types, len(carry)), _backward_body(loop, types, kinds), carry, same
         )
         return spread_grads(node, [*loop.carries, *loop.others], found)
@@ -191,7 +191,7 @@ def differentiate_scan(p: Pullback, node: Node) -> tuple[Sequence[Any], Pull]:
     body = _scan_forward(loop, stacks, kept, loop.residuals(kinds, "row"))
     length, reverse = node.attrs["length"], node.attrs["reverse"]
     start = [*args[:n], *(STACK_NEW(type=t) for t in element)]
-    results = control.scan(p.forward, body, start, args[n : n + m], args[n + m :], length, reverse)
+    results = control_flow.scan(p.forward, body, start, args[n : n + m], args[n + m :], length, reverse)
     first_row = n + len(stacks)
     rows = results[first_row + len(node.outputs) - n :]
 
@@ -203,7 +203,7 @@ def differentiate_scan(p: Pullback, node: Node) -> tuple[Sequence[Any], Pull]:
         carry = [*_given(loop, douts, loop.carries), *sums, *results[n:first_row]]
         xs = [*_given(loop, douts, loop.rows_out), *rows, *slices]
         back = _scan_backward(loop, p, carry, xs, same, kinds)
-        found = control.scan(p.backward, back, carry, xs, same, length, not reverse)
+        found = control_flow.scan(p.backward, back, carry, xs, same, length, not reverse)
         return _scan_grads(loop, len(carry), found)
 
     return [*results[:n], *results[first_row : first_row + len(node.outputs) - n]], pull

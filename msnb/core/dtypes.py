@@ -14,7 +14,7 @@ from typing import Any, Union
 import ml_dtypes
 import numpy as np
 
-from msnb.core.errors import DTypeError
+from msnb.base.errors import DTypeError
 
 BOOL, INT, FLOAT, COMPLEX = range(4)
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from msnb.core.errors import DTypeError, ShapeError
-from msnb.core.slot import slot
+from msnb.base.errors import DTypeError, ShapeError
+from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 
 

@@ -3,7 +3,7 @@
     value = philox(seed, draw index, element index)
 
 ``STATE`` holds (seed, draw index) as uint64[2]. It is a Parameter: a graph takes it in and gives it out like any state,
-so every executed draw advances it in both modes alike. The generator itself is an op (``msnb.ops.random``).
+so every executed draw advances it in both modes alike. The generator itself is an op (``msnb.ops.random.draws``).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core import devices, events
+from msnb.base import device_registry, events
 from msnb.core.parameter import Parameter
 
 _DEFAULT_SEED = 0
@@ -56,7 +56,7 @@ def set_seed(seed: int) -> None:
 def _follow(changes: dict[str, Any]) -> None:
     """The state lives where operations run: its draws go on where they stopped."""
     if "device_target" in changes and _state:
-        _state[0]._data = devices.current().from_host(_state[0]._host())
+        _state[0]._data = device_registry.current().from_host(_state[0]._host())
 
 
 events.subscribe("context", _follow)

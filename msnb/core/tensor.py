@@ -1,9 +1,9 @@
 """Tensor: an immutable value in a box that can be given another value.
 
     Tensor object --(_data)--> buffer of the device's array library        known value
-                  --(_kept)--> the value while _data is empty              see msnb.core.packed, msnb.core.shared
-                  --(_type)--> interned TensorType                        shape and dtype
-                  --(_rec)---> the recorder's note while a gradient is wanted, else None
+                  --(_kept)--> the value while _data is empty              see msnb.core.storage.packed_storage,
+                  msnb.core.storage.shared_memory --(_type)--> interned TensorType                        shape and
+                  dtype --(_rec)---> the recorder's note while a gradient is wanted, else None
 
 Values, not views: a slice never shares memory with its source, and ``x[i] = v`` gives the *object* x a new value. The
 operators and most methods are operations and are bound by ``msnb.ops``; this file holds what needs no operation.
@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.core import devices, dtypes, tree
+from msnb.base import device_registry
+from msnb.base.errors import ArgumentError, DeviceError, DTypeError, ShapeError
+from msnb.base.missing_names import MissingName
+from msnb.core import dtypes, pytree
 from msnb.core.dtypes import DType, as_dtype
-from msnb.core.elsewhere import MissingName
-from msnb.core.errors import ArgumentError, DeviceError, DTypeError, ShapeError
-from msnb.core.glance import tensor_html
-from msnb.core.shared import Shared
+from msnb.core.storage.shared_memory import Shared
+from msnb.core.tensor_summary import tensor_html
 from msnb.core.types import Shape, TensorType, tensor_type
 
 Array = NDArray[Any]
@@ -134,7 +135,7 @@ class Tensor:
         if isinstance(input_data, Tensor):
             self._from_tensor(input_data, want)
             return
-        self._data = devices.current().from_host(_host_array(input_data, want))
+        self._data = device_registry.current().from_host(_host_array(input_data, want))
         self._type = type_of_buffer(self._data)
         self._rec = None
 
@@ -192,7 +193,7 @@ class Tensor:
     @property
     def device(self) -> str:
         """The name of the device that holds the value."""
-        return str(devices.device_of(self._buffer()).name)
+        return str(device_registry.device_of(self._buffer()).name)
 
     def dim(self) -> int:
         """The number of axes (PyTorch's word)."""
@@ -240,7 +241,7 @@ class Tensor:
         """
         if self.device == to:
             return self
-        target = devices.device(to)
+        target = device_registry.device(to)
         if self._data is None or self._rec is not None:
             raise DeviceError(
                 f"{self._type!r} cannot move from {self.device} to {to} inside a compiled or differentiated function.",
@@ -297,7 +298,7 @@ class Tensor:
         if kept is not None:
             return kept.handed_out()
         buffer = self._buffer()
-        host = devices.device_of(buffer).to_host(buffer)
+        host = device_registry.device_of(buffer).to_host(buffer)
         array = np.array(host)
         if host is buffer:
             share(self, array)
@@ -310,7 +311,7 @@ class Tensor:
     def _host(self) -> Array:
         """The values as a NumPy array that nobody else has: for msnb itself."""
         buffer = self._buffer()
-        return np.array(devices.device_of(buffer).to_host(buffer))
+        return np.array(device_registry.device_of(buffer).to_host(buffer))
 
     def item(self, index: Any = None) -> Any:
         """The only element (or the element at ``index``) as a Python number."""
@@ -366,9 +367,9 @@ class Tensor:
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """NumPy's functions work on the values: ``np.mean(x)``, ``np.concatenate([x, y])``."""
-        leaves, shape = tree.flatten((args, kwargs))
+        leaves, shape = pytree.flatten((args, kwargs))
         plain = [leaf._host() if isinstance(leaf, Tensor) else leaf for leaf in leaves]
-        given, named = tree.unflatten(shape, plain)
+        given, named = pytree.unflatten(shape, plain)
         return func(*given, **named)
 
     def __dlpack__(self, **options: Any) -> Any:
@@ -486,9 +487,9 @@ def _initial(shape: Any, dtype: DType | None, init: Any) -> Any:
     if init is None or isinstance(init, (int, float, complex)):
         return np.full(sizes, 0 if init is None else init, want.numpy)
     if isinstance(init, str):  # a name of the room of initializers
-        from msnb.core import elsewhere
+        from msnb.base import missing_names
 
-        return elsewhere.attribute("msnb.core", "initializer")(init, sizes, want)
+        return missing_names.attribute("msnb.core", "initializer")(init, sizes, want)
     return init(sizes, want)
 
 
@@ -545,7 +546,11 @@ def from_numpy(array: Array) -> Tensor:
         >>> t.tolist()
         [9.0, 1.0]
     """
-    if type(array) is not np.ndarray or not array.dtype.isnative or devices.current().from_host(array) is not array:
+    if (
+        type(array) is not np.ndarray
+        or not array.dtype.isnative
+        or device_registry.current().from_host(array) is not array
+    ):
         return Tensor(array)
     t: Tensor = _new(Tensor)
     t._kept, t._type, t._rec = Shared(array), type_of_buffer(array), None

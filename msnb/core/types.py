@@ -13,9 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from msnb.base.errors import ShapeError
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
-from msnb.core.errors import ShapeError
 
 
 @dataclass(frozen=True)

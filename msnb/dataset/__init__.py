@@ -2,17 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from msnb.dataset import config, samplers, text, transforms, vision
-from msnb.dataset.arrays import NumpySlicesDataset
-from msnb.dataset.batching import BatchInfo
-from msnb.dataset.cifar import Cifar10Dataset, Cifar100Dataset
-from msnb.dataset.datasets import Dataset, zip
-from msnb.dataset.digits import DigitsDataset
-from msnb.dataset.folder import ImageFolderDataset
-from msnb.dataset.generator import GeneratorDataset
-from msnb.dataset.mnist import FashionMnistDataset, KMnistDataset, MnistDataset
-from msnb.dataset.records import MindDataset
-from msnb.dataset.samplers import (
+from msnb.dataset import text, transforms, vision
+from msnb.dataset.pipeline import config, samplers
+from msnb.dataset.pipeline.batch import BatchInfo
+from msnb.dataset.pipeline.dataset import Dataset, zip
+from msnb.dataset.pipeline.samplers import (
     DistributedSampler,
     IterSampler,
     PKSampler,
@@ -23,6 +17,13 @@ from msnb.dataset.samplers import (
     SubsetSampler,
     WeightedRandomSampler,
 )
+from msnb.dataset.sources.cifar import Cifar10Dataset, Cifar100Dataset
+from msnb.dataset.sources.digits import DigitsDataset
+from msnb.dataset.sources.generator import GeneratorDataset
+from msnb.dataset.sources.image_folder import ImageFolderDataset
+from msnb.dataset.sources.mindrecord import MindDataset
+from msnb.dataset.sources.mnist import FashionMnistDataset, KMnistDataset, MnistDataset
+from msnb.dataset.sources.numpy_slices import NumpySlicesDataset
 
 __all__ = [
     "BatchInfo",
@@ -59,6 +60,6 @@ if not TYPE_CHECKING:  # a type checker must go on to report names that do not e
 
     def __getattr__(name: str) -> object:
         """A sentence on what is missing."""
-        from msnb.core import elsewhere
+        from msnb.base import missing_names
 
-        return elsewhere.attribute(__name__, name)
+        return missing_names.attribute(__name__, name)

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
+from msnb.base.files.bounded_reader import read_text
 from msnb.core.dtypes import as_dtype
-from msnb.core.errors import ArgumentError, AttributeValueError, DatasetError
-from msnb.core.reading import read_text
-from msnb.dataset.rows import Array, check_count, describe, to_array
+from msnb.dataset.pipeline.rows import Array, check_count, describe, to_array
 from msnb.dataset.transforms.basic import Transform
 
-__path__: list[str] = []  # MindSpore has modules below this one; msnb.core.elsewhere finds them
+__path__: list[str] = []  # MindSpore has modules below this one; msnb.base.missing_names finds them
 
 
 class Vocab:

@@ -15,12 +15,12 @@ from typing import Any
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
+from msnb.core.engine import slot, using
 from msnb.core.parameter import Parameter
-from msnb.core.slot import slot, using
 from msnb.core.tensor import Tensor
 from msnb.eager.dispatch import EagerEngine, eager
-from msnb.ops.casting import cast
-from msnb.ops.record import Op
+from msnb.ops.definition.record import Op
+from msnb.ops.elementwise.cast import cast
 
 HALVES = (dtypes.float16, dtypes.bfloat16)
 _UNTOUCHED = frozenset({"cast", "constant", "identity", "stop_gradient"})

@@ -12,17 +12,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from msnb.core import devices, events
-from msnb.core.context import KNOBS
-from msnb.core.errors import MsnbError
-from msnb.core.events import op_listeners
-from msnb.core.slot import PlainReads, install_default
+from msnb.base import device_registry, events
+from msnb.base.errors import MsnbError
+from msnb.base.events import op_listeners
+from msnb.base.settings import KNOBS
+from msnb.core.engine import PlainReads, install_default
+from msnb.core.step_undo import log, note
 from msnb.core.tensor import Tensor, make, type_of_buffer
 from msnb.core.types import WEAK, TensorType, Type
-from msnb.core.undo import log, note
-from msnb.devices.room import careful, refused
-from msnb.ops.operands import is_operand, no_operand
-from msnb.ops.record import REGISTRY, Op
+from msnb.devices.result_memory import careful, refused
+from msnb.ops.definition.operand_checks import is_operand, no_operand
+from msnb.ops.definition.record import REGISTRY, Op
 
 
 class Entry:
@@ -40,7 +40,7 @@ class Entry:
 
     def __init__(self, op: Op, operand_types: tuple[Type, ...], attrs: dict[str, Any], types: tuple[Type, ...]) -> None:
         self.op, self.operand_types, self.attrs, self.types = op, operand_types, attrs, types
-        self.kernel = careful(devices.current(), op, operand_types, attrs, types)
+        self.kernel = careful(device_registry.current(), op, operand_types, attrs, types)
         single = types[0] if len(types) == 1 else None
         self.type = single if isinstance(single, TensorType) and single.is_static else None
         self.keep = keeps(op, operand_types, types)
@@ -113,7 +113,9 @@ def kernel_failed(op: Op, operands: Any, error: Exception, results: tuple[Type, 
     types = [type_of(x) for x in operands]
     if isinstance(error, MemoryError) and not isinstance(error, MsnbError):
         return refused(op, types, results)
-    return error if isinstance(error, MsnbError) else devices.misplaced(op.name, types, buffers(operands)) or error
+    return (
+        error if isinstance(error, MsnbError) else device_registry.misplaced(op.name, types, buffers(operands)) or error
+    )
 
 
 def look_up(op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[Entry, list[Any]]:
@@ -223,7 +225,7 @@ class EagerEngine(PlainReads):
 
     def whole(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """As one program, where that is worth it."""
-        from msnb.eager.whole import run_whole
+        from msnb.eager.composite_programs import run_whole
 
         return run_whole(fn, args, kwargs)
 

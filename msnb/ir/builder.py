@@ -20,17 +20,17 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core import tree
-from msnb.core.errors import ArgumentError, ConcretizationError, MsnbError
-from msnb.core.sharding import Region, Sharding
-from msnb.core.slot import Engine, PlainReads, slot
+from msnb.base.errors import ArgumentError, ConcretizationError, MsnbError
+from msnb.base.source_location import Origin
+from msnb.core import pytree
+from msnb.core.engine import Engine, PlainReads, slot
+from msnb.core.shard_annotation import Region, Sharding
 from msnb.core.tensor import Array, Tensor, need_index
 from msnb.core.types import WEAK, TensorType, Type
-from msnb.core.where import Origin
 from msnb.ir.graph import Graph, Module, Node, Value
-from msnb.ops.constant import constant
-from msnb.ops.operands import is_operand, no_operand
-from msnb.ops.record import Op
+from msnb.ops.definition.operand_checks import is_operand, no_operand
+from msnb.ops.definition.record import Op
+from msnb.ops.elementwise.constant import constant
 
 
 class SymbolicTensor(Tensor):
@@ -48,9 +48,9 @@ class SymbolicTensor(Tensor):
     @property
     def device(self) -> str:
         """The device the program is built for."""
-        from msnb.core import devices
+        from msnb.base import device_registry
 
-        return str(devices.current().name)
+        return str(device_registry.current().name)
 
     def __bool__(self) -> bool:
         return bool(self._builder.concrete(self, "bool"))
@@ -197,14 +197,14 @@ class GraphBuilder(PlainReads):
 
     def sharded(self, asked: Sharding, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """New nodes that read the arguments get a mark, and so do those that make the results."""
-        tensors = [x for x in tree.flatten((args, kwargs))[0] if isinstance(x, Tensor)]
+        tensors = [x for x in pytree.flatten((args, kwargs))[0] if isinstance(x, Tensor)]
         before = self.region
         self.region = region = Region(asked, [self.lift(x) for x in tensors], before)
         try:
             out = fn(*args, **kwargs)
         finally:
             self.region = before
-        region.conclude([self.lift(x) for x in tree.flatten(out)[0] if isinstance(x, Tensor)])
+        region.conclude([self.lift(x) for x in pytree.flatten(out)[0] if isinstance(x, Tensor)])
         return out
 
     def param(self, type_: Type, name: str) -> SymbolicTensor:
@@ -267,7 +267,7 @@ class GraphBuilder(PlainReads):
             own = [self.lift(x).type for x in inputs] if types is None else types
             params = [body.param(t, f"x{i}") for i, t in enumerate(own)]
             result = fn(*params)
-            leaves, shape = tree.flatten(result)
+            leaves, shape = pytree.flatten(result)
             tensors = [x for x in leaves if isinstance(x, Tensor)]
             body.output(*tensors)
         traced = Traced(body.graph, [t for t, _ in body.captured], shape, leaves)
@@ -299,7 +299,7 @@ class Traced:
         of_inputs: which of the writes (by place) go to an input (by place): the function assigned its argument.
     """
 
-    def __init__(self, graph: Graph, outer: Sequence[Any], shape: tree.Shape, leaves: Sequence[Any]) -> None:
+    def __init__(self, graph: Graph, outer: Sequence[Any], shape: pytree.Shape, leaves: Sequence[Any]) -> None:
         self.graph = graph
         self.outer = list(outer)
         self.writes: list[Tensor] = []
@@ -330,7 +330,7 @@ class Traced:
     def rebuild(self, tensors: Sequence[Any]) -> Any:
         """The function's result with these tensors in it."""
         rest = iter(tensors)
-        return tree.unflatten(self._shape, [next(rest) if isinstance(x, Tensor) else x for x in self._leaves])
+        return pytree.unflatten(self._shape, [next(rest) if isinstance(x, Tensor) else x for x in self._leaves])
 
 
 class Const:
@@ -369,13 +369,13 @@ def replay(graph: Graph, args: Sequence[Any]) -> list[Any]:
     """Run a graph's nodes through whatever engine sits in the slot: inlining, transforming, eager interpretation.
 
     Args:
-        graph: the graph; control-flow nodes are handed over through ``msnb.ir.control.replay_node``.
+        graph: the graph; control-flow nodes are handed over through ``msnb.ir.control_flow.replay_node``.
         args: one tensor (or Python scalar for weak params) per param.
 
     Returns:
         One tensor per output.
     """
-    from msnb.ir.control import replay_node
+    from msnb.ir.control_flow import replay_node
 
     env: dict[Value, Any] = dict(zip(graph.params, args))
     for node in graph.nodes:

@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from msnb.core.sharding import Wish
+from msnb.base.source_location import Origin
+from msnb.core.shard_annotation import Wish
 from msnb.core.types import Type
-from msnb.core.where import Origin
-from msnb.ops.record import Op
+from msnb.ops.definition.record import Op
 
 
 class Value:
@@ -48,14 +48,14 @@ class Node:
     """One application of an op.
 
     Attributes:
-        op: the record (control flow has records too: ``msnb.ir.control``).
+        op: the record (control flow has records too: ``msnb.ir.control_flow``).
         inputs: the values it reads.
         attrs: static attributes, complete and hashable.
         outputs: the values it makes.
         graphs: closed bodies of If, While, Scan.
         where: the user's frames it came from; scope: path of Cells (``LeNet5/conv1``).
         primal: for a backward node, the forward node it belongs to; why: the transform that made it.
-        marks: splits that somebody asked for (``msnb.core.sharding``): by input number, by ~number for results.
+        marks: splits that somebody asked for (``msnb.core.shard_annotation``): by input number, by ~number for results.
     """
 
     __slots__ = (
@@ -158,7 +158,7 @@ class Graph:
         return f"<graph {self.name}: {len(self.params)} params, {len(self.nodes)} nodes>"
 
     def __str__(self) -> str:
-        from msnb.ir.text import print_graph
+        from msnb.ir.text.printer import print_graph
 
         return print_graph(self)
 

@@ -7,13 +7,15 @@ from typing import Any
 from msnb.core.tensor import Tensor
 from msnb.graph.compile import Compiled
 from msnb.ir.graph import Graph
-from msnb.notebook import cells, errors, show
-from msnb.notebook.arrays import tensor_with_images
-from msnb.notebook.cluster_magics import MsnbClusterMagics
-from msnb.notebook.lessons import LESSONS
-from msnb.notebook.magics import MODES, MsnbMagics
-from msnb.notebook.run_magics import MsnbRunMagics
-from msnb.notebook.view_magics import MsnbViewMagics
+from msnb.notebook.errors import report
+from msnb.notebook.errors.error_pages import LESSONS
+from msnb.notebook.magics import cell_names
+from msnb.notebook.magics.cluster_magics import MsnbClusterMagics
+from msnb.notebook.magics.graph_magics import MODES, MsnbMagics
+from msnb.notebook.magics.run_magics import MsnbRunMagics
+from msnb.notebook.magics.view_magics import MsnbViewMagics
+from msnb.notebook.show import program_views
+from msnb.notebook.views.tensor_view import tensor_with_images
 
 NAMES = (
     "ms_mode", "ms_ir", "ms_grad", "ms_graph", "ms_passes", "ms_diff", "ms_mem", "ms_profile", "ms_step", "ms_explain",
@@ -48,8 +50,8 @@ OPTIONS: dict[str, tuple[str, ...]] = {
 def load(shell: Any) -> None:
     """Put magics, completion, cell names, error reports and graph pictures into a shell."""
     shell.register_magics(MsnbMagics, MsnbViewMagics, MsnbRunMagics, MsnbClusterMagics)
-    cells.name_cells(shell)
-    errors.install(shell)
+    cell_names.name_cells(shell)
+    report.install(shell)
     for magic, words in OPTIONS.items():
         shell.set_hook("complete_command", _completer(words), str_key=magic)
     bundles = shell.display_formatter.mimebundle_formatter
@@ -60,8 +62,8 @@ def load(shell: Any) -> None:
 
 def unload(shell: Any) -> None:
     """Take it all out again."""
-    cells.forget_cells(shell)
-    errors.remove(shell)
+    cell_names.forget_cells(shell)
+    report.remove(shell)
     for kind in ("line", "cell"):
         for name in NAMES:
             shell.magics_manager.magics[kind].pop(name, None)
@@ -82,8 +84,8 @@ def _completer(words: tuple[str, ...]) -> Any:
 
 
 def _show_graph(graph: Graph, **_: Any) -> dict[str, Any]:
-    return show.graph(graph)._repr_mimebundle_()
+    return program_views.graph(graph)._repr_mimebundle_()
 
 
 def _show_compiled(compiled: Compiled, **_: Any) -> dict[str, Any]:
-    return show.GraphView(compiled.graph, compiled.name, compiled)._repr_mimebundle_()
+    return program_views.GraphView(compiled.graph, compiled.name, compiled)._repr_mimebundle_()

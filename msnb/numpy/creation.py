@@ -11,8 +11,8 @@ from typing import Any
 import numpy
 
 from msnb import ops
+from msnb.base.errors import ArgumentError
 from msnb.core.dtypes import DType, as_dtype, float32, int32
-from msnb.core.errors import ArgumentError
 from msnb.core.tensor import Tensor
 
 _NARROW = {"int64": "int32", "float64": "float32", "complex128": "complex64"}

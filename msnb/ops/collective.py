@@ -11,9 +11,9 @@ Gradients are those of the sum of all ranks' losses: the rank whose tensor was u
 found. Losses of which every rank has the same (behind an all_reduce) therefore count once per rank, as in MindSpore.
 
 A group is a tuple of ranks in the record (the name is looked up when the op is called), so a program says on its own
-who talks to whom. Who the others are is the world's business (``core.world``): alone, a group has one member and every
-collective is the identity. Records have the trait ``effect``: ranks wait for each other, so no pass may drop or swap
-them.
+who talks to whom. Who the others are is the world's business (``core.process_group``): alone, a group has one member
+and every collective is the identity. Records have the trait ``effect``: ranks wait for each other, so no pass may drop
+or swap them.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msnb.core import world
+from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.core import process_group
 from msnb.core.dtypes import as_dtype, float64
-from msnb.core.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.core.process_group import WORLD_GROUP, members_of
 from msnb.core.types import TensorType, tensor_type
-from msnb.core.world import WORLD_GROUP, members_of
-from msnb.ops import samples
-from msnb.ops.compare import equal, where
-from msnb.ops.create import zeros_like
-from msnb.ops.infer import normal_axis, operand_lines
-from msnb.ops.record import REQUIRED, Example, Op, Work, Wrong, define
+from msnb.ops.definition import example_inputs
+from msnb.ops.definition.record import REQUIRED, Example, Op, Work, Wrong, define
+from msnb.ops.definition.type_inference import normal_axis, operand_lines
+from msnb.ops.elementwise.comparison import equal, where
+from msnb.ops.shape.creation import zeros_like
 
 _LABELS = "abcdefghijklmnopqrstuvwxyz"
 _ONE = (0,)
@@ -104,7 +104,7 @@ ALL_REDUCE: Op = define(
     "x",
     attrs={"op": "sum", "group": _ONE},
     infer=_reduce_type,
-    body=lambda xp, x, op, group: xp.asarray(world.current().all_reduce(x, group, op)),
+    body=lambda xp, x, op, group: xp.asarray(process_group.current().all_reduce(x, group, op)),
     grad=_all_reduce_grad,
     axes="... -> ...",
     batch=lambda n, inputs, batched, **attrs: (ALL_REDUCE(*inputs, **attrs), True),
@@ -112,8 +112,8 @@ ALL_REDUCE: Op = define(
     traits=("effect", "collective"),
     promotes=True,
     doc="The sum (or maximum, minimum, product) of every rank's tensor, on every rank.",
-    examples=(Example((samples.SIGNED,)), Example((samples.SCALAR,), {"op": "max"})),
-    wrong=(Wrong((samples.ROW,), {"op": "mean"}, "legal: 'sum', 'max'", AttributeValueError),),
+    examples=(Example((example_inputs.SIGNED,)), Example((example_inputs.SCALAR,), {"op": "max"})),
+    wrong=(Wrong((example_inputs.ROW,), {"op": "mean"}, "legal: 'sum', 'max'", AttributeValueError),),
 )
 
 
@@ -130,7 +130,7 @@ ALL_GATHER: Op = define(
     "x",
     attrs={"axis": 0, "group": _ONE},
     infer=lambda x, *, axis, group: _resized("all_gather", x, axis, times=len(group))[1],
-    body=lambda xp, x, axis, group: xp.asarray(world.current().all_gather(x, group, axis % x.ndim)),
+    body=lambda xp, x, axis, group: xp.asarray(process_group.current().all_gather(x, group, axis % x.ndim)),
     grad=lambda dout, axis, group: REDUCE_SCATTER(dout, op="sum", axis=axis, group=group),
     axes=lambda types, attrs: _along(types, attrs["axis"]),
     batch=lambda n, inputs, batched, axis, group: (
@@ -139,8 +139,8 @@ ALL_GATHER: Op = define(
     traits=("effect", "collective"),
     promotes=True,
     doc="Every rank's tensor, one after the other along an axis.",
-    examples=(Example((samples.SIGNED,)), Example((samples.SIGNED,), {"axis": -1})),
-    wrong=(Wrong((samples.SCALAR,), {}, "outside a tensor of 0 axes", AttributeValueError),),
+    examples=(Example((example_inputs.SIGNED,)), Example((example_inputs.SIGNED,), {"axis": -1})),
+    wrong=(Wrong((example_inputs.SCALAR,), {}, "outside a tensor of 0 axes", AttributeValueError),),
 )  # fmt: skip
 
 
@@ -159,7 +159,7 @@ REDUCE_SCATTER: Op = define(
     "x",
     attrs={"op": "sum", "axis": 0, "group": _ONE},
     infer=_scatter_type,
-    body=lambda xp, x, op, axis, group: xp.asarray(world.current().reduce_scatter(x, group, axis % x.ndim, op)),
+    body=lambda xp, x, op, axis, group: xp.asarray(process_group.current().reduce_scatter(x, group, axis % x.ndim, op)),
     grad=_scatter_grad,
     axes=lambda types, attrs: _along(types, attrs["axis"]),
     batch=lambda n, inputs, batched, op, axis, group: (
@@ -168,8 +168,8 @@ REDUCE_SCATTER: Op = define(
     traits=("effect", "collective"),
     promotes=True,
     doc="The sum of every rank's tensor, cut along an axis: a rank gets the part of its place in the group.",
-    examples=(Example((samples.SIGNED,)), Example((samples.SIGNED,), {"axis": -1})),
-    wrong=(Wrong((samples.SIGNED,), {"group": tuple(range(7))}, "does not divide over 7 ranks", ShapeError),),
+    examples=(Example((example_inputs.SIGNED,)), Example((example_inputs.SIGNED,), {"axis": -1})),
+    wrong=(Wrong((example_inputs.SIGNED,), {"group": tuple(range(7))}, "does not divide over 7 ranks", ShapeError),),
 )  # fmt: skip
 
 
@@ -186,7 +186,7 @@ ALL_TO_ALL: Op = define(
     attrs={"split": 0, "concat": 0, "group": _ONE},
     infer=_exchange_type,
     body=lambda xp, x, split, concat, group: xp.asarray(
-        world.current().all_to_all(x, group, split % x.ndim, concat % x.ndim)),
+        process_group.current().all_to_all(x, group, split % x.ndim, concat % x.ndim)),
     grad=lambda dout, split, concat, group: ALL_TO_ALL(dout, split=concat, concat=split, group=group),
     axes=lambda types, attrs: _along(types, attrs["split"], attrs["concat"]),
     batch=lambda n, inputs, batched, split, concat, group: (
@@ -196,8 +196,8 @@ ALL_TO_ALL: Op = define(
     traits=("effect", "collective"),
     promotes=True,
     doc="Cut along one axis, send part i to rank i, join what comes along another axis.",
-    examples=(Example((samples.SIGNED,)), Example((samples.SIGNED,), {"split": -1, "concat": 0})),
-    wrong=(Wrong((samples.SIGNED,), {"group": tuple(range(7))}, "does not divide over 7 ranks", ShapeError),),
+    examples=(Example((example_inputs.SIGNED,)), Example((example_inputs.SIGNED,), {"split": -1, "concat": 0})),
+    wrong=(Wrong((example_inputs.SIGNED,), {"group": tuple(range(7))}, "does not divide over 7 ranks", ShapeError),),
 )  # fmt: skip
 
 
@@ -212,8 +212,8 @@ def _rooted(name: str, x: TensorType, root: int, group: tuple[int, ...]) -> Tens
 
 def _reduce_body(xp: Any, x: Any, root: int, group: tuple[int, ...]) -> Any:
     """The sum on the root, zeros elsewhere."""
-    total = xp.asarray(world.current().all_reduce(x, group, "sum"))
-    return total if world.current().rank == root else xp.zeros_like(total)
+    total = xp.asarray(process_group.current().all_reduce(x, group, "sum"))
+    return total if process_group.current().rank == root else xp.zeros_like(total)
 
 
 BROADCAST: Op = define(
@@ -221,7 +221,7 @@ BROADCAST: Op = define(
     "x",
     attrs={"root": 0, "group": _ONE},
     infer=lambda x, *, root, group: _rooted("broadcast", x, root, group),
-    body=lambda xp, x, root, group: xp.asarray(world.current().broadcast(x, root, group)),
+    body=lambda xp, x, root, group: xp.asarray(process_group.current().broadcast(x, root, group)),
     grad=lambda dout, root, group: REDUCE_TO(dout, root=root, group=group),
     axes="... -> ...",
     batch=lambda n, inputs, batched, **attrs: (BROADCAST(*inputs, **attrs), True),
@@ -229,8 +229,8 @@ BROADCAST: Op = define(
     traits=("effect", "collective"),
     promotes=True,
     doc="The root's tensor, on every rank.",
-    examples=(Example((samples.SIGNED,)), Example((samples.SCALAR,))),
-    wrong=(Wrong((samples.ROW,), {"root": 3}, "root 3 is not in the group", AttributeValueError),),
+    examples=(Example((example_inputs.SIGNED,)), Example((example_inputs.SCALAR,))),
+    wrong=(Wrong((example_inputs.ROW,), {"root": 3}, "root 3 is not in the group", AttributeValueError),),
 )
 
 REDUCE_TO: Op = define(
@@ -246,8 +246,8 @@ REDUCE_TO: Op = define(
     traits=("effect", "collective"),
     promotes=True,
     doc="The sum of every rank's tensor on the root, zeros elsewhere.",
-    examples=(Example((samples.SIGNED,)), Example((samples.SCALAR,))),
-    wrong=(Wrong((samples.ROW,), {"root": 3}, "root 3 is not in the group", AttributeValueError),),
+    examples=(Example((example_inputs.SIGNED,)), Example((example_inputs.SCALAR,))),
+    wrong=(Wrong((example_inputs.ROW,), {"root": 3}, "root 3 is not in the group", AttributeValueError),),
 )
 
 
@@ -267,7 +267,7 @@ def _neighbors_type(*xs: TensorType, send: Any, recv: Any, shapes: Any, dtype: A
 
 def _neighbors_body(xp: Any, *xs: Any, send: Any, recv: Any, shapes: Any, dtype: Any) -> Any:
     into = {r: xp.empty(shape, dtype.numpy) for r, shape in zip(recv, shapes)}
-    came = world.current().neighbors({r: xp.asarray(x, order="C") for r, x in zip(send, xs)}, into)
+    came = process_group.current().neighbors({r: xp.asarray(x, order="C") for r, x in zip(send, xs)}, into)
     made = tuple(xp.asarray(came[r]) for r in recv)
     return made[0] if len(made) == 1 else made
 
@@ -289,9 +289,10 @@ NEIGHBORS: Op = define(
     work=_no_work,
     traits=("effect", "collective"),
     doc="Tensor i goes to rank send[i]; result i comes from rank recv[i].",
-    examples=(Example((samples.ROW,), {"send": _ONE, "recv": _ONE, "shapes": (samples.ROW.shape,),
+    examples=(Example((example_inputs.ROW,), {"send": _ONE, "recv": _ONE, "shapes": (example_inputs.ROW.shape,),
                                        "dtype": float64}),),
-    wrong=(Wrong((samples.ROW,), {"send": (), "recv": (), "shapes": (), "dtype": float64}, "1 tensors for 0 ranks",
+    wrong=(Wrong((example_inputs.ROW,), {"send": (), "recv": (), "shapes": (), "dtype": float64},
+    "1 tensors for 0 ranks",
                  ShapeError),),
 )  # fmt: skip
 
@@ -412,5 +413,3 @@ def neighbor_exchange(xs: Any, send_rank_ids: Any, send_shapes: Any, recv_rank_i
     send, recv = ([members[i] for i in ids] for ids in (send_rank_ids, recv_rank_ids))
     made = NEIGHBORS(*xs, send=send, recv=recv, shapes=tuple(map(tuple, recv_shapes)), dtype=as_dtype(recv_type))
     return made if isinstance(made, tuple) else (made,)
-
-

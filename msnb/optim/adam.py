@@ -18,8 +18,8 @@ from typing import Any
 from msnb import ops
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
+from msnb.optim.lr_schedules import positive, share
 from msnb.optim.optimizer import Optimizer, with_decay
-from msnb.optim.schedules import positive, share
 
 
 class _Moments(Optimizer):

@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 
 from msnb import ops
+from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core import dtypes
-from msnb.core.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core.parameter import Parameter, ParameterTuple
 from msnb.core.tensor import Tensor
-from msnb.nn.cell import Cell
-from msnb.ops.worded import worded
-from msnb.optim.schedules import LearningRateSchedule, positive
+from msnb.nn.cells.cell import Cell
+from msnb.ops.definition.keyword_aliases import worded
+from msnb.optim.lr_schedules import LearningRateSchedule, positive
 
 _GROUP_KEYS = ("params", "lr", "weight_decay", "grad_centralization")
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from msnb.core import elsewhere
+from msnb.base import missing_names
 
 
 def __getattr__(name: str) -> Any:
-    return elsewhere.attribute(__name__, name)
+    return missing_names.attribute(__name__, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *elsewhere.MOVED[__name__]})
+    return sorted({*globals(), *missing_names.MOVED[__name__]})

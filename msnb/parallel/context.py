@@ -28,9 +28,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from msnb.core import events, sharding, world
-from msnb.core.errors import ContextError
-from msnb.parallel.pipeline import SCHEDULERS
+from msnb.base import events
+from msnb.base.errors import ContextError
+from msnb.core import process_group, shard_annotation
+from msnb.parallel.sharding.pipeline_schedule import SCHEDULERS
 
 STAND_ALONE = "stand_alone"
 DATA_PARALLEL = "data_parallel"
@@ -206,14 +207,14 @@ class _Wanted:
         self.marks += 1
         mode, devices, rank = (get_auto_parallel_context(k) for k in ("parallel_mode", "device_num", "global_rank"))
         by_hand = mode == HYBRID_PARALLEL
-        world.promise(rank if by_hand else 0, devices if by_hand else 1)
-        replica = world.current().size > 1 and mode == DATA_PARALLEL  # a process with a batch of its own
+        process_group.promise(rank if by_hand else 0, devices if by_hand else 1)
+        replica = process_group.current().size > 1 and mode == DATA_PARALLEL  # a process with a batch of its own
         planned = devices > 1 and mode in (DATA_PARALLEL, *PLANNED) and not replica
         self.key = f"{sorted(_set.items())} {self.marks}" if planned else None
 
 
 wanted = _Wanted()
-sharding.written.append(wanted.renew)
+shard_annotation.written.append(wanted.renew)
 
 
 def _named(function: str, name: str) -> str:

@@ -2,9 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from msnb.train.checkpointing import CheckpointConfig, ModelCheckpoint
-from msnb.train.context import Callback, RunContext, RunParams
-from msnb.train.controls import EarlyStopping, LearningRateScheduler, ReduceLROnPlateau
+from msnb.train.callbacks.callback import Callback, RunContext, RunParams
+from msnb.train.callbacks.control_callbacks import EarlyStopping, LearningRateScheduler, ReduceLROnPlateau
+from msnb.train.callbacks.logging_callbacks import History, LambdaCallback, LossMonitor, ProgressBar, TimeMonitor
+from msnb.train.callbacks.model_checkpoint import CheckpointConfig, ModelCheckpoint
+from msnb.train.files.checkpoint import load_checkpoint, load_param_into_net, save_checkpoint
 from msnb.train.metrics import (
     F1,
     MAE,
@@ -23,8 +25,6 @@ from msnb.train.metrics import (
     names,
 )
 from msnb.train.model import Model
-from msnb.train.monitors import History, LambdaCallback, LossMonitor, ProgressBar, TimeMonitor
-from msnb.train.serialization import load_checkpoint, load_param_into_net, save_checkpoint
 
 __all__ = [
     "Accuracy",
@@ -65,6 +65,6 @@ if not TYPE_CHECKING:  # a type checker must go on to report names that do not e
 
     def __getattr__(name: str) -> object:
         """MindSpore's module paths, and a sentence on what is missing."""
-        from msnb.core import elsewhere
+        from msnb.base import missing_names
 
-        return elsewhere.attribute(__name__, name)
+        return missing_names.attribute(__name__, name)

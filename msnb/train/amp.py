@@ -8,8 +8,8 @@
     auto   operators of the white list                        operators of the black list; of mixed operands all others
 
 Parameters stay in float32 at every level, and so does what the network gives back (but for auto). The Cells of the
-network are marked, not wrapped: names, checkpoints and ``isinstance`` are as before. See ``msnb.nn.precision``.
-Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.amp.html
+network are marked, not wrapped: names, checkpoints and ``isinstance`` are as before. See
+``msnb.nn.cells.mixed_precision``. Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.amp.html
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msnb import nn
+from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.core import dtypes
-from msnb.core.errors import ArgumentError, AttributeValueError
 from msnb.eager.autocast import HALVES, Autocast
-from msnb.nn.cell import Cell
-from msnb.nn.loss_scale import all_finite
-from msnb.nn.precision import need_float_dtype
-from msnb.ops.primitives import Primitive, primitive
-from msnb.ops.record import Op
+from msnb.nn.cells.cell import Cell
+from msnb.nn.cells.mixed_precision import need_float_dtype
+from msnb.nn.training.loss_scale import all_finite
+from msnb.ops.definition.record import Op
+from msnb.ops.mindspore.primitive_classes import Primitive, primitive
 from msnb.train.loss_scale_manager import DynamicLossScaleManager, FixedLossScaleManager, LossScaleManager
 from msnb.train.loss_scaler import DynamicLossScaler, LossScaler, StaticLossScaler
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-from msnb.core.errors import ArgumentError
-from msnb.nn.loss_scale import DynamicLossScaleUpdateCell, FixedLossScaleUpdateCell, need_scale, need_window
+from msnb.base.errors import ArgumentError
+from msnb.nn.training.loss_scale import DynamicLossScaleUpdateCell, FixedLossScaleUpdateCell, need_scale, need_window
 
 
 class LossScaleManager(ABC):

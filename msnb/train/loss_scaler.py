@@ -18,7 +18,7 @@ from msnb import ops
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
-from msnb.nn.loss_scale import need_scale, need_window, next_scale, scaled
+from msnb.nn.training.loss_scale import need_scale, need_window, next_scale, scaled
 
 
 class LossScaler(ABC):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.core.errors import ArgumentError, AttributeValueError, ShapeError
+from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core.tensor import Tensor
 
 Array = NDArray[Any]

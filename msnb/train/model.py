@@ -16,19 +16,19 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from msnb.api.cells import call_cell, compiled_cell
-from msnb.core import events
-from msnb.core.errors import ArgumentError, AttributeValueError
-from msnb.nn.cell import Cell
-from msnb.nn.reducer import broadcast_parameters
-from msnb.nn.wrap import WithEvalCell
+from msnb.api.cell_compilation import call_cell, compiled_cell
+from msnb.base import events
+from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.nn.cells.cell import Cell
+from msnb.nn.training.gradient_reducer import broadcast_parameters
+from msnb.nn.training.training_cells import WithEvalCell
 from msnb.parallel.context import get_auto_parallel_context, wanted
 from msnb.train import amp
-from msnb.train.context import Callbacks, RunContext, RunParams
-from msnb.train.feed import Feed, as_row, columns
+from msnb.train.callbacks.callback import Callbacks, RunContext, RunParams
+from msnb.train.callbacks.logging_callbacks import need_count
+from msnb.train.data_feed import Feed, as_row, columns
+from msnb.train.data_sink import Sink, SunkSteps, each_of, last_of
 from msnb.train.metrics import Loss, as_metrics
-from msnb.train.monitors import need_count
-from msnb.train.sink import Sink, SunkSteps, each_of, last_of
 
 _NO_OPTIMIZER = (
     "this Model has a loss and no optimizer: train computes the loss and changes no parameter; "
@@ -140,7 +140,7 @@ class Model:
             train_dataset: a Dataset, or a list of rows; a row is (data, label), or what the network takes.
             callbacks: a Callback or several.
             dataset_sink_mode: several steps per call of the compiled program, the next rows prepared while it runs;
-                callbacks are called once per sink (see ``msnb.train.sink``). The losses are the same.
+                callbacks are called once per sink (see ``msnb.train.data_sink``). The losses are the same.
             sink_size: steps per sink, and then an epoch has that many steps; -1: a sink is the whole data set.
             initial_epoch: epochs done before (in a training that goes on).
 
@@ -437,6 +437,6 @@ if not TYPE_CHECKING:  # a type checker must go on to report names that do not e
 
     def __getattr__(name: str) -> object:
         """What MindSpore has here and msnb elsewhere."""
-        from msnb.core import elsewhere
+        from msnb.base import missing_names
 
-        return elsewhere.attribute(__name__, name)
+        return missing_names.attribute(__name__, name)

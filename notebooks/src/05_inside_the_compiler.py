@@ -80,7 +80,7 @@ ms.show.compare(captured, simplified)
 # %%
 # A pass of our own: its law in one line, and what it does to a node
 from msnb.graph.compile import Pass, pipeline, register_pass
-from msnb.graph.compile.sweep import sweep_module
+from msnb.graph.compile.rewriting.rewriter import sweep_module
 
 
 def rule():

@@ -430,7 +430,7 @@ print("from", round(graph_losses[0], 2), "to less than half of it:", graph_losse
 # The same loss in msnb
 import msnb as ms
 from msnb import ops
-from msnb.ir.parse import parse
+from msnb.ir.text.parser import parse
 
 # %load_ext msnb
 

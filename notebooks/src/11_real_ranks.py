@@ -71,7 +71,7 @@ print(f"rank {world.rank} of {world.size}; the ranks add up to {world.allreduce(
 
 # %%
 # The document
-from msnb.parallel.serial import to_text
+from msnb.parallel.program.program_document import to_text
 
 document = json.loads(to_text(plan.program))
 print(list(document))

@@ -9,7 +9,7 @@ import pytest
 
 import msnb as ms
 from msnb import ops
-from msnb.core.errors import ConcretizationError, GradientError, ShapeError
+from msnb.base.errors import ConcretizationError, GradientError, ShapeError
 
 pytestmark = pytest.mark.usefixtures("mode")
 

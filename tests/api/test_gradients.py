@@ -9,7 +9,7 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.core.errors import ArgumentError, DTypeError, GradientError
+from msnb.base.errors import ArgumentError, DTypeError, GradientError
 
 pytestmark = pytest.mark.usefixtures("mode")
 

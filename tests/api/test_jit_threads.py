@@ -12,7 +12,7 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.core import events
+from msnb.base import events
 from tests.waiting import PATIENCE
 
 

@@ -20,7 +20,7 @@ X = ms.Tensor([1.0, 2.0])
 
 @pytest.fixture(params=[ms.PYNATIVE_MODE, ms.GRAPH_MODE], autouse=True)
 def mode(request):
-    with ms.core.context.set_context(mode=request.param):
+    with ms.base.settings.set_context(mode=request.param):
         yield
 
 

@@ -16,7 +16,7 @@ import pytest
 
 import msnb as ms
 from msnb import ops
-from msnb.graph.capture import convert
+from msnb.graph.capture.frontend import converter
 
 jit_module = importlib.import_module("msnb.api.jit")
 
@@ -95,8 +95,8 @@ def test_a_version_counts_its_constants() -> None:
 
 
 def test_converted_functions_are_bounded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(convert, "MOST_TEMPLATES", 20)
-    convert._templates.clear()
+    monkeypatch.setattr(converter, "MOST_TEMPLATES", 20)
+    converter._templates.clear()
     made = []
     for n in range(40):
         path = tmp_path / f"text{n}.py"
@@ -105,15 +105,15 @@ def test_converted_functions_are_bounded(monkeypatch: pytest.MonkeyPatch, tmp_pa
         exec(compile(path.read_text(), str(path), "exec"), space)
         made.append(ms.jit(space["f"]))
         assert float(made[-1](ms.Tensor(1.0))) == 2 * n
-    assert len(convert._templates) <= 20
+    assert len(converter._templates) <= 20
     assert float(made[0](ms.Tensor([1.0])[0])) == 0.0  # one that left is still called, and captured again
     assert made[1](ops.ones(2)).tolist() == [2.0, 2.0]
 
 
 def test_code_of_converted_functions_goes_with_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(convert, "MOST_TEMPLATES", 5)
+    monkeypatch.setattr(converter, "MOST_TEMPLATES", 5)
     gc.collect()
-    before = len(convert._converted)
+    before = len(converter._converted)
     for n in range(60):
         path = tmp_path / f"text{n}.py"
         path.write_text(f"def f(x):\n    return x + {n}\n")
@@ -122,7 +122,7 @@ def test_code_of_converted_functions_goes_with_them(monkeypatch: pytest.MonkeyPa
         ms.jit(space["f"])(ms.Tensor(1.0))
     del space
     gc.collect()
-    assert len(convert._converted) <= before + 20
+    assert len(converter._converted) <= before + 20
 
 
 def test_programs_do_not_keep_arenas_alive() -> None:

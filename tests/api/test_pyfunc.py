@@ -9,7 +9,7 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.core.errors import MsnbError
+from msnb.base.errors import MsnbError
 
 
 def same(of_input: Any) -> Any:

@@ -11,9 +11,9 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.api.timing import timing_rows
-from msnb.core import clock
-from msnb.graph.capture import convert
+from msnb.api.compile_report import timing_rows
+from msnb.base import compile_timing
+from msnb.graph.capture.frontend import converter
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +23,7 @@ def _empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def compiled() -> Any:
-    convert._templates.clear()  # as in a fresh process: conversions are kept per function
+    converter._templates.clear()  # as in a fresh process: conversions are kept per function
     net = nn.SequentialCell(nn.Dense(3, 4), nn.ReLU(), nn.Dense(4, 1))
     step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.SGD(net.trainable_params(), 0.1))
     run = ms.jit(lambda x, y: step(x, y) * 2)
@@ -65,25 +65,25 @@ def test_a_cell_in_graph_mode_has_one_too() -> None:
 
 
 def test_spans_count_once_and_belong_to_their_thread() -> None:
-    @clock.timed("inner")
+    @compile_timing.timed("inner")
     def inner(n: int) -> int:
-        clock.counted("things")
+        compile_timing.counted("things")
         return inner(n - 1) if n else 0
 
     inner(3)  # nobody collects: nothing to note
-    with clock.collected() as times:
+    with compile_timing.collected() as times:
         inner(3)
-        with clock.collected() as nested:
+        with compile_timing.collected() as nested:
             inner(0)
         other = threading.Thread(target=inner, args=(0,))
         other.start()
         other.join()
     assert set(times) == {"inner"} and times.counts == {"inner": 1, "things": 4} and nested.counts["inner"] == 1
 
-    @clock.timed("failing")
+    @compile_timing.timed("failing")
     def failing() -> None:
         raise KeyError("x")
 
-    with clock.collected() as times, pytest.raises(KeyError):
+    with compile_timing.collected() as times, pytest.raises(KeyError):
         failing()
     assert "failing" in times and not times.open

@@ -12,8 +12,8 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.core import events
-from msnb.core.errors import DTypeError, GradientError
+from msnb.base import events
+from msnb.base.errors import DTypeError, GradientError
 from msnb.train import amp
 
 pytestmark = pytest.mark.usefixtures("mode")

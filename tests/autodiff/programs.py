@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 
 import msnb
-from msnb.autodiff.bodies import inline
-from msnb.core import devices, dtypes
-from msnb.core.slot import slot
+from msnb.autodiff.subgraphs import inline
+from msnb.base import device_registry
+from msnb.core import dtypes
+from msnb.core.engine import slot
 from msnb.core.types import tensor_type
-from msnb.ir import control
+from msnb.ir import control_flow
 from msnb.ir.builder import GraphBuilder
 from msnb.ir.graph import Graph
-from msnb.ops.record import find
+from msnb.ops.definition.record import find
 
 VECTOR = tensor_type((3,), dtypes.float64)
 COUNT = tensor_type((), dtypes.int64)
@@ -31,7 +32,7 @@ SCALAR = tensor_type((), dtypes.float64)
 
 def compiled(graph: Graph, arrays: Any) -> list[np.ndarray[Any, Any]]:
     """Run a graph through the device's executor."""
-    program = devices.current().compile(graph)
+    program = device_registry.current().compile(graph)
     return [np.asarray(r) for r in program([a if isinstance(a, float) else np.asarray(a) for a in arrays])]
 
 
@@ -119,7 +120,7 @@ class Maker:
         args = [self.pick(values) for _ in range(2)]
         pred = op("greater", total(self.pick(values)), float(self.rng.normal()) * 0.5)
         bodies = [self.body([VECTOR, VECTOR], depth, 2) for _ in range(2)]
-        values.extend(control.if_(b, pred, *bodies, args))
+        values.extend(control_flow.if_(b, pred, *bodies, args))
 
     def while_(self, b: GraphBuilder, values: list[Any], depth: int) -> None:
         turns = int(self.rng.integers(0, 4))
@@ -136,17 +137,17 @@ class Maker:
         )  # fmt: skip
         body = graph_of(self.name("while"), types, step, self.module)
         carry = [self.pick(values), np.array(0, np.int64)]
-        values.append(control.while_(b, cond, body, carry, [self.pick(values)])[0])
+        values.append(control_flow.while_(b, cond, body, carry, [self.pick(values)])[0])
 
     def scan(self, b: GraphBuilder, values: list[Any], depth: int) -> None:
         length = int(self.rng.integers(1, 4))
         xs = op("broadcast_to", self.pick(values), shape=(length, 3))
         body = self.body([VECTOR, VECTOR, VECTOR], depth, 2)
         reverse = bool(self.rng.integers(2))
-        last, rows = control.scan(b, body, [self.pick(values)], [xs], [self.pick(values)], length, reverse)
+        last, rows = control_flow.scan(b, body, [self.pick(values)], [xs], [self.pick(values)], length, reverse)
         values.extend([last, op("tanh", op("sum_to", rows, shape=(3,)))])
 
     def call(self, b: GraphBuilder, values: list[Any], depth: int) -> None:
         name = self.module.add(self.body([VECTOR, VECTOR], depth, 2), self.name("callee"))
         for _ in range(2):
-            values.extend(control.call(b, name, [self.pick(values), self.pick(values)]))
+            values.extend(control_flow.call(b, name, [self.pick(values), self.pick(values)]))

@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 
 from msnb.autodiff import jvp, vjp, vmap
-from msnb.autodiff.bodies import inline
-from msnb.autodiff.check import check_grads, gradient_graph, run
+from msnb.autodiff.gradient_check import check_grads, gradient_graph, run
+from msnb.autodiff.subgraphs import inline
+from msnb.base.errors import GradientError
 from msnb.core import dtypes
-from msnb.core.errors import GradientError
 from msnb.core.tensor import Tensor
 from msnb.core.types import tensor_type
-from msnb.ir import control
+from msnb.ir import control_flow
+from msnb.ir.analysis.isomorphic import isomorphic
+from msnb.ir.analysis.verifier import verify
 from msnb.ir.builder import GraphBuilder, replay
 from msnb.ir.graph import Graph
-from msnb.ir.isomorphic import isomorphic
-from msnb.ir.parse import parse
-from msnb.ir.text import constants_of, print_graph
-from msnb.ir.verify import verify
+from msnb.ir.text.parser import parse
+from msnb.ir.text.printer import constants_of, print_graph
 from tests.autodiff.programs import COUNT, SCALAR, VECTOR, Maker, compiled, graph_of, names, op, total
 
 X = np.array([0.3, -0.6, 0.9])
@@ -33,7 +33,7 @@ def branching() -> Graph:
         x, y = b.param(VECTOR, "x"), b.param(VECTOR, "y")
         then = graph_of("then", [VECTOR, VECTOR], lambda x, y: op("multiply", op("sin", x), y))
         other = graph_of("else", [VECTOR, VECTOR], lambda x, y: op("exp", op("multiply", x, 0.5)))
-        b.output(*control.if_(b, op("greater", total(x), 0.0), then, other, [x, y]))
+        b.output(*control_flow.if_(b, op("greater", total(x), 0.0), then, other, [x, y]))
     return b.graph
 
 
@@ -44,7 +44,7 @@ def powers() -> Graph:
         x, n, w = b.param(VECTOR, "x"), b.param(COUNT, "n"), b.param(VECTOR, "w")
         cond = graph_of("cond", types, lambda x, i, n, w: op("less", i, n))
         body = graph_of("body", types, lambda x, i, n, w: (op("multiply", x, w), op("add", i, 1)))
-        b.output(control.while_(b, cond, body, [x, np.array(0, np.int64)], [n, w])[0])
+        b.output(control_flow.while_(b, cond, body, [x, np.array(0, np.int64)], [n, w])[0])
     return b.graph
 
 
@@ -59,12 +59,12 @@ def test_if_takes_the_gradient_of_its_branch(sign: float) -> None:
 def test_the_backward_of_an_if_is_an_if_on_the_same_predicate() -> None:
     pair = vjp(branching(), [0, 1])
     assert [n.op.name for n in pair.backward.nodes] == ["if"]
-    assert pair.backward.nodes[0].primal is next(n for n in pair.forward.nodes if n.op is control.IF)
+    assert pair.backward.nodes[0].primal is next(n for n in pair.forward.nodes if n.op is control_flow.IF)
 
 
 def test_branches_share_places_for_residuals() -> None:
     pair = vjp(branching(), [0, 1])
-    node = next(n for n in pair.forward.nodes if n.op is control.IF)
+    node = next(n for n in pair.forward.nodes if n.op is control_flow.IF)
     assert len(node.outputs) == 2, "sin(x) or exp(x/2): one place serves both"
 
 
@@ -73,7 +73,7 @@ def test_if_with_a_branch_that_gives_no_gradient() -> None:
         x = b.param(VECTOR, "x")
         then = graph_of("then", [VECTOR], lambda x: op("stop_gradient", x))
         other = graph_of("else", [VECTOR], lambda x: op("multiply", x, x))
-        b.output(*control.if_(b, op("greater", total(x), 0.0), then, other, [x]))
+        b.output(*control_flow.if_(b, op("greater", total(x), 0.0), then, other, [x]))
     gradient = gradient_graph(b.graph, [0])
     np.testing.assert_array_equal(compiled(gradient, [np.abs(X), np.ones(3)])[0], np.zeros(3))
     np.testing.assert_allclose(compiled(gradient, [-np.abs(X), np.ones(3)])[0], -2 * np.abs(X))
@@ -108,7 +108,7 @@ def test_a_carried_value_becomes_active_in_a_later_turn() -> None:
         x, y = b.param(VECTOR, "x"), b.param(VECTOR, "y")
         cond = graph_of("cond", types, lambda a, b, i: op("less", i, 3))
         body = graph_of("body", types, lambda a, b, i: (b, op("sin", a), op("add", i, 1)))
-        b.output(*control.while_(b, cond, body, [y, x, np.array(0, np.int64)], [])[:2])
+        b.output(*control_flow.while_(b, cond, body, [y, x, np.array(0, np.int64)], [])[:2])
     check_grads(b.graph, [X, X + 1], order=2, runner=compiled)
     check_grads(b.graph, [X, X + 1], order=1)
 
@@ -119,11 +119,11 @@ def test_loops_within_loops_keep_stacks_of_stacks() -> None:
     def loop(b: GraphBuilder, turns: int, body: Any, x: Any, w: Any) -> Any:
         cond = graph_of("cond", types, lambda x, i, w: op("less", i, turns))
         step = graph_of("step", types, lambda x, i, w: (body(x, w), op("add", i, 1)))
-        return control.while_(b, cond, step, [x, np.array(0, np.int64)], [w])[0]
+        return control_flow.while_(b, cond, step, [x, np.array(0, np.int64)], [w])[0]
 
     with GraphBuilder("f") as b:
         x, w = b.param(VECTOR, "x"), b.param(VECTOR, "w")
-        from msnb.core.slot import slot
+        from msnb.core.engine import slot
 
         inner = lambda x, w: loop(slot.engine, 2, lambda x, w: op("sin", op("multiply", x, w)), x, w)  # type: ignore
         b.output(loop(b, 3, lambda x, w: op("multiply", inner(x, w), x), x, w))
@@ -147,7 +147,7 @@ def test_scan_both_ways(reverse: bool, length: int) -> None:
             return c, op("multiply", c, x)
 
         body = graph_of("turn", [VECTOR, VECTOR, VECTOR], turn)
-        b.output(*control.scan(b, body, [c], [xs], [w], length, reverse))
+        b.output(*control_flow.scan(b, body, [c], [xs], [w], length, reverse))
     xs = np.random.default_rng(1).standard_normal((length, 3))
     check_grads(b.graph, [X, xs, X + 1], order=3, runner=compiled)
     if length:
@@ -159,7 +159,7 @@ def test_scan_hands_slices_over_and_stacks_the_rest() -> None:
     with GraphBuilder("f") as b:
         c, xs = b.param(VECTOR, "c"), b.param(rows, "xs")
         body = graph_of("turn", [VECTOR, VECTOR], lambda c, x: op("multiply", c, x))
-        b.output(*control.scan(b, body, [c], [xs], [], 4))
+        b.output(*control_flow.scan(b, body, [c], [xs], [], 4))
     pair = vjp(b.graph, [0])
     assert pair.residual_values == [b.graph.params[1]], "dc needs the slices of xs alone"
 
@@ -173,9 +173,9 @@ def test_a_while_inside_a_scan_travels_on_a_carried_stack() -> None:
             c1, x1 = t.param(VECTOR, "c"), t.param(VECTOR, "x")
             cond = graph_of("cond", types, lambda y, i: op("less", i, 2))
             body = graph_of("body", types, lambda y, i: (op("sin", op("multiply", y, 1.5)), op("add", i, 1)))
-            y = control.while_(t, cond, body, [op("add", c1, x1), np.array(0, np.int64)], [])[0]
+            y = control_flow.while_(t, cond, body, [op("add", c1, x1), np.array(0, np.int64)], [])[0]
             t.output(y, op("multiply", y, x1))
-        b.output(*control.scan(b, t.graph, [c], [xs], [], 3))
+        b.output(*control_flow.scan(b, t.graph, [c], [xs], [], 3))
     xs = np.random.default_rng(2).standard_normal((3, 3))
     check_grads(b.graph, [X, xs], order=2, runner=compiled)
 
@@ -189,7 +189,7 @@ def stacked_calls(count: int, recompute: bool = False) -> Graph:
         name = b.graph.module.add(layer)
         x, w = b.param(VECTOR, "x"), b.param(VECTOR, "w")
         for _ in range(count):
-            (x,) = control.call(b, name, [x, w], recompute=recompute)
+            (x,) = control_flow.call(b, name, [x, w], recompute=recompute)
         b.output(x)
     return b.graph
 
@@ -230,13 +230,13 @@ def recursive() -> Graph:
         with GraphBuilder("go", module) as go:
             x, n = go.param(SCALAR, "x"), go.param(COUNT, "n")
             inner = [go.lift(op("multiply", x, 0.9)), go.lift(op("subtract", n, 1))]
-            rest = go.add(control.CALL, inner, {"callee": "f", "layer": "", "recompute": False}, [SCALAR])[0]
+            rest = go.add(control_flow.CALL, inner, {"callee": "f", "layer": "", "recompute": False}, [SCALAR])[0]
             go.output(op("multiply", op("sin", x), rest))
         stop = graph_of("stop", [SCALAR, COUNT], lambda x, n: op("multiply", x, 1.0), module)
         with twin:
             x, n = twin.param(SCALAR, "x"), twin.param(COUNT, "n")
-            twin.output(*control.if_(twin, op("less_equal", n, 0), stop, go.graph, [x, n]))
-        b.output(*control.call(b, "f", [b.param(SCALAR, "x"), b.param(COUNT, "n")]))
+            twin.output(*control_flow.if_(twin, op("less_equal", n, 0), stop, go.graph, [x, n]))
+        b.output(*control_flow.call(b, "f", [b.param(SCALAR, "x"), b.param(COUNT, "n")]))
     return b.graph
 
 
@@ -264,7 +264,7 @@ def host_program(grad: Any) -> Graph:
 
     with GraphBuilder("f") as b:
         x = b.param(VECTOR, "x")
-        b.output(*control.host_call(b, control.HostFn(cube, "cube", grad), [op("sin", x)], [VECTOR]))
+        b.output(*control_flow.host_call(b, control_flow.HostFn(cube, "cube", grad), [op("sin", x)], [VECTOR]))
     return b.graph
 
 

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from msnb.autodiff import forward, jvp, vjp
-from msnb.autodiff.check import check_grads, gradient_graph, inner
+from msnb.autodiff import forward_mode, jvp, vjp
+from msnb.autodiff.gradient_check import check_grads, gradient_graph, inner
+from msnb.base.errors import GradientError
 from msnb.core import dtypes
-from msnb.core.errors import GradientError
 from msnb.core.types import tensor_type
-from msnb.ir import control
+from msnb.ir import control_flow
 from msnb.ir.builder import GraphBuilder, build
-from msnb.ir.control import HostFn
-from msnb.ir.custom import CUSTOM_GRADIENT
-from msnb.ops.infer import elementwise
-from msnb.ops.record import REGISTRY, define
+from msnb.ir.control_flow import HostFn
+from msnb.ir.custom_gradient import CUSTOM_GRADIENT
+from msnb.ops.definition.record import REGISTRY, define
+from msnb.ops.definition.type_inference import elementwise
 from tests.autodiff.programs import COUNT, VECTOR, Maker, compiled, graph_of, names, op
 
 X = np.array([0.3, -0.6, 0.9])
@@ -73,9 +73,9 @@ def test_complex_tangents() -> None:
 
 def test_a_rule_is_transposed_once_per_signature(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
-    transpose = forward._transpose
-    monkeypatch.setattr(forward, "_rules", {})
-    monkeypatch.setattr(forward, "_transpose", lambda node, ins: made.append(node.op.name) or transpose(node, ins))
+    transpose = forward_mode._transpose
+    monkeypatch.setattr(forward_mode, "_rules", {})
+    monkeypatch.setattr(forward_mode, "_transpose", lambda node, ins: made.append(node.op.name) or transpose(node, ins))
 
     def program(x: Any) -> Any:
         for _ in range(10):
@@ -105,7 +105,7 @@ def test_a_gradient_written_in_python_has_no_forward_mode() -> None:
     graph = build("f", [VECTOR], lambda x: CUSTOM_GRADIENT(x, op("sin", x), n_in=1, n_out=1, fn=fn))
     with pytest.raises(GradientError, match="my_bprop"):
         jvp(graph, [0])
-    assert vjp(graph, [0]).backward.nodes[-1].op is control.HOST_CALL
+    assert vjp(graph, [0]).backward.nodes[-1].op is control_flow.HOST_CALL
 
 
 def test_a_loop_carries_values_and_tangents() -> None:
@@ -114,7 +114,7 @@ def test_a_loop_carries_values_and_tangents() -> None:
         x, n, w = b.param(VECTOR, "x"), b.param(COUNT, "n"), b.param(VECTOR, "w")
         cond = graph_of("cond", types, lambda x, i, n, w: op("less", i, n))
         body = graph_of("body", types, lambda x, i, n, w: (op("multiply", x, w), op("add", i, 1)))
-        b.output(control.while_(b, cond, body, [x, np.array(0, np.int64)], [n, w])[0])
+        b.output(control_flow.while_(b, cond, body, [x, np.array(0, np.int64)], [n, w])[0])
     graph = jvp(b.graph, [0, 2])
     w = X + 1.5
     value, tangent = compiled(graph, [X, np.array(3), w, V, 2 * V])
@@ -128,7 +128,7 @@ def test_a_repeated_layer_has_one_twin() -> None:
         layer = graph_of("layer", [VECTOR], lambda x: op("tanh", x), b.graph.module)
         name, x = b.graph.module.add(layer), b.param(VECTOR, "x")
         for _ in range(4):
-            (x,) = control.call(b, name, [x])
+            (x,) = control_flow.call(b, name, [x])
         b.output(x)
     graph = jvp(b.graph, [0])
     assert sorted(b.graph.module.graphs) == ["layer", "layer_jvp"]

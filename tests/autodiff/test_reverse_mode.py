@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from msnb.autodiff import vjp
-from msnb.autodiff.check import check_grads, gradient_graph
-from msnb.autodiff.prune import prune
+from msnb.autodiff.dead_nodes import prune
+from msnb.autodiff.gradient_check import check_grads, gradient_graph
+from msnb.base.errors import GradientError
+from msnb.base.source_location import Origin, Where
 from msnb.core import dtypes
-from msnb.core.errors import GradientError
 from msnb.core.types import WEAK_FLOAT, Dim, tensor_type
-from msnb.core.where import Origin, Where
-from msnb.ir import control
+from msnb.ir import control_flow
 from msnb.ir.builder import GraphBuilder, build
 from tests.autodiff.programs import SCALAR, VECTOR, Maker, compiled, names, op, total
 
@@ -202,10 +202,10 @@ def test_effects_survive_pruning_wherever_they_are() -> None:
         inner = GraphBuilder("noisy", b.graph.module)
         with inner:
             y = inner.param(VECTOR, "y")
-            control.host_call(inner, control.HostFn(lambda y: (), "log"), [y], [], effect=True)
+            control_flow.host_call(inner, control_flow.HostFn(lambda y: (), "log"), [y], [], effect=True)
             inner.output(op("negative", y))
         name, x = b.graph.module.add(inner.graph), b.param(VECTOR, "x")
-        control.call(b, name, [x])
+        control_flow.call(b, name, [x])
         op("exp", x)
         b.output(op("sin", x))
     prune(b.graph)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from msnb.autodiff import jvp, vmap
-from msnb.autodiff.check import check_grads, run
+from msnb.autodiff.gradient_check import check_grads, run
 from msnb.core import dtypes
 from msnb.core.types import StackType, tensor_type
 from msnb.ir.builder import build
-from msnb.ir.stacks import (
+from msnb.ir.stack_type import (
     STACK_ADD,
     STACK_LANE,
     STACK_NEW,

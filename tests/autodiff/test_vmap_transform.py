@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from msnb.autodiff import jvp, vmap
-from msnb.autodiff.check import check_grads, gradient_graph
+from msnb.autodiff.gradient_check import check_grads, gradient_graph
+from msnb.base.errors import MsnbError
 from msnb.core import dtypes
-from msnb.core.errors import MsnbError
 from msnb.core.types import tensor_type
-from msnb.ir import control
+from msnb.ir import control_flow
 from msnb.ir.builder import GraphBuilder, build
 from msnb.ir.graph import Graph
-from msnb.ops.infer import elementwise
-from msnb.ops.record import REGISTRY, define
+from msnb.ops.definition.record import REGISTRY, define
+from msnb.ops.definition.type_inference import elementwise
 from tests.autodiff.programs import COUNT, SCALAR, TRUTH, VECTOR, Maker, compiled, graph_of, names, op, total
 from tests.autodiff.test_control_gradients import powers, recursive
 
@@ -114,7 +114,7 @@ def test_python_runs_once_per_lane() -> None:
         return x
 
     with GraphBuilder("f") as b:
-        b.output(*control.host_call(b, control.HostFn(look), [b.param(VECTOR, "x")], [VECTOR]))
+        b.output(*control_flow.host_call(b, control_flow.HostFn(look), [b.param(VECTOR, "x")], [VECTOR]))
     batched, _ = vmap(b.graph, 2, [True])
     compiled(batched, [np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])])
     assert seen == [6.0, 15.0]
@@ -167,7 +167,7 @@ def test_draws_inside_a_loop_differ_between_lanes_even_without_batched_inputs() 
             "turn", [VECTOR, KEY],
             lambda c, k: op("add", c, op("random_uniform", k, shape=(3,), dtype=dtypes.float64)),
         )  # fmt: skip
-        (c,) = control.scan(b, body, [np.zeros(3)], [], [key], 2)
+        (c,) = control_flow.scan(b, body, [np.zeros(3)], [], [key], 2)
         b.output(c, x)
     batched, outs = vmap(b.graph, LANES, [False, True])
     found = compiled(batched, [np.array([7, 3], np.uint64), np.zeros((LANES, 3))])[0]
@@ -183,7 +183,7 @@ def guarded() -> Graph:
         x = b.param(SCALAR, "x")
         then = graph_of("then", [SCALAR], lambda x: op("sqrt", x))
         other = graph_of("else", [SCALAR], lambda x: op("log", op("negative", x)))
-        b.output(*control.if_(b, op("greater", x, 0.0), then, other, [x]))
+        b.output(*control_flow.if_(b, op("greater", x, 0.0), then, other, [x]))
     return b.graph
 
 
@@ -212,7 +212,7 @@ def test_finished_lanes_keep_their_values_and_cannot_spoil_gradients() -> None:
     with GraphBuilder("f") as b:
         cond = graph_of("cond", [SCALAR], lambda x: op("greater", x, 1.0))
         body = graph_of("body", [SCALAR], lambda x: op("sqrt", op("subtract", x, 1.0)))
-        b.output(*control.while_(b, cond, body, [b.param(SCALAR, "x")], []))
+        b.output(*control_flow.while_(b, cond, body, [b.param(SCALAR, "x")], []))
     lanes = np.array([0.5, 2.5, 30.0, 1.5])
     same_as_loop(b.graph, [lanes], [True])
     gradient = gradient_graph(b.graph, [0])
@@ -226,7 +226,7 @@ def test_a_predicate_that_is_the_same_for_all_lanes_stays_one() -> None:
     with GraphBuilder("f") as b:
         p, x = b.param(TRUTH, "p"), b.param(VECTOR, "x")
         then, other = (graph_of(n, [VECTOR], lambda x, n=n: op(n, x)) for n in ("sin", "cos"))
-        b.output(*control.if_(b, p, then, other, [x]))
+        b.output(*control_flow.if_(b, p, then, other, [x]))
     batched, _ = vmap(b.graph, LANES, [False, True])
     assert sorted(names(batched)) == ["cos", "if", "sin"]
     x = np.random.default_rng(0).standard_normal((LANES, 3))
@@ -262,7 +262,7 @@ def test_a_repeated_layer_has_one_batched_twin() -> None:
         layer = graph_of("layer", [VECTOR], lambda x: op("tanh", x), b.graph.module)
         name, x = b.graph.module.add(layer), b.param(VECTOR, "x")
         for _ in range(4):
-            (x,) = control.call(b, name, [x])
+            (x,) = control_flow.call(b, name, [x])
         b.output(x)
     assert names(vmap(b.graph, LANES, [True])[0]) == ["call"] * 4
     assert sorted(b.graph.module.graphs) == ["layer", "layer_vmap"]
@@ -274,7 +274,7 @@ def test_carried_integers_become_one_per_lane() -> None:
     with GraphBuilder("f") as b:
         cond = graph_of("cond", types, lambda x, i: op("greater_equal", x, 1.0))
         body = graph_of("body", types, lambda x, i: (op("multiply", x, 0.5), op("add", i, 1)))
-        b.output(control.while_(b, cond, body, [b.param(SCALAR, "x"), np.array(0, np.int64)], [])[1])
+        b.output(control_flow.while_(b, cond, body, [b.param(SCALAR, "x"), np.array(0, np.int64)], [])[1])
     batched, _ = vmap(b.graph, 3, [True])
     assert compiled(batched, [np.array([0.5, 5.0, 64.0])])[0].tolist() == [0, 3, 7]
 

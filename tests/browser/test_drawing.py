@@ -24,10 +24,10 @@ from random_programs import Program
 
 import msnb as ms
 from msnb import nn
-from msnb.notebook.columns import lay_out_sheet
-from msnb.notebook.layout import Drawing
-from msnb.notebook.svg import legend_entries
-from msnb.notebook.views import MIME, GraphView, View
+from msnb.notebook.drawing.gradient_columns import lay_out_sheet
+from msnb.notebook.drawing.layered_layout import Drawing
+from msnb.notebook.drawing.svg_renderer import legend_entries
+from msnb.notebook.views.view import MIME, GraphView, View
 
 BUILT = ROOT / "extensions" / "msnb-lab" / "labextension"
 STAND_INS = """
@@ -136,7 +136,7 @@ def test_gradients_stand_where_python_puts_them(drawn, depth):
 
 
 def test_forty_boxes_show_of_five_thousand(drawn):
-    from msnb.ir.parse import parse
+    from msnb.ir.text.parser import parse
 
     text = "graph f(x: f32[2]) -> (f32[2])\n" + "".join(
         f"  %{i} = exp({'x' if i == 1 else f'%{i - 1}'}) : f32[2]\n" for i in range(1, 5001)

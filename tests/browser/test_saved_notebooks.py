@@ -11,7 +11,7 @@ from pages import command, node, open_notebook, put_outputs, run_all, views, wri
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.notebook.views import MIME
+from msnb.notebook.views.view import MIME
 
 X = ms.Tensor(np.array([0.5, 1.0, 2.0], np.float32))
 NOT_TRUSTED = "window.jupyterapp.shell.currentWidget.content.widgets.filter(c => c.model.trusted).length === 0"

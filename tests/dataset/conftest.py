@@ -3,7 +3,7 @@
 import pytest
 
 from msnb.core import random as core_random
-from msnb.dataset import config
+from msnb.dataset.pipeline import config
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import msnb.dataset as ds
-from msnb.core.errors import DatasetError
+from msnb.base.errors import DatasetError
 from msnb.dataset import transforms, vision
 
 

@@ -17,9 +17,9 @@ import pytest
 
 import msnb as ms
 import msnb.dataset as ds
-from msnb.core.array_files import Archive
-from msnb.core.errors import DatasetError
-from msnb.core.reading import need_room
+from msnb.base.errors import DatasetError
+from msnb.base.files.array_archive import Archive
+from msnb.base.files.bounded_reader import need_room
 from tests.mutation.formats import _npy as npy
 
 ROWS = [{"s": f"é{i}", "b": bytes(i), "f": np.full((i, 2), i, np.float32), "n": i} for i in range(4)]

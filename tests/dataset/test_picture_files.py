@@ -9,7 +9,7 @@ import pytest
 
 import msnb as ms
 import msnb.dataset as ds
-from msnb.core.errors import MsnbError
+from msnb.base.errors import MsnbError
 from msnb.dataset import vision
 
 

@@ -19,9 +19,9 @@ import worker_material as material
 
 import msnb as ms
 import msnb.dataset as ds
-from msnb.core import events
-from msnb.core.errors import DatasetError
-from msnb.dataset import crew
+from msnb.base import events
+from msnb.base.errors import DatasetError
+from msnb.dataset.pipeline import worker_pool
 from tests.waiting import PATIENCE, eventually
 
 HOW = [dict(), dict(num_parallel_workers=3), dict(num_parallel_workers=1, python_multiprocessing=True),
@@ -111,17 +111,17 @@ def test_arrays_that_come_back_may_be_written():
 
 def test_large_arrays_are_not_pickled(monkeypatch):
     """What goes through the sockets is small, in both directions."""
-    from msnb.dataset import channel
+    from msnb.dataset.pipeline import worker_channel
 
     sizes = []
-    real = channel.receive_parts
+    real = worker_channel.receive_parts
 
     def measured(link, shared=False):
         data, buffers = real(link, shared)
         sizes.append(len(data))
         return data, buffers
 
-    monkeypatch.setattr(channel, "receive_parts", measured)
+    monkeypatch.setattr(worker_channel, "receive_parts", measured)
     big = [np.full((500, 500), float(i)) for i in range(4)]
     found = rows(ds.GeneratorDataset(big, ["x"], shuffle=False, **TWO).map(lambda x: x + 1, **TWO))
     assert [float(x[0, 0]) for (x,) in found] == [1, 2, 3, 4]
@@ -152,7 +152,7 @@ def test_two_iterators_at_once_share_the_workers():
 def test_msnb_computes_in_workers_whatever_the_mode():
     w = ms.Tensor([2.0])
     for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
-        with ms.core.context.set_context(mode=mode):
+        with ms.base.settings.set_context(mode=mode):
             found = rows(numbers(4).map(lambda x: ms.ops.square(ms.Tensor([float(x)])) * w, **TWO))
             modes = rows(numbers(1).map(lambda x: np.int64(ms.get_context("mode")), **TWO))
         assert [float(x[0]) for (x,) in found] == [0, 2, 8, 18] and modes == [[mode]]
@@ -238,7 +238,7 @@ def test_an_idle_worker_that_is_killed_is_replaced():
     pids = {int(x) for (x,) in rows(data)}
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
-    assert eventually(lambda: all(p.process.poll() is not None for c in crew._alive for p in c.processes
+    assert eventually(lambda: all(p.process.poll() is not None for c in worker_pool._alive for p in c.processes
                                   if p.process.pid in pids))  # fmt: skip
     assert not pids & {int(x) for (x,) in rows(data)}
 
@@ -247,9 +247,9 @@ def test_an_idle_worker_that_is_killed_is_replaced():
 def test_a_worker_with_nothing_to_do_leaves_and_another_comes(monkeypatch):
     data = numbers(4).map(material.whose, num_parallel_workers=1, python_multiprocessing=True)
     monkeypatch.setenv("MSNB_WORKER_IDLE", "0.2")
-    monkeypatch.setattr(crew, "_spare", [])
+    monkeypatch.setattr(worker_pool, "_spare", [])
     (pid,) = {int(x) for (x,) in rows(data)}
-    assert eventually(lambda: all(p.process.poll() is not None for c in crew._alive for p in c.processes
+    assert eventually(lambda: all(p.process.poll() is not None for c in worker_pool._alive for p in c.processes
                                   if p.process.pid == pid))  # fmt: skip
     assert {int(x) for (x,) in rows(data)} != {pid}
 
@@ -277,8 +277,8 @@ def test_the_next_data_set_takes_the_workers_of_one_that_is_gone():
     one = dict(num_parallel_workers=1, python_multiprocessing=True)
     rows(numbers(4).map(lambda x: x, **one))
     gc.collect()
-    spare = {p.process.pid for p in crew._spare}
-    assert spare and len(spare) <= crew._SPARE
+    spare = {p.process.pid for p in worker_pool._spare}
+    assert spare and len(spare) <= worker_pool._SPARE
     assert {int(x) for (x,) in rows(numbers(4).map(material.whose, **one))} <= spare
 
 

@@ -7,7 +7,7 @@ import pytest
 from msnb.mindrecord import FileWriter
 
 import msnb.dataset as ds
-from msnb.core.errors import MsnbError
+from msnb.base.errors import MsnbError
 
 SCHEMA = {
     "name": {"type": "string"},

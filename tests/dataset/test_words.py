@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import msnb.dataset as ds
-from msnb.core.errors import MsnbError
+from msnb.base.errors import MsnbError
 from msnb.dataset import text, transforms
 
 WORDS = ["the cat sat", "the dog", "a cat"]

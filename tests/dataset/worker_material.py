@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 
-from msnb.dataset.epochs import draws
+from msnb.dataset.pipeline.epoch_rng import draws
 
 
 class Rows:

@@ -16,11 +16,11 @@ from msnb.core.types import tensor_type
 from msnb.devices.ascend.aicore import QUEUES, aicore
 from msnb.devices.ascend.chip import ASCEND910, CHIPS, CORE, Chip, Core
 from msnb.devices.ascend.formats import from_nc1hwc0, from_nz, from_z, padded_bytes, to_nc1hwc0, to_nz, to_z
-from msnb.devices.ascend.memory import peak_of
+from msnb.devices.ascend.peak_memory import peak_of
+from msnb.devices.ascend.pooling_cost import tiles_of
 from msnb.devices.ascend.roofline import IMAGES, Product, conversion_seconds, op_seconds, vector_part
-from msnb.devices.ascend.windows import tiles_of
 from msnb.graph.capture import trace
-from msnb.ops.pool import MAX_POOL2D_GRAD
+from msnb.ops.spatial.pooling_records import MAX_POOL2D_GRAD
 
 blank = ms.parallel.blank
 rng = np.random.default_rng(11)
@@ -88,7 +88,7 @@ def test_both_modes_give_the_same_bits():
 
 
 def test_float64_products_say_where_they_run(ascend, capsys):
-    from msnb.core import events
+    from msnb.base import events
 
     events.forget_notices()
     a = rng.standard_normal((3, 4 + ms.get_context("mode")))  # kernels are kept by signature

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import msnb as ms
-from msnb.devices.cpu import blas
+from msnb.devices.cpu import blas_threads as blas
 
 threadpoolctl = pytest.importorskip("threadpoolctl")
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import msnb as ms
 from msnb import ops
-from msnb.core.blocks import Blocks
-from msnb.core.packed import give, kept_of, take
+from msnb.core.storage.memory_format import Blocks
+from msnb.core.storage.packed_storage import give, kept_of, take
 from msnb.core.types import tensor_type
 
 BLOCKS = Blocks((0, 1, 2, 3), ((1, 4), (0, 2)))

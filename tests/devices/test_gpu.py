@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import msnb as ms
-from msnb.core import devices
-from msnb.core.errors import ContextError, DeviceError
+from msnb.base import device_registry
+from msnb.base.errors import ContextError, DeviceError
 from msnb.devices.gpu.device import GPU, open_gpu
 from tests import fake_cupy
 
@@ -21,17 +21,17 @@ from tests import fake_cupy
 def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A machine on which ``import cupy`` works."""
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy)
-    devices._made.pop("GPU", None)
+    device_registry._made.pop("GPU", None)
     fake_cupy.Device.current = 0
     yield fake_cupy
     ms.reset_context()
-    devices._made.pop("GPU", None)
+    device_registry._made.pop("GPU", None)
 
 
 @pytest.fixture
 def no_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cupy", None)  # import cupy raises ImportError
-    devices._made.pop("GPU", None)
+    device_registry._made.pop("GPU", None)
 
 
 def settings() -> dict[str, Any]:
@@ -45,7 +45,7 @@ def test_without_cupy_the_way_out_is_told_and_nothing_changes(no_cupy: None) -> 
     before, heard = settings(), []
     with pytest.raises(DeviceError, match=r"the GPU cannot be used: CuPy [\s\S]*NVIDIA.*pip install msnb\[gpu\]"):
         ms.set_context(mode=ms.GRAPH_MODE, device_target="GPU", device_id=1)
-    assert settings() == before and devices.current().name == "CPU" and heard == []
+    assert settings() == before and device_registry.current().name == "CPU" and heard == []
     assert (ms.Tensor([1.0]) + 1).tolist() == [2.0]
 
 
@@ -56,7 +56,7 @@ def test_without_a_driver(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fake_cupy.runtime, "getDeviceCount", no_driver)
     with pytest.raises(DeviceError, match="the GPU cannot be used: cudaErrorInsufficientDriver"):
         ms.set_context(device_target="GPU")
-    assert devices.current().name == "CPU"
+    assert device_registry.current().name == "CPU"
 
 
 @pytest.mark.parametrize(("there", "words"), [(0, "0 GPUs"), (1, "1 GPU")])
@@ -206,7 +206,7 @@ def test_operands_of_two_devices(gpu: Any, target: str, op: str) -> None:
 def test_a_program_with_arguments_of_two_devices(gpu: Any, target: str) -> None:
     """The executor gives the sentence that eager mode gives."""
     from msnb.graph.compile import compile_graph
-    from msnb.ir.parse import parse
+    from msnb.ir.text.parser import parse
 
     here = ms.Tensor([1.0, 2.0])
     there = here.to("GPU")

@@ -12,11 +12,11 @@ import pytest
 
 import msnb as ms
 from msnb import ops
-from msnb.core import memory
-from msnb.core.errors import MsnbError, OutOfMemoryError
+from msnb.base import free_memory
+from msnb.base.errors import MsnbError, OutOfMemoryError
 
 HUGE = (1_000_000, 1_000_000)
-LARGE = (memory.CHECKED // 4 + 1,)
+LARGE = (free_memory.CHECKED // 4 + 1,)
 
 
 @pytest.fixture(params=["O0", "O1"])
@@ -49,7 +49,7 @@ def test_views_take_no_memory(level: None) -> None:
 
 def test_what_is_larger_than_what_is_free(mode: int, level: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The operating system would have promised it. Parameters stay as they were, and what fits goes on."""
-    from msnb.devices.cpu.program import arenas
+    from msnb.devices.cpu.program.run import arena_pool
 
     p = ms.Parameter(ms.Tensor([1.0]), name="p")
 
@@ -60,7 +60,7 @@ def test_what_is_larger_than_what_is_free(mode: int, level: None, monkeypatch: p
     run = ms.jit(step) if mode == ms.GRAPH_MODE else step
     x = ms.Tensor([1.0])
     with monkeypatch.context() as patch:
-        for module in (memory, arenas):
+        for module in (free_memory, arena_pool):
             patch.setattr(module, "free_memory", lambda: 1 << 20)
         text = refused(ms.PYNATIVE_MODE, run, x)
         assert "64.0 MiB" in text and "1.0 MiB are free" in text
@@ -87,29 +87,29 @@ def test_free_memory_of_control_groups(tmp_path: Path, monkeypatch: pytest.Monke
     """The least of the machine and of all groups, of both kinds; files that can be dropped do not count as used."""
     group, mine, machine = tmp_path / "cgroup", tmp_path / "mine", tmp_path / "meminfo"
     for name, value in (("_GROUPS", group), ("_MINE", mine), ("_MACHINE", machine)):
-        monkeypatch.setattr(memory, name, value)
-    assert memory.free_memory() is None
+        monkeypatch.setattr(free_memory, name, value)
+    assert free_memory.free_memory() is None
     machine.write_text("MemTotal: 4096 kB\nMemAvailable:    2048 kB\n")
-    assert memory.free_memory() == 2 << 20
+    assert free_memory.free_memory() == 2 << 20
     mine.write_text("4:cpu,memory:/a/b\n0::/c\n")
     (group / "memory" / "a" / "b").mkdir(parents=True)
     (group / "memory" / "a" / "memory.limit_in_bytes").write_text("1000000\n")
     (group / "memory" / "a" / "memory.usage_in_bytes").write_text("400000\n")
-    assert memory.free_memory() == 600_000
+    assert free_memory.free_memory() == 600_000
     (group / "c").mkdir()
     (group / "c" / "memory.max").write_text("max\n")
     (group / "c" / "memory.current").write_text("7\n")
-    assert memory.free_memory() == 600_000
+    assert free_memory.free_memory() == 600_000
     (group / "c" / "memory.max").write_text("500000\n")
     (group / "c" / "memory.stat").write_text("anon 5\ninactive_file 3\n")
-    assert memory.free_memory() == 499_996
+    assert free_memory.free_memory() == 499_996
     (group / "c" / "memory.current").write_text("900000\n")
-    assert memory.free_memory() == 0
+    assert free_memory.free_memory() == 0
 
 
 def test_the_compiler_that_cannot_be_loaded() -> None:
     pytest.importorskip("llvmlite")
-    from msnb.devices.cpu.codegen.engine import not_loaded
+    from msnb.devices.cpu.llvm.jit import not_loaded
 
     outer = OSError("Could not find/load shared object file 'libllvmlite.so'")
     outer.__context__ = OSError("libllvmlite.so: failed to map segment from shared object: Cannot allocate memory")

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 import msnb as ms
-from msnb.core import dtypes, events
-from msnb.core.slot import slot, using
-from msnb.eager import backward
+from msnb.base import events
+from msnb.core import dtypes
+from msnb.core.engine import slot, using
+from msnb.eager import backward_program
 from msnb.eager.autocast import Autocast, casting
 from msnb.eager.dispatch import EagerEngine
-from msnb.eager.gradient import Recording
+from msnb.eager.recording import Recording
 
 
 def test_attributes_of_equal_value_and_other_type_are_other_signatures() -> None:
@@ -25,10 +26,10 @@ def test_attributes_of_equal_value_and_other_type_are_other_signatures() -> None
 def test_a_repeated_step_finds_its_backward_program() -> None:
     step = ms.grad(lambda x: (x * x + 2.5 * x).sum())
     step(ms.Tensor([1.0, 2.0]))
-    before = set(backward._programs)
+    before = set(backward_program._programs)
     for k in range(3):
         assert step(ms.Tensor([1.0, float(k)])).tolist() == [4.5, 2 * k + 2.5]
-    assert set(backward._programs) == before
+    assert set(backward_program._programs) == before
 
 
 def test_another_structure_is_another_program() -> None:
@@ -148,16 +149,16 @@ def test_a_transposed_value_is_kept_as_it_lies() -> None:
     for dx, dw in found:
         np.testing.assert_allclose(dx.asnumpy(), want @ w.asnumpy(), rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(dw.asnumpy(), want.T @ x.asnumpy(), rtol=1e-4, atol=1e-5)
-    program = next(reversed(backward._programs.values()))
+    program = next(reversed(backward_program._programs.values()))
     assert list(program._turns.values()) == [(1, 0)]
 
 
 def test_orders_in_which_arrays_lie_densely() -> None:
     a = np.zeros((2, 3, 4))
     orders = {(0, 1, 2): None, (2, 0, 1): (1, 2, 0), (0, 2, 1): (0, 2, 1)}
-    assert {p: backward.dense_order(a.transpose(p)) for p in orders} == orders
-    assert backward.dense_order(a[:, ::2]) is None
-    assert backward.dense_order(2.5) is None
+    assert {p: backward_program.dense_order(a.transpose(p)) for p in orders} == orders
+    assert backward_program.dense_order(a[:, ::2]) is None
+    assert backward_program.dense_order(2.5) is None
 
 
 def test_engines_with_rules_of_their_own_are_asked_for_pairs_too() -> None:

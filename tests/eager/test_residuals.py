@@ -8,12 +8,12 @@ import pytest
 import msnb as ms
 from msnb import ops
 from msnb.autodiff import vjp
-from msnb.core import devices
+from msnb.base import device_registry
 from msnb.core.types import tensor_type
-from msnb.eager.residuals import slim
+from msnb.eager.residual_selection import slim
+from msnb.ir.analysis.verifier import verify
 from msnb.ir.builder import build
 from msnb.ir.graph import Graph
-from msnb.ir.verify import verify
 
 X = tensor_type((6, 8), ms.float32)
 ROW = tensor_type((8,), ms.float32)
@@ -37,7 +37,7 @@ PROGRAMS = {
 
 
 def run(graph: Graph, args: list[Any]) -> list[Any]:
-    found: list[Any] = devices.current().compile(graph)(args)
+    found: list[Any] = device_registry.current().compile(graph)(args)
     return found
 
 

@@ -5,9 +5,9 @@ import pytest
 
 import msnb as ms
 from msnb import ops
-from msnb.core import events
-from msnb.core.slot import whole
-from msnb.eager.whole import WORTH, _programs
+from msnb.base import events
+from msnb.core.engine import whole
+from msnb.eager.composite_programs import WORTH, _programs
 
 BIG = (64, WORTH // 64)
 

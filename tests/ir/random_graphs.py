@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from msnb.base.source_location import Origin, Where
 from msnb.core import dtypes
 from msnb.core.types import HOST, TOKEN, WEAK, WEAK_FLOAT, StackType, TensorType, tensor_type
-from msnb.core.where import Origin, Where
 from msnb.ir.builder import Const
-from msnb.ir.control import CALL, HOST_CALL, IF, SCAN, STACK_NEW, STACK_POP, STACK_PUSH, WHILE, HostFn
+from msnb.ir.control_flow import CALL, HOST_CALL, IF, SCAN, STACK_NEW, STACK_POP, STACK_PUSH, WHILE, HostFn
 from msnb.ir.graph import Graph, Module, Node, Value
-from msnb.ops.constant import constant
-from msnb.ops.elementwise import add, mul
+from msnb.ops.elementwise.arithmetic import add, mul
+from msnb.ops.elementwise.constant import constant
 
 F3 = tensor_type((3,), dtypes.float32)
 BOOL = tensor_type((), dtypes.bool_)

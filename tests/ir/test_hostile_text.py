@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from msnb.core.errors import VerifyError
-from msnb.ir.parse import ParseError, parse
-from msnb.ir.verify import verify
-from msnb.ops.attributes import KINDS, misfit
-from msnb.ops.record import REGISTRY, REQUIRED
+from msnb.base.errors import VerifyError
+from msnb.ir.analysis.verifier import verify
+from msnb.ir.text.parser import ParseError, parse
+from msnb.ops.definition.attribute_checks import KINDS, misfit
+from msnb.ops.definition.record import REGISTRY, REQUIRED
 
 GOOD = """\
 graph f(x: f32[3], w: f32[3] state, c: bool[]) -> (f32[3], w)

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 from random_graphs import Draw
 
+from msnb.base.source_location import Origin, Where
 from msnb.core import dtypes
 from msnb.core.tensor import Tensor
 from msnb.core.types import tensor_type
-from msnb.core.where import Origin, Where
+from msnb.ir.analysis.isomorphic import difference, isomorphic
+from msnb.ir.analysis.structural_hash import host_functions, structure_key
 from msnb.ir.builder import Const, GraphBuilder, build
-from msnb.ir.control import IF, if_
+from msnb.ir.control_flow import IF, if_
 from msnb.ir.graph import Graph
-from msnb.ir.hashing import host_functions, structure_key
-from msnb.ir.isomorphic import difference, isomorphic
-from msnb.ir.parse import ParseError, parse
-from msnb.ir.text import constants_of, print_graph
-from msnb.ops.constant import constant
+from msnb.ir.text.parser import ParseError, parse
+from msnb.ir.text.printer import constants_of, print_graph
+from msnb.ops.elementwise.constant import constant
 
 F3 = tensor_type((3,), dtypes.float32)
 HEAD = "graph f(x: f32[3]) -> (f32[3])\n  "

@@ -6,14 +6,14 @@ import re
 
 import pytest
 
+from msnb.base.errors import VerifyError
 from msnb.core import dtypes
-from msnb.core.errors import VerifyError
 from msnb.core.types import TOKEN, tensor_type
-from msnb.ir.control import HOST_CALL, HostFn
+from msnb.ir.analysis.verifier import STAGES, verify
+from msnb.ir.control_flow import HOST_CALL, HostFn
 from msnb.ir.graph import Graph, Node, Value
-from msnb.ir.parse import parse
-from msnb.ir.verify import STAGES, verify
-from msnb.ops.elementwise import add
+from msnb.ir.text.parser import parse
+from msnb.ops.elementwise.arithmetic import add
 
 F3 = tensor_type((3,), dtypes.float32)
 SIMPLE = "graph f(x: f32[3]) -> (f32[3])\n  %1 = add(x, x) : f32[3]\n  %2 = exp(%1) : f32[3]\n  return %2"

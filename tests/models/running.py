@@ -11,7 +11,7 @@ from zoo import CASES
 
 import msnb as ms
 from msnb import nn
-from msnb.core import events
+from msnb.base import events
 from tests.levels import exact, largest, steady
 
 Numbers = dict[str, np.ndarray[Any, Any]]

@@ -11,8 +11,8 @@ import pytest
 import msnb as ms
 import msnb.dataset as ds
 from msnb import nn, ops
-from msnb.core import events
-from msnb.core.errors import MsnbError
+from msnb.base import events
+from msnb.base.errors import MsnbError
 
 
 def _net_as_weights() -> Any:

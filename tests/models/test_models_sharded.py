@@ -14,7 +14,7 @@ from running import built
 from zoo import CASES
 
 import msnb as ms
-from msnb.parallel.engine.runnable import RunnablePlan
+from msnb.parallel.engine.executable_plan import RunnablePlan
 
 TOLERANCE = {np.float64: 1e-10, np.float32: 1e-5}
 

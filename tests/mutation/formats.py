@@ -21,14 +21,14 @@ import numpy as np
 
 import msnb as ms
 import msnb.dataset as ds
-from msnb.core.context import set_context
-from msnb.core.errors import AttributeValueError, CheckpointError, DatasetError, MsnbError, VerifyError
+from msnb.base.errors import AttributeValueError, CheckpointError, DatasetError, MsnbError, VerifyError
+from msnb.base.settings import set_context
 from msnb.core.types import TensorType
-from msnb.ir.parse import ParseError, parse
-from msnb.ir.text import constants_of, print_graph
-from msnb.ir.verify import verify
-from msnb.parallel.engine.snapshots import load_sharded
-from msnb.parallel.serial import from_text, to_text
+from msnb.ir.analysis.verifier import verify
+from msnb.ir.text.parser import ParseError, parse
+from msnb.ir.text.printer import constants_of, print_graph
+from msnb.parallel.engine.rank.sharded_checkpoint import load_sharded
+from msnb.parallel.program.program_document import from_text, to_text
 from tests.mutation.changes import bytes_changed, json_changed, text_changed, value_changed
 from tests.mutation.trial import Format, Late
 
@@ -452,7 +452,7 @@ def _document_bombs() -> dict[str, Files]:
 
 
 def _snapshots() -> list[Files]:
-    from msnb.core.tensor_files import encode
+    from msnb.base.files.tensor_file import encode
 
     weights = np.arange(8, dtype=np.float32).reshape(4, 2)
     page = {"format": "msnb sharded", "version": 2, "step": 3, "teams": [[0, [2]]], "params": {

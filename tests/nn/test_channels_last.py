@@ -9,10 +9,10 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.core.errors import AttributeValueError
+from msnb.base.errors import AttributeValueError
 from msnb.ir.builder import build
-from msnb.ops.conv import CONV2D, CONV2D_INPUT_GRAD, CONV2D_WEIGHT_GRAD
-from msnb.ops.pool import AVG_POOL2D, AVG_POOL2D_GRAD, MAX_POOL2D, MAX_POOL2D_GRAD, MAX_POOL2D_PICK
+from msnb.ops.spatial.convolution_records import CONV2D, CONV2D_INPUT_GRAD, CONV2D_WEIGHT_GRAD
+from msnb.ops.spatial.pooling_records import AVG_POOL2D, AVG_POOL2D_GRAD, MAX_POOL2D, MAX_POOL2D_GRAD, MAX_POOL2D_PICK
 
 
 def last(x: Any) -> Any:

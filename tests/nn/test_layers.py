@@ -11,7 +11,7 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.core import events
+from msnb.base import events
 
 Array = np.ndarray[Any, Any]
 

@@ -9,8 +9,8 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.core.errors import ArgumentError
-from msnb.ir.control import CALL
+from msnb.base.errors import ArgumentError
+from msnb.ir.control_flow import CALL
 from msnb.ir.graph import Graph
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.notebook.flow import FlowView
+from msnb.notebook.training.gradient_flow import FlowView
 
 
 class Small(nn.Cell):

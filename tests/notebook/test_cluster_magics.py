@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import msnb as ms
-from msnb.core.errors import ArgumentError
-from msnb.parallel.engine import launch
+from msnb.base.errors import ArgumentError
+from msnb.parallel.engine.client import process_launcher
 from tests.shells import fresh_shell, run
 
 
@@ -31,7 +31,7 @@ def test_without_ranks(shell):
 
 
 def test_a_machine_without_mpi(shell, monkeypatch):
-    monkeypatch.setattr(launch.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(process_launcher.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(RuntimeError, match=r"needs mpi4py and ipyparallel \(`pip install msnb\[ranks\]`\)"):
         run(shell, "%ms_cluster start")
     net, x = ms.nn.Dense(4, 4), ms.ops.ones((8, 4))
@@ -40,7 +40,7 @@ def test_a_machine_without_mpi(shell, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(bool(launch.missing("ipp")), reason=f"needs {launch.missing('ipp')}")
+@pytest.mark.skipif(bool(process_launcher.missing("ipp")), reason=f"needs {process_launcher.missing('ipp')}")
 def test_plans_and_cells_on_ranks(shell, capsys):
     assert repr(run(shell, "%ms_cluster start -n 2 --timeout 60 -o ranks")) == "2 ranks: 0 idle, 1 idle"
     net = ms.nn.Dense(8, 4, dtype=ms.float64)

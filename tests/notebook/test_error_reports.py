@@ -12,10 +12,10 @@ import pytest
 
 import msnb as ms
 from msnb import ops
-from msnb.core import errors
-from msnb.core.errors import ArgumentError, MsnbError, ShapeError
-from msnb.notebook.error_view import ErrorView, report
-from msnb.notebook.lessons import LESSONS, lesson_of, pages
+from msnb.base import errors
+from msnb.base.errors import ArgumentError, MsnbError, ShapeError
+from msnb.notebook.errors.error_pages import LESSONS, lesson_of, pages
+from msnb.notebook.errors.error_view import ErrorView, report
 from tests.kernels import executed
 
 ROOT = Path(__file__).resolve().parents[2]

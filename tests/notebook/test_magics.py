@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import msnb as ms
-from msnb.core import events
-from msnb.core.errors import ArgumentError, MsnbError, ShapeError, UnsupportedSyntaxError
-from msnb.notebook.error_view import report
+from msnb.base import events
+from msnb.base.errors import ArgumentError, MsnbError, ShapeError, UnsupportedSyntaxError
+from msnb.notebook.errors.error_view import report
 from msnb.notebook.extension import NAMES, OPTIONS
-from msnb.notebook.views import GraphView
+from msnb.notebook.views.view import GraphView
 from tests.kernels import executed
 from tests.shells import fresh_shell, run
 

@@ -19,16 +19,16 @@ from msnb import nn
 from msnb.core import dtypes
 from msnb.core.types import tensor_type
 from msnb.ir.graph import Graph
-from msnb.ir.parse import parse
-from msnb.ir.text import print_graph
-from msnb.notebook.groups import is_drawn
-from msnb.notebook.layout import Drawing, lay_out
-from msnb.notebook.paint import picture_of
-from msnb.notebook.parts import Picture, as_json, capped_json
-from msnb.notebook.schema import JSON_SCHEMA
-from msnb.notebook.svg import svg_of
-from msnb.notebook.views import MIME, GraphView
-from msnb.ops.elementwise import add
+from msnb.ir.text.parser import parse
+from msnb.ir.text.printer import print_graph
+from msnb.notebook.drawing.bundle_schema import JSON_SCHEMA
+from msnb.notebook.drawing.graph_picture import picture_of
+from msnb.notebook.drawing.layered_layout import Drawing, lay_out
+from msnb.notebook.drawing.node_groups import is_drawn
+from msnb.notebook.drawing.picture_tree import Picture, as_json, capped_json
+from msnb.notebook.drawing.svg_renderer import svg_of
+from msnb.notebook.views.view import MIME, GraphView
+from msnb.ops.elementwise.arithmetic import add
 
 F3 = tensor_type((3,), dtypes.float32)
 NASTY = "<script>alert('x')</script>&\"`"

@@ -10,13 +10,13 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.notebook.pages import bytes_word
-from msnb.notebook.plan_pictures import front_svg, holdings_svg, mesh_svg, pipeline_svg, segments_svg
-from msnb.parallel.fronts import Point
-from msnb.parallel.layout import TensorLayout
-from msnb.parallel.mesh import Mesh
-from msnb.parallel.pipeline import Piece, simulated
-from msnb.parallel.segments import Gradient, segmented
+from msnb.notebook.charts.html_fragments import bytes_word
+from msnb.notebook.parallel.plan_charts import front_svg, holdings_svg, mesh_svg, pipeline_svg, segments_svg
+from msnb.parallel.partition.gradient_buckets import Gradient, segmented
+from msnb.parallel.planner.pareto_front import Point
+from msnb.parallel.sharding.device_mesh import Mesh
+from msnb.parallel.sharding.layout import TensorLayout
+from msnb.parallel.sharding.pipeline_schedule import Piece, simulated
 
 VIEWS = ("graph", "timeline", "memory", "mesh", "segments", "front")
 

@@ -18,19 +18,19 @@ from small_training import Small, seen, trained
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.core.errors import ArgumentError
-from msnb.ir.verify import verify
-from msnb.notebook.arrays import TensorView, grey, images_of, png_of, tensor_with_images
-from msnb.notebook.dot import dot_of
-from msnb.notebook.flow import FlowView
-from msnb.notebook.machine import Machine, this_machine
-from msnb.notebook.paint import picture_of
-from msnb.notebook.plan_view import layout_word
-from msnb.notebook.plot import Curve, Panel, Scale, curves_svg, tick_word
-from msnb.notebook.roofline import seconds_word
-from msnb.notebook.schema import JSON_SCHEMA
-from msnb.notebook.views import MIME
-from msnb.parallel.layout import TensorLayout
+from msnb.base.errors import ArgumentError
+from msnb.ir.analysis.verifier import verify
+from msnb.notebook.charts.plot import Curve, Panel, Scale, curves_svg, tick_word
+from msnb.notebook.drawing.bundle_schema import JSON_SCHEMA
+from msnb.notebook.drawing.graph_picture import picture_of
+from msnb.notebook.drawing.graphviz import dot_of
+from msnb.notebook.parallel.plan_view import layout_word
+from msnb.notebook.programs.machine_peak import Machine, this_machine
+from msnb.notebook.training.gradient_flow import FlowView
+from msnb.notebook.views.roofline_view import seconds_word
+from msnb.notebook.views.tensor_view import TensorView, grey, images_of, png_of, tensor_with_images
+from msnb.notebook.views.view import MIME
+from msnb.parallel.sharding.layout import TensorLayout
 
 X = ms.Tensor(np.arange(12, dtype=np.float32).reshape(4, 3) / 10)
 
@@ -78,7 +78,9 @@ def test_the_limit_follows_from_flops_and_bytes():
 
 
 def test_measured_is_kept_apart(monkeypatch):
-    monkeypatch.setattr("msnb.notebook.roofline.this_machine", lambda: Machine("this machine", 1e10, 1e11, True))
+    monkeypatch.setattr(
+        "msnb.notebook.views.roofline_view.this_machine", lambda: Machine("this machine", 1e10, 1e11, True)
+    )
 
     def fn(x):
         return ops.exp(x @ x.T)
@@ -371,7 +373,7 @@ def test_rewrites_of_fusion_count_as_changes(machine_code):
 def test_looking_at_a_program_imports_neither_training_nor_planning():
     program = (
         "import sys, msnb as ms; ms.show.ir(ms.nn.ReLU(), ms.Tensor([1.0])); "
-        "print([m for m in ('msnb.train', 'msnb.parallel.plans', 'IPython', 'llvmlite', 'scipy') if m in sys.modules])"
+        "print([m for m in ('msnb.train', 'msnb.parallel.plans.plan', 'IPython', 'llvmlite', 'scipy') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

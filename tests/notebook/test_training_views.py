@@ -12,8 +12,8 @@ from small_training import Small, seen, trained
 
 import msnb as ms
 from msnb import nn
-from msnb.core.errors import ArgumentError, ShapeError
-from msnb.notebook.flow import FlowView
+from msnb.base.errors import ArgumentError, ShapeError
+from msnb.notebook.training.gradient_flow import FlowView
 from tests.kernels import executed
 
 X = ms.Tensor(np.arange(12, dtype=np.float32).reshape(4, 3) / 10)
@@ -108,8 +108,8 @@ def test_nothing_is_redrawn_where_outputs_are_compared(monkeypatch):
 
 def test_a_training_that_fails_leaves_its_picture(monkeypatch):
     shown = []
-    monkeypatch.setattr("msnb.notebook.training.shell", lambda: object())
-    monkeypatch.setattr("msnb.notebook.training.display_bundle", lambda bundle, **_: shown.append(bundle))
+    monkeypatch.setattr("msnb.notebook.training.curves.shell", lambda: object())
+    monkeypatch.setattr("msnb.notebook.training.curves.display_bundle", lambda bundle, **_: shown.append(bundle))
 
     class Fails(ms.train.Callback):
         def on_train_step_end(self, run_context):
@@ -145,8 +145,8 @@ def test_what_stays_is_one_output(monkeypatch):
     import IPython.display
 
     monkeypatch.setattr(IPython.display, "display", display)
-    monkeypatch.setattr("msnb.notebook.training.shell", lambda: object())
-    monkeypatch.setattr("msnb.notebook.training.REDRAW", 0.0)
+    monkeypatch.setattr("msnb.notebook.training.curves.shell", lambda: object())
+    monkeypatch.setattr("msnb.notebook.training.curves.REDRAW", 0.0)
     live, still = ms.show.curves(), ms.show.curves(live=False)
     trained(live)
     assert len(shown) == 1
@@ -158,7 +158,7 @@ def test_what_stays_is_one_output(monkeypatch):
 @pytest.mark.slow
 def test_live_curves_leave_what_still_ones_leave(monkeypatch):
     start = "import numpy as np, msnb as ms\nfrom msnb import nn\nms.set_seed(1)\n"
-    start += "import msnb.notebook.training as t\nt.REDRAW = 0.0"
+    start += "import msnb.notebook.training.curves as t\nt.REDRAW = 0.0"
     data = "rows = [(np.ones((4, 3), np.float32), np.ones((4, 1), np.float32))] * 20\nnet = nn.Dense(3, 1)"
     train = (
         "ms.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.01)).train(2, rows, callbacks=[ms.show.curves()])"

@@ -13,20 +13,20 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.core.errors import ArgumentError
-from msnb.core.glance import sparkline, value_words
+from msnb.base.errors import ArgumentError
+from msnb.core.tensor_summary import sparkline, value_words
 from msnb.graph.compile import PASSES, Pass
-from msnb.graph.compile.sweep import sweep_module
-from msnb.ir.parse import parse
-from msnb.notebook.diff import DiffView
-from msnb.notebook.memory import MemoryView, liveness
-from msnb.notebook.pages import bytes_word, columns
-from msnb.notebook.passes import PassesView
-from msnb.notebook.profile import ProfileView
-from msnb.notebook.runs import Program, max_difference
-from msnb.notebook.schema import JSON_SCHEMA
-from msnb.notebook.stepping import StepView
-from msnb.notebook.views import MIME
+from msnb.graph.compile.rewriting.rewriter import sweep_module
+from msnb.ir.text.parser import parse
+from msnb.notebook.charts.html_fragments import bytes_word, columns
+from msnb.notebook.drawing.bundle_schema import JSON_SCHEMA
+from msnb.notebook.programs.instrumented_run import Program, max_difference
+from msnb.notebook.views.diff_view import DiffView
+from msnb.notebook.views.memory_view import MemoryView, liveness
+from msnb.notebook.views.passes_view import PassesView
+from msnb.notebook.views.profile_view import ProfileView
+from msnb.notebook.views.stepper import StepView
+from msnb.notebook.views.view import MIME
 
 HOSTILE = ["<script>alert(1)</script>", '"><img onerror=x>', "a\nb\x00c", "\u202eright to left", "n" * 10_000]
 

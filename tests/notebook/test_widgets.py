@@ -9,7 +9,7 @@ import pytest
 
 import msnb as ms
 from msnb import ops
-from msnb.notebook.views import MIME
+from msnb.notebook.views.view import MIME
 
 pytest.importorskip("ipywidgets", reason="the notebook extra is not installed")
 

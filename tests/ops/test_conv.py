@@ -11,7 +11,7 @@ import pytest
 import msnb as ms
 from msnb import ops
 from msnb.core.types import Dim, tensor_type
-from msnb.ops.conv import CONV2D, CONV2D_INPUT_GRAD, CONV2D_WEIGHT_GRAD
+from msnb.ops.spatial.convolution_records import CONV2D, CONV2D_INPUT_GRAD, CONV2D_WEIGHT_GRAD
 
 Array = np.ndarray[Any, Any]
 

@@ -9,7 +9,7 @@ import pytest
 
 import msnb as ms
 from msnb.core.types import TensorType
-from msnb.ops.record import REGISTRY
+from msnb.ops.definition.record import REGISTRY
 
 LARGE = 1 << 16  # elements from which eager mode has native kernels at O1
 

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 
 import msnb as ms
-from msnb.autodiff.check import check_grads
-from msnb.core import lost
-from msnb.core.errors import IndexOutOfRange, LostWriteError
+from msnb.autodiff.gradient_check import check_grads
+from msnb.base.errors import IndexOutOfRange, LostWriteError
+from msnb.core import temporary_writes
 from msnb.core.types import Dim, tensor_type
-from msnb.devices.reference import ReferenceProgram
+from msnb.devices.reference_executor import ReferenceProgram
 from msnb.ir.builder import build
 
 A = np.arange(24.0).reshape(2, 3, 4)
@@ -34,9 +34,9 @@ KEYS: list[Any] = [
 
 
 def device() -> Any:
-    from msnb.core import devices
+    from msnb.base import device_registry
 
-    return devices.current()
+    return device_registry.current()
 
 
 def through_a_graph(fn: Any, *arrays: Any) -> Any:
@@ -186,10 +186,10 @@ def test_a_write_into_what_nobody_keeps_is_refused_every_time(mode: int) -> None
 
 
 def test_an_interpreter_that_counts_all_alike_refuses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lost, "IN_STATEMENT", lost.NEVER)
+    monkeypatch.setattr(temporary_writes, "IN_STATEMENT", temporary_writes.NEVER)
     ms.Tensor(A[0])[0][1] = 5.0
-    monkeypatch.setattr(lost, "count", lambda kept: 0)
-    assert lost._in_statement() == lost._in_call() == lost.NEVER
+    monkeypatch.setattr(temporary_writes, "count", lambda kept: 0)
+    assert temporary_writes._in_statement() == temporary_writes._in_call() == temporary_writes.NEVER
 
 
 def test_augmented_and_duplicate_writes() -> None:

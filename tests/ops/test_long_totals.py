@@ -10,7 +10,7 @@ import pytest
 
 import msnb as ms
 from msnb import ops
-from msnb.ops.totals import total
+from msnb.ops.definition.accurate_sum import total
 
 N = 1_000_000
 

@@ -10,8 +10,8 @@ import pytest
 
 import msnb as ms
 from msnb import ops
-from msnb.core.errors import MsnbError
-from msnb.ops.record import REGISTRY, Op
+from msnb.base.errors import MsnbError
+from msnb.ops.definition.record import REGISTRY, Op
 
 OTHERS = (np.int8, np.int32, np.float16, np.float64)
 ASIDE = ("control", "stack", "random", "effect", "host")

@@ -11,7 +11,7 @@ import pytest
 
 import msnb as ms
 from msnb import ops
-from msnb.ops.pool import AVG_POOL2D, AVG_POOL2D_GRAD, MAX_POOL2D, MAX_POOL2D_GRAD
+from msnb.ops.spatial.pooling_records import AVG_POOL2D, AVG_POOL2D_GRAD, MAX_POOL2D, MAX_POOL2D_GRAD
 
 Array = np.ndarray[Any, Any]
 

@@ -9,7 +9,8 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.core import events, tree
+from msnb.base import events
+from msnb.core import pytree
 
 X = ms.Tensor(np.array([[3.0, 1.0, 2.0], [-1.0, 5.0, 0.5]], np.float32))
 INDEX = ms.Tensor([[0, 2], [1, 1]])
@@ -17,7 +18,7 @@ W = ms.Tensor(np.linspace(-1, 1, 27).astype(np.float32).reshape(3, 3, 3))
 
 
 def leaves(value: Any) -> list[Any]:
-    return [np.asarray(leaf) for leaf in tree.flatten(value)[0]]
+    return [np.asarray(leaf) for leaf in pytree.flatten(value)[0]]
 
 
 SAME = """

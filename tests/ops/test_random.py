@@ -7,7 +7,7 @@ import pytest
 
 import msnb as ms
 from msnb import ops
-from msnb.ops.philox import philox, wide_words, words
+from msnb.ops.random.philox import philox, wide_words, words
 
 ONES = 0xFFFFFFFF
 # from the known-answer file of the authors' library Random123

@@ -24,12 +24,12 @@ import numpy as np
 import pytest
 
 import msnb as ms
+from msnb.base.errors import MsnbError
 from msnb.core import dtypes
-from msnb.core.errors import MsnbError
 from msnb.core.types import WEAK, TensorType
-from msnb.devices.base import ArrayDevice, body_kernel
+from msnb.devices.device import ArrayDevice, body_kernel
 from msnb.ir.builder import GraphBuilder
-from msnb.ops.record import REGISTRY, Example, Op, find, operand_dtype
+from msnb.ops.definition.record import REGISTRY, Example, Op, find, operand_dtype
 from tests import fake_cupy
 
 STRUCTURE = {  # made by transforms, never called by a program: nothing to show as an example
@@ -243,7 +243,7 @@ def as_program(op: Op, example: Example) -> tuple[Any, list[Any]]:
 
 @pytest.mark.parametrize("op, example", SMOOTH)
 def test_derivatives_of_first_and_second_order(op: Op, example: Example, rng: np.random.Generator) -> None:
-    from msnb.autodiff.check import check_grads
+    from msnb.autodiff.gradient_check import check_grads
 
     program, arrays = as_program(op, example)
     promised = op.result_types(types_of(wrapped(example.inputs)), op.bind_attrs(example.attrs))
@@ -251,13 +251,13 @@ def test_derivatives_of_first_and_second_order(op: Op, example: Example, rng: np
     if not wide or not any(t.dtype in (dtypes.float64, dtypes.complex128) for t in promised):
         assert not wide or op.name in ("cast", "full"), f"{op.name} loses double precision"
         return
-    forward = importlib.util.find_spec("msnb.autodiff.forward") is not None
+    forward = importlib.util.find_spec("msnb.autodiff.forward_mode") is not None
     check_grads(program, arrays, order=2, seed=int(rng.integers(1000)), forward=forward)
 
 
 @pytest.mark.parametrize("name", ["add", "multiply", "divide", "exp", "abs", "real", "conj", "sum", "prod"])
 def test_derivatives_of_complex_numbers(name: str) -> None:
-    from msnb.autodiff.check import check_grads
+    from msnb.autodiff.gradient_check import check_grads
 
     op = find(name)
     z = np.array([[0.5 + 1.0j, -1.25 + 0.5j], [2.0 - 0.25j, 0.75 - 1.5j]])
@@ -275,8 +275,8 @@ def test_vmap_is_a_loop(op: Op, example: Example, rng: np.random.Generator) -> N
     promised = op.result_types(types_of(wrapped(example.inputs)), op.bind_attrs(example.attrs))
     if not any(batched) or not all(t.is_static for t in promised):
         return
-    from msnb.autodiff.batch import vmap
-    from msnb.autodiff.check import run
+    from msnb.autodiff.gradient_check import run
+    from msnb.autodiff.vmap import vmap
     from msnb.ir.builder import build
 
     graph = build("lane", [ms.Tensor(a)._type for a in arrays], program)

@@ -16,7 +16,7 @@ import msnb as ms
 import msnb.numpy as mnp
 from msnb import ops
 from msnb.core.types import tensor_type
-from msnb.ops.record import REGISTRY, define
+from msnb.ops.definition.record import REGISTRY, define
 
 CUBE = np.random.default_rng(3).normal(size=(2, 3, 4)).astype(np.float32)
 AXES: list[Any] = [None, (), *(a for n in (1, 2, 3) for a in itertools.permutations(range(3), n)),

@@ -14,7 +14,7 @@ import msnb as ms
 from msnb import ops
 from msnb.core import dtypes
 from msnb.core.types import Dim, tensor_type
-from msnb.devices.reference import ReferenceProgram
+from msnb.devices.reference_executor import ReferenceProgram
 from msnb.ir.builder import build
 
 A = np.arange(24.0).reshape(2, 3, 4)
@@ -23,10 +23,10 @@ N = Dim("n", 8)
 
 
 def in_a_graph(fn: Any, *arrays: Any) -> list[Any]:
-    from msnb.core import devices
+    from msnb.base import device_registry
 
     graph = build("f", [ms.Tensor(a)._type for a in arrays], fn)
-    return ReferenceProgram(devices.current(), graph)(list(arrays))
+    return ReferenceProgram(device_registry.current(), graph)(list(arrays))
 
 
 LIKE_NUMPY: list[Any] = [

@@ -13,8 +13,8 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.core.blocks import Blocks
-from msnb.core.packed import take
+from msnb.core.storage.memory_format import Blocks
+from msnb.core.storage.packed_storage import take
 
 
 def row() -> Any:

@@ -9,7 +9,7 @@ import pytest
 
 import msnb as ms
 from msnb import Parameter, Tensor, nn
-from msnb.api.cells import compiled_cell
+from msnb.api.cell_compilation import compiled_cell
 
 Array = np.ndarray[Any, Any]
 STEPS, RATE = 5, 0.1
@@ -187,14 +187,14 @@ def test_a_new_number_counts_from_the_next_step(mode: int) -> None:
 def test_a_new_learning_rate_never_compiles() -> None:
     ms.set_context(mode=ms.GRAPH_MODE)
     seen: list[Any] = []
-    ms.core.events.subscribe("compiled", lambda **data: seen.append(data))
+    ms.base.events.subscribe("compiled", lambda **data: seen.append(data))
     w = ms.Parameter(ms.Tensor([0.0]), name="w")
     optimizer = nn.Adam([w], 0.5)
     for rate in (0.5, 0.25, 0.125, 0.1):
         optimizer.learning_rate = rate
         optimizer([ms.Tensor([1.0])])
     assert len(seen) == 1
-    ms.core.events.listeners["compiled"].pop()
+    ms.base.events.listeners["compiled"].pop()
 
 
 def test_groups_have_settings_of_their_own(mode: int) -> None:

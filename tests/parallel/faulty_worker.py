@@ -4,7 +4,7 @@ import sys
 
 import faults
 
-from msnb.parallel.engine.worker import main
+from msnb.parallel.engine.rank.worker import main
 
 if __name__ == "__main__":
     main(sys.argv[1:], faults.watch)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msnb.core.tensor import type_of_buffer
 from msnb.core.types import WEAK
-from msnb.parallel.engine.collectives import bytes_sent, run_move
-from msnb.parallel.engine.ranks import LocalCall, put_together, split_up
-from msnb.parallel.program import moves_closing, moves_opening
-from msnb.parallel.strategies import Call
+from msnb.parallel.engine.comm.shards import LocalCall, put_together, split_up
+from msnb.parallel.engine.comm.simulated_collectives import bytes_sent, run_move
+from msnb.parallel.program.spmd_program import moves_closing, moves_opening
+from msnb.parallel.sharding.strategies import Call
 
 
 def call_of(op, inputs, attrs):

@@ -8,10 +8,10 @@ from deep import Language, whole_numbers
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.parallel.engine.inproc import Ranks
-from msnb.parallel.engine.walk import Walk
-from msnb.parallel.program import RunStep
-from msnb.parallel.serial import from_text, to_text
+from msnb.parallel.engine.rank.rank_executor import Walk
+from msnb.parallel.engine.simulated.lockstep_ranks import Ranks
+from msnb.parallel.program.program_document import from_text, to_text
+from msnb.parallel.program.spmd_program import RunStep
 
 
 class Layer(nn.Cell):
@@ -250,7 +250,7 @@ def held(program, args):
             most[self.recipe.team] = max(most[self.recipe.team], sum(arrays.values()))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("msnb.parallel.engine.inproc.Walk", Watched)
+        patch.setattr("msnb.parallel.engine.simulated.lockstep_ranks.Walk", Watched)
         return Ranks(program).run(args), np.array(most)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import msnb as ms
-from msnb.core import events
+from msnb.base import events
 from msnb.parallel import context
 
 

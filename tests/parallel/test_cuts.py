@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from msnb.parallel.cuts import Costs, cut
-from msnb.parallel.recompute import Layer, freed
-from msnb.parallel.stages import Stages, Table
-from msnb.parallel.staging import Staging
+from msnb.parallel.pipeline.options import Staging
+from msnb.parallel.pipeline.stage_assignment import Stages, Table
+from msnb.parallel.pipeline.stage_partition import Costs, cut
+from msnb.parallel.planner.rematerialization import Layer, freed
 
 
 def ways(layers, sizes, devices):

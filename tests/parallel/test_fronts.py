@@ -13,8 +13,8 @@ from nets import Chain
 from test_search import random_graph
 
 import msnb as ms
-from msnb.parallel.recompute import Layer, cheapest, freed, layer_name
-from msnb.parallel.search.front import _hull, _undominated, pareto_front
+from msnb.parallel.planner.rematerialization import Layer, cheapest, freed, layer_name
+from msnb.parallel.search.pareto_search import _hull, _undominated, pareto_front
 
 
 def every_point(g):

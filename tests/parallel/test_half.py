@@ -7,7 +7,7 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.parallel.cost import WEIGHT, TimeModel
+from msnb.parallel.planner.cost_model import WEIGHT, TimeModel
 
 N = 8
 DATA = {"parallel_mode": "data_parallel", "device_num": N}

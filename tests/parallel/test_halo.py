@@ -13,15 +13,15 @@ from sharded import call_of, run
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.devices.base import body_kernel
-from msnb.ops.record import find
-from msnb.ops.window import out_size, reach
-from msnb.parallel.engine.inproc import Ranks
-from msnb.parallel.halo import blind, views
-from msnb.parallel.mesh import Cluster, Mesh
-from msnb.parallel.program import moves_closing, moves_opening
-from msnb.parallel.strategies import assigned, place
-from msnb.parallel.timeline import simulate
+from msnb.devices.device import body_kernel
+from msnb.ops.definition.record import find
+from msnb.ops.definition.window_geometry import out_size, reach
+from msnb.parallel.engine.simulated.lockstep_ranks import Ranks
+from msnb.parallel.partition.step_simulator import simulate
+from msnb.parallel.program.spmd_program import moves_closing, moves_opening
+from msnb.parallel.sharding.device_mesh import Cluster, Mesh
+from msnb.parallel.sharding.halo import blind, views
+from msnb.parallel.sharding.strategies import assigned, place
 
 POOLED = ("max_pool2d", "max_pool2d_grad", "max_pool2d_pick", "avg_pool2d", "avg_pool2d_grad")
 CONVOLVED = ("conv2d", "conv2d_input_grad", "conv2d_weight_grad")
@@ -254,7 +254,7 @@ def test_explanations_and_the_timeline_tell_of_exchanges():
 
 
 def test_strategies_travel_in_files_and_documents(tmp_path):
-    from msnb.parallel.serial import from_text, to_text
+    from msnb.parallel.program.program_document import from_text, to_text
 
     net, inputs = pictures()
     plan = ms.parallel.plan(net, *inputs, device_num=4, strategies=spread(1, 2, 2))

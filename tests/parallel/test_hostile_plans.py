@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import msnb as ms
-from msnb.core.errors import CheckpointError
-from msnb.parallel.engine.snapshots import load_sharded
-from msnb.parallel.serial import from_text, to_text
+from msnb.base.errors import CheckpointError
+from msnb.parallel.engine.rank.sharded_checkpoint import load_sharded
+from msnb.parallel.program.program_document import from_text, to_text
 from tests.mutation.formats import _snapshots as good_snapshots
 
 

@@ -17,9 +17,9 @@ from hybrid_program import every_collective, part
 import msnb as ms
 from msnb import communication, nn, ops
 from msnb.parallel import PerRank
-from msnb.parallel.engine.client import Engine
-from msnb.parallel.engine.failures import RankError
-from msnb.parallel.engine.launch import environment, missing, mpiexec
+from msnb.parallel.engine.client.engine_client import Engine
+from msnb.parallel.engine.client.process_launcher import environment, missing, mpiexec
+from msnb.parallel.engine.comm.rank_failures import RankError
 
 N = 4
 HYBRID = {"parallel_mode": "hybrid_parallel", "device_num": N}
@@ -27,7 +27,7 @@ HYBRID = {"parallel_mode": "hybrid_parallel", "device_num": N}
 
 @pytest.fixture(autouse=True)
 def _one_device_afterwards():
-    ms.core.events.forget_notices()
+    ms.base.events.forget_notices()
     yield
     ms.reset_auto_parallel_context()
 

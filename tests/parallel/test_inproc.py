@@ -9,8 +9,8 @@ import pytest
 from nets import cases
 
 import msnb as ms
-from msnb.parallel.engine.inproc import Ranks, same_on_copies
-from msnb.parallel.plans import Plan
+from msnb.parallel.engine.simulated.lockstep_ranks import Ranks, same_on_copies
+from msnb.parallel.plans.plan import Plan
 
 NETS = {type(net).__name__: (net, inputs) for net, inputs in cases()}
 

@@ -9,11 +9,11 @@ from deep import Block, Language, ResNet50, WideAndDeep, whole_numbers, zeros
 import msnb as ms
 from msnb import ops
 from msnb.parallel import Cluster
-from msnb.parallel.cost import ByteModel, MemoryRule
-from msnb.parallel.engine.entry import captured_of, joint_of
-from msnb.parallel.mesh import Mesh
-from msnb.parallel.planning import Problem
-from msnb.parallel.plans import search
+from msnb.parallel.engine.planning_api import captured_of, joint_of
+from msnb.parallel.planner.cost_graph_builder import Problem
+from msnb.parallel.planner.cost_model import ByteModel, MemoryRule
+from msnb.parallel.plans.plan import search
+from msnb.parallel.sharding.device_mesh import Mesh
 
 pytestmark = pytest.mark.slow
 

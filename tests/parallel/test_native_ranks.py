@@ -8,14 +8,14 @@ from nets import small
 from sharded import call_of
 
 import msnb as ms
-from msnb.devices.base import body_kernel
-from msnb.ops.record import find
-from msnb.parallel.engine.comm import Comm
-from msnb.parallel.engine.holding import Holding
-from msnb.parallel.engine.ranks import LocalCall, kernel_of
-from msnb.parallel.mesh import Mesh
-from msnb.parallel.serial import to_text
-from msnb.parallel.strategies import assigned, place
+from msnb.devices.device import body_kernel
+from msnb.ops.definition.record import find
+from msnb.parallel.engine.comm.communicator import Comm
+from msnb.parallel.engine.comm.shards import LocalCall, kernel_of
+from msnb.parallel.engine.rank.rank_state import Holding
+from msnb.parallel.program.program_document import to_text
+from msnb.parallel.sharding.device_mesh import Mesh
+from msnb.parallel.sharding.strategies import assigned, place
 
 
 class Told(Comm):

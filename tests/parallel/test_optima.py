@@ -10,7 +10,7 @@ from nets import Chain
 import msnb as ms
 from msnb import nn, ops
 from msnb.parallel import Cluster
-from msnb.parallel.cost import TimeModel
+from msnb.parallel.planner.cost_model import TimeModel
 
 pytestmark = pytest.mark.slow
 

@@ -7,8 +7,8 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.parallel.cost import TimeModel
-from msnb.parallel.planning import Problem
+from msnb.parallel.planner.cost_graph_builder import Problem
+from msnb.parallel.planner.cost_model import TimeModel
 
 pytestmark = pytest.mark.long
 

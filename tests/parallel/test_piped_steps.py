@@ -12,9 +12,9 @@ from test_piped import total
 
 import msnb as ms
 from msnb import nn
-from msnb.parallel.engine.inproc import Ranks
-from msnb.parallel.program import RecvStep, SendStep
-from msnb.parallel.serial import from_text, to_text
+from msnb.parallel.engine.simulated.lockstep_ranks import Ranks
+from msnb.parallel.program.program_document import from_text, to_text
+from msnb.parallel.program.spmd_program import RecvStep, SendStep
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from msnb import nn, ops
 
 @pytest.fixture(autouse=True)
 def _one_device_afterwards():
-    ms.core.events.forget_notices()
+    ms.base.events.forget_notices()
     yield
     ms.reset_auto_parallel_context()
     ms.parallel.use("inproc")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from msnb.parallel.pipeline import Piece, order, simulated
+from msnb.parallel.sharding.pipeline_schedule import Piece, order, simulated
 
 
 @pytest.mark.parametrize("scheduler", ["gpipe", "1f1b"])

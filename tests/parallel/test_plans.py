@@ -11,7 +11,7 @@ from nets import MLP, Chain, f64
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.core import events
+from msnb.base import events
 from msnb.devices.ascend.chip import ASCEND910
 from msnb.parallel import Cluster
 
@@ -244,7 +244,7 @@ def test_runs_take_as_many_inputs_as_were_planned():
 
 def test_deep_networks_fold():
     """Ninety-six layers: the tables of one layer serve all (the number of distinct ones does not grow)."""
-    from msnb.parallel.search.exact import Eliminator
+    from msnb.parallel.search.elimination import Eliminator
 
     def tables(layers):
         x = ms.Tensor(np.zeros((64, 64), np.float32))

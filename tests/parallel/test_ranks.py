@@ -10,8 +10,8 @@ import pytest
 from nets import cases, pictures, small, spread
 
 import msnb as ms
-from msnb.parallel.engine.client import Engine
-from msnb.parallel.engine.launch import missing
+from msnb.parallel.engine.client.engine_client import Engine
+from msnb.parallel.engine.client.process_launcher import missing
 
 pytestmark = pytest.mark.skipif(bool(missing("mpi")), reason=f"needs {missing('mpi')}")
 

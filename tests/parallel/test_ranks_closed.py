@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 from test_ranks_training import SPLIT, batch, planned, reference
 
-from msnb.parallel.engine.client import Engine
-from msnb.parallel.engine.launch import launcher, missing
-from msnb.parallel.engine.snapshots import Snapshot, load_sharded
-from msnb.parallel.engine.training import Trainer
+from msnb.parallel.engine.client.engine_client import Engine
+from msnb.parallel.engine.client.process_launcher import launcher, missing
+from msnb.parallel.engine.rank.sharded_checkpoint import Snapshot, load_sharded
+from msnb.parallel.engine.trainer import Trainer
 from tests.waiting import eventually
 
 pytestmark = [
@@ -145,7 +145,7 @@ def test_recover_sees_a_rank_that_was_stopped(tag):
 
 CLIENT = """
 import sys, time
-from msnb.parallel.engine.client import Engine
+from msnb.parallel.engine.client.engine_client import Engine
 engine = Engine('mpi', n=2)
 print('begin', flush=True)
 engine.start()
@@ -200,7 +200,7 @@ def test_a_killed_job_leaves_nothing(tag, tmp_path, monkeypatch):
 
 
 def test_folders_of_the_dead_go_and_those_of_the_living_stay(tmp_path, monkeypatch):
-    from msnb.parallel.engine.folders import private_folder
+    from msnb.parallel.engine.comm.private_folder import private_folder
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     dead = subprocess.Popen([sys.executable, "-c", ""])
@@ -263,7 +263,7 @@ def test_mpi_aborts_and_wrong_commands():
 def test_unfinished_snapshots_of_the_dead_go(tmp_path):
     import socket
 
-    from msnb.parallel.engine.snapshots import unfinished
+    from msnb.parallel.engine.rank.sharded_checkpoint import unfinished
 
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
@@ -317,7 +317,7 @@ def test_training_survives_kills_at_random_moments(tag, tmp_path):
 TRAINING = """
 import sys
 from test_ranks_training import SPLIT, batch, planned
-from msnb.parallel.engine.training import Trainer
+from msnb.parallel.engine.trainer import Trainer
 _, plan = planned('momentum', **SPLIT)
 with Trainer(plan, 'mpi', sys.argv[1] or None, every=1) as trainer:
     print('ready', flush=True)

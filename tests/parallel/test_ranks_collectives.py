@@ -16,15 +16,15 @@ import pytest
 from nets import cases
 
 import msnb as ms
-from msnb.core.errors import DeviceError
-from msnb.parallel.engine.client import Engine
-from msnb.parallel.engine.failures import CollectiveTimeout, RankError
-from msnb.parallel.engine.holding import Holding
-from msnb.parallel.engine.launch import missing
-from msnb.parallel.engine.nccl import NcclComm
-from msnb.parallel.engine.ranks import together
-from msnb.parallel.mesh import sent_bytes
-from msnb.parallel.serial import to_text
+from msnb.base.errors import DeviceError
+from msnb.parallel.engine.client.engine_client import Engine
+from msnb.parallel.engine.client.process_launcher import missing
+from msnb.parallel.engine.comm.nccl_backend import NcclComm
+from msnb.parallel.engine.comm.rank_failures import CollectiveTimeout, RankError
+from msnb.parallel.engine.comm.shards import together
+from msnb.parallel.engine.rank.rank_state import Holding
+from msnb.parallel.program.program_document import to_text
+from msnb.parallel.sharding.device_mesh import sent_bytes
 from tests.waiting import PATIENCE
 
 

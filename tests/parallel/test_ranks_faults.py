@@ -16,12 +16,12 @@ import pytest
 from test_ranks_training import SPLIT, batch, planned, reference
 
 import msnb as ms
-from msnb.core import events
-from msnb.parallel.engine.client import Engine
-from msnb.parallel.engine.failures import RankError
-from msnb.parallel.engine.launch import missing
-from msnb.parallel.engine.training import Trainer
-from msnb.parallel.serial import from_text, to_text
+from msnb.base import events
+from msnb.parallel.engine.client.engine_client import Engine
+from msnb.parallel.engine.client.process_launcher import missing
+from msnb.parallel.engine.comm.rank_failures import RankError
+from msnb.parallel.engine.trainer import Trainer
+from msnb.parallel.program.program_document import from_text, to_text
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.skipif(bool(missing("mpi")), reason=f"needs {missing('mpi')}")
@@ -182,7 +182,7 @@ def test_the_client_dies(tmp_path):
     import subprocess
     import sys
 
-    text = ("import time\nfrom msnb.parallel.engine.client import Engine\nengine = Engine('mpi', n=2).start()\n"
+    text = ("import time\nfrom msnb.parallel.engine.client.engine_client import Engine\nengine = Engine('mpi', n=2).start()\n"
             "print(*engine.pids.values(), flush=True)\ntime.sleep(1000)\n")  # fmt: skip
     client = subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True)
     pids = list(map(int, client.stdout.readline().split()))

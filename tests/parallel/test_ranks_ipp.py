@@ -16,10 +16,10 @@ from test_piped import total
 from test_ranks_faults import gone
 
 import msnb as ms
-from msnb.parallel.engine.client import Engine
-from msnb.parallel.engine.failures import RankError
-from msnb.parallel.engine.launch import missing
-from msnb.parallel.engine.training import Trainer
+from msnb.parallel.engine.client.engine_client import Engine
+from msnb.parallel.engine.client.process_launcher import missing
+from msnb.parallel.engine.comm.rank_failures import RankError
+from msnb.parallel.engine.trainer import Trainer
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing("ipp")), reason=f"needs {missing('ipp')}")]
 
@@ -115,7 +115,7 @@ def test_a_cluster_of_another_size(engine):
 def test_the_client_of_a_cluster_dies():
     """The cluster that was begun for it ends too: engines, their nannies, the controller and its schedulers; and the
     folder in which they met goes."""
-    text = ("import time\nfrom msnb.parallel.engine.client import Engine\nengine = Engine('ipp', n=2).start()\n"
+    text = ("import time\nfrom msnb.parallel.engine.client.engine_client import Engine\nengine = Engine('ipp', n=2).start()\n"
             "controller = engine.launcher.cluster.controller\n"
             "print(engine._folder, controller.pid, *engine.pids.values(), flush=True)\ntime.sleep(1000)\n")  # fmt: skip
     client = subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True)

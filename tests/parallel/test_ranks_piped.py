@@ -12,12 +12,12 @@ import pytest
 from piped_nets import batch, planned, reference
 from test_piped import total
 
-from msnb.parallel.engine.client import Engine
-from msnb.parallel.engine.failures import RankError
-from msnb.parallel.engine.launch import missing
-from msnb.parallel.engine.remote import sent_by
-from msnb.parallel.engine.training import Trainer
-from msnb.parallel.serial import from_text, to_text
+from msnb.parallel.engine.client.engine_client import Engine
+from msnb.parallel.engine.client.process_launcher import missing
+from msnb.parallel.engine.client.remote_plan import sent_by
+from msnb.parallel.engine.comm.rank_failures import RankError
+from msnb.parallel.engine.trainer import Trainer
+from msnb.parallel.program.program_document import from_text, to_text
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing("mpi")), reason=f"needs {missing('mpi')}")]
 

@@ -8,10 +8,10 @@ import pytest
 
 import msnb as ms
 from msnb import nn
-from msnb.parallel.engine.client import Engine
-from msnb.parallel.engine.launch import missing
-from msnb.parallel.engine.remote import sent_by
-from msnb.parallel.engine.training import Trainer
+from msnb.parallel.engine.client.engine_client import Engine
+from msnb.parallel.engine.client.process_launcher import missing
+from msnb.parallel.engine.client.remote_plan import sent_by
+from msnb.parallel.engine.trainer import Trainer
 
 pytestmark = pytest.mark.skipif(bool(missing("mpi")), reason=f"needs {missing('mpi')}")
 

@@ -8,10 +8,10 @@ import random
 import numpy as np
 import pytest
 
-from msnb.parallel.engine.collectives import run_move
-from msnb.parallel.layout import Layout, TensorLayout, from_map, whole
-from msnb.parallel.mesh import Cluster, Mesh, sent_bytes
-from msnb.parallel.reshard import Resharder
+from msnb.parallel.engine.comm.simulated_collectives import run_move
+from msnb.parallel.sharding.device_mesh import Cluster, Mesh, sent_bytes
+from msnb.parallel.sharding.layout import Layout, TensorLayout, from_map, whole
+from msnb.parallel.sharding.reshard import Resharder
 
 
 def spread(mesh, layout, x):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from msnb.parallel.search.check import brute_force, linear_program
-from msnb.parallel.search.costs import CostGraph, NoPlan
-from msnb.parallel.search.exact import Eliminator, by_multiplier, dynamic_programming
+from msnb.parallel.search.cost_graph import CostGraph, NoPlan
+from msnb.parallel.search.elimination import Eliminator, by_multiplier, dynamic_programming
+from msnb.parallel.search.oracles import brute_force, linear_program
 
 
 def random_graph(seed, most=7, choices=4):

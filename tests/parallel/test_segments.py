@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.parallel.mesh import Mesh
-from msnb.parallel.segments import Gradient, by_cost, feature_costs, reduced, scheduled, segmented
+from msnb.parallel.partition.gradient_buckets import Gradient, by_cost, feature_costs, reduced, scheduled, segmented
+from msnb.parallel.sharding.device_mesh import Mesh
 
 MESH = Mesh.over(8)
 ALL, INNER = (0, 1, 2), (1, 2)

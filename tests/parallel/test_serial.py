@@ -11,9 +11,9 @@ import pytest
 from nets import cases
 
 import msnb as ms
-from msnb.parallel.engine.inproc import Ranks
-from msnb.parallel.program import MoveStep, Program, RunStep
-from msnb.parallel.serial import from_text, to_text
+from msnb.parallel.engine.simulated.lockstep_ranks import Ranks
+from msnb.parallel.program.program_document import from_text, to_text
+from msnb.parallel.program.spmd_program import MoveStep, Program, RunStep
 
 NETS = {type(net).__name__: (net, inputs) for net, inputs in cases()}
 

@@ -7,7 +7,7 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.ir.text import print_graph
+from msnb.ir.text.printer import print_graph
 
 
 def data(*shape, seed=0):
@@ -197,7 +197,7 @@ def test_marks_change_no_program():
 
 @pytest.mark.parametrize("compiled", [False, True])
 def test_on_one_device_they_are_ignored_and_that_is_told_once(compiled, capsys):
-    ms.core.events.forget_notices()
+    ms.base.events.forget_notices()
     net, x = Net(COLUMN), data(16, 8)
     run = ms.jit(net) if compiled else net
     want = Net()(x).item()

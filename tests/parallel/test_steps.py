@@ -7,7 +7,7 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.parallel.program import UPDATE, RunStep
+from msnb.parallel.program.spmd_program import UPDATE, RunStep
 
 
 def data(*shape, seed=0):
@@ -177,7 +177,7 @@ def test_a_change_of_the_context_plans_again_and_says_so():
 
 
 def test_a_notice_tells_the_plan_once(capsys):
-    ms.core.events.forget_notices()
+    ms.base.events.forget_notices()
     ms.set_auto_parallel_context(parallel_mode="data_parallel", device_num=2)
     total = ms.jit(lambda x: x.sum(), name="total")
     for _ in range(2):
@@ -194,7 +194,7 @@ def test_eager_ops_are_not_planned():
     got = net(x)[0]
     ms.reset_auto_parallel_context()
     np.testing.assert_allclose(got.asnumpy(), want.asnumpy(), rtol=1e-5, atol=1e-6)
-    from msnb.api.cells import compiled_cell
+    from msnb.api.cell_compilation import compiled_cell
 
     assert getattr(compiled_cell(net), "plan", None) is None
 

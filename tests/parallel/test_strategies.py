@@ -9,10 +9,10 @@ from sharded import call_of, run
 
 from msnb import ops
 from msnb.core.types import TensorType
-from msnb.devices.base import body_kernel
-from msnb.ops.record import REGISTRY, find
-from msnb.parallel.mesh import Mesh
-from msnb.parallel.strategies import candidates, chosen, runs
+from msnb.devices.device import body_kernel
+from msnb.ops.definition.record import REGISTRY, find
+from msnb.parallel.sharding.device_mesh import Mesh
+from msnb.parallel.sharding.strategies import candidates, chosen, runs
 
 assert ops  # registers all of them
 

@@ -12,10 +12,10 @@ from nets import cases, pictures, small, spread
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.parallel.engine.inproc import Ranks
-from msnb.parallel.engine.legs import Stretch, Taken, Talk
-from msnb.parallel.engine.stretches import stretched
-from msnb.parallel.engine.walk import Recipe, Walk
+from msnb.parallel.engine.comm.rank_requests import Stretch, Taken, Talk
+from msnb.parallel.engine.rank.rank_executor import Recipe, Walk
+from msnb.parallel.engine.rank.segment_compiler import stretched
+from msnb.parallel.engine.simulated.lockstep_ranks import Ranks
 
 NETS = {type(net).__name__: (net, inputs) for net, inputs in cases()}
 DATA = {"parallel_mode": "data_parallel"}

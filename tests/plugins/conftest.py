@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from msnb.core import devices, events, plugins
-from msnb.core.context import reset_context
+from msnb.base import device_registry, events, plugins
+from msnb.base.settings import reset_context
 from msnb.graph.compile import PASSES
-from msnb.ops.record import REGISTRY
+from msnb.ops.definition.record import REGISTRY
 
 EXTENSIONS = Path(__file__).resolve().parents[2] / "extensions"
 Install = Callable[..., None]
@@ -30,7 +30,7 @@ def entry_points_of(pyproject: Path) -> str:
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
     """``install("op_example")`` from extensions/, or ``install("mine", code="...", points="...")``."""
     ops, passes = set(REGISTRY), set(PASSES)
-    made, modules = dict(devices._made), set(sys.modules)
+    made, modules = dict(device_registry._made), set(sys.modules)
 
     def put(name: str, code: str | None = None, points: str = "") -> None:
         if code is None:
@@ -53,7 +53,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         del REGISTRY[name]
     for name in set(PASSES) - passes:
         del PASSES[name]
-    devices._made.clear()
-    devices._made.update(made)
+    device_registry._made.clear()
+    device_registry._made.update(made)
     for name in [m for m in set(sys.modules) - modules if "example" in m or "plug" in m]:
         del sys.modules[name]

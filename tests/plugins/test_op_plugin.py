@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import msnb as ms
-from msnb.core import plugins
-from msnb.core.errors import DTypeError
-from msnb.ops.record import REGISTRY, find
+from msnb.base import plugins
+from msnb.base.errors import DTypeError
+from msnb.ops.definition.record import REGISTRY, find
 from tests.levels import LEVELS, alike
 
 LATITUDES = np.array([[0.5, -1.25, 1.0], [0.0, 0.25, -0.75]])
@@ -95,7 +95,7 @@ def test_a_broken_plug_in_is_named_once_and_does_no_harm(install: Callable[..., 
 
 
 def test_a_plug_in_cannot_take_the_name_of_an_op(install: Callable[..., None], notices: list[str]) -> None:
-    code = "from msnb.ops.record import REGISTRY, register\nadd = register(REGISTRY['add'])\n"
+    code = "from msnb.ops.definition.record import REGISTRY, register\nadd = register(REGISTRY['add'])\n"
     install("greedy_plug", code, "[msnb.ops]\nadd2 = greedy_plug:add\n")
     before = REGISTRY["add"]
     assert not hasattr(ms.ops, "add2")

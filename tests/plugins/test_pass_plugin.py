@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import msnb as ms
-from msnb.core import events
+from msnb.base import events
 from msnb.graph.compile import PASSES, Log, compile_graph
-from msnb.graph.compile.plugged import plugged
-from msnb.ir.isomorphic import difference
-from msnb.ir.parse import parse
-from msnb.ir.text import print_graph
+from msnb.graph.compile.plugin_passes import plugged
+from msnb.ir.analysis.isomorphic import difference
+from msnb.ir.text.parser import parse
+from msnb.ir.text.printer import print_graph
 
 TWICE = """graph f(x: f32[3]) -> (f32[3])
   %1 = floor(x) : f32[3]
@@ -59,7 +59,7 @@ def test_a_compiled_function_profits(install: Callable[..., None]) -> None:
 
 
 CODE = """
-from msnb.graph.compile.passrecord import Pass
+from msnb.graph.compile.rewriting.pass_record import Pass
 from msnb.ir.graph import Graph
 
 def raises(graph, log):

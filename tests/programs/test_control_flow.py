@@ -20,7 +20,7 @@ import pytest
 from control_register import PROGRAMS, Program
 
 import msnb as ms
-from msnb.core import tree
+from msnb.core import pytree
 
 MODULES = (control_branches, control_deep, control_loops, control_nested)
 STEP = 3e-5
@@ -39,7 +39,7 @@ def tensors(case: tuple[Any, ...]) -> list[ms.Tensor]:
 
 def numbers(result: Any) -> np.ndarray[Any, Any]:
     """All numbers in a result, in order."""
-    parts = [x.asnumpy() if isinstance(x, ms.Tensor) else np.asarray(x) for x in tree.flatten(result)[0]]
+    parts = [x.asnumpy() if isinstance(x, ms.Tensor) else np.asarray(x) for x in pytree.flatten(result)[0]]
     return np.concatenate([p.astype(np.float64).ravel() for p in parts])
 
 
@@ -107,7 +107,7 @@ def test_types(program: Program) -> None:
     for case in program.cases:
         for dtype in (ms.float64, ms.float32):
             given = [x.astype(dtype) if x.dtype is ms.float64 else x for x in tensors(case)]
-            eager, graph = (tree.flatten(f(*given))[0] for f in (program.fn, run))
+            eager, graph = (pytree.flatten(f(*given))[0] for f in (program.fn, run))
             pairs = [(e, g) for e, g in zip(eager, graph, strict=True) if isinstance(e, ms.Tensor)]
             assert [(g.shape, g.dtype) for _, g in pairs] == [(e.shape, e.dtype) for e, _ in pairs]
 

@@ -15,7 +15,7 @@ import pytest
 from effects_register import PROGRAMS, REFUSED, Box, Program
 
 import msnb as ms
-from msnb.core.errors import CaptureError
+from msnb.base.errors import CaptureError
 
 
 def told(error: BaseException | None) -> Any:

@@ -15,7 +15,8 @@ from stale_register import EDITS, Edit
 
 import msnb as ms
 from msnb import nn, ops, optim
-from msnb.core import events, tree
+from msnb.base import events
+from msnb.core import pytree
 from tests.levels import alike, exact
 
 MODULES = (stale_networks, stale_objects, stale_python, stale_values)
@@ -37,7 +38,7 @@ class Notebook:
     def outcome(self, call: str) -> Any:
         """The numbers and dtypes that a call gives, or the error."""
         try:
-            leaves = tree.flatten(eval(call, self.names))[0]
+            leaves = pytree.flatten(eval(call, self.names))[0]
         except Exception as error:
             return type(error), str(error).split("\n")[0]
         return [(str(v.dtype), v.asnumpy().tolist()) if isinstance(v, ms.Tensor) else v for v in leaves]

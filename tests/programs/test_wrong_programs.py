@@ -20,8 +20,8 @@ import wrong_steps
 from wrong_register import PROGRAMS, WrongProgram, is_marked, place_of, sentence_of, under_caret
 
 import msnb as ms
-from msnb.core import devices
-from msnb.core.errors import DeviceError, MsnbError
+from msnb.base import device_registry
+from msnb.base.errors import DeviceError, MsnbError
 from tests import fake_cupy
 
 TABLES = (wrong_cells, wrong_graph, wrong_operations, wrong_python, wrong_steps)
@@ -74,10 +74,10 @@ def test_only_graph_mode_refuses(name: str) -> None:
 def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A machine on which ``import cupy`` works."""
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy)
-    devices._made.pop("GPU", None)
+    device_registry._made.pop("GPU", None)
     yield
     ms.reset_context()
-    devices._made.pop("GPU", None)
+    device_registry._made.pop("GPU", None)
 
 
 def left_behind(x: Any, y: Any) -> Any:

@@ -10,8 +10,7 @@ from wrong_register import both_modes
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.core.elsewhere import MissingName
-from msnb.core.errors import (
+from msnb.base.errors import (
     ArgumentError,
     AttributeValueError,
     ContextError,
@@ -20,6 +19,7 @@ from msnb.core.errors import (
     GradientError,
     ShapeError,
 )
+from msnb.base.missing_names import MissingName
 
 
 class Net(nn.Cell):

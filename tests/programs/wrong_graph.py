@@ -10,7 +10,7 @@ from wrong_register import both_modes, only_graph
 
 import msnb as ms
 from msnb import ops
-from msnb.core.errors import (
+from msnb.base.errors import (
     CaptureError,
     ConcretizationError,
     DTypeError,

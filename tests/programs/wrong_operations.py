@@ -9,7 +9,7 @@ from wrong_register import wrong
 
 import msnb as ms
 from msnb import ops
-from msnb.core.errors import (
+from msnb.base.errors import (
     ArgumentError,
     AttributeValueError,
     DTypeError,

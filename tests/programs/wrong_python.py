@@ -11,8 +11,8 @@ from wrong_register import wrong
 
 import msnb as ms
 from msnb import ops
-from msnb.core.elsewhere import MissingName
-from msnb.core.errors import ArgumentError, DTypeError, ShapeError
+from msnb.base.errors import ArgumentError, DTypeError, ShapeError
+from msnb.base.missing_names import MissingName
 
 # ---- names, arguments, operands --------------------------------------------------------------------------------------
 

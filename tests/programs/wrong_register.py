@@ -25,8 +25,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from msnb.core.errors import MsnbError
-from msnb.core.where import Where, users_frame
+from msnb.base.errors import MsnbError
+from msnb.base.source_location import Where, users_frame
 
 MARK = "# <- here"
 OTHER_WORDS = (

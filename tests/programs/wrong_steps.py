@@ -10,15 +10,8 @@ from wrong_register import both_modes, wrong
 
 import msnb as ms
 from msnb import dataset, nn, ops
-from msnb.core.elsewhere import MissingName
-from msnb.core.errors import (
-    ArgumentError,
-    AttributeValueError,
-    DTypeError,
-    GradientError,
-    IndexOutOfRange,
-    ShapeError,
-)
+from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, GradientError, IndexOutOfRange, ShapeError
+from msnb.base.missing_names import MissingName
 from msnb.train import Model
 
 FAR = of(2, dtype=np.int32)  # 1, 2: the second is outside an axis of size 2

@@ -9,8 +9,8 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.core import events
-from msnb.core.errors import ArgumentError, AttributeValueError
+from msnb.base import events
+from msnb.base.errors import ArgumentError, AttributeValueError
 
 HALVES = (ms.float16, ms.bfloat16)
 

@@ -13,8 +13,8 @@ import pytest
 
 import msnb as ms
 from msnb import nn
-from msnb.core import events
-from msnb.core.errors import ArgumentError, AttributeValueError
+from msnb.base import events
+from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.train import (
     Callback,
     CheckpointConfig,

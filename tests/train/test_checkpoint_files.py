@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import msnb as ms
+from msnb.base.errors import ArgumentError, CheckpointError
 from msnb.core import dtypes
-from msnb.core.errors import ArgumentError, CheckpointError
-from msnb.train import container
-from msnb.train.serialization import load_checkpoint, save_checkpoint
+from msnb.train.files import safetensors_file
+from msnb.train.files.checkpoint import load_checkpoint, save_checkpoint
 
 
 def sample() -> dict[str, ms.Tensor]:
@@ -117,7 +117,7 @@ def test_every_flipped_bit_is_found(tmp_path: Path) -> None:
             bad = bytearray(good)
             bad[position] ^= 1 << bit
             try:
-                arrays, _ = container.decode(bytes(bad), "bad.ckpt")
+                arrays, _ = safetensors_file.decode(bytes(bad), "bad.ckpt")
             except CheckpointError:
                 continue
             # only a flip in the file's optional parts could pass, and then the arrays must be the same
@@ -201,7 +201,7 @@ def test_a_crash_while_saving_leaves_the_old_file(
     def crash(*args: object) -> None:
         raise error("the power is gone")
 
-    monkeypatch.setattr(container.os, step, crash)
+    monkeypatch.setattr(safetensors_file.os, step, crash)
     with pytest.raises(error):
         save_checkpoint({"w": ms.Tensor([2.0])}, path)
     monkeypatch.undo()
@@ -216,12 +216,12 @@ def test_the_file_is_complete_before_it_gets_its_name(tmp_path: Path, monkeypatc
     real = os.replace
 
     def look(source: str, target: str) -> None:
-        container.decode(Path(source).read_bytes(), source)
+        safetensors_file.decode(Path(source).read_bytes(), source)
         assert os.path.dirname(source) == os.path.dirname(target)  # a rename across file systems is not atomic
         seen.append(target)
         real(source, target)
 
-    monkeypatch.setattr(container.os, "replace", look)
+    monkeypatch.setattr(safetensors_file.os, "replace", look)
     save_checkpoint({"w": ms.Tensor([1.0])}, tmp_path / "new" / "folder" / "w")
     assert seen == [str(tmp_path / "new" / "folder" / "w.ckpt")]
 

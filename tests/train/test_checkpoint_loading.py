@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import msnb as ms
-from msnb.core.errors import ArgumentError, CheckpointError
-from msnb.train.serialization import load_checkpoint, load_param_into_net, save_checkpoint
+from msnb.base.errors import ArgumentError, CheckpointError
+from msnb.train.files.checkpoint import load_checkpoint, load_param_into_net, save_checkpoint
 
 
 class Net:

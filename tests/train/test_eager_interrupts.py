@@ -116,7 +116,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, where: str, t: Training) -> None:
         raise Boom
 
     if where == "backward":
-        from msnb.eager.gradient import Recording
+        from msnb.eager.recording import Recording
 
         monkeypatch.setattr(Recording, "backward", boom)
     elif where == "loss":

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import msnb as ms
-from msnb.core.errors import CheckpointError
-from msnb.core.reading import read_file, read_json
-from msnb.core.schema import INDEX, TEXT, Either, Fixed, Int, OneOf, Record, Rows, Table, misfit
+from msnb.base.errors import CheckpointError
+from msnb.base.files.bounded_reader import read_file, read_json
+from msnb.base.files.json_schema import INDEX, TEXT, Either, Fixed, Int, OneOf, Record, Rows, Table, misfit
 from tests.mutation.formats import opened, sealed
 
 
@@ -161,7 +161,7 @@ def test_a_result_nested_without_end(exported: Path) -> None:
 
 
 def test_the_text_of_a_program_is_bounded(exported: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from msnb.train import mindir
+    from msnb.train.files import mindir
 
     monkeypatch.setattr(mindir, "MOST_TEXT", 100)
     with pytest.raises(CheckpointError, match="at most 100 are read"):

@@ -9,8 +9,8 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.core import events
-from msnb.core.errors import ArgumentError, AttributeValueError
+from msnb.base import events
+from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.train import Callback, Model
 
 X = np.random.default_rng(3).normal(size=(8, 3)).astype(np.float32)

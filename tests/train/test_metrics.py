@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import msnb as ms
-from msnb.core.errors import ArgumentError, AttributeValueError, ShapeError
+from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.train import metrics as M
 
 

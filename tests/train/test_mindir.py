@@ -13,9 +13,9 @@ from levels import alike
 
 import msnb as ms
 from msnb import Tensor, nn, ops
-from msnb.core.errors import ArgumentError, CaptureError, CheckpointError, DTypeError, ShapeError
-from msnb.train import container
-from msnb.train.serialization import export, load
+from msnb.base.errors import ArgumentError, CaptureError, CheckpointError, DTypeError, ShapeError
+from msnb.train.files import safetensors_file
+from msnb.train.files.checkpoint import export, load
 
 
 class Everything(nn.Cell):
@@ -148,7 +148,7 @@ def test_files_that_are_no_programs_are_refused(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(CheckpointError):
             ms.load(path)
-    path.write_bytes(container.encode({"w": np.zeros(2)}, {}))
+    path.write_bytes(safetensors_file.encode({"w": np.zeros(2)}, {}))
     with pytest.raises(CheckpointError, match="holds 1 arrays and no program"):
         ms.load(path)
 
@@ -166,6 +166,6 @@ def test_a_program_that_breaks_a_law_is_refused(tmp_path: Path, program: str) ->
     interface = {"version": 1, "inputs": 1, "draws": False, "result": 0}
     notes = {"msnb.program": program, "msnb.interface": json.dumps(interface), "msnb.parameters": "[]"}
     path = tmp_path / "net.mindir"
-    path.write_bytes(container.encode({}, notes))
+    path.write_bytes(safetensors_file.encode({}, notes))
     with pytest.raises(CheckpointError, match="cannot be read"):
         ms.load(path)

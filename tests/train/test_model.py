@@ -10,8 +10,8 @@ import pytest
 
 import msnb as ms
 from msnb import dataset, nn
-from msnb.core import events
-from msnb.core.errors import ArgumentError, AttributeValueError, DatasetError, ShapeError
+from msnb.base import events
+from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError, ShapeError
 from msnb.train import Callback, Loss, Model
 from tests.levels import alike, steady
 

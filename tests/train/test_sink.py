@@ -11,11 +11,11 @@ import pytest
 
 import msnb as ms
 from msnb import dataset, nn, ops
-from msnb.core import events
-from msnb.core.errors import ArgumentError, AttributeValueError
-from msnb.ir.control import SCAN
+from msnb.base import events
+from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.ir.control_flow import SCAN
 from msnb.train import Callback, LossMonitor, Model
-from msnb.train.sink import BLOCK
+from msnb.train.data_sink import BLOCK
 from tests.waiting import eventually
 
 Row = tuple[np.ndarray, np.ndarray]

@@ -1,5 +1,5 @@
 /**
- * A gradient program's sides next to each other (msnb/notebook/columns.py): forward flows down, backward up, and what the
+ * A gradient program's sides next to each other (msnb/notebook/drawing/gradient_columns.py): forward flows down, backward up, and what the
  * forward side keeps crosses the gap. A line whose end is inside a closed group ends at that group.
  */
 

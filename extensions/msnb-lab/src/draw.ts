@@ -1,5 +1,5 @@
 /**
- * A sheet as SVG elements: the picture of msnb/notebook/svg.py with classes instead of colours, so that it takes the theme
+ * A sheet as SVG elements: the picture of msnb/notebook/drawing/svg_renderer.py with classes instead of colours, so that it takes the theme
  * of the page, and a group `g.msnb-node` per box that can be hovered, focused and clicked.
  */
 

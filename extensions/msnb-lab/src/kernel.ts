@@ -13,7 +13,7 @@ export interface State {
   error: string;
 }
 
-const STATUS = "__import__('msnb.notebook.status', fromlist=['state'])";
+const STATUS = "__import__('msnb.notebook.magics.status_bar', fromlist=['state'])";
 const IF_LOADED = "__import__('sys').modules.get('msnb') is not None and ";
 
 export function kernelOf(panel: NotebookPanel | null): Kernel | null {

@@ -1,5 +1,5 @@
 /**
- * Where the boxes go: the layered drawing of msnb/notebook/layout.py, step for step, so that a picture in JupyterLab is
+ * Where the boxes go: the layered drawing of msnb/notebook/drawing/layered_layout.py, step for step, so that a picture in JupyterLab is
  * the saved picture, and a group that is opened gets its place at once, without a kernel.
  *
  *   1 layers     a box stands below everything it reads; inputs move down next to their first reader

@@ -1,4 +1,4 @@
-/** The colour language of msnb/notebook/colours.py as names of classes; the colours themselves are in style.css. */
+/** The colour language of msnb/notebook/drawing/colors.py as names of classes; the colours themselves are in style.css. */
 
 import { Box, Tint } from './schema';
 

@@ -1,5 +1,5 @@
 /**
- * The bundle `application/vnd.msnb.graph.v1+json` as the kernel writes it (msnb/notebook/schema.py), read with suspicion.
+ * The bundle `application/vnd.msnb.graph.v1+json` as the kernel writes it (msnb/notebook/drawing/bundle_schema.py), read with suspicion.
  *
  * A notebook may come from anywhere, so nothing is taken for granted: `readBundle` copies what has the right form, cuts
  * what is too long, drops edges without ends, and what it returns can be laid out and drawn without further checks.

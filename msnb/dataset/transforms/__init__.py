@@ -14,7 +14,7 @@ from msnb.dataset.transforms.basic import (
     TypeCast,
     Unique,
 )
-from msnb.dataset.transforms.chance import RandomApply, RandomChoice, RandomOrder
+from msnb.dataset.transforms.random import RandomApply, RandomChoice, RandomOrder
 
 __all__ = [
     "Compose",

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core.dtypes import as_dtype
-from msnb.core.errors import ArgumentError, AttributeValueError, ShapeError
-from msnb.dataset.rows import Array, check_count, describe, to_array
+from msnb.dataset.pipeline.rows import Array, check_count, describe, to_array
 
 
 class Transform:

@@ -5,13 +5,7 @@ Axes before the last three are carried along, so a transform works on one image 
 
 from typing import TYPE_CHECKING
 
-from msnb.dataset.vision.chance import (
-    RandomCrop,
-    RandomHorizontalFlip,
-    RandomResizedCrop,
-    RandomVerticalFlip,
-)
-from msnb.dataset.vision.colours import (
+from msnb.dataset.vision.color import (
     AdjustBrightness,
     AdjustContrast,
     AdjustHue,
@@ -20,7 +14,8 @@ from msnb.dataset.vision.colours import (
     RandomColorAdjust,
     RandomGrayscale,
 )
-from msnb.dataset.vision.decoding import Decode, RandomCropDecodeResize, ToNumpy, ToPIL
+from msnb.dataset.vision.decode import Decode, RandomCropDecodeResize, ToNumpy, ToPIL
+from msnb.dataset.vision.enums import Border, Inter
 from msnb.dataset.vision.geometry import (
     CenterCrop,
     Crop,
@@ -29,8 +24,8 @@ from msnb.dataset.vision.geometry import (
     Resize,
     VerticalFlip,
 )
-from msnb.dataset.vision.kinds import Border, Inter
-from msnb.dataset.vision.pixels import CHW2HWC, HWC2CHW, Invert, Normalize, Rescale, ToTensor, ToType
+from msnb.dataset.vision.pixel_values import CHW2HWC, HWC2CHW, Invert, Normalize, Rescale, ToTensor, ToType
+from msnb.dataset.vision.random import RandomCrop, RandomHorizontalFlip, RandomResizedCrop, RandomVerticalFlip
 
 __all__ = [
     "CHW2HWC",
@@ -70,6 +65,6 @@ if not TYPE_CHECKING:  # a type checker must go on to report names that do not e
 
     def __getattr__(name: str) -> object:
         """A sentence on what is missing."""
-        from msnb.core import elsewhere
+        from msnb.base import missing_names
 
-        return elsewhere.attribute(__name__, name)
+        return missing_names.attribute(__name__, name)

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core.errors import ArgumentError, ShapeError
-from msnb.dataset.interpolate import resize
-from msnb.dataset.rows import Array, check_count, describe
-from msnb.dataset.vision.kinds import (
+from msnb.base.errors import ArgumentError, ShapeError
+from msnb.dataset.pipeline.rows import Array, check_count, describe
+from msnb.dataset.vision.enums import (
     Border,
     ImageTransform,
     Inter,
@@ -19,6 +18,7 @@ from msnb.dataset.vision.kinds import (
     pad_image,
     two_sides,
 )
+from msnb.dataset.vision.resampling import resize
 
 
 def resized(value: Array, size: tuple[int, int], method: str) -> Array:

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from msnb.core.devices import BufferDevice, register_device
+from msnb.base.device_registry import BufferDevice, register_device
 
 
 def make_ascend() -> BufferDevice:

@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.core.context import get_context
-from msnb.core.events import notice
+from msnb.base.events import notice
+from msnb.base.settings import get_context
 from msnb.core.types import TensorType, Type
 from msnb.devices.ascend.chip import CHIPS, Chip
-from msnb.devices.ascend.memory import check_memory
-from msnb.devices.base import ArrayDevice, Executable, Kernel
+from msnb.devices.ascend.peak_memory import check_memory
+from msnb.devices.device import ArrayDevice, Executable, Kernel
 from msnb.ir.graph import Graph
-from msnb.ops.record import Op
+from msnb.ops.definition.record import Op
 
 ON_CUBE = frozenset({"matmul", "einsum", "conv2d", "conv2d_input_grad", "conv2d_weight_grad"})
 _CUBE_DTYPES = ("float16", "float32", "bfloat16")

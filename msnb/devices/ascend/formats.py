@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.core.errors import ShapeError
+from msnb.base.errors import ShapeError
 
 C0 = 16
 Array = NDArray[Any]

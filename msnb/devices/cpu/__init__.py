@@ -12,19 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from msnb.core import forks
-from msnb.core.blocks import Blocks
-from msnb.core.context import get_context
-from msnb.core.devices import register_device
-from msnb.core.events import notice
+from msnb.base import fork_locks
+from msnb.base.device_registry import register_device
+from msnb.base.events import notice
+from msnb.base.settings import get_context
+from msnb.core.storage.memory_format import Blocks
 from msnb.core.types import TensorType, Type
-from msnb.devices.base import ArrayDevice, Executable, Kernel
-from msnb.devices.cpu import blas
-from msnb.devices.listing import Listing, Planned, Way
-from msnb.ir.control import FUSED
+from msnb.devices.cpu import blas_threads
+from msnb.devices.device import ArrayDevice, Executable, Kernel
+from msnb.devices.inspection import Listing, Planned, Way
+from msnb.ir.analysis.structural_hash import Content
+from msnb.ir.control_flow import FUSED
 from msnb.ir.graph import Graph, Node
-from msnb.ir.hashing import Content
-from msnb.ops.record import Op
+from msnb.ops.definition.record import Op
 
 _SMALL = 4096
 
@@ -40,22 +40,22 @@ class CPU(ArrayDevice):
     @property
     def prefers_channels_last(self) -> bool:
         """True where convolutions are the library's (oneDNN): it is fastest on images with their channels last."""
-        from msnb.devices.cpu.onednn.api import api
+        from msnb.devices.cpu.onednn.c_api import api
 
         return api() is not None
 
     def kernel(self, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel:
         """Native code where machine code is wanted and there is enough to do, else the reference body."""
         body = super().kernel(op, types, attrs)
-        if blas.shares(op, types):
-            body = forks.finished(body)
+        if blas_threads.shares(op, types):
+            body = fork_locks.finished(body)
         if get_context("jit_level") != "O1" or not _is_work(op, types) or not _compiles():
             return body
         if op.name == "einsum":
-            from msnb.devices.cpu.builtin.einsums import steps_of
+            from msnb.devices.cpu.eager.einsum import steps_of
 
             return steps_of(types, attrs["equation"], self.kernel) or body
-        from msnb.devices.cpu.builtin.eager import eager_kernel
+        from msnb.devices.cpu.eager.kernel_cache import eager_kernel
 
         return eager_kernel(op, types, attrs, body) or body
 
@@ -65,7 +65,7 @@ class CPU(ArrayDevice):
             return super().compile(graph)
         if not _compiles():
             return super().compile(graph)
-        from msnb.devices.cpu.program.execute import NativeProgram
+        from msnb.devices.cpu.program.run.executor import NativeProgram
 
         return NativeProgram(self, graph)
 
@@ -73,8 +73,8 @@ class CPU(ArrayDevice):
         """What oneDNN likes."""
         if not _compiles():
             return None
-        from msnb.devices.cpu.onednn.recipes import blocks_of
-        from msnb.devices.cpu.program.choose import Views
+        from msnb.devices.cpu.onednn.provider import blocks_of
+        from msnb.devices.cpu.program.build.kernel_selection import Views
 
         return blocks_of(gradient, Views().of)
 
@@ -83,7 +83,7 @@ class CPU(ArrayDevice):
         """True where programs are kept on disk."""
         if not _compiles():
             return False
-        from msnb.core.store import folder
+        from msnb.base.disk_cache import folder
 
         return folder() is not None
 
@@ -95,24 +95,24 @@ class CPU(ArrayDevice):
             remake: gives the graph that ``compile`` would be given now; asked for only when somebody looks inside.
             packs: its state may lie in blocks; which, the program's ``forms`` say.
         """
-        from msnb.devices.cpu.program import disk
-        from msnb.devices.cpu.program.execute import NativeProgram
+        from msnb.devices.cpu.program.run import program_cache
+        from msnb.devices.cpu.program.run.executor import NativeProgram
 
-        image = disk.read(disk.key_of(content, packs), content)
+        image = program_cache.read(program_cache.key_of(content, packs), content)
         return None if image is None else NativeProgram(self, remake, image=image)
 
     def keep(self, content: Content, program: Executable, forms: dict[int, Blocks], packs: bool) -> None:
         """Leave a program on disk for ``recall``, where it can be kept."""
         image = getattr(program, "image", None)
         if image is not None:
-            from msnb.devices.cpu.program import disk
+            from msnb.devices.cpu.program.run import program_cache
 
             image.forms = forms
-            disk.write(disk.key_of(content, packs), image, content)
+            program_cache.write(program_cache.key_of(content, packs), image, content)
 
     def code_on_disk(self) -> tuple[int, int]:
         """How many files of code and programs are kept from earlier sessions, and their bytes."""
-        from msnb.core.store import folder
+        from msnb.base.disk_cache import folder
 
         home = folder()
         sizes = [p.stat().st_size for p in home.iterdir() if p.is_file()] if home is not None else []
@@ -122,7 +122,7 @@ class CPU(ArrayDevice):
         """The loops, LLVM IR and assembly of a native program's kernels."""
         if not hasattr(program, "kernels"):
             return []
-        from msnb.devices.cpu.codegen.listing import listings
+        from msnb.devices.cpu.codegen.kernel_listing import listings
 
         return listings(program)
 
@@ -130,7 +130,7 @@ class CPU(ArrayDevice):
         """How each node of a native program runs."""
         if not hasattr(program, "recipes"):
             return []
-        from msnb.devices.cpu.codegen.listing import ways
+        from msnb.devices.cpu.codegen.kernel_listing import ways
 
         return ways(program)
 

@@ -7,7 +7,7 @@ set_context(device_target="GPU")  ->  factory  ->  import cupy, look for a devic
 
 from __future__ import annotations
 
-from msnb.core.devices import BufferDevice, register_device
+from msnb.base.device_registry import BufferDevice, register_device
 
 
 def make_gpu() -> BufferDevice:

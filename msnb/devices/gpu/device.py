@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.core import devices, dtypes, events
-from msnb.core.context import get_context
-from msnb.core.errors import DeviceError
+from msnb.base import device_registry, events
+from msnb.base.errors import DeviceError
+from msnb.base.settings import get_context
+from msnb.core import dtypes
 from msnb.core.types import Type
-from msnb.devices.base import ArrayDevice, Kernel
-from msnb.ops.record import Op
+from msnb.devices.device import ArrayDevice, Kernel
+from msnb.ops.definition.record import Op
 
 WAY_OUT = (
     'it needs an NVIDIA GPU with its driver and `pip install msnb[gpu]`; device_target="CPU" runs the same program.'
@@ -52,7 +53,7 @@ class GPU(ArrayDevice):
         self.xp.cuda.Device(index).use()
 
     def _follow(self, changes: dict[str, Any]) -> None:
-        if "device_id" in changes and devices.current() is self:
+        if "device_id" in changes and device_registry.current() is self:
             self.use(changes["device_id"])
 
     def from_host(self, array: NDArray[Any]) -> Any:
@@ -88,7 +89,9 @@ class GPU(ArrayDevice):
         def checked(*buffers: Any) -> Any:
             for buffer in buffers:
                 if isinstance(buffer, np.ndarray):
-                    raise devices.misplaced(op.name, types, buffers) or TypeError("a host array among GPU operands")
+                    raise device_registry.misplaced(op.name, types, buffers) or TypeError(
+                        "a host array among GPU operands"
+                    )
             return run(*buffers)
 
         return checked

@@ -11,9 +11,9 @@ paths, scalars, guards, quick, recipe, tracing  what a later call checks, gather
 
 from __future__ import annotations
 
-from msnb.graph.capture.calls import opaque_modules
-from msnb.graph.capture.engine import Capture
-from msnb.graph.capture.source import register_source
+from msnb.graph.capture.frontend.function_source import register_source
+from msnb.graph.capture.interpreter.call import opaque_modules
+from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.tracing import CAPTURING, Captured, captures, trace
 
 __all__ = ["CAPTURING", "Capture", "Captured", "captures", "opaque_modules", "register_source", "trace"]

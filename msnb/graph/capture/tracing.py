@@ -18,22 +18,24 @@ from functools import cached_property
 from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType, MethodType
 from typing import Any
 
-from msnb.autodiff.owed import written_out
-from msnb.core import tree
-from msnb.core.blocks import Blocks
-from msnb.core.errors import UnsupportedSyntaxError
-from msnb.core.forks import in_child, settled
-from msnb.core.packed import give
-from msnb.core.slot import slot
+from msnb.autodiff.deferred_gradient import written_out
+from msnb.base.errors import UnsupportedSyntaxError
+from msnb.base.fork_locks import in_child, settled
+from msnb.core import pytree
+from msnb.core.engine import slot
+from msnb.core.storage.memory_format import Blocks
+from msnb.core.storage.packed_storage import give
 from msnb.core.tensor import Tensor, made
-from msnb.graph.capture import faults, kept, paths
-from msnb.graph.capture.blocks import stack
-from msnb.graph.capture.engine import Capture, run_root
-from msnb.graph.capture.guards import Guard, compile_guards
-from msnb.graph.capture.journal import Entry
-from msnb.graph.capture.paths import Source, of_call
-from msnb.graph.capture.recipe import Recipe
-from msnb.graph.capture.session import Session
+from msnb.graph.capture.frontend import conversion_cache
+from msnb.graph.capture.guards.exact_check import Guard, compile_guards
+from msnb.graph.capture.interpreter import program_errors
+from msnb.graph.capture.interpreter.capture_engine import Capture, run_root
+from msnb.graph.capture.interpreter.capture_session import Session
+from msnb.graph.capture.interpreter.control.branch import stack
+from msnb.graph.capture.interpreter.reconstruction import Recipe
+from msnb.graph.capture.values import sources as paths
+from msnb.graph.capture.values.mutation_journal import Entry
+from msnb.graph.capture.values.sources import Source, of_call
 from msnb.ir.graph import Graph
 
 CAPTURING = settled(threading.RLock(), rank=0)
@@ -48,7 +50,7 @@ class Captured:
     """A captured program.
 
     Attributes:
-        noted: the program as captured: gradients may stand as nodes (``autodiff.owed``).
+        noted: the program as captured: gradients may stand as nodes (``autodiff.deferred_gradient``).
         graph: the program; ``graph.state`` maps state params to outputs.
         guards: what it assumes.
         inputs: path and pattern per param.
@@ -115,8 +117,8 @@ class Captured:
         held = list(self._owners(args, kwargs)[1])
         for at, owner in self.written:
             held[owner] = outs[at]
-        leaves, shape = tree.flatten(self.recipe.run(list(outs), held)[self.result])
-        return tree.unflatten(shape, [leaf._host() if isinstance(leaf, Tensor) else leaf for leaf in leaves])
+        leaves, shape = pytree.flatten(self.recipe.run(list(outs), held)[self.result])
+        return pytree.unflatten(shape, [leaf._host() if isinstance(leaf, Tensor) else leaf for leaf in leaves])
 
     def of_call(self) -> list[bool]:
         """Per input whether it is an argument of the call (or a part of one): data, and nothing that stays."""
@@ -155,7 +157,7 @@ def _storing(written: list[tuple[int, int, Any, Blocks | None]]) -> Callable[[li
         consts[f"k{at}"], consts[f"f{at}"] = type_, blocks
         plain = f"t = h[{owner}]; t._data = b[{at}]; t._type = k{at}; t._kept = t._rec = None"
         lines.append(f"    {plain if blocks is None else f'give(h[{owner}], b[{at}], f{at}, k{at})'}")
-    exec(kept.compiled("\n".join(lines), "<store>"), consts)
+    exec(conversion_cache.compiled("\n".join(lines), "<store>"), consts)
     store: Callable[[list[Any], list[Any]], None] = consts["store"]
     return store
 
@@ -211,7 +213,7 @@ def _traced(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -
         try:
             result = run_root(fn, *given)
         except Exception as error:
-            faults.end_with(root, error)
+            program_errors.end_with(root, error)
             result = None
         _need_result(root.graph.name, result)
         return _conclude(session, root, result)

@@ -7,7 +7,7 @@ and zeros; what laws leave behind is merged and swept out. When the laws changed
 never a third: cost stays linear. A pass never runs twice on a graph that nothing changed since.
 
 Before any of it, the device is asked whether it remembers what this graph became (``device.recall``); if it does not,
-gradients that capture merely noted are written out first (``autodiff.owed``, ``before_gradient``).
+gradients that capture merely noted are written out first (``autodiff.deferred_gradient``, ``before_gradient``).
 
 What stands in brackets is for the device that is asked for, and runs where the device wants it and jit_level is O1;
 ``block`` only for callers that hand over state in blocks (``packs``).
@@ -27,27 +27,27 @@ from functools import cached_property
 from time import perf_counter
 from typing import Any
 
-from msnb.autodiff.owed import as_it_is, written_out
-from msnb.core import devices, events
-from msnb.core.blocks import Blocks
-from msnb.core.collector import at_rest
-from msnb.core.context import get_context
-from msnb.core.packed import take
-from msnb.core.plugins import Plugin
+from msnb.autodiff.deferred_gradient import as_it_is, written_out
+from msnb.base import device_registry, events
+from msnb.base.gc_pause import at_rest
+from msnb.base.plugins import Plugin
+from msnb.base.settings import get_context
+from msnb.core.storage.memory_format import Blocks
+from msnb.core.storage.packed_storage import take
 from msnb.graph.compile import passes as _register
-from msnb.graph.compile.before_gradient import merged
-from msnb.graph.compile.blocking import LAW as BLOCKING_LAW
-from msnb.graph.compile.blocking import blocked
-from msnb.graph.compile.fusion import fuse
-from msnb.graph.compile.history import Log, Rewrite
-from msnb.graph.compile.layout_axes import is_seed
-from msnb.graph.compile.passrecord import PASSES, Pass
-from msnb.graph.compile.plugged import check_result, plugged
-from msnb.ir.control import FUSED
+from msnb.graph.compile.passes.channels_last.axis_rules import is_seed
+from msnb.graph.compile.passes.fusion.grouping import fuse
+from msnb.graph.compile.passes.pre_gradient_cse import merged
+from msnb.graph.compile.passes.weight_blocking import LAW as BLOCKING_LAW
+from msnb.graph.compile.passes.weight_blocking import blocked
+from msnb.graph.compile.plugin_passes import check_result, plugged
+from msnb.graph.compile.rewriting.pass_record import PASSES, Pass
+from msnb.graph.compile.rewriting.rewrite_log import Log, Rewrite
+from msnb.ir.analysis.structural_hash import content_of
+from msnb.ir.analysis.verifier import verify
+from msnb.ir.control_flow import FUSED
 from msnb.ir.graph import Graph
-from msnb.ir.hashing import content_of
-from msnb.ir.text import called, print_graph
-from msnb.ir.verify import verify
+from msnb.ir.text.printer import called, print_graph
 
 __all__ = ["Compiled", "StageRecord", "compile_graph", "optimise"]
 assert _register
@@ -140,7 +140,7 @@ class Compiled:
 
     def __init__(self, name: str, source: Graph, keep: bool, packs: bool = False) -> None:
         self.name, self.noted = name, source
-        self._device, self._keep, self._packs = devices.current(), keep, packs
+        self._device, self._keep, self._packs = device_registry.current(), keep, packs
         self._fuses = fuses(self._device)
         self._passed: Passed | None = None
         content = content_of(source) if self._remembered() else None
@@ -242,7 +242,7 @@ def compile_graph(
         VerifyError: a transform made a wrong graph.
 
     Examples:
-        >>> from msnb.ir.parse import parse
+        >>> from msnb.ir.text.parser import parse
         >>> text = "graph f(x: f32[2]) -> (f32[2])\\n %1 = multiply(x, ~1.0) : f32[2]\\n return %1"
         >>> len(compile_graph(parse(text)).graph.nodes)
         0

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 import msnb as ms
-from msnb.core import devices
+from msnb.base import device_registry
 from msnb.core.types import WEAK
-from msnb.devices.base import ArrayDevice
+from msnb.devices.device import ArrayDevice
 from msnb.graph.capture import trace
 from msnb.graph.compile import optimise
-from msnb.graph.compile.fusion import fuse
+from msnb.graph.compile.passes.fusion.grouping import fuse
 from msnb.ir.builder import GraphBuilder
-from msnb.ir.control import FUSED
+from msnb.ir.control_flow import FUSED
 from msnb.ir.graph import Graph
 
 REFERENCE = ArrayDevice("reference", np)
@@ -41,7 +41,7 @@ def one_op(op: Any, inputs: Any, attrs: Any) -> Graph:
 def native(graph: Graph, every: bool = True) -> Any:
     """The program with generated code; asserts that its groups became kernels."""
     fused = fuse(graph, every)
-    program = devices.device("CPU").compile(fused)
+    program = device_registry.device("CPU").compile(fused)
     groups = [n for _, n in fused.walk() if n.op is FUSED]
     assert all(n in program.recipes for n in groups), "a group has no kernel"
     return program

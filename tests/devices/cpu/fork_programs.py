@@ -171,7 +171,7 @@ _TASK: Callable[[], Any]
 
 def with_an_iterator(forks: int) -> None:
     """A child goes on with an iterator whose threads are the parent's: it is told so."""
-    from msnb.core.errors import MsnbError
+    from msnb.base.errors import MsnbError
 
     rows = ms.dataset.GeneratorDataset([(np.float32(i),) for i in range(1000)], ["x"], shuffle=False)
     mapped = iter(rows.map(lambda v: v + 1, ["x"], num_parallel_workers=2).batch(2).create_tuple_iterator())

@@ -9,10 +9,10 @@ import numpy as np
 
 from msnb.core.dtypes import as_dtype
 from msnb.core.types import tensor_type
-from msnb.devices.cpu import threads
+from msnb.devices.cpu import thread_pool
 from msnb.ir.graph import Graph
-from msnb.ir.views import whole
-from msnb.ops.record import find
+from msnb.ir.kernel.strided_views import whole
+from msnb.ops.definition.record import find
 
 
 def node_of(name: str, arrays: list[Any], attrs: dict[str, Any]) -> Any:
@@ -37,7 +37,7 @@ class Run:
         n, m = len(reads), len(self.outs)
         type(recipe).prepare([recipe])
         calls = recipe.calls(list(range(n)), list(range(n, n + m)), list(range(n + m, len(every))))
-        self.env = (ctypes.c_int64 * 8)(threads.count())
+        self.env = (ctypes.c_int64 * 8)(thread_pool.count())
         kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         resolved = [c.resolved() for c in calls]
         self.calls = [(kind(address), (ctypes.c_int64 * len(words))(*words)) for address, words in resolved]

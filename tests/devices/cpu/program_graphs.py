@@ -9,10 +9,10 @@ import numpy as np
 from msnb.core import dtypes
 from msnb.core.types import StackType, tensor_type
 from msnb.ir.builder import Const
-from msnb.ir.control import CALL, IF, SCAN, STACK_NEW, STACK_POP, STACK_PUSH, WHILE
+from msnb.ir.control_flow import CALL, IF, SCAN, STACK_NEW, STACK_POP, STACK_PUSH, WHILE
 from msnb.ir.graph import Graph, Module, Node, Value
-from msnb.ops.constant import constant
-from msnb.ops.record import find
+from msnb.ops.definition.record import find
+from msnb.ops.elementwise.constant import constant
 
 N = 4
 SQUARE = tensor_type((N, N), dtypes.float32)

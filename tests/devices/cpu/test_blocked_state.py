@@ -18,10 +18,10 @@ pytest.importorskip("llvmlite")
 
 import msnb as ms
 from msnb import nn
-from msnb.core.blocks import Blocks
-from msnb.core.packed import kept_of
+from msnb.core.storage.memory_format import Blocks
+from msnb.core.storage.packed_storage import kept_of
 from msnb.devices.cpu import CPU
-from msnb.devices.cpu.onednn.api import api
+from msnb.devices.cpu.onednn.c_api import api
 
 pytestmark = pytest.mark.long
 

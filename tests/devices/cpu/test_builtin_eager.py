@@ -12,13 +12,13 @@ import pytest
 import msnb as ms
 from msnb.core.dtypes import as_dtype
 from msnb.core.types import WEAK, tensor_type
-from msnb.devices.base import body_kernel
-from msnb.devices.cpu import threads
-from msnb.devices.cpu.onednn import api as c
-from msnb.ops.record import find
+from msnb.devices.cpu import thread_pool
+from msnb.devices.cpu.onednn import c_api as c
+from msnb.devices.device import body_kernel
+from msnb.ops.definition.record import find
 
 pytest.importorskip("llvmlite")
-from msnb.devices.cpu.builtin.eager import NativeKernel, eager_kernel
+from msnb.devices.cpu.eager.kernel_cache import NativeKernel, eager_kernel
 
 needs = pytest.mark.skipif(c.api() is None, reason="oneDNN is not installed")
 draw = np.random.default_rng(5).standard_normal
@@ -109,15 +109,15 @@ def test_elementwise_operations_on_many_elements(name: str) -> None:
 
 
 def test_a_chain_is_compiled_once_for_all_shapes() -> None:
-    from msnb.devices.cpu.builtin import chains
+    from msnb.devices.cpu.eager import elementwise
 
     kernels("sinh", images(300, 300))
-    before = len(chains._made)
+    before = len(elementwise._made)
     for shape in ((70_000,), (2, 3, 40_000), (1, 80_000)):
         x = images(*shape)
         native, body = kernels("sinh", x)
         np.testing.assert_allclose(native(x), body(x), rtol=2e-6)
-    assert len(chains._made) == before
+    assert len(elementwise._made) == before
 
 
 def test_numbers_meet_large_tensors(machine_code: None) -> None:
@@ -143,7 +143,7 @@ def test_results_are_not_overwritten_while_somebody_holds_them() -> None:
 
 
 def test_memory_of_results_is_used_again_and_bounded() -> None:
-    from msnb.devices.cpu.builtin.results import Results
+    from msnb.devices.cpu.eager.result_pool import Results
 
     shelf, shape = Results(10_000), (1000,)
     first = shelf.take(shape, np.float32)
@@ -179,7 +179,7 @@ def test_several_threads_use_one_kernel() -> None:
 
 @needs
 def test_a_kernel_first_used_by_another_thread_has_all_cores_in_the_main_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "cores", lambda: 2)
+    monkeypatch.setattr(thread_pool, "cores", lambda: 2)
     x, y = images(200, 200), images(200, 200)
     made: list[Any] = []
     other = threading.Thread(target=lambda: made.append(kernels("matmul", x, y)))
@@ -194,7 +194,7 @@ def test_a_kernel_first_used_by_another_thread_has_all_cores_in_the_main_one(mon
 def test_a_forked_process_runs_the_body(monkeypatch: pytest.MonkeyPatch) -> None:
     from msnb.devices.cpu.onednn import trampoline
 
-    monkeypatch.setattr(threads, "count", lambda: 2)
+    monkeypatch.setattr(thread_pool, "count", lambda: 2)
     x, w = images(8, 16, 32, 32), images(16, 16, 3, 3)
     native, body = kernels("conv2d", x, w)
     trampoline._forked.value = 1
@@ -213,10 +213,10 @@ def test_no_native_kernel() -> None:
 
 @needs
 def test_the_session_asks_for_it(machine_code: None) -> None:
-    from msnb.core import devices
+    from msnb.base import device_registry
 
     op, types = find("conv2d"), (tensor_type((1, 1, 4, 4), ms.float32), tensor_type((2, 1, 3, 3), ms.float32))
-    cpu, attrs = devices.device("CPU"), op.bind_attrs({})
+    cpu, attrs = device_registry.device("CPU"), op.bind_attrs({})
     assert isinstance(cpu.kernel(op, types, attrs), NativeKernel)
     ms.set_context(jit_level="O0")
     assert not isinstance(cpu.kernel(op, types, attrs), NativeKernel)

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from msnb.core import dtypes
-from msnb.devices.cpu.onednn.api import api as library
+from msnb.devices.cpu.onednn.c_api import api as library
 from tests.devices.cpu.onednn_runs import expected, run
 
 pytest.importorskip("llvmlite")
-from msnb.devices.cpu.builtin.poolings import recipe
+from msnb.devices.cpu.kernels.pooling import recipe
 
 # few windows, for each is compiled; extents are free
 WINDOWS = ((2, 2, 2, 2), (3, 3, 2, 2), (2, 3, 1, 3), (3, 2, 3, 1), (1, 1, 2, 2))
@@ -67,9 +67,9 @@ def compare(name: str, arrays: list[Any], attrs: dict[str, Any]) -> None:
 
 
 def test_many_threads_share_the_planes(monkeypatch: pytest.MonkeyPatch) -> None:
-    from msnb.devices.cpu import threads
+    from msnb.devices.cpu import thread_pool
 
-    monkeypatch.setattr(threads, "count", lambda: 3)
+    monkeypatch.setattr(thread_pool, "count", lambda: 3)
     x = np.random.default_rng(2).standard_normal((5, 7, 64, 64)).astype(np.float32)
     attrs = {"kernel": (2, 2), "stride": (2, 2)}
     compare("max_pool2d", [x], attrs)

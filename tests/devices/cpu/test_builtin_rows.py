@@ -11,20 +11,21 @@ import pytest
 import msnb as ms
 from msnb.core.dtypes import as_dtype
 from msnb.core.types import tensor_type
-from msnb.devices.base import body_kernel
-from msnb.devices.cpu import threads
-from msnb.ops.record import find
+from msnb.devices.cpu import thread_pool
+from msnb.devices.device import body_kernel
+from msnb.ops.definition.record import find
 
 pytest.importorskip("llvmlite")
-from msnb.devices.cpu.builtin import chains, reductions
-from msnb.devices.cpu.builtin.eager import NativeKernel, eager_kernel
+from msnb.devices.cpu.eager import elementwise
+from msnb.devices.cpu.eager.kernel_cache import NativeKernel, eager_kernel
+from msnb.devices.cpu.kernels import row_reduction
 
 Rng = np.random.Generator
 
 
 @pytest.fixture(params=[1, 3])
 def several_threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "count", lambda: request.param)
+    monkeypatch.setattr(thread_pool, "count", lambda: request.param)
 
 
 @pytest.fixture
@@ -80,13 +81,13 @@ def test_operands_broadcast(pair: str, name: str, rng: Rng) -> None:
 def test_any_shapes_broadcast(rng: Rng) -> None:
     for _ in range(12):
         outer = [int(n) for n in rng.choice([1, 2, 3, 16, 19], rng.integers(1, 4))]
-        out = [*outer, chains.WORTH // int(np.prod(outer)) + int(rng.integers(1, 40))]
+        out = [*outer, elementwise.WORTH // int(np.prod(outer)) + int(rng.integers(1, 40))]
         shapes = [tuple(n if rng.random() < 0.6 else 1 for n in out) for _ in range(3)]
         whole = np.broadcast_shapes(*shapes)
         arrays = [rng.standard_normal(shape) for shape in (*shapes[:2], whole)]
         native, body = kernels("where", arrays[0] > 0, *arrays[1:])
-        rows = chains.rows_of([tensor_type(a.shape, ms.float64) for a in arrays], tensor_type(whole, ms.float64))
-        worth = rows is not None and rows.extent >= chains.SHORT and arrays[2].size >= chains.WORTH
+        rows = elementwise.rows_of([tensor_type(a.shape, ms.float64) for a in arrays], tensor_type(whole, ms.float64))
+        worth = rows is not None and rows.extent >= elementwise.SHORT and arrays[2].size >= elementwise.WORTH
         assert (native is not None) == worth
         if native is not None:
             mask = arrays[0] > 0
@@ -101,12 +102,12 @@ def test_short_rows_and_many_counters_are_left_to_numpy(rng: Rng) -> None:
 def test_all_shapes_share_their_code(rng: Rng) -> None:
     x = rng.standard_normal((300, 400))
     kernels("atan2", x, x[:, :1])
-    before = len(chains._made)
+    before = len(elementwise._made)
     for shape in ((200, 500), (3, 90, 700), (2, 80_000)):
         x = rng.standard_normal(shape)
         native, body = kernels("atan2", x, x[..., :1])
         np.testing.assert_allclose(native(x, x[..., :1]), body(x, x[..., :1]), rtol=1e-12)
-    assert len(chains._made) == before
+    assert len(elementwise._made) == before
 
 
 @pytest.mark.parametrize("order", [(1, 0, 2), (2, 1, 0), (0, 2, 1), (2, 0, 1)])
@@ -212,7 +213,7 @@ def test_sums_of_whole_rows_are_left_to_numpy(rng: Rng) -> None:
     assert kernels("sum", x, axis=0)[0] is None
     assert kernels("sum", x.reshape(10, 30, 301), axis=1)[0] is None
     assert kernels("sum", x.astype(np.int64), axis=1)[0] is None
-    assert reductions.seen((4, 5, 6, 7), (1, 3)) is None
+    assert row_reduction.seen((4, 5, 6, 7), (1, 3)) is None
 
 
 def test_a_transposed_operand_has_the_same_sums(machine_code: None, rng: Rng) -> None:

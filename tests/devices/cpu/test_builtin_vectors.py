@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import msnb as ms
 from msnb import ops
-from msnb.devices.cpu import threads
+from msnb.devices.cpu import thread_pool
 
 pytest.importorskip("llvmlite")
 from tests.devices.cpu.test_builtin_eager import LAYOUTS, kernels
@@ -67,7 +67,7 @@ def test_what_is_not_a_number_stays_where_it_is(turned: bool, bad: float, rng: n
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
 def test_threads_share_the_results(count: int, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:
-    monkeypatch.setattr(threads, "count", lambda: count)
+    monkeypatch.setattr(thread_pool, "count", lambda: count)
     x, y = rng.standard_normal((1, 1100)).astype(np.float32), rng.standard_normal((1100, 1003)).astype(np.float32)
     for b in (y, np.asfortranarray(y)):
         compare(kernels("matmul", x, b)[0], x, b)

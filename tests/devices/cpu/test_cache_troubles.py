@@ -18,12 +18,12 @@ import pytest
 
 import msnb as ms
 from msnb import ops
-from msnb.api.rows import over_rows
-from msnb.core import events, store
+from msnb.api.transforms.scan import over_rows
+from msnb.base import disk_cache, events
 from msnb.graph.compile import Compiled
 
 pytest.importorskip("llvmlite")
-from msnb.devices.cpu.program import disk
+from msnb.devices.cpu.program.run import program_cache
 
 X = np.linspace(-1, 1, 5000, dtype=np.float32)
 
@@ -128,14 +128,14 @@ def test_control_flow_from_a_broken_entry(folder: Path, fn: Callable[..., Any]) 
 def test_what_others_made_is_not_taken(folder: Path, monkeypatch: pytest.MonkeyPatch, other: str) -> None:
     fn = differentiated(looping)
     _, want = compiled(fn)
-    tools = list(disk.toolchain())
+    tools = list(program_cache.toolchain())
     if other == "msnb":
-        monkeypatch.setattr(store, "sources", lambda *rooms: "another release")
+        monkeypatch.setattr(disk_cache, "sources", lambda *rooms: "another release")
     elif other == "the format":
-        monkeypatch.setattr(disk, "FORMAT", "0")
+        monkeypatch.setattr(program_cache, "FORMAT", "0")
     else:
         tools[{"LLVM": 2, "the CPU": 3}[other]] = "another one"
-        monkeypatch.setattr(disk, "toolchain", lambda: tuple(tools))
+        monkeypatch.setattr(program_cache, "toolchain", lambda: tuple(tools))
     again, found = compiled(fn)
     assert not again.recalled
     np.testing.assert_array_equal(found, want)
@@ -215,7 +215,7 @@ def test_a_disk_that_refuses_costs_one_notice(
 ) -> None:
     module, name = where.split(".")
     with monkeypatch.context() as full:
-        full.setattr(getattr(store, module), name, refusing(number))
+        full.setattr(getattr(disk_cache, module), name, refusing(number))
         first, want = compiled(branching)
         again, found = compiled(branching)
     assert not first.recalled and not again.recalled
@@ -230,7 +230,7 @@ def test_a_full_disk_loses_nothing_of_what_is_there(folder: Path, monkeypatch: p
     compiled(branching)
     kept = {p: p.read_bytes() for p in folder.iterdir()}
     with monkeypatch.context() as full:
-        full.setattr(store.os, "replace", refusing(errno.ENOSPC))
+        full.setattr(disk_cache.os, "replace", refusing(errno.ENOSPC))
         assert compiled(branching)[0].recalled
         compiled(looping)
     assert {p: p.read_bytes() for p in folder.iterdir()} == kept

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from msnb.core import events, store
-from msnb.core.aside import SUFFIX, create, remove_leftovers
+from msnb.base import disk_cache, events
+from msnb.base.files.atomic_write import SUFFIX, create, remove_leftovers
 
 ROOT = Path(__file__).parents[3]
 KEY = "0" * 64
@@ -61,14 +61,14 @@ def test_a_folder_exchanged_while_it_is_read_gives_no_foreign_bytes() -> None:
 
 def test_an_exchange_between_the_look_and_the_read(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The exchange at the one moment that counts: the folder was found to be ours, the entry is not open yet."""
-    store.write(KEY, b"ours")
+    disk_cache.write(KEY, b"ours")
     other = base / "other"
     (base / "kernels").rename(other)
-    store.write(KEY, b"foreign")
+    disk_cache.write(KEY, b"foreign")
     (base / "kernels").rename(base / "spare")
     other.rename(base / "kernels")
     (base / "spare").chmod(0o777)
-    look = store._distrusted if hasattr(store, "_distrusted") else store._is_private
+    look = disk_cache._distrusted if hasattr(disk_cache, "_distrusted") else disk_cache._is_private
 
     def exchanged(home: Any) -> Any:
         found = look(home)
@@ -76,8 +76,8 @@ def test_an_exchange_between_the_look_and_the_read(base: Path, monkeypatch: pyte
         (base / "spare").rename(base / "kernels")
         return found
 
-    monkeypatch.setattr(store, look.__name__, exchanged)
-    assert store.read(KEY) == b"ours"
+    monkeypatch.setattr(disk_cache, look.__name__, exchanged)
+    assert disk_cache.read(KEY) == b"ours"
 
 
 @pytest.mark.parametrize("which", ["cache", "kernels"])
@@ -85,41 +85,41 @@ def test_a_folder_above_that_others_may_write(tmp_path: Path, base: Path, told: 
     (base / "kernels").mkdir(mode=0o700, parents=True)
     above = base if which == "kernels" else tmp_path
     above.chmod(0o777)
-    store.write(KEY, b"code")
-    assert store.read(KEY) is None and store.folder() is None
+    disk_cache.write(KEY, b"code")
+    assert disk_cache.read(KEY) is None and disk_cache.folder() is None
     assert len(told) == 1 and str(above) in told[0] and "chmod go-w" in told[0]
     above.chmod(0o1777)  # only its owner may turn what lies in it: /tmp
-    store.write(KEY, b"code")
-    assert store.read(KEY) == b"code"
+    disk_cache.write(KEY, b"code")
+    assert disk_cache.read(KEY) == b"code"
     above.chmod(0o755)
 
 
 @as_root
 @pytest.mark.parametrize("which", ["above", "folder", "entry"])
 def test_what_belongs_to_another_user(base: Path, told: list[str], which: str) -> None:
-    store.write(KEY, b"code")
+    disk_cache.write(KEY, b"code")
     where = {"above": base, "folder": base / "kernels", "entry": base / "kernels" / f"{KEY}.o"}[which]
     os.chown(where, 12345, 12345)
-    assert store.read(KEY) is None
+    assert disk_cache.read(KEY) is None
     assert len(told) == (which != "entry")
 
 
 @as_root
 def test_a_group_that_is_not_ours_alone(base: Path, told: list[str]) -> None:
-    store.write(KEY, b"code")
+    disk_cache.write(KEY, b"code")
     os.chown(base, 0, 12345)
     base.chmod(0o770)
-    assert store.read(KEY) is None and len(told) == 1
+    assert disk_cache.read(KEY) is None and len(told) == 1
 
 
 def test_folders_are_made_for_us_alone(base: Path, told: list[str]) -> None:
     before = os.umask(0)
     try:
-        store.write(KEY, b"code")
+        disk_cache.write(KEY, b"code")
     finally:
         os.umask(before)
     assert stat.S_IMODE(base.stat().st_mode) == stat.S_IMODE((base / "kernels").stat().st_mode) == 0o700
-    assert store.read(KEY) == b"code" and not told
+    assert disk_cache.read(KEY) == b"code" and not told
 
 
 @pytest.mark.parametrize("trouble", ["shared", "link", "file", "read-only", "base is a file"])
@@ -137,8 +137,8 @@ def test_a_folder_in_an_odd_state_costs_one_notice(base: Path, tmp_path: Path, t
         (base / "kernels").mkdir(parents=True, mode=0o700)
         (base / "kernels").chmod(0o777 if trouble == "shared" else 0o500)
     for _ in range(3):
-        store.write(KEY, b"code")
-        found = store.read(KEY)
+        disk_cache.write(KEY, b"code")
+        found = disk_cache.read(KEY)
     refused = trouble != "read-only" or os.getuid() != 0  # root may write wherever it likes
     assert (found is None) == refused and len(told) == refused
     if refused:
@@ -148,10 +148,10 @@ def test_a_folder_in_an_odd_state_costs_one_notice(base: Path, tmp_path: Path, t
 # ---- entries --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", [store.CODE, store.PROGRAM, store.FUNCTION])
+@pytest.mark.parametrize("kind", [disk_cache.CODE, disk_cache.PROGRAM, disk_cache.FUNCTION])
 @pytest.mark.parametrize("what", ["pipe", "link", "folder", "socket", "writable", "long"])
 def test_an_entry_that_is_no_file_of_ours(base: Path, kind: str, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    store.write(KEY, b"code", kind)
+    disk_cache.write(KEY, b"code", kind)
     entry = base / "kernels" / f"{KEY}{kind}"
     kept = entry.with_name("kept")
     entry.rename(kept)
@@ -167,16 +167,16 @@ def test_an_entry_that_is_no_file_of_ours(base: Path, kind: str, what: str, monk
         kept.rename(entry)
         entry.chmod(0o666 if what == "writable" else 0o600)
         if what == "long":
-            monkeypatch.setattr(store, "MOST_BYTES", 10)
-    assert in_time(store.read, KEY, kind) is None
+            monkeypatch.setattr(disk_cache, "MOST_BYTES", 10)
+    assert in_time(disk_cache.read, KEY, kind) is None
 
 
 def test_a_pipe_is_replaced_by_the_next_write(base: Path) -> None:
-    store.folder()
+    disk_cache.folder()
     os.mkfifo(base / "kernels" / f"{KEY}.o")
-    assert in_time(store.read, KEY) is None
-    store.write(KEY, b"code")
-    assert store.read(KEY) == b"code"
+    assert in_time(disk_cache.read, KEY) is None
+    disk_cache.write(KEY, b"code")
+    assert disk_cache.read(KEY) == b"code"
 
 
 # ---- what killed writers leave --------------------------------------------------------------------------------------
@@ -203,9 +203,9 @@ def test_a_leftover_of_another_machine_stays_for_a_day(tmp_path: Path) -> None:
 
 
 def test_the_cache_clears_up_after_killed_writers(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store.write(KEY, b"code")
+    disk_cache.write(KEY, b"code")
     handle, path = create(str(base / "kernels"), "x.o")
     os.close(handle)
-    monkeypatch.setattr(store, "_writes", iter([0]))
-    store.write("1" * 64, b"code")
+    monkeypatch.setattr(disk_cache, "_writes", iter([0]))
+    disk_cache.write("1" * 64, b"code")
     assert not os.path.exists(path)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import msnb as ms
-from msnb.core import events, store
+from msnb.base import disk_cache, events
 from msnb.devices.cpu import CPU
 from tests.devices.cpu.codegen_programs import REFERENCE, buffers, traced
 
@@ -35,11 +35,11 @@ def program(x: ms.Tensor):
 
 
 def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    from msnb.devices.cpu.codegen import engine
+    from msnb.devices.cpu.llvm import jit
 
     done: list[str] = []
-    plain = engine._compiled
-    monkeypatch.setattr(engine, "_compiled", lambda text: (done.append(text), plain(text))[1])
+    plain = jit._compiled
+    monkeypatch.setattr(jit, "_compiled", lambda text: (done.append(text), plain(text))[1])
     return done
 
 
@@ -85,9 +85,9 @@ def test_a_home_that_cannot_be_written_costs_nothing_but_time(tmp_path: Path, mo
 
 
 def test_the_oldest_entries_go(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "MOST_ENTRIES", 8)
+    monkeypatch.setattr(disk_cache, "MOST_ENTRIES", 8)
     for i in range(12):
-        store.write(f"{i:064x}", b"code")
+        disk_cache.write(f"{i:064x}", b"code")
         path = folder / f"{i:064x}.o"
         if path.exists():
             os.utime(path, (i, i))
@@ -96,9 +96,9 @@ def test_the_oldest_entries_go(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_oldest_entries_go_where_they_are_large(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(disk_cache, "MOST_BYTES", 10_000)
     for i in range(12):
-        store.write(f"{i:064x}", bytes(2_000), store.PROGRAM)
+        disk_cache.write(f"{i:064x}", bytes(2_000), disk_cache.PROGRAM)
         path = folder / f"{i:064x}.p"
         if path.exists():
             os.utime(path, (i, i))
@@ -114,7 +114,7 @@ def test_without_llvmlite_the_reference_serves(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.delattr(sys.modules["msnb.devices.cpu"], "program", raising=False)
     events.forget_notices()
     told: list[str] = []
-    from msnb.graph.compile.fusion import fuse
+    from msnb.graph.compile.passes.fusion.grouping import fuse
 
     x = ms.Tensor(np.linspace(-1, 1, 12, dtype=np.float32))
     graph = traced(lambda x: ms.ops.softmax(ms.ops.exp(x) * 2), x)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import msnb as ms
 from msnb import ops
-from msnb.graph.compile.fusion import fuse
-from msnb.ir.control import FUSED
+from msnb.graph.compile.passes.fusion.grouping import fuse
+from msnb.ir.control_flow import FUSED
 from msnb.ir.graph import Graph, Node
-from msnb.ir.views import whole
+from msnb.ir.kernel.strided_views import whole
 from tests.devices.cpu.codegen_programs import REFERENCE, traced
 
 pytest.importorskip("llvmlite")
@@ -33,9 +33,10 @@ FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ct
 
 def find_recipe(node: Node, view_of: Any) -> Any:
     """From the code generator alone."""
-    from msnb.devices.cpu.codegen import draws, library, tables
+    from msnb.devices.cpu.codegen import kernel_library
+    from msnb.devices.cpu.kernels import gather_scatter, philox
 
-    return library.recipe(node, view_of) or tables.recipe(node, view_of) or draws.recipe(node, view_of)
+    return kernel_library.recipe(node, view_of) or gather_scatter.recipe(node, view_of) or philox.recipe(node, view_of)
 
 
 def fused_node(fn: Any, arrays: list[np.ndarray]) -> tuple[Node, list[np.ndarray]]:
@@ -123,7 +124,7 @@ def test_many_updates_are_one_call(threads: int, inplace: bool, rng: np.random.G
 
 
 def test_extents_share_one_kernel(rng: np.random.Generator) -> None:
-    from msnb.devices.cpu.codegen.library import KernelRecipe, recipe
+    from msnb.devices.cpu.codegen.kernel_library import KernelRecipe, recipe
 
     nodes = [fused_node(update, update_args(rng, n))[0] for n in (7, 100, 4096)]
     made = [recipe(n, lambda v: v) for n in nodes]
@@ -143,7 +144,7 @@ def test_parts_of_different_kinds(rng: np.random.Generator) -> None:
 
 def test_what_all_rows_read_is_not_overwritten(rng: np.random.Generator) -> None:
     """A number stored in the first row must not lie where the next rows read one."""
-    from msnb.devices.cpu.codegen.library import KernelRecipe, recipe
+    from msnb.devices.cpu.codegen.kernel_library import KernelRecipe, recipe
 
     x, a = rng.standard_normal((33, 8)).astype(np.float32), np.float32([0.5])
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import msnb as ms
-from msnb.ops.record import find
+from msnb.ops.definition.record import find
 from tests.devices.cpu.codegen_programs import buffers, native, one_op
 
 pytest.importorskip("llvmlite")

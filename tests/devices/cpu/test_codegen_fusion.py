@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 import msnb as ms
 from msnb import ops
-from msnb.graph.compile import recompute
-from msnb.graph.compile.fusion import fuse
-from msnb.ir.control import FUSED
+from msnb.graph.compile.passes.fusion import rematerialize
+from msnb.graph.compile.passes.fusion.grouping import fuse
+from msnb.ir.control_flow import FUSED
 from msnb.ir.graph import Graph, Node
-from msnb.ir.parse import parse
-from msnb.ops.constant import constant
+from msnb.ir.text.parser import parse
+from msnb.ops.elementwise.constant import constant
 from tests.devices.cpu.codegen_programs import REFERENCE, buffers, traced
 from tests.devices.cpu.test_codegen_groups import Programs
 
@@ -34,8 +34,8 @@ def test_fused_programs_are_the_same_programs(every: bool, seed: int) -> None:
     """Small values count as large ones here, so that much is computed again in readers."""
     program = Programs(seed)
     with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
-        patch.setattr(recompute, "WORTH", 2)
-        patch.setattr(recompute, "SMALL", 2)
+        patch.setattr(rematerialize, "WORTH", 2)
+        patch.setattr(rematerialize, "SMALL", 2)
         want = REFERENCE.compile(program.graph)(buffers(program.args))
         got = REFERENCE.compile(fuse(program.graph, every))(buffers(program.args))
     for x, y in zip(got, want, strict=True):

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 import msnb as ms
 from msnb import ops
+from msnb.base.errors import MsnbError
 from msnb.core import dtypes
-from msnb.core.errors import MsnbError
-from msnb.devices.cpu.codegen.lower import lower
-from msnb.graph.compile.fusion import fuse
+from msnb.devices.cpu.codegen.kernel_lowering import lower
+from msnb.graph.compile.passes.fusion.grouping import fuse
 from msnb.ir.builder import GraphBuilder
-from msnb.ir.control import FUSED
-from msnb.ops.record import find
+from msnb.ir.control_flow import FUSED
+from msnb.ops.definition.record import find
 from tests.devices.cpu.codegen_programs import REFERENCE, both, buffers, close, native, one_op, traced
 
 pytest.importorskip("llvmlite")

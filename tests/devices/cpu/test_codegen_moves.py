@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import msnb as ms
-from msnb.ops.record import REGISTRY, find
+from msnb.ops.definition.record import REGISTRY, find
 from tests.devices.cpu.codegen_programs import REFERENCE, buffers, one_op
 from tests.devices.cpu.test_codegen_calls import Declined, find_recipe, run
 
@@ -28,7 +28,7 @@ def compare(op: Any, inputs: list[ms.Tensor], attrs: dict[str, Any], threads: in
 
 
 def _whole(value: Any) -> Any:
-    from msnb.ir.views import whole
+    from msnb.ir.kernel.strided_views import whole
 
     return whole(value)
 
@@ -93,14 +93,14 @@ def test_indices_out_of_range_are_declined(rng: np.random.Generator) -> None:
 
 def test_views_of_views_are_read_where_they_lie(rng: np.random.Generator) -> None:
     """The recipe reads the base of the view it is given."""
-    from msnb.devices.cpu.codegen import library
-    from msnb.ir.views import apply_view, whole
+    from msnb.devices.cpu.codegen import kernel_library
+    from msnb.ir.kernel.strided_views import apply_view, whole
 
     x = ms.Tensor(rng.standard_normal((6, 10)).astype(np.float32))
     graph = one_op(find("transpose"), [x], {"perm": (1, 0)})
     second = graph.add(find("slice"), [graph.nodes[0].out], {"begin": (2, 1), "end": (9, 6), "step": (3, 2)},
                        [ms.Tensor(np.zeros((3, 3), np.float32))._type])  # fmt: skip
-    found = library.recipe(
+    found = kernel_library.recipe(
         second, lambda v: whole(v) if v.node is None else apply_view(v.node, whole(v.node.inputs[0]))
     )
     assert found is not None and found.reads == (graph.params[0],)

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import msnb as ms
 from msnb import ops
+from msnb.base.errors import MsnbError
 from msnb.core import dtypes
-from msnb.core.errors import MsnbError
 from tests.devices.cpu.codegen_programs import REFERENCE, buffers, native, traced
 
 pytest.importorskip("llvmlite")

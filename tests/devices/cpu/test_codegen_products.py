@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import msnb as ms
-from msnb.ir.views import View, dense_strides, whole
+from msnb.ir.kernel.strided_views import View, dense_strides, whole
 from tests.devices.cpu.codegen_programs import buffers, native, traced
 from tests.devices.cpu.onednn_runs import Run, expected, node_of, run
 
 pytest.importorskip("llvmlite")
-from msnb.devices.cpu.codegen.products import recipe
+from msnb.devices.cpu.kernels.gemm_fallback import recipe
 
 DTYPES = (np.float64, np.int32, np.int64)
 LEAD = st.sampled_from((1, 3))
@@ -90,9 +90,9 @@ def test_vectors_and_strange_numbers() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_threads_share_rows(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from msnb.devices.cpu import threads
+    from msnb.devices.cpu import thread_pool
 
-    monkeypatch.setattr(threads, "count", lambda: count)
+    monkeypatch.setattr(thread_pool, "count", lambda: count)
     rng = np.random.default_rng(3)
     x, y = rng.standard_normal((3, 131, 90)), rng.standard_normal((3, 90, 77))
     check(run("matmul", [x, y], recipe)[0], x, y)

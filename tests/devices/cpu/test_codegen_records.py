@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import msnb as ms
+from msnb.base.errors import MsnbError
 from msnb.core import dtypes
-from msnb.core.errors import MsnbError
-from msnb.ir.space import kind_of
-from msnb.ops.record import REGISTRY, Op, find
+from msnb.ir.kernel.iteration_space import kind_of
+from msnb.ops.definition.record import REGISTRY, Op, find
 from tests.devices.cpu.codegen_programs import both, close, kernels, native, one_op
 
 pytest.importorskip("llvmlite")

@@ -10,15 +10,15 @@ import pytest
 
 import msnb as ms
 from msnb import ops
-from msnb.devices.cpu import threads
-from msnb.graph.compile.fusion import fuse
-from msnb.ir.control import FUSED
+from msnb.devices.cpu import thread_pool
+from msnb.graph.compile.passes.fusion.grouping import fuse
+from msnb.ir.control_flow import FUSED
 from tests.devices.cpu.codegen_programs import buffers, native, traced
 
 pytest.importorskip("llvmlite")
-from msnb.devices.cpu.codegen.engine import host
-from msnb.devices.cpu.codegen.library import lowered
-from msnb.devices.cpu.codegen.plan import Plan
+from msnb.devices.cpu.codegen.kernel_library import lowered
+from msnb.devices.cpu.codegen.kernel_schedule import Plan
+from msnb.devices.cpu.llvm.jit import host
 
 Rng = np.random.Generator
 Fn = Callable[..., Any]
@@ -26,9 +26,9 @@ Fn = Callable[..., Any]
 
 @pytest.fixture(params=[1, 3])
 def several_threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "of_a_program", lambda: request.param)
-    monkeypatch.setattr(threads, "cores", lambda: request.param)
-    monkeypatch.setattr("msnb.devices.cpu.codegen.plan.SHARED_WORK", 1)
+    monkeypatch.setattr(thread_pool, "of_a_program", lambda: request.param)
+    monkeypatch.setattr(thread_pool, "cores", lambda: request.param)
+    monkeypatch.setattr("msnb.devices.cpu.codegen.kernel_schedule.SHARED_WORK", 1)
 
 
 def plans(fn: Fn, *args: ms.Tensor) -> list[Plan]:

@@ -14,8 +14,8 @@ import msnb as ms
 from msnb import ops
 
 pytest.importorskip("llvmlite")
-from msnb.core import store
-from msnb.devices.cpu.program import machine as m
+from msnb.base import disk_cache
+from msnb.devices.cpu.program import bytecode as m
 
 X = np.linspace(-1, 1, 900, dtype=np.float32).reshape(30, 30)
 
@@ -68,7 +68,7 @@ def entry(tmp_path: Path) -> tuple[str, bytes, Any]:
     recalled, want = run()
     assert not recalled
     (file,) = tmp_path.glob("kernels/*.p")
-    data = store.read(file.stem, store.PROGRAM)
+    data = disk_cache.read(file.stem, disk_cache.PROGRAM)
     assert data is not None
     return file.stem, data, want
 
@@ -94,7 +94,7 @@ def test_numbers_out_of_range_make_no_program(tmp_path: Path, rng: np.random.Gen
         for step in path[:-1]:
             spot = spot[step]
         spot[path[-1]] = int(rng.choice([-7, 10**9, 2**62]))
-        store.write(key, joined(sizes, changed, rest), store.PROGRAM)
+        disk_cache.write(key, joined(sizes, changed, rest), disk_cache.PROGRAM)
         recalled, out = run()
         assert not recalled, path
         for a, b in zip(out, want):
@@ -118,7 +118,7 @@ def test_words_of_the_table_out_of_range_make_no_program(tmp_path: Path, wrong: 
         broken = table.copy()
         broken[row, 1] = wrong  # a slot, a counter or an instruction in all of these
         blob = rest[:start] + broken.tobytes() + rest[start + sizes[number] :]
-        store.write(key, joined(sizes, body, blob), store.PROGRAM)
+        disk_cache.write(key, joined(sizes, body, blob), disk_cache.PROGRAM)
         recalled, out = run()
         assert not recalled, m.NAMES[op]
         np.testing.assert_array_equal(out[0], want[0])
@@ -142,7 +142,7 @@ def test_tables_that_are_none(tmp_path: Path, damage: str) -> None:
         body["places"][0] = body["places"][1]
     elif damage == "deep":
         body["answers"] = json.loads("[" * 300 + "]" * 300)
-    store.write(key, joined(sizes, body, rest[:start] + table.tobytes() + rest[end:]), store.PROGRAM)
+    disk_cache.write(key, joined(sizes, body, rest[:start] + table.tobytes() + rest[end:]), disk_cache.PROGRAM)
     recalled, out = run()
     assert not recalled
     np.testing.assert_array_equal(out[0], want[0])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from msnb.core import forks
+from msnb.base import fork_locks
 
 PROGRAMS = Path(__file__).with_name("fork_programs.py")
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
@@ -58,7 +58,7 @@ def child_says(task: object) -> int:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_lock_that_another_thread_holds_is_free_in_the_child_and_ones_own_is_not() -> None:
-    others, own = forks.lock(), forks.lock()
+    others, own = fork_locks.lock(), fork_locks.lock()
     held, done = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -85,7 +85,7 @@ def test_a_fork_waits_for_what_must_not_be_half_done() -> None:
         gone_on.wait(0.3)
         seen.append("done")
 
-    thread = threading.Thread(target=forks.finished(work))
+    thread = threading.Thread(target=fork_locks.finished(work))
     thread.start()
     started.wait()
     assert child_says(lambda: len(seen)) == 1
@@ -94,14 +94,14 @@ def test_a_fork_waits_for_what_must_not_be_half_done() -> None:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_fork_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch, notices: list[str]) -> None:
-    monkeypatch.setattr(forks, "PATIENCE", 0.2)
+    monkeypatch.setattr(fork_locks, "PATIENCE", 0.2)
     started, done = threading.Event(), threading.Event()
 
     def work() -> None:
         started.set()
         done.wait()
 
-    thread = threading.Thread(target=forks.finished(work))
+    thread = threading.Thread(target=fork_locks.finished(work))
     thread.start()
     started.wait()
     assert child_says(lambda: 7) == 7

@@ -14,8 +14,8 @@ pytest.importorskip("llvmlite")
 
 import msnb as ms
 from msnb import ops
-from msnb.devices.cpu.onednn import api as c
-from msnb.devices.cpu.onednn.steps import Steps
+from msnb.devices.cpu.onednn import c_api as c
+from msnb.devices.cpu.onednn.primitive_chain import Steps
 
 pytestmark = pytest.mark.skipif(c.api() is None, reason="oneDNN is not installed")
 
@@ -31,7 +31,7 @@ def linear(x: Any, w: Any, b: Any) -> Any:
 
 
 def convolution(x: Any, w: Any, b: Any) -> Any:
-    return ops.conv.CONV2D(x, w, pads=(1, 1, 1, 1), data_format="NHWC") + b
+    return ops.spatial.convolution_records.CONV2D(x, w, pads=(1, 1, 1, 1), data_format="NHWC") + b
 
 
 def run(fn: Callable[..., Any], *arrays: Any) -> tuple[Any, list[str]]:

@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from msnb.core import dtypes
-from msnb.devices.cpu.onednn import api as c
+from msnb.devices.cpu.onednn import c_api as c
 from msnb.devices.cpu.onednn import primitives
 from msnb.devices.cpu.onednn.primitives import Layout
-from msnb.devices.cpu.onednn.recipes import recipe
+from msnb.devices.cpu.onednn.provider import recipe
 from tests.devices.cpu.onednn_runs import Run, expected, node_of, run
 
 pytestmark = pytest.mark.skipif(c.api() is None, reason="oneDNN is not installed")
@@ -89,13 +89,13 @@ def test_channels_last_needs_no_copy_of_images() -> None:
 
 
 def whole_of(value: Any) -> Any:
-    from msnb.ir.views import whole
+    from msnb.ir.kernel.strided_views import whole
 
     return whole(value)
 
 
 def test_a_transposed_operand_is_read_in_place() -> None:
-    from msnb.ir.views import View, dense_strides
+    from msnb.ir.kernel.strided_views import View, dense_strides
 
     rng = np.random.default_rng(0)
     stored = rng.standard_normal((2, 8, 7, 16)).astype(np.float32)  # n h w c
@@ -191,9 +191,9 @@ def test_no_recipe_for_empty_images() -> None:
 @pytest.mark.parametrize("count", [1, 2, 3])
 @pytest.mark.parametrize("data_format", ["NCHW", "NHWC"])
 def test_enough_work_for_several_threads(count: int, data_format: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from msnb.devices.cpu import threads
+    from msnb.devices.cpu import thread_pool
 
-    monkeypatch.setattr(threads, "count", lambda: count)
+    monkeypatch.setattr(thread_pool, "count", lambda: count)
     rng, attrs = np.random.default_rng(4), {"pads": (1,) * 4, "data_format": data_format}
     x = arranged(rng.standard_normal((5, 32, 20, 20)).astype(np.float32), attrs)
     w = rng.standard_normal((48, 32, 3, 3)).astype(np.float32)

@@ -12,22 +12,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from msnb.core import events
-from msnb.devices.cpu import threads
-from msnb.devices.cpu.onednn import api as c
-from msnb.devices.cpu.onednn import library, primitives
-from msnb.devices.cpu.onednn.recipes import recipe
+from msnb.base import events
+from msnb.devices.cpu import thread_pool
+from msnb.devices.cpu.onednn import c_api as c
+from msnb.devices.cpu.onednn import primitives, shared_library
+from msnb.devices.cpu.onednn.provider import recipe
 from tests.devices.cpu.onednn_runs import run
 
 
 @pytest.fixture()
 def anew() -> Iterator[None]:
     """The library is looked for again in the test, and after it."""
-    for cached in (library.load, c.api):
+    for cached in (shared_library.load, c.api):
         cached.cache_clear()
     events.forget_notices()
     yield
-    for cached in (library.load, c.api):
+    for cached in (shared_library.load, c.api):
         cached.cache_clear()
 
 
@@ -46,7 +46,7 @@ def test_without_the_wheel(monkeypatch: pytest.MonkeyPatch, capsys: Any, anew: N
 
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
-    monkeypatch.setattr(threads, "pointers", lambda: (1, 1))
+    monkeypatch.setattr(thread_pool, "pointers", lambda: (1, 1))
     monkeypatch.setattr(importlib.metadata, "distribution", missing)
     assert "pip install onednn-cpu-gomp" in told(capsys)
 
@@ -59,7 +59,7 @@ def test_on_another_machine(monkeypatch: pytest.MonkeyPatch, capsys: Any, anew: 
 def test_without_libgomp(monkeypatch: pytest.MonkeyPatch, capsys: Any, anew: None) -> None:
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
-    monkeypatch.setattr(threads, "pointers", lambda: (None, None))
+    monkeypatch.setattr(thread_pool, "pointers", lambda: (None, None))
     assert "libgomp1" in told(capsys)
 
 
@@ -68,7 +68,7 @@ needs = pytest.mark.skipif(c.api() is None, reason="oneDNN is not installed")
 
 @needs
 def test_a_version_that_is_too_old(monkeypatch: pytest.MonkeyPatch, capsys: Any, anew: None) -> None:
-    monkeypatch.setattr(library, "_OLDEST", (3, 999))
+    monkeypatch.setattr(shared_library, "_OLDEST", (3, 999))
     assert "or a later 3.x is needed" in told(capsys)
 
 
@@ -85,7 +85,7 @@ def test_primitives_are_made_once_per_description_and_thread_count(monkeypatch: 
     layout = primitives.Layout((300, 300), (300, 1))
     first = primitives.matmul(layout, layout, layout)
     assert first is not None and first is primitives.matmul(layout, layout, layout)
-    monkeypatch.setattr(threads, "count", lambda: first.threads + 1)
+    monkeypatch.setattr(thread_pool, "count", lambda: first.threads + 1)
     other = primitives.matmul(layout, layout, layout)
     assert other is not None and other.threads == first.threads + 1
     small = primitives.matmul(layout, layout, layout, work=10.0)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from msnb.devices.cpu.onednn import api as c
-from msnb.devices.cpu.onednn.recipes import recipe
-from msnb.ir.views import View, dense_strides, whole
+from msnb.devices.cpu.onednn import c_api as c
+from msnb.devices.cpu.onednn.provider import recipe
+from msnb.ir.kernel.strided_views import View, dense_strides, whole
 from tests.devices.cpu.onednn_runs import Run, expected, node_of, run
 
 pytestmark = pytest.mark.skipif(c.api() is None, reason="oneDNN is not installed")

@@ -13,13 +13,13 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.core import events
-from msnb.core.errors import MsnbError
+from msnb.base import events
+from msnb.base.errors import MsnbError
 from msnb.graph.compile import Compiled
 
 pytest.importorskip("llvmlite")
-from msnb.core import store
-from msnb.devices.cpu.program import disk
+from msnb.base import disk_cache
+from msnb.devices.cpu.program.run import program_cache
 
 
 @pytest.fixture(autouse=True)
@@ -107,8 +107,8 @@ def test_what_people_are_shown_of_it_is_worked_out_when_asked(folder: Path) -> N
     assert [(v.offset, v.bytes) for v in old.executable.memory_plan] == [
         (v.offset, v.bytes) for v in new.executable.memory_plan
     ]
-    shown = ms.core.devices.current().kernels_of(old.executable)
-    assert [k.kernel for k in shown] == [k.kernel for k in ms.core.devices.current().kernels_of(new.executable)]
+    shown = ms.base.device_registry.current().kernels_of(old.executable)
+    assert [k.kernel for k in shown] == [k.kernel for k in ms.base.device_registry.current().kernels_of(new.executable)]
 
 
 def test_training_goes_on_alike(folder: Path) -> None:
@@ -152,19 +152,19 @@ def test_another_constant_is_another_program(folder: Path) -> None:
 def test_another_number_of_threads_is_another_program(folder: Path) -> None:
     compiled(softmaxed(), ms.Tensor(X))
     with ms.set_context(runtime_num_threads=1):
-        assert compiled(softmaxed(), ms.Tensor(X)).recalled == (disk.threads.cores() == 1)
+        assert compiled(softmaxed(), ms.Tensor(X)).recalled == (program_cache.thread_pool.cores() == 1)
 
 
 def test_other_sources_are_another_program(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled(softmaxed(), ms.Tensor(X))
-    monkeypatch.setattr(store, "sources", lambda *rooms: "edited")
+    monkeypatch.setattr(disk_cache, "sources", lambda *rooms: "edited")
     assert not compiled(softmaxed(), ms.Tensor(X)).recalled
 
 
 def test_without_onednn_it_is_another_program(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    known = disk.api() is not None
+    known = program_cache.api() is not None
     compiled(softmaxed(), ms.Tensor(X))
-    monkeypatch.setattr(disk, "api", lambda: None)
+    monkeypatch.setattr(program_cache, "api", lambda: None)
     assert compiled(softmaxed(), ms.Tensor(X)).recalled != known
 
 
@@ -177,7 +177,7 @@ def test_who_watches_the_passes_sees_them(folder: Path) -> None:
 
 
 def test_an_op_from_elsewhere_is_not_kept(folder: Path) -> None:
-    from msnb.ops import record
+    from msnb.ops.definition import record
 
     name = "op_of_this_test"
     op = record.define(name, "x", infer=lambda x: x, body=lambda xp, x: x + 1, doc="Adds one.", no_grad="a test")
@@ -239,9 +239,9 @@ def test_a_broken_entry_is_made_again(folder: Path, damage: str) -> None:
     data = entry.read_bytes()
     key = entry.stem
     if damage == "sound but nonsense":
-        store.write(key, (2).to_bytes(8, "little") + b"[]", store.PROGRAM)
+        disk_cache.write(key, (2).to_bytes(8, "little") + b"[]", disk_cache.PROGRAM)
     elif damage == "another program":
-        store.write(key, b'\x10\0\0\0\0\0\0\0[[],{"table":[]}]', store.PROGRAM)
+        disk_cache.write(key, b'\x10\0\0\0\0\0\0\0[[],{"table":[]}]', disk_cache.PROGRAM)
     else:
         broken = {"cut": data[:-7], "flipped": data[:-7] + bytes([data[-7] ^ 1]) + data[-6:], "empty": b"",
                   "foreign": b"\x80\x04" + data}  # fmt: skip
@@ -252,12 +252,12 @@ def test_a_broken_entry_is_made_again(folder: Path, damage: str) -> None:
 
 
 def test_a_program_whose_kernels_are_gone_is_made_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from msnb.devices.cpu.codegen import engine
+    from msnb.devices.cpu.llvm import jit
 
     want = compiled(softmaxed(), ms.Tensor(X))([X])[0]
     for code in folder.glob("*.o"):
         code.unlink()
-    monkeypatch.setattr(engine, "_loaded", {})
+    monkeypatch.setattr(jit, "_loaded", {})
     again = compiled(softmaxed(), ms.Tensor(X))
     assert not again.recalled
     np.testing.assert_array_equal(again([X])[0], want)
@@ -265,7 +265,7 @@ def test_a_program_whose_kernels_are_gone_is_made_again(folder: Path, monkeypatc
 
 def test_no_cache_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MSNB_CACHE_DIR", "")
-    monkeypatch.setattr(disk, "key_of", lambda content: pytest.fail("nobody asked for a key"))
+    monkeypatch.setattr(program_cache, "key_of", lambda content: pytest.fail("nobody asked for a key"))
     assert [compiled(softmaxed(), ms.Tensor(X)).recalled for _ in range(2)] == [False, False]
 
 
@@ -274,12 +274,12 @@ def test_a_word_that_looks_like_an_address_keeps_a_program_off_the_disk(folder: 
     content = disk_content(program)
     image = program.executable.image
     image.words = np.append(image.words, np.array([X.ctypes.data], np.int64))
-    with pytest.raises(disk.Unstorable, match="address"):
-        disk.encoded(image, content)
+    with pytest.raises(program_cache.Unstorable, match="address"):
+        program_cache.encoded(image, content)
 
 
 def disk_content(program: Compiled) -> Any:
-    from msnb.ir.hashing import content_of
+    from msnb.ir.analysis.structural_hash import content_of
 
     found = content_of(program.source)
     assert found is not None
@@ -289,8 +289,8 @@ def disk_content(program: Compiled) -> Any:
 def test_bytes_and_back(folder: Path) -> None:
     program = compiled(lambda x: looping(x), ms.Tensor(X[:1000]))
     content, image = disk_content(program), program.executable.image
-    data = disk.encoded(image, content)
-    assert disk.encoded(disk.decoded(data, content), content) == data
+    data = program_cache.encoded(image, content)
+    assert program_cache.encoded(program_cache.decoded(data, content), content) == data
 
 
 _ELSEWHERE = """

@@ -11,10 +11,10 @@ import pytest
 
 import msnb as ms
 from msnb import ops
-from msnb.devices.listing import Way
+from msnb.devices.inspection import Way
 
 pytest.importorskip("llvmlite")
-from msnb.devices.cpu.program import given
+from msnb.devices.cpu.program.build import constant_evaluation
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +42,7 @@ def test_a_mask_is_known_before_the_program_runs(rng: np.random.Generator) -> No
     out, program = run(masked, x)
     np.testing.assert_allclose(out.asnumpy(), np.tril(x) + np.arange(200), rtol=1e-6, atol=1e-5)
     assert not {"ones", "triu", "eye", "arange"}.intersection(program.host_steps)
-    ways: list[Way] = ms.core.devices.device("CPU").ways_of(program)
+    ways: list[Way] = ms.base.device_registry.device("CPU").ways_of(program)
     assert "known before the program runs" in [w.how for w in ways]
 
 
@@ -84,7 +84,7 @@ def test_inside_loops(rng: np.random.Generator) -> None:
 
 
 def test_what_is_too_large_or_fails_is_left_to_the_run() -> None:
-    large = given.MOST // 8 + 1
+    large = constant_evaluation.MOST // 8 + 1
     out, program = run(lambda x: ops.arange(large) + x.astype(ms.int64).sum(), np.zeros(2))
     np.testing.assert_array_equal(out.asnumpy(), np.arange(large))
     assert not program.built.choice.given._known

@@ -13,8 +13,8 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.core.errors import MsnbError
-from msnb.devices.cpu import threads
+from msnb.base.errors import MsnbError
+from msnb.devices.cpu import thread_pool
 from tests.devices.cpu.codegen_programs import traced
 from tests.devices.cpu.test_program_values import native
 from tests.waiting import PATIENCE
@@ -279,7 +279,7 @@ def test_a_program_away_from_the_main_thread_has_all_cores() -> None:
     t = threading.Thread(target=work)
     t.start()
     t.join()
-    assert used == [threads.of_a_program()]
+    assert used == [thread_pool.of_a_program()]
 
 
 def test_a_callback_may_wait_for_a_program_in_another_thread() -> None:
@@ -344,7 +344,7 @@ def test_a_program_that_is_called_from_inside_itself() -> None:
 
 
 def test_no_memory_is_a_sentence_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    from msnb.devices.cpu.program import arenas
+    from msnb.devices.cpu.program.run import arena_pool
 
     c = Counter()
     x = ms.Tensor(np.random.default_rng(4).standard_normal((300, 300)).astype(np.float32))
@@ -361,7 +361,7 @@ def test_no_memory_is_a_sentence_and_changes_nothing(monkeypatch: pytest.MonkeyP
         raise MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setattr(arenas.Shelf, "take", none)
+        patch.setattr(arena_pool.Shelf, "take", none)
         with pytest.raises(MemoryError, match="working memory.*largest values") as told:
             step(x)
     assert isinstance(told.value, MsnbError)
@@ -370,7 +370,7 @@ def test_no_memory_is_a_sentence_and_changes_nothing(monkeypatch: pytest.MonkeyP
 
 
 def test_arenas_are_handed_on() -> None:
-    from msnb.devices.cpu.program.arenas import Shelf
+    from msnb.devices.cpu.program.run.arena_pool import Shelf
 
     shelf = Shelf()
     large = shelf.take(1000, None)
@@ -401,7 +401,7 @@ def test_values_that_are_not_alive_together_share_memory() -> None:
 
 def test_one_thread_away_from_the_main_thread() -> None:
     found: list[int] = []
-    t = threading.Thread(target=lambda: found.append(threads.count()))
+    t = threading.Thread(target=lambda: found.append(thread_pool.count()))
     t.start()
     t.join()
     assert found == [1]
@@ -412,9 +412,9 @@ def test_one_thread_away_from_the_main_thread() -> None:
 
 
 def test_without_known_object_layouts_arguments_are_bound_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    from msnb.devices.cpu.program import binding
+    from msnb.devices.cpu.program.run import argument_binding
 
-    monkeypatch.setattr(binding, "binder", lambda: None)
+    monkeypatch.setattr(argument_binding, "binder", lambda: None)
     c = Counter()
     c.step()
     first = address(c.w)

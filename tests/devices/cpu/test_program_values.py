@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from msnb.core import devices
+from msnb.base import device_registry
 from msnb.graph.compile import optimise
-from msnb.graph.compile.fusion import fuse
+from msnb.graph.compile.passes.fusion.grouping import fuse
+from msnb.ir.analysis.verifier import verify
 from msnb.ir.graph import Graph
-from msnb.ir.verify import verify
 from tests.devices.cpu.codegen_programs import REFERENCE
 from tests.devices.cpu.program_graphs import Draw
 
@@ -21,9 +21,9 @@ pytest.importorskip("llvmlite")
 
 
 def native(graph: Graph, checking: bool = False) -> Any:
-    from msnb.devices.cpu.program.execute import NativeProgram
+    from msnb.devices.cpu.program.run.executor import NativeProgram
 
-    return NativeProgram(devices.device("CPU"), graph, checking)
+    return NativeProgram(device_registry.device("CPU"), graph, checking)
 
 
 def inputs(graph: Graph, seed: int) -> list[Any]:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import msnb as ms
-from msnb.core import tree
+from msnb.core import pytree
 
 X = ms.Tensor([1.0, 2.0, 3.0])
 Pair = namedtuple("Pair", "a b")
@@ -192,7 +192,7 @@ PROGRAMS = [
 
 
 def numbers(value: Any) -> list[Any]:
-    return [v.tolist() if isinstance(v, ms.Tensor) else v for v in tree.flatten(value)[0]]
+    return [v.tolist() if isinstance(v, ms.Tensor) else v for v in pytree.flatten(value)[0]]
 
 
 @pytest.mark.parametrize("fn", PROGRAMS, ids=lambda f: f.__name__)

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 import msnb as ms
-from msnb.graph.capture import convert, register_source, source
+from msnb.graph.capture import register_source
+from msnb.graph.capture.frontend import converter, function_source
 
 X = ms.Tensor([1.0, -2.0, 3.0])
 
@@ -171,7 +172,7 @@ def test_conversion_leaves_the_source_as_it_is() -> None:
 
         return [inner(x) for _ in range(2)][0]
 
-    before = ast.dump(source.find(outer.__code__).node, include_attributes=True)
-    convert._converted_anew(outer.__code__)
-    assert ast.dump(source.find(outer.__code__).node, include_attributes=True) == before
+    before = ast.dump(function_source.find(outer.__code__).node, include_attributes=True)
+    converter._converted_anew(outer.__code__)
+    assert ast.dump(function_source.find(outer.__code__).node, include_attributes=True) == before
     same(outer, X)

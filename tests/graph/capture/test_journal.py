@@ -93,11 +93,11 @@ def test_branches_do_not_see_each_other(sign: float) -> None:
             state.total = rows[1]
         return rows, table, state.total, state.n * x, y
 
-    from msnb.core import tree
+    from msnb.core import pytree
 
     x = X * sign
-    want = [v.tolist() for v in tree.flatten(fn(x))[0]]
-    assert [v.tolist() for v in tree.flatten(ms.jit(fn)(x))[0]] == want
+    want = [v.tolist() for v in pytree.flatten(fn(x))[0]]
+    assert [v.tolist() for v in pytree.flatten(ms.jit(fn)(x))[0]] == want
 
 
 def test_state_through_branches_and_loops() -> None:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import msnb as ms
-from msnb.core import store
-from msnb.graph.capture import convert, source
+from msnb.base import disk_cache
+from msnb.graph.capture.frontend import converter, function_source
 
 TEXT = """
 def choose(x, factor=2):
@@ -45,7 +45,7 @@ def load(path: Path, text: str = TEXT) -> Any:
 
 def as_new() -> None:
     """Forget what this process has converted."""
-    convert._templates.clear()
+    converter._templates.clear()
 
 
 def answers(fn: Any) -> list[Any]:
@@ -56,8 +56,8 @@ def answers(fn: Any) -> list[Any]:
 
 def conversions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     done: list[str] = []
-    plain = source.find
-    monkeypatch.setattr(source, "find", lambda code: (done.append(code.co_name), plain(code))[1])
+    plain = function_source.find
+    monkeypatch.setattr(function_source, "find", lambda code: (done.append(code.co_name), plain(code))[1])
     return done
 
 
@@ -88,7 +88,7 @@ def test_a_broken_entry_is_made_again(
     want = answers(fn)
     for entry in folder.glob("*.c"):
         if damage == "nonsense":
-            store.write(entry.stem, b"nonsense", store.FUNCTION)
+            disk_cache.write(entry.stem, b"nonsense", disk_cache.FUNCTION)
         else:
             entry.write_bytes(entry.read_bytes()[:-5] if damage == "cut" else b"")
     as_new()
@@ -122,14 +122,14 @@ def test_another_process_finds_all_of_them(folder: Path, tmp_path: Path) -> None
 
 
 def test_a_long_text_of_ours_is_kept_too(folder: Path) -> None:
-    from msnb.graph.capture import kept
+    from msnb.graph.capture.frontend import conversion_cache
 
     text = "def f(x):\n" + "    x = x + 1\n" * 1000 + "    return x\n"
     for _ in range(2):
         space: dict[str, Any] = {}
-        exec(kept.compiled(text, "<guards>"), space)
+        exec(conversion_cache.compiled(text, "<guards>"), space)
         assert space["f"](1) == 1001
     (entry,) = folder.glob("*.c")
-    store.write(entry.stem, b"nonsense", store.FUNCTION)
-    assert kept.compiled(text, "<guards>").co_filename == "<guards>"
-    assert kept.compiled("x = 1", "<guards>").co_names == ("x",) and len(list(folder.glob("*.c"))) == 1
+    disk_cache.write(entry.stem, b"nonsense", disk_cache.FUNCTION)
+    assert conversion_cache.compiled(text, "<guards>").co_filename == "<guards>"
+    assert conversion_cache.compiled("x = 1", "<guards>").co_names == ("x",) and len(list(folder.glob("*.c"))) == 1

@@ -11,14 +11,14 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.autodiff import owed
-from msnb.core.errors import GradientError
+from msnb.autodiff import deferred_gradient
+from msnb.base.errors import GradientError
 from msnb.graph.capture.tracing import Captured
-from msnb.ir.control import GRADIENT
+from msnb.ir.analysis.structural_hash import content_of
+from msnb.ir.analysis.verifier import VerifyError, verify
+from msnb.ir.control_flow import GRADIENT
 from msnb.ir.graph import Graph
-from msnb.ir.hashing import content_of
-from msnb.ir.verify import VerifyError, verify
-from msnb.ops import record
+from msnb.ops.definition import record
 from tests.levels import alike
 
 
@@ -94,7 +94,7 @@ def twice(x: ms.Tensor) -> Any:
 def test_the_numbers_of_eager_mode(fn: Callable[..., Any], rng: np.random.Generator) -> None:
     x = ms.Tensor(rng.uniform(0.1, 1.0, (3, 2)).astype(np.float32))
     want, found = (twice if fn is pushed else fn)(x), ms.jit(fn)(x)
-    for w, f in zip(ms.core.tree.flatten(want)[0], ms.core.tree.flatten(found)[0], strict=True):
+    for w, f in zip(ms.core.pytree.flatten(want)[0], ms.core.pytree.flatten(found)[0], strict=True):
         # all numbers here are below 20; third derivatives are sums of some ten terms of that size, each good to 1e-7
         np.testing.assert_allclose(f.asnumpy(), w.asnumpy(), rtol=1e-4, atol=1e-4)
 
@@ -241,7 +241,7 @@ def test_a_program_from_the_disk_is_not_differentiated(tmp_path: Path, monkeypat
     with ms.set_context(jit_level="O1"):
         want = ms.jit(lambda x: thrice(x))(x)
         with monkeypatch.context() as patched:
-            patched.setattr(owed, "vjp", lambda *args: pytest.fail("the gradient was worked out again"))
+            patched.setattr(deferred_gradient, "vjp", lambda *args: pytest.fail("the gradient was worked out again"))
             again = ms.jit(lambda x: thrice(x))
             np.testing.assert_array_equal(again(x).asnumpy(), want.asnumpy())
         assert "no gradients, no passes, no code" in ms.explain(again, timing=True)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.graph.capture import quick
+from msnb.graph.capture.guards import fast_check
 
 
 class Mode(str, enum.Enum):
@@ -167,9 +167,9 @@ def test_written_tensors_must_stay_different_objects() -> None:
 
 def test_the_exact_check_is_not_made_while_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
-    before = quick.quick_check
+    before = fast_check.quick_check
     monkeypatch.setattr(
-        "msnb.graph.capture.guards.quick_check",
+        "msnb.graph.capture.guards.exact_check.quick_check",
         lambda guards, inputs, objects, known, exact: before(
             guards, inputs, objects, known, lambda: made.append(1) or exact()
         ),

@@ -10,7 +10,7 @@ import pytest
 
 import msnb as ms
 from msnb import Parameter, Tensor, nn, ops
-from msnb.core.errors import CaptureError, ConcretizationError, ShapeError
+from msnb.base.errors import CaptureError, ConcretizationError, ShapeError
 
 
 def same(found: Any, expected: Any) -> None:

@@ -7,10 +7,10 @@ import numpy as np
 from msnb.core import dtypes
 from msnb.core.types import WEAK, TensorType, tensor_type
 from msnb.ir.builder import Const
-from msnb.ir.control import CALL, IF, SCAN, WHILE
+from msnb.ir.control_flow import CALL, IF, SCAN, WHILE
 from msnb.ir.graph import Graph, Module, Value
-from msnb.ops.constant import constant
-from msnb.ops.record import find
+from msnb.ops.definition.record import find
+from msnb.ops.elementwise.constant import constant
 
 F, I, B = (tensor_type((2, 3), t) for t in (dtypes.float32, dtypes.int32, dtypes.bool_))
 F0, B0, N0 = tensor_type((), dtypes.float32), tensor_type((), dtypes.bool_), tensor_type((), dtypes.int64)

@@ -10,15 +10,15 @@ import pytest
 import msnb as ms
 from msnb import nn, ops
 from msnb.autodiff import vjp
-from msnb.autodiff.bodies import inline
-from msnb.devices.base import ArrayDevice
-from msnb.graph.compile.before_gradient import merged
+from msnb.autodiff.subgraphs import inline
+from msnb.devices.device import ArrayDevice
+from msnb.graph.compile.passes.pre_gradient_cse import merged
+from msnb.ir.analysis.verifier import verify
 from msnb.ir.builder import GraphBuilder
-from msnb.ir.control import call
+from msnb.ir.control_flow import call
 from msnb.ir.graph import Graph
-from msnb.ir.parse import parse
-from msnb.ir.text import print_graph
-from msnb.ir.verify import verify
+from msnb.ir.text.parser import parse
+from msnb.ir.text.printer import print_graph
 from tests.autodiff.programs import VECTOR, Maker
 from tests.levels import LEVELS
 

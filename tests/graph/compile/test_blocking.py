@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from msnb.core import devices
-from msnb.core.blocks import Blocks
-from msnb.devices.reference import ReferenceProgram
-from msnb.graph.compile import Log, blocking
+from msnb.base import device_registry
+from msnb.core.storage.memory_format import Blocks
+from msnb.devices.reference_executor import ReferenceProgram
+from msnb.graph.compile import Log
+from msnb.graph.compile.passes import weight_blocking
+from msnb.ir.analysis.verifier import verify
 from msnb.ir.graph import Graph, Node
-from msnb.ir.parse import parse
-from msnb.ir.text import print_graph
-from msnb.ir.verify import verify
+from msnb.ir.text.parser import parse
+from msnb.ir.text.printer import print_graph
 
 BLOCKS = Blocks((0, 1, 2, 3), ((1, 2), (0, 4)))
 CONV = "pads=(1, 1, 1, 1)"
@@ -22,7 +23,7 @@ CONV = "pads=(1, 1, 1, 1)"
 
 @pytest.fixture(autouse=True)
 def _small_weights_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocking, "WORTH", 0)
+    monkeypatch.setattr(weight_blocking, "WORTH", 0)
 
 
 def program(
@@ -45,7 +46,7 @@ def blocked(graph: Graph, blocks: Any = BLOCKS) -> tuple[Graph, dict[int, Blocks
         return found
 
     before, log = print_graph(graph), Log(keep=True)
-    out, forms = blocking.blocked(graph, blocks_of, log)
+    out, forms = weight_blocking.blocked(graph, blocks_of, log)
     assert print_graph(graph) == before
     verify(out, "hardware_dependent", deep=True)
     return out, forms, log
@@ -54,7 +55,7 @@ def blocked(graph: Graph, blocks: Any = BLOCKS) -> tuple[Graph, dict[int, Blocks
 def run(graph: Graph, args: list[Any], forms: dict[int, Blocks]) -> list[Any]:
     """The graph's results on plain arguments, plain."""
     args = [forms[i].block(np, a) if i in forms else a for i, a in enumerate(args)]
-    outs = ReferenceProgram(devices.device("CPU"), graph)(args)
+    outs = ReferenceProgram(device_registry.device("CPU"), graph)(args)
     back = {graph.state[i]: blocks for i, blocks in forms.items()}
     return [back[j].unblock(np, o) if j in back else o for j, o in enumerate(outs)]
 
@@ -157,5 +158,5 @@ def test_the_device_may_refuse() -> None:
 
 
 def test_small_weights_are_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocking, "WORTH", 1 << 20)
+    monkeypatch.setattr(weight_blocking, "WORTH", 1 << 20)
     assert not blocked(program(SGD))[1]

@@ -13,9 +13,9 @@ import msnb as ms
 from msnb import ops
 from msnb.core.types import tensor_type
 from msnb.graph.compile import PASSES, Log
+from msnb.ir.analysis.verifier import verify
 from msnb.ir.builder import build
 from msnb.ir.graph import Graph
-from msnb.ir.verify import verify
 from tests.graph.compile.test_vectors import run
 
 

@@ -10,14 +10,14 @@ import pytest
 import msnb as ms
 from msnb import ops
 from msnb.core.types import tensor_type
-from msnb.devices.base import ArrayDevice
+from msnb.devices.device import ArrayDevice
 from msnb.graph.compile import PASSES, Log, compile_graph, optimise
-from msnb.graph.compile.gathering import FEWEST, LARGEST
+from msnb.graph.compile.passes.matmul_batching import FEWEST, LARGEST
+from msnb.ir.analysis.verifier import verify
 from msnb.ir.builder import build
 from msnb.ir.graph import Graph
-from msnb.ir.parse import parse
-from msnb.ir.text import print_graph
-from msnb.ir.verify import verify
+from msnb.ir.text.parser import parse
+from msnb.ir.text.printer import print_graph
 
 ONE_SUM, ONE_MATRIX = "a sum of products is one product", "rows times one matrix"
 STEPS, BATCH, WIDTH = 6, 2, 8

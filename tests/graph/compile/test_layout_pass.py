@@ -9,20 +9,21 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.core import devices
+from msnb.base import device_registry
 from msnb.core.types import tensor_type
-from msnb.devices.base import ArrayDevice
-from msnb.graph.compile import PASSES, Log, compile_graph, layout_choice, optimise
-from msnb.graph.compile.layout_axes import four, is_free, small, turned
+from msnb.devices.device import ArrayDevice
+from msnb.graph.compile import PASSES, Log, compile_graph, optimise
+from msnb.graph.compile.passes.channels_last import value_choice
+from msnb.graph.compile.passes.channels_last.axis_rules import four, is_free, small, turned
+from msnb.ir.analysis.verifier import verify
 from msnb.ir.builder import build
 from msnb.ir.graph import Graph
-from msnb.ir.parse import parse
-from msnb.ir.text import print_graph
-from msnb.ir.verify import verify
-from msnb.ops.conv import CONV2D, CONV2D_INPUT_GRAD, CONV2D_WEIGHT_GRAD
-from msnb.ops.layouts import TO_FIRST, TO_LAST
-from msnb.ops.pool import AVG_POOL2D, AVG_POOL2D_GRAD, MAX_POOL2D, MAX_POOL2D_GRAD, MAX_POOL2D_PICK
-from msnb.ops.slicing import SLICE, SLICE_UPDATE, UNSLICE
+from msnb.ir.text.parser import parse
+from msnb.ir.text.printer import print_graph
+from msnb.ops.definition.data_format import TO_FIRST, TO_LAST
+from msnb.ops.shape.slice import SLICE, SLICE_UPDATE, UNSLICE
+from msnb.ops.spatial.convolution_records import CONV2D, CONV2D_INPUT_GRAD, CONV2D_WEIGHT_GRAD
+from msnb.ops.spatial.pooling_records import AVG_POOL2D, AVG_POOL2D_GRAD, MAX_POOL2D, MAX_POOL2D_GRAD, MAX_POOL2D_PICK
 
 LAYOUT = PASSES["layout"]
 F64 = ms.float64
@@ -129,8 +130,8 @@ TYPES = [tensor_type(s, F64) for s in (SHAPE, SHAPE, (4, 4, 3, 3), (4, 1, 3, 3),
 
 
 def test_random_programs_keep_their_values(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layout_choice, "WON", 8.0)  # turn as much as there is
-    monkeypatch.setattr(layout_choice, "FEW", 1)
+    monkeypatch.setattr(value_choice, "WON", 8.0)  # turn as much as there is
+    monkeypatch.setattr(value_choice, "FEW", 1)
     seed = int(rng.integers(2**31))
     reference, acted = ArrayDevice("reference", np), 0
     for k in range(60):
@@ -278,7 +279,7 @@ def test_bodies_are_turned_within(rng: np.random.Generator) -> None:
 def test_it_runs_where_the_device_asks_for_it(
     wanted: bool, level: str, ran: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(type(devices.current()), "prefers_channels_last", wanted)
+    monkeypatch.setattr(type(device_registry.current()), "prefers_channels_last", wanted)
     graph = parse(LAYOUT.cases[0].before)
     with ms.set_context(jit_level=level):
         program = compile_graph(graph, keep_stages=True)

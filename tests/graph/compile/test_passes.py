@@ -7,15 +7,15 @@ import pytest
 from random_programs import Program, arguments
 
 import msnb as ms
-from msnb.devices.base import ArrayDevice
+from msnb.devices.device import ArrayDevice
 from msnb.graph.compile import PASSES, Log, compile_graph
-from msnb.graph.compile.laws import REFUSED
-from msnb.graph.compile.passes.algebra import LAWS
-from msnb.ir.isomorphic import difference
-from msnb.ir.parse import parse
-from msnb.ir.text import constants_of, print_graph
-from msnb.ir.verify import verify
-from msnb.ops.record import REGISTRY
+from msnb.graph.compile.passes.algebraic_simplification import LAWS
+from msnb.graph.compile.rewriting.rewrite_rule import REFUSED
+from msnb.ir.analysis.isomorphic import difference
+from msnb.ir.analysis.verifier import verify
+from msnb.ir.text.parser import parse
+from msnb.ir.text.printer import constants_of, print_graph
+from msnb.ops.definition.record import REGISTRY
 
 CASES = [(name, i) for name, record in PASSES.items() for i in range(len(record.cases))]
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import msnb as ms
-from msnb.core import events
+from msnb.base import events
 from msnb.graph.compile import PASSES, Case, Log, Pass, compile_graph, optimise, register_pass
-from msnb.graph.compile.passes.fold import MAX_BYTES
+from msnb.graph.compile.passes.constant_folding import MAX_BYTES
 from msnb.graph.compile.passes.inline import recursive
-from msnb.ir.parse import parse
-from msnb.ir.text import print_graph
+from msnb.ir.text.parser import parse
+from msnb.ir.text.printer import print_graph
 from tests.levels import LEVELS
 
 X = np.array([1.0, -2.0], np.float32)
@@ -111,7 +111,7 @@ def test_a_body_that_fails_is_left_to_the_run(monkeypatch):
     def refuse(*_):
         raise ValueError("no")
 
-    monkeypatch.setattr("msnb.graph.compile.passes.fold.body_kernel", lambda *_: refuse)
+    monkeypatch.setattr("msnb.graph.compile.passes.constant_folding.body_kernel", lambda *_: refuse)
     out, _ = optimise(parse("graph f() -> (i64[])\n  %1 = multiply(2, 3) : i64[]\n  return %1"))
     assert ops(out) == ["multiply"]
 

@@ -10,15 +10,15 @@ import pytest
 import msnb as ms
 from msnb import ops
 from msnb.core.types import tensor_type
-from msnb.devices.base import ArrayDevice
+from msnb.devices.device import ArrayDevice
 from msnb.graph.compile import PASSES, Log, compile_graph, optimise
-from msnb.graph.compile.passes.regroup import REGROUPINGS
+from msnb.graph.compile.passes.reassociation import REGROUPINGS
+from msnb.ir.analysis.verifier import verify
 from msnb.ir.builder import build
 from msnb.ir.graph import Graph
-from msnb.ir.parse import parse
-from msnb.ir.text import print_graph
-from msnb.ir.verify import verify
-from msnb.ops.record import REGISTRY
+from msnb.ir.text.parser import parse
+from msnb.ir.text.printer import print_graph
+from msnb.ops.definition.record import REGISTRY
 
 REGROUP = PASSES["regroup"]
 F64 = ms.float64

@@ -10,11 +10,11 @@ import pytest
 import msnb as ms
 from msnb import ops
 from msnb.core.types import tensor_type
-from msnb.devices.base import ArrayDevice
+from msnb.devices.device import ArrayDevice
 from msnb.graph.compile import PASSES, Log
+from msnb.ir.analysis.verifier import verify
 from msnb.ir.builder import build
 from msnb.ir.graph import Graph
-from msnb.ir.verify import verify
 
 ARRANGEMENTS = {
     "x @ column": (lambda m, k: ((m, k), (k, 1)), lambda x, v: x @ v),

@@ -15,14 +15,14 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from msnb.core import forks
-from msnb.devices.cpu import threads
-from msnb.devices.cpu.onednn import api as c
-from msnb.devices.cpu.onednn.api import Api, Attributes, Desc, OneDNNError, api, dims_array
+from msnb.base import fork_locks
+from msnb.devices.cpu import thread_pool
+from msnb.devices.cpu.onednn import c_api as c
+from msnb.devices.cpu.onednn.c_api import Api, Attributes, Desc, OneDNNError, api, dims_array
 
 _KEPT = 2048
 _SHARED_WORK = 4_000_000.0  # flops: about 50 us on one thread; on a busy machine a second one may be waited for
-_lock = forks.settled(threading.RLock(), rank=2)
+_lock = fork_locks.settled(threading.RLock(), rank=2)
 _made: OrderedDict[Any, Primitive | None] = OrderedDict()
 
 
@@ -98,7 +98,7 @@ def cached(key: Any, make: Callable[[Api, int], Primitive], work: float = math.i
     found = api()
     if found is None:
         return None
-    count = 1 if work < _SHARED_WORK else threads.count()
+    count = 1 if work < _SHARED_WORK else thread_pool.count()
     with _lock:
         if (key, count) in _made:
             _made.move_to_end((key, count))

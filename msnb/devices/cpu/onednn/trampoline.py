@@ -19,10 +19,10 @@ import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from msnb.devices.cpu import threads
-from msnb.devices.cpu.onednn.api import Api
+from msnb.devices.cpu import thread_pool as threads
+from msnb.devices.cpu.native_kernel import Link
+from msnb.devices.cpu.onednn.c_api import Api
 from msnb.devices.cpu.onednn.primitives import Primitive, described, made_again
-from msnb.devices.cpu.program.recipe import Link
 
 _forked = threads.FORKED
 _IR = """
@@ -94,7 +94,7 @@ class Operand(NamedTuple):
 @functools.lru_cache(maxsize=1)
 def function() -> Link:
     """The trampoline."""
-    from msnb.devices.cpu.codegen.engine import Library, Symbol
+    from msnb.devices.cpu.llvm.jit import Library, Symbol
 
     return Symbol(Library(_IR), "msnb_onednn")
 

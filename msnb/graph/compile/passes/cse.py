@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from msnb.graph.compile.facts import Effects
-from msnb.graph.compile.history import Log
-from msnb.graph.compile.passrecord import Case, Pass, register_pass
-from msnb.graph.compile.sweep import Answer, Rule, Sweep, sweep_module
-from msnb.ir.control import CALL, HOST_CALL
+from msnb.graph.compile.rewriting.node_facts import Effects
+from msnb.graph.compile.rewriting.pass_record import Case, Pass, register_pass
+from msnb.graph.compile.rewriting.rewrite_log import Log
+from msnb.graph.compile.rewriting.rewriter import Answer, Rule, Sweep, sweep_module
+from msnb.ir.analysis.structural_hash import attr_word, structure_key
+from msnb.ir.control_flow import CALL, HOST_CALL
 from msnb.ir.graph import Graph, Node, Value
-from msnb.ir.hashing import attr_word, structure_key
 
 LAW = "equal ops on equal values are one value"
 _ORDERED_TIES = ("maximum", "minimum")

@@ -12,11 +12,11 @@ when somebody reads it after the loop, or the condition does, or an alive carrie
 
 from __future__ import annotations
 
-from msnb.graph.compile.facts import Effects
-from msnb.graph.compile.history import Log
-from msnb.graph.compile.passes.prune import Pruner
-from msnb.graph.compile.passrecord import Case, Pass, register_pass
-from msnb.graph.compile.sweep import map_module
+from msnb.graph.compile.passes.dead_code import Pruner
+from msnb.graph.compile.rewriting.node_facts import Effects
+from msnb.graph.compile.rewriting.pass_record import Case, Pass, register_pass
+from msnb.graph.compile.rewriting.rewrite_log import Log
+from msnb.graph.compile.rewriting.rewriter import map_module
 from msnb.ir.graph import Graph, Module
 
 

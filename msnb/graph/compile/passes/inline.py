@@ -10,12 +10,12 @@ MAX_GROWTH nodes.
 
 from __future__ import annotations
 
-from msnb.graph.compile.history import Log
-from msnb.graph.compile.passrecord import Case, Pass, register_pass
-from msnb.graph.compile.sweep import Answer, Rule, Sweep, sweep_module
-from msnb.ir.control import CALL
+from msnb.graph.compile.rewriting.pass_record import Case, Pass, register_pass
+from msnb.graph.compile.rewriting.rewrite_log import Log
+from msnb.graph.compile.rewriting.rewriter import Answer, Rule, Sweep, sweep_module
+from msnb.ir.control_flow import CALL
 from msnb.ir.graph import Graph, Node
-from msnb.ir.text import called, callees
+from msnb.ir.text.printer import called, callees
 
 LAW = "a call is the graph it calls"
 MAX_GROWTH = 10_000

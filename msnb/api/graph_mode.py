@@ -1,0 +1,38 @@
+"""Graph mode at the top level: the same function, compiled on first use and from then on called compiled."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from msnb.base import fork_locks
+from msnb.base.settings import in_graph_mode
+from msnb.core.engine import slot
+from msnb.eager.dispatch import EagerEngine
+
+Fn = Callable[..., Any]
+_making = fork_locks.lock()
+
+
+def at_top_level() -> bool:
+    """True when nothing records, captures or transforms: the moment at which graph mode compiles."""
+    return isinstance(slot.engine, EagerEngine)
+
+
+def compiled_in_graph_mode(fn: Fn) -> Fn:
+    """``fn``, compiled when it is called in graph mode at the top level."""
+    compiled: list[Fn] = []
+
+    @functools.wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not (in_graph_mode() and at_top_level()):
+            return fn(*args, **kwargs)
+        if not compiled:
+            from msnb.api.jit import jit
+
+            with _making:
+                compiled[:] = compiled or [jit(fn)]
+        return compiled[0](*args, **kwargs)
+
+    return call

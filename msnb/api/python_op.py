@@ -1,0 +1,124 @@
+"""Operators of one's own, written in NumPy: ``ops.Custom(fn, out_shape, out_dtype, func_type="pyfunc")``.
+
+    eager     fn is called with arrays, at once
+    graph     a call back into Python, whose result types the two functions promise; checked when it runs
+
+Without ``bprop`` the gradient stops here: NumPy's work has none.
+Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.Custom.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from msnb.api.transforms.custom_gradient import custom_vjp
+from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
+from msnb.core.dtypes import as_dtype
+from msnb.core.engine import slot
+from msnb.core.tensor import Tensor
+from msnb.core.types import TensorType, tensor_type
+from msnb.ir.builder import GraphBuilder
+from msnb.ir.control_flow import HostFn, host_call
+from msnb.ops import stop_gradient
+
+
+class Custom:
+    """An operator made of a Python function over NumPy arrays.
+
+    Args:
+        func: ``func(*arrays)`` gives an array, or a tuple of arrays.
+        out_shape: the shape of the result, or a function of the inputs' shapes that gives it; several results: a tuple
+            of shapes.
+        out_dtype: the dtype of the result, or a function of the inputs' dtypes; several results: a tuple of dtypes.
+        func_type: "pyfunc".
+        bprop: ``bprop(*inputs, out, dout)`` gives the gradient of every input; it is written in operators.
+
+    Raises:
+        ValueError: another func_type, or no out_shape or out_dtype.
+        ShapeError: the function gives another shape than was promised.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.Custom.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> import numpy as np
+        >>> rule = lambda x, out, dout: (ms.ops.cos(x) * dout,)
+        >>> sine = ms.ops.Custom(np.sin, lambda x: x, lambda x: x, "pyfunc", rule)
+        >>> sine(ms.Tensor([0.0])).tolist(), ms.grad(sine)(ms.Tensor([0.0])).tolist()
+        ([0.0], [1.0])
+    """
+
+    def __init__(
+        self,
+        func: Callable[..., Any],
+        out_shape: Any = None,
+        out_dtype: Any = None,
+        func_type: str = "hybrid",
+        bprop: Callable[..., Any] | None = None,
+        reg_info: Any = None,
+    ) -> None:
+        if func_type != "pyfunc":
+            raise AttributeValueError(
+                f"Custom: func_type={func_type!r} is code for MindSpore's devices; 'pyfunc' takes a NumPy function.",
+                hint="an operator with kernels of its own is a record in a plug-in (entry point msnb.ops).",
+            )
+        if not callable(func):
+            raise ArgumentError(f"Custom: func is a function of NumPy arrays, got {func!r}.")
+        if out_shape is None or out_dtype is None:
+            raise AttributeValueError("Custom: out_shape and out_dtype say what func gives; a graph must know it.")
+        self.func, self.out_shape, self.out_dtype = func, out_shape, out_dtype
+        self.name = getattr(func, "__name__", type(func).__name__)
+        self._run = self._forward if bprop is None else custom_vjp(self._forward, bprop)
+
+    def __call__(self, *inputs: Any) -> Any:
+        """The operator on tensors."""
+        return self._run(*[x if isinstance(x, Tensor) else Tensor(x) for x in inputs])
+
+    def __repr__(self) -> str:
+        return f"Custom({self.name})"
+
+    def _forward(self, *inputs: Any) -> Any:
+        types = self._types(inputs)
+        several = len(types) > 1 or self._gives_tuple(inputs)
+        if isinstance(slot.engine, GraphBuilder):
+            fn = HostFn(lambda *given: self._computed(given, types), self.name)
+            found: Sequence[Any] = host_call(slot.engine, fn, [stop_gradient(x) for x in inputs], types)
+        else:
+            found = self._computed(inputs, types)
+        return tuple(found) if several else found[0]
+
+    def _asked(self, said: Any, of_inputs: list[Any]) -> Any:
+        return said(*of_inputs) if callable(said) else said
+
+    def _shapes(self, inputs: Sequence[Any]) -> Any:
+        return self._asked(self.out_shape, [list(x.shape) for x in inputs])
+
+    def _gives_tuple(self, inputs: Sequence[Any]) -> bool:
+        shape = self._shapes(inputs)
+        return isinstance(shape, (tuple, list)) and any(isinstance(s, (tuple, list)) for s in shape)
+
+    def _types(self, inputs: Sequence[Any]) -> list[TensorType]:
+        shapes, kinds = self._shapes(inputs), self._asked(self.out_dtype, [x.dtype for x in inputs])
+        if not self._gives_tuple(inputs):
+            shapes, kinds = (shapes,), kinds if isinstance(kinds, (tuple, list)) else (kinds,)
+        if len(shapes) != len(kinds):
+            said = f"{len(shapes)} shapes and {len(kinds)} dtypes"
+            raise AttributeValueError(f"Custom({self.name}): {said} were promised.")
+        return [tensor_type(tuple(shape), as_dtype(kind)) for shape, kind in zip(shapes, kinds)]
+
+    def _computed(self, inputs: Sequence[Any], types: Sequence[TensorType]) -> list[Tensor]:
+        """The results of the function, as was promised."""
+        given = self.func(*[x._host() if isinstance(x, Tensor) else np.asarray(x) for x in inputs])
+        arrays = given if isinstance(given, (tuple, list)) else (given,)
+        if len(arrays) != len(types):
+            raise ShapeError(f"{self.name} gave {len(arrays)} results, {len(types)} were promised.")
+        for array, promised in zip(arrays, types):
+            if np.shape(array) != promised.ints():
+                raise ShapeError(
+                    f"{self.name} gave an array of shape {list(np.shape(array))}, out_shape promised "
+                    f"{list(promised.shape)}."
+                )
+        return [Tensor(np.asarray(array).astype(t.dtype.numpy)) for array, t in zip(arrays, types)]

@@ -1,0 +1,1 @@
+"""Transforms of functions: gradients, vjp, jvp, vmap, jacobians, custom gradients, scan, recompute."""

@@ -1,0 +1,270 @@
+"""Gradients of one's own, and hooks on gradients.
+
+f = custom_vjp(fn, bprop)          bprop(x..., out, dout) -> dx...          (a Cell's ``bprop`` goes through here)
+register_hook(x, hook)             hook(grad) -> None or another grad       x is a tensor inside a network
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from msnb.api.function_tracing import Program
+from msnb.api.transforms.tensor_hooks import HookHandle, keep_hook
+from msnb.base.errors import ArgumentError, GradientError
+from msnb.core import pytree
+from msnb.core.engine import slot, using
+from msnb.core.parameter import Parameter
+from msnb.core.tensor import Tensor
+from msnb.eager.dispatch import eager
+from msnb.eager.recorded_calls import tracked_inputs
+from msnb.eager.recording import is_eager
+from msnb.ir.builder import replay
+from msnb.ir.control_flow import HostFn
+from msnb.ir.custom_gradient import CUSTOM_GRADIENT, WITH_VJP
+from msnb.ops import zeros_like
+
+Fn = Callable[..., Any]
+
+
+def custom_vjp(fn: Fn, bprop: Fn) -> Fn:
+    """``fn`` with a gradient of its own.
+
+    Args:
+        fn: a function of tensors that gives a tensor or a tuple of tensors.
+        bprop: ``bprop(*inputs, out, dout)`` gives the gradient of every input (None: zero); ``out`` and ``dout`` are
+            tuples where ``fn`` gives several tensors.
+
+    Returns:
+        A function with the values of ``fn`` and the gradients of ``bprop``, in both modes.
+
+    Raises:
+        RuntimeError: ``bprop`` gives another number of gradients than there are inputs, or one of another shape.
+        TypeError: ``bprop`` does not take the inputs, the result and its gradient.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Cell.html (custom bprop)
+
+    Examples:
+        >>> import msnb as ms
+        >>> clipped = ms.custom_vjp(lambda x: x * x, lambda x, out, dout: 2 * x * dout.clip(-1, 1))
+        >>> float(ms.grad(clipped)(ms.Tensor(3.0)))
+        6.0
+    """
+
+    def call(*inputs: Any) -> Any:
+        inputs = slot.engine.given(inputs)
+        leaves, shape = pytree.flatten(inputs)
+        at = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
+        out = _cut_off(fn, inputs)
+        outs, out_shape = pytree.flatten(out)
+
+        def backward(*args: Any) -> list[Any]:
+            given = list(leaves)
+            for i, x in zip(at, args):
+                given[i] = x
+            rest = args[len(at) :]
+            values, douts = rest[: len(outs)], rest[len(outs) :]
+            parts = pytree.unflatten(shape, given)
+            _need_signature(bprop, len(parts))
+            rule = bprop if is_eager(slot.engine) else slot.engine.convert(bprop)
+            found = rule(*parts, pytree.unflatten(out_shape, values), pytree.unflatten(out_shape, douts))
+            return _gradients(found, parts, [given[i] for i in at])
+
+        xs = [leaves[i] for i in at]
+        op, run, outer = CUSTOM_GRADIENT, backward, list[Any]()
+        if not is_eager(slot.engine):
+            op, (run, outer) = WITH_VJP, _traced_now(backward, xs, outs)
+        attrs = {"n_in": len(at), "n_out": len(outs), "fn": HostFn(run, getattr(bprop, "__name__", "bprop"))}
+        results = slot.engine.apply(op, (*xs, *outs, *outer), attrs)
+        return pytree.unflatten(out_shape, results if isinstance(results, tuple) else (results,))
+
+    return call
+
+
+def _traced_now(backward: Fn, xs: list[Any], outs: list[Any]) -> tuple[Fn, list[Any]]:
+    """The gradient as a graph, traced along with the program: what it reads is guarded, outside tensors come in as
+    inputs. A mistake in it is reported when somebody differentiates, as in eager mode.
+
+    Returns:
+        ``run(*xs, *outs, *outer, *douts)`` and the outer values.
+    """
+    try:
+        program = Program(lambda x, out, dout: backward(*x, *out, *dout), (tuple(xs), tuple(outs), tuple(outs)))
+        if any(program.written_input(k) is None for k in range(len(program.writes))):
+            raise GradientError("bprop assigned a Parameter.", hint="assign it in construct, or after the gradient.")
+    except Exception as error:
+        mistake = error
+
+        def refuse(*args: Any) -> Any:
+            raise mistake
+
+        return refuse, []
+    known = len(xs) + len(outs)
+
+    def run(*args: Any) -> Any:
+        front, outer, douts = args[:known], args[known : len(args) - len(outs)], args[len(args) - len(outs) :]
+        return program.result(replay(program.graph, [*front, *douts, *outer]))
+
+    return run, program.outer
+
+
+def _cut_off(fn: Fn, inputs: tuple[Any, ...]) -> Any:
+    """Run ``fn`` where no recorder sees its inner ops."""
+    if not is_eager(slot.engine):
+        return slot.engine.convert(fn)(*inputs)
+    with using(eager):
+        return fn(*inputs)
+
+
+def _gradients(found: Any, parts: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
+    """One gradient per tensor input, from what bprop returned (one per argument)."""
+    given = tuple(found) if isinstance(found, (tuple, list)) else (found,)
+    if len(given) != len(parts):
+        raise GradientError(
+            f"bprop gave {len(given)} gradients for {len(parts)} inputs.",
+            hint="return a tuple with one gradient per input of construct (zeros for inputs without one).",
+        )
+    flat = [g for k, (gradient, part) in enumerate(zip(given, parts)) for g in _by_leaves(gradient, part, k)]
+    return [zeros_like(x) if g is None else _fitting(g, x) for g, x in zip(flat, tensors)]
+
+
+def _by_leaves(gradient: Any, part: Any, k: int) -> list[Any]:
+    """One gradient (or None: zero) per tensor in an argument, from a tree over all its leaves or over the tensors."""
+    is_tensor = [isinstance(leaf, Tensor) for leaf in pytree.flatten(part)[0]]
+    if gradient is None:
+        return [None] * sum(is_tensor)
+    found = pytree.flatten(gradient)[0]
+    if len(found) == len(is_tensor):
+        return [g for g, yes in zip(found, is_tensor) if yes]
+    if len(found) == sum(is_tensor):
+        return found
+    raise GradientError(
+        f"bprop gave {len(found)} gradients for argument {k}, which holds {sum(is_tensor)} tensors.",
+        hint="return a gradient of the structure of the argument, or None where it is zero.",
+    )
+
+
+def _fitting(gradient: Any, x: Tensor) -> Any:
+    """A gradient has the shape of what it belongs to."""
+    if isinstance(gradient, Tensor) and gradient.shape != x.shape:
+        raise GradientError(
+            f"bprop gave a gradient of shape {list(gradient.shape)} for an input of shape {list(x.shape)}.",
+            operands=[f"input: {x._type!r}", f"gradient: {gradient._type!r}"],
+            hint="every gradient has the shape of its input: sum over axes that the input does not have.",
+        )
+    return gradient
+
+
+def _need_signature(bprop: Fn, n: int) -> None:
+    """A rule takes the inputs, the result and the gradient of the result."""
+    signature = inspect.signature(bprop)
+    try:
+        signature.bind(*[None] * (n + 2))
+    except TypeError:
+        names = ", ".join(signature.parameters)
+        raise ArgumentError(
+            f"bprop takes {n + 2} arguments here: the inputs of construct ({n}), its result, and the gradient of that; "
+            f"this one is bprop({names}).",
+            hint="for construct(self, x) write bprop(self, x, out, dout).",
+        ) from None
+
+
+def hook_gradient(x: Any, hook: Fn) -> Any:
+    """``x`` itself, with ``hook(grad)`` called when its gradient is known; what it returns replaces the gradient.
+
+    Args:
+        x: a tensor inside a differentiated program.
+        hook: called with the gradient, a real tensor in both modes.
+
+    Returns:
+        A tensor with the value of ``x``.
+    """
+
+    def backward(_x: Any, _out: Any, dout: Any) -> list[Any]:
+        found = hook(dout)
+        return [dout if found is None else found]
+
+    attrs = {"n_in": 1, "n_out": 1, "fn": HostFn(backward, getattr(hook, "__name__", "hook"))}
+    return slot.engine.apply(CUSTOM_GRADIENT, (x, x), attrs)
+
+
+class HookBackward:
+    """Its inputs, with a function called when their gradients are known.
+
+    Args:
+        hook_fn: gets a tuple of gradients; what it returns (a gradient, or as many as there are) replaces them.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.HookBackward.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> tenfold = ms.ops.HookBackward(lambda gradients: gradients[0] * 10)
+        >>> ms.grad(lambda x: tenfold(x * x))(ms.Tensor(3.0)).item()
+        60.0
+    """
+
+    def __init__(self, hook_fn: Fn) -> None:
+        if not callable(hook_fn):
+            raise ArgumentError(f"a hook must be callable, got {type(hook_fn).__name__}.")
+        self.hook_fn = hook_fn
+
+    def __call__(self, *inputs: Any) -> Any:
+        """The inputs: one, or a tuple of them."""
+        n = len(inputs)
+
+        def backward(*inputs_outputs_douts: Any) -> list[Any]:
+            douts = inputs_outputs_douts[2 * n :]
+            found = self.hook_fn(tuple(douts))
+            given = douts if found is None else tuple(found) if isinstance(found, (tuple, list)) else (found,)
+            if len(given) != n:
+                raise GradientError(f"a hook on {n} tensors gave {len(given)} gradients.")
+            return list(given)
+
+        attrs = {"n_in": n, "n_out": n, "fn": HostFn(backward, getattr(self.hook_fn, "__name__", "hook"))}
+        return slot.engine.apply(CUSTOM_GRADIENT, (*inputs, *inputs), attrs)
+
+
+def register_hook(x: Tensor, hook: Fn) -> HookHandle:
+    """Call ``hook(grad)`` when the gradient of ``x`` is known.
+
+    On a tensor inside a differentiated program, the object ``x`` carries the hook from here on. On a Parameter, and on
+    a tensor outside of any gradient, the hook sees the gradient that ``grad`` is about to give back for it.
+
+    Args:
+        x: a tensor or a Parameter.
+        hook: gets the gradient; a tensor it returns replaces the gradient.
+
+    Returns:
+        A handle; after its ``remove()`` the hook is not called any more.
+
+    Raises:
+        TypeError: the hook cannot be called.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/Tensor/mindspore.Tensor.register_hook.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> def f(x):
+        ...     y = x * x
+        ...     y.register_hook(lambda g: 10 * g)
+        ...     return y.sum()
+        >>> float(ms.grad(f)(ms.Tensor(3.0)))
+        60.0
+    """
+    if not callable(hook):
+        raise ArgumentError(f"a hook must be callable, got {type(hook).__name__}.")
+    if isinstance(x, Parameter) or (is_eager(slot.engine) and not tracked_inputs([x])):
+        return keep_hook(x, hook)
+    hooks = {1: hook}
+
+    def if_kept(gradient: Any) -> Any:
+        found = hooks.get(1)
+        return None if found is None else found(gradient)
+
+    if_kept.__name__ = getattr(hook, "__name__", "hook")
+    slot.engine.assign(x, hook_gradient(x, if_kept))
+    return HookHandle(hooks, 1)
+
+
+Tensor.register_hook = register_hook  # type: ignore[attr-defined]

@@ -1,0 +1,455 @@
+"""Gradients of functions, in both modes.
+
+    value_and_grad(fn)(x)
+        eager        record fn(x) on a tape; run its backward program
+        capturing    trace fn as a nested graph; note it as one node that is owed its gradient
+                     (``autodiff.deferred_gradient``), or, where that cannot wait, transform it and replay forward and
+                     backward into the program being built
+        graph mode   the wrapper itself is compiled, so the above happens once
+
+Positions, weights and results follow MindSpore:
+https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.grad.html
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from msnb.api.function_tracing import places_of
+from msnb.api.graph_mode import compiled_in_graph_mode
+from msnb.api.transforms.staged_transforms import Step, marked, run_staged
+from msnb.api.transforms.tensor_hooks import hooks_for
+from msnb.autodiff import vjp as vjp_graph
+from msnb.autodiff.deferred_gradient import written_out
+from msnb.autodiff.integer_inputs import quantity
+from msnb.base import events
+from msnb.base.errors import ArgumentError, DTypeError, GradientError, ShapeError
+from msnb.core import pytree, step_undo
+from msnb.core.dtypes import float32
+from msnb.core.engine import slot
+from msnb.core.parameter import Parameter
+from msnb.core.tensor import Tensor
+from msnb.eager.dispatch import EagerEngine
+from msnb.eager.recording import Recording, is_eager
+from msnb.graph.capture.interpreter.capture_engine import Capture
+from msnb.ir.builder import GraphBuilder, replay
+from msnb.ir.control_flow import HostFn, host_call
+from msnb.ir.graph import Graph
+from msnb.ops import cast, ones_like, zeros_like
+from msnb.ops.definition.record import find
+
+Fn = Callable[..., Any]
+Position = int | tuple[int, ...] | None
+
+
+class _Request:
+    """What a call of grad asks for, checked: the tensors to differentiate by and how to give the gradients back."""
+
+    def __init__(self, fn: Fn, args: tuple[Any, ...], position: Position, weights: Any, integers: bool = False) -> None:
+        self.args = args
+        self.single = not isinstance(position, tuple)
+        self.positions = () if position is None else (position,) if isinstance(position, int) else position
+        self.positions = tuple(_position(p, len(args), fn) for p in self.positions)
+        self.single_weight = isinstance(weights, Parameter)
+        self.weights: list[Parameter] = [weights] if self.single_weight else listed(weights)
+        self.has_weights = weights is not None
+        if not self.positions and not self.has_weights:
+            raise ArgumentError("grad needs grad_position, weights, or both.")
+        self._trees = [pytree.flatten(_as_tensors(args[p], p, integers)) for p in self.positions]
+        self.inputs: list[Any] = [leaf for leaves, _ in self._trees for leaf in leaves if isinstance(leaf, Tensor)]
+
+    def call(self, fn: Fn, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """``fn`` with the tensors at the positions exchanged for ``inputs``."""
+        given = list(self.args)
+        for p, part in zip(self.positions, self._parts(inputs)):
+            given[p] = part
+        return fn(*given, **kwargs)
+
+    def _parts(self, tensors: Sequence[Any]) -> list[Any]:
+        rest = iter(tensors)
+        return [
+            pytree.unflatten(shape, [next(rest) if isinstance(leaf, Tensor) else leaf for leaf in leaves])
+            for leaves, shape in self._trees
+        ]
+
+    def result(self, gradients: Sequence[Any]) -> Any:
+        """The gradients as MindSpore gives them back."""
+        inputs, weights = gradients[: len(self.inputs)], tuple(gradients[len(self.inputs) :])
+        of_inputs: Any = tuple(self._parts(inputs))
+        of_inputs = of_inputs[0] if self.single and of_inputs else of_inputs
+        of_weights: Any = weights[0] if self.single_weight else weights
+        if not self.has_weights:
+            return of_inputs
+        return (of_inputs, of_weights) if self.positions else of_weights
+
+
+def kept(weights: Any) -> Any:
+    """An iterator of Parameters as a list: it could be asked once only, and every call asks."""
+    return list(weights) if isinstance(weights, Iterator) else weights
+
+
+def listed(weights: Any) -> list[Parameter]:
+    """The Parameters to differentiate by."""
+    if weights is None:
+        return []
+    if hasattr(weights, "trainable_params") or not isinstance(weights, Iterable):
+        hint = "pass net.trainable_params()." if hasattr(weights, "trainable_params") else ""
+        raise ArgumentError(f"weights is a Parameter or a list of them, not a {type(weights).__name__}.", hint=hint)
+    found = list(weights)
+    wrong = next((w for w in found if not isinstance(w, Parameter)), None)
+    if wrong is not None:
+        raise ArgumentError(f"weights are Parameters, not {type(wrong).__name__}.")
+    return found
+
+
+def _position(p: Any, n: int, fn: Fn) -> int:
+    if isinstance(p, bool) or not isinstance(p, int):
+        raise ArgumentError(f"grad_position must be an int, a tuple of ints or None, got {p!r}.")
+    if not -n <= p < n:
+        name = getattr(fn, "__name__", "the function")
+        raise ArgumentError(f"grad_position {p} is outside the {n} positional arguments of this call of {name}.")
+    return p % n
+
+
+def as_tensor(leaf: Any) -> Any:
+    """A Python float (or a number that capture keeps lazy) as a float32 tensor; other leaves as they are."""
+    if not isinstance(leaf, float):
+        return leaf
+    return find("cast")(leaf, dtype=float32) if isinstance(slot.engine, GraphBuilder) else Tensor(leaf)
+
+
+def _as_tensors(arg: Any, position: int, integers: bool) -> Any:
+    """The argument with Python floats as tensors; refuses what has no gradient (``integers``: but those)."""
+    leaves, shape = pytree.flatten(arg)
+    out = [as_tensor(leaf) for leaf in leaves]
+    tensors = [leaf for leaf in out if isinstance(leaf, Tensor)]
+    if not tensors:
+        raise DTypeError(f"argument {position} is {type(arg).__name__}: there is no tensor to differentiate by.")
+    for leaf in tensors:
+        if not (leaf.dtype.differentiable or integers):
+            raise DTypeError(
+                f"argument {position} has dtype {leaf.dtype!r}: gradients exist for floating-point tensors only.",
+                operands=[f"argument {position}: {leaf._type!r}"],
+                hint="convert it with .astype(ms.float32), or leave it out of grad_position.",
+            )
+    return pytree.unflatten(shape, out)
+
+
+def _losses(result: Any, has_aux: bool) -> list[Tensor]:
+    """The tensors whose sum is differentiated: all of the result, or its first part with has_aux."""
+    if has_aux and not (isinstance(result, (tuple, list)) and result):
+        raise GradientError("has_aux=True needs a function that returns (loss, other values...).")
+    part = result[0] if has_aux else result
+    losses = [leaf for leaf in pytree.flatten(part)[0] if isinstance(leaf, Tensor)]
+    if not losses:
+        raise GradientError(f"the function returned {type(part).__name__}: there is no tensor to differentiate.")
+    return losses
+
+
+def _differentiable(losses: Sequence[Tensor]) -> list[Tensor]:
+    return [loss for loss in losses if loss.dtype.differentiable]
+
+
+def _value_and_grad(
+    fn: Fn, request: _Request, kwargs: dict[str, Any], has_aux: bool, sens: Any = None
+) -> tuple[Any, Any]:
+    run = _eagerly if is_eager(slot.engine) else _in_graph
+    if isinstance(slot.engine, EagerEngine):
+        value, gradients = step_undo.step(run, fn, request, kwargs, has_aux, sens, updates=False)
+    else:
+        value, gradients = run(fn, request, kwargs, has_aux, sens)
+    gradients = [hooked(g, w) for g, w in zip(gradients, [*request.inputs, *request.weights])]
+    return value, request.result(gradients)
+
+
+def with_constants(weights: Sequence[Parameter]) -> tuple[Callable[[Sequence[Any], int], list[Any]], list[Parameter]]:
+    """Parameters that are asked for although ``requires_grad`` is False are constants: their gradient is zero.
+
+    Returns:
+        ``complete(gradients, n)``, which adds those zeros to gradients by n inputs and the other Parameters, and these.
+    """
+    read = slot.engine.read
+    varies = [bool(read(w, "requires_grad")) for w in weights]
+    if all(varies):
+        return lambda gradients, n: list(gradients), list(weights)
+    fixed = [w.name for w, yes in zip(weights, varies) if not yes]
+    events.notice(
+        f"a gradient by {', '.join(fixed[:3])}{' ...' if len(fixed) > 3 else ''} is asked for, and requires_grad is "
+        "False there: such a Parameter is a constant, its gradient is zero.",
+        key="constant weights",
+    )
+
+    def complete(gradients: Sequence[Any], n: int) -> list[Any]:
+        rest = iter(gradients[n:])
+        return [*gradients[:n], *(next(rest) if yes else zeros_like(w) for w, yes in zip(weights, varies))]
+
+    return complete, [w for w, yes in zip(weights, varies) if yes]
+
+
+def hooked(gradient: Tensor, by: Any) -> Tensor:
+    """Hooks that a Parameter or a tensor keeps see, and may change, its gradient."""
+    if by.__class__ is Parameter and "gradient_hooks" not in by.__dict__:
+        return gradient
+    for hook in hooks_for(by):
+        gradient = _call_hook(hook, gradient)
+    return gradient
+
+
+def _call_hook(hook: Fn, gradient: Tensor) -> Tensor:
+    """At once in eager mode; in a program, a call back into Python each time it runs."""
+    if is_eager(slot.engine):
+        found = hook(gradient)
+        return gradient if found is None else found
+    assert isinstance(slot.engine, GraphBuilder)
+
+    def run(g: Tensor) -> Tensor:
+        found = hook(g)
+        return g if found is None else found
+
+    result: Tensor = host_call(slot.engine, HostFn(run, "hook"), [gradient], [gradient._type])[0]
+    return result
+
+
+def _sensitivities(losses: Sequence[Tensor], sens: Any) -> list[Any]:
+    given = [leaf if isinstance(leaf, Tensor) else Tensor(leaf) for leaf in pytree.flatten(sens)[0]]
+    if len(given) != len(losses):
+        raise ArgumentError(f"{len(given)} sensitivities were given for {len(losses)} outputs.")
+    for g, loss in zip(given, losses):
+        if g.shape != loss.shape:
+            raise ShapeError(f"a sensitivity of shape {list(g.shape)} does not fit an output of {list(loss.shape)}.")
+    return [g if g.dtype is loss.dtype else cast(g, dtype=loss.dtype) for g, loss in zip(given, losses)]
+
+
+def _eagerly(fn: Fn, request: _Request, kwargs: dict[str, Any], has_aux: bool, sens: Any) -> tuple[Any, list[Any]]:
+    weights, complete = request.weights, None
+    if not all(w.requires_grad for w in weights):
+        complete, weights = with_constants(weights)
+    with Recording(request.inputs, weights) as tape:
+        value = request.call(fn, tape.inputs, kwargs)
+        losses = _differentiable(_losses(value, has_aux))
+        tape.finish(losses)
+    given = [ones_like(loss) for loss in losses] if sens is None else _sensitivities(losses, sens)
+    gradients = tape.backward(given)
+    if complete is not None:
+        gradients = complete(gradients, len(request.inputs))
+    written = tape.written_inputs() if request.inputs else ()
+    tape.release(pytree.flatten(value)[0])
+    for x, new in written:
+        slot.engine.assign(x, new)
+    return value, gradients
+
+
+def _in_graph(fn: Fn, request: _Request, kwargs: dict[str, Any], has_aux: bool, sens: Any) -> tuple[Any, list[Any]]:
+    b = slot.engine
+    assert isinstance(b, GraphBuilder)
+    run = b.convert(fn)
+    traced = b.trace(lambda *inputs: request.call(run, inputs, kwargs), request.inputs)
+    value = traced.rebuild([b.wrap(v) for v in traced.graph.outputs])
+    losses = _losses(value, has_aux)
+    at = [k for k, loss in enumerate(losses) if loss.dtype.differentiable]
+    n = len(request.inputs)
+    complete, weights = with_constants(request.weights)
+    places = places_of(weights, traced.outer, n)
+    floats = [i for i, x in enumerate(request.inputs) if x.dtype.differentiable]
+    if len(floats) < n:
+        _need_independence(request.inputs, traced.graph, range(len(losses)))
+    wrt = [*floats, *sorted({p for p in places if p is not None})]
+    args = [*(b.wrap(b.lift(x)) for x in request.inputs), *traced.outer]
+    given = () if sens is None else _sensitivities(_differentiable(losses), sens)
+    results, found = _differentiated(b, traced.graph, wrt, at, args, given)
+    value = traced.rebuild(results[: traced.n_results])
+    for target, new in zip(traced.writes, results[traced.n_results :]):
+        b.assign(target, new)
+    by_place = dict(zip(wrt, found))
+    by_weights = [zeros_like(w) if p is None else by_place[p] for w, p in zip(weights, places)]
+    by_inputs = [by_place[i] if i in by_place else zeros_like(x) for i, x in enumerate(request.inputs)]
+    return value, complete([*by_inputs, *by_weights], n)
+
+
+def _need_independence(inputs: Sequence[Any], graph: Graph, outputs: Sequence[int]) -> None:
+    """Integer inputs have the gradient zero where they only choose; raises DTypeError where they are computed with."""
+    for i, x in enumerate(inputs):
+        found = None if x.dtype.differentiable else quantity(written_out(graph), [i], outputs)
+        if found is not None:
+            raise DTypeError(
+                f"input {i} of the gradient has dtype {x.dtype!r} and is computed with ({found}): gradients exist for "
+                "floating-point tensors only.",
+                operands=[f"input {i}: {x._type!r}"],
+                hint="convert it with .astype(ms.float32), or ask for the other inputs by grad_position.",
+            )
+
+
+def _differentiated(
+    b: GraphBuilder, graph: Graph, wrt: list[int], at: list[int], args: list[Any], given: Sequence[Any]
+) -> tuple[Sequence[Any], Sequence[Any]]:
+    """What ``graph`` gives for ``args``, and its gradients; as one node where the gradient may be worked out later."""
+    n_out = len(graph.outputs)
+    if isinstance(b, Capture) and b.may_owe(graph):
+        found = b.owe_gradient(graph, wrt, at, args, given)
+        return found[:n_out], found[n_out:]
+    pair = vjp_graph(written_out(graph), wrt, at)
+    results = replay(pair.forward, args)
+    douts = given or [ones_like(results[k]) for k in at]
+    return results[:n_out], replay(pair.backward, [*results[n_out:], *douts])
+
+
+def value_and_grad(fn: Fn, grad_position: Position = 0, weights: Any = None, has_aux: bool = False) -> Fn:
+    """A function that gives the value of ``fn`` and its gradient.
+
+    Args:
+        fn: a function or Cell whose result is a tensor (its sum is differentiated when it is not a scalar) or, with
+            ``has_aux``, a tuple whose first part is.
+        grad_position: which positional arguments to differentiate by; an argument may be a tree of tensors.
+        weights: Parameters to differentiate by, or one Parameter.
+        has_aux: only the first part of the result is differentiated; the rest comes along.
+
+    Returns:
+        ``call(*args, **kwargs) -> (value, gradients)``; gradients are one tensor for one position, a tuple for a tuple
+        of positions, ``(by inputs, by weights)`` with weights, or those by weights alone when grad_position is None.
+
+    Raises:
+        TypeError: an argument asked for is not a floating-point tensor, or a position is outside the arguments.
+        RuntimeError: the result holds no tensor.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.value_and_grad.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> value, dx = ms.value_and_grad(lambda x: (x * x).sum())(ms.Tensor([1.0, 2.0]))
+        >>> dx
+        Tensor(shape=[2], dtype=Float32, value=
+        [2., 4.])
+    """
+
+    weights = kept(weights)
+
+    def call(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        return _value_and_grad(fn, _Request(fn, args, grad_position, weights), kwargs, has_aux)
+
+    step = Step(_made_value_and_grad, fn, weights, (grad_position, has_aux))
+    return marked(compiled_in_graph_mode(named(call, fn, "value_and_grad")), step)
+
+
+def _made_value_and_grad(fn: Fn, weights: Any, position: Position, has_aux: bool) -> Fn:
+    return value_and_grad(fn, position, weights, has_aux)
+
+
+def grad(
+    fn: Fn, grad_position: Position = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False
+) -> Fn:
+    """A function that gives the gradient of ``fn``.
+
+    Args:
+        fn, grad_position, weights: see ``value_and_grad``.
+        has_aux: the call gives ``(gradients, aux)``, aux a tuple of the rest of the result.
+        return_ids: each gradient comes as ``(position or parameter name, gradient)``.
+
+    Returns:
+        ``call(*args, **kwargs) -> gradients``.
+
+    Raises:
+        As ``value_and_grad``.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.grad.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> float(ms.grad(ms.grad(lambda x: x ** 3))(ms.Tensor(2.0)))
+        12.0
+    """
+
+    weights = kept(weights)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        request = _Request(fn, args, grad_position, weights)
+        value, gradients = _value_and_grad(fn, request, kwargs, has_aux)
+        if return_ids:
+            gradients = _with_ids(request, gradients)
+        return (gradients, tuple(value[1:])) if has_aux else gradients
+
+    step = Step(_made_grad, fn, weights, (grad_position, has_aux, return_ids))
+    return marked(compiled_in_graph_mode(named(call, fn, "grad")), step)
+
+
+def _made_grad(fn: Fn, weights: Any, position: Position, has_aux: bool, return_ids: bool) -> Fn:
+    return grad(fn, position, weights, has_aux, return_ids)
+
+
+def _with_ids(request: _Request, gradients: Any) -> Any:
+    def inputs(found: Any) -> Any:
+        if request.single:
+            return (request.positions[0], found)
+        return tuple(zip(request.positions, found))
+
+    def weights(found: Any) -> Any:
+        if request.single_weight:
+            return (request.weights[0].name, found)
+        return tuple((w.name, g) for w, g in zip(request.weights, found))
+
+    if not request.has_weights:
+        return inputs(gradients)
+    return (inputs(gradients[0]), weights(gradients[1])) if request.positions else weights(gradients)
+
+
+def named(call: Fn, fn: Fn, how: str) -> Fn:
+    """A wrapper that shows what it wraps: ``grad(loss)``. Raises TypeError for what cannot be called."""
+    if not callable(fn):
+        raise ArgumentError(f"{how} takes a function or a Cell, not a {type(fn).__name__}.")
+    name = getattr(fn, "__name__", type(fn).__name__)
+    call = functools.wraps(fn)(call) if hasattr(fn, "__name__") else call
+    call.__name__ = f"{how}({name})"
+    for name in ("__wrapped__", "__msnb_fn__"):
+        call.__dict__.pop(name, None)
+    return call
+
+
+class GradOperation:
+    """MindSpore's older door to gradients.
+
+    Args:
+        get_all: gradients by all inputs (else by the first).
+        get_by_list: gradients by the weights given to the call.
+        sens_param: the last argument of the call is the sensitivity of the output.
+
+    Source: https://www.mindspore.cn/docs/en/r1.8/api_python/ops/mindspore.ops.GradOperation.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> float(ms.ops.GradOperation()(lambda x: x * x)(ms.Tensor(3.0)))
+        6.0
+    """
+
+    def __init__(self, get_all: bool = False, get_by_list: bool = False, sens_param: bool = False) -> None:
+        for name, value in (("get_all", get_all), ("get_by_list", get_by_list), ("sens_param", sens_param)):
+            if not isinstance(value, bool):
+                raise ArgumentError(f"GradOperation: {name} must be a bool, got {value!r}.")
+        self.get_all, self.get_by_list, self.sens_param = get_all, get_by_list, sens_param
+
+    def __call__(self, fn: Fn, weights: Any = None) -> Fn:
+        """The gradient function of ``fn``."""
+        if self.get_by_list and weights is None:
+            weights = fn.trainable_params()  # type: ignore[attr-defined]
+        return _operation(fn, kept(weights), self.get_all, self.get_by_list, self.sens_param)
+
+
+def _is_discrete(x: Any) -> bool:
+    return isinstance(x, Tensor) and not x.dtype.differentiable
+
+
+def _operation(fn: Fn, weights: Any, get_all: bool, get_by_list: bool, sens_param: bool) -> Fn:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if get_all and is_eager(slot.engine) and any(map(_is_discrete, args)):
+            return run_staged(wrapper, args, kwargs)  # only a graph can show that nothing flows to an integer
+        sens = None
+        if sens_param:
+            args, sens = args[:-1], args[-1]
+        everything = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor))
+        position: Position = everything if get_all else None if get_by_list else 0
+        request = _Request(fn, args, position, weights if get_by_list else None, integers=get_all)
+        return _value_and_grad(fn, request, kwargs, False, sens)[1]
+
+    step = Step(_operation, fn, weights, (get_all, get_by_list, sens_param))
+    wrapper = marked(compiled_in_graph_mode(named(call, fn, "grad")), step)
+    return wrapper

@@ -1,0 +1,367 @@
+"""vjp, jvp and vmap: transforms of a captured function (``staged``); only vjp records in eager mode, as grad does.
+
+vjp      y, pull = vjp(f, x);  pull(dy) = J(x)* dy          reverse mode
+jvp      y, dy = jvp(f, x, v);     dy = J(x) v              forward mode
+vmap     vmap(f)(xs) = stack of f(x) over the rows of xs, in one program
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from msnb import autodiff, ops
+from msnb.api.function_tracing import Program, tensors_of
+from msnb.api.transforms.gradients import as_tensor, hooked, listed, named, with_constants
+from msnb.api.transforms.staged_transforms import Step, staged
+from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, GradientError, ShapeError
+from msnb.core import pytree
+from msnb.core.engine import slot
+from msnb.core.parameter import Parameter
+from msnb.core.tensor import Tensor
+from msnb.core.types import TensorType, tensor_type
+from msnb.eager.recording import Recording, is_eager
+from msnb.ir.builder import replay
+
+Fn = Callable[..., Any]
+
+
+def need_float(what: str, tensors: Sequence[Tensor]) -> None:
+    """Raise TypeError unless every tensor has a derivative."""
+    for x in tensors:
+        if not x.dtype.differentiable:
+            raise DTypeError(
+                f"{what} has dtype {x.dtype!r}: derivatives exist for floating-point tensors only.",
+                operands=[repr(x._type)],
+                hint="convert it with .astype(ms.float32).",
+            )
+
+
+def vjp(fn: Fn, *inputs: Any, weights: Any = None, has_aux: bool = False) -> tuple[Any, ...]:
+    """The value of ``fn`` and its pullback.
+
+    Args:
+        fn: a function of tensors (or trees of them).
+        *inputs: where to evaluate it.
+        weights: Parameters whose gradients the pullback gives as well.
+        has_aux: ``fn`` gives ``(outputs, aux)``; aux comes along as a third result.
+
+    Returns:
+        ``(outputs, pullback)``; ``pullback(*douts)`` takes one tensor per output, of its shape, and gives a tuple with
+        one gradient per input (and, with weights, a pair of that and the tuple of their gradients). It may be called
+        any number of times.
+
+    Raises:
+        TypeError: an input is not floating point. ValueError: a dout has another shape than its output.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.vjp.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> y, pull = ms.vjp(lambda x: x * x, ms.Tensor([1.0, 3.0]))
+        >>> pull(ms.Tensor([1.0, 1.0]))[0].tolist()
+        [2.0, 6.0]
+    """
+    inputs = tuple(tensor_tree(x) for x in inputs)
+    tensors = [x for x in pytree.flatten(inputs)[0] if isinstance(x, Tensor)]
+    need_float("an input of vjp", tensors)
+    params = [weights] if isinstance(weights, Parameter) else listed(weights)
+    run = _recorded if is_eager(slot.engine) else _traced
+    value, types, pull = run(first_of(fn) if has_aux else fn, inputs, tensors, params, has_aux)
+
+    def pullback(*douts: Any) -> Any:
+        found = pull(_douts(douts, types))
+        found = [hooked(g, x) for g, x in zip(found, [*tensors, *params])]
+        of_inputs = _regroup(inputs, found[: len(tensors)])
+        if weights is None:
+            return of_inputs
+        of_weights = tuple(found[len(tensors) :])
+        return of_inputs, of_weights[0] if isinstance(weights, Parameter) else of_weights
+
+    return (value[0], pullback, value[1]) if has_aux else (value, pullback)
+
+
+Pull = Callable[[list[Any]], list[Any]]
+
+
+def _recorded(
+    fn: Fn, inputs: tuple[Any, ...], tensors: list[Any], params: list[Parameter], has_aux: bool
+) -> tuple[Any, list[TensorType], Pull]:
+    """Eagerly: the tape of one run, swept whenever the pullback is called."""
+    pull, by = with_constants(params)
+    with Recording(tensors, by) as tape:
+        value = fn(*_regroup(inputs, tape.inputs))
+        primary = [x for x in pytree.flatten(value[0] if has_aux else value)[0] if isinstance(x, Tensor)]
+        outputs = [x for x in primary if x.dtype.differentiable]
+        tape.finish(outputs)
+    tape.forget(pytree.flatten(value)[0])
+    for x, new in tape.written_inputs():
+        slot.engine.assign(x, new)
+    return value, [x._type for x in outputs], lambda douts: pull(tape.backward(douts), len(tensors))
+
+
+def _traced(
+    fn: Fn, inputs: tuple[Any, ...], tensors: list[Any], params: list[Parameter], has_aux: bool
+) -> tuple[Any, list[TensorType], Pull]:
+    """In a capture: forward and backward become part of the program."""
+    pull, by = with_constants(params)
+    program = Program(fn, inputs)
+    places = program.places(by)
+    wrt = [*range(len(tensors)), *sorted({p for p in places if p is not None})]
+    n_primary = program.n_results - (aux_count(program) if has_aux else 0)
+    at = [i for i in range(n_primary) if program.graph.outputs[i].type.dtype.differentiable]  # type: ignore[union-attr]
+    pair = autodiff.vjp(program.graph, wrt, at)
+    n_out = len(program.graph.outputs)
+    found = replay(pair.forward, program.args)
+    outputs, residuals = found[: program.n_results], found[n_out:]
+    program.settle(found[program.n_results : n_out])
+
+    def run(douts: list[Any]) -> list[Any]:
+        by_place = dict(zip(wrt, replay(pair.backward, [*residuals, *douts])))
+        of_inputs = [by_place[i] for i in range(len(tensors))]
+        of_weights = [ops.zeros_like(w) if p is None else by_place[p] for w, p in zip(by, places)]
+        return pull([*of_inputs, *of_weights], len(tensors))
+
+    return program.result(outputs), [outputs[i]._type for i in at], run
+
+
+def first_of(fn: Fn) -> Fn:
+    """A function that gives (outputs, aux), checked."""
+
+    def call(*args: Any) -> Any:
+        result = fn(*args)
+        if not (isinstance(result, (tuple, list)) and len(result) >= 2):
+            raise GradientError("has_aux=True needs a function that returns (outputs, aux).")
+        return (result[0], result[1] if len(result) == 2 else tuple(result[1:]))
+
+    return named(call, fn, "aux")
+
+
+def aux_count(program: Program) -> int:
+    """How many of a program's results belong to aux."""
+    result = program.result(list(range_tensors(program)))
+    return sum(isinstance(x, Tensor) for x in pytree.flatten(result[1])[0])
+
+
+def range_tensors(program: Program) -> list[Tensor]:
+    """Placeholders for the results of a program, in order."""
+    from msnb.core.tensor import make
+
+    return [make(None, v.type) for v in program.graph.outputs[: program.n_results]]  # type: ignore[arg-type]
+
+
+def tensor_tree(x: Any) -> Any:
+    """The tree with Python floats as tensors."""
+    leaves, shape = pytree.flatten(x)
+    return pytree.unflatten(shape, [as_tensor(v) for v in leaves])
+
+
+def _douts(given: tuple[Any, ...], types: Sequence[TensorType]) -> list[Any]:
+    leaves = [x for dout in given for x in tensors_of("a dout", dout)]
+    if len(leaves) != len(types):
+        raise ArgumentError(f"the pullback takes {len(types)} douts, one per output; got {len(leaves)}.")
+    for k, (x, t) in enumerate(zip(leaves, types)):
+        if x.shape != t.shape:
+            raise ShapeError(f"dout {k} has shape {list(x.shape)}, its output {list(t.shape)}.")
+    return [x if x.dtype is t.dtype else ops.cast(x, dtype=t.dtype) for x, t in zip(leaves, types)]
+
+
+def _regroup(inputs: Sequence[Any], tensors: Sequence[Any]) -> tuple[Any, ...]:
+    """Gradients in the trees of the inputs; leaves that are no tensors stay as they are."""
+    leaves, shape = pytree.flatten(tuple(inputs))
+    rest = iter(tensors)
+    found: tuple[Any, ...] = pytree.unflatten(shape, [next(rest) if isinstance(x, Tensor) else x for x in leaves])
+    return found
+
+
+def jvp(fn: Fn, inputs: Any, v: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """The value of ``fn`` and its directional derivative, by forward mode.
+
+    Args:
+        fn: a function of tensors.
+        inputs: a tensor, or a tuple with one entry per argument.
+        v: the direction: the same structure and shapes as ``inputs``.
+        has_aux: ``fn`` gives ``(outputs, aux)``; aux comes along as a third result.
+
+    Returns:
+        ``(outputs, tangents)``, the tangents in the structure of the outputs.
+
+    Raises:
+        ValueError or TypeError: ``v`` does not fit ``inputs``.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.jvp.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> y, dy = ms.jvp(lambda x: x ** 3, ms.Tensor(2.0), ms.Tensor(1.0))
+        >>> float(dy)
+        12.0
+    """
+    found: tuple[Any, ...] = _pushed(fn, None, has_aux)(inputs, v)
+    return found
+
+
+def _pushed(fn: Fn, _weights: Any, has_aux: bool) -> Fn:
+    """``jvp`` as a function of the inputs and the direction."""
+
+    def call(inputs: Any, v: Any) -> tuple[Any, ...]:
+        args = inputs if isinstance(inputs, tuple) else (inputs,)
+        args = tuple(tensor_tree(x) for x in args)
+        tensors = [x for x in pytree.flatten(args)[0] if isinstance(x, Tensor)]
+        need_float("an input of jvp", tensors)
+        tangents = _douts(v if isinstance(v, tuple) else (v,), [x._type for x in tensors])
+        program = Program(first_of(fn) if has_aux else fn, args)
+        graph = autodiff.jvp(program.graph, list(range(len(tensors))))
+        found = replay(graph, [*program.args, *tangents])
+        n, n_out = program.n_results, len(program.graph.outputs)
+        program.settle(found[n:n_out])
+        value, slope = program.result(found[:n]), program.result(_all_tangents(program, found[n_out:], found[:n]))
+        return (value[0], slope[0], value[1]) if has_aux else (value, slope)
+
+    return staged(named(call, fn, "jvp"), Step(_pushed, fn, None, (has_aux,)))
+
+
+def _all_tangents(program: Program, tangents: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+    """A tangent for every result: zeros for integers, which have none."""
+    rest = iter(tangents)
+    out = []
+    for value, x in zip(program.graph.outputs[: program.n_results], values):
+        has_one = isinstance(value.type, TensorType) and value.type.dtype.differentiable
+        out.append(next(rest) if has_one else ops.zeros_like(x))
+    return out
+
+
+# ---- vmap --------------------------------------------------------------------------------------------------------
+
+
+def vmap(fn: Fn, in_axes: Any = 0, out_axes: Any = 0) -> Fn:
+    """``fn`` over a batch: a function that maps it over one axis of its arguments, in one program.
+
+    Args:
+        fn: a function of tensors, written for one example.
+        in_axes: the axis of the batch in every argument: an int, or a tuple with one entry per argument (None: the
+            argument is the same for all).
+        out_axes: where the batch axis goes in the results: an int, or a tuple with one entry per result.
+
+    Returns:
+        A function of batched arguments.
+
+    Raises:
+        ValueError: no argument is batched, an axis does not exist, or batch sizes differ.
+        RuntimeError: ``fn`` asks for the value of a batched tensor, or writes state that is not batched.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.vmap.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> dots = ms.vmap(lambda a, b: (a * b).sum())
+        >>> dots(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([[1.0, 1.0], [2.0, 2.0]])).tolist()
+        [3.0, 14.0]
+    """
+
+    def call(*args: Any) -> Any:
+        args = tuple(tensor_tree(x) for x in args)
+        axes = _axes_of(args, in_axes)
+        tensors = [x for x in pytree.flatten(args)[0] if isinstance(x, Tensor)]
+        size = _batch_size(tensors, axes)
+        lanes = [x._type if a is None else _lane(x._type, a) for x, a in zip(tensors, axes)]
+        program = Program(fn, args, lanes)
+        batched = [a is not None for a in axes]
+        graph, out_batched = autodiff.vmap(program.graph, size, batched + [False] * len(program.outer))
+        fronted = [x if a is None else ops.moveaxis(x, a, 0) for x, a in zip(tensors, axes)]
+        found = replay(graph, [*fronted, *program.outer])
+        n = program.n_results
+        program.settle(_written_lanes(program, found[n:], out_batched[n:], axes, size))
+        return _placed(program.result(broadcast_results(found[:n], out_batched, size)), out_axes)
+
+    return staged(named(call, fn, "vmap"), Step(_mapped, fn, None, (in_axes, out_axes)))
+
+
+def _mapped(fn: Fn, _weights: Any, in_axes: Any, out_axes: Any) -> Fn:
+    return vmap(fn, in_axes, out_axes)
+
+
+def _written_lanes(
+    program: Program, values: Sequence[Any], batched: Sequence[bool], axes: Sequence[int | None], size: int
+) -> list[Any]:
+    """The new values of what the mapped function assigned. An argument that is mapped takes one value per lane; what is
+    the same for all lanes can take only a value that is."""
+    out = []
+    for k, (target, x, many) in enumerate(zip(program.writes, values, batched)):
+        at = program.written_input(k)
+        axis = None if at is None else axes[at]
+        if axis is not None:
+            out.append(ops.moveaxis(broadcast_results([x], [many], size)[0], 0, axis))
+        elif not many:
+            out.append(x)
+        else:
+            raise GradientError(
+                f"vmap: {getattr(target, 'name', 'a tensor')} is the same for all lanes and would get a value of its "
+                "own in every lane.",
+                hint="return the value from the function instead of assigning it, or map over that argument.",
+            )
+    return out
+
+
+def _axes_of(args: tuple[Any, ...], in_axes: Any) -> list[int | None]:
+    """The batch axis of every tensor among the arguments."""
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    per_arg = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
+    if len(per_arg) != len(args):
+        raise ArgumentError(f"vmap: in_axes has {len(per_arg)} entries for {len(args)} arguments.")
+    return [axis for arg, axes in zip(args, per_arg) for axis in _spread(arg, axes)]
+
+
+def _spread(arg: Any, axes: Any) -> list[int | None]:
+    leaves = pytree.flatten(arg)[0]
+    if axes is None or isinstance(axes, int):
+        found: list[Any] = [axes] * len(leaves)
+    else:
+        found = _tree_axes(arg, axes)
+    return [_checked(x, a) for x, a in zip(leaves, found) if isinstance(x, Tensor)]
+
+
+def _tree_axes(arg: Any, axes: Any) -> list[Any]:
+    """Axes given as a tree of the argument's structure (None stands for a whole part)."""
+    if axes is None or isinstance(axes, int):
+        return [axes] * len(pytree.flatten(arg)[0])
+    parts = [(arg[k], axes[k]) for k in arg] if isinstance(arg, dict) else list(zip(arg, axes))
+    return [a for part, own in parts for a in _tree_axes(part, own)]
+
+
+def _checked(x: Tensor, axis: Any) -> int | None:
+    if axis is None:
+        return None
+    if isinstance(axis, bool) or not isinstance(axis, int) or not -x.ndim <= axis < x.ndim:
+        raise AttributeValueError(f"vmap: the batch axis {axis!r} does not exist in an argument {x._type!r}.")
+    return axis % x.ndim
+
+
+def _batch_size(tensors: Sequence[Tensor], axes: Sequence[int | None]) -> int:
+    sizes = {x.shape[a] for x, a in zip(tensors, axes) if a is not None}
+    if not sizes:
+        raise AttributeValueError("vmap: no argument is batched; give at least one in_axes that is not None.")
+    if len(sizes) > 1:
+        shapes = [f"argument: {x._type!r}, axis {a}" for x, a in zip(tensors, axes) if a is not None]
+        raise ShapeError(f"vmap: the batch sizes differ: {' and '.join(sorted(map(str, sizes)))}.", operands=shapes)
+    return int(sizes.pop())  # type: ignore[arg-type]
+
+
+def _lane(t: TensorType, axis: int) -> TensorType:
+    return tensor_type(t.shape[:axis] + t.shape[axis + 1 :], t.dtype)
+
+
+def broadcast_results(results: Sequence[Any], batched: Sequence[bool], size: int) -> list[Any]:
+    """Results with the batch axis in front, also those that do not depend on the batch."""
+    return [r if b else ops.broadcast_to(r, shape=(size, *r.shape)) for r, b in zip(results, batched)]
+
+
+def _placed(result: Any, out_axes: Any) -> Any:
+    """The batch axis moved from the front to where it was asked for."""
+    if out_axes == 0:
+        return result
+    if isinstance(out_axes, (tuple, list)):
+        return type(result)(_placed(r, a) for r, a in zip(result, out_axes))
+    leaves, shape = pytree.flatten(result)
+    return pytree.unflatten(shape, [ops.moveaxis(x, 0, out_axes) if isinstance(x, Tensor) else x for x in leaves])

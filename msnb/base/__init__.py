@@ -1,0 +1,1 @@
+"""What knows no tensor: errors, settings, events, the disk cache, places in the user's code."""

@@ -1,0 +1,118 @@
+"""Errors that teach: what was expected, what came, operand by operand, and the way out.
+
+Every class is also the built-in class that a PyTorch or MindSpore user would catch (a shape mismatch is a
+``ValueError``, a dtype mismatch a ``TypeError``), so ``except ValueError`` keeps working. ``where`` is the line of the
+user's file or cell, with a caret under the expression: taken when the error is made, so no refusal can forget it. The
+executor, which notices things later than they were written, puts the place of the node there instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msnb.base.source_location import Where, here
+
+
+class MsnbError(Exception):
+    """Base of all errors of msnb: a sentence, a hint, and a place in the user's text.
+
+    Args:
+        sentence: what is wrong, in one sentence.
+        operands: one line per operand, such as ``"x: f32[2,3]"``.
+        hint: the way out.
+    """
+
+    def __init__(self, sentence: str, *, operands: Sequence[str] = (), hint: str = "") -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.operands = tuple(operands)
+        self.hint = hint
+        self.where: Where | None = here(2).where
+
+    def message(self) -> str:
+        """The text without the place: the same in both modes."""
+        lines = [self.sentence]
+        lines += [f"  {operand}" for operand in self.operands]
+        if self.hint:
+            lines.append(f"  hint: {self.hint}")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        if self.where is None:
+            return self.message()
+        return f"{self.message()}\n{self.where.caret()}"
+
+
+class ShapeError(MsnbError, ValueError):
+    """Shapes that do not fit an operation."""
+
+
+class DTypeError(MsnbError, TypeError):
+    """A dtype that an operation does not take."""
+
+
+class AttributeValueError(MsnbError, ValueError):
+    """A static attribute (axis, kernel size, mode ...) with a value that is not legal."""
+
+
+class ArgumentError(MsnbError, TypeError):
+    """Arguments that do not fit a signature: too many, too few, unknown names, wrong kinds."""
+
+
+class IndexOutOfRange(MsnbError, IndexError):
+    """An index outside its axis."""
+
+
+class LostWriteError(MsnbError, RuntimeError):
+    """A write into a value that nobody keeps, such as ``x[0][1] = 5``."""
+
+
+class DeviceError(MsnbError, RuntimeError):
+    """A device that is missing, or operands on different devices."""
+
+
+class OutOfMemoryError(MsnbError, MemoryError):
+    """Something needs more memory than there is. Nothing was changed."""
+
+
+class ContextError(MsnbError, ValueError):
+    """An unknown context key or an illegal value of one."""
+
+
+class CaptureError(MsnbError, RuntimeError):
+    """A program that cannot be captured as a graph."""
+
+
+class UnsupportedSyntaxError(CaptureError, SyntaxError):
+    """A statement that graph mode refuses, with the way to write it instead."""
+
+    def __init__(self, sentence: str, *, operands: Sequence[str] = (), hint: str = "") -> None:
+        CaptureError.__init__(self, sentence, operands=operands, hint=hint)
+        self.msg = sentence
+
+    def __str__(self) -> str:
+        return CaptureError.__str__(self)
+
+
+class ConcretizationError(CaptureError, TypeError):
+    """A program asked for the value of a tensor that is not known while it is captured."""
+
+
+class UndefinedNameError(CaptureError, NameError):
+    """A name that is read where it may not have a value (defined in one branch only)."""
+
+
+class GradientError(MsnbError, RuntimeError):
+    """A gradient that does not exist or was asked for in a way that has no answer."""
+
+
+class VerifyError(MsnbError, AssertionError):
+    """A graph that breaks a law of the IR: always a defect of a transform, never of the user."""
+
+
+class CheckpointError(MsnbError, ValueError):
+    """A checkpoint that is damaged or does not fit the network. The network is unchanged."""
+
+
+class DatasetError(MsnbError, ValueError):
+    """A data set, or a function mapped over one, that is wrong."""

@@ -1,0 +1,143 @@
+"""Names that are asked for and are not here: what other frameworks, and older MindSpore, call the same thing.
+
+    ms.LossMonitor             MOVED     lives in msnb.train; imported when it is first asked for
+    from msnb.common import ..  MODULES   MindSpore's module paths, each a view of the room that has these names
+    ms.boost                   SAID      not part of msnb: one sentence, with what there is instead
+    ops.sofmax                 a guess   the nearest names, and the other rooms that have this very name
+
+The tables are words: nothing is imported until somebody asks. The text of an error is made when it is read, so that
+``hasattr`` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.machinery
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from types import ModuleType
+from typing import Any
+
+from msnb.base.name_tables import MODULES as MODULES
+from msnb.base.name_tables import MOVED as MOVED
+from msnb.base.name_tables import SAID, SAID_MODULES
+
+_FRONT_DOORS = ("msnb", "msnb.ops", "msnb.nn", "msnb.train", "msnb.dataset")
+
+
+class MissingName(AttributeError):
+    """An AttributeError that explains itself when it is read.
+
+    Args:
+        owner: "msnb", "msnb.ops", "Tensor", "Dense" ...
+        name: the name that is missing.
+        table: the rows of ``SAID`` to look in.
+        known: gives the names that there are.
+        listed: names to list when there is nothing better to say.
+    """
+
+    def __init__(
+        self, owner: str, name: str, table: str, known: Callable[[], Iterable[str]], listed: Sequence[str] = ()
+    ) -> None:
+        super().__init__(owner, name)
+        self.missing, self._owner, self._table, self._known, self._listed = name, owner, table, known, listed
+
+    def __str__(self) -> str:
+        said = SAID.get(self._table, {}).get(self.missing)
+        if said is not None:
+            return said if said.startswith("PyTorch") else f"{_spelled(self._owner)}.{self.missing} {said}"
+        return f"{_titled(self._owner)} has no attribute {self.missing!r}{self._guess()}"
+
+    def _guess(self) -> str:
+        places = [_spelled(door) for door in _FRONT_DOORS if door != self._owner and _has(door, self.missing)]
+        if places:
+            return f"; there is {' and '.join(f'{place}.{self.missing}' for place in places)}."
+        import difflib  # read by people only: it is not worth its time at import
+
+        near = difflib.get_close_matches(self.missing, [n for n in self._known() if n[:1] != "_"], 3, 0.75)
+        if near:
+            return f"; did you mean {' or '.join(near)}?"
+        return f"; it has {', '.join(self._listed)}." if self._listed else "."
+
+
+def _has(door: str, name: str) -> bool:
+    module = sys.modules.get(door)
+    return module is not None and not name.startswith("_") and (name in vars(module) or name in MOVED.get(door, {}))
+
+
+def _spelled(owner: str) -> str:
+    return {"msnb": "ms", "a Tensor": "Tensor"}.get(owner, owner.removeprefix("msnb."))
+
+
+def _titled(owner: str) -> str:
+    return f"module {owner!r}" if owner.startswith("msnb") else owner
+
+
+def attribute(module: str, name: str) -> Any:
+    """For a module's ``__getattr__``: the object that goes by this name in another room.
+
+    Raises:
+        AttributeError: there is none; the text says what there is instead.
+    """
+    home = MOVED.get(module, {}).get(name)
+    if home is None and f"{module}.{name}" in MODULES:
+        home = f"{module}.{name}"
+    if home is None:
+        raise MissingName(module, name, module, lambda: dir(sys.modules[module]))
+    place, _, what = home.partition(":")
+    found = importlib.import_module(place)
+    value = getattr(found, what) if what else found
+    setattr(sys.modules[module], name, value)  # the next look finds it without this function
+    return value
+
+
+# ---- MindSpore's module paths -----------------------------------------------------------------------------------
+
+
+class _View(ModuleType):
+    """A module path whose names are those of another module."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        path = f"{self.__name__}.{name}"
+        if path in MODULES:
+            return importlib.import_module(path)
+        value = getattr(importlib.import_module(MODULES[self.__name__]), name)
+        setattr(self, name, value)
+        return value
+
+    def __dir__(self) -> list[str]:
+        return dir(importlib.import_module(MODULES[self.__name__]))
+
+
+class _Views(MetaPathFinder, Loader):
+    """Finds the paths of ``MODULES``; asked last, so that a real module always wins."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if not fullname.startswith("msnb."):
+            return None
+        if fullname in MODULES:
+            return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+        said = SAID_MODULES.get(fullname)
+        if said is not None:
+            raise ModuleNotFoundError(f"{fullname} {said}")  # without a name: `from msnb import x` must not hide it
+        return None
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        return _View(spec.name, f"MindSpore's name for {MODULES[spec.name]}.")
+
+    def exec_module(self, module: ModuleType) -> None:
+        target = importlib.import_module(MODULES[module.__name__])
+        names = getattr(target, "__all__", None) or [n for n in vars(target) if not n.startswith("_")]
+        module.__dict__.update({n: getattr(target, n) for n in names if n in vars(target)})
+        module.__dict__["__all__"] = [n for n in names if n in vars(target)]
+
+
+def install() -> None:
+    """Make the paths importable (once)."""
+    if not any(isinstance(finder, _Views) for finder in sys.meta_path):
+        sys.meta_path.append(_Views())

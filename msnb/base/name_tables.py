@@ -1,0 +1,345 @@
+"""The words of other frameworks, as data for ``msnb.base.missing_names``.
+
+``MOVED``: module -> name -> where it lives ("module:name"). ``MODULES``: MindSpore's path -> ours. ``SAID``: owner
+-> name -> what to say, a continuation of "ms.boost ..." (or a whole sentence that starts with "PyTorch").
+"""
+
+from __future__ import annotations
+
+_CALLBACKS = (
+    "Callback", "CheckpointConfig", "EarlyStopping", "History", "LambdaCallback", "LearningRateScheduler",
+    "LossMonitor", "ModelCheckpoint", "ReduceLROnPlateau", "RunContext", "TimeMonitor",
+)  # fmt: skip
+_METRICS = (
+    "Accuracy", "ConfusionMatrix", "F1", "Fbeta", "Loss", "MAE", "MSE", "Metric", "Precision", "Recall",
+    "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "get_metric_fn",
+)  # fmt: skip
+_TRAIN = ("Model", "save_checkpoint", "load_checkpoint", "load_param_into_net")
+_FILES = {name: f"msnb.train.files.mindir:{name}" for name in ("export", "load")}
+_AMP = ("FixedLossScaleManager", "DynamicLossScaleManager", "build_train_network")
+_TRANSFORMS = ("grad", "value_and_grad", "vmap", "jvp", "vjp", "jacfwd", "jacrev", "GradOperation", "custom_vjp")
+_DTYPES = ("dtype_to_nptype", "dtype_to_pytype", "pytype_to_dtype")
+_MARKS = ("mutable", "constexpr", "jit_class", "lazy_inline", "no_inline")
+_AUTO_PARALLEL = {
+    name: f"msnb.parallel.context:{name}"
+    for name in (
+        "set_auto_parallel_context",
+        "get_auto_parallel_context",
+        "reset_auto_parallel_context",
+        "ParallelMode",
+    )
+}
+_PARALLEL_PARTS = {
+    "shard": "msnb.api.shard",
+    **dict.fromkeys(("Cluster", "Mesh"), "msnb.parallel.sharding.device_mesh"),
+    "Layout": "msnb.parallel.sharding.layout",
+    "Plan": "msnb.parallel.plans.plan",
+    "plan": "msnb.parallel.engine.planning_api",
+    "use": "msnb.parallel.engine.planned_function",
+    "Engine": "msnb.parallel.engine.client.engine_client",
+    "Trainer": "msnb.parallel.engine.trainer",
+    "PerRank": "msnb.parallel.engine.manual_plan",
+    "load_sharded": "msnb.parallel.engine.rank.sharded_checkpoint",
+    "blank": "msnb.core.tensor",
+}
+_FUNCTIONAL = ("HyperMap", "Map", "MultitypeFuncGraph", "partial")
+
+MOVED: dict[str, dict[str, str]] = {
+    "msnb": {
+        "dataset": "msnb.dataset",
+        "train": "msnb.train",
+        "amp": "msnb.train.amp",
+        "show": "msnb.notebook.show.program_views",
+        "numpy": "msnb.numpy",
+        **{name: f"msnb.train:{name}" for name in (*_TRAIN, *_CALLBACKS)},
+        **{name: f"msnb.train.amp:{name}" for name in _AMP},
+        **{name: f"msnb.core.dtypes:{name}" for name in _DTYPES},
+        "set_device": "msnb.base.settings:set_device",
+        "initializer": "msnb.nn.initializer",
+        "stop_gradient": "msnb.ops:stop_gradient",
+        "is_tensor": "msnb.ops:is_tensor",
+        "jit": "msnb.api.jit:jit",
+        **_FILES,
+        "explain": "msnb.api.explain:explain",
+        "ms_function": "msnb.api.jit:jit",
+        **{name: f"msnb.api.compiler_hints:{name}" for name in _MARKS},
+        "parallel": "msnb.parallel",
+        "ascend": "msnb.parallel.engine.ascend_profile",
+        "shard": "msnb.api.shard:shard",
+        "Layout": "msnb.parallel.sharding.layout:Layout",
+        **_AUTO_PARALLEL,
+    },
+    "msnb.core": {"initializer": "msnb.nn.initializer:initializer"},
+    "msnb.base.settings": _AUTO_PARALLEL,
+    "msnb.parallel": {
+        **_AUTO_PARALLEL,
+        **{name: f"{place}:{name}" for name, place in _PARALLEL_PARTS.items()},
+    },
+    "msnb.nn": {
+        **{name: f"msnb.train.metrics:{name}" for name in _METRICS},
+        "no_init_parameters": "msnb.nn.initializer:no_init_parameters",
+        "Parameter": "msnb.core.parameter:Parameter",
+        "ParameterTuple": "msnb.core.parameter:ParameterTuple",
+    },
+    "msnb.ops": {
+        **{name: f"msnb.api:{name}" for name in _TRANSFORMS},
+        **{name: f"msnb.ops.mindspore.multitype_graph:{name}" for name in _FUNCTIONAL},
+        "constexpr": "msnb.api.compiler_hints:constexpr",
+        "Custom": "msnb.api.python_op:Custom",
+        "HookBackward": "msnb.api.transforms.custom_gradient:HookBackward",
+        "Partial": "msnb.ops.mindspore.multitype_graph:Partial",
+    },
+    "msnb.ops.composite": {
+        **{name: f"msnb.api:{name}" for name in _TRANSFORMS},
+        **{name: f"msnb.ops.mindspore.multitype_graph:{name}" for name in _FUNCTIONAL},
+    },
+    "msnb.train.model": {"ParallelMode": "msnb.parallel.context:ParallelMode"},
+    "msnb.train": {"amp": "msnb.train.amp", **_FILES, **{name: f"msnb.train.amp:{name}" for name in _AMP}},
+}
+
+MODULES = {
+    "msnb.amp": "msnb.train.amp",
+    "msnb.communication": "msnb.parallel.engine.process_group_api",
+    "msnb.communication.management": "msnb.parallel.engine.process_group_api",
+    "msnb.context": "msnb.base.settings",
+    "msnb.dtype": "msnb.core.dtypes",
+    "msnb.common": "msnb",
+    "msnb.common.api": "msnb",
+    "msnb.common.dtype": "msnb.core.dtypes",
+    "msnb.common.initializer": "msnb.nn.initializer",
+    "msnb.common.parameter": "msnb.core.parameter",
+    "msnb.common.seed": "msnb",
+    "msnb.common.tensor": "msnb.core.tensor",
+    "msnb.dataset.transforms.c_transforms": "msnb.dataset.transforms",
+    "msnb.dataset.transforms.py_transforms": "msnb.dataset.transforms",
+    "msnb.dataset.core": "msnb.dataset",
+    "msnb.dataset.engine": "msnb.dataset",
+    "msnb.dataset.transforms.transforms": "msnb.dataset.transforms",
+    "msnb.dataset.text.transforms": "msnb.dataset.text",
+    "msnb.dataset.text.utils": "msnb.dataset.text",
+    "msnb.dataset.vision.transforms": "msnb.dataset.vision",
+    "msnb.dataset.vision.utils": "msnb.dataset.vision",
+    "msnb.dataset.vision.c_transforms": "msnb.dataset.vision",
+    "msnb.dataset.vision.py_transforms": "msnb.dataset.vision",
+    "msnb.log": "logging",
+    "msnb.mindrecord": "msnb.dataset.sources.mindrecord",
+    "msnb.nn.layer": "msnb.nn",
+    "msnb.nn.dynamic_lr": "msnb.optim.dynamic_lr",
+    "msnb.nn.grad": "msnb.api",
+    "msnb.nn.loss.loss": "msnb.nn",
+    "msnb.nn.utils": "msnb.nn",
+    "msnb.nn.wrap.cell_wrapper": "msnb.nn",
+    "msnb.nn.wrap.grad_reducer": "msnb.nn",
+    "msnb.nn.wrap.loss_scale": "msnb.nn",
+    "msnb.nn.learning_rate_schedule": "msnb.optim.lr_schedules",
+    "msnb.nn.metrics": "msnb.train.metrics",
+    "msnb.nn.optim": "msnb.optim",
+    "msnb.parallel.auto_parallel": "msnb.nn.mindspore.auto_parallel",
+    "msnb.parallel.nn": "msnb.nn.mindspore.auto_parallel",
+    "msnb.ops.function": "msnb.ops",
+    "msnb.ops.functional": "msnb.ops",
+    "msnb.ops.operations": "msnb.ops",
+    "msnb.ops.primitive": "msnb.ops",
+    "msnb.train.callback": "msnb.train",
+}
+
+# below these paths MindSpore has one module per family; here a family's names are those of the whole room
+_FAMILIES = {
+    "msnb.nn.layer": "basic conv normalization pooling activation embedding container math rnns rnn_cells image",
+    "msnb.nn.optim": "adam sgd momentum optimizer rmsprop lamb adagrad adadelta adamax ada_grad rprop asgd",
+    "msnb.nn.metrics": "metric accuracy loss precision recall fbeta error topk confusion_matrix",
+    "msnb.ops.operations": "comm_ops nn_ops math_ops array_ops random_ops other_ops image_ops _inner_ops",
+    "msnb.ops.function": "math_func nn_func array_func clip_func linalg_func random_func parameter_func",
+    "msnb.train.callback": "_callback _checkpoint _loss_monitor _time_monitor _lr_scheduler_callback _early_stop",
+    "msnb.dataset.engine": "datasets samplers iterators datasets_user_defined datasets_standard_format datasets_vision",
+}
+MODULES |= {f"{room}.{family}": room for room, families in _FAMILIES.items() for family in families.split()}
+MODULES |= {path: MODULES.get(room, room) for path, room in MODULES.items()}
+
+_PART = "is not part of msnb yet"
+_FFT = f"{_PART}; NumPy's np.fft takes Tensors, outside compiled functions and without gradients."
+_SPARSE = f"{_PART}: tensors are dense."
+_ROWS = f"{_PART}; GeneratorDataset takes any Python object with __getitem__ and __len__."
+_PIXELS = f"{_PART}; a function of an array is a transform too: .map(fn, 'image')."
+_LOADER = (
+    "PyTorch's DataLoader is a chain here: ms.dataset.GeneratorDataset(source, ['x', 'y'], shuffle=True).batch(32), "
+    "where source has __getitem__ and __len__."
+)
+_DATA = {
+    "msnb.dataset": dict.fromkeys(("DataLoader", "Dataset", "TensorDataset"), _LOADER) | dict.fromkeys(
+        ("TFRecordDataset", "CocoDataset", "VOCDataset", "CelebADataset", "TextFileDataset", "CSVDataset",
+         "ManifestDataset", "IMDBDataset", "PaddedDataset", "DatasetCache", "Schema", "DSCallback"), _ROWS),
+    "msnb.dataset.vision": dict.fromkeys(
+        ("AutoAugment", "AutoContrast", "CutMixBatch", "CutOut", "Equalize", "GaussianBlur", "MixUp", "MixUpBatch",
+         "RandAugment", "RandomAffine", "RandomColor", "RandomErasing", "RandomLighting", "RandomPerspective",
+         "RandomPosterize", "RandomRotation", "RandomSelectSubpolicy", "RandomSharpness", "RandomSolarize",
+         "RandomAdjustSharpness", "Rotate", "UniformAugment"), _PIXELS),
+}  # fmt: skip
+SAID_MODULES = {
+    **{f"{room}.{name}": said for room, names in _DATA.items() for name, said in names.items()},
+    "msnb.dataset.audio": f"{_PART}; a function of an array is a transform too: .map(fn, 'wave').",
+    "msnb.boost": f"{_PART}.",
+    "msnb.experimental": f"{_PART}.",
+    **{f"msnb.train.callback.{name}": f"{_PART}; ms.show draws trainings, History keeps their numbers."
+       for name in ("SummaryCollector", "SummaryLandscape")},
+    "msnb.train.summary": f"{_PART}; ms.show draws trainings, History keeps their numbers.",
+    "msnb.hal": f"{_PART}; ms.runtime has synchronize().",
+    "msnb.parallel._utils": "is private to MindSpore; ms.get_auto_parallel_context('device_num') and friends say it.",
+    "msnb.parallel._auto_parallel_context":
+        "is private to MindSpore; ms.get_auto_parallel_context('gradients_mean') and friends say it.",
+    "msnb.mint": f"{_PART}; ms.ops and Tensor's methods take PyTorch's words for most of it.",
+    "msnb.multiprocessing": f"{_PART}.",
+    "msnb.profiler":
+        f"{_PART}; ms.show.profile(fn, x, times=True) measures every op and line, ms.show.roofline says their bounds.",
+    "msnb.rewrite": f"{_PART}.",
+    "msnb.scipy": f"{_PART}; ms.ops has cholesky, qr, svd, eigh, solve, lstsq, inverse, det.",
+}  # fmt: skip
+
+_TORCH = "PyTorch's {} is called {} here."
+
+
+def _torch(there: str, here: str) -> str:
+    return _TORCH.format(there, here)
+
+
+_FILLS = "is for Parameters: the values of a Tensor do not change in place"
+_WISH = "PyTorch's requires_grad is for Parameters here; ms.grad(fn, grad_position) says what else to differentiate by."
+
+_SCHEDULES = (
+    "PyTorch's schedulers are the optimizer's learning_rate here: a schedule (nn.ExponentialDecayLR, nn.CosineDecayLR, "
+    "nn.WarmUpLR ...) or a list with one rate per step (nn.piecewise_constant_lr ...)."
+)
+_CLIPS = (
+    "PyTorch's clip_grad_norm_ gives new gradients here: gradients = ops.clip_by_global_norm(gradients, limit), or "
+    "ops.clip_by_value(gradients, low, high)."
+)
+_PACKED = "PyTorch's pack_padded_sequence is an argument here: nn.LSTM(...)(x, seq_length=lengths)."
+
+SAID: dict[str, dict[str, str]] = {
+    **_DATA,
+    "msnb": {
+        **{path.partition(".")[2]: said for path, said in SAID_MODULES.items() if path.count(".") == 1},
+        **dict.fromkeys(("SummaryRecord", "SummaryCollector", "SummaryLandscape"), SAID_MODULES["msnb.train.summary"]),
+        "Profiler": SAID_MODULES["msnb.profiler"],
+        "COOTensor": _SPARSE,
+        "CSRTensor": _SPARSE,
+        "RowTensor": _SPARSE,
+        "JitConfig": f"{_PART}; ms.jit takes jit_level= and friends, and they change nothing.",
+        "Symbol": f"{_PART}; another shape compiles another version by itself.",
+        "get_grad": f"{_PART}; gradients come in the order of the parameters.",
+        "fft": _FFT,
+        "load_mindir": "is spelled ms.load: a file that ms.export wrote.",
+        "run_check": f"{_PART}; make quickstart trains a network.",
+        "no_grad": "is not needed: gradients are recorded inside ms.grad and ms.value_and_grad only.",
+        "manual_seed": _torch("manual_seed", "ms.set_seed"),
+        **dict.fromkeys(("utils", "data"), _LOADER),
+        "func": "PyTorch's torch.func is here ms.grad, ms.vmap, ms.vjp, ms.jvp, ms.jacrev, ms.jacfwd, ms.hessian.",
+        "set_default_dtype": "PyTorch's set_default_dtype is dtype= here: float32 is the default; net.to_float(dtype).",
+        "set_default_device": "PyTorch's set_default_device is called ms.set_context(device_target=...) here.",
+        "Generator": f"{_PART}: ms.set_seed(n) seeds the one stream of draws.",
+        "cuda": "PyTorch's cuda is a device of the context here: ms.set_context(device_target='GPU').",
+        "device": "PyTorch's device is a word of the context here: ms.set_context(device_target='CPU').",
+        "float": "is spelled ms.float32.",
+        "int": "is spelled ms.int32.",
+        "bool": "is spelled ms.bool_.",
+        "string": f"{_PART}: tensors hold numbers.",
+        "long": "is spelled ms.int64.",
+        "save": f"{_PART}; save_checkpoint stores a Cell or its state_dict(), pickle any Tensor or Cell.",
+        "compile": "PyTorch's compile is called ms.jit here.",
+        "autograd": "PyTorch's autograd.Function is a Cell with a bprop method here, or ms.custom_vjp(fn, bprop).",
+        "checkpoint": "PyTorch's checkpoint is called ms.recompute here.",
+        "custom_jvp": f"{_PART}; ms.custom_vjp(fn, bprop) gives a function a gradient of its own.",
+        "lax": f"{_PART}: compiled functions take Python's own if, for and while, also on tensors.",
+        "random": f"{_PART}; ops has randn, rand, randint, normal ..., and ms.set_seed.",
+        **dict.fromkeys(
+            ("tree_map", "tree_util", "tree"),
+            f"{_PART}; gradients come in the trees of their arguments: write {{k: f(v) for k, v in params.items()}}.",
+        ),
+    },
+    "msnb.base.settings": {},
+    "msnb.optim": {"lr_scheduler": _SCHEDULES},
+    "msnb.numpy": dict.fromkeys(
+        ("fft", "piecewise", "apply_along_axis", "unwrap", "histogram2d", "polyfit"),
+        f"{_PART}; NumPy itself takes Tensors, outside compiled functions.",
+    ),
+    "msnb.nn": {
+        "Module": "PyTorch's nn.Module is called nn.Cell here, and its forward is called construct.",
+        "Sequential": _torch("nn.Sequential", "nn.SequentialCell"),
+        "ModuleList": _torch("nn.ModuleList", "nn.CellList"),
+        "ModuleDict": _torch("nn.ModuleDict", "nn.CellDict"),
+        "functional": _torch("nn.functional", "ms.ops"),
+        "init": "PyTorch's nn.init is called ms.common.initializer here: p.set_data(initializer('normal', p.shape)).",
+        "utils": "PyTorch's nn.utils.clip_grad_norm_ is called ops.clip_by_global_norm(gradients, limit) here.",
+        "ParameterList": _torch("nn.ParameterList", "ms.ParameterTuple"),
+        "ConvTranspose2d": _torch("nn.ConvTranspose2d", "nn.Conv2dTranspose"),
+        "ConvTranspose1d": _torch("nn.ConvTranspose1d", "nn.Conv1dTranspose"),
+        "Hardswish": "is spelled nn.HSwish.",
+        "Hardsigmoid": "is spelled nn.HSigmoid.",
+        "Conv3dTranspose": f"{_PART}; there are Conv1dTranspose and Conv2dTranspose.",
+        **dict.fromkeys(("StepLR", "MultiStepLR", "LambdaLR", "CosineAnnealingLR", "OneCycleLR"), _SCHEDULES),
+        **dict.fromkeys(("clip_grad_norm_", "clip_grad_value_"), _CLIPS),
+        **dict.fromkeys(("rnn", "pack_padded_sequence", "pad_packed_sequence"), _PACKED),
+        "LRN": f"{_PART}.",
+        "probability": f"{_PART}; ops has normal, uniform, categorical, bernoulli, gumbel.",
+        "ForwardValueAndGrad": f"{_PART}; ms.value_and_grad gives values and gradients.",
+    },
+    "msnb.ops": {
+        "Primitive": f"{_PART}; a plug-in (entry point msnb.ops) brings an op of its own.",
+        "PrimitiveWithInfer": f"{_PART}; a plug-in (entry point msnb.ops) brings an op of its own.",
+        **dict.fromkeys(("clip_grad_norm", "clip_grad_norm_", "clip_grad_value_"), _CLIPS),
+        **dict.fromkeys(("lrn", "LRN"), f"{_PART}."),
+        **dict.fromkeys(("fft", "ifft", "rfft", "irfft", "fft2", "ifft2", "rfft2", "fftn", "ifftn", "stft"), _FFT),
+        **dict.fromkeys(
+            ("NPUAllocFloatStatus", "NPUGetFloatStatus", "NPUClearFloatStatus", "FloatStatus"),
+            f"{_PART}; amp.all_finite(gradients) tells an overflow, and a loss scaler acts on it.",
+        ),
+        **dict.fromkeys(
+            ("ScalarSummary", "TensorSummary", "ImageSummary", "HistogramSummary"),
+            f"{_PART}; callbacks such as History and LossMonitor keep what a training gives.",
+        ),
+        "no_grad": "is not needed: gradients are recorded inside ms.grad and ms.value_and_grad only.",
+        "manual_seed": _torch("manual_seed", "ms.set_seed"),
+        "as_tensor": _torch("as_tensor", "ms.tensor"),
+        **dict.fromkeys(
+            ("scan", "while_loop", "fori_loop", "cond", "Scan", "WhileLoop", "ForiLoop"),
+            f"{_PART}: compiled functions take Python's own if, for and while, also on tensors.",
+        ),
+        "batch_dot": f"{_PART}; ops.bmm and ops.einsum compute it.",
+    },
+    "Tensor": {
+        "zero_": f"{_FILLS}; write x = ops.zeros_like(x), or x[0] = 0 for a part.",
+        "normal_": f"{_FILLS}; write x = ops.randn(x.shape).",
+        "uniform_": f"{_FILLS}; write x = ops.rand(x.shape).",
+        "backward": "PyTorch's backward() is a function here: ms.grad(fn)(x), or ms.value_and_grad(fn, None, params).",
+        "grad": "PyTorch's x.grad is a result here: ms.grad(fn)(x) returns it.",
+        "requires_grad": _WISH,
+        "requires_grad_": _WISH,
+        "data": "PyTorch's x.data is x.detach() to read; a Parameter takes values by set_data(...) or copy_(...).",
+        "is_leaf": "PyTorch's is_leaf has no meaning here: gradients are asked for by ms.grad(fn)(x).",
+        "element_size": _torch("element_size()", "itemsize"),
+        "to_coo": _SPARSE,
+        "to_csr": _SPARSE,
+    },
+    "Cell": {
+        "forward": _torch("forward", "construct"),
+        "parameters": _torch("parameters()", "trainable_params() or get_parameters()"),
+        "named_parameters": _torch("named_parameters()", "parameters_and_names()"),
+        "children": _torch("children()", "cells()"),
+        "modules": _torch("modules()", "cells_and_names()"),
+        "named_modules": _torch("named_modules()", "cells_and_names()"),
+        "add_module": "PyTorch's add_module is an assignment here, or insert_child_to_cell(name, cell).",
+        "register_parameter": "PyTorch's register_parameter is an assignment here: net.name = Parameter(...).",
+        "weight": "PyTorch's weight is called embedding_table in an Embedding here, and gamma in a norm.",
+        "bias": "PyTorch's bias is called beta in a norm here.",
+        "running_mean": _torch("running_mean", "moving_mean"),
+        "running_var": _torch("running_var", "moving_variance"),
+        "train": _torch("train()", "set_train()"),
+        "eval": _torch("eval()", "set_train(False)"),
+        "zero_grad": "PyTorch's zero_grad() is not needed: ms.value_and_grad returns fresh gradients.",
+        "half": _torch("half()", "to_float(ms.float16)"),
+        "cuda": "PyTorch's cuda() is a word of the context here: ms.set_context(device_target='GPU').",
+        "to": "PyTorch's to() is a word of the context here, ms.set_context(device_target='GPU'), or to_float(dtype).",
+        "step": "PyTorch's optimizer.step() is a call here: optimizer(gradients).",
+        "param_groups": "PyTorch's param_groups is called group settings here: dicts given to the optimizer.",
+    },
+}  # fmt: skip

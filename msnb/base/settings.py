@@ -1,0 +1,189 @@
+"""The settings of a session: every knob declared once, with its legal values.
+
+``set_context`` works as a statement and as a ``with`` block. Rooms that must act on a change (eager when the device
+changes, the notebook's status line) subscribe to the event ``context``.
+Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.set_context.html
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from msnb.base import device_registry, events
+from msnb.base.errors import ContextError
+
+GRAPH_MODE = 0
+_LEVELS = ("O0", "O1")
+PYNATIVE_MODE = 1
+
+
+@dataclass(frozen=True)
+class Knob:
+    """One setting: its default, the legal values in words, a check and a line of documentation."""
+
+    default: Any
+    legal: str
+    check: Callable[[Any], bool]
+    doc: str
+
+
+def _is_int(low: int, high: int) -> Callable[[Any], bool]:
+    return lambda v: isinstance(v, int) and not isinstance(v, bool) and low <= v <= high
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_str(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_device(value: Any) -> bool:
+    return isinstance(value, str) and device_registry.is_known(value)
+
+
+KNOBS: dict[str, Knob] = {
+    "mode": Knob(
+        PYNATIVE_MODE,
+        "GRAPH_MODE (0) or PYNATIVE_MODE (1)",
+        lambda v: v in (0, 1) and not isinstance(v, bool),
+        "whether Cells run operator by operator or compiled as one graph",
+    ),
+    "device_target": Knob("CPU", "a registered device", _is_device, "the device on which tensors are made and ops run"),
+    "device_id": Knob(0, "an int from 0 to 4095", _is_int(0, 4095), "which device of that kind"),
+    "soc_version": Knob(
+        "Ascend910", "'Ascend910' or 'Ascend310'", lambda v: v in ("Ascend910", "Ascend310"),
+        "which chip the simulated Ascend is",
+    ),
+    "save_graphs": Knob(
+        False,
+        "True, False, or 0 to 3",
+        lambda v: isinstance(v, bool) or v in (0, 1, 2, 3),
+        "keep the graph of every compile stage (in memory, and as files under save_graphs_path)",
+    ),
+    "save_graphs_path": Knob("", "a folder; '' keeps graphs in memory only", _is_str, "where save_graphs writes"),
+    "verify_graphs": Knob(False, "True or False", _is_bool, "check every law of the IR after every pass (slow; tests)"),
+    "runtime_num_threads": Knob(0, "an int from 0 (all cores) to 1024", _is_int(0, 1024), "threads of CPU kernels"),
+    "jit_level": Knob(
+        os.environ["MSNB_JIT_LEVEL"] if os.environ.get("MSNB_JIT_LEVEL") in _LEVELS else "O1",
+        "'O0' or 'O1'",
+        lambda v: v in _LEVELS,
+        "how graphs compiled from now on run: O1 as one native program (on the CPU, with llvmlite), O0 operation by"
+        " operation on the reference bodies, bit for bit as in eager mode; MSNB_JIT_LEVEL in the environment sets the"
+        " default",
+    ),
+    "max_call_depth": Knob(1000, "an int from 1 to 100000", _is_int(1, 100000), "deepest nesting of captured calls"),
+    "deterministic": Knob("ON", "'ON' or 'OFF'", lambda v: v in ("ON", "OFF"), "same bits from run to run"),
+    "pynative_synchronize": Knob(False, "True or False", _is_bool, "wait after every eager op"),
+}
+
+_values: dict[str, Any] = {name: knob.default for name, knob in KNOBS.items()}
+
+
+def _illegal(name: str, value: Any) -> ContextError:
+    legal = ", ".join(sorted(device_registry.names())) if name == "device_target" else KNOBS[name].legal
+    return ContextError(f"set_context({name}={value!r}) is not legal; legal: {legal}.")
+
+
+def _check(changes: dict[str, Any]) -> None:
+    for name, value in changes.items():
+        if name not in KNOBS:
+            raise ContextError(f"set_context has no key {name!r}; legal: {', '.join(sorted(KNOBS))}.")
+        if not KNOBS[name].check(value):
+            raise _illegal(name, value)
+
+
+def _apply(changes: dict[str, Any]) -> None:
+    """All the changes or none: a device that is missing leaves everything as it was."""
+    before = {name: _values[name] for name in changes}
+    try:
+        _put(changes)
+    except BaseException:
+        _put(before)
+        raise
+
+
+def _put(changes: dict[str, Any]) -> None:
+    _values.update(changes)  # first: a device that is made reads device_id
+    if "device_target" in changes:
+        device_registry.set_current(changes["device_target"])
+    events.emit("context", changes=dict(changes))
+
+
+class ContextChange:
+    """The change a call of ``set_context`` made; leaving it as a ``with`` block takes the change back."""
+
+    def __init__(self, before: dict[str, Any]) -> None:
+        self._before = before
+
+    def __enter__(self) -> ContextChange:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        _apply(self._before)
+
+
+def set_context(**changes: Any) -> ContextChange:
+    """Change settings of the session, for good or for a ``with`` block.
+
+    Args:
+        **changes: keys of ``KNOBS``: mode, device_target, device_id, soc_version, save_graphs,
+            save_graphs_path, runtime_num_threads, jit_level, max_call_depth, deterministic, pynative_synchronize.
+
+    Returns:
+        An object that restores the former values when used as ``with set_context(...):``.
+
+    Raises:
+        ValueError: an unknown key or an illegal value; the message lists the legal ones. Nothing is changed.
+
+    Examples:
+        >>> import msnb as ms
+        >>> with ms.set_context(mode=ms.GRAPH_MODE):
+        ...     ms.get_context("mode")
+        0
+    """
+    _check(changes)
+    before = {name: _values[name] for name in changes}
+    _apply(changes)
+    return ContextChange(before)
+
+
+def get_context(name: str) -> Any:
+    """The value of one setting.
+
+    Raises:
+        ValueError: there is no such key.
+    """
+    if name not in KNOBS:
+        raise ContextError(f"get_context has no key {name!r}; legal: {', '.join(sorted(KNOBS))}.")
+    return _values[name]
+
+
+def reset_context() -> None:
+    """Back to the defaults."""
+    _apply({name: knob.default for name, knob in KNOBS.items()})
+
+
+def in_graph_mode() -> bool:
+    """True when Cells are compiled."""
+    return bool(_values["mode"] == GRAPH_MODE)
+
+
+def set_device(device_target: str, device_id: int = 0) -> None:
+    """Same as ``set_context(device_target=..., device_id=...)``.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.set_device.html
+    """
+    set_context(device_target=device_target, device_id=device_id)
+
+
+def __getattr__(name: str) -> Any:
+    """``from msnb import context``: a sentence on what MindSpore has in its module and msnb has not."""
+    from msnb.base import missing_names
+
+    return missing_names.attribute(__name__, name)

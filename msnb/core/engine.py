@@ -1,0 +1,134 @@
+"""The one slot through which every operation passes.
+
+    x + y  ->  slot.engine.apply(ADD, (x, y), {})  ->  eager: run it      recorder: run it and note it
+                                                       capture: add a Node     a transform: add a Node
+
+Who sits in the slot decides what a program means at this moment; nobody above asks "which mode am I in". The slot is
+per thread. ``Engine`` lists all that an engine can be asked.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, Protocol, TypeVar
+
+from msnb.base import events
+from msnb.core.shard_annotation import IGNORED, Sharding
+
+Fn = TypeVar("Fn", bound=Callable[..., Any])
+
+
+class Engine(Protocol):
+    """Runs or records operations."""
+
+    def apply(self, op: Any, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        """Result Tensor (or tuple of Tensors) of ``op`` on Tensors and Python scalars; ``attrs`` are normalised."""
+        ...
+
+    def pair(self, op: Any, a: Any, b: Any) -> Any:
+        """``apply(op, (a, b), {})`` for two Tensors: what most operators are."""
+        ...
+
+    def assign(self, target: Any, value: Any) -> None:
+        """Give the Tensor object ``target`` the value of the Tensor ``value`` (index assignment, state writes)."""
+        ...
+
+    def convert(self, fn: Any) -> Any:
+        """``fn`` as this engine wants to run it: eager gives it back, capture gives its converted twin."""
+        ...
+
+    def read(self, owner: Any, name: str) -> Any:
+        """``getattr(owner, name)`` by framework code on behalf of a program: capture makes it a guard."""
+        ...
+
+    def given(self, value: Any) -> Any:
+        """A tree that framework code is about to look into on behalf of a program: capture reads and guards it."""
+        ...
+
+    def scoped(self, name: str) -> AbstractContextManager[Any]:
+        """Operations in this block belong to the scope ``name`` (one step of a path of Cells)."""
+        ...
+
+    def whole(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """``fn(*args, **kwargs)``, a pure framework function of several ops that may run as one program."""
+        ...
+
+    def sharded(self, asked: Sharding, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """``fn(*args, **kwargs)``, its tensors split over devices as somebody asked for."""
+        ...
+
+
+class PlainReads:
+    """The answers of engines that run Python as it is."""
+
+    apply: Callable[..., Any]
+
+    def pair(self, op: Any, a: Any, b: Any) -> Any:
+        """``apply`` of two tensors and no attributes: the way of ``x + y``, which an engine may shorten."""
+        return self.apply(op, (a, b), {})
+
+    def convert(self, fn: Any) -> Any:
+        """The function itself."""
+        return fn
+
+    def read(self, owner: Any, name: str) -> Any:
+        """The attribute itself."""
+        return getattr(owner, name)
+
+    def given(self, value: Any) -> Any:
+        """The tree itself."""
+        return value
+
+    def scoped(self, name: str) -> AbstractContextManager[Any]:
+        """Nothing to do."""
+        return nullcontext()
+
+    def whole(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Op by op."""
+        return fn(*args, **kwargs)
+
+    def sharded(self, asked: Sharding, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """On one device."""
+        events.notice(IGNORED, key="shard")
+        return fn(*args, **kwargs)
+
+
+class _Slot(threading.local):
+    engine: Engine
+
+
+slot = _Slot()
+
+
+def install_default(engine: Engine) -> None:
+    """The engine of every thread that has not chosen another (eager installs itself on import)."""
+    _Slot.engine = engine
+
+
+def guarded(owner: Any, name: str) -> Any:
+    """``getattr(owner, name)`` by the engine in the slot: for framework code that may run converted."""
+    return slot.engine.read(owner, name)
+
+
+def whole(fn: Fn) -> Fn:
+    """Mark a pure framework function of tensors and settings: eager mode may run it as one program."""
+
+    @functools.wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return slot.engine.whole(fn, args, kwargs)
+
+    return call  # type: ignore[return-value]
+
+
+@contextmanager
+def using(engine: Engine) -> Iterator[Engine]:
+    """Within this block, operations of this thread go to ``engine``."""
+    before = slot.engine
+    slot.engine = engine
+    try:
+        yield engine
+    finally:
+        slot.engine = before

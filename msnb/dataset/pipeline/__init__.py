@@ -1,0 +1,1 @@
+"""The nodes that pull rows: map, batch, shuffle, prefetch; samplers; settings."""

@@ -1,0 +1,388 @@
+"""`Dataset`: the handle a user holds. It wraps one node of a chain and makes longer chains; it never changes one.
+
+    ds.map(...)  ->  Dataset(Map(node, ...))          the old handle still gives the old rows
+
+The only state is the number of the next epoch, so that a second loop over the same handle shuffles anew. It goes back
+to 0 with `reset()` and whenever a seed is set: a program that sets its seed twice reads the same rows twice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
+from msnb.dataset.pipeline import config, nodes
+from msnb.dataset.pipeline import map as mapping
+from msnb.dataset.pipeline import split as splitting
+from msnb.dataset.pipeline.batch import Batch, BatchSize, PaddedBatch, PadInfo
+from msnb.dataset.pipeline.epoch_rng import Epoch
+from msnb.dataset.pipeline.iterators import EpochIterator, as_dict, as_list
+from msnb.dataset.pipeline.rows import Row, as_columns, check_count, positions
+from msnb.dataset.pipeline.samplers import as_sampler
+from msnb.dataset.pipeline.source_nodes import IndexedSource
+
+Names = str | Sequence[str] | None
+
+
+class Dataset:
+    """A chain of operations over rows of named columns; iterate over it to get one epoch of lists of Tensors.
+
+    Source: `mindspore.dataset.Dataset`.
+
+    >>> from msnb.dataset import NumpySlicesDataset
+    >>> ds = NumpySlicesDataset({"x": [1, 2, 3, 4, 5]}, shuffle=False).map(lambda x: x * 10).batch(2)
+    >>> [row["x"].tolist() for row in ds.create_dict_iterator(num_epochs=1, output_numpy=True)]
+    [[10, 20], [30, 40], [50]]
+    """
+
+    def __init__(self, node: nodes.Node) -> None:
+        self._node = node
+        self._next_epoch = 0
+        self._mark: object = None
+        self._counted: int | None = None
+
+    # operations ------------------------------------------------------------------------------------------------
+
+    def map(
+        self,
+        operations: Any,
+        input_columns: Names = None,
+        output_columns: Names = None,
+        num_parallel_workers: int | None = None,
+        python_multiprocessing: bool = False,
+    ) -> Dataset:
+        """Applies operations to columns of every row.
+
+        Args:
+            operations: a callable on arrays, or a list applied in turn; returns an array or a tuple of arrays.
+            input_columns: columns handed to the first operation (default: the first ones, as many as it takes).
+            output_columns: names of what the last one returns (default: the input columns). With another number of
+                outputs than inputs, the outputs come first and untouched columns after them.
+            num_parallel_workers: threads; the order of rows is kept.
+            python_multiprocessing: worker processes instead of threads: for operations in Python that hold its lock.
+                The same rows, draws and order. The operations are sent to them in every epoch, by value: what they
+                change outside themselves stays there.
+
+        Raises:
+            ValueError: an unknown column. While iterating, DatasetError names the operation, row and columns.
+
+        >>> from msnb.dataset import NumpySlicesDataset
+        >>> ds = NumpySlicesDataset(([1, 2], [3, 4]), ["a", "b"], shuffle=False)
+        >>> total = ds.map(lambda a, b: a + b, ["a", "b"], "total")
+        >>> [int(t) for (t,) in total.create_tuple_iterator(output_numpy=True, num_epochs=1)]
+        [4, 6]
+        """
+        processes = flag(python_multiprocessing)
+        listed = mapping.check_operations(operations, "map")
+        inputs, outputs = as_columns(input_columns, "input_columns"), as_columns(output_columns, "output_columns")
+        workers = workers_of(num_parallel_workers)
+        return Dataset(mapping.Map(self._node, listed, inputs, outputs, workers, processes))
+
+    def batch(
+        self,
+        batch_size: BatchSize,
+        drop_remainder: bool = False,
+        num_parallel_workers: int | None = None,
+        *,
+        per_batch_map: Callable[..., Any] | None = None,
+        input_columns: Names = None,
+        output_columns: Names = None,
+        python_multiprocessing: bool = False,
+    ) -> Dataset:
+        """Stacks rows into batches along a new first axis.
+
+        Args:
+            batch_size: rows per batch, or a function of a BatchInfo that returns it.
+            drop_remainder: leave out a last batch that is not full.
+            per_batch_map: called as f(column lists..., BatchInfo) before stacking; returns a list or array per output.
+            input_columns, output_columns: its columns, as in `map`.
+            python_multiprocessing: per_batch_map runs in worker processes, as in `map`; without one there is nothing
+                for them to do.
+
+        Raises:
+            DatasetError (while iterating): rows of a batch differ in shape or dtype.
+        """
+        processes = flag(python_multiprocessing)
+        if per_batch_map is None and (input_columns is not None or output_columns is not None):
+            raise ArgumentError("batch: input_columns and output_columns belong to per_batch_map, which is missing")
+        if per_batch_map is not None:
+            mapping.check_operations(per_batch_map, "per_batch_map")
+        size = batch_size if callable(batch_size) else check_count(batch_size, "batch_size")
+        inputs, outputs = as_columns(input_columns, "input_columns"), as_columns(output_columns, "output_columns")
+        workers = workers_of(num_parallel_workers)
+        drop = flag(drop_remainder)
+        return Dataset(Batch(self._node, size, drop, per_batch_map, inputs, outputs, workers, processes))
+
+    def padded_batch(
+        self,
+        batch_size: BatchSize,
+        drop_remainder: bool = False,
+        num_parallel_workers: int | None = None,
+        pad_info: PadInfo | None = None,
+    ) -> Dataset:
+        """Batches rows of different shapes, filled up at the end of each axis.
+
+        Args:
+            pad_info: column -> (shape with None for "the longest of the batch", or None; value). Default: every column
+                to the longest, with zeros.
+        """
+        size = batch_size if callable(batch_size) else check_count(batch_size, "batch_size")
+        return Dataset(PaddedBatch(self._node, size, flag(drop_remainder), pad_info, workers_of(num_parallel_workers)))
+
+    def shuffle(self, buffer_size: int) -> Dataset:
+        """Shuffles through a buffer of `buffer_size` rows (a whole shuffle if it holds the whole data set).
+
+        1 leaves the order as it is. Each epoch, and each pass of a later `repeat`, has an order of its own.
+        """
+        return Dataset(nodes.Shuffle(self._node, check_count(buffer_size, "buffer_size")))
+
+    def repeat(self, count: int | None = None) -> Dataset:
+        """The rows `count` times over; None or -1: without end."""
+        endless = count is None or count == -1
+        return Dataset(nodes.Repeat(self._node, None if endless else check_count(count, "repeat count (or -1)")))
+
+    def take(self, count: int = -1) -> Dataset:
+        """At most the first `count` rows (or batches); -1: all."""
+        stop = None if count == -1 else check_count(count, "take count (or -1)", least=0)
+        return Dataset(nodes.Window(self._node, 0, stop))
+
+    def skip(self, count: int) -> Dataset:
+        """All rows but the first `count`."""
+        return Dataset(nodes.Window(self._node, check_count(count, "skip count", least=0), None))
+
+    def zip(self, datasets: Dataset | Sequence[Dataset]) -> Dataset:
+        """Rows side by side with those of other data sets, as long as the shortest; column names must differ."""
+        return Dataset(nodes.Zip([self._node, *_others(datasets, "zip")]))
+
+    def concat(self, datasets: Dataset | Sequence[Dataset]) -> Dataset:
+        """These rows, then those of other data sets with the same columns; also written `a + b`."""
+        return Dataset(nodes.Concat([self._node, *_others(datasets, "concat")]))
+
+    def filter(
+        self, predicate: Callable[..., Any], input_columns: Names = None, num_parallel_workers: int | None = None
+    ) -> Dataset:
+        """Rows for which `predicate(column, ...)` is true (default: it gets all columns)."""
+        mapping.check_operations(predicate, "filter")
+        columns = as_columns(input_columns, "input_columns")
+        return Dataset(nodes.Filter(self._node, predicate, columns, workers_of(num_parallel_workers)))
+
+    def split(self, sizes: Sequence[int] | Sequence[float], randomize: bool = True) -> tuple[Dataset, ...]:
+        """Cuts the data set into parts that share no row; the cut is the same in every epoch.
+
+        Args:
+            sizes: rows per part, or fractions that add up to 1.
+            randomize: draw the rows of each part by chance (from the seed in force now), else cut in order.
+                A part keeps the order of its rows: `.shuffle` it afterwards.
+
+        Returns:
+            One Dataset per size.
+
+        >>> from msnb.dataset import NumpySlicesDataset
+        >>> train, test = NumpySlicesDataset(list(range(10)), "x").split([0.8, 0.2])
+        >>> train.get_dataset_size(), test.get_dataset_size()
+        (8, 2)
+        """
+        total = self.get_dataset_size()
+        cuts = splitting.bounds(sizes, total)
+        seed = config.effective_seed()
+        part = [nodes.Part(self._node, seed, low, high, total, flag(randomize)) for low, high in cuts]
+        return tuple(Dataset(node) for node in part)
+
+    def project(self, columns: str | Sequence[str]) -> Dataset:
+        """Only these columns, in this order."""
+        return Dataset(nodes.Project(self._node, as_columns(columns, "project")))
+
+    def rename(self, input_columns: str | Sequence[str], output_columns: str | Sequence[str]) -> Dataset:
+        """Gives columns other names."""
+        old, new = as_columns(input_columns, "input_columns"), as_columns(output_columns, "output_columns")
+        return Dataset(nodes.Rename(self._node, old, new))
+
+    def apply(self, apply_func: Callable[[Dataset], Dataset]) -> Dataset:
+        """`apply_func(self)`: a way to write a common chain of operations once."""
+        result = apply_func(self)
+        if not isinstance(result, Dataset):
+            raise ArgumentError(f"apply expects a function that returns a Dataset, it returned {type(result).__name__}")
+        return result
+
+    def prefetch(self, buffer_size: int = 2) -> Dataset:
+        """Reads up to `buffer_size` rows ahead in a background thread; rows and their order stay the same."""
+        return Dataset(nodes.Prefetch(self._node, check_count(buffer_size, "buffer_size")))
+
+    def use_sampler(self, new_sampler: Any) -> Dataset:
+        """The same random-access source read through another sampler; only directly on a source."""
+        if not isinstance(self._node, IndexedSource):
+            raise DatasetError(f"use_sampler works on a random-access source, this is {self._node.describe()}")
+        return Dataset(self._node.with_sampler(as_sampler(new_sampler)))
+
+    # reading ---------------------------------------------------------------------------------------------------
+
+    def create_dict_iterator(self, num_epochs: int = -1, output_numpy: bool = False) -> EpochIterator[dict[str, Any]]:
+        """An iterator over rows as dicts: column -> Tensor (or array).
+
+        Args:
+            num_epochs: `for` loops the iterator serves, one epoch each; -1: any number.
+            output_numpy: arrays instead of Tensors.
+        """
+        return EpochIterator(self._start_epoch, self._node.columns, as_dict, _epochs(num_epochs), flag(output_numpy))
+
+    def create_tuple_iterator(
+        self, columns: Names = None, num_epochs: int = -1, output_numpy: bool = False
+    ) -> EpochIterator[list[Any]]:
+        """An iterator over rows as lists, in the order of the columns (or of `columns`)."""
+        chosen = as_columns(columns, "columns") or self._node.columns
+        order = positions(chosen, self._node.columns, "create_tuple_iterator")
+
+        def start() -> Iterator[Row]:
+            rows = self._start_epoch()
+            return rows if chosen == self._node.columns else (tuple(row[i] for i in order) for row in rows)
+
+        return EpochIterator(start, chosen, as_list, _epochs(num_epochs), flag(output_numpy))
+
+    def __iter__(self) -> EpochIterator[list[Any]]:
+        return self.create_tuple_iterator(num_epochs=1)
+
+    def reset(self) -> None:
+        """The next epoch is the first one again."""
+        self._next_epoch = 0
+
+    def _start_epoch(self) -> Iterator[Row]:
+        mark = config.seed_mark()
+        if mark != self._mark:
+            self._mark, self._next_epoch = mark, 0
+        epoch = Epoch.start(config.effective_seed(), self._next_epoch)
+        self._next_epoch += 1
+        ahead = config.get_prefetch_size()
+        node = nodes.Prefetch(self._node, ahead) if ahead else self._node
+        return node.rows(epoch)
+
+    # questions -------------------------------------------------------------------------------------------------
+
+    def get_dataset_size(self) -> int:
+        """Rows (batches, after `batch`) in one epoch. Where only a pass can tell, one is made, once.
+
+        Raises:
+            ValueError: the data set repeats without end.
+        """
+        count = self._node.count()
+        if count is None:
+            self._counted = self._count_rows() if self._counted is None else self._counted
+            return self._counted
+        if count == math.inf:
+            raise AttributeValueError("a dataset that repeats without end has no size", hint="give .repeat(n) a number")
+        return int(count)
+
+    def save(self, file_name: str, num_files: int = 1, file_type: str = "mindrecord") -> None:
+        """One epoch of rows into a file (or several) that `MindDataset` reads.
+
+        Whole numbers are kept as int32 or int64, others as float32 or float64, rows of bytes (uint8[n]) as they are.
+        """
+        from msnb.dataset.sources.mindrecord import save
+
+        if file_type != "mindrecord":
+            raise AttributeValueError(f"save writes file_type 'mindrecord', got {file_type!r}")
+        save(self, file_name, num_files)
+
+    def __len__(self) -> int:
+        if self._node.count() in (None, math.inf):
+            raise TypeError("the length of this dataset is not known beforehand; get_dataset_size() counts the rows")
+        return self.get_dataset_size()
+
+    def __bool__(self) -> bool:
+        return True
+
+    def get_batch_size(self) -> int:
+        """Rows per batch of the last `batch`, 1 if there is none."""
+        node: nodes.Node | None = self._node
+        while node is not None:
+            if isinstance(node, Batch):
+                if callable(node.size):
+                    raise DatasetError("the batch size is a function of the batch, it has no single value")
+                return node.size
+            node = node.parents[0] if node.parents else None
+        return 1
+
+    def get_repeat_count(self) -> int:
+        """How often the last `repeat` repeats (-1: without end), 1 if there is none."""
+        node: nodes.Node | None = self._node
+        while node is not None:
+            if isinstance(node, nodes.Repeat):
+                return -1 if node.times is None else node.times
+            node = node.parents[0] if node.parents else None
+        return 1
+
+    def get_col_names(self) -> list[str]:
+        return list(self._node.columns)
+
+    def output_shapes(self) -> list[list[int]]:
+        """Shape of each column, read from the first row."""
+        return [list(value.shape) for value in self._first_row()]
+
+    def output_types(self) -> list[Any]:
+        """NumPy dtype of each column, read from the first row."""
+        return [value.dtype for value in self._first_row()]
+
+    def children(self) -> list[Dataset]:
+        """The data sets this one reads from."""
+        return [Dataset(parent) for parent in self._node.parents]
+
+    def _count_rows(self) -> int:
+        return sum(1 for _ in self._node.rows(Epoch.start(config.effective_seed(), 0)))
+
+    def _first_row(self) -> Row:
+        rows = self._node.rows(Epoch.start(config.effective_seed(), 0))
+        row = next(rows, None)
+        if row is None:
+            raise DatasetError("the dataset has no row, so its shapes and types are not known")
+        return row
+
+    def __add__(self, other: Dataset) -> Dataset:
+        return self.concat(other)
+
+    def __repr__(self) -> str:
+        return " <- ".join(_chain(self._node))
+
+
+def _chain(node: nodes.Node) -> list[str]:
+    lines = _chain(node.parents[0]) if node.parents else []
+    others = ", ".join(" <- ".join(_chain(p)) for p in node.parents[1:])
+    return [*lines, node.describe() + (f"[{others}]" if others else "")]
+
+
+def zip(datasets: Sequence[Dataset]) -> Dataset:
+    """Rows of several data sets side by side, as long as the shortest (`mindspore.dataset.zip`).
+
+    >>> from msnb.dataset import NumpySlicesDataset
+    >>> a, b = NumpySlicesDataset([1, 2], "a", shuffle=False), NumpySlicesDataset([3, 4, 5], "b", shuffle=False)
+    >>> zip((a, b)).get_dataset_size()
+    2
+    """
+    if isinstance(datasets, Dataset):
+        raise ArgumentError("zip expects a tuple of datasets, got a single one", hint="zip((a, b)) or a.zip(b)")
+    return Dataset(nodes.Zip(_others(datasets, "zip")))
+
+
+def workers_of(number: int | None) -> int:
+    return config.get_num_parallel_workers() if number is None else check_count(number, "num_parallel_workers")
+
+
+def _others(datasets: Any, what: str) -> list[nodes.Node]:
+    listed = [datasets] if isinstance(datasets, Dataset) else datasets
+    if not isinstance(listed, (list, tuple)) or not listed:
+        raise ArgumentError(f"{what} expects a Dataset or a non-empty tuple of them, got {datasets!r}")
+    for other in listed:
+        if not isinstance(other, Dataset):
+            raise ArgumentError(f"{what} expects Datasets, got {type(other).__name__}")
+    return [other._node for other in listed]
+
+
+def _epochs(number: Any) -> int:
+    return -1 if number == -1 else check_count(number, "num_epochs (or -1)")
+
+
+def flag(value: Any) -> bool:
+    """An argument that is True or False."""
+    if not isinstance(value, bool):
+        raise ArgumentError(f"expected True or False, got {type(value).__name__} {value!r}")
+    return value

@@ -1,0 +1,141 @@
+"""`map`: a list of operations over some columns of every row.
+
+    columns        (image, label, id)        input_columns=[image, label]   output_columns=[pair]
+    op 1, op 2     (image, label) -> ... -> (pair,)
+    result         (pair, id)                replaced columns come first, untouched ones follow; with as many outputs
+                                             as inputs each output takes the place of its input
+
+An operation receives one array per input column and returns one array (or anything that becomes one) or a tuple of
+them; the next operation receives those.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
+from msnb.dataset.pipeline import prefetch
+from msnb.dataset.pipeline.epoch_rng import Epoch, row_draws
+from msnb.dataset.pipeline.nodes import Derived, Node, failure
+from msnb.dataset.pipeline.rows import Array, Operation, Row, name_of, positions, to_array
+
+
+def check_operations(operations: Any, what: str) -> tuple[Operation, ...]:
+    """One callable or a list of them; a class that was not called is the usual slip."""
+    listed = tuple(operations) if isinstance(operations, (list, tuple)) else (operations,)
+    if not listed:
+        raise ArgumentError(f"{what} needs at least one operation, got an empty list")
+    for operation in listed:
+        if inspect.isclass(operation):
+            raise ArgumentError(
+                f"{what} expects operation objects, got the class {operation.__name__}",
+                hint=f"call it: {operation.__name__}(...)",
+            )
+        if not callable(operation):
+            raise ArgumentError(f"{what} expects callables, got {type(operation).__name__} {operation!r}")
+    return listed
+
+
+def _width(operation: Operation) -> int:
+    """How many columns an operation takes by its signature (at least one)."""
+    try:
+        parameters = inspect.signature(operation).parameters.values()
+    except (TypeError, ValueError):
+        return 1
+    needed = [p for p in parameters if p.kind <= p.POSITIONAL_OR_KEYWORD and p.default is p.empty]
+    return max(1, len(needed))
+
+
+class Map(Derived):
+    """Applies operations in turn; see the head of this file."""
+
+    label = "map"
+
+    def __init__(
+        self,
+        parent: Node,
+        operations: Sequence[Operation],
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        workers: int,
+        processes: bool = False,
+    ) -> None:
+        self.operations, self.workers, self.processes = tuple(operations), workers, processes
+        self.inputs = tuple(inputs) or parent.columns[: _width(self.operations[0])]
+        self.outputs = tuple(outputs) or self.inputs
+        self.taken = positions(self.inputs, parent.columns, "map")
+        self.plan = _arrange(parent.columns, self.inputs, self.outputs)
+        names = [name for name, _, _ in self.plan]
+        if len(set(names)) != len(names):
+            raise AttributeValueError(f"map: the result would have two columns of one name: {names}")
+        super().__init__(parent, names)
+
+    def rows(self, epoch: Epoch) -> Iterator[Row]:
+        if self.processes:
+            return self._by_processes(epoch)
+
+        def work(item: tuple[int, Row]) -> Row:
+            index, row = item
+            return self._joined(row, self.made(epoch, index, tuple(row[i] for i in self.taken)))
+
+        return prefetch.ordered_map(work, enumerate(self.parent.rows(epoch)), self.workers)
+
+    def _by_processes(self, epoch: Epoch) -> Iterator[Row]:
+        """Only the columns that are taken travel; the others wait here."""
+        from msnb.dataset.pipeline import worker_pool
+
+        waiting: deque[Row] = deque()
+
+        def items() -> Iterator[tuple[int, Row]]:
+            for index, row in enumerate(self.parent.rows(epoch)):
+                waiting.append(row)
+                yield index, tuple(row[i] for i in self.taken)
+
+        job = worker_pool.Job(worker_pool.alone(self), "made", epoch, "map", self.operations[0], worker_pool.first)
+        for outputs in worker_pool.ordered_map(self, job, items(), self.workers):
+            yield self._joined(waiting.popleft(), outputs)
+
+    def _joined(self, row: Row, outputs: Sequence[Array]) -> Row:
+        return tuple(outputs[i] if fresh else row[i] for _, fresh, i in self.plan)
+
+    def made(self, epoch: Epoch, index: int, taken: Row) -> list[Array]:
+        """What the operations make of the columns that they take of a row."""
+        values: tuple[Any, ...] = taken
+        with row_draws(epoch, self.height, index):
+            for operation in self.operations:
+                try:
+                    result = operation(*values)
+                except Exception as error:
+                    raise failure("map", operation, index, self.inputs, values, error) from error
+                values = result if isinstance(result, tuple) else (result,)
+        return self._outputs(values, index)
+
+    def _outputs(self, values: tuple[Any, ...], index: int) -> list[Array]:
+        last = name_of(self.operations[-1])
+        if len(values) != len(self.outputs):
+            raise DatasetError(
+                f"map: {last} returned {len(values)} values at row {index} for the columns {list(self.outputs)}",
+                hint="name one column per returned value in output_columns",
+            )
+        arrays = []
+        for name, value in zip(self.outputs, values, strict=True):
+            try:
+                arrays.append(to_array(value))
+            except TypeError as error:
+                raise DatasetError(f"map: {last} at row {index}, column {name!r}: {error}") from error
+        return arrays
+
+    def describe(self) -> str:
+        return f"map({', '.join(map(name_of, self.operations))} on {', '.join(self.inputs)})"
+
+
+def _arrange(columns: Sequence[str], inputs: Sequence[str], outputs: Sequence[str]) -> list[tuple[str, bool, int]]:
+    """For each result column: its name, whether it is a fresh output, and its index there or in the old row."""
+    if len(inputs) == len(outputs):
+        swap = {name: (outputs[i], True, i) for i, name in enumerate(inputs)}
+        return [swap.get(name, (name, False, i)) for i, name in enumerate(columns)]
+    kept = [(name, False, i) for i, name in enumerate(columns) if name not in inputs]
+    return [(name, True, i) for i, name in enumerate(outputs)] + kept

@@ -1,0 +1,168 @@
+"""Colours: brighter, greyer, turned around the wheel; each by a fixed amount, or by one drawn per picture.
+
+    out = grey + factor * (image - grey)      brightness: grey is black, contrast: the mean, saturation: the pixel's own
+
+Whole numbers go from 0 to 255 and stay there; floats are not cut.
+Source: `mindspore.dataset.vision` (AdjustBrightness, RandomColorAdjust ...)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.dataset.pipeline.epoch_rng import draws
+from msnb.dataset.pipeline.rows import Array, describe
+from msnb.dataset.transforms.random import check_probability
+from msnb.dataset.vision.enums import ImageTransform
+
+_WEIGHTS = np.array([0.299, 0.587, 0.114], np.float32)
+
+
+def _need_colours(value: Array, what: str) -> None:
+    if value.shape[-1] != 3:
+        raise ShapeError(f"{what} expects three colours on the last axis, got {describe(value)}")
+
+
+def _like(value: Array, image: Array) -> Array:
+    if image.dtype.kind == "f":
+        return value.astype(image.dtype)
+    return np.clip(np.rint(value), 0, 255).astype(image.dtype)
+
+
+def grey_of(image: Array) -> Array:
+    """How bright each pixel is, [..., h, w, 1]."""
+    return np.asarray((image.astype(np.float32) @ _WEIGHTS)[..., np.newaxis])
+
+
+def _towards(image: Array, grey: Any, factor: float) -> Array:
+    return _like(grey + np.float32(factor) * (image.astype(np.float32) - grey), image)
+
+
+def brightened(image: Array, factor: float) -> Array:
+    """0 is black, 1 the image."""
+    return _towards(image, np.float32(0), factor)
+
+
+def contrasted(image: Array, factor: float) -> Array:
+    """0 is the mean everywhere, 1 the image."""
+    return _towards(image, np.rint(grey_of(image).mean(axis=(-3, -2), keepdims=True)), factor)
+
+
+def saturated(image: Array, factor: float) -> Array:
+    """0 is grey, 1 the image."""
+    return _towards(image, grey_of(image), factor)
+
+
+def turned(image: Array, share: float) -> Array:
+    """Hues moved by a share of the whole wheel; brightness and saturation stay."""
+    top = np.float32(1 if image.dtype.kind == "f" else 255)
+    rgb = image.astype(np.float32) / top
+    high, low = rgb.max(-1), rgb.min(-1)
+    span = np.where(high > low, high - low, np.float32(1))
+    r, g, b = np.moveaxis(rgb, -1, 0)
+    sector = np.where(high == r, (g - b) / span, np.where(high == g, 2 + (b - r) / span, 4 + (r - g) / span))
+    places = (np.array([5, 3, 1], np.float32) + (sector + 6 * share)[..., np.newaxis]) % 6
+    depth = (high - low)[..., np.newaxis] * np.clip(np.minimum(places, 4 - places), 0, 1)
+    return _like((high[..., np.newaxis] - depth) * top, image)
+
+
+class _Adjust(ImageTransform):
+    change: Any
+    least, most = 0.0, float("inf")
+
+    def __init__(self, factor: float) -> None:
+        name = type(self).__name__
+        if isinstance(factor, bool) or not isinstance(factor, (int, float)) or not self.least <= factor <= self.most:
+            raise AttributeValueError(f"{name}: the factor lies from {self.least} to {self.most}, got {factor!r}")
+        self.factor = float(factor)
+
+    def image(self, value: Array) -> Array:
+        _need_colours(value, type(self).__name__)
+        return np.asarray(type(self).change(value, self.factor))
+
+
+class AdjustBrightness(_Adjust):
+    """Every colour times `brightness_factor`."""
+
+    change = staticmethod(brightened)
+
+
+class AdjustContrast(_Adjust):
+    """Every colour's distance to the mean times `contrast_factor`."""
+
+    change = staticmethod(contrasted)
+
+
+class AdjustSaturation(_Adjust):
+    """Every colour's distance to the pixel's grey times `saturation_factor`."""
+
+    change = staticmethod(saturated)
+
+
+class AdjustHue(_Adjust):
+    """Hues moved by `hue_factor`, from -0.5 to 0.5 of the wheel."""
+
+    change, least, most = staticmethod(turned), -0.5, 0.5
+
+
+def _factors(name: str, given: Any) -> tuple[float, float]:
+    low, high = given if isinstance(given, (tuple, list)) else (max(1 - given, 0), 1 + given)
+    if not 0 <= low <= high:
+        raise AttributeValueError(f"RandomColorAdjust: {name} is a number or (low, high) from 0 on, got {given!r}")
+    return float(low), float(high)
+
+
+def _shares(given: Any) -> tuple[float, float]:
+    low, high = given if isinstance(given, (tuple, list)) else (-given, given)
+    if not -0.5 <= low <= high <= 0.5:
+        raise AttributeValueError(f"RandomColorAdjust: hue lies within -0.5 and 0.5, got {given!r}")
+    return float(low), float(high)
+
+
+class RandomColorAdjust(ImageTransform):
+    """Brightness, contrast, saturation and hue, each changed by an amount that is drawn per picture.
+
+    Args:
+        brightness, contrast, saturation: (low, high) of the factor, or a number b for (1 - b, 1 + b).
+        hue: (low, high) within -0.5 and 0.5, or a number h for (-h, h).
+    """
+
+    def __init__(
+        self, brightness: Any = (1, 1), contrast: Any = (1, 1), saturation: Any = (1, 1), hue: Any = (0, 0)
+    ) -> None:
+        factors = {"brightness": brightness, "contrast": contrast, "saturation": saturation}
+        self.spans = [*(_factors(name, given) for name, given in factors.items()), _shares(hue)]
+
+    def image(self, value: Array) -> Array:
+        _need_colours(value, "RandomColorAdjust")
+        for change, (low, high), still in zip((brightened, contrasted, saturated, turned), self.spans, (1, 1, 1, 0)):
+            if low < high or low != still:
+                value = change(value, float(draws().uniform(low, high)))
+        return value
+
+
+class Grayscale(ImageTransform):
+    """Colours to grey, in one channel or three equal ones."""
+
+    def __init__(self, num_output_channels: int = 1) -> None:
+        if num_output_channels not in (1, 3):
+            raise AttributeValueError(f"Grayscale: num_output_channels is 1 or 3, got {num_output_channels!r}")
+        self.channels = num_output_channels
+
+    def image(self, value: Array) -> Array:
+        _need_colours(value, "Grayscale")
+        return np.repeat(_like(grey_of(value), value), self.channels, axis=-1)
+
+
+class RandomGrayscale(Grayscale):
+    """Colours to three equal greys with probability `prob`."""
+
+    def __init__(self, prob: float = 0.1) -> None:
+        super().__init__(3)
+        self.prob = check_probability(prob, "RandomGrayscale")
+
+    def image(self, value: Array) -> Array:
+        return super().image(value) if draws().random() < self.prob else value

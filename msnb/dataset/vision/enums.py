@@ -1,0 +1,97 @@
+"""What image transforms share: the enums of MindSpore, and the one idea of what an image is.
+
+An image is [..., height, width, channel]; a plain [height, width] is taken as one channel and given back as it came.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import numpy as np
+
+from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
+from msnb.dataset.pipeline.rows import Array, check_count, describe
+from msnb.dataset.transforms.basic import Transform
+
+
+class Inter(enum.Enum):
+    """Interpolation of `Resize`."""
+
+    NEAREST = "nearest"
+    BILINEAR = "bilinear"
+    LINEAR = BILINEAR
+    BICUBIC = "bicubic"
+    CUBIC = BICUBIC
+
+
+class Border(enum.Enum):
+    """How `Pad` fills the new border; the values are NumPy's names."""
+
+    CONSTANT = "constant"
+    EDGE = "edge"
+    REFLECT = "reflect"
+    SYMMETRIC = "symmetric"
+
+
+class ImageTransform(Transform):
+    """A transform of [..., h, w, c]: subclasses define `image(array) -> array`; [h, w] is lent a channel axis."""
+
+    def apply(self, value: Array) -> Any:
+        check_image(value, type(self).__name__)
+        if value.ndim == 2:
+            return self.image(value[..., np.newaxis])[..., 0]
+        return self.image(value)
+
+    def image(self, value: Array) -> Array:
+        raise NotImplementedError(f"{type(self).__name__} must define image(array)")
+
+
+def check_image(value: Array, what: str) -> None:
+    if value.ndim < 2:
+        raise ShapeError(f"{what} expects an image [height, width, channel] or [height, width], got {describe(value)}")
+    if value.dtype.kind not in "biuf":
+        raise ArgumentError(f"{what} expects an image of numbers, got {describe(value)}")
+
+
+def two_sides(size: Any, what: str) -> tuple[int, int]:
+    """`n` or (height, width)."""
+    sides = tuple(size) if isinstance(size, (tuple, list)) else (size, size)
+    if len(sides) != 2:
+        raise AttributeValueError(f"{what} must be an integer or (height, width), got {size!r}")
+    return check_count(sides[0], f"{what}: height"), check_count(sides[1], f"{what}: width")
+
+
+def check_interpolation(value: Any) -> str:
+    if not isinstance(value, Inter):
+        raise ArgumentError(f"interpolation must be Inter.BILINEAR, Inter.BICUBIC or Inter.NEAREST, got {value!r}")
+    return str(value.value)
+
+
+def four_sides(padding: Any) -> tuple[int, int, int, int]:
+    """MindSpore's padding as (left, top, right, bottom): one number, (left/right, top/bottom), or all four."""
+    parts = tuple(padding) if isinstance(padding, (tuple, list)) else (padding,)
+    numbers = [check_count(p, "padding", least=0) for p in parts]
+    if len(numbers) == 1:
+        return (numbers[0],) * 4
+    if len(numbers) == 2:
+        return (numbers[0], numbers[1], numbers[0], numbers[1])
+    if len(numbers) == 4:
+        return (numbers[0], numbers[1], numbers[2], numbers[3])
+    raise AttributeValueError(f"padding must be 1, 2 or 4 numbers, got {padding!r}")
+
+
+def pad_image(value: Array, sides: tuple[int, int, int, int], fill: Any, border: Border) -> Array:
+    """Pads [..., h, w, c] by (left, top, right, bottom); `fill` is a number or one per channel."""
+    left, top, right, bottom = sides
+    if border is not Border.CONSTANT:
+        widths = [(0, 0)] * (value.ndim - 3) + [(top, bottom), (left, right), (0, 0)]
+        return np.pad(value, widths, mode=border.value)
+    *lead, height, width, channels = value.shape
+    filling = np.asarray(fill)
+    if filling.ndim and filling.shape != (channels,):
+        raise ShapeError(f"fill_value must be one number or one per channel ({channels}), got {fill!r}")
+    out = np.empty((*lead, top + height + bottom, left + width + right, channels), value.dtype)
+    out[...] = filling
+    out[..., top : top + height, left : left + width, :] = value
+    return out

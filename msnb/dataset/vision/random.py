@@ -1,0 +1,124 @@
+"""Random image transforms. Inside `map` the draws belong to the row (seed, epoch, row), so they repeat exactly with the
+same seed whatever the number of threads; see `msnb.dataset.pipeline.epoch_rng`. A batch is transformed as a whole by
+one draw."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.dataset.pipeline.epoch_rng import draws
+from msnb.dataset.pipeline.rows import Array
+from msnb.dataset.transforms.random import check_probability
+from msnb.dataset.vision.enums import (
+    Border,
+    ImageTransform,
+    Inter,
+    check_interpolation,
+    four_sides,
+    pad_image,
+    two_sides,
+)
+from msnb.dataset.vision.geometry import HorizontalFlip, VerticalFlip, resized, window
+
+
+class RandomHorizontalFlip(HorizontalFlip):
+    """Left becomes right with probability `prob`."""
+
+    def __init__(self, prob: float = 0.5) -> None:
+        self.prob = check_probability(prob, "RandomHorizontalFlip")
+
+    def image(self, value: Array) -> Array:
+        return super().image(value) if draws().random() < self.prob else value
+
+
+class RandomVerticalFlip(VerticalFlip):
+    """Top becomes bottom with probability `prob`."""
+
+    def __init__(self, prob: float = 0.5) -> None:
+        self.prob = check_probability(prob, "RandomVerticalFlip")
+
+    def image(self, value: Array) -> Array:
+        return super().image(value) if draws().random() < self.prob else value
+
+
+class RandomCrop(ImageTransform):
+    """A window of `size` at a random place, after padding.
+
+    Args:
+        size: side, or (height, width).
+        padding: as in `Pad`, or None.
+        pad_if_needed: pad images smaller than `size` instead of refusing them.
+        fill_value, padding_mode: as in `Pad`.
+    """
+
+    def __init__(
+        self,
+        size: int | Sequence[int],
+        padding: int | Sequence[int] | None = None,
+        pad_if_needed: bool = False,
+        fill_value: Any = 0,
+        padding_mode: Border = Border.CONSTANT,
+    ) -> None:
+        if not isinstance(padding_mode, Border):
+            raise ArgumentError(f"padding_mode must be a Border, got {padding_mode!r}")
+        self.size = two_sides(size, "size")
+        self.sides = None if padding is None else four_sides(padding)
+        self.pad_if_needed, self.fill, self.border = pad_if_needed, fill_value, padding_mode
+
+    def image(self, value: Array) -> Array:
+        if self.sides is not None:
+            value = pad_image(value, self.sides, self.fill, self.border)
+        need_h, need_w = (max(0, want - have) for want, have in zip(self.size, value.shape[-3:-1], strict=True))
+        if self.pad_if_needed and (need_h or need_w):
+            value = pad_image(value, (need_w, need_h, need_w, need_h), self.fill, self.border)
+        room_h, room_w = (max(0, have - want) for want, have in zip(self.size, value.shape[-3:-1], strict=True))
+        top, left = int(draws().integers(room_h + 1)), int(draws().integers(room_w + 1))
+        return window(value, top, left, self.size, "RandomCrop")
+
+
+class RandomResizedCrop(ImageTransform):
+    """A random part of the image, resized to `size`.
+
+    Args:
+        scale: range of the part's area, as a fraction of the image's.
+        ratio: range of its width / height, drawn evenly on a logarithmic scale.
+        max_attempts: draws before the largest centred part of a legal ratio is taken.
+    """
+
+    def __init__(
+        self,
+        size: int | Sequence[int],
+        scale: Sequence[float] = (0.08, 1.0),
+        ratio: Sequence[float] = (3 / 4, 4 / 3),
+        interpolation: Inter = Inter.BILINEAR,
+        max_attempts: int = 10,
+    ) -> None:
+        for name, (low, high) in (("scale", scale), ("ratio", ratio)):
+            if not 0 < low <= high:
+                raise AttributeValueError(
+                    f"RandomResizedCrop: {name} must be (low, high) with 0 < low <= high, got {(low, high)}"
+                )
+        self.size, self.method = two_sides(size, "size"), check_interpolation(interpolation)
+        self.scale, self.ratio, self.attempts = (scale[0], scale[1]), (ratio[0], ratio[1]), max_attempts
+
+    def image(self, value: Array) -> Array:
+        top, left, height, width = self._part(*value.shape[-3:-1])
+        return resized(value[..., top : top + height, left : left + width, :], self.size, self.method)
+
+    def _part(self, height: int, width: int) -> tuple[int, int, int, int]:
+        generator = draws()
+        for _ in range(self.attempts):
+            area = height * width * generator.uniform(*self.scale)
+            ratio = math.exp(generator.uniform(math.log(self.ratio[0]), math.log(self.ratio[1])))
+            h, w = round(math.sqrt(area / ratio)), round(math.sqrt(area * ratio))
+            if 0 < h <= height and 0 < w <= width:
+                return int(generator.integers(height - h + 1)), int(generator.integers(width - w + 1)), h, w
+        return self._centred(height, width)
+
+    def _centred(self, height: int, width: int) -> tuple[int, int, int, int]:
+        ratio = min(max(width / height, self.ratio[0]), self.ratio[1])
+        h, w = min(height, max(1, round(width / ratio))), min(width, max(1, round(height * ratio)))
+        return (height - h) // 2, (width - w) // 2, h, w

@@ -1,0 +1,45 @@
+"""A kernel as LLVM functions, around the loops of ``render``; ``frames`` calls them.
+
+    k.body(table, scratch, stream, begin, end)      the loops over rows begin..end, for one thread
+    k.last(table, scratch, threads)                 adds up the accumulators of all threads and stores them
+
+``table`` holds the data pointers of the buffers; ``stream``: large results may be stored past the caches.
+"""
+
+from __future__ import annotations
+
+from msnb.devices.cpu.codegen.accumulator_epilogue import Last
+from msnb.devices.cpu.codegen.kernel_schedule import Plan
+from msnb.devices.cpu.codegen.loop_renderer import Body
+from msnb.devices.cpu.llvm.emitter import Emitter
+from msnb.devices.cpu.llvm.target import Target
+from msnb.ir.kernel.kernel_ir import Kernel
+
+
+def render(kernel: Kernel, symbol: str, attributes: str, target: Target) -> tuple[str, dict[str, str], Plan]:
+    """The functions of a kernel as text, the declarations they need, and the plan."""
+    plan = Plan(kernel, target)
+    body, last = Body(plan), Emitter(scalef=plan.target.scalef)
+    head = f"void @{symbol}.body(ptr %table, ptr %scratch, i1 %stream, i64 %begin, i64 %end)"
+    parts = [_function(head, [*_pointers(plan, True), *body.lines()], attributes)]
+    if plan.gathers:
+        Last(plan, last, {}).stores()
+        last.do("ret void")
+        head = f"void @{symbol}.last(ptr %table, ptr %scratch, i64 %threads)"
+        parts.append(_function(head, [*_pointers(plan, False), *last.entry, *last.lines], attributes))
+    return "\n".join(parts), {**body.e.declared, **last.declared}, plan
+
+
+def _pointers(plan: Plan, scratch: bool) -> list[str]:
+    """Names for the buffers, and for the parts of the scratch memory."""
+    lines = []
+    for i in range(len(plan.buffers)):
+        lines += [f"  %t{i} = getelementptr ptr, ptr %table, i64 {i}", f"  %b{i} = load ptr, ptr %t{i}"]
+    if scratch:
+        memories = [*plan.accs.values(), *plan.caches.values(), *plan.wide.values()]
+        lines += [f"  %s{i} = getelementptr i8, ptr %scratch, i64 {m.offset}" for i, m in enumerate(memories)]
+    return lines
+
+
+def _function(head: str, lines: list[str], attributes: str) -> str:
+    return "\n".join([f"define {head} {attributes} {{", "entry:", *lines, "}"])

@@ -1,0 +1,233 @@
+"""Kernels of a program: compiled together, and handed out as recipes.
+
+    fused nodes --lower--> kernels --render--> one LLVM module --> addresses --> recipes
+
+A generated kernel is called through a frame (``frames``), with the slots of what it reads, of what it writes, and of
+its scratch memory if it has any. Equal kernels are compiled once; plain chains are equal whatever their extents.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from msnb.base.compile_timing import timed
+from msnb.base.events import notice
+from msnb.core import dtypes
+from msnb.devices.cpu import thread_pool as threads
+from msnb.devices.cpu.codegen import launch_frame
+from msnb.devices.cpu.codegen.body_components import components
+from msnb.devices.cpu.codegen.copy_kernels import moves
+from msnb.devices.cpu.codegen.kernel_function import render
+from msnb.devices.cpu.codegen.kernel_lowering import lower
+from msnb.devices.cpu.codegen.kernel_schedule import SHARED_WORK, Plan
+from msnb.devices.cpu.codegen.size_generic import generic, is_generic
+from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
+from msnb.devices.cpu.native_kernel import Call, Recipe
+from msnb.ir.control_flow import FUSED
+from msnb.ir.graph import Graph, Node, Value
+from msnb.ir.kernel.kernel_ir import Kernel
+from msnb.ir.kernel.scalar_expressions import Unsupported
+from msnb.ir.kernel.strided_views import View
+
+_BITS = 63
+_NOTES = '!0 = !{!"branch_weights", i32 1, i32 100000}\n!1 = !{i32 1}'
+
+
+@dataclass(frozen=True)
+class GeneratedKernel:
+    """Machine code of a kernel.
+
+    Attributes:
+        kernel: what it was made from; ``is_generic`` for a chain of any extent.
+        plan: how it runs.
+        body, last: its functions; ``last`` is 0 where there is nothing to add up.
+    """
+
+    kernel: Kernel
+    plan: Plan
+    body: Symbol
+    last: Symbol | int
+
+    @property
+    def inplace(self) -> tuple[tuple[int, int], ...]:
+        """Pairs (read, write) that may be one memory."""
+        return self.plan.pairs
+
+    def scratch(self, threads: int) -> int:
+        """Bytes of scratch memory for that many threads."""
+        return self.plan.scratch * threads
+
+    def call(self, operands: Sequence[int], scratch: Sequence[int]) -> Call:
+        """A call over rows: slots of reads and writes, and of the scratch memory."""
+        p = self.plan
+        cut = p.mode == "range" and len(p.inner) == 1
+        own = scratch[:1] if p.scratch else ()
+        counts = (len(operands), len(self.kernel.reads), p.scratch, p.total, p.most_threads(), int(cut), self._large())
+        return Call(Symbol(launch_frame.library(), "msnb_rows"), (self.body, self.last, *counts, *operands, *own))
+
+    def chain(self, sets: Sequence[tuple[Sequence[int], int]]) -> Call:
+        """A call over many sets of operands, each with its extent."""
+        n, each = len(self.plan.buffers), max(1, SHARED_WORK // (2 * self.plan.weight()))
+        counts = (len(sets), n, len(self.kernel.reads), each, self._large())
+        words = (w for slots, extent in sets for w in (*slots, extent))
+        return Call(Symbol(launch_frame.library(), "msnb_chains"), (self.body, *counts, *words))
+
+    def rows(self, operands: Sequence[int], sizes: Sequence[int], steps: Sequence[tuple[int, int]]) -> Call:
+        """A chain over rows: the two counters' ends and the extent, and by how many elements each operand moves on."""
+        each = max(1, SHARED_WORK // (2 * self.plan.weight()))
+        kinds = [b.dtype.itemsize for b in self.plan.buffers]
+        places = (w for slot, size, pair in zip(operands, kinds, steps) for w in (slot, pair[0] * size, pair[1] * size))
+        return Call(Symbol(launch_frame.library(), "msnb_repeated"), (self.body, len(operands), each, *sizes, *places))
+
+    def _large(self) -> int:
+        return sum(1 << b for b in {a.buffer for a in self.plan.streams} if b < _BITS)
+
+
+@timed("kernels rendered, compiled, loaded")
+def compile_kernels(kernels: Sequence[Kernel]) -> list[GeneratedKernel | None]:
+    """Machine code for kernels, all in one module; None for one that there is no code for (told once)."""
+    texts, declared, plans = list[str](), dict[str, str](), list[Plan | None]()
+    for i, kernel in enumerate(kernels):
+        try:
+            text, needs, plan = render(kernel, f"msnb_k{i}", attributes(), host().target)
+        except Unsupported as reason:
+            _refused(reason)
+            plans.append(None)
+            continue
+        texts.append(text)
+        declared.update(needs)
+        plans.append(plan)
+    if not texts:
+        return [None] * len(kernels)
+    made = Library(module_of(texts, declared))
+    return [None if p is None else _generated(made, f"msnb_k{i}", k, p) for i, (k, p) in enumerate(zip(kernels, plans))]
+
+
+def _generated(library: Library, symbol: str, kernel: Kernel, plan: Plan) -> GeneratedKernel:
+    last = Symbol(library, f"{symbol}.last") if plan.gathers else 0
+    return GeneratedKernel(kernel, plan, Symbol(library, f"{symbol}.body"), last)
+
+
+def module_of(texts: Sequence[str], declared: Mapping[str, str]) -> str:
+    """Kernels and what they need as one module."""
+    return "\n".join([*declared.values(), _NOTES, *texts])
+
+
+@timed("kernels lowered")
+def lowered(body: Graph) -> Kernel | None:
+    """The kernel of a fused body, or None where there is no code for it (told once; the reference bodies serve)."""
+    try:
+        kernel = lower(body, "kernel")
+        if not host().half and any(i.dtype is dtypes.float16 for i in kernel.insts()):
+            raise Unsupported("float16 on a CPU that cannot convert it")
+        return kernel
+    except Unsupported as reason:
+        _refused(reason)
+        return None
+
+
+def same(kernel: Kernel) -> str:
+    """Equal for kernels with equal code."""
+    return str(kernel) + "".join(f" {b.dtype.short}[{b.size}]" for b in (*kernel.reads, *kernel.writes))
+
+
+def _refused(reason: Unsupported) -> None:
+    notice(f"a group of operations runs without code generation: {reason}.", key=f"codegen {reason}")
+
+
+# ---- recipes --------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Part:
+    """A kernel over some of a node's operands: numbers of inputs and outputs, and the extent if it is for any."""
+
+    kernel: Kernel
+    reads: list[int]
+    writes: list[int]
+    extent: int = 0
+
+    @functools.cached_property
+    def key(self) -> str:
+        """Equal for kernels with equal code."""
+        return same(self.kernel)
+
+
+class KernelRecipe(Recipe):
+    """A fused node as calls of generated kernels: one for each kind of part, whatever their number."""
+
+    def __init__(self, parts: list[Part], reads: tuple[Value, ...] | None = None) -> None:
+        self.parts, self.reads = parts, reads
+        self.made: list[tuple[GeneratedKernel, list[Part]]] = []
+
+    @classmethod
+    def prepare(cls, recipes: Sequence[KernelRecipe]) -> None:
+        """Compile every kernel once."""
+        kernels: dict[str, Kernel] = {}
+        for recipe in recipes:
+            for part in recipe.parts:
+                kernels.setdefault(part.key, part.kernel)
+        made = dict(zip(kernels, compile_kernels(list(kernels.values()))))
+        for recipe in recipes:
+            recipe._take(made)
+
+    @property
+    def kernels(self) -> list[Kernel]:
+        """What has been compiled for this node."""
+        return [k.kernel for k, _ in self.made]
+
+    def _take(self, made: dict[str, GeneratedKernel | None]) -> None:
+        groups: dict[Symbol, tuple[GeneratedKernel, list[Part]]] = {}
+        for part in self.parts:
+            found = made[part.key]
+            if found is None:
+                self.refused = True
+                return
+            groups.setdefault(found.body, (found, []))[1].append(part)
+        self.made = list(groups.values())
+        scratch = max((k.scratch(threads.cores()) for k, _ in self.made), default=0)
+        self.temps = (scratch,) if scratch else ()
+        readers = [r for part in self.parts for r in set(part.reads)]
+        first: dict[int, Part] = {}
+        for _, parts in self.made:
+            for part in parts:
+                for w in part.writes:
+                    first.setdefault(w, part)
+        self.inplace = tuple(
+            (part.reads[i], part.writes[j])
+            for kernel, parts in self.made
+            for part in parts
+            for i, j in kernel.inplace
+            if readers.count(part.reads[i]) == 1 and first[part.writes[j]] is part
+        )
+
+    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[Call]:
+        """One call for each kind of part."""
+        found = []
+        for kernel, parts in self.made:
+            operands = [(*(ins[i] for i in p.reads), *(outs[i] for i in p.writes)) for p in parts]
+            if is_generic(kernel.kernel):
+                found.append(kernel.chain([(o, p.extent) for o, p in zip(operands, parts)]))
+            else:
+                found.extend(kernel.call(o, temps) for o in operands)
+        return found
+
+
+def recipe(node: Node, view_of: Callable[[Value], View]) -> KernelRecipe | None:
+    """A recipe for a fused node or one that moves elements, if there is code for it."""
+    if node.op is not FUSED:
+        found = moves(node, view_of)
+        return None if found is None else KernelRecipe([Part(*m) for m in found[0]], found[1])
+    parts = [_part(*each) for each in components(node.graphs[0])]
+    good = [p for p in parts if p is not None]
+    return KernelRecipe(good) if len(good) == len(parts) else None
+
+
+def _part(body: Graph, reads: list[int], writes: list[int]) -> Part | None:
+    kernel = lowered(body)
+    if kernel is None:
+        return None
+    plain = generic(kernel)
+    return Part(kernel, reads, writes) if plain is None else Part(plain, reads, writes, kernel.sizes[0])

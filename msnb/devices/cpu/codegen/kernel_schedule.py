@@ -1,0 +1,313 @@
+"""How a kernel will run: what its threads share out, what is accumulated where, what happens in which sweep.
+
+    rows     there are outer dims: threads share out the rows; reductions over the row alone are finished row by row
+    range    no outer dims and no reduction is read inside: threads share out the row itself
+    single   no outer dims, but something reads a reduction: one row, one thread
+
+Any other reduction is an accumulator: every thread has one of its own, and a short last function adds them up and
+stores. Where all accumulators keep the same outer dims, these are what the threads share out:
+
+    sum(x: [1024, 5, 100], axis=1)      for i in 1024, shared out:  for j in 5:  100 numbers += a row;  these are stored
+
+Sums in float32 are carried on in float64 from block to block, so that long sums keep their digits.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from msnb.core import dtypes
+from msnb.core.dtypes import DType
+from msnb.devices.cpu.llvm.emitter import memory_name
+from msnb.devices.cpu.llvm.scalar_ops import is_scalar
+from msnb.devices.cpu.llvm.target import Target
+from msnb.ir.kernel.kernel_ir import Access, Buffer, Inst, Kernel
+from msnb.ir.kernel.scalar_expressions import HEAVY
+
+BLOCK = 4096
+LARGEST_CACHE = 1 << 18
+SHARED_WORK = 3_000_000
+_LINE = 64
+STREAMED = 1 << 22
+FLUSHED = 256
+SHARED_LEAST = 16
+ANY = 1 << 40
+_PADDED = 64
+ALIGNED = 64
+
+
+@dataclass
+class Scratch:
+    """Memory of one thread: ``count`` elements of ``dtype`` at ``offset`` bytes; strides per dim of the kernel."""
+
+    dtype: DType
+    count: int
+    offset: int
+    strides: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A part of the innermost loop: so many lanes a turn. ``bounds`` None: known at run time only; ``last``: it goes to
+    the end; ``once``: it has a single turn."""
+
+    lanes: int
+    masked: bool
+    bounds: tuple[int, int] | None
+    last: bool = False
+    once: bool = False
+
+
+class Plan:
+    """The decisions for one kernel.
+
+    Attributes:
+        outer, inner: dims, outermost first.
+        mode: "rows", "range" or "single".
+        shared, turned: outer dims that all accumulators keep (none, or too few places: empty), and the other ones.
+        local: reductions finished row by row; accs: accumulators and their memory; wide: where those that take in
+            many rows are moved to, every so often, so that long sums keep their digits.
+        levels: per sweep along the row, the reductions and stores that belong to it.
+        row_stores, final_stores: what is stored once per row, and at the very end.
+        caches: instructions whose values a sweep keeps for later ones.
+        pairs: (read, write) that may share memory; streams: stores that go past the caches.
+        scratch: bytes of memory per thread; total: how many rows (or elements) the threads share.
+    """
+
+    def __init__(self, kernel: Kernel, target: Target) -> None:
+        self.kernel = kernel
+        self.buffers = [*kernel.reads, *kernel.writes]
+        if any(is_scalar(i) for i in kernel.insts()):
+            target = Target(1, False, False)
+        self.target = target
+        self.outer = [d for d in range(len(kernel.sizes)) if d not in kernel.row]
+        self.inner = [d for d in range(len(kernel.sizes)) if d in kernel.row]
+        self.insts = kernel.insts()
+        self.scratch = 0
+        reduces = [i for i in self.insts if i.op == "reduce"]
+        self.mode = "rows" if self.outer else "single" if self._reads_reductions() else "range"
+        self.local = [r for r in reduces if r.attr.over == kernel.row and self.mode != "range"]
+        self.acc_insts = [r for r in reduces if r not in self.local]
+        self.shared = self._shared()
+        self.turned = [d for d in self.outer if d not in self.shared]
+        self.accs = {id(r): self._memory(self.carried(r), self._kept(r)) for r in self.acc_insts}
+        self.wide = {id(r): self._wide(r) for r in self.acc_insts if self._is_long(r)}
+        self.final = self._finals()
+        self._sort_stores()
+        self.caches = self._caches() if len(self.levels) > 1 else {}
+        self.pairs = self._inplace()
+        self.streams = {a for a, v in kernel.stores if self._streams(a, v)}
+        first = kernel.sizes[self.inner[0]]
+        rows = math.prod(kernel.sizes[d] for d in self.shared or self.outer)
+        self.total = {"rows": rows, "range": first, "single": 1}[self.mode]
+
+    @property
+    def gathers(self) -> bool:
+        """True where the accumulators of all threads are added up in the end."""
+        return bool(self.final_stores) and not self.shared
+
+    def along(self, inst: Inst) -> bool:
+        """True when a value changes along the row."""
+        return bool(inst.dims & self.kernel.row)
+
+    def most_threads(self) -> int:
+        """How many threads this much work is worth."""
+        work = math.prod(self.kernel.sizes) * self.weight()
+        if work < SHARED_WORK or self.total < 2:
+            return 1
+        return min(self.total, max(1, work * 2 // SHARED_WORK))
+
+    def weight(self) -> int:
+        """Instructions at a point, roughly."""
+        return sum(8 if i.op in HEAVY else 1 for i in self.insts)
+
+    def _reads_reductions(self) -> bool:
+        inner = any(a.level for i in self.insts if i.op == "reduce" for a in i.args)
+        return inner or any(v.level and (self._walks(a, v) or _meets_operands(v)) for a, v in self.kernel.stores)
+
+    def _walks(self, access: Access, value: Inst) -> bool:
+        return self.along(value) or any(access.strides[d] for d in self.kernel.row)
+
+    def _shared(self) -> list[int]:
+        gone = {frozenset(r.attr.over - self.kernel.row) for r in self.acc_insts}
+        if self.mode != "rows" or len(gone) != 1:
+            return []
+        kept = [d for d in self.outer if d not in next(iter(gone))]
+        whole = all(r.args[0].dims.issuperset(kept) for r in self.acc_insts)
+        return kept if whole and math.prod(self.kernel.sizes[d] for d in kept) >= SHARED_LEAST else []
+
+    def _kept(self, inst: Inst) -> list[int]:
+        """The dims along which an accumulator lies."""
+        return [d for d in range(len(self.kernel.sizes)) if d in inst.dims and d not in self.shared]
+
+    def _is_long(self, inst: Inst) -> bool:
+        """True for sums of many rows in float32: from time to time they are moved into sums in float64."""
+        rows = math.prod(self.kernel.sizes[d] for d in self.turned)
+        short = self.accs[id(inst)].dtype is dtypes.float32 and inst.attr.kind == "sum"
+        return short and self.mode == "rows" and rows > FLUSHED
+
+    def _wide(self, inst: Inst) -> Scratch:
+        return self._memory(dtypes.float64, self._kept(inst))
+
+    def carried(self, inst: Inst) -> DType:
+        """The dtype in which a reduction is carried on: float64 for long sums in float32."""
+        long = inst.dtype is dtypes.float32 and inst.attr.kind in ("sum", "prod") and inst.attr.over >= self.kernel.row
+        return dtypes.float64 if long else inst.dtype
+
+    def _memory(self, dtype: DType, dims: list[int]) -> Scratch:
+        """Room for a value along ``dims``; the last of them is rounded up to whole vectors."""
+        strides, count = [0] * len(self.kernel.sizes), 1
+        for d in reversed(dims):
+            strides[d] = count
+            size = self.kernel.sizes[d]
+            count *= -(-size // _PADDED) * _PADDED if d == dims[-1] else size
+        count = -(-count // _PADDED) * _PADDED
+        found = Scratch(dtype, count, self.scratch, tuple(strides))
+        size = count * (1 if memory_name(dtype) == "i8" else dtype.itemsize)
+        self.scratch += -(-size // _LINE) * _LINE
+        return found
+
+    def _finals(self) -> set[int]:
+        found: set[int] = set()
+        for inst in self.insts:
+            if id(inst) in self.accs or any(id(a) in found for a in inst.args):
+                found.add(id(inst))
+        return found
+
+    def _sort_stores(self) -> None:
+        self.row_stores: list[tuple[Access, Inst]] = []
+        self.final_stores: list[tuple[Access, Inst]] = []
+        loops: dict[int, tuple[list[Inst], list[tuple[Access, Inst]]]] = {}
+        for access, value in self.kernel.stores:
+            if id(value) in self.final:
+                self.final_stores.append((access, value))
+            elif self._walks(access, value):
+                loops.setdefault(value.level, ([], []))[1].append((access, value))
+            else:
+                self.row_stores.append((access, value))
+        for r in (*self.local, *(r for r in self.acc_insts if self.along(r.args[0]))):
+            loops.setdefault(r.args[0].level, ([], []))[0].append(r)
+        self.row_accs = [r for r in self.acc_insts if not self.along(r.args[0])]
+        self.levels = [loops[k] for k in sorted(loops)]
+
+    def reach(self, roots: list[Inst]) -> list[Inst]:
+        """What a sweep must compute at every point, operands first."""
+        seen: dict[int, Inst] = {}
+        stack = [(r, False) for r in reversed(roots)]
+        while stack:
+            inst, ready = stack.pop()
+            if id(inst) in seen or not self.along(inst):
+                continue
+            if ready:
+                seen[id(inst)] = inst
+            else:
+                stack.append((inst, True))
+                stack.extend((a, False) for a in reversed(inst.args))
+        return list(seen.values())
+
+    def roots(self, level: int) -> list[Inst]:
+        """The values that a sweep needs."""
+        reduces, stores = self.levels[level]
+        return [r.args[0] for r in reduces] + [v for _, v in stores]
+
+    def _caches(self) -> dict[int, Scratch]:
+        times: dict[int, int] = {}
+        insts: dict[int, Inst] = {}
+        for level in range(len(self.levels)):
+            for inst in self.reach(self.roots(level)):
+                insts[id(inst)] = inst
+                times[id(inst)] = times.get(id(inst), 0) + 1
+        count = math.prod(self.kernel.sizes[d] for d in self.inner)
+        return {
+            k: self._memory(i.dtype, self.inner)
+            for k, i in insts.items()
+            if i.op in HEAVY and self.inner[-1] in i.dims and times[k] > 1 and count * i.dtype.itemsize <= LARGEST_CACHE
+        }
+
+    # ---- vectors ----------------------------------------------------------------------------------------------------
+
+    def lanes(self, level: int) -> int:
+        """Lanes of the main part: light sweeps work on several registers at once, which hides what one waits for."""
+        work = sum(10 if i.op in HEAVY else 1 for i in self.reach(self.roots(level)))
+        times = 4 if work <= 8 and self.levels[level][0] else 2 if work <= 24 else 1
+        return self.target.lanes * (1 if self.target.lanes == 1 else times)
+
+    def segments(self, level: int, size: int | None) -> list[Segment]:
+        """How the innermost loop is cut, for so many points (None: known at run time)."""
+        wide, lanes, masks = self.lanes(level), self.target.lanes, self.target.masks
+        if lanes == 1:
+            return [Segment(1, False, None, last=True)]
+        narrow = lanes if masks else 1
+        if size is None:
+            known = self.mode == "range" and len(self.inner) == 1 and self.total != ANY
+            whole = known and self.total % ALIGNED == 0
+            main = Segment(wide, False, None, last=whole)
+            return [main] if whole else [main, Segment(narrow, masks, None, last=True)]
+        while wide > lanes and size < 2 * wide:
+            wide //= 2
+        cut = size - size % wide
+        found = [Segment(wide, False, (0, cut), once=cut == wide)] if cut else []
+        rest = size - cut
+        if rest == 1:  # not masked: LLVM 22 stores a masked i16 that it knows to be alone as the i32 it was cut from
+            found.append(Segment(1, False, (cut, size), once=True))
+        elif rest:
+            found.append(Segment(narrow, masks and rest % narrow > 0, (cut, size), once=rest <= narrow))
+        return found
+
+    def _streams(self, access: Access, value: Inst) -> bool:
+        """True for a large result whose vectors are aligned if its memory is; it would only push out of the caches what
+        is needed there. (Measured: a chain of five passes is 1.3 to 1.6 times as fast from 4 MB on.)"""
+        buffer = self.buffers[access.buffer]
+        steps = [s * buffer.dtype.itemsize for d, s in enumerate(access.strides) if d != self.inner[-1]]
+        aligned = not access.offset and not any(s % _LINE for s in steps) and access.strides[self.inner[-1]] == 1
+        large = buffer.size * buffer.dtype.itemsize >= STREAMED and access.buffer < 63
+        return self.target.scalef and aligned and large and id(value) not in self.final and self.along(value)
+
+    def _inplace(self) -> tuple[tuple[int, int], ...]:
+        """Pairs (read, write) that may share memory: one access, the same for both, and no load after the store."""
+        kernel, found = self.kernel, list[tuple[int, int]]()
+        for access, value in kernel.stores:
+            if id(value) in self.final or not self._once(access, value):
+                continue
+            b = access.buffer
+            for r, buffer in enumerate(kernel.reads):
+                if buffer.size != self.buffers[b].size or not self._alike(buffer, self.buffers[b]):
+                    continue
+                loads = [i for i in self.insts if i.op == "load" and i.attr.buffer == r]
+                same = all((i.attr.strides, i.attr.offset) == (access.strides, access.offset) for i in loads)
+                if same and loads and self._last_read(loads[0]) <= self._stored_at(access, value):
+                    found.append((r, b - len(kernel.reads)))
+        return tuple(found)
+
+    def _once(self, access: Access, value: Inst) -> bool:
+        """True where every turn of the loops has an element of its own, so that none reads what another has stored."""
+        walked = self._walks(access, value) or self.mode == "range"
+        dims = [*self.outer, *(self.inner if walked else [])]
+        return all(access.strides[d] or self.kernel.sizes[d] == 1 for d in dims)
+
+    def _alike(self, a: Buffer, b: Buffer) -> bool:
+        return a.dtype.itemsize == b.dtype.itemsize
+
+    def _last_read(self, load: Inst) -> int:
+        if not self.along(load):
+            return len(self.levels)
+        sweeps = [k for k in range(len(self.levels)) if any(i is load for i in self.reach(self.roots(k)))]
+        return max(sweeps, default=-1)
+
+    def _stored_at(self, access: Access, value: Inst) -> int:
+        if not self._walks(access, value):
+            return len(self.levels)
+        return next(k for k, (_, stores) in enumerate(self.levels) if any(a is access for a, _ in stores))
+
+
+def _meets_operands(value: Inst) -> bool:
+    """True where a value is made of reductions and of what was loaded besides."""
+    stack = [value]
+    while stack:
+        inst = stack.pop()
+        if inst.op == "load":
+            return True
+        if inst.op != "reduce":
+            stack.extend(inst.args)
+    return False

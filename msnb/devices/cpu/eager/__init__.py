@@ -1,0 +1,1 @@
+"""Single operations of eager mode as native code."""

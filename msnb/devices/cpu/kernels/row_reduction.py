@@ -1,0 +1,185 @@
+"""Reductions in eager mode, of rows that lie close; ``x`` is seen as [turns, results, row].
+
+    sum(axis=-1)              one turn, a row for each result
+    mean(axis=(0, 2, 3))      [n, c, h * w]: so many turns, each with a row for each channel
+
+Four registers of partial results walk along a row. Sums in float32 are carried on in float64 from block to block, so
+that long sums keep their digits. Sizes come as words: one kernel per kind and dtype. NumPy walks along rows too, on one
+thread and with 15 ns for each row: on two cores, 400 000 rows of 16 took it 5.8 ms and this 2.0, 4096 rows of 1024 took
+0.61 and 0.11 ms. Sums over the first axes alone add whole rows to one another, which NumPy does well.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from msnb.core import dtypes
+from msnb.core.dtypes import DType
+from msnb.core.types import TensorType, Type
+from msnb.devices.cpu.llvm.emitter import Emitter, type_name
+from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
+from msnb.devices.cpu.llvm.loop_builder import parallel
+from msnb.devices.cpu.llvm.scalar_ops import across, combine, identity
+from msnb.devices.cpu.native_kernel import Call, Recipe, ViewOf
+from msnb.ir.graph import Node
+from msnb.ir.kernel.iteration_space import reduced_axes
+from msnb.ops.definition.record import Op
+
+KINDS = {"sum": "sum", "sum_to": "sum", "mean": "sum", "max": "max", "min": "min"}
+DTYPES = (dtypes.float32, dtypes.float64)
+WORTH = 65536
+REGISTERS, BLOCK = 4, 4096
+_SHARED_WORK = 200_000
+
+
+class Rows(NamedTuple):
+    """How an operand is walked."""
+
+    turns: int
+    results: int
+    row: int
+
+
+def is_worth(op: Op, types: tuple[Type, ...]) -> bool:
+    """True for a reduction of many floats."""
+    (x,) = types if op.name in KINDS else (None,)
+    return isinstance(x, TensorType) and not x.weak and x.dtype in DTYPES and x.size >= WORTH
+
+
+def recipe(node: Node, view_of: ViewOf) -> Recipe | None:
+    """How a reduction of a dense operand runs; None for other nodes, and where its rows do not lie close."""
+    if node.op.name not in KINDS:
+        return None
+    t = node.inputs[0].type
+    assert isinstance(t, TensorType)
+    rows = seen(t.ints(), reduced_axes(node))
+    return None if rows is None or t.dtype not in DTYPES else ReductionRecipe(node.op.name, t.dtype, rows)
+
+
+def seen(shape: tuple[int, ...], axes: Sequence[int]) -> Rows | None:
+    """Axes that are kept or go together, as one each; None where they are not [turns, results, row]."""
+    parts: list[tuple[bool, int]] = []
+    for axis, size in enumerate(shape):
+        goes = axis in axes
+        if parts and parts[-1][0] is goes:
+            parts[-1] = goes, parts[-1][1] * size
+        elif size != 1:
+            parts.append((goes, size))
+    if not parts or not parts[-1][0] or len(parts) > 3 or 0 in shape:
+        return None
+    turns, results, row = [1] * (3 - len(parts)) + [size for _, size in parts]
+    return Rows(turns, results, row)
+
+
+class ReductionRecipe(Recipe):
+    """One walk over the operand."""
+
+    def __init__(self, name: str, dtype: DType, rows: Rows) -> None:
+        self.name, self.dtype, self.rows = name, dtype, rows
+
+    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[Call]:
+        """One call."""
+        worth = max(1, min(self.rows.results, math.prod(self.rows) // _SHARED_WORK))
+        symbol = Symbol(library_of(self.dtype), f"msnb_{self.name}_of_rows")
+        return [Call(symbol, (self.rows.results, worth, ins[0], outs[0], self.rows.turns, self.rows.row))]
+
+
+# ---- code -----------------------------------------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=len(DTYPES))
+def library_of(dtype: DType) -> Library:
+    """All kinds of a dtype."""
+    kernels = {name: _Kernel(name, dtype) for name in KINDS}
+    head = ["@msnb_parallel = global ptr null", "@msnb_thread = global ptr null"]
+    head += {k: v for kernel in kernels.values() for k, v in kernel.e.declared.items()}.values()
+    return Library("\n".join([*head, *(kernel.text(f"msnb_{name}_of_rows") for name, kernel in kernels.items())]))
+
+
+class _Kernel:
+    """One thread's part: results %begin to %end."""
+
+    def __init__(self, name: str, dtype: DType) -> None:
+        self.e, self.kind, self.dtype, self.scalar = Emitter(), KINDS[name], dtype, type_name(dtype)
+        self.lanes = host().target.lanes * 4 // dtype.itemsize
+        self.carried = dtypes.float64 if self.kind == "sum" else dtype
+        self.x, self.out = (self.e.ins(f"load ptr, ptr {self._at('ptr', '%slots', self._word(i))}") for i in (2, 3))
+        self.results, self.turns, self.row = (self._word(i) for i in (0, 4, 5))
+        count = self.e.ins(f"uitofp i64 {self.e.ins(f'mul i64 {self.turns}, {self.row}')} to {self.scalar}")
+        self.e.loop(("%begin", "%end", 1), [], lambda r, _: self._result(r, count if name == "mean" else ""))
+        self.e.do("ret void")
+
+    def text(self, symbol: str) -> str:
+        """The kernel and what shares it out."""
+        head = f"internal void @{symbol}.body(ptr %slots, ptr %words, i64 %begin, i64 %end)"
+        lines = [f"define {head} {attributes()} {{", "entry:", *self.e.entry, *self.e.lines, "}"]
+        return "\n".join(lines) + parallel(symbol, attributes())
+
+    def _word(self, i: int) -> str:
+        return self.e.ins(f"load i64, ptr {self._at('i64', '%words', str(i))}")
+
+    def _at(self, kind: str, base: str, index: str) -> str:
+        return self.e.ins(f"getelementptr {kind}, ptr {base}, i64 {index}")
+
+    def _result(self, r: str, count: str) -> list[str]:
+        e = self.e
+
+        def turn(t: str, so_far: list[str]) -> list[str]:
+            number = e.ins(f"add i64 {e.ins(f'mul i64 {t}, {self.results}')}, {r}")
+            return self._row(self._at(self.scalar, self.x, e.ins(f"mul i64 {number}, {self.row}")), so_far[0])
+
+        first = (type_name(self.carried), identity(self.kind, self.carried))
+        found = e.loop(("0", self.turns, 1), [first], turn)[0]
+        if self.carried is not self.dtype:
+            found = e.cast(found, self.carried, self.dtype)
+        if count:
+            found = e.ins(f"fdiv {self.scalar} {found}, {count}")
+        e.store(self.dtype, found, self._at(self.scalar, self.out, r))
+        return []
+
+    def _row(self, line: str, total: str) -> list[str]:
+        """The row from ``line`` on added to the total, block by block."""
+        e = self.e
+
+        def block(low: str, so_far: list[str]) -> list[str]:
+            high = e.call("llvm.smin.i64", "i64", ("i64", e.ins(f"add i64 {low}, {BLOCK}")), ("i64", self.row))
+            found = self._block(line, low, high)
+            if self.carried is not self.dtype:
+                found = e.cast(found, self.dtype, self.carried)
+            return [combine(e, self.kind, self.carried, so_far[0], found)]
+
+        return e.loop(("0", self.row, BLOCK), [(type_name(self.carried), total)], block)
+
+    def _block(self, line: str, low: str, high: str) -> str:
+        """Elements ``low`` to ``high`` as one scalar: registers side by side, then what is left under a mask."""
+        e = self.e
+        many = REGISTERS * self.lanes
+        left = e.ins(f"urem i64 {e.ins(f'sub i64 {high}, {low}')}, {many}")
+        whole = e.ins(f"sub i64 {high}, {left}")
+        e.lanes = self.lanes
+        neutral = (e.t(self.scalar), e.const(identity(self.kind, self.dtype), self.scalar))
+
+        def several(j: str, now: list[str]) -> list[str]:
+            places = [self._at(self.scalar, line, e.ins(f"add i64 {j}, {k * self.lanes}")) for k in range(REGISTERS)]
+            return [self._more(now[k], e.load(self.dtype, place)) for k, place in enumerate(places)]
+
+        def few(j: str, now: list[str]) -> list[str]:
+            ints = e.t("i64")
+            mask = e.ins(f"icmp slt {ints} {e.steps(j, 1)}, {e.splat('i64', high)}")
+            found = e.load(self.dtype, self._at(self.scalar, line, j), mask)
+            kind, other = neutral
+            return [self._more(now[0], e.ins(f"select {e.t('i1')} {mask}, {kind} {found}, {kind} {other}"))]
+
+        first, *rest = e.loop((low, whole, many), [neutral] * REGISTERS, several)
+        (total,) = e.loop((whole, high, self.lanes), [(neutral[0], first)], few)
+        for other in rest:
+            total = self._more(total, other)
+        found = across(e, self.kind, self.dtype, total)
+        e.lanes = 1
+        return found
+
+    def _more(self, total: str, x: str) -> str:
+        return combine(self.e, self.kind, self.dtype, total, x)

@@ -1,0 +1,1 @@
+"""LLVM text and the JIT: emitter, math functions, loop builder, target."""

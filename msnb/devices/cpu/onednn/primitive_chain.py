@@ -1,0 +1,171 @@
+"""A node as a few primitives over the same memory: what every recipe here is made of.
+
+    x plain --reorder--> temp --+
+                                +--convolution--> temp --reorder--> y plain
+    weight  --reorder--> temp --+
+
+A Builder collects the steps. Operands are asked for in the layout that a primitive wants: memory that lies so already
+is used as it is, other memory is copied into a temporary one by a reorder first; results the other way round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from msnb.core.dtypes import DType, bfloat16, float16, float32
+from msnb.core.types import TensorType
+from msnb.devices.cpu.native_kernel import Call, Recipe, ViewOf
+from msnb.devices.cpu.onednn import c_api as c
+from msnb.devices.cpu.onednn.primitives import Argument, Layout, Primitive, reorder
+from msnb.devices.cpu.onednn.trampoline import Bound, Operand, function
+from msnb.ir.graph import Node, Value
+from msnb.ir.kernel.strided_views import View, dense_strides
+
+DTYPES: dict[DType, int] = {float32: c.F32, bfloat16: c.BF16, float16: c.F16}
+
+
+class Place(NamedTuple):
+    """Where data is: ("in" | "out" | "temp", which), and bytes to skip."""
+
+    kind: str
+    which: int
+    offset: int = 0
+
+
+class Impossible(Exception):
+    """oneDNN cannot do this node; another provider may."""
+
+
+class Steps(Recipe):
+    """A recipe of primitives that run one after the other."""
+
+    def __init__(
+        self,
+        reads: Sequence[Value],
+        temps: Sequence[int],
+        steps: Sequence[tuple[Primitive, dict[int, Place]]],
+        inplace: Sequence[tuple[int, int]] = (),
+    ) -> None:
+        self.reads, self.temps, self.inplace = tuple(reads), tuple(temps), tuple(inplace)
+        self.steps = tuple(steps)
+
+    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[Call]:
+        """One call per primitive."""
+        slots = {"in": ins, "out": outs, "temp": temps}
+        found = []
+        for primitive, places in self.steps:
+            bound = Bound(primitive, {n: Operand(slots[p.kind][p.which], p.offset) for n, p in places.items()})
+            found.append(Call(function(), (bound,)))
+        return found
+
+
+class Builder:
+    """Collects what a node needs.
+
+    Args:
+        node: the node.
+        view_of: how values lie in memory.
+    """
+
+    def __init__(self, node: Node, view_of: ViewOf) -> None:
+        self.node, self._view_of = node, view_of
+        self.reads: list[Value] = []
+        self._temps: list[int] = []
+        self._steps: list[tuple[Primitive, dict[int, Place]]] = []
+
+    def view(self, value: Value) -> View:
+        """How ``value`` lies in memory, every element in a place of its own."""
+        found = self.strided(value)
+        plain = all(s > 0 or d == 1 for d, s in zip(found.shape, found.strides))
+        return found if plain else as_it_is(value)
+
+    def strided(self, value: Value) -> View:
+        """How ``value`` lies in memory; a stride of 0 repeats elements."""
+        found = self._view_of(value)
+        forward = all(s >= 0 for s in found.strides)
+        return found if forward and dtype_of(found.base) is dtype_of(value) else as_it_is(value)
+
+    def place(self, view: View) -> Place:
+        """Where an operand is."""
+        if view.base not in self.reads:
+            self.reads.append(view.base)
+        return Place("in", self.reads.index(view.base), view.offset * dtype_of(view.base).itemsize)
+
+    def temp(self, size: int) -> Place:
+        """Memory for this node only."""
+        self._temps.append(size)
+        return Place("temp", len(self._temps) - 1)
+
+    def fetch(self, primitive: Primitive, argument: int, layout: Layout | Argument, place: Place) -> Place:
+        """An operand as ``primitive`` wants it."""
+        if primitive.lies(argument, layout):
+            return place
+        copied = self.temp(primitive.size(argument))
+        self._steps.append((need(reorder(layout, Argument(primitive, argument))), {c.SRC: place, c.DST: copied}))
+        return copied
+
+    def run(self, primitive: Primitive, places: dict[int, Place]) -> None:
+        """Append a primitive, with its scratch memory."""
+        if primitive.scratch:
+            places = {**places, c.SCRATCHPAD: self.temp(primitive.scratch)}
+        self._steps.append((primitive, places))
+
+    def result(self, primitive: Primitive, argument: int, layout: Layout | Argument, place: Place) -> Place:
+        """Where ``primitive`` shall write a result that belongs into ``place``; call ``deliver`` after running it."""
+        return place if primitive.lies(argument, layout) else self.temp(primitive.size(argument))
+
+    def deliver(
+        self, primitive: Primitive, argument: int, layout: Layout | Argument, written: Place, place: Place
+    ) -> None:
+        """Bring a result to where it belongs."""
+        if written != place:
+            self._steps.append((need(reorder(Argument(primitive, argument), layout)), {c.SRC: written, c.DST: place}))
+
+    def recipe(self) -> Recipe:
+        """What was collected."""
+        return Steps(self.reads, self._temps, self._steps)
+
+
+def converted(t: TensorType, half: int, wide: int, up: bool) -> Call:
+    """A dense copy between slot ``half`` (of type ``t``, in 16 bits) and slot ``wide`` (float32)."""
+    flat = (t.size,)
+    short, long = Layout(flat, (1,), number_of(t.dtype)), Layout(flat, (1,), c.F32)
+    run = need(reorder(short, long) if up else reorder(long, short))
+    source, target = (half, wide) if up else (wide, half)
+    return Call(function(), (Bound(run, {c.SRC: Operand(source), c.DST: Operand(target)}),))
+
+
+def as_it_is(value: Value) -> View:
+    """A value that is read as itself, not through a view."""
+    shape = shape_of(value)
+    return View(value, shape, dense_strides(shape))
+
+
+def need(primitive: Primitive | None) -> Primitive:
+    """The primitive, or Impossible."""
+    if primitive is None:
+        raise Impossible
+    return primitive
+
+
+def dtype_of(value: Value) -> DType:
+    """The dtype of a tensor."""
+    if not isinstance(value.type, TensorType):
+        raise Impossible
+    return value.type.dtype
+
+
+def shape_of(value: Value) -> tuple[int, ...]:
+    """The sizes of a tensor, all known and none 0."""
+    t = value.type
+    if not isinstance(t, TensorType) or t.weak or not t.is_static or 0 in t.ints():
+        raise Impossible
+    return t.ints()
+
+
+def number_of(dtype: DType) -> int:
+    """oneDNN's number of a dtype."""
+    if dtype not in DTYPES:
+        raise Impossible
+    return DTYPES[dtype]

@@ -1,0 +1,57 @@
+"""The recipe of a transpose that must be made: the library's copy from one layout to another.
+
+Most transposes are never made, their readers see through them. So the primitive is made only when the program asks for
+its instructions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msnb.core.dtypes import DType, float32, int32
+from msnb.devices.cpu.native_kernel import Call, Recipe, ViewOf
+from msnb.devices.cpu.onednn import c_api as c
+from msnb.devices.cpu.onednn.primitive_chain import (
+    Builder,
+    Impossible,
+    Place,
+    Steps,
+    as_it_is,
+    dtype_of,
+    need,
+    shape_of,
+)
+from msnb.devices.cpu.onednn.primitives import Layout, reorder
+from msnb.ir.graph import Node, Value
+from msnb.ir.kernel.strided_views import dense_strides
+
+_COPIED: dict[DType, int] = {float32: c.F32, int32: c.S32}
+_MOST_AXES = 6
+
+
+class Transposed(Recipe):
+    """A copy, settled when it is needed."""
+
+    def __init__(self, base: Value, source: Layout, target: Layout, offset: int) -> None:
+        self.reads, self._layouts, self._offset = (base,), (source, target), offset
+
+    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[Call]:
+        """One call."""
+        places = {c.SRC: Place("in", 0, self._offset), c.DST: Place("out", 0)}
+        return Steps(self.reads or (), (), [(need(reorder(*self._layouts)), places)]).calls(ins, outs, temps)
+
+
+def transpose(node: Node, view_of: ViewOf) -> Recipe:
+    """A dense tensor from a transposed one."""
+    dtype = _COPIED.get(dtype_of(node.out))
+    dims, source = shape_of(node.out), node.inputs[0]
+    shape_of(source)
+    if dtype is None or dtype_of(source) is not dtype_of(node.out) or not 0 < len(dims) <= _MOST_AXES:
+        raise Impossible
+    build = Builder(node, view_of)
+    view = build.view(source)
+    if len(view.shape) != len(dims):
+        view = as_it_is(source)
+    strides = tuple(max(view.strides[p], 1) for p in node.attrs["perm"])
+    place = build.place(view)
+    return Transposed(view.base, Layout(dims, strides, dtype), Layout(dims, dense_strides(dims), dtype), place.offset)

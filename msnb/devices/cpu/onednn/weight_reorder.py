@@ -1,0 +1,100 @@
+"""Weights in blocks: what the library likes, as ``core.storage.memory_format`` says it, and back again.
+
+    descriptor of an argument  --learn-->  Blocks        when a program is made: how shall this weight lie?
+    Blocks and sizes           --shown-->  Argument      when its nodes are lowered: which descriptor is that?
+
+The library's interface makes no descriptor of blocks; only its primitives have some. So every layout that a primitive
+has shown is remembered together with that primitive, whose argument stands for the layout from then on.
+
+Layouts with padding are left alone: their sizes are not the tensor's. So are the weights of grouped convolutions, which
+have an axis more for the library.
+"""
+
+from __future__ import annotations
+
+from msnb.core.storage.memory_format import Blocks
+from msnb.devices.cpu.native_kernel import Recipe, ViewOf
+from msnb.devices.cpu.onednn import c_api as c
+from msnb.devices.cpu.onednn.c_api import Lying, OneDNNError
+from msnb.devices.cpu.onednn.primitive_chain import (
+    Builder,
+    Impossible,
+    Place,
+    as_it_is,
+    dtype_of,
+    need,
+    number_of,
+    shape_of,
+)
+from msnb.devices.cpu.onednn.primitives import Argument, Layout, Primitive, reorder
+from msnb.ir.graph import Node, Value
+from msnb.ir.kernel.strided_views import dense_strides
+from msnb.ops.shape.blocked_layout import UNBLOCK
+
+Ints = tuple[int, ...]
+Source = tuple[Layout | Argument, Place]
+"""An operand: how it lies, and where."""
+_shown: dict[tuple[Ints, Blocks, int], Argument] = {}
+
+
+def learn(primitive: Primitive, number: int, dtype: int) -> Blocks | None:
+    """The blocks in which an argument lies, which ``shown`` knows from now on; None where it lies otherwise, or is of
+    another dtype."""
+    try:
+        lying = primitive.api.lying(primitive.desc(number))
+    except OneDNNError:
+        return None
+    blocks = _blocks(lying) if lying.dtype == dtype else None
+    if blocks is not None:
+        _shown.setdefault((lying.dims, blocks, dtype), Argument(primitive, number))
+    return blocks
+
+
+def _blocks(lying: Lying) -> Blocks | None:
+    """Axes by the distance of their blocks; None unless that says it all."""
+    if not lying.inner or lying.padded != lying.dims:
+        return None
+    order = tuple(sorted(range(len(lying.dims)), key=lambda axis: -lying.strides[axis]))
+    found = Blocks(order, lying.inner)
+    shape = found.shape(lying.dims)
+    dense = zip(shape, dense_strides(shape), (lying.strides[axis] for axis in order))
+    return found if all(size == 1 or want == stride for size, want, stride in dense) else None
+
+
+def shown(value: Value, blocks: Blocks) -> Argument:
+    """The argument that lies as a plain ``value`` does in blocks. Raises Impossible for blocks never seen."""
+    try:
+        return _shown[shape_of(value), blocks, number_of(dtype_of(value))]
+    except KeyError:
+        raise Impossible from None
+
+
+def source_of(build: Builder, value: Value) -> Source | None:
+    """A weight in the blocks out of which it is taken; None where it is in none."""
+    node = value.node
+    if node is None or node.op is not UNBLOCK:
+        return None
+    try:
+        return shown(value, Blocks(**node.attrs)), build.place(as_it_is(node.inputs[0]))
+    except Impossible:
+        return None
+
+
+def copied_into(node: Node, view_of: ViewOf) -> Recipe:
+    """block: a copy into blocks."""
+    build, value = Builder(node, view_of), node.inputs[0]
+    view = build.view(value)
+    plain = Layout(view.shape, view.strides, number_of(dtype_of(value)))
+    build.run(
+        need(reorder(plain, shown(value, Blocks(**node.attrs)))), {c.SRC: build.place(view), c.DST: Place("out", 0)}
+    )
+    return build.recipe()
+
+
+def copied_out(node: Node, view_of: ViewOf) -> Recipe:
+    """unblock: a copy out of blocks."""
+    build, dims = Builder(node, view_of), shape_of(node.out)
+    plain = Layout(dims, dense_strides(dims), number_of(dtype_of(node.out)))
+    copy = need(reorder(shown(node.out, Blocks(**node.attrs)), plain))
+    build.run(copy, {c.SRC: build.place(as_it_is(node.inputs[0])), c.DST: Place("out", 0)})
+    return build.recipe()

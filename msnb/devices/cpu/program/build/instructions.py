@@ -1,0 +1,161 @@
+"""A program before memory is planned: instructions over buffers.
+
+    Buffer      memory that one value (or several, after each other) lives in
+    Place       a buffer and bytes from its start: reshapes and leading slices are places in the buffer of their source
+    Instr       opcode, the places it reads and writes, numbers; kernels carry a recipe
+    Loop        the instructions from ``start`` to ``end`` run again and again
+
+Memory kinds: ``arena`` is planned; ``param``, ``result``, ``const`` and ``cell`` (a Python number as one element) come
+from outside; ``pointer`` owns nothing, its pointer is set while the program runs (a row, the top of a stack, a stack).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from msnb.devices.cpu.program import bytecode as m
+from msnb.devices.cpu.native_kernel import Recipe
+from msnb.ir.graph import Node
+
+
+class Unlaid(Exception):
+    """This graph cannot be laid out as one native program; the reason, in words."""
+
+
+class Loop:
+    """A stretch of instructions that repeats."""
+
+    def __init__(self, parent: Loop | None, start: int) -> None:
+        self.parent, self.start, self.end = parent, start, start
+
+
+class Buffer:
+    """Memory.
+
+    Attributes:
+        size: bytes; kind: see the head of this file; index: which param, result, constant.
+        name: of a value in it, for people.
+        home: the loop in whose turn its value lives.
+        valid: for a pointer set in a loop, the loop: what shares it must lie inside.
+    """
+
+    __slots__ = ("home", "index", "kind", "name", "size", "valid")
+
+    def __init__(
+        self, size: int, kind: str = "arena", name: str = "", home: Loop | None = None, index: int = 0
+    ) -> None:
+        self.size, self.kind, self.name, self.home, self.index = size, kind, name, home, index
+        self.valid: Loop | None = None
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.name}: {self.size} bytes>"
+
+
+class Place(NamedTuple):
+    """Where a value lies."""
+
+    buffer: Buffer
+    offset: int = 0
+
+
+class Label:
+    """A place to jump to."""
+
+    __slots__ = ("at",)
+
+    def __init__(self) -> None:
+        self.at = -1
+
+
+class Instr:
+    """One instruction; ``numbers`` hold what is neither read nor written: ints and labels."""
+
+    __slots__ = ("also", "host", "loop", "node", "numbers", "op", "reads", "recipe", "temps", "writes")
+
+    def __init__(
+        self,
+        op: int,
+        reads: Sequence[Place] = (),
+        writes: Sequence[Place] = (),
+        numbers: Sequence[int | Label] = (),
+        loop: Loop | None = None,
+    ) -> None:
+        self.op, self.loop = op, loop
+        self.reads, self.writes, self.numbers = tuple(reads), tuple(writes), tuple(numbers)
+        self.recipe: Recipe | None = None
+        self.node: Node | None = None
+        self.host = -1
+        self.temps: tuple[Place, ...] = ()
+        self.also: tuple[Place, ...] = ()
+
+    def __repr__(self) -> str:
+        name = m.NAMES[self.op] if self.node is None else f"{m.NAMES[self.op]} {self.node.op.name}"
+        return f"<{name} {self.reads} -> {self.writes} {self.numbers}>"
+
+
+class Step(NamedTuple):
+    """What Python does when the program comes back: run a node on views of places."""
+
+    node: Node
+    reads: tuple[Place | None, ...]
+    writes: tuple[Place | None, ...]
+
+
+class Tape:
+    """Instructions in the making."""
+
+    def __init__(self) -> None:
+        self.instrs: list[Instr] = []
+        self.steps: list[Step] = []
+        self.loop: Loop | None = None
+        self.counters = 0
+        self.pools: dict[int, int] = {}
+
+    def emit(self, op: int, reads: Sequence[Place] = (), writes: Sequence[Place] = (), *numbers: int | Label) -> Instr:
+        """Append an instruction."""
+        made = Instr(op, reads, writes, numbers, self.loop)
+        self.instrs.append(made)
+        return made
+
+    def buffer(self, size: int, name: str = "", kind: str = "arena") -> Buffer:
+        """A buffer for a value that is made here."""
+        return Buffer(size, kind, name, self.loop)
+
+    def pointer(self, size: int, name: str = "") -> Buffer:
+        """A slot whose pointer is set here, each time anew."""
+        return Buffer(size, "pointer", name, self.loop)
+
+    def copy(self, dst: Place, src: Place, size: int) -> None:
+        """Copy a value, unless it is there already."""
+        if dst != src and size:
+            self.emit(m.COPY, [src], [dst], size)
+
+    def step(self, node: Node, reads: Sequence[Place | None], writes: Sequence[Place | None]) -> int:
+        """Note a step for Python; returns its number."""
+        self.steps.append(Step(node, tuple(reads), tuple(writes)))
+        return len(self.steps) - 1
+
+    def label(self, label: Label) -> None:
+        """Here is where jumps to ``label`` go."""
+        label.at = len(self.instrs)
+
+    def begin_loop(self) -> Loop:
+        """Instructions from here on belong to a loop."""
+        self.loop = Loop(self.loop, len(self.instrs))
+        return self.loop
+
+    def end_loop(self) -> None:
+        """The instruction before this point was the loop's last."""
+        assert self.loop is not None
+        self.loop.end = len(self.instrs) - 1
+        self.loop = self.loop.parent
+
+    def counter(self) -> int:
+        """The number of a fresh counter."""
+        self.counters += 1
+        return self.counters - 1
+
+    def pool(self, size: int) -> int:
+        """The number of the free list for nodes of this size."""
+        return self.pools.setdefault(size, len(self.pools))

@@ -1,0 +1,231 @@
+"""Which node runs how: recipes for all nodes of a program, the views that cost nothing, and what is needed at all.
+
+    node --providers--> recipe                                  one native kernel
+    reshape, leading slice, ...  --views--> a place in the buffer of its base: nothing runs
+    a transpose whose readers all absorb it                     nothing runs either
+    a product whose only reader is the group of its bias        one kernel for both
+    arange, eye, a mask made of them                            known before the program runs (``given``)
+    the rest                                                    a step in Python on the reference body
+
+Small single operations are left to Python outside loops: there a call costs microseconds once, compiling milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msnb.core.types import StackType, TensorType, TokenType, Type
+from msnb.devices.cpu.program.build.constant_evaluation import Given
+from msnb.devices.cpu.native_kernel import Recipe, find_joint, find_recipe
+from msnb.devices.cpu.program.build.instructions import Unlaid
+from msnb.ir import control_flow
+from msnb.ir.graph import Graph, Node, Value
+from msnb.ir.kernel.iteration_space import kind_of
+from msnb.ir.kernel.strided_views import VIEWS, View, apply_view, dense_strides, whole
+
+WORTH = 16384
+_SAME = frozenset(("identity", "stop_gradient"))
+_STACKS = frozenset((control_flow.STACK_NEW, control_flow.STACK_PUSH, control_flow.STACK_POP))
+
+
+class Views:
+    """How values lie in others."""
+
+    def __init__(self) -> None:
+        self._known: dict[Value, View] = {}
+
+    def of(self, value: Value) -> View:
+        """The value as a view of what must be computed."""
+        found = self._known.get(value)
+        if found is None:
+            found = self._known[value] = self._find(value)
+        return found
+
+    def _find(self, value: Value) -> View:
+        node = value.node
+        if node is None or not _looks_through(node):
+            return whole(value)
+        source = node.inputs[0]
+        if node.op.name in _SAME:
+            return self.of(source)
+        return apply_view(node, self.of(source)) or apply_view(node, whole(source)) or whole(value)
+
+    def base(self, value: Value) -> Value:
+        """What must be computed so that ``value`` lies somewhere densely: another value, or itself."""
+        if not _is_plain(value.type):
+            return value
+        view = self.of(value)
+        return view.base if _is_dense(view) else value
+
+    def offset(self, value: Value) -> int:
+        """Where it lies in its base, in bytes."""
+        assert isinstance(value.type, TensorType)
+        return self.of(value).offset * value.type.dtype.itemsize
+
+
+def _looks_through(node: Node) -> bool:
+    if node.op.name not in VIEWS and node.op.name not in _SAME:
+        return False
+    source, out = node.inputs[0].type, node.out.type
+    return _is_plain(source) and _is_plain(out) and source.dtype is out.dtype  # type: ignore[union-attr]
+
+
+def _is_plain(t: Type) -> bool:
+    return isinstance(t, TensorType) and not t.weak and 0 not in t.shape
+
+
+def _is_dense(view: View) -> bool:
+    want = dense_strides(view.shape)
+    return all(d == 1 or s == w for d, s, w in zip(view.shape, view.strides, want))
+
+
+def is_empty(value: Value) -> bool:
+    """True for a tensor without elements."""
+    return isinstance(value.type, TensorType) and 0 in value.type.shape
+
+
+class Choice:
+    """How the nodes of a graph, its bodies and the graphs it calls run.
+
+    Attributes:
+        recipes: of the nodes that run natively.
+        views: which values lie in others; given: those that are known before the program runs.
+        linear: no stack is read twice, so a popped entry can be used again.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.views, self.given = Views(), Given()
+        self.recipes: dict[Node, Recipe] = {}
+        self.linear = True
+        self._needed: dict[int, list[Node]] = {}
+        self._graphs: list[Graph] = []
+        for value in graph.outputs:
+            if not isinstance(value.type, (TensorType, TokenType)):
+                raise Unlaid(f"a result of type {value.type}")
+        self._walk(graph, False, ())
+        self._prepare()
+
+    def _walk(self, graph: Graph, in_loop: bool, callers: tuple[str, ...]) -> None:
+        self._graphs.append(graph)
+        for value in graph.params:
+            _check(value, not callers and len(self._graphs) == 1)
+        uses = graph.uses()
+        stacks = {v: n for v, n in uses.items() if isinstance(v.type, StackType)}
+        self.linear &= all(n == 1 or v.node is not None and v.node.op is control_flow.STACK_NEW for v, n in stacks.items())
+        for node in graph.nodes:
+            self._visit(graph, node, in_loop, callers)
+            self._join(node, uses)
+
+    def _visit(self, graph: Graph, node: Node, in_loop: bool, callers: tuple[str, ...]) -> None:
+        for value in node.outputs:
+            _check(value, False)
+        if "stack" in node.op.traits and node.op not in _STACKS:
+            raise Unlaid(f"{node.op.name} on a stack")
+        if node.op is control_flow.CALL:
+            name = node.attrs["callee"]
+            if name in callers:
+                raise Unlaid(f"{name} calls itself")
+            self._walk(graph.module.graphs[name], in_loop, (*callers, name))
+        elif node.op in (control_flow.IF, control_flow.WHILE, control_flow.SCAN):
+            for body in node.graphs:
+                self._walk(body, in_loop or node.op is not control_flow.IF, callers)
+            self.linear &= node.op is control_flow.IF or not _keeps_stacks(node)
+        elif any(isinstance(v.type, StackType) for v in node.inputs) and node.op not in _STACKS:
+            raise Unlaid(f"{node.op.name} of a stack")
+        elif node.op not in _STACKS and not self.given.add(node) and self._may(node, in_loop):
+            found = find_recipe(node, self.views.of)
+            if found is not None:
+                self.recipes[node] = found
+
+    def _join(self, node: Node, uses: dict[Value, int]) -> None:
+        """A group takes over what makes one of its operands, where one recipe does both."""
+        if node.op is not control_flow.FUSED or node not in self.recipes:
+            return
+        for maker in [v.node for v in node.inputs if v.node in self.recipes and uses[v] == 1]:
+            assert maker is not None
+            found = find_joint(maker, node, self.views.of)
+            if found is not None:
+                self.recipes[node] = found
+                del self.recipes[maker]
+                return
+
+    def _may(self, node: Node, in_loop: bool) -> bool:
+        """Whether a native kernel is worth asking for."""
+        values = (*node.inputs, *node.outputs)
+        if (
+            node.op is control_flow.HOST_CALL
+            or any(not isinstance(v.type, TensorType) or is_empty(v) for v in values)
+            or node in self.recipes
+        ):
+            return False
+        small = all(v.type.size < WORTH for v in values if isinstance(v.type, TensorType))
+        free = node.op.name == "transpose"  # a library copies it: there is nothing to compile
+        return in_loop or not small or free or not kind_of(node)
+
+    def _prepare(self) -> None:
+        """All recipes of one class compile together; those that then have no code are left out."""
+        groups: dict[type[Recipe], list[Recipe]] = {}
+        for recipe in self.recipes.values():
+            groups.setdefault(type(recipe), []).append(recipe)
+        for kind, recipes in groups.items():
+            kind.prepare(recipes)
+        self.recipes = {n: r for n, r in self.recipes.items() if not r.refused}
+
+    # ---- what is needed -------------------------------------------------------------------------------------------
+
+    def reads(self, node: Node) -> list[Value]:
+        """The values that must lie somewhere when ``node`` runs."""
+        if self.given.of(node):
+            return []
+        recipe = self.recipes.get(node)
+        if recipe is None or recipe.reads is None:
+            return node.inputs
+        return [*recipe.reads, *(node.inputs if recipe.declines else ())]
+
+    def needed(self, graph: Graph) -> list[Node]:
+        """The nodes that run, in order: no views, nothing that nobody reads."""
+        found = self._needed.get(id(graph))
+        if found is None:
+            found = self._needed[id(graph)] = list(self._find_needed(graph))[::-1]
+        return found
+
+    def _find_needed(self, graph: Graph) -> Iterator[Node]:
+        wanted = {self.views.base(v) for v in graph.outputs}
+        for node in reversed(graph.nodes):
+            if any(v in wanted for v in node.outputs) or not node.outputs or _acts(node):
+                wanted.update(self.views.base(v) for v in self.reads(node))
+                yield node
+
+
+def _acts(node: Node) -> bool:
+    """True where running it is the point. Loops may run for ever, so they count."""
+    return "effect" in node.op.traits or node.op in (
+        control_flow.HOST_CALL, control_flow.IF, control_flow.WHILE, control_flow.SCAN, control_flow.CALL
+    )  # fmt: skip
+
+
+def _keeps_stacks(node: Node) -> bool:
+    """A loop reads the same stack in every turn."""
+    bodies = [node.graphs[-1]]
+    first = node.attrs["n_carry"]
+    return any(isinstance(p.type, StackType) for g in bodies for p in g.params[first:])
+
+
+def _check(value: Value, entry: bool) -> None:
+    t = value.type
+    if isinstance(t, TensorType) and not t.is_static:
+        raise Unlaid("a size that only the data tells")
+    if isinstance(t, StackType) and entry:
+        raise Unlaid("a stack as an argument")
+    if not isinstance(t, (TensorType, StackType, TokenType)):
+        raise Unlaid(f"a value of type {t}")
+    if isinstance(t, StackType):
+        _check_element(t)
+
+
+def _check_element(t: StackType) -> None:
+    inner: Type = t
+    while isinstance(inner, StackType):
+        inner = inner.element
+    if not isinstance(inner, TensorType) or not inner.is_static:
+        raise Unlaid(f"a stack of {inner}")

@@ -1,0 +1,1 @@
+"""From a program image to results: loading, binding, execution, the program cache."""

@@ -1,0 +1,109 @@
+"""The arguments of a program: checked and put into slots, natively if possible (``bind``), else one by one here."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msnb.devices.cpu.program.run.native_binding import ARRAY, FLOAT, SPEC, binder
+
+if TYPE_CHECKING:
+    from msnb.devices.cpu.program.run.loader import Loaded
+
+Array = NDArray[Any]
+
+
+class Bound:
+    """Arguments that are in place.
+
+    Attributes:
+        args: the list; keep: what stands in for arguments in odd layouts.
+    """
+
+    __slots__ = ("_alone", "args", "keep")
+
+    def __init__(self, args: list[Any], keep: list[Array], alone: bool | None) -> None:
+        self.args, self.keep, self._alone = args, keep, alone
+
+    def lend(self, params: list[int]) -> bool:
+        """True when the argument list and one owner (the parameter) are all that hold each of these arguments."""
+        return bool(params) and (self._alone if self._alone is not None else all(map(self._is_alone, params)))
+
+    def _is_alone(self, i: int) -> bool:
+        if sys.getrefcount(self.args[i]) != _OWNED:
+            return False
+        flags = self.args[i].flags
+        return bool(flags.owndata and flags.writeable and flags.c_contiguous)
+
+
+class Binding:
+    """How the arguments of one program are bound."""
+
+    def __init__(self, p: Loaded) -> None:
+        self.p = p
+        self._native = binder()
+        self._rows = {i: k for k, (i, _, _) in enumerate(p.tensors)}
+        self._floats = [n for n in p.numbers if n[1].dtype == np.float64]
+        self._others = [n for n in p.numbers if not any(n is f for f in self._floats)]
+        self._sizes = [np.array(t.ints() or (0,), np.int64) for _, _, t in p.tensors]
+        self._specs = np.zeros((max(len(p.tensors) + len(self._floats), 1), SPEC), np.int64)
+        for k, (i, slot, t) in enumerate(p.tensors):
+            sizes = self._sizes[k].ctypes.data
+            self._specs[k, :7] = i, ARRAY, slot, id(np.ndarray), id(t.dtype.numpy), t.ndim, sizes
+        for k, (i, _, address) in enumerate(self._floats, len(p.tensors)):
+            self._specs[k, :5] = i, FLOAT, -1, id(float), address
+        self._fresh = np.array([f.slot for f in p.fresh] or [0], np.int64)
+        self._where = (self._specs.ctypes.data, len(p.tensors) + len(self._floats), p.slots.ctypes.data)
+        self._targets = (self._fresh.ctypes.data, len(p.fresh), p.slots.ctypes.data)
+        self.lenders = [f.lender for f in p.fresh if f.lender >= 0]
+        self._held = np.array([self._rows[i] for i in self.lenders], np.int64)
+
+    def bind(self, args: list[Any]) -> Bound | None:
+        """Point slots at the arguments; None where they are not what the graph says."""
+        try:
+            for i, cell, _ in self._others:
+                cell[...] = args[i]
+            if self._native is not None and not self._native.bind(args, *self._where):
+                return Bound(args, [], bool(self.lenders) and bool(self._specs[self._held, 7].all()))
+            return self._slowly(args)
+        except (OverflowError, TypeError, ValueError):
+            return None
+
+    def _slowly(self, args: list[Any]) -> Bound | None:
+        keep: list[Array] = []
+        for i, cell, _ in self._floats:
+            cell[...] = args[i]
+        for i, slot, t in self.p.tensors:
+            a = args[i]
+            if a.__class__ is not np.ndarray or a.dtype != t.dtype.numpy or a.shape != t.shape:
+                return None
+            if not a.flags.c_contiguous or not a.flags.aligned:
+                a = np.array(a, order="C")
+                keep.append(a)
+            if slot >= 0:
+                self.p.slots[slot] = a.ctypes.data
+        return Bound(args, keep, None)
+
+    def point(self, fresh: list[Array]) -> None:
+        """Point slots at memory for results."""
+        if self._native is not None:
+            self._native.point(fresh, *self._targets)
+            return
+        for f, array in zip(self.p.fresh, fresh):
+            if f.slot >= 0:
+                self.p.slots[f.slot] = array.ctypes.data
+
+
+def _owned() -> int:
+    args = [np.empty(1)]
+    owner = [args[0]]
+    bound = Bound(args, [], None)
+    found = sys.getrefcount(bound.args[0])
+    assert owner
+    return found
+
+
+_OWNED = _owned()

@@ -1,0 +1,214 @@
+"""The device protocol: kernels for eager, compile for graph.
+
+    from_host / to_host / owns / synchronize      buffers (all that a Tensor asks, see core.devices)
+    kernel(op, types, attrs)                      a callable on buffers, for eager dispatch and the reference executor
+    compile(graph)                                an Executable: buffers in, buffers out
+
+A device built on an array library gets everything from ``ArrayDevice``: kernels are the reference bodies over its
+module ``xp``, programs run through the reference executor.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from msnb.base.errors import ShapeError
+from msnb.core.dtypes import int64
+from msnb.core.storage.memory_format import Blocks
+from msnb.core.types import TensorType, Type
+from msnb.devices.inspection import Listing, Planned, Way
+from msnb.ir.graph import Graph, Node
+from msnb.ops.definition.record import Op, operand_dtype
+
+Kernel = Callable[..., Any]
+
+# log(0) is -inf and 0/0 is NaN, without a word, as on every device; NumPy's warnings to the user's own code stay
+warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"msnb\.")
+
+
+class Executable(Protocol):
+    """A compiled program."""
+
+    def __call__(self, args: Sequence[Any]) -> list[Any]:
+        """Buffers (Python scalars for weak params) in, buffers out, one per graph output."""
+        ...
+
+
+class Device(Protocol):
+    """What a device can do."""
+
+    name: str
+
+    def from_host(self, array: NDArray[Any]) -> Any: ...
+    def to_host(self, buffer: Any) -> NDArray[Any]: ...
+    def owns(self, buffer: Any) -> bool: ...
+    def synchronize(self) -> None: ...
+    def kernel(self, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel: ...
+    def compile(self, graph: Graph) -> Executable: ...
+    def blocks_of(self, gradient: Node) -> Blocks | None: ...
+    def kernels_of(self, program: Executable) -> list[Listing]: ...
+    def ways_of(self, program: Executable) -> list[Way]: ...
+    def arena_of(self, program: Executable) -> list[Planned]: ...
+
+
+class ArrayDevice:
+    """A device whose buffers are arrays of a NumPy-like module.
+
+    Args:
+        name: its name for ``set_context(device_target=)``.
+        xp: the array module.
+    """
+
+    def __init__(self, name: str, xp: Any) -> None:
+        self.name = name
+        self.xp = xp
+
+    def from_host(self, array: NDArray[Any]) -> Any:
+        """A buffer with these values."""
+        return self.xp.asarray(array)
+
+    def to_host(self, buffer: Any) -> NDArray[Any]:
+        """The values as a NumPy array."""
+        return np.asarray(buffer)
+
+    def owns(self, buffer: Any) -> bool:
+        """True for arrays of this device's module."""
+        return isinstance(buffer, (self.xp.ndarray, np.generic))
+
+    def synchronize(self) -> None:
+        """Array libraries on the host run at once: nothing to wait for."""
+
+    def kernel(self, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel:
+        """The reference body of ``op`` for these input types, with the conversions its promotion asks for."""
+        return body_kernel(self.xp, op, types, attrs)
+
+    def compile(self, graph: Graph) -> Executable:
+        """The reference executor: bodies in program order, buffers released after their last use."""
+        from msnb.devices.reference_executor import ReferenceProgram
+
+        return ReferenceProgram(self, graph)
+
+    def blocks_of(self, gradient: Node) -> Blocks | None:
+        """The blocks in which the result of a ``conv2d_weight_grad`` is made; by default it lies plain."""
+        return None
+
+    def kernels_of(self, program: Executable) -> list[Listing]:
+        """The code that was generated for a program; none by default."""
+        return []
+
+    def ways_of(self, program: Executable) -> list[Way]:
+        """How each node of a program runs; nothing to tell by default."""
+        return []
+
+    def arena_of(self, program: Executable) -> list[Planned]:
+        """What lies where in a program's arena, and when; by default there is no arena."""
+        return []
+
+
+def body_kernel(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel:
+    """``op.body`` over ``xp`` as a function of buffers alone: attributes bound, operands and results converted."""
+    direct = native_ufunc(xp, op, types, attrs)
+    if direct is not None:
+        return direct
+    run = _bind(xp, op, attrs)
+    run = _promoting(xp, op, types, run)
+    return _converting_results(xp, op, types, attrs, run)
+
+
+_UFUNCS = {"clamp_min": "maximum", "clamp_max": "minimum"}
+
+
+def native_ufunc(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel | None:
+    """NumPy's own ufunc where it means exactly what the record says: nothing to convert, no 0-d result to box.
+
+    A weak scalar may stay a Python number: NumPy lets it take the other operand's dtype, as we do.
+    """
+    ufunc = getattr(xp, _UFUNCS.get(op.name, op.name), None)
+    tensors = [t for t in types if isinstance(t, TensorType)]
+    if attrs or "ufunc" not in op.traits or not isinstance(ufunc, np.ufunc) or all(t.weak for t in tensors):
+        return None
+    want = operand_dtype(op, *tensors)
+    narrow = want.is_int and want is not int64  # NumPy refuses a number that does not fit, we wrap around
+    fits = all(t.dtype.category <= want.category and not narrow if t.weak else t.dtype is want for t in tensors)
+    result = op.result_types(types, attrs)[0]
+    if not fits or not isinstance(result, TensorType) or not result.shape or want.name == "bfloat16":
+        return None
+    resolved = ufunc.resolve_dtypes((*[want.numpy] * len(tensors), None))[-1]
+    found: Kernel | None = ufunc if resolved == result.dtype.numpy else None
+    return found
+
+
+def _bind(xp: Any, op: Op, attrs: dict[str, Any]) -> Kernel:
+    body = op.body
+    if attrs:
+        return lambda *arrays: body(xp, *arrays, **attrs)
+    return lambda *arrays: body(xp, *arrays)
+
+
+def _promoting(xp: Any, op: Op, types: tuple[Type, ...], run: Kernel) -> Kernel:
+    if "scalars" in op.traits:
+        return run
+    if not op.promotes:
+        return _arrays_from_scalars(xp, types, run)
+    tensors = tuple(t for t in types if isinstance(t, TensorType))
+    want = operand_dtype(op, *tensors).numpy
+    if all(not t.weak and t.dtype.numpy == want for t in tensors):
+        return run
+    return lambda *arrays: run(*[xp.asarray(a).astype(want, copy=False) for a in arrays])
+
+
+def _arrays_from_scalars(xp: Any, types: tuple[Type, ...], run: Kernel) -> Kernel:
+    """Python scalars (weak types) become 0-d arrays; wide ones, for the body may write them into a float64 tensor."""
+    want = [t.dtype.numpy if isinstance(t, TensorType) and t.weak else None for t in types]
+    if not any(w is not None for w in want):
+        return run
+    return lambda *arrays: run(*[a if w is None else xp.asarray(a, dtype=w) for a, w in zip(arrays, want)])
+
+
+def _converting_results(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any], run: Kernel) -> Kernel:
+    """Results have the dtype and the shape that inference promised and are arrays, never NumPy scalars."""
+    if "stack" in op.traits or op.name == "constant":
+        return run
+    results = op.result_types(types, attrs)
+    wants = [t.dtype.numpy if isinstance(t, TensorType) else None for t in results]
+    shapes = [t.ints() if isinstance(t, TensorType) and t.is_static else None for t in results]
+    if len(wants) == 1:
+        want, shape = wants[0], shapes[0]
+
+        def one(*arrays: Any) -> Any:
+            out = run(*arrays)
+            if out.__class__ is not xp.ndarray or out.dtype != want:
+                out = xp.asarray(out, dtype=want)
+            if out.shape != shape and shape is not None and _as_declared(types, arrays):
+                raise broken_promise(op, shape, out.shape)
+            return out
+
+        return one
+
+    def many(*arrays: Any) -> Any:
+        outs = tuple([xp.asarray(o, dtype=w) for o, w in zip(run(*arrays), wants)])
+        for out, shape in zip(outs, shapes):
+            if out.shape != shape and shape is not None and _as_declared(types, arrays):
+                raise broken_promise(op, shape, out.shape)
+        return outs
+
+    return many
+
+
+def _as_declared(types: tuple[Type, ...], arrays: tuple[Any, ...]) -> bool:
+    """Whether operands have the shapes of their types: who hands over others gets what the body makes of them."""
+    sizes = [t.ints() if isinstance(t, TensorType) and t.is_static else None for t in types]
+    return all(size is None or np.shape(a) == size for size, a in zip(sizes, arrays))
+
+
+def broken_promise(op: Op, promised: tuple[int, ...], given: tuple[int, ...]) -> ShapeError:
+    """The error for a body whose result is not what ``infer`` said: a value must never lie about its shape."""
+    return ShapeError(
+        f"{op.name} promised a result of shape {list(promised)} and gave {list(given)}.",
+        hint="this is a fault of the operator's record, not of your program: its infer and its body disagree.",
+    )

@@ -1,0 +1,52 @@
+"""Memory for the results of single operators: what cannot fit is refused before anything is touched.
+
+A signature whose results are small has its kernel as it is; only one whose results are large asks what is free, at
+every call, which costs nothing beside filling them. Views are not asked: they take no memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from msnb.base.errors import OutOfMemoryError
+from msnb.base.free_memory import CHECKED, out_of_memory, require
+from msnb.core.types import TensorType, Type
+from msnb.devices.device import Kernel
+from msnb.ops.definition.record import Op
+
+_NO_ROOM = frozenset(("view", "effect", "stack", "control", "collective", "host", "constant", "custom"))
+_SAME = frozenset(("real", "imag", "identity", "stop_gradient", "class_index"))
+
+
+def careful(device: Any, op: Op, operands: tuple[Type, ...], attrs: dict[str, Any], results: Sequence[Type]) -> Any:
+    """The device's kernel; where results are large and lie in the machine's memory, it first asks whether they fit."""
+    kernel: Kernel = device.kernel(op, operands, attrs)
+    count = _bytes(results)
+    elsewhere = getattr(device, "xp", None) is not np
+    if count < CHECKED or elsewhere or not _NO_ROOM.isdisjoint(op.traits) or op.name in _SAME:
+        return kernel
+
+    def asking(*arrays: Any) -> Any:
+        require(count, op.name, lines(op, operands, results))
+        return kernel(*arrays)
+
+    return asking
+
+
+def refused(op: Op, operands: Sequence[Type], results: Sequence[Type]) -> OutOfMemoryError:
+    """The error of a kernel that found no memory, for its result or on the way to it."""
+    return out_of_memory(_bytes(results), f"{op.name}, for its result alone,", lines(op, operands, results))
+
+
+def lines(op: Op, operands: Sequence[Type], results: Sequence[Type]) -> list[str]:
+    """Operands and results with their types."""
+    names = [n for n in op.inputs if not n.startswith("*")]
+    names += [f"{i}" for i in range(len(names), len(operands))]
+    return [f"{n}: {t}" for n, t in zip(names, operands)] + [f"result: {t}" for t in results]
+
+
+def _bytes(types: Sequence[Type]) -> int:
+    return sum(t.nbytes for t in types if isinstance(t, TensorType) and t.is_static)

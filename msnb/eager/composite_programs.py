@@ -1,0 +1,147 @@
+"""Framework functions of several ops, run as one program in eager mode.
+
+    layer_norm(x, ...)  =  mean, subtract, square, mean, add, rsqrt, multiply, ...        nine passes over memory
+    whole:                 one program per signature, compiled once                       one pass, one line on the tape
+
+To people such a function is one operation, so nothing is lost when it runs as one: it is pure, and Python in it looks
+at types and settings only. These are the key of its program. Where somebody listens to ops, where gradients nest, or
+where there is too little work to be worth it, the function runs op by op, as it is written.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from msnb.base import device_registry, events
+from msnb.base.settings import get_context
+from msnb.core.dtypes import DType
+from msnb.core.tensor import Tensor, make
+from msnb.core.types import TensorType
+from msnb.eager.recorded_calls import call_recorded, tracked_inputs
+from msnb.ir.builder import GraphBuilder
+from msnb.ir.graph import Graph
+from msnb.parallel.context import wanted
+
+WORTH = 16384
+CACHE_SIZE = 512
+_SETTINGS = (type(None), bool, int, float, str, DType)
+
+
+class Program:
+    """One function for one signature.
+
+    Attributes:
+        graph: a param per tensor among the arguments.
+        single: whether the function gives one tensor, not a tuple.
+    """
+
+    def __init__(self, graph: Graph, single: bool) -> None:
+        self.graph, self.single = graph, single
+        self.types: list[Any] = [v.type for v in graph.outputs]
+        self._run: Any = None
+
+    def __call__(self, tensors: list[Tensor]) -> Any:
+        """Run it; where a gradient is wanted it is one line on the tape."""
+        wrt = tracked_inputs(tensors)
+        if wrt:
+            outs = call_recorded(self.graph, tensors, wrt)
+        else:
+            outs = [make(b, t) for b, t in zip(self._program()([t._data for t in tensors]), self.types)]
+        return outs[0] if self.single else tuple(outs)
+
+    def _program(self) -> Any:
+        if self._run is None:
+            from msnb.graph.compile import compile_graph
+
+            self._run = compile_graph(self.graph)
+        return self._run
+
+
+_programs: OrderedDict[Any, Program | Exception] = OrderedDict()
+
+
+def run_whole(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``fn(*args, **kwargs)`` as one program, or op by op where that is not possible or not worth it.
+
+    Args:
+        fn: pure, made of ops; its Python depends on types and settings alone.
+        args, kwargs: tensors and settings.
+    """
+    if not runs_whole():
+        return fn(*args, **kwargs)
+    values = (*args, *kwargs.values())
+    key = _signature(values)
+    if key is None:
+        return fn(*args, **kwargs)
+    key = (fn, len(args), tuple(kwargs), device_registry.current().name, *key)
+    if key not in _programs:
+        _remember(key, _traced(fn, args, kwargs))
+    program = _programs[key]
+    if isinstance(program, Exception):
+        return _op_by_op(fn, args, kwargs, program)
+    _programs.move_to_end(key)
+    return program([v for v in values if isinstance(v, Tensor)])
+
+
+def runs_whole() -> bool:
+    """True when this device has machine code for groups of operations, the session wants it, and nobody listens."""
+    fuses = getattr(device_registry.current(), "fuses", False)
+    quiet = not events.op_listeners and wanted.key is None  # under a parallel context programs are planned, ops are not
+    return bool(fuses) and get_context("jit_level") == "O1" and quiet
+
+
+def _op_by_op(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], reason: Exception) -> Any:
+    """The function as it is written. It says itself what is wrong with its arguments; if it finds nothing, it is the
+    function that is no program, and that is told once."""
+    result = fn(*args, **kwargs)
+    why = str(reason).partition("\n")[0]
+    events.notice(
+        f"{fn.__name__} runs operation by operation, for it is no pure function of tensors: {why}", fn.__name__
+    )
+    return result
+
+
+def _remember(key: Any, program: Program | Exception) -> None:
+    _programs[key] = program
+    if len(_programs) > CACHE_SIZE:
+        _programs.popitem(last=False)
+
+
+def _signature(values: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """What the program depends on; None for arguments it cannot have, or too little work."""
+    found: list[Any] = []
+    work = 0
+    for v in values:
+        if isinstance(v, Tensor):
+            t = v._type
+            if v._data is None or not isinstance(t, TensorType) or not t.is_static:
+                return None
+            work = max(work, t.size)
+            found.append(t)
+        elif _is_setting(v):
+            found.append((v, type(v)))
+        else:
+            return None
+    return tuple(found) if work >= WORTH else None
+
+
+def _is_setting(value: Any) -> bool:
+    return isinstance(value, _SETTINGS) or (isinstance(value, tuple) and all(map(_is_setting, value)))
+
+
+def _traced(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program | Exception:
+    """The program, or why there is none."""
+    try:
+        with GraphBuilder(fn.__name__) as b:
+            out = fn(*[_param(b, a) for a in args], **{k: _param(b, a) for k, a in kwargs.items()})
+            outs = out if isinstance(out, tuple) else (out,)
+            b.output(*outs)
+    except Exception as reason:
+        return reason.with_traceback(None)
+    return Program(b.graph, not isinstance(out, tuple))
+
+
+def _param(b: GraphBuilder, value: Any) -> Any:
+    return b.param(value._type, f"x{len(b.graph.params)}") if isinstance(value, Tensor) else value

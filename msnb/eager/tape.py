@@ -1,0 +1,283 @@
+"""Recording: eager ops noted while a gradient is wanted.
+
+A Recorder numbers every value that depends on what it watches. A tensor carries its number in ``_rec``:
+
+    _rec = (recorder, number, outer _rec)          a chain: nested gradients record into every recorder that tracks
+
+and the tape gets one line per op: (entry, numbers of its inputs, number of its first result). The entries are interned,
+so the lines themselves *are* the structure of the program: two steps of a training loop give equal tapes, and the
+backward program found for the first serves the second (``backward.py``). What the gradient rules read (``Entry.keep``)
+is kept by buffer, or, when an outer recorder is listening, by a tensor that carries the outer numbers.
+
+Nested recorders: an op runs once and is noted by every active recorder that tracks one of its inputs. The backward
+program of an inner recorder is replayed under the outer ones, so derivatives of any order come of themselves.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+from weakref import ref
+
+from msnb.base import events
+from msnb.base.events import op_listeners
+from msnb.core.engine import PlainReads
+from msnb.core.step_undo import log, note
+from msnb.core.tensor import Tensor, make
+from msnb.core.types import WEAK, TensorType
+from msnb.eager.dispatch import Entry, attrs_key, buffers, kernel_failed, look_up, wrap
+from msnb.ir.control_flow import HostFn
+from msnb.ops.definition.record import Op
+
+Line = tuple[Entry, tuple[int, ...], int]
+UNTRACKED = -1
+ANY_FN = HostFn(lambda *args: (), "any")
+
+
+class Recorder:
+    """The tape of one gradient.
+
+    Attributes:
+        lines: one per op: (entry, numbers of the inputs or UNTRACKED, number of the first result).
+        saved: per op, what its gradient rule reads: kept inputs in order, then the results if kept.
+        watched: the types of the watched tensors, numbered from 0.
+        depth: 0 for the outermost recorder of a nest.
+        assigned: the tensor objects that got a number by an assignment; they outlive the recording.
+    """
+
+    __slots__ = ("assigned", "count", "depth", "lines", "saved", "watched")
+
+    def __init__(self, depth: int = 0) -> None:
+        self.depth = depth
+        self.lines: list[Line] = []
+        self.saved: list[tuple[Any, ...]] = []
+        self.watched: list[TensorType] = []
+        self.assigned: dict[int, ref[Tensor]] = {}
+        self.count = 0
+
+    def watch(self, tensor: Tensor) -> int:
+        """Track the tensor object from here on; returns its number."""
+        assert not self.lines, "watch before the first op"
+        number = self.count
+        self.count += 1
+        self.watched.append(tensor._type)
+        tensor._rec = (self, number, tensor._rec)
+        return number
+
+    def number_of(self, x: Any) -> int:
+        """The number of an operand here, or UNTRACKED."""
+        track = x._rec if isinstance(x, Tensor) else None
+        while track is not None:
+            if track[0] is self:
+                return int(track[1])
+            track = track[2]
+        return UNTRACKED
+
+    def close(self) -> None:
+        """Let go of everything: tensors that still carry a number of ours must not keep buffers alive."""
+        self.lines, self.saved = [], []
+
+
+class RecordingEngine(PlainReads):
+    """Runs ops at once and notes them in one recorder: the common case of a single gradient."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+
+    def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        """Run ``op``; note it if it depends on a watched tensor."""
+        if attrs or op_listeners:
+            return self._with(op, inputs, attrs)
+        if len(inputs) != 2:
+            return self._one(op, inputs, attrs)
+        a, b = inputs
+        class_b = b.__class__
+        try:
+            if class_b in WEAK:
+                entry, data, track = op.fast[a._type, WEAK[class_b]], b, None
+            else:
+                entry, data, track = op.fast[a._type, b._type], b._data, b._rec
+            result = entry.kernel(a._data, data)
+        except Exception:  # as in plain dispatch: the general way knows what to say
+            return self._general(op, inputs, attrs)
+        if entry.type is None:
+            return self._general(op, inputs, attrs)
+        return self._noted(entry, a, data, track, result)
+
+    def pair(self, op: Op, a: Tensor, b: Tensor) -> Any:
+        """Two tensors: ``apply`` with nothing left to ask."""
+        if op_listeners:
+            return self._general(op, (a, b), {})
+        try:
+            one, other, data = a._type, b._type, b._data
+            entry = op.fast[one] if one is other else op.fast[one, other]
+            result = entry.kernel(a._data, data)
+        except Exception:
+            return self._general(op, (a, b), {})
+        if entry.type is None:
+            return self._general(op, (a, b), {})
+        return self._noted(entry, a, data, b._rec, result)
+
+    def _one(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        try:
+            (a,) = inputs
+            entry = op.fast[(a._type,)]
+            data = a._data
+            result = entry.kernel(data)
+        except Exception:
+            return self._general(op, inputs, attrs)
+        if entry.type is None or "host" in op.traits:
+            return self._general(op, inputs, attrs)
+        return self._noted_one(entry, a, data, result)
+
+    def _with(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        """One plain tensor and attributes, where nobody listens."""
+        try:
+            (a,) = inputs
+            entry = None if op_listeners or "host" in op.traits else op.fast.get(((a._type,), attrs_key(attrs)))
+            result = None if entry is None or entry.type is None else entry.kernel(a._data)
+        except Exception:
+            entry = result = None
+        if entry is None or result is None:
+            return self._general(op, inputs, attrs)
+        return self._noted_one(entry, a, a._data, result)
+
+    def _noted_one(self, entry: Entry, a: Tensor, data: Any, result: Any) -> Tensor:
+        track, rec, keep = a._rec, self.recorder, entry.keep
+        if keep is None or track is None or track[0] is not rec:
+            return make(result, entry.type)  # type: ignore[arg-type]
+        n = rec.count
+        rec.count = n + 1
+        rec.lines.append((entry, (track[1],), n))
+        kept = (data,) if keep[0] else ()
+        rec.saved.append((*kept, result) if keep[1] else kept)
+        return make(result, entry.type, (rec, n, None))  # type: ignore[arg-type]
+
+    def _noted(self, entry: Entry, a: Tensor, data: Any, track: Any, result: Any) -> Tensor:
+        keep = entry.keep
+        if keep is None:
+            return make(result, entry.type)  # type: ignore[arg-type]
+        rec = self.recorder
+        first = a._rec
+        i = first[1] if first is not None and first[0] is rec else UNTRACKED
+        j = track[1] if track is not None and track[0] is rec else UNTRACKED
+        if i < 0 and j < 0:
+            return make(result, entry.type)  # type: ignore[arg-type]
+        n = rec.count
+        rec.count = n + 1
+        rec.lines.append((entry, (i, j), n))
+        rec.saved.append(_kept_pair(keep, a._data, data, result))
+        return make(result, entry.type, (rec, n, None))  # type: ignore[arg-type]
+
+    def _general(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        if "host" in op.traits:
+            return self._host(op, inputs, attrs)
+        entry, operands = look_up(op, inputs, attrs)
+        try:
+            result = entry.kernel(*buffers(operands))
+        except Exception as error:
+            raise kernel_failed(op, operands, error, entry.types) from None
+        out = wrap(entry, result)
+        if entry.keep is not None:
+            self.note(entry, operands, out if isinstance(out, tuple) else (out,))
+        if op_listeners:
+            events.emit("op", op=op, inputs=inputs, attrs=attrs, outputs=out)
+        return out
+
+    def _host(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        """A line with a callable: the callable is kept with the line, the structure knows only that there is one."""
+        entry, operands = look_up(op, inputs, {**attrs, "fn": ANY_FN})
+        out = wrap(entry, entry.kernel(*buffers(operands)))
+        self.note(entry, operands, out if isinstance(out, tuple) else (out,), attrs["fn"].fn)
+        return out
+
+    def note(self, entry: Entry, operands: list[Any], outs: tuple[Tensor, ...], fn: Any = None) -> None:
+        """Enter a finished op into the tape."""
+        rec = self.recorder
+        numbers = tuple([rec.number_of(x) for x in operands])
+        if max(numbers, default=UNTRACKED) >= 0:
+            _enter(rec, entry, numbers, operands, outs, buffers, fn)
+
+    def whole(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """As one program, where that is worth it."""
+        from msnb.eager.composite_programs import run_whole
+
+        return run_whole(fn, args, kwargs)
+
+    def assign(self, target: Tensor, value: Tensor) -> None:
+        """The target takes the buffer and the number of the value."""
+        if log.entries is not None:
+            note(target)
+        target._data, target._type, target._rec = value._data, value._type, value._rec
+        target._kept = None
+        if target._rec is not None:
+            target._rec[0].assigned[id(target)] = ref(target)
+
+
+def _kept_pair(keep: tuple[tuple[int, ...], bool], a: Any, b: Any, out: Any) -> tuple[Any, ...]:
+    which, keep_out = keep
+    if not which:
+        return (out,) if keep_out else ()
+    kept = (a, b) if len(which) == 2 else (b,) if which[0] else (a,)
+    return (*kept, out) if keep_out else kept
+
+
+def _enter(
+    rec: Recorder, entry: Entry, numbers: Any, operands: list[Any], outs: tuple[Tensor, ...], keep_as: Any, fn: Any
+) -> None:
+    assert entry.keep is not None
+    kept, keep_outs = entry.keep
+    first = rec.count
+    rec.count = first + len(outs)
+    rec.lines.append((entry, numbers, first))
+    items = [operands[k] for k in kept] + (list(outs) if keep_outs else [])
+    rec.saved.append(tuple(keep_as(items)) if fn is None else (*keep_as(items), fn))
+    for k, out in enumerate(outs):
+        out._rec = (rec, first + k, out._rec)
+
+
+class NestedRecordingEngine(RecordingEngine):
+    """Several gradients at once: every op runs once and is noted, outermost first, wherever it is tracked."""
+
+    def __init__(self, recorders: tuple[Recorder, ...]) -> None:
+        super().__init__(recorders[-1])
+        self.recorders = recorders
+
+    def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        """Run ``op``; note it in every recorder that tracks an input."""
+        return self._general(op, inputs, attrs)
+
+    def pair(self, op: Op, a: Tensor, b: Tensor) -> Any:
+        """The same for two tensors."""
+        return self._general(op, (a, b), {})
+
+    def whole(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Op by op: every recorder notes what it tracks."""
+        return fn(*args, **kwargs)
+
+    def note(self, entry: Entry, operands: list[Any], outs: tuple[Tensor, ...], fn: Any = None) -> None:
+        """Outermost first: what an inner recorder keeps must carry the outer numbers."""
+        for rec in self.recorders:
+            numbers = tuple([rec.number_of(x) for x in operands])
+            if max(numbers, default=UNTRACKED) >= 0:
+                # the outermost tape is swept by a program of buffers, inner ones by ops that the outer tapes note
+                keep_as = partial(_snapshots, rec) if rec.depth else buffers
+                _enter(rec, entry, numbers, operands, outs, keep_as, fn)
+
+
+def _snapshots(rec: Recorder, items: list[Any]) -> list[Any]:
+    return [snapshot(x, rec) for x in items]
+
+
+def snapshot(x: Any, rec: Recorder) -> Any:
+    """The tensor as it is now, with the numbers of the recorders outside ``rec`` only."""
+    if not isinstance(x, Tensor):
+        return x
+    return make(x._data, x._type, outside(x._rec, rec))
+
+
+def outside(track: Any, rec: Recorder) -> Any:
+    """The part of a chain of numbers that belongs to recorders outside ``rec``; chains run from the inside out."""
+    while track is not None and track[0].depth >= rec.depth:
+        track = track[2]
+    return track

@@ -1,0 +1,1 @@
+"""The assumptions of a captured program, checked at every call."""

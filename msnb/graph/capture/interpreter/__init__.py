@@ -1,0 +1,1 @@
+"""What converted code calls: calls, reads, writes, branches, loops and effects under capture."""

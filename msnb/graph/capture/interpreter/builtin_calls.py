@@ -1,0 +1,592 @@
+"""Built-in functions and methods that a captured program calls: what each does with outside values and tensors."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import enum
+import functools
+import io
+import itertools
+import logging
+import numbers
+import os
+import pathlib
+import re
+import sys
+import types
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from msnb.base.errors import CaptureError, ConcretizationError, MsnbError
+from msnb.base.source_location import here
+from msnb.core import dtypes
+from msnb.core.dtypes import DType
+from msnb.core.parameter import Parameter
+from msnb.core.tensor import Tensor, need_index, not_one
+from msnb.core.types import WEAK, result_dtype, tensor_type
+from msnb.graph.capture.interpreter import reads, side_effects, writes
+from msnb.graph.capture.interpreter import special_methods as operators
+from msnb.graph.capture.interpreter.array_mutations import Watch
+from msnb.graph.capture.interpreter.capture_engine import Capture
+from msnb.graph.capture.interpreter.control.truth_value import symbolic_test, truth
+from msnb.graph.capture.values import sources
+from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, is_lazy, lazy_call
+from msnb.graph.capture.values.mutation_journal import ContentPlace
+from msnb.ir.builder import SymbolicTensor
+from msnb.ops.definition.record import Op, find
+
+# what these tell is the machine's: the time, chance, files, the environment, other processes
+_OF_THE_MACHINE = frozenset({
+    "time", "random", "secrets", "uuid", "numpy.random.mtrand", "numpy.random", "os", "posix", "nt", "genericpath",
+    "glob", "shutil", "subprocess", "socket", "tempfile", "platform", "getpass",
+})  # fmt: skip
+_PUBLIC = {"posix": "os", "nt": "os", **dict.fromkeys(("genericpath", "posixpath", "ntpath"), "os.path")}
+_LOOKS = (
+    open, input, os.path.abspath, os.path.expanduser, os.path.expandvars, os.path.islink, os.path.lexists,
+    os.path.ismount, os.path.realpath,
+)  # fmt: skip
+_OF_THIS_MOMENT = frozenset({"now", "today", "utcnow"})
+_LOOKS_AT_NOTHING = (os.fspath, os.fsencode, os.fsdecode)
+# values that never change, and those that are entered or guarded as a whole
+_SETTLED = (
+    type, types.FunctionType, types.MethodType, types.BuiltinFunctionType, enum.Enum, int, float, complex, str, bytes,
+    range, slice, tuple, frozenset, list, dict, set, deque, np.ndarray, np.generic, np.dtype, np.ufunc, re.Pattern,
+    re.Match, numbers.Number, datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, DType, Op,
+)  # fmt: skip
+_MUTATORS: dict[type, frozenset[str]] = {
+    list: frozenset({"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "__setitem__"}),
+    dict: frozenset({"update", "setdefault", "pop", "popitem", "clear", "__setitem__"}),
+    set: frozenset({"add", "discard", "remove", "update", "clear", "pop"}),
+    deque: frozenset({"append", "appendleft", "extend", "extendleft", "pop", "popleft", "clear", "rotate"}),
+}  # fmt: skip
+_HIGHER = {map, filter, sorted, functools.reduce, min, max}
+
+
+class SymbolicRange:
+    """``range`` with a tensor among its arguments: a loop over it becomes a While."""
+
+    def __init__(self, args: tuple[Any, ...]) -> None:
+        low, high, step = {1: (0, args[0], 1), 2: (*args, 1)}.get(len(args), args)
+        self.low, self.high, self.step = low, high, step
+
+    def __iter__(self) -> Any:
+        raise _needs_value("going through a range whose bound is a tensor outside of a for statement")
+
+
+def _needs_value(what: str) -> ConcretizationError:
+    error = ConcretizationError(
+        f"{what} needs the value of a tensor, which is not known while the function is captured.",
+        hint="use tensor operations, or compute it outside the compiled function.",
+    )
+    error.where = here(3).where
+    return error
+
+
+def call(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call something that is not converted."""
+    found = operators.converted(engine, fn, args)
+    if found is not NotImplemented:
+        return found
+    if fn is object.__setattr__ and type(args[0]).__setattr__ is object.__setattr__:
+        return writes.set_attr(args[0], *args[1:])
+    special = _SPECIAL.get(fn) if _hashable(fn) else None
+    if special is not None:
+        return special(engine, *args, **kwargs)
+    owner = getattr(fn, "__self__", None)
+    if owner is not None and not isinstance(owner, types.ModuleType):
+        return _method(engine, fn, owner, args, kwargs)
+    if _hashable(fn) and fn in sources.PURE and not kwargs and any(map(is_lazy, args)) and _numbers(args):
+        return lazy_call(fn, args)
+    return _opaque(engine, fn, args, kwargs)
+
+
+def _hashable(fn: Any) -> bool:
+    return isinstance(fn, (type, types.BuiltinFunctionType, types.FunctionType))
+
+
+def _numbers(args: tuple[Any, ...]) -> bool:
+    return all(is_lazy(a) or type(a) in (bool, int, float, complex) for a in args)
+
+
+def _opaque(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    own = _notice_read(engine, fn, args)
+    if fn in _HIGHER if _hashable(fn) else False:
+        args = tuple(_callable(a) for a in args)
+        kwargs = {k: _callable(v) for k, v in kwargs.items()}
+    given = (*args[:own], *(_plain(engine, fn, a) for a in args[own:]))
+    named = {k: _plain(engine, fn, v) for k, v in kwargs.items()}
+    owner = (getattr(fn, "__self__", None),)
+    watch = Watch(engine.session, (*args, *kwargs.values(), *owner), (*given, *named.values(), *owner))
+    made = engine.session.made(fn(*given, **named))
+    watch.conclude()
+    return engine.session.born(made) if type(made) in (list, dict, set, deque) and isinstance(fn, type) else made
+
+
+def _callable(value: Any) -> Any:
+    """A function handed to a built-in is converted when that calls it."""
+    if not isinstance(value, (types.FunctionType, types.MethodType, types.BuiltinMethodType, functools.partial, type)):
+        return value
+    from msnb.graph.capture.interpreter import call as calls
+
+    return lambda *args, **kwargs: calls.call(value, *args, **kwargs)
+
+
+def _plain(engine: Capture, fn: Any, value: Any) -> Any:
+    if is_lazy(value):
+        return concrete(value)
+    if isinstance(value, TrackedArray):
+        return value.plain()
+    if isinstance(value, side_effects.Text):
+        return _plain_text(fn, value)
+    if isinstance(value, Tensor) and not isinstance(value, SymbolicTensor) and not _takes_tensors(fn):
+        if not engine.session.is_fresh(value):
+            raise _needs_value(f"{getattr(fn, '__name__', 'this function')}()")
+    if isinstance(value, (list, tuple, dict)) and not _takes_tensors(fn):
+        return _fixed(reads.given(engine.session, value))
+    return reads.entered(engine.session, value)
+
+
+def _plain_text(fn: Any, text: side_effects.Text) -> Any:
+    """An error of the program takes a text that is not all known, one of msnb is raised at once. Others read it now."""
+    kind = fn if isinstance(fn, type) else type(getattr(fn, "__self__", None))
+    if issubclass(kind, BaseException):
+        return repr(text) if issubclass(kind, MsnbError) else text
+    return str(text)
+
+
+def _fixed(value: Any) -> Any:
+    """Lists for code that reads numbers in C: the numbers in them are looked at, and guarded."""
+    if type(value) in (list, tuple):
+        return type(value)(map(_fixed, value))
+    return value.plain() if isinstance(value, TrackedArray) else concrete(value)
+
+
+def _takes_tensors(fn: Any) -> bool:
+    """Built-in containers and iteration tools hand tensors on without looking at them."""
+    return isinstance(fn, type) or getattr(fn, "__module__", "") in (
+        "builtins",
+        "itertools",
+        "functools",
+        "_functools",
+        "copy",
+    )
+
+
+def _notice_read(engine: Capture, fn: Any, args: tuple[Any, ...]) -> int:
+    """Tell what is read now and not at each call; how many of the arguments are the object that it is read of."""
+    owner, own = getattr(fn, "__self__", None), 0
+    name = getattr(fn, "__name__", fn)
+    if owner is None and args and isinstance(name, str) and getattr(type(args[0]), name, None) is fn:
+        owner, own = args[0], 1  # a method, called by way of its class
+    module = getattr(fn, "__module__", None) or type(owner).__module__
+    stateful = owner is not None and not isinstance(owner, types.ModuleType) and _may_change(engine, owner, name)
+    if isinstance(owner, type) and issubclass(owner, datetime.date) and name in _OF_THIS_MOMENT:
+        side_effects.notice_once(engine, f"datetime.{owner.__name__}.{name}()")
+    elif fn in _LOOKS or module in _OF_THE_MACHINE and fn not in _LOOKS_AT_NOTHING:
+        side_effects.notice_once(engine, f"{_PUBLIC.get(module, module)}.{name}()")
+    elif fn is next and args and _may_change(engine, args[0], "__next__"):
+        side_effects.notice_once(engine, f"next() of an object of {_class(args[0])}")
+    elif stateful and engine.session.undecided:
+        raise _undecided(f"{_class(owner)}.{name}()")
+    elif stateful:
+        side_effects.notice_once(engine, f"{_class(owner)}.{name}()")
+    return own if stateful else 0
+
+
+def _undecided(what: str) -> CaptureError:
+    error = CaptureError(
+        f"{what} is called where a tensor decides whether it runs: it may change an object that a graph cannot follow.",
+        hint="decide with a Python value, or call it before or after, with a value that the branch computes.",
+    )
+    error.where = here(3).where
+    return error
+
+
+def _may_change(engine: Capture, owner: Any, name: str) -> bool:
+    """An object from outside with a state of its own, which no guard sees: a generator of random numbers, an iterator,
+    a file, the files behind a path, the environment. What a method of it gives may be something else next time."""
+    if isinstance(owner, pathlib.PurePath):
+        return not hasattr(pathlib.PurePath, name)
+    if isinstance(owner, _SETTLED) or is_lazy(owner) or isinstance(owner, Tensor):
+        return False
+    return owner is os.environ or engine.session.source_of(owner) is not None
+
+
+def _class(owner: Any) -> str:
+    if owner is os.environ:
+        return "os.environ"
+    public = [part for part in type(owner).__module__.split(".") if not part.startswith("_")]
+    return ".".join([*public, type(owner).__qualname__])
+
+
+# ---- methods of built-in objects ---------------------------------------------------------------------------------
+
+
+def _method(engine: Capture, fn: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    name = getattr(fn, "__name__", "")
+    if isinstance(owner, Tensor):
+        return fn(*args, **kwargs)
+    if isinstance(owner, io.TextIOBase) and name in ("write", "flush"):
+        return (
+            _write_text(engine, owner, *args) if name == "write" else side_effects.call_at_run(engine, name, fn, [], {})
+        )
+    if isinstance(owner, str) and name in side_effects.TEXT_METHODS:
+        args, kwargs = engine.given(args), engine.given(kwargs)
+        if side_effects.has_open((args, kwargs)):
+            return side_effects.deferred(getattr(str, name), (owner, *args), kwargs)
+    for kind, names in _MUTATORS.items():
+        if isinstance(owner, kind) and name in names:
+            return _mutate(engine, owner, name, args, kwargs)
+    if isinstance(owner, dict) and engine.session.source_of(owner) is not None:
+        return _read_dict(engine, owner, name, args, kwargs)
+    if isinstance(owner, (list, tuple, set, frozenset, deque)) and engine.session.source_of(owner) is not None:
+        copy = reads.entered(engine.session, owner)
+        return getattr(copy, name)(*map(concrete, args), **kwargs)
+    return _opaque(engine, fn, args, kwargs)
+
+
+def _mutate(engine: Capture, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    session = engine.session
+    if name not in ("append", "add", "extend", "update", "clear") and session.source_of(owner):
+        session.journal.note(ContentPlace(owner))
+        reads.settle(session, owner)  # its result depends on what was there
+    if name in ("extend", "update"):
+        args = tuple(reads.entered(session, a) for a in args)
+        args = tuple(list(a) if not isinstance(a, (dict, list)) else a for a in args)
+    if name in ("pop", "setdefault", "insert", "add", "discard", "remove"):
+        args = (concrete(args[0]), *args[1:]) if args else args
+    return writes.mutate(owner, name, args, kwargs)
+
+
+def _read_dict(engine: Capture, owner: dict[Any, Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if name in ("get", "__getitem__", "__contains__"):
+        key = concrete(args[0])
+        if name == "get" and key not in owner:
+            reads.compare(engine.session, "in", key, owner)
+            return args[1] if len(args) > 1 else None
+        return (key in owner) if name == "__contains__" else reads.item(engine.session, owner, key)
+    return getattr(reads.mapping(engine.session, owner), name)(*args, **kwargs)
+
+
+# ---- built-in functions ------------------------------------------------------------------------------------------
+
+
+def _len(engine: Capture, owner: Any) -> Any:
+    if isinstance(owner, (list, tuple, dict, set, frozenset, deque)):
+        return reads.length(engine.session, owner)
+    method = getattr(type(owner), "__len__", None)
+    if isinstance(method, types.FunctionType) and not isinstance(owner, Tensor):
+        from msnb.graph.capture.interpreter import call as calls
+
+        return calls.call(method, owner)
+    return len(owner)
+
+
+def _print(engine: Capture, *args: Any, **kwargs: Any) -> None:
+    session = engine.session
+    file = _stream(kwargs.pop("file", None) or sys.stdout)
+
+    def to_file(*words: Any, **named: Any) -> None:
+        print(*words, file=file(), **named)
+
+    side_effects.call_at_run(engine, "print", to_file, [reads.entered(session, a) for a in args], kwargs)
+
+
+def _stream(stream: Any) -> Callable[[], Any]:
+    """A stream as it is when the program runs: ``sys.stdout`` may be another one then."""
+    for name in ("stdout", "stderr"):
+        if stream is getattr(sys, name):
+            return lambda: getattr(sys, name)
+    return lambda: stream
+
+
+def _warn(engine: Capture, message: Any, category: Any = None, stacklevel: int = 1, **kwargs: Any) -> None:
+    """``warnings.warn`` is a node, like ``print``: it warns of the user's line at each call."""
+    found = here(2).places[max(stacklevel - 1, 0) :]
+    where = found[0] if found else None
+
+    def warn(text: Any, kind: Any) -> None:
+        if where is None:
+            warnings.warn(text, kind, stacklevel=2)
+        else:
+            kind = type(text) if isinstance(text, Warning) else kind or UserWarning
+            warnings.warn_explicit(text, kind, where.file, where.line)
+
+    side_effects.call_at_run(engine, "warn", warn, [message, category], {})
+
+
+def _log(level: int | None) -> Callable[..., Any]:
+    """A line of a log is a node, like ``print``."""
+
+    def log(engine: Capture, logger: logging.Logger, *args: Any, **kwargs: Any) -> None:
+        where = here(2).where
+        own = level if level is not None else concrete(args[0])
+        words = args if level is not None else args[1:]
+
+        def emit(message: Any, *values: Any, extra: Any = None, **_: Any) -> None:
+            if logger.isEnabledFor(own):
+                file, line, function = (where.file, where.line, where.function) if where else ("", 0, "")
+                logger.handle(logger.makeRecord(logger.name, own, file, line, message, values, None, function, extra))
+
+        side_effects.call_at_run(engine, "log", emit, [reads.entered(engine.session, w) for w in words], kwargs)
+
+    return log
+
+
+def _write_text(engine: Capture, stream: Any, text: Any) -> Any:
+    """``sys.stdout.write`` and the like: a node, like ``print``."""
+    found = _stream(stream)
+    side_effects.call_at_run(engine, "write", lambda words: found().write(words), [text], {})
+    return len(text) if isinstance(text, str) else None
+
+
+def _range(engine: Capture, *args: Any) -> Any:
+    bounds = [a for a in args if isinstance(a, Tensor) and not is_lazy(a)]
+    for bound in bounds:
+        need_index(bound)
+    if bounds:
+        return SymbolicRange(args)
+    return range(*map(concrete, args))
+
+
+def _getattr(engine: Capture, owner: Any, name: str, *default: Any) -> Any:
+    if not default:
+        return reads.attr(engine.session, owner, name)
+    return reads.attr(engine.session, owner, name) if _hasattr(engine, owner, name) else default[0]
+
+
+def _hasattr(engine: Capture, owner: Any, name: str) -> bool:
+    found = hasattr(owner, name)
+    source = engine.session.source_of(owner)
+    if not found and source is not None and not engine.session.journal.written(("attr", id(owner), name)):
+        engine.session.guard("noattr", (source,), (name,))
+    return found
+
+
+def _isinstance(engine: Capture, value: Any, kinds: Any) -> bool:
+    return isinstance(value, kinds)
+
+
+def _type(engine: Capture, *args: Any) -> Any:
+    if len(args) == 1:
+        return args[0].__class__ if is_lazy(args[0]) or isinstance(args[0], side_effects.Text) else _shown_type(args[0])
+    return type(*args)
+
+
+def _shown_type(value: Any) -> type:
+    return Tensor if isinstance(value, SymbolicTensor) else type(value)
+
+
+def _cast(kind: type, dtype: str) -> Callable[..., Any]:
+    """int(t), float(t) and bool(t) of a tensor: a number that the graph computes."""
+
+    def convert(engine: Capture, *args: Any) -> Any:
+        if len(args) == 1 and isinstance(args[0], Tensor) and not is_lazy(args[0]):
+            if kind is not bool and args[0]._type.is_static and args[0]._type.size != 1:
+                raise not_one(args[0], f"{kind.__name__}()")
+            found = symbolic_test(args[0])
+            assert found is not None
+            flat = find("reshape")(found, shape=()) if found.shape else found
+            if kind is bool and found.dtype.category:
+                flat = find("not_equal")(flat, 0)
+            want = tensor_type((), dtypes.as_dtype(dtype))
+            cast = find("cast")  # a value of its own, even where the tensor has this dtype
+            number = engine.add(cast, [engine.lift(flat)], cast.bind_attrs({"dtype": want.dtype}), (want,))[0]
+            return engine.session.pythonic.mark(number)
+        if len(args) == 1 and is_lazy(args[0]):
+            return lazy_call(kind, args)
+        return truth(args[0]) if kind is bool and args else kind(*map(concrete, args))
+
+    return convert
+
+
+def _extreme(fn: Any, op: str) -> Callable[..., Any]:
+    """max and min of 0-d tensors: of equal ones Python takes the first, and so does the gradient."""
+    beats = find({"maximum": "greater", "minimum": "less"}[op])
+
+    def pick(engine: Capture, *args: Any, **kwargs: Any) -> Any:
+        found = args
+        if len(args) == 1 and isinstance(args[0], (list, tuple, Iterator, Tensor)):
+            found = tuple(reads.entered(engine.session, args[0]))
+            args = (found,)
+        if not kwargs and len(found) > 1 and any(isinstance(a, Tensor) and not is_lazy(a) for a in found):
+            numbers = all(map(engine.session.pythonic.is_number, found))
+            result = found[0]
+            for other in found[1:]:
+                result = find(op)(result, other) if numbers else find("where")(beats(other, result), other, result)
+            return result
+        if not kwargs and len(found) > 1 and any(map(is_lazy, found)) and _numbers(found):
+            return lazy_call(fn, found)
+        return _opaque(engine, fn, args, kwargs)
+
+    return pick
+
+
+def _sum(engine: Capture, values: Any, start: Any = 0) -> Any:
+    for value in reads.iterate(engine.session, values):
+        start = start + value
+    return start
+
+
+def _any_all(stop: bool) -> Callable[..., Any]:
+    def decide(engine: Capture, values: Any) -> Any:
+        result: Any = not stop
+        for value in reads.iterate(engine.session, values):
+            pred = symbolic_test(value)
+            if pred is None:
+                if truth(value) == stop:
+                    return stop
+                continue
+            result = pred if result is (not stop) else find("logical_or" if stop else "logical_and")(result, pred)
+        return result
+
+    return decide
+
+
+def _setattr(engine: Capture, owner: Any, name: str, value: Any) -> None:
+    writes.set_attr(owner, name, value)
+
+
+def _delattr(engine: Capture, owner: Any, name: str) -> None:
+    writes.del_attr(owner, name)
+
+
+def _iter(engine: Capture, *args: Any) -> Any:
+    return iter(reads.iterate(engine.session, args[0]), *args[1:])
+
+
+def _chained(engine: Capture, rows: Any) -> Any:
+    """``itertools.chain.from_iterable``: each row is guarded when its turn comes, for there may be no last one."""
+    session = engine.session
+    return itertools.chain.from_iterable(reads.iterate(session, row) for row in reads.iterate(session, rows))
+
+
+def _text(fn: Any) -> Callable[..., Any]:
+    """str, repr, format and ascii: of what is not all known they give an open text."""
+
+    def made(engine: Capture, *args: Any, **kwargs: Any) -> Any:
+        if fn is str and len(args) == 1 and isinstance(args[0], side_effects.Text):
+            return args[0]
+        given = engine.given(args)
+        if not kwargs and side_effects.has_open(given):
+            return side_effects.deferred(fn, given)
+        return _opaque(engine, fn, args, kwargs)
+
+    return made
+
+
+def _tensor(engine: Capture, *args: Any, **kwargs: Any) -> Any:
+    """``Tensor(...)`` of what is not known yet: an array from outside, a number, a tensor, lists of them."""
+    args, kwargs = engine.given(args), engine.given(kwargs)
+    data = args[0] if args else kwargs.get("input_data")
+    if not _unknown(data):
+        plain_args = [_plain(engine, Tensor, a) for a in args]
+        return engine.session.fresh(Tensor(*plain_args, **{k: concrete(v) for k, v in kwargs.items()}))
+    made = _stacked(engine, data)
+    dtype = kwargs.get("dtype", args[1] if len(args) > 1 else None)
+    want = made._type if dtype is None else made._type.with_dtype(dtypes.as_dtype(dtype))
+    return engine.wrap(engine.lift_as(made, want))
+
+
+def parameter(engine: Capture, default_input: Any, *args: Any, **kwargs: Any) -> Any:
+    """``Parameter(...)`` in a captured program: an object of the program's own, whose value is threaded like any state.
+    What it begins with may be a tensor of the program."""
+    data = engine.given(default_input)
+    session = engine.session
+    outside = isinstance(data, Tensor) and (isinstance(data, SymbolicTensor) or session.source_of(data) is not None)
+    args, kwargs = tuple(map(concrete, args)), {k: concrete(v) for k, v in kwargs.items()}
+    if outside or not isinstance(data, Tensor) and _unknown(data) or id(data) in session.locals:
+        first = engine.wrap(engine.lift(_stacked(engine, data)))
+        made = Parameter(first, *args, **kwargs)
+    else:
+        made = Parameter(_plain(engine, Tensor, data), *args, **kwargs)
+        first = engine.wrap(engine.constant(made.asnumpy(), made._type))
+    session.own_state(session.fresh(made), first)
+    return made
+
+
+def _unknown(data: Any) -> bool:
+    if isinstance(data, (list, tuple)):
+        return any(map(_unknown, data))
+    return is_lazy(data) or isinstance(data, (Tensor, TrackedArray))
+
+
+def _stacked(engine: Capture, data: Any) -> Any:
+    if isinstance(data, (list, tuple)):
+        return find("stack")(*(_stacked(engine, d) for d in data), axis=0)
+    if is_lazy(data) or not isinstance(data, (Tensor, TrackedArray)):
+        dtype = result_dtype((WEAK[data.__class__],)) if data.__class__ in WEAK else None
+        return engine.wrap(engine.lift_as(data, tensor_type((), dtype))) if dtype is not None else Tensor(data)
+    return engine.wrap(engine.lift(data))
+
+
+def _vars(engine: Capture, owner: Any) -> Any:
+    space = vars(owner)
+    source = engine.session.source_of(owner)
+    if source is not None and isinstance(space, dict):
+        engine.session.remember(space, sources.attr(source, "__dict__"))
+    return space
+
+
+def _copy(engine: Capture, value: Any) -> Any:
+    """copy.copy of an outside object: a new object of the program with what was read from the old one."""
+    if isinstance(value, (list, dict, tuple, set, frozenset, deque)):
+        return engine.session.born(copy.copy(reads.entered(engine.session, value)))
+    if not _is_plain_object(value):
+        return _opaque(engine, copy.copy, (value,), {})
+    made = engine.session.fresh(object.__new__(type(value)))
+    for name in vars(value):
+        object.__setattr__(made, name, reads.attr(engine.session, value, name))
+    return made
+
+
+def _is_plain_object(value: Any) -> bool:
+    kind = type(value)
+    own = (
+        any(hasattr(kind, name) for name in ("__copy__", "__deepcopy__", "__getstate__"))
+        and kind.__module__ == "builtins"
+    )
+    return hasattr(value, "__dict__") and not own and not isinstance(value, (type, Tensor, types.FunctionType))
+
+
+def _deepcopy(engine: Capture, value: Any, memo: Any = None) -> Any:
+    if is_lazy(value) or isinstance(value, (Tensor, TrackedArray)):
+        return value if not isinstance(value, Tensor) else engine.wrap(engine.lift(value))
+    if isinstance(value, dict):
+        found = reads.mapping(engine.session, value)
+        return engine.session.born({k: _deepcopy(engine, v) for k, v in found.items()})
+    if type(value) in (list, tuple, set, deque):
+        return engine.session.born(type(value)(_deepcopy(engine, v) for v in reads.entered(engine.session, value)))
+    if not _is_plain_object(value):
+        return value if isinstance(value, (type, types.FunctionType)) else _opaque(engine, copy.deepcopy, (value,), {})
+    made = engine.session.fresh(object.__new__(type(value)))
+    for name in vars(value):
+        object.__setattr__(made, name, _deepcopy(engine, reads.attr(engine.session, value, name)))
+    return made
+
+
+def _id(engine: Capture, value: Any) -> int:
+    return id(value)
+
+
+def _callable_check(engine: Capture, value: Any) -> bool:
+    return callable(value)
+
+
+_SPECIAL: dict[Any, Callable[..., Any]] = {
+    len: _len, print: _print, range: _range, getattr: _getattr, hasattr: _hasattr, setattr: _setattr,
+    delattr: _delattr, type: _type,
+    isinstance: _isinstance, int: _cast(int, "int64"), float: _cast(float, "float64"), bool: _cast(bool, "bool"),
+    max: _extreme(max, "maximum"), min: _extreme(min, "minimum"), sum: _sum, any: _any_all(True), all: _any_all(False),
+    Tensor: _tensor, vars: _vars, copy.copy: _copy, copy.deepcopy: _deepcopy, iter: _iter, str: _text(str),
+    repr: _text(repr), format: _text(format),
+    ascii: _text(ascii), id: _id,
+    callable: _callable_check, itertools.chain.from_iterable: _chained, warnings.warn: _warn,
+    logging.Logger.log: _log(None), logging.Logger.debug: _log(10), logging.Logger.info: _log(20),
+    logging.Logger.warning: _log(30), logging.Logger.error: _log(40), logging.Logger.critical: _log(50),
+}  # fmt: skip

@@ -1,0 +1,216 @@
+"""Calls: who is called decides how.
+
+a Python function or method     its converted twin, so that its decisions and reads are seen too
+a class of the user             made with ``__new__``, then ``__init__`` is called like that
+a jitted function               the function behind it
+msnb's own functions, ops       as they are, on symbolic tensors
+built-ins that we know          see ``known``
+everything else (C code, NumPy, the standard library)   as it is, on plain Python values: outside numbers are fixed by
+                                a guard, outside containers are guarded as a whole, tensors are refused
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import inspect
+import sys
+import types
+from typing import Any
+
+from msnb.base.errors import CaptureError
+from msnb.base.settings import get_context
+from msnb.base.source_location import PACKAGE_DIR, here, is_internal
+from msnb.core.engine import slot
+from msnb.core.parameter import Parameter
+from msnb.core.tensor import Tensor
+from msnb.graph.capture.frontend import converter
+from msnb.graph.capture.interpreter import builtin_calls, reads
+from msnb.graph.capture.interpreter.capture_engine import Capture
+from msnb.graph.capture.interpreter.capture_session import Session
+from msnb.graph.capture.interpreter.reads import is_framework
+from msnb.graph.capture.values import sources
+from msnb.ops.definition.record import Op
+
+_CONVERTED_ROOMS = tuple(PACKAGE_DIR + room for room in ("nn", "optim", "train"))
+# what these do is the framework's business; it asks the engine for what a program may depend on
+_OPAQUE_FILES = tuple(
+    PACKAGE_DIR + "nn/" + file
+    for file in ("cell.py", "tree.py", "state.py", "hooks.py", "precision.py", "initializer.py")
+)
+_OPAQUE = ("numpy", "ml_dtypes", "scipy", "pandas", "matplotlib", "IPython", "torch", "sklearn", "pytest", "_pytest")
+_DEEPEST = 3000  # a call of a converted function takes about 1 KB of C's stack, which has 8 MB
+_FRAMES = 20  # and some frames of Python's
+opaque_modules: set[str] = set(_OPAQUE)
+
+
+def call(fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """``fn(*args, **kwargs)`` in a captured program."""
+    engine = slot.engine
+    if not isinstance(engine, Capture):
+        return fn(*args, **kwargs)
+    kind = type(fn)
+    if kind is types.FunctionType:
+        return _function(engine, fn, args, kwargs)
+    if kind is types.MethodType:
+        return _method(engine, fn, args, kwargs)
+    if kind is Op:
+        return fn(*engine.given(args), **engine.given(kwargs))
+    if kind is functools.partial:
+        return _partial(engine.session, fn, args, kwargs)
+    if getattr(fn, "__msnb_fn__", None) is not None:
+        return call(reads.attr(engine.session, fn, "__msnb_fn__"), *args, **kwargs)
+    if fn is Tensor:
+        return builtin_calls.call(engine, fn, args, kwargs)
+    if isinstance(fn, type):
+        return _make(engine, fn, args, kwargs)
+    return _object(engine, fn, args, kwargs)
+
+
+def _partial(session: Session, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A partial object from outside: its parts are read, and guarded."""
+    if session.source_of(fn) is None:
+        return call(fn.func, *fn.args, *args, **{**fn.keywords, **kwargs})
+    given = reads.items(session, reads.attr(session, fn, "args"))
+    named = reads.mapping(session, reads.attr(session, fn, "keywords"))
+    return call(reads.attr(session, fn, "func"), *given, *args, **{**named, **kwargs})
+
+
+def _method(engine: Capture, fn: types.MethodType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if isinstance(fn.__func__, types.FunctionType):
+        return _function(engine, fn.__func__, (fn.__self__, *args), kwargs)
+    return call(fn.__func__, fn.__self__, *args, **kwargs)
+
+
+def _object(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    method = inspect.getattr_static(type(fn), "__call__", None)
+    if isinstance(fn, functools._lru_cache_wrapper):
+        return call(reads.attr(engine.session, fn, "__wrapped__"), *args, **kwargs)
+    if isinstance(method, types.FunctionType):
+        engine.session.guard("is", (sources.attr(sources.ref(type(fn)), "__call__"),), (method,))
+        if not engine.session.is_fresh(fn):
+            engine.session.anchor(fn)
+        return _function(engine, method, (fn, *args), kwargs)
+    return builtin_calls.call(engine, fn, args, kwargs)
+
+
+# ---- Python functions --------------------------------------------------------------------------------------------
+
+
+def is_opaque(fn: types.FunctionType) -> bool:
+    """Functions that run as they are."""
+    file = fn.__code__.co_filename
+    module = (getattr(fn, "__module__", None) or "").split(".")[0]
+    if is_internal(file):
+        return not file.startswith(_CONVERTED_ROOMS) or file in _OPAQUE_FILES
+    if module in opaque_modules:
+        return True
+    return module in sys.stdlib_module_names and module != "__main__"
+
+
+def _function(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if converter.is_converted(fn.__code__):
+        return _guarded_call(engine, fn, args, kwargs)
+    if is_opaque(fn):
+        file = fn.__code__.co_filename
+        if file in _OPAQUE_FILES:
+            return fn(*args, **kwargs)
+        if is_internal(file) and not file.startswith("<frozen "):  # as Python calls the files of os and its like
+            return fn(*engine.given(args), **engine.given(kwargs))
+        return builtin_calls.call(engine, fn, args, kwargs)
+    if fn.__code__.co_filename == contextlib.__file__ and hasattr(fn, "__wrapped__"):
+        return contextlib.contextmanager(functools.partial(call, fn.__wrapped__))(*args, **kwargs)
+    if fn.__code__.co_filename == "<string>" and dataclasses.is_dataclass(type(args[0]) if args else None):
+        return fn(*args, **kwargs)
+    session = engine.session
+    if not is_internal(fn.__code__.co_filename) and not _found_by_path(session, fn):
+        session.guard("is", (sources.attr(sources.ref(fn), "__code__"),), (fn.__code__,))
+    defaults, kwdefaults = _defaults(session, fn, args, kwargs)
+    from msnb.graph.capture.interpreter import intrinsics
+
+    return _guarded_call(engine, converter.twin(fn, intrinsics, defaults, kwdefaults), args, kwargs)
+
+
+def _found_by_path(session: Session, fn: types.FunctionType) -> bool:
+    """Was the function read along a path? Then its code is guarded there, and the program need not hold on to it."""
+    source = session.source_of(fn)
+    return source is not None and source.ident != sources.ref(fn).ident
+
+
+def _guarded_call(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    session = engine.session
+    session.depth += 1
+    if session.depth % 32 == 0:
+        if session.depth > _deepest():
+            raise _too_deep(fn)
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), session.frames + _FRAMES * session.depth))
+    attempts = len(session.attempts)
+    try:
+        return fn(*args, **kwargs)
+    finally:
+        session.depth -= 1
+        del session.attempts[attempts:]
+
+
+def _deepest() -> int:
+    return min(int(get_context("max_call_depth")), _DEEPEST)
+
+
+def _too_deep(fn: Any) -> Exception:
+    error = CaptureError(
+        f"{fn.__name__} calls itself without end while it is captured: the end of a recursion must not "
+        f"depend on a tensor.",
+        hint="decide with a Python value, or write the recursion as a while loop; calls may be nested "
+        f"{_deepest()} deep (ms.set_context(max_call_depth=...), up to {_DEEPEST}).",
+    )
+    error.where = here(3).where
+    return error
+
+
+def _defaults(session: Session, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+    """Defaults that this call uses are outside values: they are read, and guarded."""
+    code, values = fn.__code__, fn.__defaults__
+    base = session.source_of(fn) or sources.ref(fn, fn.__name__)
+    if values:
+        names = code.co_varnames[: code.co_argcount]
+        first = len(names) - len(values)
+        box = sources.attr(base, "__defaults__")
+        values = tuple(
+            v if i < len(args) or names[i] in kwargs
+            else session.track(v, sources.item(box, i - first, f"the default of {names[i]}"))
+            for i, v in enumerate(values, first)
+        )  # fmt: skip
+    kwvalues = fn.__kwdefaults__
+    if kwvalues:
+        box = sources.attr(base, "__kwdefaults__")
+        kwvalues = {
+            k: v if k in kwargs else session.track(v, sources.item(box, k, f"the default of {k}"))
+            for k, v in kwvalues.items()
+        }
+    return values, kwvalues
+
+
+# ---- classes -----------------------------------------------------------------------------------------------------
+
+
+def _make(engine: Capture, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if cls is Parameter:
+        return builtin_calls.parameter(engine, *args, **kwargs)
+    init = cls.__init__
+    if cls.__flags__ & (1 << 9) and not is_framework(sys.modules.get(cls.__module__)):
+        engine.session.guard("is", (sources.attr(sources.ref(cls), "__init__"),), (init,))
+    if issubclass(cls, BaseException) and isinstance(init, types.FunctionType) and not is_opaque(init):
+        error = engine.session.fresh(cls.__new__(cls, *args, **kwargs))
+        call(init, error, *args, **kwargs)
+        return error
+    plain_new = cls.__new__ is object.__new__ and type(cls) is type
+    if not plain_new or not isinstance(init, types.FunctionType) or is_opaque(init):
+        result = builtin_calls.call(engine, cls, args, kwargs)
+        return engine.session.fresh(result) if hasattr(result, "__dict__") or isinstance(result, Tensor) else result
+    made = engine.session.fresh(object.__new__(cls))
+    call(init, made, *args, **kwargs)
+    return made
+
+
+__all__ = ["call", "is_opaque", "opaque_modules", "reads"]

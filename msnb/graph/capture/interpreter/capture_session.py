@@ -1,0 +1,322 @@
+"""One capture: what was read from outside, what is assumed of it, what was written.
+
+``track`` decides what an outside value is to the program:
+
+    int, float, complex        a LazyScalar: stays a number of the host, an input where it meets a tensor
+    bool, str, None, enum ...  its value, guarded
+    Tensor                     a symbolic tensor, an input, guarded by shape and dtype
+    Parameter                  itself; its value is a state input and, if assigned, a state output
+    NumPy array                an input, guarded by shape and dtype
+    list, dict, tuple ...      itself; what is read from it is guarded, step by step along its path
+    function, class, module    itself, guarded by identity
+    any other object           itself, guarded by type; its attributes are guarded as they are read
+"""
+
+from __future__ import annotations
+
+import enum
+import sys
+import types
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from msnb.base.source_location import here, is_internal
+from msnb.core.dtypes import DType
+from msnb.core.tensor import Tensor
+from msnb.core.types import WEAK
+from msnb.graph.capture.guards.exact_check import Guard
+from msnb.graph.capture.values import sources as paths
+from msnb.graph.capture.values.lazy_values import NUMBERS, LazyScalar, TrackedArray, is_lazy, tracked_array
+from msnb.graph.capture.values.mutation_journal import Entry, Journal, Level, TensorPlace, root_of
+from msnb.graph.capture.values.object_aliases import Aliases
+from msnb.graph.capture.values.python_numbers import Pythonic
+from msnb.graph.capture.values.sources import Source
+from msnb.ir.builder import SymbolicTensor
+from msnb.ir.graph import Value
+from msnb.ops.definition.record import Op
+
+CONTAINERS = (list, dict, tuple, set, frozenset, deque)
+_BY_VALUE = (str, bytes, range, slice, np.dtype, np.generic)
+BY_IDENTITY = (
+    type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.CodeType,
+    np.ufunc, types.MethodWrapperType, types.WrapperDescriptorType, types.MethodDescriptorType, enum.Enum, DType, Op,
+)  # fmt: skip
+
+
+class State:
+    """A Tensor object of the user whose value passes through the program.
+
+    Attributes:
+        current: the symbolic tensor of its present value; assignments move it.
+        first: the value it entered with.
+    """
+
+    def __init__(self, owner: Tensor, source: Source, current: SymbolicTensor) -> None:
+        self.owner, self.source, self.current = owner, source, current
+        self.first: Value = current._value
+        self.builder = current._builder
+
+    @property
+    def assigned(self) -> bool:
+        """Does the program give it another value?"""
+        return self.current._value is not self.first
+
+
+class Session:
+    """The state of one capture, shared by the builders of all its nested graphs."""
+
+    def __init__(self) -> None:
+        self.root: Any = None
+        self.guards: list[Guard] = []
+        self.inputs: list[tuple[Source, str, Value]] = []
+        self.states: dict[int, State] = {}
+        self.locals: dict[int, State] = {}
+        self.journal = Journal()
+        self.aliases = Aliases()
+        self.journal.before_write = self.aliases.check_write
+        self.pythonic = Pythonic()
+        self.blocks: list[Any] = []
+        self.attempts: list[Any] = []
+        self.depth = 0
+        self.frames = sys.getrecursionlimit()
+        self.autocast: Any = None
+        self.settled: set[int] = set()
+        self.used_at_capture: dict[str, str] = {}
+        self.arrays: dict[int, Any] = {}
+        self._guarded: set[tuple[Any, ...]] = set()
+        self._tracked: dict[int, tuple[Any, Source]] = {}
+        self._stands: dict[int, SymbolicTensor] = {}
+        self._owners: dict[int, tuple[SymbolicTensor, Tensor, Source, Value]] = {}
+        self._input_index: dict[tuple[Any, ...], SymbolicTensor] = {}
+        self._fresh: dict[int, Any] = {}
+
+    # ---- guards ---------------------------------------------------------------------------------------------------
+
+    def guard(self, kind: str, sources: tuple[Source, ...], consts: tuple[Any, ...]) -> None:
+        """Assume something of the outside."""
+        made = Guard(kind, sources, consts, None)
+        ident = made.ident
+        if ident not in self._guarded:
+            self._guarded.add(ident)
+            made.where = here(2, 1).where
+            self.guards.append(made)
+
+    # ---- outside values -------------------------------------------------------------------------------------------
+
+    def source_of(self, obj: Any) -> Source | None:
+        """The path of an outside object, None for what the program made itself."""
+        found = self._tracked.get(id(obj))
+        return None if found is None else found[1]
+
+    def known_objects(self) -> dict[tuple[Any, ...], Any]:
+        """Every outside object by the ident of its path."""
+        return {source.ident: obj for obj, source in self._tracked.values()}
+
+    def remember(self, obj: Any, source: Source) -> None:
+        """``obj`` is outside and lies there. The first path stays; a second one must lead to the same object."""
+        found = self._tracked.get(id(obj))
+        if found is None:
+            self._tracked[id(obj)] = (obj, source)
+        elif found[1].ident != source.ident:
+            self.guard("same", (source, found[1]), ())
+
+    def fresh(self, obj: Any) -> Any:
+        """The program made ``obj``: nobody outside knows it."""
+        self._fresh[id(obj)] = obj
+        return self.born(obj)
+
+    def born(self, obj: Any) -> Any:
+        """``obj`` was made in the block that is being captured."""
+        self.journal.levels[-1].born[id(obj)] = obj
+        return obj
+
+    def made(self, value: Any) -> Any:
+        """What unconverted code gave: an array of new memory was made in the block that is being captured."""
+        if type(value) is np.ndarray:
+            root = root_of(value)
+            known = id(root) in self.arrays or any(id(root) in level.born for level in self.journal.levels)
+            if not known:
+                self.born(root)
+        return value
+
+    def is_written(self, array: TrackedArray) -> bool:
+        """Has the program changed this outside array?"""
+        return self.journal.written(("array", id(root_of(array))))
+
+    def is_fresh(self, obj: Any) -> bool:
+        """Did the program make it?"""
+        return id(obj) in self._fresh
+
+    def track(self, value: Any, source: Source) -> Any:
+        """What an outside value is to the program, with the guards that go with it."""
+        kind = type(value)
+        if kind in NUMBERS:
+            self.guard("type", (source,), (kind,))
+            return LazyScalar(value, source, self)
+        if kind is LazyScalar or kind is SymbolicTensor:
+            return value
+        if isinstance(value, Tensor):
+            return self._tensor(value, source)
+        if kind is np.ndarray:
+            self.guard("array", (source,), (np.ndarray, value.shape, value.dtype))
+            self.remember(value, source)
+            self.arrays.setdefault(id(root_of(value)), value)
+            return tracked_array(value, source, self)
+        return self._object(value, source)
+
+    def _object(self, value: Any, source: Source) -> Any:
+        if isinstance(value, (list, dict, tuple, set, frozenset, deque)):
+            self.guard("type", (source,), (type(value),))
+            if not isinstance(value, (tuple, frozenset)) or value:
+                self.remember(value, source)
+            else:
+                self.guard("eq", (source,), (value,))
+        elif isinstance(value, types.MethodType):
+            self._method(value, source)
+        elif isinstance(value, types.FunctionType) and not is_internal(value.__code__.co_filename):
+            self._function(value, source)
+        elif isinstance(value, _BY_VALUE):  # before identity: equal text may be two objects
+            self.guard("eq", (source,), (value,))
+        elif value is None or type(value) is bool or isinstance(value, BY_IDENTITY) or self._is_opaque(value):
+            self.guard("is", (source,), (value,))
+            self._anchor(value)
+        else:
+            self.guard("type", (source,), (type(value),))
+            self.remember(value, source)
+        return value
+
+    def _function(self, value: types.FunctionType, source: Source) -> None:
+        """A function is its code and its surroundings: one made anew for each call is the same function."""
+        self.guard("type", (source,), (types.FunctionType,))
+        self.guard("code", (source,), (value.__code__,))
+        self.guard("is", (paths.attr(source, "__globals__"),), (value.__globals__,))
+        self.remember(value, source)
+        for i, box in enumerate(value.__closure__ or ()):
+            if self.source_of(box) is None:
+                self.remember(box, paths.item(paths.attr(source, "__closure__"), i, source.label))
+
+    def _method(self, value: types.MethodType, source: Source) -> None:
+        self.guard("is", (paths.function(source),), (value.__func__,))
+        owner = value.__self__
+        if self.source_of(owner) is None and not self.is_fresh(owner):
+            self.track(owner, paths.attr(source, "__self__"))
+
+    def _is_opaque(self, value: Any) -> bool:
+        """Objects of C code have no attributes that a program could depend on unseen."""
+        kind = type(value)
+        builtin = kind.__module__ == "builtins" and not kind.__flags__ & (1 << 9)  # not made by a class statement
+        return builtin or not hasattr(value, "__dict__") and not hasattr(type(value), "__slots__")
+
+    def _anchor(self, value: Any) -> None:
+        """An object known by identity: paths through it start at the object itself."""
+        if value is not None and type(value) is not bool and id(value) not in self._tracked:
+            self._tracked[id(value)] = (value, paths.ref(value))
+
+    def anchor(self, obj: Any) -> Source:
+        """The path of an object that came in unseen: the program holds on to it."""
+        source = self.source_of(obj)
+        if source is None:
+            source = paths.ref(obj)
+            self._tracked[id(obj)] = (obj, source)
+        return source
+
+    # ---- tensors --------------------------------------------------------------------------------------------------
+
+    def _tensor(self, value: Tensor, source: Source) -> Any:
+        self.guard("tensor", (source,), (type(value), value._type))
+        if type(value) is not Tensor:
+            self.remember(value, source)
+            return value
+        stand = self._stands.get(id(value))
+        if stand is None:
+            stand = self._stands[id(value)] = self.input(source, "{0}._data", value._type, source.label)
+            stand = self._stands[id(value)] = stand.__copy__()  # type: ignore[assignment]
+            self._owners[id(stand)] = (stand, value, source, stand._value)
+            self._tracked[id(value)] = (value, source)
+        elif self._owners[id(stand)][2].ident != source.ident:
+            self.guard("same", (source, self._owners[id(stand)][2]), ())
+        return stand
+
+    def owner_of(self, stand: Any) -> tuple[Tensor, Source, Value] | None:
+        """The user's Tensor object that a symbolic tensor stands for, its path and its first value."""
+        found = self._owners.get(id(stand))
+        return None if found is None else found[1:]
+
+    def stand_ins(self) -> list[tuple[SymbolicTensor, Tensor, Source, Value]]:
+        """All plain Tensors read from outside."""
+        return list(self._owners.values())
+
+    def input(self, source: Source, pattern: str, type_: Any, name: str) -> SymbolicTensor:
+        """An input of the program, gathered from ``source`` at each call."""
+        key = (source.ident, pattern)
+        found = self._input_index.get(key)
+        if found is None:
+            found = self._input_index[key] = self.root.param(type_, name)
+            self.inputs.append((source, pattern, found._value))
+        return found
+
+    def scalar(self, x: LazyScalar) -> SymbolicTensor:
+        """A number as a weak 0-d input."""
+        return self.input(x._source, "{0}", WEAK[type(x._value)], x._source.label)
+
+    def array(self, x: TrackedArray) -> SymbolicTensor:
+        """An array as an input."""
+        from msnb.core.tensor import type_of_buffer
+
+        host = x.view(np.ndarray)
+        return self.input(x._source, "_current[0].from_host({0})", type_of_buffer(host), x._source.label)
+
+    def state(self, owner: Tensor) -> State:
+        """The state that a Parameter (or an outside Tensor reached unseen) is."""
+        found = self.states.get(id(owner)) or self.locals.get(id(owner))
+        if found is None and self.is_fresh(owner):
+            return self.own_state(owner, self.root.wrap(self.root.constant(owner.asnumpy(), owner._type)))
+        if found is None:
+            source = self.source_of(owner)
+            if source is None:
+                source = self.anchor(owner)
+                self.guard("tensor", (source,), (type(owner), owner._type))
+            name = getattr(owner, "name", source.label)
+            first = self.input(source, "{0}._data", owner._type, name)
+            found = self.states[id(owner)] = State(owner, source, first.__copy__())  # type: ignore[arg-type]
+        return found
+
+    def own_state(self, owner: Tensor, first: SymbolicTensor) -> State:
+        """The state of a Tensor object that the program made itself: it begins with this value at every call."""
+        made = self.locals[id(owner)] = State(owner, paths.ref(owner), first.__copy__())  # type: ignore[arg-type]
+        return made
+
+    # ---- writes ---------------------------------------------------------------------------------------------------
+
+    def assign(self, target: SymbolicTensor, value: SymbolicTensor, label: str) -> None:
+        """A Tensor object takes another value."""
+        self.journal.write(TensorPlace(target, label), value)
+
+    def log(self, owner: Any, how: str, name: Any, *args: Any) -> None:
+        """Remember a write to an outside object; inside a block the block's merge will come here."""
+        if not self.journal.in_block and (how in ("global", "cell") or self.source_of(owner) is not None):
+            self.journal.log.append(Entry(owner, how, name, args))
+
+    def forget_writes(self) -> None:
+        """The program ends in an error: like a failed step it changes nothing."""
+        self.journal.unwind(0)
+        self.journal.levels.append(Level())
+        self.journal.log.clear()
+
+    # ---- nesting --------------------------------------------------------------------------------------------------
+
+    def level(self) -> tuple[int, int, int]:
+        """How deep we are in blocks, journal levels and ``try`` statements."""
+        return len(self.blocks), len(self.journal.levels), len(self.attempts)
+
+    @property
+    def undecided(self) -> bool:
+        """Are we in a branch or loop that a tensor decides?"""
+        return any(block.decides and block.body is not None for block in self.blocks)
+
+
+def is_tensor(x: Any) -> bool:
+    """A tensor of the program: symbolic, or one of the user's."""
+    return not is_lazy(x) and isinstance(x, Tensor)

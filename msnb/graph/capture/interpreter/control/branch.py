@@ -1,0 +1,324 @@
+"""Blocks: capturing a branch into a graph of its own, and joining two of them as an If.
+
+open      a nested builder takes the slot, the journal gets a level
+close     the builder leaves the slot, the level's writes are taken back and handed over
+join      variables and written locations merge, one If node gives the results, the locations are written again
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from msnb.base.errors import UnsupportedSyntaxError
+from msnb.base.source_location import here
+from msnb.core.engine import slot
+from msnb.graph.capture.interpreter import program_errors, writes
+from msnb.graph.capture.interpreter.capture_engine import Capture
+from msnb.graph.capture.interpreter.control.truth_value import as_bool, symbolic_test, truth
+from msnb.graph.capture.interpreter.side_effects import has_effects
+from msnb.graph.capture.values.branch_merge import Merge, Undefined, is_tensor
+from msnb.graph.capture.values.mutation_journal import Change
+from msnb.ir import control_flow
+from msnb.ir.graph import Graph, Value, copy_node
+from msnb.ops.definition.record import find
+
+SKIP: Any = type("Skip", (), {"__repr__": lambda self: "<skipped>"})()
+
+
+class Body:
+    """One body under capture: its builder, and after ``close`` the writes it made."""
+
+    def __init__(self, outer: Capture, name: str) -> None:
+        self.outer = outer
+        self.builder = outer.body(name)
+        self.changes: dict[tuple[Any, ...], Change] = {}
+        self.born: dict[int, Any] = {}
+        self.dead = False
+        outer.session.journal.push(self.builder.graph)
+        slot.engine = self.builder
+
+    def close(self) -> None:
+        """Back to the outer graph; the writes are taken back."""
+        self.born = self.outer.session.journal.levels[-1].born
+        self.changes = self.outer.session.journal.pop()
+        slot.engine = self.outer
+
+
+class Handle:
+    """A decision. ``then`` and ``other``: which branches run; ``symbolic``: both, each into a graph."""
+
+    def __init__(self) -> None:
+        self.then = self.other = self.symbolic = False
+        self.outer: Any = None
+        self.body: Body | None = None
+        self.level = 0
+        self.expression = False
+        self.depth = (0, 0, 0)
+        self.decides = True  # False: a function is traced, nothing is decided
+
+    def start(self, outer: Capture) -> None:
+        """Enter the stack of open blocks."""
+        self.outer = outer
+        self.level = len(outer.session.blocks)
+        outer.session.blocks.append(self)
+        self.depth = len(outer.session.journal.levels), len(stack.items), len(outer.session.attempts)
+
+    def finish(self) -> None:
+        """Leave it."""
+        del self.outer.session.blocks[self.level :]
+
+    def abandon(self) -> None:
+        """An exception left this block."""
+        if self.body is not None:
+            slot.engine = self.outer
+
+    def failed(self, error: Exception) -> bool:
+        """An error left the body. Where a tensor decides whether the body runs, the body ends in raising it: True."""
+        if not self.symbolic or self.body is None or slot.engine is None or program_errors.is_refusal(error):
+            return False
+        program_errors.keep_inside(self, error)
+        return True
+
+
+class Branch(Handle):
+    """``if``: see the head of ``convert`` for the code around it."""
+
+    def __init__(self, names: tuple[str, ...], lines: dict[str, tuple[int, ...]]) -> None:
+        super().__init__()
+        self.names, self.lines = names, lines
+
+    def decide(self, value: Any, space: dict[str, Any]) -> None:
+        """Look at the test."""
+        engine = slot.engine
+        pred = symbolic_test(value)
+        if pred is None:
+            self.then = truth(value)
+            self.other = not self.then
+            return
+        assert isinstance(engine, Capture)
+        self.then = self.other = self.symbolic = True
+        self.pred = pred
+        self.begin = grab(self.names, space)
+        self.start(engine)
+        self.body = Body(engine, "then")
+
+    def turn(self, space: dict[str, Any]) -> tuple[Any, ...]:
+        """The first branch is done: put everything back for the second."""
+        assert self.body is not None
+        self.first, self.left = self.body, grab(self.names, space)
+        self.first.close()
+        self.body = Body(self.outer, "else")
+        return tuple(self.begin.values())
+
+    def join(self, space: dict[str, Any]) -> tuple[Any, ...]:
+        """Both are done: merge."""
+        assert self.body is not None
+        right = grab(self.names, space)
+        self.body.close()
+        self.finish()
+        values = [(n, self.left[n], right[n], self.lines[n]) for n in self.names if n in self.lines]
+        merged = dict(zip(self.lines, join(self.outer, self.pred, self.first, self.body, values)))
+        return tuple(merged[n] if n in merged else Undefined(n) for n in self.names)
+
+
+def grab(names: tuple[str, ...], space: dict[str, Any]) -> dict[str, Any]:
+    """The variables as they are."""
+    return {n: space[n] if n in space else Undefined(n) for n in names}
+
+
+def join(
+    outer: Capture, pred: Any, then: Body, other: Body, values: Sequence[tuple[str, Any, Any, tuple[int, ...]]]
+) -> list[Any]:
+    """Append the If and give the merged values; merged writes are made again."""
+    bodies = (then, other)
+    merge = Merge(
+        then.builder, other.builder, (then.dead, other.dead), [b.changes for b in bodies], [b.born for b in bodies]
+    )
+    plans = [merge.plan(*v) for v in values]
+    places = writes.merge_changes(merge, then.changes, other.changes)
+    args = align(then.builder, other.builder)
+    graphs = then.builder.graph, other.builder.graph
+    useful = graphs[0].outputs or any(map(has_effects, graphs))
+    results = control_flow.if_(outer, pred, *graphs, args) if useful else ()
+    for at, side, obj in merge.aliases:
+        outer.session.aliases.add(results[at], obj, lambda: as_bool(pred), side == 0)
+    for plan, write in places:
+        write(plan(list(results)))
+    return [plan(list(results)) for plan in plans]
+
+
+def align(*builders: Capture, keep: int = 0) -> list[Any]:
+    """Give all builders the same params for outer values, in one order. Returns those outer values.
+
+    Args:
+        keep: that many leading params (loop carries) stay where they are.
+    """
+    outers: dict[Value, Any] = {}
+    for b in builders:
+        for outer, _ in b.captured:
+            outers.setdefault(outer._value, outer)
+    for b in builders:
+        own = {outer._value: p for outer, p in b.captured}
+        for value in outers:
+            if value not in own:
+                own[value] = b.graph.add_param(value.type, value.name or "c")
+        b.graph.params = [*b.graph.params[:keep], *(own[v] for v in outers)]
+        for i, p in enumerate(b.graph.params):
+            p.index = i
+    return list(outers.values())
+
+
+def is_plain(graph: Graph) -> bool:
+    """Only operations that may as well run when their result is not needed."""
+    return not any({"control", "effect", "random"} & n.op.traits for n in graph.nodes)
+
+
+# ---- yield --------------------------------------------------------------------------------------------------
+
+
+def yielding(value: Any, handles: tuple[Any, ...]) -> Any:
+    """``yield`` must not stand in a branch that a tensor decides."""
+    if any(getattr(h, "symbolic", False) for h in handles):
+        error = UnsupportedSyntaxError(
+            "yield stands in a branch or loop that a tensor decides: a graph cannot hand out values half way.",
+            hint="collect the values in a tensor, or decide with a Python value.",
+        )
+        error.where = here(2).where
+        raise error
+    return value
+
+
+# ---- and, or, ternary --------------------------------------------------------------------------------------------
+
+
+class Short(Handle):
+    """``a and b``, ``a or b`` on the stack of open blocks."""
+
+    def __init__(self, kind: str, left: Any, test: bool) -> None:
+        super().__init__()
+        self.expression = True
+        self.kind, self.left, self.test = kind, left, test
+        self.right_operand: Any = None
+
+    def begin(self) -> bool:
+        """Must the second operand be evaluated?"""
+        engine = slot.engine
+        pred = symbolic_test(self.left)
+        if pred is None:
+            go = truth(self.left) == (self.kind == "and")
+            stack.items.append(self)
+            return go
+        assert isinstance(engine, Capture)
+        self.symbolic, self.pred = True, pred
+        self.start(engine)
+        self.body = Body(engine, self.kind)
+        stack.items.append(self)
+        return True
+
+    def end(self, right: Any) -> Any:
+        """The value of the whole expression."""
+        if not self.symbolic:
+            return self.left if right is SKIP else right
+        assert self.body is not None
+        self.body.close()
+        self.finish()
+        simple = not self.body.changes and is_plain(self.body.builder.graph)
+        if simple and (self.test or (_is_bool(self.left) and _is_bool(right))):
+            return self._logical(right)
+        return self._if(right)
+
+    def _logical(self, right: Any) -> Any:
+        assert self.body is not None
+        move = inline(self.body.builder, self.outer)
+        right = move(right)
+        if symbolic_test(right) is None:
+            value = truth(right)
+            if self.test:
+                return self.left if value == (self.kind == "and") else value
+        pythonic = self.outer.session.pythonic
+        found = find(f"logical_{self.kind}")(as_bool(self.left), as_bool(right))
+        return pythonic.mark(found) if pythonic.is_number(self.left) and pythonic.is_number(right) else found
+
+    def _if(self, right: Any) -> Any:
+        assert self.body is not None
+        body, left = self.body, self.left
+        if self.test:
+            slot.engine = body.builder
+            right = as_bool(right) if symbolic_test(right) is not None else truth(right)
+            slot.engine = self.outer
+            left = as_bool(left)
+        other = Body(self.outer, "short")
+        other.close()
+        then, orelse, a, b = (body, other, right, left) if self.kind == "and" else (other, body, left, right)
+        return join(self.outer, self.pred, then, orelse, [(f"the value of '{self.kind}'", a, b, ())])[0]
+
+
+class _Stack(threading.local):
+    def __init__(self) -> None:
+        self.items: list[Any] = []
+
+
+stack = _Stack()
+
+
+def _is_bool(x: Any) -> bool:
+    return type(x) is bool or (is_tensor(x) and hasattr(x, "_type") and x._type.dtype.category == 0)
+
+
+def inline(body: Capture, outer: Capture) -> Callable[[Any], Any]:
+    """Move a body's nodes into the outer graph. Returns how to get its values there."""
+    seen = {own: outer_value._value for outer_value, own in body.captured}
+    for node in body.graph.nodes:
+        copy_node(node, outer.graph, seen)
+
+    pythonic = outer.session.pythonic
+
+    def move(x: Any) -> Any:
+        value = getattr(x, "_value", None) if is_tensor(x) else None
+        if value not in seen:
+            return x
+        return pythonic.mark(outer.wrap(seen[value])) if pythonic.has(x) else outer.wrap(seen[value])
+
+    return move
+
+
+class Ternary(Handle):
+    """``a if c else b``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.expression = True
+
+    def begin(self, value: Any) -> bool:
+        """Is the first value wanted?"""
+        stack.items.append(self)
+        pred = symbolic_test(value)
+        if pred is None:
+            self.then = truth(value)
+            return self.then
+        assert isinstance(slot.engine, Capture)
+        self.symbolic, self.pred = True, pred
+        self.start(slot.engine)
+        self.body = Body(self.outer, "then")
+        return True
+
+    def turn(self) -> bool:
+        """Is the second value wanted?"""
+        if not self.symbolic:
+            return not self.then
+        assert self.body is not None
+        self.first = self.body
+        self.first.close()
+        self.body = Body(self.outer, "else")
+        return True
+
+    def end(self, then: Any, other: Any) -> Any:
+        """The value."""
+        if not self.symbolic:
+            return then if self.then else other
+        assert self.body is not None
+        self.body.close()
+        self.finish()
+        return join(self.outer, self.pred, self.first, self.body, [("the value of 'if else'", then, other, ())])[0]

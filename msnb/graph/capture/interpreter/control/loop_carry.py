@@ -1,0 +1,225 @@
+"""What a loop carries: variables and written locations, from one turn of the body to the next.
+
+    i = 0; s = 0; rows = [x]            turn 1: i, s fixed Python numbers          -> i becomes 1, s a tensor f32[]
+    while i < n:                        turn 2: i: i64[], s: f32[] carried         -> same types: stable
+        s = s + x.sum(); i = i + 1              rows: unchanged, stays outside
+
+The body is captured until the types it leaves are the types it started with. A value that the body does not change
+is no carry. A Python number that changes becomes a 0-d tensor: int64 for an int, the tensor's dtype if the body
+leaves a tensor.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msnb.base.errors import CaptureError, DTypeError, MsnbError, ShapeError
+from msnb.base.source_location import here
+from msnb.core.types import WEAK, TensorType, result_dtype, tensor_type
+from msnb.graph.capture.frontend.jump_lowering import RETURN
+from msnb.graph.capture.interpreter import array_mutations, writes
+from msnb.graph.capture.values.branch_merge import (
+    Undefined,
+    describe,
+    end_of,
+    flatten,
+    is_object,
+    is_tensor,
+    same,
+    type_of,
+    zeros_of,
+)  # fmt: skip
+from msnb.graph.capture.values.lazy_values import is_number, plain, same_values
+from msnb.graph.capture.values.mutation_journal import MISSING, ArrayPlace, Change, Place
+from msnb.graph.capture.values.python_numbers import Pythonic, number_type
+from msnb.ir.builder import SymbolicTensor
+
+
+class Carried:
+    """One variable (or location) of a loop.
+
+    Attributes:
+        before: its value before the loop.
+        types: per leaf, the type it is carried with; None while it is a Python value that does not change.
+    """
+
+    def __init__(self, label: str, before: Any, line: int, pythonic: Pythonic, place: Place | None = None) -> None:
+        self.pythonic = pythonic
+        self.label, self.line, self.place = label, line, place
+        self.hole = label == RETURN and isinstance(before, Undefined)
+        self.late = False
+        self.after: list[Any] = []
+        self.objects: list[tuple[Any, Any, Any, bool]] = []
+        self._set(before)
+
+    def _set(self, before: Any) -> None:
+        self.before = before
+        self.leaves, self.rebuild, self.key = flatten(before)
+        # a Parameter that the loop does not rebind stays itself
+        self.types: list[TensorType | None] = [
+            type_of(x) if is_tensor(x) and (not is_object(x) or isinstance(x, SymbolicTensor)) else None
+            for x in self.leaves
+        ]
+        self.ends: list[Any] = [None] * len(self.leaves)
+        self.hazards: set[int] = set()
+        self.numbers = [self.pythonic.has(x) for x in self.leaves]
+        self.results: list[Any] = list(self.leaves)
+
+    @property
+    def missing(self) -> bool:
+        """Has it no value before the loop?"""
+        return isinstance(self.before, Undefined)
+
+    def start(self, builder: Any, aliases: Any = None) -> Any:
+        """Its value at the start of the body: a param per carried leaf."""
+        leaves = []
+        for i, (leaf, type_) in enumerate(zip(self.leaves, self.types)):
+            name = self.label if len(self.leaves) == 1 else f"{self.label}.{i}"
+            leaves.append(leaf if type_ is None else self._mark(i, builder.param(type_, name)))
+            for owner in () if type_ is None or aliases is None or self.place is not None else (leaf, self.ends[i]):
+                if is_object(owner):
+                    aliases.add(leaves[-1], owner, None, True)
+        return Undefined(self.label) if self.late else self.rebuild(leaves)
+
+    def _mark(self, i: int, tensor: Any) -> Any:
+        return self.pythonic.mark(tensor) if self.numbers[i] else tensor
+
+    def entry(self, builder: Any) -> list[Any]:
+        """The values of its carried leaves before the loop, in the graph around it."""
+        pairs = [(leaf, t) for leaf, t in zip(self.leaves, self.types) if t is not None]
+        return [builder.wrap(builder.lift_as(leaf, t)) for leaf, t in pairs]
+
+    def settle(self, after: Any, builder: Any, changes: Any = None) -> bool:
+        """Compare with what the body left. True when nothing changed its type; else the types are widened.
+
+        Args:
+            changes: what the body wrote: a Tensor object is left with the value that it had then.
+        """
+        if self.missing:
+            return self._settle_missing(after)
+        if isinstance(after, Undefined):
+            raise self._error(CaptureError, after)
+        leaves, _, key = flatten(after)
+        if key != self.key:
+            raise self._grows(after) if type(after) is type(self.before) else self._error(CaptureError, after)
+        session = builder.session
+        self.after = [end_of(session, changes, x) if x is not self.leaves[i] else x for i, x in enumerate(leaves)]
+        stable = sum(not self._leaf(i, x) for i, x in enumerate(self.after)) == 0
+        return stable & self._same_ends(leaves, builder, changes)
+
+    def _same_ends(self, leaves: list[Any], builder: Any, changes: Any) -> bool:
+        """Which objects from outside does the body leave? One that it writes to as well must be known at its start."""
+        stable = True
+        for i, leaf in enumerate(leaves):
+            outer = is_object(leaf) and not (isinstance(leaf, SymbolicTensor) and leaf._builder.graph is builder.graph)
+            if outer and self.types[i] is not None and self.ends[i] is not leaf:
+                self.ends[i] = leaf
+                stable &= self.after[i] is leaf
+            if builder.session.aliases.is_merged(leaf):
+                self.hazards.add(i)
+        return stable
+
+    def _settle_missing(self, after: Any) -> bool:
+        """No value before the loop: carried as zeros that nobody reads. What a program may read of it after the loop is
+        checked there (``Late``); a return value has a flag of its own."""
+        self.after = []
+        if isinstance(after, Undefined):
+            return True
+        leaves, rebuild, _ = flatten(after)
+        self.late = not self.hole
+        self._set(rebuild([zeros_of(x) for x in leaves]))
+        self.numbers = [self.pythonic.is_number(x) for x in leaves]
+        self.types = [number_type(x) if n else t for x, n, t in zip(leaves, self.numbers, self.types)]
+        return False
+
+    def _leaf(self, i: int, after: Any) -> bool:
+        type_, before = self.types[i], self.leaves[i]
+        number = self.numbers[i] or self.pythonic.is_number(before)
+        if type_ is None and same(before, after):
+            return True
+        if type_ is None and is_object(before) and not self.numbers[i]:
+            self.types[i] = type_of(before)  # a Parameter that the loop rebinds is a value like any other
+            return False
+        if not (is_number(before) or is_tensor(before)) or not (is_number(after) or is_tensor(after)):
+            raise self._error(CaptureError, after, before)
+        if number and self.pythonic.is_number(after):
+            return self._widen(i, number_type(before, after), True)
+        found = type_of(after)
+        if type_ is not None and not self.numbers[i]:
+            fits = found.weak or self.pythonic.is_number(after)
+            if found is type_ or fits and found.dtype.category <= type_.dtype.category and type_.shape == ():
+                return True
+        if not number or found.shape != ():
+            raise self._differs(type_of(before), found, after, before)
+        return self._widen(i, tensor_type((), result_dtype((_weak(before), found))), False)
+
+    def _widen(self, i: int, want: TensorType, number: bool) -> bool:
+        """Carry the leaf with this type from now on. True when it is so already."""
+        stable = self.types[i] is want and self.numbers[i] == number
+        if not stable and self.types[i] is not None and self.numbers[i] == number and not number:
+            raise self._differs(self.types[i], want, self.after[i], self.leaves[i])  # type: ignore[arg-type]
+        self.types[i], self.numbers[i] = want, number
+        return stable
+
+    def outputs(self, builder: Any) -> list[Any]:
+        """What the body gives back for its carried leaves."""
+        return [builder.lift_as(x, t) for x, t in zip(getattr(self, "after", []), self.types) if t is not None]
+
+    def finish(self, results: list[Any]) -> Any:
+        """Its value after the loop. Takes its share from the front of ``results``."""
+        if self.missing:
+            return self.before
+        leaves = [
+            leaf if t is None else self._mark(i, results.pop(0))
+            for i, (leaf, t) in enumerate(zip(self.leaves, self.types))
+        ]
+        if self.place is None:
+            pairs = zip(leaves, self.leaves, self.ends)
+            self.objects = [
+                (leaf, before if is_object(before) else None, end, i in self.hazards)
+                for i, (leaf, before, end) in enumerate(pairs)
+                if self.types[i] is not None
+            ]
+        return self.rebuild(leaves)
+
+    def _differs(self, before: TensorType, after: TensorType, value: Any, first: Any) -> Exception:
+        return self._error(ShapeError if before.shape != after.shape else DTypeError, value, first)
+
+    def _grows(self, after: Any) -> Exception:
+        before = self.before
+        sizes = [f"{len(v)} items" if hasattr(v, "__len__") else "other fields" for v in (before, after)]
+        error = CaptureError(
+            f"{self.label} has {sizes[0]} before the loop and {sizes[1]} after a turn of it; a tensor "
+            f"decides how often the "
+            "loop runs, so it must keep its size.",
+            hint="write into a tensor of fixed size (x[i] = value), or loop over a Python range.",
+        )
+        error.where = here(2).where
+        return error
+
+    def _error(self, kind: type[MsnbError], after: Any, before: Any = None) -> Exception:
+        first = describe(self.before if before is None else before)
+        name = "the return value" if self.label == RETURN else self.label
+        place = f" (line {self.line})" if self.line else ""
+        error = kind(
+            f"{name} is {first} before the loop and {describe(after)} after a turn of it; a tensor decides "
+            f"how often the "
+            "loop runs, so it must stay the same.",
+            operands=[f"before: {first}", f"after{place}: {describe(after)}"],
+            hint=f"start {name} with the shape and dtype that the loop gives it, or loop over a Python range.",
+        )
+        error.where = here(2).where
+        return error
+
+
+def from_change(change: Change, pythonic: Pythonic) -> Carried:
+    """A location that the body wrote, as something carried."""
+    if isinstance(change.place, ArrayPlace) and not same_values(change.before, change.after):
+        raise array_mutations.refuse("loop")
+    before = Undefined(change.place.label) if change.before is MISSING else writes.before_of(change)
+    return Carried(change.place.label, before, 0, pythonic, change.place)
+
+
+def _weak(x: Any) -> TensorType:
+    """The weak type of a Python number, known or computed by the graph."""
+    return WEAK[type(plain(x))] if is_number(x) else tensor_type((), x._type.dtype, True)

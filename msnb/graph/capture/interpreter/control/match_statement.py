@@ -1,0 +1,68 @@
+"""``match`` statements: Python does the matching, on a subject that was read and guarded as a whole.
+
+    match config:                              __m1__ = __rt__.Patterns(lambda: rt.glob(G, "Point"), lambda: ...)
+        case Point(x=0): ...          ==>      match __rt__.subject(config):
+        case Kind.SLOW: ...                        case __m1__.v0(x=0): ...
+                                                   case __m1__.v1: ...
+
+A pattern may hold names and attributes, but no calls, so what it names is found by an attribute of its own: an
+expression that is evaluated when matching gets there, like any other read of the outside.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from msnb.core import pytree
+from msnb.core.engine import slot
+from msnb.graph.capture.interpreter import reads
+from msnb.graph.capture.interpreter.capture_engine import Capture
+
+
+class Names(ast.NodeTransformer):
+    """Takes the expressions out of patterns.
+
+    Args:
+        holder: the name of the variable that will hold them.
+    """
+
+    def __init__(self, holder: str) -> None:
+        self.holder = holder
+        self.found: list[ast.expr] = []
+
+    def visit_MatchClass(self, node: ast.MatchClass) -> ast.MatchClass:
+        """``case Point(...)``: the class."""
+        node.cls = self._named(node.cls)
+        node.patterns = [self.visit(p) for p in node.patterns]
+        node.kwd_patterns = [self.visit(p) for p in node.kwd_patterns]
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        """``case Kind.SLOW``: the value."""
+        return self._named(node)
+
+    def _named(self, node: ast.expr) -> ast.expr:
+        self.found.append(node)
+        holder = ast.copy_location(ast.Name(self.holder, ast.Load()), node)
+        return ast.copy_location(ast.Attribute(holder, f"v{len(self.found) - 1}", ast.Load()), node)
+
+
+class Patterns:
+    """What the patterns of a statement name: ``v0``, ``v1`` ... are worked out when they are asked for."""
+
+    def __init__(self, *values: Callable[[], Any]) -> None:
+        self._values = values
+
+    def __getattr__(self, name: str) -> Any:
+        return self._values[int(name[1:])]()
+
+
+def subject(value: Any) -> Any:
+    """What is matched: patterns look into it unseen, so all of it that comes from outside is guarded."""
+    engine = slot.engine
+    if not isinstance(engine, Capture):
+        return value
+    whole = reads.given if pytree.children(value) is not None else reads.entered
+    return whole(engine.session, value)

@@ -1,0 +1,79 @@
+"""A function inside a captured program as a graph of its own: what grad, vjp, jvp and vmap transform.
+
+    traced = engine.trace(fn, inputs)     graph: params inputs + outer values it reads; outputs: results + writes
+    ... transform traced.graph, replay it into the engine ...
+    engine.assign(target, new)            for every target in traced.writes: state gets the transformed program's values
+
+Writes to attributes and containers inside ``fn`` are made again in the surrounding program at once; the tensors in
+them are holders that get their values by those assignments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msnb.core import pytree
+from msnb.core.tensor import Tensor
+from msnb.core.types import Type
+from msnb.graph.capture.interpreter import writes
+from msnb.graph.capture.interpreter.capture_engine import Capture
+from msnb.graph.capture.interpreter.control.branch import Body, Handle, stack
+from msnb.graph.capture.values.branch_merge import flatten, is_tensor
+from msnb.graph.capture.values.mutation_journal import MISSING, Change, TensorPlace
+from msnb.ir.builder import SymbolicTensor, Traced
+from msnb.ir.graph import Value
+
+
+def trace(engine: Capture, fn: Any, inputs: Sequence[Tensor], types: Sequence[Type] | None) -> Traced:
+    """See ``GraphBuilder.trace``."""
+    own = [engine.lift(x).type for x in inputs] if types is None else list(types)
+    handle, depth = Handle(), len(stack.items)
+    handle.decides = False
+    handle.start(engine)
+    level = len(engine.session.journal.levels)
+    body = handle.body = Body(engine, getattr(fn, "__name__", "fn"))
+    try:
+        params = [body.builder.param(t, f"x{i}") for i, t in enumerate(own)]
+        leaves, shape = pytree.flatten(engine.given(fn(*params)))
+        body.builder.output(*(x for x in leaves if isinstance(x, Tensor)))
+        body.close()
+    except BaseException:
+        handle.abandon()
+        engine.session.journal.unwind(level)
+        del stack.items[depth:]
+        raise
+    finally:
+        handle.finish()
+    made = Traced(body.builder.graph, (), shape, leaves)
+    for change in body.changes.values():
+        made.writes += _written(engine, body.builder, change)
+    made.write_inputs(inputs, params)
+    made.outer = [t for t, _ in body.builder.captured]
+    return made
+
+
+def _written(engine: Capture, body: Capture, change: Change) -> list[Tensor]:
+    """Targets for the tensors that a write left; their values become outputs of the body."""
+    if isinstance(change.place, TensorPlace):
+        if change.place.tensor._builder.graph is body.graph:
+            return []  # a tensor that the function made itself: nobody outside has it
+        body.output(change.after)
+        return [change.place.tensor]
+    if change.after is MISSING:
+        change.place.set(MISSING)
+        return []
+    leaves, rebuild, _ = flatten(change.after)
+    targets: list[Tensor] = []
+    for i, leaf in enumerate(leaves):
+        if is_tensor(leaf) and isinstance(leaf, SymbolicTensor) and leaf._builder.graph is body.graph:
+            body.output(leaf)
+            leaves[i] = _holder(engine, leaf)
+            targets.append(leaves[i])
+    writes.store(change.place, rebuild(leaves))
+    return targets
+
+
+def _holder(engine: Capture, like: SymbolicTensor) -> SymbolicTensor:
+    """A tensor of the engine that will be assigned its value."""
+    return engine.wrap(Value(like._value.type, None, 0, "later"))

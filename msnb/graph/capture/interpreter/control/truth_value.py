@@ -1,0 +1,70 @@
+"""The truth of a value: known to Python, or a tensor of the program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msnb.core.engine import slot
+from msnb.core.tensor import Tensor, truth_of_many
+from msnb.graph.capture.interpreter.capture_engine import Capture
+from msnb.graph.capture.values import sources
+from msnb.graph.capture.values.lazy_values import TrackedArray, is_lazy
+from msnb.ir.builder import SymbolicTensor
+from msnb.ops.definition.record import find
+
+
+def symbolic_test(value: Any) -> SymbolicTensor | None:
+    """The tensor that decides, or None where Python knows the answer.
+
+    Raises:
+        ValueError: a tensor of more than one element has no truth.
+    """
+    engine = slot.engine
+    if is_lazy(value) or not isinstance(value, Tensor) or not isinstance(engine, Capture):
+        return None
+    found = engine.wrap(engine.lift(value))
+    if found._type.is_static and found._type.size != 1:
+        raise truth_of_many(found)
+    return found
+
+
+def truth(value: Any) -> bool:
+    """The truth of a Python value; what it depends on outside is guarded."""
+    engine = slot.engine
+    if not isinstance(engine, Capture) or type(value) is bool or is_lazy(value) or isinstance(value, TrackedArray):
+        return bool(value)
+    source = engine.session.source_of(value)
+    if source is None:
+        return bool(value)
+    if isinstance(value, (list, dict, tuple, set, frozenset)):
+        answer = bool(value)
+        if not engine.session.journal.written(("content", id(value))):
+            engine.session.guard("is", (sources.called(bool, (source,)),), (answer,))
+        return answer
+    return _object_truth(value)
+
+
+def _object_truth(value: Any) -> bool:
+    from msnb.graph.capture.interpreter import call
+
+    for name in ("__bool__", "__len__"):
+        method = getattr(type(value), name, None)
+        if method is not None:
+            return bool(call.call(method, value)) if hasattr(method, "__code__") else bool(value)
+    return True
+
+
+def as_bool(x: Any) -> Any:
+    """A tensor (or number) as a bool: true where not zero."""
+    if isinstance(x, Tensor) and x._type.dtype.category != 0:
+        return find("not_equal")(x, 0)
+    return x
+
+
+def negate(value: Any) -> Any:
+    """``not value``."""
+    pred = symbolic_test(value)
+    if pred is None:
+        return not truth(value)
+    found, pythonic = find("logical_not")(as_bool(pred)), slot.engine.session.pythonic  # type: ignore[attr-defined]
+    return pythonic.mark(found) if pythonic.has(value) else found

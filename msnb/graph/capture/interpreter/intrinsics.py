@@ -1,0 +1,311 @@
+"""The runtime that converted code calls, by the name ``__rt__``.
+
+Every function asks who sits in the slot: under a capture it does what the head of ``convert`` says; anywhere else
+(converted code that outlived its capture, in a closure for instance) it is plain Python.
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from typing import Any
+
+import numpy as np
+
+from msnb.core import temporary_writes
+from msnb.core.engine import slot
+from msnb.core.parameter import Parameter
+from msnb.core.tensor import Tensor
+from msnb.graph.capture.interpreter import array_mutations, reads, side_effects, special_methods, writes
+from msnb.graph.capture.interpreter.call import call
+from msnb.graph.capture.interpreter.capture_engine import Capture
+from msnb.graph.capture.interpreter.capture_session import Session
+from msnb.graph.capture.interpreter.control import branch as blocks
+from msnb.graph.capture.interpreter.control import loop
+from msnb.graph.capture.interpreter.control.branch import SKIP, Short, Ternary, yielding
+from msnb.graph.capture.interpreter.control.match_statement import Patterns, subject
+from msnb.graph.capture.interpreter.control.truth_value import negate, symbolic_test, truth
+from msnb.graph.capture.interpreter.program_errors import need_uncaught, raising
+from msnb.graph.capture.interpreter.writes import del_attr, del_item, set_attr, set_item
+from msnb.graph.capture.values import sources
+from msnb.graph.capture.values.branch_merge import Late, Undefined
+from msnb.graph.capture.values.lazy_values import TrackedArray, is_lazy
+from msnb.graph.capture.values.sources import BINARY
+from msnb.ops.elementwise.identity_and_effects import assign
+
+locals = builtins.locals
+While, For = loop.While, loop.For
+not_ = negate
+__all__ = [
+    "SKIP", "Patterns", "call", "del_attr", "del_item", "raising", "set_attr", "set_item", "subject", "truth",
+    "yielding",
+]  # fmt: skip
+
+
+def _session() -> Session | None:
+    engine = slot.engine
+    return engine.session if isinstance(engine, Capture) else None
+
+
+# ---- names -------------------------------------------------------------------------------------------------------
+
+
+def name(value: Any, which: str) -> Any:
+    """A variable that may have no value."""
+    if not isinstance(value, Undefined) or is_lazy(value):
+        return value
+    engine = slot.engine
+    if type(value) is Late and isinstance(engine, Capture):
+        side_effects.check_ran(engine, value)
+        return value.value
+    raise value.error()
+
+
+def glob(space: dict[str, Any], which: str) -> Any:
+    """A global or built-in name."""
+    return reads.glob(_session(), space, which)
+
+
+def free(cells: dict[str, Any], which: str) -> Any:
+    """A variable of a function around the captured one."""
+    return reads.free(_session(), cells, which)
+
+
+def set_glob(space: dict[str, Any], which: str, value: Any) -> None:
+    """``global which; which = value``."""
+    writes.set_global(space, which, value)
+
+
+def set_cell(reader: Any, value: Any) -> None:
+    """``nonlocal x; x = value``; ``reader`` is ``lambda: x``."""
+    writes.set_cell(reader.__closure__[0], reader.__code__.co_freevars[0], value)
+
+
+# ---- objects -----------------------------------------------------------------------------------------------------
+
+
+def attr(owner: Any, which: str) -> Any:
+    """``owner.which``."""
+    return reads.attr(_session(), owner, which)
+
+
+def item(owner: Any, key: Any) -> Any:
+    """``owner[key]``."""
+    return reads.item(_session(), owner, key)
+
+
+def slice(low: Any, high: Any, step: Any) -> Any:
+    """``low:high:step``."""
+    return builtins.slice(low, high, step)
+
+
+def unpack(value: Any) -> Any:
+    """What ``*value`` and ``a, b = value`` take apart."""
+    found = reads.iterate(_session(), value)
+    return found if found is value or isinstance(found, list) else list(found)
+
+
+def unpack_map(value: Any) -> Any:
+    """What ``**value`` takes apart."""
+    session = _session()
+    return reads.mapping(session, value) if session is not None and isinstance(value, dict) else value
+
+
+def iterate(value: Any) -> Any:
+    """What a comprehension goes through."""
+    return reads.iterate(_session(), value)
+
+
+def compare(op: str, left: Any, right: Any) -> Any:
+    """``is``, ``is not``, ``in``, ``not in``."""
+    engine = slot.engine
+    if op in ("in", "not in") and isinstance(engine, Capture):
+        found = special_methods.member(engine, right, left)
+        if found is not NotImplemented:
+            return found if op == "in" else negate(found)
+    return reads.compare(_session(), op, left, right)
+
+
+binary, unary, context = special_methods.binary, special_methods.unary, special_methods.context
+_INPLACE: dict[str, Any] = {
+    "+": operator.iadd, "-": operator.isub, "*": operator.imul, "/": operator.itruediv, "//": operator.ifloordiv,
+    "%": operator.imod, "**": operator.ipow, "@": operator.imatmul, "&": operator.iand, "|": operator.ior,
+    "^": operator.ixor, "<<": operator.ilshift, ">>": operator.irshift,
+}  # fmt: skip
+
+
+def inplace(op: str, old: Any, value: Any) -> Any:
+    """``old op= value``: lists grow in place, a Parameter takes the value, everything else is a new value."""
+    session = _session()
+    if session is not None and type(old) is list and op == "+":
+        writes.mutate(old, "extend", (list(reads.iterate(session, value)),), {})
+        return old
+    if isinstance(old, Parameter):
+        return assign(old, BINARY[op](old, value))
+    if session is not None and isinstance(old, np.ndarray) and (is_lazy(value) or not isinstance(value, Tensor)):
+        return array_mutations.written_in_place(session, _INPLACE[op], old, value)
+    if isinstance(old, (Tensor, TrackedArray)) or is_lazy(old):
+        return BINARY[op](old, value)
+    found = special_methods.inplace(op, old, value)
+    return _INPLACE[op](old, value) if found is NotImplemented else found
+
+
+def inplace_attr(op: str, owner: Any, which: str, value: Any) -> None:
+    """``owner.which op= value``."""
+    old = attr(owner, which)
+    new = inplace(op, old, value)
+    if not isinstance(old, Parameter):
+        set_attr(owner, which, new)
+
+
+def inplace_item(op: str, owner: Any, key: Any, value: Any) -> None:
+    """``owner[key] op= value``."""
+    if temporary_writes.count(owner) == temporary_writes.IN_CALL and isinstance(owner, Tensor):
+        raise temporary_writes.lost_write()
+    old = item(owner, key)
+    new = inplace(op, old, value)
+    if not isinstance(old, Parameter):
+        set_item(owner, key, new)
+
+
+def new(value: Any) -> Any:
+    """A list, dict or set that the program writes down."""
+    session = _session()
+    return value if session is None else session.born(value)
+
+
+def namespace(space: dict[str, Any]) -> Any:
+    """``globals()``."""
+    session = _session()
+    if session is not None:
+        session.remember(space, sources.ref(space, "globals()"))
+    return space
+
+
+def fstring(*parts: Any) -> Any:
+    """An f-string."""
+    return side_effects.fstring(parts)
+
+
+# ---- decisions ---------------------------------------------------------------------------------------------------
+
+
+def branch(value: Any, names: tuple[str, ...], lines: dict[str, tuple[int, ...]], space: dict[str, Any]) -> Any:
+    """``if value``."""
+    made = blocks.Branch(names, lines)
+    made.decide(value, space)
+    return made
+
+
+def and_begin(left: Any) -> bool:
+    """``left and ...``."""
+    return Short("and", left, False).begin()
+
+
+def or_begin(left: Any) -> bool:
+    """``left or ...``."""
+    return Short("or", left, False).begin()
+
+
+def test_and_begin(left: Any) -> bool:
+    """``left and ...`` where only the truth counts."""
+    return Short("and", left, True).begin()
+
+
+def test_or_begin(left: Any) -> bool:
+    """``left or ...`` where only the truth counts."""
+    return Short("or", left, True).begin()
+
+
+def bool_end(right: Any) -> Any:
+    """The end of and, or, a chained comparison."""
+    return blocks.stack.items.pop().end(right)
+
+
+test_bool_end = bool_end
+
+
+def chain_begin(op: str, left: Any, right: Any) -> bool:
+    """``left op right op ...``: remember the right operand for the next comparison."""
+    first = binary(op, left, right) if op in BINARY and not op.startswith("is") else compare(op, left, right)
+    made = Short("and", first, False)
+    made.right_operand = right
+    return made.begin()
+
+
+def chain_left() -> Any:
+    """The operand between two comparisons."""
+    return blocks.stack.items[-1].right_operand
+
+
+def tern_begin(value: Any) -> bool:
+    """``... if value else ...``."""
+    return Ternary().begin(value)
+
+
+def tern_else() -> bool:
+    """Is the value after else wanted?"""
+    found: bool = blocks.stack.items[-1].turn()
+    return found
+
+
+def tern_end(then: Any, other: Any) -> Any:
+    """The value of the ternary."""
+    return blocks.stack.items.pop().end(then, other)
+
+
+def assert_begin(value: Any) -> bool:
+    """Is the message wanted?"""
+    pred = symbolic_test(value)
+    blocks.stack.items.append(pred)
+    if pred is not None:
+        return True
+    return not truth(value)
+
+
+def assert_end(message: Any, has_message: bool) -> None:
+    """Raise, now or when the program runs."""
+    pred = blocks.stack.items.pop()
+    engine = slot.engine
+    if pred is not None and isinstance(engine, Capture):
+        need_uncaught(engine, AssertionError())
+        side_effects.check(engine, pred, message, has_message)
+    elif message is not SKIP:
+        raise AssertionError(*([message] if has_message else []))
+
+
+# ---- exceptions --------------------------------------------------------------------------------------------------
+
+
+def level() -> tuple[int, int, int, int]:
+    """How many blocks are open."""
+    session = _session()
+    inner = (0, 0, 0) if session is None else session.level()
+    return (*inner, len(blocks.stack.items))
+
+
+def attempt(caught: Any) -> None:
+    """``try``; ``caught`` gives what its handlers catch."""
+    session = _session()
+    if session is not None:
+        session.attempts.append((caught, len(session.blocks)))
+
+
+def succeeded(to: tuple[int, int, int, int]) -> None:
+    """The end of a ``try`` body."""
+    session = _session()
+    if session is not None:
+        del session.attempts[to[2] :]
+
+
+def unwind(to: tuple[int, int, int, int]) -> None:
+    """An exception was caught: close the blocks that it left."""
+    session = _session()
+    del blocks.stack.items[to[3] :]
+    if session is None:
+        return
+    del session.attempts[to[2] :]
+    for handle in reversed(session.blocks[to[0] :]):
+        handle.abandon()
+    del session.blocks[to[0] :]
+    session.journal.unwind(to[1])

@@ -1,0 +1,137 @@
+"""Errors of the program while it is captured: which are raised at once, and which only when it runs.
+
+    if x > 0:                 a tensor decides: the branch ends in a node that raises; the other goes on
+        raise TooLarge(x)     (``Branch.failed`` hears of every error that leaves its body, however deep it was raised)
+    print(x)                  the program has something to do first: its graph ends in a node that raises
+    raise Wrong(f"{x}")       the text is not known yet: likewise
+    f(x) + "a"                nothing comes before it: raised at once
+
+Errors of msnb itself (shapes that do not fit, what capture refuses) are told at once: they are the same for all values.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, NoReturn
+
+from msnb.base.errors import CaptureError, MsnbError
+from msnb.base.source_location import Origin, here, is_internal, users_frames
+from msnb.core.engine import slot
+from msnb.core.tensor import Tensor
+from msnb.graph.capture.interpreter import side_effects
+from msnb.graph.capture.interpreter.capture_engine import Capture
+from msnb.graph.capture.values.lazy_values import concrete
+
+
+def raising(error: Any) -> Any:
+    """What ``raise error`` raises."""
+    return error
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Is it about the capture, and not the program's own?"""
+    return isinstance(error, MsnbError)
+
+
+def keep_inside(handle: Any, error: Exception) -> None:
+    """The body of ``handle``, captured now, ends in raising this error.
+
+    Raises:
+        CaptureError: it may have left an expression that a tensor decides, or a ``try`` around may catch it.
+    """
+    session = handle.outer.session
+    if any(block.expression and block.symbolic for block in session.blocks[handle.level + 1 :]):
+        _refuse(error, "inside an and, or, or if expression", "write the decision as an if statement.")
+    if any(depth <= handle.level and _catches(caught, error) for caught, depth in session.attempts):
+        _refuse(error, "inside a try statement that would see the error", "put the try inside of the branch.")
+    origin = _origin(error.__traceback__)
+    _close(handle)
+    if not handle.body.dead:
+        side_effects.raise_at_run(handle.body.builder, error, origin)
+        handle.body.dead = True
+
+
+def _close(handle: Any) -> None:
+    """Leave the blocks that were open in the body when the error came."""
+    from msnb.graph.capture.interpreter.control.branch import stack
+
+    session = handle.outer.session
+    for block in reversed(session.blocks[handle.level + 1 :]):
+        block.abandon()
+    del session.blocks[handle.level + 1 :]
+    levels, items, attempts = handle.depth
+    session.journal.unwind(levels + 1)
+    del stack.items[items + handle.expression :]
+    del session.attempts[attempts:]
+    slot.engine = handle.body.builder
+
+
+def need_uncaught(engine: Capture, error: Exception) -> None:
+    """An error that only the run may raise must not stand in a ``try`` that would see it.
+
+    Raises:
+        CaptureError: it does.
+    """
+    if any(_catches(caught, error) for caught, _ in engine.session.attempts):
+        _refuse(error, "inside a try statement that would see the error", "decide with an if statement instead.")
+
+
+def _catches(caught: Any, error: Exception) -> bool:
+    try:
+        return isinstance(error, caught())
+    except Exception:
+        return True
+
+
+def _refuse(error: Exception, where: str, hint: str) -> NoReturn:
+    refusal = CaptureError(
+        f"{type(error).__name__} is raised where a tensor decides whether it comes to that, {where}.", hint=hint
+    )
+    refusal.where = _origin(error.__traceback__).where if error.__traceback__ is not None else here(3).where
+    raise refusal from error
+
+
+def end_with(root: Capture, error: Exception) -> None:
+    """An error left the captured function: it is raised here, or the program ends in raising it.
+
+    Raises:
+        Exception: ``error``, where nothing comes before it and all that it says is known.
+    """
+    session = root.session
+    blocks = session.blocks
+    if is_refusal(error) or any(not block.decides for block in blocks):
+        raise error
+    if any(block.symbolic for block in blocks):
+        _refuse(error, "inside an and, or, or if expression", "write the decision as an if statement.")
+    known = not any(isinstance(v, Tensor) for v in side_effects.open_values(_parts(error), {}).values())
+    if known and not side_effects.has_effects(root.graph):
+        error.args = tuple(str(a) if isinstance(a, side_effects.Text) else concrete(a) for a in error.args)
+        raise error
+    origin = _origin(error.__traceback__)
+    slot.engine = root
+    session.journal.unwind(1)
+    session.forget_writes()
+    side_effects.raise_at_run(root, error, origin)
+
+
+def _parts(error: BaseException | None) -> list[Any]:
+    return [] if error is None else [*error.args, dict(error.__dict__), *_parts(error.__cause__)]
+
+
+def _origin(tb: TracebackType | None) -> Origin:
+    """Where an error was raised: the user's frames, innermost first, with those that called the catching one."""
+    inner: list[Any] = []
+    outer = tb.tb_frame.f_back if tb is not None else None
+    while tb is not None:
+        code = tb.tb_frame.f_code
+        if not is_internal(code.co_filename):
+            inner.append((code, tb.tb_lasti, tb.tb_lineno))
+        tb = tb.tb_next
+    frames = (*reversed(inner), *users_frames(outer, end=_run()))
+    return Origin(frames[:8]) if frames else here(2)
+
+
+def _run() -> Any:
+    from msnb.graph.capture.interpreter.capture_engine import run_root
+
+    return run_root.__code__

@@ -1,0 +1,404 @@
+"""Reads of the outside: names, attributes, items, iteration. Each read of an outside object becomes a guard, once."""
+
+from __future__ import annotations
+
+import builtins
+import operator
+import os
+import sys
+import types
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from msnb.base.errors import ConcretizationError
+from msnb.base.source_location import here, is_internal
+from msnb.core import pytree
+from msnb.core.engine import slot
+from msnb.core.tensor import Tensor
+from msnb.graph.capture.interpreter.capture_session import BY_IDENTITY, Session
+from msnb.graph.capture.values import sources as paths
+from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, is_lazy, operand, plain
+from msnb.graph.capture.values.sources import Source
+
+_KNOWN_ITERABLES = (list, tuple, dict, set, frozenset, deque, range, str, Tensor, types.GeneratorType)
+_VALUE_METHODS = frozenset({"asnumpy", "numpy", "item", "tolist", "__array__", "__float__", "__int__", "__bool__"})
+
+
+def is_framework(module: Any) -> bool:
+    """Modules whose own names nobody edits: msnb, NumPy, the standard library."""
+    name = getattr(module, "__name__", "").split(".")[0]
+    if name == "msnb":
+        return is_internal(getattr(module, "__file__", None) or "")
+    return name in ("numpy", "ml_dtypes") or name in sys.stdlib_module_names and name != "__main__"
+
+
+def glob(session: Session | None, space: dict[str, Any], name: str) -> Any:
+    """A global or built-in name."""
+    if name in space:
+        value = space[name]
+        if session is None or session.journal.written(("key", id(space), name)):
+            return value
+        if _is_frameworks(space) and isinstance(value, (type, types.FunctionType, types.ModuleType)):
+            return value
+        return session.track(value, paths.glob(space, name))
+    found = space.get("__builtins__", builtins)
+    table = found if isinstance(found, dict) else vars(found)
+    if name not in table:
+        raise NameError(f"name {name!r} is not defined")
+    if session is not None and not _is_frameworks(space):
+        session.guard("absent", (paths.ref(space, "the global names"),), (name,))
+    return table[name]
+
+
+def _is_frameworks(space: dict[str, Any]) -> bool:
+    return is_internal(space.get("__file__") or "")
+
+
+def free(session: Session | None, cells: dict[str, Any], name: str) -> Any:
+    """A variable of an enclosing function outside of the capture."""
+    box = cells[name]
+    try:
+        value = box.cell_contents
+    except ValueError:
+        raise NameError(f"cannot access free variable '{name}' where it is not associated with a value") from None
+    if session is None or session.journal.written(("cell", id(box))):
+        return value
+    source = session.source_of(box)
+    if source is None:
+        session.remember(box, paths.ref(box, name))
+        return session.track(value, paths.cell(box, name))
+    return session.track(value, paths.content(source, name))
+
+
+# ---- attributes --------------------------------------------------------------------------------------------------
+
+
+def attr(session: Session | None, owner: Any, name: str) -> Any:
+    """``owner.name``."""
+    if session is None or is_lazy(owner):
+        return getattr(owner, name)
+    if isinstance(owner, Tensor):
+        return _tensor_attr(session, owner, name)
+    if isinstance(owner, types.ModuleType):
+        return _module_attr(session, owner, name)
+    if isinstance(owner, super):
+        return _super_attr(session, owner, name)
+    getter = _property(owner, name)
+    if getter is not None:
+        from msnb.graph.capture.interpreter import call
+
+        _guard_class_attr(session, owner, name)
+        return call.call(getter, owner)
+    if session.journal.written(("attr", id(owner), name)):
+        return getattr(owner, name)
+    source = _owner_source(session, owner)
+    value = getattr(owner, name)
+    if source is None:
+        return _class_attr(session, owner, name, value)
+    if isinstance(value, (types.BuiltinMethodType, types.MethodWrapperType)):
+        if not isinstance(owner, type):
+            return value
+        if getattr(value, "__self__", None) is owner:  # bound anew at each look
+            session.guard("eq", (paths.attr(source, name),), (value,))
+            return value
+    return session.track(value, paths.attr(source, name))
+
+
+def _super_attr(session: Session, owner: Any, name: str) -> Any:
+    """``super().name``: what the classes behind hold, guarded."""
+    value = getattr(owner, name)
+    found = getattr(super(owner.__thisclass__, owner.__self_class__), name, None)
+    source = Source(
+        "getattr(super({c0}, {c1}), {c2})", (), (owner.__thisclass__, owner.__self_class__, name), f"super().{name}"
+    )
+    if isinstance(value, types.MethodType) and value.__func__ is found:
+        session.guard("is", (source,), (found,))
+        return value
+    return session.track(value, source) if value is found and not isinstance(value, types.MethodType) else value
+
+
+def _class_attr(session: Session, owner: Any, name: str, value: Any) -> Any:
+    """What an object that the program made has from its class: the class is outside, so this is guarded."""
+    kind = type(owner)
+    if (
+        not session.is_fresh(owner)
+        or not is_heap(kind)
+        or is_internal(getattr(sys.modules.get(kind.__module__), "__file__", "") or "")
+    ):
+        return value
+    if name in getattr(owner, "__dict__", ()) or name.startswith("__"):
+        return value
+    source = paths.attr(paths.ref(kind), name)
+    if isinstance(value, types.MethodType):
+        if value.__self__ is owner:
+            session.guard("is", (source,), (value.__func__,))
+        return value
+    return session.track(value, source) if value is getattr(kind, name, None) else value
+
+
+def is_heap(kind: type) -> bool:
+    """Was the class made by a class statement (or by C code at run time)?"""
+    return bool(kind.__flags__ & (1 << 9))
+
+
+def _owner_source(session: Session, owner: Any) -> Source | None:
+    source = session.source_of(owner)
+    if source is not None or session.is_fresh(owner):
+        return source
+    builtin = type(owner).__module__ == "builtins" and not is_heap(type(owner))
+    if builtin or isinstance(owner, (TrackedArray, type)):
+        return None
+    # an object that came in through code we do not see: hold on to it and watch its attributes
+    return session.anchor(owner) if hasattr(owner, "__dict__") and not isinstance(owner, types.FunctionType) else None
+
+
+def _tensor_attr(session: Session, owner: Tensor, name: str) -> Any:
+    own = session.locals.get(id(owner))
+    known = session.is_fresh(owner) and (own is None or owner._data is not None and not own.assigned)
+    if name in _VALUE_METHODS and not known and type(owner).__name__ != "SymbolicTensor":
+        raise session.root.no_value(session.state(owner).current)
+    if name in ("shape", "dtype", "ndim", "size") or not hasattr(owner, "__dict__") or name not in vars(owner):
+        return getattr(owner, name)
+    source = session.source_of(owner)
+    if source is None or session.journal.written(("attr", id(owner), name)):
+        return getattr(owner, name)
+    return session.track(getattr(owner, name), paths.attr(source, name))
+
+
+def _module_attr(session: Session, owner: types.ModuleType, name: str) -> Any:
+    value = getattr(owner, name)
+    if is_framework(owner) or session.journal.written(("key", id(vars(owner)), name)):
+        return value
+    return session.track(value, paths.attr(session.anchor(owner), name))
+
+
+def _property(owner: Any, name: str) -> Any:
+    if isinstance(owner, type):
+        return None
+    found = getattr(type(owner), name, None)
+    if isinstance(found, property) and isinstance(found.fget, types.FunctionType):
+        return None if is_internal(found.fget.__code__.co_filename) else found.fget
+    return None
+
+
+def _guard_class_attr(session: Session, owner: Any, name: str) -> None:
+    session.guard("is", (paths.attr(paths.ref(type(owner)), name),), (getattr(type(owner), name),))
+
+
+# ---- items -------------------------------------------------------------------------------------------------------
+
+
+def item(session: Session | None, owner: Any, key: Any) -> Any:
+    """``owner[key]``."""
+    if session is None or isinstance(owner, Tensor):
+        return owner[plain_key(session, key)]
+    if isinstance(owner, np.ndarray):
+        return session.made(owner[plain_key(session, key)])
+    if isinstance(key, Tensor) and isinstance(owner, (list, tuple, dict, str)):
+        _refuse_key(owner)
+    key = plain_key(session, key)
+    source = session.source_of(owner)
+    if isinstance(owner, (list, tuple, deque)) and source is not None and _untouched(session, owner):
+        if isinstance(key, slice):
+            return (tuple if isinstance(owner, tuple) else list)(items(session, owner)[key])
+        return session.track(owner[key], paths.item(source, key))
+    if isinstance(owner, dict) and source is not None and _untouched(session, owner):
+        if key not in owner:
+            session.guard("absent", (source,), (key,))
+        return session.track(owner[key], paths.item(source, key))
+    method = getattr(type(owner), "__getitem__", None)
+    if isinstance(method, types.FunctionType):
+        from msnb.graph.capture.interpreter import call
+
+        return call.call(method, owner, key)
+    return owner[key]
+
+
+def _refuse_key(owner: Any) -> None:
+    error = ConcretizationError(
+        f"a Python {type(owner).__name__} cannot be indexed by a tensor: its value is not known while the function is "
+        "captured.",
+        hint="stack the values into a tensor and index that, or compute the index outside the function.",
+    )
+    error.where = here(3).where
+    raise error
+
+
+def plain_key(session: Session | None, key: Any) -> Any:
+    """An index with plain numbers in it: each is fixed by a guard."""
+    if session is not None and type(key) in (list, tuple):
+        key = given(session, key)
+    if type(key) is slice:
+        return slice(concrete(key.start), concrete(key.stop), concrete(key.step))
+    if type(key) in (list, tuple):
+        return type(key)(plain_key(None, part) for part in key)
+    return concrete(key)
+
+
+def _untouched(session: Session, owner: Any) -> bool:
+    """Is an outside container still as it came in? If the program wrote to it, what is left of it is guarded now."""
+    if not session.journal.written(("content", id(owner))):
+        return True
+    settle(session, owner)
+    return False
+
+
+def settle(session: Session, owner: Any) -> None:
+    """The program wrote to an outside container and now reads it (or is about to move its items): its size is guarded,
+    and the items that came from outside are tracked where they lie."""
+    source, before = session.source_of(owner), session.journal.first_value(("content", id(owner)))
+    if source is None or before is None or id(owner) in session.settled:
+        return
+    session.settled.add(id(owner))
+    if isinstance(owner, (set, frozenset)):
+        session.guard("eq", (source,), (before,))
+        return
+    if isinstance(owner, dict):
+        session.guard("eq", (paths.keys(source),), (tuple(before),))
+    else:
+        session.guard("eq", (paths.length(source),), (len(before),))
+    for key, value in before.items() if isinstance(owner, dict) else enumerate(before):
+        held = owner.get(key) if isinstance(owner, dict) else owner[key] if key < len(owner) else None
+        if held is value:
+            owner[key] = session.track(value, paths.item(source, key))
+
+
+def length(session: Session, owner: Any) -> int:
+    """``len`` of an outside container, guarded."""
+    source = session.source_of(owner)
+    if source is not None and _untouched(session, owner):
+        session.guard("eq", (paths.length(source),), (len(owner),))
+    return len(owner)
+
+
+def items(session: Session, owner: Any) -> list[Any]:
+    """All that iteration over an outside container gives."""
+    source = session.source_of(owner)
+    if source is None or not _untouched(session, owner):
+        return list(owner)
+    if isinstance(owner, dict):
+        session.guard("eq", (paths.keys(source),), (tuple(owner),))
+        return list(owner)
+    if isinstance(owner, (set, frozenset)):
+        session.guard("eq", (source,), (type(owner)(owner),))
+        return list(owner)
+    length(session, owner)
+    return [session.track(v, paths.item(source, i)) for i, v in enumerate(owner)]
+
+
+def mapping(session: Session, owner: dict[Any, Any]) -> dict[Any, Any]:
+    """A dict of the program with the entries of an outside one, all guarded."""
+    source = session.source_of(owner)
+    if source is None or not _untouched(session, owner):
+        return owner
+    session.guard("eq", (paths.keys(source),), (tuple(owner),))
+    return {k: session.track(v, paths.item(source, k)) for k, v in owner.items()}
+
+
+def entered(session: Session, value: Any) -> Any:
+    """An argument for code that is not converted: outside containers are read and guarded here, all of them."""
+    if type(value) in (list, tuple, deque) or isinstance(value, tuple) and type(value).__module__ != "builtins":
+        if session.source_of(value) is None:
+            return value
+        found = items(session, value)
+        return (
+            found if type(value) is list else type(value)(*found) if hasattr(value, "_fields") else type(value)(found)
+        )
+    if type(value) is dict:
+        return mapping(session, value)
+    if isinstance(value, (set, frozenset)) and session.source_of(value) is not None:
+        items(session, value)
+    elif is_heap(type(value)) and hasattr(value, "__dict__") and session.source_of(value) is not None:
+        _every_attribute(session, value)
+    return value
+
+
+def given(session: Session, value: Any) -> Any:
+    """An argument for msnb's own functions, which look into containers unseen: what lies outside is read and guarded
+    here, all the way down. A container in which nothing comes from outside is handed on as it is."""
+    if is_lazy(value) or isinstance(value, (Tensor, *BY_IDENTITY)):  # a record (Op) is one thing, whatever it holds
+        return value
+    if isinstance(value, (set, frozenset, deque)):
+        return entered(session, value)
+    found = pytree.children(value)
+    if found is None:
+        return value
+    keys, before = found
+    parts = [given(session, part) for part in _parts(session, value, keys)]
+    return value if all(map(operator.is_, parts, before)) else pytree.rebuild(type(value), keys, parts)
+
+
+def _parts(session: Session, owner: Any, keys: tuple[Any, ...]) -> list[Any]:
+    if isinstance(owner, dict):
+        return list(mapping(session, owner).values())
+    return items(session, owner) if isinstance(owner, (list, tuple)) else [attr(session, owner, k) for k in keys]
+
+
+def _every_attribute(session: Session, value: Any) -> None:
+    """Code that is not converted may look at any attribute of an object of the user: all are guarded."""
+    module = type(value).__module__.split(".")[0]
+    if module == "msnb" or module in sys.stdlib_module_names and module not in ("__main__", "builtins"):
+        return
+    for found in mapping(session, attr(session, value, "__dict__")).values():
+        concrete(found)
+
+
+def iterate(session: Session | None, value: Any) -> Any:
+    """What ``for`` goes through."""
+    if session is None:
+        return value
+    engine = slot.engine
+    if hasattr(engine, "session") and not isinstance(value, _KNOWN_ITERABLES):
+        from msnb.graph.capture.interpreter import special_methods
+
+        found = special_methods.iterated(engine, value)  # type: ignore[arg-type]
+        if found is not NotImplemented:
+            return found
+    if isinstance(value, (list, tuple, dict, set, frozenset, deque)) and session.source_of(value) is not None:
+        return _lazily(session, value) if isinstance(value, list) else items(session, value)
+    return value
+
+
+def _lazily(session: Session, value: list[Any]) -> Iterator[Any]:
+    """A list may grow while it is gone through."""
+    found = items(session, value)
+    yield from found
+    yield from value[len(found) :]
+
+
+def compare(session: Session | None, op: str, left: Any, right: Any) -> Any:
+    """``is`` and ``in`` and their negations."""
+    if op in ("in", "not in"):
+        if session is not None:
+            right = _members(session, right)
+        found = concrete(left) in right
+        return found if op == "in" else not found
+    if session is not None and (is_lazy(left) or is_lazy(right)):
+        same = plain(left) is plain(right)
+        session.guard("is", (paths.called(operator.is_, (operand(left), operand(right))),), (same,))
+        return same == (op == "is")
+    found = (left is right) == (op == "is")
+    if session is not None:
+        _guard_identity(session, left, right, op, found)
+    return found
+
+
+def _members(session: Session, owner: Any) -> Any:
+    if owner is os.environ:
+        from msnb.graph.capture.interpreter import side_effects
+
+        side_effects.notice_once(slot.engine, "a look into os.environ")  # type: ignore[arg-type]
+    if isinstance(owner, dict) and session.source_of(owner) is not None and _untouched(session, owner):
+        items(session, owner)
+        return owner
+    return entered(session, owner)
+
+
+def _guard_identity(session: Session, left: Any, right: Any, op: str, found: bool) -> None:
+    sources = [session.source_of(x) for x in (left, right)]
+    if any(s is not None and s.pattern != "{c0}" for s in sources) and None not in (left, right):
+        parts = [paths.ref(x) if s is None else s for s, x in zip(sources, (left, right))]
+        session.guard("is", (paths.binary(op, parts[0], parts[1]),), (found,))

@@ -1,0 +1,166 @@
+"""Results and writes as a recipe: how to build Python values again at every call.
+
+    return {"loss": loss, "n": k + 1, "net": net}
+        out 0            -> a Tensor around the program's first output
+        held 0           -> k + 1, computed by the host
+        held 1           -> the user's own object
+        const "loss" ... -> a dict of these
+
+A recipe is a list of steps, each using the results of earlier ones, so a value that occurs twice is one object again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from msnb.core.parameter import Parameter
+from msnb.core.tensor import Tensor
+from msnb.graph.capture.interpreter.capture_session import Session
+from msnb.graph.capture.interpreter.side_effects import Text, open_values, refill
+from msnb.graph.capture.values.branch_merge import is_tensor
+from msnb.graph.capture.values.lazy_values import TrackedArray, is_lazy
+from msnb.graph.capture.values.sources import Source
+
+Step = Callable[[list[Any], list[Any], list[Any]], Any]
+
+
+class Recipe:
+    """Steps that rebuild values.
+
+    Args:
+        session: the capture.
+        outputs: gets the tensors that the graph must give out.
+        held: gets the paths of objects and numbers that the guard function must hand over.
+    """
+
+    def __init__(self, session: Session, outputs: list[Any], held: list[Source]) -> None:
+        self.session, self.outputs, self.held = session, outputs, held
+        self.steps: list[Step] = []
+        self._slots: dict[int, tuple[Any, int]] = {}
+        self._out_index: dict[int, int] = {}
+
+    def add(self, value: Any) -> int:
+        """The number of the step that gives ``value``."""
+        found = self._slots.get(id(value))
+        if found is None:
+            step = self._step(value)
+            self.steps.append(step)
+            found = self._slots[id(value)] = (value, len(self.steps) - 1)
+        return found[1]
+
+    def close(self) -> None:
+        """No step comes after this: let go of the capture, and with it of the objects it met (a program may outlive the
+        network it was captured from)."""
+        del self.session, self.outputs, self._slots
+
+    def run(self, outs: list[Any], held: list[Any]) -> list[Any]:
+        """All values."""
+        done: list[Any] = []
+        for step in self.steps:
+            done.append(step(outs, held, done))
+        return done
+
+    def hold(self, source: Source) -> int:
+        """The place of a path's value among those handed over."""
+        for i, known in enumerate(self.held):
+            if known.ident == source.ident:
+                return i
+        self.held.append(source)
+        return len(self.held) - 1
+
+    def out(self, tensor: Any) -> int:
+        """The place of a tensor among the graph's outputs."""
+        self.outputs.append(tensor)
+        return len(self.outputs) - 1
+
+    def _held_step(self, source: Source) -> Step:
+        at = self.hold(source)
+        return lambda outs, held, done: held[at]
+
+    def _step(self, value: Any) -> Step:
+        if is_lazy(value):
+            return self._held_step(value._source)
+        if is_tensor(value):
+            return self._tensor(value)
+        if isinstance(value, Text):
+            return self._text(value)
+        source = self.session.source_of(value)
+        if source is not None:
+            return self._held_step(source)
+        return self._container(value)
+
+    def _tensor(self, value: Any) -> Step:
+        owner = self.session.owner_of(value)
+        if owner is not None:
+            return self._held_step(owner[1])
+        if isinstance(value, TrackedArray):
+            if value._source is not None:
+                return self._held_step(value._source)
+            return lambda outs, held, done: value
+        if id(value) in self.session.locals:
+            at, fields = self.out(value), dict(vars(value))
+            return lambda outs, held, done: _own(outs[at], fields)
+        source = None if not isinstance(value, Tensor) else self.session.source_of(value)
+        if source is not None:
+            return self._held_step(source)
+        at = self.out(value)
+        if self.session.pythonic.has(value):  # Python would have a number here
+            return lambda outs, held, done: _number(outs[at])
+        return lambda outs, held, done: outs[at]
+
+    def _text(self, value: Text) -> Step:
+        parts = [(key, self.add(v)) for key, v in open_values(value, {}).items()]
+        return lambda outs, held, done: refill(value, {key: done[at] for key, at in parts})
+
+    def _container(self, value: Any) -> Step:
+        kind = type(value)
+        if kind in (list, tuple, set, frozenset) or isinstance(value, tuple):
+            parts = [self.add(v) for v in value]
+            make = (lambda found: kind(*found)) if hasattr(value, "_fields") else kind
+            return lambda outs, held, done: make([done[i] for i in parts])
+        if isinstance(value, dict):
+            pairs = [(k, self.add(v)) for k, v in value.items()]
+            return lambda outs, held, done: _filled(value, {k: done[i] for k, i in pairs})
+        if type(value) is np.ndarray:
+            kept = value.copy()
+            return lambda outs, held, done: kept.copy()
+        if not isinstance(value, type) and (self.session.is_fresh(value) or dataclasses.is_dataclass(value)):
+            return self._instance(value)
+        return lambda outs, held, done: value
+
+    def _instance(self, value: Any) -> Step:
+        if not hasattr(value, "__dict__"):
+            return lambda outs, held, done: value
+        kind, pairs = type(value), [(k, self.add(v)) for k, v in vars(value).items()]
+
+        def make(outs: list[Any], held: list[Any], done: list[Any]) -> Any:
+            new = object.__new__(kind)
+            for name, i in pairs:
+                object.__setattr__(new, name, done[i])
+            return new
+
+        return make
+
+
+def _own(value: Tensor, fields: dict[str, Any]) -> Parameter:
+    """A Parameter that the program made."""
+    made = Parameter(value)
+    made.__dict__.update(fields)
+    return made
+
+
+def _number(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+def _filled(model: dict[Any, Any], entries: dict[Any, Any]) -> dict[Any, Any]:
+    if type(model) is dict:
+        return entries
+    new = model.copy()
+    new.clear()
+    new.update(entries)
+    return new

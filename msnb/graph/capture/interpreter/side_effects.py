@@ -1,0 +1,299 @@
+"""What a program does to the world while it runs: checks that raise, and print.
+
+They are HostCall nodes with ``effect``: no pass may drop or reorder them, and the executor calls back into Python
+with the tensors' values. State is written only after the program has finished, so a failed check changes nothing.
+"""
+
+from __future__ import annotations
+
+import copy
+import operator
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from msnb.base import events
+from msnb.base.source_location import Origin, here
+from msnb.core.engine import slot
+from msnb.core.parameter import Parameter
+from msnb.core.tensor import Tensor
+from msnb.graph.capture.interpreter.capture_engine import Capture
+from msnb.graph.capture.values.branch_merge import Late
+from msnb.graph.capture.values.lazy_values import TrackedArray, is_lazy
+from msnb.ir import control_flow
+from msnb.ir.builder import SymbolicTensor
+
+_CONVERSIONS: dict[int, Callable[[Any], str]] = {115: str, 114: repr, 97: ascii}
+
+
+class Text:
+    """An f-string whose parts are not all known: pieces of text and (value, conversion, format)."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: tuple[Any, ...]) -> None:
+        self.parts = parts
+
+    def fill(self, values: dict[int, Any]) -> str:
+        """The text with the program's values; ``values`` maps the id of an open value to what it is now."""
+        out = []
+        for part in self.parts:
+            if isinstance(part, str):
+                out.append(part)
+                continue
+            value, conversion, spec = part
+            spec = spec.fill(values) if isinstance(spec, Text) else spec
+            out.append(_formatted(refill(value, values), conversion, spec))
+        return "".join(out)
+
+    def __str__(self) -> str:
+        """Python needs the text now: numbers are guarded, tensors refuse."""
+        for value in open_values(self, {}).values():
+            if isinstance(value, Tensor) and not is_lazy(value):
+                engine = slot.engine
+                found = engine.wrap(engine.lift(value)) if isinstance(engine, Capture) else value
+                raise found._builder.no_value(found) if isinstance(found, SymbolicTensor) else TypeError("no text yet")
+        return self.fill({})
+
+    def __repr__(self) -> str:
+        return self.fill({})
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
+
+    def __eq__(self, other: object) -> bool:
+        return str(self) == (str(other) if isinstance(other, Text) else other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def __len__(self) -> int:
+        return len(str(self))
+
+    def __bool__(self) -> bool:
+        return any(isinstance(p, str) and p for p in self.parts) or bool(str(self))
+
+    def __contains__(self, part: Any) -> bool:
+        return str(part) in str(self)
+
+    def __iter__(self) -> Any:
+        return iter(str(self))
+
+    def __getitem__(self, key: Any) -> Any:
+        return deferred(operator.getitem, (self, key))
+
+    def __mod__(self, values: Any) -> Any:
+        return deferred(operator.mod, (self, values))
+
+    def __mul__(self, times: Any) -> Any:
+        return deferred(operator.mul, (self, times))
+
+    __rmul__ = __mul__
+
+    def __add__(self, other: Any) -> Any:
+        return Text((*self.parts, *(other.parts if isinstance(other, Text) else (other,))))
+
+    def __radd__(self, other: Any) -> Any:
+        return Text((other, *self.parts))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name in TEXT_METHODS:
+            return lambda *args, **kwargs: deferred(getattr(str, name), (self, *args), kwargs)
+        return getattr(str(self), name)
+
+
+TEXT_METHODS = frozenset((
+    "capitalize", "casefold", "center", "expandtabs", "format", "join", "ljust", "lower", "lstrip", "removeprefix",
+    "removesuffix", "replace", "rjust", "rstrip", "strip", "swapcase", "title", "translate", "upper", "zfill",
+))  # fmt: skip
+"""Methods of ``str`` that give a text: of an open one they give an open one."""
+
+
+def deferred(fn: Callable[..., str], args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Text:
+    """The text that a pure function gives of values that are not all known; it is called when they are."""
+    given = (tuple(_worded(snapshot(a)) for a in args), {k: _worded(snapshot(v)) for k, v in (kwargs or {}).items()})
+    return Text(((given, lambda found: fn(*found[0], **found[1]), ""),))
+
+
+def snapshot(value: Any) -> Any:
+    """A value as it is now: what the program writes into a list, a dict or an array later does not show in it."""
+    if type(value) in (list, tuple, set, deque):
+        return type(value)(snapshot(v) for v in value)
+    if type(value) is dict:
+        return {k: snapshot(v) for k, v in value.items()}
+    if type(value) is np.ndarray:
+        return value.copy()
+    if isinstance(value, TrackedArray) and value._source is not None and value._session.is_written(value):
+        return value.plain().copy()
+    return copy.copy(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
+
+
+def _formatted(value: Any, conversion: Any, spec: str) -> str:
+    if callable(conversion):
+        return str(conversion(value))
+    if conversion != -1:
+        value = _CONVERSIONS[conversion](value)
+    return format(value, spec)
+
+
+def is_open(value: Any) -> bool:
+    """Does its value change from call to call?"""
+    return is_lazy(value) or isinstance(value, (Tensor, TrackedArray, Text))
+
+
+def fstring(parts: tuple[Any, ...]) -> Any:
+    """The text of an f-string, open if a part is."""
+    parts = tuple(p if isinstance(p, str) else (_worded(snapshot(p[0])), *p[1:]) for p in parts)
+    if any(not isinstance(p, str) and _has_open((p[0], p[2])) for p in parts):
+        return Text(parts)
+    return "".join(p if isinstance(p, str) else _formatted(*p) for p in parts)
+
+
+def _worded(value: Any) -> Any:
+    """An object of the user in an f-string: its ``__format__`` or ``__str__`` is called converted."""
+    from msnb.graph.capture.interpreter import special_methods
+
+    if special_methods.method(value, "__format__") is not None or not isinstance(slot.engine, Capture):
+        return value
+    text = special_methods.converted(slot.engine, str, (value,))
+    return value if text is NotImplemented else text
+
+
+def _has_open(value: Any) -> bool:
+    return bool(open_values(value, {}))
+
+
+has_open = _has_open
+
+
+def open_values(value: Any, found: dict[int, Any]) -> dict[int, Any]:
+    """The open values inside ``value``, by id."""
+    if isinstance(value, Text):
+        for part in value.parts:
+            if not isinstance(part, str):
+                open_values(part[0], found)
+                open_values(part[2], found)
+    elif isinstance(value, (tuple, list, set, deque)):
+        for v in value:
+            open_values(v, found)
+    elif type(value) is dict:
+        open_values(list(value.values()), found)
+    elif is_open(value):
+        found[id(value)] = value
+    return found
+
+
+def refill(value: Any, values: dict[int, Any]) -> Any:
+    """``value`` with the program's values in place of the open ones."""
+    if id(value) in values:
+        return values[id(value)]
+    if isinstance(value, Text):
+        return value.fill(values)
+    if type(value) in (tuple, list, set, deque):
+        return type(value)(refill(v, values) for v in value)
+    if type(value) is dict:
+        return {k: refill(v, values) for k, v in value.items()}
+    return value
+
+
+def at_run(engine: Capture, name: str, values: Any, action: Callable[[Any], None], guard: Any = None) -> None:
+    """Call ``action(values)`` at every run, with values in place of tensors and open numbers.
+
+    Args:
+        guard: a tensor; the action runs only where it is false.
+    """
+    found = list(open_values(values, {}).items())
+
+    def run(*tensors: Any) -> tuple[()]:
+        if guard is not None and bool(tensors[0]):
+            return ()
+        given = tensors if guard is None else tensors[1:]
+        action(refill(values, {key: t for (key, _), t in zip(found, given)}))
+        return ()
+
+    args = [v for _, v in found] if guard is None else [guard, *(v for _, v in found)]
+    control_flow.host_call(engine, control_flow.HostFn(run, name), args, (), effect=True)
+
+
+def has_effects(graph: Any) -> bool:
+    """Does it print, check or call back?"""
+    return any("effect" in n.op.traits or n.attrs.get("effect") for _, n in graph.walk())
+
+
+def call_at_run(engine: Capture, name: str, fn: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> None:
+    """Call ``fn`` for what it does to the world, at every run and in its place: ``print``, a warning, a line of a log.
+
+    Its arguments are what they are now, with the program's values in place of tensors and outside numbers.
+    """
+    words = [_worded(snapshot(a)) for a in args], {k: snapshot(v) for k, v in kwargs.items()}
+    at_run(engine, name, words, lambda found: fn(*found[0], **found[1]))
+
+
+def check(engine: Capture, pred: SymbolicTensor, message: Any, has_message: bool) -> None:
+    """``assert pred, message``."""
+
+    def fail(values: Any) -> None:
+        raise AssertionError(*values)
+
+    at_run(engine, "assert", [message] if has_message else [], fail, pred)
+
+
+def check_ran(engine: Capture, late: Late) -> None:
+    """A variable that a loop gives a value is read after it: the loop must have run."""
+    if any(b.graph is engine.graph for b in late.checked):
+        return
+    late.checked.append(engine)
+
+    def fail(values: Any) -> None:
+        raise UnboundLocalError(late.unbound)
+
+    at_run(engine, "loop ran", [], fail, late.ran())
+
+
+def raise_at_run(engine: Capture, error: Exception, origin: Origin | None) -> None:
+    """An error that only the run may raise: a tensor decides whether it comes to that, or something is printed first.
+
+    Args:
+        origin: where it was raised.
+    """
+    cause = error.__cause__ if isinstance(error.__cause__, Exception) else None
+
+    def fail(values: Any) -> None:
+        raise _like(error, *values)
+
+    for kept in (error, cause):  # the frames of the capture
+        if kept is not None:
+            kept.__traceback__ = kept.__context__ = None
+    before, engine.origin = engine.origin, origin
+    at_run(engine, "raise", (*_carried(error), None if cause is None else _carried(cause)), fail)
+    engine.origin = before
+
+
+def _carried(error: BaseException) -> tuple[list[Any], dict[str, Any]]:
+    return list(error.args), dict(error.__dict__)
+
+
+def _like(error: BaseException, args: list[Any], fields: dict[str, Any], cause: Any) -> BaseException:
+    """The user's error with the program's values among its arguments and fields."""
+    new = type(error).__new__(type(error), *args)
+    new.args = tuple(args)
+    new.__dict__.update(fields)
+    known = error.__cause__
+    new.__cause__ = _like(known, cause[0], cause[1], None) if cause is not None and known is not None else known
+    new.__suppress_context__ = error.__suppress_context__
+    return new
+
+
+def notice_once(engine: Capture, what: str) -> None:
+    """Something happened while the function was captured and will not happen again."""
+    place = here(2).where
+    at = f" ({place})" if place is not None else ""
+    engine.session.used_at_capture.setdefault(what, at)
+    undecided = "" if not engine.session.undecided else " Whichever way the tensor decides that this hangs on, it ran."
+    events.notice(
+        f"{what} ran while the function was captured{at}: it does not run again at each call.{undecided}", f"{what}{at}"
+    )

@@ -1,0 +1,258 @@
+"""Special methods of the user's classes: what Python calls behind an operator runs as captured code.
+
+    box + 1      type(box).__add__ is a Python function: guarded by identity, called like a method of box
+    x == cfg     no __eq__ anywhere: the identity of the two objects, guarded
+    a == [1, 2]  an outside list: its length and items are guarded
+
+Everything of C and of msnb itself goes straight to Python's operator.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from msnb.core.engine import slot
+from msnb.core.tensor import Tensor
+from msnb.graph.capture.interpreter import reads
+from msnb.graph.capture.interpreter.capture_engine import Capture
+from msnb.graph.capture.interpreter.control.truth_value import negate, symbolic_test, truth
+from msnb.graph.capture.values import sources
+from msnb.graph.capture.values.lazy_values import LazyScalar, concrete, is_lazy
+from msnb.graph.capture.values.sources import BINARY
+from msnb.ir.builder import SymbolicTensor
+from msnb.ops.definition.record import find
+
+_NAMES = {
+    "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow", "@": "matmul",
+    "&": "and", "|": "or", "^": "xor", "<<": "lshift", ">>": "rshift",
+}  # fmt: skip
+_MIRROR = {"<": "gt", "<=": "ge", ">": "lt", ">=": "le", "==": "eq", "!=": "ne"}
+_COMPARE = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
+_UNARY: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "-": ("__neg__", lambda x: -x), "+": ("__pos__", lambda x: +x), "~": ("__invert__", lambda x: ~x)
+}  # fmt: skip
+_CONVERSIONS: dict[Any, str] = {
+    int: "__int__", float: "__float__", complex: "__complex__", str: "__str__", repr: "__repr__", abs: "__abs__",
+    round: "__round__", len: "__len__", next: "__next__", reversed: "__reversed__", hash: "__hash__", format:
+    "__format__", }  # fmt: skip
+_DIRECT = (int, float, bool, complex, str, SymbolicTensor, LazyScalar, Tensor)
+_CONTAINERS = (list, tuple, dict, set, frozenset, deque)
+
+
+def method(value: Any, name: str) -> Any:
+    """The Python function behind a special method of a user's class, or None."""
+    found = getattr(type(value), name, None)
+    if not isinstance(found, types.FunctionType):
+        return None
+    from msnb.graph.capture.interpreter import call
+
+    return None if call.is_opaque(found) or found.__code__.co_filename == "<string>" else found
+
+
+def invoke(engine: Capture, owner: Any, name: str, fn: Any, *args: Any) -> Any:
+    """Call a special method, captured."""
+    from msnb.graph.capture.interpreter import call
+
+    session = engine.session
+    session.guard("is", (sources.attr(sources.ref(type(owner)), name),), (fn,))
+    if not session.is_fresh(owner):
+        session.anchor(owner)
+    return call.call(fn, owner, *args)
+
+
+# ---- operators ---------------------------------------------------------------------------------------------------
+
+
+def binary(op: str, left: Any, right: Any) -> Any:
+    """``left op right``."""
+    engine = slot.engine
+    if type(left) is str and op == "%" and isinstance(engine, Capture):
+        from msnb.graph.capture.interpreter import side_effects
+
+        given = engine.given(right)
+        return side_effects.deferred(BINARY[op], (left, given)) if side_effects.has_open(given) else left % given
+    if not isinstance(engine, Capture) or type(left) in _DIRECT and type(right) in _DIRECT:
+        return BINARY[op](left, right)
+    found = _by_methods(engine, op, left, right)
+    if found is not NotImplemented:
+        return found
+    if op in ("==", "!=") and type(left) in (list, tuple) and type(left) is type(right):
+        found = _same_items(engine, left, right)
+        if found is not NotImplemented:
+            return found if op == "==" else negate(found)
+    if op in ("==", "!=") and _by_identity(left) and _by_identity(right):
+        return reads.compare(engine.session, "is" if op == "==" else "is not", left, right)
+    return engine.session.made(BINARY[op](_entered(engine, left), _entered(engine, right)))
+
+
+def _same_items(engine: Capture, left: Any, right: Any) -> Any:
+    """Two lists with tensors among their items: equal where all pairs are, which the graph works out."""
+    rows = [reads.entered(engine.session, side) for side in (left, right)]
+    if not any(not is_lazy(x) and isinstance(x, Tensor) for row in rows for x in row):
+        return NotImplemented
+    if len(rows[0]) != len(rows[1]):
+        return False
+    return _decided(engine, zip(*rows), False)
+
+
+def _decided(engine: Capture, pairs: Any, stop: bool) -> Any:
+    """Is there a pair of equal values (``stop`` true), or are all pairs equal (false)? A tensor where one decides."""
+    result: Any = not stop
+    for a, b in pairs:
+        equal = True if a is b else binary("==", a, b)
+        pred = symbolic_test(equal)
+        if pred is None:
+            if truth(equal) == stop:
+                return stop
+        elif result is (not stop):
+            result = pred
+        else:
+            result = find("logical_or" if stop else "logical_and")(result, pred)
+    return engine.session.pythonic.mark(result) if isinstance(result, Tensor) else result
+
+
+def _by_methods(engine: Capture, op: str, left: Any, right: Any) -> Any:
+    compares = op in _COMPARE
+    forward = f"__{_COMPARE[op] if compares else _NAMES[op]}__"
+    backward = f"__{_MIRROR[op]}__" if compares else f"__r{_NAMES[op]}__"
+    tries = [(left, forward, right), (right, backward, left)]
+    if type(right) is not type(left) and issubclass(type(right), type(left)):
+        tries.reverse()
+    if all(method(owner, name) is None for owner, name, _ in tries) and not _has_fields(op, left, right):
+        return NotImplemented
+    for owner, name, other in tries:
+        found = _try(engine, owner, name, other)
+        if found is not NotImplemented:
+            return found
+    return NotImplemented
+
+
+def _try(engine: Capture, owner: Any, name: str, other: Any) -> Any:
+    fn = method(owner, name)
+    if fn is not None:
+        return invoke(engine, owner, name, fn, other)
+    if name in ("__eq__", "__ne__") and dataclasses.is_dataclass(owner) and type(owner) is type(other):
+        return _same_fields(engine, owner, other) == (name == "__eq__")
+    if name == "__ne__" and (method(owner, "__eq__") is not None):
+        found = _try(engine, owner, "__eq__", other)
+        return found if found is NotImplemented else not found
+    plain = getattr(type(owner), name, None)
+    return NotImplemented if plain is None or isinstance(plain, types.FunctionType) else plain(owner, other)
+
+
+def _has_fields(op: str, left: Any, right: Any) -> bool:
+    made = getattr(type(left), "__eq__", None)
+    generated = isinstance(made, types.FunctionType) and made.__code__.co_filename == "<string>"
+    return op in ("==", "!=") and generated and type(left) is type(right)
+
+
+def _same_fields(engine: Capture, left: Any, right: Any) -> bool:
+    """The ``__eq__`` that ``dataclass`` writes."""
+    names = [f.name for f in dataclasses.fields(left) if f.compare]
+    session = engine.session
+    return all(binary("==", reads.attr(session, left, n), reads.attr(session, right, n)) for n in names)
+
+
+def _by_identity(value: Any) -> bool:
+    own: Any = type(value).__eq__
+    return own is object.__eq__
+
+
+def _entered(engine: Capture, value: Any) -> Any:
+    return reads.entered(engine.session, value) if isinstance(value, _CONTAINERS) else value
+
+
+def unary(op: str, value: Any) -> Any:
+    """``-value``, ``+value``, ``~value``."""
+    name, plain = _UNARY[op]
+    engine = slot.engine
+    if not isinstance(engine, Capture) or type(value) in _DIRECT:
+        return plain(value)
+    fn = method(value, name)
+    return engine.session.made(plain(value)) if fn is None else invoke(engine, value, name, fn)
+
+
+def inplace(op: str, old: Any, value: Any) -> Any:
+    """``old op= value`` on an object of the user, or NotImplemented."""
+    engine = slot.engine
+    if not isinstance(engine, Capture):
+        return NotImplemented
+    name = f"__i{_NAMES[op]}__"
+    fn = method(old, name)
+    if fn is not None:
+        return invoke(engine, old, name, fn, value)
+    known = type(old) in _DIRECT or isinstance(old, _CONTAINERS)
+    return NotImplemented if known else _by_methods(engine, op, old, value)
+
+
+# ---- conversions, members, iteration, with -----------------------------------------------------------------------
+
+
+def converted(engine: Capture, fn: Any, args: tuple[Any, ...]) -> Any:
+    """``int(box)``, ``str(box)`` and the like, or NotImplemented."""
+    name = _CONVERSIONS.get(fn) if isinstance(fn, (type, types.BuiltinFunctionType)) else None
+    if name is None or not args or type(args[0]) in _DIRECT:
+        return NotImplemented
+    found = method(args[0], name)
+    return NotImplemented if found is None else concrete(invoke(engine, args[0], name, found, *args[1:]))
+
+
+def member(engine: Capture, owner: Any, item: Any) -> Any:
+    """``item in owner`` by a method of the owner's class, or NotImplemented."""
+    fn = method(owner, "__contains__")
+    if fn is not None:
+        return truth(invoke(engine, owner, "__contains__", fn, item))
+    if type(owner) in (list, tuple, deque):
+        values = reads.entered(engine.session, owner)
+        if any(not is_lazy(x) and isinstance(x, Tensor) for x in (item, *values)):
+            return _decided(engine, ((v, item) for v in values), True)
+    steps = iterated(engine, owner)
+    return NotImplemented if steps is NotImplemented else any(item is v or bool(binary("==", v, item)) for v in steps)
+
+
+def iterated(engine: Capture, owner: Any) -> Any:
+    """What iteration over an object of the user gives, or NotImplemented."""
+    fn = method(owner, "__iter__")
+    if fn is None:
+        return NotImplemented
+    found = owner if _is_iterator(owner) else invoke(engine, owner, "__iter__", fn)
+    return _steps(engine, found) if method(found, "__next__") is not None else found
+
+
+def _is_iterator(value: Any) -> bool:
+    return method(value, "__next__") is not None and method(value, "__iter__") is None
+
+
+def _steps(engine: Capture, iterator: Any) -> Iterator[Any]:
+    while True:
+        try:
+            value = invoke(engine, iterator, "__next__", method(iterator, "__next__"))
+        except StopIteration:
+            return
+        yield value
+
+
+class Context:
+    """A context manager of the user, entered and left by captured code."""
+
+    def __init__(self, engine: Capture, manager: Any) -> None:
+        self.engine, self.manager = engine, manager
+
+    def __enter__(self) -> Any:
+        return invoke(self.engine, self.manager, "__enter__", method(self.manager, "__enter__"))
+
+    def __exit__(self, *error: Any) -> Any:
+        return invoke(self.engine, self.manager, "__exit__", type(self.manager).__exit__, *error)
+
+
+def context(manager: Any) -> Any:
+    """What ``with`` enters."""
+    engine = slot.engine
+    if not isinstance(engine, Capture):
+        return manager
+    own = method(manager, "__enter__") is not None and method(manager, "__exit__") is not None
+    return Context(engine, manager) if own else manager

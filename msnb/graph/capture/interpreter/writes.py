@@ -1,0 +1,291 @@
+"""Writes of the program to objects: attributes, items, contents, globals, cells; how two branches' writes merge."""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from msnb.base.errors import CaptureError
+from msnb.base.source_location import here
+from msnb.core import temporary_writes
+from msnb.core.engine import slot
+from msnb.core.parameter import Parameter
+from msnb.core.tensor import Tensor
+from msnb.graph.capture.interpreter import array_mutations, reads
+from msnb.graph.capture.interpreter.capture_engine import Capture
+from msnb.graph.capture.interpreter.capture_session import Session
+from msnb.graph.capture.values.branch_merge import Undefined, flatten, is_tensor, same
+from msnb.graph.capture.values.lazy_values import same_values
+from msnb.graph.capture.values.mutation_journal import (
+    MISSING,
+    ArrayPlace,
+    AttrPlace,
+    CellPlace,
+    Change,
+    ContentPlace,
+    HiddenPlace,
+    KeyPlace,
+    Place,
+    SpacePlace,
+    TensorPlace,
+)  # fmt: skip
+
+Write = Callable[[Any], None]
+
+
+def _session() -> Session | None:
+    engine = slot.engine
+    return engine.session if isinstance(engine, Capture) else None
+
+
+def set_attr(owner: Any, name: str, value: Any) -> None:
+    """``owner.name = value``."""
+    session = _session()
+    if session is None or is_tensor(owner) and not hasattr(owner, "__dict__"):
+        setattr(owner, name, value)
+        return
+    setter = getattr(getattr(type(owner), name, None), "fset", None)
+    if setter is not None:
+        from msnb.graph.capture.interpreter import call
+
+        call.call(setter, owner, value)
+        return
+    old = vars(owner).get(name) if getattr(type(owner), "assigns_parameters", False) else None
+    if isinstance(old, Parameter) and is_tensor(value) and not isinstance(value, Parameter):
+        setattr(owner, name, value)  # an assignment to the Parameter, which stays where it is
+        return
+    _with_hidden(session, owner, name, lambda: session.journal.write(AttrPlace(owner, name), value))
+    session.log(owner, "attr", name, value)
+
+
+def _with_hidden(session: Session, owner: Any, name: str, action: Callable[[], None]) -> None:
+    """A write to an attribute. A ``__setattr__`` that Python calls unseen (a Cell's, which keeps names in order) may
+    write more."""
+    kind: Any = type(owner)
+    plain = kind.__setattr__ is object.__setattr__ and kind.__delattr__ is object.__delattr__
+    if plain or isinstance(owner, type) or not hasattr(owner, "__dict__"):
+        action()
+        return
+    session.journal.note(SpacePlace(owner))
+    before = dict(vars(owner))
+    action()
+    for key in {**before, **vars(owner)}:
+        if key != name and before.get(key, MISSING) is not vars(owner).get(key, MISSING):
+            session.journal.note(HiddenPlace(owner, key), before.get(key, MISSING))
+
+
+def del_attr(owner: Any, name: str) -> None:
+    """``del owner.name``."""
+    session = _session()
+    if session is not None:
+        session.journal.note(AttrPlace(owner, name))
+        _with_hidden(session, owner, name, lambda: delattr(owner, name))
+        session.log(owner, "method", "__delattr__", name)
+        return
+    delattr(owner, name)
+
+
+def set_item(owner: Any, key: Any, value: Any) -> None:
+    """``owner[key] = value``."""
+    if temporary_writes.count(owner) == temporary_writes.IN_CALL and isinstance(owner, Tensor):
+        raise temporary_writes.lost_write()
+    session = _session()
+    if session is not None and isinstance(owner, np.ndarray):
+        array_mutations.set_item(session, owner, reads.plain_key(session, key), value)
+        return
+    if session is None or is_tensor(owner):
+        owner[reads.plain_key(session, key)] = value if session is None else reads.given(session, value)
+        return
+    key = reads.plain_key(session, key)
+    if isinstance(owner, (list, dict)):
+        session.journal.note(ContentPlace(owner))
+        owner[key] = value
+        session.log(owner, "item", key, value)
+        return
+    method = getattr(type(owner), "__setitem__", None)
+    if hasattr(method, "__code__"):
+        from msnb.graph.capture.interpreter import call
+
+        call.call(method, owner, key, value)
+    else:
+        owner[key] = value
+
+
+def del_item(owner: Any, key: Any) -> None:
+    """``del owner[key]``."""
+    session = _session()
+    key = reads.plain_key(session, key)
+    if session is not None and isinstance(owner, (list, dict)):
+        session.journal.note(ContentPlace(owner))
+        reads.settle(session, owner)
+        session.log(owner, "method", "__delitem__", key)
+    del owner[key]
+
+
+def set_global(space: dict[str, Any], name: str, value: Any) -> None:
+    """``global name; name = value``."""
+    session = _session()
+    if session is None:
+        space[name] = value
+        return
+    session.journal.write(KeyPlace(space, name), value)
+    session.log(space, "global", name, value)
+
+
+def set_cell(box: Any, name: str, value: Any) -> None:
+    """``nonlocal name; name = value``."""
+    session = _session()
+    if session is None:
+        box.cell_contents = value
+        return
+    session.journal.write(CellPlace(box, name), value)
+    if session.source_of(box) is not None:
+        session.log(box, "cell", name, value)
+
+
+def mutate(owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A method that changes a list, dict, set or deque."""
+    session = _session()
+    if session is not None:
+        session.journal.note(ContentPlace(owner))
+        entry = (owner, "call", name, args, kwargs) if kwargs else (owner, "method", name, *args)
+        session.log(*entry)
+    return getattr(owner, name)(*args, **kwargs)
+
+
+# ---- merging what branches wrote ---------------------------------------------------------------------------------
+
+
+def merge_changes(merge: Any, a: dict[Any, Change], b: dict[Any, Change]) -> list[tuple[Any, Write]]:
+    """Plans for every location that either branch wrote, and the write that makes the merged value stick."""
+    out: list[tuple[Any, Write]] = []
+    for key in {**a, **b}:
+        change = a.get(key) or b[key]
+        before = before_of(change)
+        left = a[key].after if key in a else before
+        right = b[key].after if key in b else before
+        plan = _plan(merge, change.place, left, right)
+        out.append((plan, functools.partial(store, change.place)))
+    return out
+
+
+def before_of(change: Change) -> Any:
+    """What was at a written location before: what lies outside is read, and guarded."""
+    session, place = _session(), change.place
+    assert session is not None
+    if change.before is MISSING or session.journal.written(place.key):
+        return change.before
+    if isinstance(place, AttrPlace) and session.source_of(place.owner) is not None:
+        return reads.attr(session, place.owner, place.name)
+    if isinstance(place, ContentPlace) and session.source_of(place.owner) is not None:
+        owner = place.owner
+        if isinstance(owner, dict):
+            return dict(reads.mapping(session, owner))
+        return _as(owner, reads.items(session, owner))
+    if isinstance(place, KeyPlace):
+        return reads.glob(session, place.space, place.name)
+    if isinstance(place, CellPlace) and session.source_of(place.box) is not None:
+        return reads.free(session, {place.name: place.box}, place.name)
+    return change.before
+
+
+def _as(owner: Any, items: list[Any]) -> Any:
+    return next(k for k in (list, set, deque) if isinstance(owner, k))(items)
+
+
+def _plan(merge: Any, place: Place, left: Any, right: Any) -> Any:
+    if isinstance(place, ArrayPlace) and not any(merge.dead) and not same_values(left, right):
+        raise array_mutations.refuse("branch")
+    if isinstance(place, ContentPlace) and not _same_shape(left, right) and not any(merge.dead):
+        error = CaptureError(
+            f"{place.label} has {len(left)} items after the if branch and {len(right)} after the else branch; a tensor "
+            "decides which runs, so both must leave the same items.",
+            hint="append in both branches, or put a value computed with ops.where after the branch.",
+        )
+        error.where = here(2).where
+        raise error
+    if (left is MISSING) != (right is MISSING) and not any(merge.dead) and _is_outside(place):
+        error = CaptureError(
+            f"{place.label} exists after one branch and not after the other; a tensor decides which runs.",
+            hint="give it a value before the branch, or in both branches.",
+        )
+        error.where = here(2).where
+        raise error
+    left, right = (Undefined(place.label, "only one branch sets it") if v is MISSING else v for v in (left, right))
+    return merge.plan(place.label, left, right)
+
+
+def _is_outside(place: Place) -> bool:
+    session = _session()
+    owner = getattr(place, "owner", None)
+    return session is not None and (owner is None or session.source_of(owner) is not None)
+
+
+def _same_shape(left: Any, right: Any) -> bool:
+    if isinstance(left, dict):
+        return list(left) == list(right)
+    if isinstance(left, set):
+        return bool(left == right)
+    return len(left) == len(right)
+
+
+def store(place: Place, value: Any) -> None:
+    """Write a merged value as the program would."""
+    session = _session()
+    assert session is not None
+    if isinstance(place, AttrPlace):
+        session.journal.write(place, value)
+        session.log(place.owner, "attr", place.name, value)
+    elif isinstance(place, KeyPlace):
+        set_global(place.space, place.name, value)
+    elif isinstance(place, CellPlace):
+        set_cell(place.box, place.name, value)
+    elif isinstance(place, ContentPlace):
+        _store_items(session, place, value)
+    elif isinstance(place, ArrayPlace):
+        session.journal.write(place, value)
+        array_mutations.log(session, place.owner)
+    elif isinstance(place, TensorPlace):
+        session.journal.write(place, value)
+
+
+def _store_items(session: Session, place: ContentPlace, value: Any) -> None:
+    """Only what is new is written: the container may hold more, or something else, at the next call."""
+    owner = place.owner
+    session.journal.note(place)
+    if isinstance(owner, dict) and all(key in value for key in owner):
+        _store_by_key(session, owner, value.items())
+    elif isinstance(owner, list) and len(owner) == len(value):
+        _store_by_key(session, owner, enumerate(value))
+    elif isinstance(owner, (list, deque)) and _is_start(owner, value):
+        _store_more(session, owner, "extend", list(value)[len(owner) :])
+    elif isinstance(owner, set) and owner <= value:
+        _store_more(session, owner, "update", [item for item in value if item not in owner])
+    else:
+        reads.settle(session, owner)  # items went away: which ones depends on those that were there
+        place.set(value)
+        session.log(owner, "content", None, value)
+
+
+def _store_by_key(session: Session, owner: Any, pairs: Iterable[tuple[Any, Any]]) -> None:
+    for key, item in list(pairs):
+        if (isinstance(owner, dict) and key not in owner) or not same(owner[key], item):
+            owner[key] = item
+            session.log(owner, "item", key, item)
+
+
+def _store_more(session: Session, owner: Any, method: str, new: list[Any]) -> None:
+    if new:
+        getattr(owner, method)(new)
+        session.log(owner, "method", method, new)
+
+
+def _is_start(owner: Any, value: Any) -> bool:
+    return len(owner) <= len(value) and all(same(a, b) for a, b in zip(owner, value))
+
+
+__all__ = ["flatten", "merge_changes", "store"]

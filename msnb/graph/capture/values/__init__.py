@@ -1,0 +1,1 @@
+"""Values during capture: outside sources, lazy scalars, the mutation journal, merged variables."""

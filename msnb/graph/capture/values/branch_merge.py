@@ -1,0 +1,346 @@
+"""Merging: one value out of the two that the branches of a tensor-dependent ``if`` leave in a variable.
+
+    then: y = x * 2     f32[3]                     two tensors of one type      a result of the If node
+    else: y = x         f32[3]                     the same Python value        stays as it is
+                                                   a number and a 0-d tensor    the number takes the tensor's dtype
+                                                   two different numbers        a (weak) 0-d tensor
+                                                   containers of one shape      item by item
+                                                   a missing value              missing: using it is an error
+                                                   anything else                a sentence
+
+``flatten`` takes containers apart into leaves, for branches and loops alike.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from msnb.base.errors import CaptureError, DTypeError, ShapeError, UndefinedNameError
+from msnb.base.source_location import here
+from msnb.core.tensor import Tensor
+from msnb.core.types import WEAK, TensorType
+from msnb.graph.capture.frontend.jump_lowering import RETURN
+from msnb.graph.capture.values.lazy_values import TrackedArray, is_lazy, is_number, plain, same_values
+from msnb.graph.capture.values.python_numbers import number_type
+from msnb.ir.builder import SymbolicTensor
+
+Rebuild = Callable[[list[Any]], Any]
+
+
+class Undefined:
+    """What a variable holds where it may have no value. ``reason`` tells why, None for plain Python."""
+
+    def __init__(self, name: str, reason: str | None = None) -> None:
+        self.name, self.reason = name, reason
+
+    @property
+    def unbound(self) -> str:
+        """Python's own words."""
+        return f"cannot access local variable '{self.name}' where it is not associated with a value"
+
+    def error(self) -> Exception:
+        """What reading it raises."""
+        if self.reason is None:
+            return UnboundLocalError(self.unbound)
+        error = UndefinedNameError(
+            f"{self.name!r} may have no value here: {self.reason}.",
+            hint=f"give {self.name} a value before the branch or loop, or in every branch.",
+        )
+        error.where = here(3).where
+        return error
+
+
+class Late(Undefined):
+    """A variable that a loop gives a value, if it runs at all: reading it checks that when the program runs.
+
+    ``ran`` makes the tensor that tells whether the loop ran.
+    """
+
+    def __init__(self, name: str, reason: str, value: Any, ran: Callable[[], Any]) -> None:
+        super().__init__(name, reason)
+        self.value, self.ran = value, ran
+        self.checked: list[Any] = []
+
+
+def is_tensor(x: Any) -> bool:
+    """Something that is a tensor to an operation."""
+    return not is_lazy(x) and isinstance(x, (Tensor, TrackedArray))
+
+
+# ---- containers --------------------------------------------------------------------------------------------------
+
+
+def flatten(value: Any) -> tuple[list[Any], Rebuild, Any]:
+    """The leaves of nested containers, how to build the containers again, and a key of their structure."""
+    parts, make, key = _parts(value)
+    if make is None:
+        return [value], lambda leaves: leaves[0], "*"
+    flat = [flatten(p) for p in parts]
+    counts = [len(f[0]) for f in flat]
+
+    def rebuild(leaves: list[Any]) -> Any:
+        out, i = [], 0
+        for (_, build, _), n in zip(flat, counts):
+            out.append(build(leaves[i : i + n]))
+            i += n
+        return make(out)
+
+    return [leaf for f in flat for leaf in f[0]], rebuild, (key, tuple(f[2] for f in flat))
+
+
+def _parts(value: Any) -> tuple[list[Any], Callable[[list[Any]], Any] | None, Any]:
+    kind = type(value)
+    if kind in (list, deque):
+        return list(value), kind, (kind, len(value))
+    if isinstance(value, tuple):
+        if hasattr(value, "_fields"):
+            return list(value), lambda parts: kind(*parts), (kind, len(value))
+        return list(value), tuple, (kind, len(value))
+    if kind is dict:
+        names = list(value)
+        return list(value.values()), lambda parts: dict(zip(names, parts)), (kind, tuple(map(repr, names)))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [f.name for f in dataclasses.fields(value)]
+        return [getattr(value, n, None) for n in names], _dataclass_maker(kind, names), (kind, tuple(names))
+    return [], None, None
+
+
+def _dataclass_maker(kind: type, names: list[str]) -> Callable[[list[Any]], Any]:
+    def make(parts: list[Any]) -> Any:
+        new: Any = object.__new__(kind)
+        for name, part in zip(names, parts):
+            object.__setattr__(new, name, part)
+        return new
+
+    return make
+
+
+def same(a: Any, b: Any) -> bool:
+    """Are two leaves one Python value?"""
+    if a is b:
+        return True
+    if is_lazy(a) or is_lazy(b):
+        return is_lazy(a) and is_lazy(b) and a._source.ident == b._source.ident
+    if is_tensor(a) or is_tensor(b):
+        return is_tensor(a) and is_tensor(b) and getattr(a, "_value", 0) is getattr(b, "_value", 1)
+    if isinstance(a, Undefined) or isinstance(b, Undefined):
+        return isinstance(a, Undefined) and isinstance(b, Undefined)
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, (bool, int, str, bytes, range, slice, float, complex)) or a is None:
+        return bool(a == b) and repr(a) == repr(b)
+    if isinstance(a, np.ndarray):
+        return same_values(a, b)
+    return _same_method(a, b)
+
+
+def _same_method(a: Any, b: Any) -> bool:
+    function = getattr(a, "__func__", None)
+    return function is not None and function is getattr(b, "__func__", 0) and a.__self__ is b.__self__
+
+
+def describe(x: Any) -> str:
+    """A leaf for a sentence."""
+    if isinstance(x, Undefined):
+        return "no value"
+    if is_lazy(x):
+        return f"the Python {type(plain(x)).__name__} {plain(x)!r}"
+    if isinstance(x, Tensor):
+        return f"a tensor {x._type!r}"
+    if is_number(x) or x is None or isinstance(x, str):
+        return f"the Python {type(x).__name__} {x!r}" if x is not None else "None"
+    return f"a {type(x).__name__}"
+
+
+# ---- branches ----------------------------------------------------------------------------------------------------
+
+
+class Merge:
+    """Collects what two branches leave and adds the results to both graphs.
+
+    Args:
+        then, other: the builders of the branches.
+        dead: which of the branches ends by raising (its values do not matter).
+    """
+
+    def __init__(
+        self,
+        then: Any,
+        other: Any,
+        dead: tuple[bool, bool] = (False, False),
+        changes: Any = ({}, {}),
+        born: Any = ((), ()),
+    ) -> None:
+        self.builders = (then, other)
+        self.dead = dead
+        self.changes = changes
+        self.born = born
+        self.aliases: list[tuple[int, int, Any]] = []
+
+    def plan(self, label: str, a: Any, b: Any, lines: tuple[int, ...] = ()) -> Rebuild:
+        """How to get the variable's value from the If node's results."""
+        if a is b:
+            return lambda results: a
+        if self.dead[0] != self.dead[1] and self._outlives(self.dead[0], b if self.dead[0] else a):
+            return lambda results: b if self.dead[0] else a
+        if self.dead[0]:
+            a = self._instead(a, b)
+        elif self.dead[1]:
+            b = self._instead(b, a)
+        a, b = self._holes(label, a, b)
+        if isinstance(a, Undefined) or isinstance(b, Undefined):
+            return self._missing(label, a, b, lines)
+        if not is_tensor(a) and same(a, b):
+            return lambda results: a
+        leaves_a, rebuild, key_a = flatten(a)
+        leaves_b, _, key_b = flatten(b)
+        if key_a != key_b:
+            raise self._differ(label, describe(a), describe(b), lines, *_structures(a, b))
+        makers = [self._leaf(label, p, q, lines) for p, q in zip(leaves_a, leaves_b)]
+        if key_a == "*" or isinstance(a, tuple):
+            return lambda results: rebuild([make(results) for make in makers])
+        parts = [x for i, x in enumerate((a, b)) if id(x) not in self.born[i]]
+        blend = self.builders[0].session.aliases.blend
+        return lambda results: (
+            blend(rebuild([make(results) for make in makers]), *parts)
+            if parts
+            else rebuild([make(results) for make in makers])
+        )
+
+    def _outlives(self, side: int, value: Any) -> bool:
+        """Was it there before its branch? Then it is what it was: the other branch never gets here."""
+        graph = self.builders[side].graph
+        return all(
+            not is_tensor(x) or not isinstance(x, SymbolicTensor) or x._builder.graph is not graph
+            for x in flatten(value)[0]
+        )
+
+    def _end(self, side: int, leaf: Any) -> Any:
+        """The value that a Tensor object had at the end of its branch, where it was written."""
+        return end_of(self.builders[0].session, self.changes[side], leaf)
+
+    def _instead(self, dead: Any, live: Any) -> Any:
+        """A branch that raises may leave anything: take the other's Python values, zeros for its tensors."""
+        if isinstance(live, Undefined):
+            return live
+        leaves, rebuild, _ = flatten(live)
+        return rebuild([zeros_of(leaf) for leaf in leaves])
+
+    def _holes(self, label: str, a: Any, b: Any) -> tuple[Any, Any]:
+        """The slot of a return value that was not set on one side is never read there: fill it."""
+        if label == RETURN and isinstance(a, Undefined) != isinstance(b, Undefined):
+            return (self._instead(a, b), b) if isinstance(a, Undefined) else (a, self._instead(b, a))
+        return a, b
+
+    def _missing(self, label: str, a: Any, b: Any, lines: tuple[int, ...]) -> Rebuild:
+        for side in (a, b):
+            if isinstance(side, Undefined) and side.reason is not None:
+                return lambda results: side
+        if isinstance(a, Undefined) and isinstance(b, Undefined):
+            return lambda results: a
+        line = max(lines) if lines else 0
+        branch = "else" if isinstance(a, Undefined) else "if"
+        found = Undefined(
+            label, f"only the {branch} branch gives it one (line {line}), and a tensor decides which runs"
+        )
+        return lambda results: found
+
+    def _leaf(self, label: str, a: Any, b: Any, lines: tuple[int, ...]) -> Rebuild:
+        if a is b or not is_tensor(a) and same(a, b):
+            return lambda results: a
+        if isinstance(a, Undefined) or isinstance(b, Undefined):
+            return self._missing(label, a, b, lines)
+        if not all(is_tensor(x) or is_number(x) for x in (a, b)):
+            raise self._differ(label, describe(a), describe(b), lines)
+        pythonic = self.builders[0].session.pythonic
+        objects, (a, b) = (a, b), (self._end(0, a), self._end(1, b))
+        if same(a, b) and not any(isinstance(x, Tensor) and not self._is_own(i, x) for i, x in enumerate(objects)):
+            return lambda results: a
+        number = pythonic.is_number(a) and pythonic.is_number(b)
+        values = self._lifted(label, a, b, lines, number)
+        at = len(self.builders[0].graph.outputs)
+        self.aliases += [(at, i, x) for i, x in enumerate(objects) if is_object(x) and not self._is_own(i, x)]
+        for builder, value in zip(self.builders, values):
+            builder.graph.outputs.append(value)
+        return lambda results: pythonic.mark(results[at]) if number else results[at]
+
+    def _is_own(self, side: int, x: Any) -> bool:
+        return isinstance(x, SymbolicTensor) and x._builder.graph is self.builders[side].graph
+
+    def _lifted(self, label: str, a: Any, b: Any, lines: tuple[int, ...], number: bool) -> tuple[Any, Any]:
+        pythonic = self.builders[0].session.pythonic
+        want = number_type(a, b) if number else common(a, b, pythonic)
+        if want is None:
+            types = [repr(self.builders[i].lift(x).type) for i, x in enumerate((a, b))]
+            raise self._differ(label, describe(a), describe(b), lines, *types)
+        return self.builders[0].lift_as(a, want), self.builders[1].lift_as(b, want)
+
+    def _differ(self, label: str, a: str, b: str, lines: tuple[int, ...], *operands: str) -> Exception:
+        name = "the return value" if label == RETURN else label
+        shapes = "shape" if a.startswith("a tensor") and b.startswith("a tensor") else ""
+        kind = (
+            ShapeError if shapes and a.rsplit("[")[-1] != b.rsplit("[")[-1] else DTypeError if shapes else CaptureError
+        )
+        places = [f" (line {n})" if n else "" for n in (*lines, 0, 0)[:2]]
+        error = kind(
+            f"{name} is {a} after the if branch and {b} after the else branch; a tensor decides which runs, "
+            f"so both must "
+            "agree.",
+            operands=[f"if{places[0]}: {a}", f"else{places[1]}: {b}"],
+            hint="give both branches the same shape and dtype (reshape, astype), or decide with a Python value.",
+        )
+        error.where = here(2).where
+        return error
+
+
+def _structures(a: Any, b: Any) -> tuple[str, ...]:
+    return ()
+
+
+def is_object(x: Any) -> bool:
+    """A Tensor object, which a program may give another value."""
+    return isinstance(x, Tensor) and not is_lazy(x)
+
+
+def end_of(session: Any, changes: Any, leaf: Any) -> Any:
+    """The value that a Tensor object had when these changes were taken back; other leaves as they are."""
+    if not changes or not is_object(leaf):
+        return leaf
+    state = None if isinstance(leaf, SymbolicTensor) else session.states.get(id(leaf)) or session.locals.get(id(leaf))
+    change = changes.get(("tensor", id(leaf if state is None else state.current)))
+    return leaf if change is None else change.after
+
+
+def zeros_of(leaf: Any) -> Any:
+    """Zeros like a tensor; other values stay."""
+    if not is_tensor(leaf):
+        return leaf
+    t = leaf._type if isinstance(leaf, Tensor) else None
+    if t is None:
+        return Tensor(np.zeros(leaf.shape, leaf.dtype))
+    return Tensor(np.zeros(t.ints(), t.dtype.numpy))
+
+
+def type_of(x: Any) -> TensorType:
+    """The type of a leaf as an operand."""
+    if isinstance(x, TrackedArray):
+        from msnb.core.tensor import type_of_buffer
+
+        return type_of_buffer(x.view(np.ndarray))
+    return WEAK[type(plain(x))] if is_number(x) else x._type
+
+
+def common(a: Any, b: Any, pythonic: Any) -> TensorType | None:
+    """The type in which two leaves can be one value of a graph, or None."""
+    ta, tb = type_of(a), type_of(b)
+    if ta is tb:
+        return ta
+    for number, other in ((a, tb), (b, ta)):
+        if pythonic.is_number(number):
+            return other if other.shape == () and type_of(number).dtype.category <= other.dtype.category else None
+    return None

@@ -1,0 +1,89 @@
+"""Algebraic simplification: one walk that applies a table of laws (``laws_*.py``), each with its reason and examples.
+
+    %1 = multiply(x, ~1.0)
+    %2 = reshape(%1, shape=(6,))          -->         %3 = reshape(x, shape=(3, 2))
+    %3 = reshape(%2, shape=(3, 2))
+
+Operands are simplified before the ops that read them, and what a law emits is looked at again, so chains collapse in
+the one walk. Dead operands are left to ``dce``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msnb.graph.compile.rewriting.pass_record import Case, Pass, register_pass
+from msnb.graph.compile.rewriting.rewrite_log import Log
+from msnb.graph.compile.rewriting.rewrite_rule import Law
+from msnb.graph.compile.rewriting.rewriter import Answer, Rule, Sweep, sweep_module
+from msnb.graph.compile.rules.arithmetic import ARITHMETIC
+from msnb.graph.compile.rules.control_flow import CONTROL
+from msnb.graph.compile.rules.shape import SHAPES
+from msnb.ir.graph import Graph, Node, Value
+
+LAWS: tuple[Law, ...] = (*ARITHMETIC, *SHAPES, *CONTROL)
+
+
+class Simplifier:
+    """Tries the laws of a node's op in the order of the table."""
+
+    def __init__(self, laws: Sequence[Law]) -> None:
+        self._laws: dict[str, list[Law]] = {}
+        for law in laws:
+            for op in law.ops:
+                self._laws.setdefault(op, []).append(law)
+
+    def __call__(self, sweep: Sweep, node: Node) -> Answer:
+        for law in self._laws.get(node.op.name, ()):
+            found = None if law.of_gradients and node.primal is None else law.find(sweep, node)
+            if found is None:
+                continue
+            values = [found] if isinstance(found, Value) else list(found)
+            answer = sweep.accept(node, values, law.name, law.text)
+            if answer is not None:
+                return answer
+        return None
+
+
+_EXACT = Simplifier([law for law in LAWS if law.exact])
+_ALL = Simplifier(LAWS)
+
+
+def _run(graph: Graph, log: Log) -> Graph:
+    def make_rule() -> Rule:
+        return _EXACT
+
+    return sweep_module(graph, "algebra", make_rule, log)
+
+
+def _run_inexact(graph: Graph, log: Log) -> Graph:
+    def make_rule() -> Rule:
+        return _ALL
+
+    return sweep_module(graph, "algebra_inexact", make_rule, log)
+
+
+def _cases(exact: bool) -> tuple[Case, ...]:
+    return tuple(case for law in LAWS if law.exact == exact for case in law.cases)
+
+
+ALGEBRA = register_pass(
+    Pass(
+        name="algebra",
+        law="Laws of algebra that keep every bit: x * 1 is x, two transposes are one, a known test is no choice.",
+        needs="captured",
+        gives="captured",
+        cases=_cases(exact=True),
+        run=_run,
+    )
+)
+ALGEBRA_INEXACT = register_pass(
+    Pass(
+        name="algebra_inexact",
+        law="The same with laws that change last digits (x ** 2 is x * x); nothing runs it unless asked to.",
+        needs="captured",
+        gives="captured",
+        cases=_cases(exact=False),
+        run=_run_inexact,
+    )
+)

@@ -1,0 +1,1 @@
+"""The pass that groups operations into kernels, with horizontal fusion and rematerialization."""

@@ -1,0 +1,63 @@
+"""Regrouping: sums and products in another order, where that is less work; for devices that ask for it.
+
+The hardware-independent laws keep every bit. A device whose kernels and libraries add up in an order of their own
+anyway loses nothing by laws that change last digits (``laws_sums``, ``laws_products``), and they save whole walks over
+memory: one sum for many, one matrix product for a sum of products. Products with named axes become products of matrices
+first (``laws_einsum``). The exact laws are tried on what they leave. Then
+small products are gathered (``gathering``), which needs a look at many nodes at once. What is a product with a vector
+after that becomes a sum (``laws_vectors``), last, for gathered vectors are a matrix.
+"""
+
+from __future__ import annotations
+
+from msnb.graph.compile.passes.algebraic_simplification import LAWS, Simplifier
+from msnb.graph.compile.passes.dead_code import Pruner
+from msnb.graph.compile.passes.matmul_batching import gather
+from msnb.graph.compile.passes.matmul_batching_cases import CASES
+from msnb.graph.compile.rewriting.node_facts import Effects
+from msnb.graph.compile.rewriting.pass_record import Pass, register_pass
+from msnb.graph.compile.rewriting.rewrite_log import Log
+from msnb.graph.compile.rewriting.rewrite_rule import Law
+from msnb.graph.compile.rewriting.rewriter import Rule, map_module, sweep_module
+from msnb.graph.compile.rules.einsum import EINSUMS
+from msnb.graph.compile.rules.matmul import PRODUCTS
+from msnb.graph.compile.rules.matvec import VECTORS
+from msnb.graph.compile.rules.reductions import SUMS
+from msnb.ir.graph import Graph, Module
+
+REGROUPINGS: tuple[Law, ...] = (*SUMS, *PRODUCTS, *VECTORS, *EINSUMS)
+_EXACT = [law for law in LAWS if law.exact]
+_BEFORE, _BEHIND = Simplifier([*EINSUMS, *SUMS, *PRODUCTS, *_EXACT]), Simplifier([*VECTORS, *_EXACT])
+
+
+def _run(graph: Graph, log: Log) -> Graph:
+    out = _swept(graph, _BEFORE, log)
+    gathered = gather(out, log)
+    return _swept(out if gathered is out else _without_dead_nodes(gathered), _BEHIND, log)
+
+
+def _swept(graph: Graph, rule: Rule, log: Log) -> Graph:
+    before = log.total
+    out = sweep_module(graph, "regroup", lambda: rule, log)
+    return _without_dead_nodes(out) if log.total > before else graph  # what laws tried and dropped is in ``out`` alone
+
+
+def _without_dead_nodes(graph: Graph) -> Graph:
+    effects = Effects()
+
+    def rewrite(g: Graph, module: Module) -> Graph:
+        return Pruner(g, module, effects, Log()).run()
+
+    return map_module(graph, rewrite)
+
+
+REGROUP = register_pass(
+    Pass(
+        name="regroup",
+        law="Sums are shared and products gathered where that is less work; last digits may change.",
+        needs="hardware_independent",
+        gives="hardware_independent",
+        cases=(*(case for law in REGROUPINGS for case in law.cases), *CASES),
+        run=_run,
+    )
+)

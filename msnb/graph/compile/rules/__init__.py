@@ -1,0 +1,1 @@
+"""One table of rewrite rules for each subject."""

@@ -1,0 +1,1 @@
+"""What holds of a graph: verification, structural hash, isomorphism."""

@@ -1,0 +1,1 @@
+"""One fused group as loops: the kernel IR, iteration spaces, strided views."""

@@ -1,0 +1,1 @@
+"""Cell, containers of Cells, and what a Cell knows of itself: state, tree, hooks, flags."""

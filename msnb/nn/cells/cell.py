@@ -1,0 +1,408 @@
+"""Cell: a network or a piece of one. It owns Parameters and other Cells, and ``construct`` says what it computes.
+
+    net(x)  --eager-->            hooks, then construct as plain Python
+            --GRAPH_MODE, top-->  msnb.api.call_cell: capture once, run the compiled program from then on
+            --being captured-->   the converted twin of construct, its nodes under the scope "LeNet5/conv1"
+
+Flags that a user may change between calls (training, hooks, the compute dtype) are read through the engine, so that
+capture turns each into a guard.
+Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Cell.html
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
+from typing import Any, TypeVar
+
+from msnb.api.cell_compilation import call_cell
+from msnb.api.transforms.custom_gradient import custom_vjp
+from msnb.api.transforms.recompute import recomputed
+from msnb.base.errors import ArgumentError, MsnbError, ShapeError
+from msnb.base.missing_names import MissingName
+from msnb.base.settings import in_graph_mode
+from msnb.core import step_undo
+from msnb.core.engine import slot
+from msnb.core.microbatch_scope import stage_scope
+from msnb.core.parameter import Parameter
+from msnb.core.shard_annotation import sharding
+from msnb.core.tensor import Tensor
+from msnb.eager.autocast import casting
+from msnb.eager.composite_programs import runs_whole
+from msnb.eager.dispatch import EagerEngine
+from msnb.nn.cells.cell_flags import CellFlags
+from msnb.nn.cells.cell_state import CellState
+from msnb.nn.cells.cell_tree import adopt_cell, adopt_parameter, owned, uproot
+from msnb.nn.cells.hooks import CellHooks, as_tuple, with_backward_hooks, with_backward_pre_hooks
+from msnb.nn.cells.mixed_precision import CellPrecision, cast_floats
+from msnb.ops.elementwise.identity_and_effects import assign
+
+Self = TypeVar("Self", bound="Cell")
+
+
+class Cell(CellState, CellHooks, CellPrecision, CellFlags):
+    """A network or a layer. Subclass it, make Parameters and Cells in ``__init__``, compute in ``construct``.
+
+    Args:
+        auto_prefix: whether Cells inside get this Cell's names in front of theirs.
+        flags: attributes to set.
+
+    Attributes:
+        training: False until ``set_train()``; layers such as Dropout ask for it.
+
+    Raises:
+        AttributeError: a Parameter or Cell is assigned before ``super().__init__()``.
+        TypeError: something else is assigned over a Parameter or a Cell.
+
+    Examples:
+        >>> import msnb as ms
+        >>> class Net(ms.nn.Cell):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.w = ms.Parameter([2.0])
+        ...     def construct(self, x):
+        ...         return x * self.w
+        >>> Net()(ms.Tensor([3.0])).tolist()
+        [6.0]
+    """
+
+    training: bool
+    pipeline_stage: Any = None  # the stage of a parallel plan that runs it; else it follows its neighbours
+    _ready = False
+    _prefix = ""
+    _placed = False
+    _scope_name = ""
+    _auto_prefix = True
+    _runs_whole = False
+    _is_step = False  # all that a call writes, or nothing: a training step, an update
+
+    def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None) -> None:
+        self.__dict__.update(_ready=True, _buffer_names={}, _auto_prefix=auto_prefix, _way="", training=False)
+        if flags:
+            self.add_flags(**flags)
+
+    # ---- attributes ----------------------------------------------------------------------------------------------
+
+    assigns_parameters = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        old = self.__dict__.get(name)
+        if isinstance(old, Parameter) and isinstance(value, Tensor) and not isinstance(value, Parameter):
+            self._take(name, old, value)
+            return
+        if name == "construct" and getattr(value, "__msnb_fn__", None) is self:
+            value = type(value)(self.construct, value.name)  # `net.construct = jit(net)`: the construct that it had
+        if isinstance(value, (Parameter, Cell)):
+            self._need_init(name)
+            self._adopt(name, value)
+        elif isinstance(old, (Parameter, Cell)) and value is not None:
+            self._refuse(name, old, value)
+        elif isinstance(value, (tuple, list)) and self._ready:
+            for i, item in enumerate(value):
+                self._adopt(f"{name}.{i}", item)
+        object.__setattr__(self, name, value)
+
+    def _take(self, name: str, old: Parameter, value: Tensor) -> None:
+        """``self.w = self.w + x``: the Parameter takes the value."""
+        if value.shape != old.shape:
+            raise ShapeError(
+                f"{type(self).__name__}.{name} is a Parameter of shape {list(old.shape)}, the value assigned has shape "
+                f"{list(value.shape)}.",
+                hint="assign a value of its shape, or a new Parameter.",
+            )
+        assign(old, value)
+
+    def _adopt(self, name: str, value: Any) -> None:
+        if isinstance(value, Parameter) and self._auto_prefix:
+            adopt_parameter(self, name, value)
+        elif isinstance(value, Cell):
+            value._need_init("")
+            adopt_cell(self, name, value)
+
+    def _need_init(self, name: str) -> None:
+        if not self._ready:
+            what = f"assigning {type(self).__name__}.{name}" if name else "using it"
+            raise AttributeError(f"{type(self).__name__}: call super().__init__() in __init__ before {what}.")
+
+    def _refuse(self, name: str, old: Any, value: Any) -> None:
+        kind = "Parameter" if isinstance(old, Parameter) else "Cell"
+        way = f"self.{name}.set_data(...) or ops.assign" if kind == "Parameter" else "another attribute name"
+        raise TypeError(
+            f"{type(self).__name__}.{name} is a {kind} and cannot become a {type(value).__name__}; use {way}, or "
+            f"`del` it first."
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self._need_init(name) if name == "_buffer_names" else None
+        own = [n for n in self.__dict__ if not n.startswith("_")]
+        raise MissingName(type(self).__name__, name, "Cell", lambda: dir(self), own)
+
+    def __delattr__(self, name: str) -> None:
+        self.__dict__.get("_buffer_names", {}).pop(name, None)
+        object.__delattr__(self, name)
+
+    def __deepcopy__(self: Self, memo: dict[Any, Any]) -> Self:
+        """A copy is the root of a network of its own: its names start at itself."""
+        outermost = memo.setdefault("msnb.copied", self) is self
+        new: Self = object.__new__(type(self))
+        memo[id(self)] = new
+        for name, value in self.__dict__.items():
+            new.__dict__[name] = copy.deepcopy(value, memo)
+        if outermost:
+            del memo["msnb.copied"]
+            uproot(new)
+        return new
+
+    def insert_child_to_cell(self, child_name: str, child_cell: Cell) -> None:
+        """Same as ``setattr(self, child_name, child_cell)`` for a name that is free.
+
+        Raises:
+            KeyError: the name is taken. TypeError: not a Cell.
+        """
+        self._need_free(child_name)
+        if not isinstance(child_cell, Cell):
+            raise TypeError(f"insert_child_to_cell takes a Cell, not {type(child_cell).__name__}.")
+        setattr(self, child_name, child_cell)
+
+    def insert_param_to_cell(self, param_name: str, param: Parameter, check_name_contain_dot: bool = True) -> None:
+        """Same as ``setattr(self, param_name, param)`` for a name that is free.
+
+        Raises:
+            KeyError: the name is taken or contains a dot. TypeError: not a Parameter.
+        """
+        if check_name_contain_dot and "." in param_name:
+            raise KeyError(f"a parameter's attribute name must not contain a dot, got {param_name!r}.")
+        self._need_free(param_name)
+        if not isinstance(param, Parameter):
+            raise TypeError(f"insert_param_to_cell takes a Parameter, not {type(param).__name__}.")
+        setattr(self, param_name, param)
+
+    def _need_free(self, name: str) -> None:
+        self._need_init(name)
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"an attribute name must be a str, got {name!r}.")
+        if name in self.__dict__:
+            raise KeyError(f"{type(self).__name__} has an attribute {name!r} already.")
+
+    # ---- running -------------------------------------------------------------------------------------------------
+
+    def construct(self, *args: Any, **kwargs: Any) -> Any:
+        """What this Cell computes; subclasses write it.
+
+        Raises:
+            NotImplementedError: the subclass did not.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} has no construct(); write `def construct(self, x): ...` (PyTorch calls it forward)."
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the network on tensors."""
+        if not self._ready:
+            self._need_init("")
+        engine = slot.engine
+        if not isinstance(engine, EagerEngine):
+            stage = engine.read(self, "pipeline_stage")
+            with engine.scoped(self.scope_name if stage is None else f"{stage_scope(stage)}/{self.scope_name}"):
+                return self._run(engine, args, kwargs)
+        if in_graph_mode():
+            return call_cell(self, args, kwargs)
+        if self._is_step:
+            return step_undo.step(self._at_once, engine, args, kwargs)
+        return self._run(engine, args, kwargs)
+
+    def _at_once(self, engine: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A step in eager mode; the optimizers of this package run as one program there."""
+        if self._runs_whole and runs_whole():
+            return call_cell(self, args, kwargs)
+        return self._run(engine, args, kwargs)
+
+    def _run(self, engine: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if engine.read(self, "_way") == "":
+            return self._computed(engine, args, kwargs)
+        args, kwargs = engine.given((args, kwargs))
+        for hook in self._forward_pre_hooks:
+            changed = engine.convert(hook)(self, args)
+            args = args if changed is None else as_tuple(changed)
+        out = self._precisely(engine, args, kwargs)
+        for hook in self._forward_hooks:
+            changed = engine.convert(hook)(self, args, out)
+            out = out if changed is None else changed
+        return with_backward_pre_hooks(self, self._backward_pre_hooks, out) if self._backward_pre_hooks else out
+
+    def _precisely(self, engine: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """``construct`` in the dtypes that are asked for, and so that it can be computed again."""
+        if self._compute_dtype is not None:
+            args, kwargs = cast_floats(args, self._compute_dtype), cast_floats(kwargs, self._compute_dtype)
+        with casting(engine, self._autocast) if self.has_precision else nullcontext():
+            if self._recompute:
+                out = recomputed(partial(self._computed_here, kwargs), args, self.scope_name)
+            else:
+                out = self._computed_here(kwargs, *args)
+        return out if self._output_dtype is None else cast_floats(out, self._output_dtype)
+
+    def _computed_here(self, kwargs: dict[str, Any], *args: Any) -> Any:
+        if self._sharding is None:
+            return self._computed(slot.engine, args, kwargs)
+        return slot.engine.sharded(self._sharding, partial(self._computed, slot.engine), (args, kwargs), {})
+
+    def _computed(self, engine: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        run = self._with_own_gradient(engine) if hasattr(type(self), "bprop") else engine.convert(self.construct)
+        if self._backward_hooks:
+            return with_backward_hooks(self, self._backward_hooks, run, args, kwargs)
+        try:
+            return run(*args, **kwargs)
+        except MsnbError:
+            raise
+        except TypeError:
+            wrong = self._wrong_arity(args, kwargs)
+            if wrong is None:
+                raise
+            raise wrong from None
+
+    def _with_own_gradient(self, engine: Any) -> Callable[..., Any]:
+        """``construct`` with the gradient that the Cell's ``bprop(x..., out, dout)`` gives."""
+        return custom_vjp(engine.convert(self.construct), self.bprop)
+
+    def _wrong_arity(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ArgumentError | None:
+        """The error for arguments that do not fit ``construct``; None when they do (the mistake is elsewhere)."""
+        signature = inspect.signature(self.construct)
+        try:
+            signature.bind(*args, **kwargs)
+        except TypeError as error:
+            words = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+            call = signature.replace(parameters=words, return_annotation=signature.empty)
+            return ArgumentError(
+                f"{type(self).__name__} is called as {type(self).__name__}{call}: {error}.",
+                operands=[*(f"argument {i}: {_shown(a)}" for i, a in enumerate(args)),
+                          *(f"{k}: {_shown(a)}" for k, a in kwargs.items())],
+                hint="construct says which arguments a Cell takes.",
+            )  # fmt: skip
+        return None
+
+    # ---- flags ---------------------------------------------------------------------------------------------------
+
+    @property
+    def scope_name(self) -> str:
+        """The step of the path that this Cell's nodes carry: its attribute name (behind that of the list or dict that
+        holds it), at the root its class."""
+        return self._scope_name or type(self).__name__
+
+    @property
+    def _only_holds(self) -> bool:
+        """True for lists and dicts of Cells: they do not run, so they are no step of a path themselves."""
+        return False
+
+    @property
+    def cls_name(self) -> str:
+        """The name of the class."""
+        return type(self).__name__
+
+    def set_train(self: Self, mode: bool = True) -> Self:
+        """Set ``training`` here and in all Cells below."""
+        for _, cell in self.cells_and_names():
+            cell.__dict__["training"] = bool(mode)
+        return self
+
+    def set_grad(self: Self, requires_grad: bool = True) -> Self:
+        """Kept as ``requires_grad`` for MindSpore programs; gradients are asked for by ``ms.grad`` and friends."""
+        self.__dict__["requires_grad"] = bool(requires_grad)
+        return self
+
+    def recompute(self, mode: bool = True, **kwargs: Any) -> None:
+        """Compute this Cell again in the backward pass instead of keeping what it computed on the way.
+
+        Only the arguments (and state) of the call are kept until then. Values and gradients do not change: random
+        draws are the same ones, running statistics move once.
+
+        Args:
+            mode: False takes it back.
+            **kwargs: MindSpore's settings for parallel training, kept in ``recompute_config``.
+
+        Raises:
+            TypeError: ``mode`` is not a bool.
+
+        Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Cell.html (recompute)
+
+        Examples:
+            >>> import msnb as ms
+            >>> net = ms.nn.Dense(2, 1)
+            >>> net.recompute()
+            >>> ms.grad(lambda x: net(x).sum())(ms.ops.ones((1, 2))).shape
+            (1, 2)
+        """
+        if not isinstance(mode, bool):
+            raise TypeError(f"recompute takes mode=True or False, got {mode!r}.")
+        self.__dict__["recompute_config"] = {"mode": mode, **kwargs}
+        self.__dict__["_recompute"] = mode
+        self._mark()
+
+    def shard(self: Self, in_strategy: Any, out_strategy: Any = None, parameter_plan: dict[str, Any] | None = None,
+              device: str = "Ascend", level: int = 0) -> Self:  # fmt: skip
+        """Ask for a layout of this Cell's inputs, results and Parameters over devices; what is inside follows.
+
+        Args:
+            in_strategy: per input a tuple of split counts, one per axis; or a Layout; or None for any.
+            out_strategy: the same for the results.
+            parameter_plan: name of a Parameter, as seen from this Cell ("fc.weight") -> its split.
+            device, level: accepted, as in MindSpore.
+
+        Returns:
+            The Cell itself. It has an effect in programs that are planned (semi_auto_parallel, auto_parallel).
+
+        Raises:
+            TypeError: something else. KeyError: no Parameter has such a name.
+
+        Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Cell.html (shard)
+
+        Examples:
+            >>> import msnb as ms
+            >>> net = ms.nn.Dense(16, 8).shard(((4, 1),), parameter_plan={"weight": (2, 1)})
+            >>> ms.parallel.plan(net, ms.ops.ones((8, 16)), device_num=8).strategies["Dense/matmul"]
+            ((4, 1), (1, 2))
+        """
+        weights = {self._parameter_named(name).name: split for name, split in (parameter_plan or {}).items()}
+        self.__dict__["_sharding"] = sharding(type(self).__name__, in_strategy, out_strategy, weights, must=False)
+        self._mark()
+        return self
+
+    def _parameter_named(self, name: str) -> Parameter:
+        own: Any = self
+        for step in name.removeprefix("self.").split("."):
+            own = own[int(step)] if step.isdigit() else getattr(own, step, None)
+        if not isinstance(own, Parameter):
+            names = ", ".join(p.name for p in self.get_parameters())
+            raise KeyError(f"{type(self).__name__}.shard: no Parameter is called {name!r}; legal: {names}.")
+        return own
+
+    def apply(self: Self, fn: Callable[[Cell], Any]) -> Self:
+        """Call ``fn`` on every Cell below and then on this one."""
+        for _, cell in reversed(list(self.cells_and_names())):
+            fn(cell)
+        return self
+
+    def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict[Parameter, Parameter]:
+        """Parameters have their data from the start: each maps to itself."""
+        return {param: param for param in self.get_parameters()}
+
+    # ---- how it looks --------------------------------------------------------------------------------------------
+
+    def extend_repr(self) -> str:
+        """What stands between the parentheses of a layer without Cells; subclasses write it."""
+        return ""
+
+    def __repr__(self) -> str:
+        lines = [f"  ({name}): " + repr(cell).replace("\n", "\n  ") for name, cell in owned(self, Cell)]
+        inside = self.extend_repr()
+        if not lines:
+            return f"{type(self).__name__}({inside})"
+        return "\n".join([f"{type(self).__name__}({inside}", *lines, ")"])
+
+
+def _shown(x: Any) -> str:
+    return repr(x._type) if isinstance(x, Tensor) else type(x).__name__

@@ -1,0 +1,117 @@
+"""What a Cell remembers: Parameters and buffers, out as a dict and in again.
+
+A buffer is a Tensor that belongs to the state but is not trained (a mask, a table of positions). ``state_dict`` names
+everything by its path; nothing is copied, so copy (``asnumpy``) what must not follow later steps.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msnb.base.errors import CheckpointError
+from msnb.core.engine import slot
+from msnb.core.parameter import Parameter
+from msnb.core.tensor import Tensor
+from msnb.nn.cells.cell_tree import CellTree, joined
+
+
+class CellState(CellTree):
+    """The part of Cell that keeps buffers and gives out its state."""
+
+    _buffer_names: dict[str, bool]
+
+    def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
+        """Own ``tensor`` as ``self.name``, as state that is not trained.
+
+        Args:
+            name: attribute name without dots.
+            tensor: Tensor or None.
+            persistent: whether ``state_dict`` contains it.
+
+        Raises:
+            TypeError: not a Tensor, or a Parameter. KeyError: the name is taken or contains a dot.
+        """
+        if not isinstance(name, str) or "." in name or not name:
+            raise KeyError(f"a buffer's name must be a word without dots, got {name!r}.")
+        if name in self.__dict__ and name not in self._buffer_names:
+            raise KeyError(f"{type(self).__name__} has an attribute {name!r} already.")
+        if tensor is not None and (not isinstance(tensor, Tensor) or isinstance(tensor, Parameter)):
+            raise TypeError(f"buffer {name} must be a Tensor or None, got {type(tensor).__name__}.")
+        self._buffer_names[name] = persistent
+        self.__dict__[name] = tensor
+
+    def named_buffers(self, name_prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """(path, buffer) of this Cell and, if ``recurse``, of all below it."""
+        for path, cell in self.cells_and_names(name_prefix=name_prefix) if recurse else [(name_prefix, self)]:
+            for name in cell._buffer_names:
+                value = getattr(cell, name)
+                if value is not None:
+                    yield joined(path, name), value
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """The buffers of this Cell and, if ``recurse``, of all below it."""
+        return (tensor for _, tensor in self.named_buffers(recurse=recurse))
+
+    def state_dict(self, prefix: str = "") -> OrderedDict[str, Tensor]:
+        """Every Parameter and persistent buffer by path (a shared Parameter once).
+
+        Examples:
+            >>> from msnb import nn
+            >>> list(nn.Dense(2, 1).state_dict())
+            ['weight', 'bias']
+        """
+        found: OrderedDict[str, Tensor] = OrderedDict(self.parameters_and_names())
+        for path, cell in self.cells_and_names():
+            for name, persistent in cell._buffer_names.items():
+                if persistent and getattr(cell, name) is not None:
+                    found[joined(path, name)] = getattr(cell, name)
+        return OrderedDict((prefix + name, value) for name, value in found.items())
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> tuple[list[str], list[str]]:
+        """Take values from ``state_dict``: all of them or, after an error, none.
+
+        Args:
+            state_dict: path to Tensor or array.
+            strict: missing and unexpected names are errors.
+
+        Returns:
+            (missing names, unexpected names).
+
+        Raises:
+            CheckpointError (a ValueError): names under ``strict``, or shapes that differ. Nothing was changed.
+        """
+        own = self.state_dict()
+        missing = [name for name in own if name not in state_dict]
+        unexpected = [name for name in state_dict if name not in own]
+        problems = [f"missing: {n}" for n in missing] + [f"unexpected: {n}" for n in unexpected] if strict else []
+        values = {n: v if isinstance(v, Tensor) else Tensor(v) for n, v in state_dict.items() if n in own}
+        problems += [
+            f"{n}: the network has {own[n]._type!r}, the dict {v._type!r}"
+            for n, v in values.items()
+            if own[n].shape != v.shape or v.dtype.category > own[n].dtype.category
+        ]
+        if problems:
+            raise CheckpointError(
+                f"the state does not fit {type(self).__name__}; nothing was loaded.", operands=problems
+            )
+        for name, value in values.items():
+            slot.engine.assign(own[name], value if value.dtype is own[name].dtype else value.astype(own[name].dtype))
+        return missing, unexpected
+
+    def summary(self, *inputs: Any) -> Any:
+        """The network layer by layer: output, parameters, flops, activations, for inputs of these shapes.
+
+        Args:
+            *inputs: one per argument: a shape (a tuple of ints: float32), or a Tensor for other dtypes.
+
+        Returns:
+            A ``msnb.nn.cells.summary.Summary``: a table in a cell, text elsewhere. Nothing is run.
+
+        Raises:
+            ArgumentError: an input that is neither; other errors are those of the network on such inputs.
+        """
+        from msnb.nn.cells.summary import summary
+
+        return summary(self, *inputs)

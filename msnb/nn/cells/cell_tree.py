@@ -1,0 +1,220 @@
+"""The tree of Cells: who owns what, and under which name.
+
+    LeNet5                               parameters_and_names()     ("conv1.weight", Parameter), ("fc.weight", ...), ...
+      conv1: Conv2d                      cells_and_names()          ("", LeNet5), ("conv1", Conv2d), ...
+        weight: Parameter
+      blocks: tuple of Cells             a tuple or list of Cells (or Parameters) is one more step: "blocks.0.weight"
+
+What a Cell owns is what lies in its ``__dict__``, in the order of assignment; there is no second book to keep in step.
+A Cell or Parameter that is reachable on several paths is met once, under the first of them.
+
+``Parameter.name`` is the path too: an assignment names the Parameter, and putting a Cell into a parent for the first
+time prefixes the names of what lives in it. A Parameter that lives elsewhere (tied weights) keeps its name.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from msnb.core.parameter import Parameter
+
+if TYPE_CHECKING:
+    from msnb.nn.cells.cell import Cell
+
+UNNAMED = "Parameter"
+
+
+def owned(cell: Any, kind: type) -> Iterator[tuple[str, Any]]:
+    """(name, object) for every ``kind`` among a Cell's attributes, also inside its tuples and lists."""
+    for name, value in cell.__dict__.items():
+        if isinstance(value, kind):
+            yield name, value
+        elif isinstance(value, (tuple, list)) and name[:1] != "_":
+            for i, item in enumerate(value):
+                if isinstance(item, kind):
+                    yield f"{name}.{i}", item
+
+
+def joined(prefix: str, name: str, sign: str = ".") -> str:
+    """Two steps of a path."""
+    return f"{prefix}{sign}{name}" if prefix and name else prefix or name
+
+
+class CellTree:
+    """The part of Cell that walks: children, parameters, names."""
+
+    _prefix: str
+    _placed: bool
+
+    def cells(self) -> Iterator[Cell]:
+        """The Cells directly inside this one, each once."""
+        return iter(self.name_cells().values())
+
+    def name_cells(self) -> OrderedDict[str, Cell]:
+        """The Cells directly inside this one, by attribute name."""
+        from msnb.nn.cells.cell import Cell
+
+        found: OrderedDict[str, Cell] = OrderedDict()
+        seen: set[int] = set()
+        for name, cell in owned(self, Cell):
+            if id(cell) not in seen:
+                seen.add(id(cell))
+                found[name] = cell
+        return found
+
+    def cells_and_names(self, cells: set[int] | None = None, name_prefix: str = "") -> Iterator[tuple[str, Cell]]:
+        """(path, Cell) for this Cell and all below it, each once, parents first.
+
+        Args:
+            cells: ids of Cells met already.
+            name_prefix: put in front of every path.
+
+        Examples:
+            >>> from msnb import nn
+            >>> [name for name, _ in nn.SequentialCell(nn.ReLU(), nn.Tanh()).cells_and_names()]
+            ['', '0', '1']
+        """
+        from msnb.nn.cells.cell import Cell
+
+        seen = set() if cells is None else cells
+        waiting: list[tuple[str, Any]] = [(name_prefix, self)]
+        while waiting:
+            path, cell = waiting.pop()
+            if id(cell) not in seen:
+                seen.add(id(cell))
+                yield path, cell
+                waiting += [(joined(path, name), child) for name, child in owned(cell, Cell)][::-1]
+
+    def parameters_and_names(self, name_prefix: str = "", expand: bool = True) -> Iterator[tuple[str, Parameter]]:
+        """(path, Parameter) of this Cell and, if ``expand``, of all below it; a shared one comes once."""
+        seen: set[int] = set()
+        places = self.cells_and_names(name_prefix=name_prefix) if expand else [(name_prefix, self)]
+        for path, cell in places:
+            for name, param in owned(cell, Parameter):
+                if id(param) not in seen:
+                    seen.add(id(param))
+                    yield joined(path, name), param
+
+    def get_parameters(self, expand: bool = True) -> Iterator[Parameter]:
+        """The Parameters of this Cell and, if ``expand``, of all below it."""
+        return (param for _, param in self.parameters_and_names(expand=expand))
+
+    def parameters_dict(self, recurse: bool = True) -> OrderedDict[str, Parameter]:
+        """All Parameters by ``Parameter.name``."""
+        return OrderedDict((param.name, param) for param in self.get_parameters(recurse))
+
+    def trainable_params(self, recurse: bool = True) -> list[Parameter]:
+        """The Parameters that want a gradient: what an optimizer takes."""
+        return [param for param in self.get_parameters(recurse) if param.requires_grad]
+
+    def untrainable_params(self, recurse: bool = True) -> list[Parameter]:
+        """The Parameters that want no gradient."""
+        return [param for param in self.get_parameters(recurse) if not param.requires_grad]
+
+    def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
+        """Put ``prefix`` in front of the names of the Parameters that live here (not of those tied from elsewhere)."""
+        for param in _living_in(self, recurse):
+            param.name = prefix + param.name
+        for cell in _below(self) if recurse else [self]:
+            cell.__dict__["_prefix"] = prefix + cell._prefix
+
+
+def _below(cell: Any) -> list[Any]:
+    """A Cell and all below it, each once, parents first: no paths, which grow with depth."""
+    from msnb.nn.cells.cell import Cell
+
+    found: dict[int, Any] = {}
+    waiting = [cell]
+    while waiting:
+        part = waiting.pop()
+        if id(part) not in found:
+            found[id(part)] = part
+            waiting += [child for _, child in owned(part, Cell)][::-1]
+    return list(found.values())
+
+
+def _living_in(cell: Any, recurse: bool = True) -> list[Parameter]:
+    """The Parameters of a Cell without those tied from elsewhere."""
+    cells = _below(cell)
+    here = {id(part) for part in cells}
+    params = {id(p): p for part in (cells if recurse else [cell]) for _, p in owned(part, Parameter)}
+    homes = [(param, home_of(param)) for param in params.values()]
+    return [param for param, home in homes if home is None or id(home) in here]
+
+
+def home_of(param: Parameter) -> Any:
+    """The Cell to which a Parameter was first assigned, if it still exists."""
+    ref = param.__dict__.get("_home")
+    return None if ref is None else ref()
+
+
+def adopt_parameter(cell: Any, name: str, param: Parameter) -> None:
+    """Name a Parameter that is assigned to ``cell.name``, unless it lives in another Cell already."""
+    if home_of(param) is not None:
+        return
+    if param.name == UNNAMED:
+        param.name = name
+    taken = [other for _, other in owned(cell, Parameter) if other is not param]
+    full = cell._prefix + param.name
+    for other in taken:
+        if other.name == full and cell.__dict__.get(name) is not other:
+            raise ValueError(
+                f"{type(cell).__name__} has a parameter called {full!r} already; give each Parameter its own name."
+            )
+    param.name = full
+    param.__dict__["_home"] = weakref.ref(cell)
+
+
+def adopt_cell(cell: Any, name: str, child: Any) -> None:
+    """Give a Cell its place: the first parent's names are the ones it keeps."""
+    if child is cell:
+        raise ValueError(f"{type(cell).__name__}.{name}: a Cell cannot contain itself.")
+    if child._placed or not cell._auto_prefix:
+        return
+    child.__dict__["_placed"] = True
+    _put(child, _step(cell, name))
+    child.update_parameters_name(f"{cell._prefix}{name}.")
+
+
+def is_named_here(cell: Any, name: str, child: Any) -> bool:
+    """Does a member have its names from this place, and not from another one where it stands too?"""
+    return bool(child._placed and child._prefix == f"{cell._prefix}{name}.")
+
+
+def move_names(cell: Any, old: str, new: str, child: Any) -> None:
+    """A member that was called ``old`` is called ``new``: its scope and its Parameters' names follow."""
+    if child._scope_name == _step(cell, old):
+        _put(child, _step(cell, new))
+    _exchange_prefix(child, _living_in(child), f"{cell._prefix}{old}.", f"{cell._prefix}{new}.")
+
+
+def _step(cell: Any, name: str) -> str:
+    return joined(cell._scope_name if cell._only_holds else "", name.replace(".", "/"), "/")
+
+
+def _put(cell: Any, step: str) -> None:
+    """Give a Cell its step of the scope's path. One that only holds Cells never runs, so its own step stands in front
+    of theirs: two lists of one Cell are ``Net/left/0`` and ``Net/right/0``."""
+    old, cell.__dict__["_scope_name"] = cell._scope_name, step
+    for name, member in cell.name_cells().items() if cell._only_holds else ():
+        if member._scope_name == joined(old, name, "/"):
+            _put(member, joined(step, name, "/"))
+
+
+def uproot(cell: Any) -> None:
+    """Make a copied Cell the root of its own names."""
+    cell.__dict__["_placed"] = False
+    _put(cell, "")
+    _exchange_prefix(cell, cell.get_parameters(), cell._prefix, "")
+
+
+def _exchange_prefix(cell: Any, params: Iterable[Parameter], old: str, new: str) -> None:
+    for param in params:
+        if param.name.startswith(old):
+            param.name = new + param.name[len(old) :]
+    for _, part in cell.cells_and_names():
+        if part._prefix.startswith(old):
+            part.__dict__["_prefix"] = new + part._prefix[len(old) :]

@@ -1,0 +1,278 @@
+"""Convolution layers. MindSpore's defaults: pad_mode "same", no bias.
+
+layer              x                       weight                              result
+Conv2d             [n, in, h, w]           [out, in/group, kh, kw]             [n, out, h', w']
+Conv2dTranspose    [n, in, h, w]           [in, out/group, kh, kw]             [n, out, h', w']
+Conv1d, Conv1dTranspose: the same with one axis of positions
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msnb import ops
+from msnb.base.errors import AttributeValueError
+from msnb.core import dtypes
+from msnb.nn.cells.cell import Cell
+from msnb.nn.initializer import fans
+from msnb.nn.layers.basic import first_bias, first_weight, positive_int
+from msnb.ops.definition.data_format import need_format
+from msnb.ops.definition.keyword_aliases import worded
+from msnb.ops.definition.window_geometry import IntOrPair, pair
+
+
+class Convolution(Cell):
+    """What the four layers share: attributes, first values, how they look."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        weight_shape: tuple[int, ...],
+        stride: Any,
+        pad_mode: str,
+        padding: Any,
+        dilation: Any,
+        group: int,
+        has_bias: bool,
+        weight_init: Any,
+        bias_init: Any,
+        dtype: Any,
+    ) -> None:
+        super().__init__()
+        self.in_channels, self.out_channels, self.group = in_channels, out_channels, group
+        self.kernel_size = weight_shape[2:]
+        self.pad_mode = _legal_mode(pad_mode, padding)
+        self.stride, self.padding, self.dilation = stride, padding, dilation
+        self.has_bias = bool(has_bias)
+        self.weight = first_weight(weight_init, weight_shape, dtype)
+        self.bias = first_bias(bias_init, out_channels, fans(weight_shape)[0], dtype) if has_bias else None
+
+    def extend_repr(self) -> str:
+        """Its sizes."""
+        return (
+            f"input_channels={self.in_channels}, output_channels={self.out_channels}, kernel_size={self.kernel_size}, "
+            f"stride={self.stride}, pad_mode={self.pad_mode}, padding={self.padding}, dilation={self.dilation}, "
+            f"group={self.group}, has_bias={self.has_bias}"
+        )
+
+
+def _legal_mode(pad_mode: Any, padding: Any) -> str:
+    mode = pad_mode.lower() if isinstance(pad_mode, str) else ""
+    if mode not in ("valid", "same", "pad"):
+        raise AttributeValueError(f"pad_mode must be 'valid', 'same' or 'pad', got {pad_mode!r}.")
+    if mode != "pad" and padding != 0 and any(padding if isinstance(padding, (tuple, list)) else (padding,)):
+        raise AttributeValueError(
+            f"padding={padding!r} goes with pad_mode='pad', not {mode!r}.", hint="write pad_mode='pad'."
+        )
+    return mode
+
+
+def need_channels(in_channels: Any, out_channels: Any, group: Any) -> None:
+    for what, value in (("in_channels", in_channels), ("out_channels", out_channels), ("group", group)):
+        positive_int(what, value)
+    for what, value in (("in_channels", in_channels), ("out_channels", out_channels)):
+        if value % group:
+            raise AttributeValueError(f"{what}={value} does not divide into group={group}.")
+
+
+class Conv2d(Convolution):
+    """Convolution of images.
+
+    Args:
+        in_channels, out_channels: channels before and after.
+        kernel_size: int or (rows, columns).
+        stride: step, int or (rows, columns).
+        pad_mode: "same" (MindSpore's default: ceil(size / stride) results), "valid" (none) or "pad" (see padding).
+        padding: int, (rows, columns) or (top, bottom, left, right); only with pad_mode="pad".
+        dilation: int or (rows, columns).
+        group: how many separate convolutions share the channels.
+        has_bias: False by default, as in MindSpore (PyTorch: True).
+        weight_init, bias_init: name, number, Initializer or Tensor; by default uniform in +-1/sqrt(fan_in).
+        data_format: "NCHW", or "NHWC" for images with their channels last; the weight is the same for both.
+        dtype: of the Parameters.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Conv2d.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.Conv2d(1, 6, 5, pad_mode="valid")(ms.ops.zeros((2, 1, 28, 28))).shape
+        (2, 6, 24, 24)
+    """
+
+    @worded
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: IntOrPair,
+        stride: IntOrPair = 1,
+        pad_mode: str = "same",
+        padding: IntOrPair = 0,
+        dilation: IntOrPair = 1,
+        group: int = 1,
+        has_bias: bool = False,
+        weight_init: Any = None,
+        bias_init: Any = None,
+        data_format: str = "NCHW",
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        need_channels(in_channels, out_channels, group)
+        need_format("Conv2d", data_format)
+        self.data_format = data_format
+        shape = (out_channels, in_channels // group, *pair("Conv2d", "kernel_size", kernel_size))
+        stride, dilation = pair("Conv2d", "stride", stride), pair("Conv2d", "dilation", dilation)
+        super().__init__(
+            in_channels, out_channels, shape, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
+            bias_init, dtype,
+        )  # fmt: skip
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        weight, bias = self.compute(self.weight), self.compute(self.bias)
+        return ops.conv2d(
+            x, weight, bias, self.stride, self.pad_mode, self.padding, self.dilation, self.group, self.data_format
+        )
+
+
+class Conv1d(Convolution):
+    """Convolution of rows of samples [n, in_channels, length].
+
+    Args:
+        in_channels, out_channels, pad_mode, group, has_bias, weight_init, bias_init, dtype: as in ``Conv2d``.
+        kernel_size, stride, dilation: ints.
+        padding: int or (before, after); only with pad_mode="pad".
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Conv1d.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.Conv1d(3, 8, 4, pad_mode="valid")(ms.ops.zeros((2, 3, 10))).shape
+        (2, 8, 7)
+    """
+
+    @worded
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int,
+        stride: int = 1,
+        pad_mode: str = "same",
+        padding: Any = 0,
+        dilation: int = 1,
+        group: int = 1,
+        has_bias: bool = False,
+        weight_init: Any = None,
+        bias_init: Any = None,
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        need_channels(in_channels, out_channels, group)
+        shape = (out_channels, in_channels // group, positive_int("kernel_size", kernel_size))
+        super().__init__(
+            in_channels, out_channels, shape, positive_int("stride", stride), pad_mode, padding,
+            positive_int("dilation", dilation), group, has_bias, weight_init, bias_init, dtype,
+        )  # fmt: skip
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        weight, bias = self.compute(self.weight), self.compute(self.bias)
+        return ops.conv1d(x, weight, bias, self.stride, self.pad_mode, self.padding, self.dilation, self.group)
+
+
+class Conv2dTranspose(Convolution):
+    """Transposed convolution of images.
+
+    Args:
+        in_channels, out_channels, kernel_size, stride, padding, dilation, group, has_bias, weight_init, bias_init,
+            dtype: as in ``Conv2d``; the weight is [in, out/group, rows, columns].
+        pad_mode: "same" (rows * stride results), "valid" or "pad"; see ``ops.conv2d_transpose``.
+        output_padding: rows and columns added at the end; only with pad_mode="pad".
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Conv2dTranspose.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.Conv2dTranspose(4, 2, 3, stride=2)(ms.ops.zeros((1, 4, 5, 5))).shape
+        (1, 2, 10, 10)
+    """
+
+    @worded
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: IntOrPair,
+        stride: IntOrPair = 1,
+        pad_mode: str = "same",
+        padding: IntOrPair = 0,
+        output_padding: IntOrPair = 0,
+        dilation: IntOrPair = 1,
+        group: int = 1,
+        has_bias: bool = False,
+        weight_init: Any = None,
+        bias_init: Any = None,
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        need_channels(in_channels, out_channels, group)
+        shape = (in_channels, out_channels // group, *pair("Conv2dTranspose", "kernel_size", kernel_size))
+        stride, dilation = pair("Conv2dTranspose", "stride", stride), pair("Conv2dTranspose", "dilation", dilation)
+        super().__init__(
+            in_channels, out_channels, shape, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
+            bias_init, dtype,
+        )  # fmt: skip
+        self.output_padding = output_padding
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        weight, bias = self.compute(self.weight), self.compute(self.bias)
+        return ops.conv2d_transpose(
+            x, weight, bias, self.stride, self.pad_mode, self.padding, self.output_padding, self.dilation, self.group
+        )
+
+
+class Conv1dTranspose(Convolution):
+    """Transposed convolution of rows of samples [n, in_channels, length].
+
+    Args:
+        in_channels, out_channels, pad_mode, group, has_bias, weight_init, bias_init, dtype: as in ``Conv2dTranspose``.
+        kernel_size, stride, dilation: ints.
+        padding: int or (before, after); only with pad_mode="pad".
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Conv1dTranspose.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.Conv1dTranspose(4, 2, 3, stride=2)(ms.ops.zeros((1, 4, 5))).shape
+        (1, 2, 10)
+    """
+
+    @worded
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int,
+        stride: int = 1,
+        pad_mode: str = "same",
+        padding: Any = 0,
+        dilation: int = 1,
+        group: int = 1,
+        has_bias: bool = False,
+        weight_init: Any = None,
+        bias_init: Any = None,
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        need_channels(in_channels, out_channels, group)
+        shape = (in_channels, out_channels // group, positive_int("kernel_size", kernel_size))
+        super().__init__(
+            in_channels, out_channels, shape, positive_int("stride", stride), pad_mode, padding,
+            positive_int("dilation", dilation), group, has_bias, weight_init, bias_init, dtype,
+        )  # fmt: skip
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        weight, bias = self.compute(self.weight), self.compute(self.bias)
+        return ops.conv1d_transpose(
+            x, weight, bias, self.stride, self.pad_mode, self.padding, 0, self.dilation, self.group
+        )

@@ -1,0 +1,340 @@
+"""Normalisation layers; the formulas are in ``msnb.ops.norm``.
+
+BatchNorm remembers running statistics: in training it normalises by those of the batch and moves the running ones,
+
+    moving = momentum * moving + (1 - momentum) * batch          (MindSpore's momentum 0.9 is PyTorch's 0.1)
+
+where the batch variance is the unbiased one (n - 1), as in PyTorch. In evaluation it uses the running ones.
+Parameter names are MindSpore's: gamma, beta, moving_mean, moving_variance.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msnb import ops
+from msnb.base import events
+from msnb.base.errors import ShapeError
+from msnb.core import dtypes
+from msnb.core.parameter import Parameter
+from msnb.nn.cells.cell import Cell
+from msnb.nn.initializer import initializer
+from msnb.nn.layers.basic import positive_int
+from msnb.ops.definition.data_format import NHWC, need_format
+from msnb.ops.definition.keyword_aliases import worded
+
+
+def _parameter(init: Any, shape: Any, name: str, dtype: Any, trained: bool = True) -> Parameter:
+    return Parameter(initializer(init, shape, dtype), name=name, requires_grad=trained)
+
+
+_OTHER_WAY = (
+    "{0}(momentum={1:g}) keeps {1:.0%} of the running statistics in a step, as in MindSpore; PyTorch's "
+    "momentum={1:g} is {2:g} here."
+)
+
+
+class _BatchNorm(Cell):
+    """What the batch norms share; ``_ndims`` are the numbers of axes they take, ``_said`` the same in words."""
+
+    _ndims: tuple[int, ...] = ()
+    _said = ""
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.9,
+        affine: bool = True,
+        gamma_init: Any = "ones",
+        beta_init: Any = "zeros",
+        moving_mean_init: Any = "zeros",
+        moving_var_init: Any = "ones",
+        use_batch_statistics: bool | None = None,
+        data_format: str = "NCHW",
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        super().__init__()
+        need_format(type(self).__name__, data_format)
+        self.data_format = data_format
+        if not 0 <= momentum <= 1:
+            raise ValueError(f"momentum must be from 0 to 1, got {momentum}.")
+        if 0 < momentum < 0.5:
+            events.notice(_OTHER_WAY.format(type(self).__name__, momentum, 1 - momentum), key="BatchNorm.momentum")
+        self.num_features = positive_int("num_features", num_features)
+        self.eps, self.momentum, self.affine = eps, momentum, affine
+        self.use_batch_statistics = use_batch_statistics
+        self.gamma = _parameter(gamma_init, num_features, "gamma", dtype, affine)
+        self.beta = _parameter(beta_init, num_features, "beta", dtype, affine)
+        self.moving_mean = _parameter(moving_mean_init, num_features, "moving_mean", dtype, False)
+        self.moving_variance = _parameter(moving_var_init, num_features, "moving_variance", dtype, False)
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        self._need_shape(x)
+        if self.training if self.use_batch_statistics is None else self.use_batch_statistics:
+            y, mean, variance = ops.batch_norm_train(x, self.gamma, self.beta, self.eps, self._axis(x))
+            if self.training:
+                self._move(x.size / self.num_features, mean, variance)
+            return y
+        return ops.batch_norm(
+            x, self.moving_mean, self.moving_variance, self.gamma, self.beta, eps=self.eps, axis=self._axis(x)
+        )
+
+    def _move(self, n: float, mean: Any, variance: Any) -> None:
+        """Let the running statistics follow a batch of ``n`` numbers per channel."""
+        keep, take = self.momentum, 1.0 - self.momentum
+        unbiased = ops.stop_gradient(variance) * (n / max(n - 1.0, 1.0))
+        ops.assign(self.moving_mean, self.moving_mean * keep + ops.stop_gradient(mean) * take)
+        ops.assign(self.moving_variance, self.moving_variance * keep + unbiased * take)
+
+    def _axis(self, x: Any) -> int:
+        return x.ndim - 1 if self.data_format == NHWC else 1
+
+    def _need_shape(self, x: Any) -> None:
+        if x.ndim not in self._ndims or x.shape[self._axis(x)] != self.num_features:
+            raise ShapeError(
+                f"{type(self).__name__}({self.num_features}) needs x of {self._said} axes with {self.num_features} "
+                f"channels on axis {self._axis(x)}.",
+                operands=[f"x: {x._type!r}"],
+            )
+
+    def extend_repr(self) -> str:
+        """Its sizes."""
+        return f"num_features={self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}"
+
+
+class BatchNorm1d(_BatchNorm):
+    """Batch normalisation of x [n, num_features] or [n, num_features, length].
+
+    Args:
+        num_features: channels.
+        eps: added to the variance.
+        momentum: how much of the running statistics a step keeps (0.9; PyTorch counts the other way round).
+        affine: whether gamma and beta are trained.
+        gamma_init, beta_init, moving_mean_init, moving_var_init: first values.
+        use_batch_statistics: True or False to fix which statistics are used; None follows ``training``.
+        data_format: "NCHW" for channels on axis 1, "NHWC" for channels on the last axis.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.BatchNorm1d.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.BatchNorm1d(1, eps=0.0).set_train()(ms.Tensor([[1.0], [3.0]])).tolist()
+        [[-1.0], [1.0]]
+    """
+
+    _ndims = (2, 3)
+    _said = "2 or 3"
+
+
+class BatchNorm2d(_BatchNorm):
+    """Batch normalisation of images [n, num_features, rows, columns]; arguments as in ``BatchNorm1d``.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.BatchNorm2d.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.BatchNorm2d(3)(ms.ops.zeros((2, 3, 4, 4))).shape
+        (2, 3, 4, 4)
+    """
+
+    _ndims = (4,)
+    _said = "4"
+
+
+class BatchNorm3d(_BatchNorm):
+    """Batch normalisation of volumes [n, num_features, depth, rows, columns]; arguments as in ``BatchNorm1d``.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.BatchNorm3d.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.BatchNorm3d(3)(ms.ops.zeros((2, 3, 4, 4, 4))).shape
+        (2, 3, 4, 4, 4)
+    """
+
+    _ndims = (5,)
+    _said = "5"
+
+
+class LayerNorm(Cell):
+    """Normalisation over the last axes.
+
+    Args:
+        normalized_shape: int or ints: the sizes of those axes.
+        begin_norm_axis, begin_params_axis: for MindSpore's signature; -1 or the axis where normalized_shape begins.
+        gamma_init, beta_init: first values.
+        epsilon: added to the variance (MindSpore's default 1e-7; PyTorch's is 1e-5).
+        dtype: of the Parameters.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.LayerNorm.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.LayerNorm((2,), epsilon=0.0)(ms.Tensor([[1.0, 3.0]])).tolist()
+        [[-1.0, 1.0]]
+    """
+
+    @worded
+    def __init__(
+        self,
+        normalized_shape: Any,
+        begin_norm_axis: int = -1,
+        begin_params_axis: int = -1,
+        gamma_init: Any = "ones",
+        beta_init: Any = "zeros",
+        epsilon: float = 1e-7,
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        super().__init__()
+        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.normalized_shape, self.epsilon = shape, epsilon
+        self.begin_norm_axis, self.begin_params_axis = begin_norm_axis, begin_params_axis
+        self.gamma = _parameter(gamma_init, shape, "gamma", dtype)
+        self.beta = _parameter(beta_init, shape, "beta", dtype)
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        return ops.layer_norm(x, self.normalized_shape, self.gamma, self.beta, self.epsilon)
+
+    def extend_repr(self) -> str:
+        """Its sizes."""
+        return f"normalized_shape={self.normalized_shape}, epsilon={self.epsilon}"
+
+
+class RMSNorm(Cell):
+    """Scale the last axis to a root mean square of 1, times a trained gamma.
+
+    Args:
+        dim: int or ints: the sizes of the last axes.
+        epsilon: added to the mean square.
+        gamma_init: first value.
+        dtype: of the Parameter.
+
+    Source: Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.RMSNorm(2, epsilon=0.0)(ms.Tensor([3.0, -3.0])).tolist()
+        [1.0, -1.0]
+    """
+
+    def __init__(self, dim: Any, epsilon: float = 1e-6, gamma_init: Any = "ones", dtype: Any = dtypes.float32) -> None:
+        super().__init__()
+        self.epsilon = epsilon
+        self.gamma = _parameter(gamma_init, dim, "gamma", dtype)
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        return ops.rms_norm(x, self.gamma, self.epsilon)
+
+    def extend_repr(self) -> str:
+        """Its sizes."""
+        return f"dim={self.gamma.shape}, epsilon={self.epsilon}"
+
+
+class GroupNorm(Cell):
+    """Normalisation of each image's channels group by group.
+
+    Args:
+        num_groups: a divisor of num_channels.
+        num_channels: channels.
+        eps: added to the variance.
+        affine: whether gamma and beta are trained.
+        gamma_init, beta_init: first values.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.GroupNorm.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.GroupNorm(2, 4)(ms.ops.zeros((1, 4, 3, 3))).shape
+        (1, 4, 3, 3)
+    """
+
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        gamma_init: Any = "ones",
+        beta_init: Any = "zeros",
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        super().__init__()
+        self.num_groups = positive_int("num_groups", num_groups)
+        self.num_channels = positive_int("num_channels", num_channels)
+        if num_channels % num_groups:
+            raise ValueError(f"num_channels={num_channels} does not divide into {num_groups} groups.")
+        self.eps = eps
+        self.gamma = _parameter(gamma_init, num_channels, "gamma", dtype, affine)
+        self.beta = _parameter(beta_init, num_channels, "beta", dtype, affine)
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        return ops.group_norm(x, self.num_groups, self.gamma, self.beta, self.eps)
+
+    def extend_repr(self) -> str:
+        """Its sizes."""
+        return f"num_groups={self.num_groups}, num_channels={self.num_channels}, eps={self.eps}"
+
+
+class _InstanceNorm(Cell):
+    """What the instance norms share; ``_ndim`` is the number of axes they take."""
+
+    _ndim = 0
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        gamma_init: Any = "ones",
+        beta_init: Any = "zeros",
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        super().__init__()
+        self.num_features, self.eps = positive_int("num_features", num_features), eps
+        self.gamma = _parameter(gamma_init, num_features, "gamma", dtype, affine)
+        self.beta = _parameter(beta_init, num_features, "beta", dtype, affine)
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        if x.ndim != self._ndim or x.shape[1] != self.num_features:
+            raise ShapeError(
+                f"{type(self).__name__}({self.num_features}) needs x of {self._ndim} axes with {self.num_features} "
+                "channels on axis 1.",
+                operands=[f"x: {x._type!r}"],
+            )
+        return ops.instance_norm(x, self.gamma, self.beta, self.eps)
+
+    def extend_repr(self) -> str:
+        """Its sizes."""
+        return f"num_features={self.num_features}, eps={self.eps}"
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Normalisation of each channel of each image over its positions.
+
+    Args:
+        num_features: channels.
+        eps: added to the variance.
+        affine: whether gamma and beta are trained.
+        gamma_init, beta_init: first values.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.InstanceNorm2d.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.InstanceNorm2d(3)(ms.ops.zeros((2, 3, 4, 4))).shape
+        (2, 3, 4, 4)
+    """
+
+    _ndim = 4
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """The same of rows of samples [n, channels, length]."""
+
+    _ndim = 3

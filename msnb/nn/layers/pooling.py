@@ -1,0 +1,160 @@
+"""Pooling layers. MindSpore's defaults: a window of 1 and a stride of 1 (in PyTorch the stride is the window's size).
+
+Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.MaxPool2d.html and its neighbours
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msnb import ops
+from msnb.base import events
+from msnb.base.errors import AttributeValueError
+from msnb.nn.cells.cell import Cell
+from msnb.ops.definition.data_format import NCHW, need_format
+from msnb.ops.definition.window_geometry import IntOrPair
+
+
+class Pooling(Cell):
+    """What the pooling layers share; ``_rows``: it pools rows of samples, not images."""
+
+    _rows = False
+
+    def __init__(
+        self,
+        kernel_size: IntOrPair = 1,
+        stride: IntOrPair | None = None,
+        pad_mode: str = "valid",
+        padding: IntOrPair = 0,
+        ceil_mode: bool = False,
+        data_format: str = "NCHW",
+    ) -> None:
+        super().__init__()
+        need_format(type(self).__name__, data_format)
+        if self._rows and data_format != NCHW:
+            raise AttributeValueError(
+                f"{type(self).__name__}: data_format={data_format!r} is for images; rows of samples are "
+                "[n, channels, length].",
+                hint="x.swapaxes(1, 2) brings the channels to axis 1.",
+            )
+        self.kernel_size, self.pad_mode, self.padding = kernel_size, pad_mode, padding
+        self.stride = self._stride_unsaid() if stride is None else stride
+        self.ceil_mode, self.data_format = ceil_mode, data_format
+
+    def _stride_unsaid(self) -> int:
+        """1, MindSpore's default; who may expect PyTorch's, the window's size, is told once."""
+        if self.kernel_size not in (1, (1, 1)):
+            called = f"nn.{type(self).__name__}({self.kernel_size}"
+            text = f"{called}) moves its window by 1, as in MindSpore; PyTorch's moves by the window's size"
+            events.notice(f"{text}: {called}, stride={self.kernel_size}).", key="MaxPool.stride")
+        return 1
+
+    def extend_repr(self) -> str:
+        """Its sizes."""
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, pad_mode={self.pad_mode}"
+
+
+class MaxPool2d(Pooling):
+    """The largest value of each window of images; arguments as in ``ops.max_pool2d`` (stride 1 by default).
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.MaxPool2d(2, 2)(ms.Tensor([[[[1.0, 5.0], [3.0, 2.0]]]])).tolist()
+        [[[[5.0]]]]
+    """
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        return ops.max_pool2d(
+            x, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode, self.data_format
+        )
+
+
+def one(size: IntOrPair) -> int:
+    """The int of a one-axis window. Raises TypeError for a pair."""
+    if not isinstance(size, int):
+        raise TypeError(f"a one-axis pooling takes ints, got {size!r}.")
+    return size
+
+
+class MaxPool1d(Pooling):
+    """The largest value of each window of rows of samples; arguments as in ``ops.max_pool1d`` (stride 1 by default)."""
+
+    _rows = True
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        return ops.max_pool1d(x, one(self.kernel_size), one(self.stride), self.pad_mode, self.padding, self.ceil_mode)
+
+
+class AveragePooling(Pooling):
+    def __init__(
+        self,
+        kernel_size: IntOrPair = 1,
+        stride: IntOrPair = 1,
+        pad_mode: str = "valid",
+        padding: IntOrPair = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        data_format: str = "NCHW",
+    ) -> None:
+        super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, data_format)
+        self.count_include_pad = count_include_pad
+
+
+class AvgPool2d(AveragePooling):
+    """The mean of each window of images; arguments as in ``ops.avg_pool2d`` (stride 1 by default).
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.AvgPool2d(2, 2)(ms.Tensor([[[[1.0, 5.0], [3.0, 3.0]]]])).tolist()
+        [[[[3.0]]]]
+    """
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        return ops.avg_pool2d(
+            x, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode, self.count_include_pad,
+            self.data_format,
+        )  # fmt: skip
+
+
+class AvgPool1d(AveragePooling):
+    """The mean of each window of rows of samples; arguments as in ``ops.avg_pool1d`` (stride 1 by default)."""
+
+    _rows = True
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        kernel, step = one(self.kernel_size), one(self.stride)
+        return ops.avg_pool1d(x, kernel, step, self.pad_mode, self.padding, self.ceil_mode, self.count_include_pad)
+
+
+class AdaptiveAvgPool2d(Cell):
+    """Means over windows chosen so that ``output_size`` results come out (int, (rows, columns), None keeps an axis).
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.AdaptiveAvgPool2d(1)(ms.ops.ones((2, 3, 5, 7))).shape
+        (2, 3, 1, 1)
+    """
+
+    def __init__(self, output_size: Any) -> None:
+        super().__init__()
+        self.output_size = output_size
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        return ops.adaptive_avg_pool2d(x, self.output_size)
+
+    def extend_repr(self) -> str:
+        """Its sizes."""
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveAvgPool1d(AdaptiveAvgPool2d):
+    """Means over ``output_size`` windows of rows of samples."""
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        return ops.adaptive_avg_pool1d(x, self.output_size)

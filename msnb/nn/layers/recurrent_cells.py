@@ -1,0 +1,184 @@
+"""One step of a recurrent network, as functions of the parts and as Cells.
+
+    a = x W_ih^T + b_ih          b = h W_hh^T + b_hh                    (computed for all gates at once, then split)
+
+    RNN     h' = tanh(a + b)
+    LSTM    i, f, g, o = split(a + b)      c' = sigmoid(f) c + sigmoid(i) tanh(g)      h' = sigmoid(o) tanh(c')
+    GRU     r, z from a + b; n = tanh(a_n + sigmoid(r) b_n)                            h' = (1 - z) n + z h
+
+Source: Hochreiter and Schmidhuber 1997; Cho et al. 2014;
+https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.LSTMCell.html and its neighbours
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from msnb import ops
+from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.core import dtypes
+from msnb.core.engine import whole
+from msnb.core.parameter import Parameter
+from msnb.nn.cells.cell import Cell
+from msnb.nn.initializer import Uniform, initializer
+from msnb.nn.layers.basic import need_last, positive_int
+
+
+def parts(x: Any, n: int) -> list[Any]:
+    """``n`` equal pieces of the last axis."""
+    size = x.shape[-1] // n
+    return [x[..., i * size : (i + 1) * size] for i in range(n)]
+
+
+def project(x: Any, weight: Any, bias: Any) -> Any:
+    """x W^T + b."""
+    y = ops.matmul(x, ops.transpose(weight, (1, 0)))
+    return y if bias is None else y + bias
+
+
+@whole
+def rnn_step(a: Any, h: Any, weight: Any, bias: Any, activation: str) -> Any:
+    """h' of a plain RNN."""
+    total = a + project(h, weight, bias)
+    return ops.tanh(total) if activation == "tanh" else ops.relu(total)
+
+
+@whole
+def lstm_step(a: Any, h: Any, c: Any, weight: Any, bias: Any) -> tuple[Any, Any]:
+    """(h', c') of an LSTM."""
+    i, f, g, o = parts(a + project(h, weight, bias), 4)
+    c = ops.sigmoid(f) * c + ops.sigmoid(i) * ops.tanh(g)
+    return ops.sigmoid(o) * ops.tanh(c), c
+
+
+@whole
+def gru_step(a: Any, h: Any, weight: Any, bias: Any) -> Any:
+    """h' of a GRU."""
+    a_r, a_z, a_n = parts(a, 3)
+    b_r, b_z, b_n = parts(project(h, weight, bias), 3)
+    r, z = ops.sigmoid(a_r + b_r), ops.sigmoid(a_z + b_z)
+    n = ops.tanh(a_n + r * b_n)
+    return (1.0 - z) * n + z * h
+
+
+def legal_nonlinearity(name: str) -> str:
+    """tanh or relu. Raises ValueError."""
+    if name not in ("tanh", "relu"):
+        raise AttributeValueError(f"nonlinearity must be 'tanh' or 'relu', got {name!r}.")
+    return name
+
+
+def first_parameter(name: str, shape: tuple[int, ...], hidden_size: int, dtype: Any) -> Parameter:
+    """Uniform in +-1/sqrt(hidden_size)."""
+    return Parameter(initializer(Uniform(1.0 / math.sqrt(hidden_size)), shape, dtype), name=name)
+
+
+class _StepCell(Cell):
+    """The Parameters of one step: ``gates`` pieces."""
+
+    gates = 1
+
+    def __init__(self, input_size: int, hidden_size: int, has_bias: bool = True, dtype: Any = dtypes.float32) -> None:
+        super().__init__()
+        self.input_size = positive_int("input_size", input_size)
+        self.hidden_size = positive_int("hidden_size", hidden_size)
+        self.has_bias = bool(has_bias)
+        rows = self.gates * hidden_size
+        self.weight_ih = first_parameter("weight_ih", (rows, input_size), hidden_size, dtype)
+        self.weight_hh = first_parameter("weight_hh", (rows, hidden_size), hidden_size, dtype)
+        self.bias_ih = first_parameter("bias_ih", (rows,), hidden_size, dtype) if has_bias else None
+        self.bias_hh = first_parameter("bias_hh", (rows,), hidden_size, dtype) if has_bias else None
+
+    def _input_part(self, x: Any) -> Any:
+        need_last(type(self).__name__, x, self.input_size, "input_size")
+        return project(x, self.compute(self.weight_ih), self.compute(self.bias_ih))
+
+    def _state(self, x: Any, h: Any) -> Any:
+        """The state given, or zeros."""
+        if h is None:
+            return ops.zeros((*x.shape[:-1], self.hidden_size), dtype=x.dtype)
+        if h.shape[-1] != self.hidden_size:
+            raise ShapeError(
+                f"{type(self).__name__}: the state must have hidden_size={self.hidden_size} on its last axis.",
+                operands=[f"x: {x._type!r}", f"state: {h._type!r}"],
+            )
+        return h
+
+    def extend_repr(self) -> str:
+        """Its sizes."""
+        return f"{self.input_size}, {self.hidden_size}, has_bias={self.has_bias}"
+
+
+class RNNCell(_StepCell):
+    """One step of a plain RNN.
+
+    Args:
+        input_size, hidden_size: lengths of x and of the state.
+        has_bias: whether biases are added.
+        nonlinearity: "tanh" or "relu".
+
+    Inputs: x [n, input_size], hx [n, hidden_size] or None (zeros). Outputs: the new state.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.RNNCell(3, 5)(ms.ops.ones((2, 3)), ms.ops.zeros((2, 5))).shape
+        (2, 5)
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        has_bias: bool = True,
+        nonlinearity: str = "tanh",
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        super().__init__(input_size, hidden_size, has_bias, dtype)
+        self.nonlinearity = legal_nonlinearity(nonlinearity)
+
+    def construct(self, x: Any, hx: Any = None) -> Any:
+        """One step."""
+        hh, bias = self.compute(self.weight_hh), self.compute(self.bias_hh)
+        return rnn_step(self._input_part(x), self._state(x, hx), hh, bias, self.nonlinearity)
+
+
+class LSTMCell(_StepCell):
+    """One step of an LSTM.
+
+    Inputs: x [n, input_size], hx = (h, c) of [n, hidden_size] each, or None. Outputs: (h', c').
+
+    Examples:
+        >>> import msnb as ms
+        >>> h, c = ms.nn.LSTMCell(3, 5)(ms.ops.ones((2, 3)))
+        >>> h.shape, c.shape
+        ((2, 5), (2, 5))
+    """
+
+    gates = 4
+
+    def construct(self, x: Any, hx: Any = None) -> Any:
+        """One step."""
+        h, c = (None, None) if hx is None else hx
+        hh, bias = self.compute(self.weight_hh), self.compute(self.bias_hh)
+        return lstm_step(self._input_part(x), self._state(x, h), self._state(x, c), hh, bias)
+
+
+class GRUCell(_StepCell):
+    """One step of a GRU.
+
+    Inputs: x [n, input_size], hx [n, hidden_size] or None. Outputs: the new state.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.GRUCell(3, 5)(ms.ops.ones((2, 3))).shape
+        (2, 5)
+    """
+
+    gates = 3
+
+    def construct(self, x: Any, hx: Any = None) -> Any:
+        """One step."""
+        return gru_step(
+            self._input_part(x), self._state(x, hx), self.compute(self.weight_hh), self.compute(self.bias_hh)
+        )

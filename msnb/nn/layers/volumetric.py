@@ -1,0 +1,121 @@
+"""Layers for volumes [n, channels, depth, rows, columns]; the formulas are in ``msnb.ops.spatial.volumetric``.
+
+MindSpore's defaults as in the layers for images: pad_mode "same" and no bias, poolings with a stride of 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msnb import ops
+from msnb.core import dtypes
+from msnb.nn.cells.cell import Cell
+from msnb.nn.layers.convolution import Convolution, need_channels
+from msnb.nn.layers.pooling import AveragePooling, Pooling
+from msnb.ops.definition.keyword_aliases import worded
+from msnb.ops.spatial.volumetric import IntOrTriple, triple
+
+
+class Conv3d(Convolution):
+    """Convolution of volumes.
+
+    Args:
+        in_channels, out_channels, group, has_bias, weight_init, bias_init, dtype: as in ``Conv2d``.
+        kernel_size, stride, dilation: int or (depth, rows, columns).
+        pad_mode: "same" (MindSpore's default: ceil(size / stride) results), "valid" (none) or "pad" (see padding).
+        padding: int, (depth, rows, columns) or (front, back, top, bottom, left, right); only with pad_mode="pad".
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Conv3d.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.Conv3d(3, 8, (2, 3, 3), stride=2)(ms.ops.zeros((1, 3, 4, 9, 9))).shape
+        (1, 8, 2, 5, 5)
+    """
+
+    @worded
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: IntOrTriple,
+        stride: IntOrTriple = 1,
+        pad_mode: str = "same",
+        padding: IntOrTriple = 0,
+        dilation: IntOrTriple = 1,
+        group: int = 1,
+        has_bias: bool = False,
+        weight_init: Any = None,
+        bias_init: Any = None,
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        need_channels(in_channels, out_channels, group)
+        shape = (out_channels, in_channels // group, *triple("Conv3d", "kernel_size", kernel_size))
+        stride, dilation = triple("Conv3d", "stride", stride), triple("Conv3d", "dilation", dilation)
+        super().__init__(
+            in_channels, out_channels, shape, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
+            bias_init, dtype,
+        )  # fmt: skip
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        weight, bias = self.compute(self.weight), self.compute(self.bias)
+        return ops.conv3d(x, weight, bias, self.stride, self.pad_mode, self.padding, self.dilation, self.group)
+
+
+class MaxPool3d(Pooling):
+    """The largest value of each window of volumes; arguments as in ``ops.max_pool3d`` (stride 1 by default).
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.MaxPool3d.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.MaxPool3d(2, 2)(ms.ops.zeros((1, 3, 4, 6, 6))).shape
+        (1, 3, 2, 3, 3)
+    """
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        return ops.max_pool3d(x, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode)
+
+
+class AvgPool3d(AveragePooling):
+    """The mean of each window of volumes; arguments as in ``ops.avg_pool3d`` (stride 1 by default).
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.AvgPool3d.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.AvgPool3d(2, 2)(ms.ops.zeros((1, 3, 4, 6, 6))).shape
+        (1, 3, 2, 3, 3)
+    """
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        return ops.avg_pool3d(
+            x, self.kernel_size, self.stride, self.pad_mode, self.padding, self.ceil_mode, self.count_include_pad
+        )
+
+
+class AdaptiveAvgPool3d(Cell):
+    """Means over windows chosen so that ``output_size`` results come out (int or three, None keeps an axis).
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.AdaptiveAvgPool3d.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.nn.AdaptiveAvgPool3d(1)(ms.ops.ones((2, 3, 4, 5, 7))).shape
+        (2, 3, 1, 1, 1)
+    """
+
+    def __init__(self, output_size: Any) -> None:
+        super().__init__()
+        self.output_size = output_size
+
+    def construct(self, x: Any) -> Any:
+        """The layer."""
+        return ops.adaptive_avg_pool3d(x, self.output_size)
+
+    def extend_repr(self) -> str:
+        """Its sizes."""
+        return f"output_size={self.output_size}"

@@ -1,0 +1,1 @@
+"""Layers that only MindSpore 1 has."""

@@ -1,0 +1,1 @@
+"""Loss and training step as Cells."""

@@ -1,0 +1,231 @@
+"""Loss scaling: half precision loses small gradients, so the loss is multiplied before the backward pass.
+
+    float16 holds 6e-8 .. 65504; gradients of 1e-9 are zero in it, and 1024 times as much is not
+
+    scaled loss = scale * loss     gradients / scale --> finite? --yes--> optimizer        n good steps: scale * factor
+                                                              `---no---> nothing changes               scale / factor
+
+The scale is a Parameter and the decision an ``if`` over a tensor, so in graph mode the whole of it is part of the
+compiled step. bfloat16 has the range of float32 and needs none of this.
+Source: Micikevicius et al., "Mixed Precision Training", 2018, arXiv:1710.03740.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msnb import ops
+from msnb.api.transforms.gradients import value_and_grad
+from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.core import dtypes, pytree
+from msnb.core.parameter import Parameter
+from msnb.core.tensor import Tensor
+from msnb.nn.cells.cell import Cell
+from msnb.nn.training.gradient_reducer import reducer_of
+from msnb.nn.training.training_cells import need_cell
+
+
+def all_finite(inputs: Any) -> Tensor:
+    """Whether a tree of tensors holds no infinity and no NaN.
+
+    Args:
+        inputs: a tensor, or tuples, lists, dicts of tensors; ints count as finite.
+
+    Returns:
+        A 0-d bool tensor.
+
+    Raises:
+        TypeError: there is no tensor in it.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/amp/mindspore.amp.all_finite.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> bool(ms.amp.all_finite([ms.Tensor([1.0]), ms.Tensor([float("inf")])]))
+        False
+    """
+    found = [x for x in pytree.flatten(inputs)[0] if isinstance(x, Tensor)]
+    if not found:
+        raise ArgumentError(f"all_finite takes tensors, got {type(inputs).__name__}.", hint="pass the gradients.")
+    finite = [ops.all(ops.isfinite(x)) for x in found if x.dtype.differentiable]
+    if not finite:
+        return Tensor(True)
+    result = finite[0]
+    for each in finite[1:]:
+        result = ops.logical_and(result, each)
+    return result
+
+
+def scaled(value: Any, factor: Any) -> Any:
+    """A tree of tensors times a 0-d float32 tensor, each product in the dtype of its tensor."""
+    if isinstance(value, Tensor):
+        return value * factor.astype(value.dtype) if value.dtype.is_float else value
+    leaves, shape = pytree.flatten(value)
+    return pytree.unflatten(shape, [scaled(x, factor) if isinstance(x, Tensor) else x for x in leaves])
+
+
+def need_scale(what: str, value: Any, low: float = 0.0) -> float:
+    """A number above ``low``.
+
+    Raises:
+        TypeError: not a number. ValueError: not above ``low``.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ArgumentError(f"{what} must be a number, got {value!r}.")
+    if not value > low:
+        raise AttributeValueError(f"{what} must be above {low:g}, got {value!r}.")
+    return float(value)
+
+
+def need_window(what: str, value: Any) -> int:
+    """A number of steps of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise AttributeValueError(f"{what} must be an int of at least 1, got {value!r}.")
+    return value
+
+
+def next_scale(scale: Any, overflow: Any, grow: Any, factor: float) -> Any:
+    """The scale after a step: smaller (1 at least) after an overflow, larger where ``grow`` says so."""
+    less = ops.maximum(scale / factor, 1.0)
+    more = scale * factor
+    return ops.where(overflow, less, ops.where(ops.logical_and(grow, ops.isfinite(more)), more, scale))
+
+
+class FixedLossScaleUpdateCell(Cell):
+    """A scale that stays; steps that overflow are left out.
+
+    Args:
+        loss_scale_value: the scale.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.FixedLossScaleUpdateCell.html
+    """
+
+    def __init__(self, loss_scale_value: float) -> None:
+        super().__init__()
+        self.loss_scale_value = need_scale("loss_scale_value", loss_scale_value)
+
+    def get_loss_scale(self) -> float:
+        """The scale."""
+        return self.loss_scale_value
+
+    def construct(self, _loss_scale: Any, overflow: Any) -> Any:
+        return overflow
+
+
+class DynamicLossScaleUpdateCell(Cell):
+    """A scale that shrinks after an overflow and grows after ``scale_window`` steps without one.
+
+    Args:
+        loss_scale_value: the first scale.
+        scale_factor: what it is divided and multiplied by.
+        scale_window: steps without overflow until it grows.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.DynamicLossScaleUpdateCell.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> update = ms.nn.DynamicLossScaleUpdateCell(8.0, 2, 1000)
+        >>> scale = ms.Parameter(ms.Tensor(8.0), name="scale")
+        >>> _ = update(scale, ms.Tensor(True))
+        >>> float(scale)
+        4.0
+    """
+
+    def __init__(self, loss_scale_value: float, scale_factor: float, scale_window: int) -> None:
+        super().__init__()
+        self.loss_scale_value = need_scale("loss_scale_value", loss_scale_value)
+        self.scale_factor = need_scale("scale_factor", scale_factor, 1.0)
+        self.scale_window = need_window("scale_window", scale_window)
+        self.good_steps = Parameter(Tensor(0, dtypes.int32), name="good_steps", requires_grad=False)
+
+    def get_loss_scale(self) -> float:
+        """The first scale."""
+        return self.loss_scale_value
+
+    def construct(self, loss_scale: Any, overflow: Any) -> Any:
+        good = self.good_steps + 1
+        grow = good >= self.scale_window
+        ops.assign(loss_scale, next_scale(loss_scale, overflow, grow, self.scale_factor))
+        ops.assign(self.good_steps, ops.where(ops.logical_or(overflow, grow), 0, good))
+        return overflow
+
+
+class TrainOneStepWithLossScaleCell(Cell):
+    """One step of training with a scaled loss; a step that overflows changes nothing but the scale.
+
+    Args:
+        network: gives the loss.
+        optimizer: the optimizer of its weights.
+        scale_sense: an update cell (fixed or dynamic), or a 0-d tensor with the scale.
+
+    Returns (of a call):
+        The loss, whether the step overflowed (bool), the scale that was used.
+
+    Raises:
+        TypeError: a part is not what it should be.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.TrainOneStepWithLossScaleCell.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> net = ms.nn.WithLossCell(ms.nn.Dense(2, 1), ms.nn.MSELoss())
+        >>> update = ms.nn.DynamicLossScaleUpdateCell(1024.0, 2, 100)
+        >>> step = ms.nn.TrainOneStepWithLossScaleCell(net, ms.nn.SGD(net.trainable_params(), 0.1), update)
+        >>> loss, overflow, scale = step(ms.ops.ones((4, 2)), ms.ops.ones((4, 1)))
+        >>> bool(overflow), float(scale)
+        (False, 1024.0)
+    """
+
+    _is_step = True
+
+    def __init__(self, network: Cell, optimizer: Any, scale_sense: Any) -> None:
+        super().__init__(auto_prefix=False)
+        need_cell("the network of TrainOneStepWithLossScaleCell", network)
+        need_cell("the optimizer of TrainOneStepWithLossScaleCell", optimizer)
+        self.network, self.optimizer = network, optimizer
+        self.loss_scaling_manager = scale_sense if isinstance(scale_sense, Cell) else None
+        first = self._first_scale(scale_sense)
+        self.scale_sense = Parameter(Tensor(first, dtypes.float32), name="scale_sense", requires_grad=False)
+        self.grad_fn = value_and_grad(self._scaled_loss, None, optimizer.parameters, has_aux=True)
+        self.grad_reducer = reducer_of(optimizer.parameters)
+
+    def _first_scale(self, given: Any) -> float:
+        if hasattr(given, "get_loss_scale"):
+            return float(given.get_loss_scale())
+        if isinstance(given, Tensor) and given.size == 1:
+            return need_scale("scale_sense", float(given.item()))
+        raise ArgumentError(
+            f"scale_sense must be an update cell or a tensor with one number, got {type(given).__name__}.",
+            hint="for instance nn.DynamicLossScaleUpdateCell(2**16, 2, 1000).",
+        )
+
+    def _scaled_loss(self, *inputs: Any) -> Any:
+        loss = self.network(*inputs)
+        return scaled(loss, self.scale_sense), loss
+
+    def construct(self, *inputs: Any) -> Any:
+        scale = self.scale_sense * 1.0
+        (_, loss), grads = self.grad_fn(*inputs)
+        grads = scaled(grads, 1.0 / scale)
+        if self.grad_reducer is not None:  # before the test: an overflow on one rank is seen, and skipped, on all
+            grads = self.grad_reducer(grads)
+        overflow = ops.logical_not(all_finite(grads))
+        if not self.process_loss_scale(overflow):
+            self.optimizer(grads)
+        return loss, overflow, scale
+
+    def process_loss_scale(self, overflow: Any) -> Any:
+        """Let the scale follow; returns ``overflow``."""
+        if self.loss_scaling_manager is not None:
+            return self.loss_scaling_manager(self.scale_sense, overflow)
+        return overflow
+
+    def set_sense_scale(self, sens: Any) -> None:
+        """Another scale, for a step made with a tensor.
+
+        Raises:
+            TypeError: the scale is managed by an update cell, or ``sens`` is not one number.
+        """
+        if self.loss_scaling_manager is not None:
+            raise ArgumentError("this step's scale is managed by its update cell.", hint="make it with a Tensor.")
+        self.scale_sense.set_data(Tensor(self._first_scale(sens), dtypes.float32))

@@ -1,0 +1,1 @@
+"""From numbers to SVG and HTML."""

@@ -1,0 +1,106 @@
+"""Errors in the notebook: the sentence, the operands, the way out, the line of the cell. No internal frames.
+
+IPython asks an exception for ``_render_traceback_``; the extension gives MsnbError one while it is loaded. Syntax
+errors take another way through IPython, so the refusals of graph mode (which are SyntaxErrors) are handled by a custom
+handler. ``ms.set_context`` or a plain ``try`` see the same exception objects as ever.
+
+Errors that are Python's own (a name that is not defined, a wrong number of arguments) keep their traceback, without the
+frames inside msnb: a function that was captured or shown by a magic ends at the user's line, as if it had been called.
+Where such an error is a known habit of another framework (``x.size(0)``), a line below says what is meant.
+
+In a kernel a second output follows the red one: operands as a table, what this kind of error means, the frames inside
+msnb, each behind a line that opens it. ``%ms_error`` shows the same again.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import TracebackType
+from typing import Any
+
+from msnb.base.errors import MsnbError, UnsupportedSyntaxError
+from msnb.base.source_location import PACKAGE_DIR, hide_frames, is_internal, is_named
+from msnb.notebook.charts.display import display_bundle
+from msnb.notebook.charts.display import shell as showing_shell
+from msnb.notebook.errors.error_view import ErrorView, report
+from msnb.notebook.errors.syntax_hints import slip_of
+from msnb.notebook.programs.call_line import LINE
+
+_METHOD = "_render_traceback_"
+_ATTRIBUTE = "_msnb_errors"
+
+
+class Below:
+    """Shows what lies below an error when its cell is over."""
+
+    def __init__(self, shell: Any) -> None:
+        self.shell = shell
+
+    def after(self, result: Any) -> None:
+        """A cell has run."""
+        error = result.error_in_exec or result.error_before_exec
+        if isinstance(error, MsnbError) and showing_shell() is self.shell:
+            display_bundle(ErrorView(error).below())
+
+
+def _render(self: MsnbError) -> list[str]:
+    return report(self)
+
+
+def install(shell: Any) -> None:
+    """Short reports for every MsnbError of this shell."""
+    import IPython
+
+    hide_frames(os.path.dirname(os.path.abspath(IPython.__file__)) + os.sep)
+    hide_frames(LINE)
+    setattr(MsnbError, _METHOD, _render)
+    shell.set_custom_exc((Exception,), _handler)
+    if not hasattr(shell, _ATTRIBUTE):
+        below = Below(shell)
+        setattr(shell, _ATTRIBUTE, below)
+        shell.events.register("post_run_cell", below.after)
+
+
+def remove(shell: Any) -> None:
+    """Back to full tracebacks."""
+    if hasattr(MsnbError, _METHOD):
+        delattr(MsnbError, _METHOD)
+    shell.set_custom_exc((), None)
+    below = getattr(shell, _ATTRIBUTE, None)
+    if below is not None:
+        shell.events.unregister("post_run_cell", below.after)
+        delattr(shell, _ATTRIBUTE)
+
+
+def _handler(shell: Any, kind: type[BaseException], error: Any, tb: Any, tb_offset: Any = None) -> list[str] | None:
+    if isinstance(error, UnsupportedSyntaxError):
+        lines = report(error, tb)
+    elif isinstance(error, SyntaxError) and is_named(error.filename):  # in the body of a cell magic
+        lines = shell.SyntaxTB.structured_traceback(kind, error, [])
+    else:
+        kept = without_internals(tb)
+        offset = tb_offset if kept is None else 0
+        shell.showtraceback((kind, error, kept or tb), tb_offset=offset, running_compiled_code=True)
+        meant = slip_of(error, tb)
+        if meant:
+            print(f"msnb: {meant}", file=sys.stderr)
+        return None
+    sys.last_value = error
+    shell._showtraceback(kind, error, lines)
+    return lines
+
+
+def without_internals(tb: TracebackType | None) -> TracebackType | None:
+    """A traceback of the user's frames alone; None where no frame is msnb's, or none is the user's."""
+    frames = []
+    while tb is not None:
+        frames.append(tb)
+        tb = tb.tb_next
+    if not any(f.tb_frame.f_code.co_filename.startswith(PACKAGE_DIR) for f in frames):
+        return None
+    kept: TracebackType | None = None
+    for f in reversed(frames):
+        if not is_internal(f.tb_frame.f_code.co_filename):
+            kept = TracebackType(kept, f.tb_frame, f.tb_lasti, f.tb_lineno)
+    return kept

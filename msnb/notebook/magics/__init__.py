@@ -1,0 +1,1 @@
+"""The magics: each parses its line and calls a function of ``show``."""

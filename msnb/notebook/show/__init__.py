@@ -1,0 +1,1 @@
+"""``ms.show``: every picture as a function."""

@@ -1,0 +1,324 @@
+"""The views of ``msnb.show`` about running: on this machine, on many devices, eagerly, over a training."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+from msnb.base.errors import ArgumentError, MsnbError
+from msnb.graph.compile import Compiled
+from msnb.ir.graph import Graph
+from msnb.notebook.errors.error_pages import LESSONS, lesson_of
+from msnb.notebook.errors.error_view import ErrorView, LessonView
+from msnb.notebook.programs.capture_target import captured, captured_gradient, name_of
+from msnb.notebook.programs.instrumented_run import program_of
+from msnb.notebook.programs.machine_peak import MODEL, Machine
+from msnb.notebook.views.eager_trace import record
+from msnb.notebook.views.environment import InfoView
+from msnb.notebook.views.kernels_view import KernelsView, kernels_of_graph
+from msnb.notebook.views.roofline_view import RooflineView
+from msnb.notebook.views.tensor_view import TensorView
+from msnb.notebook.views.view import GraphView
+
+if TYPE_CHECKING:  # training and planning are imported by those who look at them
+    from msnb.notebook.parallel.aicore_view import AicoreView
+    from msnb.notebook.parallel.manual_plan_view import HandView
+    from msnb.notebook.parallel.pipeline_view import PipelineView
+    from msnb.notebook.parallel.plan_view import PlanView
+    from msnb.notebook.training.curves import CurvesView
+    from msnb.notebook.training.gradient_flow import FlowView
+
+__all__ = ["curves", "eager", "error", "flow", "info", "kernels", "plan", "roofline", "tensor", "watching"]
+
+
+def roofline(
+    fn: Any, *args: Any, times: bool = False, repeats: int = 7, machine: Machine = MODEL, gradient: bool = False,
+    optimised: bool = True, **kwargs: Any,
+) -> RooflineView:  # fmt: skip
+    """Each op against memory bandwidth and peak arithmetic.
+
+    Args:
+        fn: a function, a jitted function or a Cell.
+        *args, **kwargs: its arguments.
+        times: also measure: the ops of this call (median of ``repeats`` runs, one by one) and this machine (a copy and
+            a matrix product in NumPy); else predictions for a fixed model machine only, the same on every run.
+        repeats: how many runs.
+        machine: the machine of the predictions.
+        gradient: of its gradient instead.
+        optimised: after the passes.
+
+    Returns:
+        A view: ``.points``, ``.machine``. Predicted and measured are kept apart.
+
+    Raises:
+        ArgumentError: fewer than one repeat.
+
+    Source: Williams, Waterman, Patterson, "Roofline", CACM 2009.
+
+    Examples:
+        >>> import msnb as ms
+        >>> view = ms.show.roofline(lambda x: x @ x + x, ms.ops.ones((64, 64)))
+        >>> [row[4] for row in view.rows]
+        ['arithmetic', 'memory']
+    """
+    found = program_of(fn, args, kwargs, gradient)
+    return RooflineView(found.optimised() if optimised else found, times, repeats, machine)
+
+
+def kernels(fn: Any, *args: Any, gradient: bool = False, **kwargs: Any) -> KernelsView:
+    """What runs in the end: how each node runs, and the generated code: loops, LLVM IR, assembly.
+
+    Args:
+        fn: a function, a jitted function, a Cell, a graph or a compiled program.
+        *args, **kwargs: its arguments.
+        gradient: of its gradient instead.
+
+    Returns:
+        A view: ``.listings`` (``.kernel``, ``.code``, ``.assembly``), ``.ways``. Code is generated with
+        ``set_context(jit_level="O1")``; at "O0" there is none, and the view says so.
+
+    Examples:
+        >>> import msnb as ms
+        >>> with ms.set_context(jit_level="O0"):
+        ...     print(ms.show.kernels(lambda x: x * 2, ms.Tensor([1.0])).listings)
+        []
+    """
+    if isinstance(fn, Compiled):
+        return KernelsView(fn)
+    if isinstance(fn, (Graph, GraphView)):
+        found = fn if isinstance(fn, Graph) else fn.graph
+        return kernels_of_graph(found, found.name)
+    graph = captured_gradient(fn, args, kwargs) if gradient else captured(fn, args, kwargs)
+    return kernels_of_graph(graph, name_of(fn))
+
+
+def plan(program: Any, *args: Any, max_boxes: int = 40, view: str = "all",
+         **options: Any) -> PlanView | PipelineView | HandView:  # fmt: skip
+    """A parallel plan: mesh, layouts, collectives with their bytes, simulated timeline.
+
+    Args:
+        program: a plan (of ``ms.parallel.plan``), or a Cell or function to plan for ``*args``.
+        *args: what the program is called with.
+        max_boxes: how many boxes the picture may show.
+        view: "all", or one picture: "graph", "timeline", "memory", "mesh", "segments" (buckets of gradients), "front"
+            (time against memory); of a pipeline "timeline", "memory", "mesh"; of a hybrid_parallel program "graph",
+            "timeline", "memory".
+        **options: of ``ms.parallel.plan``: ``device_num``, ``strategies``, ``search_mode`` and so on.
+
+    Returns:
+        A view: ``.plan``, ``.collectives``. Times are simulated, and labelled so.
+
+    Examples:
+        >>> import msnb as ms
+        >>> view = ms.show.plan(ms.nn.Dense(64, 64), ms.ops.ones((512, 64)), device_num=4)
+        >>> view.layouts["Dense/matmul"]
+        '[ab, -]'
+    """
+    from msnb.notebook.parallel.manual_plan_view import HandView
+    from msnb.notebook.parallel.pipeline_view import PipelineView
+    from msnb.notebook.parallel.plan_view import PlanView
+    from msnb.parallel.engine.manual_plan import HandPlan
+    from msnb.parallel.engine.pipeline_plan import PipelinePlan
+    from msnb.parallel.plans.plan_interface import Predicted
+
+    if not isinstance(program, Predicted):
+        if not callable(program):
+            raise ArgumentError(f"plan shows a plan, or plans a Cell or a function, not a {type(program).__name__}.")
+        from msnb.parallel.engine.planning_api import plan as make_plan
+
+        program = make_plan(program, *args, **options)
+    if isinstance(program, PipelinePlan):
+        return PipelineView(program, view)
+    if isinstance(program, HandPlan):
+        return HandView(program, max_boxes, view)
+    return PlanView(program, max_boxes, view)
+
+
+def aicore(m: int, k: int, n: int, tile: tuple[int, int, int] = (128, 128, 128),
+           double_buffering: bool = True) -> AicoreView:  # fmt: skip
+    """A product [m, k] x [k, n] of float16 on one core of the simulated Ascend: its queues and buffers over time.
+
+    Args:
+        m, k, n: sizes; tile: (tm, tk, tn); double_buffering: whether buffers are halved.
+
+    Returns:
+        A view: ``.run``. Cycles are simulated, and labelled so.
+
+    Raises:
+        ValueError: a size below 1, or a tile that does not fit into a buffer.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.show.aicore(128, 512, 128).run.busy("cube") > 0.4
+        True
+    """
+    from msnb.devices.ascend.aicore import aicore as step
+    from msnb.notebook.parallel.aicore_view import AicoreView
+
+    return AicoreView(step(m, k, n, tile, double_buffering))
+
+
+def eager(fn: Any, *args: Any, max_boxes: int = 40, **kwargs: Any) -> RanView:
+    """What eager mode really runs for a call: every op in order, loops unrolled, branches decided.
+
+    Args:
+        fn: a function or a Cell. It runs once, with all its effects.
+        *args, **kwargs: its arguments.
+        max_boxes: how many boxes the picture may show.
+
+    Returns:
+        A view of the graph of the ops that ran; ``.result`` is what the call returned.
+
+    Examples:
+        >>> import msnb as ms
+        >>> def twice(x):
+        ...     for _ in range(2):
+        ...         x = x * 2
+        ...     return x
+        >>> [node.op.name for node in ms.show.eager(twice, ms.Tensor([1.0])).graph.nodes if node.inputs]
+        ['multiply', 'multiply']
+    """
+    if not callable(fn):
+        raise ArgumentError(f"eager runs a function or a Cell, not a {type(fn).__name__}.")
+    graph, result = record(name_of(fn), lambda: fn(*args, **kwargs), _named(fn, args, kwargs))
+    return RanView(graph, result, max_boxes)
+
+
+class RanView(GraphView):
+    """A program that ran, and what it returned."""
+
+    def __init__(self, graph: Graph, result: Any, max_boxes: int = 40) -> None:
+        super().__init__(graph, f"eager run of {graph.name}", max_boxes=max_boxes)
+        self.result = result
+
+
+def _named(fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        found = inspect.signature(getattr(fn, "construct", fn)).bind(*args, **kwargs)
+    except (TypeError, ValueError):
+        return dict(kwargs)
+    return dict(found.arguments)
+
+
+def flow(net: Any, every: int = 10) -> FlowView:
+    """Follow the size of every layer's gradient over a training.
+
+    Args:
+        net: the network whose parameters are followed.
+        every: as a callback of ``Model``, look every so many steps.
+
+    Returns:
+        A callback that is also a view; ``.record(gradients)`` serves loops of one's own.
+
+    Raises:
+        ArgumentError: ``net`` is no Cell.
+
+    Examples:
+        >>> import msnb as ms
+        >>> net = ms.nn.Dense(2, 1)
+        >>> follow = ms.show.flow(net)
+        >>> follow.record([ms.ops.ones((1, 2)), ms.ops.ones((1,))])
+        >>> follow.rows[0][1]
+        '1.0e+00'
+    """
+    from msnb.notebook.training.gradient_flow import FlowView
+
+    return FlowView(net, every)
+
+
+def curves(title: str = "", live: bool = True, times: bool = False, log: bool = False) -> CurvesView:
+    """Watch a training: growing curves while it runs, one picture that stays.
+
+    Args:
+        title: above the picture.
+        live: redraw while it runs, where a notebook shows it.
+        times: keep the throughput in what stays (it differs from run to run).
+        log: a logarithmic axis for the loss.
+
+    Returns:
+        A callback of ``Model`` that is also a view; ``.record(loss=...)`` and ``.done()`` serve loops of one's own.
+
+    Examples:
+        >>> import msnb as ms
+        >>> seen = ms.show.curves("descent")
+        >>> for k in range(3):
+        ...     seen.record(loss=1 / (k + 1))
+        >>> seen.done().series["loss"][0]
+        [1, 2, 3]
+    """
+    from msnb.notebook.training.curves import CurvesView
+
+    return CurvesView(title, live, times, log)
+
+
+def watching(view: CurvesView) -> AbstractContextManager[CurvesView]:
+    """Within this block, every step of any ``Model`` is noted in the view.
+
+    Args:
+        view: of ``ms.show.curves()``.
+
+    Returns:
+        A context manager that gives the view, and draws it when the block is left.
+    """
+    from msnb.notebook.training.curves import watching as watch
+
+    return watch(view)
+
+
+def tensor(value: Any, title: str = "") -> TensorView:
+    """A tensor as a picture: type and device, range, histogram, and images where it looks like some.
+
+    Args:
+        value: a Tensor, a Parameter or a NumPy array; [h, w], [c, h, w] and [n, c, h, w] are drawn as images.
+        title: above the picture.
+
+    Raises:
+        ArgumentError: something else.
+
+    Examples:
+        >>> import msnb as ms
+        >>> print(ms.show.tensor(ms.Tensor([[1.0, 2.0], [3.0, 4.0]])).text.splitlines()[0])
+        tensor: f32[2,2] on CPU, 16 B
+    """
+    return TensorView(value, title)
+
+
+def error(what: Any = None) -> ErrorView | LessonView:
+    """The report of an error, or the page on a kind of error.
+
+    Args:
+        what: an exception, a class of errors or its name; the last error of the session by default.
+
+    Returns:
+        A view: ``.text`` is the short report.
+
+    Raises:
+        ArgumentError: there is no such error, or no page on it.
+
+    Examples:
+        >>> import msnb as ms
+        >>> print(ms.show.error("ShapeError").text.splitlines()[0])
+        # ShapeError
+    """
+    what = getattr(sys, "last_value", None) if what is None else what
+    if isinstance(what, MsnbError):
+        return ErrorView(what)
+    lesson = LESSONS.get(what) if isinstance(what, str) else lesson_of(what) if isinstance(what, type) else None
+    if lesson is None:
+        told = "there was no error of msnb yet" if what is None else f"there is no page on {what!r}"
+        raise ArgumentError(f"{told}.", hint=f"pages: {', '.join(LESSONS)}.")
+    return LessonView(lesson)
+
+
+def info() -> InfoView:
+    """Versions, machine, settings, caches: what a report of a problem must say.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.show.info().data["software"]["msnb"] == ms.__version__
+        True
+    """
+    return InfoView()

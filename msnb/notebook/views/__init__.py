@@ -1,0 +1,1 @@
+"""One view class for each picture."""

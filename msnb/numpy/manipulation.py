@@ -1,0 +1,250 @@
+"""Arrays taken apart, put together and looked through, with NumPy's arguments.
+
+Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.numpy.html (array manipulation)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msnb import ops
+from msnb.base.errors import ArgumentError
+from msnb.numpy.creation import array
+
+
+def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
+    """Every element several times in a row; without an axis, of all numbers in a row.
+
+    Examples:
+        >>> import msnb.numpy as mnp
+        >>> mnp.repeat(mnp.array([[1, 2]]), 2, axis=1).tolist()
+        [[1, 1, 2, 2]]
+    """
+    t = array(a)
+    return ops.repeat_interleave(t.reshape(-1), repeats, 0) if axis is None else ops.repeat_interleave(t, repeats, axis)
+
+
+def concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Any:
+    """Arrays one after the other along an axis; with axis None, all their numbers in a row."""
+    parts = [array(a) for a in arrays]
+    return ops.concat([p.reshape(-1) for p in parts], 0) if axis is None else ops.concat(parts, axis)
+
+
+def append(arr: Any, values: Any, axis: int | None = None) -> Any:
+    """``concatenate`` of two."""
+    return concatenate((arr, values), axis)
+
+
+def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
+    """Arrays of one shape along a new axis."""
+    return ops.stack([array(a) for a in arrays], axis)
+
+
+def split(x: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Any, ...]:
+    """An array in parts: so many equal ones, or cut before these places.
+
+    Raises:
+        TypeError: the axis does not divide by the number of parts; ``array_split`` takes any.
+
+    Examples:
+        >>> import msnb.numpy as mnp
+        >>> [p.tolist() for p in mnp.split(mnp.arange(5), [1, 3])]
+        [[0], [1, 2], [3, 4]]
+    """
+    t = array(x)
+    if isinstance(indices_or_sections, int) and t.shape[axis] % indices_or_sections:
+        raise ArgumentError(
+            f"split: axis {axis} of size {t.shape[axis]} does not divide into {indices_or_sections} equal parts.",
+            hint="array_split makes parts that differ by one.",
+        )
+    return array_split(t, indices_or_sections, axis)
+
+
+def array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Any, ...]:
+    """``split`` into parts that may differ by one."""
+    parts: tuple[Any, ...] = tuple(ops.tensor_split(array(x), indices_or_sections, axis))
+    return parts
+
+
+def rollaxis(x: Any, axis: int, start: int = 0) -> Any:
+    """An axis moved to before another one."""
+    t = array(x)
+    axis, start = axis % t.ndim, start + t.ndim if start < 0 else start
+    return ops.moveaxis(t, axis, start - 1 if axis < start else start)
+
+
+def flip(m: Any, axis: Any = None) -> Any:
+    """The numbers in reverse order along axes (all of them without one)."""
+    t = array(m)
+    return ops.flip(t, tuple(range(t.ndim)) if axis is None else axis)
+
+
+def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    """The numbers moved along an axis, those that leave coming in at the other end."""
+    return ops.roll(array(a), shift, axis)
+
+
+def rot90(a: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
+    """A quarter turn, ``k`` times."""
+    return ops.rot90(array(a), k, axes)
+
+
+def pad(arr: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Any:
+    """An array with a border.
+
+    Args:
+        arr: an array.
+        pad_width: an int, (before, after) for every axis, or one such pair per axis.
+        mode: "constant", "reflect" or "edge".
+        constant_values: what the border holds in constant mode.
+
+    Examples:
+        >>> import msnb.numpy as mnp
+        >>> mnp.pad(mnp.array([1, 2]), (1, 2)).tolist()
+        [0, 1, 2, 0, 0]
+    """
+    t = array(arr)
+    pairs = _pairs(pad_width, t.ndim)
+    flat = [side for pair in reversed(pairs) for side in pair]
+    return ops.pad(t, flat, value=constant_values) if mode == "constant" else ops.pad(t, flat, mode=mode)
+
+
+def _pairs(width: Any, axes: int) -> list[tuple[int, int]]:
+    if isinstance(width, int):
+        return [(width, width)] * axes
+    rows = list(width)
+    if len(rows) == 2 and all(isinstance(w, int) for w in rows):
+        return [(rows[0], rows[1])] * axes
+    pairs = [(r, r) if isinstance(r, int) else (int(r[0]), int(r[-1])) for r in rows]
+    pairs = pairs * axes if len(pairs) == 1 else pairs
+    if len(pairs) != axes:
+        raise ArgumentError(f"pad: {len(pairs)} pairs of widths for {axes} axes.")
+    return pairs
+
+
+def where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    """x where the condition holds, else y; with the condition alone, the places where it holds.
+
+    Examples:
+        >>> import msnb.numpy as mnp
+        >>> mnp.where(mnp.array([True, False]), 1, 2).tolist()
+        [1, 2]
+    """
+    if x is None and y is None:
+        return tuple(ops.unstack(ops.nonzero(array(condition)), 1))
+    if x is None or y is None:
+        raise ArgumentError("where takes a condition alone, or with both x and y.")
+    return ops.where(array(condition), array(x), array(y))
+
+
+def isin(element: Any, test_elements: Any, invert: bool = False) -> Any:
+    """Whether each number is one of others."""
+    found = ops.any(ops.equal(array(element)[..., None], array(test_elements).reshape(-1)), -1)
+    return ops.logical_not(found) if invert else found
+
+
+in1d = isin
+
+
+def digitize(x: Any, bins: Any, right: bool = False) -> Any:
+    """Into which of the intervals between ``bins`` each number falls."""
+    return ops.searchsorted(array(bins), array(x), right=not right)
+
+
+def searchsorted(a: Any, v: Any, side: str = "left") -> Any:
+    """Where numbers would go into a sorted array: before ("left") or behind ("right") those that are equal."""
+    return ops.searchsorted(array(a), array(v), right=side == "right")
+
+
+def take(a: Any, indices: Any, axis: int | None = None) -> Any:
+    """The elements at these places along an axis; without one, of all numbers in a row."""
+    return ops.take(array(a), array(indices), axis)
+
+
+def broadcast_arrays(*args: Any) -> list[Any]:
+    """All arrays in the shape that they broadcast to together."""
+    parts = [array(a) for a in args]
+    total = parts[0]
+    for part in parts[1:]:
+        total = ops.zeros_like(total) + ops.zeros_like(part)
+    return [ops.broadcast_to(part, total.shape) for part in parts]
+
+
+def expand_dims(a: Any, axis: Any) -> Any:
+    """New axes of size 1."""
+    out = array(a)
+    places = (axis,) if isinstance(axis, int) else tuple(axis)
+    for at in sorted(p % (out.ndim + len(places)) for p in places):
+        out = ops.expand_dims(out, at)
+    return out
+
+
+def array_str(a: Any) -> str:
+    """The numbers as text."""
+    return str(array(a).asnumpy())
+
+
+def isscalar(element: Any) -> bool:
+    """Whether something is a number or a word, and no array."""
+    return isinstance(element, (int, float, complex, bool, str))
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+    """The rows and columns of an upper triangle, that of ``triu(x, k)`` for x of ``n`` rows and ``m`` columns.
+
+    Examples:
+        >>> import msnb.numpy as mnp
+        >>> [i.tolist() for i in mnp.triu_indices(2, 1, 4)]
+        [[0, 0, 0, 1, 1], [1, 2, 3, 2, 3]]
+    """
+    rows, columns = ops.triu_indices(n, n if m is None else m, k)
+    return rows, columns
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+    """The rows and columns of a lower triangle; arguments as ``triu_indices``."""
+    rows, columns = ops.tril_indices(n, n if m is None else m, k)
+    return rows, columns
+
+
+def triu(m: Any, k: int = 0) -> Any:
+    """An array with zeros below its diagonal ``k``."""
+    return ops.triu(array(m), k)
+
+
+def tril(m: Any, k: int = 0) -> Any:
+    """An array with zeros above its diagonal ``k``."""
+    return ops.tril(array(m), k)
+
+
+def nonzero(a: Any) -> tuple[Any, ...]:
+    """Where numbers are not zero: one array of places per axis."""
+    found: tuple[Any, ...] = ops.nonzero(array(a), as_tuple=True)
+    return found
+
+
+def unique(ar: Any, *, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False) -> Any:
+    """The different numbers of an array in increasing order.
+
+    Args:
+        ar: an array.
+        return_index: also where each occurs first. return_inverse: also the place of every number among them, in the
+            shape of ``ar``. return_counts: also how often each occurs. All by name: the second argument is return_index
+            in NumPy and return_inverse in MindSpore.
+
+    Examples:
+        >>> import msnb.numpy as mnp
+        >>> [a.tolist() for a in mnp.unique([5, 2, 5], return_inverse=True)]
+        [[2, 5], [1, 0, 1]]
+    """
+    t = array(ar)
+    values, inverse, counts = ops.unique(t, return_inverse=True, return_counts=True)
+    if not (return_index or return_inverse or return_counts):
+        return values
+    found = [values]
+    if return_index:
+        places = ops.arange(t.size - 1, -1, -1)
+        first = ops.zeros(counts.shape, dtype=places.dtype)
+        found.append(ops.tensor_scatter_update(first, inverse.reshape(-1)[::-1].reshape(-1, 1), places))
+    return tuple(found + [inverse] * return_inverse + [counts] * return_counts)

@@ -1,0 +1,269 @@
+"""Differences, polynomials, sliding sums, histograms: the rest of NumPy that programs of MindSpore call.
+
+Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.numpy.html (math operations)
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from msnb import ops
+from msnb.base.errors import ArgumentError, ShapeError
+from msnb.core.dtypes import as_dtype, float32
+from msnb.numpy.creation import array, linspace
+
+
+def gradient(f: Any, spacing: float = 1.0, axis: Any = None) -> Any:
+    """Slopes: central differences inside, one-sided ones at the ends.
+
+    Args:
+        f: an array with at least two numbers along every axis that is asked for.
+        spacing: the distance between neighbours.
+        axis: an int, several, or None for all.
+
+    Returns:
+        The slopes along the axis; a list of them where there are several.
+
+    Raises:
+        TypeError: fewer than two numbers along an axis.
+
+    Examples:
+        >>> import msnb.numpy as mnp
+        >>> mnp.gradient(mnp.array([1.0, 4.0, 9.0])).tolist()
+        [3.0, 4.0, 5.0]
+    """
+    x = array(f).astype(float32)
+    if isinstance(axis, int):
+        return _slopes(x, spacing, axis)
+    found = [_slopes(x, spacing, i) for i in (range(x.ndim) if axis is None else axis)]
+    return found[0] if len(found) == 1 else found
+
+
+def _slopes(x: Any, spacing: float, axis: int) -> Any:
+    t = ops.moveaxis(x, axis, -1)
+    if t.shape[-1] < 2:
+        raise ArgumentError(f"gradient needs at least two numbers along axis {axis}, there is {t.shape[-1]}.")
+    steps = t[..., 1:] - t[..., :-1]
+    inside = (steps[..., 1:] + steps[..., :-1]) / 2
+    return ops.moveaxis(ops.concat([steps[..., :1], inside, steps[..., -1:]], -1) / spacing, -1, axis)
+
+
+def convolve(a: Any, v: Any, mode: str = "full") -> Any:
+    """Two rows of numbers, one turned around and slid along the other.
+
+    Args:
+        a, v: one axis each.
+        mode: "full", "same" (as long as the longer one) or "valid" (where both overlap wholly).
+
+    Raises:
+        TypeError: not one axis each, no numbers, or an unknown mode.
+
+    Examples:
+        >>> import msnb.numpy as mnp
+        >>> mnp.convolve(mnp.array([1.0, 2.0, 3.0]), mnp.array([1.0, 1.0])).tolist()
+        [1.0, 3.0, 5.0, 3.0]
+    """
+    x, kernel = array(a).astype(float32), array(v).astype(float32)
+    if x.ndim != 1 or kernel.ndim != 1:
+        raise ArgumentError(f"convolve takes two rows of numbers, got {x.ndim} and {kernel.ndim} axes.")
+    if mode not in ("full", "same", "valid"):
+        raise ArgumentError(f"convolve: mode is full, same or valid, got {mode!r}.")
+    if 0 in (*x.shape, *kernel.shape):
+        raise ArgumentError("convolve needs at least one number in each row.")
+    x, kernel = (x, kernel) if x.shape[0] >= kernel.shape[0] else (kernel, x)
+    n, k = x.shape[0], kernel.shape[0]
+    wide = ops.pad(x, (k - 1, k - 1))
+    full = sum((wide[k - 1 - i : k - 1 - i + n + k - 1] * kernel[i] for i in range(1, k)), wide[k - 1 :] * kernel[0])
+    first = {"full": 0, "same": (k - 1) // 2, "valid": k - 1}[mode]
+    return full[first : first + {"full": n + k - 1, "same": n, "valid": n - k + 1}[mode]]
+
+
+def polyval(p: Any, x: Any) -> Any:
+    """The value of a polynomial, its highest coefficient first."""
+    coefficients, at = array(p), array(x)
+    out = ops.zeros_like(at) + coefficients[0]
+    for i in range(1, coefficients.shape[0]):
+        out = out * at + coefficients[i]
+    return out
+
+
+def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool = False) -> Any:
+    """How many numbers fall between borders.
+
+    Args:
+        a: numbers.
+        bins: how many intervals, or their borders.
+        range: the first and last border; else the smallest and largest number.
+        weights: what each number counts.
+        density: give counts whose area is 1.
+
+    Returns:
+        (counts, borders).
+
+    Examples:
+        >>> import msnb.numpy as mnp
+        >>> [t.tolist() for t in mnp.histogram(mnp.array([1.0, 2.0, 3.0]), bins=2)]
+        [[1.0, 2.0], [1.0, 2.0, 3.0]]
+    """
+    x = array(a).reshape(-1).astype(float32)
+    borders = _borders(x, bins, range) if isinstance(bins, int) else array(bins).astype(float32)
+    inside = (x[:, None] >= borders[:-1]) & (x[:, None] < borders[1:])
+    last = ops.equal(x, borders[-1])[:, None] & ops.equal(ops.arange(borders.shape[0] - 1), borders.shape[0] - 2)
+    hits = (inside | last).astype(float32)
+    counts = ops.sum(hits if weights is None else hits * array(weights).reshape(-1, 1), 0)
+    return (counts / ops.sum(counts) / (borders[1:] - borders[:-1]) if density else counts), borders
+
+
+def _borders(x: Any, bins: int, ends: Any) -> Any:
+    """Borders at equal distances; where all numbers are the same, half to its left and right, as in NumPy."""
+    low, high = (ops.min(x), ops.max(x)) if ends is None else (array(end).astype(float32) for end in ends)
+    half = ops.where(ops.equal(low, high), 0.5, 0.0).astype(float32)
+    return linspace(low - half, high + half, bins + 1)
+
+
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any:
+    """Straight lines between known points.
+
+    Args:
+        x: where to look. xp: the known places, ascending. fp: the values there.
+        left, right: beyond the ends; else the first and last value.
+
+    Examples:
+        >>> import msnb.numpy as mnp
+        >>> mnp.interp(mnp.array([1.5]), mnp.array([1.0, 2.0]), mnp.array([3.0, 4.0])).tolist()
+        [3.5]
+    """
+    at, places, values = (array(t).astype(float32) for t in (x, xp, fp))
+    after = ops.clip(ops.searchsorted(places, at), 1, places.shape[0] - 1)
+    x0, x1, y0, y1 = (ops.take(t, i, 0) for t, i in ((places, after - 1), (places, after),
+                                                     (values, after - 1), (values, after)))  # fmt: skip
+    out = y0 + (y1 - y0) * ops.clip((at - x0) / (x1 - x0), 0, 1)
+    out = out if left is None else ops.where(at < places[0], left, out)
+    return out if right is None else ops.where(at > places[-1], right, out)
+
+
+def divmod(x1: Any, x2: Any) -> tuple[Any, Any]:
+    """Quotient (rounded down) and remainder."""
+    return ops.floor_divide(array(x1), x2), ops.remainder(array(x1), x2)
+
+
+def cbrt(x: Any) -> Any:
+    """The cube root, of negative numbers too."""
+    t = array(x).astype(float32)
+    return ops.sign(t) * ops.pow(ops.abs(t), 1 / 3)
+
+
+def radians(x: Any) -> Any:
+    """Degrees as radians."""
+    return array(x) * (math.pi / 180)
+
+
+def _window(name: str, *weights: float) -> Any:
+    def window(M: int) -> Any:
+        turns = linspace(0.0, 2 * math.pi, M) if M > 1 else array([math.pi] * M)  # one sample is the middle
+        return sum((w * ops.cos(turns * float(i)) for i, w in enumerate(weights)), ops.zeros_like(turns))
+
+    window.__name__ = window.__qualname__ = name
+    window.__doc__ = f"The {name} window of M samples: a sum of cosines."
+    return window
+
+
+hanning = _window("hanning", 0.5, -0.5)
+hamming = _window("hamming", 0.54, -0.46)
+blackman = _window("blackman", 0.42, -0.5, 0.08)
+
+
+def array_equal(a1: Any, a2: Any) -> Any:
+    """Whether two arrays have one shape and the same numbers, as a bool tensor."""
+    x, y = array(a1), array(a2)
+    return ops.all(ops.equal(x, y)) if tuple(x.shape) == tuple(y.shape) else array(False)
+
+
+def clip(x: Any, xmin: Any = None, xmax: Any = None, dtype: Any = None, **bounds: Any) -> Any:
+    """Numbers moved into bounds (None: no bound), which NumPy calls ``a_min`` and ``a_max``, or ``min`` and ``max``.
+
+    Raises:
+        TypeError: no bound, or one by two names.
+
+    Examples:
+        >>> import msnb.numpy as mnp
+        >>> mnp.clip([1, 5, 9], 2, a_max=6).tolist()
+        [2, 5, 6]
+    """
+    said = {"xmin": xmin, "xmax": xmax}
+    for word, value in bounds.items():
+        name = {"a_min": "xmin", "min": "xmin", "a_max": "xmax", "max": "xmax"}.get(word)
+        if name is None or (value is not None and said[name] is not None):
+            raise ArgumentError(f"clip takes x, a lower and an upper bound, each by one name; got {word!r}.")
+        said[name] = value if value is not None else said[name]
+    out = ops.clip(array(x), said["xmin"], said["xmax"])
+    return out if dtype is None else out.astype(as_dtype(dtype))
+
+
+def heaviside(x1: Any, x2: Any) -> Any:
+    """0 below 0, 1 above, ``x2`` at 0; NaN stays."""
+    t = array(x1)
+    step = ops.heaviside(t if t.dtype.is_float else t.astype(float32), array(x2))
+    return ops.where(ops.isnan(t), float("nan"), step) if t.dtype.is_float else step
+
+
+def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
+    """Cross products of vectors of three (or two) elements.
+
+    Args:
+        a, b: arrays of vectors; their other axes broadcast.
+        axisa, axisb: the axes of the vectors. axisc: that of the products. axis: all three of them.
+
+    Returns:
+        The products; of two-element vectors their third element alone, the only one that is not 0.
+
+    Raises:
+        ValueError: vectors of another length.
+
+    Examples:
+        >>> import msnb.numpy as mnp
+        >>> mnp.cross([1, 2, 3], [4, 5, 6]).tolist(), mnp.cross([1, 2], [4, 5]).item()
+        ([-3, 6, -3], -3)
+    """
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x, y = ops.moveaxis(array(a), axisa, -1), ops.moveaxis(array(b), axisb, -1)
+    if not {x.shape[-1], y.shape[-1]} <= {2, 3}:
+        raise ShapeError(f"cross takes vectors of 2 or 3 elements, got {x.shape[-1]} and {y.shape[-1]}.")
+    if x.shape[-1] == y.shape[-1] == 2:
+        return x[..., 0] * y[..., 1] - x[..., 1] * y[..., 0]
+    flat = [ops.concat([v, v[..., :1] * 0], -1) if v.shape[-1] == 2 else v for v in (x, y)]
+    return ops.moveaxis(ops.cross(flat[0], flat[1], -1), -1, axisc)
+
+
+def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None) -> Any:
+    """The covariances of variables.
+
+    Args:
+        m: [variables, observations], or the other way round with ``rowvar=False``. y: more variables of the same form.
+        bias: divide by the number of observations, not by one less. ddof: by so many less.
+
+    Examples:
+        >>> import msnb.numpy as mnp
+        >>> mnp.cov([1.0, 2.0], [2.0, 0.0]).tolist()
+        [[0.5, -1.0], [-1.0, 2.0]]
+    """
+    return ops.cov(_variables(m, y, rowvar), correction=(0 if bias else 1) if ddof is None else ddof)
+
+
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Any:
+    """Pearson's correlations of variables; arguments as ``cov``."""
+    return ops.corrcoef(_variables(x, y, rowvar))
+
+
+def _variables(m: Any, y: Any, rowvar: bool) -> Any:
+    """The rows of both."""
+    parts = [_as_rows(part, rowvar) for part in (m, y) if part is not None]
+    return parts[0] if len(parts) == 1 else ops.concat([ops.atleast_2d(part) for part in parts], 0)
+
+
+def _as_rows(part: Any, rowvar: bool) -> Any:
+    t = array(part)
+    t = t if t.dtype.is_float else t.astype(float32)
+    return t if rowvar or t.ndim < 2 else t.T

@@ -1,0 +1,1 @@
+"""What an operator record is, and the checks that all families share."""

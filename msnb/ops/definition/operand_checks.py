@@ -1,0 +1,110 @@
+"""What public functions do with what people pass, and what vmap rules do with operands that are not batched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from msnb.base.errors import ArgumentError
+from msnb.core.dtypes import DType
+from msnb.core.tensor import Tensor
+from msnb.core.types import Dim, Size, TensorType, result_dtype
+from msnb.ops.definition.keyword_aliases import Ranked, no_tensor
+from msnb.ops.definition.record import find
+
+
+def as_tensor(x: Any) -> Any:
+    """``x`` itself, or a Tensor of the number, list or array. A program under capture hands over arrays from outside
+    that know how to become its inputs (``__msnb_tensor__``)."""
+    if isinstance(x, Tensor):
+        return x
+    enter = getattr(type(x), "__msnb_tensor__", None)
+    return Tensor(x) if enter is None else enter(x)
+
+
+_OPERANDS = (Tensor, int, float, complex, np.ndarray, np.generic, list, tuple, range)
+
+
+def is_operand(x: Any) -> bool:
+    """Can an operation take it?"""
+    if isinstance(x, Ranked):
+        return False
+    return isinstance(x, _OPERANDS) or hasattr(x, "__array__") or hasattr(x, "__dlpack__")
+
+
+def no_operand(op: Any, inputs: Sequence[Any], at: int) -> ArgumentError:
+    """The error for an operand that is no tensor and cannot become one."""
+    x, names = inputs[at], [*op.inputs]
+    if isinstance(x, Ranked):
+        return no_tensor()
+    name = names[at] if at < len(names) and not names[at].startswith("*") else f"operand {at}"
+    shown = "None" if x is None else f"the str {x!r}" if isinstance(x, str) else f"a {type(x).__name__}"
+    return ArgumentError(
+        f"{op.name}: {name} is {shown}; an operand is a tensor, a number, an array or a list of numbers.",
+        hint="a function that returns nothing gives None: is a `return` missing?" if x is None else "",
+    )
+
+
+def tensors(name: str, xs: Any) -> tuple[Any, ...]:
+    """The tensors of a sequence; one tensor alone stands for its rows."""
+    if isinstance(xs, (Tensor, np.ndarray)):
+        t = as_tensor(xs)
+        return tuple(t[i] for i in range(len(t)))
+    if not isinstance(xs, (tuple, list)) or not xs:
+        raise ArgumentError(f"{name} needs a tuple or list of tensors, at least one, got {xs!r}.")
+    return tuple(as_tensor(x) for x in xs)
+
+
+def strong_dtype(t: TensorType) -> DType:
+    """The dtype of an operand alone: a Python number has the default dtype of its kind."""
+    return result_dtype((t,)) if t.weak else t.dtype
+
+
+def as_size(name: str, d: Any) -> Size:
+    """One size of a shape argument: an int, a Dim, or a tensor of one integer."""
+    if type(d) is int or isinstance(d, Dim):
+        return d
+    if isinstance(d, bool) or not hasattr(d, "__index__"):
+        raise ArgumentError(f"{name} needs sizes that are integers, got {d!r}.")
+    return int(d.__index__())
+
+
+def as_sizes(name: str, args: Sequence[Any]) -> tuple[Size, ...]:
+    """The shape meant by ``(2, 3)`` or ``((2, 3),)``."""
+    if len(args) == 1 and isinstance(args[0], (tuple, list)):
+        args = args[0]
+    elif len(args) == 1 and isinstance(args[0], (Tensor, np.ndarray)) and args[0].ndim == 1:
+        args = args[0].tolist()
+    return tuple(as_size(name, d) for d in args)
+
+
+def as_ints(name: str, args: Sequence[Any]) -> tuple[int, ...]:
+    """Like ``as_sizes`` for axes and counts."""
+    if len(args) == 1 and type(args[0]) is tuple and all(type(d) is int for d in args[0]):
+        return args[0]
+    sizes = as_sizes(name, args)
+    if any(isinstance(d, Dim) for d in sizes):
+        raise ArgumentError(f"{name} needs integers, got {sizes!r}.")
+    return tuple(d for d in sizes if isinstance(d, int))
+
+
+def spread(x: Any, batched: bool, axis_size: int) -> Any:
+    """An operand with the new axis at 0, repeated where it had none."""
+    return x if batched else find("broadcast_to")(x, shape=(axis_size, *as_tensor(x).shape))
+
+
+def all_spread(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A vmap rule for ops that need every operand batched: ``rule(inputs, **attrs) -> result``."""
+
+    def batch(axis_size: int, inputs: Sequence[Any], batched: Sequence[bool], **attrs: Any) -> tuple[Any, Any]:
+        result = rule([spread(x, b, axis_size) for x, b in zip(inputs, batched)], **attrs)
+        return result, (True,) * len(result) if isinstance(result, tuple) else True
+
+    return batch
+
+
+def one_batched(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A vmap rule for ops of one operand: ``rule(x, **attrs) -> result``, x with the new axis at 0."""
+    return all_spread(lambda inputs, **attrs: rule(inputs[0], **attrs))

@@ -1,0 +1,305 @@
+"""One op, once: the record that answers everything anyone asks about an operation.
+
+    who                                  reads
+    dispatch, capture, printer           inputs, attrs (positional = tensors, keyword-only = static attributes)
+    eager, graph, error messages         infer
+    both engines                         grad (written in ops), traits
+    vmap, parallel planner               axes, batch, windows
+    code generators                      scalar
+    fusion, simulator, profiler          work
+    reference executor, every test       body
+    docs, tests, benches, pictures       doc, examples, wrong
+
+A record is made with ``define(...)`` next to its relatives and is called like a function:
+
+    add = define("add", "x, y", infer=broadcast, body=lambda xp, x, y: xp.add(x, y), scalar="x + y",
+                 grad=lambda dout: (dout, dout), axes="..., ... -> ...", promotes=True, ...)
+    add(a, b)        ->  slot.engine.apply(add, (a, b), {})
+
+Conventions
+-----------
+infer(*types, **attrs) -> Type or tuple of Types; raises ShapeError, DTypeError, AttributeValueError. ``types`` are
+    TensorTypes, weak ones for Python scalars.
+body(xp, *arrays, **attrs) -> array or tuple: runs over the array module ``xp`` (numpy, cupy), never writes its inputs.
+    With ``promotes`` the kernel has converted all inputs to their common dtype before the body sees them; the result
+    is converted to the dtype that ``infer`` gave.
+grad(...) -> one gradient per input (a tuple; a bare value for one input), None where there is none. It asks for what it
+    wants by parameter name: ``dout`` (a tuple ``douts`` for several results), input names, ``out`` (``outs``),
+    attribute names, ``types`` (the input types, nothing is kept alive) and ``out_type``. Naming an input or ``out``
+    declares that it must be kept alive. Rules are written in ops. Inputs that broadcast or promote: the rule
+    ignores that; the autodiff engine sums to the input's shape and casts to its dtype. A variadic input ``*xs`` is
+    named ``xs`` and the rule returns a flat sequence of its gradients. ``grad=None`` needs ``no_grad="why"``.
+axes: labels per input and result, ``"... m k, ... k n -> ... m n"``; ``...`` are leading axes that broadcast. A label
+    that vanishes is summed over. Suffixes give kinds: ``k^`` max-reduced, ``c!`` whole (cannot be split), ``n@``
+    indexed, ``h~`` seen by windows: a piece of the windows sees a rim of the neighbouring pieces (``windows`` says how
+    much); tensors with one value per window name the label without a mark. Or a function of (types, attrs) that gives
+    such a string.
+windows: how windows slide along the labels marked ``~``: a function of (types, attrs) that gives a
+    ``msnb.ops.definition.window_geometry.Slide`` per label. The pads (and sizes) of a piece's own call are written by
+    ``window.of_part``.
+batch: vmap rule where ``axes`` cannot say it: batch(axis_size, inputs, batched, **attrs) -> (result, batched_out);
+    batched inputs carry the new axis at 0.
+work(types, out_types, attrs) -> Work(cube=, vector=) in flops. Default: one vector flop per result element.
+traits: "commutative", "pure" (default), "random", "effect", "view", "elementwise", "linear", "floating" (integers
+    compute as float32), "scalars" (the body takes Python scalars as they are), "ufunc" (``xp`` has a ufunc of this
+    name), "dynamic" (sizes that only the data tell: every call mints Dims) ...
+examples: Example((inputs...), {attrs}) with NumPy arrays or scalars; wrong: Wrong((inputs...), {attrs}, "piece of the
+    sentence").
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from msnb.base import plugins
+from msnb.base.errors import ArgumentError, MsnbError
+from msnb.core import dtypes
+from msnb.core.dtypes import DType
+from msnb.core.engine import slot
+from msnb.core.tensor import Tensor
+from msnb.core.types import TensorType, Type
+
+
+@dataclass(frozen=True)
+class Work:
+    """Arithmetic of one call in flops: on the matrix (cube) unit and on the vector unit."""
+
+    cube: float = 0.0
+    vector: float = 0.0
+
+
+@dataclass(frozen=True)
+class Example:
+    """A right call: NumPy arrays (or Python scalars) and attributes."""
+
+    inputs: tuple[Any, ...]
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A wrong call and a piece of the sentence it must give."""
+
+    inputs: tuple[Any, ...]
+    attrs: Mapping[str, Any]
+    sentence: str
+    error: type[Exception] = MsnbError
+
+
+REQUIRED: Any = inspect.Parameter.empty
+Infer = Callable[..., Any]
+Body = Callable[..., Any]
+
+REGISTRY: dict[str, Op] = {}
+_NONE: dict[str, Any] = {}
+
+
+@dataclass(eq=False, frozen=True)
+class Op:
+    """The record of one operation; see the head of this file for every field."""
+
+    name: str
+    inputs: tuple[str, ...]
+    attrs: Mapping[str, Any]
+    infer: Infer
+    body: Body
+    doc: str
+    grad: Callable[..., Any] | None
+    no_grad: str
+    scalar: str | None
+    axes: str | Callable[..., str] | None
+    batch: Callable[..., Any] | None
+    work: Callable[..., Work] | None
+    traits: frozenset[str]
+    promotes: bool
+    optional: frozenset[str]
+    examples: tuple[Example, ...]
+    wrong: tuple[Wrong, ...]
+    family: str
+    windows: Callable[..., Mapping[str, Any]] | None = None
+    wanted_by_grad: frozenset[str] = frozenset()
+    arity: int = -1  # the number of inputs where it is fixed
+    fast: dict[Any, Any] = field(default_factory=dict)  # eager dispatch's table: signature -> entry
+    _inferred: dict[Any, tuple[Type, ...]] = field(default_factory=dict)
+
+    @property
+    def variadic(self) -> bool:
+        """True when the last input stands for any number of tensors."""
+        return bool(self.inputs) and self.inputs[-1].startswith("*")
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        return (find, (self.name,))
+
+    def __call__(self, *inputs: Any, **attrs: Any) -> Any:
+        if len(inputs) != self.arity:
+            self.bind_inputs(inputs)
+        return slot.engine.apply(self, inputs, self.bind_attrs(attrs) if attrs or self.attrs else _NONE)
+
+    # ---- signature -----------------------------------------------------------------------------------------------
+
+    def bind_inputs(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Check the number of tensors."""
+        low = len(self.inputs) - len(self.optional) - self.variadic
+        if low <= len(inputs) and (self.variadic or len(inputs) <= len(self.inputs)):
+            return inputs
+        wanted = ", ".join(self.inputs)
+        raise ArgumentError(f"{self.name} takes the tensors ({wanted}), got {len(inputs)}.")
+
+    def bind_attrs(self, attrs: Mapping[str, Any]) -> dict[str, Any]:
+        """All attributes in declared order with defaults filled in and values made hashable."""
+        if not attrs and not self.attrs:
+            return {}
+        for name in attrs:
+            if name not in self.attrs:
+                known = ", ".join(self.attrs) or "none"
+                raise ArgumentError(f"{self.name} has no attribute {name!r}; it takes {known}.")
+        out = {}
+        for name, default in self.attrs.items():
+            value = attrs.get(name, default)
+            if value is REQUIRED:
+                raise ArgumentError(f"{self.name} needs the attribute {name!r}.")
+            out[name] = static(value)
+        return out
+
+    # ---- types ---------------------------------------------------------------------------------------------------
+
+    def result_types(self, types: tuple[Type, ...], attrs: Mapping[str, Any]) -> tuple[Type, ...]:
+        """The types of the results, cached by signature (not where every call mints Dims of its own). Raises what
+        ``infer`` raises."""
+        if "dynamic" in self.traits:
+            made = self.infer(*types, **attrs)
+            return made if isinstance(made, tuple) else (made,)
+        key = (types, tuple(attrs.values()))
+        found = self._inferred.get(key)
+        if found is None:
+            result = self.infer(*types, **attrs)
+            found = result if isinstance(result, tuple) else (result,)
+            if len(self._inferred) > 4096:
+                self._inferred.clear()
+            self._inferred[key] = found
+        return found
+
+
+_AS_THEY_ARE = frozenset({type(None), int, float, bool, str, DType})
+
+
+def static(value: Any) -> Any:
+    """A static attribute in hashable form: lists become tuples, NumPy scalars and tensors of one number Python ones,
+    dtype names DTypes. A tensor whose value is not known refuses."""
+    kind = type(value)
+    if kind in _AS_THEY_ARE:
+        return value
+    if kind is tuple:
+        return value if _AS_THEY_ARE.issuperset(map(type, value)) else tuple([static(v) for v in value])
+    if isinstance(value, list):
+        return tuple(static(v) for v in value)
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Tensor):
+        return value.__index__() if value.dtype.is_int else value.item()
+    if isinstance(value, (np.dtype, type)):
+        return dtypes.as_dtype(value)
+    return value
+
+
+def _parse_attrs(attrs: Mapping[str, Any] | Iterable[str]) -> dict[str, Any]:
+    if isinstance(attrs, Mapping):
+        return dict(attrs)
+    return dict.fromkeys(attrs, REQUIRED)
+
+
+def define(
+    name: str,
+    inputs: str,
+    *,
+    infer: Infer,
+    body: Body,
+    doc: str,
+    attrs: Mapping[str, Any] | Iterable[str] = (),
+    grad: Callable[..., Any] | None = None,
+    no_grad: str = "",
+    scalar: str | None = None,
+    axes: str | Callable[..., str] | None = None,
+    batch: Callable[..., Any] | None = None,
+    work: Callable[..., Work] | None = None,
+    traits: Iterable[str] = ("pure",),
+    promotes: bool = False,
+    optional: Iterable[str] = (),
+    examples: Sequence[Example] = (),
+    wrong: Sequence[Wrong] = (),
+    family: str = "",
+    windows: Callable[..., Mapping[str, Any]] | None = None,
+) -> Op:
+    """Make and register a record. ``inputs`` is ``"x, y"`` or ``"*xs"``; ``attrs`` maps names to defaults."""
+    names = tuple(part.strip() for part in inputs.split(",") if part.strip())
+    left_out = frozenset(optional)
+    fixed = not left_out and not any(name.startswith("*") for name in names)
+    record = Op(
+        name=name,
+        inputs=names,
+        attrs=_parse_attrs(attrs),
+        infer=infer,
+        body=body,
+        doc=doc,
+        grad=grad,
+        no_grad=no_grad,
+        scalar=scalar,
+        axes=axes,
+        batch=batch,
+        work=work,
+        traits=frozenset(traits),
+        promotes=promotes,
+        optional=left_out,
+        examples=tuple(examples),
+        wrong=tuple(wrong),
+        family=family or infer.__module__.rsplit(".", 1)[-1],
+        windows=windows,
+        arity=len(names) if fixed else -1,
+        wanted_by_grad=frozenset(inspect.signature(grad).parameters) if grad is not None else frozenset(),
+    )
+    return register(record)
+
+
+def register(record: Op) -> Op:
+    """Make an op known by name (plug-ins call this too)."""
+    if record.name in REGISTRY:
+        raise ValueError(f"an op called {record.name!r} exists already; plug-ins need a name of their own.")
+    REGISTRY[record.name] = record
+    return record
+
+
+def find(name: str) -> Op:
+    """The op called ``name``.
+
+    Raises:
+        KeyError: there is none, in msnb or among the plug-ins.
+    """
+    if name not in REGISTRY:
+        plugin = plugins.get(plugins.OPS, name)
+        if plugin is not None:
+            plugin.load()
+    return REGISTRY[name]
+
+
+def common_type(*types: TensorType) -> DType:
+    """The dtype in which operands meet."""
+    from msnb.core.types import result_dtype
+
+    return result_dtype(types)
+
+
+def operand_dtype(op: Op, *types: TensorType) -> DType:
+    """The dtype to which an op that promotes converts its operands before it computes.
+
+    Ops with the trait ``floating`` compute integers and bools as float32, the dtype of their result.
+    """
+    found = common_type(*types)
+    return dtypes.float32 if "floating" in op.traits and not found.differentiable else found

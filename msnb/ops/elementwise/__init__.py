@@ -1,0 +1,1 @@
+"""Operators that work position by position."""

@@ -1,0 +1,161 @@
+"""Ops that stand between a program and the world: the value itself, the end of a gradient, printing; and assignment.
+
+Assignment is no op: it gives a tensor object another value through the engine, so that a graph threads it as state.
+Printing is an op with the trait ``effect``: passes keep it, and keep its order among effects. Eager prints at once.
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from msnb.base.errors import DTypeError, ShapeError
+from msnb.core.engine import slot
+from msnb.core.tensor import Tensor
+from msnb.core.types import TensorType
+from msnb.ops.definition import example_inputs
+from msnb.ops.definition.record import Example, Op, Wrong, define, find
+from msnb.ops.definition.type_inference import broadcast_shapes, operand_lines
+
+
+def _itself(name: str, doc: str, grad: Any = None, no_grad: str = "") -> Op:
+    return define(
+        name,
+        "x",
+        infer=lambda x: x.with_shape(x.shape),
+        body=lambda xp, x: x,
+        scalar="x",
+        doc=doc,
+        grad=grad,
+        no_grad=no_grad,
+        axes="... -> ...",
+        traits=("pure", "elementwise", "linear"),
+        promotes=True,
+        examples=(
+            Example((example_inputs.SIGNED,)),
+            Example((example_inputs.SCALAR,)),
+            Example((example_inputs.EMPTY,)),
+        ),
+        wrong=(Wrong((), {}, "takes the tensors", TypeError),),
+        family="effects",
+    )
+
+
+identity = _itself("identity", "The value itself.", lambda dout: dout)
+stop_gradient = _itself("stop_gradient", "The value itself, without a gradient.", no_grad="it stops the gradient")
+
+
+# ---- printing ----------------------------------------------------------------------------------------------------
+
+
+def _on_host(x: Any) -> Any:
+    return x if isinstance(x, (np.ndarray, np.generic)) else x.get()
+
+
+def _shown(x: Any) -> str:
+    return str(Tensor(_on_host(x))) if x.ndim else str(_on_host(x).item())
+
+
+def _print_body(xp: Any, *xs: Any, template: tuple[Any, ...], sep: str, end: str) -> tuple[()]:
+    """``template`` holds the texts, and None where the next tensor goes."""
+    values = iter(xs)
+    builtins.print(*[_shown(next(values)) if part is None else part for part in template], sep=sep, end=end)
+    return ()
+
+
+def _print_infer(*xs: TensorType, template: Any, sep: str, end: str) -> tuple[()]:
+    holes = sum(part is None for part in template)
+    if holes != len(xs):
+        raise ShapeError(f"print: the template has {holes} places for {len(xs)} tensors.")
+    return ()
+
+
+PRINT = define(
+    "print",
+    "*xs",
+    attrs={"template": (None,), "sep": " ", "end": "\n"},
+    infer=_print_infer,
+    body=_print_body,
+    doc="Print texts and tensors when the program runs.",
+    no_grad="it has no results",
+    axes=lambda types, attrs: ", ".join("..." for _ in types) + " ->",
+    traits=("effect",),
+    examples=(Example((example_inputs.ROW,), {"template": ("row", None)}), Example((), {"template": ("text",)})),
+    wrong=(Wrong((example_inputs.ROW,), {"template": ("row",)}, "0 places for 1 tensors", ShapeError),),
+    family="effects",
+)
+
+
+def print(*values: Any, sep: str = " ", end: str = "\n") -> None:
+    """Print values when the program runs: at once in eager, at its place in the program in a graph.
+
+    Args:
+        values: tensors, and anything with a text.
+        sep, end: as in Python's print.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.print_.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.print("loss", ms.Tensor(0.5))
+        loss 0.5
+    """
+    tensors = tuple(v for v in values if isinstance(v, Tensor))
+    template = tuple(None if isinstance(v, Tensor) else str(v) for v in values)
+    slot.engine.apply(PRINT, tensors, {"template": template, "sep": sep, "end": end})
+
+
+print_ = print
+
+
+# ---- assignment --------------------------------------------------------------------------------------------------
+
+
+def assign(variable: Tensor, value: Any) -> Tensor:
+    """Give ``variable`` the value ``value``; returns ``variable``.
+
+    Args:
+        variable: a Parameter (or any tensor object).
+        value: a tensor or number that broadcasts to its shape; converted to its dtype.
+
+    Raises:
+        ValueError: the shapes do not fit. TypeError: the dtype is of a higher kind (float into int).
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.assign.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> w = ms.Parameter(ms.Tensor([1.0]), name="w")
+        >>> ms.ops.assign(w, ms.Tensor([2.0])).tolist()
+        [2.0]
+    """
+    new = value if isinstance(value, Tensor) else Tensor(value)
+    new = _fitting(variable._type, new)
+    slot.engine.assign(variable, new)
+    return variable
+
+
+def _fitting(want: TensorType, new: Tensor) -> Tensor:
+    if broadcast_shapes(want.shape, new.shape) != want.shape:
+        raise ShapeError(f"assign: a value of shape {list(new.shape)} does not fit a variable of {list(want.shape)}.",
+                         operands=operand_lines(want, new._type, names=("variable", "value")),
+                         hint="a variable keeps its shape; make another one, or reshape the value.")  # fmt: skip
+    if new.dtype.category > want.dtype.category:
+        raise DTypeError(f"assign: a {want.dtype.name} variable cannot hold {new.dtype.name} values.",
+                         operands=operand_lines(want, new._type, names=("variable", "value")),
+                         hint="convert the value with .astype(...) if the loss is meant.")  # fmt: skip
+    if new.dtype is not want.dtype:
+        new = find("cast")(new, dtype=want.dtype)
+    return new if new.shape == want.shape else find("broadcast_to")(new, shape=want.shape)
+
+
+def assign_add(variable: Tensor, value: Any) -> Tensor:
+    """``variable`` becomes ``variable + value``."""
+    return assign(variable, find("add")(variable, value))
+
+
+def assign_sub(variable: Tensor, value: Any) -> Tensor:
+    """``variable`` becomes ``variable - value``."""
+    return assign(variable, find("subtract")(variable, value))

@@ -1,0 +1,119 @@
+"""Exponentials, logarithms, circular and hyperbolic functions. Integers are computed as float32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from msnb.ops.definition import example_inputs
+from msnb.ops.definition.record import Op, find
+from msnb.ops.elementwise.error_function import erf_body, erfc_body, erfinv_body
+from msnb.ops.elementwise.factory import binary, times_adjoint, unary
+
+LN2, LN10 = float(np.log(2.0)), float(np.log(10.0))
+_TWO_BY_ROOT_PI = float(2 / np.sqrt(np.pi))
+
+
+def _named(name: str, numpy_name: str, doc: str, grad: Callable[..., Any], **options: Any) -> Op:
+    """A record whose body is NumPy's function ``numpy_name``."""
+
+    def body(xp: Any, x: Any) -> Any:
+        return getattr(xp, numpy_name)(x)
+
+    traits = ("ufunc",) if name == numpy_name else ()
+    return unary(name, body, f"{name}(x)", doc, grad, floating=True, traits=traits, **options)
+
+
+_POS, _UNIT, _BIG = example_inputs.POSITIVE, example_inputs.UNIT, example_inputs.ABOVE_ONE
+
+exp = _named("exp", "exp", "e to the power of x.", lambda dout, out: times_adjoint(dout, out))
+exp2 = _named("exp2", "exp2", "2 to the power of x.", lambda dout, out: times_adjoint(dout, out * LN2), kinds="bif")
+expm1 = _named("expm1", "expm1", "exp(x) - 1, exact near 0.", lambda dout, out: times_adjoint(dout, out + 1))
+log = _named("log", "log", "Natural logarithm.", lambda dout, x: times_adjoint(dout, 1 / x), x=_POS)
+log1p = _named("log1p", "log1p", "log(1 + x), exact near 0.", lambda dout, x: times_adjoint(dout, 1 / (x + 1)), x=_POS)
+log2 = _named("log2", "log2", "Logarithm to base 2.", lambda dout, x: dout / (x * LN2), x=_POS, kinds="bif")
+log10 = _named("log10", "log10", "Logarithm to base 10.", lambda dout, x: times_adjoint(dout, 1 / (x * LN10)), x=_POS)
+sqrt = _named("sqrt", "sqrt", "Square root.", lambda dout, out: times_adjoint(dout, 0.5 / out), x=_POS)
+rsqrt = unary(
+    "rsqrt", lambda xp, x: np.ones((), x.dtype)[()] / xp.sqrt(x), "1 / sqrt(x)", "Reciprocal of the square root.",
+    lambda dout, x, out: times_adjoint(dout, -0.5 * out / x), floating=True, x=_POS,
+)  # fmt: skip
+sin = _named("sin", "sin", "Sine of radians.", lambda dout, x: times_adjoint(dout, find("cos")(x)))
+cos = _named("cos", "cos", "Cosine of radians.", lambda dout, x: times_adjoint(dout, -sin(x)))
+tan = _named("tan", "tan", "Tangent of radians.", lambda dout, out: times_adjoint(dout, out * out + 1))
+asin = _named("asin", "arcsin", "Inverse sine in radians.", lambda dout, x: _over_root(dout, 1 - x * x), x=_UNIT)
+acos = _named("acos", "arccos", "Inverse cosine in radians.", lambda dout, x: -_over_root(dout, 1 - x * x), x=_UNIT)
+atan = _named("atan", "arctan", "Inverse tangent in radians.", lambda dout, x: times_adjoint(dout, 1 / (x * x + 1)))
+sinh = _named("sinh", "sinh", "Hyperbolic sine.", lambda dout, x: times_adjoint(dout, find("cosh")(x)))
+cosh = _named("cosh", "cosh", "Hyperbolic cosine.", lambda dout, x: times_adjoint(dout, sinh(x)))
+tanh = _named("tanh", "tanh", "Hyperbolic tangent.", lambda dout, out: times_adjoint(dout, 1 - out * out))
+asinh = _named("asinh", "arcsinh", "Inverse hyperbolic sine.", lambda dout, x: _over_root(dout, x * x + 1))
+acosh = _named("acosh", "arccosh", "Inverse hyperbolic cosine.", lambda dout, x: _over_root(dout, x * x - 1), x=_BIG)
+atanh = _named(
+    "atanh", "arctanh", "Inverse hyperbolic tangent.", lambda dout, x: times_adjoint(dout, 1 / (1 - x * x)), x=_UNIT
+)
+atan2 = binary(
+    "atan2", lambda xp, x, y: xp.arctan2(x, y), "atan2(x, y)", "Angle of the point (y, x) in radians, from -pi to pi.",
+    lambda dout, x, y: (dout * y / (x * x + y * y), -dout * x / (x * x + y * y)), kinds="bif", floating=True,
+)  # fmt: skip
+
+
+def _over_root(dout: Any, square: Any) -> Any:
+    return times_adjoint(dout, rsqrt(square))
+
+
+def _sigmoid(xp: Any, x: Any) -> Any:
+    """1 / (1 + exp(-x)) without overflow: e = exp(-|x|) is at most 1, and the two halves are 1/(1+e) and e/(1+e)."""
+    if x.dtype.kind == "c":
+        return 1 / (1 + xp.exp(-x))
+    wide = x.astype(np.float32) if x.dtype.itemsize == 2 else x
+    e = xp.exp(-xp.abs(wide))
+    return xp.where(wide >= 0, np.ones((), wide.dtype)[()], e) / (1 + e)
+
+
+sigmoid = unary(
+    "sigmoid", _sigmoid, "where(x >= 0, 1 / (1 + exp(-abs(x))), exp(-abs(x)) / (1 + exp(-abs(x))))",
+    "1 / (1 + exp(-x)), from 0 to 1.", lambda dout, out: times_adjoint(dout, out * (1 - out)), floating=True,
+)  # fmt: skip
+erf = unary(
+    "erf", lambda xp, x: erf_body(xp, x), "erf(x)",
+    "The error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x.",
+    lambda dout, x: dout * (exp(-(x * x)) * _TWO_BY_ROOT_PI), floating=True, kinds="bif",
+)  # fmt: skip
+erfc = unary(
+    "erfc", lambda xp, x: erfc_body(xp, x), "erfc(x)", "1 - erf(x), exact where erf is close to 1.",
+    lambda dout, x: dout * (exp(-(x * x)) * -_TWO_BY_ROOT_PI), floating=True, kinds="bif",
+)  # fmt: skip
+erfinv = unary(
+    "erfinv", lambda xp, x: erfinv_body(xp, x), "erfinv(x)", "The inverse of the error function, on (-1, 1).",
+    lambda dout, out: dout * (exp(out * out) * (1 / _TWO_BY_ROOT_PI)), floating=True, kinds="bif", x=_UNIT,
+)  # fmt: skip
+
+
+def logaddexp(x: Any, y: Any) -> Any:
+    """log(exp(x) + exp(y)) without overflow.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.logaddexp.html
+    """
+    high = find("maximum")(x, y)
+    return high + log1p(exp(-find("abs")(x - y)))
+
+
+def softplus_body(xp: Any, x: Any) -> Any:
+    """max(x, 0) + log1p(exp(-|x|)): exp never overflows, log1p keeps the small digits."""
+    wide = x.astype(np.float32) if x.dtype.itemsize == 2 else x
+    return xp.maximum(wide, np.zeros((), wide.dtype)[()]) + xp.log1p(xp.exp(-xp.abs(wide)))
+
+
+softplus_one = unary(
+    "softplus", softplus_body, "max(x, 0) + log1p(exp(-abs(x)))", "log(1 + exp(x)), a smooth relu.",
+    lambda dout, x: dout * sigmoid(x), floating=True, kinds="bif",
+)  # fmt: skip
+relu = unary(
+    "relu", lambda xp, x: xp.maximum(x, np.zeros((), x.dtype)[()]), "max(x, 0)", "x where positive, else 0.",
+    lambda dout, out: find("where")(out > 0, dout, 0), kinds="if",
+)  # fmt: skip
+
+arcsin, arccos, arctan, arctan2, arcsinh, arccosh, arctanh = asin, acos, atan, atan2, asinh, acosh, atanh

@@ -1,0 +1,58 @@
+"""Class indices: a label outside the classes is an error, never a row that silently counts for nothing.
+
+    target    0  2  3  -1  -100        classes = 3, ignore = -100
+    asked     0  2  3   3     0        what is taken from a table of 3: entry 3 is missing, so the library refuses it
+
+The table is the test: no value is looked at, so the same body runs on devices whose values live elsewhere (libraries
+that do not check their indices do not refuse there).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from msnb.base.errors import DTypeError, IndexOutOfRange
+from msnb.core.types import TensorType
+from msnb.ops.definition.record import Example, Op, Wrong, define
+from msnb.ops.definition.type_inference import operand_lines
+
+_LABELS = np.array([0, 2, 1, -100], np.int32)
+
+
+def _class_index_type(target: TensorType, *, classes: int, ignore: int) -> TensorType:
+    if not target.dtype.is_int:
+        raise DTypeError("class indices are integers.", operands=operand_lines(target, names=("target",)))
+    return target
+
+
+def _class_index_body(xp: Any, target: Any, *, classes: int, ignore: int) -> Any:
+    asked = xp.where(target == ignore, 0, xp.where(target < 0, classes, target)).astype(np.int64)
+    try:
+        xp.take(xp.arange(max(classes, 1)), asked)
+    except IndexError:
+        wrong = int(target.reshape(-1)[(asked >= classes).reshape(-1)][0])
+        raise IndexOutOfRange(
+            f"a target is class {wrong}, and there are {classes} classes.",
+            hint=f"classes count from 0 to {classes - 1}; {ignore} is ignored.",
+        ) from None
+    return target
+
+
+CLASS_INDEX: Op = define(
+    "class_index",
+    "target",
+    attrs=("classes", "ignore"),
+    infer=_class_index_type,
+    body=_class_index_body,
+    no_grad="class indices are integers",
+    axes="... -> ...",
+    doc="The class indices themselves, once they are known to be indices of a class.",
+    examples=(Example((_LABELS,), {"classes": 3, "ignore": -100}),),
+    wrong=(
+        Wrong((_LABELS + 1,), {"classes": 3, "ignore": -99}, "a target is class 3", IndexOutOfRange),
+        Wrong((_LABELS,), {"classes": 3, "ignore": -1}, "a target is class -100", IndexOutOfRange),
+        Wrong((_LABELS * 0.5,), {"classes": 3, "ignore": -1}, "class indices are integers", DTypeError),
+    ),
+)

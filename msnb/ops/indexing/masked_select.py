@@ -1,0 +1,246 @@
+"""Selections whose size only the data tells: the result has a fresh ``Dim``.
+
+nonzero([0, 3, 0, 5])         -> [[1], [3]] : i64[n<=4, 1]
+masked_select(x, mask)        -> x[mask]    : composed of nonzero and index
+unique([2, 1, 2])             -> [1, 2]     : i64[n<=3]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from msnb.base.errors import DTypeError, ShapeError
+from msnb.core import dtypes
+from msnb.core.types import TensorType, tensor_type
+from msnb.ops.definition.operand_checks import as_tensor, strong_dtype
+from msnb.ops.definition.record import Example, Op, Wrong, define, find
+from msnb.ops.definition.symbolic_sizes import bound_of, fresh, product
+from msnb.ops.definition.type_inference import operand_lines
+
+_X = np.array([[0.0, 1.5, 0.0], [-2.0, 0.0, 1.5]])
+
+
+def _nonzero_type(x: TensorType) -> TensorType:
+    if not x.ndim:
+        raise ShapeError("nonzero needs a tensor of at least one axis.", operands=operand_lines(x))
+    return tensor_type((fresh("n", bound_of(product(x.shape))), x.ndim), dtypes.int64)
+
+
+NONZERO: Op = define(
+    "nonzero",
+    "x",
+    infer=_nonzero_type,
+    body=lambda xp, x: xp.stack(xp.nonzero(x), axis=1).astype(xp.int64, copy=False),
+    no_grad="positions do not change with small changes of values",
+    axes=lambda types, attrs: " ".join(f"{c}!" for c in "abcdefgh"[: types[0].ndim]) + " -> y! z!",
+    traits=("pure", "dynamic"),
+    doc="The positions of the elements that are not zero, one row each, in order.",
+    examples=(Example((_X,)), Example((_X > 0,)), Example((np.zeros((0, 2)),))),
+    wrong=(Wrong((1.0,), {}, "at least one axis", ShapeError),),
+)
+
+
+def _same(a: Any, b: Any, depth: int = 6) -> bool:
+    """Whether two values of a graph are the same by construction."""
+    if a is b:
+        return True
+    m, n = a.node, b.node
+    if m is None or n is None or depth == 0 or m.op is not n.op or "pure" not in m.op.traits or a.index != b.index:
+        return False
+    same_shape = m.attrs == n.attrs and len(m.inputs) == len(n.inputs) and not m.graphs
+    return same_shape and all(_same(p, q, depth - 1) for p, q in zip(m.inputs, n.inputs))
+
+
+def _made_before(x: Any) -> Any:
+    """While a graph is built: the positions of the same tensor, if they were asked for already.
+
+    ``pred[mask] - label[mask]`` needs that both selections have one size, so they must share one ``Dim``.
+    """
+    builder = getattr(x, "_builder", None)
+    if builder is None:
+        return None
+    for node in builder.graph.nodes:
+        if node.op is NONZERO and _same(node.inputs[0], x._value):
+            return builder.wrap(node.out)
+    return None
+
+
+def nonzero(x: Any, as_tuple: bool = False) -> Any:
+    """The positions of the elements that are not zero.
+
+    Args:
+        x: tensor of at least one axis.
+        as_tuple: one vector per axis instead of one row per element.
+
+    Returns:
+        Tensor int64 [n, x.ndim]; n is known when the data are (in a graph it is a Dim).
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.nonzero(ms.Tensor([0, 3, 0, 5])).tolist()
+        [[1], [3]]
+    """
+    t = as_tensor(x)
+    known = _made_before(t)
+    found = NONZERO(t) if known is None else known
+    if not as_tuple:
+        return found
+    from msnb.ops.shape.concat_split import unstack
+
+    return unstack(found, 1)
+
+
+def where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    """x where the condition holds (is not zero), else y; without x and y the positions where it holds.
+
+    Args:
+        condition: tensor of bools or numbers.
+        x, y: tensors or numbers that broadcast with it.
+
+    Returns:
+        Tensor; with the condition alone ``nonzero(condition, as_tuple=True)``: one vector of positions per axis.
+
+    Raises:
+        TypeError: one of x and y is missing.
+
+    Examples:
+        >>> import msnb as ms
+        >>> mask = ms.Tensor([[True, False], [False, True]])
+        >>> ms.ops.where(mask, 1, ms.ops.zeros((2, 2))).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+        >>> [at.tolist() for at in ms.ops.where(mask)]
+        [[0, 1], [0, 1]]
+    """
+    if x is None and y is None:
+        return nonzero(condition, as_tuple=True)
+    return find("where")(condition, x, y)
+
+
+def argwhere(x: Any) -> Any:
+    """Same as ``nonzero``: one row per element that is not zero."""
+    return nonzero(x)
+
+
+def _need_mask(name: str, x: Any, mask: Any) -> None:
+    if mask.dtype is not dtypes.bool_:
+        raise DTypeError(
+            f"{name} needs a mask of bools.", operands=operand_lines(x._type, mask._type, names=("x", "mask"))
+        )
+
+
+def masked_select(x: Any, mask: Any) -> Any:
+    """The elements of ``x`` where ``mask`` is True, as a vector; both broadcast.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.masked_select(ms.Tensor([1, 2, 3]), ms.Tensor([True, False, True])).tolist()
+        [1, 3]
+    """
+    from msnb.ops.definition.type_inference import common_shape
+    from msnb.ops.shape.views import broadcast_to
+
+    t, m = as_tensor(x), as_tensor(mask)
+    _need_mask("masked_select", t, m)
+    shape = common_shape("masked_select", t._type, m._type)
+    if not shape:
+        t, m, shape = t.reshape(1), m.reshape(1), (1,)
+    return broadcast_to(t, shape=shape)[broadcast_to(m, shape=shape)]
+
+
+def masked_fill(x: Any, mask: Any, value: Any) -> Any:
+    """``x`` with ``value`` (one number) where ``mask`` is True; x and mask broadcast.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.masked_fill(ms.Tensor([1.0, 2.0]), ms.Tensor([True, False]), 0.0).tolist()
+        [0.0, 2.0]
+    """
+    from msnb.ops.elementwise.comparison import where
+
+    t, m = as_tensor(x), as_tensor(mask)
+    _need_mask("masked_fill", t, m)
+    if getattr(value, "ndim", 0):
+        raise ShapeError("masked_fill needs one number as value.", operands=operand_lines(value._type))
+    filled = where(m, value, t)
+    return filled if filled.dtype is t.dtype else filled.astype(t.dtype)
+
+
+def masked_scatter(x: Any, mask: Any, source: Any) -> Any:
+    """``x`` with the first elements of ``source``, in order, where ``mask`` is True.
+
+    Args:
+        x: tensor.
+        mask: bools that broadcast to x.
+        source: a tensor with at least as many elements as the mask has places.
+
+    Raises:
+        IndexOutOfRange: source has too few elements, when the values are read.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.masked_scatter.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.masked_scatter(ms.Tensor([0, 0, 0]), ms.Tensor([True, False, True]), ms.Tensor([7, 8, 9])).tolist()
+        [7, 0, 8]
+    """
+    from msnb.ops.indexing.gather import take
+    from msnb.ops.reduction.cumulative import cumsum
+    from msnb.ops.shape.views import broadcast_to
+
+    t, m = as_tensor(x), as_tensor(mask)
+    _need_mask("masked_scatter", t, m)
+    m = broadcast_to(m, shape=t.shape)
+    before = cumsum(m.reshape(-1).astype(dtypes.int64), 0).reshape(t.shape) - 1
+    chosen = take(as_tensor(source).astype(t.dtype), where(m, before, 0))
+    return where(m, chosen, t)
+
+
+# ---- unique ------------------------------------------------------------------------------------------------------
+
+
+def _unique_type(x: TensorType) -> tuple[TensorType, TensorType, TensorType]:
+    n = fresh("n", bound_of(product(x.shape)))
+    return (
+        tensor_type((n,), strong_dtype(x)),
+        tensor_type(x.shape, dtypes.int64),
+        tensor_type((n,), dtypes.int64),
+    )
+
+
+def _unique_body(xp: Any, x: Any) -> Any:
+    values, inverse, counts = xp.unique(x.reshape(-1), return_inverse=True, return_counts=True)
+    return values, inverse.reshape(x.shape), counts
+
+
+UNIQUE: Op = define(
+    "unique",
+    "x",
+    infer=_unique_type,
+    body=_unique_body,
+    no_grad="which elements are equal does not change smoothly",
+    axes=lambda types, attrs: (lambda c: f"{c} -> y!, {c}, y!")(" ".join(f"{a}!" for a in "abcdefgh"[: types[0].ndim])),
+    traits=("pure", "dynamic"),
+    doc="The different elements in order, where each element of x is among them, and how often each occurs.",
+    examples=(Example((_X,)), Example((np.array([2, 1, 2]),)), Example((np.zeros((0,)),))),
+    wrong=(Wrong((1.0, 2.0), {}, "unique takes the tensors"),),
+)
+
+
+def unique(x: Any, return_inverse: bool = False, return_counts: bool = False) -> Any:
+    """The different elements of ``x`` in increasing order.
+
+    Args:
+        x: tensor of any shape.
+        return_inverse: also the position of every element of x among them (shape of x).
+        return_counts: also how often each occurs.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.unique(ms.Tensor([2, 1, 2])).tolist()
+        [1, 2]
+    """
+    values, inverse, counts = UNIQUE(as_tensor(x))
+    chosen = [values] + [inverse] * return_inverse + [counts] * return_counts
+    return values if len(chosen) == 1 else tuple(chosen)

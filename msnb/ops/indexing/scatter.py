@@ -1,0 +1,306 @@
+"""Writing by index tensors, under the names of MindSpore, NumPy and PyTorch; nothing writes in place.
+
+    rows          x[i] = v                     index_copy, index_fill, index_add       (one axis)
+    coordinates   x[i[..,0], i[..,1]] = v      tensor_scatter_update / _add / _max, scatter_nd
+    elements      x[i[r,c], c] = v[r,c]        scatter, scatter_add, tensor_scatter_elements
+
+All of them are ``index_update`` (last write counts), ``unindex`` (writes add up) or ``index_reduce`` (max, min, mul).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.core.dtypes import DType
+from msnb.core.engine import slot
+from msnb.core.types import TensorType, tensor_type
+from msnb.ops.definition.keyword_aliases import worded
+from msnb.ops.definition.operand_checks import as_sizes, as_tensor, strong_dtype
+from msnb.ops.definition.record import Example, Op, Wrong, define
+from msnb.ops.definition.symbolic_sizes import sizes_text
+from msnb.ops.definition.type_inference import normal_axis, operand_lines
+from msnb.ops.elementwise.arithmetic import maximum
+from msnb.ops.elementwise.cast import limit
+from msnb.ops.indexing.gather import along, at_axis, coordinates
+from msnb.ops.shape.index_records import INDEX, INDEX_UPDATE, UNINDEX, update_axes, write_batch
+from msnb.ops.shape.index_spec import Plan, fits, key_of
+
+_X = np.arange(12.0).reshape(3, 4) / 8 - 1
+_I = np.array([2, 0, 2])
+
+_REDUCTIONS = {"max": "maximum", "min": "minimum", "mul": "multiply"}
+
+
+def _reduce_type(x: TensorType, value: TensorType, *indices: TensorType, spec: Any, reduce: str) -> TensorType:
+    if reduce not in _REDUCTIONS:
+        raise AttributeValueError(f"index_reduce: reduce is one of {', '.join(_REDUCTIONS)}, not {reduce!r}.")
+    place = Plan("index_reduce", x, indices, spec).shape
+    if not fits(value.shape, place):
+        raise ShapeError(
+            f"index_reduce: the value does not broadcast to the shape {sizes_text(place)} of the place.",
+            operands=operand_lines(x, value, names=("x", "value")),
+        )
+    return tensor_type(x.shape, strong_dtype(x))
+
+
+def _reduce_body(xp: Any, x: Any, value: Any, *indices: Any, spec: Any, reduce: str) -> Any:
+    out = x.copy()
+    getattr(xp, _REDUCTIONS[reduce]).at(out, key_of(spec, indices), value.astype(x.dtype, copy=False))
+    return out
+
+
+def _extreme_grad(dout: Any, x: Any, value: Any, indices: Any, out: Any, spec: Any) -> Any:
+    """To what became the result; those that tie share."""
+    made = INDEX(out, *indices, spec=spec)
+    won, hit = (x == out).astype(x.dtype), (value == made).astype(x.dtype)
+    share = dout / combine(won, indices, spec, hit, "add")
+    return share * won, INDEX(share, *indices, spec=spec) * hit
+
+
+def _product_grad(dout: Any, x: Any, value: Any, indices: Any, spec: Any) -> Any:
+    """The product of all other factors. Where several values meet at one place, zeros among them are counted apart, so
+    that 0/0 never happens; only there does a second derivative at a value that is exactly 0 come out as 0."""
+    from msnb.ops.shape.creation import ones_like, zeros_like
+
+    ones = ones_like(x)
+    is_zero = (value == 0).astype(x.dtype)
+    whole = value + is_zero
+    zeros = combine(zeros_like(x), indices, spec, is_zero, "add")
+    product = INDEX_REDUCE(ones, whole, *indices, spec=spec, reduce="mul")
+    at, zeros_at, product_at = [INDEX(t, *indices, spec=spec) for t in (dout * x, zeros, product)]
+    others = product_at / whole * (zeros_at == is_zero).astype(x.dtype)
+    return dout * INDEX_REDUCE(ones, value, *indices, spec=spec, reduce="mul"), at * others
+
+
+def _reduce_grad(dout: Any, x: Any, value: Any, indices: Any, out: Any, spec: Any, reduce: str) -> Any:
+    value = as_tensor(value)
+    if reduce == "mul":
+        pair = _product_grad(dout, x, value, indices, spec)
+    else:
+        pair = _extreme_grad(dout, x, value, indices, out, spec)
+    return *pair, *(None,) * len(indices)
+
+
+def _reduce_batch(
+    axis_size: int, inputs: Sequence[Any], batched: Sequence[bool], *, spec: Any, reduce: str
+) -> tuple[Any, bool]:
+    def op(*args: Any, spec: Any) -> Any:
+        return INDEX_REDUCE(*args, spec=spec, reduce=reduce)
+
+    return write_batch(op, axis_size, inputs, batched, spec)
+
+
+INDEX_REDUCE: Op = define(
+    "index_reduce",
+    "x, value, *indices",
+    attrs=("spec", "reduce"),
+    infer=_reduce_type,
+    body=_reduce_body,
+    grad=_reduce_grad,
+    axes=update_axes,
+    batch=_reduce_batch,
+    doc="x with a value combined in at an index by max, min or mul; several writes to one place combine.",
+    examples=(
+        Example((_X, -_X[0], _I), {"spec": ("t",), "reduce": "max"}),
+        Example((_X, np.array(-2.5), _I), {"spec": ("t", 1), "reduce": "min"}),
+        Example((_X, 2.5, np.array([0, 2])), {"spec": ("t",), "reduce": "mul"}),
+    ),
+    wrong=(Wrong((_X, 1.0, _I), {"spec": ("t",), "reduce": "xor"}, "one of max, min, mul", AttributeValueError),),
+)
+
+
+def combine(x: Any, indices: Sequence[Any], spec: Any, value: Any, how: str) -> Any:
+    """x with ``value`` at an index: how = none (written), add, sub, max, min, mul, div."""
+    if how in ("none", "update"):
+        return INDEX_UPDATE(x, value, *indices, spec=spec)
+    if how in ("add", "sub"):
+        place = Plan("scatter", x._type, tuple(i._type for i in indices), spec).shape
+        from msnb.ops.shape.views import broadcast_to
+
+        v = as_tensor(value)
+        v = v.astype(x.dtype) if v.dtype is not x.dtype else v
+        added = UNINDEX(broadcast_to(v, shape=place), *indices, spec=spec, shape=x.shape)
+        return x + added if how == "add" else x - added
+    if how == "div":
+        return INDEX_REDUCE(x, 1 / as_tensor(value), *indices, spec=spec, reduce="mul")
+    return INDEX_REDUCE(x, value, *indices, spec=spec, reduce=how)
+
+
+# ---- coordinates ----------------------------------------------------------------------------------------------------
+
+
+def scatter_nd(index: Any, updates: Any, shape: Any) -> Any:
+    """Zeros of ``shape`` with ``updates`` added at the coordinates ``index[..., k]``.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.scatter_nd(ms.Tensor([[1], [1], [3]]), ms.Tensor([1, 2, 5]), (4,)).tolist()
+        [0, 3, 0, 5]
+    """
+    parts = coordinates("scatter_nd", index)
+    return UNINDEX(as_tensor(updates), *parts, spec=("t",) * len(parts), shape=as_sizes("scatter_nd", (shape,)))
+
+
+def _tensor_scatter(how: str, meaning: str) -> Any:
+    def scatter_op(x: Any, index: Any, updates: Any) -> Any:
+        parts = coordinates(f"tensor_scatter_{how}", index)
+        return combine(as_tensor(x), parts, ("t",) * len(parts), as_tensor(updates), how)
+
+    scatter_op.__name__ = scatter_op.__qualname__ = f"tensor_scatter_{how}"
+    scatter_op.__doc__ = (
+        f"``x`` with ``updates`` {meaning} at the coordinates ``index[..., k]``; x itself stays as it is."
+    )
+    return scatter_op
+
+
+tensor_scatter_update = _tensor_scatter("update", "written")
+tensor_scatter_add = _tensor_scatter("add", "added")
+tensor_scatter_sub = _tensor_scatter("sub", "subtracted")
+tensor_scatter_max = _tensor_scatter("max", "combined by max")
+tensor_scatter_min = _tensor_scatter("min", "combined by min")
+tensor_scatter_mul = _tensor_scatter("mul", "multiplied in")
+tensor_scatter_div = _tensor_scatter("div", "divided out")
+
+
+# ---- elements -------------------------------------------------------------------------------------------------------
+
+
+def tensor_scatter_elements(x: Any, index: Any, updates: Any, axis: int = 0, reduction: str = "none") -> Any:
+    """``x`` with one write per element of ``index``: ``x[index[i][j]][j] = updates[i][j]`` for axis 0.
+
+    Args:
+        x: tensor.
+        index: integers with as many axes as x.
+        updates: a number, or a tensor of the shape of index.
+        axis: the axis that is indexed.
+        reduction: "none" (last write counts), "add", "mul", "max" or "min".
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.tensor_scatter_elements(ms.ops.zeros((2, 2)), ms.Tensor([[1, 0]]), ms.Tensor([[5.0, 6.0]])).tolist()
+        [[0.0, 6.0], [5.0, 0.0]]
+    """
+    t, i = as_tensor(x), as_tensor(index)
+    at = normal_axis("scatter", axis, t.ndim)
+    value = updates if isinstance(updates, (int, float)) else as_tensor(updates)
+    return combine(t, along("scatter", t.shape, i, at), ("t",) * t.ndim, value, reduction)
+
+
+@worded
+def scatter(x: Any, axis: int, index: Any, src: Any, reduce: str = "none") -> Any:
+    """``tensor_scatter_elements`` with PyTorch's order of arguments."""
+    return tensor_scatter_elements(x, index, src, axis, {"multiply": "mul"}.get(reduce, reduce))
+
+
+_COMBINED = {"sum": "add", "prod": "mul", "mean": "add", "amax": "max", "amin": "min"}
+
+
+@worded
+def scatter_reduce(x: Any, axis: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
+    """``x`` with one number per element of ``index`` combined in, in PyTorch's words.
+
+    Args:
+        x: tensor.
+        axis: the axis that is indexed.
+        index: integers with as many axes as x.
+        src: a tensor of the shape of index.
+        reduce: "sum", "prod", "mean", "amax" or "amin".
+        include_self: whether the elements of x themselves take part where something is combined in.
+
+    Raises:
+        ValueError: another ``reduce``.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.scatter_reduce_.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> x, index = ms.Tensor([1.0, 2.0, 3.0]), ms.Tensor([0, 0, 1])
+        >>> ms.ops.scatter_reduce(x, 0, index, ms.Tensor([4.0, 6.0, 8.0]), "mean", include_self=False).tolist()
+        [5.0, 8.0, 3.0]
+    """
+    if reduce not in _COMBINED:
+        raise AttributeValueError(f"scatter_reduce: reduce is one of {', '.join(_COMBINED)}, not {reduce!r}.")
+    x, src = as_tensor(x), as_tensor(src)
+    start = x if include_self else scatter(x, axis, index, _neutral(x.dtype, reduce))
+    out = scatter(start, axis, index, src, _COMBINED[reduce])
+    return _divided_by_count(x, out, axis, index, src, include_self) if reduce == "mean" else out
+
+
+def _neutral(dtype: DType, reduce: str) -> float:
+    """What changes nothing when it is combined with a number."""
+    if reduce not in ("amax", "amin"):
+        return int(reduce == "prod")
+    if dtype.is_float:
+        return math.inf if reduce == "amin" else -math.inf
+    return limit(dtype, reduce == "amin")
+
+
+def _divided_by_count(x: Any, total: Any, axis: int, index: Any, src: Any, include_self: bool) -> Any:
+    """Sums divided by how many numbers each is made of; whole numbers round down, as in PyTorch."""
+    from msnb.ops.shape.creation import full
+
+    met = scatter(full(x.shape, int(include_self), dtype=x.dtype), axis, index, full(src.shape, 1), "add")
+    count = maximum(met, 1)
+    return total / count if x.dtype.is_float or x.dtype.is_complex else total // count
+
+
+def scatter_add(x: Any, *args: Any) -> Any:
+    """``scatter_add(x, axis, index, src)``: one addition per element of index (PyTorch, mindspore.mint).
+
+    ``scatter_add(parameter, index, updates)``, MindSpore's older form, adds ``updates`` to rows of a Parameter, which
+    takes the new value.
+    """
+    if len(args) == 3:
+        return scatter(x, args[0], args[1], args[2], "add")
+    index, updates = args
+    return _rows_of_parameter(x, index, updates, how="add")
+
+
+def scatter_update(x: Any, index: Any, updates: Any) -> Any:
+    """Rows of the Parameter ``x`` become ``updates``; returns its new value."""
+    return _rows_of_parameter(x, index, updates, how="none")
+
+
+def _rows_of_parameter(x: Any, index: Any, updates: Any, *, how: str) -> Any:
+    new = combine(x, (as_tensor(index),), ("t",), updates, how)
+    slot.engine.assign(x, new)
+    return x
+
+
+# ---- rows -----------------------------------------------------------------------------------------------------------
+
+
+def _rows(name: str, x: Any, axis: int, index: Any, value: Any, how: str) -> Any:
+    t, i = as_tensor(x), as_tensor(index)
+    return combine(t, (i,), at_axis(normal_axis(name, axis, t.ndim)), value, how)
+
+
+@worded
+def index_add(x: Any, axis: Any, index: Any, src: Any, *, alpha: Any = 1) -> Any:
+    """``x`` with the slices of ``src`` added to the slices along ``axis`` that ``index`` names.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.index_add(ms.Tensor([1.0, 2.0]), 0, ms.Tensor([1, 1]), ms.Tensor([5.0, 5.0])).tolist()
+        [1.0, 12.0]
+    """
+    return _rows(
+        "index_add", x, axis, index, src if type(alpha) is int and alpha == 1 else as_tensor(src) * alpha, "add"
+    )
+
+
+@worded
+def index_copy(x: Any, axis: int, index: Any, src: Any) -> Any:
+    """``x`` with the slices along ``axis`` that ``index`` names replaced by those of ``src``."""
+    return _rows("index_copy", x, axis, index, as_tensor(src), "none")
+
+
+@worded
+def index_fill(x: Any, axis: int, index: Any, value: Any) -> Any:
+    """``x`` with one number in the slices along ``axis`` that ``index`` names."""
+    return _rows("index_fill", x, axis, index, value, "none")

@@ -1,0 +1,1 @@
+"""Contractions (matmul, einsum) and factorizations of matrices."""

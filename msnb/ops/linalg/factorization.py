@@ -1,0 +1,274 @@
+"""Factors of rectangular matrices, and what they answer.
+
+    qr    A = Q R          Q' Q = 1, R upper triangular       M = R dR' - dQ' Q
+                           dA = (dQ + Q sym(tril(M))) R'^-1,  sym(T) = T + T' with the diagonal once
+    svd   A = U diag(s) V' U' U = V' V = 1, s decreasing      F[i,j] = 1/(s[j]^2 - s[i]^2) off the diagonal
+                           dA = (U (F o (U'dU - dU'U)) S + (1 - U U') dU / s) V' + U diag(ds) V'
+                                + U (S (F o (V'dV - dV'V)) V' + (dV / s)' (1 - V V'))
+    pinv  V diag(1/s) U'   lstsq: the x with the smallest |A x - b|
+
+Columns of the factors are known up to their signs, and vectors of equal singular values up to a rotation: a loss must
+not depend on those, or its gradient is not one number.
+
+Source: Giles 2008; Townsend 2016, "Differentiating the singular value decomposition"; Walter and Lehmann 2012
+(arXiv:1001.1654). Real matrices only have gradients here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from msnb.base.errors import AttributeValueError, DTypeError, GradientError, ShapeError
+from msnb.core import dtypes
+from msnb.core.types import TensorType, tensor_type
+from msnb.ops.definition.keyword_aliases import worded
+from msnb.ops.definition.operand_checks import as_tensor
+from msnb.ops.definition.record import Example, Op, Work, Wrong, define
+from msnb.ops.definition.symbolic_sizes import bound_of, product
+from msnb.ops.definition.type_inference import normal_axis, operand_lines
+from msnb.ops.elementwise import transcendental
+from msnb.ops.elementwise.comparison import where
+from msnb.ops.linalg.matmul import matmul, turned
+from msnb.ops.linalg.matrix_functions import inverse
+from msnb.ops.linalg.triangular import diag_embed, tril
+from msnb.ops.reduction import functional
+from msnb.ops.shape.views import EXPAND_DIMS, SQUEEZE
+
+_TALL = np.array([[2.0, 0.5], [0.75, -1.5], [0.25, 1.0]])
+_WIDE = np.array([[1.0, -0.5, 0.25], [0.5, 2.0, -1.5]])
+_STACK = np.stack([_TALL, -2 * _TALL[::-1]])
+_NONE = np.zeros((0, 3, 2))
+
+
+def _need_matrix(name: str, x: TensorType) -> tuple[Any, Any, Any]:
+    """Rows, columns, and the smaller of both."""
+    if x.dtype not in (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128):
+        raise DTypeError(f"{name} needs float32, float64 or complex matrices.", operands=operand_lines(x),
+                         hint="convert with x.astype(ms.float32).")  # fmt: skip
+    if x.ndim < 2 or not all(isinstance(s, int) for s in x.shape[-2:]):
+        raise ShapeError(f"{name} needs matrices of known sizes in the last two axes.", operands=operand_lines(x))
+    return x.shape[-2], x.shape[-1], min(x.ints()[-2:])
+
+
+def _cubic(types: Any, out_types: Any, attrs: Any) -> Work:
+    sizes = (*types[0].shape, min(types[0].ints()[-2:]))
+    return Work(cube=2.0 * (bound_of(product(sizes)) or 0))
+
+
+_WRONG = (
+    Wrong((_TALL[0],), {}, "needs matrices", ShapeError),
+    Wrong((np.ones((2, 2), np.int32),), {}, "needs float32, float64 or complex", DTypeError),
+)
+
+
+# ---- QR -------------------------------------------------------------------------------------------------------------
+
+
+def _qr_type(x: TensorType) -> tuple[TensorType, TensorType]:
+    m, n, k = _need_matrix("qr", x)
+    return tensor_type((*x.shape[:-2], m, k), x.dtype), tensor_type((*x.shape[:-2], k, n), x.dtype)
+
+
+def _qr_grad(douts: Any, outs: Any) -> Any:
+    (dq, dr), (q, r) = douts, outs
+    if r.shape[-1] > r.shape[-2]:
+        raise GradientError("qr has a gradient for matrices with at least as many rows as columns.",
+                            operands=operand_lines(r._type), hint="qr of x.mT, or svd, has one.")  # fmt: skip
+    inner = matmul(r, turned(dr)) - matmul(turned(dq), q)
+    whole = tril(inner) + turned(tril(inner, -1))
+    return matmul(dq + matmul(q, whole), turned(inverse(r)))
+
+
+QR: Op = define(
+    "qr", "x", infer=_qr_type, body=lambda xp, x: tuple(xp.linalg.qr(x)), grad=_qr_grad,
+    axes="... m! n! -> ... M! K!, ... K! N!", work=_cubic,
+    doc="Orthonormal columns Q and an upper triangular R with Q R = x.",
+    examples=(Example((_TALL,)), Example((_STACK,)), Example((_NONE,))), wrong=_WRONG,
+)  # fmt: skip
+
+
+def qr(x: Any) -> tuple[Any, Any]:
+    """Orthonormal columns and a triangle whose product is x.
+
+    Args:
+        x: [..., m, n] float32, float64 or complex.
+
+    Returns:
+        Q [..., m, k] and R [..., k, n], k the smaller of m and n.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.qr.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> q, r = ms.ops.qr(ms.Tensor([[3.0, 1.0], [4.0, 2.0]]))
+        >>> round(abs(r[0, 0].item()), 4)
+        5.0
+    """
+    q, r = QR(as_tensor(x))
+    return q, r
+
+
+# ---- singular values ------------------------------------------------------------------------------------------------
+
+
+def _svd_type(x: TensorType) -> tuple[TensorType, TensorType, TensorType]:
+    m, n, k = _need_matrix("svd", x)
+    real = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}.get(x.dtype, x.dtype)
+    lead = x.shape[:-2]
+    return tensor_type((*lead, k), real), tensor_type((*lead, m, k), x.dtype), tensor_type((*lead, n, k), x.dtype)
+
+
+def _svd_body(xp: Any, x: Any) -> Any:
+    u, s, vh = xp.linalg.svd(x, full_matrices=False)
+    return s, u, xp.conj(xp.swapaxes(vh, -1, -2))
+
+
+def _rotated(d: Any, factor: Any, away: Any) -> Any:
+    """F o (W' dW - dW' W): what a turn of the singular vectors adds."""
+    inner = matmul(turned(factor), d)
+    return away * (inner - turned(inner))
+
+
+def _outside(d: Any, factor: Any, small: Any) -> Any:
+    """(1 - W W') dW / s: what leaves the space of the singular vectors; nothing where that is the whole space."""
+    if factor.shape[-1] == factor.shape[-2]:
+        return None
+    return (d - matmul(factor, matmul(turned(factor), d))) * small
+
+
+def _svd_grad(douts: Any, outs: Any) -> Any:
+    (ds, du, dv), (s, u, v) = douts, outs
+    row, column = EXPAND_DIMS(s, axis=-2), EXPAND_DIMS(s, axis=-1)
+    gaps = row * row - column * column
+    away = where(gaps == 0, 0, 1 / where(gaps == 0, 1, gaps))
+    small = where(row == 0, 0, 1 / where(row == 0, 1, row))
+    middle = diag_embed(ds) + _rotated(du, u, away) * row + column * _rotated(dv, v, away)
+    out = matmul(matmul(u, middle), turned(v))
+    left, right = _outside(du, u, small), _outside(dv, v, small)
+    out = out if left is None else out + matmul(left, turned(v))
+    return out if right is None else out + matmul(u, turned(right))
+
+
+SVD: Op = define(
+    "svd", "x", infer=_svd_type, body=_svd_body, grad=_svd_grad,
+    axes="... m! n! -> ... K!, ... M! K!, ... N! K!", work=_cubic,
+    doc="Singular values (decreasing) and vectors: U diag(s) V' = x; equal values have no gradient of their vectors.",
+    examples=(Example((_TALL,)), Example((_WIDE,)), Example((_STACK,)), Example((_NONE,))), wrong=_WRONG,
+)  # fmt: skip
+
+
+def svd(x: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
+    """Singular values and vectors.
+
+    Args:
+        x: [..., m, n] float32, float64 or complex.
+        full_matrices: only False: as many vectors as values.
+        compute_uv: False: the values alone.
+
+    Returns:
+        s [..., k] decreasing, U [..., m, k], V [..., n, k] with U diag(s) V' = x, k the smaller of m and n; or s.
+
+    Raises:
+        ValueError: ``full_matrices``.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.svd.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.svd(ms.Tensor([[0.0, 2.0], [1.0, 0.0]]), compute_uv=False).tolist()
+        [2.0, 1.0]
+    """
+    if full_matrices:
+        raise ShapeError("svd gives as many vectors as values; full_matrices=True is not part of msnb yet.")
+    s, u, v = SVD(as_tensor(x))
+    return (s, u, v) if compute_uv else s
+
+
+def pinv(x: Any, rtol: float | None = None) -> Any:
+    """The pseudo-inverse (Moore and Penrose).
+
+    Args:
+        x: [..., m, n]. rtol: singular values below this part of the largest count as 0; by default the larger size
+            times the dtype's precision.
+
+    Returns:
+        [..., n, m].
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.pinv(ms.Tensor([[2.0, 0.0], [0.0, 0.0]])).tolist()
+        [[0.5, 0.0], [0.0, 0.0]]
+    """
+    t = as_tensor(x)
+    s, u, v = SVD(t)
+    share = max(t.shape[-2:]) * float(np.finfo(s.dtype.numpy).eps) if rtol is None else rtol
+    kept = s > functional.amax(s, -1, True) * share
+    inverted = where(kept, 1 / where(kept, s, 1), 0)
+    return matmul(v * EXPAND_DIMS(inverted, axis=-2), turned(u))
+
+
+def lstsq(x: Any, b: Any) -> Any:
+    """The solution of x y = b in least squares, the shortest one where there are several.
+
+    Args:
+        x: [m, n]. b: [m] or [m, k].
+
+    Returns:
+        [n] or [n, k].
+
+    Examples:
+        >>> import msnb as ms
+        >>> y = ms.ops.lstsq(ms.Tensor([[1.0], [1.0]]), ms.Tensor([1.0, 3.0]))
+        >>> round(y.item(), 4)
+        2.0
+    """
+    t, v = as_tensor(x), as_tensor(b)
+    if t.ndim != 2 or v.ndim not in (1, 2) or t.shape[0] != v.shape[0]:
+        raise ShapeError("lstsq takes [m, n] and [m] or [m, k].", operands=operand_lines(t._type, v._type))
+    return SQUEEZE(matmul(pinv(t), EXPAND_DIMS(v, axis=1)), axis=-1) if v.ndim == 1 else matmul(pinv(t), v)
+
+
+@worded
+def matrix_norm(x: Any, ord: Any = "fro", axis: Any = (-2, -1), keepdims: bool = False) -> Any:
+    """A norm of matrices.
+
+    Args:
+        x: tensor. axis: the two axes of the matrices, rows first.
+        ord: "fro", "nuc", 1, -1, 2, -2, inf or -inf, as in NumPy.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.matrix_norm(ms.Tensor([[3.0, 0.0], [0.0, 4.0]]), "nuc").item()
+        7.0
+    """
+    from msnb.ops.elementwise import arithmetic
+    from msnb.ops.indexing.rearrange import moveaxis
+
+    t = as_tensor(x)
+    rows, columns = (normal_axis("matrix_norm", a, t.ndim) for a in axis)
+    if rows == columns:
+        raise AttributeValueError(f"matrix_norm: a matrix has two axes, got {tuple(axis)}.")
+    if ord == "fro":
+        return transcendental.sqrt(functional.sum(arithmetic.square(arithmetic.abs(t)), (rows, columns), keepdims))
+    if ord in ("nuc", 2, -2) and not isinstance(ord, bool):
+        s = svd(moveaxis(t, (rows, columns), (-2, -1)), compute_uv=False)
+        out = functional.sum(s, -1) if ord == "nuc" else functional.amax(s, -1) if ord == 2 else functional.amin(s, -1)
+        return EXPAND_DIMS(out, axis=tuple(sorted((rows, columns)))) if keepdims else out
+    if isinstance(ord, bool) or ord not in (1, -1, float("inf"), -float("inf")):
+        raise ShapeError(f"matrix_norm: ord is 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, not {ord!r}.")
+    inner, outer = (rows, columns) if abs(ord) == 1 else (columns, rows)
+    sums = functional.sum(arithmetic.abs(t), inner, True)
+    out = (functional.amax if ord > 0 else functional.amin)(sums, outer, True)
+    return out if keepdims else SQUEEZE(out, axis=(rows, columns))
+
+
+def matrix_rank(x: Any, rtol: float | None = None) -> Any:
+    """How many singular values are not 0 (not below ``rtol`` of the largest, as for ``pinv``)."""
+    t = as_tensor(x)
+    s = svd(t, compute_uv=False)
+    share = max(t.shape[-2:]) * float(np.finfo(s.dtype.numpy).eps) if rtol is None else rtol
+    return functional.sum((s > functional.amax(s, -1, True) * share).astype("int32"), -1)
+
+

@@ -1,0 +1,288 @@
+"""Linear algebra on the last two axes; leading axes are stacks of matrices.
+
+    inverse   Y = A^-1          dA = -Y' dY Y'                    (' is the transposed conjugate)
+    solve     A X = B           dB = A'^-1 dX,  dA = -dB X'
+    det       d = |A|           dA = dd * d * A'^-1
+    slogdet   s, l = sign, log|A|     dA = dl * A'^-1
+    cholesky  A = L L'          dA = sym(L'^-1 phi(L' dL) L^-1),  phi: lower triangle with half the diagonal
+    eigh      A = V diag(w) V'  dA = V (diag(dw) + F o (V' dV)) V',  F[i,j] = 1/(w[j] - w[i]) off the diagonal
+
+Source: M. Giles, Collected matrix derivative results for forward and reverse mode AD, 2008.
+Real matrices only have gradients here (the rules transpose without conjugating).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from msnb.base.errors import DTypeError, ShapeError
+from msnb.core import dtypes
+from msnb.core.types import TensorType, result_dtype, tensor_type
+from msnb.ops.definition.operand_checks import all_spread, as_tensor
+from msnb.ops.definition.record import Example, Op, Work, Wrong, define
+from msnb.ops.definition.symbolic_sizes import bound_of, product
+from msnb.ops.definition.type_inference import broadcast_shapes, common_shape, normal_axis, operand_lines
+from msnb.ops.linalg.matmul import matmul, turned
+from msnb.ops.linalg.triangular import diag_embed, tril
+from msnb.ops.shape.views import EXPAND_DIMS, SQUEEZE, broadcast_to, reshape
+
+_A = np.array([[2.0, 0.5, -0.25], [0.75, -1.5, 0.5], [0.25, 1.0, 3.0]])
+_STACK = np.stack([_A, _A.T + 2 * np.eye(3)])
+_SPD = _A @ _A.T + np.eye(3)
+_B = np.array([[1.0, -0.5], [0.25, 2.0], [-1.5, 0.75]])
+_NONE = np.zeros((0, 3, 3))
+
+
+def _need_square(name: str, x: TensorType) -> None:
+    if x.dtype not in (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128):
+        raise DTypeError(f"{name} needs float32, float64 or complex matrices.", operands=operand_lines(x),
+                         hint="convert with x.astype(ms.float32).")  # fmt: skip
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ShapeError(f"{name} needs square matrices in the last two axes.", operands=operand_lines(x))
+
+
+def _square(name: str, *results: Callable[[TensorType], TensorType]) -> Any:
+    def infer(x: TensorType) -> Any:
+        _need_square(name, x)
+        found = tuple(result(x) for result in results)
+        return found if len(found) > 1 else found[0]
+
+    infer.__module__ = __name__
+    return infer
+
+
+def _cubic(types: Any, out_types: Any, attrs: Any) -> Work:
+    size = bound_of(product((*types[0].shape, types[0].shape[-1]))) or 0
+    return Work(cube=2.0 * size)
+
+
+_WRONG = (
+    Wrong((_B,), {}, "square matrices", ShapeError),
+    Wrong((np.eye(2, dtype=np.int64),), {}, "needs float32, float64 or complex", DTypeError),
+)
+_EXAMPLES = (Example((_A,)), Example((_STACK,)), Example((_NONE,)))
+
+
+def _same(x: TensorType) -> TensorType:
+    return x
+
+
+def _scalars(x: TensorType) -> TensorType:
+    return tensor_type(x.shape[:-2], x.dtype)
+
+
+def _inverse_grad(dout: Any, out: Any) -> Any:
+    y = turned(out)
+    return -matmul(matmul(y, dout), y)
+
+
+INVERSE: Op = define(
+    "inverse", "x", infer=_square("inverse", _same), body=lambda xp, x: xp.linalg.inv(x), grad=_inverse_grad,
+    axes="... m! n! -> ... m! n!", work=_cubic, doc="The inverse of every matrix.", examples=_EXAMPLES, wrong=_WRONG,
+)  # fmt: skip
+
+
+def _on_matrices(d: Any) -> Any:
+    return EXPAND_DIMS(d, axis=(-2, -1))
+
+
+DET: Op = define(
+    "det", "x", infer=_square("det", _scalars), body=lambda xp, x: xp.linalg.det(x),
+    grad=lambda dout, x, out: _on_matrices(dout * out) * turned(INVERSE(x)),
+    axes="... m! n! -> ...", work=_cubic, doc="The determinant of every matrix (regular ones have a gradient).",
+    examples=_EXAMPLES, wrong=_WRONG,
+)  # fmt: skip
+
+SLOGDET: Op = define(
+    "slogdet", "x", infer=_square("slogdet", _scalars, _scalars), body=lambda xp, x: tuple(xp.linalg.slogdet(x)),
+    grad=lambda douts, x: _on_matrices(douts[1]) * turned(INVERSE(x)),
+    axes="... m! n! -> ..., ...", work=_cubic, doc="Sign and logarithm of the determinant of every matrix.",
+    examples=_EXAMPLES, wrong=_WRONG,
+)  # fmt: skip
+
+
+def _half_lower(x: Any) -> Any:
+    """The lower triangle with half of the diagonal."""
+    return (tril(x) + tril(x, -1)) * 0.5
+
+
+def _cholesky_grad(dout: Any, out: Any) -> Any:
+    inner = _half_lower(matmul(turned(out), tril(dout)))
+    back = INVERSE(out)
+    found = matmul(matmul(turned(back), inner), back)
+    return tril((found + turned(found)) * 0.5) + tril((found + turned(found)) * 0.5, -1)
+
+
+def _cholesky_body(xp: Any, x: Any) -> Any:
+    """Only the lower triangle is read, so the gradient belongs to it alone."""
+    return xp.linalg.cholesky(xp.tril(x) + xp.swapaxes(xp.tril(x, -1), -1, -2))
+
+
+CHOLESKY: Op = define(
+    "cholesky", "x", infer=_square("cholesky", _same), body=_cholesky_body, grad=_cholesky_grad,
+    axes="... m! n! -> ... m! n!", work=_cubic,
+    doc="The lower triangular L with L L' = x, for symmetric positive matrices given by their lower triangles.",
+    examples=(Example((_SPD,)), Example((np.stack([_SPD, 2 * _SPD]),)), Example((_NONE,))), wrong=_WRONG,
+)  # fmt: skip
+
+
+# ---- solve ----------------------------------------------------------------------------------------------------------
+
+
+def _solve_type(a: TensorType, b: TensorType) -> TensorType:
+    _need_square("solve", a)
+    if b.ndim < 2 or a.shape[-1] != b.shape[-2]:
+        raise ShapeError("solve: the rows of B are those of A.", operands=operand_lines(a, b, names=("A", "B")))
+    lead = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    if lead is None:
+        raise ShapeError("solve: the stacks do not broadcast.", operands=operand_lines(a, b, names=("A", "B")))
+    return tensor_type((*lead, *b.shape[-2:]), result_dtype((a, b)))
+
+
+def _solve_grad(dout: Any, a: Any, out: Any) -> Any:
+    db = SOLVE(turned(a), dout)
+    return -matmul(db, turned(out)), db
+
+
+def _solve_lanes(inputs: Any) -> Any:
+    n = max(t.ndim for t in inputs)
+    return SOLVE(*(reshape(t, (t.shape[0], *(1,) * (n - t.ndim), *t.shape[1:])) for t in inputs))
+
+
+SOLVE: Op = define(
+    "solve", "a, b", infer=_solve_type, body=lambda xp, a, b: xp.linalg.solve(a, b), grad=_solve_grad,
+    axes="... m! k!, ... k! n -> ... m! n", batch=all_spread(_solve_lanes), work=_cubic, promotes=True,
+    doc="The X with A X = B, for regular matrices A.",
+    examples=(Example((_A, _B)), Example((_STACK, _B)), Example((_A, np.stack([_B, -_B])))),
+    wrong=(Wrong((_A, _B[:2]), {}, "the rows of B are those of A", ShapeError),),
+)  # fmt: skip
+
+
+def solve(a: Any, b: Any) -> Any:
+    """The X with A X = B; a vector b gives a vector.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.solve(ms.Tensor([[2.0, 0.0], [0.0, 4.0]]), ms.Tensor([2.0, 2.0])).tolist()
+        [1.0, 0.5]
+    """
+    m, v = as_tensor(a), as_tensor(b)
+    return SQUEEZE(SOLVE(m, EXPAND_DIMS(v, axis=1)), axis=-1) if v.ndim == 1 else SOLVE(m, v)
+
+
+# ---- eigenvalues of symmetric matrices ------------------------------------------------------------------------------
+
+
+def _eigh_type(x: TensorType) -> tuple[TensorType, TensorType]:
+    _need_square("eigh", x)
+    return tensor_type(x.shape[:-1], x.dtype), x
+
+
+def _eigh_grad(douts: Any, outs: Any) -> Any:
+    from msnb.ops.elementwise.comparison import where
+
+    w, v = outs
+    gaps = EXPAND_DIMS(w, axis=-2) - EXPAND_DIMS(w, axis=-1)
+    away = where(gaps == 0, 0, 1 / where(gaps == 0, 1, gaps))
+    inner = diag_embed(douts[0]) + away * matmul(turned(v), douts[1])
+    found = matmul(matmul(v, inner), turned(v))
+    both = (found + turned(found)) * 0.5
+    return tril(both) + tril(both, -1)
+
+
+EIGH: Op = define(
+    "eigh", "x", infer=_eigh_type, body=lambda xp, x: tuple(xp.linalg.eigh(x)), grad=_eigh_grad,
+    axes="... m! n! -> ... m!, ... m! n!", work=_cubic,
+    doc="Eigenvalues (increasing) and eigenvectors of symmetric matrices given by their lower triangles; "
+    "equal eigenvalues have no gradient of their vectors.",
+    examples=(Example((_SPD,)), Example((np.stack([_SPD, _SPD @ _SPD]),))), wrong=_WRONG,
+)  # fmt: skip
+
+
+# ---- functions ------------------------------------------------------------------------------------------------------
+
+
+def inverse(x: Any) -> Any:
+    """The inverse of every matrix."""
+    return INVERSE(as_tensor(x))
+
+
+def det(x: Any) -> Any:
+    """The determinant of every matrix."""
+    return DET(as_tensor(x))
+
+
+def slogdet(x: Any) -> tuple[Any, Any]:
+    """Sign and logarithm of the absolute value of the determinant of every matrix."""
+    sign, log = SLOGDET(as_tensor(x))
+    return sign, log
+
+
+def logdet(x: Any) -> Any:
+    """The logarithm of the determinant; NaN where that is negative."""
+    sign, log = slogdet(x)
+    from msnb.ops.elementwise.comparison import where
+
+    return where(sign < 0, float("nan"), log)
+
+
+def cholesky(x: Any, upper: bool = False) -> Any:
+    """The lower triangular L with L L' = x (or its transpose, ``upper``)."""
+    found = CHOLESKY(as_tensor(x))
+    return turned(found) if upper else found
+
+
+def eigh(x: Any) -> tuple[Any, Any]:
+    """Eigenvalues, increasing, and eigenvectors (columns) of symmetric matrices."""
+    values, vectors = EIGH(as_tensor(x))
+    return values, vectors
+
+
+def matrix_power(x: Any, n: int) -> Any:
+    """The product of n copies of every matrix; a negative n takes the inverse."""
+    from msnb.ops.shape.creation import eye
+
+    t = as_tensor(x)
+    _need_square("matrix_power", t._type)
+    if n < 0:
+        return matrix_power(inverse(t), -n)
+    if n == 0:
+        return broadcast_to(eye(t.shape[-1], dtype=t.dtype), shape=t.shape)
+    half = matrix_power(t, n // 2) if n > 1 else t
+    return t if n == 1 else matmul(matmul(half, half), t) if n % 2 else matmul(half, half)
+
+
+def cross(x: Any, y: Any, dim: int | None = None) -> Any:
+    """Cross products of vectors of three elements along an axis.
+
+    Args:
+        x, y: tensors whose shapes broadcast.
+        dim: the axis of the vectors; None: the first one of size 3, as in MindSpore and PyTorch (NumPy: the last).
+
+    Raises:
+        ShapeError: the axis has not three elements in both, or there is none that has.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.cross.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.cross(ms.Tensor([1, 0, 0]), ms.Tensor([0, 1, 0])).tolist()
+        [0, 0, 1]
+    """
+    from msnb.ops.indexing.rearrange import roll
+
+    a, b = as_tensor(x), as_tensor(y)
+    shape = common_shape("cross", a._type, b._type)
+    a, b = (reshape(t, (*(1,) * (len(shape) - t.ndim), *t.shape)) for t in (a, b))
+    at = _of_three(shape) if dim is None else normal_axis("cross", dim, len(shape))
+    if at is None or a.shape[at] != 3 or b.shape[at] != 3:
+        where = "some axis" if dim is None else f"axis {dim}"
+        raise ShapeError(f"cross needs three elements along {where}.", operands=operand_lines(a._type, b._type))
+    return roll(a, -1, at) * roll(b, 1, at) - roll(a, 1, at) * roll(b, -1, at)
+
+
+def _of_three(shape: Any) -> int | None:
+    return next((i for i, size in enumerate(shape) if size == 3), None)

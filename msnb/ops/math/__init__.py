@@ -1,0 +1,1 @@
+"""Sorting, quantiles, clipping and norms, as functions of operators."""

@@ -1,0 +1,417 @@
+"""Functions of ops that are neither activations nor losses: clipping, norms, interpolation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msnb.base import events
+from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
+from msnb.core.tensor import Tensor
+from msnb.ops.definition.keyword_aliases import worded
+from msnb.ops.definition.operand_checks import as_tensor
+from msnb.ops.definition.record import find
+from msnb.ops.definition.type_inference import normal_axis, operand_lines
+from msnb.ops.elementwise import arithmetic, transcendental
+from msnb.ops.elementwise.cast import cast
+from msnb.ops.elementwise.comparison import equal, isinf, isnan, where
+from msnb.ops.reduction.functional import SUM, amax, amin
+from msnb.ops.reduction.functional import mean as mean_of
+from msnb.ops.reduction.functional import sum as sum_of
+from msnb.ops.shape.creation import ones_like
+
+
+def clip(x: Any, min: Any = None, max: Any = None) -> Tensor:
+    """x between ``min`` and ``max`` (numbers or tensors; None: no bound). On a bound the derivative by x is 1.
+
+    Raises:
+        TypeError: both bounds are missing.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.clamp.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.clip(ms.Tensor([-1, 5]), 0, 3).tolist()
+        [0, 3]
+    """
+    if min is None and max is None:
+        raise ArgumentError("clip needs at least one of min and max.")
+    x = as_tensor(x)
+    low = x if min is None else arithmetic.clamp_min(x, min)
+    out: Tensor = low if max is None else arithmetic.clamp_max(low, max)
+    return out
+
+
+clamp = clip
+
+
+def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None) -> Any:
+    """``clip`` of a tensor, or of each of a list or tuple of tensors."""
+    if isinstance(x, (list, tuple)):
+        return type(x)(clip(t, clip_value_min, clip_value_max) for t in x)
+    return clip(x, clip_value_min, clip_value_max)
+
+
+def _wide(x: Tensor) -> Tensor:
+    """Half precision overflows when squared."""
+    return cast(x, "float32") if x.dtype.itemsize == 2 else x
+
+
+def clip_by_norm(x: Any, max_norm: Any, norm_type: float = 2.0) -> Any:
+    """Scale so that the norm of ``x`` (of all tensors of a list together) is at most ``max_norm``.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.clip_by_norm.html
+    """
+    many = isinstance(x, (list, tuple))
+    xs = list(x) if many else [x]
+    total = norm_of_norms([vector_norm(_wide(t), norm_type) for t in xs], norm_type)
+    scale = arithmetic.minimum(max_norm / (total + 1e-6), 1.0)
+    scaled = [t * cast(scale, t.dtype) for t in xs]
+    return type(x)(scaled) if many else scaled[0]
+
+
+def norm_of_norms(norms: Sequence[Tensor], ord: float) -> Tensor:
+    """The norm of tensors together from the norms of each."""
+    if ord == float("inf"):
+        top = norms[0]
+        for other in norms[1:]:
+            top = arithmetic.maximum(top, other)
+        return top
+    total = arithmetic.power(norms[0], ord)
+    for other in norms[1:]:
+        total = total + arithmetic.power(other, ord)
+    out: Tensor = arithmetic.power(total, 1.0 / ord)
+    return out
+
+
+def global_norm(xs: Sequence[Tensor]) -> Tensor:
+    """sqrt of the sum of the squares of all elements of all tensors, in float32 at least."""
+    total: Any = 0.0
+    for x in xs:
+        total = SUM(arithmetic.square(_wide(x)), axis=None, keepdims=False) + total
+    out: Tensor = transcendental.sqrt(total)
+    return out
+
+
+def clip_by_global_norm(x: Sequence[Tensor], clip_norm: Any = 1.0, use_norm: Any = None) -> tuple[Tensor, ...]:
+    """Scale all tensors by clip_norm / max(global norm, clip_norm).
+
+    Source: Pascanu et al., 2012, arXiv:1211.5063;
+        https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.clip_by_global_norm.html
+    """
+    total = global_norm(x) if use_norm is None else use_norm
+    scale = clip_norm / arithmetic.maximum(total, clip_norm)
+    return tuple(t * cast(scale, t.dtype) for t in x)
+
+
+@worded
+def vector_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Vector norm over axes: (sum |x|^p)^(1/p), p = ``ord`` (2 by default); inf and -inf give the extremes, 0 counts.
+
+    Raises:
+        ValueError: ``ord`` is not a number (or "fro").
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.vector_norm.html
+    """
+    x = as_tensor(x)
+    if ord in (None, "fro", 2):
+        squares = arithmetic.square(arithmetic.abs(x) if x.dtype.is_complex else x)
+        return _safe_sqrt(sum_of(squares, axis, keepdims))
+    if isinstance(ord, bool) or not isinstance(ord, (int, float)):
+        raise AttributeValueError(f"vector_norm: ord must be a number or 'fro', got {ord!r}.")
+    size = arithmetic.abs(x)
+    if ord in (float("inf"), float("-inf")):
+        extreme: Tensor = (amax if ord > 0 else amin)(size, axis, keepdims)
+        return extreme
+    if ord == 0:
+        return sum_of(cast(size != 0, x.dtype), axis, keepdims)
+    if ord == 1:
+        return sum_of(size, axis, keepdims)
+    out: Tensor = arithmetic.power(sum_of(arithmetic.power(size, ord), axis, keepdims), 1.0 / ord)
+    return out
+
+
+_OF_A_MATRIX = (
+    "norm(x, {0!r}) of a matrix is its matrix norm, as in MindSpore and torch.linalg.norm; torch.norm takes all "
+    "elements in a row: norm(x, p={0!r}) or vector_norm(x, {0!r})."
+)
+
+
+@worded
+def norm(x: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, p: Any = None) -> Tensor:
+    """The norm of vectors or of matrices.
+
+    Args:
+        x: tensor of floats.
+        ord: the order. None: the root of the sum of squares. Of a matrix (two axes in ``dim``, or none and x has two):
+            the largest sum of a column (1) or a row (inf), the smallest (-1, -inf), the largest or smallest singular
+            value (2, -2), "fro", "nuc". Else the order of ``vector_norm``.
+        dim: one axis (vectors), two (matrices), or None for all.
+        keepdim: keep these axes with size 1.
+        p: PyTorch's word for the order, of the elements in a row, also of a matrix.
+
+    Raises:
+        ValueError: an order that vectors or matrices do not have.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.norm.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.norm(ms.Tensor([3.0, 4.0])).item()
+        5.0
+        >>> x = ms.Tensor([[1.0, -2.0], [3.0, 4.0]])
+        >>> ms.ops.norm(x, 1).item(), ms.ops.norm(x, p=1).item()
+        (6.0, 10.0)
+    """
+    x = as_tensor(x)
+    if p is not None:
+        if ord is not None:
+            raise ArgumentError("norm takes an order by one name, got ord and p.")
+        return vector_norm(x, p, dim, keepdim) if p != "nuc" else norm(x, p, dim, keepdim)
+    axes = tuple(dim) if isinstance(dim, (tuple, list)) else range(x.ndim) if dim is None else (dim,)
+    if len(axes) != 2 or ord in (None, "fro"):
+        return vector_norm(x, ord, dim, keepdim)
+    if ord != "nuc":
+        events.notice(_OF_A_MATRIX.format(ord), key="norm of a matrix")
+    from msnb.ops.linalg.factorization import matrix_norm
+
+    out: Tensor = matrix_norm(x, ord, axes, keepdim)
+    return out
+
+
+@worded
+def normalize(x: Any, p: float = 2.0, axis: Any = 1, eps: float = 1e-12) -> Tensor:
+    """``x`` divided by its norm along ``axis``, or by ``eps`` where the norm is smaller.
+
+    Args:
+        x: tensor of floats.
+        p: the order of the norm, as in ``vector_norm``.
+        axis: the axis (or axes) along which the norm is taken.
+        eps: the least divisor.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.normalize.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.normalize(ms.Tensor([[2.0, -6.0], [0.0, 0.0]]), p=1, dim=1).tolist()
+        [[0.25, -0.75], [0.0, 0.0]]
+    """
+    x = as_tensor(x)
+    out: Tensor = x / clip(vector_norm(x, p, axis, True), eps)
+    return out
+
+
+def _safe_sqrt(x: Tensor) -> Tensor:
+    """sqrt with derivative 0 at 0, where the norm has a corner."""
+    zero = equal(x, 0)
+    out: Tensor = where(zero, x * 0.0, transcendental.sqrt(where(zero, 1.0, x)))
+    return out
+
+
+def lerp(input: Any, end: Any, weight: Any) -> Tensor:
+    """input + weight (end - input)."""
+    out: Tensor = input + weight * (end - input)
+    return out
+
+
+def addcmul(input: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Tensor:
+    """input + value tensor1 tensor2."""
+    out: Tensor = input + tensor1 * tensor2 * value
+    return out
+
+
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Tensor:
+    """input + value tensor1 / tensor2."""
+    out: Tensor = input + tensor1 / tensor2 * value
+    return out
+
+
+def square_sum(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Sum of squares over axes."""
+    return sum_of(arithmetic.square(x), axis, keepdims)
+
+
+def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+    """NaN and infinities replaced; infinities by the largest finite numbers of the dtype unless given."""
+    import ml_dtypes
+
+    x = as_tensor(x)
+    if not x.dtype.is_float:
+        same: Tensor = x
+        return same
+    limits: Any = ml_dtypes.finfo(x.dtype.numpy)  # type: ignore[no-untyped-call]
+    high = float(limits.max) if posinf is None else posinf
+    low = float(limits.min) if neginf is None else neginf
+    finite = where(isinf(x), where(x > 0, high, low), x)
+    out: Tensor = where(isnan(x), nan, finite)
+    return out
+
+
+def isclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+    """|x - y| <= atol + rtol |y|; equal infinities are close."""
+    near = arithmetic.abs(x - y) <= arithmetic.abs(y) * rtol + atol
+    near = find("logical_and")(near, find("isfinite")(y))
+    near = find("logical_or")(near, equal(x, y))
+    if equal_nan:
+        near = find("logical_or")(near, find("logical_and")(isnan(x), isnan(y)))
+    out: Tensor = near
+    return out
+
+
+def allclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+    """True when every element ``isclose``."""
+    out: Tensor = find("all")(isclose(x, y, rtol, atol, equal_nan), axis=None, keepdims=False)
+    return out
+
+
+def deg2rad(x: Any) -> Any:
+    """Degrees to radians."""
+    return as_tensor(x) * (3.141592653589793 / 180)
+
+
+def rad2deg(x: Any) -> Any:
+    """Radians to degrees."""
+    return as_tensor(x) * (180 / 3.141592653589793)
+
+
+def logit(x: Any, eps: float | None = None) -> Tensor:
+    """log(x / (1 - x)), the inverse of sigmoid; ``eps`` keeps x in [eps, 1 - eps]."""
+    x = x if eps is None else clip(x, eps, 1 - eps)
+    out: Tensor = transcendental.log(x) - transcendental.log1p(-x)
+    return out
+
+
+def sinc(x: Any) -> Tensor:
+    """sin(pi x) / (pi x), 1 at 0."""
+    zero = equal(x, 0)
+    angle = where(zero, 1.0, x) * 3.141592653589793
+    out: Tensor = where(zero, 1.0, transcendental.sin(angle) / angle)
+    return out
+
+
+def frac(x: Any) -> Tensor:
+    """x less its integer part."""
+    out: Tensor = x - arithmetic.trunc(x)
+    return out
+
+
+def xlogy(x: Any, y: Any) -> Tensor:
+    """x log(y), and 0 where x is 0."""
+    zero = equal(x, 0)
+    out: Tensor = where(zero, 0.0, x * transcendental.log(where(zero, 1.0, y)))
+    return out
+
+
+def heaviside(x: Any, values: Any) -> Tensor:
+    """0 below 0, 1 above, ``values`` at 0."""
+    out: Tensor = where(equal(x, 0), values, cast(x > 0, x.dtype))
+    return out
+
+
+def add_n(xs: Sequence[Any]) -> Tensor:
+    """The sum of tensors of one shape (or that broadcast).
+
+    Raises:
+        TypeError: the sequence is empty.
+    """
+    if not xs:
+        raise ArgumentError("add_n needs at least one tensor.")
+    total: Tensor = as_tensor(xs[0])
+    for x in xs[1:]:
+        total = arithmetic.add(total, x)
+    return total
+
+
+def average(x: Any, axis: Any = None, weights: Any = None) -> Tensor:
+    """Mean over axes with weights: one per element, or a row of them along the one axis that is named, as in NumPy.
+
+    Raises:
+        ShapeError: the weights are neither.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.average(ms.Tensor([[1.0, 2.0], [3.0, 6.0]]), 0, [1.0, 3.0]).tolist()
+        [2.5, 5.0]
+    """
+    if weights is None:
+        return mean_of(x, axis)
+    x = as_tensor(x)
+    weights = _beside_axis(x, axis, as_tensor(weights))
+    out: Tensor = sum_of(x * weights, axis) / sum_of(weights * ones_like(x), axis)
+    return out
+
+
+def _beside_axis(x: Any, axis: Any, weights: Any) -> Any:
+    """``weights`` in a shape that broadcasts to ``x``: a row of them stands along ``axis``."""
+    if weights.shape == x.shape or weights.ndim == 0:
+        return weights
+    row = weights.ndim == 1 and isinstance(axis, int)
+    at = normal_axis("average", axis, x.ndim) if row else 0
+    if not row or weights.shape[0] != x.shape[at]:
+        raise ShapeError(
+            "average: weights have the shape of x, or are a row of as many as the named axis has elements.",
+            operands=operand_lines(x._type, weights._type, names=("x", "weights")),
+        )
+    return find("reshape")(weights, shape=tuple(d if i == at else 1 for i, d in enumerate(x.shape)))
+
+
+@worded
+def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Largest less smallest element over axes."""
+    out: Tensor = amax(x, axis, keepdims) - amin(x, axis, keepdims)
+    return out
+
+
+@worded
+def logcumsumexp(x: Any, axis: int) -> Tensor:
+    """log of the running sum of exp(x) along an axis, the largest element of the axis taken out first."""
+    top = find("stop_gradient")(amax(x, axis, True))
+    out: Tensor = transcendental.log(find("cumsum")(transcendental.exp(x - top), axis=axis)) + top
+    return out
+
+
+def is_tensor(x: Any) -> bool:
+    """True for tensors and parameters."""
+    return isinstance(x, Tensor)
+
+
+@worded
+def nansum(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Sum over axes, NaN counting as 0."""
+    return sum_of(where(isnan(x), 0, x), axis, keepdims)
+
+
+@worded
+def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Mean over axes of what is not NaN."""
+    counted = sum_of(find("logical_not")(isnan(x)), axis, keepdims)
+    out: Tensor = nansum(x, axis, keepdims) / cast(counted, as_tensor(x).dtype)
+    return out
+
+
+def copysign(x: Any, other: Any) -> Tensor:
+    """|x| with the sign of ``other``; of the two zeros the negative one counts as negative."""
+    negative = find("logical_or")(other < 0, arithmetic.reciprocal(where(equal(other, 0), other, 1)) < 0)
+    size = arithmetic.abs(x)
+    out: Tensor = where(negative, -size, size)
+    return out
+
+
+def float_power(x: Any, exponent: Any) -> Tensor:
+    """Power in float64."""
+    out: Tensor = arithmetic.power(cast(as_tensor(x), "float64"), exponent)
+    return out
+
+
+def xdivy(x: Any, y: Any) -> Tensor:
+    """x / y, and 0 where x is 0."""
+    zero = equal(x, 0)
+    out: Tensor = where(zero, 0.0, x / where(zero, 1.0, y))
+    return out
+
+
+def __getattr__(name: str) -> Any:
+    """``from msnb.ops import composite as C``: MindSpore keeps GradOperation and HyperMap here."""
+    from msnb.base import missing_names
+
+    return missing_names.attribute(__name__, name)

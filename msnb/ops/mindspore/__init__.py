@@ -1,0 +1,1 @@
+"""MindSpore 1 spellings of operators: primitive classes, MultitypeFuncGraph, scalar conversions."""

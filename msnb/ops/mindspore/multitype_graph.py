@@ -1,0 +1,132 @@
+"""Functions over lists of tensors, as MindSpore's training loops write them (clipping every gradient, say).
+
+    HyperMap()(clip, grads)             ->  tuple(clip(g) for g in grads), into nested tuples too
+    HyperMap()(add, grads, more)        ->  element by element
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from msnb.base.errors import ArgumentError
+from msnb.core.dtypes import DType
+from msnb.core.engine import slot
+from msnb.core.tensor import Tensor
+
+partial = functools.partial
+
+
+class Partial:
+    """``Partial()(fn, *args)``: the function with its first arguments given.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.Partial.html
+
+    Examples:
+        >>> Partial()(max, 3)(1)
+        3
+    """
+
+    def __call__(self, fn: Callable[..., Any], *args: Any) -> Any:
+        """A function of the arguments that are left."""
+        if not callable(fn):
+            raise ArgumentError(f"Partial takes a function and its first arguments, got {fn!r}.")
+        return partial(fn, *args)
+
+
+class HyperMap:
+    """Calls a function for every element of nested lists or tuples.
+
+    Args:
+        ops: the function; or it is the first argument of the call.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.HyperMap.html
+
+    Examples:
+        >>> HyperMap()(lambda a, b: a + b, (1, (2, 3)), (10, (20, 30)))
+        (11, (22, 33))
+    """
+
+    nested = True
+
+    def __init__(self, ops: Callable[..., Any] | None = None, reverse: bool = False) -> None:
+        self._fn = ops
+
+    def __call__(self, *args: Any) -> Any:
+        fn, rows = (self._fn, args) if self._fn is not None else (args[0], args[1:])
+        if not rows or not callable(fn):
+            raise ArgumentError(f"{type(self).__name__} takes a function and at least one list or tuple.")
+        # the user's function is captured like any other
+        return self._over(slot.engine.convert(fn), rows, True)
+
+    def _over(self, fn: Callable[..., Any], rows: tuple[Any, ...], top: bool) -> Any:
+        if not (top or self.nested) or not isinstance(rows[0], (list, tuple)):
+            return fn(*rows)
+        if any(not isinstance(row, (list, tuple)) or len(row) != len(rows[0]) for row in rows):
+            raise ArgumentError(f"{type(self).__name__}: the lists differ in length or nesting.")
+        found = [self._over(fn, parts, False) for parts in zip(*rows)]
+        return found if isinstance(rows[0], list) else tuple(found)
+
+
+class Map(HyperMap):
+    """Calls a function for every element of lists or tuples, on their first level only.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.Map.html
+    """
+
+    nested = False
+
+
+_KINDS: dict[str, Any] = {
+    "Tensor": Tensor, "Number": (int, float, complex), "Bool": bool, "String": str, "Tuple": tuple, "List": list,
+    "Function": Callable, "Dict": dict, "TypeType": DType, "None": type(None),
+}  # fmt: skip
+
+
+class MultitypeFuncGraph:
+    """One name for several functions, chosen by the kinds of the arguments.
+
+    Args:
+        name: for messages.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.MultitypeFuncGraph.html
+
+    Examples:
+        >>> double = MultitypeFuncGraph("double")
+        >>> @double.register("Number")
+        ... def _double_number(x):
+        ...     return 2 * x
+        >>> double(3)
+        6
+    """
+
+    def __init__(self, name: str, read_value: bool = False) -> None:
+        self.name = name
+        self._entries: list[tuple[tuple[str, ...], Callable[..., Any]]] = []
+
+    def register(self, *kinds: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Decorates the function for these kinds: "Tensor", "Number", "Bool", "String", "Tuple", "List" ...
+
+        Raises:
+            TypeError: an unknown kind.
+        """
+        unknown = [kind for kind in kinds if kind not in _KINDS]
+        if unknown:
+            raise ArgumentError(f"{self.name} has no kind {unknown[0]!r}; legal: {', '.join(_KINDS)}.")
+
+        def keep(fn: Callable[..., Any]) -> Callable[..., Any]:
+            self._entries.append((kinds, fn))
+            return fn
+
+        return keep
+
+    def __call__(self, *args: Any) -> Any:
+        for kinds, fn in self._entries:
+            if len(kinds) == len(args) and all(isinstance(a, _KINDS[k]) for a, k in zip(args, kinds)):
+                return slot.engine.convert(fn)(*args)
+        given = ", ".join(type(a).__name__ for a in args)
+        raise ArgumentError(
+            f"{self.name} has no function for ({given}).",
+            operands=[f"registered: ({', '.join(kinds)})" for kinds, _ in self._entries],
+        )

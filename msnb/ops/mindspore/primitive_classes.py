@@ -1,0 +1,398 @@
+"""MindSpore's operators as classes: attributes first, tensors later.
+
+    ops.Softmax(axis=-1)(x)             =  ops.softmax(x, axis=-1)
+    ops.MatMul(transpose_b=True)(x, w)  =  ops.matmul(x, w.T)
+
+Each class is made when it is first asked for: from the table below where attributes or results differ from those of our
+function, else from the function whose name has the same letters (``LogicalNot`` -> ``logical_not``).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import msnb.ops.mindspore.primitive_results as results
+from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.core.engine import slot
+from msnb.core.process_group import WORLD_GROUP
+from msnb.core.shard_annotation import Sharding, sharding
+from msnb.core.tensor import Tensor
+
+
+class Primitive:
+    """An operator with its attributes set; call it with tensors. Base of ``ops.ReLU`` and all others.
+
+    Attributes:
+        name: the operator's name.
+        attrs: its attributes by name.
+    """
+
+    fn: ClassVar[Callable[..., Any]]
+    defaults: ClassVar[dict[str, Any]] = {}
+    named_only: ClassVar[frozenset[str]] = frozenset()
+    sharding: Sharding | None = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.name = type(self).__name__
+        names = list(self.defaults)
+        if len(args) > len(names):
+            raise ArgumentError(self._legal(f"takes {len(names)} attributes, {len(args)} were given"))
+        given = dict(zip(names, args)) | kwargs
+        unknown = [name for name in given if name not in self.defaults and name not in self.named_only]
+        if unknown:
+            raise ArgumentError(self._legal(f"has no attribute {unknown[0]!r}"))
+        self.attrs: dict[str, Any] = {**self.defaults, **given}
+        missing = [name for name, value in self.attrs.items() if value is _NEEDED]
+        if missing:
+            raise ArgumentError(self._legal(f"needs {', '.join(missing)}"))
+
+    def _legal(self, what: str) -> str:
+        legal = [*self.defaults, *sorted(self.named_only)]
+        return f"ops.{self.name} {what}; its attributes: {', '.join(legal) or 'none'}."
+
+    def __call__(self, *inputs: Any) -> Any:
+        if self.sharding is not None:
+            return slot.engine.sharded(self.sharding, type(self).fn, inputs, self._given())
+        return type(self).fn(*inputs, **self._given())
+
+    def _given(self) -> dict[str, Any]:
+        """What the function gets by name."""
+        return self.attrs
+
+    def shard(self, in_strategy: Any = None, out_strategy: Any = None) -> Primitive:
+        """Split this operator over devices, in programs that are planned (semi_auto_parallel, auto_parallel).
+
+        Args:
+            in_strategy: per tensor a tuple of split counts, one per axis; or a Layout; or None for any.
+            out_strategy: the same for the results: a sum that the splits leave open may be spread over an axis.
+
+        Returns:
+            The operator itself. On one device the strategy has no effect.
+
+        Raises:
+            TypeError: something else. What does not fit the shapes is told where the program is planned.
+
+        Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.Primitive.html (shard)
+
+        Examples:
+            >>> import msnb as ms
+            >>> matmul = ms.ops.MatMul().shard(((2, 1), (1, 4)))
+            >>> plan = ms.parallel.plan(matmul, ms.ops.ones((8, 16)), ms.ops.ones((16, 8)), device_num=8)
+            >>> plan.strategies["matmul"]
+            ((2, 1), (1, 4))
+        """
+        self.sharding = sharding(self.name, in_strategy, out_strategy)
+        return self
+
+    set_strategy = shard  # its name in MindSpore 0.x
+
+    def __repr__(self) -> str:
+        return f"{self.name}({', '.join(f'{k}={v!r}' for k, v in self.attrs.items())})"
+
+
+class _SplitByResult(Primitive):
+    """An operator whose result has one axis more than its first input; MindSpore says the splits of the result."""
+
+    def __call__(self, *inputs: Any) -> Any:
+        asked = self.sharding
+        split = asked.inputs[0] if asked is not None and asked.inputs else None
+        if asked is None or not isinstance(split, tuple) or len(split) != inputs[0].ndim + 1:
+            return super().__call__(*inputs)
+        axis = self.attrs["axis"] % len(split)
+        own = (*split[:axis], *split[axis + 1 :])
+        turned = replace(asked, inputs=(own, *asked.inputs[1:]), outputs=asked.outputs or (split,))
+        return slot.engine.sharded(turned, type(self).fn, inputs, self.attrs)
+
+
+class _Seeded(Primitive):
+    """An operator that draws; with a seed of its own, from a stream of its own that starts with the object."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        seeds = [self.attrs[name] for name in self.defaults if name.lower().startswith("seed")]
+        self._stream = results.seed_state(self.name, *seeds)
+
+    def _given(self) -> dict[str, Any]:
+        from msnb.ops.random.draws import next_key
+
+        named = {name: v for name, v in self.attrs.items() if not name.lower().startswith("seed")}
+        return named if self._stream is None else {**named, "key": next_key(self._stream)}
+
+
+_DRAWING = ("Dropout", "StandardNormal", "UniformReal", "UniformInt")
+_BASES: dict[str, type[Primitive]] = {"OneHot": _SplitByResult, **dict.fromkeys(_DRAWING, _Seeded)}
+_OTHER_MEANING = frozenset({"Bincount", "CTCLoss"})  # MindSpore's take other tensors than our functions of that name
+_NEEDED: Any = inspect.Parameter.empty
+_made: dict[str, type[Primitive]] = {}
+
+
+def primitive(name: str) -> type[Primitive] | None:
+    """The class called ``name``, or None if no operator is called so."""
+    if name not in _made:
+        made = _of_table(name) or _of_function(name)
+        if made is None:
+            return None
+        _made[name] = made
+    return _made[name]
+
+
+def _class(name: str, fn: Callable[..., Any], defaults: dict[str, Any], named: frozenset[str], doc: str) -> Any:
+    members = {"fn": staticmethod(fn), "defaults": defaults, "named_only": named, "__doc__": doc}
+    return type(name, (_BASES.get(name, Primitive),), {**members, "__module__": "msnb.ops"})
+
+
+def _of_table(name: str) -> type[Primitive] | None:
+    row = _TABLE.get(name)
+    if row is None:
+        return None
+    fn, defaults = row
+    made: type[Primitive] = _class(name, fn, defaults, frozenset(), f"MindSpore's operator {name}: attributes first.")
+    return made
+
+
+def _of_function(name: str) -> type[Primitive] | None:
+    import msnb.ops as ops
+
+    if name in _OTHER_MEANING:
+        return None
+    wanted = name.lower()
+    found = next((n for n in vars(ops) if n.replace("_", "") == wanted and n[:1] != "_"), None)
+    fn = None if found is None else getattr(ops, found)
+    if fn is None or not callable(fn) or isinstance(fn, type) or not name[:1].isupper():
+        return None
+    doc = f"``ops.{found}`` as an operator class.\n\n{fn.__doc__}"
+    made: type[Primitive] = _class(name, fn, {}, _keywords(fn), doc)
+    return made
+
+
+def _keywords(fn: Any) -> frozenset[str]:
+    """Parameters with a default: those may be given as attributes."""
+    try:
+        parameters = inspect.signature(fn).parameters.values()
+    except (TypeError, ValueError):
+        return frozenset()
+    return frozenset(p.name for p in parameters if p.default is not inspect.Parameter.empty)
+
+
+# ---- operators whose attributes or results are not those of our functions ---------------------------------------
+
+
+def _ops() -> Any:
+    import msnb.ops as ops
+
+    return ops
+
+
+def _matmul(x: Any, y: Any, transpose_a: bool, transpose_b: bool) -> Any:
+    return _ops().matmul(x.swapaxes(-1, -2) if transpose_a else x, y.swapaxes(-1, -2) if transpose_b else y)
+
+
+def _reduce(name: str) -> Callable[..., Any]:
+    values = {"max": "amax", "min": "amin"}.get(name, name)  # the values alone, also along one axis
+
+    def reduce(x: Any, axis: Any = (), *, keep_dims: bool) -> Any:
+        return getattr(_ops(), values)(x, axis, keep_dims)
+
+    return reduce
+
+
+def _arg_with_value(name: str, position: str) -> Callable[..., Any]:
+    def both(x: Any, axis: int, keep_dims: bool) -> Any:
+        return getattr(_ops(), position)(x, axis, keep_dims), getattr(_ops(), name)(x, axis, keep_dims)
+
+    return both
+
+
+def _arg(name: str) -> Callable[..., Any]:
+    return lambda x, axis, output_type: getattr(_ops(), name)(x, axis).astype(output_type)
+
+
+def _split(x: Any, axis: int, output_num: int) -> Any:
+    n = x.shape[axis]
+    if n % output_num:
+        raise AttributeValueError(f"Split: axis {axis} of size {n} cannot be split into {output_num} equal parts.")
+    return _ops().split(x, n // output_num, axis)
+
+
+def _conv2d(x: Any, weight: Any, *, out_channel: int, kernel_size: Any, mode: int, pad_mode: str, pad: Any, stride: Any,
+            dilation: Any, group: int, data_format: str) -> Any:  # fmt: skip
+    size = (kernel_size, kernel_size) if isinstance(kernel_size, int) else tuple(kernel_size)
+    if (weight.shape[0], *weight.shape[2:]) != (out_channel, *size):
+        raise AttributeValueError(
+            f"Conv2D: the weight has shape {list(weight.shape)}, the attributes say {out_channel} kernels of "
+            f"{list(size)}."
+        )
+    return _ops().conv2d(x, weight, None, stride, pad_mode, pad, dilation, group, data_format)
+
+
+def _pool(name: str) -> Callable[..., Any]:
+    def pool(x: Any, kernel_size: Any, strides: Any, pad_mode: str, data_format: str) -> Any:
+        return getattr(_ops(), name)(x, kernel_size, strides, pad_mode.lower(), data_format=data_format)
+
+    return pool
+
+
+def _drawn(fn: str) -> Callable[..., Any]:
+    def draw(shape: Any, key: Any = None) -> Any:
+        from msnb.ops.random import draws
+
+        return getattr(draws, fn)(tuple(shape.tolist() if isinstance(shape, Tensor) else shape), key)
+
+    return draw
+
+
+def _drawn_ints(shape: Any, minval: Any, maxval: Any, key: Any = None) -> Any:
+    from msnb.ops.random.draws import drawn_integers
+
+    low, high = (int(v.item() if isinstance(v, Tensor) else v) for v in (minval, maxval))
+    return drawn_integers(tuple(shape.tolist() if isinstance(shape, Tensor) else shape), low, high, key)
+
+
+def _with_gradient(logits: Any, labels: Any) -> Any:
+    ops = _ops()
+    labels = labels.astype(logits.dtype)
+    return ops.cross_entropy(logits, labels, reduction="none"), ops.softmax(logits, -1) - labels
+
+
+def _sparse(logits: Any, labels: Any, is_grad: bool) -> Any:
+    ops = _ops()
+    if not is_grad:
+        return ops.cross_entropy(logits, labels)
+    return (ops.softmax(logits, -1) - ops.one_hot(labels, logits.shape[-1])) / logits.shape[0]
+
+
+def _layer_norm(x: Any, gamma: Any, beta: Any, begin_norm_axis: int, begin_params_axis: int, epsilon: float) -> Any:
+    ops = _ops()
+    first = begin_norm_axis % x.ndim
+    axes = tuple(range(first, x.ndim))
+    mean, var = ops.mean(x, axes, True), ops.var(x, axes, 0, True)
+    start = begin_params_axis % x.ndim
+    wide = (*gamma.shape, *(1,) * (x.ndim - start - gamma.ndim))
+    return (x - mean) * ops.rsqrt(var + epsilon) * gamma.reshape(wide) + beta.reshape(wide), mean, var
+
+
+def _strided(x: Any, begin: Any, end: Any, strides: Any) -> Any:
+    return x[tuple([slice(b, e, s) for b, e, s in zip(begin, end, strides)])]
+
+
+def _padded(x: Any, paddings: Any) -> Any:
+    pairs = tuple((int(a), int(b)) for a, b in paddings)
+    return _ops().pad(x, [side for pair in reversed(pairs) for side in pair])
+
+
+def _range(start: Any, limit: Any, delta: Any = 1, *, maxlen: int) -> Any:
+    return _ops().arange(*[v.item() if isinstance(v, Tensor) else v for v in (start, limit, delta)])
+
+
+def _std(x: Any, axis: Any, unbiased: bool, keep_dims: bool) -> Any:
+    ops = _ops()
+    return ops.std(x, axis, int(unbiased), keep_dims), ops.mean(x, axis, keep_dims)
+
+
+def _lp_norm(x: Any, axis: Any, p: int, keep_dims: bool, epsilon: float) -> Any:
+    ops = _ops()
+    total = ops.sum(ops.pow(ops.abs(x), p), axis if isinstance(axis, int) else tuple(axis), keep_dims)
+    return ops.pow(ops.maximum(total, epsilon), 1 / p)
+
+
+def _scalar_cast(value: Any, dtype: Any) -> Any:
+    return Tensor(value, dtype).item()
+
+
+_SIDES = {"align_corners": False, "half_pixel_centers": False}
+_TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "MatMul": (_matmul, {"transpose_a": False, "transpose_b": False}),
+    "BatchMatMul": (_matmul, {"transpose_a": False, "transpose_b": False}),
+    **{f"Reduce{n.capitalize()}": (_reduce(n), {"keep_dims": False})
+       for n in ("sum", "mean", "max", "min", "prod", "all", "any")},
+    "ReduceStd": (_std, {"axis": (), "unbiased": True, "keep_dims": False}),
+    "Argmax": (_arg("argmax"), {"axis": -1, "output_type": "int32"}),
+    "Argmin": (_arg("argmin"), {"axis": -1, "output_type": "int32"}),
+    "ArgMaxWithValue": (_arg_with_value("amax", "argmax"), {"axis": 0, "keep_dims": False}),
+    "ArgMinWithValue": (_arg_with_value("amin", "argmin"), {"axis": 0, "keep_dims": False}),
+    "Softmax": (lambda x, axis: _ops().softmax(x, axis), {"axis": -1}),
+    "LogSoftmax": (lambda x, axis: _ops().log_softmax(x, axis), {"axis": -1}),
+    "GeLU": (lambda x: _ops().gelu(x, approximate="tanh"), {}),
+    "HSwish": (lambda x: _ops().hardswish(x), {}),
+    "HSigmoid": (lambda x: _ops().hardsigmoid(x), {}),
+    "L2Normalize": (lambda x, axis, epsilon: _ops().l2_normalize(x, axis, epsilon), {"axis": 0, "epsilon": 1e-4}),
+    "Concat": (lambda xs, axis: _ops().concat(xs, axis=axis), {"axis": 0}),
+    "Stack": (lambda xs, axis: _ops().stack(xs, axis), {"axis": 0}),
+    "Unstack": (results.unstack, {"axis": 0, "num": None}),
+    "Split": (_split, {"axis": 0, "output_num": 1}),
+    "Squeeze": (lambda x, axis: _ops().squeeze(x, None if axis == () else axis), {"axis": ()}),
+    "OneHot": (lambda x, depth, on, off, axis: _ops().one_hot(x, depth, on, off, axis), {"axis": -1}),
+    "TopK": (lambda x, k, sorted: _ops().topk(x, k), {"sorted": True}),
+    "Sort": (lambda x, axis, descending: _ops().sort(x, axis, descending), {"axis": -1, "descending": False}),
+    "InTopK": (lambda x, target, k: _ops().intopk(x, target, k), {"k": _NEEDED}),
+    "BroadcastTo": (lambda x, shape: _ops().broadcast_to(x, shape), {"shape": _NEEDED}),
+    "ReverseV2": (lambda x, axis: _ops().flip(x, tuple(axis)), {"axis": _NEEDED}),
+    "Pad": (_padded, {"paddings": _NEEDED}),
+    "StridedSlice": (_strided, {}),
+    "Slice": (lambda x, begin, size: _ops().slice(x, begin, size), {}),
+    "Einsum": (lambda xs, equation: _ops().einsum(equation, *xs), {"equation": _NEEDED}),
+    "Meshgrid": (lambda xs, indexing: _ops().meshgrid(*xs, indexing=indexing), {"indexing": "xy"}),
+    "Range": (_range, {"maxlen": 1000000}),
+    "ScalarToTensor": (lambda value, dtype="float32": Tensor(value, dtype), {}),
+    "ScalarCast": (_scalar_cast, {}),
+    "LpNorm": (_lp_norm, {"axis": _NEEDED, "p": 2, "keep_dims": False, "epsilon": 1e-12}),
+    "SigmoidCrossEntropyWithLogits": (
+        lambda x, y: _ops().binary_cross_entropy_with_logits(x, y, reduction="none"), {}),
+    "ResizeBilinear": (lambda x, size, **sides: _ops().resize_bilinear(x, size, **sides), {"size": _NEEDED, **_SIDES}),
+    "ResizeBilinearV2": (lambda x, size, **sides: _ops().resize_bilinear(x, size, **sides), _SIDES),
+    "ResizeNearestNeighbor": (lambda x, size, align_corners: _ops().resize_nearest_neighbor(x, size, align_corners),
+                              {"size": _NEEDED, "align_corners": False}),
+    "DepthToSpace": (lambda x, block_size: _ops().depth_to_space(x, block_size), {"block_size": _NEEDED}),
+    "SpaceToDepth": (lambda x, block_size: _ops().space_to_depth(x, block_size), {"block_size": _NEEDED}),
+    "IOU": (lambda a, b, mode: _ops().iou(a, b, mode), {"mode": "iou"}),
+    "BoundingBoxEncode": (lambda a, b, **attrs: _ops().bounding_box_encode(a, b, **attrs),
+                          {"means": (0.0,) * 4, "stds": (1.0,) * 4}),
+    "BoundingBoxDecode": (lambda a, b, **attrs: _ops().bounding_box_decode(a, b, **attrs),
+                          {"max_shape": _NEEDED, "means": (0.0,) * 4, "stds": (1.0,) * 4, "wh_ratio_clip": 0.016}),
+    "NMSWithMask": (lambda boxes, iou_threshold: _ops().nms_with_mask(boxes, iou_threshold), {"iou_threshold": 0.5}),
+    "CropAndResize": (lambda x, boxes, index, size, **attrs: _ops().crop_and_resize(x, boxes, index, size, **attrs),
+                      {"method": "bilinear", "extrapolation_value": 0.0}),
+    "ROIAlign": (lambda x, rois, **attrs: _ops().roi_align(x, rois, **attrs),
+                 {"pooled_height": _NEEDED, "pooled_width": _NEEDED, "spatial_scale": _NEEDED, "sample_num": 2,
+                  "roi_end_mode": 1}),
+    "TensorShape": (lambda x: Tensor(x.shape), {}),
+    "TensorAdd": (lambda x, y: _ops().add(x, y), {}),
+    "Mod": (lambda x, y: _ops().fmod(x, y), {}),  # the sign of x; FloorMod has the sign of y
+    "RealDiv": (lambda x, y: _ops().divide(x, y), {}),
+    "BiasAdd": (results.bias_add, {"data_format": "NCHW"}),
+    "Conv2D": (_conv2d, {"out_channel": _NEEDED, "kernel_size": _NEEDED, "mode": 1, "pad_mode": "valid", "pad": 0,
+                         "stride": 1, "dilation": 1, "group": 1, "data_format": "NCHW"}),
+    "MaxPool": (_pool("max_pool2d"), {"kernel_size": 1, "strides": 1, "pad_mode": "valid", "data_format": "NCHW"}),
+    "AvgPool": (_pool("avg_pool2d"), {"kernel_size": 1, "strides": 1, "pad_mode": "valid", "data_format": "NCHW"}),
+    "LayerNorm": (_layer_norm, {"begin_norm_axis": 1, "begin_params_axis": 1, "epsilon": 1e-7}),
+    "MaxPool3D": (results.pool3d("max_pool3d"), {"kernel_size": 1, "strides": 1, "pad_mode": "valid", "pad": 0,
+                                                 "ceil_mode": None}),
+    "AvgPool3D": (results.pool3d("avg_pool3d"), {"kernel_size": 1, "strides": 1, "pad_mode": "valid", "pad": 0,
+                                                 "ceil_mode": False, "count_include_pad": True}),
+    "BatchNorm": (results.batch_norm, {"is_training": False, "epsilon": 1e-5, "momentum": 0.1, "data_format": "NCHW"}),
+    "RmsNorm": (results.rms_norm, {"epsilon": 1e-6}),
+    "NLLLoss": (results.nll_loss, {"reduction": "mean", "ignore_index": -100}),
+    "Unique": (results.unique, {}),
+    "Median": (results.median, {"global_median": False, "axis": 0, "keep_dims": False}),
+    "Dropout": (results.dropout, {"keep_prob": 0.5, "Seed0": 0, "Seed1": 0}),
+    "Dropout2D": (results.channel_dropout("Dropout2D", 2), {"keep_prob": 0.5}),
+    "Dropout3D": (results.channel_dropout("Dropout3D", 3), {"keep_prob": 0.5}),
+    "StandardNormal": (_drawn("drawn_normal"), {"seed": 0, "seed2": 0}),
+    "UniformReal": (_drawn("drawn_uniform"), {"seed": 0, "seed2": 0}),
+    "UniformInt": (_drawn_ints, {"seed": 0, "seed2": 0}),
+    "SoftmaxCrossEntropyWithLogits": (_with_gradient, {}),
+    "AllReduce": (lambda x, op, group: _ops().all_reduce(x, op, group), {"op": "sum", "group": WORLD_GROUP}),
+    "AllGather": (lambda x, group: _ops().all_gather(x, group), {"group": WORLD_GROUP}),
+    "ReduceScatter": (lambda x, op, group: _ops().reduce_scatter(x, op, group), {"op": "sum", "group": WORLD_GROUP}),
+    "Broadcast": (lambda x, root_rank, group: _ops().broadcast(x, root_rank, group),
+                  {"root_rank": _NEEDED, "group": WORLD_GROUP}),
+    "AlltoAll": (lambda x, **attrs: _ops().all_to_all(x, **attrs),
+                 {"split_count": _NEEDED, "split_dim": _NEEDED, "concat_dim": _NEEDED, "group": WORLD_GROUP}),
+    "NeighborExchange": (lambda xs, **attrs: _ops().neighbor_exchange(xs, **attrs),
+                         {**dict.fromkeys(("send_rank_ids", "send_shapes", "recv_rank_ids", "recv_shapes", "recv_type"),
+                                          _NEEDED), "group": WORLD_GROUP}),
+    "SparseSoftmaxCrossEntropyWithLogits": (_sparse, {"is_grad": False}),
+}  # fmt: skip

@@ -1,0 +1,151 @@
+"""Operator classes of MindSpore that give more, or other, results than our function of the same name.
+
+    ops.unique(x)           the values                 ops.Unique()(x)       (values, places)
+    ops.batch_norm(x, ..)   y                          ops.BatchNorm()(..)   (y, mean, variance, mean, variance)
+    ops.dropout(x, p)       y                          ops.Dropout(p)(x)     (y, mask)
+
+A program takes them apart (``out[0]``, ``y, mask = ...``): with another number of results it would pick rows of a
+tensor, in silence. ``msnb.ops.mindspore.primitive_classes`` has the table of names and attributes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.core import dtypes
+from msnb.core.parameter import Parameter
+from msnb.ops.definition.operand_checks import as_tensor
+from msnb.ops.definition.type_inference import operand_lines
+
+
+def _ops() -> Any:
+    import msnb.ops as ops
+
+    return ops
+
+
+def unique(x: Any) -> tuple[Any, Any]:
+    """(different elements in increasing order, the place of every element among them)."""
+    t = as_tensor(x)
+    values, places = _ops().unique(t, return_inverse=True)
+    return values, places if t.dtype is dtypes.int64 else places.astype("int32")
+
+
+def median(x: Any, global_median: bool, axis: int, keep_dims: bool) -> tuple[Any, Any]:
+    """(middle element, its place): along an axis, or of all elements of the tensor in a row."""
+    ops, t = _ops(), as_tensor(x)
+    if not global_median:
+        found: tuple[Any, Any] = ops.median(t, axis, keep_dims)
+        return found[0], found[1]
+    values, places = ops.median(t.reshape(-1), 0)
+    sizes = (1,) * t.ndim if keep_dims else ()
+    return values.reshape(sizes), places.reshape(sizes)
+
+
+def nll_loss(logits: Any, labels: Any, weight: Any, reduction: str, ignore_index: int) -> tuple[Any, Any]:
+    """(loss, sum of the weights of the targets that count)."""
+    ops = _ops()
+    loss = ops.nll_loss(logits, labels, weight, ignore_index, reduction)
+    counts = labels != ignore_index
+    weights = ops.where(counts, as_tensor(weight)[ops.where(counts, labels, 0)], 0.0)
+    return loss, ops.sum(weights)
+
+
+def rms_norm(x: Any, gamma: Any, epsilon: float) -> tuple[Any, Any]:
+    """(x with a root mean square of 1, times gamma; 1 / root mean square)."""
+    ops, t, scale = _ops(), as_tensor(x), as_tensor(gamma)
+    axes = tuple(range(t.ndim - scale.ndim, t.ndim))
+    wide = t.astype("float32") if t.dtype.itemsize < 4 else t
+    return ops.rms_norm(t, scale, epsilon), ops.rsqrt(ops.mean(ops.square(wide), axes, True) + epsilon)
+
+
+def batch_norm(x: Any, scale: Any, bias: Any, mean: Any, variance: Any, is_training: bool, epsilon: float,
+               momentum: float, data_format: str) -> tuple[Any, ...]:  # fmt: skip
+    """(y, mean, variance, mean, variance): what was used to normalise. In training ``mean`` and ``variance`` that are
+    Parameters follow the batch."""
+    ops, t = _ops(), as_tensor(x)
+    if data_format not in ("NCHW", "NHWC"):
+        raise AttributeValueError(f"BatchNorm: data_format is 'NCHW' or 'NHWC', not {data_format!r}.")
+    axis = t.ndim - 1 if data_format == "NHWC" else 1
+    if not is_training:
+        y = ops.batch_norm(t, mean, variance, scale, bias, eps=epsilon, axis=axis)
+        return y, mean, variance, mean, variance
+    y, centre, spread = ops.batch_norm_train(t, scale, bias, epsilon, axis)
+    n = t.size / t.shape[axis]
+    unbiased = ops.stop_gradient(spread) * (n / max(n - 1.0, 1.0))
+    for moving, new in ((mean, ops.stop_gradient(centre)), (variance, unbiased)):
+        if isinstance(moving, Parameter):
+            ops.assign(moving, moving * (1.0 - momentum) + new * momentum)
+    return y, centre, spread, centre, spread
+
+
+def dropout(x: Any, keep_prob: float, key: Any = None) -> tuple[Any, Any]:
+    """(x / keep_prob where it was kept, else 0; 1 where it was kept, else 0, in the dtype of x)."""
+    return _dropped("Dropout", as_tensor(x), keep_prob, as_tensor(x).shape, key)
+
+
+def channel_dropout(name: str, axes: int) -> Any:
+    """Dropout of whole channels: (result, mask of bools)."""
+
+    def drop(x: Any, keep_prob: float) -> tuple[Any, Any]:
+        t = as_tensor(x)
+        if t.ndim != axes + 2:
+            raise ShapeError(f"{name} takes {axes + 2} axes.", operands=operand_lines(t._type))
+        y, mask = _dropped(name, t, keep_prob, (*t.shape[:2], *[1] * axes), None)
+        return y, _ops().broadcast_to(mask != 0, t.shape)
+
+    return drop
+
+
+def _dropped(name: str, x: Any, keep_prob: float, places: tuple[Any, ...], key: Any) -> tuple[Any, Any]:
+    if not 0.0 <= keep_prob <= 1.0:
+        raise AttributeValueError(f"{name}: keep_prob must be in [0, 1], got {keep_prob!r}.")
+    from msnb.ops.random.draws import drawn_uniform
+
+    mask = (drawn_uniform(places, key) < keep_prob).astype(x.dtype)
+    ops = _ops()
+    scaled = ops.where(mask != 0, x * (1.0 / keep_prob), 0.0) if keep_prob else ops.zeros_like(x)
+    return scaled, mask
+
+
+def pool3d(name: str) -> Any:
+    """A pooling of volumes by windows that move by ``strides``, 1 by default."""
+
+    def pool(x: Any, kernel_size: Any, strides: Any, pad_mode: str, pad: Any, ceil_mode: Any, **more: Any) -> Any:
+        padding = pad
+        if isinstance(pad, (tuple, list)) and len(pad) == 6:
+            if any(a != b for a, b in zip(pad[::2], pad[1::2])):
+                raise AttributeValueError(f"{name}: both sides of an axis are padded alike here, got {pad!r}.")
+            padding = tuple(pad[::2])
+        return getattr(_ops(), name)(x, kernel_size, strides, pad_mode.lower(), padding, bool(ceil_mode), **more)
+
+    return pool
+
+
+def bias_add(x: Any, bias: Any, data_format: str) -> Any:
+    """A vector added along the channels, which ``data_format`` places."""
+    if data_format not in ("NCHW", "NHWC", "NCDHW"):
+        raise AttributeValueError(f"BiasAdd: data_format is 'NCHW', 'NHWC' or 'NCDHW', not {data_format!r}.")
+    return as_tensor(x) + as_tensor(bias) if data_format == "NHWC" else _ops().bias_add(x, bias)
+
+
+def unstack(x: Any, axis: int, num: int | None) -> Any:
+    """The slices along an axis; ``num`` says how many they must be."""
+    t = as_tensor(x)
+    if num is not None and num != t.shape[axis]:
+        raise AttributeValueError(f"Unstack: axis {axis} has size {t.shape[axis]}, num says {num}.")
+    return _ops().unstack(t, axis)
+
+
+def seed_state(name: str, seed: int, seed2: int) -> Parameter | None:
+    """The stream of an operator that has seeds of its own: what it draws depends on them and on its calls alone."""
+    for value in (seed, seed2):
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+            raise AttributeValueError(f"ops.{name}: a seed is an int of at least 0, got {value!r}.")
+    if not seed and not seed2:
+        return None
+    start = (int(seed2) << 32 ^ int(seed)) % 2**64
+    return Parameter(np.array([start, 0], np.uint64), f"{name}.state", requires_grad=False)

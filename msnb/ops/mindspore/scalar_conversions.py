@@ -1,0 +1,65 @@
+"""Python's numbers as tensors: how programs of MindSpore 1 hand them to operators.
+
+Source: https://www.mindspore.cn/docs/en/r1.10/api_python/mindspore.ops.html (type conversion)
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+from msnb.base.errors import ArgumentError
+from msnb.core.dtypes import as_dtype, float32
+from msnb.core.tensor import Tensor
+from msnb.ops.definition.operand_checks import as_tensor
+from msnb.ops.shape.creation import arange
+
+
+def scalar_to_tensor(input_x: Any, dtype: Any = float32) -> Any:
+    """A number as a tensor without axes.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.scalar_to_tensor(3).dtype
+        Float32
+    """
+    return as_tensor(input_x).astype(as_dtype(dtype))
+
+
+def tuple_to_array(input_x: Any) -> Any:
+    """A tuple of numbers as a row: ints as int32, floats as float32.
+
+    Raises:
+        TypeError: not a tuple of numbers.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.tuple_to_array((1, 2)).dtype, ms.ops.tuple_to_array((0.5,)).tolist()
+        (Int32, [0.5])
+    """
+    if not isinstance(input_x, (tuple, list)) or not all(isinstance(v, (int, float)) for v in input_x):
+        raise ArgumentError(f"tuple_to_array takes a tuple of numbers, got {input_x!r}.")
+    whole = all(isinstance(v, int) for v in input_x)
+    return Tensor(input_x, "int32" if whole else "float32")
+
+
+def make_range(*bounds: int) -> tuple[int, ...]:
+    """Python's ``range`` as a tuple.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.make_range(0, 3)
+        (0, 1, 2)
+    """
+    return tuple(builtins.range(*bounds))
+
+
+def range(start: Any, end: Any, step: Any = 1) -> Any:
+    """The whole numbers (or numbers) from ``start`` up to before ``end``; bounds may be tensors whose value is known.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.range(ms.Tensor(0), ms.Tensor(4), ms.Tensor(2)).tolist()
+        [0, 2]
+    """
+    return arange(*[v.item() if isinstance(v, Tensor) else v for v in (start, end, step)])

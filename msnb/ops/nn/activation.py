@@ -1,0 +1,291 @@
+"""Activations: functions of ops. Derivatives come from the ops they are made of.
+
+Softmax and its relatives take the largest element out first: softmax(x) = softmax(x - c), and exp then never overflows.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.core.engine import whole
+from msnb.core.tensor import Tensor
+from msnb.ops.definition.keyword_aliases import worded
+from msnb.ops.definition.operand_checks import as_tensor
+from msnb.ops.definition.record import find
+from msnb.ops.definition.type_inference import normal_axis, operand_lines
+from msnb.ops.elementwise import arithmetic, transcendental
+from msnb.ops.elementwise.cast import cast
+from msnb.ops.elementwise.comparison import where
+from msnb.ops.elementwise.identity_and_effects import stop_gradient
+from msnb.ops.elementwise.transcendental import sigmoid, softplus_one
+from msnb.ops.reduction.functional import MAX, SUM
+
+_ROOT_2_BY_PI = math.sqrt(2 / math.pi)
+_SELU_SCALE, _SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
+
+
+def _between(x: Any, low: Any, high: Any) -> Tensor:
+    out: Tensor = arithmetic.minimum(arithmetic.maximum(x, low), high)
+    return out
+
+
+def relu6(x: Any) -> Any:
+    """min(max(x, 0), 6).
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.relu6.html
+    """
+    return _clipped(x, 0.0, 6.0)
+
+
+def _clipped(x: Any, low: float, high: float) -> Tensor:
+    """The derivative is 1 strictly inside and 0 on the rims, as for relu."""
+    x = as_tensor(x)
+    out: Tensor = where(find("logical_and")(x > low, x < high), x, _between(stop_gradient(x), low, high))
+    return out
+
+
+def leaky_relu(x: Any, alpha: float = 0.2) -> Tensor:
+    """x where positive, else alpha x."""
+    out: Tensor = where(x > 0, x, x * alpha)
+    return out
+
+
+def prelu(x: Tensor, weight: Tensor) -> Tensor:
+    """x where positive, else weight x; one weight for all, or one per channel (axis 1).
+
+    Raises:
+        ValueError: the number of weights is neither 1 nor that of the channels.
+    """
+    channels = x.shape[1] if x.ndim > 1 else 1
+    if weight.shape not in ((), (1,), (channels,)):
+        raise ShapeError("prelu needs one weight, or one per channel.", operands=operand_lines(x._type, weight._type))
+    if weight.shape == (1,):
+        weight = find("reshape")(weight, shape=())
+    elif weight.shape and x.ndim > 2:
+        weight = find("reshape")(weight, shape=(channels, *[1] * (x.ndim - 2)))
+    out: Tensor = where(x > 0, x, x * weight)
+    return out
+
+
+def _not_above_zero(x: Any) -> Tensor:
+    """min(x, 0), whose derivative at 0 is that from below: exp(x) - 1 made of it goes on smoothly."""
+    out: Tensor = where(x > 0, 0, x)
+    return out
+
+
+@whole
+def elu(x: Any, alpha: float = 1.0) -> Any:
+    """x where positive, else alpha (exp(x) - 1). Source: Clevert et al., 2015, arXiv:1511.07289."""
+    below = transcendental.expm1(_not_above_zero(x)) * alpha
+    out: Tensor = where(x > 0, x, below)
+    return out
+
+
+def celu(x: Any, alpha: float = 1.0) -> Tensor:
+    """max(x, 0) + min(0, alpha (exp(x / alpha) - 1))."""
+    below = transcendental.expm1(_not_above_zero(x) / alpha) * alpha
+    out: Tensor = where(x > 0, x, below)
+    return out
+
+
+@whole
+def selu(x: Any) -> Any:
+    """elu scaled so that mean 0 and variance 1 are kept. Source: Klambauer et al., 2017, arXiv:1706.02515."""
+    return elu(x, _SELU_ALPHA) * _SELU_SCALE
+
+
+@whole
+def gelu(x: Any, approximate: str = "none") -> Any:
+    """x times the normal distribution function of x; ``approximate="tanh"`` uses the tanh formula.
+
+    Raises:
+        ValueError: ``approximate`` is neither "none" nor "tanh".
+
+    Source: Hendrycks, Gimpel, 2016, arXiv:1606.08415;
+        https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.gelu.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.gelu(ms.Tensor([0.0])).tolist()
+        [0.0]
+    """
+    x = as_tensor(x)
+    if approximate == "none":
+        return x * 0.5 * (transcendental.erf(x * math.sqrt(0.5)) + 1)
+    if approximate != "tanh":
+        raise AttributeValueError(f"gelu: approximate must be 'none' or 'tanh', got {approximate!r}.")
+    inner = (x + x * x * x * 0.044715) * _ROOT_2_BY_PI
+    return x * 0.5 * (transcendental.tanh(inner) + 1)
+
+
+@whole
+def silu(x: Any) -> Tensor:
+    """x sigmoid(x)."""
+    out: Tensor = x * sigmoid(x)
+    return out
+
+
+@whole
+def mish(x: Any) -> Tensor:
+    """x tanh(softplus(x)). Source: Misra, 2019, arXiv:1908.08681."""
+    out: Tensor = x * transcendental.tanh(softplus_one(x))
+    return out
+
+
+def hardsigmoid(x: Any) -> Any:
+    """min(max(x + 3, 0), 6) / 6."""
+    return relu6(x + 3) / 6
+
+
+def hardswish(x: Any) -> Any:
+    """x hardsigmoid(x). Source: Howard et al., 2019, arXiv:1905.02244."""
+    return x * hardsigmoid(x)
+
+
+def hardtanh(x: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """x between the bounds, else the nearer bound."""
+    return _clipped(x, min_val, max_val)
+
+
+def hardshrink(x: Any, lambd: float = 0.5) -> Tensor:
+    """x where |x| > lambd, else 0."""
+    out: Tensor = where(arithmetic.abs(x) > lambd, x, 0)
+    return out
+
+
+def softshrink(x: Any, lambd: float = 0.5) -> Tensor:
+    """x moved towards 0 by lambd, and 0 within."""
+    out: Tensor = where(x > lambd, x - lambd, where(x < -lambd, x + lambd, 0))
+    return out
+
+
+def tanhshrink(x: Any) -> Tensor:
+    """x - tanh(x)."""
+    out: Tensor = x - transcendental.tanh(x)
+    return out
+
+
+@whole
+def softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
+    """log(1 + exp(beta x)) / beta; x itself where beta x exceeds the threshold."""
+    if beta == 1.0:
+        smooth = softplus_one(x)
+        return where(x > threshold, x, smooth) if threshold < 20.0 else smooth
+    out: Tensor = where(x * beta > threshold, x, softplus_one(x * beta) / beta)
+    return out
+
+
+def softsign(x: Any) -> Tensor:
+    """x / (1 + |x|)."""
+    out: Tensor = x / (arithmetic.abs(x) + 1)
+    return out
+
+
+def logsigmoid(x: Any) -> Tensor:
+    """log(sigmoid(x)), without underflow."""
+    out: Tensor = -softplus_one(-x)
+    return out
+
+
+@worded
+def glu(x: Tensor, axis: int = -1) -> Tensor:
+    """The first half of an axis times the sigmoid of the second. Source: Dauphin et al., 2016, arXiv:1612.08083.
+
+    Raises:
+        ValueError: the axis has an odd size.
+    """
+    at = normal_axis("glu", axis, x.ndim)
+    n = x.shape[at]
+    if not isinstance(n, int) or n % 2:
+        raise ShapeError(f"glu halves axis {at}, whose size {n} is not even.", operands=operand_lines(x._type))
+    rows: list[Any] = [slice(None)] * x.ndim
+    first, second = list(rows), list(rows)
+    first[at], second[at] = slice(0, n // 2), slice(n // 2, n)
+    out: Tensor = x[tuple(first)] * sigmoid(x[tuple(second)])
+    return out
+
+
+def threshold(x: Any, thr: float, value: float) -> Tensor:
+    """x where above ``thr``, else ``value``."""
+    out: Tensor = where(x > thr, x, value)
+    return out
+
+
+# ---- softmax --------------------------------------------------------------------------------------------------------
+
+
+def _floats(x: Any, dtype: Any) -> Tensor:
+    x = as_tensor(x)
+    return x if dtype is None else cast(x, dtype)
+
+
+def _shifted(x: Tensor, axis: int) -> Tensor:
+    """x less its largest element along the axis, which is no part of the derivative."""
+    if 0 in x.shape:
+        return x
+    top: Any = MAX(stop_gradient(x), axis=axis, keepdims=True)
+    out: Tensor = x - top
+    return out
+
+
+@worded
+@whole
+def softmax(x: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
+    """exp(x) / sum(exp(x)) along ``axis``.
+
+    Args:
+        x: a tensor of any shape.
+        axis: an int.
+        dtype: convert to this dtype first.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.softmax.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.softmax(ms.Tensor([1.0, 1.0])).tolist()
+        [0.5, 0.5]
+    """
+    x = _floats(x, dtype)
+    at = normal_axis("softmax", axis, x.ndim)
+    powers = transcendental.exp(_shifted(x, at))
+    out: Tensor = powers / SUM(powers, axis=at, keepdims=True)
+    return out
+
+
+@worded
+@whole
+def log_softmax(x: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
+    """log(softmax(x)) along ``axis``, exact where softmax is close to 0."""
+    x = _floats(x, dtype)
+    at = normal_axis("log_softmax", axis, x.ndim)
+    low = _shifted(x, at)
+    out: Tensor = low - transcendental.log(SUM(transcendental.exp(low), axis=at, keepdims=True))
+    return out
+
+
+@worded
+def softmin(x: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
+    """softmax(-x)."""
+    return softmax(-_floats(x, dtype), axis)
+
+
+@worded
+def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, axis: int = -1) -> Tensor:
+    """A soft draw from softmax(logits); ``hard`` gives one-hot values with the soft gradient.
+
+    Source: Jang et al., 2016, arXiv:1611.01144.
+    """
+    from msnb.ops.random.draws import gumbel
+
+    soft = softmax((logits + gumbel(logits.shape, dtype=logits.dtype)) / tau, axis)
+    if not hard:
+        return soft
+    one = cast(soft == MAX(soft, axis=axis, keepdims=True), soft.dtype)
+    out: Tensor = stop_gradient(one - soft) + soft
+    return out
+
+
+swish, hard_sigmoid, hard_swish, hard_tanh = silu, hardsigmoid, hardswish, hardtanh
+log_sigmoid = logsigmoid

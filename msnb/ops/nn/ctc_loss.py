@@ -1,0 +1,144 @@
+"""Connectionist temporal classification: the loss of a sequence whose labels have no places in time.
+
+    labels     c a t                       what was said, S labels
+    path       - c c - a t t -             one class per time step; repeats and then blanks (-) are dropped
+    states     - c - a - t -               2 S + 1: a blank before, between and behind the labels
+
+A path walks the states from the first two to the last two; in a step it stays, goes on by one, or by two, where that
+leaves out a blank between different labels. ``log_alpha[t, s]`` is the logarithm of the sum of all paths' probabilities
+that are in state s at time t; each row follows from the one before it. What no path reaches has the logarithm of
+nothing: a large negative number on the way, for infinity less infinity has no gradient, and minus infinity in the end.
+
+Source: Graves et al. 2006, Connectionist Temporal Classification (ICML).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.ops.definition.operand_checks import as_tensor
+from msnb.ops.definition.type_inference import need_float, operand_lines
+from msnb.ops.elementwise import arithmetic
+from msnb.ops.elementwise.comparison import where
+from msnb.ops.indexing.gather import gather_elements
+from msnb.ops.reduction.functional import logsumexp, mean
+from msnb.ops.reduction.functional import sum as total
+from msnb.ops.shape.concat_split import concat, stack
+from msnb.ops.shape.creation import full
+from msnb.ops.shape.views import broadcast_to, expand_dims, reshape
+from msnb.ops.spatial.bounding_boxes import wide
+
+NEVER = -1e30  # the logarithm of nothing; sums of a few thousand of them stay finite in float32
+
+
+def _checked(log_probs: Any, targets: Any, lengths: tuple[Any, Any], blank: int, reduction: str) -> None:
+    """Whether shapes, dtypes and settings belong together."""
+    types = [t._type for t in (log_probs, targets, *lengths)]
+    lines = operand_lines(*types, names=("log_probs", "targets", "input_lengths", "target_lengths"))
+    need_float("ctc_loss", types[0])
+    if not all(t.dtype.is_int for t in types[1:]):
+        raise DTypeError("ctc_loss: targets and lengths are whole numbers.", operands=lines)
+    axes = [t.ndim for t in types]
+    if axes != [3, 2, 1, 1] or len({types[0].shape[1], *(t.shape[0] for t in types[1:])}) > 1:
+        raise ShapeError("ctc_loss takes log_probs [time, n, classes], targets [n, labels] and two lengths [n].",
+                         operands=lines)  # fmt: skip
+    if not 0 <= blank < types[0].ints()[2]:
+        raise AttributeValueError(f"ctc_loss: blank is one of the classes 0..{types[0].ints()[2] - 1}, got {blank}.")
+    if reduction not in ("mean", "sum", "none"):
+        raise AttributeValueError(f"ctc_loss: reduction must be 'mean', 'sum' or 'none', got {reduction!r}.")
+
+
+def _without_padding(targets: Any, target_lengths: Any, blank: int) -> Any:
+    """``targets`` with the blank behind each row's length: what stands there says nothing, whatever number it is."""
+    places = as_tensor(np.arange(targets.shape[1]))
+    inside = expand_dims(places, 0) < expand_dims(target_lengths.astype("int64"), 1)
+    return where(inside, targets, blank).astype(targets.dtype)
+
+
+def _states(targets: Any, blank: int) -> Any:
+    """[n, S] labels -> [n, 2 S + 1] with blanks around them."""
+    n, s = targets.shape
+    blanks = full((n, s, 1), blank, dtype=targets.dtype)
+    pairs = reshape(concat([blanks, expand_dims(targets, 2)], axis=2), (n, 2 * s))
+    return concat([pairs, full((n, 1), blank, dtype=targets.dtype)], axis=1)
+
+
+def _leaps(states: Any, blank: int, like: Any) -> Any:
+    """[n, 2 S + 1]: 0 where a path may come from two states before, else the logarithm of nothing."""
+    two = states[:, 2:]
+    may = (two != blank) & (two != states[:, :-2])
+    begin = full((states.shape[0], 2), NEVER, dtype=like.dtype)
+    return concat([begin, where(may, 0.0, NEVER).astype(like.dtype)], axis=1)
+
+
+def _rows(log_probs: Any, states: Any, blank: int) -> list[Any]:
+    """The rows of log_alpha, [n, 2 S + 1] each, as far as time goes."""
+    steps, n, _ = log_probs.shape
+    width = states.shape[1]
+    seen = gather_elements(log_probs, 2, broadcast_to(expand_dims(states, 0), (steps, n, width)))
+    before = full((n, 2), NEVER, dtype=log_probs.dtype)
+    leaps = _leaps(states, blank, log_probs)
+    first = np.where(np.arange(width) < 2, 0.0, NEVER)
+    rows = [seen[0] + as_tensor(first).astype(log_probs.dtype)]
+    for t in range(1, steps):
+        padded = concat([before, rows[-1]], axis=1)
+        ways = stack([rows[-1], padded[:, 1:-1], padded[:, :-2] + leaps])
+        rows.append(arithmetic.maximum(seen[t] + logsumexp(ways, 0), NEVER))
+    return rows
+
+
+def _ends(log_alpha: Any, input_lengths: Any, target_lengths: Any) -> Any:
+    """[n]: the logarithm of the probability of all paths that end in the last label, or in the blank behind it."""
+    n, steps, width = log_alpha.shape
+    at = reshape(input_lengths.astype("int64") - 1, (n, 1, 1))
+    last = reshape(gather_elements(log_alpha, 1, broadcast_to(at, (n, 1, width))), (n, width))
+    behind = expand_dims(target_lengths.astype("int64") * 2, 1)
+    ways = gather_elements(last, 1, concat([behind, arithmetic.maximum(behind - 1, 0)], axis=1))
+    alone = concat([full((n, 1), False, dtype="bool"), behind == 0], axis=1)  # no labels: only the blank
+    return logsumexp(where(alone, NEVER, ways), 1)
+
+
+def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0,
+             reduction: str = "mean", zero_infinity: bool = False) -> tuple[Any, Any]:  # fmt: skip
+    """-log of the probability that a sequence says its labels, at whatever times.
+
+    Args:
+        log_probs: [time, n, classes], log_softmax of what a network gives; float, computed in at least 32 bits.
+        targets: [n, labels], whole numbers, each row filled up behind its labels with anything.
+        input_lengths, target_lengths: [n], how much of each row counts; tensors or lists.
+        blank: the class that stands for no label.
+        reduction: "none", "sum", or "mean": of each loss divided by its number of labels.
+        zero_infinity: labels that do not fit into their time (infinite loss) give 0.
+
+    Returns:
+        The loss ([n] or a number), and log_alpha [n, time, 2 * labels + 1], the logarithms of the probabilities of all
+        ways to a state (module ``msnb.ops.nn.ctc_loss``). Gradients go through the loss; labels that do not fit give
+        none.
+
+    Raises:
+        ShapeError, DTypeError: operands that do not belong together. ValueError: blank or reduction.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.ctc_loss.html; Graves et al. 2006
+
+    Examples:
+        >>> import msnb as ms
+        >>> even = ms.ops.log_softmax(ms.ops.zeros((2, 1, 2)))
+        >>> loss, _ = ms.ops.ctc_loss(even, ms.Tensor([[1]]), [2], [1])  # three of four paths: 11, 1-, -1
+        >>> round(float(ms.ops.exp(-loss)), 4)
+        0.75
+    """
+    log_probs, targets = as_tensor(log_probs), as_tensor(targets)
+    lengths = as_tensor(input_lengths), as_tensor(target_lengths)
+    _checked(log_probs, targets, lengths, blank, reduction)
+    states = _states(_without_padding(targets, lengths[1], blank), blank)
+    alpha = stack(_rows(wide(log_probs), states, blank), 1)
+    loss = -_ends(alpha, *lengths)
+    loss = where(loss > -NEVER / 2, 0.0 if zero_infinity else np.inf, loss)
+    over = expand_dims(as_tensor(np.arange(alpha.shape[1])), 0) >= expand_dims(lengths[0], 1)
+    log_alpha = where(expand_dims(over, 2) | (alpha < NEVER / 2), -np.inf, alpha)
+    if reduction == "mean":
+        return mean(loss / arithmetic.maximum(lengths[1], 1).astype(loss.dtype)), log_alpha
+    return (total(loss) if reduction == "sum" else loss), log_alpha

@@ -1,0 +1,1 @@
+"""Draws of the counter-based random number generator (Philox)."""

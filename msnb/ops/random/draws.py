@@ -1,0 +1,414 @@
+"""Random draws: value = f(philox(seed, draw index, element index)); nothing else decides it.
+
+    key = random_key()            (seed, draw index) of this draw; the stream's draw index grows by one
+    random_uniform(key, ...)      element i takes its words by its own index
+
+so recomputing, sharding or changing the mode gives the same draws. Uniform bits are exact everywhere:
+
+    float32   the upper 24 bits of word i, times 2^-24         float16, bfloat16: the upper 11, 8 bits
+    float64   the upper 53 bits of the 64-bit word i, times 2^-53
+    normal    Box-Muller on the pair 2j, 2j+1 of uniform words: r cos, r sin with r = sqrt(-2 log(1 - u))
+    integers  word i times the size of the range, shifted down by 32 bits (ranges above 2^32: 64-bit word modulo range)
+
+What is made of draws by arithmetic (bernoulli, dropout, categorical) is a function of these few ops.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.core import dtypes
+from msnb.core import random as stream
+from msnb.core.dtypes import DType, as_dtype
+from msnb.core.engine import slot
+from msnb.core.tensor import Tensor
+from msnb.core.types import TensorType, tensor_type
+from msnb.ops.definition import example_inputs
+from msnb.ops.definition.record import Example, Op, Wrong, define, find
+from msnb.ops.definition.type_inference import normal_shape, operand_lines
+from msnb.ops.random.philox import wide_words, words
+from msnb.ops.reduction.functional import argmax
+from msnb.ops.shape.creation import ones
+
+_NO_GRAD = "a draw depends on its key alone"
+_KEY = np.array([7, 3], np.uint64)
+_BITS = {dtypes.float16: 11, dtypes.bfloat16: 8, dtypes.float32: 24}
+
+
+def need_key(name: str, key: TensorType) -> None:
+    """Raise unless ``key`` is uint64[2]."""
+    if key.shape != (2,) or key.dtype is not dtypes.uint64:
+        raise ShapeError(
+            f"{name} needs a key of type u64[2]: (seed, draw index).",
+            operands=operand_lines(key, names=("key",)),
+            hint="make one with ops.random_key().",
+        )
+
+
+def _draw_infer(name: str, kinds: int) -> Callable[..., TensorType]:
+    def infer(key: TensorType, *, shape: Any, dtype: DType, **attrs: Any) -> TensorType:
+        need_key(name, key)
+        if dtype.category != kinds:
+            kind = "floating-point" if kinds == dtypes.FLOAT else "integer"
+            raise DTypeError(f"{name} draws {kind} numbers, not {dtype.name}.")
+        return tensor_type(normal_shape(name, shape), dtype)
+
+    return infer
+
+
+def _count(shape: tuple[int, ...]) -> int:
+    return int(np.prod(shape, dtype=np.int64))
+
+
+def _fractions(xp: Any, key: Any, n: int, dtype: DType) -> Any:
+    """n numbers in [0, 1) as float64, each a whole multiple of 2^-bits."""
+    if dtype is dtypes.float64:
+        return (wide_words(xp, key, n) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    bits = _BITS[dtype]
+    return (words(xp, key, n) >> np.uint64(32 - bits)).astype(np.float64) * 2.0**-bits
+
+
+def _uniform(xp: Any, key: Any, *, shape: tuple[int, ...], dtype: DType) -> Any:
+    return _fractions(xp, key, _count(shape), dtype).astype(dtype.numpy).reshape(shape)
+
+
+def _normal(xp: Any, key: Any, *, shape: tuple[int, ...], dtype: DType) -> Any:
+    """Pairs of uniforms become pairs of independent normals: a radius and an angle."""
+    n = _count(shape)
+    width = dtypes.float64 if dtype is dtypes.float64 else dtypes.float32
+    u = _fractions(xp, key, n + n % 2, width).reshape(-1, 2)
+    radius, angle = xp.sqrt(-2 * xp.log1p(-u[:, 0])), 2 * np.pi * u[:, 1]
+    pairs = xp.stack([radius * xp.cos(angle), radius * xp.sin(angle)], axis=1).reshape(-1)
+    return pairs[:n].astype(dtype.numpy).reshape(shape)
+
+
+def _integers(xp: Any, key: Any, *, low: int, high: int, shape: tuple[int, ...], dtype: DType) -> Any:
+    n, span = _count(shape), high - low
+    if span <= 2**32:
+        steps = (words(xp, key, n) * np.uint64(span)) >> np.uint64(32)
+    else:
+        steps = wide_words(xp, key, n) % np.uint64(span)
+    return (steps.astype(np.int64) + np.int64(low)).astype(dtype.numpy).reshape(shape)
+
+
+def _integers_infer(key: TensorType, *, low: int, high: int, shape: Any, dtype: DType) -> TensorType:
+    found = _draw_infer("random_integers", dtypes.INT)(key, shape=shape, dtype=dtype)
+    for value in (low, high):
+        if isinstance(value, bool) or not isinstance(value, int) or not -(2**63) <= value < 2**63:
+            raise AttributeValueError(f"random_integers: low and high must be ints of 64 bits, got {value!r}.")
+    limits = np.iinfo(dtype.numpy)
+    if low >= high or low < limits.min or high - 1 > limits.max:
+        raise AttributeValueError(f"random_integers: [{low}, {high}) is no range of {dtype.name}.")
+    return found
+
+
+def _permutation_infer(key: TensorType, *, n: int) -> TensorType:
+    need_key("random_permutation", key)
+    return tensor_type(normal_shape("random_permutation", (n,)), dtypes.int64)
+
+
+_FLOAT_EXAMPLES = (
+    Example((_KEY,), {"shape": (3, 5)}),
+    Example((_KEY,), {"shape": (7,), "dtype": dtypes.float64}),
+    Example((_KEY,), {"shape": (4,), "dtype": dtypes.float16}),
+    Example((_KEY,), {"shape": ()}),
+    Example((_KEY,), {"shape": (0, 2)}),
+)
+_WRONG_KEY = Wrong((example_inputs.ROW,), {"shape": (3,)}, "needs a key", ShapeError)
+
+
+def _random(name: str, infer: Any, body: Any, doc: str, attrs: Any, examples: Any, wrong: Any, axes: str) -> Op:
+    return define(name, "key", attrs=attrs, infer=infer, body=body, doc=doc, no_grad=_NO_GRAD, axes=axes,
+                  traits=("random",), examples=examples, wrong=wrong, family="random")  # fmt: skip
+
+
+def _float_draw(name: str, body: Any, doc: str) -> Op:
+    wrong = (_WRONG_KEY, Wrong((_KEY,), {"shape": (3,), "dtype": dtypes.int32}, "floating-point numbers", DTypeError))
+    attrs = {"shape": (), "dtype": dtypes.float32}
+    return _random(name, _draw_infer(name, dtypes.FLOAT), body, doc, attrs, _FLOAT_EXAMPLES, wrong, "k! -> ...")
+
+
+RANDOM_UNIFORM = _float_draw("random_uniform", _uniform, "Uniform numbers in [0, 1).")
+RANDOM_NORMAL = _float_draw("random_normal", _normal, "Normal numbers of mean 0 and variance 1.")
+RANDOM_INTEGERS = _random(
+    "random_integers", _integers_infer, _integers, "Whole numbers in [low, high).",
+    {"low": 0, "high": 2, "shape": (), "dtype": dtypes.int64},
+    (Example((_KEY,), {"low": -3, "high": 4, "shape": (3, 5)}),
+     Example((_KEY,), {"low": 0, "high": 2**40, "shape": (4,)}),
+     Example((_KEY,), {"shape": (0,), "dtype": dtypes.int32})),
+    (_WRONG_KEY, Wrong((_KEY,), {"low": 4, "high": 4}, "is no range", AttributeValueError)), "k! -> ...",
+)  # fmt: skip
+RANDOM_PERMUTATION = _random(
+    "random_permutation", _permutation_infer,
+    lambda xp, key, *, n: xp.argsort(wide_words(xp, key, n), kind="stable"),
+    "The numbers 0 to n-1 in random order.", {"n": 1},
+    (Example((_KEY,), {"n": 6}), Example((_KEY,), {"n": 0})),
+    (Wrong((example_inputs.ROW,), {"n": 3}, "needs a key", ShapeError), Wrong((_KEY,), {"n": -1}, "ints >= 0",
+    ValueError)),
+    "k! -> n!",
+)  # fmt: skip
+
+
+def _next_key_infer(state: TensorType) -> tuple[TensorType, TensorType]:
+    need_key("next_key", state)
+    return state, state
+
+
+NEXT_KEY = define(
+    "next_key",
+    "state",
+    infer=_next_key_infer,
+    body=lambda xp, state: (xp.array(state), state + xp.asarray(np.array([0, 1], np.uint64))),
+    doc="The key of the next draw, and the state of the stream after it.",
+    no_grad=_NO_GRAD,
+    axes="k! -> k!, k!",
+    traits=("random",),
+    examples=(Example((_KEY,)),),
+    wrong=(Wrong((example_inputs.ROW,), {}, "needs a key", ShapeError),),
+    family="random",
+)
+
+
+# ---- the stream -----------------------------------------------------------------------------------------------------
+
+
+def random_key() -> Tensor:
+    """The key of the next draw of the stream that ``set_seed`` starts; the stream moves on, in both modes alike.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.set_seed(5)
+        >>> ms.ops.random_key().tolist(), ms.ops.random_key().tolist()
+        ([5, 0], [5, 1])
+    """
+    return next_key(stream.state())
+
+
+def next_key(state: Tensor) -> Tensor:
+    """The key of the next draw of a stream, whose state moves on."""
+    key, after = slot.engine.apply(NEXT_KEY, (state,), {})
+    slot.engine.assign(state, after)
+    out: Tensor = key
+    return out
+
+
+def _shape(name: str, size: tuple[Any, ...]) -> Any:
+    one = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
+    return normal_shape(name, one.tolist() if isinstance(one, Tensor) else one)
+
+
+def _draw(op: Op, **attrs: Any) -> Tensor:
+    return _drawn(op, None, **attrs)
+
+
+def _drawn(op: Op, key: Tensor | None, **attrs: Any) -> Tensor:
+    """A draw of the one stream, or by a key of another."""
+    out: Tensor = slot.engine.apply(op, (random_key() if key is None else key,), op.bind_attrs(attrs))
+    return out
+
+
+def drawn_uniform(shape: Any, key: Tensor | None = None) -> Tensor:
+    """Uniform float32 numbers in [0, 1), by a key of one's own where it is given."""
+    return _drawn(RANDOM_UNIFORM, key, shape=shape, dtype=dtypes.float32)
+
+
+def drawn_normal(shape: Any, key: Tensor | None = None) -> Tensor:
+    """Normal float32 numbers of mean 0 and variance 1; as ``drawn_uniform``."""
+    return _drawn(RANDOM_NORMAL, key, shape=shape, dtype=dtypes.float32)
+
+
+def drawn_integers(shape: Any, low: int, high: int, key: Tensor | None = None) -> Tensor:
+    """Whole int32 numbers in [low, high); as ``drawn_uniform``."""
+    return _drawn(RANDOM_INTEGERS, key, low=low, high=high, shape=shape, dtype=dtypes.int32)
+
+
+def rand(*size: Any, dtype: Any = None) -> Tensor:
+    """Uniform numbers in [0, 1) of shape ``size``, float32 by default.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.rand.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.rand(2, 3).shape
+        (2, 3)
+    """
+    return _draw(RANDOM_UNIFORM, shape=_shape("rand", size), dtype=as_dtype(dtype or dtypes.float32))
+
+
+def randn(*size: Any, dtype: Any = None) -> Tensor:
+    """Normal numbers of mean 0 and variance 1 of shape ``size``, float32 by default."""
+    return _draw(RANDOM_NORMAL, shape=_shape("randn", size), dtype=as_dtype(dtype or dtypes.float32))
+
+
+def rand_like(x: Tensor, *, dtype: Any = None) -> Tensor:
+    """Uniform numbers with the shape and dtype of ``x``."""
+    return rand(x.shape, dtype=dtype or x.dtype)
+
+
+def randn_like(x: Tensor, *, dtype: Any = None) -> Tensor:
+    """Normal numbers with the shape of ``x``: float32 unless said otherwise, as in MindSpore (``rand_like`` has the
+    dtype of ``x``)."""
+    return randn(x.shape, dtype=dtype)
+
+
+def randint(low: int, high: int | None = None, size: Any = (), *, dtype: Any = None) -> Tensor:
+    """Whole numbers in [low, high), or [0, low) with one bound; int64 by default."""
+    first, last = (0, low) if high is None else (low, high)
+    shape = normal_shape("randint", size)
+    return _draw(RANDOM_INTEGERS, low=int(first), high=int(last), shape=shape, dtype=as_dtype(dtype or dtypes.int64))
+
+
+def uniform(shape: Any, minval: Any = 0.0, maxval: Any = 1.0, *, dtype: Any = None) -> Tensor:
+    """Uniform numbers in [minval, maxval); gradients reach the bounds. An int dtype: whole numbers, no gradient.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.uniform((2,), ms.Tensor(5), ms.Tensor(6), dtype=ms.int32).tolist()
+        [5, 5]
+    """
+    if dtype is not None and not dtypes.as_dtype(dtype).is_float:
+        low, high = (find("cast")(b, dtype=dtypes.float64) if isinstance(b, Tensor) else b for b in (minval, maxval))
+        whole = find("floor")(rand(shape, dtype=dtypes.float64) * (high - low) + low)
+        return find("cast")(whole, dtype=dtypes.as_dtype(dtype))  # type: ignore[no-any-return]
+    out: Tensor = rand(shape, dtype=dtype) * (maxval - minval) + minval
+    return out
+
+
+def normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, *, dtype: Any = None) -> Tensor:
+    """Normal numbers; gradients reach mean and stddev (reparametrised)."""
+    out: Tensor = randn(shape, dtype=dtype) * stddev + mean
+    return out
+
+
+standard_normal = randn
+
+
+def bernoulli(p: Any, shape: Any = None) -> Tensor:
+    """1 with probability ``p``, else 0, in the shape of ``p`` (or ``shape``) and its dtype."""
+    p = p if isinstance(p, Tensor) else Tensor(p)
+    draws = rand(p.shape if shape is None else shape, dtype=dtypes.float64 if p.dtype is dtypes.float64 else None)
+    out: Tensor = find("cast")(draws < p, dtype=p.dtype if p.dtype.is_float else dtypes.float32)
+    return out
+
+
+def exponential(shape: Any, rate: Any = 1.0, *, dtype: Any = None) -> Tensor:
+    """Exponential numbers of the given rate."""
+    out: Tensor = -find("log1p")(-rand(shape, dtype=dtype)) / rate
+    return out
+
+
+def gumbel(shape: Any, *, dtype: Any = None) -> Tensor:
+    """Gumbel numbers: -log(-log(u)). The largest of logits + gumbel is a draw from softmax(logits)."""
+    tiny = 2.0**-26
+    u = rand(shape, dtype=dtype) + tiny
+    out: Tensor = -find("log")(-find("log")(u))
+    return out
+
+
+def trunc_normal(shape: Any, mean: Any = 0.0, std: Any = 1.0, a: float = -2.0, b: float = 2.0, *,
+                 dtype: Any = None) -> Tensor:  # fmt: skip
+    """Normal numbers conditioned to lie between ``a`` and ``b`` standard deviations, by inverting the distribution.
+
+    Raises:
+        ValueError: ``a`` is not below ``b``.
+    """
+    if not a < b:
+        raise AttributeValueError(f"trunc_normal: a must be below b, got {a!r} and {b!r}.")
+    low, high = (math.erf(bound / math.sqrt(2)) for bound in (a, b))
+    draws = find("erfinv")(rand(shape, dtype=dtype) * (high - low) + low) * math.sqrt(2)
+    inside = find("minimum")(find("maximum")(draws, a), b)
+    out: Tensor = inside * std + mean
+    return out
+
+
+def randperm(n: int, *, dtype: Any = None) -> Tensor:
+    """The numbers 0 to n-1 in random order, int64 by default."""
+    order = _draw(RANDOM_PERMUTATION, n=int(n))
+    return order if dtype is None else find("cast")(order, dtype=as_dtype(dtype))
+
+
+def shuffle(x: Tensor) -> Tensor:
+    """The rows of ``x`` in random order."""
+    out: Tensor = find("gather")(x, randperm(x._type.ints()[0]), axis=0)
+    return out
+
+
+def categorical(logits: Tensor, num_samples: int | None = None) -> Tensor:
+    """Draws from softmax(logits) along the last axis (with replacement), by the Gumbel-max trick.
+
+    Args:
+        logits: [..., classes].
+        num_samples: draws per row; None gives one without an axis of its own.
+
+    Returns:
+        int64 [...] or [..., num_samples].
+    """
+    if num_samples is None:
+        return argmax(logits + gumbel(logits.shape, dtype=logits.dtype), -1)
+    rows = find("expand_dims")(logits, axis=-2)
+    noise = gumbel((*logits.shape[:-1], num_samples, logits.shape[-1]), dtype=logits.dtype)
+    return argmax(rows + noise, -1)
+
+
+def multinomial(weights: Tensor, num_samples: int, replacement: bool = True) -> Tensor:
+    """Draws of classes with probabilities proportional to ``weights`` along the last axis.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.multinomial.html
+    """
+    from msnb.ops.math.sort import topk
+
+    logits = find("log")(weights)
+    if replacement:
+        return categorical(logits, num_samples)
+    out: Tensor = topk(logits + gumbel(logits.shape, dtype=logits.dtype), num_samples)[1]
+    return out
+
+
+def dropout(x: Tensor, p: float = 0.5, training: bool = True, seed: int | None = None) -> Tensor:
+    """Zeros with probability ``p`` and x / (1 - p) otherwise, so that the mean stays; ``x`` itself when not training.
+
+    Raises:
+        ValueError: ``p`` is not in [0, 1].
+
+    Source: Srivastava et al., "Dropout", JMLR 15, 2014;
+        https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.dropout.html
+    """
+    if not 0.0 <= p <= 1.0:
+        raise AttributeValueError(f"dropout: p must be in [0, 1], got {p!r}.")
+    if not training or p == 0.0:
+        return x
+    draws = _dropout_draws(x.shape, seed)
+    scaled = x * (1.0 / (1.0 - p)) if p < 1.0 else x * 0.0
+    out: Tensor = find("where")(draws >= p, scaled, 0.0)
+    return out
+
+
+def _dropout_draws(shape: Any, seed: int | None) -> Tensor:
+    if seed is None:
+        return rand(shape)
+    key = Tensor(np.array([seed, 0], np.uint64))
+    out: Tensor = RANDOM_UNIFORM(key, shape=shape, dtype=dtypes.float32)
+    return out
+
+
+def _channel_dropout(name: str, axes: int) -> Callable[..., Tensor]:
+    def drop(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+        if x.ndim < axes + 1:
+            raise ShapeError(f"{name} needs at least {axes + 1} axes.", operands=operand_lines(x._type))
+        if not training:
+            return x
+        kept = dropout(ones((*x.shape[:-axes], *[1] * axes), dtype=x.dtype), p)
+        out: Tensor = x * kept
+        return out
+
+    drop.__name__ = name
+    drop.__doc__ = f"Dropout of whole channels: the last {axes} axes are kept or dropped together."
+    return drop
+
+
+dropout1d, dropout2d, dropout3d = (_channel_dropout(f"dropout{n}d", n) for n in (1, 2, 3))

@@ -1,0 +1,1 @@
+"""Reductions and scans: operators along axes that vanish or accumulate."""

@@ -1,0 +1,237 @@
+"""Reductions as people call them; what they mean to engines and transforms is in ``reduce_records``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from msnb.base import events
+from msnb.core.dtypes import as_dtype
+from msnb.core.engine import slot
+from msnb.core.tensor import Tensor
+from msnb.ops.definition.keyword_aliases import Ranked, worded
+from msnb.ops.definition.record import Op, find
+from msnb.ops.definition.type_inference import normal_axes
+from msnb.ops.reduction.records import ALL as ALL
+from msnb.ops.reduction.records import ANY as ANY
+from msnb.ops.reduction.records import ARGMAX as ARGMAX
+from msnb.ops.reduction.records import ARGMIN as ARGMIN
+from msnb.ops.reduction.records import COUNT_NONZERO as COUNT_NONZERO
+from msnb.ops.reduction.records import MAX as MAX
+from msnb.ops.reduction.records import MEAN as MEAN
+from msnb.ops.reduction.records import MIN as MIN
+from msnb.ops.reduction.records import PROD as PROD
+from msnb.ops.reduction.records import SUM as SUM
+from msnb.ops.reduction.records import VAR as VAR
+
+
+def _reduce(op: Op, x: Any, axis: Any, keepdims: Any, **more: Any) -> Tensor:
+    if type(axis) is list:
+        axis = tuple(axis)
+    elif isinstance(axis, (np.integer, Tensor)):
+        axis = axis.__index__()
+    if axis == () and op is not ARGMAX and op is not ARGMIN:
+        axis = None
+    out: Tensor = slot.engine.apply(op, (x,), {"axis": axis, "keepdims": bool(keepdims), **more})
+    return out
+
+
+@worded
+def sum(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
+    """Sum over axes.
+
+    Args:
+        x: a tensor of any shape.
+        axis: an int, a tuple of ints, or None for all axes, as is the empty tuple.
+        keepdims: keep the summed axes with size 1.
+        dtype: convert ``x`` to this dtype first. Bools and ints give int64, other dtypes stay.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.sum.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.sum(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 0).tolist()
+        [4.0, 6.0]
+    """
+    return _reduce(SUM, x if dtype is None else find("cast")(x, dtype=as_dtype(dtype)), axis, keepdims)
+
+
+@worded
+def mean(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
+    """Mean over axes; arguments as ``sum``. Ints give float32.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.mean.html
+    """
+    return _reduce(MEAN, x if dtype is None else find("cast")(x, dtype=as_dtype(dtype)), axis, keepdims)
+
+
+@worded
+def prod(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
+    """Product over axes; arguments as ``sum``.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.prod.html
+    """
+    return _reduce(PROD, x if dtype is None else find("cast")(x, dtype=as_dtype(dtype)), axis, keepdims)
+
+
+def _extreme(op: Op, arg: Op, x: Any, axis: Any, keepdims: bool, return_indices: bool | None) -> Any:
+    one = axis is not None and not isinstance(axis, (tuple, list))
+    paired = one if return_indices is None else return_indices
+    values = _reduce(op, x, axis, keepdims, ties="first" if paired and one else "share")
+    return Ranked(values, _reduce(arg, x, axis, keepdims)) if paired else values
+
+
+@worded
+def max(x: Any, axis: Any = None, keepdims: bool = False, *, return_indices: bool | None = None) -> Any:
+    """Largest element: of all, or along an axis together with its index. NaN wins. Ties share the gradient, except
+    along an axis with indices: there it goes to the element whose index is given.
+
+    Args:
+        x: a tensor of any shape, at least one element.
+        axis, keepdims: as in ``sum``.
+        return_indices: whether to give (values, indices); by default for one axis.
+
+    Returns:
+        With one axis (values, indices), as in MindSpore and PyTorch; else the largest element of the axes. ``amax``
+        never gives indices, nor does the method with NumPy's words: ``x.max(axis=1)``.
+
+    Raises:
+        ValueError: there are no elements to choose from.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.max.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> x = ms.Tensor([[1, 3, 2], [6, 5, 4]])
+        >>> values, indices = ms.ops.max(x, 1)
+        >>> values.tolist(), indices.tolist(), ms.ops.max(x).item()
+        ([3, 6], [1, 0], 6)
+    """
+    return _extreme(MAX, ARGMAX, x, axis, keepdims, return_indices)
+
+
+@worded
+def min(x: Any, axis: Any = None, keepdims: bool = False, *, return_indices: bool | None = None) -> Any:
+    """Smallest element; as ``max``."""
+    return _extreme(MIN, ARGMIN, x, axis, keepdims, return_indices)
+
+
+def extreme_method(fn: Any) -> Any:
+    """``max`` or ``min`` as a method: NumPy's words (axis, keepdims) ask for NumPy's result, the values alone."""
+
+    def method(self: Any, *place: Any, **words: Any) -> Any:
+        if not {"axis", "keepdims"}.isdisjoint(words):
+            words.setdefault("return_indices", False)
+        return fn(self, *place, **words)
+
+    method.__name__ = method.__qualname__ = fn.__name__
+    method.__doc__ = f"{fn.__doc__}\n    ``axis=`` and ``keepdims=`` ask for the values alone.\n"
+    return method
+
+
+@worded
+def amax(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Largest element over axes, never with its index; as ``max``."""
+    return _reduce(MAX, x, axis, keepdims, ties="share")
+
+
+@worded
+def amin(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Smallest element over axes, never with its index; as ``max``."""
+    return _reduce(MIN, x, axis, keepdims, ties="share")
+
+
+@worded
+def any(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """True where some element over the axes is true (not zero)."""
+    return _reduce(ANY, x, axis, keepdims)
+
+
+@worded
+def all(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """True where every element over the axes is true (not zero)."""
+    return _reduce(ALL, x, axis, keepdims)
+
+
+@worded
+def count_nonzero(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """How many elements over the axes are not zero, int64."""
+    return _reduce(COUNT_NONZERO, x, axis, keepdims)
+
+
+@worded
+def argmax(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Index of the first largest element along ``axis`` (None: of the flattened tensor), int64.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.argmax.html
+    """
+    return _reduce(ARGMAX, x, axis, keepdims)
+
+
+@worded
+def argmin(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Index of the first smallest element; as ``argmax``."""
+    return _reduce(ARGMIN, x, axis, keepdims)
+
+
+_DIVISOR = (
+    "var and std divide by n, as in MindSpore and NumPy, also with dim=; PyTorch divides by n - 1, which unbiased=True "
+    "asks for."
+)
+
+
+@worded
+def var(x: Any, axis: Any = None, ddof: Any = None, keepdims: bool = False, *, dim: Any = None) -> Tensor:
+    """Variance over axes: the sum of squared distances from the mean divided by n - ddof.
+
+    Args:
+        x: a tensor of any shape.
+        axis, keepdims: as in ``sum``.
+        ddof: 0 (the default, as in MindSpore and NumPy) divides by n; 1 (or True: "unbiased") by n - 1.
+        dim: PyTorch's word for axis; who uses it without ``unbiased`` is told once that PyTorch divides by n - 1.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.var.html
+    """
+    if dim is not None:
+        axis = dim
+        if ddof is None:
+            events.notice(_DIVISOR, key="var")
+    axis = tuple(axis) if isinstance(axis, list) else axis
+    axis = None if axis == () else axis
+    out: Tensor = slot.engine.apply(VAR, (x,), {"axis": axis, "keepdims": bool(keepdims), "ddof": int(ddof or 0)})
+    return out
+
+
+@worded
+def std(x: Any, axis: Any = None, ddof: Any = None, keepdims: bool = False, *, dim: Any = None) -> Tensor:
+    """Square root of the variance; arguments as ``var``. Where all elements are equal its derivative is 0."""
+    spread = var(x, axis, ddof, keepdims, dim=dim)
+    none, where = find("equal")(spread, 0), find("where")
+    out: Tensor = where(none, spread * 0.0, find("sqrt")(where(none, 1.0, spread)))
+    return out
+
+
+@worded
+def var_mean(x: Any, axis: Any = None, ddof: Any = 0, keepdims: bool = False) -> tuple[Tensor, Tensor]:
+    """Variance and mean together."""
+    return var(x, axis, ddof, keepdims), mean(x, axis, keepdims)
+
+
+@worded
+def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """log(sum(exp(x))) over axes, without overflow: the largest element is taken out first.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.logsumexp.html
+    """
+    axis = tuple(axis) if isinstance(axis, list) else axis
+    top = find("stop_gradient")(amax(x, axis, True))
+    top = find("where")(find("isfinite")(top), top, 0.0)
+    total: Tensor = find("log")(sum(find("exp")(x - top), axis, True)) + top
+    if not keepdims and total.shape:
+        total = find("squeeze")(total, axis=normal_axes("logsumexp", axis, total.ndim))
+    return total
+
+
+reduce_sum, reduce_mean, reduce_prod, reduce_max, reduce_min = sum, mean, prod, amax, amin
+reduce_any, reduce_all = any, all

@@ -1,0 +1,1 @@
+"""Views, slices, creation, concatenation: operators that move or make elements and compute nothing."""

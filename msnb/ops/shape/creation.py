@@ -1,0 +1,301 @@
+"""Tensors made from nothing: constants of a shape, ranges, identity matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.core import dtypes
+from msnb.core.dtypes import DType, as_dtype
+from msnb.core.engine import slot
+from msnb.core.tensor import Tensor
+from msnb.core.types import WEAK, TensorType, tensor_type
+from msnb.ops.definition import example_inputs
+from msnb.ops.definition.record import Example, Op, Wrong, define, find
+from msnb.ops.definition.type_inference import normal_shape, operand_lines
+from msnb.ops.elementwise.cast import CAST
+
+_FILL = {"zeros": 0, "ones": 1}
+
+
+def _filled(name: str) -> Op:
+    def infer(*, shape: Any, dtype: DType) -> TensorType:
+        return tensor_type(normal_shape(name, shape), dtype)
+
+    return define(
+        name,
+        "",
+        attrs={"shape": (), "dtype": dtypes.float32},
+        infer=infer,
+        body=lambda xp, *, shape, dtype: getattr(xp, name)(shape, dtype.numpy),
+        doc=f"A tensor full of {name}.",
+        scalar=str(_FILL[name]),
+        no_grad="it has no inputs",
+        axes="-> ...",
+        examples=(Example((), {"shape": (2, 3)}), Example((), {"shape": (), "dtype": dtypes.int32}),
+                  Example((), {"shape": (0, 2), "dtype": dtypes.float64})),
+        wrong=(Wrong((), {"shape": (2, -1)}, "ints >= 0", ValueError),),
+        family="create",
+    )  # fmt: skip
+
+
+def _full_infer(value: TensorType, *, shape: Any, dtype: DType) -> TensorType:
+    if value.shape != ():
+        raise ShapeError("full needs one value of shape [].", operands=operand_lines(value, names=("value",)),
+                         hint="use broadcast_to for a tensor of values.")  # fmt: skip
+    return tensor_type(normal_shape("full", shape), dtype)
+
+
+def _full_lanes(axis_size: int, inputs: Any, batched: Any, *, shape: Any, dtype: DType) -> tuple[Any, bool]:
+    column = find("reshape")(CAST(inputs[0], dtype=dtype), shape=(axis_size, *[1] * len(shape)))
+    return find("broadcast_to")(column, shape=(axis_size, *shape)), True
+
+
+ZEROS, ONES = _filled("zeros"), _filled("ones")
+FULL = define(
+    "full",
+    "value",
+    attrs={"shape": (), "dtype": dtypes.float32},
+    infer=_full_infer,
+    body=lambda xp, value, *, shape, dtype: xp.zeros(shape, dtype.numpy) + xp.asarray(value).astype(dtype.numpy),
+    scalar="value",
+    grad=lambda dout: find("sum")(dout, axis=None, keepdims=False),
+    doc="A tensor full of one value.",
+    axes="-> ...",
+    traits=("pure", "scalars", "linear"),
+    batch=_full_lanes,
+    examples=(Example((2.5,), {"shape": (2, 3)}),
+              Example((example_inputs.SCALAR,), {"shape": (2, 2), "dtype": dtypes.float64}),
+              Example((3,), {"shape": (), "dtype": dtypes.int64}), Example((1.0,), {"shape": (0, 2)})),
+    wrong=(Wrong((example_inputs.ROW,), {"shape": (2, 3)}, "one value", ShapeError),),
+    family="create",
+)  # fmt: skip
+
+
+def _like(name: str) -> Op:
+    return define(
+        name + "_like",
+        "x",
+        infer=lambda x: tensor_type(x.shape, dtypes.float32 if x.weak and x.dtype.is_float else x.dtype),
+        body=lambda xp, x: getattr(xp, name)(x.shape, x.dtype),
+        scalar=str(_FILL[name]),
+        doc=f"A tensor full of {name} with the shape and dtype of x.",
+        no_grad="it reads only the shape of x",
+        axes="... -> ...",
+        traits=("pure", "elementwise"),
+        examples=(
+            Example((example_inputs.SIGNED,)),
+            Example((example_inputs.SCALAR,)),
+            Example((example_inputs.EMPTY,)),
+        ),
+        wrong=(Wrong((), {}, "takes the tensors", TypeError),),
+        family="create",
+    )
+
+
+ZEROS_LIKE, ONES_LIKE = _like("zeros"), _like("ones")
+
+
+def _made(op: Op, shape: Any, dtype: Any) -> Tensor:
+    attrs = {"shape": normal_shape(op.name, _ints(shape)), "dtype": as_dtype(dtype or dtypes.float32)}
+    out: Tensor = slot.engine.apply(op, (), attrs)
+    return out
+
+
+def _ints(shape: Any) -> Any:
+    """A shape given as a tensor becomes a tuple."""
+    if isinstance(shape, Tensor):
+        shape = shape.tolist()
+    return shape if isinstance(shape, int) else tuple(d.__index__() if hasattr(d, "__index__") else d for d in shape)
+
+
+def zeros(*size: Any, dtype: Any = None) -> Tensor:
+    """A tensor full of zeros.
+
+    Args:
+        size: the shape: ``zeros((2, 3))`` or ``zeros(2, 3)``; a dtype may follow a tuple.
+        dtype: its dtype, float32 by default.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.zeros.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.zeros((1, 2))
+        Tensor(shape=[1, 2], dtype=Float32, value=
+        [[0., 0.]])
+    """
+    return _made(ZEROS, *_size_and_dtype(size, dtype))
+
+
+def ones(*size: Any, dtype: Any = None) -> Tensor:
+    """A tensor full of ones; arguments as ``zeros``."""
+    return _made(ONES, *_size_and_dtype(size, dtype))
+
+
+empty = zeros
+
+
+def _size_and_dtype(size: tuple[Any, ...], dtype: Any) -> tuple[Any, Any]:
+    if size and not isinstance(size[0], int) and len(size) <= 2:
+        return size[0], size[1] if len(size) == 2 else dtype
+    if len(size) == 2 and not isinstance(size[1], int):
+        return size[0], size[1]
+    return size, dtype
+
+
+def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
+    """A tensor of shape ``size`` full of ``fill_value`` (a number or a 0-d tensor); the dtype follows the value.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.full.html
+    """
+    if dtype is None:
+        known = isinstance(fill_value, Tensor)
+        dtype = fill_value.dtype if known else _default_dtype(fill_value)
+    attrs = {"shape": normal_shape("full", _ints(size)), "dtype": as_dtype(dtype)}
+    out: Tensor = slot.engine.apply(FULL, (fill_value,), attrs)
+    return out
+
+
+def _default_dtype(value: Any) -> DType:
+    kind = value.__class__  # what capture's open numbers pass for
+    return as_dtype(kind) if kind in WEAK else Tensor(value).dtype
+
+
+def _one_like(op: Op, like: Op, x: Any, dtype: Any) -> Tensor:
+    x = x if isinstance(x, Tensor) else Tensor(x)
+    if x._type.is_static:
+        return _made(op, x.shape, dtype or x.dtype)
+    out: Tensor = like(x)
+    if dtype is not None:
+        out = CAST(out, dtype=as_dtype(dtype))
+    return out
+
+
+def zeros_like(x: Any, *, dtype: Any = None) -> Tensor:
+    """Zeros with the shape (and, unless another is asked for, the dtype) of ``x``."""
+    return _one_like(ZEROS, ZEROS_LIKE, x, dtype)
+
+
+def ones_like(x: Any, *, dtype: Any = None) -> Tensor:
+    """Ones with the shape (and, unless another is asked for, the dtype) of ``x``."""
+    return _one_like(ONES, ONES_LIKE, x, dtype)
+
+
+def full_like(x: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
+    """``fill_value`` everywhere, with the shape and dtype of ``x``."""
+    out: Tensor = zeros_like(x, dtype=dtype) + CAST(fill_value, dtype=as_dtype(dtype or x.dtype))
+    return out
+
+
+empty_like = zeros_like
+
+
+# ---- ranges ------------------------------------------------------------------------------------------------------
+
+
+def _arange_size(start: Any, stop: Any, step: Any) -> int:
+    for value in (start, stop, step):
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise AttributeValueError(f"arange needs numbers, got {value!r}.")
+    if step == 0:
+        raise AttributeValueError("arange needs a step other than 0.")
+    return max(0, -int(-(stop - start) // step))
+
+
+def _arange_infer(*, start: Any, stop: Any, step: Any, dtype: DType) -> TensorType:
+    return tensor_type((_arange_size(start, stop, step),), dtype)
+
+
+def _arange(xp: Any, *, start: Any, stop: Any, step: Any, dtype: DType) -> Any:
+    n = _arange_size(start, stop, step)
+    whole = isinstance(start, int) and isinstance(step, int)
+    return (xp.arange(n, dtype="int64" if whole else "float64") * step + start).astype(dtype.numpy)
+
+
+ARANGE = define(
+    "arange",
+    "",
+    attrs={"start": 0, "stop": 0, "step": 1, "dtype": dtypes.int64},
+    infer=_arange_infer,
+    body=_arange,
+    doc="start, start + step, ... up to but without stop.",
+    no_grad="it has no inputs",
+    axes="-> n",
+    examples=(Example((), {"stop": 5}), Example((), {"start": 5, "stop": -1, "step": -2, "dtype": dtypes.int32}),
+              Example((), {"start": 0.5, "stop": 2.0, "step": 0.25, "dtype": dtypes.float64}),
+              Example((), {"stop": 0})),
+    wrong=(Wrong((), {"stop": 3, "step": 0}, "other than 0", ValueError),),
+    family="create",
+)  # fmt: skip
+
+
+def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None) -> Tensor:
+    """Numbers from ``start`` (0) up to but without ``end``; ints give int64, floats float32.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.arange.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.arange(3).tolist()
+        [0, 1, 2]
+    """
+    low, high = (0, start) if end is None else (start, end)
+    low, high, step = (v.item() if hasattr(v, "item") else v for v in (low, high, step))
+    if dtype is None:
+        dtype = dtypes.float32 if any(isinstance(v, float) for v in (low, high, step)) else dtypes.int64
+    out: Tensor = ARANGE(start=low, stop=high, step=step, dtype=as_dtype(dtype))
+    return out
+
+
+def _linspace_infer(*, start: Any, stop: Any, num: int, dtype: DType) -> TensorType:
+    if isinstance(num, bool) or not isinstance(num, int) or num < 0:
+        raise AttributeValueError(f"linspace: num must be an int >= 0, got {num!r}.")
+    return tensor_type((num,), dtype)
+
+
+LINSPACE = define(
+    "linspace",
+    "",
+    attrs={"start": 0.0, "stop": 1.0, "num": 50, "dtype": dtypes.float32},
+    infer=_linspace_infer,
+    body=lambda xp, *, start, stop, num, dtype: xp.linspace(start, stop, num).astype(dtype.numpy),
+    doc="num evenly spaced numbers from start to stop, both included.",
+    no_grad="it has no inputs",
+    axes="-> n",
+    examples=(Example((), {"start": 0.0, "stop": 2.0, "num": 5}), Example((), {"num": 1, "dtype": dtypes.float64}),
+              Example((), {"num": 0})),
+    wrong=(Wrong((), {"num": -1}, "int >= 0", ValueError),),
+    family="create",
+)  # fmt: skip
+
+
+def linspace(start: float, end: float, steps: int, *, dtype: Any = None) -> Tensor:
+    """``steps`` evenly spaced numbers from ``start`` to ``end``, both included."""
+    out: Tensor = LINSPACE(start=float(start), stop=float(end), num=steps, dtype=as_dtype(dtype or dtypes.float32))
+    return out
+
+
+def _eye_infer(*, n: int, m: int, k: int, dtype: DType) -> TensorType:
+    return tensor_type(normal_shape("eye", (n, m)), dtype)
+
+
+EYE = define(
+    "eye",
+    "",
+    attrs={"n": 1, "m": 1, "k": 0, "dtype": dtypes.float32},
+    infer=_eye_infer,
+    body=lambda xp, *, n, m, k, dtype: xp.eye(n, m, k, dtype=dtype.numpy),
+    doc="Ones on the k-th diagonal of an n x m matrix, zeros elsewhere.",
+    no_grad="it has no inputs",
+    axes="-> n m",
+    examples=(Example((), {"n": 3, "m": 3}), Example((), {"n": 2, "m": 4, "k": 1, "dtype": dtypes.float64}),
+              Example((), {"n": 0, "m": 2})),
+    wrong=(Wrong((), {"n": -1, "m": 2}, "ints >= 0", ValueError),),
+    family="create",
+)  # fmt: skip
+
+
+def eye(n: int, m: int | None = None, dtype: Any = None, *, k: int = 0) -> Tensor:
+    """The identity matrix of ``n`` rows (and ``m`` columns)."""
+    out: Tensor = EYE(n=n, m=n if m is None else m, k=k, dtype=as_dtype(dtype or dtypes.float32))
+    return out

@@ -1,0 +1,1 @@
+"""Operators with windows over images and volumes: convolution, pooling, resizing, regions."""

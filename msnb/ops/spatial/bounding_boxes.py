@@ -1,0 +1,306 @@
+"""Boxes around objects: how much they overlap, offsets between them, and which of many to keep.
+
+    iou                     [n, 4], [m, 4] -> [m, n]     overlap of all pairs, from 0 to 1
+    bounding_box_encode     boxes -> offsets              what a network learns to say about its anchors
+    bounding_box_decode     offsets -> boxes              the inverse, kept inside of the image
+    check_valid             [n, 4] -> bool[n]             lies a box inside of the image?
+    nms_with_mask           [n, 5] -> mask [n]            the best of every heap of boxes
+
+A box is x0, y0, x1, y1. Most of these count pixels: corners belong to the box, so its width is x1 - x0 + 1. Only
+``nms_with_mask`` measures lengths, x1 - x0, as MindSpore does. Numbers of 16 bits are computed in 32: the area of a
+box of 256 pixels' side overflows float16.
+
+Everything is made of other ops, so gradients, vmap and compiled graphs follow; only the choice of the boxes to keep, in
+which each answer depends on the one before, has a record.
+
+Source: Ren et al. 2015 (arXiv:1506.01497) for the offsets; the pages named at each function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log
+from typing import Any
+
+import numpy as np
+
+from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.core import dtypes
+from msnb.core.types import TensorType, tensor_type
+from msnb.ops.definition.operand_checks import as_tensor
+from msnb.ops.definition.record import Example, Op, Work, Wrong, define
+from msnb.ops.definition.type_inference import need_float, operand_lines
+from msnb.ops.elementwise import arithmetic, transcendental
+from msnb.ops.indexing.gather import GATHER
+from msnb.ops.indexing.rearrange import narrow
+from msnb.ops.math.clip_norm_interpolate import clip
+from msnb.ops.math.sort import argsort
+from msnb.ops.shape.concat_split import stack, unstack
+from msnb.ops.shape.creation import arange
+from msnb.ops.shape.views import expand_dims
+
+_LEAST_AREA = 1e-12  # divides where two empty boxes meet: their overlap is 0, and its gradient too
+_FOUR_ZEROS, _FOUR_ONES = (0.0,) * 4, (1.0,) * 4
+
+
+def rows_of(name: str, columns: int, **given: Any) -> tuple[Any, ...]:
+    """The tensors, once they are known to be float [n, columns]."""
+    tensors = tuple(as_tensor(x) for x in given.values())
+    types = [t._type for t in tensors]
+    if any(t.ndim != 2 or t.shape[1] != columns for t in types):
+        raise ShapeError(f"{name} takes [n, {columns}].", operands=operand_lines(*types, names=tuple(given)))
+    need_float(name, *types)
+    return tensors
+
+
+def wide(t: Any) -> Any:
+    """In at least 32 bits."""
+    return t if t.dtype is dtypes.float64 else t.astype(dtypes.float32)
+
+
+def _overlap(a: Any, b: Any, edge: float, union: bool) -> Any:
+    """[n, 4] and [m, 4] -> [m, n]: the shared area over the area of both, or over that of b. ``edge`` is what a
+    length counts beyond the difference of its ends."""
+    ax0, ay0, ax1, ay1 = unstack(a, -1)
+    bx0, by0, bx1, by1 = (expand_dims(side, 1) for side in unstack(b, -1))
+    width = arithmetic.minimum(ax1, bx1) - arithmetic.maximum(ax0, bx0) + edge
+    height = arithmetic.minimum(ay1, by1) - arithmetic.maximum(ay0, by0) + edge
+    shared = arithmetic.maximum(width, 0) * arithmetic.maximum(height, 0)
+    whole = (bx1 - bx0 + edge) * (by1 - by0 + edge)
+    if union:
+        whole = whole + (ax1 - ax0 + edge) * (ay1 - ay0 + edge) - shared
+    return shared / arithmetic.maximum(whole, _LEAST_AREA)
+
+
+def iou(anchor_boxes: Any, gt_boxes: Any, mode: str = "iou") -> Any:
+    """How much every pair of boxes overlaps.
+
+    Args:
+        anchor_boxes: [n, 4], float.
+        gt_boxes: [m, 4], float.
+        mode: "iou", the shared area over the area that either covers; "iof", over the area of the box in gt_boxes.
+
+    Returns:
+        [m, n] in the dtype of anchor_boxes. A box without area overlaps nothing.
+
+    Raises:
+        ShapeError: other shapes. DTypeError: integers. AttributeValueError: another mode.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.iou.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> anchors = ms.Tensor([[0.0, 0.0, 9.0, 9.0], [0.0, 0.0, 4.0, 9.0]])
+        >>> ms.ops.iou(anchors, ms.Tensor([[0.0, 0.0, 9.0, 9.0]])).tolist()
+        [[1.0, 0.5]]
+    """
+    if mode not in ("iou", "iof"):
+        raise AttributeValueError(f"iou: mode={mode!r} is not legal; legal: 'iou', 'iof'.")
+    anchors, truth = rows_of("iou", 4, anchor_boxes=anchor_boxes, gt_boxes=gt_boxes)
+    return _overlap(wide(anchors), wide(truth), 1.0, mode == "iou").astype(anchors.dtype)
+
+
+# ---- offsets ---------------------------------------------------------------------------------------------------------
+
+
+def _pairs_of(name: str, **given: Any) -> tuple[Any, ...]:
+    tensors = rows_of(name, 4, **given)
+    if tensors[0].shape != tensors[1].shape:
+        raise ShapeError(f"{name} takes as many boxes as anchors.",
+                         operands=operand_lines(*[t._type for t in tensors], names=tuple(given)))  # fmt: skip
+    return tensors
+
+
+def _four(name: str, **given: Sequence[float]) -> tuple[Any, ...]:
+    for said, values in given.items():
+        if not isinstance(values, (tuple, list)) or len(values) != 4:
+            raise AttributeValueError(f"{name}: {said} holds four numbers, for x, y, width and height; got {values!r}.")
+    return tuple(as_tensor(np.array(values, np.float32)) for values in given.values())
+
+
+def _centers(boxes: Any) -> tuple[Any, ...]:
+    """The middle's x and y, width and height in pixels."""
+    x0, y0, x1, y1 = unstack(wide(boxes), -1)
+    return (x0 + x1) * 0.5, (y0 + y1) * 0.5, x1 - x0 + 1, y1 - y0 + 1
+
+
+def bounding_box_encode(anchor_box: Any, groundtruth_box: Any, means: Sequence[float] = _FOUR_ZEROS,
+                        stds: Sequence[float] = _FOUR_ONES) -> Any:  # fmt: skip
+    """The offsets that lead from anchors to boxes: (x - x') / w', (y - y') / h', log(w / w'), log(h / h').
+
+    Args:
+        anchor_box: [n, 4], float; its middles and sizes are x', y', w', h'.
+        groundtruth_box: [n, 4], float, a box for each anchor.
+        means: four numbers that are subtracted from the offsets.
+        stds: four numbers by which they are divided then.
+
+    Returns:
+        [n, 4] in the dtype of anchor_box.
+
+    Raises:
+        ShapeError: other shapes. DTypeError: integers. AttributeValueError: means or stds that are not four.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.BoundingBoxEncode.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> anchors, truth = ms.Tensor([[0.0, 0.0, 9.0, 9.0]]), ms.Tensor([[5.0, 0.0, 14.0, 9.0]])
+        >>> ms.ops.bounding_box_encode(anchors, truth).tolist()
+        [[0.5, 0.0, 0.0, 0.0]]
+    """
+    name = "bounding_box_encode"
+    anchors, truth = _pairs_of(name, anchor_box=anchor_box, groundtruth_box=groundtruth_box)
+    mean, std = _four(name, means=means, stds=stds)
+    ax, ay, aw, ah = _centers(anchors)
+    x, y, w, h = _centers(truth)
+    offsets = ((x - ax) / aw, (y - ay) / ah, transcendental.log(w / aw), transcendental.log(h / ah))
+    return ((stack(offsets, -1) - mean) / std).astype(anchors.dtype)
+
+
+def bounding_box_decode(anchor_box: Any, deltas: Any, max_shape: Sequence[int],
+                        means: Sequence[float] = _FOUR_ZEROS, stds: Sequence[float] = _FOUR_ONES,
+                        wh_ratio_clip: float = 0.016) -> Any:  # fmt: skip
+    """The boxes to which offsets lead from anchors: the inverse of ``bounding_box_encode``, inside of an image.
+
+    Args:
+        anchor_box: [n, 4], float.
+        deltas: [n, 4], float: the offsets for each anchor.
+        max_shape: (height, width) of the image, the largest y and x.
+        means: four numbers that are added to the offsets.
+        stds: four numbers by which they are multiplied before.
+        wh_ratio_clip: no side becomes shorter than this part of the anchor's, or longer than its inverse.
+
+    Returns:
+        [n, 4] in the dtype of anchor_box.
+
+    Raises:
+        ShapeError: other shapes. DTypeError: integers. AttributeValueError: means, stds, max_shape or wh_ratio_clip
+            that are not as said.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.BoundingBoxDecode.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> anchors, deltas = ms.Tensor([[0.0, 0.0, 9.0, 9.0]]), ms.Tensor([[0.5, 0.0, 0.0, 0.0]])
+        >>> ms.ops.bounding_box_decode(anchors, deltas, max_shape=(20, 12)).tolist()
+        [[5.0, 0.0, 12.0, 9.0]]
+    """
+    name = "bounding_box_decode"
+    anchors, offsets = _pairs_of(name, anchor_box=anchor_box, deltas=deltas)
+    mean, std = _four(name, means=means, stds=stds)
+    if not isinstance(max_shape, (tuple, list)) or len(max_shape) != 2:
+        raise AttributeValueError(f"{name}: max_shape is (height, width), got {max_shape!r}.")
+    if not 0 < wh_ratio_clip <= 1:
+        raise AttributeValueError(f"{name}: wh_ratio_clip is a ratio above 0 and at most 1, got {wh_ratio_clip!r}.")
+    height, width = max_shape
+    limit = -log(wh_ratio_clip)
+    ax, ay, aw, ah = _centers(anchors)
+    dx, dy, dw, dh = unstack(wide(offsets) * std + mean, -1)
+    x, y = ax + dx * aw, ay + dy * ah
+    reach_x, reach_y = (
+        (transcendental.exp(clip(d, -limit, limit)) * size - 1) * 0.5 for d, size in ((dw, aw), (dh, ah))
+    )
+    sides = (clip(x - reach_x, 0, width), clip(y - reach_y, 0, height),
+             clip(x + reach_x, 0, width), clip(y + reach_y, 0, height))  # fmt: skip
+    return stack(sides, -1).astype(anchors.dtype)
+
+
+def check_valid(bboxes: Any, img_metas: Any) -> Any:
+    """Whether boxes lie inside of an image.
+
+    Args:
+        bboxes: [n, 4], float.
+        img_metas: [3], float: the image's height and width, and the ratio by which both are scaled.
+
+    Returns:
+        bool [n].
+
+    Raises:
+        ShapeError: other shapes. DTypeError: integers.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.CheckValid.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> boxes = ms.Tensor([[0.0, 0.0, 9.0, 4.0], [0.0, 0.0, 9.0, 5.0]])
+        >>> ms.ops.check_valid(boxes, ms.Tensor([5.0, 10.0, 1.0])).tolist()
+        [True, False]
+    """
+    (boxes,), metas = rows_of("check_valid", 4, bboxes=bboxes), as_tensor(img_metas)
+    if metas.ndim != 1 or metas.shape[0] != 3:
+        raise ShapeError("check_valid takes img_metas of [3]: height, width, ratio.",
+                         operands=operand_lines(metas._type, names=("img_metas",)))  # fmt: skip
+    need_float("check_valid", metas._type)
+    x0, y0, x1, y1 = unstack(wide(boxes), -1)
+    height, width, ratio = unstack(wide(metas))
+    return (x0 >= 0) & (y0 >= 0) & (x1 <= width * ratio - 1) & (y1 <= height * ratio - 1)
+
+
+# ---- which boxes to keep ---------------------------------------------------------------------------------------------
+
+
+def _unsuppressed_type(over: TensorType) -> TensorType:
+    if over.ndim < 2 or over.shape[-1] != over.shape[-2]:
+        raise ShapeError("unsuppressed takes [..., n, n].", operands=operand_lines(over, names=("over",)))
+    if over.dtype is not dtypes.bool_:
+        raise DTypeError("unsuppressed takes booleans.", operands=operand_lines(over, names=("over",)))
+    return tensor_type(over.shape[:-1], dtypes.bool_)
+
+
+def _unsuppressed_body(xp: Any, over: Any) -> Any:
+    kept = xp.ones(over.shape[:-1], dtype=bool)
+    for i in range(over.shape[-1] - 1):
+        kept[..., i + 1 :] &= ~(over[..., i, i + 1 :] & kept[..., i : i + 1])
+    return kept
+
+
+_OVER = np.array([[1, 1, 0], [1, 1, 1], [0, 1, 1]], bool)
+
+UNSUPPRESSED: Op = define(
+    "unsuppressed",
+    "over",
+    infer=_unsuppressed_type,
+    body=_unsuppressed_body,
+    no_grad="a choice does not change with small changes of values",
+    axes="... n! m! -> ... m!",
+    work=lambda types, out_types, attrs: Work(vector=float(types[0].size) if types[0].is_static else 0.0),
+    doc="Greedy choice in order: an element stays unless one before it that stays lies over it.",
+    examples=(Example((_OVER,)), Example((np.stack([_OVER, ~_OVER]),)), Example((np.zeros((0, 0), bool),))),
+    wrong=(
+        Wrong((_OVER[:2],), {}, "unsuppressed takes", ShapeError),
+        Wrong((_OVER * 0.5,), {}, "unsuppressed takes booleans", DTypeError),
+    ),
+)
+
+
+def nms_with_mask(bboxes: Any, iou_threshold: float = 0.5) -> tuple[Any, Any, Any]:
+    """Non-maximum suppression: of boxes that lie over each other only the one with the best score stays.
+
+    The result has one row per box whatever is kept, so it fits a graph of fixed shapes: the mask says which rows count.
+
+    Args:
+        bboxes: [n, 5], float: x0, y0, x1, y1 and the score.
+        iou_threshold: a box goes if its overlap with a better one that stays is larger than this.
+
+    Returns:
+        The boxes [n, 5] in the order of falling scores (of equal ones the first stays first), the numbers of these
+        rows, int32 [n], and a mask, bool [n], True for the rows that stay.
+
+    Raises:
+        ShapeError: another shape. DTypeError: integers.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.NMSWithMask.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> boxes = ms.Tensor([[0.0, 0.0, 4.0, 4.0, 0.5], [0.0, 0.0, 4.0, 3.0, 0.9], [8.0, 8.0, 9.0, 9.0, 0.1]])
+        >>> ordered, rows, mask = ms.ops.nms_with_mask(boxes, 0.5)
+        >>> mask.tolist(), ordered[:, 4].tolist() == boxes[:, 4].sort(descending=True)[0].tolist()
+        ([True, False, True], True)
+    """
+    (boxes,) = rows_of("nms_with_mask", 5, bboxes=bboxes)
+    order = argsort(boxes[:, 4], descending=True)
+    ordered = GATHER(boxes, order, axis=0)
+    corners = narrow(wide(ordered), 1, 0, 4)
+    kept = UNSUPPRESSED(_overlap(corners, corners, 0.0, True) > iou_threshold)
+    return ordered, arange(boxes.shape[0], dtype=dtypes.int32), kept

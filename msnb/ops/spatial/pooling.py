@@ -1,0 +1,248 @@
+"""Poolings as users call them: pad modes, one axis or two, and the adaptive ones.
+
+An adaptive pooling to o places cuts an axis of s elements into o windows, window i from floor(i s / o) to
+ceil((i+1) s / o): they may overlap, and each element of a result is a mean. As a mean is linear this is one matrix per
+axis, A[i, j] = 1/len(window i) for j in window i; where o divides s the windows are equal and it is an avg_pool2d.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.core.tensor import Array
+from msnb.core.types import Dim
+from msnb.ops.definition.data_format import NCHW, need_format, places_of
+from msnb.ops.definition.operand_checks import as_tensor
+from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.definition.window_geometry import IntOrPair, Pads, Pair, need_images, pair, resolve_pads
+from msnb.ops.shape.views import expand_dims, squeeze
+from msnb.ops.spatial.pooling_records import AVG_POOL2D, MAX_POOL2D
+
+
+def _plan(
+    name: str, x: Any, kernel_size: IntOrPair, stride: Any, pad_mode: str, padding: IntOrPair, data_format: str
+) -> tuple[Pair, Pair, Pads]:
+    need_format(name, data_format)
+    need_images(name, x._type)
+    kernel = pair(name, "kernel_size", kernel_size)
+    strides = kernel if stride is None else pair(name, "stride", stride)
+    mode = "pad" if pad_mode == "valid" and padding != 0 else pad_mode
+    return kernel, strides, resolve_pads(name, mode, padding, places_of(x.shape, data_format), kernel, strides)
+
+
+def max_pool2d(
+    x: Any,
+    kernel_size: IntOrPair = 2,
+    stride: IntOrPair | None = None,
+    pad_mode: str = "valid",
+    padding: IntOrPair = 0,
+    ceil_mode: bool = False,
+    data_format: str = NCHW,
+) -> Any:
+    """The largest value of each window.
+
+    Args:
+        x: images, floats: [n, channels, rows, columns], or [n, rows, columns, channels] for "NHWC".
+        kernel_size: size of the window, int or (rows, columns).
+        stride: its step; None means kernel_size (windows side by side).
+        pad_mode: "valid", "same" or "pad". Padding never wins.
+        padding: int, (rows, columns) or (top, bottom, left, right); a padding other than 0 implies "pad".
+        ceil_mode: keep a last, partial window.
+        data_format: "NCHW" or "NHWC": where x and the result have their channels.
+
+    Returns:
+        Tensor [n, channels, rows', columns'], or [n, rows', columns', channels].
+
+    Raises:
+        ShapeError: no window fits. AttributeValueError: a size that is not legal.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.max_pool2d.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.max_pool2d(ms.Tensor([[[[1.0, 5.0], [3.0, 2.0]]]]), 2).tolist()
+        [[[[5.0]]]]
+    """
+    x = as_tensor(x)
+    kernel, strides, pads = _plan("max_pool2d", x, kernel_size, stride, pad_mode, padding, data_format)
+    return MAX_POOL2D(x, kernel=kernel, stride=strides, pads=pads, ceil_mode=bool(ceil_mode), data_format=data_format)
+
+
+def avg_pool2d(
+    x: Any,
+    kernel_size: IntOrPair = 2,
+    stride: IntOrPair | None = None,
+    pad_mode: str = "valid",
+    padding: IntOrPair = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    data_format: str = NCHW,
+) -> Any:
+    """The mean of each window.
+
+    Args:
+        x: images, floats: [n, channels, rows, columns], or [n, rows, columns, channels] for "NHWC".
+        kernel_size, stride, pad_mode, padding, ceil_mode, data_format: as in ``max_pool2d``. Without a stride windows
+            move by their size, as in PyTorch; MindSpore's function moves them by 1.
+        count_include_pad: padding counts as zeros. With pad_mode="same" it never counts.
+
+    Returns:
+        Tensor [n, channels, rows', columns'], or [n, rows', columns', channels].
+
+    Raises:
+        As ``max_pool2d``.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.avg_pool2d.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.avg_pool2d(ms.Tensor([[[[1.0, 5.0], [3.0, 3.0]]]]), 2).tolist()
+        [[[[3.0]]]]
+    """
+    x = as_tensor(x)
+    kernel, strides, pads = _plan("avg_pool2d", x, kernel_size, stride, pad_mode, padding, data_format)
+    counted = bool(count_include_pad) and pad_mode != "same"
+    return AVG_POOL2D(
+        x,
+        kernel=kernel,
+        stride=strides,
+        pads=pads,
+        ceil_mode=bool(ceil_mode),
+        count_include_pad=counted,
+        data_format=data_format,
+    )
+
+
+def _in_row(
+    name: str, pool: Any, x: Any, kernel_size: int, stride: Any, pad_mode: str, padding: Any, **more: Any
+) -> Any:
+    """Pool rows of samples as images of one row."""
+    x = as_tensor(x)
+    if x.ndim != 3:
+        raise ShapeError(f"{name} needs x of three axes (batch, channels, length).", operands=operand_lines(x._type))
+    step = kernel_size if stride is None else stride
+    sides = tuple(padding) if isinstance(padding, (tuple, list)) else (padding, padding)
+    pads = 0 if not any(sides) else (0, 0, *sides)
+    return squeeze(pool(expand_dims(x, 2), (1, kernel_size), (1, step), pad_mode, pads, **more), 2)
+
+
+def max_pool1d(
+    x: Any,
+    kernel_size: int = 2,
+    stride: int | None = None,
+    pad_mode: str = "valid",
+    padding: int | Sequence[int] = 0,
+    ceil_mode: bool = False,
+) -> Any:
+    """The largest value of each window of x [n, channels, length]; arguments and errors as in ``max_pool2d``.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.MaxPool1d.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.max_pool1d(ms.Tensor([[[1.0, 5.0, 2.0, 3.0]]]), 2).tolist()
+        [[[5.0, 3.0]]]
+    """
+    return _in_row("max_pool1d", max_pool2d, x, kernel_size, stride, pad_mode, padding, ceil_mode=ceil_mode)
+
+
+def avg_pool1d(
+    x: Any,
+    kernel_size: int = 2,
+    stride: int | None = None,
+    pad_mode: str = "valid",
+    padding: int | Sequence[int] = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Any:
+    """The mean of each window of x [n, channels, length]; arguments and errors as in ``avg_pool2d``.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.AvgPool1d.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.avg_pool1d(ms.Tensor([[[1.0, 5.0, 2.0, 3.0]]]), 2).tolist()
+        [[[3.0, 2.5]]]
+    """
+    more = {"ceil_mode": ceil_mode, "count_include_pad": count_include_pad}
+    return _in_row("avg_pool1d", avg_pool2d, x, kernel_size, stride, pad_mode, padding, **more)
+
+
+# ---- adaptive ----------------------------------------------------------------------------------------------------
+
+
+def _targets(name: str, x: Any, output_size: Any) -> tuple[Pair, Pair]:
+    """Sizes before and after; None keeps an axis."""
+    need_images(name, x._type)
+    if any(isinstance(d, Dim) for d in x.shape[2:]):
+        raise ShapeError(f"{name} needs images of known size.", operands=operand_lines(x._type))
+    given = output_size if isinstance(output_size, (tuple, list)) else (output_size, output_size)
+    if len(given) != 2 or any(v is not None and (not isinstance(v, int) or v < 1) for v in given):
+        raise AttributeValueError(
+            f"{name}: output_size must be an int or two (None keeps an axis), got {output_size!r}."
+        )
+    size = x.shape[2], x.shape[3]
+    return size, (size[0] if given[0] is None else given[0], size[1] if given[1] is None else given[1])
+
+
+def averaging_matrix(size: int, out: int) -> Array:
+    """A [out, size] with A @ x the means of ``out`` windows that cover ``size`` elements."""
+    matrix = np.zeros((out, size))
+    for i in range(out):
+        start, stop = i * size // out, -(-(i + 1) * size // out)
+        matrix[i, start:stop] = 1.0 / (stop - start)
+    return matrix
+
+
+def adaptive_avg_pool2d(x: Any, output_size: Any) -> Any:
+    """Means over windows chosen so that ``output_size`` results come out.
+
+    Args:
+        x: images [n, channels, rows, columns], floats.
+        output_size: int or (rows, columns); None keeps an axis.
+
+    Returns:
+        Tensor [n, channels, *output_size].
+
+    Raises:
+        AttributeValueError: a size below 1. ShapeError: x has not four axes.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.adaptive_avg_pool2d.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.adaptive_avg_pool2d(ms.Tensor([[[[1.0, 2.0, 6.0]]]]), (1, 2)).tolist()
+        [[[[1.5, 4.0]]]]
+    """
+    from msnb.ops.linalg.matmul import matmul
+
+    x = as_tensor(x)
+    size, out = _targets("adaptive_avg_pool2d", x, output_size)
+    if size[0] % out[0] == 0 and size[1] % out[1] == 0:
+        return avg_pool2d(x, (size[0] // out[0], size[1] // out[1]))
+    want = x.dtype.numpy
+    rows = matmul(as_tensor(averaging_matrix(size[0], out[0]).astype(want)), x)
+    return matmul(rows, as_tensor(averaging_matrix(size[1], out[1]).T.astype(want)))
+
+
+def adaptive_avg_pool1d(x: Any, output_size: int) -> Any:
+    """Means over ``output_size`` windows of x [n, channels, length]; see ``adaptive_avg_pool2d``.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.adaptive_avg_pool1d(ms.Tensor([[[1.0, 3.0, 6.0, 8.0]]]), 2).tolist()
+        [[[2.0, 7.0]]]
+    """
+    x = as_tensor(x)
+    if x.ndim != 3:
+        raise ShapeError(
+            "adaptive_avg_pool1d needs x of three axes (batch, channels, length).", operands=operand_lines(x._type)
+        )
+    return squeeze(adaptive_avg_pool2d(expand_dims(x, 2), (1, output_size)), 2)
+
+
+__all__ = ["adaptive_avg_pool1d", "adaptive_avg_pool2d", "avg_pool1d", "avg_pool2d", "max_pool1d", "max_pool2d"]

@@ -1,0 +1,267 @@
+"""Convolutions and poolings of volumes [n, channels, depth, rows, columns], made of those of images.
+
+    a window of kd layers        its layers side by side as channels: one convolution of images sums over all of them
+    x [n, c, d, h, w]            ->  [(n z), (c kd), h, w]  *  weight [o, (c kd), kh, kw]  ->  [n, o, z, h', w']
+
+    the extreme or mean of a     that of rows and columns first, then that of layers: two poolings of images
+    box                          [n, (c d), h, w] -> [n, c, d, (h' w')] -> [n, c, z, h', w']
+
+So gradients, modes, half precision and the library's kernels are those of images. A convolution's layers are copied
+once per window that sees them (``kd / stride`` times the input).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.core.types import Dim
+from msnb.ops.definition.operand_checks import as_tensor
+from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.definition.window_geometry import reach, same_pads
+from msnb.ops.indexing.pad import PAD
+from msnb.ops.shape.concat_split import stack
+from msnb.ops.shape.views import permute, reshape
+from msnb.ops.spatial.convolution import conv2d
+from msnb.ops.spatial.pooling import adaptive_avg_pool2d, avg_pool2d, max_pool2d
+
+Triple = tuple[int, int, int]
+IntOrTriple = int | Sequence[int]
+SixPads = tuple[int, int, int, int, int, int]
+
+
+def triple(name: str, what: str, value: IntOrTriple, low: int = 1) -> Triple:
+    """``value`` three times, or its three entries. Raises AttributeValueError unless these are ints from ``low`` on."""
+    given = (value,) * 3 if isinstance(value, int) else tuple(value) if isinstance(value, (tuple, list)) else ()
+    if len(given) != 3 or any(not isinstance(v, int) or isinstance(v, bool) or v < low for v in given):
+        raise AttributeValueError(
+            f"{name}: {what} must be an int or three ints (depth, rows, columns) of at least {low}, got {value!r}."
+        )
+    return given[0], given[1], given[2]
+
+
+def _six(name: str, padding: IntOrTriple) -> SixPads:
+    if isinstance(padding, (tuple, list)) and len(padding) == 6 and all(isinstance(v, int) and v >= 0 for v in padding):
+        front, back, top, bottom, left, right = padding
+        return front, back, top, bottom, left, right
+    d, h, w = triple(name, "padding (or six: front, back, top, bottom, left, right)", padding, 0)
+    return d, d, h, h, w, w
+
+
+def _resolved(
+    name: str, pad_mode: str, padding: IntOrTriple, sizes: Sequence[Any], spans: Sequence[int], steps: Triple
+) -> SixPads:
+    """The six numbers that a pad mode stands for."""
+    pads = _six(name, padding)
+    mode = pad_mode.lower() if isinstance(pad_mode, str) else pad_mode
+    if mode not in ("valid", "same", "pad"):
+        raise AttributeValueError(f"{name}: pad_mode must be 'valid', 'same' or 'pad', got {pad_mode!r}.")
+    if mode == "pad":
+        return pads
+    if any(pads):
+        raise AttributeValueError(
+            f"{name}: padding={padding!r} goes with pad_mode='pad', not {mode!r}.", hint="pass pad_mode='pad'."
+        )
+    if mode == "valid":
+        return 0, 0, 0, 0, 0, 0
+    (d, h, w) = (same_pads(size, span, step) for size, span, step in zip(sizes, spans, steps))
+    return (*d, *h, *w)
+
+
+def _need_volumes(name: str, x: Any) -> None:
+    if x.ndim != 5:
+        raise ShapeError(
+            f"{name} needs x of five axes (batch, channels, depth, rows, columns).",
+            operands=operand_lines(x._type),
+            hint="one volume alone becomes a batch of one by x.expand_dims(0)." if x.ndim == 4 else "",
+        )
+    if isinstance(x.shape[2], Dim):
+        raise ShapeError(f"{name} needs volumes of known depth, this one has {x.shape[2]}.")
+
+
+def conv3d(
+    x: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: IntOrTriple = 1,
+    pad_mode: str = "valid",
+    padding: IntOrTriple = 0,
+    dilation: IntOrTriple = 1,
+    groups: int = 1,
+) -> Any:
+    """Slide a kernel over volumes.
+
+    Args:
+        x: volumes [n, channels, depth, rows, columns], floats.
+        weight: [out, channels / groups, kernel depth, kernel rows, kernel columns], same dtype.
+        bias: [out] or None.
+        stride, dilation: int or (depth, rows, columns).
+        pad_mode: "valid" (no padding), "same" (ceil(size / stride) results per axis) or "pad" (``padding`` decides).
+        padding: int, (depth, rows, columns) or (front, back, top, bottom, left, right); only with pad_mode="pad".
+        groups: how many separate convolutions share the channels.
+
+    Returns:
+        Tensor [n, out, depth', rows', columns'].
+
+    Raises:
+        ShapeError: channels, bias or window do not fit. DTypeError: x and weight differ. AttributeValueError: others.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.conv3d.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.conv3d(ms.ops.ones((1, 1, 3, 3, 3)), ms.ops.ones((1, 1, 2, 3, 3))).tolist()
+        [[[[[18.0]], [[18.0]]]]]
+    """
+    name = "conv3d"
+    x, weight = as_tensor(x), as_tensor(weight)
+    _need_volumes(name, x)
+    _need_weight(name, x, weight, groups)
+    out, channels, *kernel = weight._type.ints()
+    steps, holes = triple(name, "stride", stride), triple(name, "dilation", dilation)
+    spans = [reach(k, hole) for k, hole in zip(kernel, holes)]
+    pads = _resolved(name, pad_mode, padding, x.shape[2:], spans, steps)
+    windows = _side_by_side(x, kernel[0], steps[0], holes[0], pads[:2])
+    flat = reshape(weight, (out, channels * kernel[0], *kernel[1:]))
+    y = conv2d(reshape(windows, (-1, *_merged(windows))), flat, bias, steps[1:], "pad", pads[2:], holes[1:], groups)
+    return permute(reshape(y, (-1, windows.shape[1], *y.shape[1:])), 0, 2, 1, 3, 4)
+
+
+def _need_weight(name: str, x: Any, weight: Any, groups: int) -> None:
+    lines = operand_lines(x._type, weight._type, names=("x", "weight"))
+    if weight.ndim != 5:
+        raise ShapeError(f"{name} needs a weight of five axes (out, in/groups, depth, rows, columns).", operands=lines)
+    if not isinstance(groups, int) or groups < 1:
+        raise AttributeValueError(f"{name}: groups must be an int of at least 1, got {groups!r}.")
+    if not isinstance(x.shape[1], Dim) and x.shape[1] != weight.shape[1] * groups:
+        raise ShapeError(
+            f"{name}: x has {x.shape[1]} channels, the weight expects {weight.shape[1] * groups}.", operands=lines
+        )
+
+
+def _side_by_side(x: Any, kernel: int, step: int, hole: int, pads: Sequence[int]) -> Any:
+    """[n, z, c, kernel, h, w]: for each of z windows its layers."""
+    if any(pads):
+        x = PAD(x, pads=((0, 0), (0, 0), tuple(pads), (0, 0), (0, 0)), value=0.0)
+    depth, span = x.shape[2], reach(kernel, hole)
+    if depth < span:
+        raise ShapeError(
+            f"conv3d: the window spans {span} layers, the padded input has {depth}.", operands=operand_lines(x._type)
+        )
+    last = (depth - span) // step * step
+    layers = [x[:, :, k * hole : k * hole + last + 1 : step] for k in range(kernel)]
+    return permute(stack(layers, 3), 0, 2, 1, 3, 4, 5)
+
+
+def _merged(windows: Any) -> tuple[Any, ...]:
+    _, _, channels, kernel, *image = windows.shape
+    return (channels * kernel, *image)
+
+
+# ---- poolings ----------------------------------------------------------------------------------------------------
+
+
+def _pooled(
+    name: str,
+    pool: Any,
+    x: Any,
+    kernel_size: IntOrTriple,
+    stride: IntOrTriple | None,
+    pad_mode: str,
+    padding: IntOrTriple,
+    **more: Any,
+) -> Any:
+    x = as_tensor(x)
+    _need_volumes(name, x)
+    kernel = triple(name, "kernel_size", kernel_size)
+    steps = kernel if stride is None else triple(name, "stride", stride)
+    if padding != 0 and pad_mode == "valid":
+        pad_mode = "pad"
+    pads = _resolved(name, pad_mode, padding, x.shape[2:], kernel, steps)
+    _, channels, depth, rows, columns = x.shape
+    flat = pool(reshape(x, (-1, channels * depth, rows, columns)), kernel[1:], steps[1:], "pad", pads[2:], **more)
+    layers = reshape(flat, (-1, channels, depth, flat.shape[2] * flat.shape[3]))
+    out = pool(layers, (kernel[0], 1), (steps[0], 1), "pad", (*pads[:2], 0, 0), **more)
+    return reshape(out, (-1, channels, out.shape[2], *flat.shape[2:]))
+
+
+def max_pool3d(
+    x: Any,
+    kernel_size: IntOrTriple = 2,
+    stride: IntOrTriple | None = None,
+    pad_mode: str = "valid",
+    padding: IntOrTriple = 0,
+    ceil_mode: bool = False,
+) -> Any:
+    """The largest value of each window of volumes.
+
+    Args:
+        x: volumes [n, channels, depth, rows, columns], floats.
+        kernel_size: size of the window, int or (depth, rows, columns).
+        stride: its step; None means kernel_size (windows side by side).
+        pad_mode: "valid", "same" or "pad". Padding never wins.
+        padding: int, three or six ints; a padding other than 0 implies "pad".
+        ceil_mode: also count a last window that hangs over the end.
+
+    Raises:
+        ShapeError: x has not five axes, or no window fits. AttributeValueError: others.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.max_pool3d.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.max_pool3d(ms.ops.arange(8.0).reshape(1, 1, 2, 2, 2), 2).tolist()
+        [[[[[7.0]]]]]
+    """
+    return _pooled("max_pool3d", max_pool2d, x, kernel_size, stride, pad_mode, padding, ceil_mode=ceil_mode)
+
+
+def avg_pool3d(
+    x: Any,
+    kernel_size: IntOrTriple = 2,
+    stride: IntOrTriple | None = None,
+    pad_mode: str = "valid",
+    padding: IntOrTriple = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Any:
+    """The mean of each window of volumes; arguments as in ``max_pool3d``.
+
+    Args:
+        count_include_pad: padding counts as zeros. With pad_mode="same" it never counts.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.avg_pool3d.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.avg_pool3d(ms.ops.arange(8.0).reshape(1, 1, 2, 2, 2), 2).tolist()
+        [[[[[3.5]]]]]
+    """
+    counted = bool(count_include_pad) and pad_mode != "same"
+    return _pooled(
+        "avg_pool3d", avg_pool2d, x, kernel_size, stride, pad_mode, padding, ceil_mode=ceil_mode,
+        count_include_pad=counted,
+    )  # fmt: skip
+
+
+def adaptive_avg_pool3d(x: Any, output_size: Any) -> Any:
+    """Means over windows chosen so that ``output_size`` results come out (int or three; None keeps an axis).
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.adaptive_avg_pool3d.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.adaptive_avg_pool3d(ms.ops.ones((2, 3, 5, 7, 4)), (1, 2, None)).shape
+        (2, 3, 1, 2, 4)
+    """
+    x = as_tensor(x)
+    _need_volumes("adaptive_avg_pool3d", x)
+    sizes = (output_size,) * 3 if isinstance(output_size, int) or output_size is None else tuple(output_size)
+    if len(sizes) != 3:
+        raise AttributeValueError(f"adaptive_avg_pool3d: output_size is an int or three, got {output_size!r}.")
+    _, channels, depth, rows, columns = x.shape
+    flat = adaptive_avg_pool2d(reshape(x, (-1, channels * depth, rows, columns)), sizes[1:])
+    layers = reshape(flat, (-1, channels, depth, flat.shape[2] * flat.shape[3]))
+    out = adaptive_avg_pool2d(layers, (sizes[0], None))
+    return reshape(out, (-1, channels, out.shape[2], *flat.shape[2:]))

@@ -1,0 +1,1 @@
+"""The methods bound to Tensor."""

@@ -1,0 +1,261 @@
+"""Binds operators and methods to Tensor: ``x + y`` is ``slot.engine.apply(add, (x, y), {})`` and nothing more.
+
+An operator takes tensors and Python numbers on the shortest way; NumPy scalars count as Python numbers (``x *
+np.sqrt(2)`` stays float32), arrays and lists become tensors, everything else gets ``NotImplemented``, so that Python
+asks the other operand. ``x += y`` makes a new value for the name ``x``; a Parameter takes the value itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from msnb.base.errors import AttributeValueError
+from msnb.core.dtypes import bool_
+from msnb.core.engine import slot
+from msnb.core.parameter import Parameter
+from msnb.core.tensor import Tensor
+from msnb.ops.definition.operand_checks import as_tensor, no_operand
+from msnb.ops.definition.record import Op
+from msnb.ops.elementwise import arithmetic, cast, comparison, logic, transcendental
+from msnb.ops.elementwise.identity_and_effects import assign
+from msnb.ops.math import clip_norm_interpolate
+from msnb.ops.nn import activation
+from msnb.ops.reduction import cumulative, functional
+
+EMPTY: dict[str, Any] = {}
+# these have no operator that could take a tensor: our sentence says more than Python's
+_NEVER = (type(None), str, bytes, dict, set)
+_ASKED_OF_ANYTHING = (comparison.equal, comparison.not_equal)
+_DIRECT = frozenset({Tensor, Parameter, int, float, bool, complex})
+
+
+def named(name: str, method: Any, owner: str = "Tensor") -> Any:
+    """``method`` under the name by which people call it: Python's errors then say ``Tensor.add()``, not where in msnb
+    it was made. A function that has a public name of its own keeps it."""
+    if not isinstance(method, FunctionType) or not ("<" in method.__qualname__ or method.__name__.startswith("_")):
+        return method
+    made = FunctionType(method.__code__, method.__globals__, name, method.__defaults__, method.__closure__)
+    made.__dict__.update(method.__dict__)
+    made.__kwdefaults__, made.__annotations__ = method.__kwdefaults__, method.__annotations__
+    made.__doc__, made.__module__, made.__qualname__ = method.__doc__, method.__module__, f"{owner}.{name}"
+    return made
+
+
+def _bind(name: str, method: Any) -> None:
+    setattr(Tensor, name, named(name, method))
+
+
+def operand(other: Any) -> Any:
+    """What ``other`` is as an operand, or NotImplemented."""
+    if isinstance(other, Tensor):
+        return other
+    if isinstance(other, np.generic):
+        return other.item() if other.dtype.kind in "biufc" else Tensor(other)
+    if isinstance(other, (np.ndarray, list, tuple)):
+        return as_tensor(other)
+    return NotImplemented
+
+
+def _slow(op: Op, this: Any, other: Any, swap: bool) -> Any:
+    known = operand(other)
+    if known is NotImplemented:
+        if isinstance(other, _NEVER) and op not in _ASKED_OF_ANYTHING:
+            raise no_operand(op, (other, this) if swap else (this, other), 0 if swap else 1)
+        return NotImplemented
+    return slot.engine.apply(op, (known, this) if swap else (this, known), EMPTY)
+
+
+def forward(op: Op) -> Callable[[Tensor, Any], Any]:
+    """The method of ``self . other``."""
+
+    def method(self: Tensor, other: Any) -> Any:
+        kind = other.__class__
+        if kind is Tensor:
+            return slot.engine.pair(op, self, other)
+        if kind in _DIRECT:
+            return slot.engine.apply(op, (self, other), EMPTY)
+        return _slow(op, self, other, False)
+
+    return method
+
+
+def reflected(op: Op) -> Callable[[Tensor, Any], Any]:
+    """The method of ``other . self``."""
+
+    def method(self: Tensor, other: Any) -> Any:
+        if other.__class__ in _DIRECT:
+            return slot.engine.apply(op, (other, self), EMPTY)
+        return _slow(op, self, other, True)
+
+    return method
+
+
+def single(op: Op) -> Callable[[Tensor], Any]:
+    """The method of one operand."""
+
+    def method(self: Tensor) -> Any:
+        return slot.engine.apply(op, (self,), EMPTY)
+
+    return method
+
+
+def _whole(x: Tensor, digits: int | None = None) -> Any:
+    """``round(x)`` and ``round(x, 2)``."""
+    if not digits:
+        return arithmetic.round(x)
+    scale = 10.0**digits
+    return arithmetic.round(x * scale) / scale
+
+
+_BINARY = {
+    "add": arithmetic.add, "sub": arithmetic.subtract, "mul": arithmetic.multiply, "truediv": arithmetic.divide,
+    "floordiv": arithmetic.floor_divide, "mod": arithmetic.remainder, "pow": arithmetic.power,
+    "and": logic.bitwise_and, "or": logic.bitwise_or, "xor": logic.bitwise_xor,
+    "lshift": logic.bitwise_left_shift, "rshift": logic.bitwise_right_shift,
+}  # fmt: skip
+_ORDER = {
+    "eq": comparison.equal, "ne": comparison.not_equal, "lt": comparison.less, "le": comparison.less_equal,
+    "gt": comparison.greater, "ge": comparison.greater_equal,
+}  # fmt: skip
+_SINGLE = {
+    "__neg__": arithmetic.negative, "__pos__": arithmetic.positive, "__abs__": arithmetic.abs,
+    "__invert__": logic.bitwise_invert, "__floor__": arithmetic.floor, "__ceil__": arithmetic.ceil,
+    "__trunc__": arithmetic.trunc,
+}  # fmt: skip
+
+
+_general_power = forward(arithmetic.power)
+
+
+def _power(self: Tensor, other: Any) -> Any:
+    """``x ** 2`` written as a literal is a product, far cheaper than a power with an exponent known at run time."""
+    if type(other) is int and other == 2 and self._type.dtype is not bool_:
+        return slot.engine.apply(arithmetic.square, (self,), EMPTY)
+    return _general_power(self, other)
+
+
+def _bind_operators() -> None:
+    for name, op in _BINARY.items():
+        _bind(f"__{name}__", forward(op))
+        _bind(f"__r{name}__", reflected(op))
+        setattr(Parameter, f"__i{name}__", named(f"__i{name}__", _in_place(op), "Parameter"))
+    for name, op in _ORDER.items():
+        _bind(f"__{name}__", forward(op))
+    _bind("__pow__", _power)
+    for name, op in _SINGLE.items():
+        _bind(name, single(op))
+    _bind("__round__", _whole)
+    _bind("__divmod__", lambda self, other: (self // other, self % other))
+    _bind("__rdivmod__", lambda self, other: (other // self, other % self))
+
+
+def _in_place(op: Op) -> Callable[[Parameter, Any], Any]:
+    """``p += y`` gives the parameter itself the new value, in its own dtype."""
+
+    def method(self: Parameter, other: Any) -> Any:
+        new = _slow(op, self, other, False) if other.__class__ not in _DIRECT else op(self, other)
+        return new if new is NotImplemented else assign(self, new)
+
+    return method
+
+
+_FAMILIES = (arithmetic, transcendental, comparison, logic)
+_UNARY_METHODS = (
+    "abs", "absolute", "neg", "negative", "sign", "square", "reciprocal", "floor", "ceil", "round", "trunc",
+    "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sqrt", "rsqrt", "sin", "cos", "tan", "asin", "acos",
+    "atan",
+    "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh",
+    "sigmoid", "relu", "erf", "erfc", "isnan", "isinf", "isfinite", "logical_not", "bitwise_not",
+)  # fmt: skip
+_BINARY_METHODS = (
+    "add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide", "remainder", "fmod",
+    "pow", "maximum", "minimum", "atan2", "arctan2", "hypot", "equal", "eq", "not_equal", "ne", "greater", "gt",
+    "greater_equal", "ge", "less", "lt", "less_equal", "le", "logical_and", "logical_or", "logical_xor",
+    "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift",
+)  # fmt: skip
+
+
+def _of_family(name: str) -> Op:
+    found: Op = next(getattr(family, name) for family in _FAMILIES if hasattr(family, name))
+    return found
+
+
+def _bind_named() -> None:
+    for name in _UNARY_METHODS:
+        _bind(name, single(_of_family(name)))
+    for name in _BINARY_METHODS:
+        _bind(name, _named_binary(_of_family(name)))
+    for name in ("add", "sub", "subtract"):
+        _bind(name, _scaled_binary(_of_family(name)))
+    for name in ("div", "divide", "true_divide"):
+        _bind(name, _divided)
+    for name in (
+        "sum", "mean", "prod", "any", "all", "argmax", "argmin", "count_nonzero", "amax", "amin", "logsumexp", "var",
+        "std",
+    ):  # fmt: skip
+        _bind(name, getattr(functional, name))
+    for name in ("max", "min"):
+        _bind(name, functional.extreme_method(getattr(functional, name)))
+    for name in ("clip", "clamp", "isclose", "allclose", "lerp", "addcmul", "addcdiv", "logit", "nan_to_num"):
+        _bind(name, getattr(clip_norm_interpolate, name))
+    for name in ("softmax", "log_softmax"):
+        _bind(name, getattr(activation, name))
+    _bind("norm", clip_norm_interpolate.norm)
+    _bind("where", lambda self, condition, y: comparison.where(condition, self, y))
+    _bind("assign_value", assign)
+    for name in ("cumsum", "cumprod", "cummax", "cummin"):
+        _bind(name, getattr(cumulative, name))
+
+
+def _named_binary(op: Op) -> Callable[[Tensor, Any], Any]:
+    def method(self: Tensor, other: Any) -> Any:
+        return slot.engine.apply(op, (self, other), EMPTY)
+
+    return method
+
+
+def _scaled_binary(op: Op) -> Callable[..., Any]:
+    """``x.add(y, alpha=2)``: the other operand times a number."""
+
+    def method(self: Tensor, other: Any, *, alpha: Any = 1) -> Any:
+        scaled = other if type(alpha) is int and alpha == 1 else other * alpha
+        return slot.engine.apply(op, (self, scaled), EMPTY)
+
+    return method
+
+
+def _divided(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Any:
+    """The quotient; rounded down with "floor", towards zero with "trunc"."""
+    if rounding_mode == "floor":
+        return arithmetic.floor_divide(self, other)
+    if rounding_mode is None:
+        return slot.engine.apply(arithmetic.divide, (self, other), EMPTY)
+    if rounding_mode != "trunc":
+        raise AttributeValueError(f"div: rounding_mode is None, 'floor' or 'trunc', not {rounding_mode!r}.")
+    below = arithmetic.floor_divide(self, other)
+    if not below.dtype.is_int:
+        return arithmetic.trunc(arithmetic.divide(self, other))
+    uneven = logic.logical_and(comparison.less(below, 0), comparison.not_equal(below * other, self))
+    return below + cast.cast(uneven, below.dtype)
+
+
+def _bind_dtypes() -> None:
+    def to(name: str) -> Callable[[Tensor], Tensor]:
+        return lambda self: cast.cast(self, name)
+
+    for method, name in (("float", "float32"), ("double", "float64"), ("half", "float16"), ("bfloat16", "bfloat16"),
+                         ("int", "int32"), ("long", "int64"), ("bool", "bool")):  # fmt: skip
+        _bind(method, to(name))
+    _bind("astype", cast.cast)
+    _bind("real", property(single(cast.real)))
+    _bind("imag", property(single(cast.imag)))
+    _bind("conj", single(cast.conj))
+
+
+_bind_operators()
+_bind_named()
+_bind_dtypes()

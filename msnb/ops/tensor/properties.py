@@ -1,0 +1,194 @@
+"""What is known of a tensor, and small functions under the names that MindSpore programs use.
+
+``shape``, ``size``, ``rank`` are Python values: they cost nothing in a graph and may steer Python control flow.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.core.dtypes import DType, as_dtype
+from msnb.core.tensor import Tensor
+from msnb.core.types import Shape
+from msnb.ops.definition.operand_checks import as_tensor
+from msnb.ops.elementwise.cast import cast
+from msnb.ops.elementwise.identity_and_effects import identity, stop_gradient
+from msnb.ops.elementwise.transcendental import rsqrt
+from msnb.ops.linalg.matmul import matmul, tensordot
+from msnb.ops.math.sort import topk
+from msnb.ops.reduction.functional import sum as total
+from msnb.ops.shape.creation import full
+from msnb.ops.shape.views import reshape
+from msnb.ops.shape.views import transpose as permuted
+from msnb.ops.tensor.operators import named
+from msnb.ops.tensor.subscripts import updated
+
+
+def shape(input_x: Any) -> Shape:
+    """The size of every axis: ``x.shape``.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.shape(ms.Tensor([[1, 2]]))
+        (1, 2)
+    """
+    found: Shape = as_tensor(input_x).shape
+    return found
+
+
+def size(input_x: Any) -> int:
+    """The number of elements: ``x.size``."""
+    found: int = as_tensor(input_x).size
+    return found
+
+
+numel = size
+
+
+def rank(input_x: Any) -> int:
+    """The number of axes: ``x.ndim``."""
+    found: int = as_tensor(input_x).ndim
+    return found
+
+
+def dtype(input_x: Any) -> DType:
+    """The element type: ``x.dtype``."""
+    found: DType = as_tensor(input_x).dtype
+    return found
+
+
+def fill(type: Any, shape: Any, value: Any) -> Tensor:
+    """A tensor full of one number; the dtype comes first. ``full(shape, value, dtype=)`` reads better.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.fill.html
+    """
+    return full(shape, value, dtype=as_dtype(type))
+
+
+def dense(input: Any, weight: Any, bias: Any = None) -> Any:
+    """input @ weight.T + bias: what ``nn.Dense`` computes.
+
+    Args:
+        input: [..., in_features].
+        weight: [out_features, in_features].
+        bias: [out_features], or None.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.dense.html
+    """
+    out = matmul(as_tensor(input), permuted(as_tensor(weight)))
+    return out if bias is None else out + bias
+
+
+linear = dense
+
+
+def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
+    """input1 W input2 for every matrix W of ``weight``, plus bias: what ``nn.Bilinear`` computes.
+
+    Args:
+        input1: [..., in1_features].
+        input2: [..., in2_features].
+        weight: [out_features, in1_features, in2_features].
+        bias: [out_features], or None.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.bilinear.html
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.bilinear(ms.Tensor([[1.0, 2.0]]), ms.Tensor([[3.0]]), ms.Tensor([[[1.0], [10.0]]])).tolist()
+        [[63.0]]
+    """
+    x, y = as_tensor(input1), as_tensor(input2)
+    by_first = tensordot(x, as_tensor(weight), ([-1], [1]))  # [..., out_features, in2_features]
+    out = matmul(by_first, reshape(y, (*y.shape, 1)))[..., 0]
+    return out if bias is None else out + bias
+
+
+def bias_add(input_x: Any, bias: Any) -> Any:
+    """Add a vector along axis 1, the channels.
+
+    Args:
+        input_x: [n, channels, ...].
+        bias: [channels].
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.bias_add.html
+    """
+    x = as_tensor(input_x)
+    if x.ndim < 2:
+        raise AttributeValueError(f"bias_add: needs [n, channels, ...], got a tensor of {x.ndim} axes.")
+    return x + reshape(as_tensor(bias), (-1, *(1,) * (x.ndim - 2)))
+
+
+def tensor_dot(x1: Any, x2: Any, axes: Any) -> Any:
+    """``tensordot`` under MindSpore's name."""
+    return tensordot(x1, x2, axes)
+
+
+def l2_normalize(input_x: Any, axis: Any = 0, epsilon: float = 1e-4) -> Any:
+    """Divided by the Euclidean norm along ``axis``, at least sqrt(epsilon).
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.L2Normalize.html
+    """
+    x = as_tensor(input_x)
+    squares = total(x * x, axis, True)
+    return x * rsqrt(squares.clip(epsilon, None))
+
+
+def l2_loss(input_x: Any) -> Any:
+    """Half of the sum of squares.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.L2Loss.html
+    """
+    x = as_tensor(input_x)
+    return total(x * x) / 2
+
+
+def depend(value: Any, expr: Any) -> Any:
+    """``value``: effects happen in the order in which they are written, so nothing has to be tied to anything.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.Depend.html
+    """
+    return value
+
+
+def intopk(x1: Any, x2: Any, k: int) -> Any:
+    """Whether the class ``x2[i]`` is among the ``k`` largest of row ``x1[i]``; bool [n].
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.intopk.html
+    """
+    best = topk(as_tensor(x1), k)[1]
+    return (best == reshape(as_tensor(x2), (-1, 1))).any(1)
+
+
+# ---- Tensor's methods -------------------------------------------------------------------------------------------
+
+
+def _filled(x: Any, value: Any) -> Any:
+    return full(x.shape, value, dtype=x.dtype)
+
+
+def _new(number: int) -> Any:
+    return lambda x, *size, dtype=None: full(size[0] if len(size) == 1 else size, number, dtype=dtype or x.dtype)
+
+
+def _with_item(x: Any, *args: Any) -> Any:
+    """A copy with one element replaced: ``x.itemset((0, 1), 3.0)``."""
+    if len(args) not in (1, 2):
+        raise ArgumentError("itemset takes (value) or (index, value).")
+    index = args[0] if len(args) == 2 else (0,) * x.ndim
+    if isinstance(index, int) and x.ndim != 1:
+        return reshape(updated(reshape(x, (-1,)), index, args[-1]), x.shape)
+    return updated(x, index, args[-1])
+
+
+def bind() -> None:
+    """Methods that make copies. Values never alias, so a copy is the value under another name."""
+    copies = dict.fromkeys(("copy", "clone", "value"), lambda self: identity(self))
+    made = {"detach": lambda self: stop_gradient(self), "type": lambda self, dtype: cast(self, dtype), "fill": _filled,
+            "new_zeros": _new(0), "new_ones": _new(1), "itemset": _with_item}  # fmt: skip
+    for name, method in {**copies, **made}.items():
+        setattr(Tensor, name, named(name, method))
+
+
+bind()

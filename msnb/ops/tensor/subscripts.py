@@ -1,0 +1,222 @@
+"""Brackets and the methods of Tensor that move elements, bound to the class.
+
+``x[key]`` reads; ``x[key] = v`` gives the object x a new value, in eager and while a graph is built alike, through
+``slot.engine.assign``: nobody else who holds the old value sees a change.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from msnb.base import events
+from msnb.base.errors import ArgumentError
+from msnb.core import temporary_writes
+from msnb.core.engine import slot
+from msnb.core.tensor import Tensor
+from msnb.ops.definition.operand_checks import as_tensor
+from msnb.ops.definition.record import Op
+from msnb.ops.indexing.gather import gather, gather_elements, gather_nd, index_select, take
+from msnb.ops.indexing.grids import expand_as, view_as
+from msnb.ops.indexing.masked_select import argwhere, masked_fill, masked_select, nonzero, unique
+from msnb.ops.indexing.rearrange import (
+    flatten,
+    flip,
+    fliplr,
+    flipud,
+    moveaxis,
+    narrow,
+    ravel,
+    repeat_interleave,
+    roll,
+    rot90,
+    swapaxes,
+    tile,
+    unflatten,
+)  # fmt: skip
+from msnb.ops.indexing.scatter import (
+    index_add,
+    index_copy,
+    index_fill,
+    scatter,
+    tensor_scatter_add,
+    tensor_scatter_div,
+    tensor_scatter_max,
+    tensor_scatter_min,
+    tensor_scatter_mul,
+    tensor_scatter_sub,
+    tensor_scatter_update,
+)  # fmt: skip
+from msnb.ops.indexing.subscript import lone_mask, parse, trimmed
+from msnb.ops.linalg.matmul import addbmm, addmm, addmv, baddbmm, bmm, dot, inner, matmul, mm, mv, outer, turned
+from msnb.ops.linalg.triangular import diag, diag_embed, diagonal, trace, tril, triu
+from msnb.ops.math.sort import argsort, bincount, kthvalue, median, msort, sort, topk
+from msnb.ops.shape.concat_split import chunk, split, tensor_split, unstack
+from msnb.ops.shape.index_records import INDEX, INDEX_UPDATE
+from msnb.ops.shape.index_spec import Plan
+from msnb.ops.shape.views import broadcast_to, expand_dims, permute, reshape, squeeze, sum_to, transpose
+from msnb.ops.tensor.operators import forward, reflected
+from msnb.ops.tensor.operators import named as named_method
+
+
+def getitem(x: Any, key: Any) -> Any:
+    """``x[key]`` with NumPy's meaning; always a value of its own, never a view.
+
+    Raises:
+        IndexOutOfRange: an index outside its axis, too many indices, a mask that does not fit.
+
+    Examples:
+        >>> import msnb as ms
+        >>> x = ms.Tensor([[1, 2, 3], [4, 5, 6]])
+        >>> x[[0, 1], :, None][..., ::-1, 0].tolist()
+        [[3, 2, 1], [6, 5, 4]]
+    """
+    source, spec, indices = parse(x, key)
+    out = INDEX(source, *indices, spec=spec)
+    if not indices:
+        out._kept = _PART
+    return out
+
+
+class _Part:
+    """Marks a tensor as what a basic index gave: where other libraries have views, a write into it is worth a word."""
+
+
+_PART = _Part()
+_kept: Any = Tensor.__dict__["_kept"]
+_NO_VIEW = (
+    "v = x[0]; v[1] = 5 changes v alone: what an index gives is a value of its own, never a view of x. "
+    "x[0, 1] = 5 writes into x; x[0] = v puts the part back."
+)
+
+
+def _is_part(x: Any) -> bool:
+    try:
+        return _kept.__get__(x) is _PART
+    except AttributeError:  # the slot is empty
+        return False
+
+
+def updated(x: Any, key: Any, value: Any) -> Any:
+    """``x`` with ``value`` at ``x[key]``: what ``x[key] = value`` makes of x.
+
+    Raises:
+        ShapeError: the value does not broadcast to the place.
+        IndexOutOfRange: see ``getitem``.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.ops.index_update(ms.Tensor([1, 2, 3]), slice(1, None), 0).tolist()
+        [1, 0, 0]
+    """
+    v = value if isinstance(value, (bool, int, float, complex, Tensor)) else as_tensor(value)
+    masked = _where_masked(x, key, v)
+    if masked is not None:
+        return masked
+    source, spec, indices = parse(x, key)
+    if isinstance(v, Tensor):
+        place = Plan("index_update", source._type, tuple(i._type for i in indices), spec)
+        v = trimmed(v, place.shape)
+    out = INDEX_UPDATE(source, v, *indices, spec=spec)
+    return out if source is x else reshape(out, x.shape)
+
+
+def _where_masked(x: Any, key: Any, value: Any) -> Any:
+    """A mask and a value that does not depend on how many elements it selects: one ``where``, its sizes all known."""
+    found = lone_mask(x, key)
+    if found is None:
+        return None
+    mask, axis = found
+    after = x.ndim - axis - mask.ndim
+    if isinstance(value, Tensor) and value.ndim > after:
+        return None
+    from msnb.ops.elementwise.comparison import where
+
+    if isinstance(value, Tensor) and value.dtype is not x.dtype:
+        value = value.astype(x.dtype)
+    value = (
+        value if not isinstance(value, Tensor) or not after else broadcast_to(value, shape=x.shape[x.ndim - after :])
+    )
+    out = where(reshape(mask, (*mask.shape, *(1,) * after)), value, x)
+    return out if out.dtype is x.dtype else out.astype(x.dtype)
+
+
+def setitem(x: Any, key: Any, value: Any) -> None:
+    """``x[key] = value``: the object x stands for the new value from here on.
+
+    Who writes into what an index gave is told once that it is no view: ``v = x[0]; v[1] = 5`` leaves x as it is.
+
+    Raises:
+        LostWriteError: nobody but the statement has x, as in ``x[0][1] = 5``.
+    """
+    if temporary_writes.count(x) == temporary_writes.IN_STATEMENT and temporary_writes.is_store(sys._getframe(1)):
+        raise temporary_writes.lost_write()
+    if _is_part(x):
+        events.notice(_NO_VIEW, key="no view")
+    slot.engine.assign(x, updated(x, key, value))
+
+
+def _flatten_method(x: Any, order: str = "C", *, start_dim: int = 0, end_dim: int = -1) -> Any:
+    """All elements as a vector; or the axes from ``start_dim`` to ``end_dim`` merged."""
+    if isinstance(order, int):  # PyTorch's flatten(start_dim)
+        order, start_dim = "C", order
+    return flatten(x, order, start_dim=start_dim, end_dim=end_dim)
+
+
+def _scatter_add_method(x: Any, axis: int, index: Any, src: Any) -> Any:
+    """One addition per element of ``index`` along ``axis``."""
+    return scatter(x, axis, index, src, "add")
+
+
+def _repeat_method(x: Any, repeats: Any, *rest: Any, axis: Any = None) -> Any:
+    """Every element ``repeats`` times, along ``axis`` or flattened, as in NumPy; who may mean PyTorch's is told."""
+    if not rest:
+        return repeat_interleave(x, repeats, axis)
+    called, other = f"x.repeat{(repeats, *rest)}", f"PyTorch's is x.tile({(repeats, *rest)})."
+    if len(rest) > 1 or axis is not None:
+        raise ArgumentError(f"{called}: repeat takes repeats and axis.", hint=other)
+    events.notice(f"{called} repeats every element along axis {rest[0]}, as in NumPy; {other}", key="Tensor.repeat")
+    return repeat_interleave(x, repeats, rest[0])
+
+
+METHODS: dict[str, Any] = {
+    "__getitem__": getitem,
+    "__setitem__": setitem,
+    "__matmul__": forward(matmul),
+    "__rmatmul__": reflected(matmul),
+    "flatten": _flatten_method,
+    "expand_as": expand_as,
+    "view_as": view_as,
+    "reshape_as": view_as,
+    "scatter_add": _scatter_add_method,
+    "repeat": _repeat_method,
+}
+"""Methods with a meaning of their own; the others are functions of the same name with the tensor first."""
+
+_SAME: tuple[Any, ...] = (
+    matmul, addbmm, addmm, addmv, baddbmm, bmm, dot, inner, mm, mv, outer,
+    reshape, transpose, broadcast_to, expand_dims, squeeze, argwhere, masked_fill, masked_select, nonzero, unique,
+    swapaxes, moveaxis, ravel, unflatten, narrow, flip, fliplr, flipud, roll, rot90, tile, repeat_interleave,
+    split, chunk, tensor_split, gather, gather_elements, gather_nd, index_select, take,
+    scatter, index_add, index_copy, index_fill, tensor_scatter_add, tensor_scatter_div, tensor_scatter_max,
+    tensor_scatter_min, tensor_scatter_mul, tensor_scatter_sub, tensor_scatter_update,
+    sort, argsort, topk, kthvalue, median, msort, bincount, tril, triu, diag, diag_embed, diagonal, trace,
+)  # fmt: skip
+
+_ALSO: dict[str, Any] = {
+    "view": reshape, "permute": permute, "expand": broadcast_to, "unsqueeze": expand_dims, "sum_to_size": sum_to,
+    "unbind": unstack, "swapdims": swapaxes, "movedim": moveaxis,
+}  # fmt: skip
+
+
+def bind() -> None:
+    """Give Tensor its brackets and methods."""
+    named = {(f.name if isinstance(f, Op) else f.__name__): f for f in _SAME}
+    for name, fn in {**named, **_ALSO, **METHODS}.items():
+        # a record is callable but no function: Python binds only functions
+        setattr(Tensor, name, named_method(name, forward(fn) if isinstance(fn, Op) else fn))
+    Tensor.T = property(transpose)  # type: ignore[attr-defined]
+    Tensor.mT = property(turned)  # type: ignore[attr-defined]
+
+
+bind()

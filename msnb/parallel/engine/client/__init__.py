@@ -1,0 +1,1 @@
+"""Processes of ranks, seen from outside: client, launcher, remote plans."""

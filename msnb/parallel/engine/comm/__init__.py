@@ -1,0 +1,1 @@
+"""Collectives between ranks: communicator, back ends (MPI, NCCL, simulated), failures."""

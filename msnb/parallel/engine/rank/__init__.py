@@ -1,0 +1,1 @@
+"""One rank at work: executor, segment compiler, state, worker process, sharded checkpoints."""

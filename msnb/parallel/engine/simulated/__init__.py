@@ -1,0 +1,1 @@
+"""Ranks inside this process: in lockstep or as threads."""

@@ -1,0 +1,223 @@
+"""``ms.parallel.Trainer``: a training step on real ranks that keep their parts of weights and optimizer state.
+
+    plan = ms.parallel.plan(step, x, y, device_num=4)          step: forward, gradient and optimizer in one Cell
+    with ms.parallel.Trainer(plan, engine="mpi", folder="ckpt", every=10) as trainer:
+        losses = trainer.run(batches)                          data and rates go to the ranks, weights stay there
+
+When a rank fails, all ranks begin anew, read the last snapshot and take the steps since then again: the losses are
+those of a run in which nothing failed.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from itertools import count
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from msnb.base import events
+from msnb.base.errors import AttributeValueError
+from msnb.core.engine import slot
+from msnb.core.tensor import Tensor
+from msnb.parallel.engine.client.engine_client import Engine
+from msnb.parallel.engine.client.remote_plan import engine_for, loaded, run_on
+from msnb.parallel.engine.comm.private_folder import private_folder
+from msnb.parallel.engine.comm.rank_failures import RankError
+from msnb.parallel.engine.comm.shards import together
+from msnb.parallel.engine.executable_plan import Runnable
+from msnb.parallel.engine.rank.sharded_checkpoint import conclude, unfinished
+from msnb.parallel.sharding.layout import whole
+
+Batches = Sequence[tuple[Any, ...]] | Callable[[int], tuple[Any, ...]]
+_KEPT = 2  # snapshots
+_FAILURES = count()  # every failure is announced, also one with the words of another
+
+
+class Trainer:
+    """Steps of a plan on ranks.
+
+    Args:
+        plan: of a Cell that makes a whole step (``nn.TrainOneStepCell``), in pipeline stages or not.
+        engine: "mpi", "ipp" or an Engine.
+        folder: for snapshots; a temporary one by default.
+        every: steps between snapshots.
+        retries: how often one step may fail before its error is raised.
+
+    Attributes:
+        done: steps taken; plan, engine, folder: as given.
+
+    Raises:
+        ValueError: an engine of another number of ranks than the plan has devices, one that is no process of its own, a
+            plan of a loss alone, or a number that is not legal.
+    """
+
+    def __init__(self, plan: Runnable, engine: str | Engine = "mpi", folder: str | Path | None = None,
+                 every: int = 10, retries: int = 2) -> None:  # fmt: skip
+        if every < 1 or retries < 0:
+            raise AttributeValueError(f"every={every}, retries={retries}: legal are at least 1 and at least 0.")
+        self.plan, self.program, self.every, self.retries = plan, plan.program, every, retries
+        if self.program.gradients:
+            raise AttributeValueError("Trainer takes steps; this plan gives a loss and its gradients, and no new "
+                                      "weights.", hint="plan nn.TrainOneStepCell(net, optimizer).")  # fmt: skip
+        if engine == "inproc":
+            raise AttributeValueError("Trainer keeps weights on real ranks; legal: 'mpi', 'ipp', 'nccl' or an "
+                                      "Engine.", hint="here ms.jit and Model.train run a step as its plan.")
+        graph = self.program.graph
+        kept = set(self.program.params) | {graph.params[at] for at in graph.state}
+        self.names = _names([(i, p.name) for i, p in enumerate(graph.params) if p in kept])
+        self._stack, self._wanted = ExitStack(), engine
+        self._given = None if folder is None else str(folder)
+        self.done, self.last, self._saved = 0, "", -1
+
+    def __enter__(self) -> Trainer:
+        try:
+            self._begin()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def _begin(self) -> None:
+        self.engine = self._stack.enter_context(engine_for(self._wanted, self.program.size))
+        self.folder = self._given or self._temporary()
+        self.engine.start()
+        self.key = loaded(self.engine, self.plan.document, f"train {id(self)}", often=True)
+        others = set(range(len(self.program.graph.params))) - set(self.names)
+        self.engine.ask(self.key, "give", self.plan.given((), others))
+
+    def _temporary(self) -> str:
+        """A folder that goes with this block, or with this process."""
+        folder = private_folder("snapshots")
+        self._stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        self._stack.enter_context(self.engine.temporary(folder))
+        return folder
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:  # fmt: skip
+        if self.engine.started and not self.engine.failed:
+            self.engine.drop(self.key)
+        self.engine.plans.pop(self.key, None)
+        self._stack.close()
+
+    def step(self, *inputs: Any) -> Any:
+        """One step.
+
+        Args:
+            inputs: as the program takes them.
+
+        Returns:
+            Its result (the loss), as NumPy; several as a tuple.
+
+        Raises:
+            RankError: a rank failed; nothing is recovered (``run`` does).
+        """
+        made = run_on(self.engine, self.program, self.key, self.plan.given(inputs, set(self.names)))
+        self.done += 1
+        state = set(self.program.graph.state.values())
+        results = [v for i, v in enumerate(made[: len(self.program.graph.outputs)]) if i not in state]
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def run(self, batches: Batches, steps: int | None = None) -> list[Any]:
+        """Steps over batches, through failures.
+
+        Args:
+            batches: a sequence of tuples of inputs, or a function of the step's number: steps are taken again after a
+                failure, so an iterator that can be read once is not enough.
+            steps: how many; by default the length of the sequence.
+
+        Returns:
+            The result of every step.
+
+        Raises:
+            RankError: a step failed more often than ``retries``.
+        """
+        asked = batches if callable(batches) else batches.__getitem__
+        n = len(batches) if steps is None and not callable(batches) else int(steps or 0)
+        first, furthest, failed = self.done, self.done, 0
+        results: list[Any] = [None] * n
+        while self.done - first < n:
+            try:
+                if self._saved < first or (self.done % self.every == 0 and self._saved != self.done):
+                    self.save()
+                results[self.done - first - 1] = self.step(*asked(self.done - first))
+            except RankError as error:
+                failed += 1
+                if failed > self.retries or self._saved < first:
+                    raise
+                self._again(error)
+            if self.done > furthest:
+                furthest, failed = self.done, 0
+        return results
+
+    def _again(self, error: RankError) -> None:
+        """Make the ranks ready and go back to the last snapshot."""
+        at = self.done
+        how = self.engine.recover()
+        self.load(self.last)
+        why = error.sentence.rstrip(".")
+        events.notice(f"step {at + 1} failed ({why}); the ranks were {how}, training goes on after step {self.done}.",
+                      key=f"ranks failed {next(_FAILURES)}")  # fmt: skip
+
+    # ---- weights ---------------------------------------------------------------------------------------------------
+
+    def save(self, folder: str | Path | None = None) -> str:
+        """Write a sharded checkpoint; gives its folder.
+
+        Args:
+            folder: where; by default a new one in the Trainer's, where the last two are kept.
+        """
+        target = str(folder or Path(self.folder, f"step-{self.done:06}"))
+        part = unfinished(target)
+        try:
+            self.engine.ask(self.key, "save", part, self.names)
+            made = conclude(part, target, self.program, self.names, self.done)
+        except BaseException:
+            shutil.rmtree(part, ignore_errors=True)
+            raise
+        if folder is None:
+            self.last, self._saved = made, self.done
+            for old in sorted(Path(self.folder).glob("step-" + "[0-9]" * 6))[:-_KEPT]:
+                shutil.rmtree(old, ignore_errors=True)
+        return made
+
+    def load(self, folder: str | Path) -> None:
+        """Read a sharded checkpoint, of this mesh or another.
+
+        Raises:
+            RankError: it does not fit the program, or is not whole.
+        """
+        self.done = self.engine.ask(self.key, "load", str(folder), self.names)[0]
+
+    def weights(self) -> dict[str, Any]:
+        """The whole values of what the ranks keep, by name."""
+        rows = self.engine.ask(self.key, "take")
+        graph = self.program.graph
+        out = {}
+        for i, name in self.names.items():
+            p = graph.params[i]
+            layout = self.program.params.get(p) or whole(getattr(p.type, "ndim", 0))
+            out[name] = together(self.program, (p, layout), [row.get(i) for row in rows])
+        return out
+
+    def write_back(self) -> None:
+        """Give the network (and its optimizer) in this process the values that the ranks have."""
+        values = self.weights()
+        owners = self.plan.captured.owners(self.plan.args, {})
+        for i, name in self.names.items():
+            if isinstance(owners[i], Tensor):
+                slot.engine.assign(owners[i], Tensor(np.asarray(values[name])))
+
+
+def _names(params: list[tuple[int, str]]) -> dict[int, str]:
+    """A name of its own for every param."""
+    seen: dict[str, int] = {}
+    out = {}
+    for i, name in params:
+        seen[name] = seen.get(name, 0) + 1
+        out[i] = name if seen[name] == 1 else f"{name}_{seen[name]}"
+    return out

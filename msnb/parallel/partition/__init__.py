@@ -1,0 +1,1 @@
+"""From strategies to an SPMD program, and its simulated time."""

@@ -1,0 +1,358 @@
+"""Strategies made into steps, for the forward program and for its gradient.
+
+Forward, every node has its strategy from the search. A backward node inherits: the axes of its operands stand for axes
+of the forward op (x^T has its k and m, dy its m and n), and what the plan split stays split, along the same mesh axes.
+Where that says nothing (sums of gradients), a node takes the strategy that is cheapest in the layouts its operands are
+in. Data parallelism comes out as it should: the product x^T dy contracts the axis that the batch was split along, its
+result is an open sum, and closing it is the gradient's all-reduce.
+
+    forward    x [m/8, k]   w [k, n]        y = x w      [m/8, n]       no communication
+    backward   x^T [k, m/8], dy [m/8, n]    dw = x^T dy  [k, n] partial over 8  ->  all_reduce
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from msnb.core.types import TensorType
+from msnb.ir.graph import Node, Value
+from msnb.parallel.context import EVERY_SUM, GRADIENT_SUMS
+from msnb.parallel.planner.cost_graph_builder import Problem
+from msnb.parallel.planner.cost_model import TimeModel
+from msnb.parallel.program.optimizer_sharding import Spread, passes
+from msnb.parallel.program.spmd_program import (
+    BACKWARD,
+    FORWARD,
+    UPDATE,
+    Buffer,
+    MoveStep,
+    Program,
+    RunStep,
+    Team,
+    moves_closing,
+    static_type,
+)
+from msnb.parallel.program.training_graph import Joint
+from msnb.parallel.sharding.layout import TensorLayout, whole
+from msnb.parallel.sharding.local_op import widened
+from msnb.parallel.sharding.op_axes import Row
+from msnb.parallel.sharding.strategies import Call, Strategy, candidates, place
+
+
+class Partitioner:
+    """Builds the steps of a plan.
+
+    Args:
+        problem: program and costs.
+        strategies: the strategy of every node that has a choice; layouts: of weights with several readers.
+    """
+
+    def __init__(self, problem: Problem, strategies: Mapping[Node, Strategy],
+                 layouts: Mapping[Value, TensorLayout]) -> None:  # fmt: skip
+        self.problem, self.strategies, self.mesh, self.joint = problem, strategies, problem.mesh, problem.joint
+        self.time = TimeModel(self.mesh, training=False)
+        self.program = Program((Team(0, self.mesh),), self.joint.graph, trains=problem.rule.training)
+        resident = problem.flow.weights | set(self.joint.companions)
+        resident |= self.joint.incoming | set(self.joint.fed)
+        self.program.anywhere = {p for p in self.joint.graph.params if p not in resident}
+        self.program.anywhere |= problem.copied
+        self.layouts: dict[Value, list[TensorLayout]] = {v: [layout] for v, layout in layouts.items()}
+        for p in problem.flow.weights:  # of which no forward node reads: a copy everywhere
+            if p not in problem.flow.readers:
+                self.layouts[p] = [whole(getattr(p.type, "ndim", 0))]
+        self._greedy: dict[Any, Strategy] = {}
+        self._candidates: dict[Any, list[Strategy]] = {}
+        self._late, self._last = late_values(self.joint), last_values(self.joint)
+        self.sharding = problem.sharding
+        self._spread: Spread | None = None
+        self._homes: dict[Value, TensorLayout] = {}  # of weights: where their optimizer state is
+        if self.sharding.level == 3:  # those with several readers
+            self.layouts.update({v: [self._shared(v, known[0])] for v, known in self.layouts.items()})
+        self._tagged: dict[tuple[Node, Value], Row] = {}
+        self.made_for: list[Node | None] = []  # per step the node for which it was made
+        self.leaving: dict[Value, TensorLayout] = {}  # where values lie that are sent to others
+
+    def build(self) -> Program:
+        """The steps of the whole program: forward, and where it trains gradients and updates."""
+        joint = self.joint
+        copied = set(self.problem.copied)
+        for node in joint.graph.nodes:
+            if node in joint.inside:
+                where = self.problem.names[node]
+                self._run(node, self.problem.calls[node], self._strategy(node), FORWARD, where)
+            else:
+                if self._spread is None:
+                    self._turn()
+                self._run_back(node, copied)
+            self._note(node)
+        self._conclude()
+        self._note(None)
+        return self.program
+
+    def _note(self, node: Node | None) -> None:
+        self.made_for += [node] * (len(self.program.steps) - len(self.made_for))
+
+    # ---- copies that share their update ------------------------------------------------------------------------------
+
+    def _shared(self, weight: Value, layout: TensorLayout) -> TensorLayout:
+        """Where a weight's optimizer state is."""
+        return self.sharding.spread(self.mesh, layout, weight.type) if self.program.trains else layout
+
+    def _turn(self) -> None:
+        """Before the first gradient: every weight has its layout; at level 3 what was gathered is let go."""
+        gathered = self.sharding.level == 3
+        held = {w: self.layouts[w][0] for w in self.joint.weights if self.layouts.get(w)}
+        self._homes = held if gathered else {w: self._shared(w, layout) for w, layout in held.items()}
+        moved = {w: home for w, home in self._homes.items() if gathered or home != held[w]}
+        self._spread = Spread(self.mesh, self.joint, self._late, moved)
+        if gathered:
+            self.layouts.update({w: [home] for w, home in held.items()})
+
+    def _renewed(self, weight: Value) -> None:
+        """A program that ends with its gradients: the update's part of a weight, gathered to what its readers want."""
+        home, wanted = self._homes[weight], self.layouts[weight][0]
+        t = static_type(weight)
+        if home == wanted or t is None:
+            return
+        for a, b in ((wanted, home), (home, wanted)):
+            moves = self.time.resharder.moves(a, b, t.ints(), t.dtype.itemsize)
+            self.program.steps.append(MoveStep(weight, moves, a, b, UPDATE, f"new value of {weight.name}"))
+
+    def _conclude(self) -> None:
+        """Where results are; new state goes where the old one was, gradients where their weight is."""
+        program, joint = self.program, self.joint
+        resident = [p for p in joint.graph.params if self.layouts.get(p) and p not in program.anywhere]
+        program.params = {p: self.layouts[p][0] for p in resident}
+        outputs = {i: self._closed(v) for i, v in enumerate(joint.graph.outputs)}
+        self.leaving = {v: self._closed(v)[1] for v in joint.graph.params if v in self.layouts}
+        self.leaving.update((v, self._closed(v)[1]) for v in joint.outgoing)
+        for at, new in joint.graph.state.items():
+            p, value = joint.graph.params[at], joint.graph.outputs[new]
+            layout = program.params.get(p) or whole(getattr(value.type, "ndim", 0))
+            outputs[new] = self._bring(value, layout, UPDATE, f"new value of {p.name}")
+        program.outputs = [outputs[i] for i in range(len(joint.graph.outputs))]
+        program.weights = [p for p in joint.graph.params if p in joint.weights]
+        program.gradients = [
+            self._bring(g, self._homes.get(w, self.layouts[w][0]), BACKWARD, f"gradient of {w.name}")
+            for g, w in zip(joint.gradients, program.weights)
+        ]
+        for w in program.weights if joint.gradients else ():
+            self._renewed(w)
+
+    def _strategy(self, node: Node) -> Strategy:
+        found = self.strategies.get(node)
+        return self._all(self.problem.calls[node])[0] if found is None else found
+
+    def _all(self, call: Call) -> list[Strategy]:
+        key = call.key
+        found = self._candidates.get(key)
+        if found is None:
+            found = self._candidates[key] = candidates(call, self.mesh, self.problem.most, scatter=False)
+        return found
+
+    def _where_it_is(self, value: Value) -> Buffer:
+        if value in self.program.anywhere or value not in self.layouts:
+            return value, whole(getattr(value.type, "ndim", 0))
+        return value, self.layouts[value][0]
+
+    def _closed(self, value: Value) -> Buffer:
+        """A value where it is, its sum taken."""
+        value, layout = self._where_it_is(value)
+        return self._bring(value, TensorLayout(layout.dims), BACKWARD, "sum") if layout.partial else (value, layout)
+
+    # ---- steps -----------------------------------------------------------------------------------------------------
+
+    def _bring(self, value: Value, target: TensorLayout, phase: str, where: str) -> Buffer:
+        """The value in this layout; a step if it is not there yet."""
+        t = static_type(value)
+        if value in self.program.anywhere or t is None:
+            return value, target
+        known = self.layouts.setdefault(value, [])
+        if target in known:
+            return value, target
+        if not known:  # a weight is laid out as its first reader wants it
+            shared = self.sharding.level == 3 and value in self.joint.weights
+            known.append(self._shared(value, target) if shared else target)
+            if known[0] == target:
+                return value, target
+        cost = [self.time.resharder.cost(k, target, t.ints(), t.dtype.itemsize) for k in known]
+        source = known[cost.index(min(cost))]
+        moves = self.time.resharder.moves(source, target, t.ints(), t.dtype.itemsize)
+        self.program.steps.append(MoveStep(value, moves, source, target, phase, where, value in self._late))
+        known.append(target)
+        return value, target
+
+    def _run(self, node: Node, call: Call, strategy: Strategy, phase: str, where: str) -> None:
+        operands = [self._bring(v, s, phase, where) for v, s in zip(node.inputs, strategy.inputs)]
+        results = list(zip(node.outputs, strategy.outputs))
+        late = all(v in self._late for v in node.outputs)
+        self.program.steps.append(
+            RunStep(node, call, strategy, operands, results, phase, where, late, self._is_wide(node, call, strategy))
+        )
+        for v, layout in results:
+            self.layouts[v] = [layout]
+
+    def _is_wide(self, node: Node, call: Call, strategy: Strategy) -> bool:
+        """Whether 16-bit terms of the op's open sum are added in float32."""
+        asked = self.problem.wide == EVERY_SUM or (
+            self.problem.wide == GRADIENT_SUMS and any(v in self._last for v in node.outputs)
+        )
+        added = strategy.partial or any(moves_closing(self.mesh, call, strategy))
+        return asked and bool(added) and any(widened(t) is not t for t in call.outs)
+
+    # ---- gradients -------------------------------------------------------------------------------------------------
+
+    def _run_back(self, node: Node, copied: set[Value]) -> None:
+        call = self.problem.call(node).saying(node.attrs)
+        for v in node.inputs:
+            if v in self.joint.companions and v not in self.layouts:
+                weight = self.joint.companions[v]
+                self.layouts[v] = [self._homes[weight]] if weight in self._homes else self.layouts[weight][:1]
+        if all(v in copied for v in node.inputs):
+            copied |= set(node.outputs)
+            self.program.anywhere |= set(node.outputs)
+            strategy = self._all(call)[0]
+        else:
+            strategy = self._inherited(node, call) or self._cheapest(node, call)
+            if node.outputs[0] in self.joint.summed:
+                strategy = self._left_open(node, call, strategy)
+            elif self._spread is not None:
+                strategy = self._spread.strategy(node, strategy)
+        primal = self._forward_node(node)
+        if node in self.joint.updates:
+            self._run(node, call, strategy, UPDATE, f"update in {node.scope}/{node.op.name}")
+        else:
+            where = "a sum of gradients" if primal is None else f"gradient of {self.problem.names[primal]}"
+            self._run(node, call, strategy, BACKWARD, where)
+
+    def _left_open(self, node: Node, call: Call, strategy: Strategy) -> Strategy:
+        """The strategy that leaves a sum open, so that the sum over the parts of a batch is taken once for all; not
+        where 16-bit terms are added in float32, which ends with their sum."""
+        if strategy.partial:
+            plain = strategy.reducer == "sum" and not self._is_wide(node, call, strategy)
+            return replace(strategy, outputs=strategy.open_outputs(), partial=()) if plain else strategy
+        known = {self.layouts[v][0] if self.layouts.get(v) else None for v in node.inputs}
+        layout = known.pop() if passes(node) and len(known) == 1 else None
+        if layout is None or not layout.partial:
+            return strategy
+        blocks = {name: axes for name, axes in zip(call.axes.inputs[0], layout.dims) if axes and name is not None}
+        made = place(call, blocks, self.mesh) if set(blocks) <= {x.name for x in call.axes.splittable()} else None
+        if made is None or made.partial or any(t.dims != layout.dims for t in made.inputs):
+            return strategy
+        opened = [tuple(TensorLayout(t.dims, layout.partial) for t in row) for row in (made.inputs, made.outputs)]
+        return replace(made, inputs=opened[0], outputs=opened[1])
+
+    def _forward_node(self, node: Node) -> Node | None:
+        return node.primal if node.primal in self.joint.inside else None
+
+    def _cheapest(self, node: Node, call: Call) -> Strategy:
+        values = node.inputs
+        here = tuple(None if v in self.program.anywhere else tuple(self.layouts.get(v, ())) for v in values)
+        allowed = self._axes(node, here)
+        key = (call.key, here, allowed)
+        found = self._greedy.get(key)
+        if found is None:
+            options = [s for s in self._all(call) if all(a in allowed for _, run in s.blocks for a in run)]
+            costs = [self._next(call, s, here) for s in options]
+            found = self._greedy[key] = options[costs.index(min(costs))]
+        return found
+
+    def _axes(self, node: Node, here: Sequence[tuple[TensorLayout, ...] | None]) -> frozenset[int]:
+        """The mesh axes that split the forward op; where there is none, those that split an operand.
+
+        What the plan keeps as copies stays copies: cutting it for one op would have to be paid back by a gather.
+        """
+        primal = self._forward_node(node)
+        if primal is not None:
+            return frozenset(a for _, run in self._strategy(primal).blocks for a in run)
+        return frozenset(a for known in here for layout in known or () for a in layout.used)
+
+    # A gradient rule computes on the axes of its op. Each axis of a backward value is tagged with the label of the
+    # forward op that it stands for; a node then splits what the forward op splits, along the same mesh axes.
+
+    def _inherited(self, node: Node, call: Call) -> Strategy | None:
+        """The strategy that splits every axis as the forward op does; None where tags do not say it."""
+        primal = self._forward_node(node)
+        if primal is None:
+            return None
+        own: dict[str, str] = {}
+        for row, v in zip(call.axes.inputs, node.inputs):
+            for mine, theirs in zip(row, self._tags(primal, v) or ()):
+                if mine is not None and theirs is not None:
+                    own.setdefault(mine, theirs)
+        read = {name for row in call.axes.inputs for name in row}
+        for row, v in zip(call.axes.outputs, node.outputs):
+            for mine, theirs in zip(row, self._alike(primal, v) or ()):  # axes that a broadcast makes
+                if mine is not None and mine not in read and theirs is not None:
+                    own.setdefault(mine, theirs)
+            self._tagged[primal, v] = tuple(None if name is None else own.get(name) for name in row)
+        forward = self._strategy(primal)
+        blocks = {mine: forward.axes_of(theirs) for mine, theirs in own.items() if forward.axes_of(theirs)}
+        used = [a for run in blocks.values() for a in run]
+        fine = {label.name for label in call.axes.splittable()}
+        if not own or len(set(used)) < len(used) or not set(blocks) <= fine:
+            return None
+        known, key = self.problem.priced.inherited, (call.key, tuple(blocks.items()))
+        if key not in known:
+            known[key] = place(call, blocks, self.mesh)
+        return known[key]
+
+    def _tags(self, primal: Node, value: Value) -> Row | None:
+        """Labels of the forward op for the axes of a value that its gradient rule reads."""
+        known = self._tagged.get((primal, value))
+        if known is not None:
+            return known
+        axes = self.problem.calls[primal].axes
+        for values, rows in ((primal.inputs, axes.inputs), (primal.outputs, axes.outputs)):
+            for v, row in zip(values, rows):
+                if v is value:
+                    return row
+        return self._alike(primal, value)
+
+    def _alike(self, primal: Node, value: Value) -> Row | None:
+        """Labels of the forward op's results, else of its operands, that have a value's shape, where they agree."""
+        axes, shape = self.problem.calls[primal].axes, getattr(value.type, "shape", None)
+        for values, rows in ((primal.outputs, axes.outputs), (primal.inputs, axes.inputs)):
+            found = {row for v, row in zip(values, rows) if getattr(v.type, "shape", None) == shape}
+            if found:
+                return found.pop() if len(found) == 1 else None
+        return None
+
+    def _next(self, call: Call, strategy: Strategy, here: Sequence[tuple[TensorLayout, ...] | None]) -> float:
+        """Seconds of bringing the operands, running, and closing."""
+        total = self.time.compute(call, strategy) + self.time.close(call, strategy)
+        for t, target, known in zip(call.types, strategy.inputs, here):
+            if known and isinstance(t, TensorType) and t.is_static:
+                total += min(self.time.resharder.cost(k, target, t.ints(), t.dtype.itemsize) for k in known)
+        return total
+
+
+def late_values(joint: Joint) -> set[Value]:
+    """Gradients on which only outputs and updates wait, through views, casts and sums: they can run late."""
+    readers: dict[Value, list[Node]] = {}
+    for node in joint.graph.nodes:
+        for v in node.inputs if node not in joint.updates else ():
+            readers.setdefault(v, []).append(node)
+    late: set[Value] = set()
+    for node in reversed(joint.graph.nodes):
+        for v in node.outputs if node not in joint.inside else ():
+            quiet = all(passes(n) and all(o in late for o in n.outputs) for n in readers.get(v, ()))
+            if quiet and v not in joint.urgent:
+                late.add(v)
+    return late
+
+
+def last_values(joint: Joint) -> set[Value]:
+    """Gradients that no rule of a gradient reads any more, but through views, casts and sums: those of weights."""
+    readers: dict[Value, list[Node]] = {}
+    backward = [n for n in joint.graph.nodes if n not in joint.inside and n not in joint.updates]
+    for node in backward:
+        for v in node.inputs:
+            readers.setdefault(v, []).append(node)
+    last: set[Value] = set()
+    for node in reversed(backward):
+        if all(passes(n) and all(o in last for o in n.outputs) for v in node.outputs for n in readers.get(v, ())):
+            last |= set(node.outputs)
+    return last

@@ -1,0 +1,1 @@
+"""Pipeline stages: microbatches, stage partition, placement, transfers."""

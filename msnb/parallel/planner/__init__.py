@@ -1,0 +1,1 @@
+"""From a graph to a cost graph and back: cost models, constraints, the Pareto front."""

@@ -1,0 +1,1 @@
+"""What every rank runs, as data: SPMD programs, the training graph, their documents."""

@@ -1,0 +1,1 @@
+"""Layouts of tensors over a device mesh: strategies, resharding, halos."""

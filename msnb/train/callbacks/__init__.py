@@ -1,0 +1,1 @@
+"""What a training run calls: callbacks for control, logging, checkpoints."""

@@ -1,0 +1,161 @@
+"""Saving during a training: ModelCheckpoint and its configuration.
+
+lenet-1_45.ckpt, lenet-2_45.ckpt ...      prefix-epoch_step: the step counts within its epoch
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from msnb.base.errors import ArgumentError
+from msnb.train.callbacks.callback import Callback, RunContext, RunParams
+from msnb.train.callbacks.logging_callbacks import need_count
+from msnb.train.files.checkpoint import save_checkpoint
+
+_INFO = {"epoch_num": "cur_epoch_num", "step_num": "cur_step_num"}
+
+
+class CheckpointConfig:
+    """When to save and what to keep.
+
+    Args:
+        save_checkpoint_steps: save every so many steps; 0 or None: not by steps.
+        save_checkpoint_seconds: save when so many seconds have passed; 0: not by time. Steps go first.
+        keep_checkpoint_max: keep the newest so many of this run; 0 keeps all.
+        saved_network: what to save instead of the train network (which holds the optimizer's state too).
+        append_info: "epoch_num", "step_num" and dicts of numbers and strings to store as well.
+        exception_save: also save when the training ends by an error.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/train/mindspore.train.CheckpointConfig.html
+    """
+
+    def __init__(
+        self,
+        save_checkpoint_steps: int | None = 1,
+        save_checkpoint_seconds: int | None = 0,
+        keep_checkpoint_max: int | None = 5,
+        integrated_save: bool = True,
+        async_save: bool = False,
+        saved_network: Any = None,
+        append_info: Any = None,
+        exception_save: bool = False,
+    ) -> None:
+        self.save_checkpoint_steps = need_count("save_checkpoint_steps", save_checkpoint_steps or 0, 0)
+        self.save_checkpoint_seconds = need_count("save_checkpoint_seconds", save_checkpoint_seconds or 0, 0)
+        self.keep_checkpoint_max = need_count("keep_checkpoint_max", keep_checkpoint_max or 0, 0)
+        if not (self.save_checkpoint_steps or self.save_checkpoint_seconds):
+            raise ArgumentError("CheckpointConfig needs save_checkpoint_steps or save_checkpoint_seconds above 0.")
+        self.integrated_save, self.async_save = integrated_save, async_save
+        self.saved_network, self.exception_save = saved_network, exception_save
+        self.append_info = _checked_info(append_info)
+
+
+def _checked_info(info: Any) -> list[Any]:
+    items = [] if info is None else list(info) if isinstance(info, (tuple, list)) else [info]
+    for item in items:
+        if not (isinstance(item, Mapping) or item in _INFO):
+            raise ArgumentError(f"append_info holds {', '.join(map(repr, _INFO))} and dicts, not {item!r}.")
+    return items
+
+
+class ModelCheckpoint(Callback):
+    """Saves the network while it trains, and once more at the end.
+
+    Args:
+        prefix: beginning of the file names. If the folder has such files from an earlier run, ``_1`` (``_2`` ...) is
+            appended, so that no old file is overwritten.
+        directory: where; the current folder by default.
+        config: a CheckpointConfig.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/train/mindspore.train.ModelCheckpoint.html
+    """
+
+    def __init__(
+        self, prefix: str = "CKP", directory: str | None = None, config: CheckpointConfig | None = None
+    ) -> None:
+        if not isinstance(prefix, str) or not prefix or os.sep in prefix:
+            raise ArgumentError(f"prefix must be a string without {os.sep!r}, got {prefix!r}.")
+        if config is not None and not isinstance(config, CheckpointConfig):
+            raise ArgumentError(f"config must be a CheckpointConfig, not {type(config).__name__}.")
+        self._wanted, self._prefix = prefix, prefix
+        self._directory = os.fspath(directory or ".")
+        self._config = CheckpointConfig() if config is None else config
+        self._files: list[str] = []
+        self._last_step, self._last_time = 0, 0.0
+        self._context: RunContext | None = None
+
+    @property
+    def latest_ckpt_file_name(self) -> str:
+        """The path of the newest file of this run, '' before the first."""
+        return self._files[-1] if self._files else ""
+
+    @property
+    def saved_files(self) -> list[str]:
+        """The files of this run that are kept, oldest first."""
+        return list(self._files)
+
+    def begin(self, run_context: RunContext) -> None:
+        """A new run."""
+        self._prefix, self._files = _free_prefix(self._directory, self._wanted), []
+        params = run_context.original_args()
+        self._last_step, self._last_time = params.get("cur_step_num", 0), time.monotonic()
+        self._context = run_context
+
+    def step_end(self, run_context: RunContext) -> None:
+        """Save, if it is time."""
+        params = run_context.original_args()
+        if params.mode == "train" and self._due(params.cur_step_num):
+            self._save(params)
+
+    def end(self, run_context: RunContext) -> None:
+        """Save what came after the last file."""
+        params = run_context.original_args()
+        if params.mode == "train" and params.cur_step_num > self._last_step:
+            self._save(params)
+
+    def __exit__(self, kind: Any, error: Any, tb: Any) -> None:
+        if kind is None or not self._config.exception_save or self._context is None:
+            return
+        params = self._context.original_args()
+        if params.mode == "train" and params.cur_step_num > 0:
+            self._save(params, "_breakpoint")
+
+    def _due(self, step: int) -> bool:
+        if self._config.save_checkpoint_steps:
+            return step - self._last_step >= self._config.save_checkpoint_steps
+        return time.monotonic() - self._last_time >= self._config.save_checkpoint_seconds
+
+    def _save(self, params: RunParams, ending: str = "") -> None:
+        name = f"{self._prefix}-{params.cur_epoch_num}_{params.step_in_epoch}{ending}.ckpt"
+        path = os.path.join(self._directory, name)
+        network = self._config.saved_network if self._config.saved_network is not None else params.train_network
+        save_checkpoint(network, path, append_dict=self._info(params))
+        self._last_step, self._last_time = params.cur_step_num, time.monotonic()
+        self._files = [f for f in self._files if f != path] + [path]
+        self._drop_old()
+
+    def _info(self, params: RunParams) -> dict[str, Any]:
+        info: dict[str, Any] = {}
+        for item in self._config.append_info:
+            info.update(item if isinstance(item, Mapping) else {item: params[_INFO[item]]})
+        return info
+
+    def _drop_old(self) -> None:
+        """The new file is complete: only now may an old one go."""
+        most = self._config.keep_checkpoint_max
+        while most and len(self._files) > most:
+            old = self._files.pop(0)
+            if os.path.exists(old):
+                os.remove(old)
+
+
+def _free_prefix(directory: str, prefix: str) -> str:
+    names = os.listdir(directory) if os.path.isdir(directory) else []
+    free, n = prefix, 0
+    while any(name.startswith(free + "-") and name.endswith(".ckpt") for name in names):
+        n += 1
+        free = f"{prefix}_{n}"
+    return free

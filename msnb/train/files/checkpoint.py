@@ -1,0 +1,190 @@
+"""Checkpoints: save a network's parameters, load them, put them into a network.
+
+    save_checkpoint(net, "lenet.ckpt")                     names and values -> one safetensors file, atomically
+    params = load_checkpoint("lenet.ckpt")                 file -> {name: Parameter}
+    load_param_into_net(net, params)                       every check first, then every write (``loading``)
+
+A name may end in ``.ckpt`` or ``.safetensors``: the content is safetensors either way, readable by other programs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from msnb.base.errors import ArgumentError, CheckpointError
+from msnb.base.files.bounded_reader import read_json
+from msnb.base.files.json_schema import TEXT, Table
+from msnb.core.parameter import Parameter
+from msnb.core.tensor import Tensor
+from msnb.train.files import safetensors_file
+from msnb.train.files.mindir import export as export
+from msnb.train.files.mindir import load as load
+from msnb.train.files.parameter_loading import load_param_into_net as load_param_into_net
+from msnb.train.files.parameter_loading import state_of
+
+_ENDINGS = (".ckpt", ".safetensors")
+_TEXTS, _PARAMETERS = "msnb.texts", safetensors_file.PARAMETERS
+
+def save_checkpoint(
+    save_obj: Any,
+    ckpt_file_name: str | os.PathLike[str],
+    integrated_save: bool = True,
+    async_save: bool = False,
+    append_dict: Mapping[str, Any] | None = None,
+    choice_func: Callable[[str], bool] | None = None,
+    format: str = "ckpt",
+) -> None:
+    """Save parameters to a file, which is afterwards either complete or as it was before.
+
+    Args:
+        save_obj: a Cell, a dict from names to Tensors, or a list of ``{"name": ..., "data": ...}``.
+        ckpt_file_name: the file; without ``.ckpt`` or ``.safetensors`` at its end, ``format`` is appended. Missing
+            folders are made.
+        integrated_save: accepted; there is one device, so a parameter is always whole.
+        async_save: accepted; the file is complete when the call returns, in any case.
+        append_dict: more to store: numbers, bools, strings, Tensors.
+        choice_func: keeps the parameters for whose names it returns True.
+        format: "ckpt" or "safetensors": only the ending differs.
+
+    Raises:
+        TypeError: something that is none of these.
+        ValueError: two parameters of one name (CheckpointError).
+        OSError: the file cannot be written; an old file is unharmed.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.save_checkpoint.html
+
+    Examples:
+        >>> import os, tempfile
+        >>> import msnb as ms
+        >>> path = os.path.join(tempfile.mkdtemp(), "w.ckpt")
+        >>> ms.save_checkpoint({"w": ms.Tensor([1.0, 2.0])}, path, append_dict={"epoch": 3})
+        >>> sorted(ms.load_checkpoint(path))
+        ['epoch', 'w']
+    """
+    found = _unique(_named(save_obj))
+    if choice_func is not None:
+        found = {name: value for name, value in found.items() if choice_func(name)}
+    texts = {k: v for k, v in (append_dict or {}).items() if isinstance(v, str)}
+    numbers = [(k, v) for k, v in (append_dict or {}).items() if not isinstance(v, str)]
+    found = _unique([*found.items(), *((name, _value(name, v)) for name, v in numbers)])
+    arrays = {name: value._host() for name, value in found.items()}
+    safetensors_file.write(_with_ending(ckpt_file_name, format), safetensors_file.encode(arrays, _notes(found, texts)))
+
+
+def load_checkpoint(
+    ckpt_file_name: str | os.PathLike[str],
+    net: Any = None,
+    strict_load: bool = False,
+    filter_prefix: str | Iterable[str] | None = None,
+    choice_func: Callable[[str], bool] | None = None,
+) -> dict[str, Any]:
+    """Read a checkpoint.
+
+    Args:
+        ckpt_file_name: the file.
+        net: a Cell to put the parameters into, see ``load_param_into_net``.
+        strict_load: for ``net``.
+        filter_prefix: leave out names that begin with this (or one of these).
+        choice_func: keep the names for which it returns True.
+
+    Returns:
+        A dict from names to Parameters, in the order of the network that was saved (strings of ``append_dict`` as
+        strings).
+
+    Raises:
+        ValueError: CheckpointError: the file is missing (also a FileNotFoundError), truncated or damaged, or does not
+            fit ``net``. The network is unchanged.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.load_checkpoint.html
+    """
+    path = os.fspath(ckpt_file_name)
+    arrays, metadata = safetensors_file.read(path)
+    drop = (filter_prefix,) if isinstance(filter_prefix, str) else tuple(filter_prefix or ())
+    keep = choice_func or (lambda name: True)
+    everything = _parameters(arrays, metadata, path)
+    loaded = {k: v for k, v in everything.items() if not k.startswith(drop or ("\0",)) and keep(k)}
+    if arrays and not loaded:
+        raise CheckpointError(f"nothing of the checkpoint {path!r} is left by filter_prefix={drop} and choice_func.")
+    if net is not None:
+        load_param_into_net(net, loaded, strict_load)
+    return loaded
+
+
+# ---- what to save --------------------------------------------------------------------------------------------------
+
+
+def _named(obj: Any) -> Iterable[tuple[str, Tensor]]:
+    """(name, value) of a Cell, a dict or MindSpore's list of dicts."""
+    if hasattr(obj, "parameters_and_names"):
+        return state_of(obj)
+    if isinstance(obj, Mapping):
+        return [(name, _value(name, v)) for name, v in obj.items()]
+    if isinstance(obj, (list, tuple)):
+        return [_list_entry(item) for item in obj]
+    raise ArgumentError(f"save_checkpoint saves a Cell, a dict or a list of dicts, not {type(obj).__name__}.")
+
+
+def _list_entry(item: Any) -> tuple[str, Tensor]:
+    if isinstance(item, Parameter):
+        return item.name, item
+    if isinstance(item, Mapping) and {"name", "data"} <= set(item):
+        return item["name"], _value(item["name"], item["data"])
+    raise ArgumentError('a list for save_checkpoint holds Parameters or dicts {"name": ..., "data": ...}.')
+
+
+def _value(name: Any, value: Any) -> Tensor:
+    if not isinstance(name, str) or not name:
+        raise ArgumentError(f"a name in a checkpoint is a string with at least one character, not {name!r}.")
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, (bool, int, float, complex, np.ndarray, np.generic)):
+        return Tensor(np.asarray(value))  # Python floats keep all their digits
+    raise ArgumentError(f"{name} is a {type(value).__name__}; a checkpoint holds tensors, numbers and strings.")
+
+
+def _unique(items: Iterable[tuple[str, Tensor]]) -> dict[str, Tensor]:
+    found: dict[str, Tensor] = {}
+    for name, value in items:
+        if name in found and found[name] is not value:
+            raise CheckpointError(
+                f"two parameters are called {name!r}, so one of them would be lost.",
+                operands=[f"{name}: {v._type!r}" for v in (found[name], value)],
+                hint="give them names: Parameter(..., name=...), or net.update_parameters_name(prefix).",
+            )
+        found[name] = value
+    return found
+
+
+def _notes(found: Mapping[str, Tensor], texts: Mapping[str, str]) -> dict[str, str]:
+    """Order and wish for a gradient, which the container does not keep."""
+    rows = [[name, bool(getattr(v, "requires_grad", True))] for name, v in found.items()]
+    return {_PARAMETERS: json.dumps(rows)} | ({_TEXTS: json.dumps(dict(texts))} if texts else {})
+
+
+def _with_ending(path: str | os.PathLike[str], format: str) -> str:
+    text = os.fspath(path)
+    if f".{format}" not in _ENDINGS:
+        raise ArgumentError(f"format is 'ckpt' or 'safetensors', not {format!r}.")
+    if os.path.basename(text) in ("", *_ENDINGS):
+        raise ArgumentError(f"{text!r} is a folder, not the name of a checkpoint file.")
+    return text if text.endswith(_ENDINGS) else f"{text}.{format}"
+
+
+def _parameters(arrays: Mapping[str, Any], metadata: Mapping[str, str], path: str) -> dict[str, Any]:
+    """Parameters in the order they were saved; files of other programs come sorted by name."""
+    refuse = safetensors_file.damaged(path)
+    rows = [(name, True) for name in sorted(arrays)]
+    if _PARAMETERS in metadata:
+        rows = safetensors_file.parameter_rows(metadata[_PARAMETERS], arrays, refuse)
+    texts = read_json(metadata.get(_TEXTS, "{}"), refuse, Table(TEXT), f"the note {_TEXTS}")
+    loaded: dict[str, Any] = {name: Parameter(arrays[name], name, requires_grad=grad) for name, grad in rows}
+    twice = next((name for name in texts if name in loaded), None)
+    if twice is not None:
+        raise refuse(f"{twice} is the name of a tensor and of a string")
+    loaded.update(texts)
+    return loaded

@@ -1,0 +1,148 @@
+"""A checkpoint file: named arrays and a few strings in the safetensors format, whole or not there at all.
+
+Never pickle: reading a file runs no code of the file. ``base.files.tensor_file`` has the format and its checks.
+
+Saving is atomic:  write a file aside in the same folder -> fsync -> rename over name -> fsync the folder.
+Whatever stops it leaves the old file as it was; what a killed writer left goes with the next save
+(``base.files.atomic_write``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from msnb.base.errors import CheckpointError
+from msnb.base.files import tensor_file
+from msnb.base.files.atomic_write import aside, remove_leftovers, write_all
+from msnb.base.files.bounded_reader import MOST_JSON, Refuse, open_file, read_json, size_of
+from msnb.base.files.json_schema import FLAG, TEXT, Fixed, Rows
+
+Array = NDArray[Any]
+PARAMETERS, CONSTANT = "msnb.parameters", "constant "
+_ROWS = Rows(Fixed(TEXT, FLAG))
+_FOREIGN = {
+    b"PK\x03\x04": "It looks like a zip or PyTorch file; export it with safetensors.torch.save_file first.",
+    b"\x80": "It looks like a pickle, which could run code when read; convert it to safetensors where it was made.",
+    b"\n": "It may be a protobuf .ckpt of MindSpore; convert it there with mindspore.ckpt_to_safetensors.",
+}
+
+
+class MissingCheckpoint(CheckpointError, FileNotFoundError):
+    """There is no file of that name."""
+
+
+# ---- bytes ---------------------------------------------------------------------------------------------------------
+
+
+def encode(arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> bytes:
+    """The file's content for these arrays and strings."""
+
+    def refuse(why: str, hint: str = "") -> CheckpointError:
+        return CheckpointError(f"this cannot be written: {why}.", hint=hint)
+
+    return tensor_file.encode(arrays, metadata, refuse)
+
+
+def decode(content: bytes, path: str) -> tuple[dict[str, Array], dict[str, str]]:
+    """Arrays (read-only views of ``content``) and strings of a file.
+
+    Raises:
+        CheckpointError: the content is not whole, not safetensors, or was changed after it was written.
+    """
+    _need_own_kind(content[:8], len(content), path)
+    return tensor_file.decode(content, damaged(path))
+
+
+def damaged(path: str) -> Callable[..., CheckpointError]:
+    """What makes the error of a file that cannot be read."""
+
+    def refuse(why: str, hint: str = "") -> CheckpointError:
+        hint = f"{hint} Nothing was loaded from it." if hint else "nothing was loaded from it."
+        return CheckpointError(f"the checkpoint {path!r} cannot be read: {why}.", hint=hint)
+
+    return refuse
+
+
+def parameter_rows(note: str, arrays: Mapping[str, Array], refuse: Refuse) -> list[tuple[str, bool]]:
+    """The Parameters of a file in their order, and whether each wants a gradient, from its note ``PARAMETERS``.
+
+    Raises:
+        What ``refuse`` makes: the note does not name every array that is no constant of a program, once.
+    """
+    rows = read_json(note, refuse, _ROWS, f"the note {PARAMETERS}")
+    names = [name for name, _ in rows]
+    absent = sorted(set(names) - set(arrays)) or sorted(
+        name for name in set(arrays) - set(names) if not name.startswith(CONSTANT)
+    )
+    if absent or len(set(names)) < len(names):
+        found = f"{absent[0]!r} is missing in one of them" if absent else "a name stands there twice"
+        raise refuse(f"the note {PARAMETERS} does not name its arrays: {found}")
+    return [(name, wanted) for name, wanted in rows]
+
+
+def _need_own_kind(first: bytes, total: int, path: str) -> None:
+    """Other programs' files get advice."""
+    if len(first) < 8 or int.from_bytes(first, "little") <= min(total - 8, MOST_JSON):
+        return
+    for magic, advice in _FOREIGN.items():
+        if first.startswith(magic):
+            raise CheckpointError(f"{path!r} is not a checkpoint in the safetensors format.", hint=advice)
+
+
+# ---- files ---------------------------------------------------------------------------------------------------------
+
+
+def read(path: str) -> tuple[dict[str, Array], dict[str, str]]:
+    """The arrays and strings of a file.
+
+    Raises:
+        CheckpointError: there is none (also a FileNotFoundError), or it is damaged, as for ``decode``.
+    """
+    if not os.path.isfile(path):
+        folder = Path(path).parent
+        near = sorted(p.name for p in folder.glob("*") if p.suffix in (".ckpt", ".safetensors"))[:8]
+        hint = f"the folder has: {', '.join(near)}." if near else f"the folder {str(folder)!r} has no checkpoints."
+        raise MissingCheckpoint(f"there is no checkpoint file {path!r}.", hint=hint)
+    refuse = damaged(path)
+    with open_file(path, refuse) as file:
+        _need_own_kind(file.read(8), size_of(file), path)
+    return tensor_file.read(path, refuse)
+
+
+def write(path: str, content: bytes) -> None:
+    """Put ``content`` into the file ``path``, all of it or nothing: until the last moment the old file stays."""
+    target = os.path.realpath(path)
+    folder = os.path.dirname(target)
+    os.makedirs(folder, exist_ok=True)
+    remove_leftovers(folder)
+    with aside(folder, os.path.basename(target)) as (handle, temporary):
+        write_all(handle, content)
+        os.fsync(handle)
+        os.chmod(temporary, _mode(target))
+        os.replace(temporary, target)
+    _sync_folder(folder)
+
+
+def _mode(target: str) -> int:
+    """The permissions of the file that is replaced, or what a new file would get."""
+    if os.path.exists(target):
+        return os.stat(target).st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _sync_folder(folder: str) -> None:
+    """Make the rename itself durable, where folders can be opened (not on Windows)."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
