@@ -89,10 +89,6 @@ MOVED: dict[str, dict[str, str]] = {
         "HookBackward": "msnb.api.transforms.custom_gradient:HookBackward",
         "Partial": "msnb.ops.mindspore.multitype_graph:Partial",
     },
-    "msnb.ops.composite": {
-        **{name: f"msnb.api:{name}" for name in _TRANSFORMS},
-        **{name: f"msnb.ops.mindspore.multitype_graph:{name}" for name in _FUNCTIONAL},
-    },
     "msnb.train.model": {"ParallelMode": "msnb.parallel.context:ParallelMode"},
     "msnb.train": {"amp": "msnb.train.amp", **_FILES, **{name: f"msnb.train.amp:{name}" for name in _AMP}},
 }
@@ -112,7 +108,9 @@ MODULES = {
     "msnb.common.tensor": "msnb.core.tensor",
     "msnb.dataset.transforms.c_transforms": "msnb.dataset.transforms",
     "msnb.dataset.transforms.py_transforms": "msnb.dataset.transforms",
+    "msnb.dataset.config": "msnb.dataset.pipeline.config",
     "msnb.dataset.core": "msnb.dataset",
+    "msnb.dataset.samplers": "msnb.dataset.pipeline.samplers",
     "msnb.dataset.engine": "msnb.dataset",
     "msnb.dataset.transforms.transforms": "msnb.dataset.transforms",
     "msnb.dataset.text.transforms": "msnb.dataset.text",
@@ -124,6 +122,10 @@ MODULES = {
     "msnb.log": "logging",
     "msnb.mindrecord": "msnb.dataset.sources.mindrecord",
     "msnb.nn.layer": "msnb.nn",
+    "msnb.nn.cell": "msnb.nn",
+    "msnb.nn.loss": "msnb.nn",
+    "msnb.nn.wrap": "msnb.nn",
+    "msnb.nn.transformer": "msnb.nn",
     "msnb.nn.dynamic_lr": "msnb.optim.dynamic_lr",
     "msnb.nn.grad": "msnb.api",
     "msnb.nn.loss.loss": "msnb.nn",
@@ -136,11 +138,13 @@ MODULES = {
     "msnb.nn.optim": "msnb.optim",
     "msnb.parallel.auto_parallel": "msnb.nn.mindspore.auto_parallel",
     "msnb.parallel.nn": "msnb.nn.mindspore.auto_parallel",
+    "msnb.ops.composite": "msnb.ops",
     "msnb.ops.function": "msnb.ops",
     "msnb.ops.functional": "msnb.ops",
     "msnb.ops.operations": "msnb.ops",
     "msnb.ops.primitive": "msnb.ops",
     "msnb.train.callback": "msnb.train",
+    "msnb.train.serialization": "msnb.train",
 }
 
 # below these paths MindSpore has one module per family; here a family's names are those of the whole room

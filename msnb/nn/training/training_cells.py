@@ -22,7 +22,6 @@ from msnb.core.microbatch_scope import in_micro, parts_of
 from msnb.nn.cells.cell import Cell
 from msnb.nn.training.gradient_reducer import reducer_of
 
-__path__: list[str] = []  # MindSpore has modules below this one; msnb.base.missing_names finds them
 
 
 def need_cell(what: str, cell: Any) -> None:

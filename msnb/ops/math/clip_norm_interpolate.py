@@ -408,10 +408,3 @@ def xdivy(x: Any, y: Any) -> Tensor:
     zero = equal(x, 0)
     out: Tensor = where(zero, 0.0, x / where(zero, 1.0, y))
     return out
-
-
-def __getattr__(name: str) -> Any:
-    """``from msnb.ops import composite as C``: MindSpore keeps GradOperation and HyperMap here."""
-    from msnb.base import missing_names
-
-    return missing_names.attribute(__name__, name)
