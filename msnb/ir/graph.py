@@ -12,7 +12,7 @@ param's position to the output's. Compare graphs, nodes and values by identity.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msnb.base.source_location import Origin
@@ -158,9 +158,16 @@ class Graph:
         return f"<graph {self.name}: {len(self.params)} params, {len(self.nodes)} nodes>"
 
     def __str__(self) -> str:
-        from msnb.ir.text.printer import print_graph
+        return str(_printer(self))
 
-        return print_graph(self)
+
+_printer: Callable[[Graph], str] = repr
+
+
+def register_printer(printer: Callable[[Graph], str]) -> None:
+    """Set what ``str(graph)`` gives; ``ir.text`` stands above this module and registers its own."""
+    global _printer
+    _printer = printer
 
 
 def copy_node(node: Node, into: Graph, seen: dict[Value, Value], twins: dict[Node, Node] | None = None) -> Node:

@@ -24,6 +24,12 @@ from msnb.dataset.pipeline.samplers import as_sampler
 from msnb.dataset.pipeline.source_nodes import IndexedSource
 
 Names = str | Sequence[str] | None
+_writers: dict[str, Callable[[Dataset, str, int], None]] = {}
+
+
+def register_writer(file_type: str, write: Callable[[Dataset, str, int], None]) -> None:
+    """Enter a file format of ``Dataset.save``; formats stand above this module (``dataset.sources``)."""
+    _writers[file_type] = write
 
 
 class Dataset:
@@ -278,11 +284,9 @@ class Dataset:
 
         Whole numbers are kept as int32 or int64, others as float32 or float64, rows of bytes (uint8[n]) as they are.
         """
-        from msnb.dataset.sources.mindrecord import save
-
-        if file_type != "mindrecord":
-            raise AttributeValueError(f"save writes file_type 'mindrecord', got {file_type!r}")
-        save(self, file_name, num_files)
+        if file_type not in _writers:
+            raise AttributeValueError(f"save writes file_type {' or '.join(map(repr, _writers))}, got {file_type!r}")
+        _writers[file_type](self, file_name, num_files)
 
     def __len__(self) -> int:
         if self._node.count() in (None, math.inf):

@@ -26,7 +26,7 @@ from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.base.files.array_archive import Archive
 from msnb.base.files.bounded_reader import MOST_AXES, MOST_BYTES, Refuse, read_json
 from msnb.base.files.json_schema import TEXT, OneOf, Record, Rows, Table
-from msnb.dataset.pipeline.dataset import Dataset, workers_of
+from msnb.dataset.pipeline.dataset import Dataset, register_writer, workers_of
 from msnb.dataset.pipeline.rows import Array, Row, as_columns, check_count, positions
 from msnb.dataset.pipeline.samplers import choose
 from msnb.dataset.pipeline.source_nodes import IndexedSource
@@ -331,3 +331,6 @@ def _opened(files: Any) -> list[_File]:
                 hint="files that are read together have the same columns of the same types.",
             )
     return found
+
+
+register_writer("mindrecord", save)

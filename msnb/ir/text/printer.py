@@ -19,7 +19,7 @@ from typing import Any
 
 from msnb.core.types import TensorType, Type
 from msnb.ir.control_flow import CALL
-from msnb.ir.graph import Graph, Node, Value
+from msnb.ir.graph import Graph, Node, Value, register_printer
 from msnb.ir.text.literals import Table, is_inline, write_attr, write_name
 from msnb.ops.elementwise.constant import constant
 
@@ -234,3 +234,6 @@ def comment(node: Node) -> str:
     place = node.where.where if node.where is not None else None
     parts = [node.scope, "" if place is None else str(place), f"by {node.why}" if node.why else ""]
     return "   ".join(part.replace("\n", " ") for part in parts if part)
+
+
+register_printer(print_graph)
