@@ -45,7 +45,7 @@ def kill(pids: list[int]) -> None:
 
 def environment(threads: int) -> dict[str, str]:
     """The ranks' environment: threads of BLAS, and our package on the path."""
-    home = str(Path(__file__).resolve().parents[3])
+    home = str(Path(__file__).resolve().parents[4])
     path = os.pathsep.join(dict.fromkeys(p for p in (*os.environ.get("PYTHONPATH", "").split(os.pathsep), home) if p))
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     return {**_INSIDE, **os.environ, **dict.fromkeys(names, str(threads)), "PYTHONPATH": path}

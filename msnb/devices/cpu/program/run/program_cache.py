@@ -45,7 +45,7 @@ from msnb.ops.definition.record import find
 
 FORMAT = "2"
 MOST_BYTES = 1 << 25
-_ROOMS = ("core", "ops", "ir", "autodiff", "devices", "graph/compile")
+_ROOMS = ("base", "core", "ops", "ir", "autodiff", "devices", "graph/compile")
 _ADDRESSES = range(1 << 46, 1 << 47)
 _PLAIN = (bool, int, float, str, type(None))
 
