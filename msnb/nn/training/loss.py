@@ -14,7 +14,6 @@ from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.nn.cells.cell import Cell
 
 
-
 class LossBase(Cell):
     """Base of losses.
 

@@ -23,7 +23,6 @@ from msnb.nn.cells.cell import Cell
 from msnb.nn.training.gradient_reducer import reducer_of
 
 
-
 def need_cell(what: str, cell: Any) -> None:
     """Raise TypeError for what is not a Cell."""
     if not isinstance(cell, Cell):

@@ -33,8 +33,8 @@ from msnb.graph.capture.frontend import conversion_cache, expression_converter, 
 from msnb.graph.capture.frontend.ast_templates import expression, written
 from msnb.graph.capture.frontend.jump_lowering import Lowering
 from msnb.graph.capture.frontend.liveness import mark
-from msnb.graph.capture.frontend.scope_analysis import Scope, bindings, in_blocks, inner_nonlocals, params
 from msnb.graph.capture.frontend.match_patterns import Names
+from msnb.graph.capture.frontend.scope_analysis import Scope, bindings, in_blocks, inner_nonlocals, params
 
 Tree = TypeVar("Tree", bound=ast.AST)
 INJECTED = ("__rt__", "__g__", "__c__")
