@@ -50,6 +50,7 @@ examples: Example((inputs...), {attrs}) with NumPy arrays or scalars; wrong: Wro
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -216,6 +217,12 @@ def _parse_attrs(attrs: Mapping[str, Any] | Iterable[str]) -> dict[str, Any]:
     return dict.fromkeys(attrs, REQUIRED)
 
 
+def family_of(function: Callable[..., Any]) -> str:
+    """The family of a record: ``FAMILY`` of the module where the function stands, else the module's name."""
+    module = function.__module__
+    return str(getattr(sys.modules.get(module), "FAMILY", module.rsplit(".", 1)[-1]))
+
+
 def define(
     name: str,
     inputs: str,
@@ -260,7 +267,7 @@ def define(
         optional=left_out,
         examples=tuple(examples),
         wrong=tuple(wrong),
-        family=family or infer.__module__.rsplit(".", 1)[-1],
+        family=family or family_of(infer),
         windows=windows,
         arity=len(names) if fixed else -1,
         wanted_by_grad=frozenset(inspect.signature(grad).parameters) if grad is not None else frozenset(),

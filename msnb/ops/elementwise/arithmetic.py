@@ -10,6 +10,8 @@ from msnb.ops.definition import example_inputs
 from msnb.ops.definition.record import find
 from msnb.ops.elementwise.factory import adjoint, binary, times_adjoint, unary
 
+FAMILY = "elementwise"  # of the records in this module: pictures and the JSON of graphs name it
+
 add = binary(
     "add", lambda xp, x, y: xp.add(x, y), "x + y", "Sum of two tensors.", lambda dout: (dout, dout),
     traits=("commutative", "ufunc", "linear"),

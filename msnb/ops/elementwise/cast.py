@@ -16,6 +16,8 @@ from msnb.ops.definition import example_inputs
 from msnb.ops.definition.record import Example, Op, Wrong, define, find
 from msnb.ops.elementwise.factory import unary
 
+FAMILY = "casting"  # of the records in this module: pictures and the JSON of graphs name it
+
 _REAL_OF = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}
 
 

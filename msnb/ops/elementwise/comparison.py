@@ -15,6 +15,8 @@ from msnb.ops.definition.record import Example, Op, Wrong, define, find
 from msnb.ops.definition.type_inference import KINDS, common_shape
 from msnb.ops.elementwise.factory import binary, unary
 
+FAMILY = "compare"  # of the records in this module: pictures and the JSON of graphs name it
+
 _TRUTH = "the result is bool"
 
 

@@ -25,7 +25,7 @@ from msnb.base.errors import ArgumentError, DTypeError, ShapeError
 from msnb.core.dtypes import DType
 from msnb.core.tensor import Tensor
 from msnb.ops.definition import example_inputs
-from msnb.ops.definition.record import Example, Op, Wrong, define, find
+from msnb.ops.definition.record import Example, Op, Wrong, define, family_of, find
 from msnb.ops.definition.type_inference import KINDS, elementwise
 
 _OF_KIND = {
@@ -72,7 +72,7 @@ def unary(
         promotes=True,
         examples=examples,
         wrong=(Wrong((x, x), {}, f"{name} takes the tensors (x)", ArgumentError), *_wrong_kind(kinds, 1)),
-        family=body.__module__.rsplit(".", 1)[-1],
+        family=family_of(body),
     )
 
 
@@ -115,7 +115,7 @@ def binary(
         promotes=True,
         examples=examples,
         wrong=(Wrong((x, y[:, :2]), {}, "do not broadcast", ShapeError), *_wrong_kind(kinds, 2)),
-        family=body.__module__.rsplit(".", 1)[-1],
+        family=family_of(body),
     )
 
 

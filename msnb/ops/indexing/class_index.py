@@ -18,6 +18,8 @@ from msnb.core.types import TensorType
 from msnb.ops.definition.record import Example, Op, Wrong, define
 from msnb.ops.definition.type_inference import operand_lines
 
+FAMILY = "labels"  # of the records in this module: pictures and the JSON of graphs name it
+
 _LABELS = np.array([0, 2, 1, -100], np.int32)
 
 

@@ -25,6 +25,8 @@ from msnb.ops.shape.index_records import INDEX, UNINDEX, read_batch
 from msnb.ops.shape.index_spec import outside
 from msnb.ops.shape.views import reshape
 
+FAMILY = "index"  # of the records in this module: pictures and the JSON of graphs name it
+
 _X = np.arange(24.0).reshape(2, 3, 4) / 8 - 1
 _I = np.array([[1, 0, 1]])
 FULL = (None, None, None)

@@ -19,6 +19,8 @@ from msnb.ops.definition.record import Example, Op, Wrong, define, find
 from msnb.ops.definition.symbolic_sizes import bound_of, fresh, product
 from msnb.ops.definition.type_inference import operand_lines
 
+FAMILY = "selection"  # of the records in this module: pictures and the JSON of graphs name it
+
 _X = np.array([[0.0, 1.5, 0.0], [-2.0, 0.0, 1.5]])
 
 

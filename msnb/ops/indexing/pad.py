@@ -20,6 +20,8 @@ from msnb.ops.definition.record import Example, Op, Work, Wrong, define
 from msnb.ops.definition.symbolic_sizes import total
 from msnb.ops.definition.type_inference import operand_lines
 
+FAMILY = "padding"  # of the records in this module: pictures and the JSON of graphs name it
+
 _A = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]])
 Pads = tuple[tuple[int, int], ...]
 

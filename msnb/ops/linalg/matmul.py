@@ -25,6 +25,8 @@ from msnb.ops.definition.symbolic_sizes import bound_of, product
 from msnb.ops.definition.type_inference import broadcast_shapes, normal_axis, operand_lines
 from msnb.ops.shape.views import EXPAND_DIMS, SQUEEZE, TRANSPOSE, reshape
 
+FAMILY = "contract"  # of the records in this module: pictures and the JSON of graphs name it
+
 _A = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]])
 _B = np.array([[1.5, 0.5], [-2.0, 0.75], [1.25, -0.5]])
 _V = np.array([0.5, -1.5, 2.0])

@@ -29,6 +29,8 @@ from msnb.ops.linalg.matmul import matmul, turned
 from msnb.ops.linalg.triangular import diag_embed, tril
 from msnb.ops.shape.views import EXPAND_DIMS, SQUEEZE, broadcast_to, reshape
 
+FAMILY = "linalg"  # of the records in this module: pictures and the JSON of graphs name it
+
 _A = np.array([[2.0, 0.5, -0.25], [0.75, -1.5, 0.5], [0.25, 1.0, 3.0]])
 _STACK = np.stack([_A, _A.T + 2 * np.eye(3)])
 _SPD = _A @ _A.T + np.eye(3)

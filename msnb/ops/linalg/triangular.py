@@ -22,6 +22,8 @@ from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.shape.index_records import INDEX, UNINDEX
 from msnb.ops.shape.views import TRANSPOSE, inverse_permutation
 
+FAMILY = "triangle"  # of the records in this module: pictures and the JSON of graphs name it
+
 _A = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]])
 _C = np.arange(18.0).reshape(2, 3, 3) / 8 - 1
 FULL = (None, None, None)

@@ -20,6 +20,8 @@ from msnb.ops.definition.operand_checks import one_batched, strong_dtype
 from msnb.ops.definition.record import Example, Op, Work, Wrong, define
 from msnb.ops.definition.type_inference import operand_lines
 
+FAMILY = "blocked"  # of the records in this module: pictures and the JSON of graphs name it
+
 _PLAIN = np.arange(96.0).reshape(4, 6, 2, 2) / 16
 _BLOCKS = Blocks(order=(0, 1, 2, 3), inner=((1, 3), (0, 2)))
 _ATTRS = {"order": _BLOCKS.order, "inner": _BLOCKS.inner}

@@ -23,6 +23,8 @@ from msnb.ops.definition.symbolic_sizes import total
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.shape.views import EXPAND_DIMS, SQUEEZE
 
+FAMILY = "join"  # of the records in this module: pictures and the JSON of graphs name it
+
 _A = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]])
 _B = np.array([[1.5, 0.5, -2.0]])
 _EMPTY = np.zeros((0, 3))

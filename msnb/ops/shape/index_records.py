@@ -34,6 +34,8 @@ from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.shape.index_spec import Plan, Spec, explain, fits, key_of, may_equal
 from msnb.ops.shape.views import BROADCAST_TO, TRANSPOSE, inverse_permutation, reshape
 
+FAMILY = "getitem"  # of the records in this module: pictures and the JSON of graphs name it
+
 _X = np.arange(24.0).reshape(2, 3, 4) / 8 - 1
 _I, _J = np.array([1, 0, 1]), np.array([[2], [-1]])
 _FULL = (None, None, None)

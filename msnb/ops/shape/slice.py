@@ -22,6 +22,8 @@ from msnb.ops.definition.type_inference import broadcast_shapes, operand_lines
 from msnb.ops.shape.index_records import need_known
 from msnb.ops.shape.views import reshape
 
+FAMILY = "slicing"  # of the records in this module: pictures and the JSON of graphs name it
+
 _A = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]])
 _EMPTY = np.zeros((0, 3))
 _LABELS = "abcdefghijklmnopqrstuvwxyz"

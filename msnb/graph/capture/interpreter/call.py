@@ -37,7 +37,10 @@ _CONVERTED_ROOMS = tuple(PACKAGE_DIR + room for room in ("nn", "optim", "train")
 # what these do is the framework's business; it asks the engine for what a program may depend on
 _OPAQUE_FILES = tuple(
     PACKAGE_DIR + "nn/" + file
-    for file in ("cell.py", "tree.py", "state.py", "hooks.py", "precision.py", "initializer.py")
+    for file in (
+        *(f"cells/{name}.py" for name in ("cell", "cell_tree", "cell_state", "hooks", "mixed_precision")),
+        "initializer.py",
+    )
 )
 _OPAQUE = ("numpy", "ml_dtypes", "scipy", "pandas", "matplotlib", "IPython", "torch", "sklearn", "pytest", "_pytest")
 _DEEPEST = 3000  # a call of a converted function takes about 1 KB of C's stack, which has 8 MB
