@@ -20,14 +20,14 @@ import numpy as np
 import msnb as ms
 from bench.planning import Transformer
 from msnb import nn, ops
-from msnb.parallel.engine.comm.communicator import Comm
-from msnb.parallel.engine.rank.rank_state import Holding
+from msnb.parallel.engine.comm.communicator import Communicator
+from msnb.parallel.engine.rank.rank_state import RankState
 from msnb.parallel.program.program_document import to_text
 
 ROUNDS = 15
 
 
-class Mirror(Comm):
+class Mirror(Communicator):
     """The other rank sends what this one sends; zeros where its piece has another size."""
 
     def exchange(self, out: Mapping[int, Any], into: Mapping[int, Any], what: str, deadline: float) -> None:
@@ -77,7 +77,7 @@ def ways(step: nn.Cell, inputs: tuple[Any, ...]) -> list[Callable[[], Any]]:
 
     def rank(level: str, often: bool) -> Callable[[], Any]:
         how = {"jit_level": level, "runtime_num_threads": 1}
-        return partial(Holding(text, Mirror(0, 2, 60.0), None, how, often).run, values)
+        return partial(RankState(text, Mirror(0, 2, 60.0), None, how, often).run, values)
 
     def alone() -> None:
         with ms.set_context(mode=ms.GRAPH_MODE, jit_level="O1", runtime_num_threads=1):

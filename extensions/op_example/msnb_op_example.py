@@ -17,7 +17,7 @@ import numpy as np
 
 from msnb import ops
 from msnb.base.errors import DTypeError
-from msnb.ops.definition.record import Example, Work, Wrong, define
+from msnb.ops.definition.record import Example, InvalidExample, Work, define
 from msnb.ops.definition.type_inference import elementwise
 
 _LATITUDES = np.array([[0.5, -1.25, 1.0], [0.0, 0.25, -0.75]])
@@ -42,5 +42,5 @@ mercator = define(
     promotes=True,  # integers arrive in the body as float32
     doc="Height of a latitude (in radians) on a Mercator map of a globe with this radius.",
     examples=(Example((_LATITUDES,)), Example((_LATITUDES,), {"radius": 6371.0})),
-    wrong=(Wrong((_LATITUDES + 1j,), {}, "does not take complex", DTypeError),),
+    wrong=(InvalidExample((_LATITUDES + 1j,), {}, "does not take complex", DTypeError),),
 )

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from msnb.graph.compile.rewriting.pass_record import Case, Pass
 from msnb.graph.compile.rewriting.rewrite_log import Log
-from msnb.graph.compile.rewriting.rewriter import Answer, Sweep, sweep_module
+from msnb.graph.compile.rewriting.rewriter import Answer, GraphRewriter, sweep_module
 from msnb.ir.graph import Graph, Node
 
 IDEMPOTENT = frozenset(("absolute", "ceil", "floor", "round", "trunc", "sign"))
 LAW = "f(f(x)) is f(x) for absolute, ceil, floor, round, trunc, sign"
 
 
-def _rule(sweep: Sweep, node: Node) -> Answer:
+def _rule(sweep: GraphRewriter, node: Node) -> Answer:
     """The inner result for the outer one; ``accept`` checks the types and takes the note."""
     if node.op.name not in IDEMPOTENT or len(node.inputs) != 1:
         return None

@@ -12,13 +12,13 @@ from msnb.core.engine import slot
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType
-from msnb.ir.builder import GraphBuilder, Traced
+from msnb.ir.builder import ClosedFunction, GraphBuilder
 from msnb.ir.graph import Graph
 
 Fn = Callable[..., Any]
 
 
-class Program:
+class FunctionTrace:
     """A traced function.
 
     Args:
@@ -39,7 +39,7 @@ class Program:
         engine = slot.engine
         assert isinstance(engine, GraphBuilder)
         run = engine.convert(fn)
-        self._traced: Traced = engine.trace(lambda *xs: self._call(run, xs), self.inputs, types)
+        self._traced: ClosedFunction = engine.trace(lambda *xs: self._call(run, xs), self.inputs, types)
         self.graph: Graph = written_out(self._traced.graph)
         self.outer: list[Any] = self._traced.outer
 

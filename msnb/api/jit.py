@@ -26,7 +26,7 @@ from msnb.api.compile_report import timing_table
 from msnb.base import compile_timing, events, fork_locks
 from msnb.core import step_undo
 from msnb.core.engine import slot
-from msnb.core.process_group import Promised, current
+from msnb.core.process_group import AbsentGroup, current
 from msnb.core.shard_annotation import IGNORED
 from msnb.core.storage.packed_storage import kept_of
 from msnb.core.tensor import Tensor, make
@@ -34,8 +34,8 @@ from msnb.eager.autocast import worn_by
 from msnb.eager.dispatch import EagerEngine
 from msnb.eager.recorded_calls import call_recorded, tracked_inputs
 from msnb.eager.recording import is_eager
-from msnb.graph.capture import CAPTURING, Captured, captures, trace
-from msnb.graph.compile import Compiled, compile_graph
+from msnb.graph.capture import CAPTURING, CapturedProgram, captures, trace
+from msnb.graph.compile import CompiledProgram, compile_graph
 from msnb.parallel.context import get_auto_parallel_context, wanted
 
 MOST_BYTES = 1 << 28  # of the versions of one function, about
@@ -76,7 +76,7 @@ class Version:
     def __init__(
         self,
         number: int,
-        captured: Captured,
+        captured: CapturedProgram,
         run: Any,
         reason: str,
         seconds: tuple[float, float],
@@ -91,9 +91,9 @@ class Version:
         self.bytes = _bytes(captured, run)
 
     @cached_property
-    def compiled(self) -> Compiled:
+    def compiled(self) -> CompiledProgram:
         """The program of one device; of a plan it is made when somebody wants to look at it."""
-        if isinstance(self.run, Compiled):
+        if isinstance(self.run, CompiledProgram):
             return self.run
         return compile_graph(self.captured.noted, name=self.captured.noted.name)
 
@@ -110,7 +110,7 @@ class Version:
         return "\n".join(lines)
 
 
-def _bytes(captured: Captured, run: Any) -> int:
+def _bytes(captured: CapturedProgram, run: Any) -> int:
     """A node with its values, types and guards takes about 4 KB; tables and constants take what they say."""
     nodes = [node for _, node in captured.noted.walk()]
     image = getattr(getattr(run, "executable", None), "image", None)
@@ -239,20 +239,20 @@ class CompiledFunction:
         events.emit("compiled", fn=self, version=version, reason=reason, seconds=end - start)
         return version
 
-    def _program(self, captured: Captured, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _program(self, captured: CapturedProgram, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What runs the captured graph."""
         if wanted.key is None or get_auto_parallel_context("parallel_mode") == "data_parallel":
             if any(node.marks for _, node in captured.noted.walk()):
                 events.notice(IGNORED, key="shard")
         if wanted.key is None:
-            if isinstance(current(), Promised):
+            if isinstance(current(), AbsentGroup):
                 events.notice(_BY_HAND, key="hybrid_parallel")
             program = compile_graph(captured.noted, name=self.name, packs=True)
             captured.settle(program.forms)
             return program
-        from msnb.parallel.engine.planned_function import Planned
+        from msnb.parallel.engine.planned_function import PlannedFunction
 
-        return Planned(captured, args, kwargs, self.name)
+        return PlannedFunction(captured, args, kwargs, self.name)
 
     # ---- inside a gradient ----------------------------------------------------------------------------------------
 
@@ -333,7 +333,7 @@ def _many(name: str, reason: str) -> str:
     )
 
 
-def _is_stored(captured: Captured, outs: list[Any], held: list[Any]) -> bool:
+def _is_stored(captured: CapturedProgram, outs: list[Any], held: list[Any]) -> bool:
     """True when state has its new values: they are put in place all at once."""
     at, owner = captured.written[0] if captured.written else (0, 0)
     kept = kept_of(held[owner]) if captured.written else None

@@ -5,7 +5,7 @@
            v      |
            d      c <--- k        c does not vary with x, d is never used by y: no gradient flows there
 
-``Flow`` tells, for every output of a graph, the set of params it depends on differentiably, as a bit mask. For a
+``Dependence`` tells, for every output of a graph, the set of params it depends on differentiably, as a bit mask. For a
 control node the masks of its bodies are combined:
 
     if      union over both branches
@@ -27,7 +27,7 @@ from msnb.ir.graph import Graph, Node, Value
 Masks = tuple[int, ...]
 
 
-class Flow:
+class Dependence:
     """Dependence masks of graphs, remembered for the time of one transform."""
 
     def __init__(self) -> None:
@@ -140,7 +140,7 @@ class Activity:
         useful: values that the outputs asked for depend on.
     """
 
-    def __init__(self, graph: Graph, wrt: Sequence[int], outputs: Sequence[int], flow: Flow) -> None:
+    def __init__(self, graph: Graph, wrt: Sequence[int], outputs: Sequence[int], flow: Dependence) -> None:
         self._graph, self._flow = graph, flow
         self.varying = {graph.params[i] for i in wrt if gradient_type(graph.params[i].type) is not None}
         self._forward()

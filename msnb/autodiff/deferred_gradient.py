@@ -71,7 +71,7 @@ def written_out(graph: Graph, ready: Ready = as_it_is) -> Graph:
         return graph
     memo: dict[tuple[Graph, Ready], Graph] = graph.module.memo.setdefault("written out", {})
     if (graph, ready) not in memo:
-        memo[graph, ready] = _Writer(graph, ready).graph()
+        memo[graph, ready] = _GradientWriter(graph, ready).graph()
     return memo[graph, ready]
 
 
@@ -80,7 +80,7 @@ def owes(graph: Graph) -> bool:
     return any(node.op is GRADIENT for _, node in graph.walk())
 
 
-class _Writer:
+class _GradientWriter:
     """A copy of one graph with its gradients written out, those of its bodies too."""
 
     def __init__(self, source: Graph, ready: Ready) -> None:
@@ -100,7 +100,7 @@ class _Writer:
             else:
                 copy_node(node, out, self.seen, self.b.twins)
         for node in out.nodes:
-            node.graphs = tuple(_Writer(g, self.ready).graph() if owes(g) else g for g in node.graphs)
+            node.graphs = tuple(_GradientWriter(g, self.ready).graph() if owes(g) else g for g in node.graphs)
         out.outputs = [self.seen[v] for v in self.source.outputs]
         out.state = dict(self.source.state)
         return out
@@ -121,7 +121,7 @@ class _Writer:
 
     def _pair(self, node: Node) -> list[Value]:
         b, body, outputs = self.b, node.graphs[0], node.attrs["outputs"]
-        body = _Writer(body, self.ready).graph() if owes(body) else body
+        body = _GradientWriter(body, self.ready).graph() if owes(body) else body
         pair = vjp(self.ready(body), node.attrs["wrt"], outputs)
         args = [b.wrap(self.seen[v]) for v in node.inputs]
         n, n_out = len(body.params), len(body.outputs)

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msnb.autodiff.activity_analysis import Flow
+from msnb.autodiff.activity_analysis import Dependence
 from msnb.autodiff.dead_nodes import prune
 from msnb.autodiff.gradient_rules import ask_rule, fit, gradient_type, need_gradient_type, zeros_like
 from msnb.autodiff.reverse_mode import Reverse, check_differentiable, stamped
@@ -72,7 +72,7 @@ class Forward:
     """One run of the transform: shared knowledge about nested and called graphs."""
 
     def __init__(self) -> None:
-        self.flow = Flow()
+        self.flow = Dependence()
 
     def pushforward(self, graph: Graph, wrt: tuple[int, ...], outs: tuple[int, ...]) -> Graph:
         """(params, tangents of ``wrt``) -> (outputs, tangents of ``outs``)."""

@@ -31,7 +31,7 @@ COUNT = tensor_type((), dtypes.int64)
 
 
 @dataclass
-class Loop:
+class ReverseLoop:
     """What both kinds of loop have in common.
 
     Attributes:
@@ -70,7 +70,7 @@ class Loop:
         return [k for k, found in enumerate(kinds) if found == kind]
 
 
-def _loop(p: Pullback, node: Node, m: int) -> Loop:
+def _loop(p: Pullback, node: Node, m: int) -> ReverseLoop:
     """Find the active values (a carried value may become active in a later turn) and make the body's pair."""
     n, flow = node.attrs["n_carry"], p.reverse.flow
     masks, closure = flow.of_node(node, p.graph), flow.closure(node)
@@ -82,10 +82,10 @@ def _loop(p: Pullback, node: Node, m: int) -> Loop:
     others = [i for i in range(n, len(node.inputs)) if wanted >> i & 1 and varying >> i & 1]
     rows = [j for j in range(n, len(node.outputs)) if p.active(node.outputs[j])]
     pair = p.reverse.pullback(node.graphs[-1], (*carries, *others), (*carries, *rows))
-    return Loop(p, node, n, m, carries, others, rows, pair)
+    return ReverseLoop(p, node, n, m, carries, others, rows, pair)
 
 
-def _given(loop: Loop, douts: list[Any], positions: Sequence[int]) -> list[Any]:
+def _given(loop: ReverseLoop, douts: list[Any], positions: Sequence[int]) -> list[Any]:
     """The douts of some results, zeros where there are none."""
     outs = loop.node.outputs
     return loop.p.filled([outs[j] for j in positions], [douts[j] for j in positions])
@@ -132,7 +132,7 @@ def _count(b: GraphBuilder, start: int) -> Value:
     return b.constant(np.array(start, np.int64), COUNT)
 
 
-def _counting_cond(loop: Loop, stacks: Sequence[Type]) -> Graph:
+def _counting_cond(loop: ReverseLoop, stacks: Sequence[Type]) -> Graph:
     cond = loop.node.graphs[0]
     b = GraphBuilder(cond.name, cond.module)
     with b:
@@ -141,7 +141,7 @@ def _counting_cond(loop: Loop, stacks: Sequence[Type]) -> Graph:
     return b.graph
 
 
-def _counting_body(loop: Loop, stacks: Sequence[Type], kept: Sequence[int]) -> Graph:
+def _counting_body(loop: ReverseLoop, stacks: Sequence[Type], kept: Sequence[int]) -> Graph:
     n, forward = loop.n, loop.pair.forward
     b = loop.p.reverse.builder(forward.name, forward.module)
     with b:
@@ -154,7 +154,7 @@ def _counting_body(loop: Loop, stacks: Sequence[Type], kept: Sequence[int]) -> G
     return b.graph
 
 
-def _backward_cond(loop: Loop, types: Sequence[Type], n_carry: int) -> Graph:
+def _backward_cond(loop: ReverseLoop, types: Sequence[Type], n_carry: int) -> Graph:
     b = GraphBuilder(f"{loop.pair.backward.name}_cond", loop.body.module)
     with b:
         turns = params(b, types, "c")[n_carry - 1]
@@ -162,7 +162,7 @@ def _backward_cond(loop: Loop, types: Sequence[Type], n_carry: int) -> Graph:
     return b.graph
 
 
-def _backward_body(loop: Loop, types: Sequence[Type], kinds: Sequence[str]) -> Graph:
+def _backward_body(loop: ReverseLoop, types: Sequence[Type], kinds: Sequence[str]) -> Graph:
     b = loop.p.reverse.builder(loop.pair.backward.name, loop.body.module)
     with b:
         given = iter(params(b, types, "c"))
@@ -209,7 +209,7 @@ def differentiate_scan(p: Pullback, node: Node) -> tuple[Sequence[Any], Pull]:
     return [*results[:n], *results[first_row : first_row + len(node.outputs) - n]], pull
 
 
-def _scan_forward(loop: Loop, stacks: Sequence[Type], kept: Sequence[int], rows: Sequence[int]) -> Graph:
+def _scan_forward(loop: ReverseLoop, stacks: Sequence[Type], kept: Sequence[int], rows: Sequence[int]) -> Graph:
     n, forward, n_out = loop.n, loop.pair.forward, len(loop.body.outputs)
     b = loop.p.reverse.builder(forward.name, forward.module)
     with b:
@@ -220,7 +220,7 @@ def _scan_forward(loop: Loop, stacks: Sequence[Type], kept: Sequence[int], rows:
     return b.graph
 
 
-def _scan_backward(loop: Loop, p: Pullback, carry: Any, xs: Any, same: Any, kinds: Sequence[str]) -> Graph:
+def _scan_backward(loop: ReverseLoop, p: Pullback, carry: Any, xs: Any, same: Any, kinds: Sequence[str]) -> Graph:
     held = loop.pair.residual_list
     b = loop.p.reverse.builder(loop.pair.backward.name, loop.body.module)
     outer = [p.backward.lift(x).type for x in (*carry, *xs, *same)]
@@ -246,7 +246,7 @@ def row_type(t: Type) -> Type:
     return tensor_type(t.shape[1:], t.dtype)
 
 
-def _scan_grads(loop: Loop, n_carry: int, found: Sequence[Any]) -> list[Any]:
+def _scan_grads(loop: ReverseLoop, n_carry: int, found: Sequence[Any]) -> list[Any]:
     sliced = [i for i in loop.others if i < loop.n + loop.m]
     same = [i for i in loop.others if i >= loop.n + loop.m]
     first = len(loop.carries)

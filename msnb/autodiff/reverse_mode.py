@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from msnb.autodiff.activity_analysis import Activity, Flow
+from msnb.autodiff.activity_analysis import Activity, Dependence
 from msnb.autodiff.dead_nodes import prune
 from msnb.autodiff.gradient_rules import add_up, ask_rule, fit, gradient_type, need_gradient_type, zeros_like
 from msnb.autodiff.subgraphs import reindex
@@ -109,7 +109,7 @@ class Reverse:
     """One run of the transform: shared knowledge about nested and called graphs."""
 
     def __init__(self) -> None:
-        self.flow = Flow()
+        self.flow = Dependence()
         self.twins: dict[Node, Node] = {}
 
     def builder(self, name: str, module: Module) -> GraphBuilder:

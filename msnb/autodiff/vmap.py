@@ -87,12 +87,12 @@ class Batch:
         """The same, appended to a builder whose graph may be known by name already."""
         b.why = "vmap"
         with b:
-            outs = Lanes(self, b, graph).run(batched, force)
+            outs = BatchedValues(self, b, graph).run(batched, force)
         b.graph.state = dict(graph.state)
         return b.graph, outs
 
 
-class Lanes:
+class BatchedValues:
     """The transform of one graph: ``env`` maps its values to new ones, ``batched`` holds those with the new axis."""
 
     def __init__(self, batch: Batch, b: GraphBuilder, graph: Graph) -> None:
@@ -262,7 +262,7 @@ def _moved(axis: Any, ndim: int) -> Any:
     return axis % ndim + 1 if ndim else axis
 
 
-def by_scan(lanes: Lanes, node: Node) -> tuple[Sequence[Any], Sequence[bool]]:
+def by_scan(lanes: BatchedValues, node: Node) -> tuple[Sequence[Any], Sequence[bool]]:
     """The op lane by lane."""
     for v in node.outputs:
         if not isinstance(v.type, TensorType) or not v.type.is_static:

@@ -28,7 +28,7 @@ from typing import Any
 from msnb.autodiff.gradient_rules import zeros
 from msnb.autodiff.reverse_control_flow import is_recursive
 from msnb.autodiff.subgraphs import inline, params, types_of
-from msnb.autodiff.vmap import Lanes
+from msnb.autodiff.vmap import BatchedValues
 from msnb.core import dtypes
 from msnb.core.types import StackType
 from msnb.ir import control_flow
@@ -41,9 +41,9 @@ Batched = tuple[Sequence[Any], Sequence[bool]]
 Flags = tuple[bool, ...]
 
 
-def batch_control(lanes: Lanes, node: Node) -> Batched:
+def batch_control(lanes: BatchedValues, node: Node) -> Batched:
     """Append the batched form of a control node; its results and which of them are batched."""
-    rules: dict[Any, Callable[[Lanes, Node], Batched]] = {
+    rules: dict[Any, Callable[[BatchedValues, Node], Batched]] = {
         control_flow.IF: _if,
         control_flow.WHILE: _while,
         control_flow.SCAN: _scan,
@@ -93,7 +93,7 @@ def borrowed(mask: Any, x: Any) -> Any:
 # ---- If -------------------------------------------------------------------------------------------------------------
 
 
-def _if(lanes: Lanes, node: Node) -> Batched:
+def _if(lanes: BatchedValues, node: Node) -> Batched:
     which = lanes.which(node.inputs)
     if which[0]:
         return _if_by_lane(lanes, node, which[1:])
@@ -105,7 +105,7 @@ def _if(lanes: Lanes, node: Node) -> Batched:
     return control_flow.if_(lanes.b, pred, then, other, args), outs
 
 
-def _if_by_lane(lanes: Lanes, node: Node, which: Flags) -> Batched:
+def _if_by_lane(lanes: BatchedValues, node: Node, which: Flags) -> Batched:
     pred, *args = map(lanes.there, node.inputs)
     mask = truth(pred, lanes.size)
     results = []
@@ -128,7 +128,7 @@ def _nothing(graph: Graph) -> Graph:
 # ---- While ----------------------------------------------------------------------------------------------------------
 
 
-def _while(lanes: Lanes, node: Node) -> Batched:
+def _while(lanes: BatchedValues, node: Node) -> Batched:
     n, which = node.attrs["n_carry"], lanes.which(node.inputs)
     carried, same = which[:n], list(map(lanes.there, node.inputs[n:]))
     while True:
@@ -147,7 +147,7 @@ def _while(lanes: Lanes, node: Node) -> Batched:
 
 
 def _while_by_lane(
-    lanes: Lanes, test: Graph, turn: Graph, start: list[Any], same: list[Any], which: Flags
+    lanes: BatchedValues, test: Graph, turn: Graph, start: list[Any], same: list[Any], which: Flags
 ) -> Sequence[Any]:
     """The loop carries a mask of the lanes that still run."""
     n, size = len(start), lanes.size
@@ -170,7 +170,7 @@ def _while_by_lane(
 # ---- Scan -----------------------------------------------------------------------------------------------------------
 
 
-def _scan(lanes: Lanes, node: Node) -> Batched:
+def _scan(lanes: BatchedValues, node: Node) -> Batched:
     n, m = node.attrs["n_carry"], node.attrs["n_xs"]
     which = lanes.which(node.inputs)
     carried, rows = which[:n], (False,) * (len(node.outputs) - n)
@@ -195,7 +195,7 @@ def _swapped(x: Any) -> Any:
 # ---- Call -----------------------------------------------------------------------------------------------------------
 
 
-def _call(lanes: Lanes, node: Node) -> Batched:
+def _call(lanes: BatchedValues, node: Node) -> Batched:
     graph = lanes.source.module.graphs[node.attrs["callee"]]
     name, outs = _callee(lanes, graph, lanes.which(node.inputs))
     types = [with_axis(v.type, lanes.size) if w else v.type for v, w in zip(node.outputs, outs)]
@@ -203,7 +203,7 @@ def _call(lanes: Lanes, node: Node) -> Batched:
     return lanes.b.add(control_flow.CALL, values, {**node.attrs, "callee": name}, types), outs
 
 
-def _callee(lanes: Lanes, graph: Graph, which: Flags) -> tuple[str, Flags]:
+def _callee(lanes: BatchedValues, graph: Graph, which: Flags) -> tuple[str, Flags]:
     known = lanes.batch.callees
     if (graph, which) not in known:
         b = GraphBuilder(f"{graph.name}_vmap", graph.module)

@@ -22,7 +22,7 @@ PYNATIVE_MODE = 1
 
 
 @dataclass(frozen=True)
-class Knob:
+class Setting:
     """One setting: its default, the legal values in words, a check and a line of documentation."""
 
     default: Any
@@ -47,29 +47,35 @@ def _is_device(value: Any) -> bool:
     return isinstance(value, str) and device_registry.is_known(value)
 
 
-KNOBS: dict[str, Knob] = {
-    "mode": Knob(
+KNOBS: dict[str, Setting] = {
+    "mode": Setting(
         PYNATIVE_MODE,
         "GRAPH_MODE (0) or PYNATIVE_MODE (1)",
         lambda v: v in (0, 1) and not isinstance(v, bool),
         "whether Cells run operator by operator or compiled as one graph",
     ),
-    "device_target": Knob("CPU", "a registered device", _is_device, "the device on which tensors are made and ops run"),
-    "device_id": Knob(0, "an int from 0 to 4095", _is_int(0, 4095), "which device of that kind"),
-    "soc_version": Knob(
-        "Ascend910", "'Ascend910' or 'Ascend310'", lambda v: v in ("Ascend910", "Ascend310"),
+    "device_target": Setting(
+        "CPU", "a registered device", _is_device, "the device on which tensors are made and ops run"
+    ),
+    "device_id": Setting(0, "an int from 0 to 4095", _is_int(0, 4095), "which device of that kind"),
+    "soc_version": Setting(
+        "Ascend910",
+        "'Ascend910' or 'Ascend310'",
+        lambda v: v in ("Ascend910", "Ascend310"),
         "which chip the simulated Ascend is",
     ),
-    "save_graphs": Knob(
+    "save_graphs": Setting(
         False,
         "True, False, or 0 to 3",
         lambda v: isinstance(v, bool) or v in (0, 1, 2, 3),
         "keep the graph of every compile stage (in memory, and as files under save_graphs_path)",
     ),
-    "save_graphs_path": Knob("", "a folder; '' keeps graphs in memory only", _is_str, "where save_graphs writes"),
-    "verify_graphs": Knob(False, "True or False", _is_bool, "check every law of the IR after every pass (slow; tests)"),
-    "runtime_num_threads": Knob(0, "an int from 0 (all cores) to 1024", _is_int(0, 1024), "threads of CPU kernels"),
-    "jit_level": Knob(
+    "save_graphs_path": Setting("", "a folder; '' keeps graphs in memory only", _is_str, "where save_graphs writes"),
+    "verify_graphs": Setting(
+        False, "True or False", _is_bool, "check every law of the IR after every pass (slow; tests)"
+    ),
+    "runtime_num_threads": Setting(0, "an int from 0 (all cores) to 1024", _is_int(0, 1024), "threads of CPU kernels"),
+    "jit_level": Setting(
         os.environ["MSNB_JIT_LEVEL"] if os.environ.get("MSNB_JIT_LEVEL") in _LEVELS else "O1",
         "'O0' or 'O1'",
         lambda v: v in _LEVELS,
@@ -77,9 +83,9 @@ KNOBS: dict[str, Knob] = {
         " operation on the reference bodies, bit for bit as in eager mode; MSNB_JIT_LEVEL in the environment sets the"
         " default",
     ),
-    "max_call_depth": Knob(1000, "an int from 1 to 100000", _is_int(1, 100000), "deepest nesting of captured calls"),
-    "deterministic": Knob("ON", "'ON' or 'OFF'", lambda v: v in ("ON", "OFF"), "same bits from run to run"),
-    "pynative_synchronize": Knob(False, "True or False", _is_bool, "wait after every eager op"),
+    "max_call_depth": Setting(1000, "an int from 1 to 100000", _is_int(1, 100000), "deepest nesting of captured calls"),
+    "deterministic": Setting("ON", "'ON' or 'OFF'", lambda v: v in ("ON", "OFF"), "same bits from run to run"),
+    "pynative_synchronize": Setting(False, "True or False", _is_bool, "wait after every eager op"),
 }
 
 _values: dict[str, Any] = {name: knob.default for name, knob in KNOBS.items()}

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Protocol, TypeVar
 
 from msnb.base import events
-from msnb.core.shard_annotation import IGNORED, Sharding
+from msnb.core.shard_annotation import IGNORED, ShardRequest
 
 Fn = TypeVar("Fn", bound=Callable[..., Any])
 
@@ -56,7 +56,7 @@ class Engine(Protocol):
         """``fn(*args, **kwargs)``, a pure framework function of several ops that may run as one program."""
         ...
 
-    def sharded(self, asked: Sharding, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def sharded(self, asked: ShardRequest, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """``fn(*args, **kwargs)``, its tensors split over devices as somebody asked for."""
         ...
 
@@ -90,7 +90,7 @@ class PlainReads:
         """Op by op."""
         return fn(*args, **kwargs)
 
-    def sharded(self, asked: Sharding, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def sharded(self, asked: ShardRequest, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """On one device."""
         events.notice(IGNORED, key="shard")
         return fn(*args, **kwargs)

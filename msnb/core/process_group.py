@@ -7,7 +7,7 @@
     within         a simulated rank: for one thread, for the time of a block
 
 Collective operators ask ``current()`` for the others and know nothing of networks; the engine knows nothing of
-operators. Who sits here has the methods of ``World``.
+operators. Who sits here has the methods of ``ProcessGroup``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WORLD_NAMES = (WORLD_GROUP, "hccl_world_group", "nccl_world_group", "mccl_world
 Group = Sequence[int]
 
 
-class World(Protocol):
+class ProcessGroup(Protocol):
     """A rank among ``size``; groups are lists of ranks, which all members name in the same order."""
 
     @property
@@ -41,7 +41,7 @@ class World(Protocol):
     def neighbors(self, out: Mapping[int, Any], into: Mapping[int, Any]) -> Mapping[int, Any]: ...
 
 
-class Alone:
+class SingleProcess:
     """A group of one: what comes in goes out."""
 
     def __init__(self, rank: int = 0, size: int = 1) -> None:
@@ -77,7 +77,7 @@ class Alone:
         return {r: out[r] for r in into}
 
 
-class Promised(Alone):
+class AbsentGroup(SingleProcess):
     """A rank whose peers are not here: programs can be captured and looked at, not run."""
 
     def _refuse(self, *args: Any, **kwargs: Any) -> Any:
@@ -93,31 +93,31 @@ class Promised(Alone):
 class _Seat(threading.local):
     """Per thread: who sits here; None: what the process has."""
 
-    world: World | None = None
+    world: ProcessGroup | None = None
 
 
 _seat = _Seat()
-_process: list[World] = [Alone()]
+_process: list[ProcessGroup] = [SingleProcess()]
 
 
-def current() -> World:
+def current() -> ProcessGroup:
     """The world of this thread."""
     return _seat.world or _process[-1]
 
 
-def install(world: World | None) -> None:
+def install(world: ProcessGroup | None) -> None:
     """Make this process a rank; None: it is alone again."""
-    _process[:] = [Alone()] if world is None else [world]
+    _process[:] = [SingleProcess()] if world is None else [world]
 
 
 def promise(rank: int, size: int) -> None:
     """The context asks for ranks: a process that is none yet takes a place among them (size 1: it is alone again)."""
-    if isinstance(_process[-1], Alone):
-        _process[:] = [Alone() if size == 1 else Promised(rank, size)]
+    if isinstance(_process[-1], SingleProcess):
+        _process[:] = [SingleProcess() if size == 1 else AbsentGroup(rank, size)]
 
 
 @contextmanager
-def within(world: World) -> Iterator[None]:
+def within(world: ProcessGroup) -> Iterator[None]:
     """In this block the thread is a rank of ``world``."""
     before, _seat.world = _seat.world, world
     try:

@@ -26,7 +26,7 @@ written: list[Callable[[], None]] = []
 
 
 @dataclass(frozen=True)
-class Wish:
+class ShardHint:
     """How somebody wants a tensor to be split.
 
     Attributes:
@@ -41,7 +41,7 @@ class Wish:
 
 
 @dataclass(frozen=True)
-class Sharding:
+class ShardRequest:
     """What one call of ``shard`` asks for.
 
     Attributes:
@@ -57,14 +57,14 @@ class Sharding:
     weights: tuple[tuple[str, Any], ...] = ()
     must: bool = True
 
-    def wish(self, split: Any) -> Wish | None:
+    def wish(self, split: Any) -> ShardHint | None:
         """A split as a wish of this call."""
-        return None if split is None else Wish(split, self.who, self.must)
+        return None if split is None else ShardHint(split, self.who, self.must)
 
 
 def sharding(
     who: str, in_strategy: Any, out_strategy: Any = None, weights: Mapping[str, Any] | None = None, must: bool = True
-) -> Sharding:
+) -> ShardRequest:
     """What somebody wrote, checked.
 
     Raises:
@@ -76,7 +76,7 @@ def sharding(
     named = tuple(sorted((name, _one(who, "parameter_plan", split)) for name, split in (weights or {}).items()))
     for renew in written:
         renew()
-    return Sharding(who, given, out, named, must)
+    return ShardRequest(who, given, out, named, must)
 
 
 def checked(who: str, what: str, given: Any) -> tuple[Any, ...]:
@@ -110,7 +110,7 @@ class Region:
         outside: the region around it.
     """
 
-    def __init__(self, asked: Sharding, values: Sequence[Any], outside: Region | None) -> None:
+    def __init__(self, asked: ShardRequest, values: Sequence[Any], outside: Region | None) -> None:
         inputs = asked.inputs if len(asked.inputs) == len(values) else tuple(s for s in asked.inputs if s != ())
         if asked.inputs and len(inputs) != len(values):
             raise ArgumentError(
@@ -118,11 +118,11 @@ class Region:
                 hint=_HINT,
             )
         self.outside, self.asked, self.names = outside, asked, dict(asked.weights)
-        self.wishes: dict[Any, list[Wish | None]] = {}
+        self.wishes: dict[Any, list[ShardHint | None]] = {}
         for value, split in zip(values, inputs):
             self.wishes.setdefault(value, []).append(asked.wish(split))
 
-    def of(self, value: Any, nth: int = 0) -> Wish | None:
+    def of(self, value: Any, nth: int = 0) -> ShardHint | None:
         """The wish for a value, which a node reads for the nth time."""
         found = self.wishes.get(value)
         if found:
@@ -133,7 +133,7 @@ class Region:
 
     def mark(self, node: Any) -> None:
         """A new node reads its inputs as asked for; a transposed or converted value is split like its source."""
-        marks: dict[int, Wish] = {}
+        marks: dict[int, ShardHint] = {}
         for i, value in enumerate(node.inputs):
             wish = self.of(value, node.inputs[:i].count(value))
             if wish is not None:
@@ -154,13 +154,13 @@ class Region:
             )
         for value, split in zip(values, asked):
             if split is not None and value.node is not None:
-                value.node.marks = {**(value.node.marks or {}), ~value.index: Wish(split, self.asked.who)}
+                value.node.marks = {**(value.node.marks or {}), ~value.index: ShardHint(split, self.asked.who)}
 
 
-def _turned(wish: Wish, perm: Any) -> Wish | None:
+def _turned(wish: ShardHint, perm: Any) -> ShardHint | None:
     if perm is None:
         return wish
     split = wish.split
     if hasattr(split, "transposed"):
-        return Wish(split.transposed(perm), wish.who, wish.must)
-    return Wish(tuple(split[p] for p in perm), wish.who, wish.must) if len(split) == len(perm) else None
+        return ShardHint(split.transposed(perm), wish.who, wish.must)
+    return ShardHint(tuple(split[p] for p in perm), wish.who, wish.must) if len(split) == len(perm) else None

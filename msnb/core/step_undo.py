@@ -17,10 +17,10 @@ from collections.abc import Callable
 from typing import Any
 
 from msnb.core.engine import slot
-from msnb.core.storage.packed_storage import Packed, kept_of, put_back
+from msnb.core.storage.packed_storage import BlockedStorage, kept_of, put_back
 from msnb.core.tensor import Tensor
 
-Noted = tuple[Tensor, Any, Any, "Packed | None"]
+Noted = tuple[Tensor, Any, Any, "BlockedStorage | None"]
 
 
 class _Log(threading.local):

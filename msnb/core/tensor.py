@@ -25,7 +25,7 @@ from msnb.base.errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from msnb.base.missing_names import MissingName
 from msnb.core import dtypes, pytree
 from msnb.core.dtypes import DType, as_dtype
-from msnb.core.storage.shared_memory import Shared
+from msnb.core.storage.shared_memory import SharedValue
 from msnb.core.tensor_summary import tensor_html
 from msnb.core.types import Shape, TensorType, tensor_type
 
@@ -553,7 +553,7 @@ def from_numpy(array: Array) -> Tensor:
     ):
         return Tensor(array)
     t: Tensor = _new(Tensor)
-    t._kept, t._type, t._rec = Shared(array), type_of_buffer(array), None
+    t._kept, t._type, t._rec = SharedValue(array), type_of_buffer(array), None
     return t
 
 
@@ -571,12 +571,12 @@ def holds_data(t: Tensor) -> bool:
 
 def share(t: Tensor, array: Array) -> None:
     """From here on the value of ``t`` is what an array of the user's holds."""
-    t._kept = Shared(array)
+    t._kept = SharedValue(array)
     with suppress(AttributeError):  # the value lay in blocks, or another thread was faster
         _data_slot.__delete__(t)
 
 
-def shared_of(t: Tensor) -> Shared | None:
+def shared_of(t: Tensor) -> SharedValue | None:
     """What a tensor's value shares memory with, or None."""
     kept = None if holds_data(t) else getattr(t, "_kept", None)
-    return kept if isinstance(kept, Shared) else None
+    return kept if isinstance(kept, SharedValue) else None

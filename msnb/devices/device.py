@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from msnb.base.errors import ShapeError
 from msnb.core.dtypes import int64
-from msnb.core.storage.memory_format import Blocks
+from msnb.core.storage.memory_format import BlockedFormat
 from msnb.core.types import TensorType, Type
-from msnb.devices.inspection import Listing, Planned, Way
+from msnb.devices.inspection import Listing, NodeLowering, PlannedBuffer
 from msnb.ir.graph import Graph, Node
 from msnb.ops.definition.record import Op, operand_dtype
 
@@ -50,10 +50,10 @@ class Device(Protocol):
     def synchronize(self) -> None: ...
     def kernel(self, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel: ...
     def compile(self, graph: Graph) -> Executable: ...
-    def blocks_of(self, gradient: Node) -> Blocks | None: ...
+    def blocks_of(self, gradient: Node) -> BlockedFormat | None: ...
     def kernels_of(self, program: Executable) -> list[Listing]: ...
-    def ways_of(self, program: Executable) -> list[Way]: ...
-    def arena_of(self, program: Executable) -> list[Planned]: ...
+    def ways_of(self, program: Executable) -> list[NodeLowering]: ...
+    def arena_of(self, program: Executable) -> list[PlannedBuffer]: ...
 
 
 class ArrayDevice:
@@ -93,7 +93,7 @@ class ArrayDevice:
 
         return ReferenceProgram(self, graph)
 
-    def blocks_of(self, gradient: Node) -> Blocks | None:
+    def blocks_of(self, gradient: Node) -> BlockedFormat | None:
         """The blocks in which the result of a ``conv2d_weight_grad`` is made; by default it lies plain."""
         return None
 
@@ -101,11 +101,11 @@ class ArrayDevice:
         """The code that was generated for a program; none by default."""
         return []
 
-    def ways_of(self, program: Executable) -> list[Way]:
+    def ways_of(self, program: Executable) -> list[NodeLowering]:
         """How each node of a program runs; nothing to tell by default."""
         return []
 
-    def arena_of(self, program: Executable) -> list[Planned]:
+    def arena_of(self, program: Executable) -> list[PlannedBuffer]:
         """What lies where in a program's arena, and when; by default there is no arena."""
         return []
 

@@ -31,7 +31,7 @@ class Listing:
 
 
 @dataclass(frozen=True)
-class Way:
+class NodeLowering:
     """How a node runs.
 
     Attributes:
@@ -43,7 +43,7 @@ class Way:
     how: str
 
 
-class Planned(NamedTuple):
+class PlannedBuffer(NamedTuple):
     """One value in a program's arena: bytes from ``offset`` on, alive from instruction ``first`` to ``last``."""
 
     name: str

@@ -24,7 +24,7 @@ from msnb.core.engine import slot
 from msnb.core.tensor import Tensor, made, make, type_of_buffer
 from msnb.core.types import TensorType
 from msnb.eager.dispatch import EagerEngine
-from msnb.eager.tape import Line, Recorder
+from msnb.eager.tape import Line, Tape
 from msnb.ir.builder import GraphBuilder, replay
 from msnb.ir.control_flow import HostFn
 from msnb.ir.graph import Graph, Value
@@ -98,11 +98,11 @@ class BackwardProgram:
         self._turns: dict[int, tuple[int, ...]] = {}
         self._lock = fork_locks.lock()
 
-    def residuals(self, recorder: Recorder) -> list[Any]:
+    def residuals(self, recorder: Tape) -> list[Any]:
         """What this run saved of the values that backward reads."""
         return [recorder.saved[line][item] for line, item in self.places]
 
-    def __call__(self, recorder: Recorder, douts: list[Tensor]) -> list[Tensor]:
+    def __call__(self, recorder: Tape, douts: list[Tensor]) -> list[Tensor]:
         """The gradients of the wanted values, given those of the outputs."""
         saved = self.residuals(recorder)
         with self._lock:
@@ -164,7 +164,7 @@ def turned(graph: Graph, turns: dict[int, tuple[int, ...]]) -> Graph:
 _programs: OrderedDict[Any, BackwardProgram] = OrderedDict()
 
 
-def backward(recorder: Recorder, outputs: Sequence[int], wanted: Sequence[int], douts: list[Tensor]) -> list[Tensor]:
+def backward(recorder: Tape, outputs: Sequence[int], wanted: Sequence[int], douts: list[Tensor]) -> list[Tensor]:
     """Gradients of ``sum(dout * output)`` with respect to watched values.
 
     Args:

@@ -29,7 +29,7 @@ CACHE_SIZE = 512
 _SETTINGS = (type(None), bool, int, float, str, DType)
 
 
-class Program:
+class CompositeProgram:
     """One function for one signature.
 
     Attributes:
@@ -59,7 +59,7 @@ class Program:
         return self._run
 
 
-_programs: OrderedDict[Any, Program | Exception] = OrderedDict()
+_programs: OrderedDict[Any, CompositeProgram | Exception] = OrderedDict()
 
 
 def run_whole(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -103,7 +103,7 @@ def _op_by_op(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
     return result
 
 
-def _remember(key: Any, program: Program | Exception) -> None:
+def _remember(key: Any, program: CompositeProgram | Exception) -> None:
     _programs[key] = program
     if len(_programs) > CACHE_SIZE:
         _programs.popitem(last=False)
@@ -131,7 +131,7 @@ def _is_setting(value: Any) -> bool:
     return isinstance(value, _SETTINGS) or (isinstance(value, tuple) and all(map(_is_setting, value)))
 
 
-def _traced(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program | Exception:
+def _traced(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> CompositeProgram | Exception:
     """The program, or why there is none."""
     try:
         with GraphBuilder(fn.__name__) as b:
@@ -140,7 +140,7 @@ def _traced(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
             b.output(*outs)
     except Exception as reason:
         return reason.with_traceback(None)
-    return Program(b.graph, not isinstance(out, tuple))
+    return CompositeProgram(b.graph, not isinstance(out, tuple))
 
 
 def _param(b: GraphBuilder, value: Any) -> Any:

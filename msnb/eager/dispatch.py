@@ -25,7 +25,7 @@ from msnb.ops.definition.operand_checks import is_operand, no_operand
 from msnb.ops.definition.record import REGISTRY, Op
 
 
-class Entry:
+class DispatchEntry:
     """What dispatch needs for one signature.
 
     Attributes:
@@ -89,13 +89,13 @@ def attrs_key(attrs: dict[str, Any]) -> tuple[Any, ...]:
     return tuple([(v, v.__class__) for v in attrs.values()])
 
 
-def entry_for(op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Entry:
+def entry_for(op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> DispatchEntry:
     """A new entry of a signature; raises the op's own sentence on a wrong call, with the user's line."""
     results = op.result_types(types, attrs)
     if len(op.fast) > 8192:
         op.fast.clear()
     key = types if not attrs else (types, attrs_key(attrs))
-    entry: Entry = op.fast.setdefault(key, Entry(op, types, attrs, results))
+    entry: DispatchEntry = op.fast.setdefault(key, DispatchEntry(op, types, attrs, results))
     if len(types) == 2 and types[0] is types[1] and not attrs:
         op.fast[types[0]] = entry
     return entry
@@ -118,7 +118,7 @@ def kernel_failed(op: Op, operands: Any, error: Exception, results: tuple[Type, 
     )
 
 
-def look_up(op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[Entry, list[Any]]:
+def look_up(op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[DispatchEntry, list[Any]]:
     """The general way: any number of operands of any legal kind."""
     operands = [x if isinstance(x, Tensor) else as_operand(op, inputs, i) for i, x in enumerate(inputs)]
     types: tuple[Type, ...] = tuple([type_of(x) for x in operands])
@@ -131,7 +131,7 @@ def buffers(operands: list[Any]) -> list[Any]:
     return [x._data if isinstance(x, Tensor) else x for x in operands]
 
 
-def wrap(entry: Entry, result: Any) -> Any:
+def wrap(entry: DispatchEntry, result: Any) -> Any:
     """Tensors around what a kernel gave; sizes that only the data told are read off the buffers."""
     if entry.type is not None:
         return make(result, entry.type)

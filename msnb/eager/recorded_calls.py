@@ -26,7 +26,7 @@ from msnb.ir.custom_gradient import WITH_VJP
 from msnb.ir.graph import Graph
 
 
-class Pair:
+class CompiledVjp:
     """A program's forward, compiled, and its backward, to be replayed."""
 
     def __init__(self, graph: Graph, wrt: tuple[int, ...]) -> None:
@@ -46,7 +46,7 @@ class Pair:
         return replay(self.backward, [*residuals, *(douts[i] for i in self.outputs)])
 
 
-_pairs: WeakKeyDictionary[Graph, dict[tuple[int, ...], Pair]] = WeakKeyDictionary()
+_pairs: WeakKeyDictionary[Graph, dict[tuple[int, ...], CompiledVjp]] = WeakKeyDictionary()
 
 
 def tracked_inputs(inputs: Sequence[Any]) -> tuple[int, ...]:
@@ -78,7 +78,7 @@ def call_recorded(graph: Graph, inputs: Sequence[Any], wrt: tuple[int, ...]) -> 
         return replay(graph, inputs)
     pair = _pairs.setdefault(graph, {}).get(wrt)
     if pair is None:
-        pair = _pairs[graph][wrt] = Pair(graph, wrt)
+        pair = _pairs[graph][wrt] = CompiledVjp(graph, wrt)
     with using(eager):
         buffers = pair.run([x._data if isinstance(x, Tensor) else x for x in inputs])
     found = [made(b, t) for b, t in zip(buffers, pair.types)]  # stacks of loops too: the tape keeps them like tensors

@@ -19,7 +19,7 @@ from msnb.core.tensor import Tensor, make
 from msnb.eager.autocast import wear, worn_by
 from msnb.eager.backward_program import backward
 from msnb.eager.dispatch import EagerEngine
-from msnb.eager.tape import UNTRACKED, NestedRecordingEngine, Recorder, RecordingEngine, outside
+from msnb.eager.tape import UNTRACKED, NestedRecordingEngine, RecordingEngine, Tape, outside
 
 
 class Recording:
@@ -39,7 +39,7 @@ class Recording:
         before = outer.recorders if isinstance(outer, NestedRecordingEngine) else ()
         if isinstance(outer, RecordingEngine) and not before:
             before = (outer.recorder,)
-        self.recorder = Recorder(len(before))
+        self.recorder = Tape(len(before))
         self._given = list(inputs)
         self.inputs = [make(x._data, x._type, x._rec) for x in inputs]
         self.weights = list({id(w): w for w in weights}.values())

@@ -6,8 +6,9 @@ A Recorder numbers every value that depends on what it watches. A tensor carries
 
 and the tape gets one line per op: (entry, numbers of its inputs, number of its first result). The entries are interned,
 so the lines themselves *are* the structure of the program: two steps of a training loop give equal tapes, and the
-backward program found for the first serves the second (``backward.py``). What the gradient rules read (``Entry.keep``)
-is kept by buffer, or, when an outer recorder is listening, by a tensor that carries the outer numbers.
+backward program found for the first serves the second (``backward.py``). What the gradient rules read
+(``DispatchEntry.keep``) is kept by buffer, or, when an outer recorder is listening, by a tensor that carries the outer
+numbers.
 
 Nested recorders: an op runs once and is noted by every active recorder that tracks one of its inputs. The backward
 program of an inner recorder is replayed under the outer ones, so derivatives of any order come of themselves.
@@ -25,16 +26,16 @@ from msnb.core.engine import PlainReads
 from msnb.core.step_undo import log, note
 from msnb.core.tensor import Tensor, make
 from msnb.core.types import WEAK, TensorType
-from msnb.eager.dispatch import Entry, attrs_key, buffers, kernel_failed, look_up, wrap
+from msnb.eager.dispatch import DispatchEntry, attrs_key, buffers, kernel_failed, look_up, wrap
 from msnb.ir.control_flow import HostFn
 from msnb.ops.definition.record import Op
 
-Line = tuple[Entry, tuple[int, ...], int]
+Line = tuple[DispatchEntry, tuple[int, ...], int]
 UNTRACKED = -1
 ANY_FN = HostFn(lambda *args: (), "any")
 
 
-class Recorder:
+class Tape:
     """The tape of one gradient.
 
     Attributes:
@@ -81,7 +82,7 @@ class Recorder:
 class RecordingEngine(PlainReads):
     """Runs ops at once and notes them in one recorder: the common case of a single gradient."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Tape) -> None:
         self.recorder = recorder
 
     def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
@@ -142,7 +143,7 @@ class RecordingEngine(PlainReads):
             return self._general(op, inputs, attrs)
         return self._noted_one(entry, a, a._data, result)
 
-    def _noted_one(self, entry: Entry, a: Tensor, data: Any, result: Any) -> Tensor:
+    def _noted_one(self, entry: DispatchEntry, a: Tensor, data: Any, result: Any) -> Tensor:
         track, rec, keep = a._rec, self.recorder, entry.keep
         if keep is None or track is None or track[0] is not rec:
             return make(result, entry.type)  # type: ignore[arg-type]
@@ -153,7 +154,7 @@ class RecordingEngine(PlainReads):
         rec.saved.append((*kept, result) if keep[1] else kept)
         return make(result, entry.type, (rec, n, None))  # type: ignore[arg-type]
 
-    def _noted(self, entry: Entry, a: Tensor, data: Any, track: Any, result: Any) -> Tensor:
+    def _noted(self, entry: DispatchEntry, a: Tensor, data: Any, track: Any, result: Any) -> Tensor:
         keep = entry.keep
         if keep is None:
             return make(result, entry.type)  # type: ignore[arg-type]
@@ -191,7 +192,7 @@ class RecordingEngine(PlainReads):
         self.note(entry, operands, out if isinstance(out, tuple) else (out,), attrs["fn"].fn)
         return out
 
-    def note(self, entry: Entry, operands: list[Any], outs: tuple[Tensor, ...], fn: Any = None) -> None:
+    def note(self, entry: DispatchEntry, operands: list[Any], outs: tuple[Tensor, ...], fn: Any = None) -> None:
         """Enter a finished op into the tape."""
         rec = self.recorder
         numbers = tuple([rec.number_of(x) for x in operands])
@@ -223,7 +224,7 @@ def _kept_pair(keep: tuple[tuple[int, ...], bool], a: Any, b: Any, out: Any) -> 
 
 
 def _enter(
-    rec: Recorder, entry: Entry, numbers: Any, operands: list[Any], outs: tuple[Tensor, ...], keep_as: Any, fn: Any
+    rec: Tape, entry: DispatchEntry, numbers: Any, operands: list[Any], outs: tuple[Tensor, ...], keep_as: Any, fn: Any
 ) -> None:
     assert entry.keep is not None
     kept, keep_outs = entry.keep
@@ -239,7 +240,7 @@ def _enter(
 class NestedRecordingEngine(RecordingEngine):
     """Several gradients at once: every op runs once and is noted, outermost first, wherever it is tracked."""
 
-    def __init__(self, recorders: tuple[Recorder, ...]) -> None:
+    def __init__(self, recorders: tuple[Tape, ...]) -> None:
         super().__init__(recorders[-1])
         self.recorders = recorders
 
@@ -255,7 +256,7 @@ class NestedRecordingEngine(RecordingEngine):
         """Op by op: every recorder notes what it tracks."""
         return fn(*args, **kwargs)
 
-    def note(self, entry: Entry, operands: list[Any], outs: tuple[Tensor, ...], fn: Any = None) -> None:
+    def note(self, entry: DispatchEntry, operands: list[Any], outs: tuple[Tensor, ...], fn: Any = None) -> None:
         """Outermost first: what an inner recorder keeps must carry the outer numbers."""
         for rec in self.recorders:
             numbers = tuple([rec.number_of(x) for x in operands])
@@ -265,18 +266,18 @@ class NestedRecordingEngine(RecordingEngine):
                 _enter(rec, entry, numbers, operands, outs, keep_as, fn)
 
 
-def _snapshots(rec: Recorder, items: list[Any]) -> list[Any]:
+def _snapshots(rec: Tape, items: list[Any]) -> list[Any]:
     return [snapshot(x, rec) for x in items]
 
 
-def snapshot(x: Any, rec: Recorder) -> Any:
+def snapshot(x: Any, rec: Tape) -> Any:
     """The tensor as it is now, with the numbers of the recorders outside ``rec`` only."""
     if not isinstance(x, Tensor):
         return x
     return make(x._data, x._type, outside(x._rec, rec))
 
 
-def outside(track: Any, rec: Recorder) -> Any:
+def outside(track: Any, rec: Tape) -> Any:
     """The part of a chain of numbers that belongs to recorders outside ``rec``; chains run from the inside out."""
     while track is not None and track[0].depth >= rec.depth:
         track = track[2]

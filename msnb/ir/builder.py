@@ -24,7 +24,7 @@ from msnb.base.errors import ArgumentError, ConcretizationError, MsnbError
 from msnb.base.source_location import Origin
 from msnb.core import pytree
 from msnb.core.engine import Engine, PlainReads, slot
-from msnb.core.shard_annotation import Region, Sharding
+from msnb.core.shard_annotation import Region, ShardRequest
 from msnb.core.tensor import Array, Tensor, need_index
 from msnb.core.types import WEAK, TensorType, Type
 from msnb.ir.graph import Graph, Module, Node, Value
@@ -195,7 +195,7 @@ class GraphBuilder(PlainReads):
         finally:
             self.scope = before
 
-    def sharded(self, asked: Sharding, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def sharded(self, asked: ShardRequest, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """New nodes that read the arguments get a mark, and so do those that make the results."""
         tensors = [x for x in pytree.flatten((args, kwargs))[0] if isinstance(x, Tensor)]
         before = self.region
@@ -256,7 +256,7 @@ class GraphBuilder(PlainReads):
 
     # ---- functions as graphs -------------------------------------------------------------------------------------
 
-    def trace(self, fn: Any, inputs: Sequence[Tensor], types: Sequence[Type] | None = None) -> Traced:
+    def trace(self, fn: Any, inputs: Sequence[Tensor], types: Sequence[Type] | None = None) -> ClosedFunction:
         """``fn(*inputs)`` as a closed graph of its own; ``inputs`` are tensors of this builder, ``types`` those of the
         params where they differ (one lane of a batch).
 
@@ -270,7 +270,7 @@ class GraphBuilder(PlainReads):
             leaves, shape = pytree.flatten(result)
             tensors = [x for x in leaves if isinstance(x, Tensor)]
             body.output(*tensors)
-        traced = Traced(body.graph, [t for t, _ in body.captured], shape, leaves)
+        traced = ClosedFunction(body.graph, [t for t, _ in body.captured], shape, leaves)
         traced.write_inputs(inputs, params)
         return traced
 
@@ -289,7 +289,7 @@ class GraphBuilder(PlainReads):
         raise self.no_value(x)
 
 
-class Traced:
+class ClosedFunction:
     """A function as a closed graph.
 
     Attributes:
@@ -315,7 +315,7 @@ class Traced:
                 self.writes.append(x)
                 self.graph.outputs.append(stand._value)
 
-    def keep_inputs(self) -> Traced:
+    def keep_inputs(self) -> ClosedFunction:
         """For callers whose inputs are values of their own: an assignment to one ends with the function."""
         del self.graph.outputs[len(self.graph.outputs) - len(self.of_inputs) :]
         del self.writes[len(self.writes) - len(self.of_inputs) :]

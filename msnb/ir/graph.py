@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msnb.base.source_location import Origin
-from msnb.core.shard_annotation import Wish
+from msnb.core.shard_annotation import ShardHint
 from msnb.core.types import Type
 from msnb.ops.definition.record import Op
 
@@ -79,7 +79,7 @@ class Node:
         self.scope: str = ""
         self.primal: Node | None = None
         self.why: str = ""
-        self.marks: dict[int, Wish] | None = None
+        self.marks: dict[int, ShardHint] | None = None
 
     @property
     def out(self) -> Value:

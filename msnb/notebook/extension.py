@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msnb.core.tensor import Tensor
-from msnb.graph.compile import Compiled
+from msnb.graph.compile import CompiledProgram
 from msnb.ir.graph import Graph
 from msnb.notebook.errors import report
 from msnb.notebook.errors.error_pages import LESSONS
@@ -56,7 +56,7 @@ def load(shell: Any) -> None:
         shell.set_hook("complete_command", _completer(words), str_key=magic)
     bundles = shell.display_formatter.mimebundle_formatter
     bundles.for_type(Graph, _show_graph)
-    bundles.for_type(Compiled, _show_compiled)
+    bundles.for_type(CompiledProgram, _show_compiled)
     shell.display_formatter.formatters["text/html"].for_type(Tensor, tensor_with_images)
 
 
@@ -71,7 +71,7 @@ def unload(shell: Any) -> None:
     html = shell.display_formatter.formatters["text/html"]
     if Tensor in html.type_printers:
         html.pop(Tensor)
-    for type_ in (Graph, Compiled):
+    for type_ in (Graph, CompiledProgram):
         if type_ in bundles.type_printers:
             bundles.pop(type_)
 
@@ -87,5 +87,5 @@ def _show_graph(graph: Graph, **_: Any) -> dict[str, Any]:
     return program_views.graph(graph)._repr_mimebundle_()
 
 
-def _show_compiled(compiled: Compiled, **_: Any) -> dict[str, Any]:
+def _show_compiled(compiled: CompiledProgram, **_: Any) -> dict[str, Any]:
     return program_views.GraphView(compiled.graph, compiled.name, compiled)._repr_mimebundle_()

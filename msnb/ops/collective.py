@@ -27,7 +27,7 @@ from msnb.core.dtypes import as_dtype, float64
 from msnb.core.process_group import WORLD_GROUP, members_of
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition import example_inputs
-from msnb.ops.definition.record import REQUIRED, Example, Op, Work, Wrong, define
+from msnb.ops.definition.record import REQUIRED, Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.elementwise.comparison import equal, where
 from msnb.ops.shape.creation import zeros_like
@@ -113,7 +113,7 @@ ALL_REDUCE: Op = define(
     promotes=True,
     doc="The sum (or maximum, minimum, product) of every rank's tensor, on every rank.",
     examples=(Example((example_inputs.SIGNED,)), Example((example_inputs.SCALAR,), {"op": "max"})),
-    wrong=(Wrong((example_inputs.ROW,), {"op": "mean"}, "legal: 'sum', 'max'", AttributeValueError),),
+    wrong=(InvalidExample((example_inputs.ROW,), {"op": "mean"}, "legal: 'sum', 'max'", AttributeValueError),),
 )
 
 
@@ -140,7 +140,7 @@ ALL_GATHER: Op = define(
     promotes=True,
     doc="Every rank's tensor, one after the other along an axis.",
     examples=(Example((example_inputs.SIGNED,)), Example((example_inputs.SIGNED,), {"axis": -1})),
-    wrong=(Wrong((example_inputs.SCALAR,), {}, "outside a tensor of 0 axes", AttributeValueError),),
+    wrong=(InvalidExample((example_inputs.SCALAR,), {}, "outside a tensor of 0 axes", AttributeValueError),),
 )  # fmt: skip
 
 
@@ -169,7 +169,8 @@ REDUCE_SCATTER: Op = define(
     promotes=True,
     doc="The sum of every rank's tensor, cut along an axis: a rank gets the part of its place in the group.",
     examples=(Example((example_inputs.SIGNED,)), Example((example_inputs.SIGNED,), {"axis": -1})),
-    wrong=(Wrong((example_inputs.SIGNED,), {"group": tuple(range(7))}, "does not divide over 7 ranks", ShapeError),),
+    wrong=(InvalidExample((example_inputs.SIGNED,), {"group": tuple(range(7))}, "does not divide over 7 ranks",
+    ShapeError),),
 )  # fmt: skip
 
 
@@ -197,7 +198,8 @@ ALL_TO_ALL: Op = define(
     promotes=True,
     doc="Cut along one axis, send part i to rank i, join what comes along another axis.",
     examples=(Example((example_inputs.SIGNED,)), Example((example_inputs.SIGNED,), {"split": -1, "concat": 0})),
-    wrong=(Wrong((example_inputs.SIGNED,), {"group": tuple(range(7))}, "does not divide over 7 ranks", ShapeError),),
+    wrong=(InvalidExample((example_inputs.SIGNED,), {"group": tuple(range(7))}, "does not divide over 7 ranks",
+    ShapeError),),
 )  # fmt: skip
 
 
@@ -230,7 +232,7 @@ BROADCAST: Op = define(
     promotes=True,
     doc="The root's tensor, on every rank.",
     examples=(Example((example_inputs.SIGNED,)), Example((example_inputs.SCALAR,))),
-    wrong=(Wrong((example_inputs.ROW,), {"root": 3}, "root 3 is not in the group", AttributeValueError),),
+    wrong=(InvalidExample((example_inputs.ROW,), {"root": 3}, "root 3 is not in the group", AttributeValueError),),
 )
 
 REDUCE_TO: Op = define(
@@ -247,7 +249,7 @@ REDUCE_TO: Op = define(
     promotes=True,
     doc="The sum of every rank's tensor on the root, zeros elsewhere.",
     examples=(Example((example_inputs.SIGNED,)), Example((example_inputs.SCALAR,))),
-    wrong=(Wrong((example_inputs.ROW,), {"root": 3}, "root 3 is not in the group", AttributeValueError),),
+    wrong=(InvalidExample((example_inputs.ROW,), {"root": 3}, "root 3 is not in the group", AttributeValueError),),
 )
 
 
@@ -291,7 +293,7 @@ NEIGHBORS: Op = define(
     doc="Tensor i goes to rank send[i]; result i comes from rank recv[i].",
     examples=(Example((example_inputs.ROW,), {"send": _ONE, "recv": _ONE, "shapes": (example_inputs.ROW.shape,),
                                        "dtype": float64}),),
-    wrong=(Wrong((example_inputs.ROW,), {"send": (), "recv": (), "shapes": (), "dtype": float64},
+    wrong=(InvalidExample((example_inputs.ROW,), {"send": (), "recv": (), "shapes": (), "dtype": float64},
     "1 tensors for 0 ranks",
                  ShapeError),),
 )  # fmt: skip

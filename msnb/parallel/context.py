@@ -196,7 +196,7 @@ NO_SUM, GRADIENT_SUMS, EVERY_SUM = "none", "gradients", "all"  # which sums of 1
 _set: dict[str, Any] = {}
 
 
-class _Wanted:
+class _PlanningKey:
     """What compiled programs are planned for: a text that changes with every setting, None for one device."""
 
     key: str | None = None
@@ -213,7 +213,7 @@ class _Wanted:
         self.key = f"{sorted(_set.items())} {self.marks}" if planned else None
 
 
-wanted = _Wanted()
+wanted = _PlanningKey()
 shard_annotation.written.append(wanted.renew)
 
 

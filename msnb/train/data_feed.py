@@ -13,7 +13,7 @@ from msnb.base.errors import ArgumentError, DatasetError
 from msnb.core.tensor import Tensor
 
 
-class Feed:
+class DataFeed:
     """Reads a data set.
 
     Args:

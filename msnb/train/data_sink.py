@@ -104,7 +104,7 @@ def _limit(row: Row) -> int:
     return max(1, min(BLOCK, BLOCK_BYTES // max(size, 1)))
 
 
-class SunkSteps(Cell):
+class SinkSteps(Cell):
     """Several steps of a network as one program.
 
     Args:
@@ -134,7 +134,7 @@ class Sink:
     def __init__(
         self,
         network: Cell,
-        steps: SunkSteps,
+        steps: SinkSteps,
         sinks: Iterable[Iterator[Row]],
         hint: int,
         call: Callable[[Cell, Row], Any],

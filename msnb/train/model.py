@@ -26,8 +26,8 @@ from msnb.parallel.context import get_auto_parallel_context, wanted
 from msnb.train import amp
 from msnb.train.callbacks.callback import Callbacks, RunContext, RunParams
 from msnb.train.callbacks.logging_callbacks import need_count
-from msnb.train.data_feed import Feed, as_row, columns
-from msnb.train.data_sink import Sink, SunkSteps, each_of, last_of
+from msnb.train.data_feed import DataFeed, as_row, columns
+from msnb.train.data_sink import Sink, SinkSteps, each_of, last_of
 from msnb.train.metrics import Loss, as_metrics
 
 _NO_OPTIMIZER = (
@@ -88,7 +88,7 @@ class Model:
         self._metrics = as_metrics(metrics)
         settings = {"keep_batchnorm_fp32": keep_batchnorm_fp32, "loss_scale_manager": loss_scale_manager}
         self._train_network = _train_network(network, loss_fn, optimizer, amp_level, boost_level, settings)
-        self._sunk = SunkSteps(self._train_network)
+        self._sunk = SinkSteps(self._train_network)
         self._eval_network, self._eval_indexes = eval_network, _checked_indexes(eval_indexes)
         if eval_network is None and loss_fn is not None:
             self._eval_network, self._eval_indexes = WithEvalCell(network, loss_fn), (0, 1, 2)
@@ -186,7 +186,7 @@ class Model:
         if need_count("initial_epoch", first, 0) >= epoch:
             raise AttributeValueError(f"initial_epoch must be below epoch={epoch}, got {first}.")
         broadcast_parameters(self._train_network)
-        feed = Feed(dataset, epoch - first if sink <= 0 else -1)
+        feed = DataFeed(dataset, epoch - first if sink <= 0 else -1)
         steps = feed.size if sink <= 0 else sink
         params = self._params("train", epoch, steps, dataset, valid, bool(sink))
         params.update(initial_epoch=first, initial_step=first * steps, cur_epoch_num=first)
@@ -205,7 +205,7 @@ class Model:
                 sunk.close()
             feed.close()
 
-    def _sink(self, feed: Feed, epochs: int, size: int, dataset: Any) -> Sink:
+    def _sink(self, feed: DataFeed, epochs: int, size: int, dataset: Any) -> Sink:
         """The rows of all epochs as sinks."""
         endless = feed.endless()
         sinks = (feed.epoch() if size < 0 else islice(endless, size) for _ in range(epochs))
@@ -225,7 +225,7 @@ class Model:
             if context.get_stop_requested():
                 return
 
-    def _steps(self, feed: Feed, calls: Callbacks, context: RunContext) -> None:
+    def _steps(self, feed: DataFeed, calls: Callbacks, context: RunContext) -> None:
         params = context.original_args()
         for row in feed.epoch():
             params.cur_step_num += 1
@@ -279,7 +279,7 @@ class Model:
             raise AttributeValueError("evaluation needs Model(..., loss_fn=) or Model(..., eval_network=).")
 
     def _eval(self, dataset: Any, callbacks: Any, extra: dict[str, Any]) -> dict[str, Any]:
-        feed = Feed(dataset, 1)
+        feed = DataFeed(dataset, 1)
         params = self._params("eval", 1, feed.size, None, dataset, False)
         params.update(extra)
         callbacks = callbacks.items if isinstance(callbacks, Callbacks) else callbacks
@@ -292,7 +292,7 @@ class Model:
         finally:
             feed.close()
 
-    def _evaluated(self, feed: Feed, calls: Callbacks, network: Cell) -> dict[str, Any]:
+    def _evaluated(self, feed: DataFeed, calls: Callbacks, network: Cell) -> dict[str, Any]:
         params = calls.run_context.original_args()
         for metric in self._metrics.values():
             metric.clear()

@@ -15,18 +15,18 @@ from hypothesis import strategies as st
 
 import msnb as ms
 from msnb import ops
-from msnb.core.storage.memory_format import Blocks
+from msnb.core.storage.memory_format import BlockedFormat
 from msnb.core.storage.packed_storage import give, kept_of, take
 from msnb.core.types import tensor_type
 
-BLOCKS = Blocks((0, 1, 2, 3), ((1, 4), (0, 2)))
+BLOCKS = BlockedFormat((0, 1, 2, 3), ((1, 4), (0, 2)))
 
 
 @st.composite
-def orders(draw: Any) -> tuple[Blocks, tuple[int, ...]]:
+def orders(draw: Any) -> tuple[BlockedFormat, tuple[int, ...]]:
     axes = draw(st.integers(1, 4))
     inner = draw(st.lists(st.tuples(st.integers(0, axes - 1), st.integers(1, 4)), max_size=3))
-    blocks = Blocks(tuple(draw(st.permutations(range(axes)))), tuple(inner))
+    blocks = BlockedFormat(tuple(draw(st.permutations(range(axes)))), tuple(inner))
     outer = draw(st.lists(st.integers(0, 3), min_size=axes, max_size=axes))
     sizes = np.array(outer)
     for axis, size in inner:
@@ -35,7 +35,7 @@ def orders(draw: Any) -> tuple[Blocks, tuple[int, ...]]:
 
 
 @given(orders())
-def test_blocks_move_every_element_and_bring_it_back(case: tuple[Blocks, tuple[int, ...]]) -> None:
+def test_blocks_move_every_element_and_bring_it_back(case: tuple[BlockedFormat, tuple[int, ...]]) -> None:
     blocks, dims = case
     plain = np.arange(np.prod(dims, dtype=int)).reshape(dims)
     there = blocks.block(np, plain)
@@ -46,13 +46,13 @@ def test_blocks_move_every_element_and_bring_it_back(case: tuple[Blocks, tuple[i
 
 def test_the_last_block_lies_together() -> None:
     plain = np.arange(2 * 4).reshape(2, 4)
-    there = Blocks((0, 1), ((1, 2), (0, 2))).block(np, plain)
+    there = BlockedFormat((0, 1), ((1, 2), (0, 2))).block(np, plain)
     assert there.ravel().tolist() == [0, 4, 1, 5, 2, 6, 3, 7]
 
 
 def test_a_name_says_the_order() -> None:
-    assert str(Blocks((0, 1, 2, 3), ((1, 16), (0, 16)))) == "ABcd16b16a"
-    assert str(Blocks((0, 2, 3, 1), ((0, 64),))) == "Acdb64a"
+    assert str(BlockedFormat((0, 1, 2, 3), ((1, 16), (0, 16)))) == "ABcd16b16a"
+    assert str(BlockedFormat((0, 2, 3, 1), ((0, 64),))) == "Acdb64a"
 
 
 def test_sizes_that_do_not_divide_do_not_fit() -> None:
@@ -141,7 +141,7 @@ def test_a_plain_copy_lasts_until_the_next_step(rng: np.random.Generator) -> Non
 
 def test_other_blocks_are_made_of_the_value(rng: np.random.Generator) -> None:
     p, value = in_blocks(rng)
-    other = Blocks((0, 2, 3, 1), ((0, 4),))
+    other = BlockedFormat((0, 2, 3, 1), ((0, 4),))
     np.testing.assert_array_equal(other.unblock(np, take(p, other)), value)
     np.testing.assert_array_equal(p.asnumpy(), value)
 

@@ -16,7 +16,7 @@ from msnb.parallel.partition.gradient_buckets import Gradient, segmented
 from msnb.parallel.planner.pareto_front import Point
 from msnb.parallel.sharding.device_mesh import Mesh
 from msnb.parallel.sharding.layout import TensorLayout
-from msnb.parallel.sharding.pipeline_schedule import Piece, simulated
+from msnb.parallel.sharding.pipeline_schedule import ScheduleStage, simulated
 
 VIEWS = ("graph", "timeline", "memory", "mesh", "segments", "front")
 
@@ -90,7 +90,7 @@ def test_the_front_says_which_plan_is_shown():
 
 
 def test_pipelines_have_a_row_per_stage_and_a_block_per_task():
-    svg = pipeline_svg(simulated([Piece(1.0, 2.0)] * 3, "1f1b", micro=4))
+    svg = pipeline_svg(simulated([ScheduleStage(1.0, 2.0)] * 3, "1f1b", micro=4))
     assert svg.count("<title>forward") == svg.count("<title>backward") == 12
     assert "stage 2" in words(svg) and "bubble 33%" in words(svg)
 

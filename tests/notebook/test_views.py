@@ -20,7 +20,7 @@ from msnb.graph.compile.rewriting.rewriter import sweep_module
 from msnb.ir.text.parser import parse
 from msnb.notebook.charts.html_fragments import bytes_word, columns
 from msnb.notebook.drawing.bundle_schema import JSON_SCHEMA
-from msnb.notebook.programs.instrumented_run import Program, max_difference
+from msnb.notebook.programs.instrumented_run import InstrumentedProgram, max_difference
 from msnb.notebook.views.diff_view import DiffView
 from msnb.notebook.views.memory_view import MemoryView, liveness
 from msnb.notebook.views.passes_view import PassesView
@@ -152,7 +152,7 @@ def test_random_programs_in_every_view(rng):
     seed = int(rng.integers(2**31))
     for k in range(8):
         graph = Drawn(np.random.default_rng([seed, k])).main()
-        program = Program("drawn", graph, arguments(np.random.default_rng([seed, k])))
+        program = InstrumentedProgram("drawn", graph, arguments(np.random.default_rng([seed, k])))
         diff = DiffView(program)
         assert diff.equal, f"seed {[seed, k]}: {diff.verdict}"
         for view in (diff, StepView(program), PassesView(program), ProfileView(program), MemoryView(graph, "drawn")):

@@ -13,7 +13,7 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.core.storage.memory_format import Blocks
+from msnb.core.storage.memory_format import BlockedFormat
 from msnb.core.storage.packed_storage import take
 
 
@@ -177,7 +177,7 @@ def test_no_value_while_a_program_is_built() -> None:
 
 
 def test_a_value_in_blocks_is_shared_too() -> None:
-    blocks = Blocks((0, 1, 2, 3), ((1, 4), (0, 2)))
+    blocks = BlockedFormat((0, 1, 2, 3), ((1, 4), (0, 2)))
     value = np.arange(2.0 * 8 * 3 * 2, dtype=np.float32).reshape(2, 8, 3, 2)
     p = ms.Parameter(ms.Tensor(value), name="w")
     take(p, blocks)

@@ -7,13 +7,13 @@ from msnb.core.types import WEAK
 from msnb.parallel.engine.comm.shards import LocalCall, put_together, split_up
 from msnb.parallel.engine.comm.simulated_collectives import bytes_sent, run_move
 from msnb.parallel.program.spmd_program import moves_closing, moves_opening
-from msnb.parallel.sharding.strategies import Call
+from msnb.parallel.sharding.strategies import OpSignature
 
 
 def call_of(op, inputs, attrs):
     types = tuple(WEAK[type(x)] if type(x) in WEAK else type_of_buffer(x) for x in inputs)
     full = op.bind_attrs(dict(attrs))
-    return Call(op, types, op.result_types(types, full), full)
+    return OpSignature(op, types, op.result_types(types, full), full)
 
 
 def run(mesh, call, strategy, inputs):

@@ -8,7 +8,7 @@ from deep import Language, whole_numbers
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.parallel.engine.rank.rank_executor import Walk
+from msnb.parallel.engine.rank.rank_executor import RankExecutor
 from msnb.parallel.engine.simulated.lockstep_ranks import Ranks
 from msnb.parallel.program.program_document import from_text, to_text
 from msnb.parallel.program.spmd_program import RunStep
@@ -50,7 +50,7 @@ def planned(**how):
 def peak(monkeypatch):
     """The most bytes that the first rank held between steps of the last run."""
     most = [0]
-    comes = Walk._comes_to
+    comes = RankExecutor._comes_to
 
     def watched(walk, i):
         comes(walk, i)
@@ -58,7 +58,7 @@ def peak(monkeypatch):
             arrays = {id(a): a for row in walk.parts.values() for a in row.values()}
             most[0] = max(most[0], sum(a.nbytes for a in arrays.values()))
 
-    monkeypatch.setattr(Walk, "_comes_to", watched)
+    monkeypatch.setattr(RankExecutor, "_comes_to", watched)
 
     def of(program, args):
         most[0] = 0
@@ -243,14 +243,14 @@ def held(program, args):
     """The results, and the most bytes of activations that a rank of every stage held between two steps."""
     most = [0] * len(program.teams)
 
-    class Watched(Walk):
+    class Watched(RankExecutor):
         def _comes_to(self, i):
             super()._comes_to(i)
             arrays = {id(a): a.nbytes for v, row in self.parts.items() if not v.is_param for a in row.values()}
             most[self.recipe.team] = max(most[self.recipe.team], sum(arrays.values()))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("msnb.parallel.engine.simulated.lockstep_ranks.Walk", Watched)
+        patch.setattr("msnb.parallel.engine.simulated.lockstep_ranks.RankExecutor", Watched)
         return Ranks(program).run(args), np.array(most)
 
 

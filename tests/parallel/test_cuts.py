@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from msnb.parallel.pipeline.options import Staging
-from msnb.parallel.pipeline.stage_assignment import Stages, Table
+from msnb.parallel.pipeline.options import PipelineOptions
+from msnb.parallel.pipeline.stage_assignment import StageCosts, Stages
 from msnb.parallel.pipeline.stage_partition import Costs, cut
 from msnb.parallel.planner.rematerialization import Layer, freed
 
@@ -67,7 +67,7 @@ def tables(rng, layers, sizes):
         speed = n ** rng.choice([0.0, 0.5, 1.0])
         again = [[Layer(f"l{i}", seconds[i] / 3 / speed, saved[kinds[i]] / n)] for i in range(layers)]
         received = rng.integers(0, 5, (layers + 1, layers + 1)) / n
-        out[n] = Table(seconds / speed, once / n, each / n, again, received)
+        out[n] = StageCosts(seconds / speed, once / n, each / n, again, received)
     return out
 
 
@@ -103,7 +103,7 @@ def test_stages_with_layers_computed_twice(seed, layers, stages, more, choice):
 
 
 def test_stages_that_somebody_said():
-    table = Table(np.array([1.0, 1.0, 4.0]), np.zeros(3), np.zeros(3), [[], [], []], np.zeros((4, 4)))
+    table = StageCosts(np.array([1.0, 1.0, 4.0]), np.zeros(3), np.zeros(3), [[], [], []], np.zeros((4, 4)))
     half = replace(table, seconds=table.seconds / 2)
     free, said = (Stages([(1, 2)] * 2, 3, (2.0, 1.0), 4, np.inf, where) for where in (None, [0, 1, 1]))
     assert free.best({1: table, 2: half}, set()).stages == [0, 0, 1]
@@ -121,5 +121,5 @@ def test_stages_that_somebody_said():
 ])  # fmt: skip
 def test_stages_that_cannot_be(how, piece):
     with pytest.raises(ValueError) as told:
-        Staging(*how).sizes(8)
+        PipelineOptions(*how).sizes(8)
     assert piece in str(told.value)

@@ -10,7 +10,7 @@ import msnb as ms
 from msnb import ops
 from msnb.parallel import Cluster
 from msnb.parallel.engine.planning_api import captured_of, joint_of
-from msnb.parallel.planner.cost_graph_builder import Problem
+from msnb.parallel.planner.cost_graph_builder import CostGraphBuilder
 from msnb.parallel.planner.cost_model import ByteModel, MemoryRule
 from msnb.parallel.plans.plan import search
 from msnb.parallel.sharding.device_mesh import Mesh
@@ -34,7 +34,7 @@ def test_resnet_heads_as_mindspore_expects_them(beta, classes, head):
     """Batch 32 per device; the published constants of Ascend (beta 400) and GPU (beta 50)."""
     net, inputs = ResNet50(classes), (zeros(256, 3, 224, 224), whole_numbers(256))
     joint = joint_of(captured_of(net, inputs), inputs, {})
-    problem = Problem(joint, ByteModel(Mesh.over(8), beta=beta), MemoryRule(), 1)
+    problem = CostGraphBuilder(joint, ByteModel(Mesh.over(8), beta=beta), MemoryRule(), 1)
     choices = search(problem, "dynamic_programming", {}, None)
     splits = {problem.names[n]: problem.strategies[v][choices[v]].splits(problem.mesh)
               for n, v in problem.place.items() if n in problem.names}  # fmt: skip

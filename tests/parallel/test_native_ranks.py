@@ -10,15 +10,15 @@ from sharded import call_of
 import msnb as ms
 from msnb.devices.device import body_kernel
 from msnb.ops.definition.record import find
-from msnb.parallel.engine.comm.communicator import Comm
+from msnb.parallel.engine.comm.communicator import Communicator
 from msnb.parallel.engine.comm.shards import LocalCall, kernel_of
-from msnb.parallel.engine.rank.rank_state import Holding
+from msnb.parallel.engine.rank.rank_state import RankState
 from msnb.parallel.program.program_document import to_text
 from msnb.parallel.sharding.device_mesh import Mesh
 from msnb.parallel.sharding.strategies import assigned, place
 
 
-class Told(Comm):
+class Told(Communicator):
     """Alone, and knows under which settings its rank walked."""
 
     def answer(self, run, mesh):
@@ -31,7 +31,7 @@ def test_a_plan_runs_under_the_settings_it_was_loaded_with(level):
     net, inputs = small()
     plan, comm = ms.parallel.plan(net, *inputs, device_num=1), Told(0, 1, 10.0)
     before = ms.get_context("jit_level"), ms.get_context("runtime_num_threads")
-    held = Holding(to_text(plan.program), comm, None, {"jit_level": level, "runtime_num_threads": 1})
+    held = RankState(to_text(plan.program), comm, None, {"jit_level": level, "runtime_num_threads": 1})
     loss = held.run(plan.given(inputs))[0]
     assert (comm.level, comm.threads) == (level, 1)
     assert (ms.get_context("jit_level"), ms.get_context("runtime_num_threads")) == before, "of the step alone"

@@ -7,7 +7,7 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.parallel.planner.cost_graph_builder import Problem
+from msnb.parallel.planner.cost_graph_builder import CostGraphBuilder
 from msnb.parallel.planner.cost_model import TimeModel
 
 pytestmark = pytest.mark.long
@@ -174,6 +174,7 @@ def test_the_planner_shares_out_the_devices():
 
 def test_what_is_done_once_per_step_is_shared_by_the_micro_batches():
     """Sums of gradients and updates: of sixteen micro-batches each bears a quarter of what each of four bears."""
+
     def seconds(micro):
         net, x = nn.PipelineCell(Uneven(256), micro), ms.Tensor(np.zeros((64 * micro, 256)))
         plan = ms.parallel.plan(net, x, device_num=8, pipeline_stages=2, parallel_mode="data_parallel")
@@ -190,7 +191,9 @@ def test_stages_of_one_size_share_what_was_priced():
     problems = [stage.problem for stage in plan.plans]
     assert [p.priced is problems[3].priced for p in problems] == [False, False, True, True]
     for shared in problems:
-        alone = Problem(shared.joint, TimeModel(shared.mesh), shared.rule, None, shared.sharding, shared.wide).costs
+        alone = CostGraphBuilder(
+            shared.joint, TimeModel(shared.mesh), shared.rule, None, shared.sharding, shared.wide
+        ).costs
         for a, b in zip(alone.time + alone.memory, shared.costs.time + shared.costs.memory):
             np.testing.assert_array_equal(a, b)
         assert [edge[:2] for edge in alone.edges] == [edge[:2] for edge in shared.costs.edges]

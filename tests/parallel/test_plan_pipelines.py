@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from msnb.parallel.sharding.pipeline_schedule import Piece, order, simulated
+from msnb.parallel.sharding.pipeline_schedule import ScheduleStage, order, simulated
 
 
 @pytest.mark.parametrize("scheduler", ["gpipe", "1f1b"])
 @pytest.mark.parametrize("stages, micro", [(1, 1), (2, 2), (4, 4), (4, 16), (8, 11)])
 def test_equal_stages_have_the_bubble_of_the_papers(scheduler, stages, micro):
-    found = simulated([Piece(1.0, 2.0)] * stages, scheduler, micro=micro)
+    found = simulated([ScheduleStage(1.0, 2.0)] * stages, scheduler, micro=micro)
     assert found.bubble == pytest.approx((stages - 1) / (micro + stages - 1))
     assert found.seconds == pytest.approx(3.0 * (micro + stages - 1))
     assert found.flight == (tuple(min(stages - s, micro) for s in range(stages)) if scheduler == "1f1b"
@@ -24,7 +24,7 @@ def test_equal_stages_have_the_bubble_of_the_papers(scheduler, stages, micro):
 
 @pytest.mark.parametrize("stages, micro, v", [(2, 4, 2), (4, 8, 2), (4, 8, 3), (4, 16, 4)])
 def test_interleaved_pipelines_divide_the_bubble(stages, micro, v):
-    found = simulated([Piece(1.0, 2.0)] * (stages * v), "interleaved", stages, micro)
+    found = simulated([ScheduleStage(1.0, 2.0)] * (stages * v), "interleaved", stages, micro)
     assert found.bubble == pytest.approx((stages - 1) / (v * micro + stages - 1))
 
 
@@ -33,7 +33,7 @@ def test_interleaved_pipelines_divide_the_bubble(stages, micro, v):
 def test_every_task_once_and_after_what_it_reads(seed, stages, more, scheduler):
     note(f"seed {seed}")
     rng, micro = np.random.default_rng(seed), stages + more
-    pieces = [Piece(*rng.random(4)) for _ in range(stages)]
+    pieces = [ScheduleStage(*rng.random(4)) for _ in range(stages)]
     found = simulated(pieces, scheduler, micro=micro)
     when = {(k, p, i): (a, b) for row in found.events for a, b, k, p, i in row if k != "tail"}
     assert len(when) == 2 * stages * micro
@@ -61,5 +61,5 @@ def test_orders_as_the_papers_draw_them():
 ])  # fmt: skip
 def test_schedules_that_cannot_be(how, piece):
     with pytest.raises(ValueError) as told:
-        simulated([Piece(1.0, 1.0)] * 4, **{"micro": 8, **how})
+        simulated([ScheduleStage(1.0, 1.0)] * 4, **{"micro": 8, **how})
     assert piece in str(told.value)

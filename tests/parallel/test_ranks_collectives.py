@@ -22,7 +22,7 @@ from msnb.parallel.engine.client.process_launcher import missing
 from msnb.parallel.engine.comm.nccl_backend import NcclComm
 from msnb.parallel.engine.comm.rank_failures import CollectiveTimeout, RankError
 from msnb.parallel.engine.comm.shards import together
-from msnb.parallel.engine.rank.rank_state import Holding
+from msnb.parallel.engine.rank.rank_state import RankState
 from msnb.parallel.program.program_document import to_text
 from msnb.parallel.sharding.device_mesh import sent_bytes
 from tests.waiting import PATIENCE
@@ -108,7 +108,7 @@ def test_a_plan_on_pretended_gpus():
     net, inputs = next(cases())
     plan = ms.parallel.plan(net, *inputs, device_num=2, parallel_mode="data_parallel")
     text, values = to_text(plan.program), plan.given(inputs)
-    rows = together_on(2, lambda comm: Holding(text, comm, None).run(values))
+    rows = together_on(2, lambda comm: RankState(text, comm, None).run(values))
     loss, grads = plan.run(*inputs)
     asked = (*plan.program.outputs, *plan.program.gradients)
     made = [together(plan.program, b, column) for b, column in zip(asked, zip(*rows))]

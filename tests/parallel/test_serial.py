@@ -13,7 +13,7 @@ from nets import cases
 import msnb as ms
 from msnb.parallel.engine.simulated.lockstep_ranks import Ranks
 from msnb.parallel.program.program_document import from_text, to_text
-from msnb.parallel.program.spmd_program import MoveStep, Program, RunStep
+from msnb.parallel.program.spmd_program import MoveStep, RunStep, SpmdProgram
 
 NETS = {type(net).__name__: (net, inputs) for net, inputs in cases()}
 
@@ -51,7 +51,7 @@ def test_every_field_of_steps_and_programs_is_written():
         "node", "call", "strategy", "operands", "results", "wide",
     }  # fmt: skip
     assert {f.name for f in dataclasses.fields(MoveStep)} == place | {"value", "moves", "source", "target"}
-    assert {f.name for f in dataclasses.fields(Program)} == {
+    assert {f.name for f in dataclasses.fields(SpmdProgram)} == {
         "teams", "graph", "steps", "params", "anywhere", "outputs", "weights", "gradients", "trains", "homes",
     }  # fmt: skip
 

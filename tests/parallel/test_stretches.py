@@ -12,8 +12,8 @@ from nets import cases, pictures, small, spread
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.parallel.engine.comm.rank_requests import Stretch, Taken, Talk
-from msnb.parallel.engine.rank.rank_executor import Recipe, Walk
+from msnb.parallel.engine.comm.rank_requests import CollectiveSegment, ComputeSegment, StepSegment
+from msnb.parallel.engine.rank.rank_executor import RankExecutor, RankProgram
 from msnb.parallel.engine.rank.segment_compiler import stretched
 from msnb.parallel.engine.simulated.lockstep_ranks import Ranks
 
@@ -51,7 +51,11 @@ class Compiled(Ranks):
 
     def _walks(self):
         teams = enumerate(self.program.teams)
-        return [Walk(stretched(Recipe(self.program, i), r), r) for i, team in teams for r in range(team.mesh.size)]
+        return [
+            RankExecutor(stretched(RankProgram(self.program, i), r), r)
+            for i, team in teams
+            for r in range(team.mesh.size)
+        ]
 
 
 def both(plan, *inputs, tolerance=EXACT):
@@ -106,7 +110,7 @@ def test_layers_computed_twice():
     """What is made again is not merged with its first making: it begins a new stretch."""
     net, x = Deep(), ms.Tensor(np.random.default_rng(0).standard_normal((8, 8)))
     plans = [ms.parallel.plan(net, x, device_num=2, recompute=how, **DATA) for how in (None, True)]
-    once, twice = (sum(isinstance(leg, Stretch) for leg in both(plan, x)) for plan in plans)
+    once, twice = (sum(isinstance(leg, ComputeSegment) for leg in both(plan, x)) for plan in plans)
     assert twice > once
 
 
@@ -128,7 +132,7 @@ def test_control_flow_and_effects_stay_steps(capsys):
 
     x = ms.Tensor(np.arange(8.0))
     legs = both(ms.parallel.plan(program, x, device_num=2, **DATA), x)
-    assert {leg.step.node.op.name for leg in legs if isinstance(leg, Taken)} >= {"print", "while"}
+    assert {leg.step.node.op.name for leg in legs if isinstance(leg, StepSegment)} >= {"print", "while"}
     assert capsys.readouterr().out.count("total 28.0") == 2, "once step by step, once in stretches: not once per rank"
 
 
@@ -136,6 +140,6 @@ def test_sums_of_gradients_do_not_cut_the_backward_pass():
     """Loss, backward, update: three programs, however many weights there are; and what runs in them is native."""
     net, inputs = small()
     legs = both(ms.parallel.plan(step_of(net), *inputs, device_num=2, **DATA), *inputs, tolerance=ROUNDED)
-    stretches = [leg for leg in legs if isinstance(leg, Stretch)]
-    assert len(stretches) <= 3 and len([leg for leg in legs if isinstance(leg, Talk)]) > 3
+    stretches = [leg for leg in legs if isinstance(leg, ComputeSegment)]
+    assert len(stretches) <= 3 and len([leg for leg in legs if isinstance(leg, CollectiveSegment)]) > 3
     assert all(leg.program.executable.reason is None for leg in stretches)

@@ -13,7 +13,7 @@ import pytest
 import msnb as ms
 from msnb.base.errors import CheckpointError
 from msnb.base.files.bounded_reader import read_file, read_json
-from msnb.base.files.json_schema import INDEX, TEXT, Either, Fixed, Int, OneOf, Record, Rows, Table, misfit
+from msnb.base.files.json_schema import INDEX, TEXT, Either, FixedRow, Int, OneOf, Record, Rows, Table, misfit
 from tests.mutation.formats import opened, sealed
 
 
@@ -185,7 +185,7 @@ def test_a_large_constant_of_equal_elements_comes_back(tmp_path: Path) -> None:
 
 
 def test_kinds_name_the_place() -> None:
-    kind = Record({"teams": Rows(Fixed(INDEX, Rows(Int(1, 4))))}, {"note": Either(TEXT, OneOf(None))})
+    kind = Record({"teams": Rows(FixedRow(INDEX, Rows(Int(1, 4))))}, {"note": Either(TEXT, OneOf(None))})
     assert misfit(kind, {"teams": [[0, [1]]], "note": None}, "p") is None
     for value, place in [({"teams": [[0, [1, 5]]]}, "teams[0][1][1] of p is 5, not an int from 1 to 4"),
                          ({"teams": [[0]]}, "teams[0] of p is [0], not a list of 2"), ([], "p is [], not a table"),

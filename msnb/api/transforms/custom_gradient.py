@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msnb.api.function_tracing import Program
+from msnb.api.function_tracing import FunctionTrace
 from msnb.api.transforms.tensor_hooks import HookHandle, keep_hook
 from msnb.base.errors import ArgumentError, GradientError
 from msnb.core import pytree
@@ -90,7 +90,7 @@ def _traced_now(backward: Fn, xs: list[Any], outs: list[Any]) -> tuple[Fn, list[
         ``run(*xs, *outs, *outer, *douts)`` and the outer values.
     """
     try:
-        program = Program(lambda x, out, dout: backward(*x, *out, *dout), (tuple(xs), tuple(outs), tuple(outs)))
+        program = FunctionTrace(lambda x, out, dout: backward(*x, *out, *dout), (tuple(xs), tuple(outs), tuple(outs)))
         if any(program.written_input(k) is None for k in range(len(program.writes))):
             raise GradientError("bprop assigned a Parameter.", hint="assign it in construct, or after the gradient.")
     except Exception as error:

@@ -19,7 +19,7 @@ from typing import Any
 
 from msnb.api.function_tracing import places_of
 from msnb.api.graph_mode import compiled_in_graph_mode
-from msnb.api.transforms.staged_transforms import Step, marked, run_staged
+from msnb.api.transforms.staged_transforms import TransformStep, marked, run_staged
 from msnb.api.transforms.tensor_hooks import hooks_for
 from msnb.autodiff import vjp as vjp_graph
 from msnb.autodiff.deferred_gradient import written_out
@@ -328,7 +328,7 @@ def value_and_grad(fn: Fn, grad_position: Position = 0, weights: Any = None, has
     def call(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         return _value_and_grad(fn, _Request(fn, args, grad_position, weights), kwargs, has_aux)
 
-    step = Step(_made_value_and_grad, fn, weights, (grad_position, has_aux))
+    step = TransformStep(_made_value_and_grad, fn, weights, (grad_position, has_aux))
     return marked(compiled_in_graph_mode(named(call, fn, "value_and_grad")), step)
 
 
@@ -369,7 +369,7 @@ def grad(
             gradients = _with_ids(request, gradients)
         return (gradients, tuple(value[1:])) if has_aux else gradients
 
-    step = Step(_made_grad, fn, weights, (grad_position, has_aux, return_ids))
+    step = TransformStep(_made_grad, fn, weights, (grad_position, has_aux, return_ids))
     return marked(compiled_in_graph_mode(named(call, fn, "grad")), step)
 
 
@@ -450,6 +450,6 @@ def _operation(fn: Fn, weights: Any, get_all: bool, get_by_list: bool, sens_para
         request = _Request(fn, args, position, weights if get_by_list else None, integers=get_all)
         return _value_and_grad(fn, request, kwargs, False, sens)[1]
 
-    step = Step(_operation, fn, weights, (get_all, get_by_list, sens_param))
+    step = TransformStep(_operation, fn, weights, (get_all, get_by_list, sens_param))
     wrapper = marked(compiled_in_graph_mode(named(call, fn, "grad")), step)
     return wrapper

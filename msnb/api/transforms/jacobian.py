@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msnb import autodiff, ops
-from msnb.api.function_tracing import Program
+from msnb.api.function_tracing import FunctionTrace
 from msnb.api.transforms.gradients import Position, named
-from msnb.api.transforms.staged_transforms import Step, staged
+from msnb.api.transforms.staged_transforms import TransformStep, staged
 from msnb.api.transforms.vjp_jvp_vmap import aux_count, broadcast_results, first_of, need_float, tensor_tree
 from msnb.base.errors import ArgumentError, DTypeError
 from msnb.core import pytree
@@ -54,7 +54,7 @@ def _jacobian(fn: Fn, _weights: Any, position: Position, has_aux: bool, kind: st
     def call(*args: Any) -> Any:
         args = tuple(tensor_tree(x) for x in args)
         positions = _positions(position, args)
-        program = Program(first_of(fn) if has_aux else fn, args)
+        program = FunctionTrace(first_of(fn) if has_aux else fn, args)
         tensors_before = [sum(isinstance(x, Tensor) for x in pytree.flatten(args[:p])[0]) for p in positions]
         need_float(f"an input of {kind}", [args[p] for p in positions])
         values, blocks = columns(program, tensors_before)
@@ -64,7 +64,7 @@ def _jacobian(fn: Fn, _weights: Any, position: Position, has_aux: bool, kind: st
         result = _jacobian_result(value[0] if has_aux else value, blocks[:n_primary], isinstance(position, int))
         return (result, value[1]) if has_aux else result
 
-    return staged(named(call, fn, kind), Step(_jacobian, fn, None, (position, has_aux, kind)))
+    return staged(named(call, fn, kind), TransformStep(_jacobian, fn, None, (position, has_aux, kind)))
 
 
 def _jacobian_result(value: Any, blocks: Sequence[Sequence[Any]], single: bool) -> Any:
@@ -87,7 +87,7 @@ def _float_outputs(graph: Graph, n: int) -> list[int]:
     return list(range(n))
 
 
-def _reverse_blocks(program: Program, wrt: list[int]) -> tuple[list[Any], list[list[Any]]]:
+def _reverse_blocks(program: FunctionTrace, wrt: list[int]) -> tuple[list[Any], list[list[Any]]]:
     graph, n_out = program.graph, len(program.graph.outputs)
     outputs = _float_outputs(graph, program.n_results)
     pair = autodiff.vjp(graph, wrt, outputs)
@@ -104,7 +104,7 @@ def _reverse_blocks(program: Program, wrt: list[int]) -> tuple[list[Any], list[l
     return values, blocks
 
 
-def _forward_blocks(program: Program, wrt: list[int]) -> tuple[list[Any], list[list[Any]]]:
+def _forward_blocks(program: FunctionTrace, wrt: list[int]) -> tuple[list[Any], list[list[Any]]]:
     graph, n_out = program.graph, len(program.graph.outputs)
     outputs = _float_outputs(graph, program.n_results)
     pushed = autodiff.jvp(graph, wrt)

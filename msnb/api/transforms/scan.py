@@ -18,7 +18,7 @@ from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, tensor_type
 from msnb.ir import control_flow
-from msnb.ir.builder import Traced
+from msnb.ir.builder import ClosedFunction
 from msnb.ir.graph import Graph, Value
 from msnb.ops.shape.concat_split import stack
 
@@ -70,7 +70,7 @@ def _row(t: TensorType) -> TensorType:
     return tensor_type(t.shape[1:], t.dtype)
 
 
-def _carried(engine: Any, traced: Traced) -> list[Value]:
+def _carried(engine: Any, traced: ClosedFunction) -> list[Value]:
     """The values that the written state has before the first row."""
     found = []
     for target in traced.writes:
@@ -81,7 +81,7 @@ def _carried(engine: Any, traced: Traced) -> list[Value]:
     return found
 
 
-def _body(engine: Any, traced: Traced, n_xs: int, carried: list[Value]) -> tuple[list[Value], list[Any]]:
+def _body(engine: Any, traced: ClosedFunction, n_xs: int, carried: list[Value]) -> tuple[list[Value], list[Any]]:
     """Put the params and outputs of the traced graph into the order of a Scan's body: carry, rows, the rest.
 
     Returns:

@@ -32,7 +32,7 @@ _SETTINGS = (type(None), bool, int, float, str, DType)
 
 
 @dataclass(eq=False)
-class Step:
+class TransformStep:
     """One transform of a function.
 
     Attributes:
@@ -50,20 +50,20 @@ class Step:
     wrapper: Any = None
 
 
-def step_of(fn: Any) -> Step | None:
+def step_of(fn: Any) -> TransformStep | None:
     """The transform that a wrapper is; None for a function of the user."""
     found = getattr(fn, "__msnb_step__", None)
-    return found if isinstance(found, Step) and found.wrapper is fn else None
+    return found if isinstance(found, TransformStep) and found.wrapper is fn else None
 
 
-def marked(call: Fn, step: Step) -> Fn:
+def marked(call: Fn, step: TransformStep) -> Fn:
     """``call``, known as this transform."""
     call.__msnb_step__ = step  # type: ignore[attr-defined]
     step.wrapper = call
     return call
 
 
-def staged(call: Fn, step: Step) -> Fn:
+def staged(call: Fn, step: TransformStep) -> Fn:
     """``call``, captured and run as a program where operations run at once; in a capture it is part of that."""
 
     @functools.wraps(call)
@@ -85,7 +85,7 @@ def run_staged(fn: Fn, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return program(base, weights, args, kwargs)
 
 
-def _chain(fn: Any) -> tuple[list[Step], Any]:
+def _chain(fn: Any) -> tuple[list[TransformStep], Any]:
     """The transforms from the outside in, and what they are around."""
     steps = []
     while (step := step_of(fn)) is not None:
@@ -98,7 +98,7 @@ _programs: OrderedDict[Any, Any] = OrderedDict()
 _making = threading.Lock()
 
 
-def _program(steps: list[Step], base: Any, rule: Autocast | None, fn: Fn) -> Any:
+def _program(steps: list[TransformStep], base: Any, rule: Autocast | None, fn: Fn) -> Any:
     key = (_key([(step.make, step.options) for step in steps]), _code(base), None if rule is None else rule.key)
     with _making:
         found = _programs.get(key)

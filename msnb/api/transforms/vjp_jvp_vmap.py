@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msnb import autodiff, ops
-from msnb.api.function_tracing import Program, tensors_of
+from msnb.api.function_tracing import FunctionTrace, tensors_of
 from msnb.api.transforms.gradients import as_tensor, hooked, listed, named, with_constants
-from msnb.api.transforms.staged_transforms import Step, staged
+from msnb.api.transforms.staged_transforms import TransformStep, staged
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, GradientError, ShapeError
 from msnb.core import pytree
 from msnb.core.engine import slot
@@ -105,7 +105,7 @@ def _traced(
 ) -> tuple[Any, list[TensorType], Pull]:
     """In a capture: forward and backward become part of the program."""
     pull, by = with_constants(params)
-    program = Program(fn, inputs)
+    program = FunctionTrace(fn, inputs)
     places = program.places(by)
     wrt = [*range(len(tensors)), *sorted({p for p in places if p is not None})]
     n_primary = program.n_results - (aux_count(program) if has_aux else 0)
@@ -137,13 +137,13 @@ def first_of(fn: Fn) -> Fn:
     return named(call, fn, "aux")
 
 
-def aux_count(program: Program) -> int:
+def aux_count(program: FunctionTrace) -> int:
     """How many of a program's results belong to aux."""
     result = program.result(list(range_tensors(program)))
     return sum(isinstance(x, Tensor) for x in pytree.flatten(result[1])[0])
 
 
-def range_tensors(program: Program) -> list[Tensor]:
+def range_tensors(program: FunctionTrace) -> list[Tensor]:
     """Placeholders for the results of a program, in order."""
     from msnb.core.tensor import make
 
@@ -210,7 +210,7 @@ def _pushed(fn: Fn, _weights: Any, has_aux: bool) -> Fn:
         tensors = [x for x in pytree.flatten(args)[0] if isinstance(x, Tensor)]
         need_float("an input of jvp", tensors)
         tangents = _douts(v if isinstance(v, tuple) else (v,), [x._type for x in tensors])
-        program = Program(first_of(fn) if has_aux else fn, args)
+        program = FunctionTrace(first_of(fn) if has_aux else fn, args)
         graph = autodiff.jvp(program.graph, list(range(len(tensors))))
         found = replay(graph, [*program.args, *tangents])
         n, n_out = program.n_results, len(program.graph.outputs)
@@ -218,10 +218,10 @@ def _pushed(fn: Fn, _weights: Any, has_aux: bool) -> Fn:
         value, slope = program.result(found[:n]), program.result(_all_tangents(program, found[n_out:], found[:n]))
         return (value[0], slope[0], value[1]) if has_aux else (value, slope)
 
-    return staged(named(call, fn, "jvp"), Step(_pushed, fn, None, (has_aux,)))
+    return staged(named(call, fn, "jvp"), TransformStep(_pushed, fn, None, (has_aux,)))
 
 
-def _all_tangents(program: Program, tangents: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+def _all_tangents(program: FunctionTrace, tangents: Sequence[Any], values: Sequence[Any]) -> list[Any]:
     """A tangent for every result: zeros for integers, which have none."""
     rest = iter(tangents)
     out = []
@@ -265,7 +265,7 @@ def vmap(fn: Fn, in_axes: Any = 0, out_axes: Any = 0) -> Fn:
         tensors = [x for x in pytree.flatten(args)[0] if isinstance(x, Tensor)]
         size = _batch_size(tensors, axes)
         lanes = [x._type if a is None else _lane(x._type, a) for x, a in zip(tensors, axes)]
-        program = Program(fn, args, lanes)
+        program = FunctionTrace(fn, args, lanes)
         batched = [a is not None for a in axes]
         graph, out_batched = autodiff.vmap(program.graph, size, batched + [False] * len(program.outer))
         fronted = [x if a is None else ops.moveaxis(x, a, 0) for x, a in zip(tensors, axes)]
@@ -274,7 +274,7 @@ def vmap(fn: Fn, in_axes: Any = 0, out_axes: Any = 0) -> Fn:
         program.settle(_written_lanes(program, found[n:], out_batched[n:], axes, size))
         return _placed(program.result(broadcast_results(found[:n], out_batched, size)), out_axes)
 
-    return staged(named(call, fn, "vmap"), Step(_mapped, fn, None, (in_axes, out_axes)))
+    return staged(named(call, fn, "vmap"), TransformStep(_mapped, fn, None, (in_axes, out_axes)))
 
 
 def _mapped(fn: Fn, _weights: Any, in_axes: Any, out_axes: Any) -> Fn:
@@ -282,7 +282,7 @@ def _mapped(fn: Fn, _weights: Any, in_axes: Any, out_axes: Any) -> Fn:
 
 
 def _written_lanes(
-    program: Program, values: Sequence[Any], batched: Sequence[bool], axes: Sequence[int | None], size: int
+    program: FunctionTrace, values: Sequence[Any], batched: Sequence[bool], axes: Sequence[int | None], size: int
 ) -> list[Any]:
     """The new values of what the mapped function assigned. An argument that is mapped takes one value per lane; what is
     the same for all lanes can take only a value that is."""

@@ -213,7 +213,7 @@ class Rows(Kind):
         return ((self.of, part, f"[{i}]") for i, part in enumerate(value))
 
 
-class Fixed(Kind):
+class FixedRow(Kind):
     """A list of so many parts, each of its kind."""
 
     def __init__(self, *kinds: Kind) -> None:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msnb.base.files.bounded_reader import MOST_JSON, Refuse, fits_memory, open_file, read_bytes, read_json, size_of
-from msnb.base.files.json_schema import INDEX, TEXT, Fixed, Kind, Record, Rows, Table
+from msnb.base.files.json_schema import INDEX, TEXT, FixedRow, Kind, Record, Rows, Table
 
 Array = NDArray[Any]
 FORMAT, CRC, COMPLEX = "msnb", "msnb.crc32", "msnb.complex"
@@ -33,7 +33,7 @@ DTYPES: dict[str, Any] = {
     "F16": np.float16, "BF16": ml_dtypes.bfloat16, "F32": np.float32, "F64": np.float64, "C64": np.complex64,
 }  # fmt: skip
 _METADATA = "__metadata__"
-_ENTRY = Record({"dtype": TEXT, "shape": Rows(INDEX), "data_offsets": Fixed(INDEX, INDEX)})
+_ENTRY = Record({"dtype": TEXT, "shape": Rows(INDEX), "data_offsets": FixedRow(INDEX, INDEX)})
 
 
 class _Header(Table):

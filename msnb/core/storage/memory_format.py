@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 Ints = tuple[int, ...]
 
 
-class Blocks(NamedTuple):
+class BlockedFormat(NamedTuple):
     """An order of memory.
 
     Attributes:

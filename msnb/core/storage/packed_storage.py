@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.core.storage.memory_format import Blocks
+from msnb.core.storage.memory_format import BlockedFormat
 from msnb.core.tensor import Tensor, holds_data
 from msnb.core.types import TensorType
 
 Array = NDArray[Any]
 
 
-class Packed:
+class BlockedStorage:
     """A value in blocks.
 
     Attributes:
@@ -36,7 +36,7 @@ class Packed:
 
     __slots__ = ("_looks", "array", "blocks")
 
-    def __init__(self, array: Array, blocks: Blocks) -> None:
+    def __init__(self, array: Array, blocks: BlockedFormat) -> None:
         self.array, self.blocks = array, blocks
         self._looks: tuple[Array, ...] = ()
 
@@ -59,24 +59,24 @@ class Packed:
         return bool(self._looks)
 
 
-def take(tensor: Tensor, blocks: Blocks) -> Array:
+def take(tensor: Tensor, blocks: BlockedFormat) -> Array:
     """The blocked array of a tensor that a program is about to give a new value; its plain copy goes."""
     kept = kept_of(tensor)
     if kept is None or kept.blocks != blocks:
-        kept = Packed(blocks.block(np, tensor._data), blocks)
+        kept = BlockedStorage(blocks.block(np, tensor._data), blocks)
         _keep(tensor, kept)
     elif kept.looked_at:
-        kept = tensor._kept = Packed(kept.array, blocks)
+        kept = tensor._kept = BlockedStorage(kept.array, blocks)
     return kept.array
 
 
-def give(tensor: Tensor, array: Array, blocks: Blocks, type_: TensorType) -> None:
+def give(tensor: Tensor, array: Array, blocks: BlockedFormat, type_: TensorType) -> None:
     """A tensor's new value, in blocks."""
-    _keep(tensor, Packed(array, blocks))
+    _keep(tensor, BlockedStorage(array, blocks))
     tensor._type, tensor._rec = type_, None
 
 
-def put_back(tensor: Tensor, data: Any, type_: TensorType, kept: Packed | None) -> None:
+def put_back(tensor: Tensor, data: Any, type_: TensorType, kept: BlockedStorage | None) -> None:
     """The value that a tensor had: a plain array, or one in blocks."""
     if kept is None:
         tensor._data, tensor._kept = data, None
@@ -85,13 +85,13 @@ def put_back(tensor: Tensor, data: Any, type_: TensorType, kept: Packed | None) 
     tensor._type, tensor._rec = type_, None
 
 
-def kept_of(tensor: Tensor) -> Packed | None:
+def kept_of(tensor: Tensor) -> BlockedStorage | None:
     """What holds a tensor's value in blocks while ``_data`` is empty, else None."""
     kept = None if holds_data(tensor) else tensor._kept
-    return kept if isinstance(kept, Packed) else None
+    return kept if isinstance(kept, BlockedStorage) else None
 
 
-def _keep(tensor: Tensor, kept: Packed) -> None:
+def _keep(tensor: Tensor, kept: BlockedStorage) -> None:
     tensor._kept = kept
     if holds_data(tensor):
         del tensor._data

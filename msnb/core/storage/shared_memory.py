@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 
-class Shared:
+class SharedValue:
     """A value in memory that is not the tensor's alone.
 
     Attributes:
@@ -62,9 +62,9 @@ _ALONE = 0
 
 
 def _measured() -> int:
-    """What ``references`` says in ``_is_alone`` about an array that only a ``Shared`` has."""
+    """What ``references`` says in ``_is_alone`` about an array that only a ``SharedValue`` has."""
 
-    class Probe(Shared):
+    class Probe(SharedValue):
         __slots__ = ("found",)
 
         def _is_alone(self) -> bool:

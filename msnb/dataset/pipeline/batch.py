@@ -21,7 +21,7 @@ from msnb.base.errors import AttributeValueError, DatasetError
 from msnb.dataset.pipeline import prefetch
 from msnb.dataset.pipeline.epoch_rng import Epoch, row_draws
 from msnb.dataset.pipeline.map import _arrange
-from msnb.dataset.pipeline.nodes import Count, Derived, Node, failure
+from msnb.dataset.pipeline.nodes import Count, Node, UnaryNode, failure
 from msnb.dataset.pipeline.rows import Array, Row, check_count, describe, name_of, positions, to_array
 
 
@@ -70,7 +70,7 @@ def stack(name: str, parts: Sequence[Array], batch: int) -> Array:
     return out
 
 
-class Batch(Derived):
+class Batch(UnaryNode):
     """Groups of rows, stacked; optionally put through `per_batch_map` before stacking."""
 
     label = "batch"

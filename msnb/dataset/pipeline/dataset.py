@@ -152,11 +152,11 @@ class Dataset:
     def take(self, count: int = -1) -> Dataset:
         """At most the first `count` rows (or batches); -1: all."""
         stop = None if count == -1 else check_count(count, "take count (or -1)", least=0)
-        return Dataset(nodes.Window(self._node, 0, stop))
+        return Dataset(nodes.RowRange(self._node, 0, stop))
 
     def skip(self, count: int) -> Dataset:
         """All rows but the first `count`."""
-        return Dataset(nodes.Window(self._node, check_count(count, "skip count", least=0), None))
+        return Dataset(nodes.RowRange(self._node, check_count(count, "skip count", least=0), None))
 
     def zip(self, datasets: Dataset | Sequence[Dataset]) -> Dataset:
         """Rows side by side with those of other data sets, as long as the shortest; column names must differ."""
@@ -193,7 +193,7 @@ class Dataset:
         total = self.get_dataset_size()
         cuts = splitting.bounds(sizes, total)
         seed = config.effective_seed()
-        part = [nodes.Part(self._node, seed, low, high, total, flag(randomize)) for low, high in cuts]
+        part = [nodes.SplitPart(self._node, seed, low, high, total, flag(randomize)) for low, high in cuts]
         return tuple(Dataset(node) for node in part)
 
     def project(self, columns: str | Sequence[str]) -> Dataset:

@@ -19,7 +19,7 @@ from typing import Any
 from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.dataset.pipeline import prefetch
 from msnb.dataset.pipeline.epoch_rng import Epoch, row_draws
-from msnb.dataset.pipeline.nodes import Derived, Node, failure
+from msnb.dataset.pipeline.nodes import Node, UnaryNode, failure
 from msnb.dataset.pipeline.rows import Array, Operation, Row, name_of, positions, to_array
 
 
@@ -49,7 +49,7 @@ def _width(operation: Operation) -> int:
     return max(1, len(needed))
 
 
-class Map(Derived):
+class Map(UnaryNode):
     """Applies operations in turn; see the head of this file."""
 
     label = "map"

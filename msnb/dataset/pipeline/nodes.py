@@ -51,7 +51,7 @@ class Node:
         return self.label
 
 
-class Derived(Node):
+class UnaryNode(Node):
     """A node with one parent that keeps its columns unless told otherwise."""
 
     def __init__(self, parent: Node, columns: Sequence[str] | None = None) -> None:
@@ -62,7 +62,7 @@ class Derived(Node):
         return self.parent.count()
 
 
-class Shuffle(Derived):
+class Shuffle(UnaryNode):
     """Keeps `size` rows in hand and gives out a random one of them, each time taking in the next row instead."""
 
     label = "shuffle"
@@ -86,7 +86,7 @@ class Shuffle(Derived):
         return f"shuffle({self.size})"
 
 
-class Repeat(Derived):
+class Repeat(UnaryNode):
     """The parent's epoch `times` times over (None: for ever), each pass with its own draws."""
 
     label = "repeat"
@@ -117,7 +117,7 @@ class Repeat(Derived):
         return f"repeat({'' if self.times is None else self.times})"
 
 
-class Window(Derived):
+class RowRange(UnaryNode):
     """Rows `start` to `stop` of the parent: `take` and `skip`."""
 
     def __init__(self, parent: Node, start: int, stop: int | None) -> None:
@@ -190,7 +190,7 @@ class Concat(Node):
         return None if None in counts else sum(c for c in counts if c is not None)
 
 
-class Project(Derived):
+class Project(UnaryNode):
     """Some columns, in the order asked for."""
 
     label = "project"
@@ -207,7 +207,7 @@ class Project(Derived):
         return f"project({', '.join(self.columns)})"
 
 
-class Rename(Derived):
+class Rename(UnaryNode):
     """Other names for columns; rows pass untouched."""
 
     label = "rename"
@@ -231,7 +231,7 @@ class Rename(Derived):
         return self.parent.stacked(epoch, size)
 
 
-class Filter(Derived):
+class Filter(UnaryNode):
     """Rows for which the predicate is true."""
 
     label = "filter"
@@ -271,7 +271,7 @@ class Filter(Derived):
         return f"filter({name_of(self.predicate)})"
 
 
-class Part(Derived):
+class SplitPart(UnaryNode):
     """One part of a split: rows whose numbers are in `chosen`, out of an order that is the same in every epoch."""
 
     label = "split"
@@ -299,7 +299,7 @@ class Part(Derived):
         return f"split({self.high - self.low} of {self.total})"
 
 
-class Prefetch(Derived):
+class Prefetch(UnaryNode):
     """The parent's rows, read ahead by a background thread."""
 
     label = "prefetch"

@@ -289,7 +289,7 @@ def choose(
     return SequentialSampler(num_samples=num_samples) if shuffle is False else RandomSampler(num_samples=num_samples)
 
 
-class _Counted:
+class _CountedRows:
     """Row numbers that are asked for by position."""
 
     def __init__(self, source: Any) -> None:
@@ -306,5 +306,5 @@ def as_sampler(sampler: Any) -> Sampler:
     if isinstance(sampler, Iterable) and not isinstance(sampler, (str, bytes, dict)):
         return IterSampler(sampler)
     if hasattr(type(sampler), "__getitem__") and hasattr(type(sampler), "__len__"):
-        return IterSampler(_Counted(sampler))
+        return IterSampler(_CountedRows(sampler))
     raise ArgumentError(f"sampler must be a Sampler or an iterable of row numbers, got {type(sampler).__name__}")

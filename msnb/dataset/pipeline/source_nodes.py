@@ -106,9 +106,9 @@ class IndexedSource(Node):
         if self.processes:
             from msnb.dataset.pipeline import worker_pool
 
-            job = worker_pool.Job(Fetched(self), "row", epoch, self.name, self.fetch, worker_pool.first)
+            job = worker_pool.Job(FetchSource(self), "row", epoch, self.name, self.fetch, worker_pool.first)
             return worker_pool.ordered_map(self, job, enumerate(numbers), self.workers)
-        fetch = functools.partial(Fetched(self).row, epoch)
+        fetch = functools.partial(FetchSource(self).row, epoch)
         if self.workers == 1:
             return itertools.starmap(fetch, enumerate(numbers))
         return prefetch.ordered_map(lambda item: fetch(*item), enumerate(numbers), self.workers)
@@ -134,7 +134,7 @@ class IndexedSource(Node):
         return f"{self.name}({', '.join(self.columns)}; {type(self.sampler).__name__})"
 
 
-class Fetched:
+class FetchSource:
     """How a source that is the user's own code has its rows: what is drawn there belongs to the row, as in a map."""
 
     def __init__(self, source: IndexedSource) -> None:

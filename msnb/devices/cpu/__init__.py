@@ -16,11 +16,11 @@ from msnb.base import fork_locks
 from msnb.base.device_registry import register_device
 from msnb.base.events import notice
 from msnb.base.settings import get_context
-from msnb.core.storage.memory_format import Blocks
+from msnb.core.storage.memory_format import BlockedFormat
 from msnb.core.types import TensorType, Type
 from msnb.devices.cpu import blas_threads
 from msnb.devices.device import ArrayDevice, Executable, Kernel
-from msnb.devices.inspection import Listing, Planned, Way
+from msnb.devices.inspection import Listing, NodeLowering, PlannedBuffer
 from msnb.ir.analysis.structural_hash import Content
 from msnb.ir.control_flow import FUSED
 from msnb.ir.graph import Graph, Node
@@ -69,7 +69,7 @@ class CPU(ArrayDevice):
 
         return NativeProgram(self, graph)
 
-    def blocks_of(self, gradient: Node) -> Blocks | None:
+    def blocks_of(self, gradient: Node) -> BlockedFormat | None:
         """What oneDNN likes."""
         if not _compiles():
             return None
@@ -101,7 +101,7 @@ class CPU(ArrayDevice):
         image = program_cache.read(program_cache.key_of(content, packs), content)
         return None if image is None else NativeProgram(self, remake, image=image)
 
-    def keep(self, content: Content, program: Executable, forms: dict[int, Blocks], packs: bool) -> None:
+    def keep(self, content: Content, program: Executable, forms: dict[int, BlockedFormat], packs: bool) -> None:
         """Leave a program on disk for ``recall``, where it can be kept."""
         image = getattr(program, "image", None)
         if image is not None:
@@ -126,7 +126,7 @@ class CPU(ArrayDevice):
 
         return listings(program)
 
-    def ways_of(self, program: Executable) -> list[Way]:
+    def ways_of(self, program: Executable) -> list[NodeLowering]:
         """How each node of a native program runs."""
         if not hasattr(program, "recipes"):
             return []
@@ -134,9 +134,9 @@ class CPU(ArrayDevice):
 
         return ways(program)
 
-    def arena_of(self, program: Executable) -> list[Planned]:
+    def arena_of(self, program: Executable) -> list[PlannedBuffer]:
         """The memory plan of a native program."""
-        found: list[Planned] = getattr(program, "memory_plan", [])
+        found: list[PlannedBuffer] = getattr(program, "memory_plan", [])
         return found
 
 

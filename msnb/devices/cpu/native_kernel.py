@@ -34,7 +34,7 @@ offset in elements. For a value that is no view, the value itself as it is. What
 not be computed."""
 
 
-class Link:
+class Relocation:
     """Words of a call that hold addresses: what they are is known when a program is loaded.
 
     Attributes:
@@ -54,19 +54,19 @@ class Link:
         raise NotImplementedError
 
 
-class Call(NamedTuple):
+class KernelCall(NamedTuple):
     """One native call: the function, and its words."""
 
-    function: Link
-    words: tuple[int | Link, ...]
+    function: Relocation
+    words: tuple[int | Relocation, ...]
 
     def resolved(self) -> tuple[int, list[int]]:
         """The function's address and the words in this process; valid as long as the call lives."""
-        words = [w for word in self.words for w in (word.words() if isinstance(word, Link) else (word,))]
+        words = [w for word in self.words for w in (word.words() if isinstance(word, Relocation) else (word,))]
         return self.function.words()[0], words
 
 
-class Recipe:
+class NativeKernel:
     """How one node runs natively.
 
     Attributes:
@@ -89,29 +89,29 @@ class Recipe:
     def prepare(cls, recipes: Sequence[Any]) -> None:
         """Called once per program with all its recipes of this class, before any ``calls``: the moment to compile."""
 
-    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[Call]:
+    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """The native calls of this node, for these slot numbers."""
         raise NotImplementedError
 
 
-Provider = Callable[[Node, ViewOf], "Recipe | None"]
+Provider = Callable[[Node, ViewOf], "NativeKernel | None"]
 
 PROVIDERS: list[Provider] = []
 """Who is asked, in this order. A provider says None to what it does not know; it never raises."""
 
 
-Joiner = Callable[[Node, Node, ViewOf], "Recipe | None"]
+Joiner = Callable[[Node, Node, ViewOf], "NativeKernel | None"]
 
 JOINERS: list[Joiner] = []
 """Who may run a node together with its only reader, a group: given both, a recipe in the group's place, or None."""
 
 
-def find_joint(node: Node, reader: Node, view_of: ViewOf) -> Recipe | None:
+def find_joint(node: Node, reader: Node, view_of: ViewOf) -> NativeKernel | None:
     """The first recipe for ``reader`` that does the work of ``node``, which nothing else reads, on its way."""
     return next((r for r in (join(node, reader, view_of) for join in JOINERS) if r is not None), None)
 
 
-def find_recipe(node: Node, view_of: ViewOf) -> Recipe | None:
+def find_recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
     """The first recipe that a provider has for ``node``; None: the reference body runs."""
     for provider in PROVIDERS:
         found = provider(node, view_of)

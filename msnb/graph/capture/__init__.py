@@ -14,6 +14,6 @@ from __future__ import annotations
 from msnb.graph.capture.frontend.function_source import register_source
 from msnb.graph.capture.interpreter.call import opaque_modules
 from msnb.graph.capture.interpreter.capture_engine import Capture
-from msnb.graph.capture.tracing import CAPTURING, Captured, captures, trace
+from msnb.graph.capture.tracing import CAPTURING, CapturedProgram, captures, trace
 
-__all__ = ["CAPTURING", "Capture", "Captured", "captures", "opaque_modules", "register_source", "trace"]
+__all__ = ["CAPTURING", "Capture", "CapturedProgram", "captures", "opaque_modules", "register_source", "trace"]

@@ -23,7 +23,7 @@ from msnb.base.errors import UnsupportedSyntaxError
 from msnb.base.fork_locks import in_child, settled
 from msnb.core import pytree
 from msnb.core.engine import slot
-from msnb.core.storage.memory_format import Blocks
+from msnb.core.storage.memory_format import BlockedFormat
 from msnb.core.storage.packed_storage import give
 from msnb.core.tensor import Tensor, made
 from msnb.graph.capture.frontend import conversion_cache
@@ -32,9 +32,9 @@ from msnb.graph.capture.interpreter import program_errors
 from msnb.graph.capture.interpreter.capture_engine import Capture, run_root
 from msnb.graph.capture.interpreter.capture_session import Session
 from msnb.graph.capture.interpreter.control.branch import stack
-from msnb.graph.capture.interpreter.reconstruction import Recipe
+from msnb.graph.capture.interpreter.reconstruction import Reconstruction
 from msnb.graph.capture.values import sources as paths
-from msnb.graph.capture.values.mutation_journal import Entry
+from msnb.graph.capture.values.mutation_journal import Mutation
 from msnb.graph.capture.values.sources import Source, of_call
 from msnb.ir.graph import Graph
 
@@ -46,7 +46,7 @@ in_child(lambda: None if CAPTURING._is_owned() else captures.clear())
 
 
 @dataclass
-class Captured:
+class CapturedProgram:
     """A captured program.
 
     Attributes:
@@ -65,9 +65,9 @@ class Captured:
     inputs: list[tuple[Source, str]]
     held: list[Source]
     written: list[tuple[int, int]]
-    recipe: Recipe
+    recipe: Reconstruction
     result: int
-    writes: list[tuple[Entry, int, tuple[int, ...]]]
+    writes: list[tuple[Mutation, int, tuple[int, ...]]]
     notes: dict[str, str] = field(default_factory=dict)
     known: InitVar[dict[Any, Any] | None] = None
     check: Callable[..., Any] = field(init=False)
@@ -83,10 +83,10 @@ class Captured:
         self._results = [(at, v.type) for at, v in enumerate(self.noted.outputs) if at not in state]
         self._store = self._stores({})
 
-    def _stores(self, forms: dict[int, Blocks]) -> Callable[[list[Any], list[Any]], None]:
+    def _stores(self, forms: dict[int, BlockedFormat]) -> Callable[[list[Any], list[Any]], None]:
         return _storing([(at, owner, self.noted.outputs[at].type, forms.get(at)) for at, owner in self.written])
 
-    def settle(self, forms: dict[int, Blocks]) -> None:
+    def settle(self, forms: dict[int, BlockedFormat]) -> None:
         """The program keeps these params in blocks: their Tensors are gathered, and get their new values in blocks."""
         if forms:
             inputs = [(source, "{0}" if i in forms else how) for i, (source, how) in enumerate(self.inputs)]
@@ -145,7 +145,7 @@ class Captured:
         return done[self.result]
 
 
-def _storing(written: list[tuple[int, int, Any, Blocks | None]]) -> Callable[[list[Any], list[Any]], None]:
+def _storing(written: list[tuple[int, int, Any, BlockedFormat | None]]) -> Callable[[list[Any], list[Any]], None]:
     """``store(buffers, held)`` as one function.
 
     Args:
@@ -168,7 +168,7 @@ def _wrapped(buffer: Any, type_: Any) -> Any:
     return made(buffer, type_)
 
 
-def _replay(entry: Entry, owner: Any, args: list[Any]) -> None:
+def _replay(entry: Mutation, owner: Any, args: list[Any]) -> None:
     if entry.how == "attr":
         setattr(owner, entry.name, args[0])
     elif entry.how in ("item", "global"):
@@ -184,7 +184,7 @@ def _replay(entry: Entry, owner: Any, args: list[Any]) -> None:
         getattr(owner, entry.name)(*args)
 
 
-def trace(fn: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None, name: str = "") -> Captured:
+def trace(fn: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None, name: str = "") -> CapturedProgram:
     """Capture ``fn`` as called with these arguments.
 
     Raises:
@@ -203,7 +203,7 @@ def trace(fn: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = N
             captures.pop()
 
 
-def _traced(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Captured:
+def _traced(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> CapturedProgram:
     session = Session()
     root = Capture(name, session)
     before, depth = slot.engine, len(stack.items)
@@ -254,11 +254,11 @@ def _parameter_names(fn: Any) -> list[str]:
         return []
 
 
-def _conclude(session: Session, root: Capture, result: Any) -> Captured:
+def _conclude(session: Session, root: Capture, result: Any) -> CapturedProgram:
     """Outputs, writes and the result, while the program's objects are still as it left them."""
     outputs: list[Any] = []
     held: list[Source] = []
-    recipe = Recipe(session, outputs, held)
+    recipe = Reconstruction(session, outputs, held)
     at = recipe.add(result)
     writes = [_write(session, recipe, entry) for entry in session.journal.log]
     written = _states(session, recipe)
@@ -267,18 +267,18 @@ def _conclude(session: Session, root: Capture, result: Any) -> Captured:
     inputs = _prune(session, root.graph)
     _guard_distinct(session, written)
     recipe.close()
-    return Captured(
+    return CapturedProgram(
         root.graph, session.guards, inputs, held, [(o, h) for o, h, _ in written], recipe, at, writes,
         dict(session.used_at_capture), session.known_objects(),
     )  # fmt: skip
 
 
-def _write(session: Session, recipe: Recipe, entry: Entry) -> tuple[Entry, int, tuple[int, ...]]:
+def _write(session: Session, recipe: Reconstruction, entry: Mutation) -> tuple[Mutation, int, tuple[int, ...]]:
     source = session.source_of(entry.owner) or paths.ref(entry.owner)
     return entry, recipe.hold(source), tuple(recipe.add(a) for a in entry.args)
 
 
-def _states(session: Session, recipe: Recipe) -> list[tuple[int, int, Any]]:
+def _states(session: Session, recipe: Reconstruction) -> list[tuple[int, int, Any]]:
     """Per written Tensor object: its output, its place among the held objects, and its first value."""
     out = []
     for state in session.states.values():
@@ -290,7 +290,7 @@ def _states(session: Session, recipe: Recipe) -> list[tuple[int, int, Any]]:
     return out
 
 
-def _link_state(session: Session, graph: Graph, recipe: Recipe, written: list[tuple[int, int, Any]]) -> None:
+def _link_state(session: Session, graph: Graph, recipe: Reconstruction, written: list[tuple[int, int, Any]]) -> None:
     for output, _, first in written:
         graph.state[graph.params.index(first)] = output
 

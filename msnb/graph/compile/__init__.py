@@ -1,9 +1,10 @@
 """The compiler: passes over graphs, each with its law, and the way from a captured graph to a program."""
 
-from msnb.graph.compile.pipeline import Compiled, StageRecord, compile_graph, optimise
+from msnb.graph.compile.pipeline import CompiledProgram, StageRecord, compile_graph, optimise
 from msnb.graph.compile.rewriting.pass_record import PASSES, Case, Pass, register_pass
 from msnb.graph.compile.rewriting.rewrite_log import Log, Rewrite
 
 __all__ = [
-    "PASSES", "Case", "Compiled", "Log", "Pass", "Rewrite", "StageRecord", "compile_graph", "optimise", "register_pass",
+    "PASSES", "Case", "CompiledProgram", "Log", "Pass", "Rewrite", "StageRecord", "compile_graph", "optimise",
+    "register_pass",
 ]  # fmt: skip

@@ -32,7 +32,7 @@ from msnb.base import device_registry, events
 from msnb.base.gc_pause import at_rest
 from msnb.base.plugins import Plugin
 from msnb.base.settings import get_context
-from msnb.core.storage.memory_format import Blocks
+from msnb.core.storage.memory_format import BlockedFormat
 from msnb.core.storage.packed_storage import take
 from msnb.graph.compile import passes as _register
 from msnb.graph.compile.passes.channels_last.axis_rules import is_seed
@@ -49,7 +49,7 @@ from msnb.ir.control_flow import FUSED
 from msnb.ir.graph import Graph
 from msnb.ir.text.printer import called, print_graph
 
-__all__ = ["Compiled", "StageRecord", "compile_graph", "optimise"]
+__all__ = ["CompiledProgram", "StageRecord", "compile_graph", "optimise"]
 assert _register
 
 ROUND = ("fold", "algebra", "cse")
@@ -70,7 +70,7 @@ class StageRecord:
     graph: Graph | None
 
 
-class Passed:
+class PassResult:
     """A graph after all passes for a device.
 
     Attributes:
@@ -82,7 +82,7 @@ class Passed:
 
     def __init__(self, source: Graph, device: Any, fused: bool, keep: bool, packs: bool = False) -> None:
         self.log = Log(keep)
-        self.forms: dict[int, Blocks] = {}
+        self.forms: dict[int, BlockedFormat] = {}
         self.graph, self.stages = optimise(source, self.log, keep)
         self.ready = self._ready(device, packs) if fused else self.graph
 
@@ -122,7 +122,7 @@ class Passed:
         return ready
 
 
-class Compiled:
+class CompiledProgram:
     """A compiled program: call it on buffers.
 
     A program that an earlier compilation left on disk is taken from there: its key is the content of the captured graph
@@ -142,7 +142,7 @@ class Compiled:
         self.name, self.noted = name, source
         self._device, self._keep, self._packs = device_registry.current(), keep, packs
         self._fuses = fuses(self._device)
-        self._passed: Passed | None = None
+        self._passed: PassResult | None = None
         content = content_of(source) if self._remembered() else None
         start = perf_counter()
         found = None if content is None else self._device.recall(content, lambda: self._passes.ready, packs)
@@ -150,7 +150,7 @@ class Compiled:
         self.timings: dict[str, float] = {} if self.recalled else {s.name: s.seconds for s in self.stages}
         start = start if self.recalled else perf_counter()
         self.executable = found or self._device.compile(self._passes.ready)
-        self.forms: dict[int, Blocks] = self.executable.forms if self.recalled else self._passes.forms
+        self.forms: dict[int, BlockedFormat] = self.executable.forms if self.recalled else self._passes.forms
         if content is not None and not self.recalled:
             self._device.keep(content, self.executable, self.forms, packs)
         self.timings["compile"] = perf_counter() - start
@@ -167,10 +167,10 @@ class Compiled:
         return written_out(self.noted, merged if self._fuses else as_it_is)
 
     @property
-    def _passes(self) -> Passed:
+    def _passes(self) -> PassResult:
         if self._passed is None:
             with at_rest():
-                self._passed = Passed(self.source, self._device, self._fuses, self._keep, self._packs)
+                self._passed = PassResult(self.source, self._device, self._fuses, self._keep, self._packs)
         return self._passed
 
     @property
@@ -226,14 +226,14 @@ def fuses(device: Any) -> bool:
 
 def compile_graph(
     graph: Graph, *, name: str = "", keep_stages: bool | None = None, packs: bool = False
-) -> Compiled:
+) -> CompiledProgram:
     """Simplify a graph and compile it for the current device.
 
     Args:
         graph: a closed graph; it is not changed. Gradients may stand in it as nodes.
         name: what to call the program (the graph's name by default).
         keep_stages: keep every stage's graph and every rewrite; None: as ``set_context(save_graphs=)`` says.
-        packs: the caller keeps state in blocks between calls (see ``Compiled.forms``).
+        packs: the caller keeps state in blocks between calls (see ``CompiledProgram.forms``).
 
     Returns:
         The program, with its stages, timings and history.
@@ -249,7 +249,7 @@ def compile_graph(
     """
     keep = bool(get_context("save_graphs")) if keep_stages is None else keep_stages
     with at_rest():
-        compiled = Compiled(name or graph.name, graph, keep, packs)
+        compiled = CompiledProgram(name or graph.name, graph, keep, packs)
     if keep and get_context("save_graphs_path"):
         save_stages(compiled, str(get_context("save_graphs_path")))
     return compiled
@@ -317,7 +317,7 @@ class _Walk:
         events.emit("stage", graph=self.graph, name=name, seconds=seconds)
 
 
-def save_stages(compiled: Compiled, folder: str) -> str:
+def save_stages(compiled: CompiledProgram, folder: str) -> str:
     """Write every kept stage as text; returns the folder of this program: ``step_0001/03_algebra.ir``."""
     word = re.sub(r"[^A-Za-z0-9_.-]", "_", compiled.name) or "graph"
     target = os.path.join(folder, f"{word}_{next(_numbers):04d}")

@@ -68,7 +68,7 @@ class Content(NamedTuple):
 def content_of(graph: Graph) -> Content | None:
     """What a graph is, by content alone; None where it holds something that only this process knows: an op that msnb
     does not bring along, an attribute of a foreign class."""
-    digest, writer = hashlib.sha256(), _Writer()
+    digest, writer = hashlib.sha256(), _HashWriter()
     writer.number(graph)
     for g in writer.queue:
         for word in writer.graph(g):
@@ -96,13 +96,13 @@ def host_functions(graph: Graph) -> list[HostFn]:
 
 def words(graph: Graph) -> Iterator[str | bytes]:
     """The structure of ``graph`` word by word."""
-    writer = _Writer()
+    writer = _HashWriter()
     writer.number(graph)
     for g in writer.queue:
         yield from writer.graph(g)
 
 
-class _Writer:
+class _HashWriter:
     def __init__(self) -> None:
         self.queue: list[Graph] = []
         self.constants: dict[int, Const] = {}

@@ -37,7 +37,7 @@ _COMPARE: dict[type, str] = {
 Part = Inst | float | int | bool
 
 
-class Unsupported(Exception):
+class UnsupportedKernel(Exception):
     """The expression cannot be a kernel for these dtypes; the reference body serves."""
 
 
@@ -130,13 +130,13 @@ class _Builder:
             return self.unary(tree.op, self.part(tree.operand))
         if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name):
             return self.call(tree.func.id, [self.part(a) for a in tree.args])
-        raise Unsupported(ast.dump(tree))
+        raise UnsupportedKernel(ast.dump(tree))
 
     def named(self, name: str) -> Part:
         """An operand, or an attribute that is a number."""
         found = self.names.get(name, self.attrs.get(name))
         if not isinstance(found, (Inst, bool, int, float)):
-            raise Unsupported(f"{name}, which is neither operand nor number")
+            raise UnsupportedKernel(f"{name}, which is neither operand nor number")
         return found
 
     def meet(self, parts: Sequence[Part]) -> list[Inst]:
@@ -144,7 +144,7 @@ class _Builder:
         strong = [p for p in parts if isinstance(p, Inst)]
         dtype = strong[0].dtype if strong else self.dtype
         if any(p.dtype is not dtype for p in strong):
-            raise Unsupported("operands of two dtypes")
+            raise UnsupportedKernel("operands of two dtypes")
         return [p if isinstance(p, Inst) else number(p, dtype) for p in parts]
 
     def binary(self, name: str, left: Part, right: Part) -> Inst:
@@ -159,7 +159,7 @@ class _Builder:
             return Inst("neg", (x,), x.dtype) if isinstance(x, Inst) else -x
         if isinstance(op, ast.Invert) and isinstance(x, Inst):
             return Inst("not", (x,), x.dtype)
-        raise Unsupported(type(op).__name__)
+        raise UnsupportedKernel(type(op).__name__)
 
     def call(self, name: str, parts: list[Part]) -> Part:
         if name == "where":
@@ -173,7 +173,7 @@ class _Builder:
             return arithmetic(_BINARY[name], *args)
         if name in _UNARY:
             return one(name, args[0])
-        raise Unsupported(name)
+        raise UnsupportedKernel(name)
 
 
 _FOR_BOOL = {"add": "or", "mul": "and", "max": "or", "min": "and"}
@@ -185,9 +185,9 @@ def arithmetic(name: str, a: Inst, b: Inst) -> Inst:
     if a.dtype is dtypes.bool_:
         name = _FOR_BOOL.get(name, name)
         if name not in ("or", "and", "xor"):
-            raise Unsupported(f"{name} of bools")
+            raise UnsupportedKernel(f"{name} of bools")
     elif name in _FLOAT_ONLY and not a.dtype.is_float:
-        raise Unsupported(f"{name} of integers")
+        raise UnsupportedKernel(f"{name} of integers")
     return Inst(name, (a, b), a.dtype)
 
 
@@ -199,7 +199,7 @@ def one(name: str, x: Inst) -> Inst:
         if name in ("floor", "ceil", "round", "trunc") or (name in ("abs", "sign") and x.dtype is dtypes.bool_):
             return x
         if name not in ("abs", "sign"):
-            raise Unsupported(f"{name} of {x.dtype.name}")
+            raise UnsupportedKernel(f"{name} of {x.dtype.name}")
         if name == "abs" and not x.dtype.signed:
             return x
     return Inst(name, (x,), x.dtype)

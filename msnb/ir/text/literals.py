@@ -129,7 +129,7 @@ def write_plain(value: Any) -> str:
     return repr(value)
 
 
-class Table:
+class LiteralTable:
     """What a text cannot hold: big constants by digest, callables and foreign objects by name.
 
     Attributes:
@@ -160,7 +160,7 @@ class Table:
         return found
 
 
-def write_attr(value: Any, table: Table) -> str:
+def write_attr(value: Any, table: LiteralTable) -> str:
     """A static attribute as text; ``table`` keeps what has no text."""
     if value is None or type(value) in (bool, int, float, complex):
         return write_plain(value)
@@ -175,7 +175,7 @@ def write_attr(value: Any, table: Table) -> str:
     return _write_object(value, table)
 
 
-def _write_object(value: Any, table: Table) -> str:
+def _write_object(value: Any, table: LiteralTable) -> str:
     if isinstance(value, DType):
         return value.short
     if isinstance(value, (TensorType, StackType, TokenType, HostType)):

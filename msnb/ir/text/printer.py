@@ -20,7 +20,7 @@ from typing import Any
 from msnb.core.types import TensorType, Type
 from msnb.ir.control_flow import CALL
 from msnb.ir.graph import Graph, Node, Value, register_printer
-from msnb.ir.text.literals import Table, is_inline, write_attr, write_name
+from msnb.ir.text.literals import LiteralTable, is_inline, write_attr, write_name
 from msnb.ops.elementwise.constant import constant
 
 LABELS: dict[str, tuple[str, ...]] = {"if": ("then", "else"), "while": ("cond", "body"), "scan": ("body",)}
@@ -139,7 +139,7 @@ class Names:
 class _Printer:
     def __init__(self, where: bool) -> None:
         self.where = where
-        self.table = Table()
+        self.table = LiteralTable()
 
     def module(self, graph: Graph) -> list[str]:
         lines = self._graph(graph)
@@ -214,14 +214,14 @@ class _Printer:
 
 def node_text(node: Node) -> str:
     """One node on its own, for notes and tooltips: its operands by name where they have one, else by their op."""
-    table = Table()
+    table = LiteralTable()
     parts = [_operand_text(v, table) for v in node.inputs]
     parts += [f"{k}={write_attr(v, table)}" for k, v in differing_attrs(node)]
     types = ", ".join(write_type(v.type) for v in node.outputs)
     return f"{node.op.name}({', '.join(parts)})" + (f" : {types}" if types else "")
 
 
-def _operand_text(value: Value, table: Table) -> str:
+def _operand_text(value: Value, table: LiteralTable) -> str:
     if value.node is None:
         return write_name(value.name or f"p{value.index}")
     if value.node.op is constant:

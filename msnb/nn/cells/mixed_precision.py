@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from msnb.base.errors import DTypeError
 from msnb.core import dtypes, pytree
 from msnb.core.dtypes import DType, as_dtype
-from msnb.core.shard_annotation import Sharding
+from msnb.core.shard_annotation import ShardRequest
 from msnb.core.tensor import Tensor
 from msnb.eager.autocast import HALVES, Autocast
 from msnb.ops.elementwise.cast import cast
@@ -53,7 +53,7 @@ class CellPrecision:
     _way: str = ""
     _hook_mark: str = ""
     _recompute: bool = False
-    _sharding: Sharding | None = None
+    _sharding: ShardRequest | None = None
     _compute_dtype: DType | None = None
     _output_dtype: DType | None = None
     _autocast: Autocast | None = None

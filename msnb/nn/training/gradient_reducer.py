@@ -20,7 +20,7 @@ from typing import Any
 from msnb import ops
 from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
-from msnb.core.process_group import WORLD_GROUP, Promised, current
+from msnb.core.process_group import WORLD_GROUP, AbsentGroup, current
 from msnb.nn.cells.cell import Cell
 from msnb.parallel.context import (
     DATA_PARALLEL,
@@ -97,6 +97,6 @@ def reducer_of(parameters: Sequence[Any]) -> DistributedGradReducer | None:
 def broadcast_parameters(network: Cell) -> None:
     """On real ranks, where the context's ``parameter_broadcast`` asks for it: begin with the weights of rank 0."""
     mine = current()
-    if mine.size > 1 and not isinstance(mine, Promised) and get_auto_parallel_context("parameter_broadcast"):
+    if mine.size > 1 and not isinstance(mine, AbsentGroup) and get_auto_parallel_context("parameter_broadcast"):
         for parameter in network.get_parameters():
             parameter.set_data(ops.broadcast(parameter, 0))

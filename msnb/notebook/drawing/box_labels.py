@@ -5,7 +5,7 @@ from __future__ import annotations
 from msnb.core.types import TensorType
 from msnb.ir.control_flow import CALL
 from msnb.ir.graph import Node, Value
-from msnb.ir.text.literals import Table, is_inline, write_attr
+from msnb.ir.text.literals import LiteralTable, is_inline, write_attr
 from msnb.ir.text.printer import differing_attrs, write_type
 from msnb.ops.elementwise.constant import constant
 
@@ -23,7 +23,7 @@ def lines_of(node: Node) -> list[str]:
     """Constants and attributes that say something, then the result types."""
     attrs = [f"{_operand_name(node, i)}={constant_word(v)}" for i, v in enumerate(node.inputs) if _is_small(v)]
     shown = [(shortened(k), v) for k, v in differing_attrs(node) if _shown(node, k)]
-    attrs += [f"{k}={shortened(write_attr(v, Table()))}" for k, v in shown]
+    attrs += [f"{k}={shortened(write_attr(v, LiteralTable()))}" for k, v in shown]
     return [*_wrapped(attrs), *_wrapped([_type_word(v) for v in node.outputs])]
 
 
@@ -48,7 +48,7 @@ def _operand_name(node: Node, i: int) -> str:
 def constant_word(value: Value) -> str:
     """A small constant as text."""
     assert value.node is not None
-    return shortened(Table().const(value.node.attrs["value"]))
+    return shortened(LiteralTable().const(value.node.attrs["value"]))
 
 
 def _type_word(value: Value) -> str:

@@ -28,7 +28,7 @@ class Across:
 
 
 @dataclass
-class Sheet:
+class ColumnLayout:
     """Columns with their corners, and the lines between them."""
 
     picture: Picture
@@ -38,11 +38,11 @@ class Sheet:
     h: float
 
 
-def lay_out_sheet(picture: Picture) -> Sheet:
+def lay_out_sheet(picture: Picture) -> ColumnLayout:
     """Place everything: one drawing, or columns side by side."""
     if not picture.columns:
         drawing = lay_out(picture)
-        return Sheet(picture, [(0.0, 0.0, drawing)], [], drawing.w, drawing.h)
+        return ColumnLayout(picture, [(0.0, 0.0, drawing)], [], drawing.w, drawing.h)
     tallest = max(lay_out(c).h for c in picture.columns)
     drawings = [lay_out(c, tallest) for c in picture.columns]
     tallest = max(d.h for d in drawings)
@@ -52,7 +52,7 @@ def lay_out_sheet(picture: Picture) -> Sheet:
         columns.append((x, y, drawing))
         x += drawing.w + COLUMN_GAP
     height = tallest + COLUMN_HEAD
-    return Sheet(picture, columns, _lines(picture, columns), x - COLUMN_GAP, height)
+    return ColumnLayout(picture, columns, _lines(picture, columns), x - COLUMN_GAP, height)
 
 
 Rect = tuple[float, float, float, float]

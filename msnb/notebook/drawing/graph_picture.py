@@ -38,7 +38,7 @@ def picture_of(graph: Graph, max_boxes: int = MOST_BOXES) -> Picture:
 
 
 @dataclass(eq=False)
-class Leaf:
+class BoxInGroup:
     """A box and the group it stands in."""
 
     box: Box
@@ -67,10 +67,10 @@ class _Painter:
         limit = max(budget // len(sides) - few - sum("." not in p.name for p in graph.params), 8)
         self.roots = [tree_of(name, members, len(self.skip), limit) for name, members in sides]
         self.canvas: dict[Group, Canvas] = {}
-        self.leaf: dict[Node, Leaf] = {}
-        self.params: dict[tuple[int, Group], Leaf] = {}
-        self.made: dict[Value, Leaf] = {}
-        self.crossing: list[tuple[Leaf, Leaf, Value]] = []
+        self.leaf: dict[Node, BoxInGroup] = {}
+        self.params: dict[tuple[int, Group], BoxInGroup] = {}
+        self.made: dict[Value, BoxInGroup] = {}
+        self.crossing: list[tuple[BoxInGroup, BoxInGroup, Value]] = []
         self.count = 0
 
     def paint(self, title: str) -> Picture:
@@ -120,7 +120,7 @@ class _Painter:
                 self._boxes(child, params)
                 canvas.boxes.append(self.canvas[child].box)
             else:
-                self.leaf[child] = Leaf(self._node(child), group)
+                self.leaf[child] = BoxInGroup(self._node(child), group)
                 canvas.boxes.append(self.leaf[child].box)
                 self.made.update((v, self.leaf[child]) for v in child.outputs)
 
@@ -137,7 +137,7 @@ class _Painter:
         kind = "again" if seen else "state" if i in self.graph.state else "param"
         name = f"{self.path}p{i}" + (f".{seen}" if seen else "")
         box = Box(name, kind, shortened(p.name or f"p{i}", LONG_TITLE), [write_type(p.type)])
-        self.params[i, _root(group)] = Leaf(box, group)
+        self.params[i, _root(group)] = BoxInGroup(box, group)
         return box
 
     def _node(self, node: Node) -> Box:
@@ -156,7 +156,7 @@ class _Painter:
 
     # ---- edges ------------------------------------------------------------------------------------------------------
 
-    def _read(self, values: Sequence[Value], target: Leaf, root: Group) -> None:
+    def _read(self, values: Sequence[Value], target: BoxInGroup, root: Group) -> None:
         port = 0
         for v in values:
             source = self._source(v, root)
@@ -168,12 +168,12 @@ class _Painter:
             else:
                 self.crossing.append((source, target, v))
 
-    def _source(self, value: Value, root: Group) -> Leaf | None:
+    def _source(self, value: Value, root: Group) -> BoxInGroup | None:
         if value.is_param:
             return self.params.get((value.index, root)) or self.params.get((value.index, self.roots[0]))
         return self.made.get(value)
 
-    def _cut(self, source: Leaf, target: Leaf, value: Value, port: int) -> None:
+    def _cut(self, source: BoxInGroup, target: BoxInGroup, value: Value, port: int) -> None:
         """The pieces of one edge, group by group."""
         label = write_type(value.type)
         a, b = source.group, target.group
@@ -229,7 +229,7 @@ class _Painter:
             group = group if source is None or _root(source.group) is _root(group) else source.group
             self.canvas[group].boxes.append(box)
             if source is not None:
-                self._cut(source, Leaf(box, group), v, 0)
+                self._cut(source, BoxInGroup(box, group), v, 0)
 
     # ---- the whole --------------------------------------------------------------------------------------------------
 
@@ -264,7 +264,7 @@ class _Painter:
             found.setdefault((a.id, b.id), Edge(a.id, b.id, 0, write_type(value.type)))
         return list(found.values())
 
-    def _visible(self, leaf: Leaf) -> Box:
+    def _visible(self, leaf: BoxInGroup) -> Box:
         closed = [g for g in _chain(leaf.group) if not self.canvas[g].box.open]
         return self.canvas[closed[-1]].box if closed else leaf.box
 

@@ -31,7 +31,7 @@ LIGHT = 4.0  # (1 + 1) ** 2: at most one op below its params
 
 
 @dataclass
-class Placed:
+class BoxPlacement:
     """A box with its rectangle (left, top, width, height) and its frames' drawings (offset from its corner).
 
     ``inner`` is the drawing of an open group, ``entry`` and ``exit`` where its ports stand on its border.
@@ -61,7 +61,7 @@ class Drawing:
     """A picture with places. Coordinates start at 0, 0."""
 
     picture: Picture
-    boxes: list[Placed]
+    boxes: list[BoxPlacement]
     curves: list[Curve]
     w: float
     h: float
@@ -80,27 +80,27 @@ def lay_out(picture: Picture, height: float = 0.0) -> Drawing:
     return _Layout(picture).run(height)
 
 
-def _size(box: Box) -> Placed:
+def _size(box: Box) -> BoxPlacement:
     """The rectangle that a box needs for its words and bodies."""
     if box.kind in ("in", "out"):
-        return Placed(box, 6.0, 0.0)
+        return BoxPlacement(box, 6.0, 0.0)
     if box.open and box.inside is not None:
         return _opened(box, box.inside)
     width = max([len(box.title) * TITLE_CHAR, *(len(line) * CHAR for line in box.lines)]) + 2 * PAD_X
     width += 0 if box.kind == "node" else 10  # rounded ends
     width = max(width, min(14.0 * box.ports + 10, 300.0))
     height = TITLE_LINE + LINE * len(box.lines) + 2 * PAD_Y - 2
-    placed = Placed(box, width, height)
+    placed = BoxPlacement(box, width, height)
     if box.frames:
         _nest(placed)
     return placed
 
 
-def _opened(box: Box, inside: Picture) -> Placed:
+def _opened(box: Box, inside: Picture) -> BoxPlacement:
     """A group as large as its drawing; its ports in the order of their boxes."""
     drawing = lay_out(inside)
     width = max(drawing.w, len(box.title) * CHAR + 3 * PAD_X)
-    placed = Placed(box, width, drawing.h, inner=drawing)
+    placed = BoxPlacement(box, width, drawing.h, inner=drawing)
     shift = (width - drawing.w) / 2
     for p in drawing.boxes:
         p.x += shift
@@ -112,7 +112,7 @@ def _opened(box: Box, inside: Picture) -> Placed:
     return placed
 
 
-def _nest(placed: Placed) -> None:
+def _nest(placed: BoxPlacement) -> None:
     """Bodies side by side below the words."""
     drawings = [(frame.label, lay_out(frame.picture)) for frame in placed.box.frames]
     x, top = FRAME_GAP, placed.h + 2
@@ -131,7 +131,7 @@ class _Spot:
 
     __slots__ = ("above", "below", "center", "layer", "order", "placed", "pull", "tilt", "weight", "width")
 
-    def __init__(self, placed: Placed | None, layer: int, pull: float) -> None:
+    def __init__(self, placed: BoxPlacement | None, layer: int, pull: float) -> None:
         self.placed, self.layer = placed, layer
         self.width = placed.w if placed is not None else 6.0
         self.weight = 1.0 if placed is not None else 4.0
@@ -287,7 +287,7 @@ class _Layout:
         width = max(s.center + s.width / 2 for layer in self.layers for s in layer) + FRAME_GAP
         return Drawing(self.picture, self.placed, self._curves(tops), width, height)
 
-    def _down(self, placed: Placed) -> float:
+    def _down(self, placed: BoxPlacement) -> float:
         """Params stand near their readers, all else in the middle of its layer."""
         if placed.box.kind not in ("param", "state", "again"):
             return 0.5

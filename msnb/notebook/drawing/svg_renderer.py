@@ -30,8 +30,8 @@ from msnb.notebook.drawing.colors import (
     look_of,
     tint_look,
 )  # fmt: skip
-from msnb.notebook.drawing.gradient_columns import Across, Sheet, lay_out_sheet
-from msnb.notebook.drawing.layered_layout import FRAME_HEAD, LINE, PAD_Y, TITLE_LINE, Curve, Drawing, Placed
+from msnb.notebook.drawing.gradient_columns import Across, ColumnLayout, lay_out_sheet
+from msnb.notebook.drawing.layered_layout import FRAME_HEAD, LINE, PAD_Y, TITLE_LINE, BoxPlacement, Curve, Drawing
 from msnb.notebook.drawing.picture_tree import PLAIN_MARKS, Box, Picture
 from msnb.notebook.drawing.svg_marks import TEXT_FONT, escaped, number, quoted, rect, text
 
@@ -68,7 +68,7 @@ def page(w: float, h: float, parts: list[str], label: str) -> str:
 # ---- frames, lines, boxes -------------------------------------------------------------------------------------------
 
 
-def _sheet(sheet: Sheet, x: float, y: float) -> str:
+def _sheet(sheet: ColumnLayout, x: float, y: float) -> str:
     if len(sheet.columns) == 1:
         return _drawing(sheet.columns[0][2], x, y, 0)
     parts = []
@@ -162,7 +162,7 @@ def _across(line: Across, dx: float, dy: float) -> str:
     return path + _head(x1 + 5 * sign, y1, sign, 0, KEPT)
 
 
-def _box(placed: Placed, x: float, y: float, depth: int) -> str:
+def _box(placed: BoxPlacement, x: float, y: float, depth: int) -> str:
     box = placed.box
     parts = [_outline(placed, x, y)]
     ink, soft = ("#ffffff", "#d6dde6") if box.kind == "result" else (INK, SOFT)
@@ -181,7 +181,7 @@ def _tipped(tip: str, parts: list[str]) -> str:
     return f"<g><title>{escaped(tip)}</title>{''.join(parts)}</g>" if tip else f"<g>{''.join(parts)}</g>"
 
 
-def _outline(placed: Placed, x: float, y: float) -> str:
+def _outline(placed: BoxPlacement, x: float, y: float) -> str:
     box, w, h = placed.box, placed.w, placed.h
     fill, border = _look(box)
     radius = h / 2 if box.kind in ("param", "again", "state", "result") and h < 60 else 8

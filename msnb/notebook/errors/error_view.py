@@ -64,7 +64,7 @@ def report(error: MsnbError, tb: TracebackType | None = None) -> list[str]:
     return [*lines, f"more: {lesson.path}, %ms_error"] if lesson is not None else lines
 
 
-class WordsView(View):
+class TextView(View):
     """A view that is words: its HTML says all of it in every front end, and no renderer finds a picture to draw."""
 
     @property
@@ -76,7 +76,7 @@ class WordsView(View):
         return {"text/html": self.html, "text/plain": repr(self)}
 
 
-class ErrorView(WordsView):
+class ErrorView(TextView):
     """The report of an error.
 
     Attributes:
@@ -179,7 +179,7 @@ def lesson_html(lesson: Lesson) -> str:
     return f"{paragraphs}{programs}<p>{html.escape(lesson.advice)}</p>"
 
 
-class LessonView(WordsView):
+class ErrorPageView(TextView):
     """A page on a kind of error."""
 
     kind = "lesson"

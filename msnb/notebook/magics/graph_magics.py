@@ -15,7 +15,7 @@ from IPython.core import magic, magic_arguments
 
 from msnb.base.errors import ArgumentError
 from msnb.base.settings import GRAPH_MODE, PYNATIVE_MODE, in_graph_mode, set_context
-from msnb.graph.compile import Compiled, compile_graph
+from msnb.graph.compile import CompiledProgram, compile_graph
 from msnb.ir.graph import Graph
 from msnb.notebook.magics.cell_names import run_cell_body
 from msnb.notebook.programs.call_line import call_of, value_of
@@ -131,7 +131,7 @@ class MsnbMagics(magic.Magics):
         """
         options = options_of(self.ms_ir, line)
         fn, args, kwargs = call_of(self.shell, " ".join(options.call), "%ms_ir")
-        if isinstance(fn, (Graph, Compiled, GraphView)):
+        if isinstance(fn, (Graph, CompiledProgram, GraphView)):
             found = fn if isinstance(fn, Graph) else fn.graph
             return program_views.graph(found, optimised=options.optimised, max_boxes=options.max_boxes)
         return program_views.ir(fn, *args, optimised=options.optimised, max_boxes=options.max_boxes, **kwargs)

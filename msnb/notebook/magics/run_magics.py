@@ -14,7 +14,7 @@ from msnb.notebook.magics.graph_magics import CELL_MAGIC, LINE_MAGIC, WITH_OPTIO
 from msnb.notebook.magics.view_magics import CALL, GRADIENT, RAW, TIMES
 from msnb.notebook.programs.call_line import call_of, value_of
 from msnb.notebook.show import program_views
-from msnb.notebook.show.run_views import RanView
+from msnb.notebook.show.run_views import RunView
 from msnb.notebook.views.eager_trace import record
 from msnb.notebook.views.view import View
 
@@ -57,7 +57,7 @@ class MsnbRunMagics(magic.Magics):
 
         known = {k: v for k, v in names.items() if not k.startswith("_")}
         graph, result = record("cell", run, _used(cell, known))
-        return RanView(graph, result, o.max_boxes)
+        return RunView(graph, result, o.max_boxes)
 
     def _call_view(self, o: Any, cell: str) -> View:
         names = run_cell_body(self.shell, cell)

@@ -12,11 +12,11 @@ from msnb.notebook.parallel.plan_charts import holdings_svg, step_svg
 from msnb.notebook.parallel.plan_view import MOVES, mesh_words, move_row
 from msnb.notebook.views.roofline_view import seconds_word
 from msnb.notebook.views.view import Section, View
-from msnb.parallel.engine.manual_plan import HandPlan
+from msnb.parallel.engine.manual_plan import ManualPlan
 from msnb.parallel.planner.cost_graph_builder import names_of
 
 
-class HandView(View):
+class ManualPlanView(View):
     """A plan of hybrid_parallel as pictures, those of the context's ``global_rank``.
 
     Attributes:
@@ -25,7 +25,7 @@ class HandView(View):
 
     kind = "hand"
 
-    def __init__(self, plan: HandPlan, max_boxes: int = MOST_BOXES, view: str = "all") -> None:
+    def __init__(self, plan: ManualPlan, max_boxes: int = MOST_BOXES, view: str = "all") -> None:
         if view not in ("all", *PICTURES):
             raise ArgumentError(f"a hybrid_parallel program has no picture {view!r}; legal: 'all', "
                                 f"{', '.join(map(repr, PICTURES))}.")  # fmt: skip

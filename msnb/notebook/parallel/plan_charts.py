@@ -24,7 +24,7 @@ from msnb.parallel.partition.step_simulator import Timeline
 from msnb.parallel.planner.pareto_front import Point
 from msnb.parallel.sharding.device_mesh import Mesh
 from msnb.parallel.sharding.layout import TensorLayout
-from msnb.parallel.sharding.pipeline_schedule import Pipelined
+from msnb.parallel.sharding.pipeline_schedule import PipelineTimeline
 
 CHIP, GAP, GROUP = 40.0, 6.0, 4
 MOST_CHIPS = 128
@@ -124,7 +124,7 @@ def step_svg(line: Timeline) -> str:
     return lanes_svg(f"one step of a device, simulated: {seconds_word(line.seconds)}", lanes, line.seconds)
 
 
-def pipeline_svg(line: Pipelined) -> str:
+def pipeline_svg(line: PipelineTimeline) -> str:
     """A row per stage; blocks carry the number of their micro-batch."""
     left, row, top = 66.0, 30.0, 62.0
     unit, scale = ("ms", 1e3) if line.seconds > 0.01 else ("us", 1e6)

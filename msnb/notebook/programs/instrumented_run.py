@@ -37,19 +37,19 @@ Array = NDArray[Any]
 
 
 @dataclass
-class Program:
+class InstrumentedProgram:
     """A graph with the buffers that its params have in one call."""
 
     name: str
     graph: Graph
     inputs: list[Any]
 
-    def optimised(self) -> Program:
+    def optimised(self) -> InstrumentedProgram:
         """The same call after the passes."""
-        return Program(self.name, optimise(self.graph, Log())[0], self.inputs)
+        return InstrumentedProgram(self.name, optimise(self.graph, Log())[0], self.inputs)
 
 
-def program_of(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], gradient: bool = False) -> Program:
+def program_of(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], gradient: bool = False) -> InstrumentedProgram:
     """Capture a function for a call, and gather what the call would hand to the graph.
 
     Args:
@@ -67,7 +67,7 @@ def program_of(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], gradient
     found = captured.check(tuple(args), dict(kwargs))
     assert isinstance(found, tuple), "the program's own guard does not hold right after capture."
     graph = named(captured.graph, fn) if gradient or hasattr(fn, "construct") else captured.graph
-    return Program(name_of(fn), graph, list(found[0]))
+    return InstrumentedProgram(name_of(fn), graph, list(found[0]))
 
 
 Seen = tuple[Node, list[Any], list[Any]]

@@ -30,10 +30,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from msnb.base.errors import ArgumentError
-from msnb.graph.compile import Compiled, Log, compile_graph, optimise
+from msnb.graph.compile import CompiledProgram, Log, compile_graph, optimise
 from msnb.ir.graph import Graph
 from msnb.notebook.programs.capture_target import captured, captured_gradient, name_of
-from msnb.notebook.programs.instrumented_run import Program, program_of
+from msnb.notebook.programs.instrumented_run import InstrumentedProgram, program_of
 from msnb.notebook.show.run_views import (
     aicore,
     curves,
@@ -193,14 +193,14 @@ def mem(
     """
     if arena:
         return _arena_of(fn, args, kwargs, gradient)
-    if isinstance(fn, (Graph, Compiled, GraphView)):
+    if isinstance(fn, (Graph, CompiledProgram, GraphView)):
         return MemoryView(as_graph(fn), name_of(fn) if not isinstance(fn, Graph) else fn.name)
     found = captured_gradient(fn, args, kwargs) if gradient else captured(fn, args, kwargs)
     return MemoryView(optimise(found, Log())[0] if optimised else found, name_of(fn))
 
 
 def _arena_of(fn: Any, args: Any, kwargs: Any, gradient: bool) -> ArenaView:
-    if isinstance(fn, Compiled):
+    if isinstance(fn, CompiledProgram):
         return ArenaView(fn, fn.name)
     if isinstance(fn, (Graph, GraphView)):
         found = as_graph(fn)
@@ -324,7 +324,7 @@ def compare(first: Any, second: Any, *args: Any, **kwargs: Any) -> CompareView:
 
 def as_graph(value: Any, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None) -> Graph:
     """The graph behind a graph, a view or a compiled program; or of a function, captured for these arguments."""
-    if isinstance(value, (Graph, Compiled, GraphView, Program)):
+    if isinstance(value, (Graph, CompiledProgram, GraphView, InstrumentedProgram)):
         if args or kwargs:
             raise ArgumentError("a graph is shown as it is: arguments go with a function or a Cell.")
         return value if isinstance(value, Graph) else value.graph

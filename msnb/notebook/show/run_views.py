@@ -9,10 +9,10 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from msnb.base.errors import ArgumentError, MsnbError
-from msnb.graph.compile import Compiled
+from msnb.graph.compile import CompiledProgram
 from msnb.ir.graph import Graph
 from msnb.notebook.errors.error_pages import LESSONS, lesson_of
-from msnb.notebook.errors.error_view import ErrorView, LessonView
+from msnb.notebook.errors.error_view import ErrorPageView, ErrorView
 from msnb.notebook.programs.capture_target import captured, captured_gradient, name_of
 from msnb.notebook.programs.instrumented_run import program_of
 from msnb.notebook.programs.machine_peak import MODEL, Machine
@@ -25,7 +25,7 @@ from msnb.notebook.views.view import GraphView
 
 if TYPE_CHECKING:  # training and planning are imported by those who look at them
     from msnb.notebook.parallel.aicore_view import AicoreView
-    from msnb.notebook.parallel.manual_plan_view import HandView
+    from msnb.notebook.parallel.manual_plan_view import ManualPlanView
     from msnb.notebook.parallel.pipeline_view import PipelineView
     from msnb.notebook.parallel.plan_view import PlanView
     from msnb.notebook.training.curves import CurvesView
@@ -86,7 +86,7 @@ def kernels(fn: Any, *args: Any, gradient: bool = False, **kwargs: Any) -> Kerne
         ...     print(ms.show.kernels(lambda x: x * 2, ms.Tensor([1.0])).listings)
         []
     """
-    if isinstance(fn, Compiled):
+    if isinstance(fn, CompiledProgram):
         return KernelsView(fn)
     if isinstance(fn, (Graph, GraphView)):
         found = fn if isinstance(fn, Graph) else fn.graph
@@ -96,7 +96,7 @@ def kernels(fn: Any, *args: Any, gradient: bool = False, **kwargs: Any) -> Kerne
 
 
 def plan(program: Any, *args: Any, max_boxes: int = 40, view: str = "all",
-         **options: Any) -> PlanView | PipelineView | HandView:  # fmt: skip
+         **options: Any) -> PlanView | PipelineView | ManualPlanView:  # fmt: skip
     """A parallel plan: mesh, layouts, collectives with their bytes, simulated timeline.
 
     Args:
@@ -117,14 +117,14 @@ def plan(program: Any, *args: Any, max_boxes: int = 40, view: str = "all",
         >>> view.layouts["Dense/matmul"]
         '[ab, -]'
     """
-    from msnb.notebook.parallel.manual_plan_view import HandView
+    from msnb.notebook.parallel.manual_plan_view import ManualPlanView
     from msnb.notebook.parallel.pipeline_view import PipelineView
     from msnb.notebook.parallel.plan_view import PlanView
-    from msnb.parallel.engine.manual_plan import HandPlan
+    from msnb.parallel.engine.manual_plan import ManualPlan
     from msnb.parallel.engine.pipeline_plan import PipelinePlan
-    from msnb.parallel.plans.plan_interface import Predicted
+    from msnb.parallel.plans.plan_interface import PlanBase
 
-    if not isinstance(program, Predicted):
+    if not isinstance(program, PlanBase):
         if not callable(program):
             raise ArgumentError(f"plan shows a plan, or plans a Cell or a function, not a {type(program).__name__}.")
         from msnb.parallel.engine.planning_api import plan as make_plan
@@ -132,8 +132,8 @@ def plan(program: Any, *args: Any, max_boxes: int = 40, view: str = "all",
         program = make_plan(program, *args, **options)
     if isinstance(program, PipelinePlan):
         return PipelineView(program, view)
-    if isinstance(program, HandPlan):
-        return HandView(program, max_boxes, view)
+    if isinstance(program, ManualPlan):
+        return ManualPlanView(program, max_boxes, view)
     return PlanView(program, max_boxes, view)
 
 
@@ -161,7 +161,7 @@ def aicore(m: int, k: int, n: int, tile: tuple[int, int, int] = (128, 128, 128),
     return AicoreView(step(m, k, n, tile, double_buffering))
 
 
-def eager(fn: Any, *args: Any, max_boxes: int = 40, **kwargs: Any) -> RanView:
+def eager(fn: Any, *args: Any, max_boxes: int = 40, **kwargs: Any) -> RunView:
     """What eager mode really runs for a call: every op in order, loops unrolled, branches decided.
 
     Args:
@@ -184,10 +184,10 @@ def eager(fn: Any, *args: Any, max_boxes: int = 40, **kwargs: Any) -> RanView:
     if not callable(fn):
         raise ArgumentError(f"eager runs a function or a Cell, not a {type(fn).__name__}.")
     graph, result = record(name_of(fn), lambda: fn(*args, **kwargs), _named(fn, args, kwargs))
-    return RanView(graph, result, max_boxes)
+    return RunView(graph, result, max_boxes)
 
 
-class RanView(GraphView):
+class RunView(GraphView):
     """A program that ran, and what it returned."""
 
     def __init__(self, graph: Graph, result: Any, max_boxes: int = 40) -> None:
@@ -286,7 +286,7 @@ def tensor(value: Any, title: str = "") -> TensorView:
     return TensorView(value, title)
 
 
-def error(what: Any = None) -> ErrorView | LessonView:
+def error(what: Any = None) -> ErrorView | ErrorPageView:
     """The report of an error, or the page on a kind of error.
 
     Args:
@@ -310,7 +310,7 @@ def error(what: Any = None) -> ErrorView | LessonView:
     if lesson is None:
         told = "there was no error of msnb yet" if what is None else f"there is no page on {what!r}"
         raise ArgumentError(f"{told}.", hint=f"pages: {', '.join(LESSONS)}.")
-    return LessonView(lesson)
+    return ErrorPageView(lesson)
 
 
 def info() -> InfoView:

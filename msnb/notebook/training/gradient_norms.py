@@ -23,7 +23,7 @@ from msnb.notebook.charts.html_fragments import Row, columns, number_word, table
 from msnb.notebook.drawing.graph_picture import MOST_BOXES
 from msnb.notebook.drawing.overlays import Overlay, ids_of
 from msnb.notebook.drawing.picture_tree import Picture
-from msnb.notebook.programs.instrumented_run import Program, as_array, names_of, nodes_of, quiet
+from msnb.notebook.programs.instrumented_run import InstrumentedProgram, as_array, names_of, nodes_of, quiet
 from msnb.notebook.views.view import GraphView, Section
 from msnb.ops.elementwise.constant import constant
 
@@ -32,7 +32,7 @@ VANISHING, EXPLODING = "vanishing", "exploding"
 HEAD = ("layer", "rms", "largest at", "verdict")
 
 
-def gradient_sizes(program: Program) -> dict[Node, float]:
+def gradient_sizes(program: InstrumentedProgram) -> dict[Node, float]:
     """The root mean square of the values of every node on the way of the gradient, in the order of that way.
 
     Those are backward nodes that read the gradient of a later forward node, what is made of them, and the results. What
@@ -79,7 +79,7 @@ class HeatView(GraphView):
 
     kind = "gradient"
 
-    def __init__(self, program: Program, title: str, max_boxes: int = MOST_BOXES) -> None:
+    def __init__(self, program: InstrumentedProgram, title: str, max_boxes: int = MOST_BOXES) -> None:
         super().__init__(program.graph, title, max_boxes=max_boxes)
         self.sizes = gradient_sizes(program)
         finite = [s for s in self.sizes.values() if np.isfinite(s) and s > 0]

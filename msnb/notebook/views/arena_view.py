@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from msnb.base import device_registry
-from msnb.devices.inspection import Planned
-from msnb.graph.compile import Compiled
+from msnb.devices.inspection import PlannedBuffer
+from msnb.graph.compile import CompiledProgram
 from msnb.notebook.charts.bars import Span, memory_svg
 from msnb.notebook.charts.html_fragments import Row, bytes_word, table
 from msnb.notebook.drawing.box_labels import shortened
@@ -34,9 +34,9 @@ class ArenaView(View):
 
     kind = "memory"
 
-    def __init__(self, compiled: Compiled, title: str) -> None:
+    def __init__(self, compiled: CompiledProgram, title: str) -> None:
         super().__init__(title)
-        self.values: list[Planned] = device_registry.current().arena_of(compiled.executable)
+        self.values: list[PlannedBuffer] = device_registry.current().arena_of(compiled.executable)
         self.size = max((v.offset + v.bytes for v in self.values), default=0)
         steps = max((v.last for v in self.values), default=-1) + 1
         self.live = running(((v.bytes, v.first, v.last) for v in self.values), steps)
@@ -47,7 +47,7 @@ class ArenaView(View):
         return self.live.index(max(self.live)) if self.live else 0
 
     @property
-    def holders(self) -> list[Planned]:
+    def holders(self) -> list[PlannedBuffer]:
         """What is in use there, largest first."""
         alive = [v for v in self.values if v.first <= self.peak <= v.last]
         return sorted(alive, key=lambda v: (-v.bytes, v.offset))
@@ -95,10 +95,10 @@ class ArenaView(View):
         return {"summary": self.summary, "live": self.live, "inputs": 0, "buffers": buffers}
 
 
-def _label(v: Planned) -> str:
+def _label(v: PlannedBuffer) -> str:
     return f"{shortened(v.name, 60)} {bytes_word(v.bytes)}"
 
 
-def _look(v: Planned) -> tuple[str, str]:
+def _look(v: PlannedBuffer) -> tuple[str, str]:
     """Scratch memory of libraries in another colour than values."""
     return AMBER if v.name.startswith("scratch") else BLUE

@@ -34,7 +34,7 @@ from msnb.notebook.drawing.node_groups import is_drawn
 from msnb.notebook.drawing.picture_tree import Picture, alarm_groups
 from msnb.notebook.programs.instrumented_run import (
     Array,
-    Program,
+    InstrumentedProgram,
     as_array,
     max_difference,
     names_of,
@@ -80,9 +80,9 @@ class DiffView(View):
 
     kind = "diff"
 
-    def __init__(self, program: Program, tol: float = 1e-5) -> None:
+    def __init__(self, program: InstrumentedProgram, tol: float = 1e-5) -> None:
         super().__init__(program.name)
-        known = Program(program.name, tagged(program.graph), program.inputs)
+        known = InstrumentedProgram(program.name, tagged(program.graph), program.inputs)
         self.graph, self.tol = known.graph, tol
         self.pairs = compare_runs(known, known.optimised().graph, tol)
         self.first = next((p for p in self.pairs if p.verdict == "differs"), None)
@@ -147,7 +147,7 @@ def _row(p: Pair) -> Row:
     return p.name, p.label, p.type, gap, p.verdict, "" if p.node is None else place_of(p.node)
 
 
-def compare_runs(program: Program, other: Graph, tol: float) -> list[Pair]:
+def compare_runs(program: InstrumentedProgram, other: Graph, tol: float) -> list[Pair]:
     """Run ``program`` eagerly and ``other`` (made from it) on the device's kernels; pair and compare."""
     with quiet():
         eager, eager_results = _eager_values(program)
@@ -170,7 +170,7 @@ def compare_runs(program: Program, other: Graph, tol: float) -> list[Pair]:
 Values = list[Array | None]
 
 
-def _eager_values(program: Program) -> tuple[dict[Node, Values], Values]:
+def _eager_values(program: InstrumentedProgram) -> tuple[dict[Node, Values], Values]:
     graph = program.graph
     env: dict[Value, Any] = {p: _operand(b, p) for p, b in zip(graph.params, program.inputs)}
     out: dict[Node, Values] = {}

@@ -25,7 +25,7 @@ from msnb.ops.definition.record import Op
 from msnb.ops.elementwise.constant import constant
 
 
-class Tape:
+class EagerTrace:
     """Listens to ops and makes nodes of them.
 
     Attributes:
@@ -96,7 +96,7 @@ def record(name: str, run: Callable[[], Any], args: Mapping[str, Any] | None = N
     Returns:
         The graph of the ops that ran, and the program's result.
     """
-    tape = Tape(name, args or {})
+    tape = EagerTrace(name, args or {})
     with set_context(mode=PYNATIVE_MODE), events.listening("op", tape.op):
         result = run()
     return tape.close(result), result

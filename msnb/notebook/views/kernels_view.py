@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import Any
 
 from msnb.base import device_registry
-from msnb.devices.inspection import Listing, Way
-from msnb.graph.compile import Compiled, compile_graph
+from msnb.devices.inspection import Listing, NodeLowering
+from msnb.graph.compile import CompiledProgram, compile_graph
 from msnb.ir.control_flow import FUSED
 from msnb.ir.graph import Graph, Node
 from msnb.notebook.charts.html_fragments import Row, columns, count, pre, table
@@ -42,12 +42,12 @@ class KernelsView(View):
 
     kind = "kernels"
 
-    def __init__(self, compiled: Compiled, title: str = "") -> None:
+    def __init__(self, compiled: CompiledProgram, title: str = "") -> None:
         super().__init__(title or compiled.name)
         self.compiled = compiled
         device = device_registry.current()
         self.listings: list[Listing] = device.kernels_of(compiled.executable)
-        self.ways: list[Way] = device.ways_of(compiled.executable)
+        self.ways: list[NodeLowering] = device.ways_of(compiled.executable)
 
     @property
     def graph(self) -> Graph:

@@ -33,7 +33,7 @@ MOST_ROWS = 20
 
 
 @dataclass
-class Buffer:
+class BufferRow:
     """A value's memory: ``start`` to ``end`` are node positions, both included; ``low`` its first byte."""
 
     value: Value
@@ -48,7 +48,7 @@ class Buffer:
 class Liveness:
     """All buffers of a graph; ``live[i]`` are the bytes while node i runs, ``extra[i]`` those of its bodies."""
 
-    buffers: list[Buffer]
+    buffers: list[BufferRow]
     live: list[int]
     extra: list[int]
     held: int
@@ -82,7 +82,7 @@ def liveness(graph: Graph, depth: int = 0) -> Liveness:
             size = size_of(v.type)
             if size is None:
                 unknown.append(f"{title_of(node)}: {write_type(v.type)}")
-            buffers.append(Buffer(v, shortened(v.name or title_of(node), 60), size or 0, i, last.get(v, i)))
+            buffers.append(BufferRow(v, shortened(v.name or title_of(node), 60), size or 0, i, last.get(v, i)))
     extra = [_bodies(node, graph, depth) for node in graph.nodes]
     live = running(((b.size, b.start, b.end) for b in buffers), len(graph.nodes))
     _pack(buffers)
@@ -118,9 +118,9 @@ def _bodies(node: Node, graph: Graph, depth: int) -> int:
     return max((liveness(g, depth + 1).peak_bytes for g in graphs), default=0)
 
 
-def _pack(buffers: list[Buffer]) -> None:
+def _pack(buffers: list[BufferRow]) -> None:
     """First fit: in program order, the lowest gap between the buffers that live at the same time."""
-    placed: list[Buffer] = []
+    placed: list[BufferRow] = []
     for b in buffers:
         placed = [p for p in placed if p.end >= b.start]
         low = 0
@@ -172,7 +172,7 @@ class MemoryView(View):
     def _name(self, position: int) -> str:
         return self.names.get(self.graph.nodes[position], "")
 
-    def _row(self, b: Buffer) -> Row:
+    def _row(self, b: BufferRow) -> Row:
         node = self.graph.nodes[b.start]
         span = self._name(b.start), self._name(b.end)
         return bytes_word(b.size), write_type(b.value.type), title_of(node), *span, place_of(node)
@@ -209,7 +209,7 @@ def told(summary: str, head: tuple[str, ...], rows: list[Row], holders: int) -> 
     return f"{summary}\nheld at the peak:\n{columns(head, rows)}{tail}" if rows else summary
 
 
-def _span(b: Buffer, held: bool) -> Span:
+def _span(b: BufferRow, held: bool) -> Span:
     assert b.value.node is not None
     label = f"{b.label} {write_type(b.value.type)} {bytes_word(b.size)}"
     return Span(label, b.low, b.size, b.start, b.end, look_of("node", b.value.node.op.family), held)

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from msnb.graph.compile import Compiled, Rewrite, StageRecord, compile_graph
+from msnb.graph.compile import CompiledProgram, Rewrite, StageRecord, compile_graph
 from msnb.ir.graph import Graph
 from msnb.notebook.charts.bars import Bar, bars_svg
 from msnb.notebook.charts.html_fragments import Row, columns, count, figure, number_word, pre, table
@@ -25,7 +25,7 @@ from msnb.notebook.drawing.graph_picture import picture_of
 from msnb.notebook.drawing.picture_tree import as_json
 from msnb.notebook.drawing.svg_renderer import svg_of
 from msnb.notebook.programs.instrumented_run import (
-    Program,
+    InstrumentedProgram,
     as_array,
     has_host_calls,
     max_difference,
@@ -52,9 +52,9 @@ class PassesView(View):
 
     kind = "passes"
 
-    def __init__(self, program: Program, only_changed: bool = False) -> None:
+    def __init__(self, program: InstrumentedProgram, only_changed: bool = False) -> None:
         super().__init__(program.name)
-        self.compiled: Compiled = compile_graph(program.graph, name=program.name, keep_stages=True)
+        self.compiled: CompiledProgram = compile_graph(program.graph, name=program.name, keep_stages=True)
         self.only_changed = only_changed
         self.differences = _differences(self.compiled, program)
         self._rewrites = _by_stage(self.compiled)
@@ -158,7 +158,7 @@ def _told(rewrites: list[Rewrite]) -> list[str]:
     return [f"  {line}" + (f"   {n} times" if n > 1 else "") for line, n in times.items()]
 
 
-def _by_stage(compiled: Compiled) -> list[list[Rewrite]]:
+def _by_stage(compiled: CompiledProgram) -> list[list[Rewrite]]:
     """History cut by the stages' counts: rewrites are noted in the order in which stages ran."""
     out, at = [], 0
     for stage in compiled.stages:
@@ -178,7 +178,7 @@ def _marked(graph: Graph, rewrites: list[Rewrite]) -> Any:
     return picture
 
 
-def _differences(compiled: Compiled, program: Program) -> list[str]:
+def _differences(compiled: CompiledProgram, program: InstrumentedProgram) -> list[str]:
     if has_host_calls(program.graph):
         return ["", *[UNCHECKED] * (len(compiled.stages) - 1)]
     with quiet():

@@ -27,7 +27,7 @@ from msnb.notebook.drawing.graph_picture import picture_of
 from msnb.notebook.drawing.node_groups import is_drawn
 from msnb.notebook.drawing.overlays import Overlay, cost_overlays, ids_of
 from msnb.notebook.drawing.picture_tree import Picture
-from msnb.notebook.programs.instrumented_run import Program, place_of, quiet, steps_of
+from msnb.notebook.programs.instrumented_run import InstrumentedProgram, place_of, quiet, steps_of
 from msnb.notebook.views.view import Section, View
 from msnb.ops.elementwise.constant import constant
 
@@ -59,7 +59,7 @@ class ProfileView(View):
 
     kind = "profile"
 
-    def __init__(self, program: Program, times: bool = False, repeats: int = 7) -> None:
+    def __init__(self, program: InstrumentedProgram, times: bool = False, repeats: int = 7) -> None:
         super().__init__(program.name)
         if repeats < 1:
             raise ArgumentError(f"profile needs at least one repeat, got {repeats}.")
@@ -143,7 +143,7 @@ def _border(c: Cost) -> str:
     return look_of("node", c.family)[1]
 
 
-def measured(program: Program, repeats: int) -> dict[Node, float]:
+def measured(program: InstrumentedProgram, repeats: int) -> dict[Node, float]:
     """Median seconds per node over some runs, after one run to warm up; the device is waited for at every node."""
     steps = steps_of(program.graph)
     samples: dict[Node, list[float]] = {node: [] for node, _ in steps}

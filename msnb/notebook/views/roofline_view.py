@@ -26,7 +26,7 @@ from msnb.notebook.charts.plot import Dot, Line, loglog_svg
 from msnb.notebook.drawing.box_labels import title_of
 from msnb.notebook.drawing.colors import look_of
 from msnb.notebook.drawing.node_groups import is_drawn
-from msnb.notebook.programs.instrumented_run import Program, place_of
+from msnb.notebook.programs.instrumented_run import InstrumentedProgram, place_of
 from msnb.notebook.programs.machine_peak import MODEL, Machine, this_machine
 from msnb.notebook.views.profile_view import measured
 from msnb.notebook.views.view import Section, View
@@ -78,7 +78,9 @@ class RooflineView(View):
 
     kind = "roofline"
 
-    def __init__(self, program: Program, times: bool = False, repeats: int = 7, model: Machine = MODEL) -> None:
+    def __init__(
+        self, program: InstrumentedProgram, times: bool = False, repeats: int = 7, model: Machine = MODEL
+    ) -> None:
         super().__init__(program.name)
         if repeats < 1:
             raise ArgumentError(f"roofline needs at least one repeat, got {repeats}.")

@@ -28,7 +28,15 @@ from msnb.notebook.drawing.box_labels import title_of
 from msnb.notebook.drawing.graph_picture import picture_of
 from msnb.notebook.drawing.picture_tree import Picture, alarm_groups
 from msnb.notebook.drawing.svg_renderer import svg_of
-from msnb.notebook.programs.instrumented_run import Array, Program, as_array, names_of, nodes_of, place_of, quiet
+from msnb.notebook.programs.instrumented_run import (
+    Array,
+    InstrumentedProgram,
+    as_array,
+    names_of,
+    nodes_of,
+    place_of,
+    quiet,
+)
 from msnb.notebook.views.view import Frame, Section, View
 from msnb.ops.elementwise.constant import constant
 
@@ -101,7 +109,7 @@ class StepView(View):
 
     kind = "step"
 
-    def __init__(self, program: Program, stop: Stop | Sequence[Stop] = (), nan: bool = True) -> None:
+    def __init__(self, program: InstrumentedProgram, stop: Stop | Sequence[Stop] = (), nan: bool = True) -> None:
         super().__init__(program.name)
         stops = (stop,) if isinstance(stop, (str, int)) else tuple(stop)
         self.program, self.stops, self.watch = program, stops, nan

@@ -17,7 +17,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msnb.graph.compile import Compiled
+from msnb.graph.compile import CompiledProgram
 from msnb.ir.graph import Graph
 from msnb.ir.text.printer import called, print_graph
 from msnb.notebook.charts.html_fragments import cut_text, details, figure, pre, table
@@ -216,7 +216,7 @@ class GraphView(View):
         self,
         graph: Graph,
         title: str = "",
-        compiled: Compiled | None = None,
+        compiled: CompiledProgram | None = None,
         notes: Sequence[str] = (),
         max_boxes: int = MOST_BOXES,
     ) -> None:
@@ -327,7 +327,7 @@ def _closed(picture: Picture) -> list[Box]:
     return out
 
 
-def _stage_order(compiled: Compiled | None, name: str) -> int:
+def _stage_order(compiled: CompiledProgram | None, name: str) -> int:
     names = [s.name for s in compiled.stages] if compiled is not None else []
     return names.index(name) if name in names else len(names)
 

@@ -10,7 +10,7 @@
     epsilon             eps
 
 ``worded`` lets a function take all of them; positional calls pay one Python call for it. What PyTorch returns as a pair
-with names, ``values`` and ``indices``, is a ``Ranked`` here.
+with names, ``values`` and ``indices``, is a ``ValuesAndIndices`` here.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WORDS = {
 }  # fmt: skip
 
 
-class Ranked(NamedTuple):
+class ValuesAndIndices(NamedTuple):
     """Values in an order, and where they stood: a pair, and no tensor. Who computes with it is told so."""
 
     values: Any
@@ -50,7 +50,7 @@ class Ranked(NamedTuple):
 
 
 def no_tensor() -> ArgumentError:
-    """The error for a ``Ranked`` where a tensor belongs."""
+    """The error for a ``ValuesAndIndices`` where a tensor belongs."""
     return ArgumentError(_PAIR, hint=_WAY)
 
 

@@ -11,7 +11,7 @@ from msnb.base.errors import ArgumentError
 from msnb.core.dtypes import DType
 from msnb.core.tensor import Tensor
 from msnb.core.types import Dim, Size, TensorType, result_dtype
-from msnb.ops.definition.keyword_aliases import Ranked, no_tensor
+from msnb.ops.definition.keyword_aliases import ValuesAndIndices, no_tensor
 from msnb.ops.definition.record import find
 
 
@@ -29,7 +29,7 @@ _OPERANDS = (Tensor, int, float, complex, np.ndarray, np.generic, list, tuple, r
 
 def is_operand(x: Any) -> bool:
     """Can an operation take it?"""
-    if isinstance(x, Ranked):
+    if isinstance(x, ValuesAndIndices):
         return False
     return isinstance(x, _OPERANDS) or hasattr(x, "__array__") or hasattr(x, "__dlpack__")
 
@@ -37,7 +37,7 @@ def is_operand(x: Any) -> bool:
 def no_operand(op: Any, inputs: Sequence[Any], at: int) -> ArgumentError:
     """The error for an operand that is no tensor and cannot become one."""
     x, names = inputs[at], [*op.inputs]
-    if isinstance(x, Ranked):
+    if isinstance(x, ValuesAndIndices):
         return no_tensor()
     name = names[at] if at < len(names) and not names[at].startswith("*") else f"operand {at}"
     shown = "None" if x is None else f"the str {x!r}" if isinstance(x, str) else f"a {type(x).__name__}"

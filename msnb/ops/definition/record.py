@@ -83,7 +83,7 @@ class Example:
 
 
 @dataclass(frozen=True)
-class Wrong:
+class InvalidExample:
     """A wrong call and a piece of the sentence it must give."""
 
     inputs: tuple[Any, ...]
@@ -120,7 +120,7 @@ class Op:
     promotes: bool
     optional: frozenset[str]
     examples: tuple[Example, ...]
-    wrong: tuple[Wrong, ...]
+    wrong: tuple[InvalidExample, ...]
     family: str
     windows: Callable[..., Mapping[str, Any]] | None = None
     wanted_by_grad: frozenset[str] = frozenset()
@@ -241,7 +241,7 @@ def define(
     promotes: bool = False,
     optional: Iterable[str] = (),
     examples: Sequence[Example] = (),
-    wrong: Sequence[Wrong] = (),
+    wrong: Sequence[InvalidExample] = (),
     family: str = "",
     windows: Callable[..., Mapping[str, Any]] | None = None,
 ) -> Op:

@@ -166,7 +166,7 @@ def inner(big: Any, pads: Pads, size: Pair) -> Any:
 # ---- pieces of images --------------------------------------------------------------------------------------------
 
 
-class Seen(NamedTuple):
+class WindowExtent(NamedTuple):
     """What some windows see of an axis: rows ``start`` up to ``stop``, and so much padding before and after them."""
 
     start: int
@@ -183,7 +183,7 @@ class Slide(NamedTuple):
     before: int
     after: int
 
-    def sees(self, first: int, last: int, size: int) -> Seen:
+    def sees(self, first: int, last: int, size: int) -> WindowExtent:
         """What the windows ``first`` up to ``last`` see of an axis of ``size`` (nothing: ``stop`` <= ``start``).
 
         Examples:
@@ -193,7 +193,7 @@ class Slide(NamedTuple):
         low = first * self.stride - self.before
         high = (last - 1) * self.stride + self.reach - self.before
         start, stop = max(low, 0), min(high, size)
-        return Seen(start, stop, start - low, min(high - stop, self.after))
+        return WindowExtent(start, stop, start - low, min(high - stop, self.after))
 
 
 def slides(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> dict[str, Slide]:
@@ -206,7 +206,7 @@ def slides(types: Sequence[TensorType], attrs: Mapping[str, Any]) -> dict[str, S
     }
 
 
-def of_part(attrs: Mapping[str, Any], seen: Mapping[str, Seen]) -> dict[str, Any]:
+def of_part(attrs: Mapping[str, Any], seen: Mapping[str, WindowExtent]) -> dict[str, Any]:
     """The attributes of a call on what some windows see along ``h``, ``w`` or both: its own pads, its own size."""
     pads, size = list(attrs["pads"]), list(attrs.get("size", ()))
     for i, label in enumerate("hw"):

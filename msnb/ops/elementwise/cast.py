@@ -13,7 +13,7 @@ from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, result_dtype
 from msnb.ops.definition import example_inputs
-from msnb.ops.definition.record import Example, Op, Wrong, define, find
+from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.elementwise.factory import unary
 
 FAMILY = "casting"  # of the records in this module: pictures and the JSON of graphs name it
@@ -56,7 +56,7 @@ CAST = define(
         Example((example_inputs.SCALAR,), {"dtype": dtypes.bool_}),
         Example((example_inputs.EMPTY,), {"dtype": dtypes.float16}),
     ),
-    wrong=(Wrong((example_inputs.SIGNED,), {"dtype": "flaot32"}, "must be a dtype", TypeError),),
+    wrong=(InvalidExample((example_inputs.SIGNED,), {"dtype": "flaot32"}, "must be a dtype", TypeError),),
     family="casting",
 )
 

@@ -11,7 +11,7 @@ from msnb.base.errors import ShapeError
 from msnb.core import dtypes
 from msnb.core.types import TensorType, result_dtype, tensor_type
 from msnb.ops.definition import example_inputs
-from msnb.ops.definition.record import Example, Op, Wrong, define, find
+from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.definition.type_inference import KINDS, common_shape
 from msnb.ops.elementwise.factory import binary, unary
 
@@ -87,7 +87,9 @@ where = define(
         Example((example_inputs.BOOLS[:0], example_inputs.EMPTY, example_inputs.ROW)),
     ),
     wrong=(
-        Wrong((example_inputs.NARROW, example_inputs.SIGNED, example_inputs.OTHER), {}, "do not broadcast", ShapeError),
+        InvalidExample(
+            (example_inputs.NARROW, example_inputs.SIGNED, example_inputs.OTHER), {}, "do not broadcast", ShapeError
+        ),
     ),
     family="compare",
 )

@@ -25,7 +25,7 @@ from msnb.base.errors import ArgumentError, DTypeError, ShapeError
 from msnb.core.dtypes import DType
 from msnb.core.tensor import Tensor
 from msnb.ops.definition import example_inputs
-from msnb.ops.definition.record import Example, Op, Wrong, define, family_of, find
+from msnb.ops.definition.record import Example, InvalidExample, Op, define, family_of, find
 from msnb.ops.definition.type_inference import KINDS, elementwise
 
 _OF_KIND = {
@@ -36,9 +36,9 @@ _OF_KIND = {
 }
 
 
-def _wrong_kind(kinds: str, arity: int) -> tuple[Wrong, ...]:
+def _wrong_kind(kinds: str, arity: int) -> tuple[InvalidExample, ...]:
     refused = [k for k in KINDS if k not in kinds]
-    return tuple(Wrong((_OF_KIND[k],) * arity, {}, "does not take", DTypeError) for k in refused)
+    return tuple(InvalidExample((_OF_KIND[k],) * arity, {}, "does not take", DTypeError) for k in refused)
 
 
 def unary(
@@ -71,7 +71,7 @@ def unary(
         traits=("pure", "elementwise", *(("floating",) if floating else ()), *traits),
         promotes=True,
         examples=examples,
-        wrong=(Wrong((x, x), {}, f"{name} takes the tensors (x)", ArgumentError), *_wrong_kind(kinds, 1)),
+        wrong=(InvalidExample((x, x), {}, f"{name} takes the tensors (x)", ArgumentError), *_wrong_kind(kinds, 1)),
         family=family_of(body),
     )
 
@@ -114,7 +114,7 @@ def binary(
         traits=("pure", "elementwise", *(("floating",) if floating else ()), *traits),
         promotes=True,
         examples=examples,
-        wrong=(Wrong((x, y[:, :2]), {}, "do not broadcast", ShapeError), *_wrong_kind(kinds, 2)),
+        wrong=(InvalidExample((x, y[:, :2]), {}, "do not broadcast", ShapeError), *_wrong_kind(kinds, 2)),
         family=family_of(body),
     )
 

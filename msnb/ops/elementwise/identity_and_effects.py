@@ -16,7 +16,7 @@ from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType
 from msnb.ops.definition import example_inputs
-from msnb.ops.definition.record import Example, Op, Wrong, define, find
+from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.definition.type_inference import broadcast_shapes, operand_lines
 
 
@@ -38,7 +38,7 @@ def _itself(name: str, doc: str, grad: Any = None, no_grad: str = "") -> Op:
             Example((example_inputs.SCALAR,)),
             Example((example_inputs.EMPTY,)),
         ),
-        wrong=(Wrong((), {}, "takes the tensors", TypeError),),
+        wrong=(InvalidExample((), {}, "takes the tensors", TypeError),),
         family="effects",
     )
 
@@ -83,7 +83,7 @@ PRINT = define(
     axes=lambda types, attrs: ", ".join("..." for _ in types) + " ->",
     traits=("effect",),
     examples=(Example((example_inputs.ROW,), {"template": ("row", None)}), Example((), {"template": ("text",)})),
-    wrong=(Wrong((example_inputs.ROW,), {"template": ("row",)}, "0 places for 1 tensors", ShapeError),),
+    wrong=(InvalidExample((example_inputs.ROW,), {"template": ("row",)}, "0 places for 1 tensors", ShapeError),),
     family="effects",
 )
 

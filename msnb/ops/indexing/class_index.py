@@ -15,7 +15,7 @@ import numpy as np
 
 from msnb.base.errors import DTypeError, IndexOutOfRange
 from msnb.core.types import TensorType
-from msnb.ops.definition.record import Example, Op, Wrong, define
+from msnb.ops.definition.record import Example, InvalidExample, Op, define
 from msnb.ops.definition.type_inference import operand_lines
 
 FAMILY = "labels"  # of the records in this module: pictures and the JSON of graphs name it
@@ -53,8 +53,8 @@ CLASS_INDEX: Op = define(
     doc="The class indices themselves, once they are known to be indices of a class.",
     examples=(Example((_LABELS,), {"classes": 3, "ignore": -100}),),
     wrong=(
-        Wrong((_LABELS + 1,), {"classes": 3, "ignore": -99}, "a target is class 3", IndexOutOfRange),
-        Wrong((_LABELS,), {"classes": 3, "ignore": -1}, "a target is class -100", IndexOutOfRange),
-        Wrong((_LABELS * 0.5,), {"classes": 3, "ignore": -1}, "class indices are integers", DTypeError),
+        InvalidExample((_LABELS + 1,), {"classes": 3, "ignore": -99}, "a target is class 3", IndexOutOfRange),
+        InvalidExample((_LABELS,), {"classes": 3, "ignore": -1}, "a target is class -100", IndexOutOfRange),
+        InvalidExample((_LABELS * 0.5,), {"classes": 3, "ignore": -1}, "class indices are integers", DTypeError),
     ),
 )

@@ -19,7 +19,7 @@ from msnb.core.tensor import Tensor
 from msnb.core.types import Shape, TensorType, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_tensor, strong_dtype
-from msnb.ops.definition.record import Example, Op, Work, Wrong, define
+from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.shape.index_records import INDEX, UNINDEX, read_batch
 from msnb.ops.shape.index_spec import outside
@@ -98,8 +98,8 @@ GATHER: Op = define(
         Example((_X, np.zeros((0, 2), np.int64)), {"axis": 0}),
     ),
     wrong=(
-        Wrong((_X, _X), {"axis": 0}, "an index of integers", DTypeError),
-        Wrong((_X, _I + 5), {"axis": 2}, "is outside axis 2 of size 4", IndexOutOfRange),
+        InvalidExample((_X, _X), {"axis": 0}, "an index of integers", DTypeError),
+        InvalidExample((_X, _I + 5), {"axis": 2}, "is outside axis 2 of size 4", IndexOutOfRange),
     ),
 )
 

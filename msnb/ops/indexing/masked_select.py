@@ -15,7 +15,7 @@ from msnb.base.errors import DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.operand_checks import as_tensor, strong_dtype
-from msnb.ops.definition.record import Example, Op, Wrong, define, find
+from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.definition.symbolic_sizes import bound_of, fresh, product
 from msnb.ops.definition.type_inference import operand_lines
 
@@ -40,7 +40,7 @@ NONZERO: Op = define(
     traits=("pure", "dynamic"),
     doc="The positions of the elements that are not zero, one row each, in order.",
     examples=(Example((_X,)), Example((_X > 0,)), Example((np.zeros((0, 2)),))),
-    wrong=(Wrong((1.0,), {}, "at least one axis", ShapeError),),
+    wrong=(InvalidExample((1.0,), {}, "at least one axis", ShapeError),),
 )
 
 
@@ -226,7 +226,7 @@ UNIQUE: Op = define(
     traits=("pure", "dynamic"),
     doc="The different elements in order, where each element of x is among them, and how often each occurs.",
     examples=(Example((_X,)), Example((np.array([2, 1, 2]),)), Example((np.zeros((0,)),))),
-    wrong=(Wrong((1.0, 2.0), {}, "unique takes the tensors"),),
+    wrong=(InvalidExample((1.0, 2.0), {}, "unique takes the tensors"),),
 )
 
 

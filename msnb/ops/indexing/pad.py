@@ -16,7 +16,7 @@ import numpy as np
 from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core.types import Size, TensorType, tensor_type
 from msnb.ops.definition.operand_checks import as_tensor, one_batched, strong_dtype
-from msnb.ops.definition.record import Example, Op, Work, Wrong, define
+from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import total
 from msnb.ops.definition.type_inference import operand_lines
 
@@ -76,8 +76,8 @@ PAD: Op = define(
         Example((np.array(1.5),), {"pads": ()}),
     ),
     wrong=(
-        Wrong((_A,), {"pads": ((1, 1),)}, "1 pairs of widths for 2 axes", ShapeError),
-        Wrong((_A,), {"pads": ((0, 0), (-2, -2))}, "cuts more than the 3 elements", ShapeError),
+        InvalidExample((_A,), {"pads": ((1, 1),)}, "1 pairs of widths for 2 axes", ShapeError),
+        InvalidExample((_A,), {"pads": ((0, 0), (-2, -2))}, "cuts more than the 3 elements", ShapeError),
     ),
 )
 

@@ -21,14 +21,14 @@ from msnb.core.engine import slot
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_sizes, as_tensor, strong_dtype
-from msnb.ops.definition.record import Example, Op, Wrong, define
+from msnb.ops.definition.record import Example, InvalidExample, Op, define
 from msnb.ops.definition.symbolic_sizes import sizes_text
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.elementwise.arithmetic import maximum
 from msnb.ops.elementwise.cast import limit
 from msnb.ops.indexing.gather import along, at_axis, coordinates
 from msnb.ops.shape.index_records import INDEX, INDEX_UPDATE, UNINDEX, update_axes, write_batch
-from msnb.ops.shape.index_spec import Plan, fits, key_of
+from msnb.ops.shape.index_spec import IndexPlan, fits, key_of
 
 _X = np.arange(12.0).reshape(3, 4) / 8 - 1
 _I = np.array([2, 0, 2])
@@ -39,7 +39,7 @@ _REDUCTIONS = {"max": "maximum", "min": "minimum", "mul": "multiply"}
 def _reduce_type(x: TensorType, value: TensorType, *indices: TensorType, spec: Any, reduce: str) -> TensorType:
     if reduce not in _REDUCTIONS:
         raise AttributeValueError(f"index_reduce: reduce is one of {', '.join(_REDUCTIONS)}, not {reduce!r}.")
-    place = Plan("index_reduce", x, indices, spec).shape
+    place = IndexPlan("index_reduce", x, indices, spec).shape
     if not fits(value.shape, place):
         raise ShapeError(
             f"index_reduce: the value does not broadcast to the shape {sizes_text(place)} of the place.",
@@ -110,7 +110,9 @@ INDEX_REDUCE: Op = define(
         Example((_X, np.array(-2.5), _I), {"spec": ("t", 1), "reduce": "min"}),
         Example((_X, 2.5, np.array([0, 2])), {"spec": ("t",), "reduce": "mul"}),
     ),
-    wrong=(Wrong((_X, 1.0, _I), {"spec": ("t",), "reduce": "xor"}, "one of max, min, mul", AttributeValueError),),
+    wrong=(
+        InvalidExample((_X, 1.0, _I), {"spec": ("t",), "reduce": "xor"}, "one of max, min, mul", AttributeValueError),
+    ),
 )
 
 
@@ -119,7 +121,7 @@ def combine(x: Any, indices: Sequence[Any], spec: Any, value: Any, how: str) -> 
     if how in ("none", "update"):
         return INDEX_UPDATE(x, value, *indices, spec=spec)
     if how in ("add", "sub"):
-        place = Plan("scatter", x._type, tuple(i._type for i in indices), spec).shape
+        place = IndexPlan("scatter", x._type, tuple(i._type for i in indices), spec).shape
         from msnb.ops.shape.views import broadcast_to
 
         v = as_tensor(value)

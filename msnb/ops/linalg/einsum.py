@@ -20,10 +20,10 @@ import numpy as np
 from msnb.base.errors import ArgumentError, ShapeError
 from msnb.core.types import Shape, Size, TensorType, result_dtype, tensor_type
 from msnb.ops.definition.operand_checks import as_tensor, tensors
-from msnb.ops.definition.record import Example, Op, Work, Wrong, define
+from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import bound_of, product
 from msnb.ops.definition.type_inference import operand_lines
-from msnb.ops.linalg.einsum_lowering import Contraction, Named, sizes_of
+from msnb.ops.linalg.einsum_lowering import Contraction, LabeledValue, sizes_of
 from msnb.ops.linalg.matmul import wide
 from msnb.ops.shape.views import reshape, sum_to
 
@@ -117,7 +117,7 @@ def _einsum_body(xp: Any, *xs: Any, equation: str) -> Any:
         "transpose": lambda x, perm: xp.transpose(x, perm), "reshape": lambda x, shape: xp.reshape(x, shape),
     }  # fmt: skip
     contraction = Contraction(lambda name, *values, **attrs: made[name](*values, **attrs), sizes)
-    return contraction.of([Named(x, term) for x, term in zip(operands, terms)], result)
+    return contraction.of([LabeledValue(x, term) for x, term in zip(operands, terms)], result)
 
 
 def _einsum_grad(dout: Any, xs: Any, equation: str) -> Any:
@@ -208,10 +208,10 @@ EINSUM: Op = define(
         Example((_A[:0], _B), {"equation": "ij,jk->ik"}),
     ),
     wrong=(
-        Wrong((_A, _A), {"equation": "ij,jk->ik"}, "the axes called 'j' have sizes 3 and 2", ShapeError),
-        Wrong((_A,), {"equation": "ij->ik"}, "names 'k', which no operand has", ArgumentError),
-        Wrong((_A,), {"equation": "ij,jk->ik"}, "2 terms for 1 operands", ArgumentError),
-        Wrong((_A,), {"equation": "i->i"}, "does not fit an operand of 2 axes", ArgumentError),
+        InvalidExample((_A, _A), {"equation": "ij,jk->ik"}, "the axes called 'j' have sizes 3 and 2", ShapeError),
+        InvalidExample((_A,), {"equation": "ij->ik"}, "names 'k', which no operand has", ArgumentError),
+        InvalidExample((_A,), {"equation": "ij,jk->ik"}, "2 terms for 1 operands", ArgumentError),
+        InvalidExample((_A,), {"equation": "i->i"}, "does not fit an operand of 2 axes", ArgumentError),
     ),
 )
 

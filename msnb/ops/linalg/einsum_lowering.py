@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 
-class Named(NamedTuple):
+class LabeledValue(NamedTuple):
     """A value and a letter for each of its axes."""
 
     value: Any
@@ -39,7 +39,7 @@ class Contraction:
     def __init__(self, make: Callable[..., Any], sizes: Mapping[str, int]) -> None:
         self.make, self.sizes = make, sizes
 
-    def of(self, operands: Sequence[Named], result: str) -> Any:
+    def of(self, operands: Sequence[LabeledValue], result: str) -> Any:
         """The value of the einsum of these operands."""
         left = list(operands)
         while len(left) > 1:
@@ -49,7 +49,7 @@ class Contraction:
             left.append(self._product(self._summed(x, y.names + kept), self._summed(y, x.names + kept), kept))
         return self._ordered(self._summed(left[0], result), result).value
 
-    def _cost(self, operands: Sequence[Named], pair: tuple[int, int], result: str) -> int:
+    def _cost(self, operands: Sequence[LabeledValue], pair: tuple[int, int], result: str) -> int:
         names = "".join(operands[k].names for k in pair)
         others = [z.names for k, z in enumerate(operands) if k not in pair]
         return self._size(_kept(names, [*others, result]))
@@ -60,31 +60,31 @@ class Contraction:
     def _shape(self, names: str) -> tuple[int, ...]:
         return tuple(self.sizes[c] for c in names)
 
-    def _summed(self, x: Named, kept: str) -> Named:
+    def _summed(self, x: LabeledValue, kept: str) -> LabeledValue:
         """Summed over the names that nobody else has."""
         gone = tuple(i for i, c in enumerate(x.names) if c not in kept)
         names = "".join(c for c in x.names if c in kept)
-        return Named(self.make("sum", x.value, axis=gone), names) if gone else x
+        return LabeledValue(self.make("sum", x.value, axis=gone), names) if gone else x
 
-    def _ordered(self, x: Named, names: str) -> Named:
+    def _ordered(self, x: LabeledValue, names: str) -> LabeledValue:
         """The axes in another order."""
         perm = tuple(x.names.index(c) for c in names)
-        return x if x.names == names else Named(self.make("transpose", x.value, perm=perm), names)
+        return x if x.names == names else LabeledValue(self.make("transpose", x.value, perm=perm), names)
 
-    def _reshaped(self, x: Named, shape: tuple[int, ...]) -> Any:
+    def _reshaped(self, x: LabeledValue, shape: tuple[int, ...]) -> Any:
         return x.value if self._shape(x.names) == shape else self.make("reshape", x.value, shape=shape)
 
-    def _product(self, x: Named, y: Named, kept: str) -> Named:
+    def _product(self, x: LabeledValue, y: LabeledValue, kept: str) -> LabeledValue:
         summed = "".join(c for c in x.names if c in y.names and c not in kept)
         return self._matrices(x, y, summed, kept) if summed else self._elements(x, y, kept)
 
-    def _elements(self, x: Named, y: Named, kept: str) -> Named:
+    def _elements(self, x: LabeledValue, y: LabeledValue, kept: str) -> LabeledValue:
         """Nothing is summed: elements times elements."""
         ordered = [self._ordered(z, "".join(c for c in kept if c in z.names)) for z in (x, y)]
         spread = [self._reshaped(z, tuple(self.sizes[c] if c in z.names else 1 for c in kept)) for z in ordered]
-        return Named(self.make("multiply", *spread), kept)
+        return LabeledValue(self.make("multiply", *spread), kept)
 
-    def _matrices(self, x: Named, y: Named, summed: str, kept: str) -> Named:
+    def _matrices(self, x: LabeledValue, y: LabeledValue, summed: str, kept: str) -> LabeledValue:
         """One product of matrices, the side first whose own names come first in the result."""
         own = "".join(c for c in kept if c in x.names and c in y.names)
         rows, columns = ("".join(c for c in kept if c in z.names and c not in own) for z in (x, y))
@@ -95,7 +95,7 @@ class Contraction:
         right = self._reshaped(self._ordered(y, own + summed + columns), (*lead, k, n))
         made, names = self.make("matmul", left, right), own + rows + columns
         same = self._shape(names) == (*lead, m, n)
-        return Named(made if same else self.make("reshape", made, shape=self._shape(names)), names)
+        return LabeledValue(made if same else self.make("reshape", made, shape=self._shape(names)), names)
 
 
 def _kept(names: str, readers: Sequence[str]) -> str:

@@ -25,7 +25,7 @@ from msnb.core import dtypes
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.record import Example, Op, Work, Wrong, define
+from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import bound_of, product
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.elementwise import transcendental
@@ -60,8 +60,8 @@ def _cubic(types: Any, out_types: Any, attrs: Any) -> Work:
 
 
 _WRONG = (
-    Wrong((_TALL[0],), {}, "needs matrices", ShapeError),
-    Wrong((np.ones((2, 2), np.int32),), {}, "needs float32, float64 or complex", DTypeError),
+    InvalidExample((_TALL[0],), {}, "needs matrices", ShapeError),
+    InvalidExample((np.ones((2, 2), np.int32),), {}, "needs float32, float64 or complex", DTypeError),
 )
 
 

@@ -20,7 +20,7 @@ from msnb.base.errors import ArgumentError, ShapeError
 from msnb.core.types import Dim, TensorType, result_dtype, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import all_spread, as_ints, as_tensor
-from msnb.ops.definition.record import Example, Op, Work, Wrong, define
+from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import bound_of, product
 from msnb.ops.definition.type_inference import broadcast_shapes, normal_axis, operand_lines
 from msnb.ops.shape.views import EXPAND_DIMS, SQUEEZE, TRANSPOSE, reshape
@@ -128,9 +128,11 @@ matmul: Op = define(
         Example((_A[:0], _B)),
     ),
     wrong=(
-        Wrong((_A, _A), {}, "the last axis of x has size 3, the axis of y it meets has size 2", ShapeError),
-        Wrong((_A, 2.0), {}, "at least one axis", ShapeError),
-        Wrong((_STACK, np.zeros((3, 3, 2))), {}, "the leading axes [2, 2] and [3] do not broadcast", ShapeError),
+        InvalidExample((_A, _A), {}, "the last axis of x has size 3, the axis of y it meets has size 2", ShapeError),
+        InvalidExample((_A, 2.0), {}, "at least one axis", ShapeError),
+        InvalidExample(
+            (_STACK, np.zeros((3, 3, 2))), {}, "the leading axes [2, 2] and [3] do not broadcast", ShapeError
+        ),
     ),
 )
 

@@ -22,7 +22,7 @@ from msnb.base.errors import DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core.types import TensorType, result_dtype, tensor_type
 from msnb.ops.definition.operand_checks import all_spread, as_tensor
-from msnb.ops.definition.record import Example, Op, Work, Wrong, define
+from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import bound_of, product
 from msnb.ops.definition.type_inference import broadcast_shapes, common_shape, normal_axis, operand_lines
 from msnb.ops.linalg.matmul import matmul, turned
@@ -62,8 +62,8 @@ def _cubic(types: Any, out_types: Any, attrs: Any) -> Work:
 
 
 _WRONG = (
-    Wrong((_B,), {}, "square matrices", ShapeError),
-    Wrong((np.eye(2, dtype=np.int64),), {}, "needs float32, float64 or complex", DTypeError),
+    InvalidExample((_B,), {}, "square matrices", ShapeError),
+    InvalidExample((np.eye(2, dtype=np.int64),), {}, "needs float32, float64 or complex", DTypeError),
 )
 _EXAMPLES = (Example((_A,)), Example((_STACK,)), Example((_NONE,)))
 
@@ -159,7 +159,7 @@ SOLVE: Op = define(
     axes="... m! k!, ... k! n -> ... m! n", batch=all_spread(_solve_lanes), work=_cubic, promotes=True,
     doc="The X with A X = B, for regular matrices A.",
     examples=(Example((_A, _B)), Example((_STACK, _B)), Example((_A, np.stack([_B, -_B])))),
-    wrong=(Wrong((_A, _B[:2]), {}, "the rows of B are those of A", ShapeError),),
+    wrong=(InvalidExample((_A, _B[:2]), {}, "the rows of B are those of A", ShapeError),),
 )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_tensor, strong_dtype
-from msnb.ops.definition.record import Example, Op, Wrong, define
+from msnb.ops.definition.record import Example, InvalidExample, Op, define
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.shape.index_records import INDEX, UNINDEX
 from msnb.ops.shape.views import TRANSPOSE, inverse_permutation
@@ -55,7 +55,7 @@ def _triangle(name: str, doc: str) -> Op:
             Example((_A,), {"diagonal": 1}),
             Example((_A[:0],), {}),
         ),
-        wrong=(Wrong((_A[0],), {}, "at least two axes", ShapeError),),
+        wrong=(InvalidExample((_A[0],), {}, "at least two axes", ShapeError),),
     )
     return op
 

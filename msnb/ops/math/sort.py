@@ -17,9 +17,9 @@ import numpy as np
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core.types import TensorType, tensor_type
-from msnb.ops.definition.keyword_aliases import Ranked, worded
+from msnb.ops.definition.keyword_aliases import ValuesAndIndices, worded
 from msnb.ops.definition.operand_checks import all_spread, as_tensor, one_batched, strong_dtype
-from msnb.ops.definition.record import Example, Op, Work, Wrong, define
+from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import bound_of, fresh
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.indexing.gather import FULL, along
@@ -82,12 +82,12 @@ SORT: Op = define(
         Example((np.array([2, 1, 2, 1]),), {"descending": True}),
         Example((_A[:, :0],), {}),
     ),
-    wrong=(Wrong((_A,), {"axis": 2}, "axis 2 is outside a tensor of 2 axes", AttributeValueError),),
+    wrong=(InvalidExample((_A,), {"axis": 2}, "axis 2 is outside a tensor of 2 axes", AttributeValueError),),
 )
 
 
 @worded
-def sort(x: Any, axis: int = -1, descending: bool = False, *, stable: bool = True) -> Ranked:
+def sort(x: Any, axis: int = -1, descending: bool = False, *, stable: bool = True) -> ValuesAndIndices:
     """The elements along ``axis`` in order.
 
     Args:
@@ -107,9 +107,9 @@ def sort(x: Any, axis: int = -1, descending: bool = False, *, stable: bool = Tru
     """
     t = as_tensor(x)
     if not t.ndim:
-        return Ranked(t, as_tensor(np.zeros((), np.int64)))
+        return ValuesAndIndices(t, as_tensor(np.zeros((), np.int64)))
     values, indices = SORT(t, axis=axis, descending=bool(descending))
-    return Ranked(values, indices)
+    return ValuesAndIndices(values, indices)
 
 
 @worded
@@ -127,7 +127,7 @@ def _first(t: Any, axis: int, k: int) -> Any:
     return INDEX(t, spec=(FULL,) * axis + ((0, k, 1),))
 
 
-def topk(x: Any, k: int, dim: int | None = None, largest: bool = True, sorted: bool = True) -> Ranked:
+def topk(x: Any, k: int, dim: int | None = None, largest: bool = True, sorted: bool = True) -> ValuesAndIndices:
     """The ``k`` largest (or smallest) elements along an axis, in order, and where they stood.
 
     Args:
@@ -154,10 +154,10 @@ def topk(x: Any, k: int, dim: int | None = None, largest: bool = True, sorted: b
             operands=operand_lines(t._type),
         )
     values, indices = sort(t, at, largest)
-    return Ranked(_first(values, at, k), _first(indices, at, k))
+    return ValuesAndIndices(_first(values, at, k), _first(indices, at, k))
 
 
-def kthvalue(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> Ranked:
+def kthvalue(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> ValuesAndIndices:
     """The k-th smallest element along an axis (k counts from 1) and where it stood."""
     t = as_tensor(x)
     at = normal_axis("kthvalue", dim, t.ndim)
@@ -169,7 +169,7 @@ def kthvalue(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> Ranked:
     spec = (FULL,) * at + ((k - 1, k, 1),)
     found = [INDEX(part, spec=spec) for part in sort(t, at)]
     values, indices = found if keepdim else [squeeze(part, at) for part in found]
-    return Ranked(values, indices)
+    return ValuesAndIndices(values, indices)
 
 
 @worded
@@ -251,7 +251,7 @@ SEARCHSORTED: Op = define(
         Example((np.sort(_A, axis=1), _A), {"right": True}),
         Example((np.array([1, 3]), np.zeros((0,), np.int64))),
     ),
-    wrong=(Wrong((_A, _A[:1]), {}, "sorted rows with one row of x for each", ShapeError),),
+    wrong=(InvalidExample((_A, _A[:1]), {}, "sorted rows with one row of x for each", ShapeError),),
 )
 
 
@@ -289,7 +289,7 @@ BINCOUNT: Op = define(
     traits=("pure", "dynamic"),
     doc="How often every integer from 0 on occurs.",
     examples=(Example((np.array([1, 3, 1]),)), Example((np.zeros((0,), np.int64),), {"minlength": 2})),
-    wrong=(Wrong((_A,), {}, "a vector of integers", DTypeError),),
+    wrong=(InvalidExample((_A,), {}, "a vector of integers", DTypeError),),
 )
 
 

@@ -18,7 +18,7 @@ import msnb.ops.mindspore.primitive_results as results
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.core.engine import slot
 from msnb.core.process_group import WORLD_GROUP
-from msnb.core.shard_annotation import Sharding, sharding
+from msnb.core.shard_annotation import ShardRequest, sharding
 from msnb.core.tensor import Tensor
 
 
@@ -33,7 +33,7 @@ class Primitive:
     fn: ClassVar[Callable[..., Any]]
     defaults: ClassVar[dict[str, Any]] = {}
     named_only: ClassVar[frozenset[str]] = frozenset()
-    sharding: Sharding | None = None
+    sharding: ShardRequest | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.name = type(self).__name__
@@ -107,7 +107,7 @@ class _SplitByResult(Primitive):
         return slot.engine.sharded(turned, type(self).fn, inputs, self.attrs)
 
 
-class _Seeded(Primitive):
+class _SeededPrimitive(Primitive):
     """An operator that draws; with a seed of its own, from a stream of its own that starts with the object."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -123,7 +123,7 @@ class _Seeded(Primitive):
 
 
 _DRAWING = ("Dropout", "StandardNormal", "UniformReal", "UniformInt")
-_BASES: dict[str, type[Primitive]] = {"OneHot": _SplitByResult, **dict.fromkeys(_DRAWING, _Seeded)}
+_BASES: dict[str, type[Primitive]] = {"OneHot": _SplitByResult, **dict.fromkeys(_DRAWING, _SeededPrimitive)}
 _OTHER_MEANING = frozenset({"Bincount", "CTCLoss"})  # MindSpore's take other tensors than our functions of that name
 _NEEDED: Any = inspect.Parameter.empty
 _made: dict[str, type[Primitive]] = {}

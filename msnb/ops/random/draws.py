@@ -29,7 +29,7 @@ from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition import example_inputs
-from msnb.ops.definition.record import Example, Op, Wrong, define, find
+from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.definition.type_inference import normal_shape, operand_lines
 from msnb.ops.random.philox import wide_words, words
 from msnb.ops.reduction.functional import argmax
@@ -119,7 +119,7 @@ _FLOAT_EXAMPLES = (
     Example((_KEY,), {"shape": ()}),
     Example((_KEY,), {"shape": (0, 2)}),
 )
-_WRONG_KEY = Wrong((example_inputs.ROW,), {"shape": (3,)}, "needs a key", ShapeError)
+_WRONG_KEY = InvalidExample((example_inputs.ROW,), {"shape": (3,)}, "needs a key", ShapeError)
 
 
 def _random(name: str, infer: Any, body: Any, doc: str, attrs: Any, examples: Any, wrong: Any, axes: str) -> Op:
@@ -128,7 +128,10 @@ def _random(name: str, infer: Any, body: Any, doc: str, attrs: Any, examples: An
 
 
 def _float_draw(name: str, body: Any, doc: str) -> Op:
-    wrong = (_WRONG_KEY, Wrong((_KEY,), {"shape": (3,), "dtype": dtypes.int32}, "floating-point numbers", DTypeError))
+    wrong = (
+        _WRONG_KEY,
+        InvalidExample((_KEY,), {"shape": (3,), "dtype": dtypes.int32}, "floating-point numbers", DTypeError),
+    )
     attrs = {"shape": (), "dtype": dtypes.float32}
     return _random(name, _draw_infer(name, dtypes.FLOAT), body, doc, attrs, _FLOAT_EXAMPLES, wrong, "k! -> ...")
 
@@ -141,14 +144,15 @@ RANDOM_INTEGERS = _random(
     (Example((_KEY,), {"low": -3, "high": 4, "shape": (3, 5)}),
      Example((_KEY,), {"low": 0, "high": 2**40, "shape": (4,)}),
      Example((_KEY,), {"shape": (0,), "dtype": dtypes.int32})),
-    (_WRONG_KEY, Wrong((_KEY,), {"low": 4, "high": 4}, "is no range", AttributeValueError)), "k! -> ...",
+    (_WRONG_KEY, InvalidExample((_KEY,), {"low": 4, "high": 4}, "is no range", AttributeValueError)), "k! -> ...",
 )  # fmt: skip
 RANDOM_PERMUTATION = _random(
     "random_permutation", _permutation_infer,
     lambda xp, key, *, n: xp.argsort(wide_words(xp, key, n), kind="stable"),
     "The numbers 0 to n-1 in random order.", {"n": 1},
     (Example((_KEY,), {"n": 6}), Example((_KEY,), {"n": 0})),
-    (Wrong((example_inputs.ROW,), {"n": 3}, "needs a key", ShapeError), Wrong((_KEY,), {"n": -1}, "ints >= 0",
+    (InvalidExample((example_inputs.ROW,), {"n": 3}, "needs a key", ShapeError), InvalidExample((_KEY,), {"n": -1},
+    "ints >= 0",
     ValueError)),
     "k! -> n!",
 )  # fmt: skip
@@ -169,7 +173,7 @@ NEXT_KEY = define(
     axes="k! -> k!, k!",
     traits=("random",),
     examples=(Example((_KEY,)),),
-    wrong=(Wrong((example_inputs.ROW,), {}, "needs a key", ShapeError),),
+    wrong=(InvalidExample((example_inputs.ROW,), {}, "needs a key", ShapeError),),
     family="random",
 )
 

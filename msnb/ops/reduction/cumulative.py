@@ -20,7 +20,7 @@ from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, result_dtype
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.keyword_aliases import worded
-from msnb.ops.definition.record import Example, Op, Wrong, define, find
+from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.definition.type_inference import need_kind, normal_axis, operand_lines
 from msnb.ops.shape.creation import arange
 
@@ -147,7 +147,7 @@ def _two_labels(types: Any, attrs: Any) -> str:
     return f"{left}, {left} -> {right}"
 
 
-_AXIS_WRONG = Wrong((example_inputs.SIGNED,), {"axis": 2}, "outside a tensor of 2 axes", ValueError)
+_AXIS_WRONG = InvalidExample((example_inputs.SIGNED,), {"axis": 2}, "outside a tensor of 2 axes", ValueError)
 _BOTH = {"axis": 0, "exclusive": False, "reverse": False}
 _EXAMPLES = (
     Example((example_inputs.SIGNED,), {"axis": 0}),
@@ -176,7 +176,8 @@ LINEAR_RECURRENCE = define(
     examples=(Example((example_inputs.SIGNED, example_inputs.OTHER), {"axis": 1}),
               Example((example_inputs.CUBE, example_inputs.CUBE + 1), {"axis": 1, "reverse": True}),
               Example((example_inputs.EMPTY, example_inputs.EMPTY), {"axis": 0})),
-    wrong=(Wrong((example_inputs.SIGNED, example_inputs.ROW), {"axis": 0}, "two tensors of one shape", ValueError),),
+    wrong=(InvalidExample((example_inputs.SIGNED, example_inputs.ROW), {"axis": 0}, "two tensors of one shape",
+    ValueError),),
     family="cumulative",
 )  # fmt: skip
 LINEAR_RECURRENCE_SHIFT = define(
@@ -237,7 +238,8 @@ def _running_extreme(name: str, better: str, doc: str) -> Op:
         doc=doc, axes=lambda types, attrs: f"{_labels(types, attrs)}, {_labels(types, attrs).partition(' -> ')[0]}",
         examples=(Example((example_inputs.SIGNED,), {"axis": 1}), Example((example_inputs.CUBE,), {"axis": -1}),
                   Example((example_inputs.EMPTY,), {"axis": 0})),
-        wrong=(_AXIS_WRONG, Wrong((example_inputs.COMPLEX,), {}, "does not take", DTypeError)), family="cumulative",
+        wrong=(_AXIS_WRONG, InvalidExample((example_inputs.COMPLEX,), {}, "does not take", DTypeError)),
+        family="cumulative",
     )  # fmt: skip
 
 

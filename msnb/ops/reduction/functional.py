@@ -10,7 +10,7 @@ from msnb.base import events
 from msnb.core.dtypes import as_dtype
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
-from msnb.ops.definition.keyword_aliases import Ranked, worded
+from msnb.ops.definition.keyword_aliases import ValuesAndIndices, worded
 from msnb.ops.definition.record import Op, find
 from msnb.ops.definition.type_inference import normal_axes
 from msnb.ops.reduction.records import ALL as ALL
@@ -79,7 +79,7 @@ def _extreme(op: Op, arg: Op, x: Any, axis: Any, keepdims: bool, return_indices:
     one = axis is not None and not isinstance(axis, (tuple, list))
     paired = one if return_indices is None else return_indices
     values = _reduce(op, x, axis, keepdims, ties="first" if paired and one else "share")
-    return Ranked(values, _reduce(arg, x, axis, keepdims)) if paired else values
+    return ValuesAndIndices(values, _reduce(arg, x, axis, keepdims)) if paired else values
 
 
 @worded

@@ -23,7 +23,7 @@ from msnb.core.dtypes import DType
 from msnb.core.types import TensorType
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.accurate_sum import LONG, total
-from msnb.ops.definition.record import Example, Op, Wrong, define, find
+from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.definition.type_inference import normal_axes, normal_axis, reduction
 from msnb.ops.elementwise.factory import adjoint
 
@@ -126,12 +126,12 @@ def _reduction(
     attrs: dict[str, Any] | None = None,
 ) -> Op:
     both = {"axis": None, "keepdims": False, **(attrs or {})}
-    wrong = [Wrong((example_inputs.SIGNED,), {"axis": 2}, "outside a tensor of 2 axes", ValueError),
-             Wrong((example_inputs.SIGNED,), {"axis": (0, -2)}, "twice", ValueError)]  # fmt: skip
+    wrong = [InvalidExample((example_inputs.SIGNED,), {"axis": 2}, "outside a tensor of 2 axes", ValueError),
+             InvalidExample((example_inputs.SIGNED,), {"axis": (0, -2)}, "twice", ValueError)]  # fmt: skip
     if nonempty:
-        wrong.append(Wrong((example_inputs.EMPTY,), {"axis": 0}, "of no elements has no value", ShapeError))
+        wrong.append(InvalidExample((example_inputs.EMPTY,), {"axis": 0}, "of no elements has no value", ShapeError))
     if "c" not in kinds:
-        wrong.append(Wrong((example_inputs.COMPLEX,), {}, "does not take", DTypeError))
+        wrong.append(InvalidExample((example_inputs.COMPLEX,), {}, "does not take", DTypeError))
     examples = [Example((example_inputs.SIGNED,)), Example((example_inputs.CUBE,), {"axis": 1}),
                 Example((example_inputs.CUBE,), {"axis": (0, -1), "keepdims": True}), Example((example_inputs.SCALAR,)),
                 Example((example_inputs.SIGNED,), {"axis": ()}),
@@ -311,9 +311,9 @@ def _arg(name: str) -> Op:
         Example((example_inputs.SCALAR,)),
                   Example((example_inputs.CUBE,), {"axis": -1, "keepdims": True}), Example((example_inputs.EMPTY,),
                   {"axis": 1})),
-        wrong=(Wrong((example_inputs.SIGNED,), {"axis": 2}, "outside a tensor of 2 axes", ValueError),
-               Wrong((example_inputs.SIGNED,), {"axis": (0, 1)}, "must be an int", ValueError),
-               Wrong((example_inputs.EMPTY,), {"axis": 0}, "of no elements has no value", ShapeError)),
+        wrong=(InvalidExample((example_inputs.SIGNED,), {"axis": 2}, "outside a tensor of 2 axes", ValueError),
+               InvalidExample((example_inputs.SIGNED,), {"axis": (0, 1)}, "must be an int", ValueError),
+               InvalidExample((example_inputs.EMPTY,), {"axis": 0}, "of no elements has no value", ShapeError)),
         family="reduce",
     )  # fmt: skip
 

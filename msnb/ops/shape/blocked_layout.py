@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ShapeError
-from msnb.core.storage.memory_format import Blocks
+from msnb.core.storage.memory_format import BlockedFormat
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.operand_checks import one_batched, strong_dtype
-from msnb.ops.definition.record import Example, Op, Work, Wrong, define
+from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.type_inference import operand_lines
 
 FAMILY = "blocked"  # of the records in this module: pictures and the JSON of graphs name it
 
 _PLAIN = np.arange(96.0).reshape(4, 6, 2, 2) / 16
-_BLOCKS = Blocks(order=(0, 1, 2, 3), inner=((1, 3), (0, 2)))
+_BLOCKS = BlockedFormat(order=(0, 1, 2, 3), inner=((1, 3), (0, 2)))
 _ATTRS = {"order": _BLOCKS.order, "inner": _BLOCKS.inner}
 _BLOCKED = _BLOCKS.block(np, _PLAIN)
 
@@ -47,7 +47,7 @@ def _behind_batch(attrs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _block_type(x: TensorType, *, order: Any, inner: Any) -> TensorType:
-    blocks = Blocks(order, inner)
+    blocks = BlockedFormat(order, inner)
     if not x.is_static or not blocks.fits(x.ints()):
         raise ShapeError(
             f"block: {x!r} does not divide into blocks {list(inner)}.",
@@ -62,7 +62,7 @@ BLOCK: Op = define(
     "x",
     attrs=("order", "inner"),
     infer=_block_type,
-    body=lambda xp, x, *, order, inner: Blocks(order, inner).block(xp, x),
+    body=lambda xp, x, *, order, inner: BlockedFormat(order, inner).block(xp, x),
     grad=lambda dout, order, inner: UNBLOCK(dout, order=order, inner=inner),
     axes=lambda types, attrs: _all_whole(types, _block_type(types[0], **attrs)),
     batch=one_batched(lambda x, **attrs: BLOCK(x, **_behind_batch(attrs))),
@@ -70,7 +70,7 @@ BLOCK: Op = define(
     traits=("pure", "linear"),
     doc="A tensor in blocks: another order of its elements in memory.",
     examples=(Example((_PLAIN,), _ATTRS), Example((_PLAIN,), {"order": (0, 2, 3, 1), "inner": ((0, 2),)})),
-    wrong=(Wrong((_PLAIN,), {**_ATTRS, "inner": ((1, 4),)}, "does not divide into blocks", ShapeError),),
+    wrong=(InvalidExample((_PLAIN,), {**_ATTRS, "inner": ((1, 4),)}, "does not divide into blocks", ShapeError),),
 )
 
 
@@ -85,7 +85,7 @@ def _unblock_type(x: TensorType, *, order: Any, inner: Any) -> TensorType:
             operands=operand_lines(x),
             hint="the last axes are the inner blocks, with their sizes.",
         )
-    return tensor_type(Blocks(order, inner).dims(x.ints()), strong_dtype(x))
+    return tensor_type(BlockedFormat(order, inner).dims(x.ints()), strong_dtype(x))
 
 
 UNBLOCK: Op = define(
@@ -93,7 +93,7 @@ UNBLOCK: Op = define(
     "x",
     attrs=("order", "inner"),
     infer=_unblock_type,
-    body=lambda xp, x, *, order, inner: Blocks(order, inner).unblock(xp, x),
+    body=lambda xp, x, *, order, inner: BlockedFormat(order, inner).unblock(xp, x),
     grad=lambda dout, order, inner: BLOCK(dout, order=order, inner=inner),
     axes=lambda types, attrs: _all_whole(types, _unblock_type(types[0], **attrs)),
     batch=one_batched(lambda x, **attrs: UNBLOCK(x, **_behind_batch(attrs))),
@@ -101,5 +101,5 @@ UNBLOCK: Op = define(
     traits=("pure", "linear"),
     doc="The plain tensor of one in blocks.",
     examples=(Example((_BLOCKED,), _ATTRS),),
-    wrong=(Wrong((_PLAIN,), _ATTRS, "does not lie in blocks", ShapeError),),
+    wrong=(InvalidExample((_PLAIN,), _ATTRS, "does not lie in blocks", ShapeError),),
 )

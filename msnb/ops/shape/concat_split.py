@@ -18,7 +18,7 @@ from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core.types import Shape, Size, TensorType, result_dtype, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import all_spread, as_tensor, one_batched, strong_dtype, tensors
-from msnb.ops.definition.record import Example, Op, Work, Wrong, define
+from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import total
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.shape.views import EXPAND_DIMS, SQUEEZE
@@ -88,7 +88,7 @@ CONCAT: Op = define(
         Example((_EMPTY, _B), {"axis": 0}),
         Example((_A,), {}),
     ),
-    wrong=(Wrong((_A, _B), {"axis": 1}, "must agree in every other axis", ShapeError),),
+    wrong=(InvalidExample((_A, _B), {"axis": 1}, "must agree in every other axis", ShapeError),),
 )
 
 
@@ -153,7 +153,7 @@ SPLIT: Op = define(
         Example((_A,), {"sizes": (2,), "axis": -2}),
         Example((_EMPTY,), {"sizes": (0, 0), "axis": 0}),
     ),
-    wrong=(Wrong((_A,), {"sizes": (1, 1), "axis": 1}, "do not add up to the 3 of axis 1", ShapeError),),
+    wrong=(InvalidExample((_A,), {"sizes": (1, 1), "axis": 1}, "do not add up to the 3 of axis 1", ShapeError),),
 )
 
 
@@ -203,7 +203,7 @@ STACK: Op = define(
         Example((1.5, np.array(2.5)), {}),
         Example((_EMPTY, _EMPTY), {"axis": 0}),
     ),
-    wrong=(Wrong((_A, _B), {}, "stack needs tensors of one shape", ShapeError),),
+    wrong=(InvalidExample((_A, _B), {}, "stack needs tensors of one shape", ShapeError),),
 )
 
 

@@ -11,7 +11,7 @@ from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.core.types import WEAK, TensorType, tensor_type
 from msnb.ops.definition import example_inputs
-from msnb.ops.definition.record import Example, Op, Wrong, define, find
+from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.definition.type_inference import normal_shape, operand_lines
 from msnb.ops.elementwise.cast import CAST
 
@@ -34,7 +34,7 @@ def _filled(name: str) -> Op:
         axes="-> ...",
         examples=(Example((), {"shape": (2, 3)}), Example((), {"shape": (), "dtype": dtypes.int32}),
                   Example((), {"shape": (0, 2), "dtype": dtypes.float64})),
-        wrong=(Wrong((), {"shape": (2, -1)}, "ints >= 0", ValueError),),
+        wrong=(InvalidExample((), {"shape": (2, -1)}, "ints >= 0", ValueError),),
         family="create",
     )  # fmt: skip
 
@@ -67,7 +67,7 @@ FULL = define(
     examples=(Example((2.5,), {"shape": (2, 3)}),
               Example((example_inputs.SCALAR,), {"shape": (2, 2), "dtype": dtypes.float64}),
               Example((3,), {"shape": (), "dtype": dtypes.int64}), Example((1.0,), {"shape": (0, 2)})),
-    wrong=(Wrong((example_inputs.ROW,), {"shape": (2, 3)}, "one value", ShapeError),),
+    wrong=(InvalidExample((example_inputs.ROW,), {"shape": (2, 3)}, "one value", ShapeError),),
     family="create",
 )  # fmt: skip
 
@@ -88,7 +88,7 @@ def _like(name: str) -> Op:
             Example((example_inputs.SCALAR,)),
             Example((example_inputs.EMPTY,)),
         ),
-        wrong=(Wrong((), {}, "takes the tensors", TypeError),),
+        wrong=(InvalidExample((), {}, "takes the tensors", TypeError),),
         family="create",
     )
 
@@ -224,7 +224,7 @@ ARANGE = define(
     examples=(Example((), {"stop": 5}), Example((), {"start": 5, "stop": -1, "step": -2, "dtype": dtypes.int32}),
               Example((), {"start": 0.5, "stop": 2.0, "step": 0.25, "dtype": dtypes.float64}),
               Example((), {"stop": 0})),
-    wrong=(Wrong((), {"stop": 3, "step": 0}, "other than 0", ValueError),),
+    wrong=(InvalidExample((), {"stop": 3, "step": 0}, "other than 0", ValueError),),
     family="create",
 )  # fmt: skip
 
@@ -264,7 +264,7 @@ LINSPACE = define(
     axes="-> n",
     examples=(Example((), {"start": 0.0, "stop": 2.0, "num": 5}), Example((), {"num": 1, "dtype": dtypes.float64}),
               Example((), {"num": 0})),
-    wrong=(Wrong((), {"num": -1}, "int >= 0", ValueError),),
+    wrong=(InvalidExample((), {"num": -1}, "int >= 0", ValueError),),
     family="create",
 )  # fmt: skip
 
@@ -290,7 +290,7 @@ EYE = define(
     axes="-> n m",
     examples=(Example((), {"n": 3, "m": 3}), Example((), {"n": 2, "m": 4, "k": 1, "dtype": dtypes.float64}),
               Example((), {"n": 0, "m": 2})),
-    wrong=(Wrong((), {"n": -1, "m": 2}, "ints >= 0", ValueError),),
+    wrong=(InvalidExample((), {"n": -1, "m": 2}, "ints >= 0", ValueError),),
     family="create",
 )  # fmt: skip
 

@@ -28,10 +28,10 @@ from msnb.base.errors import DTypeError, IndexOutOfRange, ShapeError
 from msnb.core.tensor import Tensor
 from msnb.core.types import WEAK, Dim, Shape, TensorType, tensor_type
 from msnb.ops.definition.operand_checks import spread, strong_dtype
-from msnb.ops.definition.record import Example, Op, Work, Wrong, define
+from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import sizes_text
 from msnb.ops.definition.type_inference import operand_lines
-from msnb.ops.shape.index_spec import Plan, Spec, explain, fits, key_of, may_equal
+from msnb.ops.shape.index_spec import IndexPlan, Spec, explain, fits, key_of, may_equal
 from msnb.ops.shape.views import BROADCAST_TO, TRANSPOSE, inverse_permutation, reshape
 
 FAMILY = "getitem"  # of the records in this module: pictures and the JSON of graphs name it
@@ -46,7 +46,7 @@ _FULL = (None, None, None)
 _AXES, _NEW, _JOINT = "abcdefgh", "ABCDEFGH", "stuvwxyz"
 
 
-def _labels(plan: Plan, indices: Sequence[TensorType], spec: Spec) -> tuple[str, list[str], list[str]]:
+def _labels(plan: IndexPlan, indices: Sequence[TensorType], spec: Spec) -> tuple[str, list[str], list[str]]:
     """Labels of x, of the index tensors, and of the result."""
     kept = {s for s in plan.sources if s is not None}
     used = [e for e in spec if e is not None]
@@ -61,24 +61,24 @@ def _labels(plan: Plan, indices: Sequence[TensorType], spec: Spec) -> tuple[str,
 
 
 def _read_axes(types: Any, attrs: Any) -> str:
-    x, own, out = _labels(Plan("index", types[0], types[1:], attrs["spec"]), types[1:], attrs["spec"])
+    x, own, out = _labels(IndexPlan("index", types[0], types[1:], attrs["spec"]), types[1:], attrs["spec"])
     return ", ".join([x, *own]) + " -> " + " ".join(out)
 
 
 def update_axes(types: Any, attrs: Any) -> str:
     """Labels of an op (x, value, *indices) -> x that writes by a spec."""
-    x, own, out = _labels(Plan("index_update", types[0], types[2:], attrs["spec"]), types[2:], attrs["spec"])
+    x, own, out = _labels(IndexPlan("index_update", types[0], types[2:], attrs["spec"]), types[2:], attrs["spec"])
     value = " ".join(out[len(out) - types[1].ndim :]) if types[1].ndim else ""
     return ", ".join([x, value, *own]) + f" -> {x}"
 
 
 def _unindex_axes(types: Any, attrs: Any) -> str:
     whole = tensor_type(attrs["shape"], types[0].dtype)
-    x, own, out = _labels(Plan("unindex", whole, types[1:], attrs["spec"]), types[1:], attrs["spec"])
+    x, own, out = _labels(IndexPlan("unindex", whole, types[1:], attrs["spec"]), types[1:], attrs["spec"])
     return ", ".join([" ".join(out), *own]) + f" -> {x}"
 
 
-def _batched(plan: Plan, size: int, indices: Sequence[Any], batched: Sequence[bool], spec: Spec) -> Any:
+def _batched(plan: IndexPlan, size: int, indices: Sequence[Any], batched: Sequence[bool], spec: Spec) -> Any:
     """The same indexing with a batch axis at 0 of x: (spec, index tensors, order of the result's axes, batch first)."""
     r, p, n = plan.rank, plan.at, len(plan.shape)
     if not any(batched):
@@ -103,7 +103,7 @@ def read_batch(op_name: str) -> Any:
     def batch(axis_size: int, inputs: Sequence[Any], batched: Sequence[bool], *, spec: Spec) -> tuple[Any, bool]:
         op = {"index": INDEX, "index_taken": INDEX_TAKEN}[op_name]
         lanes = [_lane_type(x, b) for x, b in zip(inputs, batched)]
-        plan = Plan(op_name, lanes[0], tuple(lanes[1:]), spec)
+        plan = IndexPlan(op_name, lanes[0], tuple(lanes[1:]), spec)
         x = spread(inputs[0], batched[0], axis_size)
         new, own, order = _batched(plan, axis_size, inputs[1:], batched[1:], spec)
         return TRANSPOSE(op(x, *own, spec=new), perm=order), True
@@ -116,7 +116,7 @@ def write_batch(
 ) -> tuple[Any, bool]:
     """The vmap rule of an op (x, value, *indices) -> x that writes by a spec."""
     lanes = [_lane_type(x, b) for x, b in zip(inputs, batched)]
-    plan = Plan("index_update", lanes[0], tuple(lanes[2:]), spec)
+    plan = IndexPlan("index_update", lanes[0], tuple(lanes[2:]), spec)
     x = spread(inputs[0], batched[0], axis_size)
     new, own, order = _batched(plan, axis_size, inputs[2:], batched[2:], spec)
     value = inputs[1]
@@ -134,7 +134,7 @@ def _unindex_batch(
     axis_size: int, inputs: Sequence[Any], batched: Sequence[bool], *, spec: Spec, shape: Shape
 ) -> tuple[Any, bool]:
     lanes = [_lane_type(x, b) for x, b in zip(inputs, batched)]
-    plan = Plan("unindex", tensor_type(shape, lanes[0].dtype), tuple(lanes[1:]), spec)
+    plan = IndexPlan("unindex", tensor_type(shape, lanes[0].dtype), tuple(lanes[1:]), spec)
     new, own, order = _batched(plan, axis_size, inputs[1:], batched[1:], spec)
     y = TRANSPOSE(spread(inputs[0], batched[0], axis_size), perm=inverse_permutation(order))
     return UNINDEX(y, *own, spec=new, shape=(axis_size, *shape)), True
@@ -149,7 +149,7 @@ def _moves_only(types: Any, out_types: Any, attrs: Any) -> Work:
 
 def _read_type(name: str) -> Any:
     def infer(x: TensorType, *indices: TensorType, spec: Spec) -> TensorType:
-        return tensor_type(Plan(name, x, indices, spec).shape, strong_dtype(x))
+        return tensor_type(IndexPlan(name, x, indices, spec).shape, strong_dtype(x))
 
     infer.__module__ = __name__
     return infer
@@ -192,12 +192,12 @@ INDEX: Op = define(
     doc="x[...] with NumPy's meaning: ints, slices, new axes and index tensors.",
     examples=_READS,
     wrong=(
-        Wrong((_X,), {"spec": (2,)}, "index 2 is outside axis 0 of size 2", IndexOutOfRange),
-        Wrong(
+        InvalidExample((_X,), {"spec": (2,)}, "index 2 is outside axis 0 of size 2", IndexOutOfRange),
+        InvalidExample(
             (_X, np.array([0, 3])), {"spec": ((0, 2, 1), "t")}, "index 3 is outside axis 1 of size 3", IndexOutOfRange
         ),
-        Wrong((_X, _I), {"spec": ("t", 0, 0, 0)}, "too many indices", IndexOutOfRange),
-        Wrong((_X, _X), {"spec": ("t",)}, "an index tensor holds integers", DTypeError),
+        InvalidExample((_X, _I), {"spec": ("t", 0, 0, 0)}, "too many indices", IndexOutOfRange),
+        InvalidExample((_X, _X), {"spec": ("t",)}, "an index tensor holds integers", DTypeError),
     ),
 )
 
@@ -216,7 +216,7 @@ def need_known(name: str, shape: Shape) -> None:
 def _unindex_type(y: TensorType, *indices: TensorType, spec: Spec, shape: Shape) -> TensorType:
     need_known("unindex", shape)
     whole = tensor_type(shape, strong_dtype(y))
-    plan = Plan("unindex", whole, indices, spec)
+    plan = IndexPlan("unindex", whole, indices, spec)
     if len(plan.shape) != y.ndim or not all(may_equal(a, b) for a, b in zip(plan.shape, y.shape)):
         raise ShapeError(
             f"unindex: the index has shape {sizes_text(plan.shape)}.", operands=operand_lines(y, names=("y",))
@@ -249,12 +249,12 @@ UNINDEX: Op = define(
         Example((_X[0, :, 0],), {"spec": (1, (0, 3, 1)), "shape": (2, 3)}),
         Example((_X[0, :, :2], _I), {"spec": ("t", (None, None, 2)), "shape": (3, 4)}),
     ),
-    wrong=(Wrong((_X, _I), {"spec": ("t",), "shape": (2,)}, "the index has shape [3]", ShapeError),),
+    wrong=(InvalidExample((_X, _I), {"spec": ("t",), "shape": (2,)}, "the index has shape [3]", ShapeError),),
 )
 
 
 def _update_type(x: TensorType, value: TensorType, *indices: TensorType, spec: Spec) -> TensorType:
-    place = Plan("index_update", x, indices, spec).shape
+    place = IndexPlan("index_update", x, indices, spec).shape
     if not fits(value.shape, place):
         raise ShapeError(
             f"a value of shape {sizes_text(value.shape)} does not broadcast to the shape {sizes_text(place)} of "
@@ -300,8 +300,10 @@ INDEX_UPDATE: Op = define(
         Example((_X, 1.0, np.zeros((0,), np.int64)), {"spec": ("t",)}),
     ),
     wrong=(
-        Wrong((_X, _X), {"spec": (0,)}, "does not broadcast to the shape [3, 4] of the place", ShapeError),
-        Wrong((_X, 1.0, np.array([2])), {"spec": ("t",)}, "index 2 is outside axis 0 of size 2", IndexOutOfRange),
+        InvalidExample((_X, _X), {"spec": (0,)}, "does not broadcast to the shape [3, 4] of the place", ShapeError),
+        InvalidExample(
+            (_X, 1.0, np.array([2])), {"spec": ("t",)}, "index 2 is outside axis 0 of size 2", IndexOutOfRange
+        ),
     ),
 )
 
@@ -334,5 +336,5 @@ INDEX_TAKEN: Op = define(
     traits=("pure", "linear"),
     doc="y[...], zero where a later entry of the index means the same place: the adjoint of index_update in its value.",
     examples=_READS,
-    wrong=(Wrong((_X,), {"spec": (0, 5)}, "index 5 is outside axis 1 of size 3", IndexOutOfRange),),
+    wrong=(InvalidExample((_X,), {"spec": (0, 5)}, "index 5 is outside axis 1 of size 3", IndexOutOfRange),),
 )

@@ -20,7 +20,7 @@ from msnb.ops.definition.type_inference import common_shape, operand_lines
 Spec = tuple[Any, ...]
 
 
-class Plan:
+class IndexPlan:
     """What a spec does to a shape.
 
     Attributes:

@@ -16,7 +16,7 @@ import numpy as np
 from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core.types import Shape, TensorType, tensor_type
 from msnb.ops.definition.operand_checks import all_spread, as_ints, as_tensor, one_batched, strong_dtype
-from msnb.ops.definition.record import Example, Op, Work, Wrong, define
+from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import sliced
 from msnb.ops.definition.type_inference import broadcast_shapes, operand_lines
 from msnb.ops.shape.index_records import need_known
@@ -88,7 +88,7 @@ SLICE: Op = define(
         Example((_A,), {"begin": (1, None), "end": (None, None), "step": (-1, 2)}),
         Example((_A,), {"begin": (2,), "end": (2,), "step": (1,)}),
     ),
-    wrong=(Wrong((_A,), {"begin": (0,), "end": (1,), "step": (0,)}, "a step of 0", AttributeValueError),),
+    wrong=(InvalidExample((_A,), {"begin": (0,), "end": (1,), "step": (0,)}, "a step of 0", AttributeValueError),),
 )
 
 
@@ -144,7 +144,9 @@ SLICE_UPDATE: Op = define(
         Example((_A, 2.5), {"begin": (0,), "end": (1,), "step": (1,)}),
         Example((_EMPTY, _EMPTY), {"begin": (0,), "end": (0,), "step": (1,)}),
     ),
-    wrong=(Wrong((_A, _A), {"begin": (0,), "end": (1,), "step": (1,)}, "the box has shape [1, 3]", ShapeError),),
+    wrong=(
+        InvalidExample((_A, _A), {"begin": (0,), "end": (1,), "step": (1,)}, "the box has shape [1, 3]", ShapeError),
+    ),
 )
 
 
@@ -183,7 +185,7 @@ UNSLICE: Op = define(
         Example((_EMPTY,), {"shape": (4, 3), "begin": (2,), "end": (2,), "step": (1,)}),
     ),
     wrong=(
-        Wrong(
+        InvalidExample(
             (_A,), {"shape": (4, 3), "begin": (0,), "end": (3,), "step": (1,)}, "the box has shape [3, 3]", ShapeError
         ),
     ),

@@ -19,7 +19,7 @@ from msnb.core.types import Dim, Shape, TensorType, tensor_type
 from msnb.ops.definition.accurate_sum import total
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_ints, as_sizes, as_tensor, one_batched, strong_dtype
-from msnb.ops.definition.record import Example, Op, Work, Wrong, define
+from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import product, quotient, with_one_unknown
 from msnb.ops.definition.type_inference import normal_axes, normal_axis, operand_lines
 from msnb.ops.shape.index_spec import fits
@@ -103,7 +103,7 @@ RESHAPE: Op = define(
         Example((_A,), {"shape": (-1,)}),
         Example((_EMPTY,), {"shape": (3, 0)}),
     ),
-    wrong=(Wrong((_A,), {"shape": (4, 2)}, "cannot become [4, 2]", ShapeError),),
+    wrong=(InvalidExample((_A,), {"shape": (4, 2)}, "cannot become [4, 2]", ShapeError),),
 )
 
 
@@ -168,7 +168,7 @@ TRANSPOSE: Op = define(
     traits=("pure", "view", "linear"),
     doc="The axes in another order.",
     examples=(Example((_C,), {"perm": (2, 0, 1)}), Example((_EMPTY,), {"perm": (1, 0)})),
-    wrong=(Wrong((_C,), {"perm": (0, 0, 1)}, "does not name each of the 3 axes once", AttributeValueError),),
+    wrong=(InvalidExample((_C,), {"perm": (0, 0, 1)}, "does not name each of the 3 axes once", AttributeValueError),),
 )
 
 
@@ -267,7 +267,7 @@ BROADCAST_TO: Op = define(
         Example((_A,), {"shape": (4, 2, 3)}),
         Example((np.array(1.5),), {"shape": (2, 0)}),
     ),
-    wrong=(Wrong((_A,), {"shape": (2, 4)}, "does not broadcast to [2, 4]", ShapeError),),
+    wrong=(InvalidExample((_A,), {"shape": (2, 4)}, "does not broadcast to [2, 4]", ShapeError),),
 )
 
 
@@ -338,7 +338,7 @@ SUM_TO: Op = define(
         Example((_A,), {"shape": ()}),
         Example((_EMPTY,), {"shape": (1, 3)}),
     ),
-    wrong=(Wrong((_A,), {"shape": (2, 2)}, "[2, 2] does not broadcast to", ShapeError),),
+    wrong=(InvalidExample((_A,), {"shape": (2, 2)}, "[2, 2] does not broadcast to", ShapeError),),
 )
 
 
@@ -396,7 +396,7 @@ EXPAND_DIMS: Op = define(
     traits=("pure", "view", "linear"),
     doc="New axes of size 1.",
     examples=(Example((_A,), {"axis": 1}), Example((_A,), {"axis": (0, -1)}), Example((_EMPTY,), {"axis": -1})),
-    wrong=(Wrong((_A,), {"axis": 4}, "axis 4 is outside a tensor of 3 axes", AttributeValueError),),
+    wrong=(InvalidExample((_A,), {"axis": 4}, "axis 4 is outside a tensor of 3 axes", AttributeValueError),),
 )
 
 
@@ -457,7 +457,7 @@ SQUEEZE: Op = define(
         Example((_C[:1, :, :1],), {}),
         Example((_EMPTY[None],), {"axis": 0}),
     ),
-    wrong=(Wrong((_A,), {"axis": 0}, "axis 0 has size 2", ShapeError),),
+    wrong=(InvalidExample((_A,), {"axis": 0}, "axis 0 has size 2", ShapeError),),
 )
 
 

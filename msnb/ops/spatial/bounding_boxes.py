@@ -28,7 +28,7 @@ from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.operand_checks import as_tensor
-from msnb.ops.definition.record import Example, Op, Work, Wrong, define
+from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.type_inference import need_float, operand_lines
 from msnb.ops.elementwise import arithmetic, transcendental
 from msnb.ops.indexing.gather import GATHER
@@ -269,8 +269,8 @@ UNSUPPRESSED: Op = define(
     doc="Greedy choice in order: an element stays unless one before it that stays lies over it.",
     examples=(Example((_OVER,)), Example((np.stack([_OVER, ~_OVER]),)), Example((np.zeros((0, 0), bool),))),
     wrong=(
-        Wrong((_OVER[:2],), {}, "unsuppressed takes", ShapeError),
-        Wrong((_OVER * 0.5,), {}, "unsuppressed takes booleans", DTypeError),
+        InvalidExample((_OVER[:2],), {}, "unsuppressed takes", ShapeError),
+        InvalidExample((_OVER * 0.5,), {}, "unsuppressed takes booleans", DTypeError),
     ),
 )
 

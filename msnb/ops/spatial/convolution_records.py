@@ -42,7 +42,7 @@ from msnb.ops.definition.data_format import (
     places_of,
 )
 from msnb.ops.definition.operand_checks import spread
-from msnb.ops.definition.record import Example, Op, Work, Wrong, define, find
+from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define, find
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.definition.window_geometry import Pads, Pair, inner, need_images, out_sizes, padded, positions, slides
 from msnb.ops.shape.views import reshape, transpose
@@ -369,13 +369,13 @@ CONV2D: Op = define(
     family="conv",
     examples=(Example((_X, _W)), Example((_X, _WG), _ODD), Example((_last(_X), _WG), _LAST)),
     wrong=(
-        Wrong((_X[0], _W), {}, "needs x of four axes", ShapeError),
-        Wrong((_X, _W[:, :3]), {}, "x has 4 channels, the weight expects 3", ShapeError),
-        Wrong((_X[:, :, :2], _W), {}, "the window spans 3 rows, the padded input has 2", ShapeError),
-        Wrong((_X, _W.astype("float32")), {}, "x and weight have different dtypes", DTypeError),
-        Wrong((_X, _W), {"stride": (0, 1)}, "stride must be 2 ints of at least 1", AttributeValueError),
-        Wrong((_X, _W), {"data_format": "CHWN"}, "data_format must be 'NCHW' or 'NHWC'", AttributeValueError),
-        Wrong((_X, _W), {"data_format": "NHWC"}, "x has 6 channels, the weight expects 4", ShapeError),
+        InvalidExample((_X[0], _W), {}, "needs x of four axes", ShapeError),
+        InvalidExample((_X, _W[:, :3]), {}, "x has 4 channels, the weight expects 3", ShapeError),
+        InvalidExample((_X[:, :, :2], _W), {}, "the window spans 3 rows, the padded input has 2", ShapeError),
+        InvalidExample((_X, _W.astype("float32")), {}, "x and weight have different dtypes", DTypeError),
+        InvalidExample((_X, _W), {"stride": (0, 1)}, "stride must be 2 ints of at least 1", AttributeValueError),
+        InvalidExample((_X, _W), {"data_format": "CHWN"}, "data_format must be 'NCHW' or 'NHWC'", AttributeValueError),
+        InvalidExample((_X, _W), {"data_format": "NHWC"}, "x has 6 channels, the weight expects 4", ShapeError),
     ),
 )
 
@@ -398,9 +398,11 @@ CONV2D_INPUT_GRAD: Op = define(
         Example((_last(_YG), _WG), {"size": (5, 6), **_LAST}),
     ),
     wrong=(
-        Wrong((_Y, _W), {"size": (9, 9)}, "that conv2d gives", ShapeError),
-        Wrong((_Y[:, :5], _W), {"size": (5, 6)}, "axis 1 of dout must equal axis 0", ShapeError),
-        Wrong((_Y, _W), {"size": (5, 6), "data_format": "NHWC"}, "axis 3 of dout must equal axis 0", ShapeError),
+        InvalidExample((_Y, _W), {"size": (9, 9)}, "that conv2d gives", ShapeError),
+        InvalidExample((_Y[:, :5], _W), {"size": (5, 6)}, "axis 1 of dout must equal axis 0", ShapeError),
+        InvalidExample(
+            (_Y, _W), {"size": (5, 6), "data_format": "NHWC"}, "axis 3 of dout must equal axis 0", ShapeError
+        ),
     ),
 )
 
@@ -422,5 +424,5 @@ CONV2D_WEIGHT_GRAD: Op = define(
         Example((_X, _YG), {"kernel": (2, 3), **_ODD}),
         Example((_last(_X), _last(_YG)), {"kernel": (2, 3), **_LAST}),
     ),
-    wrong=(Wrong((_X, _Y), {"kernel": (2, 2)}, "that conv2d gives", ShapeError),),
+    wrong=(InvalidExample((_X, _Y), {"kernel": (2, 2)}, "that conv2d gives", ShapeError),),
 )

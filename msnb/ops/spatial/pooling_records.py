@@ -33,7 +33,7 @@ from msnb.ops.definition.data_format import (
     places_of,
 )
 from msnb.ops.definition.operand_checks import spread
-from msnb.ops.definition.record import Example, Op, Work, Wrong, define, find
+from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define, find
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.definition.window_geometry import Pads, Pair, inner, need_images, out_sizes, padded, positions, slides
 from msnb.ops.shape.views import reshape
@@ -274,10 +274,12 @@ MAX_POOL2D: Op = define(
     family="pool",
     examples=(Example((_X,), _EVEN), Example((_X,), _LAPPED), Example((_last(_X),), _LAST)),
     wrong=(
-        Wrong((_X[0],), _EVEN, "needs x of four axes", ShapeError),
-        Wrong((_X,), {**_EVEN, "data_format": "HWCN"}, "must be 'NCHW' or 'NHWC'", AttributeValueError),
-        Wrong((_X,), {"kernel": (6, 1)}, "the window spans 6 rows, the padded input has 5", ShapeError),
-        Wrong((_X,), {"kernel": (2, 2), "pads": (2, 0, 0, 0)}, "must be smaller than the window", AttributeValueError),
+        InvalidExample((_X[0],), _EVEN, "needs x of four axes", ShapeError),
+        InvalidExample((_X,), {**_EVEN, "data_format": "HWCN"}, "must be 'NCHW' or 'NHWC'", AttributeValueError),
+        InvalidExample((_X,), {"kernel": (6, 1)}, "the window spans 6 rows, the padded input has 5", ShapeError),
+        InvalidExample(
+            (_X,), {"kernel": (2, 2), "pads": (2, 0, 0, 0)}, "must be smaller than the window", AttributeValueError
+        ),
     ),
 )
 
@@ -305,7 +307,7 @@ MAX_POOL2D_GRAD: Op = define(
         Example((_X, _Y_LAPPED, _DY_LAPPED), _LAPPED),
         Example((_last(_X), _last(_Y_LAPPED), _last(_DY_LAPPED)), _LAST),
     ),
-    wrong=(Wrong((_X, _Y_EVEN, _DY_EVEN[:, :1]), _EVEN, "dy must have shape", ShapeError),),
+    wrong=(InvalidExample((_X, _Y_EVEN, _DY_EVEN[:, :1]), _EVEN, "dy must have shape", ShapeError),),
 )
 
 MAX_POOL2D_PICK: Op = define(
@@ -332,7 +334,7 @@ MAX_POOL2D_PICK: Op = define(
         Example((_X, _Y_LAPPED, _DX), _LAPPED),
         Example((_last(_X), _last(_Y_LAPPED), _last(_DX)), _LAST),
     ),
-    wrong=(Wrong((_X, _Y_EVEN, _DX[:, :1]), _EVEN, "dx must have shape", ShapeError),),
+    wrong=(InvalidExample((_X, _Y_EVEN, _DX[:, :1]), _EVEN, "dx must have shape", ShapeError),),
 )
 
 AVG_POOL2D: Op = define(
@@ -365,8 +367,8 @@ AVG_POOL2D: Op = define(
         Example((_last(_X),), _LAST),
     ),
     wrong=(
-        Wrong((_X[0],), _EVEN, "needs x of four axes", ShapeError),
-        Wrong((_X,), {"kernel": (2, 2), "stride": (0, 1)}, "stride must be 2 ints", AttributeValueError),
+        InvalidExample((_X[0],), _EVEN, "needs x of four axes", ShapeError),
+        InvalidExample((_X,), {"kernel": (2, 2), "stride": (0, 1)}, "stride must be 2 ints", AttributeValueError),
     ),
 )
 
@@ -397,5 +399,5 @@ AVG_POOL2D_GRAD: Op = define(
         Example((_DY_LAPPED,), {"size": (5, 6), **_LAPPED, "count_include_pad": False}),
         Example((_last(_DY_LAPPED),), {"size": (5, 6), **_LAST}),
     ),
-    wrong=(Wrong((_DY_EVEN,), {"size": (9, 9), **_EVEN}, "dy must have shape", ShapeError),),
+    wrong=(InvalidExample((_DY_EVEN,), {"size": (9, 9), **_EVEN}, "dy must have shape", ShapeError),),
 )

@@ -53,7 +53,7 @@ from msnb.ops.linalg.triangular import diag, diag_embed, diagonal, trace, tril, 
 from msnb.ops.math.sort import argsort, bincount, kthvalue, median, msort, sort, topk
 from msnb.ops.shape.concat_split import chunk, split, tensor_split, unstack
 from msnb.ops.shape.index_records import INDEX, INDEX_UPDATE
-from msnb.ops.shape.index_spec import Plan
+from msnb.ops.shape.index_spec import IndexPlan
 from msnb.ops.shape.views import broadcast_to, expand_dims, permute, reshape, squeeze, sum_to, transpose
 from msnb.ops.tensor.operators import forward, reflected
 from msnb.ops.tensor.operators import named as named_method
@@ -115,7 +115,7 @@ def updated(x: Any, key: Any, value: Any) -> Any:
         return masked
     source, spec, indices = parse(x, key)
     if isinstance(v, Tensor):
-        place = Plan("index_update", source._type, tuple(i._type for i in indices), spec)
+        place = IndexPlan("index_update", source._type, tuple(i._type for i in indices), spec)
         v = trimmed(v, place.shape)
     out = INDEX_UPDATE(source, v, *indices, spec=spec)
     return out if source is x else reshape(out, x.shape)

@@ -17,7 +17,7 @@ from msnb.parallel.engine.simulated.lockstep_ranks import Ranks
 from msnb.parallel.plans.plan import Plan
 from msnb.parallel.program.optimizer_sharding import gradients_of
 from msnb.parallel.program.program_document import to_text
-from msnb.parallel.program.spmd_program import Program
+from msnb.parallel.program.spmd_program import SpmdProgram
 
 
 class Runnable:
@@ -31,10 +31,10 @@ class Runnable:
     captured: Any = None
     args: tuple[Any, ...] = ()
     sent: dict[str, float]
-    _written: tuple[Program, str] | None = None
+    _written: tuple[SpmdProgram, str] | None = None
 
     @property
-    def program(self) -> Program:
+    def program(self) -> SpmdProgram:
         """The steps of every rank."""
         raise NotImplementedError
 

@@ -25,7 +25,7 @@ from msnb.base.errors import ArgumentError, AttributeValueError, DeviceError
 from msnb.core import pytree
 from msnb.core.engine import slot
 from msnb.core.parameter import Parameter
-from msnb.core.process_group import Promised, within
+from msnb.core.process_group import AbsentGroup, within
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType
 from msnb.devices.ascend.peak_memory import peak_of
@@ -35,14 +35,14 @@ from msnb.ir.graph import Graph, Node
 from msnb.ir.node_cost import size_of
 from msnb.parallel.engine.client.engine_client import Engine
 from msnb.parallel.engine.client.remote_plan import engine_for, sent_by
-from msnb.parallel.engine.comm.communicator import Comm
+from msnb.parallel.engine.comm.communicator import Communicator
 from msnb.parallel.engine.comm.shards import on_host
 from msnb.parallel.engine.executable_plan import need_as_many
 from msnb.parallel.engine.simulated.lockstep_ranks import MOST
 from msnb.parallel.engine.simulated.threaded_ranks import run_ranks, sent_among
 from msnb.parallel.partition.step_simulator import Timeline, simulate_by_hand
 from msnb.parallel.planner.cost_graph_builder import inlined, names_of
-from msnb.parallel.plans.plan_interface import NotDecided, Predicted
+from msnb.parallel.plans.plan_interface import NotDecided, PlanBase
 from msnb.parallel.program.program_document import graph_in, graph_out
 from msnb.parallel.program.spmd_program import FORWARD, Collective
 from msnb.parallel.sharding.device_mesh import Mesh
@@ -80,7 +80,7 @@ def for_rank(args: tuple[Any, ...], rank: int, n: int) -> tuple[Any, ...]:
     return out
 
 
-class Asked(Promised):
+class RankQuery(AbsentGroup):
     """A rank's world while its program is captured; it notes whether the program asks which rank it is."""
 
     asked = False
@@ -92,7 +92,7 @@ class Asked(Promised):
         return self._rank
 
 
-class HandPlan(Predicted):
+class ManualPlan(PlanBase):
     """A program of every rank.
 
     Attributes:
@@ -117,7 +117,7 @@ class HandPlan(Predicted):
             raise ArgumentError(f"plan takes a Cell or a function, not {type(program).__name__}.")
         n, out, known = self.mesh.size, [], dict[Any, Any]()
         for rank in range(n):
-            args, seat = for_rank(self.args, rank, n), Asked(rank, n)
+            args, seat = for_rank(self.args, rank, n), RankQuery(rank, n)
             kinds = tuple(x._type if isinstance(x, Tensor) else x for x in pytree.flatten(args)[0])
             if kinds not in known:
                 with within(seat):
@@ -335,7 +335,9 @@ def kind_of(node: Node) -> str:
     return _KINDS.get(node.op.name, node.op.name)
 
 
-def run_document(comm: Comm, documents: Sequence[Any], which: Sequence[int], given: Sequence[Sequence[Any]]) -> Any:
+def run_document(
+    comm: Communicator, documents: Sequence[Any], which: Sequence[int], given: Sequence[Sequence[Any]]
+) -> Any:
     """On a real rank: run the program that is this rank's."""
     program = ReferenceProgram(ArrayDevice("ranks", comm.xp), graph_in(documents[which[comm.rank]]))
     args = [comm.xp.asarray(v) if isinstance(v, (np.ndarray, np.generic)) else v for v in given[comm.rank]]

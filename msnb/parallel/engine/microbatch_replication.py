@@ -18,13 +18,13 @@ from typing import Any
 from msnb.base.errors import AttributeValueError
 from msnb.base.gc_pause import at_rest
 from msnb.ir.graph import Node, Value
-from msnb.parallel.pipeline.microbatches import Batched, copied
+from msnb.parallel.pipeline.microbatches import MicrobatchedProgram, copied
 from msnb.parallel.pipeline.task_placement import Placement
-from msnb.parallel.program.training_graph import Joint
+from msnb.parallel.program.training_graph import TrainingGraph
 
 
 @dataclass
-class Repeated:
+class MicrobatchReplication:
     """A step that goes through a network with one part of a batch after the other.
 
     Attributes:
@@ -33,17 +33,17 @@ class Repeated:
         args: what it is planned with.
     """
 
-    joint: Joint
+    joint: TrainingGraph
     micro: int | None
-    make: Callable[[], tuple[Any, Joint]]
+    make: Callable[[], tuple[Any, TrainingGraph]]
     args: tuple[Any, ...] = ()
 
-    def first(self) -> Batched:
+    def first(self) -> MicrobatchedProgram:
         """The first parts, in a graph of their own."""
-        return Batched(copied(self.joint), self.micro)
+        return MicrobatchedProgram(copied(self.joint), self.micro)
 
     @cached_property
-    def _made(self) -> tuple[Any, Joint]:
+    def _made(self) -> tuple[Any, TrainingGraph]:
         with at_rest():
             return self.make()
 
@@ -62,7 +62,7 @@ class Repeated:
             ValueError: the program is not the one that was planned any more.
         """
         with at_rest():
-            first, whole = planned.batched, Batched(copied(self._made[1]))
+            first, whole = planned.batched, MicrobatchedProgram(copied(self._made[1]))
             same = whole.micro == first.micro and _alike(first.parts[0], whole.parts[0])
             if not same or _types(first.graph.params) != _types(whole.graph.params):
                 raise AttributeValueError(

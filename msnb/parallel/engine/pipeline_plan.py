@@ -21,25 +21,25 @@ from typing import Any
 from msnb.base.errors import AttributeValueError, CheckpointError
 from msnb.ir.graph import Graph, Node, Value
 from msnb.parallel.engine.executable_plan import Runnable, RunnablePlan
-from msnb.parallel.engine.microbatch_replication import Repeated
-from msnb.parallel.pipeline.microbatches import Batched, view
-from msnb.parallel.pipeline.options import AUTO, Staging
-from msnb.parallel.pipeline.stage_assignment import Runs, Stages, Table, layers_in_order, placed
-from msnb.parallel.pipeline.stage_programs import Share, assembled
+from msnb.parallel.engine.microbatch_replication import MicrobatchReplication
+from msnb.parallel.pipeline.microbatches import MicrobatchedProgram, view
+from msnb.parallel.pipeline.options import AUTO, PipelineOptions
+from msnb.parallel.pipeline.stage_assignment import Runs, StageCosts, Stages, layers_in_order, placed
+from msnb.parallel.pipeline.stage_programs import StageProgram, assembled
 from msnb.parallel.pipeline.task_placement import Placement
-from msnb.parallel.planner.cost_graph_builder import Problem
+from msnb.parallel.planner.cost_graph_builder import CostGraphBuilder
 from msnb.parallel.planner.pareto_front import asked, layers, with_said
 from msnb.parallel.planner.rematerialization import Layer, cheapest, freed
-from msnb.parallel.plans.plan_interface import NotDecided, Predicted
+from msnb.parallel.plans.plan_interface import NotDecided, PlanBase
 from msnb.parallel.plans.strategy_files import read_strategies, write_strategies
-from msnb.parallel.program.spmd_program import SEND, Collective, Program, Team, static_type
-from msnb.parallel.program.training_graph import Joint
+from msnb.parallel.program.spmd_program import SEND, Collective, RankGroup, SpmdProgram, static_type
+from msnb.parallel.program.training_graph import TrainingGraph
 from msnb.parallel.sharding.layout import TensorLayout
-from msnb.parallel.sharding.pipeline_schedule import Piece, Pipelined, check, flights, simulated
+from msnb.parallel.sharding.pipeline_schedule import PipelineTimeline, ScheduleStage, check, flights, simulated
 from msnb.parallel.sharding.strategies import Strategy
 
 
-class PipelinePlan(Predicted, Runnable):
+class PipelinePlan(PlanBase, Runnable):
     """A pipelined training step.
 
     Attributes:
@@ -50,11 +50,11 @@ class PipelinePlan(Predicted, Runnable):
     """
 
     def __init__(self, layers: list[tuple[str, ...]], plans: list[RunnablePlan], placement: Placement,
-                 planner: Planner, step: Repeated) -> None:  # fmt: skip
+                 planner: Planner, step: MicrobatchReplication) -> None:  # fmt: skip
         self.layers, self.plans, self._placement, self._planner, self._step = layers, plans, placement, planner, step
         self.micro, self.scheduler, self.args = placement.batched.micro, placement.scheduler, step.args
         sizes = [plan.mesh.size for plan in plans[: placement.pipes]]
-        self.teams = tuple(Team(sum(sizes[:i]), plan.mesh) for i, plan in enumerate(plans[: placement.pipes]))
+        self.teams = tuple(RankGroup(sum(sizes[:i]), plan.mesh) for i, plan in enumerate(plans[: placement.pipes]))
 
     @property
     def captured(self) -> Any:
@@ -62,11 +62,11 @@ class PipelinePlan(Predicted, Runnable):
         return self._step.captured
 
     @cached_property
-    def _steps(self) -> Program:
+    def _steps(self) -> SpmdProgram:
         return _program(self._placement, self._step, self._planner, self.plans, self.teams)
 
     @property
-    def program(self) -> Program:
+    def program(self) -> SpmdProgram:
         """The steps of every rank.
 
         Raises:
@@ -148,11 +148,11 @@ class PipelinePlan(Predicted, Runnable):
         return out
 
     @cached_property
-    def timeline(self) -> Pipelined:
+    def timeline(self) -> PipelineTimeline:
         """Who works on which micro-batch when, simulated."""
         return simulated([self.piece(i) for i in range(len(self.plans))], self.scheduler, self.pipes, self.micro)
 
-    def piece(self, i: int) -> Piece:
+    def piece(self, i: int) -> ScheduleStage:
         """Seconds of a piece, simulated."""
         plan = self.plans[i]
         line = plan.timeline
@@ -166,7 +166,7 @@ class PipelinePlan(Predicted, Runnable):
             link = self.teams[0].mesh.cluster.link(*(self.teams[p % self.pipes].first for p in (i - 1, i)))
             nbytes = self._taken(plan)
             send = link.latency + nbytes / link.bandwidth if nbytes else 0.0
-        return Piece(forward, computed - forward, send, line.seconds - computed)
+        return ScheduleStage(forward, computed - forward, send, line.seconds - computed)
 
     def _taken(self, plan: RunnablePlan) -> float:
         """Bytes of values that a rank gets from earlier pieces for one micro-batch."""
@@ -264,17 +264,17 @@ class Planner:
         wanted: strategies by name, for the whole network.
     """
 
-    problem: Callable[[Joint, int], Problem]
-    search: Callable[[Problem, Mapping[str, Any]], RunnablePlan]
+    problem: Callable[[TrainingGraph, int], CostGraphBuilder]
+    search: Callable[[CostGraphBuilder, Mapping[str, Any]], RunnablePlan]
     wanted: Mapping[str, Any] = field(default_factory=dict)
 
-    def plan(self, joint: Joint, devices: int) -> RunnablePlan:
+    def plan(self, joint: TrainingGraph, devices: int) -> RunnablePlan:
         """The plan of a program."""
         problem = self.problem(joint, devices)
         return self.search(problem, {name: s for name, s in self.wanted.items() if problem.matching(name)})
 
 
-def plan_pipeline(step: Repeated, planner: Planner, how: Staging, devices: int, limit: float,
+def plan_pipeline(step: MicrobatchReplication, planner: Planner, how: PipelineOptions, devices: int, limit: float,
                   recompute: Any = None) -> PipelinePlan:  # fmt: skip
     """Plan a step with a ``PipelineCell`` in it.
 
@@ -296,7 +296,7 @@ def plan_pipeline(step: Repeated, planner: Planner, how: Staging, devices: int, 
         stages = Stages(sizes * how.per, devices * how.per, flight, batched.micro, limit, where)
         ways = _ways(planner, _first(batched), runs, stages, said, recompute)
 
-    def laid(own: Batched, where: Sequence[int], shares: Sequence[int]) -> PipelinePlan:
+    def laid(own: MicrobatchedProgram, where: Sequence[int], shares: Sequence[int]) -> PipelinePlan:
         piece_of = {n: p for (_, nodes), p in zip(layers_in_order(own.parts[0]), where) for n in nodes}
         placement = Placement(own, piece_of, how.scheduler, how.stages, how.pieces)
         plans = [planner.plan(_of_one(placement, p), shares[p % how.stages]) for p in range(how.pieces)]
@@ -318,7 +318,7 @@ def plan_pipeline(step: Repeated, planner: Planner, how: Staging, devices: int, 
     return fitting[0] if len(fitting) == 1 else min(fitting, key=lambda plan: plan.step_time)
 
 
-def _ways(planner: Planner, whole: Joint, runs: Runs, stages: Stages, said: Container[str],
+def _ways(planner: Planner, whole: TrainingGraph, runs: Runs, stages: Stages, said: Container[str],
           recompute: Any) -> list[tuple[list[int], list[int]]]:  # fmt: skip
     """The stage of every run and the devices of every stage: the best cut, and where its stages differ in size the best
     of equal ones too. The cut knows operators, the clock knows kernels, so the clock has the last word."""
@@ -335,9 +335,9 @@ def _ways(planner: Planner, whole: Joint, runs: Runs, stages: Stages, said: Cont
     return [(cut.stages, list(cut.devices)) for cut in found]
 
 
-def _tables(planner: Planner, whole: Joint, runs: Runs, sizes: Sequence[int]) -> dict[int, Table]:
+def _tables(planner: Planner, whole: TrainingGraph, runs: Runs, sizes: Sequence[int]) -> dict[int, StageCosts]:
     """What layers cost on every number of devices. Numbers on which a given strategy cannot be are left out."""
-    out: dict[int, Table] = {}
+    out: dict[int, StageCosts] = {}
     for n in dict.fromkeys(sizes):
         try:
             plan = planner.plan(whole, n)
@@ -345,7 +345,7 @@ def _tables(planner: Planner, whole: Joint, runs: Runs, sizes: Sequence[int]) ->
             if len(sizes) == 1 or (n == sizes[-1] and not out):
                 raise
             continue
-        out[n] = Table.of(plan.problem, plan.choices, runs)
+        out[n] = StageCosts.of(plan.problem, plan.choices, runs)
     return out
 
 
@@ -378,16 +378,16 @@ def held(plans: Sequence[RunnablePlan], flight: float) -> dict[str, float]:
     return {**row, "total": sum(row.values())}
 
 
-def _first(batched: Batched) -> Joint:
+def _first(batched: MicrobatchedProgram) -> TrainingGraph:
     """What is done for part 0 of the batch, forward and backward."""
     part = set(batched.parts[0])
     nodes = [n for n in batched.graph.nodes if n in part or n.primal in part]
     return _for_planning(batched, nodes, batched.handed_on(), set())
 
 
-def _of_one(placement: Placement, piece: int) -> Joint:
+def _of_one(placement: Placement, piece: int) -> TrainingGraph:
     """What a piece of the network does for part 0 of the batch."""
-    share = Share(placement, piece % placement.pipes)
+    share = StageProgram(placement, piece % placement.pipes)
     tasks = {(kind, piece, 0) for kind in "FB"}
     nodes = [n for n, task in share.nodes.items() if task in tasks]
     made = {v for n in nodes for v in n.outputs}
@@ -400,8 +400,8 @@ def _of_one(placement: Placement, piece: int) -> Joint:
     return _for_planning(placement.batched, nodes, leaving, elsewhere, placement.summed)
 
 
-def _for_planning(batched: Batched, nodes: list[Node], leaving: list[Value], incoming: set[Value],
-                  summed: set[Value] = frozenset()) -> Joint:  # type: ignore[assignment]  # fmt: skip
+def _for_planning(batched: MicrobatchedProgram, nodes: list[Node], leaving: list[Value], incoming: set[Value],
+                  summed: set[Value] = frozenset()) -> TrainingGraph:  # type: ignore[assignment]  # fmt: skip
     """Some nodes as a program: forward, then backward. Parts of the batch are its data."""
     inside = batched.joint.inside
     nodes = [n for n in nodes if not batched.data.intersection(n.outputs)]
@@ -410,15 +410,15 @@ def _for_planning(batched: Batched, nodes: list[Node], leaving: list[Value], inc
     read = dict.fromkeys(v for n in nodes for v in n.inputs if v not in made)
     params = [*(p for p in batched.graph.params if p in read), *(v for v in read if not v.is_param)]
     weights = {w for w in batched.joint.weights if w in read and w not in incoming}
-    out = Joint(view(batched.graph, nodes, params, leaving), weights)
+    out = TrainingGraph(view(batched.graph, nodes, params, leaving), weights)
     out.held, out.free, out.names = batched.joint.held & set(params), batched.free & made, batched.names(nodes)
     out.incoming = incoming | {v for v in params if not v.is_param and v not in batched.free}
     out.urgent, out.parts, out.again = set(leaving) - summed, batched.micro, batched.joint.again
     return out
 
 
-def _program(planned: Placement, step: Repeated, planner: Planner, plans: Sequence[RunnablePlan],
-             teams: Sequence[Team]) -> Program:  # fmt: skip
+def _program(planned: Placement, step: MicrobatchReplication, planner: Planner, plans: Sequence[RunnablePlan],
+             teams: Sequence[RankGroup]) -> SpmdProgram:  # fmt: skip
     """The steps of all ranks; what was planned for one part of the batch holds for all."""
     placement, nodes, params = step.placed(planned)
     strategies: dict[Node, Strategy] = {}

@@ -54,7 +54,7 @@ def _placed(engine: Any) -> str:
     return "ranks in this process" if engine == "inproc" else f"processes ({getattr(engine, 'backend', engine)})"
 
 
-class Planned:
+class PlannedFunction:
     """A captured program under the parallel context.
 
     Args:

@@ -28,19 +28,19 @@ from msnb.parallel.context import (
     wide_sums,
 )
 from msnb.parallel.engine.executable_plan import RunnablePlan
-from msnb.parallel.engine.manual_plan import HandPlan
-from msnb.parallel.engine.microbatch_replication import Repeated
+from msnb.parallel.engine.manual_plan import ManualPlan
+from msnb.parallel.engine.microbatch_replication import MicrobatchReplication
 from msnb.parallel.engine.pipeline_plan import PipelinePlan, Planner, plan_pipeline
 from msnb.parallel.engine.plan_options import check_keywords
 from msnb.parallel.pipeline.options import settings
-from msnb.parallel.planner.cost_graph_builder import Priced, Problem, inlined, names_of
+from msnb.parallel.planner.cost_graph_builder import CostGraphBuilder, PriceCache, inlined, names_of
 from msnb.parallel.planner.cost_model import BUCKET, MemoryRule, TimeModel, model_named
 from msnb.parallel.planner.input_layout import fed
 from msnb.parallel.planner.pareto_front import Point, asked, layers, point, with_said, within
 from msnb.parallel.planner.rematerialization import layers_said
 from msnb.parallel.plans.plan import Plan, batch_split, no_room, search
-from msnb.parallel.program.optimizer_sharding import Sharding, from_context
-from msnb.parallel.program.training_graph import Joint, with_gradient
+from msnb.parallel.program.optimizer_sharding import OptimizerSharding, from_context
+from msnb.parallel.program.training_graph import TrainingGraph, with_gradient
 from msnb.parallel.sharding.device_mesh import Cluster, Mesh
 
 
@@ -120,17 +120,17 @@ def plan(
     devices = get_auto_parallel_context("device_num") if device_num is None else device_num
     devices = 1 if parallel_mode == STAND_ALONE else devices
     if parallel_mode == HYBRID_PARALLEL:
-        return HandPlan(program, inputs, Mesh.over(devices, cluster))
-    sharding = from_context() if optimizer_level is None else Sharding(optimizer_level)
+        return ManualPlan(program, inputs, Mesh.over(devices, cluster))
+    sharding = from_context() if optimizer_level is None else OptimizerSharding(optimizer_level)
     limit = (cluster or Cluster()).chip.memory if memory_limit is None else memory_limit
-    known: dict[tuple[int, bool], Priced] = {}
+    known: dict[tuple[int, bool], PriceCache] = {}
 
-    def problem(joint: Joint, devices: int) -> Problem:
+    def problem(joint: TrainingGraph, devices: int) -> CostGraphBuilder:
         model = model_named(cost_model, Mesh.over(devices, cluster), joint.trains, overlap)
-        return Problem(joint, model, MemoryRule(states, joint.trains), max_split, sharding,
-                       wide_sums(parallel_mode), known.setdefault((devices, joint.trains), Priced()))  # fmt: skip
+        return CostGraphBuilder(joint, model, MemoryRule(states, joint.trains), max_split, sharding,
+                       wide_sums(parallel_mode), known.setdefault((devices, joint.trains), PriceCache()))  # fmt: skip
 
-    def searched(made: Problem, wanted: Mapping[str, Any], limit: float | None = None) -> RunnablePlan:
+    def searched(made: CostGraphBuilder, wanted: Mapping[str, Any], limit: float | None = None) -> RunnablePlan:
         return _made(made, parallel_mode, search_mode, wanted, limit)
 
     with at_rest():
@@ -158,7 +158,9 @@ def _mode(device_num: Any) -> str:
     return AUTO_PARALLEL if mode == STAND_ALONE and device_num not in (None, 1) else mode
 
 
-def _alone(program: Any, inputs: tuple[Any, ...], devices: int, cluster: Cluster | None, whole: Problem) -> Plan | None:
+def _alone(
+    program: Any, inputs: tuple[Any, ...], devices: int, cluster: Cluster | None, whole: CostGraphBuilder
+) -> Plan | None:
     """The plan of one device with its part of the batch; None where a part is no batch of the program (a graph's
     adjacency, say), so that devices cannot do without each other."""
     parts = parts_of(inputs, devices)
@@ -169,7 +171,7 @@ def _alone(program: Any, inputs: tuple[Any, ...], devices: int, cluster: Cluster
                       "timed with everything that the plan exchanges.", key=f"no part {error.sentence}")  # fmt: skip
         return None
     joint = joint_of(captured, parts, {}, training=True)
-    problem = Problem(joint, TimeModel(Mesh.over(1, cluster)), whole.rule, wide=whole.wide)
+    problem = CostGraphBuilder(joint, TimeModel(Mesh.over(1, cluster)), whole.rule, wide=whole.wide)
     return Plan(problem, [0] * problem.costs.size, "stand_alone")
 
 
@@ -213,20 +215,21 @@ def plan_captured(captured: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     joint = joint_of(captured, args, kwargs, training=False)
     states, limit = optimizer_states_of(joint), mesh.cluster.chip.memory
 
-    known: dict[tuple[int, bool], Priced] = {}
+    known: dict[tuple[int, bool], PriceCache] = {}
 
-    def problem(joint: Joint, devices: int) -> Problem:
+    def problem(joint: TrainingGraph, devices: int) -> CostGraphBuilder:
         model = model_named("time", Mesh.over(devices), joint.trains, 0.0)
-        return Problem(joint, model, MemoryRule(states, joint.trains), sharding=from_context(), wide=wide_sums(mode),
-                       priced=known.setdefault((devices, joint.trains), Priced()))  # fmt: skip
+        return CostGraphBuilder(joint, model, MemoryRule(states, joint.trains), sharding=from_context(),
+        wide=wide_sums(mode),
+                       priced=known.setdefault((devices, joint.trains), PriceCache()))  # fmt: skip
 
-    def searched(made: Problem, wanted: Mapping[str, Any], limit: float | None = None) -> RunnablePlan:
+    def searched(made: CostGraphBuilder, wanted: Mapping[str, Any], limit: float | None = None) -> RunnablePlan:
         return _made(made, mode, None, wanted, limit)
 
     with at_rest():
         how = settings()
         if how.stages > 1 and joint.trains:
-            step = Repeated(joint, None, lambda: (captured, joint))
+            step = MicrobatchReplication(joint, None, lambda: (captured, joint))
             piped = plan_pipeline(step, Planner(problem, searched), how, mesh.size, limit)
             return _with_files(piped, compiled=True)
         joint.fed = fed(joint, mesh) if mode in PLANNED and joint.trains else {}
@@ -238,7 +241,7 @@ def plan_captured(captured: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         return _with_recompute(_with_files(made, compiled=True), None, limit)
 
 
-def optimizer_states_of(joint: Joint) -> int:
+def optimizer_states_of(joint: TrainingGraph) -> int:
     """How many copies of the weights the optimizer of a step keeps."""
     count: dict[Value, int] = {}
     for weight in joint.companions.values():
@@ -246,7 +249,7 @@ def optimizer_states_of(joint: Joint) -> int:
     return max(count.values(), default=1)
 
 
-def _tell_whole(joint: Joint) -> None:
+def _tell_whole(joint: TrainingGraph) -> None:
     """Loops and branches are not split."""
     kinds = sorted({node.op.name for node in joint.inside if "control" in node.op.traits})
     if kinds:
@@ -275,21 +278,23 @@ def captured_of(program: Any, inputs: tuple[Any, ...]) -> Any:
     return trace(program, inputs, {})
 
 
-def repeated(program: Any, inputs: tuple[Any, ...]) -> Repeated:
+def repeated(program: Any, inputs: tuple[Any, ...]) -> MicrobatchReplication:
     """A training step on the parts of a batch, captured with the first two of them, which show what all do."""
 
-    def whole() -> tuple[Any, Joint]:
+    def whole() -> tuple[Any, TrainingGraph]:
         captured = captured_of(program, inputs)
         return captured, joint_of(captured, inputs, {}, training=True)
 
     with first_parts(2) as numbers:
         joint = whole()[1]
     if len(numbers) > 1:  # several networks on parts, in different numbers: they must be seen to be refused
-        return Repeated(whole()[1], None, whole, inputs)
-    return Repeated(joint, next(iter(numbers), None), whole, inputs)
+        return MicrobatchReplication(whole()[1], None, whole, inputs)
+    return MicrobatchReplication(joint, next(iter(numbers), None), whole, inputs)
 
 
-def joint_of(captured: Any, args: tuple[Any, ...], kwargs: dict[str, Any], training: bool | None = None) -> Joint:
+def joint_of(
+    captured: Any, args: tuple[Any, ...], kwargs: dict[str, Any], training: bool | None = None
+) -> TrainingGraph:
     """The graph without calls, with a gradient: its own, or that of its loss by the trained weights.
 
     Args:
@@ -304,7 +309,7 @@ def joint_of(captured: Any, args: tuple[Any, ...], kwargs: dict[str, Any], train
         for p, owner in zip(graph.params, owners)
         if isinstance(owner, Parameter) and owner.requires_grad and owner.dtype.differentiable
     }
-    joint = Joint(graph, weights)
+    joint = TrainingGraph(graph, weights)
     if not _trained(joint) and (_is_step(graph, weights) if training is None else training):
         joint = with_gradient(graph, weights)
     data = [given and not isinstance(owner, Parameter) for given, owner in zip(captured.of_call(), owners)]
@@ -324,7 +329,7 @@ def need_no_collectives(graph: Graph) -> None:
         )
 
 
-def _trained(joint: Joint) -> bool:
+def _trained(joint: TrainingGraph) -> bool:
     """Whether the program is a training step already: it has gradients that reach a weight or a result of their own.
 
     A loss with a derivative inside (of a physical law, say) is none.
@@ -341,7 +346,7 @@ def _is_step(graph: Graph, weights: set[Value]) -> bool:
     return bool(weights) and isinstance(first, TensorType) and first.is_static and first.size == 1
 
 
-def _made(problem: Problem, parallel_mode: str, search_mode: str | None, strategies: Mapping[str, Any],
+def _made(problem: CostGraphBuilder, parallel_mode: str, search_mode: str | None, strategies: Mapping[str, Any],
           limit: float | None) -> RunnablePlan:  # fmt: skip
     if parallel_mode == DATA_PARALLEL:
         given = batch_split(problem)
@@ -358,7 +363,7 @@ def _made(problem: Problem, parallel_mode: str, search_mode: str | None, strateg
     return RunnablePlan(problem, choices, f"{parallel_mode}, {problem.searched}")
 
 
-def _tell_uneven(problem: Problem) -> None:
+def _tell_uneven(problem: CostGraphBuilder) -> None:
     """A batch that does not divide is not split. Gradients that go into an optimizer are no batch."""
     graph = problem.joint.graph
     if not problem.joint.trains and any(graph.params[at] in problem.joint.weights for at in graph.state):

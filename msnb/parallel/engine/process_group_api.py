@@ -15,7 +15,15 @@ import os
 
 from msnb.base.errors import AttributeValueError, DeviceError
 from msnb.core import process_group
-from msnb.core.process_group import WORLD_GROUP, Alone, create_group, current, destroy_group, members_of, ranks_of
+from msnb.core.process_group import (
+    WORLD_GROUP,
+    SingleProcess,
+    create_group,
+    current,
+    destroy_group,
+    members_of,
+    ranks_of,
+)
 from msnb.parallel.context import wanted
 from msnb.parallel.engine.client.process_launcher import missing
 
@@ -54,7 +62,7 @@ def init(backend_name: str | None = None) -> None:
         legal = ", ".join(map(repr, _BACKENDS))
         raise AttributeValueError(f"init: no back end is called {backend_name!r}; legal: {legal}.")
     GlobalComm.BACKEND, GlobalComm.INITED = backend_name or "mpi", True
-    if not isinstance(current(), Alone) or max(int(os.environ.get(name, 1)) for name in _SIZES) == 1:
+    if not isinstance(current(), SingleProcess) or max(int(os.environ.get(name, 1)) for name in _SIZES) == 1:
         return
     why = missing("mpi")
     if why:
@@ -68,7 +76,7 @@ def init(backend_name: str | None = None) -> None:
 def release() -> None:
     """Leave the other ranks: this process is alone again."""
     GlobalComm.INITED = False
-    if not isinstance(current(), Alone):
+    if not isinstance(current(), SingleProcess):
         process_group.install(None)
         wanted.renew()
 

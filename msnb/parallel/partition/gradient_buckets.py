@@ -30,11 +30,11 @@ import numpy as np
 
 from msnb.base.errors import AttributeValueError
 from msnb.ir.graph import Node, Value
-from msnb.parallel.planner.cost_graph_builder import Problem
+from msnb.parallel.planner.cost_graph_builder import CostGraphBuilder
 from msnb.parallel.planner.cost_model import BUCKET
 from msnb.parallel.program.optimizer_sharding import gradients_of
 from msnb.parallel.program.spmd_program import static_type
-from msnb.parallel.program.training_graph import Joint
+from msnb.parallel.program.training_graph import TrainingGraph
 from msnb.parallel.search.cost_graph import Floats
 from msnb.parallel.sharding.device_mesh import REDUCE, Mesh
 
@@ -212,7 +212,7 @@ def by_tail(gradients: Sequence[Gradient], tail_time: float, inherent: float, ba
 # ---- what a plan says -----------------------------------------------------------------------------------------------
 
 
-def names_of_late(joint: Joint) -> dict[Value, str]:
+def names_of_late(joint: TrainingGraph) -> dict[Value, str]:
     """Gradients on their way (sums, casts, views) -> the weight that they belong to."""
     out: dict[Value, str] = {}
     for weight, value in gradients_of(joint):
@@ -226,7 +226,7 @@ def names_of_late(joint: Joint) -> dict[Value, str]:
     return out
 
 
-def feature_costs(problem: Problem) -> dict[str, float]:
+def feature_costs(problem: CostGraphBuilder) -> dict[str, float]:
     """Weight -> bytes of feature maps between it and the loss, summed over all ways.
 
     A Cell that owns weights counts as one operator, as a batch norm is one for MindSpore: inside of it the longest way

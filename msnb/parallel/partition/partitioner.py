@@ -19,26 +19,26 @@ from typing import Any
 from msnb.core.types import TensorType
 from msnb.ir.graph import Node, Value
 from msnb.parallel.context import EVERY_SUM, GRADIENT_SUMS
-from msnb.parallel.planner.cost_graph_builder import Problem
+from msnb.parallel.planner.cost_graph_builder import CostGraphBuilder
 from msnb.parallel.planner.cost_model import TimeModel
-from msnb.parallel.program.optimizer_sharding import Spread, passes
+from msnb.parallel.program.optimizer_sharding import GradientSpreading, passes
 from msnb.parallel.program.spmd_program import (
     BACKWARD,
     FORWARD,
     UPDATE,
     Buffer,
     MoveStep,
-    Program,
+    RankGroup,
     RunStep,
-    Team,
+    SpmdProgram,
     moves_closing,
     static_type,
 )
-from msnb.parallel.program.training_graph import Joint
+from msnb.parallel.program.training_graph import TrainingGraph
 from msnb.parallel.sharding.layout import TensorLayout, whole
 from msnb.parallel.sharding.local_op import widened
 from msnb.parallel.sharding.op_axes import Row
-from msnb.parallel.sharding.strategies import Call, Strategy, candidates, place
+from msnb.parallel.sharding.strategies import OpSignature, Strategy, candidates, place
 
 
 class Partitioner:
@@ -49,11 +49,11 @@ class Partitioner:
         strategies: the strategy of every node that has a choice; layouts: of weights with several readers.
     """
 
-    def __init__(self, problem: Problem, strategies: Mapping[Node, Strategy],
+    def __init__(self, problem: CostGraphBuilder, strategies: Mapping[Node, Strategy],
                  layouts: Mapping[Value, TensorLayout]) -> None:  # fmt: skip
         self.problem, self.strategies, self.mesh, self.joint = problem, strategies, problem.mesh, problem.joint
         self.time = TimeModel(self.mesh, training=False)
-        self.program = Program((Team(0, self.mesh),), self.joint.graph, trains=problem.rule.training)
+        self.program = SpmdProgram((RankGroup(0, self.mesh),), self.joint.graph, trains=problem.rule.training)
         resident = problem.flow.weights | set(self.joint.companions)
         resident |= self.joint.incoming | set(self.joint.fed)
         self.program.anywhere = {p for p in self.joint.graph.params if p not in resident}
@@ -66,7 +66,7 @@ class Partitioner:
         self._candidates: dict[Any, list[Strategy]] = {}
         self._late, self._last = late_values(self.joint), last_values(self.joint)
         self.sharding = problem.sharding
-        self._spread: Spread | None = None
+        self._spread: GradientSpreading | None = None
         self._homes: dict[Value, TensorLayout] = {}  # of weights: where their optimizer state is
         if self.sharding.level == 3:  # those with several readers
             self.layouts.update({v: [self._shared(v, known[0])] for v, known in self.layouts.items()})
@@ -74,7 +74,7 @@ class Partitioner:
         self.made_for: list[Node | None] = []  # per step the node for which it was made
         self.leaving: dict[Value, TensorLayout] = {}  # where values lie that are sent to others
 
-    def build(self) -> Program:
+    def build(self) -> SpmdProgram:
         """The steps of the whole program: forward, and where it trains gradients and updates."""
         joint = self.joint
         copied = set(self.problem.copied)
@@ -106,7 +106,7 @@ class Partitioner:
         held = {w: self.layouts[w][0] for w in self.joint.weights if self.layouts.get(w)}
         self._homes = held if gathered else {w: self._shared(w, layout) for w, layout in held.items()}
         moved = {w: home for w, home in self._homes.items() if gathered or home != held[w]}
-        self._spread = Spread(self.mesh, self.joint, self._late, moved)
+        self._spread = GradientSpreading(self.mesh, self.joint, self._late, moved)
         if gathered:
             self.layouts.update({w: [home] for w, home in held.items()})
 
@@ -145,7 +145,7 @@ class Partitioner:
         found = self.strategies.get(node)
         return self._all(self.problem.calls[node])[0] if found is None else found
 
-    def _all(self, call: Call) -> list[Strategy]:
+    def _all(self, call: OpSignature) -> list[Strategy]:
         key = call.key
         found = self._candidates.get(key)
         if found is None:
@@ -184,7 +184,7 @@ class Partitioner:
         known.append(target)
         return value, target
 
-    def _run(self, node: Node, call: Call, strategy: Strategy, phase: str, where: str) -> None:
+    def _run(self, node: Node, call: OpSignature, strategy: Strategy, phase: str, where: str) -> None:
         operands = [self._bring(v, s, phase, where) for v, s in zip(node.inputs, strategy.inputs)]
         results = list(zip(node.outputs, strategy.outputs))
         late = all(v in self._late for v in node.outputs)
@@ -194,7 +194,7 @@ class Partitioner:
         for v, layout in results:
             self.layouts[v] = [layout]
 
-    def _is_wide(self, node: Node, call: Call, strategy: Strategy) -> bool:
+    def _is_wide(self, node: Node, call: OpSignature, strategy: Strategy) -> bool:
         """Whether 16-bit terms of the op's open sum are added in float32."""
         asked = self.problem.wide == EVERY_SUM or (
             self.problem.wide == GRADIENT_SUMS and any(v in self._last for v in node.outputs)
@@ -227,7 +227,7 @@ class Partitioner:
             where = "a sum of gradients" if primal is None else f"gradient of {self.problem.names[primal]}"
             self._run(node, call, strategy, BACKWARD, where)
 
-    def _left_open(self, node: Node, call: Call, strategy: Strategy) -> Strategy:
+    def _left_open(self, node: Node, call: OpSignature, strategy: Strategy) -> Strategy:
         """The strategy that leaves a sum open, so that the sum over the parts of a batch is taken once for all; not
         where 16-bit terms are added in float32, which ends with their sum."""
         if strategy.partial:
@@ -247,7 +247,7 @@ class Partitioner:
     def _forward_node(self, node: Node) -> Node | None:
         return node.primal if node.primal in self.joint.inside else None
 
-    def _cheapest(self, node: Node, call: Call) -> Strategy:
+    def _cheapest(self, node: Node, call: OpSignature) -> Strategy:
         values = node.inputs
         here = tuple(None if v in self.program.anywhere else tuple(self.layouts.get(v, ())) for v in values)
         allowed = self._axes(node, here)
@@ -272,7 +272,7 @@ class Partitioner:
     # A gradient rule computes on the axes of its op. Each axis of a backward value is tagged with the label of the
     # forward op that it stands for; a node then splits what the forward op splits, along the same mesh axes.
 
-    def _inherited(self, node: Node, call: Call) -> Strategy | None:
+    def _inherited(self, node: Node, call: OpSignature) -> Strategy | None:
         """The strategy that splits every axis as the forward op does; None where tags do not say it."""
         primal = self._forward_node(node)
         if primal is None:
@@ -320,7 +320,7 @@ class Partitioner:
                 return found.pop() if len(found) == 1 else None
         return None
 
-    def _next(self, call: Call, strategy: Strategy, here: Sequence[tuple[TensorLayout, ...] | None]) -> float:
+    def _next(self, call: OpSignature, strategy: Strategy, here: Sequence[tuple[TensorLayout, ...] | None]) -> float:
         """Seconds of bringing the operands, running, and closing."""
         total = self.time.compute(call, strategy) + self.time.close(call, strategy)
         for t, target, known in zip(call.types, strategy.inputs, here):
@@ -329,7 +329,7 @@ class Partitioner:
         return total
 
 
-def late_values(joint: Joint) -> set[Value]:
+def late_values(joint: TrainingGraph) -> set[Value]:
     """Gradients on which only outputs and updates wait, through views, casts and sums: they can run late."""
     readers: dict[Value, list[Node]] = {}
     for node in joint.graph.nodes:
@@ -344,7 +344,7 @@ def late_values(joint: Joint) -> set[Value]:
     return late
 
 
-def last_values(joint: Joint) -> set[Value]:
+def last_values(joint: TrainingGraph) -> set[Value]:
     """Gradients that no rule of a gradient reads any more, but through views, casts and sums: those of weights."""
     readers: dict[Value, list[Node]] = {}
     backward = [n for n in joint.graph.nodes if n not in joint.inside and n not in joint.updates]

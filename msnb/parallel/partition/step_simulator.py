@@ -38,8 +38,8 @@ from msnb.parallel.program.spmd_program import (
     Collective,
     Local,
     MoveStep,
-    Program,
     RunStep,
+    SpmdProgram,
     closing,
     opening,
     static_type,
@@ -90,7 +90,7 @@ def _us(seconds: float) -> str:
     return f"{seconds * 1e6:,.1f} us"
 
 
-def simulate(program: Program, update: float, cuts: Sequence[int] = (), bucket: float = math.inf,
+def simulate(program: SpmdProgram, update: float, cuts: Sequence[int] = (), bucket: float = math.inf,
              apart: bool = False, over: Mesh | None = None,
              learned: Sequence[tuple[Value, Value]] = ()) -> Timeline:  # fmt: skip
     """Walk the steps.
@@ -148,7 +148,7 @@ class _Device:
 class _Names:
     """What buffers are called among kernels. What is made twice has two names, and its readers mean the latest."""
 
-    def __init__(self, program: Program, group: Grouping) -> None:
+    def __init__(self, program: SpmdProgram, group: Grouping) -> None:
         self.anywhere, self.group = program.anywhere, group
         self.made: set[Any] = set()
         self.latest: dict[Any, Any] = {}
@@ -174,7 +174,7 @@ class _Names:
         return value if value in self.anywhere else (value, layout)
 
 
-def _kernels(program: Program, apart: bool, over: Mesh | None, learned: Sequence[tuple[Value, Value]]) -> _Device:
+def _kernels(program: SpmdProgram, apart: bool, over: Mesh | None, learned: Sequence[tuple[Value, Value]]) -> _Device:
     """The kernels of a rank."""
     group = Grouping(program.mesh.cluster.chip)
     key = _Names(program, group)
@@ -204,7 +204,7 @@ def _kernels(program: Program, apart: bool, over: Mesh | None, learned: Sequence
     return _Device(kernels, {order[i]: m for i, m in waits.items()}, [(places[at], m, w, v) for at, m, w, v in late])
 
 
-def _summed(program: Program, over: Mesh, group: Grouping, key: _Names,
+def _summed(program: SpmdProgram, over: Mesh, group: Grouping, key: _Names,
             learned: Sequence[tuple[Value, Value]]) -> list[Late]:  # fmt: skip
     """The sum of every gradient of a replica, in float32 as MindSpore takes it."""
     axes, out = tuple(range(len(over.factors))), []
@@ -217,12 +217,12 @@ def _summed(program: Program, over: Mesh, group: Grouping, key: _Names,
     return out
 
 
-def _for_update(program: Program) -> list[Buffer]:
+def _for_update(program: SpmdProgram) -> list[Buffer]:
     """What the optimizer of a step reads."""
     return [b for s in program.steps if isinstance(s, RunStep) and s.phase == UPDATE for b in s.operands]
 
 
-def _add(group: Grouping, program: Program, step: RunStep, key: _Names) -> Waits:
+def _add(group: Grouping, program: SpmdProgram, step: RunStep, key: _Names) -> Waits:
     """The step's task, and what it waits for: rows of images that its windows see of other ranks. What has sizes that
     only the data tell takes no time, as in the search."""
     call = step.call

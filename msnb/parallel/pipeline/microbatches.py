@@ -22,12 +22,12 @@ from msnb.core.microbatch_scope import micro_of
 from msnb.core.types import TensorType
 from msnb.ir.graph import Graph, Node, Value
 from msnb.parallel.planner.cost_graph_builder import names_of
-from msnb.parallel.program.training_graph import Joint
+from msnb.parallel.program.training_graph import TrainingGraph
 
 _SMALL = 64  # bytes of a value that every stage may make for itself
 
 
-class Batched:
+class MicrobatchedProgram:
     """A program and the parts of the batch in it.
 
     Args:
@@ -45,7 +45,7 @@ class Batched:
         ValueError: there are no parts, or they differ.
     """
 
-    def __init__(self, joint: Joint, micro: int | None = None) -> None:
+    def __init__(self, joint: TrainingGraph, micro: int | None = None) -> None:
         self.joint, self.graph = joint, joint.graph
         self.number: dict[Node, int] = {}
         found: dict[int, list[Node]] = {}
@@ -128,13 +128,13 @@ def _is_small(v: Value) -> bool:
     return isinstance(v.type, TensorType) and v.type.is_static and v.type.nbytes <= _SMALL
 
 
-def copied(joint: Joint) -> Joint:
+def copied(joint: TrainingGraph) -> TrainingGraph:
     """The program in a graph of its own."""
     twins: dict[Node, Node] = {}
     graph = joint.graph.copy(twins=twins)
     seen = dict(zip(joint.graph.params, graph.params))
     seen.update((a, b) for old, new in twins.items() for a, b in zip(old.outputs, new.outputs))
-    out = Joint(graph, {seen[w] for w in joint.weights}, [seen[g] for g in joint.gradients])
+    out = TrainingGraph(graph, {seen[w] for w in joint.weights}, [seen[g] for g in joint.gradients])
     out.held, out.again = {seen[p] for p in joint.held}, joint.again
     return out
 

@@ -18,7 +18,7 @@ AUTO = "auto"
 
 
 @dataclass(frozen=True)
-class Staging:
+class PipelineOptions:
     """What is asked of a pipeline.
 
     Attributes:
@@ -91,7 +91,7 @@ def sizes_of(devices: int, stages: int) -> tuple[int, ...]:
 
 
 def settings(stages: int | None = None, scheduler: str | None = None,
-             devices: Sequence[int] | str | None = None) -> Staging:  # fmt: skip
+             devices: Sequence[int] | str | None = None) -> PipelineOptions:  # fmt: skip
     """What is asked for, by keywords or by the context's ``pipeline_stages`` and ``pipeline_config``.
 
     Raises:
@@ -106,4 +106,4 @@ def settings(stages: int | None = None, scheduler: str | None = None,
     if count == 1 and (scheduler or devices is not None):
         raise AttributeValueError("a pipeline of one stage has no schedule and no other devices: pipeline_scheduler= "
                                   "and stage_devices= need pipeline_stages= of at least 2.")  # fmt: skip
-    return Staging(count, name, per, said)
+    return PipelineOptions(count, name, per, said)

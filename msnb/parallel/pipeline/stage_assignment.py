@@ -20,7 +20,7 @@ from msnb.base.errors import AttributeValueError
 from msnb.core.microbatch_scope import stage_of
 from msnb.ir.graph import Node, Value
 from msnb.parallel.pipeline.stage_partition import Costs, Cut, cut
-from msnb.parallel.planner.cost_graph_builder import Problem
+from msnb.parallel.planner.cost_graph_builder import CostGraphBuilder
 from msnb.parallel.planner.cost_model import part_bytes
 from msnb.parallel.planner.pareto_front import layers
 from msnb.parallel.planner.rematerialization import Layer, cheapest, is_network, kept_values, layer_name
@@ -75,7 +75,7 @@ def placed(runs: Runs, stages: int) -> list[int] | None:
 
 
 @dataclass
-class Table:
+class StageCosts:
     """What runs of layers cost on so many devices, for one micro-batch.
 
     Attributes:
@@ -91,11 +91,11 @@ class Table:
     received: Floats
 
     @staticmethod
-    def of(problem: Problem, choices: Sequence[int], runs: Runs) -> Table:
+    def of(problem: CostGraphBuilder, choices: Sequence[int], runs: Runs) -> StageCosts:
         """The table of a plan of the whole network."""
         costs, at = problem.costs, {n: i for i, (_, nodes) in enumerate(runs) for n in nodes}
         seconds, once, each = np.zeros((3, len(runs)))
-        out = Table(seconds, once, each, [[] for _ in runs], _received(problem, choices, at, len(runs)))
+        out = StageCosts(seconds, once, each, [[] for _ in runs], _received(problem, choices, at, len(runs)))
         place = {v: at[n] for what, v in problem.place.items() if (n := problem.reader(what)) in at}
         for v, i in place.items():
             out.seconds[i] += float(costs.time[v][choices[v]])
@@ -144,7 +144,7 @@ class Table:
         return seconds, held
 
 
-def _received(problem: Problem, choices: Sequence[int], at: Mapping[Node, int], n: int) -> Floats:
+def _received(problem: CostGraphBuilder, choices: Sequence[int], at: Mapping[Node, int], n: int) -> Floats:
     """[i, k]: seconds of receiving what runs i to k - 1 read of the runs before them, there and back."""
     nbytes, readers = np.zeros((n + 1, n + 1)), dict[Value, dict[int, float]]()
     for node, i in at.items():
@@ -187,7 +187,7 @@ class Stages:
     limit: float
     said: Sequence[int] | None = None
 
-    def best(self, tables: Mapping[int, Table], twice: Collection[str] | None) -> Cut:
+    def best(self, tables: Mapping[int, StageCosts], twice: Collection[str] | None) -> Cut:
         """The cut with the shortest step.
 
         Args:
@@ -205,7 +205,7 @@ class Stages:
                                       hint="use fewer stages, more devices or smaller micro-batches.")  # fmt: skip
         return found
 
-    def found(self, tables: Mapping[int, Table], twice: Collection[str] | None) -> Cut | None:
+    def found(self, tables: Mapping[int, StageCosts], twice: Collection[str] | None) -> Cut | None:
         """The same; None where no cut fits."""
         if twice is not None:
             return self._cut(tables, lambda s, n: tables[n].stage(self.flight[s], self.limit, twice))
@@ -216,7 +216,7 @@ class Stages:
         bound = whole.step / self.micro * (1 + 1e-9)  # of a single stage: all layers twice is a way, and rounding
         return self._cut(tables, lambda s, n: tables[n].choosing(self.flight[s], self.limit, bound)) or whole
 
-    def _cut(self, tables: Mapping[int, Table], work: Callable[[int, int], Floats]) -> Cut | None:
+    def _cut(self, tables: Mapping[int, StageCosts], work: Callable[[int, int], Floats]) -> Cut | None:
         """The best cut by (stage, devices) -> the seconds of runs."""
         rows = [{n: Costs(self._as_said(s, work(s, n)), tables[n].received) for n in sizes}
                 for s, sizes in enumerate(self.sizes)]  # fmt: skip

@@ -21,7 +21,7 @@ from msnb.parallel.partition.partitioner import Partitioner
 from msnb.parallel.partition.remat_insertion import reads, taken_again
 from msnb.parallel.pipeline.microbatches import view
 from msnb.parallel.pipeline.task_placement import TAIL, Placement
-from msnb.parallel.planner.cost_graph_builder import Problem
+from msnb.parallel.planner.cost_graph_builder import CostGraphBuilder
 from msnb.parallel.program.spmd_program import (
     BACKWARD,
     FORWARD,
@@ -29,15 +29,15 @@ from msnb.parallel.program.spmd_program import (
     Buffer,
     Local,
     MoveStep,
-    Program,
+    RankGroup,
     RecvStep,
     RunStep,
     SendStep,
+    SpmdProgram,
     Step,
-    Team,
     static_type,
 )
-from msnb.parallel.program.training_graph import Joint
+from msnb.parallel.program.training_graph import TrainingGraph
 from msnb.parallel.sharding.layout import TensorLayout, whole
 from msnb.parallel.sharding.pipeline_schedule import Task
 from msnb.parallel.sharding.strategies import Strategy
@@ -46,7 +46,7 @@ _PHASES = {"F": FORWARD, "B": BACKWARD, "T": UPDATE}
 
 
 @dataclass
-class Share:
+class StageProgram:
     """What one team does of a program.
 
     Args:
@@ -104,7 +104,7 @@ class Share:
         asked = dict.fromkeys(v for v in (*read, *self.results, *self.state.values()) if v not in free)
         return {v: team for v in asked if (team := place.team_of(v)) != self.number}
 
-    def joint(self, outgoing: set[Value]) -> Joint:
+    def joint(self, outgoing: set[Value]) -> TrainingGraph:
         """Its program; ``outgoing`` are values that other teams read."""
         place, b = self.placement, self.placement.batched
         when = place.when[self.number]
@@ -122,7 +122,7 @@ class Share:
         own = view(b.graph, nodes, params, outputs, self.state)
         weights = {w for w in b.joint.weights if w in read and place.team_of(w) == self.number}
         gradients = [g for w, g in self._gradients() if w in weights]
-        out = Joint(own, weights, gradients)
+        out = TrainingGraph(own, weights, gradients)
         out.held, out.incoming, out.outgoing = b.joint.held & set(params), set(self.incoming), outgoing & made
         out.free, out.names = b.free & made, b.names(forward)
         out.summed, out.urgent = place.summed & made, (outgoing & made) - place.summed
@@ -139,10 +139,10 @@ class Share:
 
 
 @dataclass
-class _Made:
+class _TeamSteps:
     """A team's steps in the order of its schedule, and where things lie on it."""
 
-    share: Share
+    share: StageProgram
     part: Partitioner
     steps: list[Local]
 
@@ -168,9 +168,10 @@ def _read(step: Local) -> list[Value]:
     return [v for v, _ in reads(step)]
 
 
-def assembled(placement: Placement, problems: Callable[[int, Joint], Problem], teams: Sequence[Team],
+def assembled(placement: Placement, problems: Callable[[int, TrainingGraph], CostGraphBuilder],
+teams: Sequence[RankGroup],
               strategies: Mapping[Node, Strategy], layouts: Mapping[Value, TensorLayout],
-              again: Collection[str] = ()) -> Program:  # fmt: skip
+              again: Collection[str] = ()) -> SpmdProgram:  # fmt: skip
     """The program of all teams.
 
     Args:
@@ -181,7 +182,7 @@ def assembled(placement: Placement, problems: Callable[[int, Joint], Problem], t
     Raises:
         ValueError: a value goes from team to team whose size only the data tell.
     """
-    shares = [Share(placement, i) for i in range(len(teams))]
+    shares = [StageProgram(placement, i) for i in range(len(teams))]
     outgoing = {v for share in shares for v in share.incoming}
     made = [_scheduled(share, problems(share.number, share.joint(outgoing)), strategies, layouts) for share in shares]
     for one in made:
@@ -191,8 +192,8 @@ def assembled(placement: Placement, problems: Callable[[int, Joint], Problem], t
     return _together(placement, made, _joined(made), teams)
 
 
-def _scheduled(share: Share, problem: Problem, strategies: Mapping[Node, Strategy],
-               layouts: Mapping[Value, TensorLayout]) -> _Made:  # fmt: skip
+def _scheduled(share: StageProgram, problem: CostGraphBuilder, strategies: Mapping[Node, Strategy],
+               layouts: Mapping[Value, TensorLayout]) -> _TeamSteps:  # fmt: skip
     """A team's program, its steps in the order of the schedule."""
     twin = share.placement.batched.twin
     own = {n: strategies[twin[n]] for n in problem.place if n in twin and twin[n] in strategies}
@@ -212,13 +213,13 @@ def _scheduled(share: Share, problem: Problem, strategies: Mapping[Node, Strateg
         assert isinstance(step, (MoveStep, RunStep))
         step.team = share.number
         steps.append(step)
-    return _Made(share, part, steps)
+    return _TeamSteps(share, part, steps)
 
 
 # ---- between teams ---------------------------------------------------------------------------------------------------
 
 
-def _joined(made: Sequence[_Made]) -> list[list[Step]]:
+def _joined(made: Sequence[_TeamSteps]) -> list[list[Step]]:
     """The steps of every team with sends and receipts between them."""
     inserts: list[list[tuple[int, int, Step]]] = [[] for _ in made]
     for receiver in made:
@@ -247,7 +248,7 @@ def _joined(made: Sequence[_Made]) -> list[list[Step]]:
     return out
 
 
-def _send(v: Value, sender: _Made, receiver: _Made) -> SendStep:
+def _send(v: Value, sender: _TeamSteps, receiver: _TeamSteps) -> SendStep:
     if static_type(v) is None:
         raise AttributeValueError(f"{v} goes from one pipeline stage to another, but its size is known only when the "
                                   "program runs.", hint="let one Cell make and read it.")  # fmt: skip
@@ -262,10 +263,10 @@ def _send(v: Value, sender: _Made, receiver: _Made) -> SendStep:
 # ---- one program -----------------------------------------------------------------------------------------------------
 
 
-def _together(placement: Placement, made: Sequence[_Made], steps: Sequence[Sequence[Step]],
-              teams: Sequence[Team]) -> Program:  # fmt: skip
+def _together(placement: Placement, made: Sequence[_TeamSteps], steps: Sequence[Sequence[Step]],
+              teams: Sequence[RankGroup]) -> SpmdProgram:  # fmt: skip
     joint = placement.batched.joint
-    out = Program(tuple(teams), joint.graph, trains=True)
+    out = SpmdProgram(tuple(teams), joint.graph, trains=True)
     out.steps = _merged(steps)
     known: dict[Value, Buffer] = {}
     homes: dict[Value, list[int]] = {}

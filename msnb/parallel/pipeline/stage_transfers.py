@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from msnb.parallel.program.spmd_program import Team
+from msnb.parallel.program.spmd_program import RankGroup
 from msnb.parallel.sharding.layout import TensorLayout
 
 Slices = tuple[slice, ...]
 
 
 @dataclass(frozen=True)
-class Piece:
+class TransferBlock:
     """A block of a value on its way.
 
     Attributes:
@@ -40,8 +40,8 @@ class Piece:
         return tuple(s.stop - s.start for s in self.here)
 
 
-def pieces(shape: Sequence[int], sender: Team, source: TensorLayout, receiver: Team,
-           target: TensorLayout) -> list[Piece]:  # fmt: skip
+def pieces(shape: Sequence[int], sender: RankGroup, source: TensorLayout, receiver: RankGroup,
+           target: TensorLayout) -> list[TransferBlock]:  # fmt: skip
     """The blocks of one value, in the order of the receivers.
 
     Examples:
@@ -61,12 +61,13 @@ def _ends(part: Slices) -> tuple[tuple[int, int], ...]:
     return tuple((s.start, s.stop) for s in part)
 
 
-def _arriving(shape: Sequence[int], copies: dict[tuple[tuple[int, int], ...], list[int]], first: int, receiver: Team,
-              target: TensorLayout, rank: int) -> Iterator[Piece]:  # fmt: skip
+def _arriving(shape: Sequence[int], copies: dict[tuple[tuple[int, int], ...], list[int]], first: int,
+receiver: RankGroup,
+              target: TensorLayout, rank: int) -> Iterator[TransferBlock]:  # fmt: skip
     mine = target.part(receiver.mesh, shape, rank)
     for theirs, ranks in copies.items():
         both = [(max(s.start, a), min(s.stop, b)) for s, (a, b) in zip(mine, theirs)]
         if all(a < b for a, b in both):
             there = tuple(slice(a - o, b - o) for (a, b), (o, _) in zip(both, theirs))
             here = tuple(slice(a - s.start, b - s.start) for (a, b), s in zip(both, mine))
-            yield Piece(first + ranks[rank % len(ranks)], receiver.first + rank, there, here)
+            yield TransferBlock(first + ranks[rank % len(ranks)], receiver.first + rank, there, here)

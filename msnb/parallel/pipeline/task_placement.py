@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from msnb.ir.graph import Node, Value
-from msnb.parallel.pipeline.microbatches import Batched
+from msnb.parallel.pipeline.microbatches import MicrobatchedProgram
 from msnb.parallel.program.optimizer_sharding import gradients_of
 from msnb.parallel.program.spmd_program import static_type
 from msnb.parallel.sharding.pipeline_schedule import Task, order
@@ -40,7 +40,7 @@ class Placement:
         summed: sums of weights' gradients on their way, and what is added up.
     """
 
-    batched: Batched
+    batched: MicrobatchedProgram
     piece_of: Mapping[Node, int]
     scheduler: str
     pipes: int

@@ -36,13 +36,13 @@ from msnb.parallel.planner.cost_model import (
     is_free,
     part_bytes,
 )
-from msnb.parallel.program.optimizer_sharding import Sharding
+from msnb.parallel.program.optimizer_sharding import OptimizerSharding
 from msnb.parallel.program.spmd_program import moves_opening
-from msnb.parallel.program.training_graph import Joint
+from msnb.parallel.program.training_graph import TrainingGraph
 from msnb.parallel.search.cost_graph import CostGraph, Floats
 from msnb.parallel.sharding.device_mesh import GATHER
 from msnb.parallel.sharding.layout import TensorLayout, whole
-from msnb.parallel.sharding.strategies import Call, Strategy, call_of, candidates, chosen
+from msnb.parallel.sharding.strategies import OpSignature, Strategy, call_of, candidates, chosen
 
 _HUB = 8  # readers
 _SMALL = 40  # nodes of a program up to which three axes of an operator may be split at once
@@ -85,7 +85,7 @@ def names_of(nodes: Iterable[Node]) -> dict[Node, str]:
 
 
 @dataclass
-class Flow:
+class ValueFlow:
     """What is known of every value before any strategy.
 
     Attributes:
@@ -102,10 +102,10 @@ class Flow:
     readers: dict[Value, int] = field(default_factory=dict)
 
     @staticmethod
-    def of(graph: Graph, weights: set[Value], incoming: set[Value] = frozenset()) -> Flow:  # type: ignore[assignment]
+    def of(graph: Graph, weights: set[Value], incoming: set[Value] = frozenset()) -> ValueFlow:  # type: ignore[assignment]
         """Walk the graph once; ``incoming`` are values whose gradient somebody else asks for."""
         asked = {v for v in incoming if isinstance(v.type, TensorType) and _float(v.type)}
-        flow = Flow(weights, weights | asked, set(weights))
+        flow = ValueFlow(weights, weights | asked, set(weights))
         for node in graph.nodes:
             for v in node.inputs:
                 flow.readers[v] = flow.readers.get(v, 0) + 1
@@ -144,7 +144,7 @@ def _is_view(node: Node) -> bool:
 
 
 @dataclass(frozen=True)
-class Part:
+class TensorShard:
     """What a device holds of a tensor: its name, the type of the whole, what is held, and the bytes."""
 
     name: str
@@ -154,7 +154,7 @@ class Part:
 
 
 @dataclass
-class Priced:
+class PriceCache:
     """What was priced for one program holds for every other on the same mesh, with the same model and rule: layers are
     alike, and so are the stages of a pipeline. Keys say all that a price depends on.
 
@@ -165,7 +165,7 @@ class Priced:
         inherited: (signature, mesh axes of labels) -> the strategy that splits them so; None where none does.
     """
 
-    calls: dict[Any, Call] = field(default_factory=dict)
+    calls: dict[Any, OpSignature] = field(default_factory=dict)
     strategies: dict[Any, list[Strategy]] = field(default_factory=dict)
     nodes: dict[Any, tuple[Floats, Floats]] = field(default_factory=dict)
     edges: dict[Any, Floats] = field(default_factory=dict)
@@ -173,7 +173,7 @@ class Priced:
     inherited: dict[Any, Strategy | None] = field(default_factory=dict)
 
 
-class Problem:
+class CostGraphBuilder:
     """Strategies and costs of a program.
 
     Args:
@@ -191,12 +191,12 @@ class Problem:
         costs: the cost graph; searched: the search that was done last.
     """
 
-    def __init__(self, joint: Joint, model: Model, rule: MemoryRule, most: int | None = None,
-                 sharding: Sharding | None = None, wide: str = GRADIENT_SUMS,
-                 priced: Priced | None = None) -> None:  # fmt: skip
+    def __init__(self, joint: TrainingGraph, model: Model, rule: MemoryRule, most: int | None = None,
+                 sharding: OptimizerSharding | None = None, wide: str = GRADIENT_SUMS,
+                 priced: PriceCache | None = None) -> None:  # fmt: skip
         self.joint, graph, weights = joint, joint.forward, joint.weights
         self.graph, self.model, self.mesh, self.rule, self.most = graph, model, model.mesh, rule, most
-        self.flow, self.sharding = Flow.of(graph, weights, joint.incoming), sharding or Sharding()
+        self.flow, self.sharding = ValueFlow.of(graph, weights, joint.incoming), sharding or OptimizerSharding()
         self.wide = wide
         if isinstance(model, TimeModel):
             model.wide, model.parts = wide, joint.parts
@@ -204,13 +204,13 @@ class Problem:
         if most is None and self.mesh.size <= 8 and len(graph.nodes) <= _SMALL:
             self.most = 3
         self.names, self.searched = {**names_of(graph.nodes), **joint.names}, ""
-        self.calls: dict[Node, Call] = {}
+        self.calls: dict[Node, OpSignature] = {}
         self.place: dict[Any, int] = {}
         self.strategies: list[list[Strategy]] = []
         self.layouts: dict[Value, list[TensorLayout]] = {}
         self.costs = CostGraph()
         self.copied: set[Value] = self.flow.static | joint.free
-        self.priced = Priced() if priced is None else priced
+        self.priced = PriceCache() if priced is None else priced
         # what prices depend on besides the call and its circumstances, of all that differs between programs
         self._shared = self.most, model.bucket if isinstance(model, TimeModel) else 0.0, joint.parts
         self._nodes: dict[int, Node] = {}
@@ -236,7 +236,7 @@ class Problem:
                 for i, value in enumerate(node.inputs):
                     self._add_edge(node, i, value)
 
-    def call(self, node: Node) -> Call:
+    def call(self, node: Node) -> OpSignature:
         """A node as strategies see it; alike nodes share their call."""
         known = self.priced.calls
         types = (tuple(v.type for v in side) for side in (node.inputs, node.outputs))
@@ -253,7 +253,7 @@ class Problem:
             return False
         return True
 
-    def candidates(self, call: Call) -> list[Strategy]:
+    def candidates(self, call: OpSignature) -> list[Strategy]:
         """The strategies of a call, found once per signature."""
         key = call.key, self.most
         found = self.priced.strategies.get(key)
@@ -305,17 +305,17 @@ class Problem:
                 return reader
         return None
 
-    def _time(self, call: Call, s: Strategy, roles: Sequence[str], own: Sequence[bool]) -> float:
+    def _time(self, call: OpSignature, s: Strategy, roles: Sequence[str], own: Sequence[bool]) -> float:
         """The op forward and backward, and the optimizer's work on the weights that only it reads."""
         weights = [(layout, t) for layout, t, mine in zip(s.inputs, call.types, own) if mine]
         return self.model.node(call, s, roles) + sum(self._update(layout, t) for layout, t in weights)
 
-    def _memory(self, call: Call, s: Strategy, own: Sequence[bool], kept: Sequence[bool]) -> float:
+    def _memory(self, call: OpSignature, s: Strategy, own: Sequence[bool], kept: Sequence[bool]) -> float:
         held = sum(sum(self.holdings(layout, t)) for layout, t, mine in zip(s.inputs, call.types, own) if mine)
         saved = sum(part_bytes(self.mesh, layout, t) for layout, t, keep in zip(s.outputs, call.outs, kept) if keep)
         return held + (saved if self.rule.training else 0.0)
 
-    def parts(self, choices: Sequence[int]) -> Iterator[Part]:
+    def parts(self, choices: Sequence[int]) -> Iterator[TensorShard]:
         """What a device holds under these choices: weights with their gradient and optimizer state, and what operators
         keep for the gradient."""
         for what, v in self.place.items():
@@ -324,13 +324,13 @@ class Problem:
             for weight, layout in rows:
                 if weight in self.flow.weights:
                     words = "weight, gradient and optimizer state" if self.rule.training else "weight"
-                    yield Part(weight.name, weight.type, words, sum(self.holdings(layout, weight.type)))
+                    yield TensorShard(weight.name, weight.type, words, sum(self.holdings(layout, weight.type)))
             if isinstance(what, Node) and self.rule.training:
                 kept = self._circumstances(what)[2]
                 for out, layout, keep in zip(what.outputs, s.outputs, kept):
                     if keep:
                         nbytes = part_bytes(self.mesh, layout, out.type)
-                        yield Part(self.names[what], out.type, "kept for the gradient", nbytes)
+                        yield TensorShard(self.names[what], out.type, "kept for the gradient", nbytes)
 
     def _own_weights(self, node: Node, s: Strategy) -> list[tuple[Value, TensorLayout]]:
         """The weights that only this node reads, as it reads them."""

@@ -30,20 +30,20 @@ from msnb.parallel.sharding.halo import exchanges
 from msnb.parallel.sharding.layout import Axes, TensorLayout
 from msnb.parallel.sharding.local_op import local_type, widened
 from msnb.parallel.sharding.reshard import SLICE, Resharder, resharder
-from msnb.parallel.sharding.strategies import Call, Strategy
+from msnb.parallel.sharding.strategies import OpSignature, Strategy
 
 BUCKET = 64e6  # bytes of gradients that are reduced together
 NONE, ACTIVATION, WEIGHT = "none", "activation", "weight"  # what an input's gradient is
 
 
-def local_types(call: Call, strategy: Strategy, mesh: Mesh) -> tuple[list[TensorType], list[TensorType]]:
+def local_types(call: OpSignature, strategy: Strategy, mesh: Mesh) -> tuple[list[TensorType], list[TensorType]]:
     """Types of a rank's operands and of its local results."""
     ins = [local_type(t, s.local_shape(mesh, t.ints())) for t, s in zip(call.types, strategy.inputs)]
     outs = [local_type(t, s.local_shape(mesh, t.ints())) for t, s in zip(call.outs, strategy.open_outputs())]
     return ins, outs
 
 
-def is_free(call: Call) -> bool:
+def is_free(call: OpSignature) -> bool:
     """Views cost nothing: they are folded into the kernels that read them."""
     return "view" in call.op.traits or not call.types or call.op.name in ("transpose", "stop_gradient")
 
@@ -83,7 +83,7 @@ class TimeModel:
         self.resharder = resharder(self.mesh)
         self.literal = replace(self.mesh.cluster.chip, half=False)  # dtypes as written, as its collectives move them
 
-    def compute(self, call: Call, strategy: Strategy) -> float:
+    def compute(self, call: OpSignature, strategy: Strategy) -> float:
         """Seconds of the rank's part of one op."""
         if is_free(call) or not call.plain:
             return 0.0
@@ -91,7 +91,7 @@ class TimeModel:
         ins, outs = local_types(call, strategy, self.mesh)
         return op_seconds(call.op, ins, outs, call.attrs, chip) + chip.launch
 
-    def close(self, call: Call, strategy: Strategy) -> float:
+    def close(self, call: OpSignature, strategy: Strategy) -> float:
         """Seconds of the collective behind the op."""
         if not strategy.partial:
             return 0.0
@@ -101,7 +101,7 @@ class TimeModel:
             outs = list(map(widened, outs))
         return sum(self.mesh.seconds(kind, strategy.partial, t.nbytes) for t in outs)
 
-    def rims(self, call: Call, strategy: Strategy, tensors: Iterable[int]) -> float:
+    def rims(self, call: OpSignature, strategy: Strategy, tensors: Iterable[int]) -> float:
         """Seconds of bringing the rows that a rank's windows see of some tensors (inputs, then outputs), or of bringing
         terms of such rows back: the same messages the other way."""
         if not any(call.axes.rims) or not strategy.blocks:
@@ -111,7 +111,7 @@ class TimeModel:
         moves = (exchanges(self.mesh, call.axes, i, blocks, layouts[i], types[i]) for i in tensors)
         return sum(move.seconds for row in moves for move in row)
 
-    def node(self, call: Call, strategy: Strategy, roles: Sequence[str]) -> float:
+    def node(self, call: OpSignature, strategy: Strategy, roles: Sequence[str]) -> float:
         """Seconds of an op forward and, when training, backward.
 
         Args:
@@ -121,7 +121,7 @@ class TimeModel:
         seconds += self.rims(call, strategy, range(len(call.types) + len(call.outs)))
         return seconds + (self._backward(call, strategy, roles) if self.training else 0.0)
 
-    def _backward(self, call: Call, strategy: Strategy, roles: Sequence[str]) -> float:
+    def _backward(self, call: OpSignature, strategy: Strategy, roles: Sequence[str]) -> float:
         asked = [i for i, role in enumerate(roles) if role != NONE]
         if not asked or not call.plain:
             return 0.0
@@ -195,7 +195,7 @@ class ByteModel:
             return 0.0
         return 3072.0 if nbytes <= self.threshold else nbytes + 1024.0
 
-    def node(self, call: Call, strategy: Strategy, roles: Sequence[str]) -> float:
+    def node(self, call: OpSignature, strategy: Strategy, roles: Sequence[str]) -> float:
         """Bytes of the parts an op reads (and of an open sum), weighted."""
         if is_free(call) or not call.plain:
             return 0.0

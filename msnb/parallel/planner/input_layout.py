@@ -15,12 +15,12 @@ from msnb.base.errors import AttributeValueError
 from msnb.core.types import TensorType
 from msnb.ir.graph import Value
 from msnb.parallel.context import set_value
-from msnb.parallel.program.training_graph import Joint
+from msnb.parallel.program.training_graph import TrainingGraph
 from msnb.parallel.sharding.device_mesh import Mesh
 from msnb.parallel.sharding.layout import Axes, TensorLayout
 
 
-def fed(joint: Joint, mesh: Mesh) -> dict[Value, TensorLayout]:
+def fed(joint: TrainingGraph, mesh: Mesh) -> dict[Value, TensorLayout]:
     """The layouts in which the inputs that are no state come, as the context says; nothing where it does not.
 
     Raises:

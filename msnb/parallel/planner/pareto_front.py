@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from msnb.base.errors import AttributeValueError
-from msnb.parallel.planner.cost_graph_builder import Problem
+from msnb.parallel.planner.cost_graph_builder import CostGraphBuilder
 from msnb.parallel.planner.rematerialization import Layer, cheapest, freed, layers_of
 from msnb.parallel.search.pareto_search import pareto_front
 
@@ -36,7 +36,7 @@ class Point:
     again: tuple[Layer, ...] = ()
 
 
-def layers(problem: Problem, choices: Sequence[int]) -> list[Layer]:
+def layers(problem: CostGraphBuilder, choices: Sequence[int]) -> list[Layer]:
     """What may be computed twice under these choices."""
     if not problem.rule.training:
         return []
@@ -44,14 +44,14 @@ def layers(problem: Problem, choices: Sequence[int]) -> list[Layer]:
     return layers_of(problem, chosen)
 
 
-def point(problem: Problem, choices: Sequence[int], which: Sequence[Layer] = ()) -> Point:
+def point(problem: CostGraphBuilder, choices: Sequence[int], which: Sequence[Layer] = ()) -> Point:
     """The plan of these choices with these layers computed twice."""
     costs = problem.costs
     seconds = costs.cost(choices) + sum(x.seconds for x in which)
     return Point(seconds, costs.bytes(choices) - freed(which), tuple(choices), tuple(which))
 
 
-def front(problem: Problem, most: int = 24) -> list[Point]:
+def front(problem: CostGraphBuilder, most: int = 24) -> list[Point]:
     """The points that no other beats, the fastest first."""
     found = []
     for choices in pareto_front(problem.costs, most):
@@ -67,7 +67,7 @@ def front(problem: Problem, most: int = 24) -> list[Point]:
     return out
 
 
-def within(problem: Problem, limit: float, choices: Sequence[int] | None = None) -> Point | None:
+def within(problem: CostGraphBuilder, limit: float, choices: Sequence[int] | None = None) -> Point | None:
     """The fastest plan that fits, layers computed twice where that is needed.
 
     Args:

@@ -26,7 +26,7 @@ from functools import lru_cache
 from msnb.core.microbatch_scope import steps_to_stage, within_micro
 from msnb.ir.control_flow import CALL
 from msnb.ir.graph import Graph, Node, Value
-from msnb.parallel.planner.cost_graph_builder import Problem
+from msnb.parallel.planner.cost_graph_builder import CostGraphBuilder
 from msnb.parallel.planner.cost_model import TimeModel, part_bytes
 from msnb.parallel.sharding.strategies import Strategy
 
@@ -98,7 +98,7 @@ def layers_said(graph: Graph) -> frozenset[str]:
     return frozenset(out)
 
 
-def layers_of(problem: Problem, chosen: Mapping[Node, Strategy]) -> list[Layer]:
+def layers_of(problem: CostGraphBuilder, chosen: Mapping[Node, Strategy]) -> list[Layer]:
     """The layers of a program under these strategies, in program order; those that save nothing are left out."""
     readers: dict[Value, set[str]] = {}
     said = problem.joint.again
@@ -122,7 +122,7 @@ def layers_of(problem: Problem, chosen: Mapping[Node, Strategy]) -> list[Layer]:
     return [Layer(name, seconds[name], n) for name, n in saved.items() if n > 0]
 
 
-def kept_values(problem: Problem, chosen: Mapping[Node, Strategy]) -> Iterator[tuple[Value, Node, float]]:
+def kept_values(problem: CostGraphBuilder, chosen: Mapping[Node, Strategy]) -> Iterator[tuple[Value, Node, float]]:
     """The values that are kept for the gradient, received ones among them, with the node whose gradient reads them and
     the bytes of a device's part; several views of one value once."""
     flow, received, seen = problem.flow, problem.joint.incoming, set[Value]()

@@ -13,14 +13,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from msnb.base.errors import AttributeValueError
-from msnb.core.shard_annotation import Wish, checked
+from msnb.core.shard_annotation import ShardHint, checked
 from msnb.ir.graph import Node
-from msnb.parallel.planner.cost_graph_builder import Problem
+from msnb.parallel.planner.cost_graph_builder import CostGraphBuilder
 from msnb.parallel.sharding.layout import Axes, TensorLayout
 from msnb.parallel.sharding.op_axes import Row
 from msnb.parallel.sharding.strategies import (
-    Asked,
-    Call,
+    OpSignature,
+    SplitRequest,
     Strategy,
     assigned,
     candidates,
@@ -31,7 +31,7 @@ from msnb.parallel.sharding.strategies import (
 )
 
 
-def marked(problem: Problem) -> dict[Node, list[Strategy]]:
+def marked(problem: CostGraphBuilder) -> dict[Node, list[Strategy]]:
     """The strategies of nodes that somebody wrote something for.
 
     Raises:
@@ -45,14 +45,14 @@ def marked(problem: Problem) -> dict[Node, list[Strategy]]:
             wishes = _fitting(problem, node, refused)
             heard |= {id(w) for w in wishes.values()}
             if wishes:
-                out[node] = _Wished(problem.names[node], problem.calls[node], wishes, problem).strategies()
+                out[node] = _NodeRequests(problem.names[node], problem.calls[node], wishes, problem).strategies()
     for at, error in refused.items():  # a Cell's input that none of its readers can take like that
         if at not in heard:
             raise error
     return out
 
 
-def written(problem: Problem, wanted: Mapping[str, Any]) -> dict[Node, list[Strategy]]:
+def written(problem: CostGraphBuilder, wanted: Mapping[str, Any]) -> dict[Node, list[Strategy]]:
     """Strategies by the names of operators (their paths, kinds), each split counts, a Layout or None (any) per input.
 
     Raises:
@@ -64,19 +64,19 @@ def written(problem: Problem, wanted: Mapping[str, Any]) -> dict[Node, list[Stra
         if all(isinstance(s, tuple) for s in given):
             out.update({node: [s] for node, s in problem.fixed({name: given}).items()})
             continue
-        wishes = {i: Wish(s, name) for i, s in enumerate(given) if s is not None and s != ()}
+        wishes = {i: ShardHint(s, name) for i, s in enumerate(given) if s is not None and s != ()}
         for node in problem.named(name):
-            out[node] = _Wished(problem.names[node], problem.calls[node], wishes, problem).strategies()
+            out[node] = _NodeRequests(problem.names[node], problem.calls[node], wishes, problem).strategies()
     return out
 
 
-def _fitting(problem: Problem, node: Node, refused: dict[int, ValueError]) -> dict[int, Wish]:
+def _fitting(problem: CostGraphBuilder, node: Node, refused: dict[int, ValueError]) -> dict[int, ShardHint]:
     """The wishes that the node can follow; one that it must follow raises."""
-    out: dict[int, Wish] = {}
+    out: dict[int, ShardHint] = {}
     for i, wish in (node.marks or {}).items():
         try:
             together = {**out, i: wish}
-            _Wished(problem.names[node], problem.calls[node], together, problem).strategies()
+            _NodeRequests(problem.names[node], problem.calls[node], together, problem).strategies()
             out = together
         except AttributeValueError as error:
             if wish.must:
@@ -85,10 +85,12 @@ def _fitting(problem: Problem, node: Node, refused: dict[int, ValueError]) -> di
     return out
 
 
-class _Wished:
+class _NodeRequests:
     """What was asked of one node."""
 
-    def __init__(self, name: str, call: Call, wishes: Mapping[int, Wish], problem: Problem) -> None:
+    def __init__(
+        self, name: str, call: OpSignature, wishes: Mapping[int, ShardHint], problem: CostGraphBuilder
+    ) -> None:
         self.name, self.call, self.wishes, self.mesh = name, call, wishes, problem.mesh
         self.problem = problem
         self.splits = {i: self._split(i, w.split) for i, w in wishes.items()}
@@ -106,7 +108,7 @@ class _Wished:
             ValueError: there is none.
         """
         read = [i for i in self.splits if i >= 0]  # a result may be spread further than its inputs say
-        asked = [Asked(*self._row(i), self.splits[i]) for i in read or self.splits]
+        asked = [SplitRequest(*self._row(i), self.splits[i]) for i in read or self.splits]
         counts = counts_of(self.name, self.call, asked)
         check_counts(self.name, self.call, counts, self.mesh, self._text())
         made = place(self.call, self._blocks() or assigned(self.call, counts, self.mesh), self.mesh)

@@ -28,20 +28,20 @@ from msnb.parallel.partition.gradient_buckets import Gradient, Segments, feature
 from msnb.parallel.partition.partitioner import Partitioner
 from msnb.parallel.partition.remat_insertion import taken_again
 from msnb.parallel.partition.step_simulator import Timeline, simulate
-from msnb.parallel.planner.cost_graph_builder import Problem
+from msnb.parallel.planner.cost_graph_builder import CostGraphBuilder
 from msnb.parallel.planner.cost_model import TimeModel
 from msnb.parallel.planner.pareto_front import Point, front, layers
 from msnb.parallel.planner.rematerialization import Layer, freed, kept_values
 from msnb.parallel.planner.shard_constraints import marked, written
-from msnb.parallel.plans.plan_interface import Predicted
+from msnb.parallel.plans.plan_interface import PlanBase
 from msnb.parallel.plans.strategy_files import read_strategies, write_strategies
 from msnb.parallel.program.optimizer_sharding import gradients_of
 from msnb.parallel.program.spmd_program import (
     FORWARD,
     Collective,
     Local,
-    Program,
     RunStep,
+    SpmdProgram,
     moves_closing,
     moves_opening,
     static_type,
@@ -51,7 +51,7 @@ from msnb.parallel.search.elimination import TooLarge, dynamic_programming
 from msnb.parallel.search.heuristics import recursive_programming, sharding_propagation
 from msnb.parallel.search.oracles import brute_force, linear_program
 from msnb.parallel.sharding.layout import TensorLayout, from_map
-from msnb.parallel.sharding.strategies import Call, Strategy, chosen, place
+from msnb.parallel.sharding.strategies import OpSignature, Strategy, chosen, place
 
 SEARCHES = ("dynamic_programming", "recursive_programming", "sharding_propagation", "brute_force", "linear_program")
 
@@ -62,7 +62,7 @@ _TAKEN_OVER = (
 )
 
 
-def search(problem: Problem, mode: str, wanted: Mapping[str, Any], limit: float | None,
+def search(problem: CostGraphBuilder, mode: str, wanted: Mapping[str, Any], limit: float | None,
            insists: bool = True) -> list[int]:  # fmt: skip
     """The choices of a search over a problem.
 
@@ -97,7 +97,7 @@ def search(problem: Problem, mode: str, wanted: Mapping[str, Any], limit: float 
     return choices
 
 
-def _searched(problem: Problem, mode: str, fixed: set[Node], limit: float | None) -> list[int]:
+def _searched(problem: CostGraphBuilder, mode: str, fixed: set[Node], limit: float | None) -> list[int]:
     costs = problem.costs
     if mode == "recursive_programming":
         return recursive_programming(costs, problem.runs())
@@ -108,7 +108,7 @@ def _searched(problem: Problem, mode: str, fixed: set[Node], limit: float | None
     return (brute_force if mode == "brute_force" else linear_program)(costs, limit)
 
 
-def no_room(problem: Problem, limit: float | None, what: str) -> AttributeValueError:
+def no_room(problem: CostGraphBuilder, limit: float | None, what: str) -> AttributeValueError:
     """The error of a program that does not fit; it names what takes most room where all is split as far as it goes."""
     least = [int(m.argmin()) for m in problem.costs.memory]
     largest = sorted(problem.parts(least), key=lambda part: -part.nbytes)[:MOST]
@@ -121,7 +121,7 @@ def no_room(problem: Problem, limit: float | None, what: str) -> AttributeValueE
     )
 
 
-def batch_split(problem: Problem) -> dict[Node, Strategy]:
+def batch_split(problem: CostGraphBuilder) -> dict[Node, Strategy]:
     """Data parallel: axis 0 of the data, and what it becomes, over all devices; weights whole everywhere."""
     everything = tuple(range(len(problem.mesh.factors)))
     held = problem.flow.weights | problem.joint.held
@@ -147,7 +147,7 @@ def _splittable(call: Any) -> set[str]:
 Made = TypeVar("Made", bound="Plan")
 
 
-class Plan(Predicted):
+class Plan(PlanBase):
     """A program laid over devices.
 
     Attributes:
@@ -159,7 +159,7 @@ class Plan(Predicted):
     cuts: tuple[int, ...] = ()  # gradients behind which a bucket of the all-reduce ends
     bucket = math.inf  # bytes that fill one
 
-    def __init__(self, problem: Problem, choices: list[int], mode: str) -> None:
+    def __init__(self, problem: CostGraphBuilder, choices: list[int], mode: str) -> None:
         self.problem, self.choices, self.mode, self.mesh = problem, list(choices), mode, problem.mesh
         self.objective = problem.costs.cost(choices)
 
@@ -177,12 +177,12 @@ class Plan(Predicted):
         return {self.problem.names[node]: s.splits(self.mesh) for node, s in self.chosen.items()}
 
     @property
-    def program(self) -> Program:
+    def program(self) -> SpmdProgram:
         """The steps of every rank."""
         return self._twice if self.again else self._once
 
     @cached_property
-    def _twice(self) -> Program:
+    def _twice(self) -> SpmdProgram:
         once = self._once
         steps = [step for step in once.steps if isinstance(step, Local)]
         leaving = {v for v, _ in (*once.outputs, *once.gradients)}
@@ -190,7 +190,7 @@ class Plan(Predicted):
         return replace(once, steps=list(taken_again(steps, leaving, layers, self.problem.joint.again)))
 
     @cached_property
-    def _once(self) -> Program:
+    def _once(self) -> SpmdProgram:
         """The steps with no layer computed twice."""
         p = self.problem
         layouts = {v: p.strategies[i][self.choices[i]].outputs[0] for v, i in p.place.items() if isinstance(v, Value)}
@@ -364,7 +364,7 @@ class Plan(Predicted):
                          f"{(own[i] + around[i]) * unit:10.1f}  {self._words(call, s)}")  # fmt: skip
         return "\n".join(lines)
 
-    def _words(self, call: Call, s: Strategy) -> str:
+    def _words(self, call: OpSignature, s: Strategy) -> str:
         """Split counts, and what the ranks say to each other before and behind the op."""
         before, behind = moves_opening(self.mesh, call, s), moves_closing(self.mesh, call, s)
         text = [str(s.splits(self.mesh))]

@@ -19,7 +19,7 @@ class NotDecided(MsnbError, AttributeError, ValueError):
     """Something that nobody decided for this kind of plan, and the way to what there is."""
 
 
-class Predicted(ABC):
+class PlanBase(ABC):
     """A step of a program on many devices, before it is run.
 
     ``Plan``, ``PipelinePlan`` and ``HandPlan`` are such; all numbers are simulated.

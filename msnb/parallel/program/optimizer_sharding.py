@@ -26,7 +26,7 @@ from msnb.base.errors import AttributeValueError
 from msnb.core.types import TensorType
 from msnb.ir.graph import Node, Value
 from msnb.parallel.context import get_auto_parallel_context
-from msnb.parallel.program.training_graph import Joint
+from msnb.parallel.program.training_graph import TrainingGraph
 from msnb.parallel.sharding.device_mesh import Mesh
 from msnb.parallel.sharding.layout import TensorLayout
 from msnb.parallel.sharding.strategies import Strategy, call_of, place
@@ -36,7 +36,7 @@ _PASSING = frozenset({"cast", "transpose", "add", "unindex"})  # what stands bet
 
 
 @dataclass(frozen=True)
-class Sharding:
+class OptimizerSharding:
     """How optimizers are sharded.
 
     Args:
@@ -87,14 +87,14 @@ class Sharding:
         return tuple(sorted(out))
 
 
-def from_context() -> Sharding:
+def from_context() -> OptimizerSharding:
     """What ``enable_parallel_optimizer`` and ``parallel_optimizer_config`` say."""
     if not get_auto_parallel_context("enable_parallel_optimizer"):
-        return Sharding()
+        return OptimizerSharding()
     config = get_auto_parallel_context("parallel_optimizer_config") or {}
     level, threshold = config.get("optimizer_level", "level1"), config.get("parallel_optimizer_threshold", 64)
     most = config.get("optimizer_weight_shard_size", get_auto_parallel_context("optimizer_weight_shard_size"))
-    return Sharding(int(level[-1]), threshold * 1024.0, most)
+    return OptimizerSharding(int(level[-1]), threshold * 1024.0, most)
 
 
 def passes(node: Node) -> bool:
@@ -102,7 +102,7 @@ def passes(node: Node) -> bool:
     return "view" in node.op.traits or node.op.name in _PASSING
 
 
-def gradients_of(joint: Joint) -> list[tuple[Value, Value]]:
+def gradients_of(joint: TrainingGraph) -> list[tuple[Value, Value]]:
     """(weight, its gradient): of a loss, or what the update of a captured step reads."""
     if joint.gradients:
         return list(zip((p for p in joint.graph.params if p in joint.weights), joint.gradients))
@@ -116,7 +116,7 @@ def gradients_of(joint: Joint) -> list[tuple[Value, Value]]:
     return out
 
 
-class Spread:
+class GradientSpreading:
     """Where every gradient on its way should lie, so that it arrives spread.
 
     Args:
@@ -124,7 +124,9 @@ class Spread:
         targets: the spread layout of every weight that is shared.
     """
 
-    def __init__(self, mesh: Mesh, joint: Joint, late: set[Value], targets: Mapping[Value, TensorLayout]) -> None:
+    def __init__(
+        self, mesh: Mesh, joint: TrainingGraph, late: set[Value], targets: Mapping[Value, TensorLayout]
+    ) -> None:
         self.mesh, self.wanted = mesh, dict[Value, TensorLayout]()
         todo = [(g, targets[w]) for w, g in gradients_of(joint) if w in targets]
         while todo:

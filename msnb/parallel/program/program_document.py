@@ -35,7 +35,7 @@ from msnb.base.files.json_schema import (
     REAL,
     TEXT,
     Either,
-    Fixed,
+    FixedRow,
     Int,
     Kind,
     OneOf,
@@ -57,12 +57,12 @@ from msnb.parallel.program.spmd_program import (
     UPDATE,
     Buffer,
     MoveStep,
-    Program,
+    RankGroup,
     RecvStep,
     RunStep,
     SendStep,
+    SpmdProgram,
     Step,
-    Team,
 )  # fmt: skip
 from msnb.parallel.sharding.device_mesh import (
     EXCHANGE,
@@ -85,7 +85,7 @@ _REF = re.compile(r"([pnio])(\d{1,9})(?:\.(\d{1,9}))?\Z")
 _T = TypeVar("_T")
 
 
-def to_text(program: Program) -> str:
+def to_text(program: SpmdProgram) -> str:
     """The document.
 
     Raises:
@@ -97,10 +97,10 @@ def to_text(program: Program) -> str:
         >>> from_text(to_text(plan.program)).mesh.size
         2
     """
-    return json.dumps(_Writer(program).document(), separators=(",", ":"))
+    return json.dumps(_DocumentWriter(program).document(), separators=(",", ":"))
 
 
-def from_text(text: str) -> Program:
+def from_text(text: str) -> SpmdProgram:
     """The program of a document.
 
     Raises:
@@ -114,7 +114,7 @@ def from_text(text: str) -> Program:
     fault = misfit(_PAGE, page, "the document")
     if fault is not None:
         raise refuse(str(fault))
-    return _Reader(page, refuse).program()
+    return _DocumentReader(page, refuse).program()
 
 
 def _plain(graph: Graph) -> list[Node]:
@@ -124,8 +124,8 @@ def _plain(graph: Graph) -> list[Node]:
 # ---- writing -------------------------------------------------------------------------------------------------------
 
 
-class _Writer:
-    def __init__(self, program: Program) -> None:
+class _DocumentWriter:
+    def __init__(self, program: SpmdProgram) -> None:
         self.program = program
         self.nodes: dict[Node, int] = {}
         self.names: dict[Value, str] = {p: f"p{i}" for i, p in enumerate(program.graph.params)}
@@ -196,7 +196,7 @@ class _Writer:
         return [m.kind, list(m.axes), m.dim, m.to, self._layout(m.before), self._layout(m.after), m.nbytes, m.seconds]
 
 
-def _groups(teams: Sequence[Team], every: Sequence[set[tuple[int, ...]]]) -> dict[str, list[list[int]]]:
+def _groups(teams: Sequence[RankGroup], every: Sequence[set[tuple[int, ...]]]) -> dict[str, list[list[int]]]:
     """The ranks of the world that talk to each other over these mesh axes of their team."""
     out: dict[str, list[list[int]]] = {}
     for axes in sorted(set().union(*every)):
@@ -239,21 +239,21 @@ class _Step(Kind):
 
 _ROWS = Rows(Rows(INDEX))
 _SIZE = Int(1, MAX_DEVICES)
-_BUFFERS = Rows(Fixed(TEXT, INDEX))
+_BUFFERS = Rows(FixedRow(TEXT, INDEX))
 _CLASSES: dict[type, Kind] = {bool: FLAG, int: Int(0, 1 << 62), float: REAL, str: TEXT}
 _CLUSTER = Record({
     "name": TEXT, "servers": Either(OneOf(None), _SIZE),
     "chip": Record({f.name: _CLASSES[type(getattr(Chip(), f.name))] for f in fields(Chip)}),
 })  # fmt: skip
-_GRAPH = Record({"text": TEXT, "constants": Table(Fixed(OneOf(*(t.name for t in ALL)), Rows(INDEX), TEXT))})
+_GRAPH = Record({"text": TEXT, "constants": Table(FixedRow(OneOf(*(t.name for t in ALL)), Rows(INDEX), TEXT))})
 _STRATEGY = Record({
-    "blocks": Rows(Fixed(TEXT, Rows(INDEX))), "inputs": Rows(INDEX), "outputs": Rows(INDEX), "partial": Rows(INDEX),
+    "blocks": Rows(FixedRow(TEXT, Rows(INDEX))), "inputs": Rows(INDEX), "outputs": Rows(INDEX), "partial": Rows(INDEX),
     "reducer": OneOf("sum", "mean", "max", "min", "prod", "any", "all"), "scatter": Int(-1, MOST_AXES),
 })  # fmt: skip
 _PHASE, _NUMBER, _DIM = OneOf(FORWARD, BACKWARD, UPDATE), Int(0, MAX_DEVICES), Int(-1, MOST_AXES)
 _PLACE: dict[str, Kind] = {"phase": _PHASE, "where": TEXT, "late": FLAG, "team": _NUMBER}
 _ENDS: dict[str, Kind] = {"source": INDEX, "target": INDEX}
-_MOVE = Fixed(OneOf(SLICE, GATHER, SCATTER, REDUCE, EXCHANGE), Rows(INDEX), _DIM, _DIM, INDEX, INDEX, REAL, REAL)
+_MOVE = FixedRow(OneOf(SLICE, GATHER, SCATTER, REDUCE, EXCHANGE), Rows(INDEX), _DIM, _DIM, INDEX, INDEX, REAL, REAL)
 _SENT: dict[str, Kind] = {"sender": _NUMBER, "receiver": _NUMBER, "phase": _PHASE, "where": TEXT, **_ENDS}
 _STEPS: dict[str, Kind] = {
     "run": Record({"run": INDEX, "strategy": _STRATEGY, "wide": FLAG, **_PLACE}),
@@ -263,13 +263,13 @@ _STEPS: dict[str, Kind] = {
 }
 _PAGE = Record({
     "format": OneOf(FORMAT), "version": Int(VERSION, VERSION), "cluster": _CLUSTER,
-    "teams": Rows(Fixed(_NUMBER, Rows(_SIZE))), "graph": _GRAPH, "layouts": Rows(Fixed(_ROWS, Rows(INDEX))),
+    "teams": Rows(FixedRow(_NUMBER, Rows(_SIZE))), "graph": _GRAPH, "layouts": Rows(FixedRow(_ROWS, Rows(INDEX))),
     "groups": Table(_ROWS), "params": _BUFFERS, "anywhere": Rows(TEXT), "steps": Rows(_Step()),
     "outputs": _BUFFERS, "weights": Rows(TEXT), "gradients": _BUFFERS, "trains": FLAG, "homes": Table(Rows(INDEX)),
 })  # fmt: skip
 
 
-class _Reader:
+class _DocumentReader:
     """The program of a page that has the form of ``_PAGE``; every number in it is looked up in what it counts."""
 
     def __init__(self, data: Mapping[str, Any], refuse: Refuse) -> None:
@@ -277,7 +277,7 @@ class _Reader:
         cluster = Cluster(devices["name"], devices["servers"], chip=Chip(**devices["chip"]))
         if not data["teams"] or any(not is_mesh(factors) for _, factors in data["teams"]):
             raise refuse(f"its teams have {data['teams']}, and not 1 to {MAX_DEVICES} devices each")
-        self.teams = tuple(Team(first, Mesh(tuple(factors), cluster)) for first, factors in data["teams"])
+        self.teams = tuple(RankGroup(first, Mesh(tuple(factors), cluster)) for first, factors in data["teams"])
         self.axes = max(len(team.mesh.factors) for team in self.teams)
         self.graph = graph_in(data["graph"])
         self.nodes = _plain(self.graph)
@@ -289,9 +289,9 @@ class _Reader:
             raise self.refuse(f"the layout {dims} with the open sums {partial} is none over {self.axes} mesh axes")
         return TensorLayout(tuple(map(tuple, dims)), tuple(partial))
 
-    def program(self) -> Program:
+    def program(self) -> SpmdProgram:
         d = self.data
-        out = Program(self.teams, self.graph, trains=d["trains"])
+        out = SpmdProgram(self.teams, self.graph, trains=d["trains"])
         out.params = dict(map(self._buffer, d["params"]))
         out.anywhere = {self._value(v) for v in d["anywhere"]}
         out.steps = [self._step(s) for s in d["steps"]]

@@ -29,7 +29,7 @@ from msnb.parallel.sharding.halo import Halo, exchanges, returns
 from msnb.parallel.sharding.layout import TensorLayout
 from msnb.parallel.sharding.local_op import widened
 from msnb.parallel.sharding.reshard import Move
-from msnb.parallel.sharding.strategies import Call, Strategy
+from msnb.parallel.sharding.strategies import OpSignature, Strategy
 
 Buffer = tuple[Value, TensorLayout]
 FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
@@ -37,7 +37,7 @@ SEND = "send"
 
 
 @dataclass(frozen=True)
-class Team:
+class RankGroup:
     """Ranks that walk the same steps.
 
     Attributes:
@@ -78,7 +78,7 @@ class RunStep:
     """
 
     node: Node
-    call: Call
+    call: OpSignature
     strategy: Strategy
     operands: list[Buffer]
     results: list[Buffer]
@@ -160,7 +160,7 @@ class Collective:
 
 
 @dataclass
-class Program:
+class SpmdProgram:
     """The steps of a plan.
 
     Attributes:
@@ -171,7 +171,7 @@ class Program:
         homes: the teams that have a param, a result or a gradient; what is not named here all have.
     """
 
-    teams: tuple[Team, ...]
+    teams: tuple[RankGroup, ...]
     graph: Graph
     steps: list[Step] = field(default_factory=list)
     params: dict[Value, TensorLayout] = field(default_factory=dict)
@@ -215,7 +215,7 @@ def closing(mesh: Mesh, step: RunStep) -> list[tuple[Move, ...]]:
     return moves_closing(mesh, step.call, step.strategy, step.wide)
 
 
-def moves_opening(mesh: Mesh, call: Call, s: Strategy) -> list[tuple[Halo, ...]]:
+def moves_opening(mesh: Mesh, call: OpSignature, s: Strategy) -> list[tuple[Halo, ...]]:
     """The moves in front of an op under a strategy, per operand."""
     if not any(call.axes.rims):
         return [() for _ in zip(s.inputs, call.types)]
@@ -223,7 +223,7 @@ def moves_opening(mesh: Mesh, call: Call, s: Strategy) -> list[tuple[Halo, ...]]
     return [exchanges(mesh, call.axes, i, blocks, *one) for i, one in enumerate(zip(s.inputs, call.types))]
 
 
-def moves_closing(mesh: Mesh, call: Call, s: Strategy, wide: bool = False) -> list[tuple[Move, ...]]:
+def moves_closing(mesh: Mesh, call: OpSignature, s: Strategy, wide: bool = False) -> list[tuple[Move, ...]]:
     """The moves behind an op under a strategy, per result: terms of images' rows go where the rows live, then sums over
     ranks are taken. ``wide``: 16-bit terms travel in float32."""
     if not s.partial and not any(call.axes.rims):
@@ -240,7 +240,7 @@ def moves_closing(mesh: Mesh, call: Call, s: Strategy, wide: bool = False) -> li
     return out
 
 
-def collectives_of(teams: Sequence[Team], step: Step, rank: int = 0) -> Iterator[Collective]:
+def collectives_of(teams: Sequence[RankGroup], step: Step, rank: int = 0) -> Iterator[Collective]:
     """The collectives of one step, with the group that ``rank`` is in; what is sent counts where it is received."""
     if isinstance(step, RecvStep):
         yield _received(teams, step)
@@ -263,7 +263,7 @@ def moves_of(mesh: Mesh, step: Local) -> Sequence[Move]:
     return [m for row in (*opening(mesh, step), *closing(mesh, step)) for m in row]
 
 
-def _received(teams: Sequence[Team], step: RecvStep) -> Collective:
+def _received(teams: Sequence[RankGroup], step: RecvStep) -> Collective:
     t, team = static_type(step.value), teams[step.receiver]
     n = 0 if t is None else int(step.target.local_bytes(team.mesh, t.nbytes))
     link = team.mesh.cluster.link(teams[step.sender].first, team.first)

@@ -27,7 +27,7 @@ from msnb.parallel.sharding.layout import TensorLayout
 
 
 @dataclass
-class Joint:
+class TrainingGraph:
     """A program, its forward part told from the rest.
 
     Attributes:
@@ -150,7 +150,7 @@ def forward_nodes(graph: Graph) -> set[Node]:
     return inside
 
 
-def with_gradient(graph: Graph, weights: set[Value]) -> Joint:
+def with_gradient(graph: Graph, weights: set[Value]) -> TrainingGraph:
     """A program followed by the gradient of its loss by the weights.
 
     Raises:
@@ -170,7 +170,7 @@ def with_gradient(graph: Graph, weights: set[Value]) -> Joint:
     gradients = [below[v] for v in pair.backward.outputs]
     out.outputs = [seen[v] for v in pair.forward.outputs[: len(graph.outputs)]]
     out.state = dict(graph.state)
-    return Joint(out, {out.params[graph.params.index(w)] for w in weights}, gradients)
+    return TrainingGraph(out, {out.params[graph.params.index(w)] for w in weights}, gradients)
 
 
 def ones_like(graph: Graph, t: Type) -> Value:

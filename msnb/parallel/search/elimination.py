@@ -54,12 +54,12 @@ class Content:
 
 
 @dataclass(eq=False)
-class Table:
+class ChoiceTable:
     """Numbers over the choices of some nodes."""
 
     scope: tuple[int, ...]
     content: Content
-    made_of: tuple[Table, ...] = ()  # a join of two; or, with ``gone``, what a node was eliminated from
+    made_of: tuple[ChoiceTable, ...] = ()  # a join of two; or, with ``gone``, what a node was eliminated from
     gone: int = -1
 
 
@@ -86,10 +86,10 @@ class Eliminator:
             self._made.append((found, make))
         return found
 
-    def _tables(self) -> list[Table]:
+    def _tables(self) -> list[ChoiceTable]:
         g = self.graph
-        out = [Table((v,), self._node(v)) for v in range(g.size)]
-        return out + [Table((u, v), self._edge(m, key)) for (u, v, m), key in zip(g.edges, g.edge_keys)]
+        out = [ChoiceTable((v,), self._node(v)) for v in range(g.size)]
+        return out + [ChoiceTable((u, v), self._edge(m, key)) for (u, v, m), key in zip(g.edges, g.edge_keys)]
 
     def _node(self, v: int) -> Content:
         time, memory, key = self.graph.time[v], self.graph.memory[v], ("node", self.graph.node_keys[v])
@@ -102,14 +102,14 @@ class Eliminator:
     def _content(self, time: Floats, memory: Floats, key: Hashable) -> Content:
         return Content(time, None if self.limit is None else memory, self._key(key))
 
-    def join(self, a: Table, b: Table) -> Table:
+    def join(self, a: ChoiceTable, b: ChoiceTable) -> ChoiceTable:
         """The sum of two tables over the union of their nodes."""
         scope = a.scope + tuple(v for v in b.scope if v not in a.scope)
         place = tuple(scope.index(v) for v in b.scope)
         key = ("join", a.content.key, b.content.key, len(a.scope), place)
         one, other, n = a.content, b.content, len(scope)
         found = self._fold(key, lambda: self._joined(one, other, n, place, self._key(key)))
-        return Table(scope, found, (a, b))
+        return ChoiceTable(scope, found, (a, b))
 
     def _joined(self, a: Content, b: Content, n: int, place: tuple[int, ...], key: int) -> Content:
         if n > _MOST_AXES:
@@ -125,14 +125,14 @@ class Eliminator:
         more = left[..., :, None] + right[..., None, :]
         return self._pruned(time, more.reshape(*shape, -1), key)
 
-    def eliminate(self, table: Table, v: int) -> Table:
+    def eliminate(self, table: ChoiceTable, v: int) -> ChoiceTable:
         """The best over the choices of ``v``."""
         at = table.scope.index(v)
         rest = tuple(u for u in table.scope if u != v)
         key = ("min", table.content.key, at)
         content = table.content
         found = self._fold(key, lambda: self._minimum(content, at, self._key(key)))
-        return Table(rest, found, (table,), v)
+        return ChoiceTable(rest, found, (table,), v)
 
     def _minimum(self, content: Content, at: int, key: int) -> Content:
         time = np.moveaxis(content.time, at, -2)
@@ -192,7 +192,7 @@ class Eliminator:
         return [self._choices(last, int(k)) for k in fine]
 
     @cached_property
-    def _last(self) -> Table:
+    def _last(self) -> ChoiceTable:
         """The table that is left when all nodes are gone."""
         done = self._eliminated()
         last = done[0]
@@ -200,14 +200,14 @@ class Eliminator:
             last = self.join(last, table)
         return last
 
-    def _choices(self, last: Table, point: int) -> list[int]:
+    def _choices(self, last: ChoiceTable, point: int) -> list[int]:
         choices: dict[int, int] = {}
         _unwind(last, point, choices)
         return [choices[v] for v in range(self.graph.size)]
 
-    def _eliminated(self) -> list[Table]:
+    def _eliminated(self) -> list[ChoiceTable]:
         """All nodes gone: tables without scope."""
-        at: dict[int, list[Table]] = {v: [] for v in range(self.graph.size)}
+        at: dict[int, list[ChoiceTable]] = {v: [] for v in range(self.graph.size)}
         for table in self._tables():
             for v in table.scope:
                 at[v].append(table)
@@ -222,7 +222,7 @@ class Eliminator:
                 done.append(table)
         return done
 
-    def _without(self, mine: list[Table], v: int) -> Table:
+    def _without(self, mine: list[ChoiceTable], v: int) -> ChoiceTable:
         """The tables that know ``v``, joined and ``v`` eliminated."""
         scope = tuple(dict.fromkeys(u for t in mine for u in t.scope if u != v))
         entries = np.prod([len(self.graph.time[u]) for u in (*scope, v)], dtype=np.float64)
@@ -233,7 +233,7 @@ class Eliminator:
             table = self.join(table, other)
         return self.eliminate(table, v)
 
-    def _fused(self, mine: list[Table], v: int, scope: tuple[int, ...], entries: float) -> Table:
+    def _fused(self, mine: list[ChoiceTable], v: int, scope: tuple[int, ...], entries: float) -> ChoiceTable:
         """Join and minimum in one, slice by slice, where the joined table would be large."""
         if entries > _LONGEST:
             raise TooLarge
@@ -241,7 +241,7 @@ class Eliminator:
         key = ("fused", tuple(t.content.key for t in mine), places)
         sizes, contents = [len(self.graph.time[u]) for u in scope], [t.content for t in mine]
         found = self._fold(key, lambda: _sliced_minimum(contents, places, sizes, self._key(key)))
-        return Table(scope, found, tuple(mine), v)
+        return ChoiceTable(scope, found, tuple(mine), v)
 
 
 def _sliced_minimum(contents: Sequence[Content], places: Sequence[tuple[int, ...]], sizes: Sequence[int],
@@ -277,7 +277,7 @@ def _thinned(time: Floats, memory: Floats, order: Ints, points: int) -> tuple[Fl
     return np.take_along_axis(time, at, -1), np.take_along_axis(memory, at, -1), np.take_along_axis(order, at, -1)
 
 
-def _unwind(table: Table, point: int, choices: dict[int, int]) -> None:
+def _unwind(table: ChoiceTable, point: int, choices: dict[int, int]) -> None:
     """From the last table back to the choices that made its entry."""
     stack = [(table, point)]
     while stack:

@@ -27,14 +27,14 @@ from typing import Any
 import numpy as np
 
 from msnb.core.types import TensorType
-from msnb.ops.definition.window_geometry import Seen
+from msnb.ops.definition.window_geometry import WindowExtent
 from msnb.parallel.sharding.device_mesh import HALO, HALO_ADD, Mesh
 from msnb.parallel.sharding.layout import Axes, TensorLayout
 from msnb.parallel.sharding.op_axes import HALO as SEEN
 from msnb.parallel.sharding.op_axes import Label, OpAxes
 from msnb.parallel.sharding.reshard import Move
 
-Views = Mapping[str, tuple[Seen, ...]]  # halo label -> what the windows of every piece see
+Views = Mapping[str, tuple[WindowExtent, ...]]  # halo label -> what the windows of every piece see
 
 
 @dataclass(frozen=True)
@@ -99,14 +99,14 @@ class Halo(Move):
 
 
 @lru_cache(maxsize=4096)
-def seen_along(label: Label, pieces: int) -> tuple[Seen, ...]:
+def seen_along(label: Label, pieces: int) -> tuple[WindowExtent, ...]:
     """What the windows of every piece see of a label's rows, when rows and windows are split evenly."""
     assert label.slide is not None
     n = label.windows // pieces
     return tuple(label.slide.sees(i * n, (i + 1) * n, label.size) for i in range(pieces))
 
 
-def views(axes: OpAxes, blocks: Mapping[str, Axes], mesh: Mesh) -> dict[str, tuple[Seen, ...]]:
+def views(axes: OpAxes, blocks: Mapping[str, Axes], mesh: Mesh) -> dict[str, tuple[WindowExtent, ...]]:
     """What the windows of every piece see, for the halo labels that a strategy splits."""
     halos = {name: run for name, run in blocks.items() if axes.labels[name].kind == SEEN}
     return {name: seen_along(axes.labels[name], mesh.count(run)) for name, run in halos.items()}
@@ -117,7 +117,7 @@ def blind(found: Views) -> bool:
     return any(seen.stop <= seen.start for pieces in found.values() for seen in pieces)
 
 
-def seen_shape(axes: OpAxes, i: int, shape: Sequence[int], seen: Mapping[str, Seen]) -> tuple[int, ...]:
+def seen_shape(axes: OpAxes, i: int, shape: Sequence[int], seen: Mapping[str, WindowExtent]) -> tuple[int, ...]:
     """The shape of a rank's part of tensor ``i`` (inputs, then outputs) with all rows that its windows see."""
     row = (*axes.inputs, *axes.outputs)[i]
     asked = set(axes.rims[i]) & set(seen) if axes.rims else set()

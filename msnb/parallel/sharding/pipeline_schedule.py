@@ -27,7 +27,7 @@ Task = tuple[str, int, int]  # "F" or "B", piece, micro-batch
 
 
 @dataclass(frozen=True)
-class Piece:
+class ScheduleStage:
     """A stage of the network (of an interleaved pipeline: one of the pieces of a device).
 
     Attributes:
@@ -42,7 +42,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Pipelined:
+class PipelineTimeline:
     """A step of a pipeline, simulated.
 
     Attributes:
@@ -102,6 +102,7 @@ def order(scheduler: str, stage: int, stages: int, micro: int, pieces: int) -> l
 
 def _interleaved(stage: int, stages: int, micro: int, v: int) -> list[Task]:
     """Megatron's order: S micro-batches through one piece, the same through the next, and so on."""
+
     def at(k: int, back: bool) -> Task:
         group, inside = divmod(k, stages * v)
         piece = inside // stages
@@ -115,7 +116,9 @@ def _interleaved(stage: int, stages: int, micro: int, v: int) -> list[Task]:
     return out + [at(k, True) for k in range(total - first, total)]
 
 
-def simulated(pieces: Sequence[Piece], scheduler: str = "1f1b", stages: int | None = None, micro: int = 1) -> Pipelined:
+def simulated(
+    pieces: Sequence[ScheduleStage], scheduler: str = "1f1b", stages: int | None = None, micro: int = 1
+) -> PipelineTimeline:
     """A step on the clock.
 
     Args:
@@ -149,10 +152,10 @@ def simulated(pieces: Sequence[Piece], scheduler: str = "1f1b", stages: int | No
         if tail:
             row.append((free[s], free[s] + tail, "tail", s, 0))
     flight = flights(scheduler, s_all, micro, n)
-    return Pipelined(scheduler, s_all, micro, tuple(map(tuple, rows)), max(r[-1][1] for r in rows), flight)
+    return PipelineTimeline(scheduler, s_all, micro, tuple(map(tuple, rows)), max(r[-1][1] for r in rows), flight)
 
 
-def _ready(task: Task, pieces: Sequence[Piece], ends: dict[Task, float]) -> float | None:
+def _ready(task: Task, pieces: Sequence[ScheduleStage], ends: dict[Task, float]) -> float | None:
     """When what a task reads is there; None while nobody knows."""
     kind, p, i = task
     if kind == "F":

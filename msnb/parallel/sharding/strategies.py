@@ -81,7 +81,7 @@ def _without(dims: tuple[Axes, ...], gone: Axes) -> tuple[Axes, ...]:
 
 
 @dataclass
-class Call:
+class OpSignature:
     """An op at given types: what strategies depend on."""
 
     op: Op
@@ -98,25 +98,25 @@ class Call:
         """Equal for calls with the same strategies and costs."""
         return self.op.name, self.types, self.outs, tuple(sorted(self.attrs.items(), key=lambda item: item[0]))
 
-    def saying(self, attrs: Mapping[str, Any]) -> Call:
+    def saying(self, attrs: Mapping[str, Any]) -> OpSignature:
         """The same call with attributes that are equal, but need not be the same (0.0 and -0.0): a rank runs these."""
         made = copy(self)
         made.attrs = attrs
         return made
 
 
-def call_of(node: Node) -> Call:
+def call_of(node: Node) -> OpSignature:
     """A node as strategies see it."""
     types: list[Any] = [v.type for v in (*node.inputs, *node.outputs)]
     n = len(node.inputs)
-    return Call(node.op, tuple(types[:n]), tuple(types[n:]), node.attrs)
+    return OpSignature(node.op, tuple(types[:n]), tuple(types[n:]), node.attrs)
 
 
 def _layout(row: Row, blocks: Mapping[str, Axes]) -> TensorLayout:
     return TensorLayout(tuple(blocks.get(name, ()) if name is not None else () for name in row))
 
 
-def place(call: Call, blocks: Mapping[str, Axes], mesh: Mesh) -> Strategy | None:
+def place(call: OpSignature, blocks: Mapping[str, Axes], mesh: Mesh) -> Strategy | None:
     """The strategy that splits labels by these mesh axes; None when the op cannot be run like that."""
     axes = call.axes
     if any(axes.labels[name].limit % mesh.count(run) for name, run in blocks.items()):
@@ -129,7 +129,7 @@ def place(call: Call, blocks: Mapping[str, Axes], mesh: Mesh) -> Strategy | None
     return Strategy(tuple(blocks.items()), inputs, outputs, partial, axes.reducer)
 
 
-def _runs(call: Call, blocks: Mapping[str, Axes], layouts: Sequence[TensorLayout], mesh: Mesh) -> bool:
+def _runs(call: OpSignature, blocks: Mapping[str, Axes], layouts: Sequence[TensorLayout], mesh: Mesh) -> bool:
     """Whether the first rank's own call can be made, and gives the part that it should."""
     found = views(call.axes, blocks, mesh)
     if blind(found):
@@ -142,7 +142,7 @@ def _runs(call: Call, blocks: Mapping[str, Axes], layouts: Sequence[TensorLayout
     return fits(call.op, of_part(call.attrs, first) if first else call.attrs, local[:n], local[n:])
 
 
-def _partial(call: Call, blocks: Mapping[str, Axes]) -> Axes:
+def _partial(call: OpSignature, blocks: Mapping[str, Axes]) -> Axes:
     """The mesh axes of labels that vanish."""
     kept = {name for row in call.axes.outputs for name in row}
     return tuple(a for name, run in blocks.items() if name not in kept for a in run)
@@ -168,7 +168,7 @@ def runs(mesh: Mesh, most: int | None = None) -> Iterator[tuple[Axes, ...]]:
             yield tuple(tuple(range(a, b)) for a, b in zip(edges, edges[1:]))
 
 
-def candidates(call: Call, mesh: Mesh, most: int | None = None, scatter: bool = True) -> list[Strategy]:
+def candidates(call: OpSignature, mesh: Mesh, most: int | None = None, scatter: bool = True) -> list[Strategy]:
     """Every strategy of a call; the first one keeps a copy on every device.
 
     Args:
@@ -194,7 +194,7 @@ def candidates(call: Call, mesh: Mesh, most: int | None = None, scatter: bool = 
     return list(out.values())
 
 
-def scattered(call: Call, strategy: Strategy, mesh: Mesh) -> Iterator[Strategy]:
+def scattered(call: OpSignature, strategy: Strategy, mesh: Mesh) -> Iterator[Strategy]:
     """The same with a reduce-scatter over one of the output's axes (for outputs of up to three)."""
     if not strategy.partial or len(call.outs) > 1 or call.outs[0].ndim > 3:
         return
@@ -210,7 +210,7 @@ def scattered(call: Call, strategy: Strategy, mesh: Mesh) -> Iterator[Strategy]:
 # ---- strategies that people write ----------------------------------------------------------------------------------
 
 
-def chosen(name: str, call: Call, splits: Sequence[Sequence[int]], mesh: Mesh) -> Strategy:
+def chosen(name: str, call: OpSignature, splits: Sequence[Sequence[int]], mesh: Mesh) -> Strategy:
     """The strategy of these split counts per input.
 
     Args:
@@ -229,7 +229,7 @@ def chosen(name: str, call: Call, splits: Sequence[Sequence[int]], mesh: Mesh) -
     return made
 
 
-def check_counts(name: str, call: Call, counts: Mapping[str, int], mesh: Mesh, text: str) -> None:
+def check_counts(name: str, call: OpSignature, counts: Mapping[str, int], mesh: Mesh, text: str) -> None:
     """Split counts by label against axes and devices.
 
     Raises:
@@ -249,7 +249,7 @@ def _text(splits: Sequence[Sequence[int]]) -> str:
     return str(tuple(tuple(s) for s in splits))
 
 
-def _counts(name: str, call: Call, splits: Sequence[Sequence[int]]) -> dict[str, int]:
+def _counts(name: str, call: OpSignature, splits: Sequence[Sequence[int]]) -> dict[str, int]:
     """Split counts by label; operands that share an axis must agree."""
     given = [tuple(s or ()) for s in splits]
     shapes = [list(t.shape) for t in call.types]
@@ -265,11 +265,13 @@ def _counts(name: str, call: Call, splits: Sequence[Sequence[int]]) -> dict[str,
             "tuple per input, one split count per axis."
         )
     rows = zip(call.axes.inputs, call.types, given)
-    return counts_of(name, call, [Asked(f"input {i}", row, t, splits) for i, (row, t, splits) in enumerate(rows)])
+    return counts_of(
+        name, call, [SplitRequest(f"input {i}", row, t, splits) for i, (row, t, splits) in enumerate(rows)]
+    )
 
 
 @dataclass(frozen=True)
-class Asked:
+class SplitRequest:
     """Split counts that somebody wrote for one tensor of an op: which one ("input 0"), its labels, its type."""
 
     where: str
@@ -278,13 +280,13 @@ class Asked:
     splits: Sequence[int]
 
 
-def counts_of(name: str, call: Call, asked: Sequence[Asked]) -> dict[str, int]:
+def counts_of(name: str, call: OpSignature, asked: Sequence[SplitRequest]) -> dict[str, int]:
     """Split counts by label.
 
     Raises:
         ValueError: too many or too few counts, an axis that is never split, or operands that disagree on one.
     """
-    counts: dict[str, tuple[int, Asked, int]] = {}
+    counts: dict[str, tuple[int, SplitRequest, int]] = {}
     for tensor in asked:
         if len(tensor.splits) != len(tensor.row):
             raise AttributeValueError(
@@ -306,14 +308,14 @@ def counts_of(name: str, call: Call, asked: Sequence[Asked]) -> dict[str, int]:
     return {label: count for label, (count, _, _) in counts.items()}
 
 
-def _whole(name: str, call: Call, tensor: Asked, dim: int, count: int) -> None:
+def _whole(name: str, call: OpSignature, tensor: SplitRequest, dim: int, count: int) -> None:
     raise AttributeValueError(
         f"{name}: axis {dim} of {tensor.where} (size {tensor.type.shape[dim]}) of {call.op.name} cannot be split "
         f"{count} ways; legal: 1."
     )
 
 
-def _check_count(name: str, call: Call, label: Label, count: int, mesh: Mesh) -> None:
+def _check_count(name: str, call: OpSignature, label: Label, count: int, mesh: Mesh) -> None:
     rows = [(f"input {i}", row) for i, row in enumerate(call.axes.inputs)]
     rows += [(f"result {i}", row) for i, row in enumerate(call.axes.outputs)]
     where, dim = next((where, row.index(label.name)) for where, row in rows if label.name in row)
@@ -342,7 +344,7 @@ def legal_counts(label: Label, mesh: Mesh) -> list[int]:
     return [n for n in range(1, most + 1) if mesh.size % n == 0 and label.limit % n == 0]
 
 
-def assigned(call: Call, counts: Mapping[str, int], mesh: Mesh) -> dict[str, Axes]:
+def assigned(call: OpSignature, counts: Mapping[str, int], mesh: Mesh) -> dict[str, Axes]:
     """Mesh axes for split counts, MindSpore's way: the labels in order, the first one gets the outermost axes; copies
     are the innermost."""
     free = list(range(len(mesh.factors)))

@@ -22,7 +22,7 @@ from msnb.train.callbacks.logging_callbacks import need_count
 _LARGER_IS_BETTER = ("acc", "f1", "precision", "recall", "top")
 
 
-class Watch:
+class BestValue:
     """Is a number better than the best so far?
 
     Args:
@@ -90,7 +90,7 @@ class EarlyStopping(Callback):
         baseline: float | None = None,
         restore_best_weights: bool = False,
     ) -> None:
-        self._watch = Watch(monitor, mode, min_delta, baseline)
+        self._watch = BestValue(monitor, mode, min_delta, baseline)
         self._patience = need_count("patience", patience, 0)
         self._verbose, self._restore = verbose, restore_best_weights
         self._wait = 0
@@ -180,7 +180,7 @@ class ReduceLROnPlateau(_Rate):
     ) -> None:
         if not 0 <= factor < 1:
             raise AttributeValueError(f"factor must be at least 0 and below 1, got {factor}.")
-        self._watch = Watch(monitor, mode, min_delta)
+        self._watch = BestValue(monitor, mode, min_delta)
         self._factor, self._min, self._verbose = factor, min_lr, verbose
         self._patience, self._cooldown = need_count("patience", patience, 0), need_count("cooldown", cooldown, 0)
         self._wait = self._cooling = 0

@@ -21,7 +21,7 @@ from msnb.base.errors import ArgumentError, CaptureError, CheckpointError
 from msnb.core import random
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
-from msnb.graph.capture import Captured, trace
+from msnb.graph.capture import CapturedProgram, trace
 from msnb.ir.builder import GraphBuilder, replay
 from msnb.ir.frozen_graph import SavedGraph, python_calls
 from msnb.ir.graph import Graph, Node, Value
@@ -78,7 +78,7 @@ def _input_names(net: Any, count: int) -> list[str]:
 class _Freezing:
     """The params of the frozen graph, while it is made."""
 
-    captured: Captured
+    captured: CapturedProgram
     given: tuple[Tensor, ...]
     names: list[str]
     builder: GraphBuilder = field(init=False)

@@ -21,11 +21,11 @@ from msnb.base.errors import CheckpointError
 from msnb.base.files import tensor_file
 from msnb.base.files.atomic_write import aside, remove_leftovers, write_all
 from msnb.base.files.bounded_reader import MOST_JSON, Refuse, open_file, read_json, size_of
-from msnb.base.files.json_schema import FLAG, TEXT, Fixed, Rows
+from msnb.base.files.json_schema import FLAG, TEXT, FixedRow, Rows
 
 Array = NDArray[Any]
 PARAMETERS, CONSTANT = "msnb.parameters", "constant "
-_ROWS = Rows(Fixed(TEXT, FLAG))
+_ROWS = Rows(FixedRow(TEXT, FLAG))
 _FOREIGN = {
     b"PK\x03\x04": "It looks like a zip or PyTorch file; export it with safetensors.torch.save_file first.",
     b"\x80": "It looks like a pickle, which could run code when read; convert it to safetensors where it was made.",

@@ -18,14 +18,14 @@ pytest.importorskip("llvmlite")
 
 import msnb as ms
 from msnb import nn
-from msnb.core.storage.memory_format import Blocks
+from msnb.core.storage.memory_format import BlockedFormat
 from msnb.core.storage.packed_storage import kept_of
 from msnb.devices.cpu import CPU
 from msnb.devices.cpu.onednn.c_api import api
 
 pytestmark = pytest.mark.long
 
-OTHERS = Blocks((1, 0, 2, 3), ((0, 8), (1, 4)))
+OTHERS = BlockedFormat((1, 0, 2, 3), ((0, 8), (1, 4)))
 STEPS = 3
 
 

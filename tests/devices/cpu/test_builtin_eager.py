@@ -18,7 +18,7 @@ from msnb.devices.device import body_kernel
 from msnb.ops.definition.record import find
 
 pytest.importorskip("llvmlite")
-from msnb.devices.cpu.eager.kernel_cache import NativeKernel, eager_kernel
+from msnb.devices.cpu.eager.kernel_cache import EagerKernel, eager_kernel
 
 needs = pytest.mark.skipif(c.api() is None, reason="oneDNN is not installed")
 draw = np.random.default_rng(5).standard_normal
@@ -217,9 +217,9 @@ def test_the_session_asks_for_it(machine_code: None) -> None:
 
     op, types = find("conv2d"), (tensor_type((1, 1, 4, 4), ms.float32), tensor_type((2, 1, 3, 3), ms.float32))
     cpu, attrs = device_registry.device("CPU"), op.bind_attrs({})
-    assert isinstance(cpu.kernel(op, types, attrs), NativeKernel)
+    assert isinstance(cpu.kernel(op, types, attrs), EagerKernel)
     ms.set_context(jit_level="O0")
-    assert not isinstance(cpu.kernel(op, types, attrs), NativeKernel)
+    assert not isinstance(cpu.kernel(op, types, attrs), EagerKernel)
 
 
 def test_eager_values_follow_a_change_of_the_setting(machine_code: None) -> None:
@@ -236,7 +236,7 @@ def test_rows_are_added_at_an_index(index: Any, dtype: Any, rng: np.random.Gener
     if dtype is not np.int64:
         y[3, 1], y[5, 2] = np.nan, np.inf
     native, body = kernels("unindex", y, at, spec=("t",), shape=(40, 33))
-    assert isinstance(native, NativeKernel)
+    assert isinstance(native, EagerKernel)
     for a in (y, np.asfortranarray(y), y[::-1]):
         np.testing.assert_allclose(native(a, at), body(a, at), rtol=1e-5, atol=1e-4)
 

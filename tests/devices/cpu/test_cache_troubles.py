@@ -20,7 +20,7 @@ import msnb as ms
 from msnb import ops
 from msnb.api.transforms.scan import over_rows
 from msnb.base import disk_cache, events
-from msnb.graph.compile import Compiled
+from msnb.graph.compile import CompiledProgram
 
 pytest.importorskip("llvmlite")
 from msnb.devices.cpu.program.run import program_cache
@@ -90,11 +90,11 @@ PROGRAMS = [*FORWARD, *map(differentiated, FORWARD)]
 each_program = pytest.mark.parametrize("fn", PROGRAMS, ids=lambda fn: fn.__name__)
 
 
-def compiled(fn: Callable[..., Any]) -> tuple[Compiled, np.ndarray[Any, Any]]:
+def compiled(fn: Callable[..., Any]) -> tuple[CompiledProgram, np.ndarray[Any, Any]]:
     """The program of a twin of ``fn``, and what its first call gave."""
     jitted = ms.jit(lambda x: fn(x))
     out = jitted(ms.Tensor(X)).asnumpy()
-    found: Compiled = jitted.versions[0].compiled
+    found: CompiledProgram = jitted.versions[0].compiled
     return found, out
 
 

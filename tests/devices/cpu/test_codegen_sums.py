@@ -17,7 +17,7 @@ from tests.devices.cpu.codegen_programs import buffers, native, traced
 
 pytest.importorskip("llvmlite")
 from msnb.devices.cpu.codegen.kernel_library import lowered
-from msnb.devices.cpu.codegen.kernel_schedule import Plan
+from msnb.devices.cpu.codegen.kernel_schedule import KernelSchedule
 from msnb.devices.cpu.llvm.jit import host
 
 Rng = np.random.Generator
@@ -31,11 +31,11 @@ def several_threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("msnb.devices.cpu.codegen.kernel_schedule.SHARED_WORK", 1)
 
 
-def plans(fn: Fn, *args: ms.Tensor) -> list[Plan]:
+def plans(fn: Fn, *args: ms.Tensor) -> list[KernelSchedule]:
     """Of the groups of a program."""
     groups = [n for n in fuse(traced(fn, *args), True).nodes if n.op is FUSED]
     found = [lowered(n.graphs[0]) for n in groups]
-    return [Plan(k, host().target) for k in found if k is not None]
+    return [KernelSchedule(k, host().target) for k in found if k is not None]
 
 
 def check(fn: Fn, wanted: Fn, *arrays: Any, shared: bool = True) -> None:

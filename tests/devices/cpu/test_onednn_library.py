@@ -102,7 +102,7 @@ def test_no_primitive_where_the_shapes_do_not_fit() -> None:
 def test_bias_and_what_follows_in_one_primitive() -> None:
     import ctypes
 
-    from msnb.devices.cpu.onednn.trampoline import Bound, Operand, function
+    from msnb.devices.cpu.onednn.trampoline import Operand, PrimitiveRun, function
 
     rng = np.random.default_rng(1)
     x, w, b, r = (rng.standard_normal(s).astype(np.float32) for s in ((5, 7), (7, 3), (1, 3), (5, 3)))
@@ -114,7 +114,7 @@ def test_bias_and_what_follows_in_one_primitive() -> None:
     if made.scratch:
         arrays[c.SCRATCHPAD] = np.zeros(made.scratch + 64, np.uint8)
     slots = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays.values()))
-    bound = Bound(made, {n: Operand(i) for i, n in enumerate(arrays)})
+    bound = PrimitiveRun(made, {n: Operand(i) for i, n in enumerate(arrays)})
     kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
     words, env = (ctypes.c_int64 * bound.width)(*bound.words()), (ctypes.c_int64 * 8)(1)
     assert kind(function().words()[0])(slots, words, env) == 0

@@ -15,7 +15,7 @@ import msnb as ms
 from msnb import nn, ops
 from msnb.base import events
 from msnb.base.errors import MsnbError
-from msnb.graph.compile import Compiled
+from msnb.graph.compile import CompiledProgram
 
 pytest.importorskip("llvmlite")
 from msnb.base import disk_cache
@@ -37,14 +37,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 X = np.linspace(-1, 1, 40_000, dtype=np.float32)
 
 
-def compiled(fn: Any, *args: Any) -> Compiled:
+def compiled(fn: Any, *args: Any) -> CompiledProgram:
     jitted = ms.jit(fn)
     jitted(*args)
-    found: Compiled = jitted.versions[0].compiled
+    found: CompiledProgram = jitted.versions[0].compiled
     return found
 
 
-def both(make: Callable[[], Any], *args: Any) -> tuple[Compiled, Compiled]:
+def both(make: Callable[[], Any], *args: Any) -> tuple[CompiledProgram, CompiledProgram]:
     """The program made anew, and the one that its twin finds on disk."""
     found = compiled(make(), *args), compiled(make(), *args)
     assert [c.recalled for c in found] == [False, True]
@@ -278,7 +278,7 @@ def test_a_word_that_looks_like_an_address_keeps_a_program_off_the_disk(folder: 
         program_cache.encoded(image, content)
 
 
-def disk_content(program: Compiled) -> Any:
+def disk_content(program: CompiledProgram) -> Any:
     from msnb.ir.analysis.structural_hash import content_of
 
     found = content_of(program.source)

@@ -11,7 +11,7 @@ import pytest
 
 import msnb as ms
 from msnb import ops
-from msnb.devices.inspection import Way
+from msnb.devices.inspection import NodeLowering
 
 pytest.importorskip("llvmlite")
 from msnb.devices.cpu.program.build import constant_evaluation
@@ -42,7 +42,7 @@ def test_a_mask_is_known_before_the_program_runs(rng: np.random.Generator) -> No
     out, program = run(masked, x)
     np.testing.assert_allclose(out.asnumpy(), np.tril(x) + np.arange(200), rtol=1e-6, atol=1e-5)
     assert not {"ones", "triu", "eye", "arange"}.intersection(program.host_steps)
-    ways: list[Way] = ms.base.device_registry.device("CPU").ways_of(program)
+    ways: list[NodeLowering] = ms.base.device_registry.device("CPU").ways_of(program)
     assert "known before the program runs" in [w.how for w in ways]
 
 

@@ -361,7 +361,7 @@ def test_no_memory_is_a_sentence_and_changes_nothing(monkeypatch: pytest.MonkeyP
         raise MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setattr(arena_pool.Shelf, "take", none)
+        patch.setattr(arena_pool.ArenaPool, "take", none)
         with pytest.raises(MemoryError, match="working memory.*largest values") as told:
             step(x)
     assert isinstance(told.value, MsnbError)
@@ -370,9 +370,9 @@ def test_no_memory_is_a_sentence_and_changes_nothing(monkeypatch: pytest.MonkeyP
 
 
 def test_arenas_are_handed_on() -> None:
-    from msnb.devices.cpu.program.run.arena_pool import Shelf
+    from msnb.devices.cpu.program.run.arena_pool import ArenaPool
 
-    shelf = Shelf()
+    shelf = ArenaPool()
     large = shelf.take(1000, None)
     small = shelf.take(100, None)
     assert large is not small

@@ -13,7 +13,7 @@ import msnb as ms
 from msnb import nn, ops
 from msnb.autodiff import deferred_gradient
 from msnb.base.errors import GradientError
-from msnb.graph.capture.tracing import Captured
+from msnb.graph.capture.tracing import CapturedProgram
 from msnb.ir.analysis.structural_hash import content_of
 from msnb.ir.analysis.verifier import VerifyError, verify
 from msnb.ir.control_flow import GRADIENT
@@ -26,10 +26,10 @@ def owing(graph: Graph) -> int:
     return sum(node.op is GRADIENT for _, node in graph.walk())
 
 
-def captured(fn: Callable[..., Any], *args: Any) -> Captured:
+def captured(fn: Callable[..., Any], *args: Any) -> CapturedProgram:
     jitted = ms.jit(fn)
     jitted(*args)
-    found: Captured = jitted.versions[0].captured
+    found: CapturedProgram = jitted.versions[0].captured
     return found
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from msnb.base import device_registry
-from msnb.core.storage.memory_format import Blocks
+from msnb.core.storage.memory_format import BlockedFormat
 from msnb.devices.reference_executor import ReferenceProgram
 from msnb.graph.compile import Log
 from msnb.graph.compile.passes import weight_blocking
@@ -17,7 +17,7 @@ from msnb.ir.graph import Graph, Node
 from msnb.ir.text.parser import parse
 from msnb.ir.text.printer import print_graph
 
-BLOCKS = Blocks((0, 1, 2, 3), ((1, 2), (0, 4)))
+BLOCKS = BlockedFormat((0, 1, 2, 3), ((1, 2), (0, 4)))
 CONV = "pads=(1, 1, 1, 1)"
 
 
@@ -39,10 +39,10 @@ graph step(x: f32[2,4,5,5], w: f32[8,4,3,3]{kind}, lr: f32[]{params}) -> ({gives
     return parse(text.replace("%new", "%7").replace("%moment", "%6"))
 
 
-def blocked(graph: Graph, blocks: Any = BLOCKS) -> tuple[Graph, dict[int, Blocks], Log]:
-    def blocks_of(node: Node) -> Blocks | None:
+def blocked(graph: Graph, blocks: Any = BLOCKS) -> tuple[Graph, dict[int, BlockedFormat], Log]:
+    def blocks_of(node: Node) -> BlockedFormat | None:
         assert node.op.name == "conv2d_weight_grad"
-        found: Blocks | None = blocks
+        found: BlockedFormat | None = blocks
         return found
 
     before, log = print_graph(graph), Log(keep=True)
@@ -52,7 +52,7 @@ def blocked(graph: Graph, blocks: Any = BLOCKS) -> tuple[Graph, dict[int, Blocks
     return out, forms, log
 
 
-def run(graph: Graph, args: list[Any], forms: dict[int, Blocks]) -> list[Any]:
+def run(graph: Graph, args: list[Any], forms: dict[int, BlockedFormat]) -> list[Any]:
     """The graph's results on plain arguments, plain."""
     args = [forms[i].block(np, a) if i in forms else a for i, a in enumerate(args)]
     outs = ReferenceProgram(device_registry.device("CPU"), graph)(args)

@@ -210,14 +210,14 @@ def step_graph(net: nn.Cell, shape: Any, rng: np.random.Generator) -> tuple[Grap
         return ms.value_and_grad(lambda t: (net(t) ** 2.0).mean(), None, params)(x)
 
     seen: list[Any] = []
-    kept = compile_graph.__globals__["Compiled"].__call__
+    kept = compile_graph.__globals__["CompiledProgram"].__call__
 
     def call(self: Any, args: Any) -> Any:
         seen.append((self.graph, list(args)))
         return kept(self, args)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compile_graph.__globals__["Compiled"], "__call__", call)
+        patch.setattr(compile_graph.__globals__["CompiledProgram"], "__call__", call)
         step(ms.Tensor(rng.standard_normal(shape).astype(np.float32)))
     return max(seen, key=lambda pair: len(pair[0].nodes))
 

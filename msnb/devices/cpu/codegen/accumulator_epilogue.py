@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from msnb.devices.cpu.codegen.kernel_schedule import Plan, Scratch
+from msnb.devices.cpu.codegen.kernel_schedule import KernelSchedule, Scratch
 from msnb.devices.cpu.llvm.emitter import Emitter, memory_name, type_name
 from msnb.devices.cpu.llvm.scalar_ops import combine, emit, identity
 from msnb.ir.kernel.kernel_ir import Access, Inst
 
 
-class Last:
+class AccumulatorEpilogue:
     """Adds up accumulators and stores what was made of them.
 
     Args:
@@ -23,7 +23,7 @@ class Last:
         at: the counters of the dims that are shared out, where a thread has whole sums.
     """
 
-    def __init__(self, plan: Plan, e: Emitter, at: dict[int, str]) -> None:
+    def __init__(self, plan: KernelSchedule, e: Emitter, at: dict[int, str]) -> None:
         self.plan, self.kernel, self.e, self.at = plan, plan.kernel, e, at
         self.known: dict[int, str] = {}
 

@@ -8,29 +8,29 @@
 
 from __future__ import annotations
 
-from msnb.devices.cpu.codegen.accumulator_epilogue import Last
-from msnb.devices.cpu.codegen.kernel_schedule import Plan
+from msnb.devices.cpu.codegen.accumulator_epilogue import AccumulatorEpilogue
+from msnb.devices.cpu.codegen.kernel_schedule import KernelSchedule
 from msnb.devices.cpu.codegen.loop_renderer import Body
 from msnb.devices.cpu.llvm.emitter import Emitter
 from msnb.devices.cpu.llvm.target import Target
 from msnb.ir.kernel.kernel_ir import Kernel
 
 
-def render(kernel: Kernel, symbol: str, attributes: str, target: Target) -> tuple[str, dict[str, str], Plan]:
+def render(kernel: Kernel, symbol: str, attributes: str, target: Target) -> tuple[str, dict[str, str], KernelSchedule]:
     """The functions of a kernel as text, the declarations they need, and the plan."""
-    plan = Plan(kernel, target)
+    plan = KernelSchedule(kernel, target)
     body, last = Body(plan), Emitter(scalef=plan.target.scalef)
     head = f"void @{symbol}.body(ptr %table, ptr %scratch, i1 %stream, i64 %begin, i64 %end)"
     parts = [_function(head, [*_pointers(plan, True), *body.lines()], attributes)]
     if plan.gathers:
-        Last(plan, last, {}).stores()
+        AccumulatorEpilogue(plan, last, {}).stores()
         last.do("ret void")
         head = f"void @{symbol}.last(ptr %table, ptr %scratch, i64 %threads)"
         parts.append(_function(head, [*_pointers(plan, False), *last.entry, *last.lines], attributes))
     return "\n".join(parts), {**body.e.declared, **last.declared}, plan
 
 
-def _pointers(plan: Plan, scratch: bool) -> list[str]:
+def _pointers(plan: KernelSchedule, scratch: bool) -> list[str]:
     """Names for the buffers, and for the parts of the scratch memory."""
     lines = []
     for i in range(len(plan.buffers)):

@@ -21,14 +21,14 @@ from msnb.devices.cpu.codegen.body_components import components
 from msnb.devices.cpu.codegen.copy_kernels import moves
 from msnb.devices.cpu.codegen.kernel_function import render
 from msnb.devices.cpu.codegen.kernel_lowering import lower
-from msnb.devices.cpu.codegen.kernel_schedule import SHARED_WORK, Plan
+from msnb.devices.cpu.codegen.kernel_schedule import SHARED_WORK, KernelSchedule
 from msnb.devices.cpu.codegen.size_generic import generic, is_generic
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
-from msnb.devices.cpu.native_kernel import Call, Recipe
+from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel
 from msnb.ir.control_flow import FUSED
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.kernel.kernel_ir import Kernel
-from msnb.ir.kernel.scalar_expressions import Unsupported
+from msnb.ir.kernel.scalar_expressions import UnsupportedKernel
 from msnb.ir.kernel.strided_views import View
 
 _BITS = 63
@@ -46,7 +46,7 @@ class GeneratedKernel:
     """
 
     kernel: Kernel
-    plan: Plan
+    plan: KernelSchedule
     body: Symbol
     last: Symbol | int
 
@@ -59,27 +59,29 @@ class GeneratedKernel:
         """Bytes of scratch memory for that many threads."""
         return self.plan.scratch * threads
 
-    def call(self, operands: Sequence[int], scratch: Sequence[int]) -> Call:
+    def call(self, operands: Sequence[int], scratch: Sequence[int]) -> KernelCall:
         """A call over rows: slots of reads and writes, and of the scratch memory."""
         p = self.plan
         cut = p.mode == "range" and len(p.inner) == 1
         own = scratch[:1] if p.scratch else ()
         counts = (len(operands), len(self.kernel.reads), p.scratch, p.total, p.most_threads(), int(cut), self._large())
-        return Call(Symbol(launch_frame.library(), "msnb_rows"), (self.body, self.last, *counts, *operands, *own))
+        return KernelCall(Symbol(launch_frame.library(), "msnb_rows"), (self.body, self.last, *counts, *operands, *own))
 
-    def chain(self, sets: Sequence[tuple[Sequence[int], int]]) -> Call:
+    def chain(self, sets: Sequence[tuple[Sequence[int], int]]) -> KernelCall:
         """A call over many sets of operands, each with its extent."""
         n, each = len(self.plan.buffers), max(1, SHARED_WORK // (2 * self.plan.weight()))
         counts = (len(sets), n, len(self.kernel.reads), each, self._large())
         words = (w for slots, extent in sets for w in (*slots, extent))
-        return Call(Symbol(launch_frame.library(), "msnb_chains"), (self.body, *counts, *words))
+        return KernelCall(Symbol(launch_frame.library(), "msnb_chains"), (self.body, *counts, *words))
 
-    def rows(self, operands: Sequence[int], sizes: Sequence[int], steps: Sequence[tuple[int, int]]) -> Call:
+    def rows(self, operands: Sequence[int], sizes: Sequence[int], steps: Sequence[tuple[int, int]]) -> KernelCall:
         """A chain over rows: the two counters' ends and the extent, and by how many elements each operand moves on."""
         each = max(1, SHARED_WORK // (2 * self.plan.weight()))
         kinds = [b.dtype.itemsize for b in self.plan.buffers]
         places = (w for slot, size, pair in zip(operands, kinds, steps) for w in (slot, pair[0] * size, pair[1] * size))
-        return Call(Symbol(launch_frame.library(), "msnb_repeated"), (self.body, len(operands), each, *sizes, *places))
+        return KernelCall(
+            Symbol(launch_frame.library(), "msnb_repeated"), (self.body, len(operands), each, *sizes, *places)
+        )
 
     def _large(self) -> int:
         return sum(1 << b for b in {a.buffer for a in self.plan.streams} if b < _BITS)
@@ -88,11 +90,11 @@ class GeneratedKernel:
 @timed("kernels rendered, compiled, loaded")
 def compile_kernels(kernels: Sequence[Kernel]) -> list[GeneratedKernel | None]:
     """Machine code for kernels, all in one module; None for one that there is no code for (told once)."""
-    texts, declared, plans = list[str](), dict[str, str](), list[Plan | None]()
+    texts, declared, plans = list[str](), dict[str, str](), list[KernelSchedule | None]()
     for i, kernel in enumerate(kernels):
         try:
             text, needs, plan = render(kernel, f"msnb_k{i}", attributes(), host().target)
-        except Unsupported as reason:
+        except UnsupportedKernel as reason:
             _refused(reason)
             plans.append(None)
             continue
@@ -105,7 +107,7 @@ def compile_kernels(kernels: Sequence[Kernel]) -> list[GeneratedKernel | None]:
     return [None if p is None else _generated(made, f"msnb_k{i}", k, p) for i, (k, p) in enumerate(zip(kernels, plans))]
 
 
-def _generated(library: Library, symbol: str, kernel: Kernel, plan: Plan) -> GeneratedKernel:
+def _generated(library: Library, symbol: str, kernel: Kernel, plan: KernelSchedule) -> GeneratedKernel:
     last = Symbol(library, f"{symbol}.last") if plan.gathers else 0
     return GeneratedKernel(kernel, plan, Symbol(library, f"{symbol}.body"), last)
 
@@ -121,9 +123,9 @@ def lowered(body: Graph) -> Kernel | None:
     try:
         kernel = lower(body, "kernel")
         if not host().half and any(i.dtype is dtypes.float16 for i in kernel.insts()):
-            raise Unsupported("float16 on a CPU that cannot convert it")
+            raise UnsupportedKernel("float16 on a CPU that cannot convert it")
         return kernel
-    except Unsupported as reason:
+    except UnsupportedKernel as reason:
         _refused(reason)
         return None
 
@@ -133,7 +135,7 @@ def same(kernel: Kernel) -> str:
     return str(kernel) + "".join(f" {b.dtype.short}[{b.size}]" for b in (*kernel.reads, *kernel.writes))
 
 
-def _refused(reason: Unsupported) -> None:
+def _refused(reason: UnsupportedKernel) -> None:
     notice(f"a group of operations runs without code generation: {reason}.", key=f"codegen {reason}")
 
 
@@ -141,7 +143,7 @@ def _refused(reason: Unsupported) -> None:
 
 
 @dataclass
-class Part:
+class KernelPart:
     """A kernel over some of a node's operands: numbers of inputs and outputs, and the extent if it is for any."""
 
     kernel: Kernel
@@ -155,12 +157,12 @@ class Part:
         return same(self.kernel)
 
 
-class KernelRecipe(Recipe):
+class KernelRecipe(NativeKernel):
     """A fused node as calls of generated kernels: one for each kind of part, whatever their number."""
 
-    def __init__(self, parts: list[Part], reads: tuple[Value, ...] | None = None) -> None:
+    def __init__(self, parts: list[KernelPart], reads: tuple[Value, ...] | None = None) -> None:
         self.parts, self.reads = parts, reads
-        self.made: list[tuple[GeneratedKernel, list[Part]]] = []
+        self.made: list[tuple[GeneratedKernel, list[KernelPart]]] = []
 
     @classmethod
     def prepare(cls, recipes: Sequence[KernelRecipe]) -> None:
@@ -179,7 +181,7 @@ class KernelRecipe(Recipe):
         return [k.kernel for k, _ in self.made]
 
     def _take(self, made: dict[str, GeneratedKernel | None]) -> None:
-        groups: dict[Symbol, tuple[GeneratedKernel, list[Part]]] = {}
+        groups: dict[Symbol, tuple[GeneratedKernel, list[KernelPart]]] = {}
         for part in self.parts:
             found = made[part.key]
             if found is None:
@@ -190,7 +192,7 @@ class KernelRecipe(Recipe):
         scratch = max((k.scratch(threads.cores()) for k, _ in self.made), default=0)
         self.temps = (scratch,) if scratch else ()
         readers = [r for part in self.parts for r in set(part.reads)]
-        first: dict[int, Part] = {}
+        first: dict[int, KernelPart] = {}
         for _, parts in self.made:
             for part in parts:
                 for w in part.writes:
@@ -203,7 +205,7 @@ class KernelRecipe(Recipe):
             if readers.count(part.reads[i]) == 1 and first[part.writes[j]] is part
         )
 
-    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[Call]:
+    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call for each kind of part."""
         found = []
         for kernel, parts in self.made:
@@ -219,15 +221,15 @@ def recipe(node: Node, view_of: Callable[[Value], View]) -> KernelRecipe | None:
     """A recipe for a fused node or one that moves elements, if there is code for it."""
     if node.op is not FUSED:
         found = moves(node, view_of)
-        return None if found is None else KernelRecipe([Part(*m) for m in found[0]], found[1])
+        return None if found is None else KernelRecipe([KernelPart(*m) for m in found[0]], found[1])
     parts = [_part(*each) for each in components(node.graphs[0])]
     good = [p for p in parts if p is not None]
     return KernelRecipe(good) if len(good) == len(parts) else None
 
 
-def _part(body: Graph, reads: list[int], writes: list[int]) -> Part | None:
+def _part(body: Graph, reads: list[int], writes: list[int]) -> KernelPart | None:
     kernel = lowered(body)
     if kernel is None:
         return None
     plain = generic(kernel)
-    return Part(kernel, reads, writes) if plain is None else Part(plain, reads, writes, kernel.sizes[0])
+    return KernelPart(kernel, reads, writes) if plain is None else KernelPart(plain, reads, writes, kernel.sizes[0])

@@ -7,7 +7,7 @@ from typing import Any
 from msnb.devices.cpu.codegen.kernel_function import render
 from msnb.devices.cpu.codegen.kernel_library import KernelRecipe, module_of
 from msnb.devices.cpu.llvm.jit import assembly_of, attributes, host
-from msnb.devices.inspection import Listing, Way
+from msnb.devices.inspection import Listing, NodeLowering
 from msnb.ir.kernel.kernel_ir import Kernel
 from msnb.ops.elementwise.constant import constant
 
@@ -26,11 +26,11 @@ def _listing(name: str, kernel: Kernel) -> Listing:
     return Listing(name, str(kernel), code, LANGUAGE, assembly_of(module_of([text], declared)))
 
 
-def ways(program: Any) -> list[Way]:
+def ways(program: Any) -> list[NodeLowering]:
     """How each node of a native program runs."""
     names = {id(kernel): f"k{i}" for i, kernel in enumerate(program.kernels)}
     nodes = [n for n in program.graph.nodes if n.op is not constant]
-    return [Way(n, _how(n, program, names)) for n in nodes]
+    return [NodeLowering(n, _how(n, program, names)) for n in nodes]
 
 
 def _how(node: Any, program: Any, names: dict[int, str]) -> str:

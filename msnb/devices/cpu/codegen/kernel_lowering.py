@@ -19,7 +19,7 @@ from msnb.devices.cpu.codegen.loop_tiling import tile, turn
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.kernel.iteration_space import Axes, Space, kind_of, reduced_axes
 from msnb.ir.kernel.kernel_ir import Access, Buffer, Inst, Kernel, Reduction
-from msnb.ir.kernel.scalar_expressions import HALVES, Unsupported, build, cast, number, truth
+from msnb.ir.kernel.scalar_expressions import HALVES, UnsupportedKernel, build, cast, number, truth
 from msnb.ops.definition.record import operand_dtype
 from msnb.ops.elementwise.constant import constant
 
@@ -54,10 +54,10 @@ class _Lowering:
             if node.op is constant and node.out.type.size == 1:  # type: ignore[union-attr]
                 self.space.constant(node.out)
             elif not self.space.add(node):
-                raise Unsupported(f"{node.op.name} has no place in its group")
+                raise UnsupportedKernel(f"{node.op.name} has no place in its group")
         stored = [self.space.stored(v) for v in body.outputs]
         if None in stored:
-            raise Unsupported("a result has no place in its group")
+            raise UnsupportedKernel("a result has no place in its group")
         self.stored = [a for a in stored if a is not None]
         row = self.space.row or frozenset()
         self.order = [d for d in self.space.order if d not in row] + [d for d in self.space.order if d in row]
@@ -151,7 +151,7 @@ class _Lowering:
 
 def _variance(x: Inst, n: int, ddof: int, reduce: Callable[[str, Inst], Inst]) -> Inst:
     if n <= ddof:
-        raise Unsupported("the variance of too few elements")
+        raise UnsupportedKernel("the variance of too few elements")
     mean = Inst("div", (reduce("sum", x), number(n, x.dtype)), x.dtype)
     apart = Inst("sub", (x, mean), x.dtype)
     square = Inst("mul", (apart, apart), x.dtype)

@@ -59,7 +59,7 @@ class Segment:
     once: bool = False
 
 
-class Plan:
+class KernelSchedule:
     """The decisions for one kernel.
 
     Attributes:

@@ -23,8 +23,8 @@ from functools import partial
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
-from msnb.devices.cpu.codegen.accumulator_epilogue import Last
-from msnb.devices.cpu.codegen.kernel_schedule import BLOCK, FLUSHED, Plan, Scratch, Segment
+from msnb.devices.cpu.codegen.accumulator_epilogue import AccumulatorEpilogue
+from msnb.devices.cpu.codegen.kernel_schedule import BLOCK, FLUSHED, KernelSchedule, Scratch, Segment
 from msnb.devices.cpu.llvm.emitter import Emitter, literal, memory_name, type_name
 from msnb.devices.cpu.llvm.scalar_ops import across, combine, emit, identity
 from msnb.ir.kernel.kernel_ir import Access, Inst
@@ -35,7 +35,7 @@ Names = dict[int, str]
 class Body:
     """The loops of one thread."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: KernelSchedule) -> None:
         self.plan, self.kernel = plan, plan.kernel
         self.e = Emitter(scalef=plan.target.scalef)
         self.row: Names = {}
@@ -98,7 +98,7 @@ class Body:
         self._coordinates(number, self.plan.shared)
         self._begin_accumulators()
         self._rows("0", str(math.prod(self.kernel.sizes[d] for d in self.plan.turned)))
-        Last(self.plan, self.e, {d: self.at[d] for d in self.plan.shared}).stores()
+        AccumulatorEpilogue(self.plan, self.e, {d: self.at[d] for d in self.plan.shared}).stores()
         return []
 
     def _rows(self, begin: str, end: str) -> None:
@@ -121,7 +121,7 @@ class Body:
             self.kept(key, memory, [])
         done: set[int] = set()
         for level in range(len(self.plan.levels)):
-            Sweep(self, level, done).run()
+            RowPass(self, level, done).run()
         for r in self.plan.row_accs:
             self._add_to(r, self.value(r.args[0]))
         names = [self.value(value) for _, value in self.plan.row_stores]
@@ -242,7 +242,7 @@ class Body:
         self.e.store(memory.dtype, combine(self.e, r.attr.kind, memory.dtype, old, value), pointer)
 
 
-class Sweep:
+class RowPass:
     """One pass along the row."""
 
     def __init__(self, body: Body, level: int, done: set[int]) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.devices.cpu.native_kernel import Call
+from msnb.devices.cpu.native_kernel import KernelCall
 
 MOST_OBJECTS = 5
 
@@ -30,14 +30,14 @@ def data_offset() -> int:
     return 0
 
 
-class Table:
+class CallTable:
     """Calls in memory, as ``run`` reads them.
 
     Attributes:
         state: the address to hand to ``run``.
     """
 
-    def __init__(self, calls: Sequence[Call], slots: Any, env: Any) -> None:
+    def __init__(self, calls: Sequence[KernelCall], slots: Any, env: Any) -> None:
         resolved = [call.resolved() for call in calls]
         words = [np.array(w, np.int64) for _, w in resolved]
         rows = [w for (address, _), a in zip(resolved, words) for w in (address, a.ctypes.data)]

@@ -13,7 +13,7 @@ from typing import Any
 from msnb.core.types import TensorType, Type
 from msnb.ops.definition.record import Op, find
 from msnb.ops.linalg.einsum import parse
-from msnb.ops.linalg.einsum_lowering import Contraction, Named, rounds_once, sizes_of
+from msnb.ops.linalg.einsum_lowering import Contraction, LabeledValue, rounds_once, sizes_of
 
 Kernel = Callable[..., Any]
 Make = Callable[[Op, tuple[Type, ...], dict[str, Any]], Kernel]
@@ -59,5 +59,5 @@ def steps_of(types: tuple[Type, ...], equation: str, kernel_of: Make) -> Steps |
     if sizes is None or (known[0].dtype.itemsize < 4 and not rounds_once(terms, result)):
         return None
     found = Steps(known, kernel_of)
-    Contraction(found.make, sizes).of([Named(i, term) for i, term in enumerate(terms)], result)
+    Contraction(found.make, sizes).of([LabeledValue(i, term) for i, term in enumerate(terms)], result)
     return found

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from msnb.base import fork_locks
 from msnb.core.dtypes import DType, bool_
 from msnb.core.types import TensorType, Type, tensor_type
-from msnb.devices.cpu.native_kernel import Call, Recipe
+from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel
 from msnb.ir.graph import Graph, Node
 from msnb.ir.kernel.iteration_space import kind_of
 from msnb.ir.kernel.kernel_ir import Kernel
@@ -29,7 +29,7 @@ _lock = fork_locks.lock()
 _made: dict[str, Any] = {}
 
 
-class Rows(NamedTuple):
+class RowCounts(NamedTuple):
     """A result as rows, counted by two numbers.
 
     Attributes:
@@ -46,7 +46,7 @@ class Rows(NamedTuple):
     along: tuple[bool, ...]
 
 
-def rows_of(types: Sequence[TensorType], out: TensorType) -> Rows | None:
+def rows_of(types: Sequence[TensorType], out: TensorType) -> RowCounts | None:
     """How operands are walked to fill a result, all of them dense; None where no two counters say it."""
     shapes = [(1,) * (out.ndim - t.ndim) + t.ints() for t in (*types, out)]
     dims: list[tuple[int, tuple[bool, ...]]] = []
@@ -64,7 +64,7 @@ def rows_of(types: Sequence[TensorType], out: TensorType) -> Rows | None:
     for a, b, c in zip(first, second, along):
         near = extent if c else 1
         steps.append((a * near * (inner if b else 1), b * near))
-    return Rows(outer, inner, extent, tuple(steps), along)
+    return RowCounts(outer, inner, extent, tuple(steps), along)
 
 
 def is_worth(op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> bool:
@@ -99,13 +99,13 @@ def is_plain(node: Node) -> bool:
     return kind_of(node) == "elementwise" and len({t.shape for t in types}) == 1
 
 
-class Chain(Recipe):
+class Chain(NativeKernel):
     """A kernel of any extent over the rows of a result."""
 
-    def __init__(self, kernel: Kernel, rows: Rows) -> None:
+    def __init__(self, kernel: Kernel, rows: RowCounts) -> None:
         self._kernel, self._rows = kernel, rows
 
-    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[Call]:
+    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call."""
         made, rows, operands = _compiled(self._kernel), self._rows, (*ins, *outs)
         if rows.outer * rows.inner == 1:
@@ -113,7 +113,7 @@ class Chain(Recipe):
         return [made.rows(operands, (rows.outer, rows.inner, rows.extent), rows.steps)]
 
 
-def recipe(node: Node) -> Recipe | None:
+def recipe(node: Node) -> NativeKernel | None:
     """The chain that ``node`` is, or None where there is no code for it."""
     if kind_of(node) != "elementwise":
         return None

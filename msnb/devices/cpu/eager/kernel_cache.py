@@ -32,10 +32,10 @@ from msnb.base.events import notice
 from msnb.core.types import TensorType, Type
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.eager import elementwise
-from msnb.devices.cpu.eager.call_runner import MOST_OBJECTS, Table, data_offset, runner
+from msnb.devices.cpu.eager.call_runner import MOST_OBJECTS, CallTable, data_offset, runner
 from msnb.devices.cpu.eager.result_pool import LARGE, RESULTS
 from msnb.devices.cpu.kernels import gather_scatter, matvec, pooling, row_reduction
-from msnb.devices.cpu.native_kernel import DECLINED, OK, Recipe
+from msnb.devices.cpu.native_kernel import DECLINED, OK, NativeKernel
 from msnb.devices.cpu.onednn import provider
 from msnb.devices.cpu.program.run.arena_pool import SHELF, aligned
 from msnb.ir.graph import Graph, Node, Value
@@ -71,7 +71,7 @@ def eager_kernel(op: Op, types: tuple[Type, ...], attrs: dict[str, Any], fallbac
     node = graph.add(op, params, attrs, op.result_types(types, attrs))
     if not data_offset() or len(node.inputs) + len(node.outputs) > MOST_OBJECTS:
         return None
-    kernel = NativeKernel(node, fallback)
+    kernel = EagerKernel(node, fallback)
     return kernel if kernel.usable else None
 
 
@@ -96,7 +96,7 @@ def is_shared_product(op: Op, types: tuple[Type, ...]) -> bool:
     return 2 * out.size * x[-1] >= _BLAS_SHARES
 
 
-class NativeKernel:
+class EagerKernel:
     """One signature, with a table of calls for every layout of the operands that was met.
 
     Attributes:
@@ -110,7 +110,7 @@ class NativeKernel:
         self._shape, self._dtype, self._large = out.ints(), out.dtype.numpy, out.nbytes >= LARGE
         self._numbers = [i for i, v in enumerate(node.inputs) if v.type.weak]  # type: ignore[union-attr]
         self._plain = elementwise.is_plain(node)
-        self._layouts: dict[tuple[Any, ...], Prepared | None] = {}
+        self._layouts: dict[tuple[Any, ...], KernelEntry | None] = {}
         self._dense = tuple(_bytes(v, dense_strides(_shape(v))) for v in node.inputs)
         self.usable = self._layout((thread_pool.count(), *self._dense)) is not None
 
@@ -134,7 +134,7 @@ class NativeKernel:
         found = self._run(dense, tuple([a.transpose(order) if a.ndim else a for a in arrays]), count)
         return found.reshape([self._shape[k] for k in order]).transpose([order.index(k) for k in range(len(order))])
 
-    def _run(self, ready: Prepared | None, arrays: tuple[Any, ...], count: int) -> Any:
+    def _run(self, ready: KernelEntry | None, arrays: tuple[Any, ...], count: int) -> Any:
         out = self._fresh()
         code = DECLINED if ready is None else ready.run(arrays, out, count)
         if code == OK:
@@ -154,7 +154,7 @@ class NativeKernel:
     def _fresh(self) -> Any:
         return RESULTS.take(self._shape, self._dtype) if self._large else np.empty(self._shape, self._dtype)
 
-    def _layout(self, key: tuple[Any, ...]) -> Prepared | None:
+    def _layout(self, key: tuple[Any, ...]) -> KernelEntry | None:
         """What runs operands on so many threads with these strides; None where they must be copied."""
         if key in self._layouts:
             return self._layouts[key]
@@ -169,12 +169,12 @@ class NativeKernel:
         self._layouts[key] = found
         return found
 
-    def _prepared(self, key: tuple[Strides, ...]) -> Prepared | None:
+    def _prepared(self, key: tuple[Strides, ...]) -> KernelEntry | None:
         views = {v: _view(v, strides) for v, strides in zip(self.node.inputs, key)}
         if None in views.values():
             return None
         recipe = recipe_of(self.node, lambda v: views[v] or whole(v))
-        return None if recipe is None else Prepared(self.node, recipe)
+        return None if recipe is None else KernelEntry(self.node, recipe)
 
 
 def _order_of(arrays: tuple[Any, ...]) -> list[int] | None:
@@ -184,7 +184,7 @@ def _order_of(arrays: tuple[Any, ...]) -> list[int] | None:
     return order if all(a.transpose(order).flags.c_contiguous for a in many) else None
 
 
-def recipe_of(node: Node, view_of: Callable[[Value], View]) -> Recipe | None:
+def recipe_of(node: Node, view_of: Callable[[Value], View]) -> NativeKernel | None:
     """How ``node`` runs natively where its operands lie like that."""
     makers = (matvec.recipe, provider.recipe, pooling.recipe, gather_scatter.recipe, row_reduction.recipe)
     return next((r for r in (make(node, view_of) for make in makers) if r is not None), None) or elementwise.recipe(
@@ -216,10 +216,10 @@ def _view(value: Value, strides: Strides) -> View | None:
     return View(value, shape, tuple(max(s, 0) // size for s in strides))
 
 
-class Prepared:
+class KernelEntry:
     """A recipe with its slots and its table of calls, for operands of one layout."""
 
-    def __init__(self, node: Node, recipe: Recipe) -> None:
+    def __init__(self, node: Node, recipe: NativeKernel) -> None:
         self._recipe, self._lock = recipe, fork_locks.lock()
         reads = node.inputs if recipe.reads is None else list(recipe.reads)
         self._order = [node.inputs.index(v) for v in reads]
@@ -231,7 +231,7 @@ class Prepared:
         self._env = np.zeros(64, np.int64)
         self._lay_temps(m, recipe.temps)
         calls = recipe.calls(range(n), [n], range(m, m + len(recipe.temps)))
-        self._table = Table(calls, self._slots, self._env)
+        self._table = CallTable(calls, self._slots, self._env)
         self._state, self._run = self._table.state, runner(m)
 
     def _lay_temps(self, first: int, sizes: Sequence[int]) -> None:

@@ -22,7 +22,7 @@ from msnb.core import dtypes
 from msnb.core.types import TensorType
 from msnb.devices.cpu.llvm.emitter import Emitter, memory_name
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes
-from msnb.devices.cpu.native_kernel import Call, Recipe
+from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel
 from msnb.ir.graph import Node, Value
 
 _INDICES = (dtypes.int32, dtypes.int64)
@@ -31,7 +31,7 @@ _FULL = (None, None, None)
 SHARED_BYTES = 1 << 20
 
 
-class TableRecipe(Recipe):
+class TableRecipe(NativeKernel):
     """A node that reads or adds by one index."""
 
     declines = True
@@ -47,13 +47,13 @@ class TableRecipe(Recipe):
         for r in recipes:
             r.library = library
 
-    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[Call]:
+    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call."""
         assert self.library is not None
-        return [Call(Symbol(self.library, f"msnb_{self.name}"), (*ins, *outs, *self.constants))]
+        return [KernelCall(Symbol(self.library, f"msnb_{self.name}"), (*ins, *outs, *self.constants))]
 
 
-def recipe(node: Node, view_of: Callable[..., Any]) -> Recipe | None:
+def recipe(node: Node, view_of: Callable[..., Any]) -> NativeKernel | None:
     """A recipe for gather, index and unindex along one axis, and class_index; None for anything else."""
     if node.op.name not in ("gather", "index", "unindex", "class_index"):
         return None
@@ -70,14 +70,14 @@ def _type(value: Value) -> TensorType:
     return value.type
 
 
-def _check(node: Node) -> Recipe | None:
+def _check(node: Node) -> NativeKernel | None:
     t = _type(node.out)
     if t.dtype not in _INDICES:
         return None
     return TableRecipe(f"check_{t.dtype.name}", (t.size, node.attrs["classes"], node.attrs["ignore"]))
 
 
-def _table(node: Node) -> Recipe | None:
+def _table(node: Node) -> NativeKernel | None:
     index = _type(node.inputs[1])
     whole = _type(node.out if node.op.name == "unindex" else node.inputs[0])
     axis = node.attrs["axis"] % whole.ndim if node.op.name == "gather" else _axis(node.attrs["spec"])

@@ -30,9 +30,9 @@ from msnb.core.dtypes import DType
 from msnb.devices.cpu.llvm.emitter import Emitter, type_name
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
 from msnb.devices.cpu.llvm.loop_builder import parallel
-from msnb.devices.cpu.native_kernel import Call, Recipe, ViewOf
+from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.devices.cpu.onednn.matmul import Matrix, folded, operand
-from msnb.devices.cpu.onednn.primitive_chain import Builder, Impossible, dtype_of, shape_of
+from msnb.devices.cpu.onednn.primitive_chain import Builder, NotSupported, dtype_of, shape_of
 from msnb.ir.graph import Node
 
 ROWS, DEPTH, ROWS_A_UNIT, FEW_ROWS = 8, 256, 32, 8
@@ -41,7 +41,7 @@ _SHARED_WORK = 500_000
 _DTYPES = (dtypes.float64, dtypes.int32, dtypes.int64)
 
 
-class ProductRecipe(Recipe):
+class ProductRecipe(NativeKernel):
     """One product: y brought into panels where that pays, then tile after tile."""
 
     def __init__(self, x: Matrix, y: Matrix, dtype: DType) -> None:
@@ -53,7 +53,7 @@ class ProductRecipe(Recipe):
         size = math.prod(y.dims[:-2]) * self.panels * y.dims[-2] * self.width * dtype.itemsize
         self.temps = (size,) if self.packed else ()
 
-    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[Call]:
+    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call, or two."""
         x, y, library = self.x, self.y, library_of(self.dtype)
         (m, k), n = x.dims[-2:], y.dims[-1]
@@ -63,7 +63,9 @@ class ProductRecipe(Recipe):
             count = math.prod(y.dims[:-2]) * self.panels
             sizes = (n, k, y.strides[-2], y.strides[-1], image, self.panels)
             found.append(
-                Call(Symbol(library, "msnb_pack"), (count, self._worth(n * k * 4), where, temps[0], start, *sizes))
+                KernelCall(
+                    Symbol(library, "msnb_pack"), (count, self._worth(n * k * 4), where, temps[0], start, *sizes)
+                )
             )
             where, start, row, panel = temps[0], 0, self.width, k * self.width
             image = self.panels * panel if image else 0
@@ -71,7 +73,7 @@ class ProductRecipe(Recipe):
         slots = (ins[x.place.which], where, outs[0], x.place.offset, start)
         extents = (m, n, k, x.strides[-2], x.strides[-1], row, panel, _lead(x), image, blocks)
         worth = self._worth(self.batch * m * n * k)
-        found.append(Call(Symbol(library, "msnb_product"), (self.batch * blocks, worth, *slots, *extents)))
+        found.append(KernelCall(Symbol(library, "msnb_product"), (self.batch * blocks, worth, *slots, *extents)))
         return found
 
     def _worth(self, work: int) -> int:
@@ -82,20 +84,20 @@ def _lead(a: Matrix) -> int:
     return a.strides[0] if len(a.dims) > 2 and a.dims[0] > 1 else 0
 
 
-def recipe(node: Node, view_of: ViewOf) -> Recipe | None:
+def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
     """How a product of float64 or integers runs; None for other nodes and for several axes that broadcast."""
     if node.op.name != "matmul":
         return None
     try:
         return _recipe(node, view_of)
-    except Impossible:
+    except NotSupported:
         return None
 
 
-def _recipe(node: Node, view_of: ViewOf) -> Recipe:
+def _recipe(node: Node, view_of: ViewOf) -> NativeKernel:
     dtype = dtype_of(node.out)
     if dtype not in _DTYPES or any(dtype_of(v) is not dtype for v in node.inputs):
-        raise Impossible
+        raise NotSupported
     shape_of(node.out)
     build = Builder(node, view_of)
     x, y = folded(operand(build, node.inputs[0], True), operand(build, node.inputs[1], False))
@@ -103,7 +105,7 @@ def _recipe(node: Node, view_of: ViewOf) -> Recipe:
     made = ProductRecipe(x, y, dtype)
     each = x.dims[-1] * y.dims[-1]
     if dtype.is_float and (made.batch * x.dims[-2] * each > LARGEST or x.dims[-2] * LONGEST < each):
-        raise Impossible
+        raise NotSupported
     made.reads = tuple(build.reads)
     return made
 
@@ -111,11 +113,11 @@ def _recipe(node: Node, view_of: ViewOf) -> Recipe:
 def _one_lead(x: Matrix, y: Matrix) -> tuple[Matrix, Matrix]:
     """At most one leading axis: those of size 1 in both are left out."""
     if len(x.dims) != len(y.dims):
-        raise Impossible
+        raise NotSupported
     lead = len(x.dims) - 2
     kept = [i for i in range(len(x.dims)) if i >= lead or x.dims[i] > 1 or y.dims[i] > 1]
     if len(kept) > 3:
-        raise Impossible
+        raise NotSupported
     x, y = (Matrix(tuple(a.dims[i] for i in kept), tuple(a.strides[i] for i in kept), a.place) for a in (x, y))
     return x, y
 

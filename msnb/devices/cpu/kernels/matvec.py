@@ -21,9 +21,9 @@ from msnb.core.dtypes import DType
 from msnb.devices.cpu.llvm.emitter import type_name
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
 from msnb.devices.cpu.llvm.loop_builder import Code, parallel
-from msnb.devices.cpu.native_kernel import Call, Recipe, ViewOf
+from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.devices.cpu.onednn.matmul import Matrix, folded, operand
-from msnb.devices.cpu.onednn.primitive_chain import Builder, Impossible, Place, dtype_of, shape_of
+from msnb.devices.cpu.onednn.primitive_chain import Builder, DataRef, NotSupported, dtype_of, shape_of
 from msnb.ir.graph import Node
 
 DTYPES = (dtypes.float32, dtypes.float64)
@@ -31,35 +31,35 @@ SUMS, WIDE = 4, 8
 _SHARED_WORK = 200_000
 
 
-class Walk(NamedTuple):
+class MatvecLoop(NamedTuple):
     """One product: along which the matrix is walked, so many results of so many terms each, and where operands are."""
 
     kind: str
     results: int
     terms: int
     step: int
-    matrix: Place
-    vector: Place
+    matrix: DataRef
+    vector: DataRef
     stride: int
 
 
-class VectorRecipe(Recipe):
+class VectorRecipe(NativeKernel):
     """One walk."""
 
-    def __init__(self, walk: Walk, dtype: DType) -> None:
+    def __init__(self, walk: MatvecLoop, dtype: DType) -> None:
         self.walk, self.dtype = walk, dtype
 
-    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[Call]:
+    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call."""
         w = self.walk
         units = w.results if w.kind == "rows" else -(-w.results // (WIDE * _lanes(self.dtype)))
         worth = max(1, min(units, w.results * w.terms // _SHARED_WORK))
         slots = (ins[w.matrix.which], ins[w.vector.which], outs[0], w.matrix.offset, w.vector.offset)
         symbol = Symbol(library_of(self.dtype), f"msnb_{w.kind}_by_vector")
-        return [Call(symbol, (units, worth, *slots, w.results, w.terms, w.step, w.stride))]
+        return [KernelCall(symbol, (units, worth, *slots, w.results, w.terms, w.step, w.stride))]
 
 
-def recipe(node: Node, view_of: ViewOf) -> Recipe | None:
+def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
     """How a product with a vector runs; None for other nodes, and where neither rows nor columns lie close."""
     if node.op.name != "matmul" or dtype_of(node.out) not in DTYPES:
         return None
@@ -70,27 +70,27 @@ def recipe(node: Node, view_of: ViewOf) -> Recipe | None:
         shape_of(node.out)
         x, y = folded(operand(build, node.inputs[0], True), operand(build, node.inputs[1], False))
         made = VectorRecipe(_walk(x, y), dtype_of(node.out))
-    except Impossible:
+    except NotSupported:
         return None
     made.reads = tuple(build.reads)
     return made
 
 
-def _walk(x: Matrix, y: Matrix) -> Walk:
+def _walk(x: Matrix, y: Matrix) -> MatvecLoop:
     if len(x.dims) != 2 or len(y.dims) != 2:
-        raise Impossible
+        raise NotSupported
     (m, k), n = x.dims, y.dims[1]
     if n == 1:
         (down, right), vector, stride, results, matrix = x.strides, y.place, y.strides[0], m, x.place
     elif m == 1:
         (right, down), vector, stride, results, matrix = y.strides, x.place, x.strides[1], n, y.place
     else:
-        raise Impossible
+        raise NotSupported
     if (right == 1 or k == 1) and (stride == 1 or k == 1):
-        return Walk("rows", results, k, down, matrix, vector, 1)
+        return MatvecLoop("rows", results, k, down, matrix, vector, 1)
     if down == 1 or results == 1:
-        return Walk("columns", results, k, right, matrix, vector, stride)
-    raise Impossible
+        return MatvecLoop("columns", results, k, right, matrix, vector, stride)
+    raise NotSupported
 
 
 # ---- code -----------------------------------------------------------------------------------------------------------

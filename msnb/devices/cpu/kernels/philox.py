@@ -16,7 +16,7 @@ from msnb.core import dtypes
 from msnb.core.types import TensorType
 from msnb.devices.cpu.llvm.emitter import Emitter
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes
-from msnb.devices.cpu.native_kernel import Call, Recipe
+from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel
 from msnb.ir.graph import Node
 
 _M0, _M1, _W0, _W1 = 0xD2511F53, 0xCD9E8D57, 0x9E3779B9, 0xBB67AE85
@@ -25,7 +25,7 @@ ROUNDS, BLOCKS, WORDS = 10, 16, 64
 SHARED = 1 << 16
 
 
-class DrawRecipe(Recipe):
+class DrawRecipe(NativeKernel):
     """random_uniform in float32."""
 
     def __init__(self, count: int) -> None:
@@ -39,13 +39,13 @@ class DrawRecipe(Recipe):
         for recipe in recipes:
             recipe.library = made
 
-    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[Call]:
+    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call."""
         assert self.library is not None
-        return [Call(Symbol(self.library, "msnb_uniform"), (*ins, *outs, self.count))]
+        return [KernelCall(Symbol(self.library, "msnb_uniform"), (*ins, *outs, self.count))]
 
 
-def recipe(node: Node, view_of: Callable[..., Any]) -> Recipe | None:
+def recipe(node: Node, view_of: Callable[..., Any]) -> NativeKernel | None:
     """A recipe for random_uniform in float32; None for anything else."""
     t = node.out.type if node.op.name == "random_uniform" and len(node.outputs) == 1 else None
     if not isinstance(t, TensorType) or not t.is_static or t.dtype is not dtypes.float32 or 0 in t.shape:

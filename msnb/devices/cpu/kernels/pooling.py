@@ -12,7 +12,7 @@ from msnb.base import fork_locks
 from msnb.core.dtypes import bfloat16, float16, float32, float64
 from msnb.core.types import TensorType
 from msnb.devices.cpu.kernels.pooling_kernel import CHUNK, Pool, render
-from msnb.devices.cpu.native_kernel import Call, Recipe, ViewOf
+from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.ir.graph import Node
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def functions(pools: Sequence[Pool]) -> list[Symbol]:
         return [_made[p] for p in pools]
 
 
-class PoolRecipe(Recipe):
+class PoolRecipe(NativeKernel):
     """A pooling as one call of a kernel."""
 
     def __init__(self, pool: Pool, extents: tuple[int, ...], units: int, limit: int) -> None:
@@ -56,12 +56,12 @@ class PoolRecipe(Recipe):
         """Compile every kernel once."""
         functions([r.pool for r in recipes])
 
-    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[Call]:
+    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call."""
-        return [Call(functions([self.pool])[0], (self.units, self.limit, *self.extents, *ins, *outs))]
+        return [KernelCall(functions([self.pool])[0], (self.units, self.limit, *self.extents, *ins, *outs))]
 
 
-class HalfRecipe(Recipe):
+class HalfRecipe(NativeKernel):
     """A pooling of 16-bit images: copies in float32 around the kernel."""
 
     def __init__(self, pool: PoolRecipe, node: Node) -> None:
@@ -74,7 +74,7 @@ class HalfRecipe(Recipe):
         """Compile every kernel once."""
         PoolRecipe.prepare([r.pool for r in recipes])
 
-    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[Call]:
+    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """Copies in, the kernel, the copy out."""
         from msnb.devices.cpu.onednn.primitive_chain import converted
 
@@ -94,7 +94,7 @@ class _Sizes(NamedTuple):
     ow: int
 
 
-def recipe(node: Node, view_of: ViewOf) -> Recipe | None:
+def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
     """How a pooling runs; None for other nodes, and for dtypes and windows there is no kernel for."""
     kind = _KINDS.get(node.op.name)
     if kind is None or not all(_known(v.type) for v in (*node.inputs, *node.outputs)):

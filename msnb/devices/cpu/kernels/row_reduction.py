@@ -23,7 +23,7 @@ from msnb.devices.cpu.llvm.emitter import Emitter, type_name
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
 from msnb.devices.cpu.llvm.loop_builder import parallel
 from msnb.devices.cpu.llvm.scalar_ops import across, combine, identity
-from msnb.devices.cpu.native_kernel import Call, Recipe, ViewOf
+from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.ir.graph import Node
 from msnb.ir.kernel.iteration_space import reduced_axes
 from msnb.ops.definition.record import Op
@@ -35,7 +35,7 @@ REGISTERS, BLOCK = 4, 4096
 _SHARED_WORK = 200_000
 
 
-class Rows(NamedTuple):
+class OperandWalk(NamedTuple):
     """How an operand is walked."""
 
     turns: int
@@ -49,7 +49,7 @@ def is_worth(op: Op, types: tuple[Type, ...]) -> bool:
     return isinstance(x, TensorType) and not x.weak and x.dtype in DTYPES and x.size >= WORTH
 
 
-def recipe(node: Node, view_of: ViewOf) -> Recipe | None:
+def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
     """How a reduction of a dense operand runs; None for other nodes, and where its rows do not lie close."""
     if node.op.name not in KINDS:
         return None
@@ -59,7 +59,7 @@ def recipe(node: Node, view_of: ViewOf) -> Recipe | None:
     return None if rows is None or t.dtype not in DTYPES else ReductionRecipe(node.op.name, t.dtype, rows)
 
 
-def seen(shape: tuple[int, ...], axes: Sequence[int]) -> Rows | None:
+def seen(shape: tuple[int, ...], axes: Sequence[int]) -> OperandWalk | None:
     """Axes that are kept or go together, as one each; None where they are not [turns, results, row]."""
     parts: list[tuple[bool, int]] = []
     for axis, size in enumerate(shape):
@@ -71,20 +71,20 @@ def seen(shape: tuple[int, ...], axes: Sequence[int]) -> Rows | None:
     if not parts or not parts[-1][0] or len(parts) > 3 or 0 in shape:
         return None
     turns, results, row = [1] * (3 - len(parts)) + [size for _, size in parts]
-    return Rows(turns, results, row)
+    return OperandWalk(turns, results, row)
 
 
-class ReductionRecipe(Recipe):
+class ReductionRecipe(NativeKernel):
     """One walk over the operand."""
 
-    def __init__(self, name: str, dtype: DType, rows: Rows) -> None:
+    def __init__(self, name: str, dtype: DType, rows: OperandWalk) -> None:
         self.name, self.dtype, self.rows = name, dtype, rows
 
-    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[Call]:
+    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call."""
         worth = max(1, min(self.rows.results, math.prod(self.rows) // _SHARED_WORK))
         symbol = Symbol(library_of(self.dtype), f"msnb_{self.name}_of_rows")
-        return [Call(symbol, (self.rows.results, worth, ins[0], outs[0], self.rows.turns, self.rows.row))]
+        return [KernelCall(symbol, (self.rows.results, worth, ins[0], outs[0], self.rows.turns, self.rows.row))]
 
 
 # ---- code -----------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from msnb.base.compile_timing import counted, timed
 from msnb.base.errors import DeviceError, MsnbError, OutOfMemoryError
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.llvm.target import Target
-from msnb.devices.cpu.native_kernel import Link
+from msnb.devices.cpu.native_kernel import Relocation
 
 
 def not_loaded(error: OSError) -> MsnbError:
@@ -187,7 +187,7 @@ class Library:
         return int(self._engine.get_function_address(name))
 
 
-class Symbol(Link):
+class Symbol(Relocation):
     """The address of a function of a library."""
 
     def __init__(self, library: Library, name: str) -> None:

@@ -14,7 +14,7 @@ from msnb.core.dtypes import DType
 from msnb.devices.cpu.llvm.emitter import SUMS, Emitter, literal, type_name
 from msnb.devices.cpu.llvm.math_functions import INLINE, Maths
 from msnb.ir.kernel.kernel_ir import Inst
-from msnb.ir.kernel.scalar_expressions import HEAVY, Unsupported
+from msnb.ir.kernel.scalar_expressions import HEAVY, UnsupportedKernel
 
 _FLOAT = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "rem": "frem"}
 _INT = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor"}
@@ -71,7 +71,7 @@ def float_op(e: Emitter, op: str, dtype: DType, args: list[str]) -> str:
         return INLINE[op](m, *args)
     if op in _LIBM:
         return _library(m, op, args)
-    raise Unsupported(f"{op} of {dtype.name}")
+    raise UnsupportedKernel(f"{op} of {dtype.name}")
 
 
 def _library(m: Maths, op: str, args: list[str]) -> str:
@@ -160,7 +160,7 @@ def int_op(e: Emitter, op: str, dtype: DType, args: list[str]) -> str:
         return _shift(e, op, kind, signed, *args)
     if op in ("fdiv", "mod", "rem"):
         return _divide(e, op, t, signed, *args)
-    raise Unsupported(f"{op} of {dtype.name}")
+    raise UnsupportedKernel(f"{op} of {dtype.name}")
 
 
 def _shift(e: Emitter, op: str, kind: str, signed: bool, a: str, b: str) -> str:

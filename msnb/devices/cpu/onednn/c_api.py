@@ -87,7 +87,7 @@ class OneDNNError(RuntimeError):
         super().__init__(f"oneDNN: {function}: {_MEANING.get(status, f'error {status}')}.")
 
 
-class Lying(NamedTuple):
+class MemoryLayout(NamedTuple):
     """How a memory descriptor lies.
 
     Attributes:
@@ -149,12 +149,12 @@ class Api:
         """True when two memory descriptors mean the same bytes."""
         return bool(self._dnnl.dnnl_memory_desc_equal(a, b))
 
-    def lying(self, desc: int) -> Lying:
+    def lying(self, desc: int) -> MemoryLayout:
         """How a memory descriptor lies."""
         axes, blocks = (self._number(desc, what) for what in (_AXES, _BLOCKS))
         dims, padded, strides = (self._numbers(desc, what, axes) for what in (_DIMS, _PADDED, _STRIDES))
         sizes, where = (self._numbers(desc, what, blocks) for what in (_SIZES, _BLOCKED_AXES))
-        return Lying(dims, padded, self._number(desc, _DTYPE), strides, tuple(zip(where, sizes)))
+        return MemoryLayout(dims, padded, self._number(desc, _DTYPE), strides, tuple(zip(where, sizes)))
 
     def _number(self, desc: int, what: int) -> int:
         out = c_int()

@@ -21,12 +21,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from msnb.core.storage.memory_format import Blocks
-from msnb.devices.cpu.native_kernel import Recipe, ViewOf
+from msnb.core.storage.memory_format import BlockedFormat
+from msnb.devices.cpu.native_kernel import NativeKernel, ViewOf
 from msnb.devices.cpu.onednn import c_api as c
 from msnb.devices.cpu.onednn import convolution_1x1, primitives
 from msnb.devices.cpu.onednn.convolution_layout import Convolution, Images
-from msnb.devices.cpu.onednn.primitive_chain import Impossible, Place, as_it_is, shape_of
+from msnb.devices.cpu.onednn.primitive_chain import DataRef, NotSupported, as_it_is, shape_of
 from msnb.devices.cpu.onednn.primitives import Argument, Layout, Primitive
 from msnb.devices.cpu.onednn.weight_reorder import Source, copied_into, learn, shown
 from msnb.ir.graph import Node, Value
@@ -39,14 +39,14 @@ def first_of(make: Callable[[str, int], Primitive | None], best: str, dtype: int
             found = make(how, kind)
             if found is not None:
                 return found
-    raise Impossible
+    raise NotSupported
 
 
 def _free(layout: Layout, dtype: int) -> Layout:
     return Layout(layout.dims, None, dtype)
 
 
-def conv2d(node: Node, view_of: ViewOf, bias: Value | None = None) -> Recipe:
+def conv2d(node: Node, view_of: ViewOf, bias: Value | None = None) -> NativeKernel:
     """y = conv(x, weight) + bias."""
     conv = Convolution(node, view_of)
     x, y = conv.images(node.inputs[0]), conv.result()
@@ -66,7 +66,7 @@ def conv2d(node: Node, view_of: ViewOf, bias: Value | None = None) -> Recipe:
     return _forward(conv, run, x, {c.WEIGHTS: source, **given}, y)
 
 
-def _forward(conv: Convolution, run: Primitive, x: Images, given: dict[int, Source], y: Images) -> Recipe:
+def _forward(conv: Convolution, run: Primitive, x: Images, given: dict[int, Source], y: Images) -> NativeKernel:
     source = conv.build.fetch(run, c.SRC, x.layout, x.place)
     packed = {n: conv.build.fetch(run, n, *lying) for n, lying in given.items()}
     out = conv.build.result(run, c.DST, y.layout, y.place)
@@ -75,7 +75,7 @@ def _forward(conv: Convolution, run: Primitive, x: Images, given: dict[int, Sour
     return conv.build.recipe()
 
 
-def conv2d_input_grad(node: Node, view_of: ViewOf) -> Recipe:
+def conv2d_input_grad(node: Node, view_of: ViewOf) -> NativeKernel:
     """dx from dy and the weight."""
     conv = Convolution(node, view_of)
     dy, dx = conv.images(node.inputs[0]), conv.result()
@@ -96,20 +96,20 @@ def conv2d_input_grad(node: Node, view_of: ViewOf) -> Recipe:
     return conv.build.recipe()
 
 
-def conv2d_weight_grad(node: Node, view_of: ViewOf) -> Recipe:
+def conv2d_weight_grad(node: Node, view_of: ViewOf) -> NativeKernel:
     """dweight from x and dy."""
     return WeightGradient(node, view_of).recipe(None)
 
 
-def block(node: Node, view_of: ViewOf) -> Recipe:
+def block(node: Node, view_of: ViewOf) -> NativeKernel:
     """A gradient that is made in blocks, or a copy into them."""
     made = node.inputs[0].node
     if made is None or made.op.name != "conv2d_weight_grad":
         return copied_into(node, view_of)
-    return WeightGradient(made, view_of).recipe(shown(made.out, Blocks(**node.attrs)))
+    return WeightGradient(made, view_of).recipe(shown(made.out, BlockedFormat(**node.attrs)))
 
 
-def gradient_blocks(node: Node, view_of: ViewOf) -> Blocks | None:
+def gradient_blocks(node: Node, view_of: ViewOf) -> BlockedFormat | None:
     """The blocks in which the gradient of a weight is made; None where it lies plain or is padded."""
     gradient = WeightGradient(node, view_of)
     if gradient.is_product or gradient.conv.groups > 1:
@@ -136,11 +136,11 @@ class WeightGradient:
             how, self.conv.dtype,
         )  # fmt: skip
 
-    def recipe(self, target: Argument | None) -> Recipe:
+    def recipe(self, target: Argument | None) -> NativeKernel:
         """How it is made, plain or in the target's layout."""
         if self.is_product and target is None:
             return convolution_1x1.weight_grad(self.conv, self.x, self.dy)
-        build, run, place = self.conv.build, self.primitive(), Place("out", 0)
+        build, run, place = self.conv.build, self.primitive(), DataRef("out", 0)
         layout = self.conv.weight(self.whole) if target is None else target
         images = build.fetch(run, c.SRC, self.x.layout, self.x.place)
         windows = build.fetch(run, c.DIFF_DST, self.dy.layout, self.dy.place)

@@ -12,7 +12,7 @@ below, slower above. In bfloat16 on matrix units 1.7 times as fast over all of t
 
 from __future__ import annotations
 
-from msnb.devices.cpu.native_kernel import Recipe
+from msnb.devices.cpu.native_kernel import NativeKernel
 from msnb.devices.cpu.onednn import c_api as c
 from msnb.devices.cpu.onednn import primitives
 from msnb.devices.cpu.onednn.convolution_layout import Convolution, Images
@@ -72,22 +72,22 @@ def _met(conv: Convolution, x: Images, y: Images) -> Matrix:
     return Matrix(dims, (dims[1], 1), place)
 
 
-def _product(conv: Convolution, a: Matrix, b: Matrix, bias: Value | None = None) -> Recipe:
+def _product(conv: Convolution, a: Matrix, b: Matrix, bias: Value | None = None) -> NativeKernel:
     dims = a.dims[0], b.dims[1]
     multiply(conv.build, a, b, Layout(dims, (dims[1], 1), conv.dtype), bias)
     return conv.build.recipe()
 
 
-def forward(conv: Convolution, x: Images, weight: View, y: Images, bias: Value | None = None) -> Recipe:
+def forward(conv: Convolution, x: Images, weight: View, y: Images, bias: Value | None = None) -> NativeKernel:
     """y = x w^T + bias."""
     return _product(conv, _met(conv, x, y), _turned(_weight(conv, weight)), bias)
 
 
-def input_grad(conv: Convolution, weight: View, dy: Images) -> Recipe:
+def input_grad(conv: Convolution, weight: View, dy: Images) -> NativeKernel:
     """dx = dy w."""
     return _product(conv, _rows(dy), _weight(conv, weight))
 
 
-def weight_grad(conv: Convolution, x: Images, dy: Images) -> Recipe:
+def weight_grad(conv: Convolution, x: Images, dy: Images) -> NativeKernel:
     """dw = dy^T x."""
     return _product(conv, _turned(_rows(dy)), _met(conv, x, dy))

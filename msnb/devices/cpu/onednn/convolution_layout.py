@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from msnb.devices.cpu.native_kernel import ViewOf
-from msnb.devices.cpu.onednn.primitive_chain import Builder, Place, as_it_is, dtype_of, number_of, shape_of
-from msnb.devices.cpu.onednn.primitives import Layout, Window
+from msnb.devices.cpu.onednn.primitive_chain import Builder, DataRef, as_it_is, dtype_of, number_of, shape_of
+from msnb.devices.cpu.onednn.primitives import KernelWindow, Layout
 from msnb.devices.cpu.onednn.weight_reorder import Source, source_of
 from msnb.ir.graph import Node, Value
 from msnb.ir.kernel.strided_views import View, dense_strides
@@ -14,7 +14,7 @@ from msnb.ir.kernel.strided_views import View, dense_strides
 Ints = tuple[int, ...]
 _FIRST, _LAST = (0, 1, 2, 3), (0, 3, 1, 2)
 _COLOURS, _NARROW, _BLOCK = 3, 8, 16
-_EVERY_PIXEL = Window((1, 1), (1, 1), (0, 0), (0, 0))
+_EVERY_PIXEL = KernelWindow((1, 1), (1, 1), (0, 0), (0, 0))
 
 
 def channels_last(dims: Ints) -> Ints:
@@ -31,7 +31,7 @@ def same_strides(dims: Ints, a: Ints, b: Ints) -> bool:
 class Images:
     """An operand or result of a convolution: its layout in the library's axis order, and where it is."""
 
-    def __init__(self, view: View, place: Place, data_format: str, dtype: int) -> None:
+    def __init__(self, view: View, place: DataRef, data_format: str, dtype: int) -> None:
         order = _FIRST if data_format == "NCHW" else _LAST
         dims = tuple(view.shape[i] for i in order)
         strides = tuple(view.strides[i] for i in order)
@@ -51,10 +51,10 @@ class Images:
         return Layout(dims, strides, dtype)
 
 
-def window_of(node: Node) -> Window:
+def window_of(node: Node) -> KernelWindow:
     """A node's attributes as oneDNN wants them."""
     top, bottom, left, right = node.attrs["pads"]
-    return Window(node.attrs["stride"], node.attrs["dilation"], (top, left), (bottom, right))
+    return KernelWindow(node.attrs["stride"], node.attrs["dilation"], (top, left), (bottom, right))
 
 
 class Convolution:
@@ -74,7 +74,7 @@ class Convolution:
 
     def result(self) -> Images:
         """The result, if it is images."""
-        return Images(as_it_is(self.node.out), Place("out", 0), self.node.attrs["data_format"], self.dtype)
+        return Images(as_it_is(self.node.out), DataRef("out", 0), self.node.attrs["data_format"], self.dtype)
 
     def weight(self, view: View) -> Layout:
         """A weight as it lies; groups are an axis in front."""

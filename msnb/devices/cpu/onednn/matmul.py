@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import math
 
-from msnb.devices.cpu.native_kernel import Recipe, ViewOf
+from msnb.devices.cpu.native_kernel import NativeKernel, ViewOf
 from msnb.devices.cpu.onednn import c_api as c
 from msnb.devices.cpu.onednn import primitives
 from msnb.devices.cpu.onednn.primitive_chain import (
     Builder,
-    Impossible,
-    Place,
+    DataRef,
+    NotSupported,
     as_it_is,
     dtype_of,
     need,
@@ -37,7 +37,7 @@ Ints = tuple[int, ...]
 class Matrix:
     """An operand: dims and strides, leading axes first, and where it is."""
 
-    def __init__(self, dims: Ints, strides: Ints, place: Place) -> None:
+    def __init__(self, dims: Ints, strides: Ints, place: DataRef) -> None:
         self.dims, self.strides, self.place = dims, strides, place
 
     def layout(self, dtype: int) -> Layout:
@@ -106,13 +106,13 @@ def _one_lead(x: Matrix, y: Matrix) -> tuple[Matrix, Matrix]:
     return both[0], both[1]
 
 
-def matmul(node: Node, view_of: ViewOf, bias: Value | None = None) -> Recipe:
+def matmul(node: Node, view_of: ViewOf, bias: Value | None = None) -> NativeKernel:
     """out = x @ y + bias."""
     build = Builder(node, view_of)
     dtype = dtype_of(node.out)
     columns = len(shape_of(node.inputs[1])) > 1
     if any(dtype_of(v) is not dtype for v in node.inputs) or (bias is not None and not columns):
-        raise Impossible
+        raise NotSupported
     shape_of(node.out)
     product(build, node.inputs[0], node.inputs[1], number_of(dtype), bias)
     return build.recipe()
@@ -131,7 +131,7 @@ def multiply(build: Builder, x: Matrix, y: Matrix, out: Layout, bias: Value | No
     work = 2.0 * math.prod(out.dims) * x.dims[-1]
     row = None if bias is None else _row(out)
     run = primitives.matmul(x.layout(out.dtype), y.layout(out.dtype), out, row, work=work)
-    places = {c.SRC: x.place, c.WEIGHTS: y.place, c.DST: Place("out", 0)}
+    places = {c.SRC: x.place, c.WEIGHTS: y.place, c.DST: DataRef("out", 0)}
     if bias is not None:
         build.run(need(run), {**places, c.BIAS: build.place(as_it_is(bias))})
     elif run is None:
@@ -155,6 +155,6 @@ def _copied(build: Builder, operands: tuple[Matrix, Matrix], out: Layout, work: 
             break
     run = need(run)
     a, b = (build.fetch(run, n, m.layout(out.dtype), m.place) for n, m in zip((c.SRC, c.WEIGHTS), operands))
-    made = build.result(run, c.DST, out, Place("out", 0))
+    made = build.result(run, c.DST, out, DataRef("out", 0))
     build.run(run, {c.SRC: a, c.WEIGHTS: b, c.DST: made})
-    build.deliver(run, c.DST, out, made, Place("out", 0))
+    build.deliver(run, c.DST, out, made, DataRef("out", 0))

@@ -15,17 +15,17 @@ from typing import NamedTuple
 
 from msnb.core.dtypes import DType, bfloat16, float16, float32
 from msnb.core.types import TensorType
-from msnb.devices.cpu.native_kernel import Call, Recipe, ViewOf
+from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.devices.cpu.onednn import c_api as c
 from msnb.devices.cpu.onednn.primitives import Argument, Layout, Primitive, reorder
-from msnb.devices.cpu.onednn.trampoline import Bound, Operand, function
+from msnb.devices.cpu.onednn.trampoline import Operand, PrimitiveRun, function
 from msnb.ir.graph import Node, Value
 from msnb.ir.kernel.strided_views import View, dense_strides
 
 DTYPES: dict[DType, int] = {float32: c.F32, bfloat16: c.BF16, float16: c.F16}
 
 
-class Place(NamedTuple):
+class DataRef(NamedTuple):
     """Where data is: ("in" | "out" | "temp", which), and bytes to skip."""
 
     kind: str
@@ -33,30 +33,30 @@ class Place(NamedTuple):
     offset: int = 0
 
 
-class Impossible(Exception):
+class NotSupported(Exception):
     """oneDNN cannot do this node; another provider may."""
 
 
-class Steps(Recipe):
+class Steps(NativeKernel):
     """A recipe of primitives that run one after the other."""
 
     def __init__(
         self,
         reads: Sequence[Value],
         temps: Sequence[int],
-        steps: Sequence[tuple[Primitive, dict[int, Place]]],
+        steps: Sequence[tuple[Primitive, dict[int, DataRef]]],
         inplace: Sequence[tuple[int, int]] = (),
     ) -> None:
         self.reads, self.temps, self.inplace = tuple(reads), tuple(temps), tuple(inplace)
         self.steps = tuple(steps)
 
-    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[Call]:
+    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call per primitive."""
         slots = {"in": ins, "out": outs, "temp": temps}
         found = []
         for primitive, places in self.steps:
-            bound = Bound(primitive, {n: Operand(slots[p.kind][p.which], p.offset) for n, p in places.items()})
-            found.append(Call(function(), (bound,)))
+            bound = PrimitiveRun(primitive, {n: Operand(slots[p.kind][p.which], p.offset) for n, p in places.items()})
+            found.append(KernelCall(function(), (bound,)))
         return found
 
 
@@ -72,7 +72,7 @@ class Builder:
         self.node, self._view_of = node, view_of
         self.reads: list[Value] = []
         self._temps: list[int] = []
-        self._steps: list[tuple[Primitive, dict[int, Place]]] = []
+        self._steps: list[tuple[Primitive, dict[int, DataRef]]] = []
 
     def view(self, value: Value) -> View:
         """How ``value`` lies in memory, every element in a place of its own."""
@@ -86,18 +86,18 @@ class Builder:
         forward = all(s >= 0 for s in found.strides)
         return found if forward and dtype_of(found.base) is dtype_of(value) else as_it_is(value)
 
-    def place(self, view: View) -> Place:
+    def place(self, view: View) -> DataRef:
         """Where an operand is."""
         if view.base not in self.reads:
             self.reads.append(view.base)
-        return Place("in", self.reads.index(view.base), view.offset * dtype_of(view.base).itemsize)
+        return DataRef("in", self.reads.index(view.base), view.offset * dtype_of(view.base).itemsize)
 
-    def temp(self, size: int) -> Place:
+    def temp(self, size: int) -> DataRef:
         """Memory for this node only."""
         self._temps.append(size)
-        return Place("temp", len(self._temps) - 1)
+        return DataRef("temp", len(self._temps) - 1)
 
-    def fetch(self, primitive: Primitive, argument: int, layout: Layout | Argument, place: Place) -> Place:
+    def fetch(self, primitive: Primitive, argument: int, layout: Layout | Argument, place: DataRef) -> DataRef:
         """An operand as ``primitive`` wants it."""
         if primitive.lies(argument, layout):
             return place
@@ -105,35 +105,35 @@ class Builder:
         self._steps.append((need(reorder(layout, Argument(primitive, argument))), {c.SRC: place, c.DST: copied}))
         return copied
 
-    def run(self, primitive: Primitive, places: dict[int, Place]) -> None:
+    def run(self, primitive: Primitive, places: dict[int, DataRef]) -> None:
         """Append a primitive, with its scratch memory."""
         if primitive.scratch:
             places = {**places, c.SCRATCHPAD: self.temp(primitive.scratch)}
         self._steps.append((primitive, places))
 
-    def result(self, primitive: Primitive, argument: int, layout: Layout | Argument, place: Place) -> Place:
+    def result(self, primitive: Primitive, argument: int, layout: Layout | Argument, place: DataRef) -> DataRef:
         """Where ``primitive`` shall write a result that belongs into ``place``; call ``deliver`` after running it."""
         return place if primitive.lies(argument, layout) else self.temp(primitive.size(argument))
 
     def deliver(
-        self, primitive: Primitive, argument: int, layout: Layout | Argument, written: Place, place: Place
+        self, primitive: Primitive, argument: int, layout: Layout | Argument, written: DataRef, place: DataRef
     ) -> None:
         """Bring a result to where it belongs."""
         if written != place:
             self._steps.append((need(reorder(Argument(primitive, argument), layout)), {c.SRC: written, c.DST: place}))
 
-    def recipe(self) -> Recipe:
+    def recipe(self) -> NativeKernel:
         """What was collected."""
         return Steps(self.reads, self._temps, self._steps)
 
 
-def converted(t: TensorType, half: int, wide: int, up: bool) -> Call:
+def converted(t: TensorType, half: int, wide: int, up: bool) -> KernelCall:
     """A dense copy between slot ``half`` (of type ``t``, in 16 bits) and slot ``wide`` (float32)."""
     flat = (t.size,)
     short, long = Layout(flat, (1,), number_of(t.dtype)), Layout(flat, (1,), c.F32)
     run = need(reorder(short, long) if up else reorder(long, short))
     source, target = (half, wide) if up else (wide, half)
-    return Call(function(), (Bound(run, {c.SRC: Operand(source), c.DST: Operand(target)}),))
+    return KernelCall(function(), (PrimitiveRun(run, {c.SRC: Operand(source), c.DST: Operand(target)}),))
 
 
 def as_it_is(value: Value) -> View:
@@ -145,14 +145,14 @@ def as_it_is(value: Value) -> View:
 def need(primitive: Primitive | None) -> Primitive:
     """The primitive, or Impossible."""
     if primitive is None:
-        raise Impossible
+        raise NotSupported
     return primitive
 
 
 def dtype_of(value: Value) -> DType:
     """The dtype of a tensor."""
     if not isinstance(value.type, TensorType):
-        raise Impossible
+        raise NotSupported
     return value.type.dtype
 
 
@@ -160,12 +160,12 @@ def shape_of(value: Value) -> tuple[int, ...]:
     """The sizes of a tensor, all known and none 0."""
     t = value.type
     if not isinstance(t, TensorType) or t.weak or not t.is_static or 0 in t.ints():
-        raise Impossible
+        raise NotSupported
     return t.ints()
 
 
 def number_of(dtype: DType) -> int:
     """oneDNN's number of a dtype."""
     if dtype not in DTYPES:
-        raise Impossible
+        raise NotSupported
     return DTYPES[dtype]

@@ -34,7 +34,7 @@ class Layout(NamedTuple):
     dtype: int = c.F32
 
 
-class Window(NamedTuple):
+class KernelWindow(NamedTuple):
     """How a kernel slides: per axis its step, its holes (1: none), and the padding before and after."""
 
     stride: tuple[int, int]
@@ -130,7 +130,7 @@ def _attributes(api: Api, post: Post) -> tuple[Attributes, Any]:
     return Attributes(api, ready), ready
 
 
-def _slides(w: Window) -> list[Any]:
+def _slides(w: KernelWindow) -> list[Any]:
     """Stride, holes (0: none) and padding as oneDNN counts them."""
     return [dims_array(v) for v in (w.stride, tuple(d - 1 for d in w.dilation), w.before, w.after)]
 
@@ -141,7 +141,7 @@ def _flops(y: Layout, weight: Layout) -> float:
 
 
 def convolution(
-    x: Layout, weight: Layout, y: Layout, window: Window, bias: Layout | None = None, post: Post = ()
+    x: Layout, weight: Layout, y: Layout, window: KernelWindow, bias: Layout | None = None, post: Post = ()
 ) -> Primitive | None:
     """y = post(conv(x, weight) + bias); the weight has a leading axis of groups if it has five."""
 
@@ -156,7 +156,7 @@ def convolution(
     return cached(("conv", x, weight, y, window, bias, post), make, _flops(y, weight))
 
 
-def convolution_input_grad(dx: Layout, weight: Layout, dy: Layout, window: Window) -> Primitive | None:
+def convolution_input_grad(dx: Layout, weight: Layout, dy: Layout, window: KernelWindow) -> Primitive | None:
     """dx of a convolution, from dy and its weight."""
 
     def make(api: Api, count: int) -> Primitive:
@@ -171,7 +171,7 @@ def convolution_input_grad(dx: Layout, weight: Layout, dy: Layout, window: Windo
 
 
 def convolution_weight_grad(
-    x: Layout, dweight: Layout, dy: Layout, window: Window, dbias: Layout | None = None
+    x: Layout, dweight: Layout, dy: Layout, window: KernelWindow, dbias: Layout | None = None
 ) -> Primitive | None:
     """dweight (and the sums of dy over all but channels) of a convolution, from x and dy."""
 
@@ -235,7 +235,7 @@ _MAKERS: dict[str, Callable[..., Primitive | None]] = {
     "matmul": matmul,
     "reorder": reorder,
 }
-_PARTS: dict[str, type[Any]] = {"layout": Layout, "window": Window, "argument": Argument, "tuple": tuple}
+_PARTS: dict[str, type[Any]] = {"layout": Layout, "window": KernelWindow, "argument": Argument, "tuple": tuple}
 
 
 def described(value: Any) -> Any:

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from msnb.devices.cpu import thread_pool as threads
-from msnb.devices.cpu.native_kernel import Link
+from msnb.devices.cpu.native_kernel import Relocation
 from msnb.devices.cpu.onednn.c_api import Api
 from msnb.devices.cpu.onednn.primitives import Primitive, described, made_again
 
@@ -92,7 +92,7 @@ class Operand(NamedTuple):
 
 
 @functools.lru_cache(maxsize=1)
-def function() -> Link:
+def function() -> Relocation:
     """The trampoline."""
     from msnb.devices.cpu.llvm.jit import Library, Symbol
 
@@ -103,7 +103,7 @@ class _Argument(ctypes.Structure):
     _fields_ = (("number", ctypes.c_int), ("memory", ctypes.c_void_p))
 
 
-class Bound(Link):
+class PrimitiveRun(Relocation):
     """One run of a primitive: its memory objects, and the words for the trampoline.
 
     Args:
@@ -133,7 +133,7 @@ class Bound(Link):
         return "onednn", described(self._primitive.description), self._primitive.threads, operands
 
     @classmethod
-    def again(cls, description: Any, threads: int, operands: Sequence[Sequence[int]]) -> Bound:
+    def again(cls, description: Any, threads: int, operands: Sequence[Sequence[int]]) -> PrimitiveRun:
         """A link from its data.
 
         Raises:

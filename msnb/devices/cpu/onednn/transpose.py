@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msnb.core.dtypes import DType, float32, int32
-from msnb.devices.cpu.native_kernel import Call, Recipe, ViewOf
+from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.devices.cpu.onednn import c_api as c
 from msnb.devices.cpu.onednn.primitive_chain import (
     Builder,
-    Impossible,
-    Place,
+    DataRef,
+    NotSupported,
     Steps,
     as_it_is,
     dtype_of,
@@ -29,29 +29,31 @@ _COPIED: dict[DType, int] = {float32: c.F32, int32: c.S32}
 _MOST_AXES = 6
 
 
-class Transposed(Recipe):
+class LazyTranspose(NativeKernel):
     """A copy, settled when it is needed."""
 
     def __init__(self, base: Value, source: Layout, target: Layout, offset: int) -> None:
         self.reads, self._layouts, self._offset = (base,), (source, target), offset
 
-    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[Call]:
+    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call."""
-        places = {c.SRC: Place("in", 0, self._offset), c.DST: Place("out", 0)}
+        places = {c.SRC: DataRef("in", 0, self._offset), c.DST: DataRef("out", 0)}
         return Steps(self.reads or (), (), [(need(reorder(*self._layouts)), places)]).calls(ins, outs, temps)
 
 
-def transpose(node: Node, view_of: ViewOf) -> Recipe:
+def transpose(node: Node, view_of: ViewOf) -> NativeKernel:
     """A dense tensor from a transposed one."""
     dtype = _COPIED.get(dtype_of(node.out))
     dims, source = shape_of(node.out), node.inputs[0]
     shape_of(source)
     if dtype is None or dtype_of(source) is not dtype_of(node.out) or not 0 < len(dims) <= _MOST_AXES:
-        raise Impossible
+        raise NotSupported
     build = Builder(node, view_of)
     view = build.view(source)
     if len(view.shape) != len(dims):
         view = as_it_is(source)
     strides = tuple(max(view.strides[p], 1) for p in node.attrs["perm"])
     place = build.place(view)
-    return Transposed(view.base, Layout(dims, strides, dtype), Layout(dims, dense_strides(dims), dtype), place.offset)
+    return LazyTranspose(
+        view.base, Layout(dims, strides, dtype), Layout(dims, dense_strides(dims), dtype), place.offset
+    )

@@ -12,14 +12,14 @@ have an axis more for the library.
 
 from __future__ import annotations
 
-from msnb.core.storage.memory_format import Blocks
-from msnb.devices.cpu.native_kernel import Recipe, ViewOf
+from msnb.core.storage.memory_format import BlockedFormat
+from msnb.devices.cpu.native_kernel import NativeKernel, ViewOf
 from msnb.devices.cpu.onednn import c_api as c
-from msnb.devices.cpu.onednn.c_api import Lying, OneDNNError
+from msnb.devices.cpu.onednn.c_api import MemoryLayout, OneDNNError
 from msnb.devices.cpu.onednn.primitive_chain import (
     Builder,
-    Impossible,
-    Place,
+    DataRef,
+    NotSupported,
     as_it_is,
     dtype_of,
     need,
@@ -32,12 +32,12 @@ from msnb.ir.kernel.strided_views import dense_strides
 from msnb.ops.shape.blocked_layout import UNBLOCK
 
 Ints = tuple[int, ...]
-Source = tuple[Layout | Argument, Place]
+Source = tuple[Layout | Argument, DataRef]
 """An operand: how it lies, and where."""
-_shown: dict[tuple[Ints, Blocks, int], Argument] = {}
+_shown: dict[tuple[Ints, BlockedFormat, int], Argument] = {}
 
 
-def learn(primitive: Primitive, number: int, dtype: int) -> Blocks | None:
+def learn(primitive: Primitive, number: int, dtype: int) -> BlockedFormat | None:
     """The blocks in which an argument lies, which ``shown`` knows from now on; None where it lies otherwise, or is of
     another dtype."""
     try:
@@ -50,23 +50,23 @@ def learn(primitive: Primitive, number: int, dtype: int) -> Blocks | None:
     return blocks
 
 
-def _blocks(lying: Lying) -> Blocks | None:
+def _blocks(lying: MemoryLayout) -> BlockedFormat | None:
     """Axes by the distance of their blocks; None unless that says it all."""
     if not lying.inner or lying.padded != lying.dims:
         return None
     order = tuple(sorted(range(len(lying.dims)), key=lambda axis: -lying.strides[axis]))
-    found = Blocks(order, lying.inner)
+    found = BlockedFormat(order, lying.inner)
     shape = found.shape(lying.dims)
     dense = zip(shape, dense_strides(shape), (lying.strides[axis] for axis in order))
     return found if all(size == 1 or want == stride for size, want, stride in dense) else None
 
 
-def shown(value: Value, blocks: Blocks) -> Argument:
+def shown(value: Value, blocks: BlockedFormat) -> Argument:
     """The argument that lies as a plain ``value`` does in blocks. Raises Impossible for blocks never seen."""
     try:
         return _shown[shape_of(value), blocks, number_of(dtype_of(value))]
     except KeyError:
-        raise Impossible from None
+        raise NotSupported from None
 
 
 def source_of(build: Builder, value: Value) -> Source | None:
@@ -75,26 +75,27 @@ def source_of(build: Builder, value: Value) -> Source | None:
     if node is None or node.op is not UNBLOCK:
         return None
     try:
-        return shown(value, Blocks(**node.attrs)), build.place(as_it_is(node.inputs[0]))
-    except Impossible:
+        return shown(value, BlockedFormat(**node.attrs)), build.place(as_it_is(node.inputs[0]))
+    except NotSupported:
         return None
 
 
-def copied_into(node: Node, view_of: ViewOf) -> Recipe:
+def copied_into(node: Node, view_of: ViewOf) -> NativeKernel:
     """block: a copy into blocks."""
     build, value = Builder(node, view_of), node.inputs[0]
     view = build.view(value)
     plain = Layout(view.shape, view.strides, number_of(dtype_of(value)))
     build.run(
-        need(reorder(plain, shown(value, Blocks(**node.attrs)))), {c.SRC: build.place(view), c.DST: Place("out", 0)}
+        need(reorder(plain, shown(value, BlockedFormat(**node.attrs)))),
+        {c.SRC: build.place(view), c.DST: DataRef("out", 0)},
     )
     return build.recipe()
 
 
-def copied_out(node: Node, view_of: ViewOf) -> Recipe:
+def copied_out(node: Node, view_of: ViewOf) -> NativeKernel:
     """unblock: a copy out of blocks."""
     build, dims = Builder(node, view_of), shape_of(node.out)
     plain = Layout(dims, dense_strides(dims), number_of(dtype_of(node.out)))
-    copy = need(reorder(shown(node.out, Blocks(**node.attrs)), plain))
-    build.run(copy, {c.SRC: build.place(as_it_is(node.inputs[0])), c.DST: Place("out", 0)})
+    copy = need(reorder(shown(node.out, BlockedFormat(**node.attrs)), plain))
+    build.run(copy, {c.SRC: build.place(as_it_is(node.inputs[0])), c.DST: DataRef("out", 0)})
     return build.recipe()

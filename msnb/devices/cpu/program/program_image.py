@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msnb.core.dtypes import DType
-from msnb.core.storage.memory_format import Blocks
+from msnb.core.storage.memory_format import BlockedFormat
 from msnb.core.types import StackType, TensorType
-from msnb.devices.cpu.native_kernel import Link
+from msnb.devices.cpu.native_kernel import Relocation
 from msnb.ir.builder import Const
 from msnb.ir.graph import Node
 
@@ -66,7 +66,7 @@ class Image:
 
     rows: NDArray[np.int64]
     words: NDArray[np.int64]
-    links: list[Link]
+    links: list[Relocation]
     row_links: list[tuple[int, int]]
     word_links: list[tuple[int, int]]
     counts: tuple[int, int, int]
@@ -81,4 +81,4 @@ class Image:
     fresh: list[Fresh] = field(default_factory=list)
     answers: list[tuple[int, Any]] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
-    forms: dict[int, Blocks] = field(default_factory=dict)
+    forms: dict[int, BlockedFormat] = field(default_factory=dict)

@@ -43,7 +43,7 @@ INJECTED = ("__rt__", "__g__", "__c__")
 class Converter(expression_converter.Expressions):
     """Rewrites the statements of one function and of the functions nested in it."""
 
-    def __init__(self, found: function_source.Found, freevars: tuple[str, ...]) -> None:
+    def __init__(self, found: function_source.FunctionSource, freevars: tuple[str, ...]) -> None:
         self.scopes: list[Scope] = []
         self.free = set(freevars)
         self.class_names = [found.class_name] if found.class_name else []
@@ -363,7 +363,7 @@ def _copied(node: Tree) -> Tree:
     return made
 
 
-def _compile(found: function_source.Found, node: function_source.FunctionNode, code: CodeType) -> Template:
+def _compile(found: function_source.FunctionSource, node: function_source.FunctionNode, code: CodeType) -> Template:
     free = tuple(sorted({*code.co_freevars, *INJECTED}))
     tree = ast.parse(f"def __outer__({', '.join(free)}): pass")
     outer = tree.body[0]

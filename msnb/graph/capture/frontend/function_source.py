@@ -34,7 +34,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 @dataclass
-class Found:
+class FunctionSource:
     """The tree of one function, and the class around it (for names like ``__private``)."""
 
     node: FunctionNode
@@ -42,7 +42,7 @@ class Found:
     filename: str
 
 
-Functions = dict[tuple[str, int], list[Found]]
+Functions = dict[tuple[str, int], list[FunctionSource]]
 """The functions of one text by name and first line, found in one walk over its tree."""
 
 
@@ -119,7 +119,7 @@ def _parse(filename: str, text: str) -> Functions | None:
     return _trees[key]
 
 
-def find(code: CodeType) -> Found:
+def find(code: CodeType) -> FunctionSource:
     """The tree of the function that ``code`` was compiled from.
 
     Raises:
@@ -158,7 +158,7 @@ def _missing(code: CodeType, seen: bool) -> CaptureError:
     )
 
 
-def _match(functions: Functions, code: CodeType) -> Found | None:
+def _match(functions: Functions, code: CodeType) -> FunctionSource | None:
     for candidate in functions.get((code.co_name, code.co_firstlineno), ()):
         if _same_place(candidate.node, code) and _same_code(candidate, code):
             return candidate
@@ -172,7 +172,7 @@ def _functions(tree: ast.Module, filename: str) -> Functions:
     while stack:
         node, class_name = stack.pop()
         if isinstance(node, FUNCTIONS):
-            found.setdefault(_name_and_line(node), []).append(Found(node, class_name, filename))
+            found.setdefault(_name_and_line(node), []).append(FunctionSource(node, class_name, filename))
         inner = node.name if isinstance(node, ast.ClassDef) else class_name
         stack += [(child, inner) for child in reversed(_children(node))]
     return found
@@ -216,7 +216,7 @@ def _same_place(node: FunctionNode, code: CodeType) -> bool:
     return True
 
 
-def _same_code(candidate: Found, code: CodeType) -> bool:
+def _same_code(candidate: FunctionSource, code: CodeType) -> bool:
     """Compile the candidate in the same surroundings and compare the bytecode."""
     node = candidate.node
     again = compile_function(node, code, candidate.class_name)

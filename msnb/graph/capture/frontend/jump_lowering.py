@@ -32,7 +32,7 @@ Loop = ast.While | ast.For
 
 
 @dataclass(frozen=True)
-class Around:
+class JumpTargets:
     """What a jump means here: names of the flags to set, None where there is nothing to leave."""
 
     brk: str | None = None
@@ -112,15 +112,15 @@ class Lowering:
     def function(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """The body without jumps inside ifs and loops."""
         if not any(jumps([s]) for s in body if not isinstance(s, ast.Return)):
-            return _drop_unread(self.block(body, Around(native=True)))
+            return _drop_unread(self.block(body, JumpTargets(native=True)))
         # a path that falls off the end returns None, and says so
         last = ast.copy_location(ast.Return(value=None), body[-1])
         full = body if leaves(body) else [*body, last]
-        out = self.block(full, Around())
+        out = self.block(full, JumpTargets())
         out += written(f"return {RETURN}", body[-1])
         return _drop_unread(written("__done__ = False", body[0]) + out)
 
-    def block(self, nodes: list[ast.stmt], around: Around) -> list[ast.stmt]:
+    def block(self, nodes: list[ast.stmt], around: JumpTargets) -> list[ast.stmt]:
         """A statement list without jumps."""
         out: list[ast.stmt] = []
         for i, node in enumerate(nodes):
@@ -141,7 +141,7 @@ class Lowering:
                 return out + self._guarded(rest, around, flags)
         return out
 
-    def _jump(self, node: ast.stmt, around: Around) -> list[ast.stmt]:
+    def _jump(self, node: ast.stmt, around: JumpTargets) -> list[ast.stmt]:
         if isinstance(node, ast.Continue):
             return written(f"{around.cont} = True", node)
         if isinstance(node, ast.Break):
@@ -156,7 +156,7 @@ class Lowering:
             return made + written(f"{around.done} = True", node)
         return made + written(f"{around.loop_done} = True\n{around.brk} = True", node)
 
-    def _if(self, node: ast.If, rest: list[ast.stmt], around: Around) -> list[ast.stmt]:
+    def _if(self, node: ast.If, rest: list[ast.stmt], around: JumpTargets) -> list[ast.stmt]:
         body, orelse, flags = node.body, node.orelse, _flags(node, around)
         if leaves(body):
             orelse, rest = orelse + rest, []
@@ -166,14 +166,14 @@ class Lowering:
         out: list[ast.stmt] = [ast.copy_location(new, node)]
         return out + (self._guarded(rest, around, flags) if rest else [])
 
-    def _guarded(self, rest: list[ast.stmt], around: Around, flags: list[str]) -> list[ast.stmt]:
+    def _guarded(self, rest: list[ast.stmt], around: JumpTargets, flags: list[str]) -> list[ast.stmt]:
         """``rest`` unless a flag says that we have left."""
         guard = written(f"if not ({' or '.join(flags)}): pass", rest[0])[0]
         assert isinstance(guard, ast.If)
         guard.body = self.block(rest, around)
         return [guard]
 
-    def _other(self, node: ast.stmt, around: Around) -> ast.stmt:
+    def _other(self, node: ast.stmt, around: JumpTargets) -> ast.stmt:
         if isinstance(node, _DEFS):
             return node
         for owner in (node, *getattr(node, "handlers", ()), *getattr(node, "cases", ())):
@@ -187,7 +187,7 @@ class Lowering:
         """The loop without jumps, and statements that must follow it (not lowered yet)."""
         self._count += 1
         n = self._count
-        around = Around(f"__brk{n}__", f"__cont{n}__", f"__done{n}__", f"__done{n}__")
+        around = JumpTargets(f"__brk{n}__", f"__cont{n}__", f"__done{n}__", f"__done{n}__")
         has_break, has_return = _breaks(node.body), _returns(node.body)
         if has_return and not has_break and not node.orelse:
             around = replace(around, brk=around.done)
@@ -211,7 +211,7 @@ class Lowering:
         return [*setup, node], after
 
 
-def _flags(node: ast.stmt, around: Around) -> list[str]:
+def _flags(node: ast.stmt, around: JumpTargets) -> list[str]:
     """The flags that jumps inside ``node`` set."""
     found = set()
     for name in _jump_kinds([node], False):

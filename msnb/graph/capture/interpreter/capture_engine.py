@@ -21,7 +21,7 @@ from msnb.core.types import WEAK, TensorType, Type
 from msnb.graph.capture.interpreter.capture_session import Session
 from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, is_lazy
 from msnb.ir import control_flow
-from msnb.ir.builder import GraphBuilder, SymbolicTensor, Traced
+from msnb.ir.builder import ClosedFunction, GraphBuilder, SymbolicTensor
 from msnb.ir.graph import Graph, Value
 from msnb.ops.definition.record import Op, find
 
@@ -155,7 +155,7 @@ class Capture(GraphBuilder):
 
         return reads.given(self.session, value)
 
-    def trace(self, fn: Any, inputs: Sequence[Tensor], types: Sequence[Type] | None = None) -> Traced:
+    def trace(self, fn: Any, inputs: Sequence[Tensor], types: Sequence[Type] | None = None) -> ClosedFunction:
         """``fn(*inputs)`` as a closed graph of its own; what it writes comes back as ``writes``."""
         from msnb.graph.capture.interpreter.control import nested_trace
 

@@ -29,9 +29,9 @@ from msnb.core.types import WEAK
 from msnb.graph.capture.guards.exact_check import Guard
 from msnb.graph.capture.values import sources as paths
 from msnb.graph.capture.values.lazy_values import NUMBERS, LazyScalar, TrackedArray, is_lazy, tracked_array
-from msnb.graph.capture.values.mutation_journal import Entry, Journal, Level, TensorPlace, root_of
+from msnb.graph.capture.values.mutation_journal import Journal, Level, Mutation, TensorPlace, root_of
 from msnb.graph.capture.values.object_aliases import Aliases
-from msnb.graph.capture.values.python_numbers import Pythonic
+from msnb.graph.capture.values.python_numbers import PythonNumbers
 from msnb.graph.capture.values.sources import Source
 from msnb.ir.builder import SymbolicTensor
 from msnb.ir.graph import Value
@@ -76,7 +76,7 @@ class Session:
         self.journal = Journal()
         self.aliases = Aliases()
         self.journal.before_write = self.aliases.check_write
-        self.pythonic = Pythonic()
+        self.pythonic = PythonNumbers()
         self.blocks: list[Any] = []
         self.attempts: list[Any] = []
         self.depth = 0
@@ -297,7 +297,7 @@ class Session:
     def log(self, owner: Any, how: str, name: Any, *args: Any) -> None:
         """Remember a write to an outside object; inside a block the block's merge will come here."""
         if not self.journal.in_block and (how in ("global", "cell") or self.source_of(owner) is not None):
-            self.journal.log.append(Entry(owner, how, name, args))
+            self.journal.log.append(Mutation(owner, how, name, args))
 
     def forget_writes(self) -> None:
         """The program ends in an error: like a failed step it changes nothing."""

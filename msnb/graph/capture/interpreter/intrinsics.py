@@ -22,13 +22,13 @@ from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import Session
 from msnb.graph.capture.interpreter.control import branch as blocks
 from msnb.graph.capture.interpreter.control import loop
-from msnb.graph.capture.interpreter.control.branch import SKIP, Short, Ternary, yielding
+from msnb.graph.capture.interpreter.control.branch import SKIP, ShortCircuit, Ternary, yielding
 from msnb.graph.capture.interpreter.control.match_statement import Patterns, subject
 from msnb.graph.capture.interpreter.control.truth_value import negate, symbolic_test, truth
 from msnb.graph.capture.interpreter.program_errors import need_uncaught, raising
 from msnb.graph.capture.interpreter.writes import del_attr, del_item, set_attr, set_item
 from msnb.graph.capture.values import sources
-from msnb.graph.capture.values.branch_merge import Late, Undefined
+from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable
 from msnb.graph.capture.values.lazy_values import TrackedArray, is_lazy
 from msnb.graph.capture.values.sources import BINARY
 from msnb.ops.elementwise.identity_and_effects import assign
@@ -52,7 +52,7 @@ def _session() -> Session | None:
 
 def name(value: Any, which: str) -> Any:
     """A variable that may have no value."""
-    if not isinstance(value, Undefined) or is_lazy(value):
+    if not isinstance(value, UndefinedVariable) or is_lazy(value):
         return value
     engine = slot.engine
     if type(value) is Late and isinstance(engine, Capture):
@@ -199,22 +199,22 @@ def branch(value: Any, names: tuple[str, ...], lines: dict[str, tuple[int, ...]]
 
 def and_begin(left: Any) -> bool:
     """``left and ...``."""
-    return Short("and", left, False).begin()
+    return ShortCircuit("and", left, False).begin()
 
 
 def or_begin(left: Any) -> bool:
     """``left or ...``."""
-    return Short("or", left, False).begin()
+    return ShortCircuit("or", left, False).begin()
 
 
 def test_and_begin(left: Any) -> bool:
     """``left and ...`` where only the truth counts."""
-    return Short("and", left, True).begin()
+    return ShortCircuit("and", left, True).begin()
 
 
 def test_or_begin(left: Any) -> bool:
     """``left or ...`` where only the truth counts."""
-    return Short("or", left, True).begin()
+    return ShortCircuit("or", left, True).begin()
 
 
 def bool_end(right: Any) -> Any:
@@ -228,7 +228,7 @@ test_bool_end = bool_end
 def chain_begin(op: str, left: Any, right: Any) -> bool:
     """``left op right op ...``: remember the right operand for the next comparison."""
     first = binary(op, left, right) if op in BINARY and not op.startswith("is") else compare(op, left, right)
-    made = Short("and", first, False)
+    made = ShortCircuit("and", first, False)
     made.right_operand = right
     return made.begin()
 

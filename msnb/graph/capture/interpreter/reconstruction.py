@@ -28,7 +28,7 @@ from msnb.graph.capture.values.sources import Source
 Step = Callable[[list[Any], list[Any], list[Any]], Any]
 
 
-class Recipe:
+class Reconstruction:
     """Steps that rebuild values.
 
     Args:

@@ -18,7 +18,7 @@ from msnb.core.tensor import Tensor
 from msnb.graph.capture.interpreter import array_mutations, reads
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import Session
-from msnb.graph.capture.values.branch_merge import Undefined, flatten, is_tensor, same
+from msnb.graph.capture.values.branch_merge import UndefinedVariable, flatten, is_tensor, same
 from msnb.graph.capture.values.lazy_values import same_values
 from msnb.graph.capture.values.mutation_journal import (
     MISSING,
@@ -29,7 +29,7 @@ from msnb.graph.capture.values.mutation_journal import (
     ContentPlace,
     HiddenPlace,
     KeyPlace,
-    Place,
+    MutationTarget,
     SpacePlace,
     TensorPlace,
 )  # fmt: skip
@@ -197,7 +197,7 @@ def _as(owner: Any, items: list[Any]) -> Any:
     return next(k for k in (list, set, deque) if isinstance(owner, k))(items)
 
 
-def _plan(merge: Any, place: Place, left: Any, right: Any) -> Any:
+def _plan(merge: Any, place: MutationTarget, left: Any, right: Any) -> Any:
     if isinstance(place, ArrayPlace) and not any(merge.dead) and not same_values(left, right):
         raise array_mutations.refuse("branch")
     if isinstance(place, ContentPlace) and not _same_shape(left, right) and not any(merge.dead):
@@ -215,11 +215,13 @@ def _plan(merge: Any, place: Place, left: Any, right: Any) -> Any:
         )
         error.where = here(2).where
         raise error
-    left, right = (Undefined(place.label, "only one branch sets it") if v is MISSING else v for v in (left, right))
+    left, right = (
+        UndefinedVariable(place.label, "only one branch sets it") if v is MISSING else v for v in (left, right)
+    )
     return merge.plan(place.label, left, right)
 
 
-def _is_outside(place: Place) -> bool:
+def _is_outside(place: MutationTarget) -> bool:
     session = _session()
     owner = getattr(place, "owner", None)
     return session is not None and (owner is None or session.source_of(owner) is not None)
@@ -233,7 +235,7 @@ def _same_shape(left: Any, right: Any) -> bool:
     return len(left) == len(right)
 
 
-def store(place: Place, value: Any) -> None:
+def store(place: MutationTarget, value: Any) -> None:
     """Write a merged value as the program would."""
     session = _session()
     assert session is not None

@@ -32,7 +32,7 @@ from msnb.ir.builder import SymbolicTensor
 Rebuild = Callable[[list[Any]], Any]
 
 
-class Undefined:
+class UndefinedVariable:
     """What a variable holds where it may have no value. ``reason`` tells why, None for plain Python."""
 
     def __init__(self, name: str, reason: str | None = None) -> None:
@@ -55,7 +55,7 @@ class Undefined:
         return error
 
 
-class Late(Undefined):
+class Late(UndefinedVariable):
     """A variable that a loop gives a value, if it runs at all: reading it checks that when the program runs.
 
     ``ran`` makes the tensor that tells whether the loop ran.
@@ -128,8 +128,8 @@ def same(a: Any, b: Any) -> bool:
         return is_lazy(a) and is_lazy(b) and a._source.ident == b._source.ident
     if is_tensor(a) or is_tensor(b):
         return is_tensor(a) and is_tensor(b) and getattr(a, "_value", 0) is getattr(b, "_value", 1)
-    if isinstance(a, Undefined) or isinstance(b, Undefined):
-        return isinstance(a, Undefined) and isinstance(b, Undefined)
+    if isinstance(a, UndefinedVariable) or isinstance(b, UndefinedVariable):
+        return isinstance(a, UndefinedVariable) and isinstance(b, UndefinedVariable)
     if type(a) is not type(b):
         return False
     if isinstance(a, (bool, int, str, bytes, range, slice, float, complex)) or a is None:
@@ -146,7 +146,7 @@ def _same_method(a: Any, b: Any) -> bool:
 
 def describe(x: Any) -> str:
     """A leaf for a sentence."""
-    if isinstance(x, Undefined):
+    if isinstance(x, UndefinedVariable):
         return "no value"
     if is_lazy(x):
         return f"the Python {type(plain(x)).__name__} {plain(x)!r}"
@@ -193,7 +193,7 @@ class Merge:
         elif self.dead[1]:
             b = self._instead(b, a)
         a, b = self._holes(label, a, b)
-        if isinstance(a, Undefined) or isinstance(b, Undefined):
+        if isinstance(a, UndefinedVariable) or isinstance(b, UndefinedVariable):
             return self._missing(label, a, b, lines)
         if not is_tensor(a) and same(a, b):
             return lambda results: a
@@ -226,26 +226,26 @@ class Merge:
 
     def _instead(self, dead: Any, live: Any) -> Any:
         """A branch that raises may leave anything: take the other's Python values, zeros for its tensors."""
-        if isinstance(live, Undefined):
+        if isinstance(live, UndefinedVariable):
             return live
         leaves, rebuild, _ = flatten(live)
         return rebuild([zeros_of(leaf) for leaf in leaves])
 
     def _holes(self, label: str, a: Any, b: Any) -> tuple[Any, Any]:
         """The slot of a return value that was not set on one side is never read there: fill it."""
-        if label == RETURN and isinstance(a, Undefined) != isinstance(b, Undefined):
-            return (self._instead(a, b), b) if isinstance(a, Undefined) else (a, self._instead(b, a))
+        if label == RETURN and isinstance(a, UndefinedVariable) != isinstance(b, UndefinedVariable):
+            return (self._instead(a, b), b) if isinstance(a, UndefinedVariable) else (a, self._instead(b, a))
         return a, b
 
     def _missing(self, label: str, a: Any, b: Any, lines: tuple[int, ...]) -> Rebuild:
         for side in (a, b):
-            if isinstance(side, Undefined) and side.reason is not None:
+            if isinstance(side, UndefinedVariable) and side.reason is not None:
                 return lambda results: side
-        if isinstance(a, Undefined) and isinstance(b, Undefined):
+        if isinstance(a, UndefinedVariable) and isinstance(b, UndefinedVariable):
             return lambda results: a
         line = max(lines) if lines else 0
-        branch = "else" if isinstance(a, Undefined) else "if"
-        found = Undefined(
+        branch = "else" if isinstance(a, UndefinedVariable) else "if"
+        found = UndefinedVariable(
             label, f"only the {branch} branch gives it one (line {line}), and a tensor decides which runs"
         )
         return lambda results: found
@@ -253,7 +253,7 @@ class Merge:
     def _leaf(self, label: str, a: Any, b: Any, lines: tuple[int, ...]) -> Rebuild:
         if a is b or not is_tensor(a) and same(a, b):
             return lambda results: a
-        if isinstance(a, Undefined) or isinstance(b, Undefined):
+        if isinstance(a, UndefinedVariable) or isinstance(b, UndefinedVariable):
             return self._missing(label, a, b, lines)
         if not all(is_tensor(x) or is_number(x) for x in (a, b)):
             raise self._differ(label, describe(a), describe(b), lines)

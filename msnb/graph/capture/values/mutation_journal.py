@@ -23,7 +23,7 @@ import numpy as np
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<missing>"})()
 
 
-class Place:
+class MutationTarget:
     """A location; equal keys are the same location."""
 
     key: tuple[Any, ...]
@@ -38,7 +38,7 @@ class Place:
         raise NotImplementedError
 
 
-class AttrPlace(Place):
+class AttrPlace(MutationTarget):
     """An attribute."""
 
     def __init__(self, owner: Any, name: str) -> None:
@@ -57,7 +57,7 @@ class AttrPlace(Place):
             setattr(self.owner, self.name, value)
 
 
-class SpacePlace(Place):
+class SpacePlace(MutationTarget):
     """All attributes of an object whose class has a ``__setattr__`` of its own: put back as they were, in their
     order."""
 
@@ -83,7 +83,7 @@ class HiddenPlace(AttrPlace):
         pass
 
 
-class ContentPlace(Place):
+class ContentPlace(MutationTarget):
     """All that a list, dict, set or deque holds."""
 
     def __init__(self, owner: Any) -> None:
@@ -114,7 +114,7 @@ def root_of(array: Any) -> Any:
     return array
 
 
-class ArrayPlace(Place):
+class ArrayPlace(MutationTarget):
     """The elements of a NumPy array."""
 
     def __init__(self, owner: Any) -> None:
@@ -129,7 +129,7 @@ class ArrayPlace(Place):
         self.owner[...] = value
 
 
-class KeyPlace(Place):
+class KeyPlace(MutationTarget):
     """One name of a namespace (globals)."""
 
     def __init__(self, space: dict[str, Any], name: str) -> None:
@@ -147,7 +147,7 @@ class KeyPlace(Place):
             self.space[self.name] = value
 
 
-class CellPlace(Place):
+class CellPlace(MutationTarget):
     """A variable of an enclosing function."""
 
     def __init__(self, box: Any, name: str) -> None:
@@ -168,7 +168,7 @@ class CellPlace(Place):
             self.box.cell_contents = value
 
 
-class TensorPlace(Place):
+class TensorPlace(MutationTarget):
     """The value that a Tensor object stands for."""
 
     def __init__(self, tensor: Any, label: str = "the tensor") -> None:
@@ -191,7 +191,7 @@ _SILENT = (SpacePlace, HiddenPlace)  # what the writes of a program bring with t
 class Change:
     """A location with its value before and, once its level is closed, after."""
 
-    place: Place
+    place: MutationTarget
     before: Any
     after: Any = None
 
@@ -215,7 +215,7 @@ class Level:
 
 
 @dataclass
-class Entry:
+class Mutation:
     """A write to an outside object, to be done again at every call.
 
     ``how``: attr, item, del, method, call (a method with keywords), global, cell; ``name`` its attribute, key, method
@@ -233,7 +233,7 @@ class Journal:
 
     def __init__(self) -> None:
         self.levels: list[Level] = [Level()]
-        self.log: list[Entry] = []
+        self.log: list[Mutation] = []
         self.before_write: Callable[[Any], None] = lambda owner: None
 
     @property
@@ -241,14 +241,14 @@ class Journal:
         """Is a branch or loop body being captured?"""
         return any(not level.transparent for level in self.levels[1:])
 
-    def note(self, place: Place, before: Any = MISSING) -> None:
+    def note(self, place: MutationTarget, before: Any = MISSING) -> None:
         """About to write there; or already written, and ``before`` was there."""
         self.before_write(getattr(place, "owner", None))
         changes = self.levels[-1].changes
         if place.key not in changes:
             changes[place.key] = Change(place, place.get() if before is MISSING else before)
 
-    def write(self, place: Place, value: Any) -> None:
+    def write(self, place: MutationTarget, value: Any) -> None:
         """Write there."""
         self.note(place)
         place.set(value)

@@ -36,7 +36,7 @@ def _category(x: Any) -> int:
     return WEAK[type(plain(x))].dtype.category if is_number(x) else int(x._type.dtype.category)
 
 
-class Pythonic:
+class PythonNumbers:
     """The values of a capture that stand for Python numbers."""
 
     def __init__(self) -> None:

@@ -14,26 +14,26 @@ from collections.abc import Sequence
 
 from msnb.graph.compile.rewriting.pass_record import Case, Pass, register_pass
 from msnb.graph.compile.rewriting.rewrite_log import Log
-from msnb.graph.compile.rewriting.rewrite_rule import Law
-from msnb.graph.compile.rewriting.rewriter import Answer, Rule, Sweep, sweep_module
+from msnb.graph.compile.rewriting.rewrite_rule import RewriteRule
+from msnb.graph.compile.rewriting.rewriter import Answer, GraphRewriter, Rule, sweep_module
 from msnb.graph.compile.rules.arithmetic import ARITHMETIC
 from msnb.graph.compile.rules.control_flow import CONTROL
 from msnb.graph.compile.rules.shape import SHAPES
 from msnb.ir.graph import Graph, Node, Value
 
-LAWS: tuple[Law, ...] = (*ARITHMETIC, *SHAPES, *CONTROL)
+LAWS: tuple[RewriteRule, ...] = (*ARITHMETIC, *SHAPES, *CONTROL)
 
 
 class Simplifier:
     """Tries the laws of a node's op in the order of the table."""
 
-    def __init__(self, laws: Sequence[Law]) -> None:
-        self._laws: dict[str, list[Law]] = {}
+    def __init__(self, laws: Sequence[RewriteRule]) -> None:
+        self._laws: dict[str, list[RewriteRule]] = {}
         for law in laws:
             for op in law.ops:
                 self._laws.setdefault(op, []).append(law)
 
-    def __call__(self, sweep: Sweep, node: Node) -> Answer:
+    def __call__(self, sweep: GraphRewriter, node: Node) -> Answer:
         for law in self._laws.get(node.op.name, ()):
             found = None if law.of_gradients and node.primal is None else law.find(sweep, node)
             if found is None:

@@ -18,7 +18,7 @@ from msnb.devices.device import body_kernel
 from msnb.graph.compile.rewriting.node_facts import const_of
 from msnb.graph.compile.rewriting.pass_record import Case, Pass, register_pass
 from msnb.graph.compile.rewriting.rewrite_log import Log
-from msnb.graph.compile.rewriting.rewriter import Answer, Rule, Sweep, sweep_module
+from msnb.graph.compile.rewriting.rewriter import Answer, GraphRewriter, Rule, sweep_module
 from msnb.ir.graph import Graph, Node
 from msnb.ops.elementwise.constant import constant
 
@@ -61,7 +61,7 @@ def _as_promised(array: Any, type_: Type) -> bool:
     return isinstance(type_, TensorType) and array.shape == type_.shape and array.dtype == type_.dtype.numpy
 
 
-def _rule(sweep: Sweep, node: Node) -> Answer:
+def _rule(sweep: GraphRewriter, node: Node) -> Answer:
     if not _foldable(node):
         return None
     arrays = evaluate(node)

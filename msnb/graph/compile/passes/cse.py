@@ -16,7 +16,7 @@ from typing import Any
 from msnb.graph.compile.rewriting.node_facts import Effects
 from msnb.graph.compile.rewriting.pass_record import Case, Pass, register_pass
 from msnb.graph.compile.rewriting.rewrite_log import Log
-from msnb.graph.compile.rewriting.rewriter import Answer, Rule, Sweep, sweep_module
+from msnb.graph.compile.rewriting.rewriter import Answer, GraphRewriter, Rule, sweep_module
 from msnb.ir.analysis.structural_hash import attr_word, structure_key
 from msnb.ir.control_flow import CALL, HOST_CALL
 from msnb.ir.graph import Graph, Node, Value
@@ -25,14 +25,14 @@ LAW = "equal ops on equal values are one value"
 _ORDERED_TIES = ("maximum", "minimum")
 
 
-class _Seen:
+class _KnownExpressions:
     """The expressions met so far in one graph."""
 
     def __init__(self, effects: Effects) -> None:
         self._effects = effects
         self._found: dict[Any, Node] = {}
 
-    def __call__(self, sweep: Sweep, node: Node) -> Answer:
+    def __call__(self, sweep: GraphRewriter, node: Node) -> Answer:
         if not node.outputs or not self._mergeable(node, sweep.source):
             return None
         key = self._key(node)
@@ -57,14 +57,14 @@ class _Seen:
 def merge(graph: Graph, log: Log) -> Graph:
     """One graph and its bodies, not what it calls: it stays in its module."""
     effects = Effects()
-    return Sweep(graph, graph.module, "cse", lambda: _Seen(effects), log).run()
+    return GraphRewriter(graph, graph.module, "cse", lambda: _KnownExpressions(effects), log).run()
 
 
 def _run(graph: Graph, log: Log) -> Graph:
     effects = Effects()
 
     def make_rule() -> Rule:
-        return _Seen(effects)
+        return _KnownExpressions(effects)
 
     return sweep_module(graph, "cse", make_rule, log)
 

@@ -20,7 +20,7 @@ LAW = "nobody reads it"
 LAW_PART = "nobody reads this part of it"
 
 
-class Plan:
+class PruningPlan:
     """What remains of a control node: kept results and arguments by position, new attributes, pruned bodies."""
 
     def __init__(
@@ -53,7 +53,7 @@ class Pruner:
         self.out = Graph(graph.name, module)
         self.wanted = list(range(len(graph.outputs))) if wanted is None else list(wanted)
         self.live: set[Value] = {graph.outputs[i] for i in self.wanted}
-        self._plans: dict[Node, Plan] = {}
+        self._plans: dict[Node, PruningPlan] = {}
         self._primals: dict[Node, Node] = {} if primals is None else primals
         self._kept = self._mark()
 
@@ -121,7 +121,7 @@ class Pruner:
 
     # ---- control nodes ----------------------------------------------------------------------------------------------
 
-    def _plan(self, node: Node) -> Plan | None:
+    def _plan(self, node: Node) -> PruningPlan | None:
         if not node.graphs or node.op not in (IF, WHILE, SCAN):
             return None
         wanted = [i for i, v in enumerate(node.outputs) if v in self.live]
@@ -133,12 +133,12 @@ class Pruner:
     def _prune(self, body: Graph, wanted: Sequence[int]) -> Pruner:
         return Pruner(body, self.out.module, self.effects, self.log, wanted, self._primals)
 
-    def _if(self, node: Node, wanted: list[int]) -> Plan:
+    def _if(self, node: Node, wanted: list[int]) -> PruningPlan:
         pruners = [self._prune(g, wanted) for g in node.graphs]
         params = sorted(set().union(*(p.used_params() for p in pruners)))
-        return Plan(wanted, [0, *(i + 1 for i in params)], node.attrs, [p.run(params) for p in pruners])
+        return PruningPlan(wanted, [0, *(i + 1 for i in params)], node.attrs, [p.run(params) for p in pruners])
 
-    def _while(self, node: Node, wanted: list[int]) -> Plan:
+    def _while(self, node: Node, wanted: list[int]) -> PruningPlan:
         cond, body = node.graphs
         n = node.attrs["n_carry"]
         condition = self._quiet(cond, [0])
@@ -147,12 +147,12 @@ class Pruner:
         used = pruners[0].used_params() | pruners[1].used_params() | carried
         params = sorted(used)
         attrs = {**node.attrs, "n_carry": len(carried)}
-        return Plan(sorted(carried), params, attrs, [p.run(params) for p in pruners])
+        return PruningPlan(sorted(carried), params, attrs, [p.run(params) for p in pruners])
 
     def _quiet(self, body: Graph, wanted: Sequence[int]) -> set[int]:
         return Pruner(body, self.out.module, self.effects, Log(), wanted).used_params()
 
-    def _scan(self, node: Node, wanted: list[int]) -> Plan:
+    def _scan(self, node: Node, wanted: list[int]) -> PruningPlan:
         body = node.graphs[0]
         n, m = node.attrs["n_carry"], node.attrs["n_xs"]
         carried = _closure({i for i in wanted if i < n}, body, n, self.effects, [i for i in wanted if i >= n])
@@ -160,7 +160,7 @@ class Pruner:
         pruner = self._prune(body, results)
         params = sorted(pruner.used_params() | carried)
         attrs = {**node.attrs, "n_carry": len(carried), "n_xs": sum(n <= i < n + m for i in params)}
-        return Plan(results, params, attrs, [pruner.run(params)])
+        return PruningPlan(results, params, attrs, [pruner.run(params)])
 
 
 def _closure(start: set[int], body: Graph, n: int, effects: Effects, ys: Sequence[int] = ()) -> set[int]:

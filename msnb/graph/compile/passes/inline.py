@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from msnb.graph.compile.rewriting.pass_record import Case, Pass, register_pass
 from msnb.graph.compile.rewriting.rewrite_log import Log
-from msnb.graph.compile.rewriting.rewriter import Answer, Rule, Sweep, sweep_module
+from msnb.graph.compile.rewriting.rewriter import Answer, GraphRewriter, Rule, sweep_module
 from msnb.ir.control_flow import CALL
 from msnb.ir.graph import Graph, Node
 from msnb.ir.text.printer import called, callees
@@ -28,7 +28,7 @@ class _Inliner:
         self._sizes = {name: sum(1 for _ in g.walk()) for name, g in graphs.items()}
         self._growth = 0
 
-    def __call__(self, sweep: Sweep, node: Node) -> Answer:
+    def __call__(self, sweep: GraphRewriter, node: Node) -> Answer:
         if node.op is not CALL or node.attrs.get("recompute"):
             return None
         name = node.attrs["callee"]

@@ -28,7 +28,7 @@ from msnb.core import dtypes
 from msnb.core.types import TensorType
 from msnb.graph.compile.rewriting.rewrite_log import Log
 from msnb.graph.compile.rewriting.rewrite_rule import op_of
-from msnb.graph.compile.rewriting.rewriter import Answer, Sweep, map_module
+from msnb.graph.compile.rewriting.rewriter import Answer, GraphRewriter, map_module
 from msnb.ir.graph import Graph, Module, Node, Value
 from msnb.ir.text.printer import called
 
@@ -38,7 +38,7 @@ LARGEST = 2**21
 """Products of more multiply-adds than this use a machine well by themselves."""
 
 
-class Rows(NamedTuple):
+class RowSlice(NamedTuple):
     """Rows ``first`` to ``last`` of a tensor, looked at as a matrix."""
 
     whole: Value
@@ -53,7 +53,7 @@ class Side:
     parts: list[Value]
     turned: bool
     axis: int
-    rows: Rows | None = None
+    rows: RowSlice | None = None
 
 
 @dataclass
@@ -66,7 +66,7 @@ class Products:
 
 
 @dataclass
-class Sum:
+class SumOfProducts:
     """A sum and what it becomes: products, and terms that stay."""
 
     products: list[Products] = field(default_factory=list)
@@ -74,7 +74,7 @@ class Sum:
 
 
 @dataclass(frozen=True)
-class Whole:
+class FullProduct:
     """All rows of a tensor times one matrix."""
 
     rows: Value
@@ -111,7 +111,7 @@ def _base(value: Value) -> tuple[Value, bool]:
     return (value, False) if node is None or tuple(node.attrs["perm"]) != (1, 0) else (node.inputs[0], True)
 
 
-def rows_of(value: Value) -> Rows | None:
+def rows_of(value: Value) -> RowSlice | None:
     """A matrix as rows of a tensor whose last axis it has: a slice of the first axis, reshaped or not."""
     reshape = op_of(value, "reshape")
     cut = op_of(value if reshape is None else reshape.inputs[0], "slice")
@@ -125,7 +125,7 @@ def rows_of(value: Value) -> Rows | None:
         return None
     high = math.prod(sizes[1:-1])
     first, last, _ = slice(begin[0], end[0]).indices(sizes[0])
-    return Rows(cut.inputs[0], first * high, last * high)
+    return RowSlice(cut.inputs[0], first * high, last * high)
 
 
 def _height(whole: Value) -> int:
@@ -143,7 +143,7 @@ def _places(side: Side) -> list[int]:
 # ---- the plan ----------------------------------------------------------------------------------------------------
 
 
-class Plan:
+class BatchingPlan:
     """What becomes one in one graph.
 
     Attributes:
@@ -152,8 +152,8 @@ class Plan:
     """
 
     def __init__(self, graph: Graph) -> None:
-        self.sums: dict[Node, Sum] = {}
-        self.rows: dict[Node, tuple[Whole, Rows]] = {}
+        self.sums: dict[Node, SumOfProducts] = {}
+        self.rows: dict[Node, tuple[FullProduct, RowSlice]] = {}
         products = [n for n in graph.nodes if _is_product(n)]
         if len(products) < FEWEST:
             return
@@ -191,7 +191,7 @@ class Plan:
         if len(terms) < FEWEST or any(v.type != root.out.type for v in terms):
             return
         alike: dict[tuple[bool, bool], list[Node]] = defaultdict(list)
-        plan = Sum()
+        plan = SumOfProducts()
         for v in terms:
             node = v.node
             if node is None or self._uses[v] > 1 or not _is_product(node):
@@ -225,7 +225,7 @@ class Plan:
             order = sorted(range(len(nodes)), key=lambda i: found[i].first)
             ends = [found[i] for i in order]
             joined = all(a.whole is b.whole and a.last == b.first for a, b in zip(ends, ends[1:]))
-            side.rows = Rows(ends[0].whole, ends[0].first, ends[-1].last) if joined else None
+            side.rows = RowSlice(ends[0].whole, ends[0].first, ends[-1].last) if joined else None
         return side
 
     def _agree_on_orders(self) -> None:
@@ -256,7 +256,7 @@ class Plan:
     # ---- rows
 
     def _plan_rows(self, products: list[Node]) -> None:
-        alike: dict[tuple[Value, Value, bool], list[tuple[Node, Rows]]] = defaultdict(list)
+        alike: dict[tuple[Value, Value, bool], list[tuple[Node, RowSlice]]] = defaultdict(list)
         for node in products:
             rows = rows_of(node.inputs[0])
             if rows is not None:
@@ -264,7 +264,7 @@ class Plan:
         for (whole, _, _), found in alike.items():
             wanted = sum(r.last - r.first for r in {r for _, r in found})
             if len(found) >= FEWEST and 2 * wanted >= _height(whole):
-                one = Whole(whole, found[0][0].inputs[1])
+                one = FullProduct(whole, found[0][0].inputs[1])
                 self.rows.update((node, (one, rows)) for node, rows in found)
 
 
@@ -274,7 +274,7 @@ SUM_LAW = "a sum of products is one product", "operands side by side: the sum ov
 ROWS_LAW = "rows times one matrix", "products of parts of one tensor and one matrix are parts of one product"
 
 
-class _Gatherer(Sweep):
+class _Gatherer(GraphRewriter):
     """Writes one graph as planned. ``node`` is the old node whose turn it is, until a rule has taken it."""
 
     env: dict[Value, Value]
@@ -292,7 +292,7 @@ class _Gatherer(Sweep):
         """A value of the old graph in the new one."""
         return self.env.get(value, value)
 
-    def sum(self, plan: Sum) -> Value:
+    def sum(self, plan: SumOfProducts) -> Value:
         terms = [self.emit("matmul", self.side(p.left), self.side(p.right)) for p in plan.products]
         terms += [self.now(v) for v in plan.rest]
         total = terms[0]
@@ -316,12 +316,12 @@ class _Gatherer(Sweep):
         shape = whole.type.ints()
         return whole if len(shape) == 2 else self.emit("reshape", whole, shape=(math.prod(shape[:-1]), shape[-1]))
 
-    def cut(self, whole: Value, rows: Rows) -> Value:
+    def cut(self, whole: Value, rows: RowSlice) -> Value:
         if (rows.first, rows.last) == (0, _height(whole)):
             return whole
         return self.emit("slice", whole, begin=(rows.first,), end=(rows.last,), step=(1,))
 
-    def part(self, one: Whole, rows: Rows) -> Value:
+    def part(self, one: FullProduct, rows: RowSlice) -> Value:
         if one not in self.memory:
             self.memory[one] = self.emit("matmul", self.matrix(self.now(one.rows)), self.now(one.matrix))
         return self.cut(self.memory[one], rows)
@@ -329,11 +329,11 @@ class _Gatherer(Sweep):
 
 def gather(graph: Graph, log: Log) -> Graph:
     """A graph, the bodies in it and the graphs it calls with small products gathered; itself where there are none."""
-    plans = {g: Plan(g) for g in _graphs(graph)}
+    plans = {g: BatchingPlan(g) for g in _graphs(graph)}
     if not any(plan.sums or plan.rows for plan in plans.values()):
         return graph
 
-    def rule(sweep: Sweep, node: Node) -> Answer:
+    def rule(sweep: GraphRewriter, node: Node) -> Answer:
         assert isinstance(sweep, _Gatherer)
         old, plan = sweep.take(), plans[sweep.source]
         if old in plan.sums:

@@ -17,7 +17,7 @@ from msnb.graph.compile.passes.matmul_batching_cases import CASES
 from msnb.graph.compile.rewriting.node_facts import Effects
 from msnb.graph.compile.rewriting.pass_record import Pass, register_pass
 from msnb.graph.compile.rewriting.rewrite_log import Log
-from msnb.graph.compile.rewriting.rewrite_rule import Law
+from msnb.graph.compile.rewriting.rewrite_rule import RewriteRule
 from msnb.graph.compile.rewriting.rewriter import Rule, map_module, sweep_module
 from msnb.graph.compile.rules.einsum import EINSUMS
 from msnb.graph.compile.rules.matmul import PRODUCTS
@@ -25,7 +25,7 @@ from msnb.graph.compile.rules.matvec import VECTORS
 from msnb.graph.compile.rules.reductions import SUMS
 from msnb.ir.graph import Graph, Module
 
-REGROUPINGS: tuple[Law, ...] = (*SUMS, *PRODUCTS, *VECTORS, *EINSUMS)
+REGROUPINGS: tuple[RewriteRule, ...] = (*SUMS, *PRODUCTS, *VECTORS, *EINSUMS)
 _EXACT = [law for law in LAWS if law.exact]
 _BEFORE, _BEHIND = Simplifier([*EINSUMS, *SUMS, *PRODUCTS, *_EXACT]), Simplifier([*VECTORS, *_EXACT])
 

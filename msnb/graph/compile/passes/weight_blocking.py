@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from msnb.core.storage.memory_format import Blocks
+from msnb.core.storage.memory_format import BlockedFormat
 from msnb.core.types import TensorType, tensor_type
 from msnb.graph.compile.rewriting.rewrite_log import Log
 from msnb.ir.graph import Graph, Node, Value
@@ -40,11 +40,11 @@ WORTH = 1 << 16
 _GRADIENT = "conv2d_weight_grad"
 _READS_WEIGHT = ("conv2d", "conv2d_input_grad")
 
-BlocksOf = Callable[[Node], "Blocks | None"]
+BlocksOf = Callable[[Node], "BlockedFormat | None"]
 """The blocks in which a device makes the result of a conv2d_weight_grad; None where it lies plain."""
 
 
-class Blocked(NamedTuple):
+class BlockingResult(NamedTuple):
     """What became of a graph.
 
     Attributes:
@@ -53,10 +53,10 @@ class Blocked(NamedTuple):
     """
 
     graph: Graph
-    forms: dict[int, Blocks]
+    forms: dict[int, BlockedFormat]
 
 
-def blocked(graph: Graph, blocks_of: BlocksOf, log: Log) -> Blocked:
+def blocked(graph: Graph, blocks_of: BlocksOf, log: Log) -> BlockingResult:
     """The graph with state in blocks where that saves copies.
 
     Args:
@@ -65,14 +65,14 @@ def blocked(graph: Graph, blocks_of: BlocksOf, log: Log) -> Blocked:
         log: notes the rewrites.
     """
     if not any(node.op.name == _GRADIENT for node in graph.nodes):
-        return Blocked(graph, {})
+        return BlockingResult(graph, {})
     twins: dict[Node, Node] = {}
     copy = graph.copy(twins=twins)
     forms = _Regions(copy, blocks_of).forms()
     if not forms:
-        return Blocked(graph, {})
-    _Writer(copy, forms, log).run()
-    return Blocked(copy, {i: forms[p] for i, p in enumerate(copy.params) if p in forms})
+        return BlockingResult(graph, {})
+    _BlockWriter(copy, forms, log).run()
+    return BlockingResult(copy, {i: forms[p] for i, p in enumerate(copy.params) if p in forms})
 
 
 def _is_tied(node: Node, value: Value) -> bool:
@@ -105,9 +105,9 @@ class _Regions:
             for value in dict.fromkeys(node.inputs):
                 self._readers.setdefault(value, []).append(node)
 
-    def forms(self) -> dict[Value, Blocks]:
+    def forms(self) -> dict[Value, BlockedFormat]:
         """The blocks of every value that lies in blocks."""
-        found: dict[Value, Blocks] = {}
+        found: dict[Value, BlockedFormat] = {}
         seen: set[Value] = set()
         for node in self.graph.nodes:
             if node.op.name != _GRADIENT or node.out in seen or not _is_worth(node.out):
@@ -158,10 +158,10 @@ def _reads_weight(node: Node, value: Value) -> bool:
     return node.op.name in _READS_WEIGHT and node.inputs[0] is not value and node.inputs[1] is value
 
 
-class _Writer:
+class _BlockWriter:
     """Gives the values of a graph their blocks."""
 
-    def __init__(self, graph: Graph, forms: dict[Value, Blocks], log: Log) -> None:
+    def __init__(self, graph: Graph, forms: dict[Value, BlockedFormat], log: Log) -> None:
         self.graph, self.forms, self.log = graph, forms, log
         self._plain: dict[Value, Value] = {}
         self._blocked: dict[Value, Value] = {}
@@ -199,7 +199,7 @@ class _Writer:
             self._plain[value] = self._node(UNBLOCK, self._blocked.get(value, value), like, self.forms[value])
         return self._plain[value]
 
-    def _node(self, op: Op, value: Value, like: Node, form: Blocks) -> Value:
+    def _node(self, op: Op, value: Value, like: Node, form: BlockedFormat) -> Value:
         attrs = form._asdict()
         made = self.graph.add(op, [value], attrs, op.result_types((value.type,), attrs))
         made.where, made.scope, made.why, made.primal = like.where, like.scope, like.why, like.primal

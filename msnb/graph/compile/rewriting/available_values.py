@@ -6,7 +6,7 @@ each once, so all questions together walk the graph once.
 from __future__ import annotations
 
 from msnb.core.types import TensorType
-from msnb.graph.compile.rewriting.rewriter import Sweep
+from msnb.graph.compile.rewriting.rewriter import GraphRewriter
 from msnb.ir.graph import Node, Value
 from msnb.ops.definition.type_inference import normal_axes
 
@@ -27,7 +27,7 @@ def summed_axes(node: Node) -> Axes | None:
     return tuple(sorted(a for a in axes if x.shape[a] != 1))
 
 
-class Seen:
+class AvailableValues:
     """The nodes of one graph under construction; ``age`` numbers the quotients in the order they were made."""
 
     def __init__(self) -> None:
@@ -53,11 +53,11 @@ class Seen:
         self._read = len(nodes)
 
 
-def seen(sweep: Sweep) -> Seen:
+def seen(sweep: GraphRewriter) -> AvailableValues:
     """What stands in the graph that ``sweep`` writes."""
-    found = sweep.memory.get(Seen)
+    found = sweep.memory.get(AvailableValues)
     if found is None:
-        found = sweep.memory[Seen] = Seen()
-    assert isinstance(found, Seen)
+        found = sweep.memory[AvailableValues] = AvailableValues()
+    assert isinstance(found, AvailableValues)
     found.catch_up(sweep.out.nodes)
     return found

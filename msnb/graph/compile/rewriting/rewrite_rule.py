@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from msnb.core.types import TensorType
 from msnb.graph.compile.rewriting.node_facts import array_of, const_of
 from msnb.graph.compile.rewriting.pass_record import Case
-from msnb.graph.compile.rewriting.rewriter import Sweep
+from msnb.graph.compile.rewriting.rewriter import GraphRewriter
 from msnb.ir.graph import Node, Value
 
 Found = Value | Sequence[Value] | None
 
 
 @dataclass(frozen=True)
-class Law:
+class RewriteRule:
     """A rewriting of one node.
 
     Attributes:
@@ -41,7 +41,7 @@ class Law:
     name: str
     text: str
     ops: tuple[str, ...]
-    find: Callable[[Sweep, Node], Found]
+    find: Callable[[GraphRewriter, Node], Found]
     cases: tuple[Case, ...]
     exact: bool = True
     differs: str = ""

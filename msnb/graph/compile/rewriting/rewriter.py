@@ -29,10 +29,10 @@ from msnb.ops.elementwise.constant import constant
 MAX_DEPTH = 8
 
 Answer = Sequence[Value] | None
-Rule = Callable[["Sweep", Node], Answer]
+Rule = Callable[["GraphRewriter", Node], Answer]
 
 
-class Sweep:
+class GraphRewriter:
     """Rewrites one graph.
 
     Args:
@@ -174,7 +174,7 @@ def join_scopes(outer: str, inner: str) -> str:
 
 def sweep_module(graph: Graph, pass_name: str, make_rule: Callable[[], Rule], log: Log) -> Graph:
     """Rewrite a graph and every graph it calls; the new ones share a new module."""
-    return map_module(graph, lambda g, module: Sweep(g, module, pass_name, make_rule, log).run())
+    return map_module(graph, lambda g, module: GraphRewriter(g, module, pass_name, make_rule, log).run())
 
 
 def map_module(graph: Graph, rewrite: Callable[[Graph, Module], Graph]) -> Graph:

@@ -9,8 +9,8 @@ from msnb.core.dtypes import DType
 from msnb.core.types import TensorType
 from msnb.graph.compile.rewriting.node_facts import is_one, is_zero, uniform
 from msnb.graph.compile.rewriting.pass_record import Case
-from msnb.graph.compile.rewriting.rewrite_rule import Found, Law, kind, op_of, other_operand, truth
-from msnb.graph.compile.rewriting.rewriter import Sweep
+from msnb.graph.compile.rewriting.rewrite_rule import Found, RewriteRule, kind, op_of, other_operand, truth
+from msnb.graph.compile.rewriting.rewriter import GraphRewriter
 from msnb.ir.graph import Node, Value
 
 
@@ -20,7 +20,7 @@ def f(*lines: str, types: str = "f32[2]", params: str = "x: f32[2]") -> str:
     return "\n".join([f"graph f({params}) -> ({types})", *(f"  {line}" for line in body), f"  return {last}"])
 
 
-def _add_zero(sweep: Sweep, node: Node) -> Found:
+def _add_zero(sweep: GraphRewriter, node: Node) -> Found:
     if kind(node.out) == "int":
         return other_operand(node, is_zero)
     if kind(node.out) == "float":
@@ -28,41 +28,41 @@ def _add_zero(sweep: Sweep, node: Node) -> Found:
     return None
 
 
-def _subtract_zero(sweep: Sweep, node: Node) -> Found:
+def _subtract_zero(sweep: GraphRewriter, node: Node) -> Found:
     x, y = node.inputs
     if kind(node.out) == "int":
         return x if is_zero(y) else None
     return x if kind(node.out) == "float" and is_zero(y, negative=False) else None
 
 
-def _times_one(sweep: Sweep, node: Node) -> Found:
+def _times_one(sweep: GraphRewriter, node: Node) -> Found:
     return other_operand(node, is_one) if kind(node.out) in ("int", "float") else None
 
 
-def _over_one(sweep: Sweep, node: Node) -> Found:
+def _over_one(sweep: GraphRewriter, node: Node) -> Found:
     x, y = node.inputs
     return x if kind(node.out) == "float" and is_one(y) else None
 
 
-def _twice(sweep: Sweep, node: Node) -> Found:
+def _twice(sweep: GraphRewriter, node: Node) -> Found:
     inner = op_of(node.inputs[0], node.op.name)
     return None if inner is None else inner.inputs[0]
 
 
-def _is_its_operand(sweep: Sweep, node: Node) -> Found:
+def _is_its_operand(sweep: GraphRewriter, node: Node) -> Found:
     return node.inputs[0]
 
 
-def _again(sweep: Sweep, node: Node) -> Found:
+def _again(sweep: GraphRewriter, node: Node) -> Found:
     return node.inputs[0] if op_of(node.inputs[0], node.op.name) is not None else None
 
 
-def _abs_of_negative(sweep: Sweep, node: Node) -> Found:
+def _abs_of_negative(sweep: GraphRewriter, node: Node) -> Found:
     inner = op_of(node.inputs[0], "negative")
     return None if inner is None else sweep.emit("abs", inner.inputs[0])
 
 
-def _minus_negative(sweep: Sweep, node: Node) -> Found:
+def _minus_negative(sweep: GraphRewriter, node: Node) -> Found:
     x, y = node.inputs
     inner = op_of(y, "negative")
     if inner is None or x.type != y.type or kind(x) == "complex":
@@ -70,34 +70,34 @@ def _minus_negative(sweep: Sweep, node: Node) -> Found:
     return sweep.emit("subtract" if node.op.name == "add" else "add", x, inner.inputs[0])
 
 
-def _power_one(sweep: Sweep, node: Node) -> Found:
+def _power_one(sweep: GraphRewriter, node: Node) -> Found:
     x, y = node.inputs
     return x if kind(node.out) == "int" and uniform(y) == 1 else None
 
 
-def _square_of(sweep: Sweep, node: Node, want: str) -> Found:
+def _square_of(sweep: GraphRewriter, node: Node, want: str) -> Found:
     x, y = node.inputs
     applies = kind(node.out) == want and uniform(y) == 2 and isinstance(x.type, TensorType) and not x.type.weak
     return sweep.emit("multiply", x, x) if applies else None
 
 
-def _same_operands(sweep: Sweep, node: Node) -> Found:
+def _same_operands(sweep: GraphRewriter, node: Node) -> Found:
     x, y = node.inputs
     return x if x is y else None
 
 
-def _where_same(sweep: Sweep, node: Node) -> Found:
+def _where_same(sweep: GraphRewriter, node: Node) -> Found:
     _, x, y = node.inputs
     return x if x is y else None
 
 
-def _where_known(sweep: Sweep, node: Node) -> Found:
+def _where_known(sweep: GraphRewriter, node: Node) -> Found:
     known = truth(node.inputs[0])
     return None if known is None else node.inputs[1 if known else 2]
 
 
-def _with_truth(word: bool) -> Callable[[Sweep, Node], Found]:
-    def find(sweep: Sweep, node: Node) -> Found:
+def _with_truth(word: bool) -> Callable[[GraphRewriter, Node], Found]:
+    def find(sweep: GraphRewriter, node: Node) -> Found:
         if not all(isinstance(v.type, TensorType) and v.type.dtype is dtypes.bool_ for v in node.inputs):
             return None
         return other_operand(node, lambda v: truth(v) is word)
@@ -147,11 +147,11 @@ def _one_conversion(first: DType, middle: DType, last: DType) -> bool:
     return last.itemsize >= 4  # int -> 16-bit floats goes through float32 in array libraries and rounds twice
 
 
-def _cast_same(sweep: Sweep, node: Node) -> Found:
+def _cast_same(sweep: GraphRewriter, node: Node) -> Found:
     return node.inputs[0]
 
 
-def _cast_cast(sweep: Sweep, node: Node) -> Found:
+def _cast_cast(sweep: GraphRewriter, node: Node) -> Found:
     inner = op_of(node.inputs[0], "cast")
     if inner is None:
         return None
@@ -166,8 +166,8 @@ def _unchanged(text: str, about: str) -> Case:
 
 
 X = f("x")
-ARITHMETIC: tuple[Law, ...] = (
-    Law(
+ARITHMETIC: tuple[RewriteRule, ...] = (
+    RewriteRule(
         "add zero", "x + 0 is x for integers, x + -0.0 is x for floats", ("add",), _add_zero,
         (
             Case(f("%1 = add(x, ~0) : i32[2]", "%1", types="i32[2]", params="x: i32[2]"),
@@ -178,45 +178,45 @@ ARITHMETIC: tuple[Law, ...] = (
                        "a bool becomes an int"),
         ),
     ),
-    Law(
+    RewriteRule(
         "subtract zero", "x - 0 is x", ("subtract",), _subtract_zero,
         (Case(f("%1 = subtract(x, ~0) : f32[2]", "%1"), X),
          _unchanged(f("%1 = subtract(x, ~-0.0) : f32[2]", "%1"), "-0.0 - -0.0 is 0.0")),
     ),
-    Law(
+    RewriteRule(
         "times one", "x * 1 is x", ("multiply",), _times_one,
         (Case(f("%1 = multiply(~1.0, x) : f32[2]", "%1"), X),
          Case(f("%1 = ones(shape=(2,)) : f32[2]", "%2 = multiply(x, %1) : f32[2]", "%2"), X),
          _unchanged(f("%1 = multiply(x, ~1.0) : f32[2]", "%1", params="x: i32[2]"), "an int becomes a float"),
          _unchanged(f("%1 = multiply(x, ~0.0) : f32[2]", "%1"), "x * 0 is NaN where x is NaN or infinite")),
     ),
-    Law("over one", "x / 1 is x", ("divide",), _over_one, (Case(f("%1 = divide(x, ~1) : f32[2]", "%1"), X),)),
-    Law(
+    RewriteRule("over one", "x / 1 is x", ("divide",), _over_one, (Case(f("%1 = divide(x, ~1) : f32[2]", "%1"), X),)),
+    RewriteRule(
         "negative twice", "-(-x) is x", ("negative",), _twice,
         (Case(f("%1 = negative(x) : f32[2]", "%2 = negative(%1) : f32[2]", "%2"), X),),
     ),
-    Law(
+    RewriteRule(
         "not twice", "not not x is x", ("logical_not",), _twice,
         (Case(f("%1 = logical_not(x) : bool[2]", "%2 = logical_not(%1) : bool[2]", "%2", types="bool[2]",
                 params="x: bool[2]"), f("x", types="bool[2]", params="x: bool[2]")),
          _unchanged(f("%1 = logical_not(x) : bool[2]", "%2 = logical_not(%1) : bool[2]", "%2", types="bool[2]"),
                     "not not of a float is a bool")),
     ),
-    Law(
+    RewriteRule(
         "invert twice", "~~x is x", ("bitwise_invert",), _twice,
         (Case(f("%1 = bitwise_invert(x) : i8[2]", "%2 = bitwise_invert(%1) : i8[2]", "%2", types="i8[2]",
                 params="x: i8[2]"), f("x", types="i8[2]", params="x: i8[2]")),),
     ),
-    Law("plus", "+x is x", ("positive",), _is_its_operand, (Case(f("%1 = positive(x) : f32[2]", "%1"), X),)),
-    Law(
+    RewriteRule("plus", "+x is x", ("positive",), _is_its_operand, (Case(f("%1 = positive(x) : f32[2]", "%1"), X),)),
+    RewriteRule(
         "abs twice", "abs(abs(x)) is abs(x)", ("abs",), _again,
         (Case(f("%1 = abs(x) : f32[2]", "%2 = abs(%1) : f32[2]", "%2"), f("%1 = abs(x) : f32[2]", "%1")),),
     ),
-    Law(
+    RewriteRule(
         "abs of negative", "abs(-x) is abs(x)", ("abs",), _abs_of_negative,
         (Case(f("%1 = negative(x) : f32[2]", "%2 = abs(%1) : f32[2]", "%2"), f("%1 = abs(x) : f32[2]", "%1")),),
     ),
-    Law(
+    RewriteRule(
         "add negative", "x + (-y) is x - y, x - (-y) is x + y: IEEE subtraction is addition of the negative",
         ("add", "subtract"), _minus_negative,
         (Case(f("%1 = negative(y) : f32[2]", "%2 = add(x, %1) : f32[2]", "%2", params="x: f32[2], y: f32[2]"),
@@ -224,55 +224,55 @@ ARITHMETIC: tuple[Law, ...] = (
          Case(f("%1 = negative(y) : f32[2]", "%2 = subtract(x, %1) : f32[2]", "%2", params="x: f32[2], y: f32[2]"),
               f("%1 = add(x, y) : f32[2]", "%1", params="x: f32[2], y: f32[2]"))),
     ),
-    Law(
+    RewriteRule(
         "power one", "x ** 1 is x for integers", ("power",), _power_one,
         (Case(f("%1 = power(x, ~1) : i64[2]", "%1", types="i64[2]", params="x: i64[2]"),
               f("x", types="i64[2]", params="x: i64[2]")),),
     ),
-    Law(
+    RewriteRule(
         "power two", "x ** 2 is x * x for integers: both count modulo 2 ** bits", ("power",),
         lambda s, n: _square_of(s, n, "int"),
         (Case(f("%1 = power(x, ~2) : i64[2]", "%1", types="i64[2]", params="x: i64[2]"),
               f("%1 = multiply(x, x) : i64[2]", "%1", types="i64[2]", params="x: i64[2]")),),
     ),
-    Law(
+    RewriteRule(
         "power two of floats", "x ** 2 is x * x", ("power",), lambda s, n: _square_of(s, n, "float"),
         (Case(f("%1 = power(x, ~2) : f32[2]", "%1"), f("%1 = multiply(x, x) : f32[2]", "%1")),),
         exact=False, differs="by one unit in the last place where the library's pow does not round correctly",
     ),
-    Law(
+    RewriteRule(
         "idempotent", "max(x, x), min(x, x), x & x, x | x are x",
         ("maximum", "minimum", "bitwise_and", "bitwise_or", "logical_and", "logical_or"), _same_operands,
         (Case(f("%1 = maximum(x, x) : f32[2]", "%1"), X),),
     ),
-    Law(
+    RewriteRule(
         "and true", "x and True is x", ("logical_and",), _with_truth(True),
         (Case(f("%1 = logical_and(x, True) : bool[2]", "%1", types="bool[2]", params="x: bool[2]"),
               f("x", types="bool[2]", params="x: bool[2]")),),
     ),
-    Law(
+    RewriteRule(
         "or false", "x or False is x", ("logical_or",), _with_truth(False),
         (Case(f("%1 = logical_or(False, x) : bool[2]", "%1", types="bool[2]", params="x: bool[2]"),
               f("x", types="bool[2]", params="x: bool[2]")),),
     ),
-    Law(
+    RewriteRule(
         "where same", "where(c, x, x) is x", ("where",), _where_same,
         (Case(f("%1 = where(c, x, x) : f32[2]", "%1", params="x: f32[2], c: bool[2]"),
               f("x", params="x: f32[2], c: bool[2]")),),
     ),
-    Law(
+    RewriteRule(
         "where known", "where(True, x, y) is x, where(False, x, y) is y", ("where",), _where_known,
         (Case(f("%1 = where(False, y, x) : f32[2]", "%1", params="x: f32[2], y: f32[2]"),
               f("x", params="x: f32[2], y: f32[2]")),
          _unchanged(f("%1 = where(True, x, y) : f32[2]", "%1", params="x: f32[], y: f32[2]"),
                     "the other branch gives the shape")),
     ),
-    Law(
+    RewriteRule(
         "cast to the same", "a cast to the dtype a tensor has is the tensor", ("cast",), _cast_same,
         (Case(f("%1 = cast(x, dtype=f32) : f32[2]", "%1"), X),
          _unchanged(f("%1 = cast(x, dtype=f64) : f64[2]", "%1", types="f64[2]"), "another dtype")),
     ),
-    Law(
+    RewriteRule(
         "cast of a lossless cast", "a cast of a cast is one cast if the first one lost nothing", ("cast",), _cast_cast,
         (Case(f("%1 = cast(x, dtype=f64) : f64[2]", "%2 = cast(%1, dtype=f16) : f16[2]", "%2", types="f16[2]"),
               f("%1 = cast(x, dtype=f16) : f16[2]", "%1", types="f16[2]")),

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from msnb.core.types import TensorType
 from msnb.graph.compile.rewriting.pass_record import Case
-from msnb.graph.compile.rewriting.rewrite_rule import Found, Law
-from msnb.graph.compile.rewriting.rewriter import Sweep
+from msnb.graph.compile.rewriting.rewrite_rule import Found, RewriteRule
+from msnb.graph.compile.rewriting.rewriter import GraphRewriter
 from msnb.graph.compile.rules.arithmetic import f
 from msnb.ir.graph import Node
 from msnb.ops.linalg.einsum import parse
-from msnb.ops.linalg.einsum_lowering import Contraction, Named, rounds_once, sizes_of
+from msnb.ops.linalg.einsum_lowering import Contraction, LabeledValue, rounds_once, sizes_of
 
 
-def _contracted(sweep: Sweep, node: Node) -> Found:
+def _contracted(sweep: GraphRewriter, node: Node) -> Found:
     types = [v.type for v in (*node.inputs, node.out) if isinstance(v.type, TensorType)]
     if not all(t.is_static and not t.weak and 0 not in t.shape for t in types):
         return None
@@ -30,7 +30,7 @@ def _contracted(sweep: Sweep, node: Node) -> Found:
     sizes = sizes_of(terms, shapes)
     if sizes is None or (types[0].dtype.itemsize < 4 and not rounds_once(terms, result)):
         return None
-    found: Found = Contraction(sweep.emit, sizes).of([Named(v, t) for v, t in zip(node.inputs, terms)], result)
+    found: Found = Contraction(sweep.emit, sizes).of([LabeledValue(v, t) for v, t in zip(node.inputs, terms)], result)
     return found
 
 
@@ -41,8 +41,8 @@ def _case(equation: str, types: tuple[str, str, str], *after: str, about: str = 
 
 
 _HEADS = ("f32[2,4,3]", "f32[2,5,3]", "f32[2,4,5]")
-EINSUMS: tuple[Law, ...] = (
-    Law(
+EINSUMS: tuple[RewriteRule, ...] = (
+    RewriteRule(
         "einsum", "a product with named axes is a product of matrices", ("einsum",), _contracted,
         (_case("bte,bse->bts", _HEADS, "%1 = transpose(y, perm=(0, 2, 1)) : f32[2,3,5]",
                "%2 = matmul(x, %1) : f32[2,4,5]", "%2", about="a name that all have leads"),

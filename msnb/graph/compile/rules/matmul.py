@@ -18,8 +18,8 @@ from typing import Any
 
 from msnb.core.types import TensorType
 from msnb.graph.compile.rewriting.pass_record import Case
-from msnb.graph.compile.rewriting.rewrite_rule import Found, Law, op_of
-from msnb.graph.compile.rewriting.rewriter import Sweep
+from msnb.graph.compile.rewriting.rewrite_rule import Found, RewriteRule, op_of
+from msnb.graph.compile.rewriting.rewriter import GraphRewriter
 from msnb.graph.compile.rules.arithmetic import f
 from msnb.ir.graph import Node, Value
 
@@ -34,7 +34,7 @@ def _swaps_last(perm: tuple[int, ...]) -> bool:
     return n >= 2 and tuple(perm) == (*range(n - 2), n - 1, n - 2)
 
 
-def _swapped(sweep: Sweep, x: Value) -> Value:
+def _swapped(sweep: GraphRewriter, x: Value) -> Value:
     shape = _ints(x)
     assert shape is not None
     n = len(shape)
@@ -47,7 +47,7 @@ def _transposed_base(value: Value) -> Value | None:
     return node.inputs[0] if node is not None and _swaps_last(node.attrs["perm"]) else None
 
 
-def _sum_of_products(sweep: Sweep, node: Node) -> Found:
+def _sum_of_products(sweep: GraphRewriter, node: Node) -> Found:
     product = op_of(node.inputs[0], "matmul")
     base = None if product is None else _transposed_base(product.inputs[0])
     if product is None or base is None:
@@ -61,7 +61,7 @@ def _sum_of_products(sweep: Sweep, node: Node) -> Found:
     return sweep.emit("matmul", _swapped(sweep, left), right)
 
 
-def _transposed_product(sweep: Sweep, node: Node) -> Found:
+def _transposed_product(sweep: GraphRewriter, node: Node) -> Found:
     terms = _terms(node.inputs[0]) if _swaps_last(node.attrs["perm"]) else []
     if not terms or not all(_gains_by_swap(term) for term in terms if term.op.name == "matmul"):
         return None
@@ -119,7 +119,7 @@ def _box(spec: tuple[Any, ...], sizes: tuple[int, ...]) -> dict[str, Any] | None
     return {"begin": tuple(begin), "end": tuple(end), "step": tuple(step)}
 
 
-def _index_is_slice(sweep: Sweep, node: Node) -> Found:
+def _index_is_slice(sweep: GraphRewriter, node: Node) -> Found:
     sizes, out = _ints(node.inputs[0]), _ints(node.out)
     box = None if sizes is None or out is None or len(node.inputs) > 1 else _box(node.attrs["spec"], sizes)
     if box is None or 0 in (sizes or ()):
@@ -127,7 +127,7 @@ def _index_is_slice(sweep: Sweep, node: Node) -> Found:
     return sweep.emit("reshape", sweep.emit("slice", node.inputs[0], **box), shape=out)
 
 
-def _unindex_is_unslice(sweep: Sweep, node: Node) -> Found:
+def _unindex_is_unslice(sweep: GraphRewriter, node: Node) -> Found:
     whole = node.attrs["shape"]
     if len(node.inputs) > 1 or not all(isinstance(d, int) and d for d in whole) or _ints(node.inputs[0]) is None:
         return None
@@ -139,7 +139,7 @@ def _unindex_is_unslice(sweep: Sweep, node: Node) -> Found:
                       shape=whole, **box)  # fmt: skip
 
 
-class _Covered:
+class _Coverage:
     """(axis, how many of its places) the parts in a sum take together, for every sum met so far; None for a sum of
     anything else. A chain of additions is asked at every one of them: each looks at its two summands alone."""
 
@@ -172,9 +172,9 @@ class _Covered:
         return (axes[0], sum(counts)) if axes[0] == axes[1] and sum(counts) <= size else None
 
 
-def _pieces(sweep: Sweep, value: Value) -> list[Node] | None:
+def _pieces(sweep: GraphRewriter, value: Value) -> list[Node] | None:
     """The unslices that are added up, where they take as many places as the axis has; else None."""
-    covered = sweep.memory.setdefault(_Covered, _Covered())
+    covered = sweep.memory.setdefault(_Coverage, _Coverage())
     found: list[Node] = []
     place = covered(value)
     queue = [value] if place is not None and (_ints(value) or ())[place[0]] == place[1] else []
@@ -203,7 +203,7 @@ def _one_axis(node: Node) -> tuple[int, int, int] | None:
     return taken[0] if len(taken) == 1 else None
 
 
-def _side_by_side(sweep: Sweep, node: Node) -> Found:
+def _side_by_side(sweep: GraphRewriter, node: Node) -> Found:
     pieces = _pieces(sweep, node.out)
     places = [_one_axis(p) for p in pieces or ()]
     if pieces is None or any(p is None for p in places):
@@ -223,8 +223,8 @@ _ROWS = "x: f32[5,2,3], y: f32[5,2,4]"
 _ORDER = "in the last digits: libraries add the products in another order"
 _USED_TWICE = "x: f32[2,3], y: f32[2,4], u: f32[5,3], v: f32[5,4]"
 _HALVES = "x: f32[1,3], y: f32[1,3]"
-PRODUCTS: tuple[Law, ...] = (
-    Law(
+PRODUCTS: tuple[RewriteRule, ...] = (
+    RewriteRule(
         "sum of products", "a sum of products x[b].T @ y[b] is one product of all rows", ("sum_to",), _sum_of_products,
         (Case(f("%1 = transpose(x, perm=(0, 2, 1)) : f32[5,3,2]", "%2 = matmul(%1, y) : f32[5,3,4]",
                 "%3 = sum_to(%2, shape=(3, 4)) : f32[3,4]", "%3", types="f32[3,4]", params=_ROWS),
@@ -233,7 +233,7 @@ PRODUCTS: tuple[Law, ...] = (
                 types="f32[3,4]", params=_ROWS)),),
         exact=False, differs=_ORDER,
     ),
-    Law(
+    RewriteRule(
         "transpose of a product", "(a.T @ b).T is b.T @ a, also in a sum: operands are transposed for nothing",
         ("transpose",),
         _transposed_product,
@@ -256,14 +256,14 @@ PRODUCTS: tuple[Law, ...] = (
                 params="x: f32[2,3], y: f32[3,4]"), "two transposes for one are no gain")),
         exact=False, differs=_ORDER,
     ),
-    Law(
+    RewriteRule(
         "index by numbers", "an index by numbers is a slice without the axes it takes one place of", ("index",),
         _index_is_slice,
         (Case(f("%1 = index(x, spec=(1,)) : f32[3]", "%1", types="f32[3]", params="x: f32[2,3]"),
               f("%1 = slice(x, begin=(1,), end=(2,), step=(1,)) : f32[1,3]", "%2 = reshape(%1, shape=(3,)) : f32[3]",
                 "%2", types="f32[3]", params="x: f32[2,3]")),),
     ),
-    Law(
+    RewriteRule(
         "put back by numbers", "zeros with a tensor at numbers are the adjoint of a slice", ("unindex",),
         _unindex_is_unslice,
         (Case(f("%1 = unindex(x, spec=(1,), shape=(2, 3)) : f32[2,3]", "%1", types="f32[2,3]", params="x: f32[3]"),
@@ -271,7 +271,7 @@ PRODUCTS: tuple[Law, ...] = (
                 "%2 = unslice(%1, shape=(2, 3), begin=(1,), end=(2,), step=(1,)) : f32[2,3]", "%2", types="f32[2,3]",
                 params="x: f32[3]")),),
     ),
-    Law(
+    RewriteRule(
         "side by side", "a sum of parts that fill an axis, each with zeros around it, is the parts side by side",
         ("add",), _side_by_side,
         (Case(f("%1 = unslice(x, shape=(2, 3), begin=(1,), end=(2,), step=(1,)) : f32[2,3]",

@@ -17,8 +17,8 @@ from __future__ import annotations
 from msnb.core import dtypes
 from msnb.core.types import TensorType
 from msnb.graph.compile.rewriting.pass_record import Case
-from msnb.graph.compile.rewriting.rewrite_rule import Found, Law, op_of
-from msnb.graph.compile.rewriting.rewriter import Sweep
+from msnb.graph.compile.rewriting.rewrite_rule import Found, RewriteRule, op_of
+from msnb.graph.compile.rewriting.rewriter import GraphRewriter
 from msnb.graph.compile.rules.arithmetic import f
 from msnb.ir.graph import Node, Value
 
@@ -48,7 +48,7 @@ def _as_matrices(node: Node) -> tuple[Matrix, Matrix] | None:
     return left, right
 
 
-def _outer_product(sweep: Sweep, node: Node) -> Found:
+def _outer_product(sweep: GraphRewriter, node: Node) -> Found:
     sizes = _as_matrices(node)
     if sizes is None or sizes[0][1] != 1:
         return None
@@ -56,7 +56,7 @@ def _outer_product(sweep: Sweep, node: Node) -> Found:
     return _reshaped(sweep, sweep.emit("multiply", column, row), _sizes(node.out))
 
 
-def _matrix_times_vector(sweep: Sweep, node: Node) -> Found:
+def _matrix_times_vector(sweep: GraphRewriter, node: Node) -> Found:
     sizes = _as_matrices(node)
     if sizes is None or sizes[0][1] == 1:
         return None
@@ -70,7 +70,7 @@ def _matrix_times_vector(sweep: Sweep, node: Node) -> Found:
     return _reshaped(sweep, total, _sizes(node.out))
 
 
-def _weighted(sweep: Sweep, matrix: Value, sizes: Matrix, vector: Value, along: int) -> Value:
+def _weighted(sweep: GraphRewriter, matrix: Value, sizes: Matrix, vector: Value, along: int) -> Value:
     """The sum along an axis of a matrix whose slices are multiplied by the numbers of a vector. A transpose is seen
     through: the sum runs along the other axis."""
     turn = op_of(matrix, "transpose")
@@ -81,14 +81,14 @@ def _weighted(sweep: Sweep, matrix: Value, sizes: Matrix, vector: Value, along: 
     return sweep.emit("sum", sweep.emit("multiply", matrix, weights), axis=along)
 
 
-def _reshaped(sweep: Sweep, value: Value, shape: tuple[int, ...]) -> Value:
+def _reshaped(sweep: GraphRewriter, value: Value, shape: tuple[int, ...]) -> Value:
     return value if _sizes(value) == shape else sweep.emit("reshape", value, shape=shape)
 
 
 _ORDER = "in the last digits: the products are added up in another order"
 _MATRIX = "x: f32[4,3], v: f32[3,1], u: f32[1,4]"
-VECTORS: tuple[Law, ...] = (
-    Law(
+VECTORS: tuple[RewriteRule, ...] = (
+    RewriteRule(
         "outer product", "a column times a row is the product of the two, broadcast", ("matmul",), _outer_product,
         (Case(f("%1 = matmul(u, v) : f32[4,3]", "%1", types="f32[4,3]", params="u: f32[4,1], v: f32[1,3]"),
               f("%1 = multiply(u, v) : f32[4,3]", "%1", types="f32[4,3]", params="u: f32[4,1], v: f32[1,3]")),
@@ -97,7 +97,7 @@ VECTORS: tuple[Law, ...] = (
               "short floats belong to the library")),
         exact=False, differs="in the sign of zero: sums start at 0.0",
     ),
-    Law(
+    RewriteRule(
         "matrix times vector", "a matrix times a vector is the sum of its columns, each times its number", ("matmul",),
         _matrix_times_vector,
         (Case(f("%1 = matmul(x, v) : f32[4,1]", "%1", types="f32[4,1]", params=_MATRIX),

@@ -24,8 +24,8 @@ from msnb.core import dtypes
 from msnb.core.types import WEAK, Shape, TensorType
 from msnb.graph.compile.rewriting.available_values import Axes, seen, summed_axes
 from msnb.graph.compile.rewriting.pass_record import Case
-from msnb.graph.compile.rewriting.rewrite_rule import Found, Law, op_of
-from msnb.graph.compile.rewriting.rewriter import Sweep
+from msnb.graph.compile.rewriting.rewrite_rule import Found, RewriteRule, op_of
+from msnb.graph.compile.rewriting.rewriter import GraphRewriter
 from msnb.graph.compile.rules.arithmetic import f
 from msnb.ir.builder import Const
 from msnb.ir.graph import Node, Value
@@ -103,11 +103,11 @@ def _kept_shape(x: Value, axes: Axes) -> Shape:
     return tuple(1 if a in axes else d for a, d in enumerate(_shape(x)))
 
 
-def _reshaped(sweep: Sweep, value: Value, shape: Shape) -> Value:
+def _reshaped(sweep: GraphRewriter, value: Value, shape: Shape) -> Value:
     return value if _shape(value) == shape else sweep.emit("reshape", value, shape=shape)
 
 
-def _product(sweep: Sweep, values: list[Value]) -> Value:
+def _product(sweep: GraphRewriter, values: list[Value]) -> Value:
     """The product of values, in the order given; two that were multiplied before are not again."""
     out = values[0]
     for v in values[1:]:
@@ -115,7 +115,7 @@ def _product(sweep: Sweep, values: list[Value]) -> Value:
     return out
 
 
-def _summed(sweep: Sweep, x: Value, axes: Axes) -> Value:
+def _summed(sweep: GraphRewriter, x: Value, axes: Axes) -> Value:
     """The sum of ``x`` with its axes kept: one that is there, nothing for deviations from a mean, or a new one."""
     shape = _kept_shape(x, axes)
     there = seen(sweep).sums.get((x, axes))
@@ -127,7 +127,7 @@ def _summed(sweep: Sweep, x: Value, axes: Axes) -> Value:
     return _reshaped(sweep, there, shape)
 
 
-def _zero(sweep: Sweep) -> Value:
+def _zero(sweep: GraphRewriter) -> Value:
     return sweep.constant(0.0, WEAK[float])
 
 
@@ -142,7 +142,7 @@ def _mean_of_deviations(x: Value, axes: Axes) -> Value | None:
     return mean.out if same else None
 
 
-def _scaled(sweep: Sweep, total: Value, product: _Product) -> Value:
+def _scaled(sweep: GraphRewriter, total: Value, product: _Product) -> Value:
     total = sweep.emit("negative", total) if product.negative else total
     for v, divides in product.fixed:
         total = sweep.emit("divide" if divides else "multiply", total, v)
@@ -156,7 +156,7 @@ def _places(node: Node) -> Axes | None:
     return axes if axes and 0 not in _shape(x) else None
 
 
-def _sum_of_multiple(sweep: Sweep, node: Node) -> Found:
+def _sum_of_multiple(sweep: GraphRewriter, node: Node) -> Found:
     axes, x = _places(node), node.inputs[0]
     if axes is None:
         return None
@@ -169,7 +169,7 @@ def _sum_of_multiple(sweep: Sweep, node: Node) -> Found:
     return _reshaped(sweep, _scaled(sweep, _summed(sweep, inner, axes), product), _shape(node.out))
 
 
-def _same_sum(sweep: Sweep, node: Node) -> Found:
+def _same_sum(sweep: GraphRewriter, node: Node) -> Found:
     axes = _places(node)
     there = None if axes is None else seen(sweep).sums.get((node.inputs[0], axes))
     return None if there is None else _reshaped(sweep, there, _shape(node.out))
@@ -190,7 +190,7 @@ def _terms(x: Value) -> list[tuple[Value, bool]]:
     return found
 
 
-def _sum_of_terms(sweep: Sweep, node: Node) -> Found:
+def _sum_of_terms(sweep: GraphRewriter, node: Node) -> Found:
     """Worth it where a term adds up to nothing, or all sums are there."""
     axes, x = _places(node), node.inputs[0]
     terms = [] if axes is None else _terms(x)
@@ -219,7 +219,7 @@ def _sum_of_terms(sweep: Sweep, node: Node) -> Found:
 # ---- quotients: the gradient of softmax --------------------------------------------------------------------------
 
 
-def _common_divisor(sweep: Sweep, node: Node) -> Found:
+def _common_divisor(sweep: GraphRewriter, node: Node) -> Found:
     """a / s + t / s, where the second is broadcast."""
     a, b = (op_of(v, "divide") for v in node.inputs)
     wide = [op_of(v, "broadcast_to") for v in node.inputs]
@@ -233,7 +233,7 @@ def _common_divisor(sweep: Sweep, node: Node) -> Found:
     return sweep.emit("divide", top, a.inputs[1]) if _shape(top) == _shape(node.out) else None
 
 
-def _times_quotient(sweep: Sweep, node: Node) -> Found:
+def _times_quotient(sweep: GraphRewriter, node: Node) -> Found:
     """u / s * e where e / s is there, and was there first."""
     for v, e in (node.inputs, node.inputs[::-1]):
         quotient = op_of(v, "divide")
@@ -247,7 +247,7 @@ def _times_quotient(sweep: Sweep, node: Node) -> Found:
     return None
 
 
-def _power_of_two(sweep: Sweep, node: Node) -> Found:
+def _power_of_two(sweep: GraphRewriter, node: Node) -> Found:
     """Exact: the reciprocal of a power of two is one, and both round the same real number."""
     x, y = node.inputs
     made = y.node
@@ -264,8 +264,8 @@ def _power_of_two(sweep: Sweep, node: Node) -> Found:
 
 _NX = "x: f32[2,3], s: f32[2,1]"
 _DIGITS = "in the last digits: products and sums are formed in another order"
-SUMS: tuple[Law, ...] = (
-    Law(
+SUMS: tuple[RewriteRule, ...] = (
+    RewriteRule(
         "sum of a multiple", "the sum of x * s along axes where s is one number is s times the sum of x",
         ("sum", "sum_to"), _sum_of_multiple,
         (Case(f("%1 = multiply(x, s) : f32[2,3]", "%2 = sum(%1, axis=1) : f32[2]", "%2", params=_NX),
@@ -281,7 +281,7 @@ SUMS: tuple[Law, ...] = (
                 params="x: f16[2,3], s: f16[2,1]"), "a sum of short floats could overflow")),
         exact=False, differs=_DIGITS,
     ),
-    Law(
+    RewriteRule(
         "sum of terms", "the sum of a + b is the sum of a and the sum of b, where the one is nothing or both are there",
         ("sum", "sum_to"), _sum_of_terms,
         (Case(f("%1 = mean(x, axis=(1,), keepdims=True) : f32[2,1]", "%2 = subtract(x, %1) : f32[2,3]",
@@ -292,7 +292,7 @@ SUMS: tuple[Law, ...] = (
                 params="x: f32[2,3], y: f32[2,3]"), "deviations from a mean add up to nothing, or to NaN"),),
         exact=False, differs=_DIGITS,
     ),
-    Law(
+    RewriteRule(
         "same sum", "a sum that is there is not formed again under another shape", ("sum", "sum_to"), _same_sum,
         (Case(f("%1 = sum_to(x, shape=(3,)) : f32[3]", "%2 = sum_to(x, shape=(1, 3)) : f32[1,3]", "%1, %2",
                 types="f32[3], f32[1,3]", params="x: f32[2,3]"),
@@ -300,7 +300,7 @@ SUMS: tuple[Law, ...] = (
                 types="f32[3], f32[1,3]", params="x: f32[2,3]")),),
         exact=False, differs="in the last digits, where a library adds in another order for another shape",
     ),
-    Law(
+    RewriteRule(
         "common divisor", "a / s + b / s is (a + b) / s", ("add",), _common_divisor,
         (Case(f("%1 = divide(x, s) : f32[2,3]", "%2 = divide(y, s) : f32[2,1]",
                 "%3 = broadcast_to(%2, shape=(2, 3)) : f32[2,3]", "%4 = add(%1, %3) : f32[2,3]", "%4",
@@ -309,7 +309,7 @@ SUMS: tuple[Law, ...] = (
                 params="x: f32[2,3], y: f32[2,1], s: f32[2,1]"), gradient=True),),
         exact=False, differs=_DIGITS, of_gradients=True,
     ),
-    Law(
+    RewriteRule(
         "times a quotient", "x / s * e is x * (e / s), where e / s is there", ("multiply",), _times_quotient,
         (Case(f("%1 = divide(y, s) : f32[2,3]", "%2 = divide(x, s) : f32[2,3]", "%3 = multiply(%2, y) : f32[2,3]",
                 "%1, %3", types="f32[2,3], f32[2,3]", params="x: f32[2,3], y: f32[2,3], s: f32[2,1]"),
@@ -317,7 +317,7 @@ SUMS: tuple[Law, ...] = (
                 types="f32[2,3], f32[2,3]", params="x: f32[2,3], y: f32[2,3], s: f32[2,1]"), gradient=True),),
         exact=False, differs=_DIGITS, of_gradients=True,
     ),
-    Law(
+    RewriteRule(
         "over a power of two", "x / 4 is x * 0.25", ("divide",), _power_of_two,
         (Case(f("%1 = divide(x, ~4.0) : f32[2]", "%1"), f("%1 = multiply(x, ~0.25) : f32[2]", "%1")),
          Case(f("%1 = divide(x, ~3.0) : f32[2]", "%1"), f("%1 = divide(x, ~3.0) : f32[2]", "%1"),

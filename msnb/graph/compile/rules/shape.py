@@ -6,8 +6,8 @@ import math
 
 from msnb.core.types import TensorType
 from msnb.graph.compile.rewriting.pass_record import Case
-from msnb.graph.compile.rewriting.rewrite_rule import Found, Law, kind, op_of
-from msnb.graph.compile.rewriting.rewriter import Sweep
+from msnb.graph.compile.rewriting.rewrite_rule import Found, RewriteRule, kind, op_of
+from msnb.graph.compile.rewriting.rewriter import GraphRewriter
 from msnb.graph.compile.rules.arithmetic import X, f
 from msnb.ir.graph import Node, Value
 
@@ -19,12 +19,12 @@ def _static(value: Value) -> bool:
     return isinstance(value.type, TensorType) and value.type.is_static
 
 
-def _same_type(sweep: Sweep, node: Node) -> Found:
-    """The operand itself: ``Sweep.accept`` lets it pass only where it has the node's type."""
+def _same_type(sweep: GraphRewriter, node: Node) -> Found:
+    """The operand itself: ``GraphRewriter.accept`` lets it pass only where it has the node's type."""
     return node.inputs[0]
 
 
-def _reshape_of(sweep: Sweep, node: Node) -> Found:
+def _reshape_of(sweep: GraphRewriter, node: Node) -> Found:
     """Not past the reshape of a transpose: it moves the elements, once, and another reshape of it is free."""
     inner = op_of(node.inputs[0], *_MOVES)
     if inner is None or not _static(node.out) or not _static(inner.inputs[0]):
@@ -35,12 +35,12 @@ def _reshape_of(sweep: Sweep, node: Node) -> Found:
     return sweep.emit("reshape", inner.inputs[0], shape=node.out.type.shape)
 
 
-def _transpose_identity(sweep: Sweep, node: Node) -> Found:
+def _transpose_identity(sweep: GraphRewriter, node: Node) -> Found:
     perm = node.attrs["perm"]
     return node.inputs[0] if tuple(perm) == tuple(range(len(perm))) else None
 
 
-def _transpose_of(sweep: Sweep, node: Node) -> Found:
+def _transpose_of(sweep: GraphRewriter, node: Node) -> Found:
     inner = op_of(node.inputs[0], "transpose")
     if inner is None:
         return None
@@ -48,12 +48,12 @@ def _transpose_of(sweep: Sweep, node: Node) -> Found:
     return sweep.emit("transpose", inner.inputs[0], perm=perm)
 
 
-def _broadcast_of(sweep: Sweep, node: Node) -> Found:
+def _broadcast_of(sweep: GraphRewriter, node: Node) -> Found:
     inner = op_of(node.inputs[0], "broadcast_to")
     return None if inner is None else sweep.emit("broadcast_to", inner.inputs[0], shape=node.attrs["shape"])
 
 
-def _full_slice(sweep: Sweep, node: Node) -> Found:
+def _full_slice(sweep: GraphRewriter, node: Node) -> Found:
     x = node.inputs[0]
     if not _static(x) or not isinstance(x.type, TensorType):
         return None
@@ -61,11 +61,11 @@ def _full_slice(sweep: Sweep, node: Node) -> Found:
     return x if x.type == node.out.type and not any(begin) and all(s == 1 for s in step) else None
 
 
-def _one_part(sweep: Sweep, node: Node) -> Found:
+def _one_part(sweep: GraphRewriter, node: Node) -> Found:
     return node.inputs[0] if len(node.inputs) == 1 else None
 
 
-def _matmul_transposed(sweep: Sweep, node: Node) -> Found:
+def _matmul_transposed(sweep: GraphRewriter, node: Node) -> Found:
     pair = [op_of(v, "transpose") for v in node.inputs]
     if not all(n is not None and _swaps_last(n.attrs["perm"]) for n in pair):
         return None
@@ -81,16 +81,16 @@ def _swaps_last(perm: tuple[int, ...]) -> bool:
     return n >= 2 and tuple(perm) == (*range(n - 2), n - 1, n - 2)
 
 
-def _past_gradient(sweep: Sweep, node: Node) -> Found:
+def _past_gradient(sweep: GraphRewriter, node: Node) -> Found:
     return node.inputs[0]
 
 
-def _results_as_given(sweep: Sweep, node: Node) -> Found:
+def _results_as_given(sweep: GraphRewriter, node: Node) -> Found:
     n_in, n_out = node.attrs["n_in"], node.attrs["n_out"]
     return node.inputs[n_in : n_in + n_out]
 
 
-def _sum_of_nothing(sweep: Sweep, node: Node) -> Found:
+def _sum_of_nothing(sweep: GraphRewriter, node: Node) -> Found:
     """Of floats it is not exact: libraries start a sum at 0.0, and 0.0 + -0.0 is 0.0."""
     x = node.inputs[0]
     if kind(x) != "int" or not _static(x) or not _static(node.out):
@@ -103,25 +103,25 @@ def _sum_of_nothing(sweep: Sweep, node: Node) -> Found:
     return sweep.emit("reshape", x, shape=node.out.type.shape)
 
 
-SHAPES: tuple[Law, ...] = (
-    Law(
+SHAPES: tuple[RewriteRule, ...] = (
+    RewriteRule(
         "reshape to the same", "a reshape to the shape a tensor has is the tensor", ("reshape",), _same_type,
         (Case(f("%1 = reshape(x, shape=(2,)) : f32[2]", "%1"), X),),
     ),
-    Law(
+    RewriteRule(
         "reshape twice", "of two reshapes (or added and removed axes) the last one counts", ("reshape",), _reshape_of,
         (Case(f("%1 = reshape(x, shape=(6,)) : f32[6]", "%2 = reshape(%1, shape=(3, 2)) : f32[3,2]", "%2",
                 types="f32[3,2]", params=_MATRIX),
               f("%1 = reshape(x, shape=(3, 2)) : f32[3,2]", "%1", types="f32[3,2]", params=_MATRIX)),
          Case(f("%1 = expand_dims(x, axis=0) : f32[1,2]", "%2 = reshape(%1, shape=(2,)) : f32[2]", "%2"), X)),
     ),
-    Law(
+    RewriteRule(
         "transpose of nothing", "a transpose that leaves every axis in place is the tensor", ("transpose",),
         _transpose_identity,
         (Case(f("%1 = transpose(x, perm=(0, 1)) : f32[2,3]", "%1", types="f32[2,3]", params=_MATRIX),
               f("x", types="f32[2,3]", params=_MATRIX)),),
     ),
-    Law(
+    RewriteRule(
         "transpose twice", "two transposes are one with the product of the permutations", ("transpose",), _transpose_of,
         (Case(f("%1 = transpose(x, perm=(1, 0)) : f32[3,2]", "%2 = transpose(%1, perm=(1, 0)) : f32[2,3]", "%2",
                 types="f32[2,3]", params=_MATRIX), f("x", types="f32[2,3]", params=_MATRIX)),
@@ -129,21 +129,21 @@ SHAPES: tuple[Law, ...] = (
                 "%2", types="f32[4,2,3]", params="x: f32[2,3,4]"),
               f("%1 = transpose(x, perm=(2, 0, 1)) : f32[4,2,3]", "%1", types="f32[4,2,3]", params="x: f32[2,3,4]"))),
     ),
-    Law(
+    RewriteRule(
         "broadcast to the same", "broadcast_to the shape a tensor has is the tensor", ("broadcast_to",), _same_type,
         (Case(f("%1 = broadcast_to(x, shape=(2,)) : f32[2]", "%1"), X),),
     ),
-    Law(
+    RewriteRule(
         "broadcast twice", "of two broadcasts the last one counts", ("broadcast_to",), _broadcast_of,
         (Case(f("%1 = broadcast_to(x, shape=(3, 2)) : f32[3,2]", "%2 = broadcast_to(%1, shape=(4, 3, 2)) : f32[4,3,2]",
                 "%2", types="f32[4,3,2]"),
               f("%1 = broadcast_to(x, shape=(4, 3, 2)) : f32[4,3,2]", "%1", types="f32[4,3,2]")),),
     ),
-    Law(
+    RewriteRule(
         "sum to the same", "sum_to the shape a tensor has is the tensor", ("sum_to",), _same_type,
         (Case(f("%1 = sum_to(x, shape=(2,)) : f32[2]", "%1"), X),),
     ),
-    Law(
+    RewriteRule(
         "sum of nothing", "a sum of integers over axes of size 1 is a reshape", ("sum_to",), _sum_of_nothing,
         (Case(f("%1 = sum_to(x, shape=(2,)) : i32[2]", "%1", types="i32[2]", params="x: i32[1,2]"),
               f("%1 = reshape(x, shape=(2,)) : i32[2]", "%1", types="i32[2]", params="x: i32[1,2]")),
@@ -151,26 +151,26 @@ SHAPES: tuple[Law, ...] = (
               f("%1 = sum_to(x, shape=(2,)) : f32[2]", "%1", params="x: f32[1,2]"),
               "the sum of one -0.0 is 0.0")),
     ),
-    Law(
+    RewriteRule(
         "slice of everything", "a slice that takes every element in order is the tensor", ("slice",), _full_slice,
         (Case(f("%1 = slice(x, begin=(0,), end=(2,), step=(1,)) : f32[2]", "%1"), X),),
     ),
-    Law(
+    RewriteRule(
         "concat of one", "concat of one tensor is the tensor", ("concat",), _one_part,
         (Case(f("%1 = concat(x) : f32[2]", "%1"), X),),
     ),
-    Law(
+    RewriteRule(
         "past the gradient", "gradients are taken before compilation: stop_gradient(x) is x", ("stop_gradient",),
         _past_gradient,
         (Case(f("%1 = stop_gradient(x) : f32[2]", "%2 = stop_gradient(%1) : f32[2]", "%2"), X),),
     ),
-    Law(
+    RewriteRule(
         "past a custom gradient", "gradients are taken before compilation: custom_gradient gives its results as given",
         ("custom_gradient", "with_vjp"), _results_as_given,
         (Case(f('%1 = custom_gradient(y, x, n_in=1, n_out=1, fn=host("bprop")) : f32[2]', "%1",
                 params="x: f32[2], y: f32[2]"), f("x", params="x: f32[2], y: f32[2]")),),
     ),
-    Law(
+    RewriteRule(
         "matmul of transposes", "a.T @ b.T is (b @ a).T", ("matmul",), _matmul_transposed,
         (Case(f("%1 = transpose(x, perm=(1, 0)) : f32[3,2]", "%2 = transpose(y, perm=(1, 0)) : f32[2,4]",
                 "%3 = matmul(%1, %2) : f32[3,4]", "%3", types="f32[3,4]", params="x: f32[2,3], y: f32[4,2]"),

@@ -11,7 +11,7 @@ from msnb.base.errors import AttributeValueError
 from msnb.base.settings import get_context
 from msnb.parallel.engine.client.engine_client import BACKENDS, Engine, running
 from msnb.parallel.engine.comm.shards import together
-from msnb.parallel.program.spmd_program import Program
+from msnb.parallel.program.spmd_program import SpmdProgram
 
 
 @contextmanager
@@ -49,7 +49,7 @@ def loaded(engine: Engine, text: str, use: str = "run", often: bool = False) -> 
     return key
 
 
-def run_on(engine: Engine, program: Program, key: str, values: Mapping[int, Any]) -> list[Any]:
+def run_on(engine: Engine, program: SpmdProgram, key: str, values: Mapping[int, Any]) -> list[Any]:
     """One step; the whole outputs, then the gradients. New state that the ranks keep is None."""
     rows = engine.run(key, values)
     asked = (*program.outputs, *program.gradients)

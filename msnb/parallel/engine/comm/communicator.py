@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import DeviceError
-from msnb.parallel.engine.comm.rank_failures import Stopped
-from msnb.parallel.engine.comm.rank_requests import Moved, Request, Run, Same, Sent
+from msnb.parallel.engine.comm.rank_failures import RankStop
+from msnb.parallel.engine.comm.rank_requests import CollectiveRequest, ReplicatedWork, Request, Run, SendRequest
 from msnb.parallel.engine.comm.simulated_collectives import reduced
 from msnb.parallel.program.spmd_program import SEND
 from msnb.parallel.sharding.device_mesh import EXCHANGE, GATHER, REDUCE, SCATTER, Mesh
@@ -44,7 +44,7 @@ class Stats:
     seconds: float = 0.0
 
 
-class Comm:
+class Communicator:
     """A rank's way to the others.
 
     Args:
@@ -101,7 +101,7 @@ class Comm:
     def check(self) -> None:
         """Raise when this rank was told to stop."""
         if self.stopped.is_set():
-            raise Stopped(self.why)
+            raise RankStop(self.why)
 
     # ---- collectives -------------------------------------------------------------------------------------------------
 
@@ -227,12 +227,12 @@ class Comm:
             reply = self._answer(request, mesh)
 
     def _answer(self, request: Request, mesh: Mesh) -> Any:
-        if isinstance(request, Same):
+        if isinstance(request, ReplicatedWork):
             return request.run()
-        if isinstance(request, Moved):
+        if isinstance(request, CollectiveRequest):
             return self._moved(request, mesh)
         start, group = time.monotonic(), tuple(request.blocks)
-        if isinstance(request, Sent):
+        if isinstance(request, SendRequest):
             self.post(request.blocks)
             self._count(SEND, group, sum(a.nbytes for a in request.blocks.values()), start)
             return None
@@ -240,7 +240,7 @@ class Comm:
         self._count("recv", group, 0, start)
         return request.blocks
 
-    def _moved(self, request: Moved, mesh: Mesh) -> Array:
+    def _moved(self, request: CollectiveRequest, mesh: Mesh) -> Array:
         m, first = request.move, request.first
         group = self._groups.get((first, mesh.factors, m.axes))
         if group is None:

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import DeviceError
-from msnb.parallel.engine.comm.communicator import Array, Comm
+from msnb.parallel.engine.comm.communicator import Array, Communicator
 from msnb.parallel.engine.comm.rank_failures import CollectiveTimeout
 
 _EAGER, _NAP, _LONG = 100, 5e-5, 1e-3  # polls that only yield; then naps that grow
 
 
-class MpiComm(Comm):
+class MpiComm(Communicator):
     """A rank of MPI's world."""
 
     def __init__(self, timeout: float) -> None:

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import DeviceError
-from msnb.parallel.engine.comm.communicator import Array, Comm
+from msnb.parallel.engine.comm.communicator import Array, Communicator
 from msnb.parallel.engine.comm.rank_failures import CollectiveTimeout
 
 _NAP = 2e-5
 
 
-class NcclComm(Comm):
+class NcclComm(Communicator):
     """A rank of a group of GPUs.
 
     Args:

@@ -12,7 +12,7 @@ class CollectiveTimeout(DeviceError, TimeoutError):
     """A rank waited for others until the deadline."""
 
 
-class Stopped(DeviceError):
+class RankStop(DeviceError):
     """A rank was told to stop because another one failed."""
 
 

@@ -2,9 +2,9 @@
 
     Taken      one step, as it is                                    asks for whatever the step needs
     Stretch    steps that the rank computes alone, one program       asks for nothing
-    Talk       a move in which other ranks take part                 asks for a ``Moved``
+    Talk       a move in which other ranks take part                 asks for a ``CollectiveRequest``
 
-Step by step every leg is a ``Taken``; ``stretches`` finds another way through the same steps.
+Step by step every leg is a ``StepSegment``; ``stretches`` finds another way through the same steps.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from msnb.parallel.program.spmd_program import Buffer, RecvStep, RunStep, SendSt
 from msnb.parallel.sharding.reshard import Move
 
 if TYPE_CHECKING:
-    from msnb.parallel.engine.rank.rank_executor import Walk
+    from msnb.parallel.engine.rank.rank_executor import RankExecutor
 
 # ---- what a rank asks for --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Moved:
+class CollectiveRequest:
     """A rank's share in a collective.
 
     Attributes:
@@ -41,14 +41,14 @@ class Moved:
 
 
 @dataclass(frozen=True)
-class Same:
+class ReplicatedWork:
     """Work with the same results on every rank."""
 
     run: Callable[[], Sequence[Any]]
 
 
 @dataclass(frozen=True)
-class Sent:
+class SendRequest:
     """Blocks for ranks of another team.
 
     Attributes:
@@ -60,7 +60,7 @@ class Sent:
 
 
 @dataclass(frozen=True)
-class Received:
+class RecvRequest:
     """Blocks that ranks of another team send; the answer is the same mapping, filled.
 
     Attributes:
@@ -71,7 +71,7 @@ class Received:
     where: str
 
 
-Request = Moved | Same | Sent | Received
+Request = CollectiveRequest | ReplicatedWork | SendRequest | RecvRequest
 Run = Generator[Request, Any, list[Any]]
 Going = Generator[Request, Any, None]
 
@@ -79,7 +79,7 @@ Going = Generator[Request, Any, None]
 
 
 @dataclass
-class Leg:
+class Segment:
     """A piece of a rank's way through the steps.
 
     Attributes:
@@ -98,13 +98,13 @@ class Leg:
         """The values that it makes anew: parts of them in other layouts are parts of something gone."""
         raise NotImplementedError
 
-    def go(self, walk: Walk) -> Going:
+    def go(self, walk: RankExecutor) -> Going:
         """Walk it."""
         raise NotImplementedError
 
 
 @dataclass
-class Taken(Leg):
+class StepSegment(Segment):
     """One step, taken as it is."""
 
     step: Step
@@ -122,13 +122,13 @@ class Taken(Leg):
         """The operator's results."""
         return {v for v, _ in self.step.results} if isinstance(self.step, RunStep) else ()
 
-    def go(self, walk: Walk) -> Going:
+    def go(self, walk: RankExecutor) -> Going:
         """Take the step."""
         return walk.take(self.at, self.step)
 
 
 @dataclass
-class Stretch(Leg):
+class ComputeSegment(Segment):
     """Computation of the rank alone.
 
     Attributes:
@@ -151,7 +151,7 @@ class Stretch(Leg):
         """The values that it makes anew."""
         return self.fresh
 
-    def go(self, walk: Walk) -> Going:
+    def go(self, walk: RankExecutor) -> Going:
         """Run it."""
         assert self.program is not None
         made = self.program([walk.part(b) for b in self.reads])
@@ -163,7 +163,7 @@ class Stretch(Leg):
 
 
 @dataclass
-class Talk(Leg):
+class CollectiveSegment(Segment):
     """A move in which other ranks take part.
 
     Attributes:
@@ -190,7 +190,7 @@ class Talk(Leg):
         """The target's value, unless it is one that is laid out anew."""
         return (self.target[0],) if self.anew else ()
 
-    def go(self, walk: Walk) -> Going:
+    def go(self, walk: RankExecutor) -> Going:
         """Move it."""
         part = yield from walk.moved(self.move, walk.part(self.source), self.reducer, self.where)
         for value in self.made:

@@ -18,13 +18,13 @@ from msnb.core.dtypes import float32
 from msnb.core.types import TensorType
 from msnb.devices.device import body_kernel
 from msnb.ops.definition.record import Op
-from msnb.ops.definition.window_geometry import Seen, of_part
-from msnb.parallel.program.spmd_program import Buffer, Program
+from msnb.ops.definition.window_geometry import WindowExtent, of_part
+from msnb.parallel.program.spmd_program import Buffer, SpmdProgram
 from msnb.parallel.sharding.device_mesh import Mesh
 from msnb.parallel.sharding.halo import seen_shape, views
 from msnb.parallel.sharding.layout import Axes, TensorLayout
 from msnb.parallel.sharding.local_op import local_attrs, local_type, own_rows, widened
-from msnb.parallel.sharding.strategies import Call, Strategy
+from msnb.parallel.sharding.strategies import OpSignature, Strategy
 
 
 def part_of(mesh: Mesh, layout: TensorLayout, whole: Any, rank: int, xp: Any = np) -> Any:
@@ -57,7 +57,7 @@ def put_together(mesh: Mesh, layout: TensorLayout, parts: Sequence[Any], shape: 
     return out
 
 
-def together(program: Program, buffer: Buffer, parts: Sequence[Any]) -> Any:
+def together(program: SpmdProgram, buffer: Buffer, parts: Sequence[Any]) -> Any:
     """A value of which ranks gave parts: those of a team that has it."""
     value, layout = buffer
     team = program.teams[program.holders(value)[0]]
@@ -79,7 +79,7 @@ def speakers(mesh: Mesh, layout: TensorLayout) -> list[int]:
     return [int(rank) for rank in np.flatnonzero((mesh.coordinates[:, others] == 0).all(1))]
 
 
-def hands_in(program: Program, buffer: Buffer, rank: int) -> bool:
+def hands_in(program: SpmdProgram, buffer: Buffer, rank: int) -> bool:
     """True for the rank of the world that gives a part of a value to those who ask from outside."""
     value, layout = buffer
     team = program.teams[program.holders(value)[0]]
@@ -103,13 +103,13 @@ class LocalCall:
         wide: compute 16-bit floats in float32: the results are terms that are rounded behind their sum.
     """
 
-    def __init__(self, mesh: Mesh, call: Call, strategy: Strategy, xp: Any = np, wide: bool = False) -> None:
+    def __init__(self, mesh: Mesh, call: OpSignature, strategy: Strategy, xp: Any = np, wide: bool = False) -> None:
         self.mesh, self.call, self.strategy, self.xp = mesh, call, strategy, xp
         self.opened = strategy.open_outputs()
         self.as_made = widened if wide else lambda t: t
         self.wide = {i: float32 for i, t in enumerate(call.types) if wide and widened(t) is not t}
         self.views = views(call.axes, dict(strategy.blocks), mesh)
-        self._kernels: dict[tuple[Seen, ...], Any] = {}
+        self._kernels: dict[tuple[WindowExtent, ...], Any] = {}
 
     def _kernel(self, rank: int) -> Any:
         """The op on a rank's parts: the same on all ranks, but for windows on pieces of images."""
@@ -118,7 +118,7 @@ class LocalCall:
             self._kernels[key] = kernel_of(self.xp, self.call.op, *self.local(rank))
         return self._kernels[key]
 
-    def _seen(self, rank: int) -> dict[str, Seen]:
+    def _seen(self, rank: int) -> dict[str, WindowExtent]:
         """What a rank's windows see of pieces of images."""
         places = {name: self.mesh.position(self.strategy.axes_of(name), rank) for name in self.views}
         return {name: self.views[name][place] for name, place in places.items()}

@@ -5,11 +5,11 @@
     for request in walk.run(): ...              a generator: it stops where it needs the others
 
 The way is a list of ``legs``: the steps, or the compiled programs of ``stretches`` and what lies between them.
-The walk itself knows no network. Where a step needs the other ranks of its team it yields a ``Moved`` and is sent its
-new part; work that gives the same on every rank of a team (control flow, prints) is a ``Same``, so that ranks in one
-process do it once. Between teams blocks are ``Sent``, which is over at once, and ``Received``. Who answers is the
-engine: in one process the walks of a team are driven in lockstep (``inproc``), a real rank answers with its network
-(``comm``).
+The walk itself knows no network. Where a step needs the other ranks of its team it yields a ``CollectiveRequest`` and
+is sent its new part; work that gives the same on every rank of a team (control flow, prints) is a ``ReplicatedWork``,
+so that ranks in one process do it once. Between teams blocks are ``SendRequest``, which is over at once, and
+``RecvRequest``. Who answers is the engine: in one process the walks of a team are driven in lockstep (``inproc``), a
+real rank answers with its network (``comm``).
 """
 
 from __future__ import annotations
@@ -25,16 +25,26 @@ from msnb.devices.device import ArrayDevice
 from msnb.devices.reference_executor import ReferenceProgram
 from msnb.ir.graph import Graph, Value, copy_node
 from msnb.ops.elementwise.constant import constant
-from msnb.parallel.engine.comm.rank_requests import Going, Leg, Moved, Received, Request, Run, Same, Sent, Taken
+from msnb.parallel.engine.comm.rank_requests import (
+    CollectiveRequest,
+    Going,
+    RecvRequest,
+    ReplicatedWork,
+    Request,
+    Run,
+    Segment,
+    SendRequest,
+    StepSegment,
+)
 from msnb.parallel.engine.comm.shards import LocalCall, part_of, sliced
-from msnb.parallel.pipeline.stage_transfers import Piece, pieces
+from msnb.parallel.pipeline.stage_transfers import TransferBlock, pieces
 from msnb.parallel.program.spmd_program import (
     Buffer,
     MoveStep,
-    Program,
     RecvStep,
     RunStep,
     SendStep,
+    SpmdProgram,
     Step,
     closing,
     opening,
@@ -46,7 +56,7 @@ from msnb.parallel.sharding.reshard import SLICE, Move
 Moves = Sequence[Sequence[Move]]
 
 
-class Recipe:
+class RankProgram:
     """A program made ready once for all ranks and runs: kernels, and what is dead after each leg.
 
     Args:
@@ -57,16 +67,16 @@ class Recipe:
         steps: those of the team, numbered; legs: the way through them; dead: per leg, what nobody reads behind it.
     """
 
-    def __init__(self, program: Program, team: int = 0, keep: bool = False, xp: Any = np) -> None:
+    def __init__(self, program: SpmdProgram, team: int = 0, keep: bool = False, xp: Any = np) -> None:
         self.program, self.team, self.xp = program, team, xp
         self.mesh, self.first = program.teams[team].mesh, program.teams[team].first
         self.kernels: dict[int, tuple[Any, Moves, Moves]] = {}
         self.steps = [(i, step) for i, step in enumerate(program.steps) if step.team == team]
-        self._pieces: dict[int, list[Piece]] = {}
+        self._pieces: dict[int, list[TransferBlock]] = {}
         self.keep = keep
-        self.go_by([Taken(i, step.where, step) for i, step in self.steps])
+        self.go_by([StepSegment(i, step.where, step) for i, step in self.steps])
 
-    def go_by(self, legs: Sequence[Leg]) -> None:
+    def go_by(self, legs: Sequence[Segment]) -> None:
         """Take this way through the steps, instead of one after the other."""
         self.legs, self.dead = list(legs), [[]] * len(legs) if self.keep else _dead(legs, self._kept)
 
@@ -81,7 +91,7 @@ class Recipe:
             found = self.kernels[i] = made, opening(self.mesh, step), closing(self.mesh, step)
         return found
 
-    def pieces(self, i: int, step: SendStep | RecvStep) -> list[Piece]:
+    def pieces(self, i: int, step: SendStep | RecvStep) -> list[TransferBlock]:
         """Who sends what to whom."""
         found = self._pieces.get(i)
         if found is None:
@@ -105,7 +115,7 @@ class Recipe:
         return ReferenceProgram(ArrayDevice("ranks", self.xp), graph)
 
 
-def _dead(legs: Sequence[Leg], kept: set[Value]) -> list[list[Value]]:
+def _dead(legs: Sequence[Segment], kept: set[Value]) -> list[list[Value]]:
     """By leg the values that no rank of the team reads behind it before they are made again."""
     wanted, out = set(kept), []
     for leg in reversed(legs):
@@ -123,7 +133,7 @@ def _constant(value: Value, xp: Any) -> Any:
     return const.data if const.type.weak else xp.asarray(const.data)
 
 
-class Walk:
+class RankExecutor:
     """A rank of a team and what it holds.
 
     Args:
@@ -135,13 +145,13 @@ class Walk:
         leg: where it is; None before it begins.
     """
 
-    def __init__(self, recipe: Recipe, rank: int, watch: Callable[[int], None] | None = None) -> None:
+    def __init__(self, recipe: RankProgram, rank: int, watch: Callable[[int], None] | None = None) -> None:
         self.recipe, self.program, self.mesh, self.xp = recipe, recipe.program, recipe.mesh, recipe.xp
         self.rank = rank
         self.parts: dict[Value, dict[TensorLayout, Any]] = {}
         self.whole: dict[Value, Any] = {}
         self.watch, self._seen = watch, -1
-        self.leg: Leg | None = None
+        self.leg: Segment | None = None
 
     def enter(self, p: Value, value: Any) -> None:
         """Give a param's whole value."""
@@ -198,13 +208,13 @@ class Walk:
         mine = [p for p in self.recipe.pieces(i, step) if p.sender == me]
         if mine:
             part = self.part((step.value, step.source))
-            yield Sent({p.receiver: self.xp.asarray(part[p.there], order="C") for p in mine}, step.where)
+            yield SendRequest({p.receiver: self.xp.asarray(part[p.there], order="C") for p in mine}, step.where)
 
     def _receive(self, i: int, step: RecvStep) -> Going:
         me, t = self.recipe.first + self.rank, step.value.type
         assert isinstance(t, TensorType)
         mine, dtype = [p for p in self.recipe.pieces(i, step) if p.receiver == me], t.dtype.numpy
-        came = yield Received({p.sender: self.xp.empty(p.shape, dtype) for p in mine}, step.where)
+        came = yield RecvRequest({p.sender: self.xp.empty(p.shape, dtype) for p in mine}, step.where)
         part = self.xp.empty(step.target.local_shape(self.mesh, t.ints()), dtype)
         for p in mine:
             part[p.here] = came[p.sender]
@@ -224,7 +234,7 @@ class Walk:
             at = self.mesh.position(move.axes, self.rank)
             made = move.joined(at, part, move.outgoing(at, part, self.xp), self.xp)
         else:
-            made = yield Moved(move, part, reducer, where, self.recipe.first)
+            made = yield CollectiveRequest(move, part, reducer, where, self.recipe.first)
         return self.xp.asarray(made, order="C")  # BLAS rounds strided operands in another order than contiguous ones
 
     def _run(self, i: int, step: RunStep) -> Going:
@@ -234,7 +244,7 @@ class Walk:
             return
         given = dict(zip(step.node.inputs, step.operands))
         args = [self.part(given[v]) for v in dict.fromkeys(step.node.inputs)]
-        results = yield Same(lambda: kernel(args))
+        results = yield ReplicatedWork(lambda: kernel(args))
         for (value, _), result in zip(step.results, results):
             self.whole[value] = result
 

@@ -18,9 +18,9 @@ import numpy as np
 from msnb.base.settings import set_context
 from msnb.core.types import TensorType
 from msnb.ir.graph import Value
-from msnb.parallel.engine.comm.communicator import Comm
+from msnb.parallel.engine.comm.communicator import Communicator
 from msnb.parallel.engine.comm.shards import hands_in, on_host, part_of
-from msnb.parallel.engine.rank.rank_executor import Recipe, Walk
+from msnb.parallel.engine.rank.rank_executor import RankExecutor, RankProgram
 from msnb.parallel.engine.rank.segment_compiler import compiles, stretched
 from msnb.parallel.engine.rank.sharded_checkpoint import Snapshot, write_parts
 from msnb.parallel.program.program_document import from_text
@@ -28,21 +28,21 @@ from msnb.parallel.program.spmd_program import Buffer
 from msnb.parallel.sharding.layout import TensorLayout, whole
 
 
-class Holding:
+class RankState:
     """See the head of the file."""
 
-    def __init__(self, text: str, comm: Comm, watch: Callable[[int], None] | None,
+    def __init__(self, text: str, comm: Communicator, watch: Callable[[int], None] | None,
                  settings: Mapping[str, Any] = MappingProxyType({}), often: bool = False) -> None:  # fmt: skip
         self.program, self.settings = from_text(text), settings
         self.team = self.program.team_of(comm.rank)
-        self.recipe, self.comm, self.watch = Recipe(self.program, self.team, xp=comm.xp), comm, watch
+        self.recipe, self.comm, self.watch = RankProgram(self.program, self.team, xp=comm.xp), comm, watch
         self.mesh, self.rank = self.recipe.mesh, comm.rank - self.recipe.first
         with set_context(**settings):
             if often and compiles(comm.xp):
                 stretched(self.recipe, self.rank)
         self.params = self.program.graph.params
         self.held: dict[Value, Any] = {}
-        self.walk: Walk | None = None
+        self.walk: RankExecutor | None = None
 
     @property
     def at(self) -> int:
@@ -60,7 +60,7 @@ class Holding:
         Args:
             values: number of a param -> its whole value; the others are held.
         """
-        self.walk = walk = Walk(self.recipe, self.rank, self.watch)
+        self.walk = walk = RankExecutor(self.recipe, self.rank, self.watch)
         for i, p in enumerate(self.params):
             if not self._mine(p):
                 continue

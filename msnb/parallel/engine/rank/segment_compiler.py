@@ -26,16 +26,16 @@ from msnb.base.device_registry import current
 from msnb.base.settings import get_context
 from msnb.core.dtypes import DType
 from msnb.core.types import TensorType, Type
-from msnb.graph.compile.pipeline import Compiled, compile_graph
+from msnb.graph.compile.pipeline import CompiledProgram, compile_graph
 from msnb.ir.analysis.structural_hash import structure_key
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ops.elementwise.cast import CAST
 from msnb.ops.elementwise.constant import constant
 from msnb.ops.shape.slice import SLICE as CUT
-from msnb.parallel.engine.comm.rank_requests import Leg, Stretch, Taken, Talk
+from msnb.parallel.engine.comm.rank_requests import CollectiveSegment, ComputeSegment, Segment, StepSegment
 from msnb.parallel.engine.comm.shards import LocalCall
-from msnb.parallel.engine.rank.rank_executor import Moves, Recipe
-from msnb.parallel.program.spmd_program import Buffer, MoveStep, Program, RunStep, Step
+from msnb.parallel.engine.rank.rank_executor import Moves, RankProgram
+from msnb.parallel.program.spmd_program import Buffer, MoveStep, RunStep, SpmdProgram, Step
 from msnb.parallel.sharding.device_mesh import EXCHANGE, GATHER, HALO, SCATTER
 from msnb.parallel.sharding.halo import Halo
 from msnb.parallel.sharding.layout import TensorLayout, whole
@@ -48,12 +48,12 @@ def compiles(xp: Any) -> bool:
     return xp is np and current().name == "CPU" and get_context("jit_level") == "O1"
 
 
-def stretched(recipe: Recipe, rank: int) -> Recipe:
+def stretched(recipe: RankProgram, rank: int) -> RankProgram:
     """The recipe with the legs of one rank of its team, compiled for the current device; layers of one kind once."""
     legs = _Cutter(recipe, rank).legs()
-    programs: dict[str, Compiled] = {}
+    programs: dict[str, CompiledProgram] = {}
     for leg in legs:
-        if isinstance(leg, Stretch):
+        if isinstance(leg, ComputeSegment):
             key = structure_key(leg.graph)
             leg.program = programs[key] = programs.get(key) or compile_graph(leg.graph)
     recipe.go_by(legs)
@@ -88,16 +88,16 @@ class _Cutter:
         at, late: number and operator of the step at hand, and whether it is late.
     """
 
-    def __init__(self, recipe: Recipe, rank: int) -> None:
+    def __init__(self, recipe: RankProgram, rank: int) -> None:
         self.recipe, self.program, self.mesh, self.rank = recipe, recipe.program, recipe.mesh, rank
-        self.done: list[Leg] = []
-        self.open, self.waiting = _Open(), dict[Buffer, Talk]()
+        self.done: list[Segment] = []
+        self.open, self.waiting = _Open(), dict[Buffer, CollectiveSegment]()
         self.later: list[tuple[int, Step]] = []
         self.owed: set[Value] = set()
         self.read_later: set[Value] = set()
         self.at, self.late = (-1, ""), False
 
-    def legs(self) -> list[Leg]:
+    def legs(self) -> list[Segment]:
         """All of them, in order."""
         for i, step in self.recipe.steps:
             self._come_to(i, step)
@@ -107,7 +107,7 @@ class _Cutter:
 
     def _come_to(self, i: int, step: Step) -> None:
         """Take a step, now or later."""
-        taken, fits = Taken(i, step.where, step), self._fits(i, step)
+        taken, fits = StepSegment(i, step.where, step), self._fits(i, step)
         reads, makes = taken.buffers()
         while True:
             talks = [self.waiting[name] for name in map(self._name, reads) if name in self.waiting]
@@ -211,7 +211,9 @@ class _Cutter:
                 self._bind(out, self._cut(self._read(key), self._piece(move, t)))
             else:
                 anew = out[0] is not moved
-                self.waiting[out] = Talk(*self.at, move, key, out, reducer, anew, self.late, narrow if last else None)
+                self.waiting[out] = CollectiveSegment(
+                    *self.at, move, key, out, reducer, anew, self.late, narrow if last else None
+                )
             key = out
         return key
 
@@ -296,7 +298,7 @@ class _Cutter:
             made.graph.outputs = list(made.makes.values())
             at, where = made.last
             name = where if made.first == made.last else f"{made.first[1]} to {where}"
-            self.done.append(Stretch(at, name, made.graph, made.reads, list(made.makes), made.fresh))
+            self.done.append(ComputeSegment(at, name, made.graph, made.reads, list(made.makes), made.fresh))
         self.done += self.waiting.values()
         self.open, self.waiting = _Open(), {}
 
@@ -332,13 +334,13 @@ def _after(mesh: Any, move: Move, t: TensorType, rank: int) -> TensorType:
     return local_type(t, sizes)
 
 
-def _needed(legs: Sequence[Leg], program: Program, team: int) -> list[Leg]:
+def _needed(legs: Sequence[Segment], program: SpmdProgram, team: int) -> list[Segment]:
     """The legs, stretches with those results alone that are read behind them."""
     asked = (*program.outputs, *program.gradients)
     wanted: set[Any] = {_anywhere(program, b) for b in asked if team in program.holders(b[0])}
-    out: list[Leg] = []
+    out: list[Segment] = []
     for leg in reversed(legs):
-        if isinstance(leg, Stretch):
+        if isinstance(leg, ComputeSegment):
             kept = [(b, v) for b, v in zip(leg.makes, leg.graph.outputs) if _anywhere(program, b) in wanted]
             leg.makes, leg.graph.outputs = [b for b, _ in kept], [v for _, v in kept]
             if not kept:
@@ -350,6 +352,6 @@ def _needed(legs: Sequence[Leg], program: Program, team: int) -> list[Leg]:
     return out[::-1]
 
 
-def _anywhere(program: Program, buffer: Buffer) -> Any:
+def _anywhere(program: SpmdProgram, buffer: Buffer) -> Any:
     """A part, or the value where every rank has it whole."""
     return buffer[0] if buffer[0] in program.anywhere else buffer

@@ -28,13 +28,13 @@ from numpy.typing import NDArray
 from msnb.base.errors import CheckpointError
 from msnb.base.files import tensor_file
 from msnb.base.files.bounded_reader import MOST_JSON, fits_memory, read_file, read_json
-from msnb.base.files.json_schema import INDEX, Fixed, Int, OneOf, Record, Rows, Table
+from msnb.base.files.json_schema import INDEX, FixedRow, Int, OneOf, Record, Rows, Table
 from msnb.core.dtypes import ALL, as_dtype
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType
 from msnb.parallel.engine.comm.private_folder import lives
 from msnb.parallel.engine.comm.shards import speakers
-from msnb.parallel.program.spmd_program import Program, Team
+from msnb.parallel.program.spmd_program import RankGroup, SpmdProgram
 from msnb.parallel.sharding.device_mesh import MAX_DEVICES, Mesh, is_mesh
 from msnb.parallel.sharding.layout import TensorLayout, whole
 
@@ -43,7 +43,7 @@ Slices = tuple[slice, ...]
 _VERSION = 2
 _DTYPE = OneOf(*(t.name for t in ALL))
 _PARAM = Record({"team": INDEX, "dims": Rows(Rows(INDEX)), "shape": Rows(INDEX), "dtype": _DTYPE})
-_TEAM = Fixed(Int(0, MAX_DEVICES), Rows(Int(1, MAX_DEVICES)))
+_TEAM = FixedRow(Int(0, MAX_DEVICES), Rows(Int(1, MAX_DEVICES)))
 _PAGE = Record({
     "format": OneOf("msnb sharded"), "version": Int(_VERSION, _VERSION), "step": Int(0, 1 << 62), "teams": Rows(_TEAM),
     "params": Table(_PARAM, "a table of values", ":the entry of {} in its layout.json"),
@@ -51,10 +51,10 @@ _PAGE = Record({
 
 
 @dataclass(frozen=True)
-class Entry:
+class ShardEntry:
     """How a value lies in a checkpoint: in this layout over the ranks of a team."""
 
-    team: Team
+    team: RankGroup
     layout: TensorLayout
     shape: tuple[int, ...]
     dtype: str
@@ -92,7 +92,7 @@ def unfinished(target: str) -> str:
     return made
 
 
-def conclude(folder: str, done: str, program: Program, names: Mapping[int, str], step: int) -> str:
+def conclude(folder: str, done: str, program: SpmdProgram, names: Mapping[int, str], step: int) -> str:
     """Write how the parts lie, and give the folder its name."""
     params: dict[str, Any] = {}
     for i, name in names.items():
@@ -136,14 +136,14 @@ class Snapshot:
         self.step: int = page["step"]
         if any(not is_mesh(factors) for _, factors in page["teams"]):
             raise self._refuse(f"a team has more than {MAX_DEVICES} ranks, or more axes than a mesh")
-        teams = [Team(first, Mesh(tuple(factors))) for first, factors in page["teams"]]
+        teams = [RankGroup(first, Mesh(tuple(factors))) for first, factors in page["teams"]]
         self.entries = {name: self._entry(name, e, teams) for name, e in page["params"].items()}
         self._files: dict[int, dict[str, Array]] = {}
 
     def _refuse(self, why: str, hint: str = "") -> CheckpointError:
         return CheckpointError(f"{self.folder!r} is no sharded checkpoint: {why}.", hint=hint)
 
-    def _entry(self, name: str, e: Mapping[str, Any], teams: list[Team]) -> Entry:
+    def _entry(self, name: str, e: Mapping[str, Any], teams: list[RankGroup]) -> ShardEntry:
         """How a value lies; its parts divide it."""
         if e["team"] >= len(teams):
             raise self._refuse(f"{name} belongs to the team {e['team']} of {len(teams)}")
@@ -153,7 +153,7 @@ class Snapshot:
             raise self._refuse(f"{name} of the shape {list(shape)} cannot lie as {e['dims']} over {mesh.factors}")
         if not layout.divides(mesh, shape) or not fits_memory(shape, as_dtype(e["dtype"]).itemsize):
             raise self._refuse(f"{name} of the shape {list(shape)} does not divide as {e['dims']} over {mesh.factors}")
-        return Entry(teams[e["team"]], layout, shape, e["dtype"])
+        return ShardEntry(teams[e["team"]], layout, shape, e["dtype"])
 
     def part(self, name: str, shape: tuple[int, ...], mine: Slices) -> Array:
         """What lies at ``mine`` of a value of this shape.
@@ -178,13 +178,13 @@ class Snapshot:
             out[place] = piece
         return out
 
-    def _pieces(self, entry: Entry) -> Iterator[tuple[int, Slices]]:
+    def _pieces(self, entry: ShardEntry) -> Iterator[tuple[int, Slices]]:
         """Who wrote which piece."""
         team = entry.team
         for rank in speakers(team.mesh, entry.layout):
             yield team.first + rank, entry.layout.part(team.mesh, entry.shape, rank)
 
-    def _read(self, rank: int, name: str, entry: Entry, shape: tuple[int, ...]) -> Array:
+    def _read(self, rank: int, name: str, entry: ShardEntry, shape: tuple[int, ...]) -> Array:
         def refuse(why: str, hint: str = "") -> CheckpointError:
             return CheckpointError(f"the part of rank {rank} in {self.folder!r} cannot be read: {why}.", hint=hint)
 

@@ -29,10 +29,10 @@ from typing import Any
 
 from msnb.base.errors import MsnbError
 from msnb.core import process_group
-from msnb.parallel.engine.comm.communicator import Comm
+from msnb.parallel.engine.comm.communicator import Communicator
 from msnb.parallel.engine.comm.mpi_job import remove
 from msnb.parallel.engine.comm.rank_failures import Failure
-from msnb.parallel.engine.rank.rank_state import Holding
+from msnb.parallel.engine.rank.rank_state import RankState
 
 Watch = Callable[[int], None]
 
@@ -49,13 +49,13 @@ class Worker:
             a goodbye.
     """
 
-    def __init__(self, comm: Comm, address: str, watch: Watch | None = None, alone: bool = True,
+    def __init__(self, comm: Communicator, address: str, watch: Watch | None = None, alone: bool = True,
                  others: Sequence[int] = ()) -> None:  # fmt: skip
         self.comm, self.watch, self.alone, self.others = comm, watch, alone, others
         self.folder = os.path.dirname(address)
         process_group.install(comm)
-        self.plans: dict[str, Holding] = {}
-        self.running: Holding | None = None
+        self.plans: dict[str, RankState] = {}
+        self.running: RankState | None = None
         self.busy = False
         self.queue: queue.Queue[Any] = queue.Queue()
         link = socket.socket(socket.AF_UNIX)
@@ -160,7 +160,7 @@ class Worker:
 
     def do_load(self, key: str, text: str, settings: Mapping[str, Any], often: bool) -> None:
         """Make a plan ready for one step or often; its steps run under these settings (``set_context``)."""
-        self.plans[key] = Holding(text, self.comm, self.watch, settings, often)
+        self.plans[key] = RankState(text, self.comm, self.watch, settings, often)
 
     def do_plan(self, key: str, what: str, args: tuple[Any, ...]) -> Any:
         """Something with a plan: run it, give it values, save them."""
@@ -187,7 +187,7 @@ class Worker:
         return out
 
 
-def comm_named(kind: str, timeout: float) -> Comm:
+def comm_named(kind: str, timeout: float) -> Communicator:
     """A rank's way to the others, by the name of a back end."""
     if kind == "nccl":
         from msnb.parallel.engine.comm.nccl_backend import NcclComm

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import DeviceError
-from msnb.parallel.engine.comm.rank_requests import Moved, Received, Request, Same, Sent
+from msnb.parallel.engine.comm.rank_requests import CollectiveRequest, RecvRequest, ReplicatedWork, Request, SendRequest
 from msnb.parallel.engine.comm.shards import together
 from msnb.parallel.engine.comm.simulated_collectives import bytes_sent, run_move
-from msnb.parallel.engine.rank.rank_executor import Recipe, Walk
-from msnb.parallel.program.spmd_program import SEND, Buffer, Program
+from msnb.parallel.engine.rank.rank_executor import RankExecutor, RankProgram
+from msnb.parallel.program.spmd_program import SEND, Buffer, SpmdProgram
 from msnb.parallel.sharding.device_mesh import Mesh
 from msnb.parallel.sharding.layout import TensorLayout
 
@@ -38,9 +38,9 @@ class Ranks:
         walks: rank by rank.
     """
 
-    program: Program
+    program: SpmdProgram
     keep: bool = False
-    walks: list[Walk] = field(default_factory=list)
+    walks: list[RankExecutor] = field(default_factory=list)
     _bytes: dict[str, int] = field(default_factory=dict)
 
     def run(self, args: Sequence[Any]) -> list[Any]:
@@ -63,10 +63,10 @@ class Ranks:
             for b, column in zip((*program.outputs, *program.gradients), zip(*results))
         ]
 
-    def _walks(self) -> list[Walk]:
+    def _walks(self) -> list[RankExecutor]:
         """All ranks, at their beginnings; those of a team share what was made ready."""
-        recipes = [Recipe(self.program, team, self.keep) for team in range(len(self.program.teams))]
-        return [Walk(r, rank) for r in recipes for rank in range(r.mesh.size)]
+        recipes = [RankProgram(self.program, team, self.keep) for team in range(len(self.program.teams))]
+        return [RankExecutor(r, rank) for r in recipes for rank in range(r.mesh.size)]
 
     def _all_teams(self) -> list[list[Any]]:
         """Drive the teams in turn, each until it waits for another, until all are at their ends."""
@@ -101,7 +101,7 @@ class _Crew:
         results: per rank what its walk gave, at the end.
     """
 
-    def __init__(self, ranks: Ranks, mesh: Mesh, walks: list[Walk], mail: Mail) -> None:
+    def __init__(self, ranks: Ranks, mesh: Mesh, walks: list[RankExecutor], mail: Mail) -> None:
         self.ranks, self.mesh, self.mail = ranks, mesh, mail
         self.numbers = [walk.recipe.first + walk.rank for walk in walks]
         self.runs = [walk.run() for walk in walks]
@@ -123,7 +123,7 @@ class _Crew:
         for i, run in enumerate(self.runs):
             try:
                 request = run.send(self.replies[i])
-                while isinstance(request, Sent):
+                while isinstance(request, SendRequest):
                     self._post(self.numbers[i], request)
                     request = run.send(None)
                 self.waiting.append(request)
@@ -134,29 +134,29 @@ class _Crew:
     def _answered(self) -> bool:
         """Whether the requests could be answered."""
         requests, first = self.waiting, self.waiting[0]
-        if isinstance(first, Received):
-            asked = [(me, r.blocks) for me, r in zip(self.numbers, requests) if isinstance(r, Received)]
+        if isinstance(first, RecvRequest):
+            asked = [(me, r.blocks) for me, r in zip(self.numbers, requests) if isinstance(r, RecvRequest)]
             if not all(self.mail.get((source, me)) for me, blocks in asked for source in blocks):
                 return False
             self.replies = [{source: self.mail[source, me].popleft() for source in blocks} for me, blocks in asked]
             return True
-        if isinstance(first, Same):
+        if isinstance(first, ReplicatedWork):
             self.replies = [first.run()] * len(requests)
             return True
-        assert isinstance(first, Moved)
-        parts = [r.part for r in requests if isinstance(r, Moved)]
+        assert isinstance(first, CollectiveRequest)
+        parts = [r.part for r in requests if isinstance(r, CollectiveRequest)]
         move = first.move
         self.ranks.count(move.kind, bytes_sent(self.mesh, move, parts))
         self.replies = run_move(self.mesh, move, parts, first.reducer)
         return True
 
-    def _post(self, me: int, request: Sent) -> None:
+    def _post(self, me: int, request: SendRequest) -> None:
         for to, block in request.blocks.items():
             self.mail.setdefault((me, to), deque()).append(block)
             self.ranks.count(SEND, block.nbytes)
 
 
-def same_on_copies(program: Program, buffer: Buffer, parts: Sequence[Any]) -> bool:
+def same_on_copies(program: SpmdProgram, buffer: Buffer, parts: Sequence[Any]) -> bool:
     """True when ranks that should hold the same part do."""
     layout: TensorLayout = buffer[1]
     coordinates = program.mesh.coordinates[:, list(layout.used)] if layout.used else np.zeros((program.mesh.size, 0))

@@ -21,7 +21,7 @@ import numpy as np
 
 from msnb.base.errors import DeviceError
 from msnb.core.process_group import within
-from msnb.parallel.engine.comm.rank_failures import Stopped
+from msnb.parallel.engine.comm.rank_failures import RankStop
 from msnb.parallel.engine.comm.simulated_collectives import reduced
 from msnb.parallel.sharding.device_mesh import EXCHANGE, GATHER, REDUCE, SCATTER
 
@@ -30,7 +30,7 @@ Group = Sequence[int]
 
 
 @dataclass(frozen=True)
-class Wish:
+class CollectiveCall:
     """What a rank wants: which collective, among whom, how, of what."""
 
     kind: str
@@ -49,7 +49,7 @@ def sent_among(kind: str, p: int, nbytes: int) -> int:
     return times * (p - 1) * nbytes
 
 
-class Meeting:
+class Rendezvous:
     """Where the ranks of one run meet.
 
     Attributes:
@@ -59,14 +59,14 @@ class Meeting:
     def __init__(self, n: int) -> None:
         self.n, self.sent = n, defaultdict[str, int](int)
         self._lock = threading.Condition()
-        self._wishes: dict[int, tuple[Wish, Any]] = {}
+        self._wishes: dict[int, tuple[CollectiveCall, Any]] = {}
         self._answers: dict[int, Any] = {}
         self._mail: dict[tuple[int, int], deque[Any]] = defaultdict(deque)
         self._waiting: dict[int, tuple[Callable[[], bool], str]] = {}
         self._gone: set[int] = set()
         self._error = ""
 
-    def together(self, rank: int, wish: Wish, part: Any, run: Callable[[list[Any]], list[Any]]) -> Any:
+    def together(self, rank: int, wish: CollectiveCall, part: Any, run: Callable[[list[Any]], list[Any]]) -> Any:
         """This rank's result of a collective, when all of the group have come.
 
         Args:
@@ -108,7 +108,7 @@ class Meeting:
                     self._error = self._told()
                     self._lock.notify_all()
                 if self._error:
-                    raise Stopped(self._error)
+                    raise RankStop(self._error)
                 self._lock.wait()
         finally:
             del self._waiting[rank]
@@ -123,17 +123,17 @@ class Meeting:
         return f"the ranks wait for each other for ever: {'; '.join(lines)}."
 
 
-class Seat:
+class RendezvousMember:
     """One rank's world at a meeting (``core.world.World``)."""
 
-    def __init__(self, meeting: Meeting, rank: int) -> None:
+    def __init__(self, meeting: Rendezvous, rank: int) -> None:
         self.meeting, self.rank, self.size = meeting, rank, meeting.n
 
     def _meet(self, kind: str, array: Any, group: Group | None, how: tuple[Any, ...],
               run: Callable[[list[Any]], list[Any]]) -> Any:  # fmt: skip
         part = np.asarray(array)
         members = tuple(range(self.size) if group is None else group)
-        return self.meeting.together(self.rank, Wish(kind, members, how, part.shape, part.dtype), part, run)
+        return self.meeting.together(self.rank, CollectiveCall(kind, members, how, part.shape, part.dtype), part, run)
 
     def all_reduce(self, array: Any, group: Group | None = None, op: str = "sum") -> Any:
         """As ``Comm`` has it; so are the others."""
@@ -176,12 +176,12 @@ def run_ranks(n: int, program: Callable[[int], Any]) -> tuple[list[Any], dict[st
     Raises:
         The first error of a rank that is not the echo of another one's; its text says which rank.
     """
-    meeting, results, errors = Meeting(n), [None] * n, dict[int, BaseException]()
+    meeting, results, errors = Rendezvous(n), [None] * n, dict[int, BaseException]()
 
     def one(rank: int) -> None:
         error: BaseException | None = None
         try:
-            with within(Seat(meeting, rank)):
+            with within(RendezvousMember(meeting, rank)):
                 results[rank] = program(rank)
         except BaseException as caught:  # handed to the caller's thread
             error = errors[rank] = caught
@@ -193,14 +193,14 @@ def run_ranks(n: int, program: Callable[[int], Any]) -> tuple[list[Any], dict[st
     for t in threads:
         t.join()
     if errors:
-        first = next((r for r, e in sorted(errors.items()) if not isinstance(e, Stopped)), min(errors))
+        first = next((r for r, e in sorted(errors.items()) if not isinstance(e, RankStop)), min(errors))
         raise _told(first, errors[first])
     return results, dict(meeting.sent)
 
 
 def _told(rank: int, error: BaseException) -> BaseException:
     """A deadlock is nobody's own error; any other says whose it is."""
-    if isinstance(error, Stopped):
+    if isinstance(error, RankStop):
         return DeviceError(str(error.sentence), hint="every rank of a group calls its collectives, in the same order.")
     error.__notes__ = [*getattr(error, "__notes__", ()), f"on rank {rank}"]  # as add_note of Python 3.11 does
     return error

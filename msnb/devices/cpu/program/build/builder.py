@@ -10,14 +10,14 @@ from typing import Any
 from msnb.core.types import StackType, TensorType
 from msnb.devices.cpu.program.program_image import FIXED, FRESH, PARAM, Fresh, Image, Step
 from msnb.devices.cpu.program.build.graph_lowering import Lowering
-from msnb.devices.cpu.program.build.memory_planner import Plan
+from msnb.devices.cpu.program.build.memory_planner import MemoryPlan
 from msnb.devices.cpu.program.build.kernel_providers import enter
-from msnb.devices.cpu.program.build.encoder import Slots, Table
-from msnb.devices.cpu.program.build.instructions import Buffer, Place
+from msnb.devices.cpu.program.build.encoder import Slots, InstructionTable
+from msnb.devices.cpu.program.build.instructions import MemoryBlock, BufferRef
 from msnb.ir.graph import Graph, Value
 
 
-class Built:
+class ProgramBuild:
     """How a program came about, for those who look into it.
 
     Attributes:
@@ -31,10 +31,10 @@ class Built:
         low = Lowering(graph)
         self.graph, self.tape, self.choice = graph, low.tape, low.choice
         state = [(low.params[p], low.results[j]) for p, j in graph.state.items() if graph.params[p] not in low.results]
-        pairs = [(p, r) for p, r in state if isinstance(p, Buffer) and isinstance(r, Buffer)]
-        self.plan = Plan(self.tape.instrs, low.commit, pairs)
+        pairs = [(p, r) for p, r in state if isinstance(p, MemoryBlock) and isinstance(r, MemoryBlock)]
+        self.plan = MemoryPlan(self.tape.instrs, low.commit, pairs)
         slots = Slots(self.plan)
-        table = Table(self.tape, self.plan, slots, checking)
+        table = InstructionTable(self.tape, self.plan, slots, checking)
         self.checks = table.checks
         steps = [Step(s.node, _numbers(s.reads, slots), _numbers(s.writes, slots)) for s in self.tape.steps]
         self.image = Image(
@@ -70,7 +70,7 @@ class Built:
         states = set(graph.state.values())
         places: dict[int, int] = {}
         for j, (value, found) in enumerate(zip(graph.outputs, low.results)):
-            if isinstance(found, Buffer):
+            if isinstance(found, MemoryBlock):
                 if id(found) not in places:
                     places[id(found)] = len(image.fresh)
                     slot, t = slots.outside["result"].get(found.index, -1), value.type
@@ -83,7 +83,7 @@ class Built:
                 image.answers.append((FIXED, _constant(found)))
 
 
-def _numbers(places: tuple[Place | None, ...], slots: Slots) -> tuple[int, ...]:
+def _numbers(places: tuple[BufferRef | None, ...], slots: Slots) -> tuple[int, ...]:
     return tuple(-1 if p is None else slots.of(p) for p in places)
 
 

@@ -24,7 +24,7 @@ MOST = 1 << 20
 _NEVER = frozenset(("control", "effect", "random", "stack", "custom", "host", "collective"))
 
 
-class Given:
+class ConstantEvaluator:
     """The values that are known before a program runs."""
 
     def __init__(self) -> None:

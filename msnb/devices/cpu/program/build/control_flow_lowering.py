@@ -17,11 +17,11 @@ from collections.abc import Callable, Sequence
 from msnb.core.types import StackType, TensorType, Type
 from msnb.devices.cpu.program import bytecode as m
 from msnb.devices.cpu.program.build.kernel_selection import Choice
-from msnb.devices.cpu.program.build.instructions import Label, Place, Tape, Unlaid
+from msnb.devices.cpu.program.build.instructions import Label, BufferRef, InstructionList, NotLowerable
 from msnb.ir import control_flow as control
 from msnb.ir.graph import Graph, Node, Value
 
-Spot = Place | None
+Spot = BufferRef | None
 ASSERTS = ("assert", "loop ran")
 
 
@@ -29,16 +29,16 @@ def _size(t: Type) -> int:
     return t.nbytes if isinstance(t, TensorType) else 8
 
 
-class Flow:
+class ControlFlowLowering:
     """The part of a lowering that knows control flow."""
 
-    tape: Tape
+    tape: InstructionList
     choice: Choice
     places: dict[Value, Spot]
     graph: Callable[[Graph, Sequence[Spot]], list[Spot]]
     place: Callable[[Value], Spot]
-    sure: Callable[[Value], Place]
-    bottom: Callable[[StackType], Place]
+    sure: Callable[[Value], BufferRef]
+    bottom: Callable[[StackType], BufferRef]
     callee: Callable[[Node], Graph]
     CONTROL = frozenset((control.IF, control.WHILE, control.SCAN, control.CALL))
 
@@ -60,8 +60,8 @@ class Flow:
     def _fresh(self, t: Type, name: str) -> Spot:
         """A place for a value of this type that several instructions write."""
         if isinstance(t, TensorType):
-            return Place(self.tape.buffer(t.nbytes, name))
-        return Place(self.tape.pointer(8, name)) if isinstance(t, StackType) else None
+            return BufferRef(self.tape.buffer(t.nbytes, name))
+        return BufferRef(self.tape.pointer(8, name)) if isinstance(t, StackType) else None
 
     def _put(self, dst: Spot, src: Spot, t: Type) -> None:
         if dst is None or src is None:
@@ -91,13 +91,13 @@ class Flow:
             d, s, t = todo.pop(free)
             self._put(d, s, t)
 
-    def _set_aside(self, todo: list[tuple[Place, Place, Type]]) -> list[tuple[Place, Place, Type]]:
+    def _set_aside(self, todo: list[tuple[BufferRef, BufferRef, Type]]) -> list[tuple[BufferRef, BufferRef, Type]]:
         """Every buffer waits for another: one is copied aside, and who wanted it reads the copy."""
         first, _, t = todo[0]
         aside = self._fresh(t, "set aside")
         assert aside is not None
         self._put(aside, first, t)
-        return [(d, Place(aside.buffer, s.offset) if s.buffer is first.buffer else s, x) for d, s, x in todo]
+        return [(d, BufferRef(aside.buffer, s.offset) if s.buffer is first.buffer else s, x) for d, s, x in todo]
 
     # ---- loops ------------------------------------------------------------------------------------------------------
 
@@ -126,7 +126,7 @@ class Flow:
             if place is not None:
                 place.buffer.home = loop
 
-    def _told(self, pred: Spot) -> Place:
+    def _told(self, pred: Spot) -> BufferRef:
         assert pred is not None
         return pred
 
@@ -163,8 +163,8 @@ class Flow:
         size = _size(value.type)
         made = self.tape.pointer(size, value.name or "row")
         made.valid = self.tape.loop if ours else None
-        self.tape.emit(m.ROW, [whole], [Place(made)], counter, size)
-        return Place(made)
+        self.tape.emit(m.ROW, [whole], [BufferRef(made)], counter, size)
+        return BufferRef(made)
 
     # ---- branches ---------------------------------------------------------------------------------------------------
 
@@ -193,13 +193,13 @@ class Flow:
 
     # ---- stacks -----------------------------------------------------------------------------------------------------
 
-    popped: list[tuple[Place, int]] | None = None
+    popped: list[tuple[BufferRef, int]] | None = None
 
     def stack(self, node: Node) -> None:
         """The instructions of a stack op."""
         out = node.outputs[0]
         assert isinstance(out.type, StackType)
-        made = Place(self.tape.pointer(8, node.op.name))
+        made = BufferRef(self.tape.pointer(8, node.op.name))
         if node.op is control.STACK_NEW:
             self.tape.emit(m.MOVE, [self.bottom(out.type)], [made])
         elif node.op is control.STACK_PUSH:
@@ -208,17 +208,17 @@ class Flow:
             self._pop(node, made, out.type.element)
         self.places[out] = made
 
-    def _push(self, node: Node, made: Place, element: Type) -> None:
+    def _push(self, node: Node, made: BufferRef, element: Type) -> None:
         op = m.PUSH_STACK if isinstance(element, StackType) else m.PUSH
         below, value, size = self.sure(node.inputs[0]), self.sure(node.inputs[1]), _size(element)
         self.tape.emit(op, [below, value], [made], size, self.tape.pool(_rounded(size)))
 
-    def _pop(self, node: Node, made: Place, element: Type) -> None:
+    def _pop(self, node: Node, made: BufferRef, element: Type) -> None:
         source, size = self.sure(node.inputs[0]), _size(element)
         op = m.POP_STACK if isinstance(element, StackType) else m.POP
-        entry = top = Place(self.tape.pointer(size, "top"))
+        entry = top = BufferRef(self.tape.pointer(size, "top"))
         if op == m.POP_STACK:
-            entry = Place(self.tape.pointer(size, "entry"))
+            entry = BufferRef(self.tape.pointer(size, "entry"))
             self.tape.emit(m.LEA, [source], [entry], m.HEADER)
         self.tape.emit(op, [source], [made, top])
         if self.popped is not None and self.choice.linear:
@@ -229,7 +229,7 @@ class Flow:
 class _Region:
     """A body: entries that were popped in it can be used again at its end."""
 
-    def __init__(self, flow: Flow) -> None:
+    def __init__(self, flow: ControlFlowLowering) -> None:
         self.flow = flow
 
     def __enter__(self) -> None:
@@ -249,5 +249,5 @@ def _rounded(size: int) -> int:
 def _bits(t: Type) -> tuple[int, int]:
     """How wide a predicate is, and whether a sign bit does not count."""
     if not isinstance(t, TensorType) or t.dtype.is_complex:
-        raise Unlaid(f"a test of type {t}")
+        raise NotLowerable(f"a test of type {t}")
     return 8 * t.dtype.itemsize, int(t.dtype.is_float)

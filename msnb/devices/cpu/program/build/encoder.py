@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from msnb.devices.cpu.program import bytecode as m
-from msnb.devices.cpu.program.build.memory_planner import Memory, Plan
-from msnb.devices.cpu.native_kernel import Link
-from msnb.devices.cpu.program.build.instructions import Instr, Label, Place, Tape
+from msnb.devices.cpu.program.build.memory_planner import Memory, MemoryPlan
+from msnb.devices.cpu.native_kernel import Relocation
+from msnb.devices.cpu.program.build.instructions import Instruction, Label, BufferRef, InstructionList
 
 _OUTSIDE = ("param", "result")
 
@@ -29,7 +29,7 @@ class Slots:
         behind: (slot, slot of the start, bytes) for places in params and results.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: MemoryPlan) -> None:
         self.plan = plan
         self.count = 0
         self.outside: dict[str, dict[int, int]] = {k: {} for k in ("param", "result", "const", "bottom", "cell")}
@@ -37,7 +37,7 @@ class Slots:
         self.behind: list[tuple[int, int, int]] = []
         self._known: dict[Any, int] = {}
 
-    def of(self, place: Place) -> int:
+    def of(self, place: BufferRef) -> int:
         """The slot of a place."""
         memory = self.plan.memory(place.buffer)
         owner: Any = place.buffer if memory is None else memory
@@ -46,7 +46,7 @@ class Slots:
             self._known[key] = self._new(owner, place)
         return self._known[key]
 
-    def _new(self, owner: Any, place: Place) -> int:
+    def _new(self, owner: Any, place: BufferRef) -> int:
         number = self.count
         self.count += 1
         if isinstance(owner, Memory) and owner.kind == "arena":
@@ -55,14 +55,14 @@ class Slots:
             self._outside(owner, place, number)
         return number
 
-    def _outside(self, owner: Any, place: Place, number: int) -> None:
+    def _outside(self, owner: Any, place: BufferRef, number: int) -> None:
         if not place.offset:
             self.outside[owner.kind][owner.index] = number
             return
-        self.behind.append((number, self.of(Place(place.buffer)), place.offset))
+        self.behind.append((number, self.of(BufferRef(place.buffer)), place.offset))
 
 
-class Table:
+class InstructionTable:
     """The table of a program.
 
     Attributes:
@@ -71,11 +71,11 @@ class Table:
         starts: per instruction of the tape its first row; checks: (host id, instruction) of checks in between.
     """
 
-    def __init__(self, tape: Tape, plan: Plan, slots: Slots, checking: bool = False) -> None:
+    def __init__(self, tape: InstructionList, plan: MemoryPlan, slots: Slots, checking: bool = False) -> None:
         self.tape, self.plan, self.slots = tape, plan, slots
         self._rows: list[list[Any]] = []
         self._words: list[int] = []
-        self.links: list[Link] = []
+        self.links: list[Relocation] = []
         self.row_links: list[tuple[int, int]] = []
         self.word_links: list[tuple[int, int]] = []
         self._known: dict[Any, int] = {}
@@ -100,7 +100,7 @@ class Table:
         self.starts.append(len(self._rows))
         return self._rows
 
-    def _instr(self, k: int, i: Instr) -> None:
+    def _instr(self, k: int, i: Instruction) -> None:
         of = self.slots.of
         reads, writes = [of(p) for p in i.reads], [of(p) for p in i.writes]
         if i.op == m.KERNEL:
@@ -128,13 +128,13 @@ class Table:
         else:
             self._rows.append([i.op, *writes, *reads, *i.numbers])
 
-    def _copy(self, k: int, i: Instr) -> None:
+    def _copy(self, k: int, i: Instruction) -> None:
         if self.plan.same(i.reads[0], i.writes[0]):
             return
         a, b = self.slots.of(i.writes[0]), self.slots.of(i.reads[0])
         self._rows.append([m.SWAP, a, b] if k in self.plan.swaps else [m.COPY, a, b, *i.numbers])
 
-    def _kernel(self, i: Instr, reads: Sequence[int], writes: Sequence[int]) -> None:
+    def _kernel(self, i: Instruction, reads: Sequence[int], writes: Sequence[int]) -> None:
         assert i.recipe is not None
         calls = i.recipe.calls(reads, writes, [self.slots.of(t) for t in i.temps])
         end = len(self._rows) + len(calls)
@@ -144,14 +144,14 @@ class Table:
             for word in call.words:
                 self._word(word)
 
-    def _word(self, word: int | Link) -> None:
-        if not isinstance(word, Link):
+    def _word(self, word: int | Relocation) -> None:
+        if not isinstance(word, Relocation):
             self._words.append(word)
             return
         self.word_links.append((len(self._words), self._link(word)))
         self._words += [0] * word.width
 
-    def _link(self, link: Link) -> int:
+    def _link(self, link: Relocation) -> int:
         """The number of a link; functions that are called often are linked once."""
         key = link.data() if link.width == 1 else id(link)
         if key not in self._known:

@@ -15,14 +15,14 @@ from typing import Any
 from msnb.core.types import StackType, TensorType, Type
 from msnb.devices.cpu.program import bytecode as m
 from msnb.devices.cpu.program.build.kernel_selection import Choice, is_empty
-from msnb.devices.cpu.program.build.control_flow_lowering import Flow
-from msnb.devices.cpu.program.build.instructions import Buffer, Place, Tape
+from msnb.devices.cpu.program.build.control_flow_lowering import ControlFlowLowering
+from msnb.devices.cpu.program.build.instructions import MemoryBlock, BufferRef, InstructionList
 from msnb.ir import control_flow
 from msnb.ir.builder import Const
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ops.elementwise.constant import constant
 
-Spot = Place | None
+Spot = BufferRef | None
 
 
 def size_of(t: Type) -> int:
@@ -30,7 +30,7 @@ def size_of(t: Type) -> int:
     return t.nbytes if isinstance(t, TensorType) else 8
 
 
-class Lowering(Flow):
+class Lowering(ControlFlowLowering):
     """A whole program.
 
     Attributes:
@@ -43,23 +43,23 @@ class Lowering(Flow):
     def __init__(self, graph: Graph) -> None:
         self.graph_ = graph
         self.choice = Choice(graph)
-        self.tape = Tape()
+        self.tape = InstructionList()
         self.places: dict[Value, Spot] = {}
         self.consts: list[Const] = []
         self.bottoms: list[Type] = []
-        self._held: dict[Any, Place] = {}
+        self._held: dict[Any, BufferRef] = {}
         self.params = [self._param(i, v) for i, v in enumerate(graph.params)]
-        self.results: list[Buffer | Value | None] = []
+        self.results: list[MemoryBlock | Value | None] = []
         self.commit = -1
         self._program()
 
-    def _param(self, i: int, value: Value) -> Buffer | None:
+    def _param(self, i: int, value: Value) -> MemoryBlock | None:
         t = value.type
         if not isinstance(t, TensorType):
             self.places[value] = None
             return None
-        made = Buffer(t.nbytes, "cell" if t.weak else "param", value.name, None, i)
-        self.places[value] = Place(made)
+        made = MemoryBlock(t.nbytes, "cell" if t.weak else "param", value.name, None, i)
+        self.places[value] = BufferRef(made)
         return made
 
     def _program(self) -> None:
@@ -77,7 +77,7 @@ class Lowering(Flow):
         self.tape.emit(m.RETURN)
 
     def _results(self, graph: Graph) -> None:
-        known: dict[Value, Buffer | Value] = {}
+        known: dict[Value, MemoryBlock | Value] = {}
         for value in graph.outputs:
             place = self.place(value)
             if place is None:
@@ -87,11 +87,11 @@ class Lowering(Flow):
                 known[value] = self._result(value, place, len(self.results))
             self.results.append(known[value])
 
-    def _result(self, value: Value, place: Place, index: int) -> Buffer | Value:
+    def _result(self, value: Value, place: BufferRef, index: int) -> MemoryBlock | Value:
         if value.is_param or (value.node is not None and value.node.op is constant):
             return value
-        made = Buffer(size_of(value.type), "result", value.name or f"result {index}", None, index)
-        self.tape.copy(Place(made), place, made.size)
+        made = MemoryBlock(size_of(value.type), "result", value.name or f"result {index}", None, index)
+        self.tape.copy(BufferRef(made), place, made.size)
         return made
 
     # ---- what may stand behind COMMIT -------------------------------------------------------------------------------
@@ -143,16 +143,16 @@ class Lowering(Flow):
             return found
         return self._behind(found, self.choice.views.offset(value), size_of(value.type))
 
-    def _behind(self, place: Place, offset: int, size: int) -> Place:
+    def _behind(self, place: BufferRef, offset: int, size: int) -> BufferRef:
         if not offset:
             return place
         if place.buffer.kind != "pointer":
-            return Place(place.buffer, place.offset + offset)
-        made = Place(self.tape.pointer(size, place.buffer.name))
+            return BufferRef(place.buffer, place.offset + offset)
+        made = BufferRef(self.tape.pointer(size, place.buffer.name))
         self.tape.emit(m.LEA, [place], [made], offset)
         return made
 
-    def sure(self, value: Value) -> Place:
+    def sure(self, value: Value) -> BufferRef:
         """Where a value lies that must lie somewhere."""
         found = self.place(value)
         assert found is not None, value
@@ -177,14 +177,14 @@ class Lowering(Flow):
         else:
             self._host(node)
 
-    def _outputs(self, node: Node) -> list[Place]:
+    def _outputs(self, node: Node) -> list[BufferRef]:
         found = []
         for i, v in enumerate(node.outputs):
             if not isinstance(v.type, (TensorType, StackType)):
                 self.places[v] = None
                 continue
             name = v.name or (f"{node.op.name} {i}" if len(node.outputs) > 1 else node.op.name)
-            found.append(Place(self.tape.buffer(size_of(v.type), name)))
+            found.append(BufferRef(self.tape.buffer(size_of(v.type), name)))
             self.places[v] = found[-1]
         return found
 
@@ -193,7 +193,7 @@ class Lowering(Flow):
         reads = node.inputs if recipe.reads is None else recipe.reads
         ins = [self.sure(v) for v in reads]
         spots = [self.place(v) for v in node.inputs] if recipe.declines else []
-        temps = [Place(self.tape.buffer(n, f"scratch of {node.op.name}")) for n in recipe.temps]
+        temps = [BufferRef(self.tape.buffer(n, f"scratch of {node.op.name}")) for n in recipe.temps]
         outs = self._outputs(node)
         made = self.tape.emit(m.KERNEL, ins, outs)
         made.node, made.recipe, made.temps = node, recipe, tuple(temps)
@@ -213,15 +213,15 @@ class Lowering(Flow):
 
     # ---- what lies outside -----------------------------------------------------------------------------------------
 
-    def _constant(self, const: Const) -> Place:
+    def _constant(self, const: Const) -> BufferRef:
         if id(const) not in self._held:
-            self._held[id(const)] = Place(Buffer(size_of(const.type), "const", "constant", None, len(self.consts)))
+            self._held[id(const)] = BufferRef(MemoryBlock(size_of(const.type), "const", "constant", None, len(self.consts)))
             self.consts.append(const)
         return self._held[id(const)]
 
-    def bottom(self, t: StackType) -> Place:
+    def bottom(self, t: StackType) -> BufferRef:
         """The slot that points to the empty stack of a type."""
         if t not in self._held:
-            self._held[t] = Place(Buffer(8, "bottom", f"empty {t}", None, len(self.bottoms)))
+            self._held[t] = BufferRef(MemoryBlock(8, "bottom", f"empty {t}", None, len(self.bottoms)))
             self.bottoms.append(t)
         return self._held[t]

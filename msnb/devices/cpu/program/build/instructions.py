@@ -15,22 +15,22 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from msnb.devices.cpu.program import bytecode as m
-from msnb.devices.cpu.native_kernel import Recipe
+from msnb.devices.cpu.native_kernel import NativeKernel
 from msnb.ir.graph import Node
 
 
-class Unlaid(Exception):
+class NotLowerable(Exception):
     """This graph cannot be laid out as one native program; the reason, in words."""
 
 
-class Loop:
+class InstructionLoop:
     """A stretch of instructions that repeats."""
 
-    def __init__(self, parent: Loop | None, start: int) -> None:
+    def __init__(self, parent: InstructionLoop | None, start: int) -> None:
         self.parent, self.start, self.end = parent, start, start
 
 
-class Buffer:
+class MemoryBlock:
     """Memory.
 
     Attributes:
@@ -43,19 +43,19 @@ class Buffer:
     __slots__ = ("home", "index", "kind", "name", "size", "valid")
 
     def __init__(
-        self, size: int, kind: str = "arena", name: str = "", home: Loop | None = None, index: int = 0
+        self, size: int, kind: str = "arena", name: str = "", home: InstructionLoop | None = None, index: int = 0
     ) -> None:
         self.size, self.kind, self.name, self.home, self.index = size, kind, name, home, index
-        self.valid: Loop | None = None
+        self.valid: InstructionLoop | None = None
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.name}: {self.size} bytes>"
 
 
-class Place(NamedTuple):
+class BufferRef(NamedTuple):
     """Where a value lies."""
 
-    buffer: Buffer
+    buffer: MemoryBlock
     offset: int = 0
 
 
@@ -68,7 +68,7 @@ class Label:
         self.at = -1
 
 
-class Instr:
+class Instruction:
     """One instruction; ``numbers`` hold what is neither read nor written: ints and labels."""
 
     __slots__ = ("also", "host", "loop", "node", "numbers", "op", "reads", "recipe", "temps", "writes")
@@ -76,18 +76,18 @@ class Instr:
     def __init__(
         self,
         op: int,
-        reads: Sequence[Place] = (),
-        writes: Sequence[Place] = (),
+        reads: Sequence[BufferRef] = (),
+        writes: Sequence[BufferRef] = (),
         numbers: Sequence[int | Label] = (),
-        loop: Loop | None = None,
+        loop: InstructionLoop | None = None,
     ) -> None:
         self.op, self.loop = op, loop
         self.reads, self.writes, self.numbers = tuple(reads), tuple(writes), tuple(numbers)
-        self.recipe: Recipe | None = None
+        self.recipe: NativeKernel | None = None
         self.node: Node | None = None
         self.host = -1
-        self.temps: tuple[Place, ...] = ()
-        self.also: tuple[Place, ...] = ()
+        self.temps: tuple[BufferRef, ...] = ()
+        self.also: tuple[BufferRef, ...] = ()
 
     def __repr__(self) -> str:
         name = m.NAMES[self.op] if self.node is None else f"{m.NAMES[self.op]} {self.node.op.name}"
@@ -98,40 +98,40 @@ class Step(NamedTuple):
     """What Python does when the program comes back: run a node on views of places."""
 
     node: Node
-    reads: tuple[Place | None, ...]
-    writes: tuple[Place | None, ...]
+    reads: tuple[BufferRef | None, ...]
+    writes: tuple[BufferRef | None, ...]
 
 
-class Tape:
+class InstructionList:
     """Instructions in the making."""
 
     def __init__(self) -> None:
-        self.instrs: list[Instr] = []
+        self.instrs: list[Instruction] = []
         self.steps: list[Step] = []
-        self.loop: Loop | None = None
+        self.loop: InstructionLoop | None = None
         self.counters = 0
         self.pools: dict[int, int] = {}
 
-    def emit(self, op: int, reads: Sequence[Place] = (), writes: Sequence[Place] = (), *numbers: int | Label) -> Instr:
+    def emit(self, op: int, reads: Sequence[BufferRef] = (), writes: Sequence[BufferRef] = (), *numbers: int | Label) -> Instruction:
         """Append an instruction."""
-        made = Instr(op, reads, writes, numbers, self.loop)
+        made = Instruction(op, reads, writes, numbers, self.loop)
         self.instrs.append(made)
         return made
 
-    def buffer(self, size: int, name: str = "", kind: str = "arena") -> Buffer:
+    def buffer(self, size: int, name: str = "", kind: str = "arena") -> MemoryBlock:
         """A buffer for a value that is made here."""
-        return Buffer(size, kind, name, self.loop)
+        return MemoryBlock(size, kind, name, self.loop)
 
-    def pointer(self, size: int, name: str = "") -> Buffer:
+    def pointer(self, size: int, name: str = "") -> MemoryBlock:
         """A slot whose pointer is set here, each time anew."""
-        return Buffer(size, "pointer", name, self.loop)
+        return MemoryBlock(size, "pointer", name, self.loop)
 
-    def copy(self, dst: Place, src: Place, size: int) -> None:
+    def copy(self, dst: BufferRef, src: BufferRef, size: int) -> None:
         """Copy a value, unless it is there already."""
         if dst != src and size:
             self.emit(m.COPY, [src], [dst], size)
 
-    def step(self, node: Node, reads: Sequence[Place | None], writes: Sequence[Place | None]) -> int:
+    def step(self, node: Node, reads: Sequence[BufferRef | None], writes: Sequence[BufferRef | None]) -> int:
         """Note a step for Python; returns its number."""
         self.steps.append(Step(node, tuple(reads), tuple(writes)))
         return len(self.steps) - 1
@@ -140,9 +140,9 @@ class Tape:
         """Here is where jumps to ``label`` go."""
         label.at = len(self.instrs)
 
-    def begin_loop(self) -> Loop:
+    def begin_loop(self) -> InstructionLoop:
         """Instructions from here on belong to a loop."""
-        self.loop = Loop(self.loop, len(self.instrs))
+        self.loop = InstructionLoop(self.loop, len(self.instrs))
         return self.loop
 
     def end_loop(self) -> None:

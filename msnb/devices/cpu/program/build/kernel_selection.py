@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from msnb.core.types import StackType, TensorType, TokenType, Type
-from msnb.devices.cpu.program.build.constant_evaluation import Given
-from msnb.devices.cpu.native_kernel import Recipe, find_joint, find_recipe
-from msnb.devices.cpu.program.build.instructions import Unlaid
+from msnb.devices.cpu.program.build.constant_evaluation import ConstantEvaluator
+from msnb.devices.cpu.native_kernel import NativeKernel, find_joint, find_recipe
+from msnb.devices.cpu.program.build.instructions import NotLowerable
 from msnb.ir import control_flow
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.kernel.iteration_space import kind_of
@@ -94,14 +94,14 @@ class Choice:
     """
 
     def __init__(self, graph: Graph) -> None:
-        self.views, self.given = Views(), Given()
-        self.recipes: dict[Node, Recipe] = {}
+        self.views, self.given = Views(), ConstantEvaluator()
+        self.recipes: dict[Node, NativeKernel] = {}
         self.linear = True
         self._needed: dict[int, list[Node]] = {}
         self._graphs: list[Graph] = []
         for value in graph.outputs:
             if not isinstance(value.type, (TensorType, TokenType)):
-                raise Unlaid(f"a result of type {value.type}")
+                raise NotLowerable(f"a result of type {value.type}")
         self._walk(graph, False, ())
         self._prepare()
 
@@ -120,18 +120,18 @@ class Choice:
         for value in node.outputs:
             _check(value, False)
         if "stack" in node.op.traits and node.op not in _STACKS:
-            raise Unlaid(f"{node.op.name} on a stack")
+            raise NotLowerable(f"{node.op.name} on a stack")
         if node.op is control_flow.CALL:
             name = node.attrs["callee"]
             if name in callers:
-                raise Unlaid(f"{name} calls itself")
+                raise NotLowerable(f"{name} calls itself")
             self._walk(graph.module.graphs[name], in_loop, (*callers, name))
         elif node.op in (control_flow.IF, control_flow.WHILE, control_flow.SCAN):
             for body in node.graphs:
                 self._walk(body, in_loop or node.op is not control_flow.IF, callers)
             self.linear &= node.op is control_flow.IF or not _keeps_stacks(node)
         elif any(isinstance(v.type, StackType) for v in node.inputs) and node.op not in _STACKS:
-            raise Unlaid(f"{node.op.name} of a stack")
+            raise NotLowerable(f"{node.op.name} of a stack")
         elif node.op not in _STACKS and not self.given.add(node) and self._may(node, in_loop):
             found = find_recipe(node, self.views.of)
             if found is not None:
@@ -164,7 +164,7 @@ class Choice:
 
     def _prepare(self) -> None:
         """All recipes of one class compile together; those that then have no code are left out."""
-        groups: dict[type[Recipe], list[Recipe]] = {}
+        groups: dict[type[NativeKernel], list[NativeKernel]] = {}
         for recipe in self.recipes.values():
             groups.setdefault(type(recipe), []).append(recipe)
         for kind, recipes in groups.items():
@@ -214,11 +214,11 @@ def _keeps_stacks(node: Node) -> bool:
 def _check(value: Value, entry: bool) -> None:
     t = value.type
     if isinstance(t, TensorType) and not t.is_static:
-        raise Unlaid("a size that only the data tells")
+        raise NotLowerable("a size that only the data tells")
     if isinstance(t, StackType) and entry:
-        raise Unlaid("a stack as an argument")
+        raise NotLowerable("a stack as an argument")
     if not isinstance(t, (TensorType, StackType, TokenType)):
-        raise Unlaid(f"a value of type {t}")
+        raise NotLowerable(f"a value of type {t}")
     if isinstance(t, StackType):
         _check_element(t)
 
@@ -228,4 +228,4 @@ def _check_element(t: StackType) -> None:
     while isinstance(inner, StackType):
         inner = inner.element
     if not isinstance(inner, TensorType) or not inner.is_static:
-        raise Unlaid(f"a stack of {inner}")
+        raise NotLowerable(f"a stack of {inner}")

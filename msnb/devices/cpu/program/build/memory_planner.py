@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msnb.devices.cpu.program import bytecode as m
-from msnb.devices.cpu.program.build.instructions import Buffer, Instr, Loop, Place
-from msnb.devices.inspection import Planned
+from msnb.devices.cpu.program.build.instructions import MemoryBlock, Instruction, InstructionLoop, BufferRef
+from msnb.devices.inspection import PlannedBuffer
 
 ALIGN = 64
 WORTH_SWAPPING = 4096
@@ -35,7 +35,7 @@ Segment = tuple[int, int]
 class Memory:
     """What several buffers share."""
 
-    def __init__(self, buffer: Buffer, segments: list[Segment]) -> None:
+    def __init__(self, buffer: MemoryBlock, segments: list[Segment]) -> None:
         self.buffers = [buffer]
         self.kind, self.size, self.index = buffer.kind, buffer.size, buffer.index
         self.segments = segments
@@ -51,7 +51,7 @@ class Memory:
     def last(self) -> int:
         return self.segments[-1][1]
 
-    def within(self, loop: Loop | None, begin: int) -> bool:
+    def within(self, loop: InstructionLoop | None, begin: int) -> bool:
         """True when all of it happens in a loop's turn, after a moment."""
         return loop is not None and self.first >= begin and self.last <= 2 * loop.end + 1
 
@@ -92,7 +92,7 @@ def hands_over(a: list[Segment], b: list[Segment], moment: int) -> bool:
     return any(end == moment for _, end in a) and any(start == moment for start, _ in b)
 
 
-class Plan:
+class MemoryPlan:
     """The plan of a tape.
 
     Args:
@@ -106,9 +106,9 @@ class Plan:
         values: what lies in the arena; peak: its size in bytes.
     """
 
-    def __init__(self, instrs: list[Instr], commit: int, state: Iterable[tuple[Buffer, Buffer]]) -> None:
+    def __init__(self, instrs: list[Instruction], commit: int, state: Iterable[tuple[MemoryBlock, MemoryBlock]]) -> None:
         self.instrs, self.commit = instrs, commit
-        self._of: dict[Buffer, Memory] = {b: Memory(b, s) for b, s in segments_of(enumerate(instrs)).items()}
+        self._of: dict[MemoryBlock, Memory] = {b: Memory(b, s) for b, s in segments_of(enumerate(instrs)).items()}
         self._touching = _touching(instrs)
         self._offset = {p.buffer for i in instrs for p in (*i.reads, *i.writes, *i.also) if p.offset}
         state = list(state)
@@ -122,10 +122,10 @@ class Plan:
         arena = [x for x in self.memories() if x.kind == "arena"]
         self.peak = place_all(arena)
         self.values = [
-            Planned(b.name, x.offset, x.size, x.first // 2, x.last // 2) for x in arena for b in x.buffers[:1]
+            PlannedBuffer(b.name, x.offset, x.size, x.first // 2, x.last // 2) for x in arena for b in x.buffers[:1]
         ]
 
-    def memory(self, buffer: Buffer) -> Memory | None:
+    def memory(self, buffer: MemoryBlock) -> Memory | None:
         """The memory of a buffer; None for what lies outside."""
         return self._of.get(buffer)
 
@@ -133,7 +133,7 @@ class Plan:
         """All memories."""
         return list({id(x): x for x in self._of.values()}.values())
 
-    def same(self, a: Place, b: Place) -> bool:
+    def same(self, a: BufferRef, b: BufferRef) -> bool:
         """True when two places are one."""
         x, y = self._of.get(a.buffer), self._of.get(b.buffer)
         return x is not None and x is y and a.offset == b.offset
@@ -146,7 +146,7 @@ class Plan:
             if not self._waits(i):
                 self._join(i.reads[0], i.writes[0])
 
-    def _waits(self, instr: Instr) -> bool:
+    def _waits(self, instr: Instruction) -> bool:
         """A small new value of a parameter that is made before COMMIT is copied behind it."""
         source = self._of.get(instr.reads[0].buffer)
         if instr.writes[0].buffer not in self._states or source is None:
@@ -159,7 +159,7 @@ class Plan:
                 for a, b in i.recipe.inplace:
                     self._join(i.reads[a], i.writes[b])
 
-    def _join(self, source: Place, target: Place) -> None:
+    def _join(self, source: BufferRef, target: BufferRef) -> None:
         a, b = self._of.get(source.buffer), self._of.get(target.buffer)
         if a is None or b is None or a is b or source.offset or target.offset or a.size != b.size:
             return
@@ -209,7 +209,7 @@ class Plan:
 
     # ---- parameters -------------------------------------------------------------------------------------------------
 
-    def _lends(self, param: Buffer, result: Buffer) -> bool:
+    def _lends(self, param: MemoryBlock, result: MemoryBlock) -> bool:
         a, b = self._of.get(param), self._of.get(result)
         if b is None or b.kind != "result" or b.first <= 2 * self.commit or param.size != b.size:
             return False
@@ -223,13 +223,13 @@ class Plan:
             for start, end in meetings(lived, b.segments)
         )
 
-    def _writes_back(self, instr: Instr, param: Buffer, result: Memory) -> bool:
+    def _writes_back(self, instr: Instruction, param: MemoryBlock, result: Memory) -> bool:
         """A copy of the old value to where the new one goes: nothing happens there when they are one memory."""
-        return instr.reads[0] == Place(param) and self._of.get(instr.writes[0].buffer) is result
+        return instr.reads[0] == BufferRef(param) and self._of.get(instr.writes[0].buffer) is result
 
     # ---- swapping ---------------------------------------------------------------------------------------------------
 
-    def _swaps(self, k: int, instr: Instr) -> bool:
+    def _swaps(self, k: int, instr: Instruction) -> bool:
         a, b, loop = self._of.get(instr.writes[0].buffer), self._of.get(instr.reads[0].buffer), instr.loop
         if loop is None or a is None or b is None or a is b or a.kind != "arena" or b.kind != "arena":
             return False
@@ -245,30 +245,30 @@ class Plan:
         return True
 
 
-def _depth(loop: Loop | None) -> int:
+def _depth(loop: InstructionLoop | None) -> int:
     return 0 if loop is None else 1 + _depth(loop.parent)
 
 
 # ---- lifetimes ------------------------------------------------------------------------------------------------------
 
 
-def _touching(instrs: list[Instr]) -> dict[Buffer, list[int]]:
+def _touching(instrs: list[Instruction]) -> dict[MemoryBlock, list[int]]:
     """The instructions that read or write each buffer, in order."""
-    found: dict[Buffer, list[int]] = {}
+    found: dict[MemoryBlock, list[int]] = {}
     for k, i in enumerate(instrs):
         for buffer in {p.buffer for p in (*i.reads, *i.also, *i.temps, *i.writes)}:
             found.setdefault(buffer, []).append(k)
     return found
 
 
-def segments_of(instrs: Iterable[tuple[int, Instr]], only: Buffer | None = None) -> dict[Buffer, list[Segment]]:
+def segments_of(instrs: Iterable[tuple[int, Instruction]], only: MemoryBlock | None = None) -> dict[MemoryBlock, list[Segment]]:
     """When each buffer holds something that is still read; instructions come with their numbers.
 
     Args:
         instrs: numbers and instructions.
         only: the one buffer that is asked about, of the hundreds that an update of all parameters reads.
     """
-    found: dict[Buffer, list[Segment]] = {}
+    found: dict[MemoryBlock, list[Segment]] = {}
     for k, instr in instrs:
         for buffer in _buffers((*instr.reads, *instr.also), only):
             _read(found, buffer, k, instr.loop)
@@ -282,11 +282,11 @@ def segments_of(instrs: Iterable[tuple[int, Instr]], only: Buffer | None = None)
     return found
 
 
-def _buffers(places: Iterable[Place], only: Buffer | None) -> list[Buffer]:
+def _buffers(places: Iterable[BufferRef], only: MemoryBlock | None) -> list[MemoryBlock]:
     return [p.buffer for p in places if only is None or p.buffer is only]
 
 
-def _read(found: dict[Buffer, list[Segment]], buffer: Buffer, k: int, loop: Loop | None) -> None:
+def _read(found: dict[MemoryBlock, list[Segment]], buffer: MemoryBlock, k: int, loop: InstructionLoop | None) -> None:
     if buffer.kind not in _PLANNED:
         return
     known = found.setdefault(buffer, [(-1, -1)])
@@ -294,7 +294,7 @@ def _read(found: dict[Buffer, list[Segment]], buffer: Buffer, k: int, loop: Loop
     known[-1] = start, max(end, _until(k, loop, buffer.home))
 
 
-def _until(k: int, loop: Loop | None, home: Loop | None) -> int:
+def _until(k: int, loop: InstructionLoop | None, home: InstructionLoop | None) -> int:
     """The moment up to which a read lasts: the end of the outermost loop around it that is not around its home."""
     around = set()
     while home is not None:

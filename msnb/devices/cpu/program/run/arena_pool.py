@@ -26,7 +26,7 @@ class ArenaError(OutOfMemoryError):
     """There is no memory for a program's arena, or for its results."""
 
 
-class Shelf:
+class ArenaPool:
     """Arenas that nobody uses at the moment."""
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Shelf:
             self._free.append(arena)
 
 
-SHELF = Shelf()
+SHELF = ArenaPool()
 
 
 def aligned(arena: Array) -> int:

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from msnb.devices.cpu.program.run.native_binding import ARRAY, FLOAT, SPEC, binder
 
 if TYPE_CHECKING:
-    from msnb.devices.cpu.program.run.loader import Loaded
+    from msnb.devices.cpu.program.run.loader import LoadedProgram
 
 Array = NDArray[Any]
 
 
-class Bound:
+class BoundArguments:
     """Arguments that are in place.
 
     Attributes:
@@ -42,7 +42,7 @@ class Bound:
 class Binding:
     """How the arguments of one program are bound."""
 
-    def __init__(self, p: Loaded) -> None:
+    def __init__(self, p: LoadedProgram) -> None:
         self.p = p
         self._native = binder()
         self._rows = {i: k for k, (i, _, _) in enumerate(p.tensors)}
@@ -61,18 +61,18 @@ class Binding:
         self.lenders = [f.lender for f in p.fresh if f.lender >= 0]
         self._held = np.array([self._rows[i] for i in self.lenders], np.int64)
 
-    def bind(self, args: list[Any]) -> Bound | None:
+    def bind(self, args: list[Any]) -> BoundArguments | None:
         """Point slots at the arguments; None where they are not what the graph says."""
         try:
             for i, cell, _ in self._others:
                 cell[...] = args[i]
             if self._native is not None and not self._native.bind(args, *self._where):
-                return Bound(args, [], bool(self.lenders) and bool(self._specs[self._held, 7].all()))
+                return BoundArguments(args, [], bool(self.lenders) and bool(self._specs[self._held, 7].all()))
             return self._slowly(args)
         except (OverflowError, TypeError, ValueError):
             return None
 
-    def _slowly(self, args: list[Any]) -> Bound | None:
+    def _slowly(self, args: list[Any]) -> BoundArguments | None:
         keep: list[Array] = []
         for i, cell, _ in self._floats:
             cell[...] = args[i]
@@ -85,7 +85,7 @@ class Binding:
                 keep.append(a)
             if slot >= 0:
                 self.p.slots[slot] = a.ctypes.data
-        return Bound(args, keep, None)
+        return BoundArguments(args, keep, None)
 
     def point(self, fresh: list[Array]) -> None:
         """Point slots at memory for results."""
@@ -100,7 +100,7 @@ class Binding:
 def _owned() -> int:
     args = [np.empty(1)]
     owner = [args[0]]
-    bound = Bound(args, [], None)
+    bound = BoundArguments(args, [], None)
     found = sys.getrefcount(bound.args[0])
     assert owner
     return found

@@ -21,21 +21,21 @@ from msnb.base import fork_locks
 from msnb.base.errors import MsnbError
 from msnb.base.events import notice
 from msnb.core import step_undo
-from msnb.core.storage.memory_format import Blocks
+from msnb.core.storage.memory_format import BlockedFormat
 from msnb.devices.cpu import thread_pool
-from msnb.devices.cpu.native_kernel import Recipe
+from msnb.devices.cpu.native_kernel import NativeKernel
 from msnb.devices.cpu.program import bytecode as m
-from msnb.devices.cpu.program.build.instructions import Unlaid
+from msnb.devices.cpu.program.build.instructions import NotLowerable
 from msnb.devices.cpu.program.program_image import FRESH, PARAM, Image
 from msnb.devices.cpu.program.run.arena_pool import POOLED, SHELF, Pool, aligned, out_of_memory, room
-from msnb.devices.cpu.program.run.argument_binding import Bound
-from msnb.devices.cpu.program.run.loader import Loaded
-from msnb.devices.inspection import Planned
+from msnb.devices.cpu.program.run.argument_binding import BoundArguments
+from msnb.devices.cpu.program.run.loader import LoadedProgram
+from msnb.devices.inspection import PlannedBuffer
 from msnb.devices.reference_executor import ReferenceProgram
 from msnb.ir.graph import Graph, Node
 
 if TYPE_CHECKING:
-    from msnb.devices.cpu.program.build.builder import Built
+    from msnb.devices.cpu.program.build.builder import ProgramBuild
 
 Array = NDArray[Any]
 FIRST_CHUNK = 1 << 16
@@ -46,12 +46,12 @@ def _no_arena() -> None:
     """Where a program's last arena is: nowhere. Programs do not keep arenas alive; the shelf does."""
 
 
-class Stepped(ReferenceProgram):
+class StepwiseProgram(ReferenceProgram):
     """The reference executor with groups as native programs of one node."""
 
     def _program(self, graph: Graph) -> ReferenceProgram:
         found = self._shared.get(id(graph))
-        return Stepped(self.device, graph, self._shared) if found is None else found
+        return StepwiseProgram(self.device, graph, self._shared) if found is None else found
 
     def _fused(self, node: Node) -> Callable[..., Any]:
         program = NativeProgram(self.device, alone(node, self._module))
@@ -93,8 +93,8 @@ class NativeProgram:
         self.reason: str | None = None
         self.checking = checking
         self._reference: ReferenceProgram | None = None
-        self._loaded: Loaded | None = None
-        self._built: Built | None = None
+        self._loaded: LoadedProgram | None = None
+        self._built: ProgramBuild | None = None
         self._lock = fork_locks.lock()
         self._owner = 0
         self._arena: Callable[[], Array | None] = _no_arena
@@ -103,8 +103,8 @@ class NativeProgram:
         self.lent = False
         try:
             found = self._build().image if image is None else image
-            self._loaded = Loaded(device, found, self._origin)
-        except Unlaid as reason:
+            self._loaded = LoadedProgram(device, found, self._origin)
+        except NotLowerable as reason:
             self.reason = str(reason)
             notice(f"a graph with {reason} runs operation by operation.", key=f"unlaid {reason}")
 
@@ -126,21 +126,21 @@ class NativeProgram:
         return None if self._loaded is None or self.checking else self._loaded.image
 
     @property
-    def forms(self) -> dict[int, Blocks]:
+    def forms(self) -> dict[int, BlockedFormat]:
         """The blocks of params that lie in blocks, of a program from the disk."""
         return {} if self._loaded is None else self._loaded.image.forms
 
-    def _build(self) -> Built:
+    def _build(self) -> ProgramBuild:
         if self._built is None:
             from msnb.devices.cpu.program.build.builder import (
-                Built,  # a program from the disk needs none of what builds one
+                ProgramBuild,  # a program from the disk needs none of what builds one
             )
 
-            self._built = Built(self.graph, self.checking)
+            self._built = ProgramBuild(self.graph, self.checking)
         return self._built
 
     @property
-    def built(self) -> Built | None:
+    def built(self) -> ProgramBuild | None:
         """How it came about; None where it runs on the reference executor."""
         return None if self._loaded is None else self._build()
 
@@ -155,7 +155,7 @@ class NativeProgram:
         return [] if built is None else [s.node.op.name for s in built.tape.steps if s.node not in built.choice.recipes]
 
     @property
-    def recipes(self) -> dict[Node, Recipe]:
+    def recipes(self) -> dict[Node, NativeKernel]:
         """How nodes run natively."""
         built = self.built
         return {} if built is None else built.choice.recipes
@@ -167,7 +167,7 @@ class NativeProgram:
         return list({id(k): k for k in made}.values())
 
     @property
-    def memory_plan(self) -> list[Planned]:
+    def memory_plan(self) -> list[PlannedBuffer]:
         """What lies where in the arena, and when."""
         built = self.built
         return [] if built is None else built.plan.values
@@ -191,13 +191,13 @@ class NativeProgram:
 
     def _by_reference(self, args: Sequence[Any]) -> list[Any]:
         if self._reference is None:
-            kind = ReferenceProgram if self._loaded is not None else Stepped
+            kind = ReferenceProgram if self._loaded is not None else StepwiseProgram
             self._reference = kind(self.device, self.graph)
         return self._reference(args)
 
     # ---- one call ---------------------------------------------------------------------------------------------------
 
-    def _run(self, p: Loaded, args: Sequence[Any]) -> list[Any]:
+    def _run(self, p: LoadedProgram, args: Sequence[Any]) -> list[Any]:
         bound = p.binding.bind(args if args.__class__ is list else list(args))
         if bound is None:
             return self._by_reference(args)
@@ -212,7 +212,7 @@ class NativeProgram:
                 self._drop_chunks(p)
         return [fresh[w] if k == FRESH else args[w] if k == PARAM else w for k, w in p.answers]
 
-    def _lay(self, p: Loaded) -> Array:
+    def _lay(self, p: LoadedProgram) -> Array:
         """An arena, and the slots that point into it."""
         try:
             last = self._arena()
@@ -224,7 +224,7 @@ class NativeProgram:
             self._arena = weakref.ref(arena)
         return arena
 
-    def _results(self, p: Loaded, bound: Bound) -> list[Array]:
+    def _results(self, p: LoadedProgram, bound: BoundArguments) -> list[Array]:
         """Memory for results: a parameter's own where nobody else has it."""
         found: list[Array] = []
         lend = bound.lend(p.binding.lenders)
@@ -243,12 +243,12 @@ class NativeProgram:
         p.binding.point(found)
         return found
 
-    def _no_memory(self, p: Loaded) -> MsnbError:
+    def _no_memory(self, p: LoadedProgram) -> MsnbError:
         plan = [] if p.image.peak == 0 else [(v.name, v.bytes) for v in self.memory_plan]
         results = [(str(f.type), f.type.nbytes) for f in p.image.fresh]
         return out_of_memory(p.image.peak, plan + results, sum(count for _, count in results), self.graph.name)
 
-    def _execute(self, p: Loaded) -> None:
+    def _execute(self, p: LoadedProgram) -> None:
         env, run, where = p.env, p.machine.run, p.where
         env[m.THREADS] = min(thread_pool.of_a_program(), p.cores)  # scratch memory is for that many
         env[m.STOP] = env[m.PLACE] = 0
@@ -277,7 +277,7 @@ class NativeProgram:
             elif code == m.FAILED:
                 raise RuntimeError(f"a native kernel failed with code {env[m.CODE]}; nothing was changed.")
 
-    def _step(self, p: Loaded, number: int) -> None:
+    def _step(self, p: LoadedProgram, number: int) -> None:
         if number < len(p.steps):
             p.steps[number](p.slots)
         else:
@@ -285,7 +285,7 @@ class NativeProgram:
 
     # ---- stacks -----------------------------------------------------------------------------------------------------
 
-    def _grow(self, p: Loaded) -> None:
+    def _grow(self, p: LoadedProgram) -> None:
         """One more chunk for stacks, twice as large as the last."""
         wanted = int(p.env[m.WANTED])
         size = max(wanted + 64, 2 * self._chunks[-1].nbytes if self._chunks else FIRST_CHUNK)
@@ -296,7 +296,7 @@ class NativeProgram:
         start = aligned(self._chunks[-1])
         p.env[m.BUMP], p.env[m.LIMIT] = start, self._chunks[-1].ctypes.data + size
 
-    def _drop_chunks(self, p: Loaded) -> None:
+    def _drop_chunks(self, p: LoadedProgram) -> None:
         """Stacks are gone; a small last chunk stays for the next call."""
         p.env[p.stacks] = 0
         p.env[m.BUMP] = p.env[m.LIMIT] = 0
@@ -307,7 +307,7 @@ class NativeProgram:
 
     # ---- checking ---------------------------------------------------------------------------------------------------
 
-    def _poison(self, p: Loaded, k: int) -> None:
+    def _poison(self, p: LoadedProgram, k: int) -> None:
         """Fill what does not live behind instruction k."""
         arena = self._arena()
         if arena is None or not p.image.peak:

@@ -33,7 +33,7 @@ def array_at(address: int, shape: tuple[int, ...], dtype: Any) -> Array:
     return np.ndarray(shape, dtype, (ctypes.c_char * size).from_address(address))
 
 
-class Window:
+class SlotView:
     """A slot seen as an array."""
 
     __slots__ = ("address", "array", "dtype", "shape", "slot", "weak")
@@ -73,13 +73,13 @@ class HostStep:
             if window is not None:
                 self._store(window, found, slots)
 
-    def _value(self, window: Window, slots: Array) -> Any:
+    def _value(self, window: SlotView, slots: Array) -> Any:
         found = window.look(slots)
         if window.weak:
             return found.item()
         return found.copy() if self.keeps else found
 
-    def _store(self, window: Window, found: Any, slots: Array) -> None:
+    def _store(self, window: SlotView, found: Any, slots: Array) -> None:
         if np.shape(found) != window.shape:
             raise ShapeError(
                 f"{self.node.op.name} promised a result of shape {window.shape} and gave {np.shape(found)}."
@@ -88,8 +88,8 @@ class HostStep:
         target[...] = found
 
 
-def _window(slot: int, t: Any) -> Window | None:
-    return Window(slot, t) if slot >= 0 and isinstance(t, TensorType) else None
+def _window(slot: int, t: Any) -> SlotView | None:
+    return SlotView(slot, t) if slot >= 0 and isinstance(t, TensorType) else None
 
 
 def host_steps(device: Any, steps: Sequence[Step], origin: Callable[[int], Node]) -> list[HostStep]:

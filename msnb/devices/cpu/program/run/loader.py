@@ -32,7 +32,7 @@ class Result(NamedTuple):
     state: bool
 
 
-class Loaded:
+class LoadedProgram:
     """A program, ready for the interpreter.
 
     Args:

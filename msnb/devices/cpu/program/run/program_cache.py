@@ -28,11 +28,11 @@ from msnb.base import disk_cache
 from msnb.base.compile_timing import timed
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
-from msnb.core.storage.memory_format import Blocks
+from msnb.core.storage.memory_format import BlockedFormat
 from msnb.core.types import StackType, TensorType, TokenType, Type, tensor_type
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.llvm.jit import Library, Symbol, toolchain
-from msnb.devices.cpu.native_kernel import Link
+from msnb.devices.cpu.native_kernel import Relocation
 from msnb.devices.cpu.onednn.c_api import api
 from msnb.devices.cpu.onednn.shared_library import PACKAGE
 from msnb.devices.cpu.program.program_image import FIXED, Fresh, Image, Step
@@ -77,24 +77,24 @@ def key_of(content: Content, packs: bool = False) -> str:
 # ---- links ----------------------------------------------------------------------------------------------------------
 
 
-def _code(key: str, name: str) -> Link:
+def _code(key: str, name: str) -> Relocation:
     return Symbol(Library.kept(key), name)
 
 
-def _onednn(description: Any, count: int, operands: Any) -> Link:
-    from msnb.devices.cpu.onednn.trampoline import Bound
+def _onednn(description: Any, count: int, operands: Any) -> Relocation:
+    from msnb.devices.cpu.onednn.trampoline import PrimitiveRun
 
-    return Bound.again(description, count, operands)
+    return PrimitiveRun.again(description, count, operands)
 
 
-LINKS: dict[str, Callable[..., Link]] = {"code": _code, "onednn": _onednn}
+LINKS: dict[str, Callable[..., Relocation]] = {"code": _code, "onednn": _onednn}
 """How links of each kind are made from their data; they raise LookupError where that cannot be."""
 
 
 # ---- writing --------------------------------------------------------------------------------------------------------
 
 
-class _Writer:
+class _ImageWriter:
     """Objects as JSON, arrays beside it."""
 
     def __init__(self, content: Content) -> None:
@@ -163,7 +163,7 @@ def encoded(image: Image, content: Content) -> bytes:
     """
     if ((image.words >= _ADDRESSES.start) & (image.words < _ADDRESSES.stop)).any():
         raise Unstorable("a word that looks like an address and is no link")
-    w = _Writer(content)
+    w = _ImageWriter(content)
     body = {
         "table": [*w.ints(image.rows), w.blob(image.words)],
         "links": [link.data() for link in image.links],
@@ -186,7 +186,7 @@ def encoded(image: Image, content: Content) -> bytes:
 # ---- reading --------------------------------------------------------------------------------------------------------
 
 
-class _Reader:
+class _ImageReader:
     def __init__(self, data: bytes, content: Content) -> None:
         end = 8 + int.from_bytes(data[:8], "little")
         sizes, self.body = json.loads(data[8:end])
@@ -230,7 +230,7 @@ class _Reader:
 
 
 _DTYPES: dict[str, DType] = {t.short: t for t in dtypes.ALL}
-_VALUES: dict[str, Callable[[_Reader, Any], Any]] = {
+_VALUES: dict[str, Callable[[_ImageReader, Any], Any]] = {
     "tuple": lambda r, x: tuple(r.value(v) for v in x),
     "dtype": lambda r, x: _DTYPES[x],
     "complex": lambda r, x: complex(*x),
@@ -248,7 +248,7 @@ def decoded(data: bytes, content: Content) -> Image:
         LookupError: something that it names is not here.
         ValueError, TypeError: it is not what ``encoded`` writes.
     """
-    r = _Reader(data, content)
+    r = _ImageReader(data, content)
     b = r.body
     rows, width, words = b["table"]
     *counts, peak, swaps, params = b["counts"]
@@ -264,7 +264,7 @@ def decoded(data: bytes, content: Content) -> Image:
         [Fresh(slot, r.type(t), lender, state) for slot, t, lender, state in b["fresh"]],
         [(k, r.const(v) if k == FIXED else v) for k, v in b["answers"]],
         [r.step(s) for s in b["steps"]],
-        {i: Blocks(tuple(order), tuple(map(tuple, inner))) for i, order, inner in b["forms"]},
+        {i: BlockedFormat(tuple(order), tuple(map(tuple, inner))) for i, order, inner in b["forms"]},
     )  # fmt: skip
     need_sound(found)
     return found

@@ -18,7 +18,7 @@ from msnb.graph.capture.interpreter import program_errors, writes
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.control.truth_value import as_bool, symbolic_test, truth
 from msnb.graph.capture.interpreter.side_effects import has_effects
-from msnb.graph.capture.values.branch_merge import Merge, Undefined, is_tensor
+from msnb.graph.capture.values.branch_merge import Merge, UndefinedVariable, is_tensor
 from msnb.graph.capture.values.mutation_journal import Change
 from msnb.ir import control_flow
 from msnb.ir.graph import Graph, Value, copy_node
@@ -120,12 +120,12 @@ class Branch(Handle):
         self.finish()
         values = [(n, self.left[n], right[n], self.lines[n]) for n in self.names if n in self.lines]
         merged = dict(zip(self.lines, join(self.outer, self.pred, self.first, self.body, values)))
-        return tuple(merged[n] if n in merged else Undefined(n) for n in self.names)
+        return tuple(merged[n] if n in merged else UndefinedVariable(n) for n in self.names)
 
 
 def grab(names: tuple[str, ...], space: dict[str, Any]) -> dict[str, Any]:
     """The variables as they are."""
-    return {n: space[n] if n in space else Undefined(n) for n in names}
+    return {n: space[n] if n in space else UndefinedVariable(n) for n in names}
 
 
 def join(
@@ -193,7 +193,7 @@ def yielding(value: Any, handles: tuple[Any, ...]) -> Any:
 # ---- and, or, ternary --------------------------------------------------------------------------------------------
 
 
-class Short(Handle):
+class ShortCircuit(Handle):
     """``a and b``, ``a or b`` on the stack of open blocks."""
 
     def __init__(self, kind: str, left: Any, test: bool) -> None:

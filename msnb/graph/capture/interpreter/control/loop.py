@@ -28,9 +28,9 @@ from msnb.graph.capture.interpreter import reads, writes
 from msnb.graph.capture.interpreter.builtin_calls import SymbolicRange
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.control.branch import Body, Handle, align, grab
-from msnb.graph.capture.interpreter.control.loop_carry import Carried, from_change
+from msnb.graph.capture.interpreter.control.loop_carry import LoopVariable, from_change
 from msnb.graph.capture.interpreter.control.truth_value import as_bool, symbolic_test, truth
-from msnb.graph.capture.values.branch_merge import Late, Undefined, flatten, same, type_of
+from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable, flatten, same, type_of
 from msnb.graph.capture.values.lazy_values import is_lazy
 from msnb.ir import control_flow
 from msnb.ir.builder import replay
@@ -39,7 +39,7 @@ from msnb.ops.definition.record import find
 _TURNS = 12
 
 
-class Loop(Handle):
+class LoopCapture(Handle):
     """What both kinds of loop share: the variables, and capturing the body until its types are stable."""
 
     def __init__(self, names: tuple[str, ...], lines: dict[str, tuple[int, ...]], flag: str) -> None:
@@ -48,7 +48,7 @@ class Loop(Handle):
         self.load = self.enter = False
         self.phase = "python"
         self.values: tuple[Any, ...] = ()
-        self.carried: list[Carried] = []
+        self.carried: list[LoopVariable] = []
         self.turns = 0
 
     def vars(self) -> tuple[Any, ...]:
@@ -68,10 +68,12 @@ class Loop(Handle):
 
     def _carry(self, begin: dict[str, Any]) -> None:
         """Carry the variables that somebody reads after a turn; the others start every turn without a value."""
-        self.carried = [Carried(n, v, max(self.lines[n]), self.pythonic) for n, v in begin.items() if n in self.lines]
+        self.carried = [
+            LoopVariable(n, v, max(self.lines[n]), self.pythonic) for n, v in begin.items() if n in self.lines
+        ]
 
     def _values(self, found: dict[str, Any]) -> tuple[Any, ...]:
-        return tuple(found[n] if n in found else Undefined(n) for n in self.names)
+        return tuple(found[n] if n in found else UndefinedVariable(n) for n in self.names)
 
     def open(self, name: str, free_flag: bool, *first: tuple[TensorType, str]) -> tuple[Any, ...]:
         """A builder whose first params are ``first`` and the carried values; sets the variables for the code.
@@ -127,18 +129,18 @@ class Loop(Handle):
                 values[c.label] = self._after(c, value, ran)
         self.values, self.load, self.phase = self._values(values), True, "over"
 
-    def _alias(self, c: Carried, ran: Callable[[], Any]) -> None:
+    def _alias(self, c: LoopVariable, ran: Callable[[], Any]) -> None:
         """A variable that the loop rebinds is another object than before, if the loop ran at all."""
         aliases = self.outer.session.aliases
         for result, before, after, unsure in c.objects:
             aliases.add(result, before, ran, False) if before is not None else None
             aliases.add(result, after, None if unsure else ran, True) if after is not None else None
 
-    def _after(self, c: Carried, value: Any, ran: Callable[[], Any]) -> Any:
+    def _after(self, c: LoopVariable, value: Any, ran: Callable[[], Any]) -> Any:
         reason = f"the loop that gives it one (line {c.line}) may not run at all, a tensor decides"
         if c.late:
             return Late(c.label, reason, value, ran)
-        return Undefined(c.label, reason) if isinstance(value, Undefined) else value
+        return UndefinedVariable(c.label, reason) if isinstance(value, UndefinedVariable) else value
 
     def add_while(self, cond: Capture, body: Capture, extra: list[Any], extra_out: list[Any]) -> None:
         """Append the While node. ``extra``: carries of the loop itself (counter, condition), first."""
@@ -149,7 +151,7 @@ class Loop(Handle):
         self.conclude(list(results[len(extra) :]), lambda: replay(cond.graph, [*entries, *inv])[0])
 
 
-class While(Loop):
+class While(LoopCapture):
     """``while``."""
 
     def __init__(self, names: tuple[str, ...], lines: dict[str, tuple[int, ...]], flag: str, walrus: bool) -> None:
@@ -283,7 +285,7 @@ def _refuse(sentence: str, hint: str) -> CaptureError:
     return error
 
 
-class For(Loop):
+class For(LoopCapture):
     """``for``: Python's own loop, a While over a range with a tensor bound, a Scan over a tensor."""
 
     def __init__(self, iterated: Any, names: tuple[str, ...], lines: dict[str, tuple[int, ...]], flag: str) -> None:

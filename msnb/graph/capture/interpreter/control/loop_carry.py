@@ -19,7 +19,7 @@ from msnb.core.types import WEAK, TensorType, result_dtype, tensor_type
 from msnb.graph.capture.frontend.jump_lowering import RETURN
 from msnb.graph.capture.interpreter import array_mutations, writes
 from msnb.graph.capture.values.branch_merge import (
-    Undefined,
+    UndefinedVariable,
     describe,
     end_of,
     flatten,
@@ -30,12 +30,12 @@ from msnb.graph.capture.values.branch_merge import (
     zeros_of,
 )  # fmt: skip
 from msnb.graph.capture.values.lazy_values import is_number, plain, same_values
-from msnb.graph.capture.values.mutation_journal import MISSING, ArrayPlace, Change, Place
-from msnb.graph.capture.values.python_numbers import Pythonic, number_type
+from msnb.graph.capture.values.mutation_journal import MISSING, ArrayPlace, Change, MutationTarget
+from msnb.graph.capture.values.python_numbers import PythonNumbers, number_type
 from msnb.ir.builder import SymbolicTensor
 
 
-class Carried:
+class LoopVariable:
     """One variable (or location) of a loop.
 
     Attributes:
@@ -43,10 +43,12 @@ class Carried:
         types: per leaf, the type it is carried with; None while it is a Python value that does not change.
     """
 
-    def __init__(self, label: str, before: Any, line: int, pythonic: Pythonic, place: Place | None = None) -> None:
+    def __init__(
+        self, label: str, before: Any, line: int, pythonic: PythonNumbers, place: MutationTarget | None = None
+    ) -> None:
         self.pythonic = pythonic
         self.label, self.line, self.place = label, line, place
-        self.hole = label == RETURN and isinstance(before, Undefined)
+        self.hole = label == RETURN and isinstance(before, UndefinedVariable)
         self.late = False
         self.after: list[Any] = []
         self.objects: list[tuple[Any, Any, Any, bool]] = []
@@ -68,7 +70,7 @@ class Carried:
     @property
     def missing(self) -> bool:
         """Has it no value before the loop?"""
-        return isinstance(self.before, Undefined)
+        return isinstance(self.before, UndefinedVariable)
 
     def start(self, builder: Any, aliases: Any = None) -> Any:
         """Its value at the start of the body: a param per carried leaf."""
@@ -79,7 +81,7 @@ class Carried:
             for owner in () if type_ is None or aliases is None or self.place is not None else (leaf, self.ends[i]):
                 if is_object(owner):
                     aliases.add(leaves[-1], owner, None, True)
-        return Undefined(self.label) if self.late else self.rebuild(leaves)
+        return UndefinedVariable(self.label) if self.late else self.rebuild(leaves)
 
     def _mark(self, i: int, tensor: Any) -> Any:
         return self.pythonic.mark(tensor) if self.numbers[i] else tensor
@@ -97,7 +99,7 @@ class Carried:
         """
         if self.missing:
             return self._settle_missing(after)
-        if isinstance(after, Undefined):
+        if isinstance(after, UndefinedVariable):
             raise self._error(CaptureError, after)
         leaves, _, key = flatten(after)
         if key != self.key:
@@ -123,7 +125,7 @@ class Carried:
         """No value before the loop: carried as zeros that nobody reads. What a program may read of it after the loop is
         checked there (``Late``); a return value has a flag of its own."""
         self.after = []
-        if isinstance(after, Undefined):
+        if isinstance(after, UndefinedVariable):
             return True
         leaves, rebuild, _ = flatten(after)
         self.late = not self.hole
@@ -212,12 +214,12 @@ class Carried:
         return error
 
 
-def from_change(change: Change, pythonic: Pythonic) -> Carried:
+def from_change(change: Change, pythonic: PythonNumbers) -> LoopVariable:
     """A location that the body wrote, as something carried."""
     if isinstance(change.place, ArrayPlace) and not same_values(change.before, change.after):
         raise array_mutations.refuse("loop")
-    before = Undefined(change.place.label) if change.before is MISSING else writes.before_of(change)
-    return Carried(change.place.label, before, 0, pythonic, change.place)
+    before = UndefinedVariable(change.place.label) if change.before is MISSING else writes.before_of(change)
+    return LoopVariable(change.place.label, before, 0, pythonic, change.place)
 
 
 def _weak(x: Any) -> TensorType:

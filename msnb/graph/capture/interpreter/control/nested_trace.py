@@ -21,11 +21,11 @@ from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.control.branch import Body, Handle, stack
 from msnb.graph.capture.values.branch_merge import flatten, is_tensor
 from msnb.graph.capture.values.mutation_journal import MISSING, Change, TensorPlace
-from msnb.ir.builder import SymbolicTensor, Traced
+from msnb.ir.builder import ClosedFunction, SymbolicTensor
 from msnb.ir.graph import Value
 
 
-def trace(engine: Capture, fn: Any, inputs: Sequence[Tensor], types: Sequence[Type] | None) -> Traced:
+def trace(engine: Capture, fn: Any, inputs: Sequence[Tensor], types: Sequence[Type] | None) -> ClosedFunction:
     """See ``GraphBuilder.trace``."""
     own = [engine.lift(x).type for x in inputs] if types is None else list(types)
     handle, depth = Handle(), len(stack.items)
@@ -45,7 +45,7 @@ def trace(engine: Capture, fn: Any, inputs: Sequence[Tensor], types: Sequence[Ty
         raise
     finally:
         handle.finish()
-    made = Traced(body.builder.graph, (), shape, leaves)
+    made = ClosedFunction(body.builder.graph, (), shape, leaves)
     for change in body.changes.values():
         made.writes += _written(engine, body.builder, change)
     made.write_inputs(inputs, params)
