@@ -182,7 +182,8 @@ def test_the_client_dies(tmp_path):
     import subprocess
     import sys
 
-    text = ("import time\nfrom msnb.parallel.engine.client.engine_client import Engine\nengine = Engine('mpi', n=2).start()\n"
+    text = ("import time\nfrom msnb.parallel.engine.client.engine_client import Engine\n"
+            "engine = Engine('mpi', n=2).start()\n"
             "print(*engine.pids.values(), flush=True)\ntime.sleep(1000)\n")  # fmt: skip
     client = subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True)
     pids = list(map(int, client.stdout.readline().split()))

@@ -115,7 +115,8 @@ def test_a_cluster_of_another_size(engine):
 def test_the_client_of_a_cluster_dies():
     """The cluster that was begun for it ends too: engines, their nannies, the controller and its schedulers; and the
     folder in which they met goes."""
-    text = ("import time\nfrom msnb.parallel.engine.client.engine_client import Engine\nengine = Engine('ipp', n=2).start()\n"
+    text = ("import time\nfrom msnb.parallel.engine.client.engine_client import Engine\n"
+            "engine = Engine('ipp', n=2).start()\n"
             "controller = engine.launcher.cluster.controller\n"
             "print(engine._folder, controller.pid, *engine.pids.values(), flush=True)\ntime.sleep(1000)\n")  # fmt: skip
     client = subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True)
