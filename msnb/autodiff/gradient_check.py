@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from msnb.autodiff.forward_mode import jvp
 from msnb.autodiff.gradient_rules import gradient_type
 from msnb.autodiff.reverse_mode import vjp
 from msnb.core.tensor import Tensor
@@ -129,8 +130,6 @@ def _check_once(
 def _forward(
     graph: Graph, arrays: Arrays, wrt: Sequence[int], outs: Sequence[int], v: Arrays, u: Arrays, runner: Runner
 ) -> float:
-    from msnb.autodiff.forward_mode import jvp
-
     results = runner(jvp(graph, wrt), [*arrays, *v])
     tangents = [np.asarray(t) for t in results[len(graph.outputs) :]]
     return inner(u, tangents)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from msnb.base import device_registry, events
+from msnb.base import device_registry, events, missing_names
 from msnb.base.errors import ContextError
 
 GRAPH_MODE = 0
@@ -190,6 +190,4 @@ def set_device(device_target: str, device_id: int = 0) -> None:
 
 def __getattr__(name: str) -> Any:
     """``from msnb import context``: a sentence on what MindSpore has in its module and msnb has not."""
-    from msnb.base import missing_names
-
     return missing_names.attribute(__name__, name)

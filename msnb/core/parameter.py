@@ -9,7 +9,7 @@ from typing import Any
 
 from msnb.base.errors import DTypeError, ShapeError
 from msnb.core.engine import slot
-from msnb.core.tensor import Tensor
+from msnb.core.tensor import Tensor, make
 
 
 class Parameter(Tensor):
@@ -50,8 +50,6 @@ class Parameter(Tensor):
 
     def value(self) -> Tensor:
         """The present value as a plain Tensor."""
-        from msnb.core.tensor import make
-
         current = getattr(slot.engine, "current", None)  # a program that is captured has a value of its own for it
         found: Tensor = make(self._data, self._type) if current is None else current(self)
         return found

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from msnb.base import device_registry
+from msnb.base import device_registry, missing_names
 from msnb.base.errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from msnb.base.missing_names import MissingName
 from msnb.core import dtypes, pytree
@@ -487,8 +487,6 @@ def _initial(shape: Any, dtype: DType | None, init: Any) -> Any:
     if init is None or isinstance(init, (int, float, complex)):
         return np.full(sizes, 0 if init is None else init, want.numpy)
     if isinstance(init, str):  # a name of the room of initializers
-        from msnb.base import missing_names
-
         return missing_names.attribute("msnb.core", "initializer")(init, sizes, want)
     return init(sizes, want)
 

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from msnb.base import missing_names
 from msnb.dataset import text, transforms, vision
 from msnb.dataset.pipeline import config, samplers
 from msnb.dataset.pipeline.batch import BatchInfo
@@ -60,6 +61,4 @@ if not TYPE_CHECKING:  # a type checker must go on to report names that do not e
 
     def __getattr__(name: str) -> object:
         """A sentence on what is missing."""
-        from msnb.base import missing_names
-
         return missing_names.attribute(__name__, name)

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from msnb.base import device_registry
 from msnb.base.errors import ArgumentError, ConcretizationError, MsnbError
 from msnb.base.source_location import Origin
 from msnb.core import pytree
@@ -48,8 +49,6 @@ class SymbolicTensor(Tensor):
     @property
     def device(self) -> str:
         """The device the program is built for."""
-        from msnb.base import device_registry
-
         return str(device_registry.current().name)
 
     def __bool__(self) -> bool:

@@ -25,12 +25,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msnb.core.engine import slot
+from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, Type, tensor_type
-from msnb.ir.builder import GraphBuilder
+from msnb.ir.builder import GraphBuilder, replay
 from msnb.ir.graph import Graph, Module, Node, Value
 from msnb.ir.module_linking import adopt, rehome
 from msnb.ir.stack_type import STACK_NEW, STACK_POP, STACK_PUSH
-from msnb.ops.definition.record import REQUIRED, Op, define
+from msnb.ops.definition.record import REQUIRED, Op, define, find
 from msnb.ops.elementwise.constant import constant
 
 __all__ = [
@@ -212,8 +213,6 @@ def engine_constant(node: Node) -> Any:
         return const.data
     if isinstance(slot.engine, GraphBuilder):
         return slot.engine.wrap(slot.engine.constant(const.data, const.type))
-    from msnb.core.tensor import Tensor
-
     return Tensor(const.data)
 
 
@@ -238,8 +237,6 @@ def _append(engine: GraphBuilder, node: Node, inputs: list[Any], module: Module 
 
 def run_control(node: Node, inputs: list[Any], module: Module | None = None) -> tuple[Any, ...]:
     """Run a control node on real tensors by replaying its bodies (the eager engine's way)."""
-    from msnb.ir.builder import replay
-
     if node.op is IF:
         return tuple(replay(node.graphs[0 if bool(inputs[0]) else 1], inputs[1:]))
     if node.op is WHILE:
@@ -256,8 +253,6 @@ def run_control(node: Node, inputs: list[Any], module: Module | None = None) -> 
 
 
 def _run_while(node: Node, inputs: list[Any]) -> tuple[Any, ...]:
-    from msnb.ir.builder import replay
-
     cond, body = node.graphs
     n = node.attrs["n_carry"]
     carry, inv = inputs[:n], inputs[n:]
@@ -267,9 +262,6 @@ def _run_while(node: Node, inputs: list[Any]) -> tuple[Any, ...]:
 
 
 def _run_scan(node: Node, inputs: list[Any]) -> tuple[Any, ...]:
-    from msnb.ir.builder import replay
-    from msnb.ops.definition.record import find
-
     n, m, length = node.attrs["n_carry"], node.attrs["n_xs"], node.attrs["length"]
     carry, xs, inv = inputs[:n], inputs[n : n + m], inputs[n + m :]
     steps = range(length - 1, -1, -1) if node.attrs["reverse"] else range(length)

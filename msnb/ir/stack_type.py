@@ -26,7 +26,7 @@ from typing import Any
 
 from msnb.base.errors import ShapeError
 from msnb.core.types import StackType, TensorType, Type, result_dtype, tensor_type
-from msnb.ops.definition.record import Op, define
+from msnb.ops.definition.record import Op, define, find
 
 _TRAITS = ("pure", "stack", "linear")
 
@@ -172,8 +172,6 @@ def spread(x: Any, size: int) -> Any:
     if isinstance(t, StackType):
         element = with_axis(t.element, size)
         return STACK_SPREAD(x, size=size, axis=0, element=element)
-    from msnb.ops.definition.record import find
-
     return find("broadcast_to")(x, shape=(size, *t.shape))
 
 

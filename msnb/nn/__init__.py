@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from msnb.base import missing_names
 from msnb.nn import initializer as initializer
 from msnb.nn.cells.cell import Cell as Cell
 from msnb.nn.cells.container import CellDict as CellDict
@@ -165,6 +166,4 @@ if not TYPE_CHECKING:  # a type checker must go on to report names that do not e
 
     def __getattr__(name: str) -> object:
         """What MindSpore has here and msnb elsewhere (metrics), and a sentence on what is missing."""
-        from msnb.base import missing_names
-
         return missing_names.attribute(__name__, name)

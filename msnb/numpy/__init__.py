@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from msnb.base import missing_names
 from msnb.core.dtypes import bool_ as bool_
 from msnb.core.dtypes import float16 as float16
 from msnb.core.dtypes import float32 as float32
@@ -248,6 +249,4 @@ if not TYPE_CHECKING:  # a type checker must go on to report names that do not e
 
     def __getattr__(name: str) -> object:
         """A sentence on what is missing."""
-        from msnb.base import missing_names
-
         return missing_names.attribute(__name__, name)

@@ -6,6 +6,7 @@ import msnb.ops.shape.blocked_layout as blocked
 import msnb.ops.tensor.functions as function_methods
 import msnb.ops.tensor.inplace as in_place
 import msnb.ops.tensor.operators as methods
+from msnb.base import missing_names, plugins
 from msnb.ops.collective import ReduceOp as ReduceOp
 from msnb.ops.collective import all_gather as all_gather
 from msnb.ops.collective import all_reduce as all_reduce
@@ -500,7 +501,6 @@ if not TYPE_CHECKING:  # a type checker must go on to report names that do not e
     def __getattr__(name: str) -> object:
         """An operator that another package brings along (entry points ``msnb.ops``), an operator class
         (``ops.ReLU()``), or what lives in another room."""
-        from msnb.base import missing_names, plugins
         from msnb.ops.mindspore.primitive_classes import primitive
 
         if plugins.get(plugins.OPS, name) is not None:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from msnb.base import missing_names
 from msnb.optim.adam import Adam as Adam
 from msnb.optim.adam import AdamW as AdamW
 from msnb.optim.adam import AdamWeightDecay as AdamWeightDecay
@@ -33,6 +34,4 @@ if not TYPE_CHECKING:  # a type checker must go on to report names that do not e
 
     def __getattr__(name: str) -> object:
         """A sentence on what is missing."""
-        from msnb.base import missing_names
-
         return missing_names.attribute(__name__, name)

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from msnb.base import missing_names
 from msnb.train.callbacks.callback import Callback, RunContext, RunParams
 from msnb.train.callbacks.control_callbacks import EarlyStopping, LearningRateScheduler, ReduceLROnPlateau
 from msnb.train.callbacks.logging_callbacks import History, LambdaCallback, LossMonitor, ProgressBar, TimeMonitor
@@ -65,6 +66,4 @@ if not TYPE_CHECKING:  # a type checker must go on to report names that do not e
 
     def __getattr__(name: str) -> object:
         """MindSpore's module paths, and a sentence on what is missing."""
-        from msnb.base import missing_names
-
         return missing_names.attribute(__name__, name)

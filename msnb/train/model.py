@@ -17,7 +17,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from msnb.api.cell_compilation import call_cell, compiled_cell
-from msnb.base import events
+from msnb.base import events, missing_names
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.nn.cells.cell import Cell
 from msnb.nn.training.gradient_reducer import broadcast_parameters
@@ -437,6 +437,4 @@ if not TYPE_CHECKING:  # a type checker must go on to report names that do not e
 
     def __getattr__(name: str) -> object:
         """What MindSpore has here and msnb elsewhere."""
-        from msnb.base import missing_names
-
         return missing_names.attribute(__name__, name)

@@ -18,7 +18,7 @@ from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, Gra
 from msnb.core import pytree
 from msnb.core.engine import slot
 from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
+from msnb.core.tensor import Tensor, make
 from msnb.core.types import TensorType, tensor_type
 from msnb.eager.recording import Recording, is_eager
 from msnb.ir.builder import replay
@@ -145,8 +145,6 @@ def aux_count(program: FunctionTrace) -> int:
 
 def range_tensors(program: FunctionTrace) -> list[Tensor]:
     """Placeholders for the results of a program, in order."""
-    from msnb.core.tensor import make
-
     return [make(None, v.type) for v in program.graph.outputs[: program.n_results]]  # type: ignore[arg-type]
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, DatasetError
-from msnb.dataset.pipeline import prefetch
+from msnb.dataset.pipeline import prefetch, worker_pool
 from msnb.dataset.pipeline.epoch_rng import Epoch, row_draws
 from msnb.dataset.pipeline.map import _arrange
 from msnb.dataset.pipeline.nodes import Count, Node, UnaryNode, failure
@@ -147,8 +147,6 @@ class Batch(UnaryNode):
 
     def _by_processes(self, epoch: Epoch) -> Iterator[Row]:
         """`per_batch_map` in worker processes. Only the columns that it takes travel; the others wait here."""
-        from msnb.dataset.pipeline import worker_pool
-
         waiting: deque[list[Sequence[Array]]] = deque()
 
         def items() -> Iterator[tuple[BatchInfo, list[list[Array]]]]:

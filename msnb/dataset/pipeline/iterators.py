@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from msnb.base.errors import DatasetError
+from msnb.core.tensor import Tensor
 from msnb.dataset.pipeline.rows import Array, Row
 
 T = TypeVar("T")
@@ -25,8 +26,6 @@ _open: weakref.WeakSet[EpochIterator[Any]] = weakref.WeakSet()
 
 def to_tensor(column: str, value: Array) -> Any:
     """A Tensor of the array; text has no Tensor."""
-    from msnb.core.tensor import Tensor  # the tensor room loads only when a tensor is wanted
-
     if value.dtype.kind in "USO":
         raise DatasetError(
             f"column {column!r} holds text ({value.dtype}), which a Tensor cannot",

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
-from msnb.dataset.pipeline import prefetch
+from msnb.dataset.pipeline import prefetch, worker_pool
 from msnb.dataset.pipeline.epoch_rng import Epoch, row_draws
 from msnb.dataset.pipeline.nodes import Node, UnaryNode, failure
 from msnb.dataset.pipeline.rows import Array, Operation, Row, name_of, positions, to_array
@@ -85,8 +85,6 @@ class Map(UnaryNode):
 
     def _by_processes(self, epoch: Epoch) -> Iterator[Row]:
         """Only the columns that are taken travel; the others wait here."""
-        from msnb.dataset.pipeline import worker_pool
-
         waiting: deque[Row] = deque()
 
         def items() -> Iterator[tuple[int, Row]]:

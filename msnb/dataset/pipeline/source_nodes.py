@@ -17,7 +17,7 @@ import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.core.dtypes import as_dtype
-from msnb.dataset.pipeline import prefetch
+from msnb.dataset.pipeline import prefetch, worker_pool
 from msnb.dataset.pipeline.epoch_rng import Epoch, row_draws
 from msnb.dataset.pipeline.nodes import Count, Node, failure
 from msnb.dataset.pipeline.rows import Array, Row, name_of, positions, to_array
@@ -104,8 +104,6 @@ class IndexedSource(Node):
         if not self.users:
             return prefetch.ordered_map(self.fetch, numbers, self.workers)
         if self.processes:
-            from msnb.dataset.pipeline import worker_pool
-
             job = worker_pool.Job(FetchSource(self), "row", epoch, self.name, self.fetch, worker_pool.first)
             return worker_pool.ordered_map(self, job, enumerate(numbers), self.workers)
         fetch = functools.partial(FetchSource(self).row, epoch)

@@ -5,6 +5,7 @@ Axes before the last three are carried along, so a transform works on one image 
 
 from typing import TYPE_CHECKING
 
+from msnb.base import missing_names
 from msnb.dataset.vision.color import (
     AdjustBrightness,
     AdjustContrast,
@@ -65,6 +66,4 @@ if not TYPE_CHECKING:  # a type checker must go on to report names that do not e
 
     def __getattr__(name: str) -> object:
         """A sentence on what is missing."""
-        from msnb.base import missing_names
-
         return missing_names.attribute(__name__, name)

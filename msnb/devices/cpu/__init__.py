@@ -14,6 +14,7 @@ import numpy as np
 
 from msnb.base import fork_locks
 from msnb.base.device_registry import register_device
+from msnb.base.disk_cache import folder
 from msnb.base.events import notice
 from msnb.base.settings import get_context
 from msnb.core.storage.memory_format import BlockedFormat
@@ -83,8 +84,6 @@ class CPU(ArrayDevice):
         """True where programs are kept on disk."""
         if not _compiles():
             return False
-        from msnb.base.disk_cache import folder
-
         return folder() is not None
 
     def recall(self, content: Content, remake: Callable[[], Graph], packs: bool) -> Executable | None:
@@ -112,8 +111,6 @@ class CPU(ArrayDevice):
 
     def code_on_disk(self) -> tuple[int, int]:
         """How many files of code and programs are kept from earlier sessions, and their bytes."""
-        from msnb.base.disk_cache import folder
-
         home = folder()
         sizes = [p.stat().st_size for p in home.iterdir() if p.is_file()] if home is not None else []
         return len(sizes), sum(sizes)

@@ -21,6 +21,7 @@ from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.text.printer import called, node_text, write_type
 from msnb.ops.definition.attribute_checks import misfit
 from msnb.ops.definition.record import REQUIRED
+from msnb.ops.elementwise.constant import constant
 
 
 @dataclass(frozen=True)
@@ -296,8 +297,6 @@ def _effects(graph: Graph) -> None:
 
 
 def _no_dead_code(graph: Graph) -> None:
-    from msnb.ops.elementwise.constant import constant
-
     used = graph.uses()
     for node in graph.nodes:
         alive = node.op is constant or "effect" in node.op.traits or "control" in node.op.traits

@@ -14,6 +14,7 @@ from IPython.core import magic
 
 from msnb.base.errors import ArgumentError, DeviceError
 from msnb.notebook.magics.graph_magics import LINE_MAGIC, WITH_OPTIONS, Line, argument, options_of
+from msnb.parallel.engine.client.engine_client import Engine
 
 WORDS = ("start", "status", "restart", "stop")
 
@@ -49,8 +50,6 @@ class MsnbClusterMagics(magic.Magics):
         return Line(self._told())
 
     def _start(self, ranks: int, timeout: float) -> None:
-        from msnb.parallel.engine.client.engine_client import Engine
-
         if self.engine is not None:
             raise DeviceError(f"{self.engine.n} ranks run already.", hint="%ms_cluster stop, then start others.")
         self.engine = Engine("ipp", n=ranks, timeout=timeout).start()

@@ -20,6 +20,7 @@ from msnb.notebook.drawing.colors import TINTS
 from msnb.notebook.drawing.graph_picture import MOST_BOXES, picture_of
 from msnb.notebook.drawing.picture_tree import Box, Edge, Picture
 from msnb.notebook.parallel.plan_charts import front_svg, holdings_svg, mesh_svg, segments_svg, step_svg
+from msnb.notebook.programs.instrumented_run import place_of
 from msnb.notebook.views.roofline_view import seconds_word
 from msnb.notebook.views.view import Section, View
 from msnb.parallel.planner.pareto_front import point
@@ -84,8 +85,6 @@ class PlanView(View):
     @property
     def rows(self) -> list[Row]:
         """Per operator: layout and strategy."""
-        from msnb.notebook.programs.instrumented_run import place_of
-
         names = self.plan.problem.names
         return [
             (names[n], self.layouts.get(names[n], ""), str(s.splits(self.plan.mesh)), place_of(n))

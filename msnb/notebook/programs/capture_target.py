@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from msnb.api import grad
+from msnb.api.jit import jit
 from msnb.graph.capture import trace
 from msnb.ir.graph import Graph
 
@@ -54,8 +56,6 @@ def named(graph: Graph, fn: Any) -> Graph:
 
 def gradient_of(fn: Any) -> Callable[..., Any]:
     """The gradient by the first argument; of a Cell, by its trainable parameters."""
-    from msnb.api import grad
-
     weights = getattr(fn, "trainable_params", None)
     if weights is not None:
         found: Callable[..., Any] = grad(fn, grad_position=None, weights=weights())
@@ -66,6 +66,4 @@ def gradient_of(fn: Any) -> Callable[..., Any]:
 
 def jitted(fn: Any) -> Any:
     """``fn`` compiled when it is called; one that is already stays as it is."""
-    from msnb.api.jit import jit
-
     return fn if hasattr(fn, "__msnb_fn__") else jit(fn)

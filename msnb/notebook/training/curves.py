@@ -26,7 +26,7 @@ from msnb.base import events
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.notebook.charts.display import display_bundle, shell
-from msnb.notebook.charts.html_fragments import Row, columns, number_word, table
+from msnb.notebook.charts.html_fragments import Row, columns, figure, number_word, table
 from msnb.notebook.charts.plot import Curve, Panel, curves_svg
 from msnb.notebook.drawing.colors import SOFT
 from msnb.notebook.drawing.svg_marks import rect
@@ -173,8 +173,6 @@ class CurvesView(View, Callback):
             display_bundle(self._repr_mimebundle_())
 
     def _bundle_live(self) -> dict[str, Any]:
-        from msnb.notebook.charts.html_fragments import figure
-
         svg = self._drawing(live=True)
         return {"text/html": figure(svg, f"training of {self.title}"), "text/plain": f"step {self.step}"}
 

@@ -21,8 +21,10 @@ from typing import Any
 
 import numpy as np
 
+from msnb.api import grad
 from msnb.base.errors import ArgumentError
 from msnb.core.parameter import Parameter
+from msnb.core.random import state
 from msnb.core.tensor import Tensor
 from msnb.core.tensor_summary import plain_numbers
 from msnb.notebook.charts.html_fragments import Row, columns, number_word, table
@@ -169,9 +171,6 @@ def rounded(value: float) -> str:
 
 def _gradients(params: Any, weights: Sequence[Parameter]) -> Any:
     """The gradients of the present batch. Everything that the forward pass writes is put back."""
-    from msnb.api import grad
-    from msnb.core.random import state
-
     loss = getattr(params.train_network, "network", params.train_network)
     kept = [(p, p.value()) for p in (*loss.get_parameters(), state())]
     try:

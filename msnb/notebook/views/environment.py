@@ -17,6 +17,7 @@ from msnb.notebook.drawing.box_labels import shortened
 from msnb.notebook.drawing.colors import INK, SOFT
 from msnb.notebook.drawing.svg_marks import text as words
 from msnb.notebook.views.view import Section, View
+from msnb.ops.definition.record import REGISTRY
 
 PACKAGES = ("numpy", "ml_dtypes", "safetensors", "llvmlite", "onednn-cpu-gomp", "cupy-cuda12x", "ipython", "jupyterlab")
 SETTINGS = ("device_target", "jit_level", "runtime_num_threads", "save_graphs")
@@ -64,8 +65,6 @@ def facts() -> dict[str, list[Row]]:
 
 
 def _caches() -> list[Row]:
-    from msnb.ops.definition.record import REGISTRY
-
     seen = sum(isinstance(key, tuple) for op in REGISTRY.values() for key in op.fast)
     return [*_disk(), ("ops registered", str(len(REGISTRY))), ("signatures known to eager mode", str(seen))]
 

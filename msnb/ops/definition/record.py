@@ -63,7 +63,7 @@ from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType, Type
+from msnb.core.types import TensorType, Type, result_dtype
 
 
 @dataclass(frozen=True)
@@ -298,8 +298,6 @@ def find(name: str) -> Op:
 
 def common_type(*types: TensorType) -> DType:
     """The dtype in which operands meet."""
-    from msnb.core.types import result_dtype
-
     return result_dtype(types)
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from msnb.core import dtypes
+from msnb.core.types import result_dtype
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.record import find
 from msnb.ops.elementwise.factory import adjoint, binary, times_adjoint, unary
@@ -122,9 +124,6 @@ positive = unary(
 
 
 def _abs_infer(x: Any) -> Any:
-    from msnb.core import dtypes
-    from msnb.core.types import result_dtype
-
     dtype = result_dtype((x,))
     real = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}.get(dtype, dtype)
     return x.with_dtype(real)

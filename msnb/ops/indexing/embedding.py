@@ -11,6 +11,7 @@ from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.elementwise.comparison import equal, where
+from msnb.ops.elementwise.identity_and_effects import stop_gradient
 from msnb.ops.indexing.gather import gather
 from msnb.ops.shape.views import expand_dims
 
@@ -36,8 +37,6 @@ def embedding(ids: Any, weight: Any, padding_idx: int | None = None) -> Any:
         >>> ms.ops.embedding(ms.Tensor([1, 0]), ms.Tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
         [[3.0, 4.0], [1.0, 2.0]]
     """
-    from msnb.ops.elementwise.identity_and_effects import stop_gradient
-
     ids, weight = as_tensor(ids), as_tensor(weight)
     lines = operand_lines(ids._type, weight._type, names=("ids", "weight"))
     if not ids.dtype.is_int:

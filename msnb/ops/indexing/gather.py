@@ -21,9 +21,11 @@ from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_tensor, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
+from msnb.ops.shape.concat_split import unstack
+from msnb.ops.shape.creation import arange
 from msnb.ops.shape.index_records import INDEX, UNINDEX, read_batch
 from msnb.ops.shape.index_spec import outside
-from msnb.ops.shape.views import reshape
+from msnb.ops.shape.views import broadcast_to, reshape
 
 FAMILY = "index"  # of the records in this module: pictures and the JSON of graphs name it
 
@@ -168,8 +170,6 @@ def take(x: Any, index: Any, axis: int | None = None) -> Any:
 
 def coordinates(name: str, index: Any) -> tuple[Any, ...]:
     """The k index tensors of an ``index[..., k]``."""
-    from msnb.ops.shape.concat_split import unstack
-
     i = as_tensor(index)
     if not i.ndim or not isinstance(i.shape[-1], int):
         raise ShapeError(f"{name} needs an index [..., k] with k coordinates each.", operands=operand_lines(i._type))
@@ -197,8 +197,6 @@ def gather_nd(x: Any, index: Any) -> Any:
 
 def along(name: str, shape: Shape, index: Any, axis: int) -> tuple[Any, ...]:
     """Index tensors that leave every axis alone but one: an open grid with ``index`` in the place of ``axis``."""
-    from msnb.ops.shape.creation import arange
-
     if index.ndim != len(shape) or not index.dtype.is_int:
         raise ShapeError(
             f"{name} needs an index of integers with {len(shape)} axes.",
@@ -242,8 +240,6 @@ def take_along_axis(x: Any, index: Any, axis: int | None = None) -> Any:
         >>> ms.ops.take_along_axis(ms.Tensor([[3, 1], [2, 5]]), ms.Tensor([[1], [0]]), 1).tolist()
         [[1], [2]]
     """
-    from msnb.ops.shape.views import broadcast_to
-
     t, i = as_tensor(x), as_tensor(index)
     if axis is None:
         t, axis = reshape(t, (-1,)), 0

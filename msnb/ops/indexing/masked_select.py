@@ -17,7 +17,11 @@ from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.operand_checks import as_tensor, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.definition.symbolic_sizes import bound_of, fresh, product
-from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.definition.type_inference import common_shape, operand_lines
+from msnb.ops.indexing.gather import take
+from msnb.ops.reduction.cumulative import cumsum
+from msnb.ops.shape.concat_split import unstack
+from msnb.ops.shape.views import broadcast_to
 
 FAMILY = "selection"  # of the records in this module: pictures and the JSON of graphs name it
 
@@ -89,8 +93,6 @@ def nonzero(x: Any, as_tuple: bool = False) -> Any:
     found = NONZERO(t) if known is None else known
     if not as_tuple:
         return found
-    from msnb.ops.shape.concat_split import unstack
-
     return unstack(found, 1)
 
 
@@ -140,9 +142,6 @@ def masked_select(x: Any, mask: Any) -> Any:
         >>> ms.ops.masked_select(ms.Tensor([1, 2, 3]), ms.Tensor([True, False, True])).tolist()
         [1, 3]
     """
-    from msnb.ops.definition.type_inference import common_shape
-    from msnb.ops.shape.views import broadcast_to
-
     t, m = as_tensor(x), as_tensor(mask)
     _need_mask("masked_select", t, m)
     shape = common_shape("masked_select", t._type, m._type)
@@ -187,10 +186,6 @@ def masked_scatter(x: Any, mask: Any, source: Any) -> Any:
         >>> ms.ops.masked_scatter(ms.Tensor([0, 0, 0]), ms.Tensor([True, False, True]), ms.Tensor([7, 8, 9])).tolist()
         [7, 0, 8]
     """
-    from msnb.ops.indexing.gather import take
-    from msnb.ops.reduction.cumulative import cumsum
-    from msnb.ops.shape.views import broadcast_to
-
     t, m = as_tensor(x), as_tensor(mask)
     _need_mask("masked_scatter", t, m)
     m = broadcast_to(m, shape=t.shape)

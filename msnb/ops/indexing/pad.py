@@ -19,6 +19,10 @@ from msnb.ops.definition.operand_checks import as_tensor, one_batched, strong_dt
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import total
 from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.elementwise.arithmetic import abs as absolute
+from msnb.ops.elementwise.arithmetic import maximum, minimum, remainder
+from msnb.ops.indexing.gather import GATHER
+from msnb.ops.shape.creation import arange
 
 FAMILY = "padding"  # of the records in this module: pictures and the JSON of graphs name it
 
@@ -87,23 +91,16 @@ PAD: Op = define(
 
 def _reflected(position: Any, size: int) -> Any:
     """0..size-1 and back, again and again: the distance from the far end, folded."""
-    from msnb.ops.elementwise.arithmetic import abs as absolute
-    from msnb.ops.elementwise.arithmetic import remainder
-
     if size == 1:
         return position * 0
     return (size - 1) - absolute((size - 1) - remainder(position, 2 * (size - 1)))
 
 
 def _clipped(position: Any, size: int) -> Any:
-    from msnb.ops.elementwise.arithmetic import maximum, minimum
-
     return minimum(maximum(position, 0), size - 1)
 
 
 def _wrapped(position: Any, size: int) -> Any:
-    from msnb.ops.elementwise.arithmetic import remainder
-
     return remainder(position, size)
 
 
@@ -113,9 +110,6 @@ _BORDERS: dict[str, Callable[[Any, int], Any]] = {
 
 
 def _border(x: Any, axis: int, low: int, high: int, mode: str) -> Any:
-    from msnb.ops.indexing.gather import GATHER
-    from msnb.ops.shape.creation import arange
-
     size = x.shape[axis]
     if not isinstance(size, int):
         raise ShapeError(

@@ -18,7 +18,10 @@ from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_ints, as_sizes, as_tensor, tensors
 from msnb.ops.definition.symbolic_sizes import product, quotient
 from msnb.ops.definition.type_inference import common_shape, normal_axes, normal_axis, operand_lines
+from msnb.ops.elementwise.comparison import equal, where
+from msnb.ops.indexing.gather import GATHER
 from msnb.ops.shape.concat_split import CONCAT
+from msnb.ops.shape.creation import arange
 from msnb.ops.shape.index_records import INDEX
 from msnb.ops.shape.views import TRANSPOSE, broadcast_to, expand_dims, reshape
 
@@ -278,8 +281,6 @@ def repeat_interleave(x: Any, repeats: Any, axis: int | None = None) -> Any:
         raise ShapeError(f"repeat_interleave: {len(counts)} counts for an axis of size {t.shape[at]}; counts are >= 0.",
                          operands=operand_lines(t._type))  # fmt: skip
     if len(counts) > 1:
-        from msnb.ops.indexing.gather import GATHER
-
         return GATHER(t, as_tensor(np.repeat(np.arange(len(counts)), counts)), axis=at)
     wide = broadcast_to(expand_dims(t, at + 1), shape=(*t.shape[: at + 1], counts[0], *t.shape[at + 1 :]))
     return reshape(wide, (*t.shape[:at], product((t.shape[at], counts[0])), *t.shape[at + 1 :]))
@@ -348,9 +349,6 @@ def one_hot(indices: Any, depth: int, on_value: Any = 1, off_value: Any = 0, axi
         >>> ms.ops.one_hot(ms.Tensor([0, 2]), 3).tolist()
         [[1, 0, 0], [0, 0, 1]]
     """
-    from msnb.ops.elementwise.comparison import equal, where
-    from msnb.ops.shape.creation import arange
-
     t = as_tensor(indices)
     if not t.dtype.is_int:
         raise DTypeError(f"one_hot needs integers, got {t._type!r}.", hint="convert with indices.astype(ms.int32).")

@@ -27,8 +27,10 @@ from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.elementwise.arithmetic import maximum
 from msnb.ops.elementwise.cast import limit
 from msnb.ops.indexing.gather import along, at_axis, coordinates
+from msnb.ops.shape.creation import full, ones_like, zeros_like
 from msnb.ops.shape.index_records import INDEX, INDEX_UPDATE, UNINDEX, update_axes, write_batch
 from msnb.ops.shape.index_spec import IndexPlan, fits, key_of
+from msnb.ops.shape.views import broadcast_to
 
 _X = np.arange(12.0).reshape(3, 4) / 8 - 1
 _I = np.array([2, 0, 2])
@@ -65,8 +67,6 @@ def _extreme_grad(dout: Any, x: Any, value: Any, indices: Any, out: Any, spec: A
 def _product_grad(dout: Any, x: Any, value: Any, indices: Any, spec: Any) -> Any:
     """The product of all other factors. Where several values meet at one place, zeros among them are counted apart, so
     that 0/0 never happens; only there does a second derivative at a value that is exactly 0 come out as 0."""
-    from msnb.ops.shape.creation import ones_like, zeros_like
-
     ones = ones_like(x)
     is_zero = (value == 0).astype(x.dtype)
     whole = value + is_zero
@@ -122,8 +122,6 @@ def combine(x: Any, indices: Sequence[Any], spec: Any, value: Any, how: str) -> 
         return INDEX_UPDATE(x, value, *indices, spec=spec)
     if how in ("add", "sub"):
         place = IndexPlan("scatter", x._type, tuple(i._type for i in indices), spec).shape
-        from msnb.ops.shape.views import broadcast_to
-
         v = as_tensor(value)
         v = v.astype(x.dtype) if v.dtype is not x.dtype else v
         added = UNINDEX(broadcast_to(v, shape=place), *indices, spec=spec, shape=x.shape)
@@ -244,8 +242,6 @@ def _neutral(dtype: DType, reduce: str) -> float:
 
 def _divided_by_count(x: Any, total: Any, axis: int, index: Any, src: Any, include_self: bool) -> Any:
     """Sums divided by how many numbers each is made of; whole numbers round down, as in PyTorch."""
-    from msnb.ops.shape.creation import full
-
     met = scatter(full(x.shape, int(include_self), dtype=x.dtype), axis, index, full(src.shape, 1), "add")
     count = maximum(met, 1)
     return total / count if x.dtype.is_float or x.dtype.is_complex else total // count

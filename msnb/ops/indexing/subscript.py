@@ -21,6 +21,9 @@ from msnb.core.tensor import Tensor
 from msnb.core.types import Dim, Shape, Size
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.indexing.masked_select import nonzero
+from msnb.ops.shape.concat_split import stack, unstack
+from msnb.ops.shape.views import EXPAND_DIMS
 
 FULL = slice(None)
 
@@ -46,8 +49,6 @@ def _entry(e: Any) -> Any:
 
 def _index_array(e: Any) -> Any:
     if isinstance(e, list) and any(isinstance(item, Tensor) for item in e):
-        from msnb.ops.shape.concat_split import stack
-
         return stack(e)
     array = np.asarray(e)
     return as_tensor(array.astype(np.int64) if array.size == 0 and array.dtype.kind == "f" else array)
@@ -112,9 +113,6 @@ def _check_mask(x: Any, axis: int, mask: Any) -> None:
 
 
 def _mask_tensors(x: Any, axis: int, mask: Any) -> tuple[tuple[Any, ...], list[Any]]:
-    from msnb.ops.indexing.masked_select import nonzero
-    from msnb.ops.shape.concat_split import unstack
-
     if isinstance(mask, bool):
         return (None, "t"), [as_tensor(np.zeros((int(mask),), np.int64))]
     if not mask.ndim:
@@ -149,8 +147,6 @@ def parse(x: Any, key: Any) -> tuple[Any, tuple[Any, ...], list[Any]]:
 
 
 def _with_axis(x: Any, axis: int) -> Any:
-    from msnb.ops.shape.views import EXPAND_DIMS
-
     return EXPAND_DIMS(x, axis=axis)
 
 

@@ -25,7 +25,9 @@ from msnb.ops.definition.symbolic_sizes import bound_of, product
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.linalg.einsum_lowering import Contraction, LabeledValue, sizes_of
 from msnb.ops.linalg.matmul import wide
-from msnb.ops.shape.views import reshape, sum_to
+from msnb.ops.shape.creation import arange
+from msnb.ops.shape.index_records import UNINDEX
+from msnb.ops.shape.views import broadcast_to, reshape, sum_to
 
 _A = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]])
 _B = np.array([[1.5, 0.5], [-2.0, 0.75], [1.25, -0.5]])
@@ -136,8 +138,6 @@ def _operand_grad(dout: Any, xs: Any, terms: Sequence[str], result: str, i: int)
 
 def _repeated(found: Any, reached: str, own: str, term: str, x: Any) -> Any:
     """Axes that were summed alone come back by repetition."""
-    from msnb.ops.shape.views import broadcast_to
-
     if reached == own:
         return found
     sizes = dict(zip(reached, found.shape))
@@ -149,9 +149,6 @@ def _onto_diagonal(found: Any, own: str, term: str, x: Any) -> Any:
     """[.. i ..] written where all axes called i agree."""
     if own == term:
         return found
-    from msnb.ops.shape.creation import arange
-    from msnb.ops.shape.index_records import UNINDEX
-
     sizes = dict(zip(term, x.shape))
     found = sum_to(found, tuple(sizes[c] for c in own))  # a size 1 that another operand repeated
     grid = {c: reshape(arange(sizes[c]), tuple(sizes[c] if d == c else 1 for d in own)) for c in own}

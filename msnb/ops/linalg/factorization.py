@@ -28,8 +28,9 @@ from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import bound_of, product
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
-from msnb.ops.elementwise import transcendental
+from msnb.ops.elementwise import arithmetic, transcendental
 from msnb.ops.elementwise.comparison import where
+from msnb.ops.indexing.rearrange import moveaxis
 from msnb.ops.linalg.matmul import matmul, turned
 from msnb.ops.linalg.matrix_functions import inverse
 from msnb.ops.linalg.triangular import diag_embed, tril
@@ -245,9 +246,6 @@ def matrix_norm(x: Any, ord: Any = "fro", axis: Any = (-2, -1), keepdims: bool =
         >>> ms.ops.matrix_norm(ms.Tensor([[3.0, 0.0], [0.0, 4.0]]), "nuc").item()
         7.0
     """
-    from msnb.ops.elementwise import arithmetic
-    from msnb.ops.indexing.rearrange import moveaxis
-
     t = as_tensor(x)
     rows, columns = (normal_axis("matrix_norm", a, t.ndim) for a in axis)
     if rows == columns:

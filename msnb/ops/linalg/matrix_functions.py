@@ -25,8 +25,11 @@ from msnb.ops.definition.operand_checks import all_spread, as_tensor
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import bound_of, product
 from msnb.ops.definition.type_inference import broadcast_shapes, common_shape, normal_axis, operand_lines
+from msnb.ops.elementwise.comparison import where
+from msnb.ops.indexing.rearrange import roll
 from msnb.ops.linalg.matmul import matmul, turned
 from msnb.ops.linalg.triangular import diag_embed, tril
+from msnb.ops.shape.creation import eye
 from msnb.ops.shape.views import EXPAND_DIMS, SQUEEZE, broadcast_to, reshape
 
 FAMILY = "linalg"  # of the records in this module: pictures and the JSON of graphs name it
@@ -184,8 +187,6 @@ def _eigh_type(x: TensorType) -> tuple[TensorType, TensorType]:
 
 
 def _eigh_grad(douts: Any, outs: Any) -> Any:
-    from msnb.ops.elementwise.comparison import where
-
     w, v = outs
     gaps = EXPAND_DIMS(w, axis=-2) - EXPAND_DIMS(w, axis=-1)
     away = where(gaps == 0, 0, 1 / where(gaps == 0, 1, gaps))
@@ -226,8 +227,6 @@ def slogdet(x: Any) -> tuple[Any, Any]:
 def logdet(x: Any) -> Any:
     """The logarithm of the determinant; NaN where that is negative."""
     sign, log = slogdet(x)
-    from msnb.ops.elementwise.comparison import where
-
     return where(sign < 0, float("nan"), log)
 
 
@@ -245,8 +244,6 @@ def eigh(x: Any) -> tuple[Any, Any]:
 
 def matrix_power(x: Any, n: int) -> Any:
     """The product of n copies of every matrix; a negative n takes the inverse."""
-    from msnb.ops.shape.creation import eye
-
     t = as_tensor(x)
     _need_square("matrix_power", t._type)
     if n < 0:
@@ -274,8 +271,6 @@ def cross(x: Any, y: Any, dim: int | None = None) -> Any:
         >>> ms.ops.cross(ms.Tensor([1, 0, 0]), ms.Tensor([0, 1, 0])).tolist()
         [0, 0, 1]
     """
-    from msnb.ops.indexing.rearrange import roll
-
     a, b = as_tensor(x), as_tensor(y)
     shape = common_shape("cross", a._type, b._type)
     a, b = (reshape(t, (*(1,) * (len(shape) - t.ndim), *t.shape)) for t in (a, b))

@@ -19,6 +19,7 @@ from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_tensor, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, define
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
+from msnb.ops.shape.creation import arange
 from msnb.ops.shape.index_records import INDEX, UNINDEX
 from msnb.ops.shape.views import TRANSPOSE, inverse_permutation
 
@@ -95,8 +96,6 @@ def _pair_last(name: str, ndim: int, axis1: int, axis2: int) -> tuple[int, ...]:
 
 
 def _steps(rows: Any, cols: Any, offset: int) -> tuple[Any, Any]:
-    from msnb.ops.shape.creation import arange
-
     length = max(min(rows + min(offset, 0), cols - max(offset, 0)), 0)
     along = arange(length)
     return along + max(-offset, 0), along + max(offset, 0)

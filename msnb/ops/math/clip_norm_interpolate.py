@@ -15,6 +15,7 @@ from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.elementwise import arithmetic, transcendental
 from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.comparison import equal, isinf, isnan, where
+from msnb.ops.linalg.factorization import matrix_norm
 from msnb.ops.reduction.functional import SUM, amax, amin
 from msnb.ops.reduction.functional import mean as mean_of
 from msnb.ops.reduction.functional import sum as sum_of
@@ -173,8 +174,6 @@ def norm(x: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, p: 
         return vector_norm(x, ord, dim, keepdim)
     if ord != "nuc":
         events.notice(_OF_A_MATRIX.format(ord), key="norm of a matrix")
-    from msnb.ops.linalg.factorization import matrix_norm
-
     out: Tensor = matrix_norm(x, ord, axes, keepdim)
     return out
 

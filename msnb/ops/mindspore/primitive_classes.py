@@ -20,6 +20,8 @@ from msnb.core.engine import slot
 from msnb.core.process_group import WORLD_GROUP
 from msnb.core.shard_annotation import ShardRequest, sharding
 from msnb.core.tensor import Tensor
+from msnb.ops.random import draws
+from msnb.ops.random.draws import drawn_integers, next_key
 
 
 class Primitive:
@@ -116,8 +118,6 @@ class _SeededPrimitive(Primitive):
         self._stream = results.seed_state(self.name, *seeds)
 
     def _given(self) -> dict[str, Any]:
-        from msnb.ops.random.draws import next_key
-
         named = {name: v for name, v in self.attrs.items() if not name.lower().startswith("seed")}
         return named if self._stream is None else {**named, "key": next_key(self._stream)}
 
@@ -237,16 +237,12 @@ def _pool(name: str) -> Callable[..., Any]:
 
 def _drawn(fn: str) -> Callable[..., Any]:
     def draw(shape: Any, key: Any = None) -> Any:
-        from msnb.ops.random import draws
-
         return getattr(draws, fn)(tuple(shape.tolist() if isinstance(shape, Tensor) else shape), key)
 
     return draw
 
 
 def _drawn_ints(shape: Any, minval: Any, maxval: Any, key: Any = None) -> Any:
-    from msnb.ops.random.draws import drawn_integers
-
     low, high = (int(v.item() if isinstance(v, Tensor) else v) for v in (minval, maxval))
     return drawn_integers(tuple(shape.tolist() if isinstance(shape, Tensor) else shape), low, high, key)
 

@@ -19,6 +19,7 @@ from msnb.core import dtypes
 from msnb.core.parameter import Parameter
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.random.draws import drawn_uniform
 
 
 def _ops() -> Any:
@@ -103,8 +104,6 @@ def channel_dropout(name: str, axes: int) -> Any:
 def _dropped(name: str, x: Any, keep_prob: float, places: tuple[Any, ...], key: Any) -> tuple[Any, Any]:
     if not 0.0 <= keep_prob <= 1.0:
         raise AttributeValueError(f"{name}: keep_prob must be in [0, 1], got {keep_prob!r}.")
-    from msnb.ops.random.draws import drawn_uniform
-
     mask = (drawn_uniform(places, key) < keep_prob).astype(x.dtype)
     ops = _ops()
     scaled = ops.where(mask != 0, x * (1.0 / keep_prob), 0.0) if keep_prob else ops.zeros_like(x)

@@ -20,6 +20,7 @@ from msnb.ops.elementwise.cast import cast
 from msnb.ops.elementwise.comparison import where
 from msnb.ops.elementwise.identity_and_effects import stop_gradient
 from msnb.ops.elementwise.transcendental import sigmoid, softplus_one
+from msnb.ops.random.draws import gumbel
 from msnb.ops.reduction.functional import MAX, SUM
 
 _ROOT_2_BY_PI = math.sqrt(2 / math.pi)
@@ -277,8 +278,6 @@ def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, axis: i
 
     Source: Jang et al., 2016, arXiv:1611.01144.
     """
-    from msnb.ops.random.draws import gumbel
-
     soft = softmax((logits + gumbel(logits.shape, dtype=logits.dtype)) / tau, axis)
     if not hard:
         return soft

@@ -31,6 +31,7 @@ from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.definition.type_inference import normal_shape, operand_lines
+from msnb.ops.math.sort import topk
 from msnb.ops.random.philox import wide_words, words
 from msnb.ops.reduction.functional import argmax
 from msnb.ops.shape.creation import ones
@@ -364,8 +365,6 @@ def multinomial(weights: Tensor, num_samples: int, replacement: bool = True) -> 
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.multinomial.html
     """
-    from msnb.ops.math.sort import topk
-
     logits = find("log")(weights)
     if replacement:
         return categorical(logits, num_samples)

@@ -21,6 +21,7 @@ from msnb.ops.definition.operand_checks import all_spread, as_tensor, one_batche
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import total
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
+from msnb.ops.shape.index_records import INDEX
 from msnb.ops.shape.views import EXPAND_DIMS, SQUEEZE
 
 FAMILY = "join"  # of the records in this module: pictures and the JSON of graphs name it
@@ -307,8 +308,6 @@ def tensor_split(x: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Any, 
         return split_sizes(t, [each + (i < more) for i in range(indices_or_sections)], axis)
     ends = [builtins.slice(e).indices(n)[1] for e in indices_or_sections] + [n]
     starts = [0, *ends[:-1]]
-    from msnb.ops.shape.index_records import INDEX
-
     at = normal_axis("tensor_split", axis, t.ndim)
     return tuple(INDEX(t, spec=((None, None, None),) * at + ((a, b, 1),)) for a, b in zip(starts, ends))
 

@@ -31,6 +31,7 @@ from msnb.ops.definition.operand_checks import spread, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import sizes_text
 from msnb.ops.definition.type_inference import operand_lines
+from msnb.ops.shape.creation import arange, zeros
 from msnb.ops.shape.index_spec import IndexPlan, Spec, explain, fits, key_of, may_equal
 from msnb.ops.shape.views import BROADCAST_TO, TRANSPOSE, inverse_permutation, reshape
 
@@ -84,8 +85,6 @@ def _batched(plan: IndexPlan, size: int, indices: Sequence[Any], batched: Sequen
     if not any(batched):
         front = 0 if plan.together else r
         return (_FULL, *spec), list(indices), (front, *(i for i in range(n + 1) if i != front))
-    from msnb.ops.shape.creation import arange
-
     lanes = reshape(arange(size), (size, *(1,) * r))
     own = [reshape(i, (size, *(1,) * (r + 1 - i.ndim), *i.shape[1:])) if b else i for i, b in zip(indices, batched)]
     order = (0, *range(1 + r, 1 + r + p), *range(1, 1 + r), *range(1 + r + p, n + 1))
@@ -318,8 +317,6 @@ def _taken_body(xp: Any, y: Any, *indices: Any, spec: Spec) -> Any:
 
 
 def _taken_grad(dout: Any, indices: Any, types: Any, spec: Spec) -> Any:
-    from msnb.ops.shape.creation import zeros
-
     empty = zeros(types[0].shape, dtype=types[0].dtype)
     return INDEX_UPDATE(empty, dout, *indices, spec=spec), *_no_more(len(indices))
 

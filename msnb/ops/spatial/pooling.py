@@ -19,6 +19,7 @@ from msnb.ops.definition.data_format import NCHW, need_format, places_of
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.definition.window_geometry import IntOrPair, Pads, Pair, need_images, pair, resolve_pads
+from msnb.ops.linalg.matmul import matmul
 from msnb.ops.shape.views import expand_dims, squeeze
 from msnb.ops.spatial.pooling_records import AVG_POOL2D, MAX_POOL2D
 
@@ -218,8 +219,6 @@ def adaptive_avg_pool2d(x: Any, output_size: Any) -> Any:
         >>> ms.ops.adaptive_avg_pool2d(ms.Tensor([[[[1.0, 2.0, 6.0]]]]), (1, 2)).tolist()
         [[[[1.5, 4.0]]]]
     """
-    from msnb.ops.linalg.matmul import matmul
-
     x = as_tensor(x)
     size, out = _targets("adaptive_avg_pool2d", x, output_size)
     if size[0] % out[0] == 0 and size[1] % out[1] == 0:

@@ -16,6 +16,7 @@ from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.record import Op
+from msnb.ops.elementwise.comparison import where
 from msnb.ops.indexing.gather import gather, gather_elements, gather_nd, index_select, take
 from msnb.ops.indexing.grids import expand_as, view_as
 from msnb.ops.indexing.masked_select import argwhere, masked_fill, masked_select, nonzero, unique
@@ -130,8 +131,6 @@ def _where_masked(x: Any, key: Any, value: Any) -> Any:
     after = x.ndim - axis - mask.ndim
     if isinstance(value, Tensor) and value.ndim > after:
         return None
-    from msnb.ops.elementwise.comparison import where
-
     if isinstance(value, Tensor) and value.dtype is not x.dtype:
         value = value.astype(x.dtype)
     value = (

@@ -25,6 +25,7 @@ from msnb.devices.ascend.chrome_trace import write_trace
 from msnb.devices.ascend.formats import from_nc1hwc0, from_nz, from_z, to_nc1hwc0, to_nz, to_z
 from msnb.devices.ascend.kernel_fusion import WAIT, Grouping, Kernel, Task
 from msnb.devices.ascend.peak_memory import Peak, check_memory, name_of
+from msnb.graph.capture import trace
 from msnb.ir.graph import Graph, Node
 from msnb.parallel.planner.cost_graph_builder import inlined
 
@@ -103,8 +104,6 @@ def profile(program: Any, *inputs: Any, chip: str | None = None, mode: str | Non
         >>> p.kernels[0].bound
         'cube'
     """
-    from msnb.graph.capture import trace
-
     soc = get_context("soc_version") if chip is None else chip
     if soc not in CHIPS:
         raise AttributeValueError(f"no chip is called {soc!r}; legal: {', '.join(map(repr, CHIPS))}.")

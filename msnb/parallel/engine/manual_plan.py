@@ -31,6 +31,7 @@ from msnb.core.types import TensorType
 from msnb.devices.ascend.peak_memory import peak_of
 from msnb.devices.device import ArrayDevice
 from msnb.devices.reference_executor import ReferenceProgram
+from msnb.graph.capture import trace
 from msnb.ir.graph import Graph, Node
 from msnb.ir.node_cost import size_of
 from msnb.parallel.engine.client.engine_client import Engine
@@ -111,8 +112,6 @@ class ManualPlan(PlanBase):
         self.held: list[dict[int, Any]] = [{} for _ in self.graphs]
 
     def _captured(self, program: Any) -> list[Any]:
-        from msnb.graph.capture import trace
-
         if not callable(program):
             raise ArgumentError(f"plan takes a Cell or a function, not {type(program).__name__}.")
         n, out, known = self.mesh.size, [], dict[Any, Any]()

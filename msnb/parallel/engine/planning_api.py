@@ -15,6 +15,7 @@ from msnb.core.parameter import Parameter
 from msnb.core.pytree import flatten, unflatten
 from msnb.core.tensor import Tensor, blank
 from msnb.core.types import TensorType
+from msnb.graph.capture import trace
 from msnb.ir.graph import Graph, Value
 from msnb.parallel.context import (
     AUTO_PARALLEL,
@@ -271,8 +272,6 @@ def _buckets() -> tuple[tuple[int, ...], float]:
 
 def captured_of(program: Any, inputs: tuple[Any, ...]) -> Any:
     """A Cell or function of tensors as a graph."""
-    from msnb.graph.capture import trace
-
     if not callable(program):
         raise ArgumentError(f"plan takes a Cell or a function, not {type(program).__name__}.")
     return trace(program, inputs, {})

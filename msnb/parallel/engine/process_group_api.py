@@ -26,6 +26,7 @@ from msnb.core.process_group import (
 )
 from msnb.parallel.context import wanted
 from msnb.parallel.engine.client.process_launcher import missing
+from msnb.parallel.engine.comm.mpi_backend import MpiComm
 
 __all__ = [
     "HCCL_WORLD_COMM_GROUP", "NCCL_WORLD_COMM_GROUP", "GlobalComm", "create_group", "destroy_group",
@@ -67,8 +68,6 @@ def init(backend_name: str | None = None) -> None:
     why = missing("mpi")
     if why:
         raise DeviceError(f"init: this process is one of an MPI job, but {why}.")
-    from msnb.parallel.engine.comm.mpi_backend import MpiComm
-
     process_group.install(MpiComm(_TIMEOUT))
     wanted.renew()
 

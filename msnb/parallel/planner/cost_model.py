@@ -21,6 +21,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from msnb.base.errors import AttributeValueError
 from msnb.core.types import TensorType
 from msnb.devices.ascend.chip import Chip
 from msnb.devices.ascend.roofline import op_seconds, work_of
@@ -231,8 +232,6 @@ Model = TimeModel | ByteModel
 
 def model_named(name: str, mesh: Mesh, training: bool, overlap: float = 0.0) -> Model:
     """The cost model "time" or "bytes". Raises ValueError for another name."""
-    from msnb.base.errors import AttributeValueError
-
     if name == "time":
         return TimeModel(mesh, training, overlap)
     if name == "bytes":

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from msnb.devices.cpu.llvm.jit import Library
 from msnb.devices.cpu.native_kernel import KernelCall
 
 MOST_OBJECTS = 5
@@ -49,8 +50,6 @@ class CallTable:
 @functools.lru_cache(maxsize=MOST_OBJECTS)
 def runner(objects: int) -> Any:
     """``i32 run(state, objects...)`` as a Python function that releases the GIL."""
-    from msnb.devices.cpu.llvm.jit import Library
-
     library = Library(_text(objects))
     kinds = [ctypes.c_void_p] * (1 + objects)
     found: Any = ctypes.CFUNCTYPE(ctypes.c_int, *kinds)(library.address("msnb_eager"))

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 from msnb.base import fork_locks
 from msnb.core.dtypes import DType, bool_
 from msnb.core.types import TensorType, Type, tensor_type
+from msnb.devices.cpu.codegen.kernel_library import compile_kernels, lowered, same
+from msnb.devices.cpu.codegen.size_generic import generic
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel
 from msnb.ir.graph import Graph, Node
 from msnb.ir.kernel.iteration_space import kind_of
@@ -117,9 +119,6 @@ def recipe(node: Node) -> NativeKernel | None:
     """The chain that ``node`` is, or None where there is no code for it."""
     if kind_of(node) != "elementwise":
         return None
-    from msnb.devices.cpu.codegen.kernel_library import lowered
-    from msnb.devices.cpu.codegen.size_generic import generic
-
     types = [v.type for v in (*node.inputs, node.out)]
     rows = rows_of(types[:-1], types[-1])  # type: ignore[arg-type]
     if rows is None:
@@ -141,8 +140,6 @@ def _of_a_row(t: TensorType, extent: int) -> TensorType:
 
 def _compiled(kernel: Kernel) -> Any:
     """Machine code of a chain, made once; None where it cannot be made."""
-    from msnb.devices.cpu.codegen.kernel_library import compile_kernels, same
-
     key = same(kernel)
     with _lock:
         if key not in _made:

@@ -12,7 +12,10 @@ from msnb.base import fork_locks
 from msnb.core.dtypes import bfloat16, float16, float32, float64
 from msnb.core.types import TensorType
 from msnb.devices.cpu.kernels.pooling_kernel import CHUNK, Pool, render
+from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
+from msnb.devices.cpu.onednn.c_api import api
+from msnb.devices.cpu.onednn.primitive_chain import converted
 from msnb.ir.graph import Node
 
 if TYPE_CHECKING:
@@ -29,8 +32,6 @@ _made: dict[Pool, Symbol] = {}
 
 def functions(pools: Sequence[Pool]) -> list[Symbol]:
     """The kernels; those that are missing are compiled, in one module."""
-    from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
-
     with _lock:
         missing = [p for p in dict.fromkeys(pools) if p not in _made]
         if missing:
@@ -76,8 +77,6 @@ class HalfRecipe(NativeKernel):
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """Copies in, the kernel, the copy out."""
-        from msnb.devices.cpu.onednn.primitive_chain import converted
-
         copies = [*zip(self._types, ins, temps, (True,) * self._count)]
         copies += [*zip(self._types[self._count :], outs, temps[self._count :], (False,) * len(outs))]
         calls = [converted(*each) for each in copies]
@@ -110,8 +109,6 @@ def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
 
 
 def _converts() -> bool:
-    from msnb.devices.cpu.onednn.c_api import api
-
     return api() is not None
 
 

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from msnb.devices.cpu import thread_pool as threads
+from msnb.devices.cpu.llvm.jit import Library, Symbol
 from msnb.devices.cpu.native_kernel import Relocation
 from msnb.devices.cpu.onednn.c_api import Api
 from msnb.devices.cpu.onednn.primitives import Primitive, described, made_again
@@ -94,8 +95,6 @@ class Operand(NamedTuple):
 @functools.lru_cache(maxsize=1)
 def function() -> Relocation:
     """The trampoline."""
-    from msnb.devices.cpu.llvm.jit import Library, Symbol
-
     return Symbol(Library(_IR), "msnb_onednn")
 
 

@@ -18,7 +18,9 @@ from msnb.base.gc_pause import at_rest
 from msnb.base.source_location import Origin, here, users_frames
 from msnb.core.tensor import Tensor, truth_of_many
 from msnb.core.types import WEAK, TensorType, Type
+from msnb.graph.capture.interpreter import reads
 from msnb.graph.capture.interpreter.capture_session import Session
+from msnb.graph.capture.values import sources
 from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, is_lazy
 from msnb.ir import control_flow
 from msnb.ir.builder import ClosedFunction, GraphBuilder, SymbolicTensor
@@ -129,8 +131,6 @@ class Capture(GraphBuilder):
     def convert(self, fn: Any) -> Any:
         """The converted twin of a function or method."""
         from msnb.graph.capture.interpreter import call
-        from msnb.graph.capture.values import sources
-
         def converted(*args: Any, **kwargs: Any) -> Any:
             return call.call(fn, *args, **kwargs)
 
@@ -143,16 +143,12 @@ class Capture(GraphBuilder):
 
     def read(self, owner: Any, name: str) -> Any:
         """An attribute that framework code reads for the program, guarded."""
-        from msnb.graph.capture.interpreter import reads
-
         if not self.session.is_fresh(owner):
             self.session.anchor(owner)
         return reads.attr(self.session, owner, name)
 
     def given(self, value: Any) -> Any:
         """A tree that framework code looks into for the program, guarded all the way down."""
-        from msnb.graph.capture.interpreter import reads
-
         return reads.given(self.session, value)
 
     def trace(self, fn: Any, inputs: Sequence[Tensor], types: Sequence[Type] | None = None) -> ClosedFunction:

@@ -24,7 +24,7 @@ import numpy as np
 
 from msnb.base.source_location import here, is_internal
 from msnb.core.dtypes import DType
-from msnb.core.tensor import Tensor
+from msnb.core.tensor import Tensor, type_of_buffer
 from msnb.core.types import WEAK
 from msnb.graph.capture.guards.exact_check import Guard
 from msnb.graph.capture.values import sources as paths
@@ -263,8 +263,6 @@ class Session:
 
     def array(self, x: TrackedArray) -> SymbolicTensor:
         """An array as an input."""
-        from msnb.core.tensor import type_of_buffer
-
         host = x.view(np.ndarray)
         return self.input(x._source, "_current[0].from_host({0})", type_of_buffer(host), x._source.label)
 

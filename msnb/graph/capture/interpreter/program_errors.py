@@ -19,7 +19,7 @@ from msnb.base.source_location import Origin, here, is_internal, users_frames
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.graph.capture.interpreter import side_effects
-from msnb.graph.capture.interpreter.capture_engine import Capture
+from msnb.graph.capture.interpreter.capture_engine import Capture, run_root
 from msnb.graph.capture.values.lazy_values import concrete
 
 
@@ -132,6 +132,4 @@ def _origin(tb: TracebackType | None) -> Origin:
 
 
 def _run() -> Any:
-    from msnb.graph.capture.interpreter.capture_engine import run_root
-
     return run_root.__code__

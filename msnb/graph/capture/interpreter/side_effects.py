@@ -19,6 +19,7 @@ from msnb.base.source_location import Origin, here
 from msnb.core.engine import slot
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
+from msnb.graph.capture.interpreter import special_methods
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.values.branch_merge import Late
 from msnb.graph.capture.values.lazy_values import TrackedArray, is_lazy
@@ -155,8 +156,6 @@ def fstring(parts: tuple[Any, ...]) -> Any:
 
 def _worded(value: Any) -> Any:
     """An object of the user in an f-string: its ``__format__`` or ``__str__`` is called converted."""
-    from msnb.graph.capture.interpreter import special_methods
-
     if special_methods.method(value, "__format__") is not None or not isinstance(slot.engine, Capture):
         return value
     text = special_methods.converted(slot.engine, str, (value,))

@@ -22,7 +22,7 @@ import numpy as np
 
 from msnb.base.errors import CaptureError, DTypeError, ShapeError, UndefinedNameError
 from msnb.base.source_location import here
-from msnb.core.tensor import Tensor
+from msnb.core.tensor import Tensor, type_of_buffer
 from msnb.core.types import WEAK, TensorType
 from msnb.graph.capture.frontend.jump_lowering import RETURN
 from msnb.graph.capture.values.lazy_values import TrackedArray, is_lazy, is_number, plain, same_values
@@ -329,8 +329,6 @@ def zeros_of(leaf: Any) -> Any:
 def type_of(x: Any) -> TensorType:
     """The type of a leaf as an operand."""
     if isinstance(x, TrackedArray):
-        from msnb.core.tensor import type_of_buffer
-
         return type_of_buffer(x.view(np.ndarray))
     return WEAK[type(plain(x))] if is_number(x) else x._type
 

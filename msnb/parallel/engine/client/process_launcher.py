@@ -28,6 +28,8 @@ from pathlib import Path
 from typing import Any
 
 from msnb.base.errors import DeviceError
+from msnb.parallel.engine.client import process_launcher
+from msnb.parallel.engine.rank import worker
 
 WORKER = "msnb.parallel.engine.rank.worker"
 GRACE = 5.0  # seconds that processes get to leave on their own
@@ -245,16 +247,11 @@ def _join(address: str, timeout: float, others: list[int]) -> None:
     Args:
         address: the client's socket; timeout: of collectives; others: what ends with it when the client dies.
     """
-    from msnb.parallel.engine.client import process_launcher
-    from msnb.parallel.engine.rank import worker
-
     made = worker.Worker(worker.comm_named("mpi", timeout), address, alone=False, others=others)
     process_launcher._JOINED[address] = made
 
 
 def _one(address: str) -> None:
-    from msnb.parallel.engine.client import process_launcher
-
     process_launcher._JOINED[address].one()
 
 

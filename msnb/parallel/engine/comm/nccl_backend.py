@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import DeviceError
+from msnb.devices.gpu.nccl import NcclLink
 from msnb.parallel.engine.comm.communicator import Array, Communicator
 from msnb.parallel.engine.comm.rank_failures import CollectiveTimeout
 
@@ -34,8 +35,6 @@ class NcclComm(Communicator):
     @staticmethod
     def of_environment(timeout: float) -> NcclComm:
         """The rank that the launcher began this process as."""
-        from msnb.devices.gpu.nccl import NcclLink
-
         rank, size, port = (int(os.environ[name]) for name in ("PMI_RANK", "MSNB_RANKS", "MSNB_PORT"))
         return NcclComm(rank, size, timeout, NcclLink(rank, size, port))
 

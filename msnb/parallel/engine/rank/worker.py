@@ -30,7 +30,9 @@ from typing import Any
 from msnb.base.errors import MsnbError
 from msnb.core import process_group
 from msnb.parallel.engine.comm.communicator import Communicator
+from msnb.parallel.engine.comm.mpi_backend import MpiComm
 from msnb.parallel.engine.comm.mpi_job import remove
+from msnb.parallel.engine.comm.nccl_backend import NcclComm
 from msnb.parallel.engine.comm.rank_failures import Failure
 from msnb.parallel.engine.rank.rank_state import RankState
 
@@ -190,11 +192,7 @@ class Worker:
 def comm_named(kind: str, timeout: float) -> Communicator:
     """A rank's way to the others, by the name of a back end."""
     if kind == "nccl":
-        from msnb.parallel.engine.comm.nccl_backend import NcclComm
-
         return NcclComm.of_environment(timeout)
-    from msnb.parallel.engine.comm.mpi_backend import MpiComm
-
     return MpiComm(timeout)
 
 

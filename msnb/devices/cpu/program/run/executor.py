@@ -25,6 +25,7 @@ from msnb.core.storage.memory_format import BlockedFormat
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.native_kernel import NativeKernel
 from msnb.devices.cpu.program import bytecode as m
+from msnb.devices.cpu.program.build.builder import ProgramBuild
 from msnb.devices.cpu.program.build.instructions import NotLowerable
 from msnb.devices.cpu.program.program_image import FRESH, PARAM, Image
 from msnb.devices.cpu.program.run.arena_pool import POOLED, SHELF, Pool, aligned, out_of_memory, room
@@ -132,10 +133,6 @@ class NativeProgram:
 
     def _build(self) -> ProgramBuild:
         if self._built is None:
-            from msnb.devices.cpu.program.build.builder import (
-                ProgramBuild,  # a program from the disk needs none of what builds one
-            )
-
             self._built = ProgramBuild(self.graph, self.checking)
         return self._built
 

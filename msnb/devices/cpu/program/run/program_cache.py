@@ -35,6 +35,7 @@ from msnb.devices.cpu.llvm.jit import Library, Symbol, toolchain
 from msnb.devices.cpu.native_kernel import Relocation
 from msnb.devices.cpu.onednn.c_api import api
 from msnb.devices.cpu.onednn.shared_library import PACKAGE
+from msnb.devices.cpu.onednn.trampoline import PrimitiveRun
 from msnb.devices.cpu.program.program_image import FIXED, Fresh, Image, Step
 from msnb.devices.cpu.program.run.image_check import need_sound
 from msnb.ir.analysis.structural_hash import Content
@@ -82,8 +83,6 @@ def _code(key: str, name: str) -> Relocation:
 
 
 def _onednn(description: Any, count: int, operands: Any) -> Relocation:
-    from msnb.devices.cpu.onednn.trampoline import PrimitiveRun
-
     return PrimitiveRun.again(description, count, operands)
 
 
