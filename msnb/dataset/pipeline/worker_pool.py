@@ -43,6 +43,7 @@ import numpy as np
 
 from msnb.base.errors import DatasetError
 from msnb.base.settings import get_context
+from msnb.base.source_location import PACKAGE_DIR
 from msnb.core import random as core_random
 from msnb.dataset.pipeline import prefetch, worker_channel, worker_process
 from msnb.dataset.pipeline.epoch_rng import Epoch, row_path
@@ -159,7 +160,7 @@ class _Process:
         self.link, theirs = socket.socketpair()
         self.known: set[int] = set()
         self.busy: int | None = None  # the number of the work
-        home = str(Path(__file__).resolve().parents[2])
+        home = str(Path(PACKAGE_DIR).resolve().parent)
         path = os.pathsep.join(dict.fromkeys([home, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]))
         with theirs:
             self.process = subprocess.Popen(

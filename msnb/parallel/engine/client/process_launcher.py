@@ -1,7 +1,7 @@
 """How the processes of ranks are begun, and ended.
 
-    mpi    job.py -n p python -m mpi4py -m ...worker         one MPI job of our own
-    nccl   job.py -n p python -m ...worker                   no MPI, a GPU each; NCCL finds the ranks over TCP
+    mpi    mpi_job.py -n p python -m mpi4py -m ...worker         one MPI job of our own
+    nccl   mpi_job.py -n p python -m ...worker                   no MPI, a GPU each; NCCL finds the ranks over TCP
     ipp    engines of ipyparallel, themselves an MPI job     the notebook's %%px works beside our plans
 
 All of them come to our socket and say their rank. One thread of BLAS per rank: the ranks are the parallelism.
@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import Any
 
 from msnb.base.errors import DeviceError
-from msnb.parallel.engine.client import process_launcher
-from msnb.parallel.engine.rank import worker
+from msnb.base.source_location import PACKAGE_DIR
+from msnb.parallel.engine.comm import mpi_job
 
 WORKER = "msnb.parallel.engine.rank.worker"
 GRACE = 5.0  # seconds that processes get to leave on their own
@@ -47,7 +47,7 @@ def kill(pids: list[int]) -> None:
 
 def environment(threads: int) -> dict[str, str]:
     """The ranks' environment: threads of BLAS, and our package on the path."""
-    home = str(Path(__file__).resolve().parents[4])
+    home = str(Path(PACKAGE_DIR).resolve().parent)
     path = os.pathsep.join(dict.fromkeys(p for p in (*os.environ.get("PYTHONPATH", "").split(os.pathsep), home) if p))
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     return {**_INSIDE, **os.environ, **dict.fromkeys(names, str(threads)), "PYTHONPATH": path}
@@ -68,7 +68,7 @@ def missing(backend: str) -> str:
 
 def launcher() -> list[str]:
     """Our launcher of jobs, as ``mpiexec`` is used; it needs none of the packages of the environment."""
-    return [sys.executable, "-I", "-S", str(Path(__file__).with_name("job.py"))]
+    return [sys.executable, "-I", "-S", mpi_job.__file__]
 
 
 def mpiexec() -> str | None:
@@ -247,11 +247,16 @@ def _join(address: str, timeout: float, others: list[int]) -> None:
     Args:
         address: the client's socket; timeout: of collectives; others: what ends with it when the client dies.
     """
+    from msnb.parallel.engine.client import process_launcher  # the function travels, its module's names do not
+    from msnb.parallel.engine.rank import worker
+
     made = worker.Worker(worker.comm_named("mpi", timeout), address, alone=False, others=others)
     process_launcher._JOINED[address] = made
 
 
 def _one(address: str) -> None:
+    from msnb.parallel.engine.client import process_launcher  # as in _join
+
     process_launcher._JOINED[address].one()
 
 

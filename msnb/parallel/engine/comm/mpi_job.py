@@ -1,6 +1,6 @@
 """One MPI job on this machine, begun, watched and ended by a process that listens nowhere.
 
-    python job.py -n 4 [--guard FOLDER] PROGRAM ...        what ``mpiexec -n 4 PROGRAM ...`` does, without its ports
+    python mpi_job.py -n 4 [--guard FOLDER] PROGRAM ...        what ``mpiexec -n 4 PROGRAM ...`` does, without its ports
 
       client --stdin--> job --socketpair 0--> rank 0       a rank finds its socket in PMI_FD, its number in PMI_RANK,
                             --socketpair 1--> rank 1       and asks in lines of text: PMI-1, the interface that every
@@ -219,7 +219,7 @@ def main(argv: list[str]) -> int:
     """Run a job, as the head of this file says."""
     flag, n, *command = argv
     if flag != "-n" or not n.isdecimal() or not command:
-        print("usage: job.py -n RANKS [--guard FOLDER] PROGRAM ...", file=sys.stderr)
+        print("usage: mpi_job.py -n RANKS [--guard FOLDER] PROGRAM ...", file=sys.stderr)
         return 2
     folder = ""
     if command[0] == "--guard":
