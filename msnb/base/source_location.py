@@ -24,7 +24,8 @@ PACKAGE_DIR = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.s
 _cell_names: dict[str, str] = {}
 _typed: dict[str, str] = {}
 _CALL_OF_A_MAGIC = "get_ipython()."
-_hidden: tuple[str, ...] = (PACKAGE_DIR, "<frozen")
+_OWN = (PACKAGE_DIR, "<frozen")
+_hidden: tuple[str, ...] = _OWN
 _between = frozenset({contextlib.__file__, functools.__file__})  # between two of our frames: nobody's text either
 
 
@@ -141,6 +142,11 @@ class Origin:
         if self._resolved is None:
             return _resolve(*self._frames[0]) if self._frames else None
         return self._resolved[0] if self._resolved else None
+
+
+def is_own(filename: str) -> bool:
+    """True for msnb's own files and Python's frozen ones, whatever else ``hide_frames`` hides from reports."""
+    return filename.startswith(_OWN)
 
 
 def is_internal(filename: str) -> bool:

@@ -23,9 +23,9 @@ from msnb.dataset import transforms, vision
 from msnb.dataset.transforms import c_transforms
 from msnb.dataset.vision import c_transforms as c_vision
 from msnb.nn import Accuracy, Cell
+from msnb.ops import composite as C
 from msnb.ops import functional as F
 from msnb.ops import operations as P
-from msnb.ops.math import clip_norm_interpolate as C
 from msnb.train.files.checkpoint import load_checkpoint, load_param_into_net, save_checkpoint
 
 # what the snippets below use beyond that

@@ -117,6 +117,7 @@ KINDS: dict[str, tuple[str, Check]] = {
     "size": ("a size, or sizes", _either(_size, _SIZES)),
     "spec": ("an index", _tuple(_index)),
     "step": ("a number, or ints", _either(_real, _tuple(_int))),
+    "ties": ("'share' or 'first'", _word("share", "first")),
     "template": ("strings and None", _tuple(_either(_none, _text))),
     "value": ("a number or a constant", _either(_number, _of_class("Const"))),
 }  # fmt: skip

@@ -62,9 +62,9 @@ def prelu(x: Tensor, weight: Tensor) -> Tensor:
     channels = x.shape[1] if x.ndim > 1 else 1
     if weight.shape not in ((), (1,), (channels,)):
         raise ShapeError("prelu needs one weight, or one per channel.", operands=operand_lines(x._type, weight._type))
-    if weight.shape == (1,):
+    if weight.shape == (1,) and not x.ndim:
         weight = find("reshape")(weight, shape=())
-    elif weight.shape and x.ndim > 2:
+    elif weight.shape not in ((), (1,)) and x.ndim > 2:
         weight = find("reshape")(weight, shape=(channels, *[1] * (x.ndim - 2)))
     out: Tensor = where(x > 0, x, x * weight)
     return out

@@ -59,6 +59,11 @@ def _is_int(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+def _is_stages(value: Any) -> bool:
+    """One number for all parts of a model, or one for each."""
+    return _is_int(value) or _ints(value)
+
+
 def _ints(value: Any) -> bool:
     return isinstance(value, list) and all(map(_is_int, value))
 
@@ -97,8 +102,8 @@ def _places(page: Any) -> Iterator[tuple[str, Any, str, Check]]:
 def _own_places(own: Any) -> Iterator[tuple[str, Any, str, Check]]:
     """The same of what MindSpore's schema cannot say."""
     yield "msnb", own, "a table", _is_table
-    for key in ("device_num", "stages"):
-        yield f"{key} of msnb", own.get(key, 1), "an int", _is_int
+    yield "device_num of msnb", own.get("device_num", 1), "an int", _is_int
+    yield "stages of msnb", own.get("stages", 1), "an int or a list of ints", _is_stages
     yield "pieces of msnb", own.get("pieces", []), "a list", lambda value: isinstance(value, list)
     for piece in (own, *own.get("pieces", [])):
         yield "a piece of msnb", piece, "a table", _is_table

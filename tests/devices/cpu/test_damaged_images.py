@@ -146,3 +146,18 @@ def test_tables_that_are_none(tmp_path: Path, damage: str) -> None:
     recalled, out = run()
     assert not recalled
     np.testing.assert_array_equal(out[0], want[0])
+
+
+def test_numbers_from_the_end_make_no_program(tmp_path: Path) -> None:
+    """-1 is a number to Python's lists; here it would name another table, whose words native code would follow."""
+    key, data, want = entry(tmp_path)
+    sizes, body, rest = parts(data)
+    for at in (0, 2):
+        for wrong in range(-len(sizes), 0):
+            changed = json.loads(json.dumps(body))
+            changed["table"][at] = wrong
+            disk_cache.write(key, joined(sizes, changed, rest), disk_cache.PROGRAM)
+            recalled, out = run()
+            assert not recalled, (at, wrong)
+            for a, b in zip(out, want):
+                np.testing.assert_array_equal(a, b)

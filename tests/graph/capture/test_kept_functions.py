@@ -109,8 +109,9 @@ def test_a_mistake_is_shown_where_it_is(folder: Path, tmp_path: Path) -> None:
 def test_another_process_finds_all_of_them(folder: Path, tmp_path: Path) -> None:
     load(tmp_path / "kept_module.py")
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); import msnb as ms, kept_module; from msnb.graph.capture import"
-        " source; asked = []; plain = source.find; source.find = lambda c: (asked.append(c.co_name), plain(c))[1];"
+        "import sys; sys.path.insert(0, sys.argv[1]); import msnb as ms, kept_module;"
+        " from msnb.graph.capture.frontend import function_source as source; asked = []; plain = source.find;"
+        " source.find = lambda c: (asked.append(c.co_name), plain(c))[1];"
         " ms.jit(kept_module.choose)(ms.Tensor([1.0])); print(*asked)"
     )
     run = lambda: subprocess.run(

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from msnb.base import device_registry
-from msnb.base.source_location import is_internal
+from msnb.base.source_location import is_own
 from msnb.graph.capture.frontend import conversion_cache
 from msnb.graph.capture.values.sources import Emitter, Source
 
@@ -309,6 +309,6 @@ def _is_users(cls: type) -> bool:
     if not cls.__flags__ & (1 << 9):
         return False
     module = sys.modules.get(cls.__module__)
-    if is_internal(getattr(module, "__file__", "") or ""):
+    if is_own(getattr(module, "__file__", "") or ""):
         return False
     return cls.__module__.split(".")[0] not in sys.stdlib_module_names or cls.__module__ == "__main__"

@@ -21,7 +21,7 @@ from typing import Any
 
 from msnb.base.errors import CaptureError
 from msnb.base.settings import get_context
-from msnb.base.source_location import PACKAGE_DIR, here, is_internal
+from msnb.base.source_location import PACKAGE_DIR, here, is_own
 from msnb.core.engine import slot
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
@@ -105,7 +105,7 @@ def is_opaque(fn: types.FunctionType) -> bool:
     """Functions that run as they are."""
     file = fn.__code__.co_filename
     module = (getattr(fn, "__module__", None) or "").split(".")[0]
-    if is_internal(file):
+    if is_own(file):
         return not file.startswith(_CONVERTED_ROOMS) or file in _OPAQUE_FILES
     if module in opaque_modules:
         return True
@@ -119,7 +119,7 @@ def _function(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kw
         file = fn.__code__.co_filename
         if file in _OPAQUE_FILES:
             return fn(*args, **kwargs)
-        if is_internal(file) and not file.startswith("<frozen "):  # as Python calls the files of os and its like
+        if is_own(file) and not file.startswith("<frozen "):  # as Python calls the files of os and its like
             return fn(*engine.given(args), **engine.given(kwargs))
         return builtin_calls.call(engine, fn, args, kwargs)
     if fn.__code__.co_filename == contextlib.__file__ and hasattr(fn, "__wrapped__"):
@@ -127,7 +127,7 @@ def _function(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kw
     if fn.__code__.co_filename == "<string>" and dataclasses.is_dataclass(type(args[0]) if args else None):
         return fn(*args, **kwargs)
     session = engine.session
-    if not is_internal(fn.__code__.co_filename) and not _found_by_path(session, fn):
+    if not is_own(fn.__code__.co_filename) and not _found_by_path(session, fn):
         session.guard("is", (sources.attr(sources.ref(fn), "__code__"),), (fn.__code__,))
     defaults, kwdefaults = _defaults(session, fn, args, kwargs)
     from msnb.graph.capture.interpreter import intrinsics

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.source_location import here, is_internal
+from msnb.base.source_location import here, is_own
 from msnb.core.dtypes import DType
 from msnb.core.tensor import Tensor, type_of_buffer
 from msnb.core.types import WEAK
@@ -175,7 +175,7 @@ class Session:
                 self.guard("eq", (source,), (value,))
         elif isinstance(value, types.MethodType):
             self._method(value, source)
-        elif isinstance(value, types.FunctionType) and not is_internal(value.__code__.co_filename):
+        elif isinstance(value, types.FunctionType) and not is_own(value.__code__.co_filename):
             self._function(value, source)
         elif isinstance(value, _BY_VALUE):  # before identity: equal text may be two objects
             self.guard("eq", (source,), (value,))

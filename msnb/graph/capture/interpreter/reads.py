@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ConcretizationError
-from msnb.base.source_location import here, is_internal
+from msnb.base.source_location import here, is_own
 from msnb.core import pytree
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
@@ -31,7 +31,7 @@ def is_framework(module: Any) -> bool:
     """Modules whose own names nobody edits: msnb, NumPy, the standard library."""
     name = getattr(module, "__name__", "").split(".")[0]
     if name == "msnb":
-        return is_internal(getattr(module, "__file__", None) or "")
+        return is_own(getattr(module, "__file__", None) or "")
     return name in ("numpy", "ml_dtypes") or name in sys.stdlib_module_names and name != "__main__"
 
 
@@ -54,7 +54,7 @@ def glob(session: Session | None, space: dict[str, Any], name: str) -> Any:
 
 
 def _is_frameworks(space: dict[str, Any]) -> bool:
-    return is_internal(space.get("__file__") or "")
+    return is_own(space.get("__file__") or "")
 
 
 def free(session: Session | None, cells: dict[str, Any], name: str) -> Any:
@@ -126,7 +126,7 @@ def _class_attr(session: Session, owner: Any, name: str, value: Any) -> Any:
     if (
         not session.is_fresh(owner)
         or not is_heap(kind)
-        or is_internal(getattr(sys.modules.get(kind.__module__), "__file__", "") or "")
+        or is_own(getattr(sys.modules.get(kind.__module__), "__file__", "") or "")
     ):
         return value
     if name in getattr(owner, "__dict__", ()) or name.startswith("__"):
@@ -180,7 +180,7 @@ def _property(owner: Any, name: str) -> Any:
         return None
     found = getattr(type(owner), name, None)
     if isinstance(found, property) and isinstance(found.fget, types.FunctionType):
-        return None if is_internal(found.fget.__code__.co_filename) else found.fget
+        return None if is_own(found.fget.__code__.co_filename) else found.fget
     return None
 
 

@@ -83,6 +83,20 @@ def _outside(image: Image, slots: int) -> None:
             _need(len(places) == len(values), "operands of steps in Python")
             _indices(places, slots, "operands of steps in Python", least=-1)
     _indices(image.forms, image.params, "blocks")
+    _stacks(image)
+
+
+def _stacks(image: Image) -> None:
+    """What lies on a stack was somewhere in the program before, so it is no larger than what is there."""
+    types = [*(t for _, _, t in image.tensors), *(f.type for f in image.fresh), *(c.type for _, c in image.consts)]
+    _need(all(d >= 0 for t in types for d in t.ints()), "sizes")
+    most = max([image.peak, 8, *(t.nbytes for t in types)])
+    for _, stack in image.bottoms:
+        element: object = stack.element
+        while isinstance(element, StackType):
+            element = element.element
+        if isinstance(element, TensorType):
+            _need(element.is_static and all(d >= 0 for d in element.ints()) and element.nbytes <= most, "stacks")
 
 
 def _indices(found: Iterable[object], end: int, what: str, least: int = 0) -> None:

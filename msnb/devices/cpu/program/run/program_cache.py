@@ -19,7 +19,7 @@ import functools
 import importlib.metadata
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -194,6 +194,8 @@ class _ImageReader:
         self._data = data
 
     def blob(self, number: int, dtype: Any = np.int64) -> Any:
+        if not 0 <= number < len(self._ends) - 1:  # a negative one would be another table, counted from the end
+            raise LookupError(f"there is no table {number}")
         return np.frombuffer(self._data[self._ends[number] : self._ends[number + 1]], dtype)
 
     def rows(self, number: int, width: int) -> list[Any]:
@@ -215,7 +217,7 @@ class _ImageReader:
 
     def const(self, data: Any) -> Any:
         if data is None or isinstance(data, int):
-            return None if data is None else self.content.constants[data]
+            return None if data is None else _numbered(self.content.constants, data)
         t = self.type(data[0])
         if t.weak:
             return Const(self.value(data[1]), t)
@@ -228,13 +230,20 @@ class _ImageReader:
         return Step(Node(find(name), inputs, found, [self.type(t) for t in outs]), tuple(reads), tuple(writes))
 
 
+def _numbered(found: Sequence[Any], number: int) -> Any:
+    """What a program calls by its number."""
+    if not 0 <= number < len(found):
+        raise LookupError(f"there is no number {number} of {len(found)}")
+    return found[number]
+
+
 _DTYPES: dict[str, DType] = {t.short: t for t in dtypes.ALL}
 _VALUES: dict[str, Callable[[_ImageReader, Any], Any]] = {
     "tuple": lambda r, x: tuple(r.value(v) for v in x),
     "dtype": lambda r, x: _DTYPES[x],
     "complex": lambda r, x: complex(*x),
     "slice": lambda r, x: slice(*(r.value(v) for v in x)),
-    "host": lambda r, x: r.content.hosts[x],
+    "host": lambda r, x: _numbered(r.content.hosts, x),
     "const": lambda r, x: r.const(x),
     "type": lambda r, x: r.type(x),
 }
