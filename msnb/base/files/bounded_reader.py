@@ -104,10 +104,9 @@ def read_json(
         What ``refuse`` makes: no JSON, too large, nested too deeply, a key that stands twice, or of another form.
 
     Examples:
-        >>> from msnb.base.errors import CheckpointError
-        >>> read_json('{"a": 1, "a": 2}', CheckpointError)
+        >>> read_json('{"a": 1, "a": 2}', ValueError)
         Traceback (most recent call last):
-        msnb.base.errors.CheckpointError: the page has the key 'a' twice
+        ValueError: the page has the key 'a' twice
     """
     if len(text) > most:
         raise refuse(f"{what} has {len(text)} characters; at most {most} are read")

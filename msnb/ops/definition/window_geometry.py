@@ -188,7 +188,7 @@ class Slide(NamedTuple):
 
         Examples:
             >>> Slide(3, 1, 1, 1).sees(4, 8, 8)
-            Seen(start=3, stop=8, before=0, after=1)
+            WindowExtent(start=3, stop=8, before=0, after=1)
         """
         low = first * self.stride - self.before
         high = (last - 1) * self.stride + self.reach - self.before

@@ -46,7 +46,7 @@ def pieces(shape: Sequence[int], sender: RankGroup, source: TensorLayout, receiv
 
     Examples:
         >>> from msnb.parallel.sharding.device_mesh import Mesh
-        >>> two, one = Team(0, Mesh((2,))), Team(2, Mesh(()))
+        >>> two, one = RankGroup(0, Mesh((2,))), RankGroup(2, Mesh(()))
         >>> [(p.sender, p.receiver, p.shape) for p in pieces([8], two, TensorLayout(((0,),)), one, TensorLayout(((),)))]
         [(0, 2, (4,)), (1, 2, (4,))]
     """

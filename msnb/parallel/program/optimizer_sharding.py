@@ -51,7 +51,7 @@ class OptimizerSharding:
         >>> from msnb.parallel.sharding.layout import whole
         >>> from msnb.core.types import tensor_type
         >>> import msnb as ms
-        >>> Sharding(1).spread(Mesh.over(8), whole(2), tensor_type((16, 4), ms.float32)).splits(Mesh.over(8))
+        >>> OptimizerSharding(1).spread(Mesh.over(8), whole(2), tensor_type((16, 4), ms.float32)).splits(Mesh.over(8))
         (8, 1)
     """
 

@@ -129,7 +129,7 @@ def simulated(
         ValueError: an unknown scheduler, or too few micro-batches.
 
     Examples:
-        >>> found = simulated([Piece(1.0, 2.0)] * 4, "1f1b", micro=8)
+        >>> found = simulated([ScheduleStage(1.0, 2.0)] * 4, "1f1b", micro=8)
         >>> found.seconds, round(found.bubble, 3), found.flight
         (33.0, 0.273, (4, 3, 2, 1))
     """
