@@ -134,7 +134,7 @@ def work_of(op: Op, ins: Sequence[TensorType], outs: Sequence[TensorType], attrs
 
 def lanes_of(op: Op, ins: Sequence[TensorType], outs: Sequence[TensorType], attrs: Mapping[str, Any]) -> float:
     """Operations of lanes of the vector unit."""
-    if op.family == "reduce" or op.name == "sum_to":
+    if op.reduction or op.family == "reduce":
         return float(sum(t.size for t in ins))
     return work_of(op, ins, outs, attrs).vector * (1.0 if op.name == "relu" else _LANES.get(op.family, 1.0))
 

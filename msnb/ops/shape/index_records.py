@@ -188,6 +188,7 @@ INDEX: Op = define(
     batch=read_batch("index"),
     work=_moves_only,
     traits=("pure", "view", "linear"),
+    view="index",
     doc="x[...] with NumPy's meaning: ints, slices, new axes and index tensors.",
     examples=_READS,
     wrong=(

@@ -131,11 +131,9 @@ def _boxed(node: Node) -> Attrs | None:
 
 
 _RULES: dict[str, Callable[[Node], Attrs | None]] = {
-    **dict.fromkeys(("sum", "mean", "prod", "max", "min", "any", "all", "count_nonzero", "var"), _reduced),
     **dict.fromkeys(("zeros", "ones", "full", "broadcast_to"), _shaped),
     **dict.fromkeys(("concat", "split"), _along),
     **dict.fromkeys(("slice", "unslice", "slice_update"), _boxed),
-    "sum_to": _sum_to,
     "pad": _padded,
 }
 
@@ -145,15 +143,14 @@ def turned_attrs(node: Node) -> Attrs | None:
     if is_seed(node):
         return {**node.attrs, "data_format": NHWC}
     rule = _as_it_is if "elementwise" in node.op.traits else _RULES.get(node.op.name)
+    if node.op.reduction:
+        rule = _reduced if "axis" in node.attrs else _sum_to
     if rule is None or not all(map(_can_turn, node.inputs)):
         return None
     read, made = (any(map(is_image, vs)) for vs in (node.inputs, node.outputs))
-    if not made and (not read or node.op.name not in _REDUCES):
+    if not made and (not read or not node.op.reduction):
         return None
     return rule(node) if all(map(_can_turn, node.outputs)) else None
-
-
-_REDUCES = frozenset(("sum", "mean", "prod", "max", "min", "any", "all", "count_nonzero", "var", "sum_to"))
 
 
 def _can_turn(value: Value) -> bool:

@@ -42,7 +42,6 @@ from msnb.ops.definition.data_format import TO_FIRST, TO_LAST
 from msnb.ops.definition.record import find
 from msnb.ops.elementwise.constant import constant
 
-_MOVES = ("reshape", "expand_dims", "squeeze")
 LAW_SEED = "a convolution or pooling works on channels-last images"
 LAW_FOLLOW = "what stands between channels-last images works on them"
 LAW_BORDER = "a transpose stands where channels-last and plain meet"
@@ -81,7 +80,7 @@ class _Turner:
     def _visit(self, node: Node) -> None:
         if node.op.name == "transpose" and any(map(is_image, node.inputs)):
             self._transpose(node)
-        elif node.op.name in _MOVES and _static(node.inputs[0]) and _static(node.out):
+        elif node.op.view == "reshape" and _static(node.inputs[0]) and _static(node.out):
             self._move(node)
         elif node.op is not constant and self._is_turned(node):
             self._turn(node)
@@ -189,7 +188,7 @@ class _Turner:
     def _reshaped(self, value: Value, shape: Shape) -> Value:
         """``value`` under another shape; of two reshapes the last one counts."""
         node = value.node
-        if node is not None and node.op.name in _MOVES and _static(node.inputs[0]):
+        if node is not None and node.op.view == "reshape" and _static(node.inputs[0]):
             value = node.inputs[0]
         return value if shape_of(value) == tuple(shape) else self._view("reshape", value, {"shape": tuple(shape)})
 
