@@ -12,8 +12,12 @@ import pytest
 
 import msnb as ms
 from msnb import parallel
+from msnb.base import events
 from msnb.base.errors import ArgumentError
 from msnb.core.types import tensor_type
+from msnb.devices.ascend.device import Ascend
+from msnb.devices.ascend.roofline import rows_of
+from msnb.devices.cpu import blas_threads
 from msnb.devices.cpu.eager import kernel_cache
 from msnb.ir.graph import Graph
 from msnb.ops.definition.record import REDUCTIONS, REGISTRY, VIEWS, Op, define, find
@@ -197,6 +201,34 @@ def test_a_plan_with_a_view_gives_the_same_numbers(plug: None) -> None:
 def test_a_view_that_cannot_be_followed_is_refused(view: str, attrs: dict[str, Any]) -> None:
     with pytest.raises(ArgumentError, match=f"odd: view='{view}' is none of the kinds .*transpose perm"):
         define("odd", "x", attrs=attrs, infer=lambda x: x, body=lambda xp, x: x, doc="", view=view)
+
+
+def record_of(name: str, inputs: str, axes: str, traits: tuple[str, ...]) -> Op:
+    """A record that is not registered."""
+    made = define(name, inputs, infer=lambda x, y: x, body=lambda xp, x, y: x, doc="", axes=axes, traits=traits)
+    del REGISTRY[name]
+    return made
+
+
+def test_a_contraction_is_work_of_the_cube_and_of_blas(notices: list[str]) -> None:
+    wide = tensor_type((128, 128), ms.float64)
+    for traits, is_product in ((("pure", "contraction"), True), (("pure",), False)):
+        op = record_of("plugged_product", "x, y", "m k, k n -> m n", traits)
+        assert blas_threads.shares(op, (wide, wide)) is is_product
+        Ascend().kernel(op, (wide, wide), {})
+        assert any("the cube multiplies float16 only" in notice for notice in notices) is is_product
+        events.forget_notices()
+        notices.clear()
+
+
+def test_rows_that_an_index_names_are_priced_and_their_index_is_split() -> None:
+    table, index, out = (tensor_type(s, t) for s, t in (((8, 4), ms.float32), ((6,), ms.int32), ((6, 4), ms.float32)))
+    found = {}
+    for traits in (("pure",), ("pure", "indexed"), ("pure", "indexed", "independent_indices")):
+        op = record_of("plugged_rows", "table, index", "a@ b, s -> s b", traits)
+        kinds = {label.name for label in read(op, (table, index), (out,), {}).splittable()}
+        found[traits[1:]] = rows_of(op, (table, index), (out,)), kinds
+    assert found == {(): (0, {"b"}), ("indexed",): (6, {"b"}), ("indexed", "independent_indices"): (6, {"b", "s"})}
 
 
 def test_every_kind_of_view_is_one_of_ours() -> None:

@@ -43,7 +43,9 @@ batch: vmap rule where ``axes`` cannot say it: batch(axis_size, inputs, batched,
 work(types, out_types, attrs) -> Work(cube=, vector=) in flops. Default: one vector flop per result element.
 traits: "commutative", "pure" (default), "random", "effect", "view", "elementwise", "linear", "floating" (integers
     compute as float32), "scalars" (the body takes Python scalars as they are), "ufunc" (``xp`` has a ufunc of this
-    name), "dynamic" (sizes that only the data tell: every call mints Dims) ...
+    name), "contraction" (sums of products: work for a matrix unit, BLAS in the body), "indexed" (an index operand names
+    the rows that are moved), "independent_indices" (no entry of it asks what the others name), "dynamic" (sizes that
+    only the data tell: every call mints Dims) ...
 reduction: the op's whole meaning is to reduce its one input so: "sum", "mean", "prod", "max", "min", "any", "all",
     "count_nonzero" or "var" (attribute ``ddof``). Either over the axes that the attributes ``axis`` and ``keepdims``
     name, or (attribute ``shape``) over those that broadcasting this shape to the input's repeats. Half precision is

@@ -27,7 +27,6 @@ SPLIT = frozenset({FREE, SUM, MAX, INDEXED, HALO})  # kinds along which work can
 _MARKS = {"^": MAX, "!": WHOLE, "~": HALO, "@": INDEXED}
 _CLOSED_BY = {"": "sum", "count_nonzero": "sum", **{kind: kind for kind in ("sum", "mean", "max", "min", "any", "all")}}
 _SPLITS_ROWS = ("gather",)  # ops whose indexed axis the partitioner knows how to split
-_READS_BY_INDEX = frozenset({"gather", "index", "unindex"})  # each entry of the index on its own; a last writer is not
 _NEVER = frozenset({"effect", "control", "random", "dynamic", "stack"})
 
 Row = tuple[str | None, ...]  # per tensor axis its label; None: never split
@@ -136,7 +135,7 @@ def _collected(op: Op, inputs: Marked, outputs: Marked, types: Any, outs: Any, a
                 sizes.setdefault(name, set()).add(size)
                 kinds[name] = mark or kinds.get(name, "")
     made = {name for row in outputs for name, _ in row}
-    if INDEXED in kinds.values() and op.name not in _READS_BY_INDEX:
+    if INDEXED in kinds.values() and "independent_indices" not in op.traits:
         together = (row for row, t in zip(inputs[1:], types[1:]) if t.dtype.is_int)
         kinds.update({name: WHOLE for row in together for name, _ in row})
     labels: dict[str, Label] = {}
