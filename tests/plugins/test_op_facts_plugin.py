@@ -17,8 +17,10 @@ from msnb.base.errors import ArgumentError
 from msnb.core.types import tensor_type
 from msnb.devices.ascend.device import Ascend
 from msnb.devices.ascend.roofline import rows_of
-from msnb.devices.cpu import blas_threads
+from msnb.devices.cpu import CPU, blas_threads
 from msnb.devices.cpu.eager import kernel_cache
+from msnb.graph.compile import PASSES, Log
+from msnb.ir.builder import build
 from msnb.ir.graph import Graph
 from msnb.ops.definition.record import REDUCTIONS, REGISTRY, VIEWS, Op, define, find
 from msnb.parallel.sharding.op_axes import read
@@ -65,6 +67,20 @@ turned = define(
     body=lambda xp, x, *, perm: xp.transpose(x), view="transpose", grad=lambda dout: turned(dout),
     traits=("pure", "view", "linear"), axes="a b -> b a", doc="Another one.",
 )
+def pool_type(x, *, data_format):
+    if data_format == "NCHW":
+        return x.with_shape((*x.shape[:2], 1, 1))
+    return x.with_shape((x.shape[0], 1, 1, x.shape[3]))
+
+
+def pool_body(xp, x, *, data_format):
+    return xp.mean(x, axis=(2, 3) if data_format == "NCHW" else (1, 2), keepdims=True, dtype=x.dtype)
+
+
+pool = define(
+    "plugged_pool", "x", attrs={"data_format": "NCHW"}, infer=pool_type, body=pool_body, images=(0, -1),
+    axes=None, no_grad="it is an example", doc="A pooling from another package.",
+)
 total, largest, product = make("sum", ""), make("max", "^"), make("prod", "")
 '''
 POINTS = """[msnb.ops]
@@ -72,6 +88,7 @@ plugged_sum = reducing_plug:total
 plugged_max = reducing_plug:largest
 plugged_prod = reducing_plug:product
 plugged_flat = reducing_plug:flat
+plugged_pool = reducing_plug:pool
 plugged_turned = reducing_plug:turned
 """
 PLUGGED = {"plugged_sum": "sum", "plugged_max": "max", "plugged_prod": "prod"}
@@ -88,8 +105,6 @@ def ours(name: str) -> Op:
 
 def compiled_graphs(monkeypatch: pytest.MonkeyPatch) -> list[Graph]:
     """The graphs that the device is given from now on."""
-    from msnb.devices.cpu import CPU
-
     found: list[Graph] = []
     compile_ = CPU.compile
     monkeypatch.setattr(CPU, "compile", lambda self, graph: found.append(graph) or compile_(self, graph))
@@ -201,6 +216,27 @@ def test_a_plan_with_a_view_gives_the_same_numbers(plug: None) -> None:
 def test_a_view_that_cannot_be_followed_is_refused(view: str, attrs: dict[str, Any]) -> None:
     with pytest.raises(ArgumentError, match=f"odd: view='{view}' is none of the kinds .*transpose perm"):
         define("odd", "x", attrs=attrs, infer=lambda x: x, body=lambda xp, x: x, doc="", view=view)
+
+
+def test_images_are_given_channels_last(plug: None) -> None:
+    """The pooling and the reduction over channels turn with the convolutions around them."""
+
+    def program(t: ms.Tensor, w: ms.Tensor) -> Any:
+        for _ in range(3):
+            t = find("conv2d")(t, w, pads=(1, 1, 1, 1))
+            t = ms.ops.relu(t * ms.ops.plugged_pool(t))
+        return ms.ops.plugged_sum(t, axis=1)
+
+    x, w = tensor_type((2, 32, 6, 5), ms.float32), tensor_type((32, 32, 3, 3), ms.float32)
+    turned = PASSES["layout"].run(build("net", [x, w], program), Log(keep=True))
+    pooled = [n for n in turned.nodes if n.op.name == "plugged_pool"]
+    assert [n.attrs["data_format"] for n in pooled] == ["NHWC"] * 3
+    assert [n.attrs["axis"] for n in turned.nodes if n.op.name == "plugged_sum"] == [(3,)]
+
+
+def test_images_without_a_format_are_refused() -> None:
+    with pytest.raises(ArgumentError, match=r"odd: images=\(0,\) needs the attribute data_format"):
+        define("odd", "x", infer=lambda x: x, body=lambda xp, x: x, doc="", images=(0,))
 
 
 def record_of(name: str, inputs: str, axes: str, traits: tuple[str, ...]) -> Op:

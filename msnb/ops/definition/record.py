@@ -8,6 +8,7 @@
     code generators                      scalar
     fusion, simulator, profiler          work
     fusion, eager kernels, planner       reduction, view
+    channels-last layout                 images
     reference executor, every test       body
     docs, tests, benches, pictures       doc, examples, wrong
 
@@ -54,6 +55,8 @@ view: the elements of the first input seen otherwise, so that the op is looked t
     "broadcast" (repeated along axes that are new or were 1), "transpose" (attribute ``perm``), "slice" (``begin``,
     ``end``, ``step``), "index" (``spec``; with further inputs it is no view), "identity". The trait "view" says of the
     body that it copies nothing.
+images: which inputs are images in the attribute ``data_format`` (-1: the result too); such an op would rather have
+    "NHWC", and is given it with the operators around it.
 examples: Example((inputs...), {attrs}) with NumPy arrays or scalars; wrong: Wrong((inputs...), {attrs}, "piece of the
     sentence").
 """
@@ -139,6 +142,7 @@ class Op:
     windows: Callable[..., Mapping[str, Any]] | None = None
     reduction: str = ""
     view: str = ""
+    images: tuple[int, ...] = ()
     wanted_by_grad: frozenset[str] = frozenset()
     arity: int = -1  # the number of inputs where it is fixed
     fast: dict[Any, Any] = field(default_factory=dict)  # eager dispatch's table: signature -> entry
@@ -262,6 +266,7 @@ def define(
     windows: Callable[..., Mapping[str, Any]] | None = None,
     reduction: str = "",
     view: str = "",
+    images: tuple[int, ...] = (),
 ) -> Op:
     """Make and register a record. ``inputs`` is ``"x, y"`` or ``"*xs"``; ``attrs`` maps names to defaults."""
     names = tuple(part.strip() for part in inputs.split(",") if part.strip())
@@ -271,7 +276,7 @@ def define(
         name=name, inputs=names, attrs=_parse_attrs(attrs), infer=infer, body=body, doc=doc, grad=grad, no_grad=no_grad,
         scalar=scalar, axes=axes, batch=batch, work=work, traits=frozenset(traits), promotes=promotes,
         optional=left_out, examples=tuple(examples), wrong=tuple(wrong), family=family or family_of(infer),
-        windows=windows, reduction=reduction, view=view, arity=len(names) if fixed else -1,
+        windows=windows, reduction=reduction, view=view, images=images, arity=len(names) if fixed else -1,
         wanted_by_grad=frozenset(inspect.signature(grad).parameters) if grad is not None else frozenset(),
     )  # fmt: skip
     return register(record)
@@ -301,6 +306,8 @@ def _check_facts(op: Op) -> None:
     if op.view and not op.attrs.keys() >= set(VIEWS.get(op.view, ("?",))):
         kinds = ", ".join(" ".join((kind, *attrs)) for kind, attrs in VIEWS.items())
         raise ArgumentError(f"{op.name}: view={op.view!r} is none of the kinds (each with its attributes) {kinds}.")
+    if op.images and "data_format" not in op.attrs:
+        raise ArgumentError(f"{op.name}: images={op.images} needs the attribute data_format, 'NCHW' or 'NHWC'.")
 
 
 def find(name: str) -> Op:

@@ -22,18 +22,6 @@ from msnb.ops.definition.type_inference import normal_axes
 
 Attrs = dict[str, Any]
 
-SEEDS: dict[str, tuple[int, ...]] = {
-    "conv2d": (0,),
-    "conv2d_input_grad": (0,),
-    "conv2d_weight_grad": (0, 1),
-    "max_pool2d": (0,),
-    "max_pool2d_grad": (0, 1, 2),
-    "max_pool2d_pick": (0, 1, 2),
-    "avg_pool2d": (0,),
-    "avg_pool2d_grad": (0,),
-}
-"""The operations that want channels last, and which of their inputs are images."""
-
 
 def is_image(value: Value) -> bool:
     """True for a tensor of four axes of known sizes."""
@@ -72,11 +60,10 @@ def small(shape: Shape) -> Shape:
 
 
 def is_seed(node: Node) -> bool:
-    """True for a convolution or pooling on plain images of known sizes."""
-    images = SEEDS.get(node.op.name)
-    if images is None or node.attrs["data_format"] == NHWC:
+    """True for an operation that wants channels last (a convolution, a pooling) on plain images of known sizes."""
+    if not node.op.images or node.attrs["data_format"] == NHWC:
         return False
-    return all(is_image(node.inputs[i]) for i in images)
+    return all(is_image(node.inputs[i]) for i in node.op.images if i >= 0)
 
 
 # ---- the rules ---------------------------------------------------------------------------------------------------

@@ -22,7 +22,6 @@ import numpy as np
 
 from msnb.core.types import Shape, TensorType, tensor_type
 from msnb.graph.compile.passes.channels_last.axis_rules import (
-    SEEDS,
     four,
     is_free,
     is_image,
@@ -92,17 +91,17 @@ class _Turner:
         decided = self.choice.turned(node)
         if decided is not None:
             return decided
-        images = [node.inputs[i] for i in SEEDS[node.op.name]] if is_seed(node) else node.inputs
+        images = [node.inputs[i] for i in node.op.images if i >= 0] if is_seed(node) else node.inputs
         follows = any(is_image(v) and v not in self.plain for v in images)
         return follows and node in self.choice.attrs
 
     def _turn(self, node: Node) -> None:
         attrs = self.choice.attrs[node]
-        images = SEEDS[node.op.name] if is_seed(node) else range(len(node.inputs))
+        images = node.op.images if is_seed(node) else range(len(node.inputs))
         inputs = [self._operand(v) if i in images else self._plain(v) for i, v in enumerate(node.inputs)]
         types = node.op.result_types(tuple(v.type for v in inputs), attrs)
         new = self._append(node, inputs, attrs, types)
-        weight = node.op.name == "conv2d_weight_grad"
+        weight = bool(node.op.images) and -1 not in node.op.images
         for old, made in zip(node.outputs, new.outputs):
             if is_image(old) and not weight:
                 assert shape_of(made) == turned(shape_of(old)), f"{node.op.name} does not turn"
