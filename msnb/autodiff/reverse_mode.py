@@ -36,7 +36,6 @@ from msnb.ir.builder import GraphBuilder, SymbolicTensor
 from msnb.ir.graph import Graph, Module, Node, Value, copy_node
 
 Pull = Callable[[list[Any]], list[Any]]
-_VIEWS = frozenset({"broadcast_to", "reshape", "expand_dims", "squeeze", "transpose"})
 _MAKE_ANEW_DEPTH = 6
 
 
@@ -145,7 +144,8 @@ class BackwardBuilder(GraphBuilder):
             return False
         if not node.inputs:
             return not node.op.traits & {"random", "effect"}
-        return node.op.name in _VIEWS and all(self._is_cheap(v, depth - 1) for v in node.inputs)
+        moves = node.op.view in ("reshape", "broadcast", "transpose")
+        return moves and all(self._is_cheap(v, depth - 1) for v in node.inputs)
 
     def _make_anew(self, value: Value) -> Value:
         if value not in self._anew:

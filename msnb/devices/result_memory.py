@@ -18,7 +18,7 @@ from msnb.devices.device import Kernel
 from msnb.ops.definition.record import Op
 
 _NO_ROOM = frozenset(("view", "effect", "stack", "control", "collective", "host", "constant", "custom"))
-_SAME = frozenset(("real", "imag", "identity", "stop_gradient", "class_index"))
+_SAME = frozenset(("real", "imag", "class_index"))
 
 
 def careful(device: Any, op: Op, operands: tuple[Type, ...], attrs: dict[str, Any], results: Sequence[Type]) -> Any:
@@ -26,7 +26,7 @@ def careful(device: Any, op: Op, operands: tuple[Type, ...], attrs: dict[str, An
     kernel: Kernel = device.kernel(op, operands, attrs)
     count = _bytes(results)
     elsewhere = getattr(device, "xp", None) is not np
-    if count < CHECKED or elsewhere or not _NO_ROOM.isdisjoint(op.traits) or op.name in _SAME:
+    if count < CHECKED or elsewhere or not _NO_ROOM.isdisjoint(op.traits) or op.view or op.name in _SAME:
         return kernel
 
     def asking(*arrays: Any) -> Any:

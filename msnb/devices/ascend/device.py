@@ -28,7 +28,6 @@ from msnb.devices.device import ArrayDevice, Executable, Kernel
 from msnb.ir.graph import Graph
 from msnb.ops.definition.record import Op
 
-ON_CUBE = frozenset({"matmul", "einsum", "conv2d", "conv2d_input_grad", "conv2d_weight_grad"})
 _CUBE_DTYPES = ("float16", "float32", "bfloat16")
 
 
@@ -47,7 +46,7 @@ class Ascend(ArrayDevice):
         """The reference body; matrix work on operands of 16 bits."""
         run = super().kernel(op, types, attrs)
         tensors = [t for t in types if isinstance(t, TensorType)]
-        if op.name not in ON_CUBE or not all(t.dtype.is_float for t in tensors):
+        if "contraction" not in op.traits or not all(t.dtype.is_float for t in tensors):
             return run
         if any(t.dtype.name not in _CUBE_DTYPES for t in tensors):
             notice(

@@ -61,7 +61,7 @@ Key = Hashable
 CUBE, VECTOR, ALONE, WAIT, CONVERT = "cube", "vector", "alone", "wait", "convert"
 PLAIN, ANY = "plain", "any"
 _IMAGE_READERS = frozenset({"conv2d", "conv2d_weight_grad", "max_pool2d", "avg_pool2d"})
-_VIEWS = frozenset({"reshape", "broadcast_to", "expand_dims", "squeeze", "stop_gradient", "identity", "next_key"})
+_VIEWS = frozenset({"reshape", "broadcast", "identity"})  # kinds that move no element
 _SOURCES = frozenset({"create", "constant"})
 _VECTOR = frozenset({"elementwise", "transcendental", "casting", "compare", "logic", "random", "triangle"})
 _ASKING = frozenset({"max_pool2d_grad", "max_pool2d_pick"})  # which elements won
@@ -139,12 +139,12 @@ def _domain(task: Task) -> int:
 
 def is_reduction(op: Op) -> bool:
     """Sums, maxima and the like."""
-    return op.family == "reduce" or op.name in ("sum_to", "class_index")
+    return bool(op.reduction) or op.family == "reduce" or op.name == "class_index"
 
 
 def is_channel_sum(task: Task) -> bool:
     """Whether it sums images [n, channels, rows, columns] over all but the channels."""
-    if task.op.name not in ("sum", "sum_to") or not task.types or task.types[0].ndim != 4:
+    if task.op.reduction != "sum" or not task.types or task.types[0].ndim != 4:
         return False
     n, channels, *places = task.types[0].ints()
     return math.prod(places) > 1 and task.results[0].size == channels and task.results[0].ndim in (1, 3, 4)
@@ -163,14 +163,14 @@ def _sums_behind(kernel: Kernel, task: Task) -> bool:
     """
     whole, left = task.types[0].ints(), task.results[0].ints()
     matrix = len(left) > 1 and left[-2:] == whole[-2:] and math.prod(left) == math.prod(whole[-2:])
-    return _convolves(kernel) or (matrix and task.op.name in ("sum", "sum_to"))
+    return _convolves(kernel) or (matrix and task.op.reduction == "sum")
 
 
 def _is_free(task: Task) -> bool:
     """Views, and transposed matrices, which the cube reads as they are."""
-    if task.op.name in _VIEWS or task.op.family == "control":
+    if task.op.view in _VIEWS or task.op.name == "next_key" or task.op.family == "control":
         return True
-    if task.op.name != "transpose" or not task.types:
+    if task.op.view != "transpose" or not task.types:
         return False
     perm, n = tuple(task.attrs["perm"]), task.types[0].ndim
     return perm[: n - 2] == tuple(range(n - 2))

@@ -38,7 +38,6 @@ ALIGNED = 32  # bytes: a piece of memory begins at a multiple
 IMAGES, MATRICES = "NC1HWC0", "FRACTAL_NZ"
 IMAGED = frozenset({"conv", "pool"})  # families of kernels over images in blocks
 MIN_K = 512  # K is not cut into shorter pieces
-ROWS = frozenset({"gather", "index", "unindex", "index_taken", "index_reduce"})
 _LANES = {"transcendental": 4.0, "random": 20.0}  # lane-operations per element
 
 
@@ -134,7 +133,7 @@ def work_of(op: Op, ins: Sequence[TensorType], outs: Sequence[TensorType], attrs
 
 def lanes_of(op: Op, ins: Sequence[TensorType], outs: Sequence[TensorType], attrs: Mapping[str, Any]) -> float:
     """Operations of lanes of the vector unit."""
-    if op.family == "reduce" or op.name == "sum_to":
+    if op.reduction or op.family == "reduce":
         return float(sum(t.size for t in ins))
     return work_of(op, ins, outs, attrs).vector * (1.0 if op.name == "relu" else _LANES.get(op.family, 1.0))
 
@@ -186,7 +185,7 @@ def conversion_seconds(t: TensorType, form: str, chip: Chip) -> float:
 
 def rows_of(op: Op, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> int:
     """Rows that are fetched from, or added to, places that an index tells; 0 for other operators."""
-    if op.name not in ROWS:
+    if "indexed" not in op.traits:
         return 0
     return max((t.size for t in ins[1:] if t.dtype.is_int and t.ndim), default=0)
 
@@ -194,7 +193,7 @@ def rows_of(op: Op, ins: Sequence[TensorType], outs: Sequence[TensorType]) -> in
 def vector_part(op: Op, ins: Sequence[TensorType], outs: Sequence[TensorType], attrs: Mapping[str, Any], chip: Chip,
                 kept: bool = True) -> float:  # fmt: skip
     """Seconds of the vector unit; ``kept`` as in ``window_seconds``."""
-    if op.name in ROWS:
+    if "indexed" in op.traits:
         return 0.0
     if slides(op, ins, outs, attrs):
         return window_seconds(op, ins, outs, attrs, chip, kept)

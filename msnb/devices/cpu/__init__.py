@@ -152,7 +152,7 @@ def _is_work(op: Op, types: tuple[Type, ...]) -> bool:
     """False where it is clear at a glance that NumPy serves best."""
     if op.family in ("conv", "pool") or op.name == "einsum":
         return True
-    if op.name not in ("matmul", "unindex", "sum_to") and op.family != "reduce" and "elementwise" not in op.traits:
+    if not (op.reduction or op.name in ("matmul", "unindex") or op.family == "reduce" or "elementwise" in op.traits):
         return False
     return any(isinstance(t, TensorType) and t.is_static and t.size >= _SMALL for t in types)
 

@@ -17,17 +17,13 @@ from msnb.base import events
 from msnb.core.types import TensorType, Type
 from msnb.ops.definition.record import Op
 
-OPS = frozenset((
-    "matmul", "einsum", "conv2d", "conv2d_input_grad", "conv2d_weight_grad", "qr", "svd", "inverse", "det", "slogdet",
-    "cholesky", "solve", "eigh",
-))  # fmt: skip
-"""Operations whose bodies call BLAS or LAPACK."""
+_LAPACK = ("linalg", "factors")  # families whose bodies call it
 _SMALL = 1 << 12  # elements of operands: OpenBLAS has no lock around products of so few
 
 
 def shares(op: Op, types: tuple[Type, ...]) -> bool:
     """True for operations that NumPy's BLAS may share out among its threads."""
-    if op.name not in OPS:
+    if "contraction" not in op.traits and op.family not in _LAPACK:
         return False
     static = [t for t in types if isinstance(t, TensorType) and t.is_static]
     return len(static) < len(types) or sum(math.prod(t.ints()) for t in static) > _SMALL

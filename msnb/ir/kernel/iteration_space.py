@@ -23,10 +23,9 @@ from msnb.core import dtypes
 from msnb.core.types import TensorType, tensor_type
 from msnb.ir.graph import Node, Value
 from msnb.ir.kernel.scalar_expressions import is_heavy
-from msnb.ir.kernel.strided_views import VIEWS, View, apply_view, whole
+from msnb.ir.kernel.strided_views import View, apply_view, whole
 from msnb.ops.definition.type_inference import normal_axes
 
-REDUCTIONS = frozenset(("sum", "mean", "prod", "max", "min", "any", "all", "count_nonzero", "var", "sum_to"))
 MAKERS = frozenset(("zeros", "ones", "full"))
 WHOLE_ROW = 16384
 FEW_POINTS = 2048
@@ -34,16 +33,15 @@ Axes = tuple[int | None, ...]
 
 
 def kind_of(node: Node) -> str:
-    """ "view", "reduce", "elementwise", "constant", or "" for what no kernel is made of. Judged by types and name."""
+    """ "view", "reduce", "elementwise", "constant", or "" for what no kernel is made of. Judged by types and record."""
     types = [v.type for v in (*node.inputs, *node.outputs)]
     if len(node.outputs) != 1 or not all(_plain(t) for t in types):
         return ""
-    name = node.op.name
-    if name in VIEWS:
+    if node.op.view not in ("", "identity"):
         return "view" if len(node.inputs) == 1 else ""
-    if name in REDUCTIONS:
+    if node.op.reduction:
         return "reduce"
-    if node.op.scalar is not None and ("elementwise" in node.op.traits or name in MAKERS):
+    if node.op.scalar is not None and ("elementwise" in node.op.traits or node.op.name in MAKERS):
         return "elementwise"
     return ""
 
@@ -58,7 +56,7 @@ def reduced_axes(node: Node) -> tuple[int, ...]:
     """The axes of its operand over which a node reduces."""
     x, out = node.inputs[0].type, node.out.type
     assert isinstance(x, TensorType) and isinstance(out, TensorType)
-    if node.op.name != "sum_to":
+    if "axis" in node.attrs:
         return normal_axes(node.op.name, node.attrs["axis"], x.ndim)
     gap = x.ndim - out.ndim
     return tuple(i for i in range(x.ndim) if i < gap or (out.shape[i - gap] == 1 and x.shape[i] != 1))
@@ -225,13 +223,13 @@ class Space:
         over = frozenset(d for d in (axes[a] for a in gone) if d is not None)
         if self.row is not None and not (self.row <= over or not self.row & over):
             return False
-        if node.op.name == "var" and over and not self._as_row(over):
+        if node.op.reduction == "var" and over and not self._as_row(over):
             return False
         out = _shape(node.out)
         left = [None if a in gone else d for a, d in enumerate(axes)]
         if len(out) != len(shape):
-            drop = len(shape) - len(out) if node.op.name == "sum_to" else 0
-            left = left[drop:] if drop else [d for a, d in enumerate(left) if a not in gone]
+            drop = range(len(shape) - len(out)) if "shape" in node.attrs else gone
+            left = [d for a, d in enumerate(left) if a not in drop]
         self.axes[node.out], self.operand[node] = tuple(left), axes
         if over:
             self.over[node.out] = over
@@ -264,11 +262,11 @@ def _shape(value: Value) -> tuple[int, ...]:
 
 def _moved(node: Node, axes: Axes, old: tuple[int, ...], new: tuple[int, ...]) -> Axes | None:
     """The axes after a view op that leaves every element at its point of the space."""
-    if node.op.name == "transpose":
+    if node.op.view == "transpose":
         return tuple(axes[p] for p in node.attrs["perm"])
-    if node.op.name == "broadcast_to":
+    if node.op.view == "broadcast":
         return (None,) * (len(new) - len(old)) + axes
-    if node.op.name in ("slice", "index") or [d for d in old if d != 1] != [d for d in new if d != 1]:
+    if node.op.view in ("slice", "index") or [d for d in old if d != 1] != [d for d in new if d != 1]:
         return None
     left = iter([a for a, d in zip(axes, old) if d != 1])
     return tuple(None if d == 1 else next(left) for d in new)

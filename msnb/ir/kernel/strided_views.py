@@ -13,8 +13,6 @@ from typing import Any
 from msnb.core.types import TensorType
 from msnb.ir.graph import Node, Value
 
-VIEWS = frozenset(("reshape", "transpose", "expand_dims", "squeeze", "broadcast_to", "slice", "index"))
-
 
 @dataclass(frozen=True)
 class View:
@@ -46,15 +44,15 @@ def apply_view(node: Node, x: View) -> View | None:
     """The View that a view node makes of ``x``, or None."""
     out = node.out.type
     assert isinstance(out, TensorType)
-    shape, name = out.ints(), node.op.name
-    if name == "transpose":
+    shape, kind = out.ints(), node.op.view
+    if kind == "transpose":
         perm = node.attrs["perm"]
         return View(x.base, shape, tuple(x.strides[p] for p in perm), x.offset)
-    if name == "broadcast_to":
+    if kind == "broadcast":
         return View(x.base, shape, _broadcast_strides(x, shape), x.offset)
-    if name == "slice":
+    if kind == "slice":
         return sliced(x, shape, node.attrs)
-    if name == "index":
+    if kind == "index":
         return index_view(x, node.attrs["spec"]) if len(node.inputs) == 1 else None
     strides = regrouped(x.shape, x.strides, shape)
     return None if strides is None else View(x.base, shape, strides, x.offset)

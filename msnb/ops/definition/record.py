@@ -7,6 +7,8 @@
     vmap, parallel planner               axes, batch, windows
     code generators                      scalar
     fusion, simulator, profiler          work
+    fusion, eager kernels, planner       reduction, view
+    channels-last layout                 images
     reference executor, every test       body
     docs, tests, benches, pictures       doc, examples, wrong
 
@@ -42,7 +44,19 @@ batch: vmap rule where ``axes`` cannot say it: batch(axis_size, inputs, batched,
 work(types, out_types, attrs) -> Work(cube=, vector=) in flops. Default: one vector flop per result element.
 traits: "commutative", "pure" (default), "random", "effect", "view", "elementwise", "linear", "floating" (integers
     compute as float32), "scalars" (the body takes Python scalars as they are), "ufunc" (``xp`` has a ufunc of this
-    name), "dynamic" (sizes that only the data tell: every call mints Dims) ...
+    name), "contraction" (sums of products: work for a matrix unit, BLAS in the body), "indexed" (an index operand names
+    the rows that are moved), "independent_indices" (no entry of it asks what the others name), "dynamic" (sizes that
+    only the data tell: every call mints Dims) ...
+reduction: the op's whole meaning is to reduce its one input so: "sum", "mean", "prod", "max", "min", "any", "all",
+    "count_nonzero" or "var" (attribute ``ddof``). Either over the axes that the attributes ``axis`` and ``keepdims``
+    name, or (attribute ``shape``) over those that broadcasting this shape to the input's repeats. Half precision is
+    summed in float32, other sums in what the record's result promises.
+view: the elements of the first input seen otherwise, so that the op is looked through: "reshape" (in the same order),
+    "broadcast" (repeated along axes that are new or were 1), "transpose" (attribute ``perm``), "slice" (``begin``,
+    ``end``, ``step``), "index" (``spec``; with further inputs it is no view), "identity". The trait "view" says of the
+    body that it copies nothing.
+images: which inputs are images in the attribute ``data_format`` (-1: the result too); such an op would rather have
+    "NHWC", and is given it with the operators around it.
 examples: Example((inputs...), {attrs}) with NumPy arrays or scalars; wrong: Wrong((inputs...), {attrs}, "piece of the
     sentence").
 """
@@ -96,6 +110,9 @@ REQUIRED: Any = inspect.Parameter.empty
 Infer = Callable[..., Any]
 Body = Callable[..., Any]
 
+REDUCTIONS = ("sum", "mean", "prod", "max", "min", "any", "all", "count_nonzero", "var")
+VIEWS = {"reshape": (), "broadcast": (), "identity": (), "transpose": ("perm",), "slice": ("begin", "end", "step"),
+         "index": ("spec",)}  # fmt: skip
 REGISTRY: dict[str, Op] = {}
 _NONE: dict[str, Any] = {}
 
@@ -123,6 +140,9 @@ class Op:
     wrong: tuple[InvalidExample, ...]
     family: str
     windows: Callable[..., Mapping[str, Any]] | None = None
+    reduction: str = ""
+    view: str = ""
+    images: tuple[int, ...] = ()
     wanted_by_grad: frozenset[str] = frozenset()
     arity: int = -1  # the number of inputs where it is fixed
     fast: dict[Any, Any] = field(default_factory=dict)  # eager dispatch's table: signature -> entry
@@ -244,34 +264,21 @@ def define(
     wrong: Sequence[InvalidExample] = (),
     family: str = "",
     windows: Callable[..., Mapping[str, Any]] | None = None,
+    reduction: str = "",
+    view: str = "",
+    images: tuple[int, ...] = (),
 ) -> Op:
     """Make and register a record. ``inputs`` is ``"x, y"`` or ``"*xs"``; ``attrs`` maps names to defaults."""
     names = tuple(part.strip() for part in inputs.split(",") if part.strip())
     left_out = frozenset(optional)
     fixed = not left_out and not any(name.startswith("*") for name in names)
     record = Op(
-        name=name,
-        inputs=names,
-        attrs=_parse_attrs(attrs),
-        infer=infer,
-        body=body,
-        doc=doc,
-        grad=grad,
-        no_grad=no_grad,
-        scalar=scalar,
-        axes=axes,
-        batch=batch,
-        work=work,
-        traits=frozenset(traits),
-        promotes=promotes,
-        optional=left_out,
-        examples=tuple(examples),
-        wrong=tuple(wrong),
-        family=family or family_of(infer),
-        windows=windows,
-        arity=len(names) if fixed else -1,
+        name=name, inputs=names, attrs=_parse_attrs(attrs), infer=infer, body=body, doc=doc, grad=grad, no_grad=no_grad,
+        scalar=scalar, axes=axes, batch=batch, work=work, traits=frozenset(traits), promotes=promotes,
+        optional=left_out, examples=tuple(examples), wrong=tuple(wrong), family=family or family_of(infer),
+        windows=windows, reduction=reduction, view=view, images=images, arity=len(names) if fixed else -1,
         wanted_by_grad=frozenset(inspect.signature(grad).parameters) if grad is not None else frozenset(),
-    )
+    )  # fmt: skip
     return register(record)
 
 
@@ -279,8 +286,28 @@ def register(record: Op) -> Op:
     """Make an op known by name (plug-ins call this too)."""
     if record.name in REGISTRY:
         raise ValueError(f"an op called {record.name!r} exists already; plug-ins need a name of their own.")
+    _check_facts(record)
     REGISTRY[record.name] = record
     return record
+
+
+def _check_facts(op: Op) -> None:
+    """What a record says about its op must be something that code generators and planner can follow.
+
+    Raises:
+        ArgumentError: there is no such kind, or the attributes that it stands for are missing.
+    """
+    over = "shape" in op.attrs or {"axis", "keepdims"} <= op.attrs.keys()
+    if op.reduction and (op.reduction not in REDUCTIONS or len(op.inputs) != 1 or not over):
+        raise ArgumentError(
+            f"{op.name}: reduction={op.reduction!r} needs one tensor and the attributes axis and keepdims, or shape; "
+            f"kinds are {', '.join(REDUCTIONS)}. Leave the field out where the op does more than that."
+        )
+    if op.view and not op.attrs.keys() >= set(VIEWS.get(op.view, ("?",))):
+        kinds = ", ".join(" ".join((kind, *attrs)) for kind, attrs in VIEWS.items())
+        raise ArgumentError(f"{op.name}: view={op.view!r} is none of the kinds (each with its attributes) {kinds}.")
+    if op.images and "data_format" not in op.attrs:
+        raise ArgumentError(f"{op.name}: images={op.images} needs the attribute data_format, 'NCHW' or 'NHWC'.")
 
 
 def find(name: str) -> Op:

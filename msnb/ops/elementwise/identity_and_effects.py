@@ -40,6 +40,7 @@ def _itself(name: str, doc: str, grad: Any = None, no_grad: str = "") -> Op:
         ),
         wrong=(InvalidExample((), {}, "takes the tensors", TypeError),),
         family="effects",
+        view="identity",
     )
 
 

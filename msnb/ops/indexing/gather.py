@@ -92,7 +92,7 @@ GATHER: Op = define(
     axes=_gather_axes,
     batch=_gather_batch,
     work=lambda types, out_types, attrs: Work(),
-    traits=("pure", "linear"),
+    traits=("pure", "linear", "indexed", "independent_indices"),
     doc="Rows of x: the slices along an axis that an index tensor names.",
     examples=(
         Example((_X, _I), {"axis": 1}),

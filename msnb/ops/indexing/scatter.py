@@ -104,6 +104,7 @@ INDEX_REDUCE: Op = define(
     grad=_reduce_grad,
     axes=update_axes,
     batch=_reduce_batch,
+    traits=("pure", "indexed"),
     doc="x with a value combined in at an index by max, min or mul; several writes to one place combine.",
     examples=(
         Example((_X, -_X[0], _I), {"spec": ("t",), "reduce": "max"}),

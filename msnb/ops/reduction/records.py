@@ -150,6 +150,7 @@ def _reduction(
         examples=(*examples, *extra),
         wrong=wrong,
         family="reduce",
+        reduction=name,
     )
 
 

@@ -187,7 +187,8 @@ INDEX: Op = define(
     axes=_read_axes,
     batch=read_batch("index"),
     work=_moves_only,
-    traits=("pure", "view", "linear"),
+    traits=("pure", "view", "linear", "indexed", "independent_indices"),
+    view="index",
     doc="x[...] with NumPy's meaning: ints, slices, new axes and index tensors.",
     examples=_READS,
     wrong=(
@@ -242,7 +243,7 @@ UNINDEX: Op = define(
     grad=lambda dout, indices, spec: (INDEX(dout, *indices, spec=spec), *_no_more(len(indices))),
     axes=_unindex_axes,
     batch=_unindex_batch,
-    traits=("pure", "linear"),
+    traits=("pure", "linear", "indexed", "independent_indices"),
     doc="Zeros with y added at an index: the adjoint of index.",
     examples=(
         Example((_X[0, :, 0],), {"spec": (1, (0, 3, 1)), "shape": (2, 3)}),
@@ -330,7 +331,7 @@ INDEX_TAKEN: Op = define(
     grad=_taken_grad,
     axes=_read_axes,
     batch=read_batch("index_taken"),
-    traits=("pure", "linear"),
+    traits=("pure", "linear", "indexed"),
     doc="y[...], zero where a later entry of the index means the same place: the adjoint of index_update in its value.",
     examples=_READS,
     wrong=(InvalidExample((_X,), {"spec": (0, 5)}, "index 5 is outside axis 1 of size 3", IndexOutOfRange),),

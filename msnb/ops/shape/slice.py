@@ -82,6 +82,7 @@ SLICE: Op = define(
     batch=one_batched(lambda x, **box: SLICE(x, **_behind_batch(**box))),
     work=_moves_only,
     traits=("pure", "view", "linear"),
+    view="slice",
     doc="A box cut out of a tensor: begin:end:step for the leading axes.",
     examples=(
         Example((_A,), {"begin": (0, 1), "end": (2, 3), "step": (1, 1)}),

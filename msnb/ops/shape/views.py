@@ -97,12 +97,9 @@ RESHAPE: Op = define(
     batch=one_batched(lambda x, shape: reshape(x, shape=(x.shape[0], *shape))),
     work=_moves_only,
     traits=("pure", "view", "linear"),
+    view="reshape",
     doc="The same elements in the same order under another shape.",
-    examples=(
-        Example((_A,), {"shape": (3, 2)}),
-        Example((_A,), {"shape": (-1,)}),
-        Example((_EMPTY,), {"shape": (3, 0)}),
-    ),
+    examples=tuple(Example((x,), {"shape": s}) for x, s in ((_A, (3, 2)), (_A, (-1,)), (_EMPTY, (3, 0)))),
     wrong=(InvalidExample((_A,), {"shape": (4, 2)}, "cannot become [4, 2]", ShapeError),),
 )
 
@@ -166,6 +163,7 @@ TRANSPOSE: Op = define(
     batch=one_batched(lambda x, perm: TRANSPOSE(x, perm=(0, *(p + 1 for p in perm)))),
     work=_moves_only,
     traits=("pure", "view", "linear"),
+    view="transpose",
     doc="The axes in another order.",
     examples=(Example((_C,), {"perm": (2, 0, 1)}), Example((_EMPTY,), {"perm": (1, 0)})),
     wrong=(InvalidExample((_C,), {"perm": (0, 0, 1)}, "does not name each of the 3 axes once", AttributeValueError),),
@@ -261,6 +259,7 @@ BROADCAST_TO: Op = define(
     batch=one_batched(_same_rank_broadcast),
     work=_moves_only,
     traits=("pure", "view", "linear"),
+    view="broadcast",
     doc="Repeat along new axes and axes of size 1 until the shape is the wanted one.",
     examples=(
         Example((_A[:, :1],), {"shape": (2, 3)}),
@@ -331,13 +330,9 @@ SUM_TO: Op = define(
     batch=one_batched(_sum_to_batched),
     work=lambda types, out_types, attrs: Work(vector=float(types[0].size)),
     traits=("pure", "linear"),
+    reduction="sum",
     doc="Undo a broadcast: add up what it repeated.",
-    examples=(
-        Example((_A,), {"shape": (2, 1)}),
-        Example((_C,), {"shape": (3, 1)}),
-        Example((_A,), {"shape": ()}),
-        Example((_EMPTY,), {"shape": (1, 3)}),
-    ),
+    examples=tuple(Example((x,), {"shape": s}) for x, s in ((_A, (2, 1)), (_C, (3, 1)), (_A, ()), (_EMPTY, (1, 3)))),
     wrong=(InvalidExample((_A,), {"shape": (2, 2)}, "[2, 2] does not broadcast to", ShapeError),),
 )
 
@@ -394,6 +389,7 @@ EXPAND_DIMS: Op = define(
     ),
     work=_moves_only,
     traits=("pure", "view", "linear"),
+    view="reshape",
     doc="New axes of size 1.",
     examples=(Example((_A,), {"axis": 1}), Example((_A,), {"axis": (0, -1)}), Example((_EMPTY,), {"axis": -1})),
     wrong=(InvalidExample((_A,), {"axis": 4}, "axis 4 is outside a tensor of 3 axes", AttributeValueError),),
@@ -451,6 +447,7 @@ SQUEEZE: Op = define(
     batch=one_batched(_squeeze_batched),
     work=_moves_only,
     traits=("pure", "view", "linear"),
+    view="reshape",
     doc="Leave out axes of size 1.",
     examples=(
         Example((_A[:, None],), {"axis": 1}),

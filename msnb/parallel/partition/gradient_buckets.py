@@ -221,7 +221,7 @@ def names_of_late(joint: TrainingGraph) -> dict[Value, str]:
             v = todo.pop()
             if v not in out:
                 out[v] = weight.name
-                if v.node is not None and v.node.op.name in ("cast", "transpose", "reshape", "expand_dims", "squeeze"):
+                if v.node is not None and (v.node.op.name == "cast" or v.node.op.view in ("transpose", "reshape")):
                     todo += v.node.inputs
     return out
 

@@ -19,12 +19,11 @@ from msnb.core.dtypes import float32
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.record import Op
 
-_SHAPED = frozenset({"reshape", "broadcast_to", "sum_to"})
-
 
 def local_attrs(op: Op, attrs: Mapping[str, Any], outs: Sequence[TensorType]) -> dict[str, Any]:
     """The attributes of a rank's own call, whose results have the types ``outs``."""
-    if op.name in _SHAPED or (op.name == "unindex" and len(outs[0].shape) == len(attrs["shape"])):
+    same_rank = op.name == "unindex" and len(outs[0].shape) == len(attrs["shape"])
+    if same_rank or ("shape" in attrs and (op.view or op.reduction)):
         return {**attrs, "shape": outs[0].shape}
     return dict(attrs)
 

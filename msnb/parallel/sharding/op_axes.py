@@ -25,9 +25,8 @@ from msnb.ops.definition.window_geometry import Slide
 FREE, SUM, MAX, WHOLE, HALO, INDEXED = "free", "sum", "max", "whole", "halo", "indexed"
 SPLIT = frozenset({FREE, SUM, MAX, INDEXED, HALO})  # kinds along which work can be split
 _MARKS = {"^": MAX, "!": WHOLE, "~": HALO, "@": INDEXED}
-_REDUCERS = {"max": "max", "min": "min", "any": "any", "all": "all", "mean": "mean"}
+_CLOSED_BY = {"": "sum", "count_nonzero": "sum", **{kind: kind for kind in ("sum", "mean", "max", "min", "any", "all")}}
 _SPLITS_ROWS = ("gather",)  # ops whose indexed axis the partitioner knows how to split
-_READS_BY_INDEX = frozenset({"gather", "index", "unindex"})  # each entry of the index on its own; a last writer is not
 _NEVER = frozenset({"effect", "control", "random", "dynamic", "stack"})
 
 Row = tuple[str | None, ...]  # per tensor axis its label; None: never split
@@ -136,7 +135,7 @@ def _collected(op: Op, inputs: Marked, outputs: Marked, types: Any, outs: Any, a
                 sizes.setdefault(name, set()).add(size)
                 kinds[name] = mark or kinds.get(name, "")
     made = {name for row in outputs for name, _ in row}
-    if INDEXED in kinds.values() and op.name not in _READS_BY_INDEX:
+    if INDEXED in kinds.values() and "independent_indices" not in op.traits:
         together = (row for row, t in zip(inputs[1:], types[1:]) if t.dtype.is_int)
         kinds.update({name: WHOLE for row in together for name, _ in row})
     labels: dict[str, Label] = {}
@@ -146,7 +145,7 @@ def _collected(op: Op, inputs: Marked, outputs: Marked, types: Any, outs: Any, a
         kind = kind if name in made or kind else SUM
         if (len(found) > 1 and kind != HALO) or name == "1" or (kind == INDEXED and op.name not in _SPLITS_ROWS):
             kind = WHOLE
-        if (kind == MAX and op.name not in _REDUCERS) or (kind == HALO and op.windows is None):
+        if _stays_open(op, kind) or (kind == HALO and op.windows is None):
             kind = WHOLE
         labels[name] = Label(name, kind or FREE, size, size)
     slides = op.windows(types, attrs) if op.windows is not None else {}
@@ -159,7 +158,13 @@ def _collected(op: Op, inputs: Marked, outputs: Marked, types: Any, outs: Any, a
 
     rims = tuple(tuple(name for name, mark in row if mark == HALO and name in slides) for row in (*inputs, *outputs))
     return OpAxes(tuple(named(r, t) for r, t in zip(inputs, types)), tuple(named(r, t) for r, t in zip(outputs, outs)),
-                  labels, _REDUCERS.get(op.name, "sum"), rims)  # fmt: skip
+                  labels, _CLOSED_BY.get(op.reduction, "sum"), rims)  # fmt: skip
+
+
+def _stays_open(op: Op, kind: str) -> bool:
+    """True for a reduced label whose parts no collective closes: of a product, or of a maximum that the record does not
+    call one."""
+    return kind in (SUM, MAX) and (op.reduction not in _CLOSED_BY or (kind == MAX and not op.reduction))
 
 
 def _rows_and_windows(tensors: Iterable[tuple[Any, TensorType]]) -> tuple[dict[str, int], dict[str, int]]:

@@ -26,7 +26,7 @@ Move = tuple[Kernel, list[int], list[int]]
 
 def moves(node: Node, view_of: ViewOf) -> tuple[list[Move], tuple[Value, ...]] | None:
     """Kernels with their operands and results by number, and the values that they read; None for other nodes."""
-    made = _MOVES.get(node.op.name)
+    made = _as_view if node.op.view not in ("", "identity") else _MOVES.get(node.op.name)
     if made is None or any(not _plain(v) for v in (*node.inputs, *node.outputs)):
         return None
     return made(node, view_of)
@@ -169,7 +169,6 @@ def _update_shape(node: Node) -> tuple[int, ...]:
 
 
 _MOVES = {
-    **dict.fromkeys(("reshape", "transpose", "expand_dims", "squeeze", "broadcast_to", "slice", "index"), _as_view),
     "concat": _concat, "stack": _stack, "split": _split, "unslice": _unslice, "unindex": _unindex,
     "index_update": _update, "slice_update": _update,
 }  # fmt: skip

@@ -23,9 +23,6 @@ from msnb.ir.kernel.scalar_expressions import HALVES, UnsupportedKernel, build, 
 from msnb.ops.definition.record import operand_dtype
 from msnb.ops.elementwise.constant import constant
 
-_KINDS = {"sum": "sum", "mean": "sum", "sum_to": "sum", "count_nonzero": "sum", "prod": "prod", "max": "max",
-          "min": "min", "any": "any", "all": "all"}  # fmt: skip
-
 
 def lower(body: Graph, name: str = "kernel") -> Kernel:
     """The kernel of a fused body.
@@ -122,7 +119,7 @@ class _Lowering:
         return self.loads[access]
 
     def _reduction(self, node: Node) -> Inst:
-        value, name = node.inputs[0], node.op.name
+        value, name = node.inputs[0], node.op.reduction
         shape = _type(value).ints()
         gone = reduced_axes(node)
         axes = self.space.operand[node]
@@ -140,7 +137,7 @@ class _Lowering:
         if name == "var":
             return cast(_variance(cast(x, wide), n, node.attrs["ddof"], reduce), result)
         y = cast(truth(x), dtypes.int64) if name == "count_nonzero" else cast(x, wide)
-        kind = _KINDS[name]
+        kind = "sum" if name in ("mean", "count_nonzero") else name
         if wide is dtypes.bool_:
             kind = "any" if kind == "max" else "all"
         total = reduce(kind, y)
@@ -185,7 +182,7 @@ def _meeting(node: Node) -> DType:
 
 
 def _wide(name: str, dtype: DType) -> DType:
-    """The dtype in which a reduction is formed."""
+    """The dtype in which a reduction of this kind is formed."""
     if dtype in HALVES:
         return dtypes.float32
     if name in ("max", "min") or dtype.is_float:

@@ -28,7 +28,7 @@ from msnb.ir.graph import Node
 from msnb.ir.kernel.iteration_space import reduced_axes
 from msnb.ops.definition.record import Op
 
-KINDS = {"sum": "sum", "sum_to": "sum", "mean": "sum", "max": "max", "min": "min"}
+KINDS = {"sum": "sum", "mean": "sum", "max": "max", "min": "min"}
 DTYPES = (dtypes.float32, dtypes.float64)
 WORTH = 65536
 REGISTERS, BLOCK = 4, 4096
@@ -45,18 +45,18 @@ class OperandWalk(NamedTuple):
 
 def is_worth(op: Op, types: tuple[Type, ...]) -> bool:
     """True for a reduction of many floats."""
-    (x,) = types if op.name in KINDS else (None,)
+    (x,) = types if op.reduction in KINDS else (None,)
     return isinstance(x, TensorType) and not x.weak and x.dtype in DTYPES and x.size >= WORTH
 
 
 def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
     """How a reduction of a dense operand runs; None for other nodes, and where its rows do not lie close."""
-    if node.op.name not in KINDS:
+    if node.op.reduction not in KINDS:
         return None
     t = node.inputs[0].type
     assert isinstance(t, TensorType)
     rows = seen(t.ints(), reduced_axes(node))
-    return None if rows is None or t.dtype not in DTYPES else ReductionRecipe(node.op.name, t.dtype, rows)
+    return None if rows is None or t.dtype not in DTYPES else ReductionRecipe(node.op.reduction, t.dtype, rows)
 
 
 def seen(shape: tuple[int, ...], axes: Sequence[int]) -> OperandWalk | None:

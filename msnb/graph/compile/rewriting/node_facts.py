@@ -42,7 +42,7 @@ def uniform(value: Value) -> Any:
         return None
     if node.op.name in _FILLED:
         return _FILLED[node.op.name]
-    if node.op.name in ("broadcast_to", "reshape", "full", "expand_dims", "squeeze", "transpose"):
+    if node.op.name == "full" or node.op.view in ("reshape", "broadcast", "transpose"):
         same = isinstance(value.type, TensorType) and value.type.dtype is _dtype(node.inputs[0])
         return uniform(node.inputs[0]) if same else None
     const = const_of(value)

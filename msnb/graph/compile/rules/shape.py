@@ -12,7 +12,6 @@ from msnb.graph.compile.rules.arithmetic import X, f
 from msnb.ir.graph import Node, Value
 
 _MATRIX = "x: f32[2,3]"
-_MOVES = ("reshape", "expand_dims", "squeeze")
 
 
 def _static(value: Value) -> bool:
@@ -26,8 +25,8 @@ def _same_type(sweep: GraphRewriter, node: Node) -> Found:
 
 def _reshape_of(sweep: GraphRewriter, node: Node) -> Found:
     """Not past the reshape of a transpose: it moves the elements, once, and another reshape of it is free."""
-    inner = op_of(node.inputs[0], *_MOVES)
-    if inner is None or not _static(node.out) or not _static(inner.inputs[0]):
+    inner = node.inputs[0].node
+    if inner is None or inner.op.view != "reshape" or not _static(node.out) or not _static(inner.inputs[0]):
         return None
     if inner.op.name == "reshape" and op_of(inner.inputs[0], "transpose") is not None:
         return None

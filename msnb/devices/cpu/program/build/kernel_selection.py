@@ -21,10 +21,9 @@ from msnb.devices.cpu.program.build.instructions import NotLowerable
 from msnb.ir import control_flow
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.kernel.iteration_space import kind_of
-from msnb.ir.kernel.strided_views import VIEWS, View, apply_view, dense_strides, whole
+from msnb.ir.kernel.strided_views import View, apply_view, dense_strides, whole
 
 WORTH = 16384
-_SAME = frozenset(("identity", "stop_gradient"))
 _STACKS = frozenset((control_flow.STACK_NEW, control_flow.STACK_PUSH, control_flow.STACK_POP))
 
 
@@ -46,7 +45,7 @@ class Views:
         if node is None or not _looks_through(node):
             return whole(value)
         source = node.inputs[0]
-        if node.op.name in _SAME:
+        if node.op.view == "identity":
             return self.of(source)
         return apply_view(node, self.of(source)) or apply_view(node, whole(source)) or whole(value)
 
@@ -64,7 +63,7 @@ class Views:
 
 
 def _looks_through(node: Node) -> bool:
-    if node.op.name not in VIEWS and node.op.name not in _SAME:
+    if not node.op.view:
         return False
     source, out = node.inputs[0].type, node.out.type
     return _is_plain(source) and _is_plain(out) and source.dtype is out.dtype  # type: ignore[union-attr]
@@ -159,7 +158,7 @@ class Choice:
         ):
             return False
         small = all(v.type.size < WORTH for v in values if isinstance(v.type, TensorType))
-        free = node.op.name == "transpose"  # a library copies it: there is nothing to compile
+        free = node.op.view == "transpose"  # a library copies it: there is nothing to compile
         return in_loop or not small or free or not kind_of(node)
 
     def _prepare(self) -> None:

@@ -22,18 +22,6 @@ from msnb.ops.definition.type_inference import normal_axes
 
 Attrs = dict[str, Any]
 
-SEEDS: dict[str, tuple[int, ...]] = {
-    "conv2d": (0,),
-    "conv2d_input_grad": (0,),
-    "conv2d_weight_grad": (0, 1),
-    "max_pool2d": (0,),
-    "max_pool2d_grad": (0, 1, 2),
-    "max_pool2d_pick": (0, 1, 2),
-    "avg_pool2d": (0,),
-    "avg_pool2d_grad": (0,),
-}
-"""The operations that want channels last, and which of their inputs are images."""
-
 
 def is_image(value: Value) -> bool:
     """True for a tensor of four axes of known sizes."""
@@ -72,11 +60,10 @@ def small(shape: Shape) -> Shape:
 
 
 def is_seed(node: Node) -> bool:
-    """True for a convolution or pooling on plain images of known sizes."""
-    images = SEEDS.get(node.op.name)
-    if images is None or node.attrs["data_format"] == NHWC:
+    """True for an operation that wants channels last (a convolution, a pooling) on plain images of known sizes."""
+    if not node.op.images or node.attrs["data_format"] == NHWC:
         return False
-    return all(is_image(node.inputs[i]) for i in images)
+    return all(is_image(node.inputs[i]) for i in node.op.images if i >= 0)
 
 
 # ---- the rules ---------------------------------------------------------------------------------------------------
@@ -131,11 +118,9 @@ def _boxed(node: Node) -> Attrs | None:
 
 
 _RULES: dict[str, Callable[[Node], Attrs | None]] = {
-    **dict.fromkeys(("sum", "mean", "prod", "max", "min", "any", "all", "count_nonzero", "var"), _reduced),
     **dict.fromkeys(("zeros", "ones", "full", "broadcast_to"), _shaped),
     **dict.fromkeys(("concat", "split"), _along),
     **dict.fromkeys(("slice", "unslice", "slice_update"), _boxed),
-    "sum_to": _sum_to,
     "pad": _padded,
 }
 
@@ -145,15 +130,14 @@ def turned_attrs(node: Node) -> Attrs | None:
     if is_seed(node):
         return {**node.attrs, "data_format": NHWC}
     rule = _as_it_is if "elementwise" in node.op.traits else _RULES.get(node.op.name)
+    if node.op.reduction:
+        rule = _reduced if "axis" in node.attrs else _sum_to
     if rule is None or not all(map(_can_turn, node.inputs)):
         return None
     read, made = (any(map(is_image, vs)) for vs in (node.inputs, node.outputs))
-    if not made and (not read or node.op.name not in _REDUCES):
+    if not made and (not read or not node.op.reduction):
         return None
     return rule(node) if all(map(_can_turn, node.outputs)) else None
-
-
-_REDUCES = frozenset(("sum", "mean", "prod", "max", "min", "any", "all", "count_nonzero", "var", "sum_to"))
 
 
 def _can_turn(value: Value) -> bool:

@@ -22,7 +22,6 @@ import numpy as np
 
 from msnb.core.types import Shape, TensorType, tensor_type
 from msnb.graph.compile.passes.channels_last.axis_rules import (
-    SEEDS,
     four,
     is_free,
     is_image,
@@ -42,7 +41,6 @@ from msnb.ops.definition.data_format import TO_FIRST, TO_LAST
 from msnb.ops.definition.record import find
 from msnb.ops.elementwise.constant import constant
 
-_MOVES = ("reshape", "expand_dims", "squeeze")
 LAW_SEED = "a convolution or pooling works on channels-last images"
 LAW_FOLLOW = "what stands between channels-last images works on them"
 LAW_BORDER = "a transpose stands where channels-last and plain meet"
@@ -81,7 +79,7 @@ class _Turner:
     def _visit(self, node: Node) -> None:
         if node.op.name == "transpose" and any(map(is_image, node.inputs)):
             self._transpose(node)
-        elif node.op.name in _MOVES and _static(node.inputs[0]) and _static(node.out):
+        elif node.op.view == "reshape" and _static(node.inputs[0]) and _static(node.out):
             self._move(node)
         elif node.op is not constant and self._is_turned(node):
             self._turn(node)
@@ -93,17 +91,17 @@ class _Turner:
         decided = self.choice.turned(node)
         if decided is not None:
             return decided
-        images = [node.inputs[i] for i in SEEDS[node.op.name]] if is_seed(node) else node.inputs
+        images = [node.inputs[i] for i in node.op.images if i >= 0] if is_seed(node) else node.inputs
         follows = any(is_image(v) and v not in self.plain for v in images)
         return follows and node in self.choice.attrs
 
     def _turn(self, node: Node) -> None:
         attrs = self.choice.attrs[node]
-        images = SEEDS[node.op.name] if is_seed(node) else range(len(node.inputs))
+        images = node.op.images if is_seed(node) else range(len(node.inputs))
         inputs = [self._operand(v) if i in images else self._plain(v) for i, v in enumerate(node.inputs)]
         types = node.op.result_types(tuple(v.type for v in inputs), attrs)
         new = self._append(node, inputs, attrs, types)
-        weight = node.op.name == "conv2d_weight_grad"
+        weight = bool(node.op.images) and -1 not in node.op.images
         for old, made in zip(node.outputs, new.outputs):
             if is_image(old) and not weight:
                 assert shape_of(made) == turned(shape_of(old)), f"{node.op.name} does not turn"
@@ -189,7 +187,7 @@ class _Turner:
     def _reshaped(self, value: Value, shape: Shape) -> Value:
         """``value`` under another shape; of two reshapes the last one counts."""
         node = value.node
-        if node is not None and node.op.name in _MOVES and _static(node.inputs[0]):
+        if node is not None and node.op.view == "reshape" and _static(node.inputs[0]):
             value = node.inputs[0]
         return value if shape_of(value) == tuple(shape) else self._view("reshape", value, {"shape": tuple(shape)})
 

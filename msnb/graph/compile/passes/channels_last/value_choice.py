@@ -22,7 +22,6 @@ from collections.abc import Iterable
 
 from msnb.core.types import TensorType
 from msnb.graph.compile.passes.channels_last.axis_rules import (
-    SEEDS,
     Attrs,
     is_free,
     is_image,
@@ -136,8 +135,8 @@ def _images(node: Node) -> list[Value]:
     """The images a node reads and makes; the weight of a convolution is none, nor is its gradient."""
     if not is_seed(node):
         return [v for v in (*node.inputs, *node.outputs) if is_image(v)]
-    made = [] if node.op.name == "conv2d_weight_grad" else [node.out]
-    return [*(node.inputs[i] for i in SEEDS[node.op.name]), *made]
+    made = [node.out] if -1 in node.op.images else []
+    return [*(node.inputs[i] for i in node.op.images if i >= 0), *made]
 
 
 def _is_constant(value: Value) -> bool:
