@@ -447,14 +447,23 @@ class Plan(PlanBase):
         for value, v in self.problem.place.items():
             if isinstance(value, Value) and value.name in weights:
                 layout = from_map(self.mesh, weights[value.name]["tensor_map"])
-                choices[v] = self._layout_choice(v, layout, choices[v])
+                choices[v] = self._layout_choice(value.name, v, layout)
         made = self.with_choices(choices)
         made.mode = "file"
         return made
 
-    def _layout_choice(self, v: int, layout: TensorLayout, otherwise: int) -> int:
-        found = [i for i, s in enumerate(self.problem.strategies[v]) if s.outputs[0] == layout]
-        return found[0] if found else otherwise
+    def _layout_choice(self, name: str, v: int, layout: TensorLayout) -> int:
+        """Which choice of a weight is this layout."""
+        offered = [s.outputs[0] for s in self.problem.strategies[v]]
+        if layout not in offered:
+            legal = dict.fromkeys(str(list(x.mindspore(self.mesh)["tensor_map"])) for x in offered)
+            asked = list(layout.mindspore(self.mesh)["tensor_map"])
+            raise AttributeValueError(
+                f"the layout of {name}: this weight has no choice with the tensor map {asked} on the device matrix "
+                f"{list(self.mesh.factors)}.",
+                hint=f"legal at parallel_layout_item, {name!r}: {', '.join(legal)}; without an entry the plan chooses.",
+            )
+        return offered.index(layout)
 
     def computing_twice(self: Made, which: Sequence[Layer]) -> Made:
         """The same plan with these layers computed twice, and no others."""
