@@ -63,6 +63,10 @@ class IndexOutOfRange(MsnbError, IndexError):
     """An index outside its axis."""
 
 
+class NestingError(MsnbError, RecursionError):
+    """Cells or calls nested deeper than the stack goes."""
+
+
 class LostWriteError(MsnbError, RuntimeError):
     """A write into a value that nobody keeps, such as ``x[0][1] = 5``."""
 

@@ -7,7 +7,7 @@
 hook sees real tensors in both modes. ``with_vjp`` has a rule that is traced into the backward graph: its callable takes
 and gives tensors of whatever engine sits in the slot.
 
-A function with a rule of its own (``own=True``) says nothing about tensors that it reads from outside, a Cell's weights:
+A rule of its own (``own=True``) says nothing about tensors that a function reads from outside, a Cell's weights:
 
     y = refuse_gradient(fn(stop_gradient(x)))     reaches a gradient only through what fn reads from outside
     y' = custom_gradient(x, y, own=True)          hands dy on to y too: an error where y depends on what is asked for
@@ -79,7 +79,7 @@ def _refused(args: tuple[Any, ...], name: str) -> list[Any]:
     raise GradientError(
         f"a gradient is asked for by a tensor that {name} reads from outside, a Parameter perhaps; its bprop gives the "
         "gradients of its inputs only.",
-        hint="give that tensor to it as an input, so that bprop gives its gradient too; or leave it out of the weights, "
+        hint="give that tensor to it as an input, so that bprop gives its gradient too; leave it out of the weights; "
         "or read it through stop_gradient.",
     )
 

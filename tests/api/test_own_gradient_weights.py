@@ -1,4 +1,4 @@
-"""Functions with a bprop of their own that read weights: a gradient by such a weight is an error, never a silent zero."""
+"""Functions with a bprop of their own that read weights: their gradient is an error, never a silent zero."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`unique` of floats: the gradient of the values goes back to the elements that they came from, the first of equal ones."""
+"""`unique` of floats: the gradient goes back to the element (the first of equal ones) that a value came from."""
 
 from __future__ import annotations
 
