@@ -63,8 +63,8 @@ class IndexOutOfRange(MsnbError, IndexError):
     """An index outside its axis."""
 
 
-class NestingError(MsnbError, RecursionError):
-    """Cells or calls nested deeper than the stack goes."""
+class StackError(MsnbError, RecursionError):
+    """Calls of Cells nested deeper than Python's stack goes."""
 
 
 class LostWriteError(MsnbError, RuntimeError):

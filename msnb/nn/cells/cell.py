@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from msnb.api.cell_compilation import call_cell
 from msnb.api.transforms.custom_gradient import custom_vjp
 from msnb.api.transforms.recompute import recomputed
-from msnb.base.errors import ArgumentError, MsnbError, NestingError, ShapeError
+from msnb.base.errors import ArgumentError, MsnbError, ShapeError, StackError
 from msnb.base.missing_names import MissingName
 from msnb.base.settings import in_graph_mode
 from msnb.core import step_undo
@@ -268,9 +268,9 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
                 raise
             raise wrong from None
 
-    def _too_deep(self) -> NestingError:
+    def _too_deep(self) -> StackError:
         """The error for a stack that is full: raised again further out until there is room for it."""
-        return NestingError(
+        return StackError(
             f"{type(self).__name__} is called in calls nested deeper than Python's stack goes "
             f"({sys.getrecursionlimit()} frames).",
             hint="hold the Cells in a list and call them in a loop (nn.SequentialCell), look for one that calls itself "

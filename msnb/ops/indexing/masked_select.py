@@ -19,7 +19,6 @@ from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.definition.symbolic_sizes import bound_of, fresh, product
 from msnb.ops.definition.type_inference import common_shape, operand_lines
 from msnb.ops.indexing.gather import take
-from msnb.ops.math.sort import argsort
 from msnb.ops.reduction.cumulative import cumsum
 from msnb.ops.shape.concat_split import unstack
 from msnb.ops.shape.views import broadcast_to
@@ -243,6 +242,6 @@ def unique(x: Any, return_inverse: bool = False, return_counts: bool = False) ->
     values, inverse, counts = UNIQUE(t)
     if t.dtype.differentiable:  # read at the places where they come first: that has a gradient
         starts = cumsum(counts, 0) - counts
-        values = take(t.reshape(-1), take(argsort(inverse.reshape(-1)), starts))
+        values = take(t.reshape(-1), take(find("sort")(inverse.reshape(-1), axis=0, descending=False)[1], starts))
     chosen = [values] + [inverse] * return_inverse + [counts] * return_counts
     return values if len(chosen) == 1 else tuple(chosen)
