@@ -108,7 +108,7 @@ _ALL = (
     _lesson(
         "StackError", "RecursionError",
         "Cells call Cells deeper than Python's stack goes, or a Cell calls itself without end.",
-        "class Endless(ms.nn.Cell):\n    def construct(self, x):\n        return self(x)\n\nEndless()(ms.ops.ones((2,)))",
+        "class Endless(ms.nn.Cell):\n    def construct(self, x):\n        return self(x)\n\nEndless()(ms.Tensor(1.0))",
         "layers = [ms.nn.ReLU() for _ in range(2000)]\nms.nn.SequentialCell(*layers)(ms.ops.ones((2,)))",
         "A list of Cells that are called in a loop needs no stack. `sys.setrecursionlimit` moves the end.",
     ),

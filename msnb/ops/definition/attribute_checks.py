@@ -93,10 +93,10 @@ KINDS: dict[str, tuple[str, Check]] = {
     ),
     **dict.fromkeys(("length", "m", "n"), ("a size", _size)),
     **dict.fromkeys(
-        ("ceil_mode", "count_include_pad", "descending", "effect", "exclusive", "keepdims", "recompute", "reverse",
-         "right"), ("True or False", _flag),
+        ("ceil_mode", "count_include_pad", "descending", "effect", "exclusive", "keepdims", "own", "recompute",
+         "reverse", "right"), ("True or False", _flag),
     ),
-    **dict.fromkeys(("callee", "equation", "layer", "sep"), ("a string", _text)),
+    **dict.fromkeys(("callee", "equation", "layer", "name", "sep"), ("a string", _text)),
     **dict.fromkeys(("dilation", "kernel", "stride"), ("ints from 0", _tuple(_count))),
     **dict.fromkeys(("group", "order", "outputs", "perm", "recv", "send", "wrt"), ("ints", _INTS)),
     "shape": ("sizes, one of them perhaps -1", _tuple(lambda value: _size(value) or value == -1)),
@@ -117,6 +117,7 @@ KINDS: dict[str, tuple[str, Check]] = {
     "size": ("a size, or sizes", _either(_size, _SIZES)),
     "spec": ("an index", _tuple(_index)),
     "step": ("a number, or ints", _either(_real, _tuple(_int))),
+    "ties": ("'first' or 'share'", _word("first", "share")),
     "template": ("strings and None", _tuple(_either(_none, _text))),
     "value": ("a number or a constant", _either(_number, _of_class("Const"))),
 }  # fmt: skip
