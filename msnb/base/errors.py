@@ -63,6 +63,10 @@ class IndexOutOfRange(MsnbError, IndexError):
     """An index outside its axis."""
 
 
+class StackError(MsnbError, RecursionError):
+    """Calls of Cells nested deeper than Python's stack goes."""
+
+
 class LostWriteError(MsnbError, RuntimeError):
     """A write into a value that nobody keeps, such as ``x[0][1] = 5``."""
 

@@ -19,6 +19,7 @@ _DEFAULT_SEED = 0
 _seed: int | None = None
 seed_version = 0  # counts calls of set_seed: who follows the seed starts anew even if it is the same number
 _state: list[Parameter] = []
+_seeded: dict[int, Parameter] = {}
 
 
 def state() -> Parameter:
@@ -26,6 +27,15 @@ def state() -> Parameter:
     if not _state:
         _state.append(Parameter(_key(_DEFAULT_SEED if _seed is None else _seed), "random.state", requires_grad=False))
     return _state[0]
+
+
+def seeded_state(seed: int) -> Parameter:
+    """The state of the stream with a seed of its own (``ops.dropout(seed=...)``): it begins at draw 0, and ``set_seed``
+    starts it anew."""
+    found = _seeded.get(seed)
+    if found is None:
+        found = _seeded[seed] = Parameter(_key(seed), f"random.state.{seed}", requires_grad=False)
+    return found
 
 
 def _key(seed: int) -> np.ndarray[tuple[int, ...], np.dtype[np.uint64]]:
@@ -51,12 +61,15 @@ def set_seed(seed: int) -> None:
     _seed = int(seed)
     seed_version += 1
     state().set_data(_key(_seed))
+    for own, stream in _seeded.items():
+        stream.set_data(_key(own))
 
 
 def _follow(changes: dict[str, Any]) -> None:
     """The state lives where operations run: its draws go on where they stopped."""
-    if "device_target" in changes and _state:
-        _state[0]._data = device_registry.current().from_host(_state[0]._host())
+    if "device_target" in changes:
+        for stream in (*_state, *_seeded.values()):
+            stream._data = device_registry.current().from_host(stream._host())
 
 
 events.subscribe("context", _follow)

@@ -82,6 +82,6 @@ def call_recorded(graph: Graph, inputs: Sequence[Any], wrt: tuple[int, ...]) -> 
     with using(eager):
         buffers = pair.run([x._data if isinstance(x, Tensor) else x for x in inputs])
     found = [made(b, t) for b, t in zip(buffers, pair.types)]  # stacks of loops too: the tape keeps them like tensors
-    attrs = {"n_in": pair.n_in, "n_out": pair.n_out, "fn": pair.fn}
+    attrs = {"n_in": pair.n_in, "n_out": pair.n_out, "own": False, "fn": pair.fn}
     results = engine.apply(WITH_VJP, (*(inputs[i] for i in wrt), *found), attrs)
     return list(results) if isinstance(results, tuple) else [results]

@@ -14,9 +14,7 @@ import msnb as ms
 _KILLED = """
 import os, signal, sys
 import msnb as ms
-from msnb.train import container
-fsync = os.fsync
-container.os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)
+os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)
 ms.save_checkpoint({"w": ms.Tensor([2.0] * 1000)}, sys.argv[1])
 """
 

@@ -14,16 +14,15 @@ from msnb.api.function_tracing import FunctionTrace
 from msnb.api.transforms.tensor_hooks import HookHandle, keep_hook
 from msnb.base.errors import ArgumentError, GradientError
 from msnb.core import pytree
-from msnb.core.engine import slot, using
+from msnb.core.engine import slot
 from msnb.core.parameter import Parameter
-from msnb.core.tensor import Tensor
-from msnb.eager.dispatch import eager
+from msnb.core.tensor import Tensor, made
 from msnb.eager.recorded_calls import tracked_inputs
 from msnb.eager.recording import is_eager
 from msnb.ir.builder import replay
 from msnb.ir.control_flow import HostFn
-from msnb.ir.custom_gradient import CUSTOM_GRADIENT, WITH_VJP
-from msnb.ops import zeros_like
+from msnb.ir.custom_gradient import CUSTOM_GRADIENT, REFUSE_GRADIENT, WITH_VJP
+from msnb.ops import stop_gradient, zeros_like
 
 Fn = Callable[..., Any]
 
@@ -56,8 +55,10 @@ def custom_vjp(fn: Fn, bprop: Fn) -> Fn:
         inputs = slot.engine.given(inputs)
         leaves, shape = pytree.flatten(inputs)
         at = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
-        out = _cut_off(fn, inputs)
-        outs, out_shape = pytree.flatten(out)
+        outs, out_shape = _cut_off(fn, inputs, leaves, at)
+        if outs and (not is_eager(slot.engine) or tracked_inputs(outs)):
+            given_on = slot.engine.apply(REFUSE_GRADIENT, tuple(outs), {"name": _name_of(fn, bprop)})
+            outs = list(given_on) if isinstance(given_on, tuple) else [given_on]
 
         def backward(*args: Any) -> list[Any]:
             given = list(leaves)
@@ -75,7 +76,8 @@ def custom_vjp(fn: Fn, bprop: Fn) -> Fn:
         op, run, outer = CUSTOM_GRADIENT, backward, list[Any]()
         if not is_eager(slot.engine):
             op, (run, outer) = WITH_VJP, _traced_now(backward, xs, outs)
-        attrs = {"n_in": len(at), "n_out": len(outs), "fn": HostFn(run, getattr(bprop, "__name__", "bprop"))}
+        host = HostFn(run, getattr(bprop, "__name__", "bprop"))
+        attrs = {"n_in": len(at), "n_out": len(outs), "own": True, "fn": host}
         results = slot.engine.apply(op, (*xs, *outs, *outer), attrs)
         return pytree.unflatten(out_shape, results if isinstance(results, tuple) else (results,))
 
@@ -109,12 +111,48 @@ def _traced_now(backward: Fn, xs: list[Any], outs: list[Any]) -> tuple[Fn, list[
     return run, program.outer
 
 
-def _cut_off(fn: Fn, inputs: tuple[Any, ...]) -> Any:
-    """Run ``fn`` where no recorder sees its inner ops."""
-    if not is_eager(slot.engine):
-        return slot.engine.convert(fn)(*inputs)
-    with using(eager):
-        return fn(*inputs)
+def _cut_off(fn: Fn, inputs: tuple[Any, ...], leaves: list[Any], at: list[int]) -> tuple[list[Any], Any]:
+    """Run ``fn`` where no gradient sees its inputs; what it reads from outside is followed.
+
+    Returns:
+        The leaves of its result, and their structure.
+    """
+    tensors = [leaves[i] for i in at if leaves[i].dtype.differentiable]
+    return _cut_off_now(fn, inputs, tensors) if is_eager(slot.engine) else _cut_off_here(fn, inputs, tensors)
+
+
+def _cut_off_now(fn: Fn, inputs: tuple[Any, ...], tensors: list[Any]) -> tuple[list[Any], Any]:
+    """In eager mode the inputs lose their numbers on the tape meanwhile."""
+    before = [(x, x._rec, x._data) for x in tensors if x._rec is not None]
+    for x, _, _ in before:
+        x._rec = None
+    try:
+        outs, shape = pytree.flatten(fn(*inputs))
+    finally:
+        for x, track, data in before:
+            if x._data is data:  # else it was assigned in there
+                x._rec = track
+    same = {id(x) for x, _, _ in before}
+    return [made(x._data, x._type) if id(x) in same else x for x in outs], shape
+
+
+def _cut_off_here(fn: Fn, inputs: tuple[Any, ...], tensors: list[Any]) -> tuple[list[Any], Any]:
+    """In a captured program the inputs are read through ``stop_gradient``."""
+    engine = slot.engine
+    stopped = {id(x): stop_gradient(x) for x in tensors}
+    values = {key: x._value for key, x in stopped.items()}
+    leaves, shape = pytree.flatten(inputs)
+    out = engine.convert(fn)(*pytree.unflatten(shape, [stopped.get(id(x), x) for x in leaves]))
+    for x in tensors:
+        if stopped[id(x)]._value is not values[id(x)]:  # assigned in there
+            engine.assign(x, stopped[id(x)])
+    return pytree.flatten(out)
+
+
+def _name_of(fn: Fn, bprop: Fn) -> str:
+    """A Cell by its class, a function by its name."""
+    owner = getattr(bprop, "__self__", None)
+    return type(owner).__name__ if owner is not None else str(getattr(fn, "__name__", "the function"))
 
 
 def _gradients(found: Any, parts: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
@@ -185,7 +223,7 @@ def hook_gradient(x: Any, hook: Fn) -> Any:
         found = hook(dout)
         return [dout if found is None else found]
 
-    attrs = {"n_in": 1, "n_out": 1, "fn": HostFn(backward, getattr(hook, "__name__", "hook"))}
+    attrs = {"n_in": 1, "n_out": 1, "own": False, "fn": HostFn(backward, getattr(hook, "__name__", "hook"))}
     return slot.engine.apply(CUSTOM_GRADIENT, (x, x), attrs)
 
 
@@ -221,7 +259,7 @@ class HookBackward:
                 raise GradientError(f"a hook on {n} tensors gave {len(given)} gradients.")
             return list(given)
 
-        attrs = {"n_in": n, "n_out": n, "fn": HostFn(backward, getattr(self.hook_fn, "__name__", "hook"))}
+        attrs = {"n_in": n, "n_out": n, "own": False, "fn": HostFn(backward, getattr(self.hook_fn, "__name__", "hook"))}
         return slot.engine.apply(CUSTOM_GRADIENT, (*inputs, *inputs), attrs)
 
 

@@ -17,8 +17,9 @@ import secrets
 import socket
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import BinaryIO
 
 try:
     import fcntl
@@ -134,3 +135,44 @@ def _locked(handle: int) -> bool | None:
     except OSError:
         return None
     return True
+
+
+def write_whole(path: str, fill: Callable[[BinaryIO], None]) -> None:
+    """Write a file, all of it or nothing: until the last moment the old one stays.
+
+    Args:
+        path: where; what a link leads to is replaced, not the link.
+        fill: writes the content into an open file.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    target = os.path.realpath(path)
+    folder = os.path.dirname(target)
+    remove_leftovers(folder)
+    with aside(folder, os.path.basename(target)) as (handle, temporary):
+        with open(handle, "wb", closefd=False) as file:
+            fill(file)
+        os.fsync(handle)
+        os.chmod(temporary, _mode(target))
+        os.replace(temporary, target)
+    _sync_folder(folder)
+
+
+def _mode(target: str) -> int:
+    """The permissions of the file that is replaced, or what a new file would get."""
+    if os.path.exists(target):
+        return os.stat(target).st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _sync_folder(folder: str) -> None:
+    """Make the rename itself durable, where folders can be opened (not on Windows)."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -24,6 +24,7 @@ import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.base.files.array_archive import Archive
+from msnb.base.files.atomic_write import write_whole
 from msnb.base.files.bounded_reader import MOST_AXES, MOST_BYTES, Refuse, read_json
 from msnb.base.files.json_schema import TEXT, OneOf, Record, Rows, Table
 from msnb.dataset.pipeline.dataset import Dataset, register_writer, workers_of
@@ -115,10 +116,7 @@ def _write(file: Path, header: Mapping[str, Any], rows: Sequence[Mapping[str, Ar
         arrays[f"{name}/ends"] = np.cumsum([c.size for c in cells], dtype=np.int64)
         arrays[f"{name}/rank"] = np.array([c.ndim for c in cells], np.int64)
         arrays[f"{name}/shape"] = np.array([size for c in cells for size in c.shape], np.int64)
-    draft = file.with_name(file.name + ".part")
-    with draft.open("wb") as target:
-        np.savez(target, **arrays)  # type: ignore[arg-type]
-    draft.replace(file)
+    write_whole(os.fspath(file), lambda target: np.savez(target, **arrays))  # type: ignore[arg-type]
 
 
 def save(dataset: Dataset, file_name: str, num_files: int) -> None:

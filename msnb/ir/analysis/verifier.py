@@ -18,7 +18,8 @@ from msnb.base.errors import MsnbError, VerifyError
 from msnb.core.types import TOKEN, Dim, TensorType, Type
 from msnb.ir.control_flow import CALL, FUSED, HOST_CALL, IF, SCAN, WHILE
 from msnb.ir.graph import Graph, Node, Value
-from msnb.ir.text.printer import called, node_text, write_type
+from msnb.ir.text.literals import write_type
+from msnb.ir.text.printer import called, node_text
 from msnb.ops.definition.attribute_checks import misfit
 from msnb.ops.definition.record import REQUIRED
 from msnb.ops.elementwise.constant import constant

@@ -20,7 +20,7 @@ import numpy as np
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.core.tensor import Array
-from msnb.core.types import Dim, HostType, StackType, TensorType, TokenType
+from msnb.core.types import Dim, HostType, Size, StackType, TensorType, TokenType, Type
 from msnb.ir.builder import Const
 from msnb.ir.control_flow import HostFn
 
@@ -37,6 +37,20 @@ def write_name(name: str) -> str:
     if _PLAIN.match(name) and name not in RESERVED:
         return name
     return "`" + name.replace("\\", "\\\\").replace("`", "\\u0060").replace("\n", "\\n").replace("\r", "\\r") + "`"
+
+
+def write_size(size: Size) -> str:
+    """A size: a number, or a Dim whose symbol stands between backquotes where it is a formula (```3*n`<=24``)."""
+    if isinstance(size, int):
+        return str(size)
+    return write_name(size.symbol) + ("" if size.bound is None else f"<={size.bound}")
+
+
+def write_type(type_: Type) -> str:
+    """``f32[2,3]``, ``~f64[]``, ``f32[n<=8]``, ``stack<f32[3]>``, ``token``, ``host``."""
+    if isinstance(type_, TensorType):
+        return f"{'~' if type_.weak else ''}{type_.dtype.short}[{','.join(map(write_size, type_.shape))}]"
+    return f"stack<{write_type(type_.element)}>" if isinstance(type_, StackType) else str(type_)
 
 
 def write_string(text: str) -> str:
@@ -179,9 +193,9 @@ def _write_object(value: Any, table: LiteralTable) -> str:
     if isinstance(value, DType):
         return value.short
     if isinstance(value, (TensorType, StackType, TokenType, HostType)):
-        return repr(value) if isinstance(value, TensorType) else str(value)
+        return write_type(value)
     if isinstance(value, Dim):
-        return f"dim({value})"
+        return f"dim({write_size(value)})"
     if isinstance(value, Const):
         text = table.const(value)
         return text if text.startswith("const ") else f"const {text}"

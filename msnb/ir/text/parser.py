@@ -22,7 +22,8 @@ from msnb.ir import custom_gradient
 from msnb.ir.control_flow import CALL
 from msnb.ir.graph import Graph, Module, Node, Value
 from msnb.ir.text.lexer import ParseError, Reader
-from msnb.ir.text.printer import LABELS, callees, write_type
+from msnb.ir.text.literals import write_type
+from msnb.ir.text.printer import LABELS, callees
 from msnb.ops.definition.record import REGISTRY, REQUIRED, Op
 from msnb.ops.elementwise.constant import constant
 

@@ -17,10 +17,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from msnb.core.types import TensorType, Type
 from msnb.ir.control_flow import CALL
 from msnb.ir.graph import Graph, Node, Value, register_printer
-from msnb.ir.text.literals import LiteralTable, is_inline, write_attr, write_name
+from msnb.ir.text.literals import LiteralTable, is_inline, write_attr, write_name, write_type
 from msnb.ops.elementwise.constant import constant
 
 LABELS: dict[str, tuple[str, ...]] = {"if": ("then", "else"), "while": ("cond", "body"), "scan": ("body",)}
@@ -54,11 +53,6 @@ def constants_of(graph: Graph) -> dict[str, Any]:
     printer = _Printer(False)
     printer.module(graph)
     return printer.table.entries
-
-
-def write_type(type_: Type) -> str:
-    """``f32[2,3]``, ``~f64[]``, ``stack<f32[3]>``, ``token``, ``host``."""
-    return repr(type_) if isinstance(type_, TensorType) else str(type_)
 
 
 def body_labels(node: Node) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
@@ -21,7 +22,7 @@ from typing import Any, TypeVar
 from msnb.api.cell_compilation import call_cell
 from msnb.api.transforms.custom_gradient import custom_vjp
 from msnb.api.transforms.recompute import recomputed
-from msnb.base.errors import ArgumentError, MsnbError, ShapeError
+from msnb.base.errors import ArgumentError, MsnbError, ShapeError, StackError
 from msnb.base.missing_names import MissingName
 from msnb.base.settings import in_graph_mode
 from msnb.core import step_undo
@@ -259,11 +260,22 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
             return run(*args, **kwargs)
         except MsnbError:
             raise
+        except RecursionError:
+            raise self._too_deep() from None
         except TypeError:
             wrong = self._wrong_arity(args, kwargs)
             if wrong is None:
                 raise
             raise wrong from None
+
+    def _too_deep(self) -> StackError:
+        """The error for a stack that is full: raised again further out until there is room for it."""
+        return StackError(
+            f"{type(self).__name__} is called in calls nested deeper than Python's stack goes "
+            f"({sys.getrecursionlimit()} frames).",
+            hint="hold the Cells in a list and call them in a loop (nn.SequentialCell), look for one that calls itself "
+            "without end, or raise sys.setrecursionlimit.",
+        )
 
     def _with_own_gradient(self, engine: Any) -> Callable[..., Any]:
         """``construct`` with the gradient that the Cell's ``bprop(x..., out, dout)`` gives."""

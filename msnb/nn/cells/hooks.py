@@ -105,7 +105,7 @@ def _tap(fn: Hook, tensors: tuple[Any, ...], also: Sequence[Any] = ()) -> tuple[
     def backward(*inputs_outputs_douts: Any) -> list[Any]:
         return list(fn(*inputs_outputs_douts[skipped:]))
 
-    attrs = {"n_in": n, "n_out": n, "fn": HostFn(backward, "hook")}
+    attrs = {"n_in": n, "n_out": n, "own": False, "fn": HostFn(backward, "hook")}
     passed = as_tuple(slot.engine.apply(CUSTOM_GRADIENT, (*chosen, *chosen, *also), attrs))
     out = list(tensors)
     for i, t in zip(places, passed):

@@ -24,7 +24,7 @@ from msnb.graph.capture import trace
 from msnb.graph.compile import PASSES, Log
 from msnb.ir.graph import Graph, Node
 from msnb.ir.node_cost import flops_of, size_of
-from msnb.ir.text.printer import write_type
+from msnb.ir.text.literals import write_type
 from msnb.nn.cells.container import CellDict, CellList
 from msnb.ops.elementwise.constant import constant
 

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from msnb.ir.graph import Graph, Node, Value
-from msnb.ir.text.printer import body_labels, write_type
+from msnb.ir.text.literals import write_type
+from msnb.ir.text.printer import body_labels
 from msnb.notebook.drawing.box_labels import LONG_TITLE, constant_word, lines_of, shortened, title_of
 from msnb.notebook.drawing.node_groups import BACKWARD, Group, common_scope, is_drawn, open_groups, sides_of, tree_of
 from msnb.notebook.drawing.picture_tree import Box, Edge, Frame, Picture

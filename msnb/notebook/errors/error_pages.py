@@ -106,6 +106,13 @@ _ALL = (
         "value that has a name is never refused: `row = x[0]; row[1] = 5` changes `row`, and `x` stays as it is.",
     ),
     _lesson(
+        "StackError", "RecursionError",
+        "Cells call Cells deeper than Python's stack goes, or a Cell calls itself without end.",
+        "class Endless(ms.nn.Cell):\n    def construct(self, x):\n        return self(x)\n\nEndless()(ms.Tensor(1.0))",
+        "layers = [ms.nn.ReLU() for _ in range(2000)]\nms.nn.SequentialCell(*layers)(ms.ops.ones((2,)))",
+        "A list of Cells that are called in a loop needs no stack. `sys.setrecursionlimit` moves the end.",
+    ),
+    _lesson(
         "DeviceError", "RuntimeError",
         "The device is missing, or operands lie on different devices.",
         "from msnb.base.errors import DeviceError\n\nraise DeviceError('no such device here.', hint='set_context')",

@@ -26,7 +26,7 @@ from msnb.core.types import TensorType
 from msnb.eager.dispatch import EagerEngine
 from msnb.ir.control_flow import replay_node
 from msnb.ir.graph import Graph, Node, Value
-from msnb.ir.text.printer import write_type
+from msnb.ir.text.literals import write_type
 from msnb.notebook.charts.html_fragments import Row, columns, count, number_word, table
 from msnb.notebook.drawing.box_labels import title_of
 from msnb.notebook.drawing.graph_picture import picture_of

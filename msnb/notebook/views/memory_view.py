@@ -19,7 +19,7 @@ from typing import Any
 from msnb.ir.control_flow import CALL
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.node_cost import size_of
-from msnb.ir.text.printer import write_type
+from msnb.ir.text.literals import write_type
 from msnb.notebook.charts.bars import Span, memory_svg
 from msnb.notebook.charts.html_fragments import Row, bytes_word, columns, table
 from msnb.notebook.drawing.box_labels import shortened, title_of

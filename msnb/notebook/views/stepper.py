@@ -22,7 +22,7 @@ from msnb.core.tensor import Tensor, make
 from msnb.core.tensor_summary import plain_numbers, sparkline, value_words
 from msnb.core.types import TensorType
 from msnb.ir.graph import Node, Value
-from msnb.ir.text.printer import write_type
+from msnb.ir.text.literals import write_type
 from msnb.notebook.charts.html_fragments import Row, columns, count, figure, table
 from msnb.notebook.drawing.box_labels import title_of
 from msnb.notebook.drawing.graph_picture import picture_of

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from msnb.base.errors import ArgumentError
 from msnb.core.tensor import Tensor
 from msnb.core.tensor_summary import plain_numbers, sparkline, value_words
-from msnb.ir.text.printer import write_type
+from msnb.ir.text.literals import write_type
 from msnb.notebook.charts.html_fragments import bytes_word, figure, number_word, pre
 from msnb.notebook.charts.plot import Scale, card, tick_word
 from msnb.notebook.drawing.colors import INK, SOFT

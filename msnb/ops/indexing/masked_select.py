@@ -216,7 +216,7 @@ UNIQUE: Op = define(
     "x",
     infer=_unique_type,
     body=_unique_body,
-    no_grad="which elements are equal does not change smoothly",
+    no_grad="unique() reads the values where they stand in x, by its positions",
     axes=lambda types, attrs: (lambda c: f"{c} -> y!, {c}, y!")(" ".join(f"{a}!" for a in "abcdefgh"[: types[0].ndim])),
     traits=("pure", "dynamic"),
     doc="The different elements in order, where each element of x is among them, and how often each occurs.",
@@ -226,7 +226,7 @@ UNIQUE: Op = define(
 
 
 def unique(x: Any, return_inverse: bool = False, return_counts: bool = False) -> Any:
-    """The different elements of ``x`` in increasing order.
+    """The different elements of ``x`` in increasing order. Of equal elements, the first has the gradient.
 
     Args:
         x: tensor of any shape.
@@ -238,6 +238,10 @@ def unique(x: Any, return_inverse: bool = False, return_counts: bool = False) ->
         >>> ms.ops.unique(ms.Tensor([2, 1, 2])).tolist()
         [1, 2]
     """
-    values, inverse, counts = UNIQUE(as_tensor(x))
+    t = as_tensor(x)
+    values, inverse, counts = UNIQUE(t)
+    if t.dtype.differentiable:  # read at the places where they come first: that has a gradient
+        starts = cumsum(counts, 0) - counts
+        values = take(t.reshape(-1), take(find("sort")(inverse.reshape(-1), axis=0, descending=False)[1], starts))
     chosen = [values] + [inverse] * return_inverse + [counts] * return_counts
     return values if len(chosen) == 1 else tuple(chosen)

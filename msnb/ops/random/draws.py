@@ -375,8 +375,15 @@ def multinomial(weights: Tensor, num_samples: int, replacement: bool = True) -> 
 def dropout(x: Tensor, p: float = 0.5, training: bool = True, seed: int | None = None) -> Tensor:
     """Zeros with probability ``p`` and x / (1 - p) otherwise, so that the mean stays; ``x`` itself when not training.
 
+    Args:
+        x: tensor.
+        p: the probability of a zero.
+        training: False gives ``x`` itself.
+        seed: None draws from the stream that ``set_seed`` starts. An int draws from a stream of its own, so that other
+            draws do not change the masks: every call has the next mask of it, ``set_seed`` starts it anew.
+
     Raises:
-        ValueError: ``p`` is not in [0, 1].
+        ValueError: ``p`` is not in [0, 1], or ``seed`` is no int >= 0.
 
     Source: Srivastava et al., "Dropout", JMLR 15, 2014;
         https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.dropout.html
@@ -394,9 +401,9 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True, seed: int | None =
 def _dropout_draws(shape: Any, seed: int | None) -> Tensor:
     if seed is None:
         return rand(shape)
-    key = Tensor(np.array([seed, 0], np.uint64))
-    out: Tensor = RANDOM_UNIFORM(key, shape=shape, dtype=dtypes.float32)
-    return out
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= int(seed) < 2**64:
+        raise AttributeValueError(f"dropout: seed must be None or an int from 0 to 2**64 - 1, got {seed!r}.")
+    return drawn_uniform(shape, next_key(stream.seeded_state(int(seed))))
 
 
 def _channel_dropout(name: str, axes: int) -> Callable[..., Tensor]:

@@ -444,17 +444,28 @@ class Plan(PlanBase):
         for node, s in given.items():
             v = self.problem.place[node]
             choices[v] = self.problem.strategies[v].index(s)
-        for value, v in self.problem.place.items():
-            if isinstance(value, Value) and value.name in weights:
-                layout = from_map(self.mesh, weights[value.name]["tensor_map"])
-                choices[v] = self._layout_choice(v, layout, choices[v])
+        for value in self.problem.graph.params:
+            if value.name in weights:
+                tensor_map, place = weights[value.name]["tensor_map"], self.problem.place.get(value)
+                _need_axes(value, tensor_map)
+                if place is not None:  # else the operators that read it say how it lies
+                    choices[place] = self._layout_choice(value.name, place, from_map(self.mesh, tensor_map))
         made = self.with_choices(choices)
         made.mode = "file"
         return made
 
-    def _layout_choice(self, v: int, layout: TensorLayout, otherwise: int) -> int:
-        found = [i for i, s in enumerate(self.problem.strategies[v]) if s.outputs[0] == layout]
-        return found[0] if found else otherwise
+    def _layout_choice(self, name: str, v: int, layout: TensorLayout) -> int:
+        """Which choice of a weight is this layout."""
+        offered = [s.outputs[0] for s in self.problem.strategies[v]]
+        if layout not in offered:
+            legal = dict.fromkeys(str(list(x.mindspore(self.mesh)["tensor_map"])) for x in offered)
+            asked = list(layout.mindspore(self.mesh)["tensor_map"])
+            raise AttributeValueError(
+                f"the layout of {name}: this weight has no choice with the tensor map {asked} on the device matrix "
+                f"{list(self.mesh.factors)}.",
+                hint=f"legal at parallel_layout_item, {name!r}: {', '.join(legal)}; without an entry the plan chooses.",
+            )
+        return offered.index(layout)
 
     def computing_twice(self: Made, which: Sequence[Layer]) -> Made:
         """The same plan with these layers computed twice, and no others."""
@@ -471,3 +482,13 @@ class Plan(PlanBase):
         """The layers of these names, with what they cost and save in this plan."""
         names = {x.name for x in which}
         return tuple(x for x in layers(self.problem, self.choices) if x.name in names) if names else ()
+
+
+def _need_axes(weight: Value, tensor_map: Sequence[Any]) -> None:
+    t = static_type(weight)
+    if t is not None and len(tensor_map) != t.ndim:
+        raise AttributeValueError(
+            f"the layout of {weight.name}: the tensor map {list(tensor_map)} has {len(tensor_map)} entries, the weight "
+            f"{t} has {t.ndim} axes.",
+            hint="write one entry per axis at parallel_layout_item: a device axis, or -1 where it is not split.",
+        )

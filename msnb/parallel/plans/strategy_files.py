@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from msnb.base.errors import CheckpointError
+from msnb.base.files.atomic_write import write_all, write_whole
 from msnb.base.files.bounded_reader import MOST_JSON, read_file, read_json
 from msnb.base.files.json_schema import shown
 
@@ -24,8 +25,9 @@ Check = Callable[[Any], bool]
 
 
 def write_strategies(path: str | Path, page: Mapping[str, Any]) -> None:
-    """Write a strategy file."""
-    Path(path).write_text(json.dumps(page, indent=1) + "\n", encoding="utf-8")
+    """Write a strategy file; until the last moment an old one stays."""
+    content = (json.dumps(page, indent=1) + "\n").encode()
+    write_whole(str(path), lambda file: write_all(file.fileno(), content))
 
 
 def read_strategies(path: str | Path, devices: int) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.text.printer import called
 
 _WORDS = ("print", "warn", "log", "write", "flush")
-_OWN_GRADIENT = ("custom_gradient", "with_vjp")
+_OWN_GRADIENT = ("custom_gradient", "with_vjp", "refuse_gradient")
 
 
 def frozen(net: Callable[..., Any], inputs: Sequence[Any]) -> SavedGraph:
@@ -190,7 +190,7 @@ def _leave_out_own_gradients(graph: Graph) -> None:
     for node in graph.nodes:
         node.inputs = [instead.get(v, v) for v in node.inputs]
         if node.op.name in _OWN_GRADIENT:
-            instead.update(zip(node.outputs, node.inputs[node.attrs["n_in"] :]))
+            instead.update(zip(node.outputs, node.inputs[node.attrs.get("n_in", 0) :]))
         else:
             kept.append(node)
         for body in node.graphs:

@@ -9,7 +9,6 @@ Whatever stops it leaves the old file as it was; what a killed writer left goes 
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 
 from msnb.base.errors import CheckpointError
 from msnb.base.files import tensor_file
-from msnb.base.files.atomic_write import aside, remove_leftovers, write_all
+from msnb.base.files.atomic_write import write_all, write_whole
 from msnb.base.files.bounded_reader import MOST_JSON, Refuse, open_file, read_json, size_of
 from msnb.base.files.json_schema import FLAG, TEXT, FixedRow, Rows
 
@@ -117,32 +116,5 @@ def read(path: str) -> tuple[dict[str, Array], dict[str, str]]:
 
 def write(path: str, content: bytes) -> None:
     """Put ``content`` into the file ``path``, all of it or nothing: until the last moment the old file stays."""
-    target = os.path.realpath(path)
-    folder = os.path.dirname(target)
-    os.makedirs(folder, exist_ok=True)
-    remove_leftovers(folder)
-    with aside(folder, os.path.basename(target)) as (handle, temporary):
-        write_all(handle, content)
-        os.fsync(handle)
-        os.chmod(temporary, _mode(target))
-        os.replace(temporary, target)
-    _sync_folder(folder)
-
-
-def _mode(target: str) -> int:
-    """The permissions of the file that is replaced, or what a new file would get."""
-    if os.path.exists(target):
-        return os.stat(target).st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
-
-
-def _sync_folder(folder: str) -> None:
-    """Make the rename itself durable, where folders can be opened (not on Windows)."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    os.makedirs(os.path.dirname(os.path.realpath(path)), exist_ok=True)
+    write_whole(path, lambda file: write_all(file.fileno(), content))

@@ -85,8 +85,8 @@ def _past_gradient(sweep: GraphRewriter, node: Node) -> Found:
 
 
 def _results_as_given(sweep: GraphRewriter, node: Node) -> Found:
-    n_in, n_out = node.attrs["n_in"], node.attrs["n_out"]
-    return node.inputs[n_in : n_in + n_out]
+    n_in = node.attrs.get("n_in", 0)
+    return node.inputs[n_in : n_in + len(node.outputs)]
 
 
 def _sum_of_nothing(sweep: GraphRewriter, node: Node) -> Found:
@@ -165,7 +165,7 @@ SHAPES: tuple[RewriteRule, ...] = (
     ),
     RewriteRule(
         "past a custom gradient", "gradients are taken before compilation: custom_gradient gives its results as given",
-        ("custom_gradient", "with_vjp"), _results_as_given,
+        ("custom_gradient", "with_vjp", "refuse_gradient"), _results_as_given,
         (Case(f('%1 = custom_gradient(y, x, n_in=1, n_out=1, fn=host("bprop")) : f32[2]', "%1",
                 params="x: f32[2], y: f32[2]"), f("x", params="x: f32[2], y: f32[2]")),),
     ),
