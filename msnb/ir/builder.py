@@ -362,21 +362,3 @@ def build(name: str, types: Iterable[Type], fn: Any, names: Sequence[str] = ()) 
         result = fn(*params)
         b.output(*(result if isinstance(result, (tuple, list)) else (result,)))
     return b.graph
-
-
-def replay(graph: Graph, args: Sequence[Any]) -> list[Any]:
-    """Run a graph's nodes through whatever engine sits in the slot: inlining, transforming, eager interpretation.
-
-    Args:
-        graph: the graph; control-flow nodes are handed over through ``msnb.ir.control_flow.replay_node``.
-        args: one tensor (or Python scalar for weak params) per param.
-
-    Returns:
-        One tensor per output.
-    """
-    from msnb.ir.control_flow import replay_node
-
-    env: dict[Value, Any] = dict(zip(graph.params, args))
-    for node in graph.nodes:
-        replay_node(node, [env[v] for v in node.inputs], env, graph.module)
-    return [env[v] for v in graph.outputs]

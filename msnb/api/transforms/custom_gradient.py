@@ -20,8 +20,7 @@ from msnb.core.tensor import Tensor
 from msnb.eager.dispatch import eager
 from msnb.eager.recorded_calls import tracked_inputs
 from msnb.eager.recording import is_eager
-from msnb.ir.builder import replay
-from msnb.ir.control_flow import HostFn
+from msnb.ir.control_flow import HostFn, replay
 from msnb.ir.custom_gradient import CUSTOM_GRADIENT, WITH_VJP
 from msnb.ops import zeros_like
 

@@ -34,8 +34,8 @@ from msnb.core.tensor import Tensor
 from msnb.eager.dispatch import EagerEngine
 from msnb.eager.recording import Recording, is_eager
 from msnb.graph.capture.interpreter.capture_engine import Capture
-from msnb.ir.builder import GraphBuilder, replay
-from msnb.ir.control_flow import HostFn, host_call
+from msnb.ir.builder import GraphBuilder
+from msnb.ir.control_flow import HostFn, host_call, replay
 from msnb.ir.graph import Graph
 from msnb.ops import cast, ones_like, zeros_like
 from msnb.ops.definition.record import find
