@@ -253,6 +253,15 @@ class GraphBuilder(PlainReads):
         node.scope, node.why, node.primal = self.scope, self.why, self.primal
         return node.out
 
+    # ---- gradients -----------------------------------------------------------------------------------------------
+
+    def owe_gradient(
+        self, graph: Graph, wrt: Sequence[int], outputs: Sequence[int], args: Sequence[Any], douts: Sequence[Any]
+    ) -> tuple[SymbolicTensor, ...] | None:
+        """The results of a traced graph and its gradients as one node, written out later; None: not here. Capture
+        overrides it."""
+        return None
+
     # ---- functions as graphs -------------------------------------------------------------------------------------
 
     def trace(self, fn: Any, inputs: Sequence[Tensor], types: Sequence[Type] | None = None) -> ClosedFunction:
