@@ -24,7 +24,8 @@ from msnb.autodiff.gradient_rules import gradient_type
 from msnb.autodiff.reverse_mode import vjp
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType
-from msnb.ir.builder import GraphBuilder, build, replay
+from msnb.ir.builder import GraphBuilder, build
+from msnb.ir.control_flow import replay
 from msnb.ir.graph import Graph
 
 Arrays = list[NDArray[Any]]

@@ -31,13 +31,13 @@ Loops are in ``reverse_loops``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from msnb.autodiff.dead_nodes import prune
 from msnb.autodiff.gradient_rules import need_gradient_type
 from msnb.autodiff.reverse_loops import differentiate_scan, differentiate_while
-from msnb.autodiff.reverse_mode import VJP, Pull, Pullback
+from msnb.autodiff.reverse_mode import CONTROL_RULES, VJP, Pull, Pullback
 from msnb.autodiff.subgraphs import Places, inline, made_inside, params, share_places, spread_grads, with_places
 from msnb.base.errors import GradientError
 from msnb.core.types import Type
@@ -46,18 +46,6 @@ from msnb.ir.builder import GraphBuilder
 from msnb.ir.graph import Graph, Node
 
 Differentiated = tuple[Sequence[Any], Pull]
-
-
-def differentiate(p: Pullback, node: Node) -> Differentiated:
-    """Append the forward form of a control node to ``p.forward``; returns its results and its pull."""
-    rules: dict[Any, Callable[[Pullback, Node], Differentiated]] = {
-        control_flow.IF: _if,
-        control_flow.WHILE: differentiate_while,
-        control_flow.SCAN: differentiate_scan,
-        control_flow.CALL: _call,
-        control_flow.HOST_CALL: _host_call,
-    }
-    return rules[node.op](p, node)
 
 
 def _active(p: Pullback, node: Node, first: int = 0) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -219,3 +207,7 @@ def _host_call(p: Pullback, node: Node) -> Differentiated:
 def _chosen(grads: Any, ins: Sequence[int]) -> list[Any]:
     found = grads if isinstance(grads, (tuple, list)) else (grads,)
     return [found[i] for i in ins]
+
+
+CONTROL_RULES.update({control_flow.IF: _if, control_flow.CALL: _call, control_flow.HOST_CALL: _host_call})
+CONTROL_RULES.update({control_flow.WHILE: differentiate_while, control_flow.SCAN: differentiate_scan})

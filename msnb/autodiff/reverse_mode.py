@@ -34,9 +34,13 @@ from msnb.base.errors import GradientError
 from msnb.core.tensor import Tensor
 from msnb.ir.builder import GraphBuilder, SymbolicTensor
 from msnb.ir.graph import Graph, Module, Node, Value, copy_node
+from msnb.ops.definition.record import Op
 
 Pull = Callable[[list[Any]], list[Any]]
 _MAKE_ANEW_DEPTH = 6
+CONTROL_RULES: dict[Op, Callable[[Pullback, Node], tuple[Sequence[Any], Pull]]] = {}
+"""How control nodes are differentiated, filled by ``reverse_control_flow``: each appends the forward form of a node to
+``forward`` and gives its results and its pull."""
 
 
 @dataclass
@@ -229,10 +233,8 @@ class Pullback:
         self.forward.graph.state = dict(self.graph.state)
 
     def _forward_control(self, node: Node) -> None:
-        from msnb.autodiff.reverse_control_flow import differentiate  # it needs Pullback for its bodies
-
         with self.forward, stamped(self.forward, node):
-            outs, self._pulls[node] = differentiate(self, node)
+            outs, self._pulls[node] = CONTROL_RULES[node.op](self, node)
         for old, new in zip(node.outputs, outs):
             self.env[old] = new._value
             new._value.name = old.name

@@ -16,12 +16,12 @@ stays as it is. For the others, in this order:
 Random draws differ between lanes: drawing shape S for n lanes is one draw of shape (n, *S), so every number is named by
 (seed, draw index, global element index) as ever. State (the draw index) stays one for all lanes.
 
-Control flow with a batched predicate is told in ``batch_control``.
+Control flow with a batched predicate is told in ``vmap_control_flow``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msnb.autodiff.reverse_mode import stamped
@@ -35,6 +35,9 @@ from msnb.ir.graph import Graph, Module, Node, Value, copy_node
 from msnb.ir.stack_type import spread, with_axis
 from msnb.ops.definition.record import Op, find
 
+CONTROL_RULES: dict[Op, Callable[[BatchedValues, Node], tuple[Sequence[Any], Sequence[bool]]]] = {}
+"""How control nodes are batched, filled by ``vmap_control_flow``: each appends the batched form of a node and gives its
+results and which of them are batched."""
 _COUNT_AXES = frozenset({"axis", "axes", "shape", "perm", "dims", "n"})
 
 
@@ -134,9 +137,7 @@ class BatchedValues:
             return
         with stamped(self.b, node):
             if "control" in node.op.traits and node.op is not control_flow.HOST_CALL:
-                from msnb.autodiff.vmap_control_flow import batch_control  # it batches bodies with this class
-
-                results, outs = batch_control(self, node)
+                results, outs = CONTROL_RULES[node.op](self, node)
             else:
                 results, outs = self._ordinary(node)
         for old, new, is_batched in zip(node.outputs, results, outs):

@@ -22,13 +22,13 @@ so. A callee has a batched twin for each pattern of batched arguments; a recursi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from msnb.autodiff.gradient_rules import zeros
 from msnb.autodiff.reverse_control_flow import is_recursive
 from msnb.autodiff.subgraphs import inline, params, types_of
-from msnb.autodiff.vmap import BatchedValues
+from msnb.autodiff.vmap import CONTROL_RULES, BatchedValues
 from msnb.core import dtypes
 from msnb.core.types import StackType
 from msnb.ir import control_flow
@@ -39,17 +39,6 @@ from msnb.ops.definition.record import find
 
 Batched = tuple[Sequence[Any], Sequence[bool]]
 Flags = tuple[bool, ...]
-
-
-def batch_control(lanes: BatchedValues, node: Node) -> Batched:
-    """Append the batched form of a control node; its results and which of them are batched."""
-    rules: dict[Any, Callable[[BatchedValues, Node], Batched]] = {
-        control_flow.IF: _if,
-        control_flow.WHILE: _while,
-        control_flow.SCAN: _scan,
-        control_flow.CALL: _call,
-    }
-    return rules[node.op](lanes, node)
 
 
 def either(a: Sequence[bool], b: Sequence[bool]) -> Flags:
@@ -213,3 +202,7 @@ def _callee(lanes: BatchedValues, graph: Graph, which: Flags) -> tuple[str, Flag
             known[graph, which] = (name, force)
         known[graph, which] = (name, lanes.batch.into(b, graph, which, force)[1])
     return known[graph, which]
+
+
+CONTROL_RULES.update({control_flow.IF: _if, control_flow.WHILE: _while})
+CONTROL_RULES.update({control_flow.SCAN: _scan, control_flow.CALL: _call})

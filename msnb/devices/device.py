@@ -89,7 +89,7 @@ class ArrayDevice:
 
     def compile(self, graph: Graph) -> Executable:
         """The reference executor: bodies in program order, buffers released after their last use."""
-        from msnb.devices.reference_executor import ReferenceProgram
+        from msnb.devices.reference_executor import ReferenceProgram  # only programs at O0, and GPUs, need it
 
         return ReferenceProgram(self, graph)
 

@@ -6,7 +6,7 @@ every call, which costs nothing beside filling them. Views are not asked: they t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ import numpy as np
 from msnb.base.errors import OutOfMemoryError
 from msnb.base.free_memory import CHECKED, out_of_memory, require
 from msnb.core.types import TensorType, Type
-from msnb.devices.device import Kernel
 from msnb.ops.definition.record import Op
 
 _NO_ROOM = frozenset(("view", "effect", "stack", "control", "collective", "host", "constant", "custom"))
@@ -23,7 +22,7 @@ _SAME = frozenset(("real", "imag", "class_index"))
 
 def careful(device: Any, op: Op, operands: tuple[Type, ...], attrs: dict[str, Any], results: Sequence[Type]) -> Any:
     """The device's kernel; where results are large and lie in the machine's memory, it first asks whether they fit."""
-    kernel: Kernel = device.kernel(op, operands, attrs)
+    kernel: Callable[..., Any] = device.kernel(op, operands, attrs)
     count = _bytes(results)
     elsewhere = getattr(device, "xp", None) is not np
     if count < CHECKED or elsewhere or not _NO_ROOM.isdisjoint(op.traits) or op.view or op.name in _SAME:

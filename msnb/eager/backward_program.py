@@ -25,8 +25,8 @@ from msnb.core.tensor import Tensor, made, make, type_of_buffer
 from msnb.core.types import TensorType
 from msnb.eager.dispatch import EagerEngine
 from msnb.eager.tape import Line, Tape
-from msnb.ir.builder import GraphBuilder, replay
-from msnb.ir.control_flow import HostFn
+from msnb.ir.builder import GraphBuilder
+from msnb.ir.control_flow import HostFn, replay
 from msnb.ir.graph import Graph, Value
 from msnb.ops.shape.views import TRANSPOSE
 

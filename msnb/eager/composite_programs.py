@@ -19,6 +19,7 @@ from msnb.base.settings import get_context
 from msnb.core.dtypes import DType
 from msnb.core.tensor import Tensor, make
 from msnb.core.types import TensorType
+from msnb.eager.dispatch import composites
 from msnb.eager.recorded_calls import call_recorded, tracked_inputs
 from msnb.ir.builder import GraphBuilder
 from msnb.ir.graph import Graph
@@ -145,3 +146,6 @@ def _traced(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
 
 def _param(b: GraphBuilder, value: Any) -> Any:
     return b.param(value._type, f"x{len(b.graph.params)}") if isinstance(value, Tensor) else value
+
+
+composites.run = run_whole

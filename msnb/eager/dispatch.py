@@ -10,6 +10,7 @@ the result type and asks the device for a kernel; every later one is one diction
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from msnb.base import device_registry, events
@@ -23,6 +24,15 @@ from msnb.core.types import WEAK, TensorType, Type
 from msnb.devices.result_memory import careful, refused
 from msnb.ops.definition.operand_checks import is_operand, no_operand
 from msnb.ops.definition.record import REGISTRY, Op
+
+
+class Composites:
+    """How a framework function of several ops runs: ``composite_programs`` fills this in, the package imports it."""
+
+    run: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+
+
+composites = Composites()
 
 
 class DispatchEntry:
@@ -225,9 +235,7 @@ class EagerEngine(PlainReads):
 
     def whole(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """As one program, where that is worth it."""
-        from msnb.eager.composite_programs import run_whole
-
-        return run_whole(fn, args, kwargs)
+        return composites.run(fn, args, kwargs)
 
     def assign(self, target: Tensor, value: Tensor) -> None:
         """``target`` takes the buffer of ``value``: buffers are never written, so sharing one is safe."""

@@ -20,8 +20,7 @@ from msnb.core.tensor import Tensor, made
 from msnb.eager.dispatch import eager
 from msnb.eager.residual_selection import slim
 from msnb.eager.tape import NestedRecordingEngine, RecordingEngine
-from msnb.ir.builder import replay
-from msnb.ir.control_flow import HostFn
+from msnb.ir.control_flow import HostFn, replay
 from msnb.ir.custom_gradient import WITH_VJP
 from msnb.ir.graph import Graph
 

@@ -26,7 +26,7 @@ from msnb.core.engine import PlainReads
 from msnb.core.step_undo import log, note
 from msnb.core.tensor import Tensor, make
 from msnb.core.types import WEAK, TensorType
-from msnb.eager.dispatch import DispatchEntry, attrs_key, buffers, kernel_failed, look_up, wrap
+from msnb.eager.dispatch import DispatchEntry, attrs_key, buffers, composites, kernel_failed, look_up, wrap
 from msnb.ir.control_flow import HostFn
 from msnb.ops.definition.record import Op
 
@@ -201,9 +201,7 @@ class RecordingEngine(PlainReads):
 
     def whole(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """As one program, where that is worth it."""
-        from msnb.eager.composite_programs import run_whole
-
-        return run_whole(fn, args, kwargs)
+        return composites.run(fn, args, kwargs)
 
     def assign(self, target: Tensor, value: Tensor) -> None:
         """The target takes the buffer and the number of the value."""

@@ -253,6 +253,15 @@ class GraphBuilder(PlainReads):
         node.scope, node.why, node.primal = self.scope, self.why, self.primal
         return node.out
 
+    # ---- gradients -----------------------------------------------------------------------------------------------
+
+    def owe_gradient(
+        self, graph: Graph, wrt: Sequence[int], outputs: Sequence[int], args: Sequence[Any], douts: Sequence[Any]
+    ) -> tuple[SymbolicTensor, ...] | None:
+        """The results of a traced graph and its gradients as one node, written out later; None: not here. Capture
+        overrides it."""
+        return None
+
     # ---- functions as graphs -------------------------------------------------------------------------------------
 
     def trace(self, fn: Any, inputs: Sequence[Tensor], types: Sequence[Type] | None = None) -> ClosedFunction:
@@ -362,21 +371,3 @@ def build(name: str, types: Iterable[Type], fn: Any, names: Sequence[str] = ()) 
         result = fn(*params)
         b.output(*(result if isinstance(result, (tuple, list)) else (result,)))
     return b.graph
-
-
-def replay(graph: Graph, args: Sequence[Any]) -> list[Any]:
-    """Run a graph's nodes through whatever engine sits in the slot: inlining, transforming, eager interpretation.
-
-    Args:
-        graph: the graph; control-flow nodes are handed over through ``msnb.ir.control_flow.replay_node``.
-        args: one tensor (or Python scalar for weak params) per param.
-
-    Returns:
-        One tensor per output.
-    """
-    from msnb.ir.control_flow import replay_node
-
-    env: dict[Value, Any] = dict(zip(graph.params, args))
-    for node in graph.nodes:
-        replay_node(node, [env[v] for v in node.inputs], env, graph.module)
-    return [env[v] for v in graph.outputs]

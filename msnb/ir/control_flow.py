@@ -27,7 +27,7 @@ from typing import Any
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, Type, tensor_type
-from msnb.ir.builder import GraphBuilder, replay
+from msnb.ir.builder import GraphBuilder
 from msnb.ir.graph import Graph, Module, Node, Value
 from msnb.ir.module_linking import adopt, rehome
 from msnb.ir.stack_type import STACK_NEW, STACK_POP, STACK_PUSH
@@ -36,8 +36,8 @@ from msnb.ops.elementwise.constant import constant
 
 __all__ = [
     "CALL", "FUSED", "GRADIENT", "HOST_CALL", "IF", "SCAN", "STACK_NEW", "STACK_POP", "STACK_PUSH", "WHILE", "HostFn",
-    "call", "engine_constant", "gradient", "host_call", "if_", "replay_node", "result_types", "run_control", "scan",
-    "while_",
+    "call", "engine_constant", "gradient", "host_call", "if_", "replay", "replay_node", "result_types", "run_control",
+    "scan", "while_",
 ]  # fmt: skip
 
 
@@ -179,6 +179,22 @@ def gradient(
 
 
 # ---- replaying ---------------------------------------------------------------------------------------------------
+
+
+def replay(graph: Graph, args: Sequence[Any]) -> list[Any]:
+    """Run a graph's nodes through whatever engine sits in the slot: inlining, transforming, eager interpretation.
+
+    Args:
+        graph: the graph; control-flow nodes are handed over through ``replay_node``.
+        args: one tensor (or Python scalar for weak params) per param.
+
+    Returns:
+        One tensor per output.
+    """
+    env: dict[Value, Any] = dict(zip(graph.params, args))
+    for node in graph.nodes:
+        replay_node(node, [env[v] for v in node.inputs], env, graph.module)
+    return [env[v] for v in graph.outputs]
 
 
 def replay_node(node: Node, inputs: list[Any], env: dict[Value, Any], module: Module | None = None) -> None:

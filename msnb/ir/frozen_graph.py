@@ -15,8 +15,7 @@ from msnb.core.engine import slot
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType
-from msnb.ir.builder import replay
-from msnb.ir.control_flow import HostFn
+from msnb.ir.control_flow import HostFn, replay
 from msnb.ir.graph import Graph, Node
 from msnb.ir.text.printer import called
 

@@ -19,7 +19,8 @@ from msnb.core.types import tensor_type
 from msnb.ir import control_flow
 from msnb.ir.analysis.isomorphic import isomorphic
 from msnb.ir.analysis.verifier import verify
-from msnb.ir.builder import GraphBuilder, replay
+from msnb.ir.builder import GraphBuilder
+from msnb.ir.control_flow import replay
 from msnb.ir.graph import Graph
 from msnb.ir.text.parser import parse
 from msnb.ir.text.printer import constants_of, print_graph

@@ -19,8 +19,7 @@ from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor, made
 from msnb.eager.recorded_calls import tracked_inputs
 from msnb.eager.recording import is_eager
-from msnb.ir.builder import replay
-from msnb.ir.control_flow import HostFn
+from msnb.ir.control_flow import HostFn, replay
 from msnb.ir.custom_gradient import CUSTOM_GRADIENT, REFUSE_GRADIENT, WITH_VJP
 from msnb.ops import stop_gradient, zeros_like
 

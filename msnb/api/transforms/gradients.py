@@ -33,9 +33,8 @@ from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.eager.dispatch import EagerEngine
 from msnb.eager.recording import Recording, is_eager
-from msnb.graph.capture.interpreter.capture_engine import Capture
-from msnb.ir.builder import GraphBuilder, replay
-from msnb.ir.control_flow import HostFn, host_call
+from msnb.ir.builder import GraphBuilder
+from msnb.ir.control_flow import HostFn, host_call, replay
 from msnb.ir.graph import Graph
 from msnb.ops import cast, ones_like, zeros_like
 from msnb.ops.definition.record import find
@@ -286,8 +285,8 @@ def _differentiated(
 ) -> tuple[Sequence[Any], Sequence[Any]]:
     """What ``graph`` gives for ``args``, and its gradients; as one node where the gradient may be worked out later."""
     n_out = len(graph.outputs)
-    if isinstance(b, Capture) and b.may_owe(graph):
-        found = b.owe_gradient(graph, wrt, at, args, given)
+    found = b.owe_gradient(graph, wrt, at, args, given)
+    if found is not None:
         return found[:n_out], found[n_out:]
     pair = vjp_graph(written_out(graph), wrt, at)
     results = replay(pair.forward, args)

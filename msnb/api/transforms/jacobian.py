@@ -18,7 +18,7 @@ from msnb.base.errors import ArgumentError, DTypeError
 from msnb.core import pytree
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType
-from msnb.ir.builder import replay
+from msnb.ir.control_flow import replay
 from msnb.ir.graph import Graph
 
 Fn = Callable[..., Any]

@@ -16,7 +16,6 @@ from typing import Any
 from msnb.core.engine import slot
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
-from msnb.graph.capture.values import sources
 
 Fn = Callable[..., Any]
 
@@ -57,7 +56,7 @@ def hooks_for(x: Any) -> tuple[Fn, ...]:
     if session is None or owner is None:
         return hooks_on(x) if _kept and isinstance(x, Tensor) else ()
     hooks = hooks_on(owner[0])
-    session.guard("eq", (sources.attr(owner[1], "kept_hooks"),), (hooks,))
+    session.root.rely_on(owner[1], "kept_hooks", hooks)
     return hooks
 
 

@@ -21,7 +21,7 @@ from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor, make
 from msnb.core.types import TensorType, tensor_type
 from msnb.eager.recording import Recording, is_eager
-from msnb.ir.builder import replay
+from msnb.ir.control_flow import replay
 
 Fn = Callable[..., Any]
 

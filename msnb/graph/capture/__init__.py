@@ -12,8 +12,8 @@ paths, scalars, guards, quick, recipe, tracing  what a later call checks, gather
 from __future__ import annotations
 
 from msnb.graph.capture.frontend.function_source import register_source
-from msnb.graph.capture.interpreter.call import opaque_modules
 from msnb.graph.capture.interpreter.capture_engine import Capture
+from msnb.graph.capture.interpreter.reads import opaque_modules
 from msnb.graph.capture.tracing import CAPTURING, CapturedProgram, captures, trace
 
 __all__ = ["CAPTURING", "Capture", "CapturedProgram", "captures", "opaque_modules", "register_source", "trace"]

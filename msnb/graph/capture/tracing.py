@@ -30,8 +30,8 @@ from msnb.graph.capture.frontend import conversion_cache
 from msnb.graph.capture.guards.exact_check import Guard, compile_guards
 from msnb.graph.capture.interpreter import program_errors
 from msnb.graph.capture.interpreter.capture_engine import Capture, run_root
-from msnb.graph.capture.interpreter.capture_session import Session
-from msnb.graph.capture.interpreter.control.branch import stack
+from msnb.graph.capture.interpreter.capture_session import Session, stack
+from msnb.graph.capture.interpreter.interpreter import INTERPRETER
 from msnb.graph.capture.interpreter.reconstruction import Reconstruction
 from msnb.graph.capture.values import sources as paths
 from msnb.graph.capture.values.mutation_journal import Mutation
@@ -204,14 +204,14 @@ def trace(fn: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = N
 
 
 def _traced(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> CapturedProgram:
-    session = Session()
+    session = Session(INTERPRETER)
     root = Capture(name, session)
     before, depth = slot.engine, len(stack.items)
     slot.engine = root
     try:
         given = _arguments(session, fn, args, kwargs)
         try:
-            result = run_root(fn, *given)
+            result = run_root(session, fn, *given)
         except Exception as error:
             program_errors.end_with(root, error)
             result = None

@@ -112,6 +112,6 @@ class CellState(CellTree):
         Raises:
             ArgumentError: an input that is neither; other errors are those of the network on such inputs.
         """
-        from msnb.nn.cells.summary import summary
+        from msnb.nn.cells.summary import summary  # it brings capture and the passes
 
         return summary(self, *inputs)

@@ -44,7 +44,7 @@ def joined(prefix: str, name: str, sign: str = ".") -> str:
 
 
 class CellTree:
-    """The part of Cell that walks: children, parameters, names."""
+    """The part of Cell that walks: children, parameters, names. Cell alone derives from it, so each is a Cell."""
 
     _prefix: str
     _placed: bool
@@ -55,11 +55,9 @@ class CellTree:
 
     def name_cells(self) -> OrderedDict[str, Cell]:
         """The Cells directly inside this one, by attribute name."""
-        from msnb.nn.cells.cell import Cell
-
         found: OrderedDict[str, Cell] = OrderedDict()
         seen: set[int] = set()
-        for name, cell in owned(self, Cell):
+        for name, cell in owned(self, CellTree):
             if id(cell) not in seen:
                 seen.add(id(cell))
                 found[name] = cell
@@ -77,8 +75,6 @@ class CellTree:
             >>> [name for name, _ in nn.SequentialCell(nn.ReLU(), nn.Tanh()).cells_and_names()]
             ['', '0', '1']
         """
-        from msnb.nn.cells.cell import Cell
-
         seen = set() if cells is None else cells
         waiting: list[tuple[str, Any]] = [(name_prefix, self)]
         while waiting:
@@ -86,7 +82,7 @@ class CellTree:
             if id(cell) not in seen:
                 seen.add(id(cell))
                 yield path, cell
-                waiting += [(joined(path, name), child) for name, child in owned(cell, Cell)][::-1]
+                waiting += [(joined(path, name), child) for name, child in owned(cell, CellTree)][::-1]
 
     def parameters_and_names(self, name_prefix: str = "", expand: bool = True) -> Iterator[tuple[str, Parameter]]:
         """(path, Parameter) of this Cell and, if ``expand``, of all below it; a shared one comes once."""
@@ -124,15 +120,13 @@ class CellTree:
 
 def _below(cell: Any) -> list[Any]:
     """A Cell and all below it, each once, parents first: no paths, which grow with depth."""
-    from msnb.nn.cells.cell import Cell
-
     found: dict[int, Any] = {}
     waiting = [cell]
     while waiting:
         part = waiting.pop()
         if id(part) not in found:
             found[id(part)] = part
-            waiting += [child for _, child in owned(part, Cell)][::-1]
+            waiting += [child for _, child in owned(part, CellTree)][::-1]
     return list(found.values())
 
 

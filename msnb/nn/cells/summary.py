@@ -25,10 +25,8 @@ from msnb.graph.compile import PASSES, Log
 from msnb.ir.graph import Graph, Node
 from msnb.ir.node_cost import flops_of, size_of
 from msnb.ir.text.literals import write_type
-from msnb.nn.cells.container import CellDict, CellList
 from msnb.ops.elementwise.constant import constant
 
-LISTS = (CellList, CellDict)
 HEAD = ("layer", "kind", "output", "parameters", "flops", "activations")
 
 
@@ -158,7 +156,7 @@ def _layer(name: str, cell: Any) -> Layer:
 def _by_scope(cell: Any, layers: Sequence[Layer]) -> dict[str, Layer]:
     """Layers by the scope of their nodes. A list of Cells is never called: it has no numbers of its own."""
     cells = dict(cell.cells_and_names())
-    return {x.name.replace(".", "/"): x for x in layers if not isinstance(cells[x.name], LISTS)}
+    return {x.name.replace(".", "/"): x for x in layers if not cells[x.name]._only_holds}
 
 
 def _own_results(graph: Graph) -> int:

@@ -121,7 +121,7 @@ class View:
         Raises:
             ArgumentError: ipywidgets is not installed.
         """
-        from msnb.notebook.views.widget import widget_of
+        from msnb.notebook.views.widget import widget_of  # ipywidgets is heavy and may be absent
 
         return widget_of(self)
 

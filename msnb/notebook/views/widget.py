@@ -11,10 +11,12 @@ whether the widget still lives; pages made by nbconvert through the HTML.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msnb.base.errors import ArgumentError
-from msnb.notebook.views.view import View
+
+if TYPE_CHECKING:
+    from msnb.notebook.views.view import View
 
 try:
     import ipywidgets

@@ -22,7 +22,8 @@ from msnb.core import random
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.graph.capture import CapturedProgram, trace
-from msnb.ir.builder import GraphBuilder, replay
+from msnb.ir.builder import GraphBuilder
+from msnb.ir.control_flow import replay
 from msnb.ir.frozen_graph import SavedGraph, python_calls
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.text.printer import called

@@ -116,8 +116,8 @@ def _numbers(args: tuple[Any, ...]) -> bool:
 def _opaque(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     own = _notice_read(engine, fn, args)
     if fn in _HIGHER if _hashable(fn) else False:
-        args = tuple(_callable(a) for a in args)
-        kwargs = {k: _callable(v) for k, v in kwargs.items()}
+        args = tuple(_callable(engine, a) for a in args)
+        kwargs = {k: _callable(engine, v) for k, v in kwargs.items()}
     given = (*args[:own], *(_plain(engine, fn, a) for a in args[own:]))
     named = {k: _plain(engine, fn, v) for k, v in kwargs.items()}
     owner = (getattr(fn, "__self__", None),)
@@ -127,13 +127,11 @@ def _opaque(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, A
     return engine.session.born(made) if type(made) in (list, dict, set, deque) and isinstance(fn, type) else made
 
 
-def _callable(value: Any) -> Any:
+def _callable(engine: Capture, value: Any) -> Any:
     """A function handed to a built-in is converted when that calls it."""
     if not isinstance(value, (types.FunctionType, types.MethodType, types.BuiltinMethodType, functools.partial, type)):
         return value
-    from msnb.graph.capture.interpreter import call as calls
-
-    return lambda *args, **kwargs: calls.call(value, *args, **kwargs)
+    return lambda *args, **kwargs: engine.session.interpreter.call(value, *args, **kwargs)
 
 
 def _plain(engine: Capture, fn: Any, value: Any) -> Any:
@@ -281,9 +279,7 @@ def _len(engine: Capture, owner: Any) -> Any:
         return reads.length(engine.session, owner)
     method = getattr(type(owner), "__len__", None)
     if isinstance(method, types.FunctionType) and not isinstance(owner, Tensor):
-        from msnb.graph.capture.interpreter import call as calls
-
-        return calls.call(method, owner)
+        return engine.session.interpreter.call(method, owner)
     return len(owner)
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from msnb.base.errors import CaptureError
 from msnb.base.settings import get_context
-from msnb.base.source_location import PACKAGE_DIR, here, is_own
+from msnb.base.source_location import here, is_own
 from msnb.core.engine import slot
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
@@ -29,23 +29,12 @@ from msnb.graph.capture.frontend import converter
 from msnb.graph.capture.interpreter import builtin_calls, reads
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import Session
-from msnb.graph.capture.interpreter.reads import is_framework
+from msnb.graph.capture.interpreter.reads import OPAQUE_FILES, is_framework, is_opaque
 from msnb.graph.capture.values import sources
 from msnb.ops.definition.record import Op
 
-_CONVERTED_ROOMS = tuple(PACKAGE_DIR + room for room in ("nn", "optim", "train"))
-# what these do is the framework's business; it asks the engine for what a program may depend on
-_OPAQUE_FILES = tuple(
-    PACKAGE_DIR + "nn/" + file
-    for file in (
-        *(f"cells/{name}.py" for name in ("cell", "cell_tree", "cell_state", "hooks", "mixed_precision")),
-        "initializer.py",
-    )
-)
-_OPAQUE = ("numpy", "ml_dtypes", "scipy", "pandas", "matplotlib", "IPython", "torch", "sklearn", "pytest", "_pytest")
 _DEEPEST = 3000  # a call of a converted function takes about 1 KB of C's stack, which has 8 MB
 _FRAMES = 20  # and some frames of Python's
-opaque_modules: set[str] = set(_OPAQUE)
 
 
 def call(fn: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -101,23 +90,12 @@ def _object(engine: Capture, fn: Any, args: tuple[Any, ...], kwargs: dict[str, A
 # ---- Python functions --------------------------------------------------------------------------------------------
 
 
-def is_opaque(fn: types.FunctionType) -> bool:
-    """Functions that run as they are."""
-    file = fn.__code__.co_filename
-    module = (getattr(fn, "__module__", None) or "").split(".")[0]
-    if is_own(file):
-        return not file.startswith(_CONVERTED_ROOMS) or file in _OPAQUE_FILES
-    if module in opaque_modules:
-        return True
-    return module in sys.stdlib_module_names and module != "__main__"
-
-
 def _function(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if converter.is_converted(fn.__code__):
         return _guarded_call(engine, fn, args, kwargs)
     if is_opaque(fn):
         file = fn.__code__.co_filename
-        if file in _OPAQUE_FILES:
+        if file in OPAQUE_FILES:
             return fn(*args, **kwargs)
         if is_own(file) and not file.startswith("<frozen "):  # as Python calls the files of os and its like
             return fn(*engine.given(args), **engine.given(kwargs))
@@ -130,9 +108,7 @@ def _function(engine: Capture, fn: types.FunctionType, args: tuple[Any, ...], kw
     if not is_own(fn.__code__.co_filename) and not _found_by_path(session, fn):
         session.guard("is", (sources.attr(sources.ref(fn), "__code__"),), (fn.__code__,))
     defaults, kwdefaults = _defaults(session, fn, args, kwargs)
-    from msnb.graph.capture.interpreter import intrinsics
-
-    return _guarded_call(engine, converter.twin(fn, intrinsics, defaults, kwdefaults), args, kwargs)
+    return _guarded_call(engine, converter.twin(fn, session.interpreter.intrinsics, defaults, kwdefaults), args, kwargs)
 
 
 def _found_by_path(session: Session, fn: types.FunctionType) -> bool:
@@ -214,6 +190,3 @@ def _make(engine: Capture, cls: Any, args: tuple[Any, ...], kwargs: dict[str, An
     made = engine.session.fresh(object.__new__(cls))
     call(init, made, *args, **kwargs)
     return made
-
-
-__all__ = ["call", "is_opaque", "opaque_modules", "reads"]

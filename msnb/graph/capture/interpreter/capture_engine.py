@@ -41,13 +41,13 @@ class Capture(GraphBuilder):
 
     Args:
         name: the graph's name.
-        session: what the capture knows of the outside; a new one for the root.
+        session: what the capture knows of the outside.
         parent: the builder around a branch or loop body.
     """
 
-    def __init__(self, name: str, session: Session | None = None, parent: GraphBuilder | None = None) -> None:
+    def __init__(self, name: str, session: Session, parent: GraphBuilder | None = None) -> None:
         super().__init__(name, parent=parent)
-        self.session = Session() if session is None else session
+        self.session = session
         if self.session.root is None:
             self.session.root = self
 
@@ -130,9 +130,8 @@ class Capture(GraphBuilder):
 
     def convert(self, fn: Any) -> Any:
         """The converted twin of a function or method."""
-        from msnb.graph.capture.interpreter import call
         def converted(*args: Any, **kwargs: Any) -> Any:
-            return call.call(fn, *args, **kwargs)
+            return self.session.interpreter.call(fn, *args, **kwargs)
 
         owner = getattr(fn, "__self__", None)
         if owner is not None and not self.session.is_fresh(owner):
@@ -147,26 +146,27 @@ class Capture(GraphBuilder):
             self.session.anchor(owner)
         return reads.attr(self.session, owner, name)
 
+    def rely_on(self, owner: sources.Source, name: str, value: Any) -> None:
+        """Assume that an attribute of an outside object equals ``value``."""
+        self.session.guard("eq", (sources.attr(owner, name),), (value,))
+
     def given(self, value: Any) -> Any:
         """A tree that framework code looks into for the program, guarded all the way down."""
         return reads.given(self.session, value)
 
     def trace(self, fn: Any, inputs: Sequence[Tensor], types: Sequence[Type] | None = None) -> ClosedFunction:
         """``fn(*inputs)`` as a closed graph of its own; what it writes comes back as ``writes``."""
-        from msnb.graph.capture.interpreter.control import nested_trace
-
-        return nested_trace.trace(self, fn, inputs, types)
+        return self.session.interpreter.trace(self, fn, inputs, types)
 
     # ---- gradients ------------------------------------------------------------------------------------------------
 
-    def may_owe(self, graph: Graph) -> bool:
-        """Whether the gradient of a traced graph can be noted: rules of precision and splits in force would be lost."""
-        return self.session.autocast is None and self.region is None and deferred_gradient.may_wait(graph)
-
     def owe_gradient(
         self, graph: Graph, wrt: Sequence[int], outputs: Sequence[int], args: Sequence[Any], douts: Sequence[Any]
-    ) -> tuple[SymbolicTensor, ...]:
-        """The results of a traced graph and its gradients, as one node."""
+    ) -> tuple[SymbolicTensor, ...] | None:
+        """The results of a traced graph and its gradients, as one node; None where rules of precision or splits in
+        force would be lost, or the graph cannot wait."""
+        if self.session.autocast is not None or self.region is not None or not deferred_gradient.may_wait(graph):
+            return None
         found = control_flow.gradient(
             self, graph, wrt, outputs, args, douts, deferred_gradient.owed_types(graph, wrt, outputs)
         )
@@ -224,12 +224,10 @@ def _static(value: Any) -> Any:
     return value
 
 
-def run_root(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def run_root(session: Session, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call the captured function; frames outside of this one are not the program's."""
-    from msnb.graph.capture.interpreter import call
-
     with at_rest():
-        return call.call(fn, *args, **kwargs)
+        return session.interpreter.call(fn, *args, **kwargs)
 
 
 _RUN = run_root.__code__

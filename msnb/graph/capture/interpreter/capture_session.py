@@ -16,8 +16,11 @@ from __future__ import annotations
 
 import enum
 import sys
+import threading
 import types
 from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,7 +36,7 @@ from msnb.graph.capture.values.mutation_journal import Journal, Level, Mutation,
 from msnb.graph.capture.values.object_aliases import Aliases
 from msnb.graph.capture.values.python_numbers import PythonNumbers
 from msnb.graph.capture.values.sources import Source
-from msnb.ir.builder import SymbolicTensor
+from msnb.ir.builder import ClosedFunction, SymbolicTensor
 from msnb.ir.graph import Value
 from msnb.ops.definition.record import Op
 
@@ -64,10 +67,40 @@ class State:
         return self.current._value is not self.first
 
 
+class _OpenBlocks(threading.local):
+    def __init__(self) -> None:
+        self.items: list[Any] = []
+
+
+stack = _OpenBlocks()
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """What the lower modules of capture ask of the upper ones; ``interpreter.INTERPRETER`` is the one there is.
+
+    Attributes:
+        call: ``call(fn, *args, **kwargs)``: Python code that the program comes to is captured too.
+        iterate: ``iterate(engine, value)``: what iteration over an object of the user gives, or NotImplemented.
+        notice_once: ``notice_once(engine, what)``: something happened at capture and will not happen again.
+        text_of: ``text_of(fn, *args)``: the text that a pure function gives, deferred where only the run knows all.
+        trace: ``trace(engine, fn, inputs, types)``: a function as a closed graph of its own.
+        intrinsics: the names that converted code calls.
+    """
+
+    call: Callable[..., Any]
+    iterate: Callable[[Any, Any], Any]
+    notice_once: Callable[[Any, str], None]
+    text_of: Callable[..., Any]
+    trace: Callable[..., ClosedFunction]
+    intrinsics: Any
+
+
 class Session:
     """The state of one capture, shared by the builders of all its nested graphs."""
 
-    def __init__(self) -> None:
+    def __init__(self, interpreter: Interpreter) -> None:
+        self.interpreter = interpreter
         self.root: Any = None
         self.guards: list[Guard] = []
         self.inputs: list[tuple[Source, str, Value]] = []

@@ -19,7 +19,7 @@ from msnb.core.tensor import Tensor
 from msnb.graph.capture.interpreter import array_mutations, reads, side_effects, special_methods, writes
 from msnb.graph.capture.interpreter.call import call
 from msnb.graph.capture.interpreter.capture_engine import Capture
-from msnb.graph.capture.interpreter.capture_session import Session
+from msnb.graph.capture.interpreter.capture_session import Session, stack
 from msnb.graph.capture.interpreter.control import branch as blocks
 from msnb.graph.capture.interpreter.control import loop
 from msnb.graph.capture.interpreter.control.branch import SKIP, ShortCircuit, Ternary, yielding
@@ -219,7 +219,7 @@ def test_or_begin(left: Any) -> bool:
 
 def bool_end(right: Any) -> Any:
     """The end of and, or, a chained comparison."""
-    return blocks.stack.items.pop().end(right)
+    return stack.items.pop().end(right)
 
 
 test_bool_end = bool_end
@@ -235,7 +235,7 @@ def chain_begin(op: str, left: Any, right: Any) -> bool:
 
 def chain_left() -> Any:
     """The operand between two comparisons."""
-    return blocks.stack.items[-1].right_operand
+    return stack.items[-1].right_operand
 
 
 def tern_begin(value: Any) -> bool:
@@ -245,19 +245,19 @@ def tern_begin(value: Any) -> bool:
 
 def tern_else() -> bool:
     """Is the value after else wanted?"""
-    found: bool = blocks.stack.items[-1].turn()
+    found: bool = stack.items[-1].turn()
     return found
 
 
 def tern_end(then: Any, other: Any) -> Any:
     """The value of the ternary."""
-    return blocks.stack.items.pop().end(then, other)
+    return stack.items.pop().end(then, other)
 
 
 def assert_begin(value: Any) -> bool:
     """Is the message wanted?"""
     pred = symbolic_test(value)
-    blocks.stack.items.append(pred)
+    stack.items.append(pred)
     if pred is not None:
         return True
     return not truth(value)
@@ -265,7 +265,7 @@ def assert_begin(value: Any) -> bool:
 
 def assert_end(message: Any, has_message: bool) -> None:
     """Raise, now or when the program runs."""
-    pred = blocks.stack.items.pop()
+    pred = stack.items.pop()
     engine = slot.engine
     if pred is not None and isinstance(engine, Capture):
         need_uncaught(engine, AssertionError())
@@ -281,7 +281,7 @@ def level() -> tuple[int, int, int, int]:
     """How many blocks are open."""
     session = _session()
     inner = (0, 0, 0) if session is None else session.level()
-    return (*inner, len(blocks.stack.items))
+    return (*inner, len(stack.items))
 
 
 def attempt(caught: Any) -> None:
@@ -301,7 +301,7 @@ def succeeded(to: tuple[int, int, int, int]) -> None:
 def unwind(to: tuple[int, int, int, int]) -> None:
     """An exception was caught: close the blocks that it left."""
     session = _session()
-    del blocks.stack.items[to[3] :]
+    del stack.items[to[3] :]
     if session is None:
         return
     del session.attempts[to[2] :]

@@ -20,6 +20,7 @@ from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.graph.capture.interpreter import side_effects
 from msnb.graph.capture.interpreter.capture_engine import Capture, run_root
+from msnb.graph.capture.interpreter.capture_session import stack
 from msnb.graph.capture.values.lazy_values import concrete
 
 
@@ -53,8 +54,6 @@ def keep_inside(handle: Any, error: Exception) -> None:
 
 def _close(handle: Any) -> None:
     """Leave the blocks that were open in the body when the error came."""
-    from msnb.graph.capture.interpreter.control.branch import stack
-
     session = handle.outer.session
     for block in reversed(session.blocks[handle.level + 1 :]):
         block.abandon()

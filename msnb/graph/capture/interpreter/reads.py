@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ConcretizationError
-from msnb.base.source_location import here, is_own
+from msnb.base.source_location import PACKAGE_DIR, here, is_own
 from msnb.core import pytree
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
@@ -26,6 +26,18 @@ from msnb.graph.capture.values.sources import Source
 _KNOWN_ITERABLES = (list, tuple, dict, set, frozenset, deque, range, str, Tensor, types.GeneratorType)
 _VALUE_METHODS = frozenset({"asnumpy", "numpy", "item", "tolist", "__array__", "__float__", "__int__", "__bool__"})
 
+_CONVERTED_ROOMS = tuple(PACKAGE_DIR + room for room in ("nn", "optim", "train"))
+# what these do is the framework's business; it asks the engine for what a program may depend on
+OPAQUE_FILES = tuple(
+    PACKAGE_DIR + "nn/" + file
+    for file in (
+        *(f"cells/{name}.py" for name in ("cell", "cell_tree", "cell_state", "hooks", "mixed_precision")),
+        "initializer.py",
+    )
+)
+_OPAQUE = ("numpy", "ml_dtypes", "scipy", "pandas", "matplotlib", "IPython", "torch", "sklearn", "pytest", "_pytest")
+opaque_modules: set[str] = set(_OPAQUE)
+
 
 def is_framework(module: Any) -> bool:
     """Modules whose own names nobody edits: msnb, NumPy, the standard library."""
@@ -33,6 +45,17 @@ def is_framework(module: Any) -> bool:
     if name == "msnb":
         return is_own(getattr(module, "__file__", None) or "")
     return name in ("numpy", "ml_dtypes") or name in sys.stdlib_module_names and name != "__main__"
+
+
+def is_opaque(fn: types.FunctionType) -> bool:
+    """Functions that run as they are."""
+    file = fn.__code__.co_filename
+    module = (getattr(fn, "__module__", None) or "").split(".")[0]
+    if is_own(file):
+        return not file.startswith(_CONVERTED_ROOMS) or file in OPAQUE_FILES
+    if module in opaque_modules:
+        return True
+    return module in sys.stdlib_module_names and module != "__main__"
 
 
 def glob(session: Session | None, space: dict[str, Any], name: str) -> Any:
@@ -88,10 +111,8 @@ def attr(session: Session | None, owner: Any, name: str) -> Any:
         return _super_attr(session, owner, name)
     getter = _property(owner, name)
     if getter is not None:
-        from msnb.graph.capture.interpreter import call
-
         _guard_class_attr(session, owner, name)
-        return call.call(getter, owner)
+        return session.interpreter.call(getter, owner)
     if session.journal.written(("attr", id(owner), name)):
         return getattr(owner, name)
     source = _owner_source(session, owner)
@@ -211,9 +232,7 @@ def item(session: Session | None, owner: Any, key: Any) -> Any:
         return session.track(owner[key], paths.item(source, key))
     method = getattr(type(owner), "__getitem__", None)
     if isinstance(method, types.FunctionType):
-        from msnb.graph.capture.interpreter import call
-
-        return call.call(method, owner, key)
+        return session.interpreter.call(method, owner, key)
     return owner[key]
 
 
@@ -352,9 +371,7 @@ def iterate(session: Session | None, value: Any) -> Any:
         return value
     engine = slot.engine
     if hasattr(engine, "session") and not isinstance(value, _KNOWN_ITERABLES):
-        from msnb.graph.capture.interpreter import special_methods
-
-        found = special_methods.iterated(engine, value)  # type: ignore[arg-type]
+        found = session.interpreter.iterate(engine, value)
         if found is not NotImplemented:
             return found
     if isinstance(value, (list, tuple, dict, set, frozenset, deque)) and session.source_of(value) is not None:
@@ -388,9 +405,7 @@ def compare(session: Session | None, op: str, left: Any, right: Any) -> Any:
 
 def _members(session: Session, owner: Any) -> Any:
     if owner is os.environ:
-        from msnb.graph.capture.interpreter import side_effects
-
-        side_effects.notice_once(slot.engine, "a look into os.environ")  # type: ignore[arg-type]
+        session.interpreter.notice_once(slot.engine, "a look into os.environ")
     if isinstance(owner, dict) and session.source_of(owner) is not None and _untouched(session, owner):
         items(session, owner)
         return owner

@@ -120,6 +120,11 @@ def deferred(fn: Callable[..., str], args: tuple[Any, ...], kwargs: dict[str, An
     return Text(((given, lambda found: fn(*found[0], **found[1]), ""),))
 
 
+def text_of(fn: Callable[..., str], *args: Any) -> Any:
+    """What a pure function says of ``args``: at once, or when all of them are known."""
+    return deferred(fn, args) if has_open(args) else fn(*args)
+
+
 def snapshot(value: Any) -> Any:
     """A value as it is now: what the program writes into a list, a dict or an array later does not show in it."""
     if type(value) in (list, tuple, set, deque):

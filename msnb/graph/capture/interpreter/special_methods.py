@@ -48,20 +48,16 @@ def method(value: Any, name: str) -> Any:
     found = getattr(type(value), name, None)
     if not isinstance(found, types.FunctionType):
         return None
-    from msnb.graph.capture.interpreter import call
-
-    return None if call.is_opaque(found) or found.__code__.co_filename == "<string>" else found
+    return None if reads.is_opaque(found) or found.__code__.co_filename == "<string>" else found
 
 
 def invoke(engine: Capture, owner: Any, name: str, fn: Any, *args: Any) -> Any:
     """Call a special method, captured."""
-    from msnb.graph.capture.interpreter import call
-
     session = engine.session
     session.guard("is", (sources.attr(sources.ref(type(owner)), name),), (fn,))
     if not session.is_fresh(owner):
         session.anchor(owner)
-    return call.call(fn, owner, *args)
+    return session.interpreter.call(fn, owner, *args)
 
 
 # ---- operators ---------------------------------------------------------------------------------------------------
@@ -71,10 +67,7 @@ def binary(op: str, left: Any, right: Any) -> Any:
     """``left op right``."""
     engine = slot.engine
     if type(left) is str and op == "%" and isinstance(engine, Capture):
-        from msnb.graph.capture.interpreter import side_effects
-
-        given = engine.given(right)
-        return side_effects.deferred(BINARY[op], (left, given)) if side_effects.has_open(given) else left % given
+        return engine.session.interpreter.text_of(BINARY[op], left, engine.given(right))
     if not isinstance(engine, Capture) or type(left) in _DIRECT and type(right) in _DIRECT:
         return BINARY[op](left, right)
     found = _by_methods(engine, op, left, right)

@@ -50,9 +50,7 @@ def set_attr(owner: Any, name: str, value: Any) -> None:
         return
     setter = getattr(getattr(type(owner), name, None), "fset", None)
     if setter is not None:
-        from msnb.graph.capture.interpreter import call
-
-        call.call(setter, owner, value)
+        session.interpreter.call(setter, owner, value)
         return
     old = vars(owner).get(name) if getattr(type(owner), "assigns_parameters", False) else None
     if isinstance(old, Parameter) and is_tensor(value) and not isinstance(value, Parameter):
@@ -108,9 +106,7 @@ def set_item(owner: Any, key: Any, value: Any) -> None:
         return
     method = getattr(type(owner), "__setitem__", None)
     if hasattr(method, "__code__"):
-        from msnb.graph.capture.interpreter import call
-
-        call.call(method, owner, key, value)
+        session.interpreter.call(method, owner, key, value)
     else:
         owner[key] = value
 

@@ -7,7 +7,6 @@ join      variables and written locations merge, one If node gives the results, 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from msnb.base.source_location import here
 from msnb.core.engine import slot
 from msnb.graph.capture.interpreter import program_errors, writes
 from msnb.graph.capture.interpreter.capture_engine import Capture
+from msnb.graph.capture.interpreter.capture_session import stack
 from msnb.graph.capture.interpreter.control.truth_value import as_bool, symbolic_test, truth
 from msnb.graph.capture.interpreter.side_effects import has_effects
 from msnb.graph.capture.values.branch_merge import Merge, UndefinedVariable, is_tensor
@@ -253,14 +253,6 @@ class ShortCircuit(Handle):
         other.close()
         then, orelse, a, b = (body, other, right, left) if self.kind == "and" else (other, body, left, right)
         return join(self.outer, self.pred, then, orelse, [(f"the value of '{self.kind}'", a, b, ())])[0]
-
-
-class _Stack(threading.local):
-    def __init__(self) -> None:
-        self.items: list[Any] = []
-
-
-stack = _Stack()
 
 
 def _is_bool(x: Any) -> bool:

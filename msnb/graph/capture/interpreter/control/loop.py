@@ -33,7 +33,7 @@ from msnb.graph.capture.interpreter.control.truth_value import as_bool, symbolic
 from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable, flatten, same, type_of
 from msnb.graph.capture.values.lazy_values import is_lazy
 from msnb.ir import control_flow
-from msnb.ir.builder import replay
+from msnb.ir.control_flow import replay
 from msnb.ops.definition.record import find
 
 _TURNS = 12

@@ -18,7 +18,8 @@ from msnb.core.tensor import Tensor
 from msnb.core.types import Type
 from msnb.graph.capture.interpreter import writes
 from msnb.graph.capture.interpreter.capture_engine import Capture
-from msnb.graph.capture.interpreter.control.branch import Body, Handle, stack
+from msnb.graph.capture.interpreter.capture_session import stack
+from msnb.graph.capture.interpreter.control.branch import Body, Handle
 from msnb.graph.capture.values.branch_merge import flatten, is_tensor
 from msnb.graph.capture.values.mutation_journal import MISSING, Change, TensorPlace
 from msnb.ir.builder import ClosedFunction, SymbolicTensor

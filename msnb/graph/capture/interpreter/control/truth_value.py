@@ -41,16 +41,14 @@ def truth(value: Any) -> bool:
         if not engine.session.journal.written(("content", id(value))):
             engine.session.guard("is", (sources.called(bool, (source,)),), (answer,))
         return answer
-    return _object_truth(value)
+    return _object_truth(engine, value)
 
 
-def _object_truth(value: Any) -> bool:
-    from msnb.graph.capture.interpreter import call
-
+def _object_truth(engine: Capture, value: Any) -> bool:
     for name in ("__bool__", "__len__"):
         method = getattr(type(value), name, None)
         if method is not None:
-            return bool(call.call(method, value)) if hasattr(method, "__code__") else bool(value)
+            return bool(engine.session.interpreter.call(method, value)) if hasattr(method, "__code__") else bool(value)
     return True
 
 

@@ -1,0 +1,18 @@
+"""The interpreter of captured code: the one place that knows all of its parts.
+
+    tracing     Session(INTERPRETER)            one per capture
+    reads, writes, special_methods, ...         session.interpreter.call(fn, x)        a lower module asks an upper one
+
+The parts import each other downwards only. A part that comes to Python code (a property, ``__getitem__``, a callback)
+asks the session's interpreter to run it.
+"""
+
+from __future__ import annotations
+
+from msnb.graph.capture.interpreter import intrinsics, side_effects, special_methods
+from msnb.graph.capture.interpreter.capture_session import Interpreter
+from msnb.graph.capture.interpreter.control.nested_trace import trace
+
+INTERPRETER = Interpreter(
+    intrinsics.call, special_methods.iterated, side_effects.notice_once, side_effects.text_of, trace, intrinsics
+)
