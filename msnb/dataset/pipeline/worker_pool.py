@@ -159,7 +159,7 @@ class _Process:
         self.link, theirs = socket.socketpair()
         self.known: set[int] = set()
         self.busy: int | None = None  # the number of the work
-        home = str(Path(__file__).resolve().parents[2])
+        home = str(Path(__file__).resolve().parents[3])
         path = os.pathsep.join(dict.fromkeys([home, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]))
         with theirs:
             self.process = subprocess.Popen(
