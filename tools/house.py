@@ -333,7 +333,7 @@ def _sizes(modules: list[Source]) -> Iterator[Measure]:
 
 LIMITS = {
     "twice": 21, "late ours": 55, "late": 80, "cycles": 8, "tables": 19, "complex": 42, "highest": 33, "wide": 13,
-    "long": 15, "lines": 62_533,
+    "long": 15, "lines": 62_536,
 }  # fmt: skip
 
 
