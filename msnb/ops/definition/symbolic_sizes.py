@@ -11,6 +11,7 @@ expression is the same size wherever it is written:
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable
 
@@ -30,6 +31,11 @@ def bound_of(size: Size) -> int | None:
     return size if isinstance(size, int) else size.bound
 
 
+def _as_factor(symbol: str) -> str:
+    """A symbol as part of a longer one: a sum or product between brackets, so that equal symbols are equal sizes."""
+    return f"({symbol})" if re.search(r"[-+*/]", re.sub(r"\[[^]]*\]", "", symbol)) else symbol
+
+
 def _factors(size: Size) -> tuple[int, Counter[Dim]]:
     if isinstance(size, int):
         return size, Counter()
@@ -47,7 +53,7 @@ def _from_factors(scale: int, dims: Counter[Dim]) -> Size:
         return names[0]
     bounds = [d.bound for d in names]
     bound = None if None in bounds else scale * math.prod(b for b in bounds if b is not None)
-    symbol = "*".join(([str(scale)] if scale != 1 else []) + [d.symbol for d in names])
+    symbol = "*".join(([str(scale)] if scale != 1 else []) + [_as_factor(d.symbol) for d in names])
     _known[symbol] = (scale, dims)
     return Dim(symbol, bound)
 
@@ -101,7 +107,7 @@ def sliced(size: Size, start: int | None, stop: int | None, step: int | None) ->
         return size
     bound = None if size.bound is None else -(-size.bound // abs(step or 1))
     text = ":".join("" if p is None else str(p) for p in (start, stop, step))
-    return Dim(f"{size.symbol}[{text}]", bound)
+    return Dim(f"{_as_factor(size.symbol)}[{text}]", bound)
 
 
 def with_one_unknown(shape: Shape) -> tuple[int, ...]:
