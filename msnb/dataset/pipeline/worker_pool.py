@@ -153,6 +153,10 @@ def _packed(job: Job) -> worker_channel.Parcel:
 # ---- processes -------------------------------------------------------------------------------------------------------
 
 
+# not -m: the package imports its own modules, and Python warns of a module that is there before it is run
+_BEGIN = "import sys; from msnb.dataset.pipeline.worker_process import main; main(sys.argv[1:])"
+
+
 class _Process:
     """A worker's process and our end of its socket."""
 
@@ -164,7 +168,7 @@ class _Process:
         path = os.pathsep.join(dict.fromkeys([home, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]))
         with theirs:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "msnb.dataset.pipeline.worker_process", str(theirs.fileno())],
+                [sys.executable, "-c", _BEGIN, str(theirs.fileno())],
                 env={**_ONE_THREAD, **os.environ, "PYTHONPATH": path},
                 stdin=subprocess.PIPE,
                 pass_fds=[theirs.fileno()],

@@ -113,6 +113,14 @@ _ALL = (
         "A list of Cells that are called in a loop needs no stack. `sys.setrecursionlimit` moves the end.",
     ),
     _lesson(
+        "OutOfMemoryError", "MemoryError",
+        "A result, or the memory plan of a program, is larger than the memory that is free. Nothing was changed.",
+        "ms.ops.ones((10_000_000, 10_000_000))",
+        "ms.ops.ones((1_000, 1_000))",
+        "The sentence names the operator, its operands, the bytes that are needed and those that are free. Smaller "
+        "batches, a smaller dtype, or `recompute` for layers whose inputs need not be kept.",
+    ),
+    _lesson(
         "DeviceError", "RuntimeError",
         "The device is missing, or operands lie on different devices.",
         "from msnb.base.errors import DeviceError\n\nraise DeviceError('no such device here.', hint='set_context')",
