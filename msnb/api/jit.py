@@ -37,7 +37,6 @@ from msnb.eager.recording import is_eager
 from msnb.graph.capture import CAPTURING, CapturedProgram, captures, trace
 from msnb.graph.compile import CompiledProgram, compile_graph
 from msnb.parallel.context import get_auto_parallel_context, wanted
-from msnb.parallel.engine.planned_function import PlannedFunction
 
 MOST_BYTES = 1 << 28  # of the versions of one function, about
 MANY = 8  # versions: from here on the user is told once
@@ -251,6 +250,8 @@ class CompiledFunction:
             program = compile_graph(captured.noted, name=self.name, packs=True)
             captured.settle(program.forms)
             return program
+        from msnb.parallel.engine.planned_function import PlannedFunction  # planning is loaded when it is asked for
+
         return PlannedFunction(captured, args, kwargs, self.name)
 
     # ---- inside a gradient ----------------------------------------------------------------------------------------

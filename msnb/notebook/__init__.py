@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from msnb.notebook.extension import load, unload
-
 
 def load_ipython_extension(shell: Any) -> None:
     """Install magics, names for cells, short error reports and pictures of graphs in an IPython shell."""
+    from msnb.notebook.extension import load
+
     load(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
     """Take everything back."""
+    from msnb.notebook.extension import unload
+
     unload(shell)

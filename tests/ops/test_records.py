@@ -33,7 +33,7 @@ from msnb.ops.definition.record import REGISTRY, Example, Op, find, operand_dtyp
 from tests import fake_cupy
 
 STRUCTURE = {  # made by transforms, never called by a program: nothing to show as an example
-    "constant", "custom_gradient", "with_vjp",
+    "constant", "custom_gradient", "with_vjp", "refuse_gradient",
 }  # fmt: skip
 RECORDS = [op for op in REGISTRY.values() if "control" not in op.traits and "stack" not in op.traits
            and op.name not in STRUCTURE]  # fmt: skip

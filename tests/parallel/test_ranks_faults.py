@@ -66,7 +66,7 @@ def one_fault(trainer, kind, rank, at):
     if kind in EXPECTED:
         assert failures[rank].kind == EXPECTED[kind], told.value
         others = {r: f.kind for r, f in failures.items() if r != rank}
-        assert set(others.values()) <= {"Stopped", "CollectiveTimeout"}, told.value
+        assert set(others.values()) <= {"RankStop", "CollectiveTimeout"}, told.value
         assert engine.recover() == "recovered" and engine.pids == pids
     else:
         assert failures[rank].kind == ("killed" if kind == "kill" else "silent"), told.value  # the others may be done

@@ -9,31 +9,19 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from msnb.base.errors import ArgumentError, MsnbError
-from msnb.devices.ascend.aicore import aicore as step
 from msnb.graph.compile import CompiledProgram
 from msnb.ir.graph import Graph
 from msnb.notebook.errors.error_pages import LESSONS, lesson_of
 from msnb.notebook.errors.error_view import ErrorPageView, ErrorView
-from msnb.notebook.parallel.aicore_view import AicoreView
-from msnb.notebook.parallel.manual_plan_view import ManualPlanView
-from msnb.notebook.parallel.pipeline_view import PipelineView
-from msnb.notebook.parallel.plan_view import PlanView
 from msnb.notebook.programs.capture_target import captured, captured_gradient, name_of
 from msnb.notebook.programs.instrumented_run import program_of
 from msnb.notebook.programs.machine_peak import MODEL, Machine
-from msnb.notebook.training.curves import CurvesView
-from msnb.notebook.training.curves import watching as watch
-from msnb.notebook.training.gradient_flow import FlowView
 from msnb.notebook.views.eager_trace import record
 from msnb.notebook.views.environment import InfoView
 from msnb.notebook.views.kernels_view import KernelsView, kernels_of_graph
 from msnb.notebook.views.roofline_view import RooflineView
 from msnb.notebook.views.tensor_view import TensorView
 from msnb.notebook.views.view import GraphView
-from msnb.parallel.engine.manual_plan import ManualPlan
-from msnb.parallel.engine.pipeline_plan import PipelinePlan
-from msnb.parallel.engine.planning_api import plan as make_plan
-from msnb.parallel.plans.plan_interface import PlanBase
 
 if TYPE_CHECKING:  # training and planning are imported by those who look at them
     from msnb.notebook.parallel.aicore_view import AicoreView
@@ -129,9 +117,18 @@ def plan(program: Any, *args: Any, max_boxes: int = 40, view: str = "all",
         >>> view.layouts["Dense/matmul"]
         '[ab, -]'
     """
+    from msnb.notebook.parallel.manual_plan_view import ManualPlanView
+    from msnb.notebook.parallel.pipeline_view import PipelineView
+    from msnb.notebook.parallel.plan_view import PlanView
+    from msnb.parallel.engine.manual_plan import ManualPlan
+    from msnb.parallel.engine.pipeline_plan import PipelinePlan
+    from msnb.parallel.plans.plan_interface import PlanBase
+
     if not isinstance(program, PlanBase):
         if not callable(program):
             raise ArgumentError(f"plan shows a plan, or plans a Cell or a function, not a {type(program).__name__}.")
+        from msnb.parallel.engine.planning_api import plan as make_plan
+
         program = make_plan(program, *args, **options)
     if isinstance(program, PipelinePlan):
         return PipelineView(program, view)
@@ -158,6 +155,9 @@ def aicore(m: int, k: int, n: int, tile: tuple[int, int, int] = (128, 128, 128),
         >>> ms.show.aicore(128, 512, 128).run.busy("cube") > 0.4
         True
     """
+    from msnb.devices.ascend.aicore import aicore as step
+    from msnb.notebook.parallel.aicore_view import AicoreView
+
     return AicoreView(step(m, k, n, tile, double_buffering))
 
 
@@ -224,6 +224,8 @@ def flow(net: Any, every: int = 10) -> FlowView:
         >>> follow.rows[0][1]
         '1.0e+00'
     """
+    from msnb.notebook.training.gradient_flow import FlowView
+
     return FlowView(net, every)
 
 
@@ -247,6 +249,8 @@ def curves(title: str = "", live: bool = True, times: bool = False, log: bool = 
         >>> seen.done().series["loss"][0]
         [1, 2, 3]
     """
+    from msnb.notebook.training.curves import CurvesView
+
     return CurvesView(title, live, times, log)
 
 
@@ -259,6 +263,8 @@ def watching(view: CurvesView) -> AbstractContextManager[CurvesView]:
     Returns:
         A context manager that gives the view, and draws it when the block is left.
     """
+    from msnb.notebook.training.curves import watching as watch
+
     return watch(view)
 
 

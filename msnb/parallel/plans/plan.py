@@ -445,7 +445,7 @@ class Plan(PlanBase):
             v = self.problem.place[node]
             choices[v] = self.problem.strategies[v].index(s)
         for value in self.problem.graph.params:
-            if value.name in weights:
+            if value.name and value.name in weights:  # values between stages have no name
                 tensor_map, place = weights[value.name]["tensor_map"], self.problem.place.get(value)
                 _need_axes(value, tensor_map)
                 if place is not None:  # else the operators that read it say how it lies

@@ -63,7 +63,7 @@ def _is_int(value: Any) -> bool:
 
 def _is_stages(value: Any) -> bool:
     """One number for all parts of a model, or one for each."""
-    return _is_int(value) or _ints(value)
+    return _is_int(value) or (_ints(value) and bool(value))
 
 
 def _ints(value: Any) -> bool:

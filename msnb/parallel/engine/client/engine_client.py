@@ -17,6 +17,7 @@ import os
 import pickle
 import shutil
 import socket
+import tempfile
 import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,6 +32,7 @@ from msnb.parallel.engine.comm.private_folder import note, private_folder
 from msnb.parallel.engine.comm.rank_failures import KILLED, Failure, RankError
 
 BACKENDS = ("mpi", "ipp", "nccl")
+_LONGEST = 100  # bytes of a socket's path: the system takes 107, on macOS 103
 _ALIVE: weakref.WeakSet[Engine] = weakref.WeakSet()
 # Seconds. A process that ends is noticed at once; these are for one that says nothing, while the machine is busy.
 _LOAD = 300.0  # for the others to make a plan ready when one has: no rank waits for another, but compilers take long
@@ -86,6 +88,13 @@ class Engine:
         if why:
             raise no_way(self.backend, why)
         self._folder = private_folder("ranks")
+        if len(os.fsencode(f"{self._folder}/door")) > _LONGEST:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise DeviceError(
+                f"the folder for temporary files, {tempfile.gettempdir()!r}, has too long a name: ranks meet at a "
+                f"socket in it, whose path has at most {_LONGEST} bytes.",
+                hint="set TMPDIR to a folder with a shorter name.",
+            )
         note(self._folder, self._also)
         with socket.socket(socket.AF_UNIX) as door:
             door.bind(f"{self._folder}/door")

@@ -54,4 +54,4 @@ class RankError(DeviceError):
 
 
 KILLED = "killed"
-_ECHOES = ("CollectiveTimeout", "Stopped")  # errors that a rank has because of another one
+_ECHOES = ("CollectiveTimeout", "RankStop")  # errors that a rank has because of another one
