@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -172,31 +173,39 @@ def killed_client(tag, until, wait=0.0):
     return {name.removesuffix(" (deleted)") for name in seen}
 
 
-def test_a_killed_client_leaves_nothing(tag, tmp_path, monkeypatch):
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
+@pytest.fixture
+def short():
+    """A folder for temporary files whose name leaves room for a socket's."""
+    folder = Path(tempfile.mkdtemp(prefix="k", dir="/tmp"))
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_a_killed_client_leaves_nothing(tag, short, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(short))
     killed_client(tag, "ready")
-    assert eventually(lambda: not leftovers(tmp_path)), leftovers(tmp_path)
+    assert eventually(lambda: not leftovers(short)), leftovers(short)
 
 
 @pytest.mark.slow
-def test_a_client_killed_while_its_ranks_begin_leaves_nothing(tag, tmp_path, monkeypatch):
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
+def test_a_client_killed_while_its_ranks_begin_leaves_nothing(tag, short, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(short))
     seed = random.randrange(1 << 30)
     print("seed", seed)
     draws = random.Random(seed)
     for _ in range(5):
         shared = killed_client(tag, "begin", draws.uniform(0.05, 3))
-        assert eventually(lambda: not leftovers(tmp_path, shared)), leftovers(tmp_path, shared)
+        assert eventually(lambda: not leftovers(short, shared)), leftovers(short, shared)
 
 
-def test_a_killed_job_leaves_nothing(tag, tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+def test_a_killed_job_leaves_nothing(tag, short, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(short))
     with Engine("mpi", n=2) as engine:
         shared = shared_by(engine.pids.values())
         assert shared and all(name.endswith(" (deleted)") for name in shared), "without a name it cannot be left"
         os.kill(engine.launcher.job.pid, signal.SIGKILL)
     assert eventually(lambda: not marked(tag)), marked(tag)
-    assert not leftovers(tmp_path)
+    assert not leftovers(short)
 
 
 def test_folders_of_the_dead_go_and_those_of_the_living_stay(tmp_path, monkeypatch):

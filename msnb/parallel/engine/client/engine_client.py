@@ -17,6 +17,7 @@ import os
 import pickle
 import shutil
 import socket
+import sys
 import tempfile
 import time
 import weakref
@@ -32,7 +33,7 @@ from msnb.parallel.engine.comm.private_folder import note, private_folder
 from msnb.parallel.engine.comm.rank_failures import KILLED, Failure, RankError
 
 BACKENDS = ("mpi", "ipp", "nccl")
-_LONGEST = 100  # bytes of a socket's path: the system takes 107, on macOS 103
+_LONGEST = 103 if sys.platform == "darwin" else 107  # bytes of a socket's path
 _ALIVE: weakref.WeakSet[Engine] = weakref.WeakSet()
 # Seconds. A process that ends is noticed at once; these are for one that says nothing, while the machine is busy.
 _LOAD = 300.0  # for the others to make a plan ready when one has: no rank waits for another, but compilers take long
