@@ -1,4 +1,4 @@
-"""The notebook: magics, views of programs, errors without internal frames. The only room that imports IPython.
+"""The notebook: magics, views of programs, errors without internal frames. The only package that imports IPython.
 
 ``%load_ext msnb`` comes here through ``msnb.load_ipython_extension``. Views (``msnb.show``) work without IPython.
 """
