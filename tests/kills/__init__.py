@@ -4,7 +4,7 @@
     python -m tests.kills --kind ranks --count 100 --seed 7
 
     checkpoints   a writer is killed: the file is an old or a new one, whole; what was left goes with the next save
-    workers       a worker of a dataset is killed: all rows, or the first ones and a DatasetError; the next epoch is right
+    workers       a worker of a dataset is killed: all rows, or the first and a DatasetError; the next epoch is whole
     ranks         a rank is killed while it trains with snapshots: the losses of a run in which nothing failed
     interrupts    Ctrl-C in a training step, eager and graph, O0 and O1: all state of the step is there, or none
 

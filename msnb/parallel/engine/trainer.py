@@ -133,26 +133,37 @@ class Trainer:
         Returns:
             The result of every step.
 
+        A snapshot is taken before the first step and behind the last, so a rank that dies between two calls loses
+        nothing either.
+
         Raises:
-            RankError: a step failed more often than ``retries``.
+            RankError: a step failed more often than ``retries``, or the first snapshot of all did.
         """
         asked = batches if callable(batches) else batches.__getitem__
         n = len(batches) if steps is None and not callable(batches) else int(steps or 0)
         first, furthest, failed = self.done, self.done, 0
         results: list[Any] = [None] * n
-        while self.done - first < n:
+        error: RankError | None = None
+        while self.done - first < n or (n and self._saved != self.done):
             try:
-                if self._saved < first or (self.done % self.every == 0 and self._saved != self.done):
+                if error is not None:
+                    self._again(error)
+                    error = None
+                if self._saved < first or (self._saved != self.done and self._is_due(first + n)):
                     self.save()
-                results[self.done - first - 1] = self.step(*asked(self.done - first))
-            except RankError as error:
-                failed += 1
+                if self.done - first < n:
+                    results[self.done - first - 1] = self.step(*asked(self.done - first))
+            except RankError as failure:
+                error, failed = failure, failed + 1
                 if failed > self.retries or self._saved < first:
                     raise
-                self._again(error)
-            if self.done > furthest:
+            if error is None and self.done > furthest:
                 furthest, failed = self.done, 0
         return results
+
+    def _is_due(self, end: int) -> bool:
+        """A snapshot every so many steps, and one behind the last: the batches before it will not be known later."""
+        return self.done % self.every == 0 or self.done == end
 
     def _again(self, error: RankError) -> None:
         """Make the ranks ready and go back to the last snapshot."""
