@@ -12,6 +12,104 @@ from msnb.core.engine import slot
 from msnb.core.tensor import Tensor, make
 
 
+class NameScope:
+    """A place in the tree of names: where it hangs, and the step from there (``"conv1."``).
+
+    Every Cell has one and the Parameters that live in the Cell know it, so giving a Cell its place is one pointer,
+    however much lives below; a dotted name is put together when it is read and kept until a scope moves. Scopes point
+    upwards only and outlive their Cells: what is taken from a network that is gone keeps its name.
+
+    Attributes:
+        outer: the scope around it; None at a root, whose prefix is empty.
+        step: text behind the outer scope's prefix.
+        guest: the root of another tree in which the Cell stands too; its prefix counts while the trees are apart.
+        borrowed: it hangs below a Cell that gives no names (``auto_prefix=False``), so it may still get a place.
+        holds: something hung below it once.
+    """
+
+    __slots__ = ("_moves", "_prefix", "borrowed", "guest", "holds", "outer", "step")
+    moves = 0  # of any scope so far: a prefix that was kept before the last one is out of date
+
+    def __init__(self, outer: NameScope | None = None, step: str = "") -> None:
+        self.guest: NameScope | None = None
+        self.borrowed, self.holds, self._prefix, self._moves = False, False, "", -1
+        self._hang(outer, step)
+
+    def _hang(self, outer: NameScope | None, step: str) -> None:
+        self.outer, self.step = outer, step
+        if outer is not None:
+            outer.holds = True
+
+    @property
+    def root(self) -> NameScope:
+        """The scope at the top of this one's tree."""
+        scope = self
+        while scope.outer is not None:
+            scope = scope.outer
+        return scope
+
+    @property
+    def prefix(self) -> str:
+        """What stands in front of the names here."""
+        if self.outer is None and self.guest is None:
+            return ""
+        return self._read()
+
+    def _read(self) -> str:
+        unread, scope, moves = [], self, NameScope.moves
+        while scope._moves != moves:
+            unread.append(scope)
+            if scope.outer is None:
+                break
+            scope = scope.outer
+        for scope in reversed(unread):
+            before = "" if scope.outer is None else scope.outer._prefix
+            if scope.guest is not None and scope.guest.root is not scope.root:
+                before = scope.guest._read() + before
+            scope._prefix, scope._moves = before + scope.step, moves
+        return self._prefix
+
+    def move(self, outer: NameScope | None, step: str) -> None:
+        """Hang here from now on; all that hangs below follows."""
+        self._hang(outer, step)
+        self.borrowed = False
+        NameScope.moves += 1
+
+    def enter(self, outer: NameScope, step: str) -> None:
+        """Get a place: the names here keep what they have and get the place's prefix in front."""
+        if self.borrowed:
+            self.move(outer, step + self.prefix)
+        else:
+            self.root.move(outer, step)
+
+    def borrow(self, outer: NameScope) -> None:
+        """Hang below a Cell that gives no names."""
+        if self.outer is None:
+            self.move(outer, "")
+            self.borrowed = True
+        else:
+            self.visit(outer)
+
+    def visit(self, outer: NameScope) -> None:
+        """Stand in another place, too: its prefix counts only where the place of the names is not in the same tree."""
+        if outer.root is not self.root:
+            self.guest = outer.root
+            NameScope.moves += 1
+
+    def leave(self) -> None:
+        """Keep the names as they are, with nothing in common with the place."""
+        self.move(NameScope(), self.prefix)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (NameScope, (self.outer, self.step))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> NameScope:
+        """A copy hangs below the copy of what is around it, or else where it hung."""
+        made = NameScope(memo.get(id(self.outer), self.outer), self.step)
+        made.borrowed = self.borrowed
+        return made
+
+
 class Parameter(Tensor):
     """A trainable (or at least stateful) tensor of a network.
 
@@ -47,6 +145,29 @@ class Parameter(Tensor):
         self.requires_grad = requires_grad
         self.layerwise_parallel = layerwise_parallel
         self.parallel_optimizer = parallel_optimizer
+
+    @property
+    def name(self) -> str:
+        """Its name: the path of the Cell where it lives, and its own name there."""
+        scope: NameScope | None = self.__dict__.get("_name_scope")
+        own: str = self.__dict__["_own_name"]
+        return own if scope is None else scope.prefix + own
+
+    @name.setter
+    def name(self, text: str) -> None:
+        """A name given by hand; what begins with the Cell's path goes on following it."""
+        scope: NameScope | None = self.__dict__.get("_name_scope")
+        if scope is not None:
+            prefix = scope.prefix
+            if text.startswith(prefix):
+                text = text[len(prefix) :]
+            else:
+                self.__dict__["_name_scope"] = scope.root
+        self.__dict__["_own_name"] = text
+
+    def live_in(self, scope: NameScope, name: str) -> None:
+        """Have this name in a scope from now on."""
+        self.__dict__.update(_name_scope=scope, _own_name=name)
 
     def value(self) -> Tensor:
         """The present value as a plain Tensor."""

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.waiting import eventually
+
 Trial = Callable[[random.Random], tuple[bool, str]]
 """One kill at a moment that the generator draws: whether it came in time, and the sentence of what went wrong."""
 
@@ -46,6 +48,7 @@ def killed_after(seconds: float, which: Callable[[], int | None]) -> Iterator[li
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 return
+            eventually(lambda: pid not in children())  # a signal may take its time; what comes after is not its moment
             killed.append(pid)
 
     thread = threading.Thread(target=kill)

@@ -28,7 +28,7 @@ from msnb.base.settings import in_graph_mode
 from msnb.core import step_undo
 from msnb.core.engine import slot
 from msnb.core.microbatch_scope import stage_scope
-from msnb.core.parameter import Parameter
+from msnb.core.parameter import NameScope, Parameter
 from msnb.core.shard_annotation import sharding
 from msnb.core.tensor import Tensor
 from msnb.eager.autocast import casting
@@ -36,7 +36,7 @@ from msnb.eager.composite_programs import runs_whole
 from msnb.eager.dispatch import EagerEngine
 from msnb.nn.cells.cell_flags import CellFlags
 from msnb.nn.cells.cell_state import CellState
-from msnb.nn.cells.cell_tree import adopt_cell, adopt_parameter, owned, uproot
+from msnb.nn.cells.cell_tree import adopt_cell, adopt_parameter, leave_cell, owned, resettle, uproot
 from msnb.nn.cells.hooks import CellHooks, as_tuple, with_backward_hooks, with_backward_pre_hooks
 from msnb.nn.cells.mixed_precision import CellPrecision, cast_floats
 from msnb.ops.elementwise.identity_and_effects import assign
@@ -73,7 +73,6 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
     training: bool
     pipeline_stage: Any = None  # the stage of a parallel plan that runs it; else it follows its neighbours
     _ready = False
-    _prefix = ""
     _placed = False
     _scope_name = ""
     _auto_prefix = True
@@ -81,7 +80,9 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
     _is_step = False  # all that a call writes, or nothing: a training step, an update
 
     def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None) -> None:
-        self.__dict__.update(_ready=True, _buffer_names={}, _auto_prefix=auto_prefix, _way="", training=False)
+        self.__dict__.update(
+            _ready=True, _name_scope=NameScope(), _buffer_names={}, _auto_prefix=auto_prefix, _way="", training=False
+        )
         if flags:
             self.add_flags(**flags)
 
@@ -98,6 +99,8 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
             value = type(value)(self.construct, value.name)  # `net.construct = jit(net)`: the construct that it had
         if isinstance(value, (Parameter, Cell)):
             self._need_init(name)
+            if isinstance(old, Cell) and old is not value:
+                leave_cell(self, old)
             self._adopt(name, value)
         elif isinstance(old, (Parameter, Cell)) and value is not None:
             self._refuse(name, old, value)
@@ -145,6 +148,8 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
 
     def __delattr__(self, name: str) -> None:
         self.__dict__.get("_buffer_names", {}).pop(name, None)
+        if isinstance(self.__dict__.get(name), Cell):
+            leave_cell(self, self.__dict__[name])
         object.__delattr__(self, name)
 
     def __deepcopy__(self: Self, memo: dict[Any, Any]) -> Self:
@@ -158,6 +163,10 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
             del memo["msnb.copied"]
             uproot(new)
         return new
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        resettle([(self, self._prefix)])
 
     def insert_child_to_cell(self, child_name: str, child_cell: Cell) -> None:
         """Same as ``setattr(self, child_name, child_cell)`` for a name that is free.

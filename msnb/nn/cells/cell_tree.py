@@ -9,17 +9,18 @@ What a Cell owns is what lies in its ``__dict__``, in the order of assignment; t
 A Cell or Parameter that is reachable on several paths is met once, under the first of them.
 
 ``Parameter.name`` is the path too: an assignment names the Parameter, and putting a Cell into a parent for the first
-time prefixes the names of what lives in it. A Parameter that lives elsewhere (tied weights) keeps its name.
+time prefixes the names of what lives in it. A Parameter that lives elsewhere (tied weights) keeps its name. Nothing is
+renamed for that: Cells and Parameters know their ``NameScope``, and names are put together when they are read.
 """
 
 from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from msnb.core.parameter import Parameter
+from msnb.core.parameter import NameScope, Parameter
 
 if TYPE_CHECKING:
     from msnb.nn.cells.cell import Cell
@@ -46,7 +47,7 @@ def joined(prefix: str, name: str, sign: str = ".") -> str:
 class CellTree:
     """The part of Cell that walks: children, parameters, names. Cell alone derives from it, so each is a Cell."""
 
-    _prefix: str
+    _name_scope: NameScope
     _placed: bool
 
     def cells(self) -> Iterator[Cell]:
@@ -110,12 +111,24 @@ class CellTree:
         """The Parameters that want no gradient."""
         return [param for param in self.get_parameters(recurse) if not param.requires_grad]
 
+    @property
+    def _prefix(self) -> str:
+        """What stands in front of the names that are given here."""
+        return self._name_scope.prefix
+
     def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
         """Put ``prefix`` in front of the names of the Parameters that live here (not of those tied from elsewhere)."""
-        for param in _living_in(self, recurse):
-            param.name = prefix + param.name
-        for cell in _below(self) if recurse else [self]:
-            cell.__dict__["_prefix"] = prefix + cell._prefix
+        wanted = [(param, prefix + param.name) for param in _living_in(self, recurse)]
+        scopes = [(part._name_scope, prefix + part._prefix) for part in (_below(self) if recurse else [self])]
+        if not recurse:  # what hangs here stays; this Cell has a scope of its own beside it
+            self._name_scope = NameScope(self._name_scope.root, scopes[0][1])
+            scopes = []
+        for scope, text in scopes:
+            if scope.prefix != text:
+                scope.move(NameScope() if scope.outer is None else scope.root, text)
+        for param, name in wanted:
+            if param.name != name:
+                param.name = name
 
 
 def _below(cell: Any) -> list[Any]:
@@ -149,16 +162,18 @@ def adopt_parameter(cell: Any, name: str, param: Parameter) -> None:
     """Name a Parameter that is assigned to ``cell.name``, unless it lives in another Cell already."""
     if home_of(param) is not None:
         return
-    if param.name == UNNAMED:
-        param.name = name
-    taken = [other for _, other in owned(cell, Parameter) if other is not param]
-    full = cell._prefix + param.name
-    for other in taken:
-        if other.name == full and cell.__dict__.get(name) is not other:
+    own = name if param.name == UNNAMED else param.name
+    full = cell._prefix + own
+    for _, other in owned(cell, Parameter):
+        if other is not param and other.name == full and cell.__dict__.get(name) is not other:
             raise ValueError(
                 f"{type(cell).__name__} has a parameter called {full!r} already; give each Parameter its own name."
             )
-    param.name = full
+    _settle(cell, param, own)
+
+
+def _settle(cell: Any, param: Parameter, own: str) -> None:
+    param.live_in(cell._name_scope, own)
     param.__dict__["_home"] = weakref.ref(cell)
 
 
@@ -166,11 +181,47 @@ def adopt_cell(cell: Any, name: str, child: Any) -> None:
     """Give a Cell its place: the first parent's names are the ones it keeps."""
     if child is cell:
         raise ValueError(f"{type(cell).__name__}.{name}: a Cell cannot contain itself.")
-    if child._placed or not cell._auto_prefix:
+    scope: NameScope = cell._name_scope
+    if not cell._auto_prefix:
+        if scope.outer is not None:
+            child._name_scope.borrow(scope.root)
+    elif child._placed:
+        child._name_scope.visit(scope)
+    else:
+        child.__dict__["_placed"] = True
+        _put(child, _step(cell, name))
+        _cut_old_ties(scope, child._name_scope)
+        child._name_scope.enter(scope, f"{name}.")
+        _lend(child)
+
+
+def _cut_old_ties(scope: NameScope, inner: NameScope) -> None:
+    """Nothing hangs below itself: a Cell that stood in ``inner`` once, and holds it now, leaves it."""
+    at = scope
+    while inner.holds and at.outer is not None:
+        if at.outer is inner:
+            at.leave()
+            return
+        at = at.outer
+
+
+def _lend(cell: Any) -> None:
+    """A Cell that gives no names got a place: what it holds and has none is named by it."""
+    if cell._auto_prefix:
         return
-    child.__dict__["_placed"] = True
-    _put(child, _step(cell, name))
-    child.update_parameters_name(f"{cell._prefix}{name}.")
+    for _, param in owned(cell, Parameter):
+        if "_name_scope" not in param.__dict__:
+            param.live_in(cell._name_scope, param.name)
+    for _, child in owned(cell, CellTree):
+        child._name_scope.borrow(cell._name_scope)
+        if not child._placed:
+            _lend(child)
+
+
+def leave_cell(cell: Any, child: Any) -> None:
+    """A member is taken out: it keeps its names."""
+    if child._name_scope.outer is cell._name_scope:
+        child._name_scope.leave()
 
 
 def is_named_here(cell: Any, name: str, child: Any) -> bool:
@@ -182,7 +233,7 @@ def move_names(cell: Any, old: str, new: str, child: Any) -> None:
     """A member that was called ``old`` is called ``new``: its scope and its Parameters' names follow."""
     if child._scope_name == _step(cell, old):
         _put(child, _step(cell, new))
-    _exchange_prefix(child, _living_in(child), f"{cell._prefix}{old}.", f"{cell._prefix}{new}.")
+    child._name_scope.move(cell._name_scope, f"{new}.")
 
 
 def _step(cell: Any, name: str) -> str:
@@ -199,16 +250,26 @@ def _put(cell: Any, step: str) -> None:
 
 
 def uproot(cell: Any) -> None:
-    """Make a copied Cell the root of its own names."""
+    """Make a copied Cell the root of its own names: its path is gone from them."""
     cell.__dict__["_placed"] = False
     _put(cell, "")
-    _exchange_prefix(cell, cell.get_parameters(), cell._prefix, "")
+    root, old = cell._name_scope, cell._prefix
+    parts = [(part, part._prefix) for part in _below(cell)]
+    root.move(None, "")
+    for part, prefix in parts:
+        if part._name_scope.root is not root:
+            part._name_scope.move(root, prefix.removeprefix(old))
+    resettle(parts)
+    for part, _ in parts:
+        for _, param in owned(part, Parameter):
+            if "_name_scope" not in param.__dict__:
+                param.live_in(root, param.name.removeprefix(old))
 
 
-def _exchange_prefix(cell: Any, params: Iterable[Parameter], old: str, new: str) -> None:
-    for param in params:
-        if param.name.startswith(old):
-            param.name = new + param.name[len(old) :]
-    for _, part in cell.cells_and_names():
-        if part._prefix.startswith(old):
-            part.__dict__["_prefix"] = new + part._prefix[len(old) :]
+def resettle(parts: list[tuple[Any, str]]) -> None:
+    """Parameters that were copied or read have their names as text: where it begins with the prefix that their Cell
+    had, they live there again."""
+    for part, prefix in parts:
+        for _, param in owned(part, Parameter):
+            if "_name_scope" not in param.__dict__ and param.name.startswith(prefix):
+                _settle(part, param, param.name[len(prefix) :])

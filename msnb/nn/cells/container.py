@@ -31,9 +31,13 @@ class _Container(Cell):
     _names = ""
 
     def __setattr__(self, name: str, value: Any) -> None:
+        is_new = name not in self.__dict__
         super().__setattr__(name, value)
         if isinstance(value, Cell):
-            self._note_names()
+            if is_new:  # it is the last one
+                self.__dict__["_names"] = f"{self._names} {name}".lstrip()
+            else:
+                self._note_names()
 
     def __delattr__(self, name: str) -> None:
         super().__delattr__(name)

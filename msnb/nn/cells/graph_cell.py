@@ -1,8 +1,8 @@
 """The Cell that runs a network without its Python.
 
-    ms.export(net, x, file_name="net")     net.mindir holds the graph of net's forward pass and the weights it reads
-    graph = ms.load("net.mindir")          a SavedGraph
-    net = nn.GraphCell(graph)              runs its nodes like any program: eagerly, compiled, inside a gradient
+ms.export(net, x, file_name="net")     net.mindir holds the graph of net's forward pass and the weights it reads
+graph = ms.load("net.mindir")          a SavedGraph
+net = nn.GraphCell(graph)              runs its nodes like any program: eagerly, compiled, inside a gradient
 """
 
 from __future__ import annotations

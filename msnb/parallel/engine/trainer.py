@@ -144,13 +144,10 @@ class Trainer:
         first, furthest, failed = self.done, self.done, 0
         results: list[Any] = [None] * n
         error: RankError | None = None
-        while self.done - first < n or (n and self._saved != self.done):
+        while n and (self.done - first < n or self._saved != self.done):
             try:
-                if error is not None:
-                    self._again(error)
-                    error = None
-                if self._saved < first or (self._saved != self.done and self._is_due(first + n)):
-                    self.save()
+                self._prepare(error, first, first + n)
+                error = None
                 if self.done - first < n:
                     results[self.done - first - 1] = self.step(*asked(self.done - first))
             except RankError as failure:
@@ -161,9 +158,14 @@ class Trainer:
                 furthest, failed = self.done, 0
         return results
 
-    def _is_due(self, end: int) -> bool:
-        """A snapshot every so many steps, and one behind the last: the batches before it will not be known later."""
-        return self.done % self.every == 0 or self.done == end
+    def _prepare(self, error: RankError | None, first: int, end: int) -> None:
+        """Go back after an error; take a snapshot before the first step, every so many, and behind the last: what came
+        before the next call's batches cannot be taken again."""
+        if error is not None:
+            self._again(error)
+        due = self.done % self.every == 0 or self.done == end
+        if self._saved < first or (due and self._saved != self.done):
+            self.save()
 
     def _again(self, error: RankError) -> None:
         """Make the ranks ready and go back to the last snapshot."""

@@ -181,7 +181,8 @@ def _tensor_attr(session: Session, owner: Tensor, name: str) -> Any:
     known = session.is_fresh(owner) and (own is None or owner._data is not None and not own.assigned)
     if name in _VALUE_METHODS and not known and type(owner).__name__ != "SymbolicTensor":
         raise session.root.no_value(session.state(owner).current)
-    if name in ("shape", "dtype", "ndim", "size") or not hasattr(owner, "__dict__") or name not in vars(owner):
+    held = name == "name" or name in getattr(owner, "__dict__", ())  # a Parameter's name changes with its Cell's place
+    if name in ("shape", "dtype", "ndim", "size") or not hasattr(owner, "__dict__") or not held:
         return getattr(owner, name)
     source = session.source_of(owner)
     if source is None or session.journal.written(("attr", id(owner), name)):
