@@ -10,8 +10,8 @@ import random
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tests.fuzz.known_kinds import MADE, KnownKinds
 from tests.fuzz.scopes import MATRIX, SCALAR, SQUARE, VECTOR, Scope, Shape
-from tests.fuzz.statements import Statements
 
 HEAD = """import numpy as np
 
@@ -40,7 +40,7 @@ class Function:
     plain: bool = True  # no state written, no draws, no prints: vmap may have it
 
 
-class Generator(Statements):
+class Generator(KnownKinds):
     """One program."""
 
     def __init__(self, seed: int, avoid: tuple[str, ...] = ()) -> None:
@@ -91,6 +91,8 @@ class Generator(Statements):
 
     def function_body(self, s: Scope, indent: int) -> Any:
         self.result = self.rng.choice((None, SCALAR, VECTOR))
+        if s.hooks and s.names and self.chance(0.5):
+            self.write_argument(s, indent)
         self.body(s, indent, self.rng.choice((0, 1, 2, 3)))
         text, gives = self.returned(s)
         self.add(indent, f"return {text}")
@@ -101,6 +103,8 @@ class Generator(Statements):
         shape = self.rng.choice((VECTOR, VECTOR, SQUARE, SCALAR))
         name = self.fresh("w")
         self.add(0, f'{name} = Parameter({self.tensor(shape)}, name="{name}")')
+        if self.chance(0.1):
+            self.add(0, f"{name}.requires_grad = False")
         self.globals[name] = shape
         self.shown.append(name)
 
@@ -211,7 +215,7 @@ class Generator(Statements):
         return ends
 
     def transformed(self, f: Function, indent: int) -> Function:
-        kinds = ["grad"] * 4 + ["value_and_grad", "vjp", "jvp", "jac", "jac", "jit"]
+        kinds = ["grad"] * 4 + ["value_and_grad", "vjp", "jvp", "jac", "jac", "jit", "all"]
         kinds += ["vmap"] * (3 if f.plain else 0) + (["vmap"] if self.chance(0.1) else [])
         if f.gives == Shapes(SCALAR) and size(f.takes[0]) <= 6:
             kinds.append("hessian")
@@ -299,6 +303,17 @@ class Generator(Statements):
         body = [f"out, slope = ms.jvp({f.name}, (ARGS,), ({v},))", "return slope"]
         return self.defined(f, indent, body, f.gives)
 
+    def by_all(self, f: Function, indent: int) -> Function:
+        """A gradient by every argument, one of them an integer that chooses."""
+        s = self.summed(f, indent)
+        which = self.number(0, 1)
+        both = f"ops.stack([{s.name}(ARGS) * 0.5, {s.name}(ARGS)])[i]"
+        body = [
+            f"out = ops.GradOperation(get_all=True)(lambda ARGS, i: {both})(ARGS, Tensor(np.array({which})))",
+            f"return (*out[:-1], out[-1].astype(ms.{self.dtype}))",
+        ]
+        return self.defined(s, indent, body, (*map(Shapes, f.takes), Shapes(SCALAR)))
+
     def summed(self, f: Function, indent: int) -> Function:
         """A number of whatever comes out."""
         terms = [
@@ -316,6 +331,8 @@ class Generator(Statements):
         return f"ops.stack([{', '.join(parts)}])"
 
     def write_main(self) -> None:
+        weight, lanes = self.written_lanes() if self.chance(0.1) else ("", "")
+        self.shown += [weight] if lanes else []
         local = [] if self.chance(0.6) else self.functions
         ends = [] if local else self.add_transforms(0)
         self.lines += ["", ""]
@@ -333,6 +350,11 @@ class Generator(Statements):
             self.add(1, f"{results[-1]} = {f.name}({', '.join(self.argument(s, t) for t in f.takes)})")
             if s.params and self.chance(0.4):
                 self.body(s, 1, 1)
+        if lanes:
+            results.append(self.fresh("r"))
+            self.add(1, f"{results[-1]} = {lanes}")
+        if self.chance(0.1) and "texts" not in self.avoid:
+            results.append(f'"{{}}".format({self.counted(s)})')
         last = self.rng.choice([*s.names, *s.params])
         self.add(1, f"return {', '.join([*results, last])}")
 
@@ -351,6 +373,9 @@ class Generator(Statements):
         for _ in range(2):
             self.add(1, f"({', '.join(str(round_all(self.literal(s))) for s in (MATRIX, VECTOR, SCALAR))}),")
         self.lines += ["]"]
+        if any("Made(" in line for line in self.lines):
+            top = len(HEAD.splitlines())
+            self.lines[top:top] = MADE.splitlines()
         return f"# seed {self.seed}\n" + "\n".join(self.lines) + "\n"
 
 

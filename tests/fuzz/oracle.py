@@ -124,7 +124,13 @@ class Tensor:
 
     def register_hook(self, hook: Callable[[Tensor], Any]) -> None:
         """A hook that scales the gradient scales the slopes."""
-        if isinstance(self.v, Dual):
+        if World.lanes:
+            raise Unjudged("a hook in the lanes of vmap")
+        if not isinstance(self.v, Dual) and World.levels:
+            raise Unjudged("a hook on what does not depend on the variables")
+        if not isinstance(self.v, Dual):
+            self.__dict__.setdefault("hooks", []).append(hook)  # it stays with the tensor
+        else:
             if isinstance(self.v.value, Dual) or len(World.levels) > 1:
                 raise Unjudged("a hook under two derivatives")
             self.v = Dual(self.v.level, self.v.value, [value_of(hook(boxed(s))) for s in self.v.slopes])
@@ -203,8 +209,9 @@ class Cell:
         raise AttributeError(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in self._buffers:
+        if name in self._buffers or name in self.__dict__:
             _writing()
+        if name in self._buffers:
             if of_tensor(value).shape != self._buffers[name].shape:
                 raise Unjudged("a buffer of another shape")
             self._buffers[name].v = call("astype", value_of(value), dtype=self._buffers[name].dtype)
@@ -315,9 +322,24 @@ def _dtype(dtype: Any) -> Any:
     return getattr(msnb, np.dtype(dtype).name)
 
 
-def _writing() -> None:
-    if World.lanes:
+def _writing(p: Tensor | None = None) -> None:
+    if World.lanes and not getattr(p, "is_lane", False):
         raise Unjudged("state written in the lanes of vmap")
+
+
+def printed(*args: Any) -> None:
+    """A print; one program prints once for all lanes."""
+    if World.lanes:
+        raise Unjudged("a print in the lanes of vmap")
+    print(*args)
+
+
+class Trace(list[Any]):
+    """A list of Python's own that is written to."""
+
+    def append(self, item: Any) -> None:
+        _writing()
+        super().append(item)
 
 
 def _draw(name: str) -> Callable[..., Tensor]:
@@ -337,7 +359,7 @@ def _dropout(x: Tensor, p: float = 0.5) -> Tensor:
 
 
 def _assign(p: Tensor, value: Any) -> Tensor:
-    _writing()
+    _writing(p)
     if not isinstance(p, Parameter) or of_tensor(value).shape != p.shape:
         raise Unjudged("a write to what is no Parameter, or of another shape")
     p.v = call("astype", value.v, dtype=p.dtype)
@@ -348,6 +370,32 @@ def _softmax(x: Tensor, axis: int = -1) -> Tensor:
     shifted = of_tensor(x) - boxed(number(x.v).max(axis, keepdims=True))
     e = _op("exp", shifted)
     return e / e.sum(axis, keepdims=True)
+
+
+def _batch_norm(x: Tensor, scale: Tensor, bias: Tensor, mean: Tensor, variance: Tensor) -> tuple[Any, ...]:
+    return (x - mean) / _op("sqrt", variance + 1e-5) * scale + bias, mean, variance, mean, variance
+
+
+def _extreme(sign: float) -> Callable[..., Any]:
+    """ReduceMax or ReduceMin over the first axis: equal elements share the gradient."""
+
+    def reduce(x: Tensor, axis: int) -> Tensor:
+        a = sign * number(x.v)
+        mask = a == a.max(axis, keepdims=True)
+        return (x * boxed((mask / mask.sum(axis, keepdims=True)).astype(x.dtype))).sum(axis)
+
+    return lambda keep_dims=False: reduce
+
+
+def _unique(x: Tensor) -> tuple[Tensor, Tensor]:
+    values, places = np.unique(number(x.v), return_inverse=True)
+    return boxed(values), boxed(places)
+
+
+def _grad_operation(get_all: bool) -> Any:
+    from tests.fuzz import oracle_transforms
+
+    return oracle_transforms.gradients_of_all
 
 
 def _like(make: Any) -> Callable[[Tensor], Tensor]:
@@ -381,6 +429,9 @@ ops = types.SimpleNamespace(
     cat=lambda parts, axis=0: _op("cat", *map(of_tensor, parts), axis=axis),
     cumsum=lambda x, axis: x.cumsum(axis),
     dense=lambda x, w: x @ w.T,
+    ReduceMax=_extreme(1.0), ReduceMin=_extreme(-1.0), Unique=lambda: _unique, BatchNorm=lambda: _batch_norm,
+    Dropout=lambda keep_prob: lambda x: (x, boxed(np.ones_like(number(x.v)))), GradOperation=_grad_operation,
+    StandardNormal=lambda seed: lambda shape: boxed(np.zeros(shape, np.float32)),
 )  # fmt: skip
 
 

@@ -95,6 +95,7 @@ class Wanted:
 
     def __init__(self, args: Sequence[Any], position: Any, weights: Any) -> None:
         self.args = [boxed(a.v) if isinstance(a, Tensor) else a for a in args]
+        self.hooks = {id(new): getattr(a, "hooks", []) for new, a in zip(self.args, args)}
         self.position = position
         self.places = () if position is None else position if isinstance(position, tuple) else (position,)
         self.one = isinstance(weights, Parameter)
@@ -108,8 +109,16 @@ class Wanted:
             if not any(w is b for b in self.boxes):
                 self.boxes.append(w)
 
+    def hooked(self, box: Tensor, gradient: Tensor) -> Tensor:
+        """What hooks of the tensor make of its gradient; a frozen weight is a constant."""
+        if isinstance(box, Parameter) and not box.requires_grad:
+            return boxed(np.zeros_like(number(gradient.v)))
+        for hook in self.hooks.get(id(box), []):
+            gradient = hook(gradient)
+        return gradient
+
     def packed(self, grads: list[Tensor]) -> Any:
-        of = {id(b): g for b, g in zip(self.boxes, grads)}
+        of = {id(b): self.hooked(b, g) for b, g in zip(self.boxes, grads)}
         inputs: Any = tuple(of[id(self.args[i])] for i in self.places)
         inputs = inputs if isinstance(self.position, tuple) else inputs[0] if inputs else None
         if self.weights is None:
@@ -132,6 +141,17 @@ def grad(fn: Fn, grad_position: Any = 0, weights: Any = None) -> Fn:
     return lambda *args: value_and_grad(fn, grad_position, weights)(*args)[1]
 
 
+def gradients_of_all(fn: Fn) -> Fn:
+    """By every argument; an integer that chooses has zeros."""
+
+    def run(*args: Any) -> Any:
+        floats = tuple(i for i, a in enumerate(args) if np.issubdtype(a.dtype, np.floating))
+        found = dict(zip(floats, grad(fn, floats)(*args)))
+        return tuple(found.get(i, boxed(np.zeros_like(number(a.v)))) for i, a in enumerate(args))
+
+    return run
+
+
 def vjp(fn: Fn, *inputs: Any, weights: Any = None) -> Any:
     wanted = Wanted(inputs, tuple(range(len(inputs))), weights)
     sweep = Sweep(fn, wanted.args, wanted.boxes)
@@ -141,14 +161,21 @@ def vjp(fn: Fn, *inputs: Any, weights: Any = None) -> Any:
 def jvp(fn: Fn, inputs: Any, v: Any) -> Any:
     several = isinstance(inputs, tuple)
     inputs, v = (inputs, v) if several else ((inputs,), (v,))
+    no_hooks(inputs)
     args = [boxed(a.v) for a in inputs]
     sweep = Sweep(fn, args, args, [[t.v] for t in v])
     slopes = iter(sweep.slopes)
     return sweep.out, mapped(lambda _: boxed(next(slopes)[0]), sweep.out)
 
 
+def no_hooks(args: Sequence[Any]) -> None:
+    if any(getattr(a, "hooks", []) for a in args):
+        raise oracle.Unjudged("a hook on a tensor of which no single gradient is taken")
+
+
 def jacfwd(fn: Fn, grad_position: int = 0) -> Fn:
     def run(*args: Any) -> Any:
+        no_hooks(args)
         wanted = Wanted(args, grad_position, None)
         sweep = Sweep(fn, wanted.args, wanted.boxes)
         which = iter(range(len(sweep.slopes)))
@@ -164,10 +191,21 @@ def hessian(fn: Fn, grad_position: int = 0) -> Fn:
     return jacfwd(grad(fn, grad_position), grad_position)
 
 
+def written_lane(arg: Parameter, axis: int, i: int) -> Parameter:
+    """One lane of a Parameter: what is written there is one value of the whole."""
+    if World.lanes > 1 or World.levels:
+        raise oracle.Unjudged("lanes of a Parameter under another transform")
+    made = Parameter.__new__(Parameter)
+    made.v, made.name, made.requires_grad, made.is_lane = arg[(slice(None),) * axis + (i,)].v, arg.name, True, True
+    return made
+
+
 def vmap(fn: Fn, in_axes: Any = 0, out_axes: int = 0) -> Fn:
     def lane(arg: Any, axis: Any, i: int) -> Any:
         if axis is None:
             return arg
+        if isinstance(arg, Parameter):
+            return written_lane(arg, axis, i)
         return arg[(slice(None),) * (axis % len(arg.shape)) + (i,)]
 
     def run(*args: Any) -> Any:
@@ -175,9 +213,13 @@ def vmap(fn: Fn, in_axes: Any = 0, out_axes: int = 0) -> Fn:
         count = next(a.shape[ax] for a, ax in zip(args, axes) if ax is not None)
         World.lanes += 1
         try:
-            outs = [fn(*(lane(a, ax, i) for a, ax in zip(args, axes))) for i in range(count)]
+            lanes = [[lane(a, ax, i) for a, ax in zip(args, axes)] for i in range(count)]
+            outs = [fn(*row) for row in lanes]
         finally:
             World.lanes -= 1
+        for k, (arg, axis) in enumerate(zip(args, axes)):
+            if isinstance(arg, Parameter) and axis is not None:
+                arg.v = call("stack", *(row[k].v for row in lanes), axis=axis)
         columns = [iter(leaves(o)) for o in outs]
         return mapped(lambda _: oracle.ops.stack([next(c) for c in columns], axis=out_axes), outs[0])
 

@@ -27,6 +27,7 @@ import numpy as np
 
 import msnb as ms
 from tests.fuzz import oracle
+from tests.fuzz.duals import Largest
 
 FOLDER = tempfile.TemporaryDirectory(prefix="msnb-fuzz-")
 NUMBERS = itertools.count()
@@ -62,6 +63,7 @@ class Step:
 class Outcome:
     steps: list[Step] = field(default_factory=list)
     unjudged: str = ""  # the oracle's reason for having no opinion
+    largest: float = 0.0  # of the numbers that the oracle computed on the way
 
 
 def load(text: str) -> Any:
@@ -80,7 +82,7 @@ def plain(tree: Any, where: str = "") -> Any:
     if isinstance(tree, dict):
         return {k: plain(v) for k, v in tree.items()}
     if isinstance(tree, tuple | list):
-        return [type(tree).__name__, *map(plain, tree)]
+        return ["list" if isinstance(tree, list) else type(tree).__name__, *map(plain, tree)]
     if isinstance(tree, ms.Tensor):
         value = tree.asnumpy()
         if tuple(tree.shape) != value.shape:
@@ -158,8 +160,10 @@ def run_way(text: str, way: str) -> Outcome:
 
 def run_oracle(text: str, wobble: int = 0) -> Outcome:
     """What must come; with ``wobble`` every number is changed by that many ulp at most."""
+    Largest.seen = 0.0
     text = text.replace("import msnb as ms", "from tests.fuzz import oracle as ms")
     text = text.replace("from msnb import", "from tests.fuzz.oracle import")
+    text = text.replace("trace = []", "trace = ms.Trace()\nprint = ms.printed")
     with ms.set_context(mode=ms.PYNATIVE_MODE, jit_level="O0"):
         ms.set_seed(SEED)
         oracle.World.begin(wobble)
@@ -175,4 +179,5 @@ def run_oracle(text: str, wobble: int = 0) -> Outcome:
     last = outcome.steps[-1].error
     if last and not (last[0] == "ValueError" and last[1].startswith("stop")):
         outcome.unjudged = f"{last[0]}: {last[1]}"
+    outcome.largest = Largest.seen
     return outcome

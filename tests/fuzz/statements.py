@@ -42,12 +42,17 @@ class Statements(Expressions):
             kinds += ["print"] * 2
         if s.hooks:
             kinds += ["hook"]
+        kinds += self.more_kinds(s)
         if self.budget > 0 and s.inside < 3:
             kinds += ["if"] * 3 + ["python_if", "while", "range", "rows"]
         if s.inside:
             kinds += ["leave"]
         kind = self.rng.choice(kinds)
         return bool(getattr(self, f"write_{kind}")(s, indent))
+
+    def more_kinds(self, s: Scope) -> list[str]:
+        """Further kinds of statements that this scope may have."""
+        return []
 
     def write_name(self, s: Scope, indent: int) -> None:
         shape, name = self.rng.choice(SHAPES), self.fresh("a")
@@ -187,7 +192,9 @@ class Statements(Expressions):
             self.add(indent, self.rng.choice(("break", "continue")))
             return True
         if self.result is None or self.chance(0.4):
-            self.add(indent, f'raise ValueError("stop {self.fresh("")}")')
+            text = f"stop {self.fresh('')}"
+            count = f".format(({self.leaf(s, VECTOR)} > 0.0).sum())" if self.chance(0.3) else ""
+            self.add(indent, f'raise ValueError("{text}{" {}" if count else ""}"{count})')
         else:
             self.add(indent, f"return {self.of(s, self.result)}")
         return True
