@@ -301,6 +301,8 @@ def register_hook(x: Tensor, hook: Fn) -> HookHandle:
 
     if_kept.__name__ = getattr(hook, "__name__", "hook")
     slot.engine.assign(x, hook_gradient(x, if_kept))
+    if not is_eager(slot.engine):
+        keep_hook(x, if_kept)
     return HookHandle(hooks, 1)
 
 

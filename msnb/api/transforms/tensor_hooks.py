@@ -1,6 +1,7 @@
 """Hooks that a tensor keeps: they see, and may change, the gradient that a transform is about to give back for it.
 
-    x.register_hook(h)      outside of any gradient      kept here until the handle's ``remove()``
+    x.register_hook(h)      outside of any gradient      kept here until the handle's ``remove()``; in a program,
+                                                         for the gradients that the program itself takes
     ms.grad(f)(x)           h gets the gradient by x, and what it returns replaces it
 
 A plain Tensor has no room for attributes of its own, so its hooks lie in a table beside it and go with it. A captured
@@ -57,7 +58,7 @@ def hooks_for(x: Any) -> tuple[Fn, ...]:
         return hooks_on(x) if _kept and isinstance(x, Tensor) else ()
     hooks = hooks_on(owner[0])
     session.root.rely_on(owner[1], "kept_hooks", hooks)
-    return hooks
+    return hooks + hooks_on(x)
 
 
 class HookHandle:
