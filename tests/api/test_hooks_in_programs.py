@@ -1,4 +1,4 @@
-"""A hook on a tensor, registered where no gradient is under way: the gradients by that tensor see it, in a program too."""
+"""A hook on a tensor where no gradient is under way: the gradients by that tensor see it, in a program too."""
 
 from __future__ import annotations
 

@@ -21,15 +21,18 @@ LEVELS = itertools.count(1)
 
 class Largest:
     """The largest finite number that was computed since the beginning: where such numbers cancel, their last places
-    are what is left."""
+    are what is left. Behind an overflow it is a question of formulas whether a derivative is zero or NaN."""
 
     seen = 0.0
+    overflowed = False
 
     @classmethod
     def note(cls, value: Any) -> None:
         if value.dtype.kind == "f" and value.size:
             sizes = np.abs(value)
-            cls.seen = max(cls.seen, float(np.max(sizes, where=np.isfinite(sizes), initial=0.0)))
+            finite = np.isfinite(sizes)
+            cls.seen = max(cls.seen, float(np.max(sizes, where=finite, initial=0.0)))
+            cls.overflowed = cls.overflowed or not finite.all()
 
 
 class Dual:

@@ -61,13 +61,13 @@ class KnownKinds(Statements):
         m, v, name = self.of(s, MATRIX, 1), self.of(s, VECTOR, 1), self.fresh("a")
         constant = "Tensor(np.array([1.5, 0.5, 2.0], F))"
         text, shape = self.rng.choice(
-            (
+            [
                 (f"ops.ReduceMax()({m}, 0)", VECTOR),
                 (f"ops.ReduceMin(keep_dims=False)({m}, 0)", VECTOR),
                 (f"({v} * ops.Unique()(Tensor(np.array([3, 1, 1])))[1].astype(ms.{self.dtype}))", VECTOR),
                 (f"ops.BatchNorm()({m}, {', '.join([constant] * 4)})[0]", MATRIX),
-                (f"({v} - ops.Dropout(keep_prob=1.0)({v})[1])", VECTOR),
-            )
+                *([(f"({v} - ops.Dropout(keep_prob=1.0)({v})[1])", VECTOR)] if s.draws else []),
+            ]
         )
         self.add(indent, f"{name} = {text}")
         s.names[name] = shape

@@ -372,6 +372,12 @@ def _softmax(x: Tensor, axis: int = -1) -> Tensor:
     return e / e.sum(axis, keepdims=True)
 
 
+def _dropout_with_mask(x: Tensor) -> tuple[Tensor, Tensor]:
+    """With keep_prob=1: everything stays, and the numbers are drawn all the same."""
+    _draw("rand")(*x.shape)
+    return x, boxed(np.ones_like(number(x.v)))
+
+
 def _batch_norm(x: Tensor, scale: Tensor, bias: Tensor, mean: Tensor, variance: Tensor) -> tuple[Any, ...]:
     return (x - mean) / _op("sqrt", variance + 1e-5) * scale + bias, mean, variance, mean, variance
 
@@ -430,7 +436,7 @@ ops = types.SimpleNamespace(
     cumsum=lambda x, axis: x.cumsum(axis),
     dense=lambda x, w: x @ w.T,
     ReduceMax=_extreme(1.0), ReduceMin=_extreme(-1.0), Unique=lambda: _unique, BatchNorm=lambda: _batch_norm,
-    Dropout=lambda keep_prob: lambda x: (x, boxed(np.ones_like(number(x.v)))), GradOperation=_grad_operation,
+    Dropout=lambda keep_prob: _dropout_with_mask, GradOperation=_grad_operation,
     StandardNormal=lambda seed: lambda shape: boxed(np.zeros(shape, np.float32)),
 )  # fmt: skip
 
