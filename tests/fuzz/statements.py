@@ -98,7 +98,7 @@ class Statements(Expressions):
         else:
             name = self.fresh("box")
             self.add(indent, f'{name} = {{"k": {self.of(s, VECTOR, 1)}}}')
-            s.held[f'{name}["k"]'] = VECTOR
+            s.held[f"{name}['k']"] = VECTOR
 
     def write_array(self, s: Scope, indent: int) -> None:
         """A NumPy array, changed in place."""
