@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from msnb.base.errors import AttributeValueError
+
 Marked = TypeVar("Marked")
 
 
@@ -24,12 +26,32 @@ def mutable(input_data: Marked, dynamic_len: bool = False) -> Marked:
     return input_data
 
 
-def constexpr(fn: Any = None, get_instance: bool = True, name: str | None = None, **options: Any) -> Any:
+def constexpr(
+    fn: Any = None,
+    get_instance: bool = True,
+    name: str | None = None,
+    reuse_result: bool = True,
+    check: bool = True,
+) -> Any:
     """A function of Python values, computed while the program is captured: every such function is.
 
+    Args:
+        fn: the function; without it a decorator comes.
+        get_instance: False gives a class: its objects are called like the function.
+        name, reuse_result, check: MindSpore's, for an operator that is not needed here.
+
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.constexpr.html
+
+    Examples:
+        >>> double = constexpr(lambda n: 2 * n, get_instance=False)
+        >>> double()(3)
+        6
     """
-    return _mark(fn)
+
+    def made(fn: Any) -> Any:
+        return fn if get_instance else type(fn.__name__, (), {"__call__": staticmethod(fn)})
+
+    return made if fn is None else made(fn)
 
 
 def jit_class(cls: Marked) -> Marked:
@@ -41,7 +63,13 @@ def jit_class(cls: Marked) -> Marked:
 
 
 def lazy_inline(fn: Any = None, attrs: Any = None, policy: Any = None) -> Any:
-    """A hint on when the body of a Cell is copied into its caller; results do not depend on it."""
+    """A hint on when the body of a Cell is copied into its caller; results do not depend on it.
+
+    Raises:
+        AttributeValueError: a ``policy`` that is neither None nor "front".
+    """
+    if policy not in (None, "front"):
+        raise AttributeValueError(f"lazy_inline: policy={policy!r}; legal: None, 'front'.")
     return _mark(fn)
 
 

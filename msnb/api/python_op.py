@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from msnb.api.transforms.custom_gradient import custom_vjp
+from msnb.base import events
 from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
 from msnb.core.dtypes import as_dtype
 from msnb.core.engine import slot
@@ -65,6 +66,8 @@ class Custom:
                 f"Custom: func_type={func_type!r} is code for MindSpore's devices; 'pyfunc' takes a NumPy function.",
                 hint="an operator with kernels of its own is a record in a plug-in (entry point msnb.ops).",
             )
+        if reg_info is not None:
+            events.ignored("Custom(reg_info=)", "it registers code for MindSpore's devices, and a pyfunc has none")
         if not callable(func):
             raise ArgumentError(f"Custom: func is a function of NumPy arrays, got {func!r}.")
         if out_shape is None or out_dtype is None:

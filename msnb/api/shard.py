@@ -9,7 +9,7 @@ from typing import Any
 from msnb.api.graph_mode import compiled_in_graph_mode
 from msnb.base.errors import ArgumentError
 from msnb.core.engine import slot
-from msnb.core.shard_annotation import sharding
+from msnb.core.shard_annotation import sharding, unplaced
 
 
 def shard(
@@ -27,7 +27,7 @@ def shard(
         in_strategy: per tensor argument a tuple of split counts, one per axis; or a Layout; or None for any.
         out_strategy: the same for the results.
         parameter_plan: full name of a Parameter that it reads -> its split.
-        device, level: accepted, as in MindSpore.
+        device, level: others than the default have no effect, which is said once.
 
     Returns:
         A function called like ``fn``. It has an effect in programs that are planned (semi_auto_parallel,
@@ -47,6 +47,7 @@ def shard(
     """
     if not callable(fn):
         raise ArgumentError(f"shard takes a Cell or a function, not a {type(fn).__name__}.")
+    unplaced(device, level)
     name = getattr(fn, "__name__", type(fn).__name__)
     asked = sharding(name, in_strategy, out_strategy, parameter_plan, must=False)
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msnb.base import events
 from msnb.base.errors import ArgumentError
 
 IGNORED = (
@@ -60,6 +61,12 @@ class ShardRequest:
     def wish(self, split: Any) -> ShardHint | None:
         """A split as a wish of this call."""
         return None if split is None else ShardHint(split, self.who, self.must)
+
+
+def unplaced(device: str, level: int) -> None:
+    """Say that the target of a layout is not chosen with it."""
+    if device != "Ascend" or level != 0:
+        events.ignored("shard(device=, level=)", "a plan knows the devices of its cluster")
 
 
 def sharding(

@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from msnb import ops
+from msnb.base import events
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
 from msnb.optim.lr_schedules import positive, share
@@ -94,6 +95,8 @@ class Adam(_Moments):
         loss_scale: float = 1.0,
         use_amsgrad: bool = False,
     ) -> None:
+        if use_locking:
+            events.ignored("Adam(use_locking=True)", "a step is written as a whole in any case")
         super().__init__(params, learning_rate, beta1, beta2, eps, weight_decay, loss_scale)
         self.use_nesterov, self.use_amsgrad = bool(use_nesterov), bool(use_amsgrad)
         self.vhat = self.slots("vhat") if use_amsgrad else ()

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from msnb import ops
+from msnb.base import events
 from msnb.core.parameter import Parameter
 from msnb.optim.lr_schedules import positive
 from msnb.optim.optimizer import Optimizer
@@ -55,6 +56,8 @@ class RMSProp(Optimizer):
         loss_scale: float = 1.0,
         weight_decay: Any = 0.0,
     ) -> None:
+        if use_locking:
+            events.ignored("RMSProp(use_locking=True)", "a step is written as a whole in any case")
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self.decay, self.epsilon = positive("decay", decay, zero=True), positive("epsilon", epsilon)
         self.momentum, self.centered = positive("momentum", momentum, zero=True), bool(centered)

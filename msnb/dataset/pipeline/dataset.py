@@ -367,6 +367,15 @@ def zip(datasets: Sequence[Dataset]) -> Dataset:
     return Dataset(nodes.Zip(_others(datasets, "zip")))
 
 
+def no_cache(name: str, cache: Any) -> None:
+    """Refuse a cache server."""
+    if cache is not None:
+        raise AttributeValueError(
+            f"{name}: there is no cache server, so cache must be None, got {type(cache).__name__}.",
+            hint="the system keeps files that were read in memory.",
+        )
+
+
 def workers_of(number: int | None) -> int:
     return config.get_num_parallel_workers() if number is None else check_count(number, "num_parallel_workers")
 

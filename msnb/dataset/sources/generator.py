@@ -75,6 +75,8 @@ class GeneratorDataset(Dataset):
         max_rowsize: Any = None,
     ) -> None:
         processes = flag(python_multiprocessing)
+        if max_rowsize is not None:
+            events.ignored("GeneratorDataset(max_rowsize=)", "rows of any size travel between processes")
         if schema is not None:
             raise AttributeValueError("schema is not supported", hint="pass column_names and column_types")
         columns = as_columns(column_names, "column_names")

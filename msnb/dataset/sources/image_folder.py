@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import AttributeValueError, DatasetError
+from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.base.files.bounded_reader import read_file
-from msnb.dataset.pipeline.dataset import Dataset, workers_of
+from msnb.dataset.pipeline.dataset import Dataset, no_cache, workers_of
 from msnb.dataset.pipeline.rows import Row
 from msnb.dataset.pipeline.samplers import choose
 from msnb.dataset.pipeline.source_nodes import IndexedSource
@@ -36,6 +36,7 @@ class ImageFolderDataset(Dataset):
         class_indexing: folder -> label, for the folders to read; default: all, in alphabetical order.
         decode: read pixels at once.
         cache: None; the system keeps files that were read in memory.
+        decrypt: ``decrypt(path)`` gives the bytes of the picture, for files that are encrypted.
 
     Raises:
         FileNotFoundError: the folder, or a class of ``class_indexing``, is missing.
@@ -57,8 +58,11 @@ class ImageFolderDataset(Dataset):
         num_shards: int | None = None,
         shard_id: int | None = None,
         cache: None = None,
-        decrypt: None = None,
+        decrypt: Callable[[str], bytes] | None = None,
     ) -> None:
+        no_cache("ImageFolderDataset", cache)
+        if decrypt is not None and not callable(decrypt):
+            raise ArgumentError(f"ImageFolderDataset: decrypt is a function of a path, got {type(decrypt).__name__}.")
         order = choose(sampler, shuffle, num_samples, num_shards, shard_id)
         self._classes = _classes(Path(dataset_dir), class_indexing)
         wanted = tuple(e.lower() for e in extensions or _EXTENSIONS)
@@ -73,7 +77,8 @@ class ImageFolderDataset(Dataset):
 
         def fetch(index: int) -> Row:
             path, label = files[index]
-            content = np.frombuffer(read_file(path, _unreadable(path)), np.uint8)
+            plain = read_file(path, _unreadable(path)) if decrypt is None else decrypt(str(path))
+            content = np.frombuffer(plain, np.uint8)
             return (decoded(content, str(path)) if decode else content), np.array(label, np.int32)
 
         workers = workers_of(num_parallel_workers)

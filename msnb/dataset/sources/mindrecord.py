@@ -22,12 +22,13 @@ from typing import Any
 
 import numpy as np
 
+from msnb.base import events
 from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.base.files.array_archive import Archive
 from msnb.base.files.atomic_write import write_whole
 from msnb.base.files.bounded_reader import MOST_AXES, MOST_BYTES, Refuse, read_json
 from msnb.base.files.json_schema import TEXT, OneOf, Record, Rows, Table
-from msnb.dataset.pipeline.dataset import Dataset, register_writer, workers_of
+from msnb.dataset.pipeline.dataset import Dataset, no_cache, register_writer, workers_of
 from msnb.dataset.pipeline.rows import Array, Row, as_columns, check_count, positions
 from msnb.dataset.pipeline.samplers import choose
 from msnb.dataset.pipeline.source_nodes import IndexedSource
@@ -80,6 +81,8 @@ class FileWriter:
 
     def write_raw_data(self, raw_data: Sequence[Mapping[str, Any]], parallel_writer: bool = False) -> None:
         """Take rows: dicts with a value for every column."""
+        if parallel_writer:
+            events.ignored("FileWriter.write_raw_data(parallel_writer=True)", "rows are written at commit(), in one go")
         if not self._schema:
             raise AttributeValueError("FileWriter: add_schema comes before the first row.")
         for number, row in enumerate(raw_data, start=len(self._rows)):
@@ -173,6 +176,7 @@ class MindDataset(Dataset):
     ) -> None:
         if padded_sample is not None or num_padded is not None:
             raise AttributeValueError("MindDataset pads no rows; choose num_shards so that it divides them.")
+        no_cache("MindDataset", cache)
         order = choose(sampler, shuffle, num_samples, num_shards, shard_id)
         files = _opened(dataset_files)
         schema = files[0].schema

@@ -29,7 +29,7 @@ from msnb.core import step_undo
 from msnb.core.engine import slot
 from msnb.core.microbatch_scope import stage_scope
 from msnb.core.parameter import NameScope, Parameter
-from msnb.core.shard_annotation import sharding
+from msnb.core.shard_annotation import sharding, unplaced
 from msnb.core.tensor import Tensor
 from msnb.eager.autocast import casting
 from msnb.eager.composite_programs import runs_whole
@@ -371,7 +371,7 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
             in_strategy: per input a tuple of split counts, one per axis; or a Layout; or None for any.
             out_strategy: the same for the results.
             parameter_plan: name of a Parameter, as seen from this Cell ("fc.weight") -> its split.
-            device, level: accepted, as in MindSpore.
+            device, level: others than the default have no effect, which is said once.
 
         Returns:
             The Cell itself. It has an effect in programs that are planned (semi_auto_parallel, auto_parallel).
@@ -387,6 +387,7 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
             >>> ms.parallel.plan(net, ms.ops.ones((8, 16)), device_num=8).strategies["Dense/matmul"]
             ((4, 1), (1, 2))
         """
+        unplaced(device, level)
         weights = {self._parameter_named(name).name: split for name, split in (parameter_plan or {}).items()}
         self.__dict__["_sharding"] = sharding(type(self).__name__, in_strategy, out_strategy, weights, must=False)
         self._mark()

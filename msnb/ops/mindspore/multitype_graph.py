@@ -13,7 +13,9 @@ from typing import Any
 from msnb.base.errors import ArgumentError
 from msnb.core.dtypes import DType
 from msnb.core.engine import slot
+from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
+from msnb.ops.elementwise.identity_and_effects import identity
 
 partial = functools.partial
 
@@ -40,6 +42,7 @@ class HyperMap:
 
     Args:
         ops: the function; or it is the first argument of the call.
+        reverse: the last elements come first; the result has the order of the lists.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.HyperMap.html
 
@@ -51,7 +54,7 @@ class HyperMap:
     nested = True
 
     def __init__(self, ops: Callable[..., Any] | None = None, reverse: bool = False) -> None:
-        self._fn = ops
+        self._fn, self._step = ops, -1 if reverse else 1
 
     def __call__(self, *args: Any) -> Any:
         fn, rows = (self._fn, args) if self._fn is not None else (args[0], args[1:])
@@ -65,7 +68,7 @@ class HyperMap:
             return fn(*rows)
         if any(not isinstance(row, (list, tuple)) or len(row) != len(rows[0]) for row in rows):
             raise ArgumentError(f"{type(self).__name__}: the lists differ in length or nesting.")
-        found = [self._over(fn, parts, False) for parts in zip(*rows)]
+        found = [self._over(fn, parts, False) for parts in [*zip(*rows)][:: self._step]][:: self._step]
         return found if isinstance(rows[0], list) else tuple(found)
 
 
@@ -89,6 +92,7 @@ class MultitypeFuncGraph:
 
     Args:
         name: for messages.
+        read_value: the functions get the values of Parameters, which they then cannot assign.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.MultitypeFuncGraph.html
 
@@ -102,7 +106,7 @@ class MultitypeFuncGraph:
     """
 
     def __init__(self, name: str, read_value: bool = False) -> None:
-        self.name = name
+        self.name, self.read_value = name, bool(read_value)
         self._entries: list[tuple[tuple[str, ...], Callable[..., Any]]] = []
 
     def register(self, *kinds: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -123,6 +127,8 @@ class MultitypeFuncGraph:
 
     def __call__(self, *args: Any) -> Any:
         for kinds, fn in self._entries:
+            if self.read_value:
+                args = tuple(identity(a) if isinstance(a, Parameter) else a for a in args)
             if len(kinds) == len(args) and all(isinstance(a, _KINDS[k]) for a, k in zip(args, kinds)):
                 return slot.engine.convert(fn)(*args)
         given = ", ".join(type(a).__name__ for a in args)

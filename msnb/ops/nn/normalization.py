@@ -17,9 +17,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from msnb.base import events
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core.engine import whole
+from msnb.core.parameter import Parameter
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.elementwise.arithmetic import add, multiply, square, subtract
@@ -135,7 +137,7 @@ def batch_norm(
     Args:
         x: [n, channels, ...], floats.
         running_mean, running_var: [channels]. A function has no state: they are read, never written (``nn.BatchNorm2d``
-            updates its own; ``momentum`` is there for the signature's sake).
+            updates its own). In training that is said once where a Parameter is given, or a ``momentum``.
         weight, bias: [channels] or None.
         training: whether the batch's own statistics are used.
         eps: added to the variance.
@@ -155,6 +157,8 @@ def batch_norm(
         [[1.0]]
     """
     if training:
+        if momentum != 0.1 or isinstance(running_mean, Parameter):
+            events.ignored("ops.batch_norm(momentum=)", "it writes no running statistics; nn.BatchNorm2d does")
         return batch_norm_train(x, weight, bias, eps, axis)[0]
     wide = _prepared("batch_norm", x, 2)
     _need_channels(wide, axis)

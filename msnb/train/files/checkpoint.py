@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from msnb.base import events
 from msnb.base.errors import ArgumentError, CheckpointError
 from msnb.base.files.bounded_reader import read_json
 from msnb.base.files.json_schema import TEXT, Table
@@ -45,8 +46,8 @@ def save_checkpoint(
         save_obj: a Cell, a dict from names to Tensors, or a list of ``{"name": ..., "data": ...}``.
         ckpt_file_name: the file; without ``.ckpt`` or ``.safetensors`` at its end, ``format`` is appended. Missing
             folders are made.
-        integrated_save: accepted; there is one device, so a parameter is always whole.
-        async_save: accepted; the file is complete when the call returns, in any case.
+        integrated_save: False has no effect, which is said once: of one device a parameter is always whole.
+        async_save: True has no effect, which is said once: the file is complete when the call returns.
         append_dict: more to store: numbers, bools, strings, Tensors.
         choice_func: keeps the parameters for whose names it returns True.
         format: "ckpt" or "safetensors": only the ending differs.
@@ -66,6 +67,10 @@ def save_checkpoint(
         >>> sorted(ms.load_checkpoint(path))
         ['epoch', 'w']
     """
+    if not integrated_save:
+        events.ignored("save_checkpoint(integrated_save=False)", "a parameter of one device is whole")
+    if async_save:
+        events.ignored("save_checkpoint(async_save=)", "the file is complete when the call returns")
     found = _unique(_named(save_obj))
     if choice_func is not None:
         found = {name: value for name, value in found.items() if choice_func(name)}
