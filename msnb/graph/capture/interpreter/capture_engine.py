@@ -115,6 +115,8 @@ class Capture(GraphBuilder):
         """``assign``, of this one object."""
         lifted = self.wrap(self.lift(value))
         if isinstance(target, SymbolicTensor):
+            if self.session.pythonic.has(target):
+                self.session.pythonic.mark(lifted)
             if target._builder.graph is not self.graph:
                 self.lift(target)  # a value of no enclosing graph is refused here
             self.session.assign(target, lifted, "the tensor")

@@ -76,5 +76,6 @@ def _written(engine: Capture, body: Capture, change: Change) -> list[Tensor]:
 
 
 def _holder(engine: Capture, like: SymbolicTensor) -> SymbolicTensor:
-    """A tensor of the engine that will be assigned its value."""
-    return engine.wrap(Value(like._value.type, None, 0, "later"))
+    """A tensor of the engine that will be assigned its value; what stands for a Python number goes on doing so."""
+    holder, pythonic = engine.wrap(Value(like._value.type, None, 0, "later")), engine.session.pythonic
+    return pythonic.mark(holder) if pythonic.has(like) else holder
