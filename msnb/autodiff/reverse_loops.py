@@ -2,7 +2,7 @@
 
 Residuals of the body come in four kinds, and each travels in its own way:
 
-    a value the loop does not change        handed to the backward loop as it is
+    a value the loop does not change        handed to the backward loop as it is; its gradient: ``loop_sums``
     the slice of an ``xs`` (Scan)           the whole ``xs`` is handed over and sliced again
     a tensor (Scan)                         stacked rows
     everything else                         pushed on a carried stack
@@ -16,9 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from msnb.autodiff.dead_nodes import prune
 from msnb.autodiff.gradient_rules import add_up
+from msnb.autodiff.loop_sums import OuterSums, outer_sum
 from msnb.autodiff.reverse_mode import VJP, Pull, Pullback
-from msnb.autodiff.subgraphs import inline, params, spread_grads, types_of
+from msnb.autodiff.subgraphs import inline, params, reindex, spread_grads, types_of
 from msnb.core import dtypes
 from msnb.core.types import StackType, TensorType, Type, tensor_type
 from msnb.ir import control_flow
@@ -199,14 +201,19 @@ def differentiate_scan(p: Pullback, node: Node) -> tuple[Sequence[Any], Pull]:
         held = loop.pair.residual_list
         same = [args[held[k].index] for k in loop.residuals(kinds, "same")]
         slices = [args[held[k].index] for k in loop.residuals(kinds, "slice")]
-        sums = [p.zeros(node.inputs[i]) for i in loop.others if i >= n + m]
-        carry = [*_given(loop, douts, loop.carries), *sums, *results[n:first_row]]
+        piles = results[n:first_row]
         xs = [*_given(loop, douts, loop.rows_out), *rows, *slices]
-        back = _scan_backward(loop, p, carry, xs, same, kinds)
-        found = control_flow.scan(p.backward, back, carry, xs, same, length, not reverse)
-        return _scan_grads(loop, len(carry), found)
+        back = BackwardScan(loop, [_lifted(p, x) for x in (_given(loop, douts, loop.carries), piles, xs, same)], kinds)
+        zero = [p.zeros(node.inputs[i]) for i, g in zip(back.summed, back.sums.inside) if g is not None]
+        carry = [*_given(loop, douts, loop.carries), *zero, *piles]
+        found = control_flow.scan(p.backward, back.body, carry, xs, same, length, not reverse)
+        return spread_grads(node, [*loop.carries, *back.sliced, *back.summed], back.gradients(found, xs, length))
 
     return [*results[:n], *results[first_row : first_row + len(node.outputs) - n]], pull
+
+
+def _lifted(p: Pullback, xs: Sequence[Any]) -> list[Type]:
+    return [p.backward.lift(x).type for x in xs]
 
 
 def _scan_forward(loop: ReverseLoop, stacks: Sequence[Type], kept: Sequence[int], rows: Sequence[int]) -> Graph:
@@ -220,35 +227,57 @@ def _scan_forward(loop: ReverseLoop, stacks: Sequence[Type], kept: Sequence[int]
     return b.graph
 
 
-def _scan_backward(loop: ReverseLoop, p: Pullback, carry: Any, xs: Any, same: Any, kinds: Sequence[str]) -> Graph:
-    held = loop.pair.residual_list
-    b = loop.p.reverse.builder(loop.pair.backward.name, loop.body.module)
-    outer = [p.backward.lift(x).type for x in (*carry, *xs, *same)]
-    inner = [row_type(t) if len(carry) <= i < len(carry) + len(xs) else t for i, t in enumerate(outer)]
-    with b:
-        given = iter(params(b, inner, "c"))
-        douts = [next(given) for _ in loop.carries]
-        sums = [next(given) for i in loop.others if i >= loop.n + loop.m]
-        rest, tops = _popped([next(given) for k in kinds if k == "stack"])
-        douts += [next(given) for _ in loop.rows_out]
-        travel = {"stack": iter(tops)}
-        for kind in ("row", "slice", "same"):
-            travel[kind] = iter([next(given) for k in kinds if k == kind])
-        grads = inline(b, loop.pair.backward, [*(next(travel[k]) for k, _ in zip(kinds, held)), *douts])
-        n, n_xs = len(loop.carries), sum(i < loop.n + loop.m for i in loop.others)
-        b.output(*grads[:n], *_summed(sums, grads[n + n_xs :]), *rest, *grads[n : n + n_xs])
-    return b.graph
+class BackwardScan:
+    """The body of the Scan that goes back: (douts, sums, stacks | rows of douts, rows kept, slices | same) of a turn.
+
+    Attributes:
+        body: the graph of a turn.
+        sliced, summed: inputs of the loop with a gradient: those that it slices, and those that no turn changes.
+        sums: the gradients of the latter.
+    """
+
+    def __init__(self, loop: ReverseLoop, types: Sequence[Sequence[Type]], kinds: Sequence[str]) -> None:
+        edge = loop.n + loop.m
+        self.sliced, self.summed = [i for i in loop.others if i < edge], [i for i in loop.others if i >= edge]
+        douts, piles, rows, same = types
+        self.n_carries, self.n_given = len(douts), len(self.sliced)
+        b = loop.p.reverse.builder(loop.pair.backward.name, loop.body.module)
+        with b:
+            carried, stacks = params(b, douts, "c"), params(b, piles, "s")
+            self.rows, others = params(b, [row_type(t) for t in rows], "x"), params(b, same, "v")
+            rest, tops = _popped(stacks)
+            given = iter(self.rows)
+            arrived = [*carried, *(next(given) for _ in loop.rows_out)]
+            travel = {"stack": iter(tops), "same": iter(others)}
+            for kind in ("row", "slice"):
+                travel[kind] = iter([next(given) for k in kinds if k == kind])
+            grads = inline(b, loop.pair.backward, [*(next(travel[k]) for k in kinds), *arrived])
+            n, first = self.n_carries, self.n_carries + self.n_given
+            sliced = [b.lift(g) for g in grads[n:first]]
+            self.sums = OuterSums([b.lift(x) for x in self.rows], [b.lift(x) for x in others], sliced)
+            self.sums.split(b, grads[first:])
+            inside = [g for g in self.sums.inside if g is not None]
+            sums = params(b, [b.lift(g).type for g in inside], "sum")
+            b.output(*grads[:n], *_summed(sums, inside), *rest, *grads[n:first], *map(b.wrap, self.sums.extra))
+        self.body, self.n_carry = b.graph, n + len(sums) + len(stacks)
+        self.body.params[:] = [b.lift(x) for x in (*carried, *sums, *stacks, *self.rows, *others)]
+        reindex(self.body)
+        prune(self.body)
+
+    def gradients(self, found: Sequence[Any], xs: Sequence[Any], length: int) -> list[Any]:
+        """The gradients of what is carried, sliced and the same for all turns, from the results of the Scan."""
+        given = found[self.n_carry :]
+        made = [*self.sums.given, *self.sums.extra]
+        stacked = {**dict(zip(made, given)), **{x._value: whole for x, whole in zip(self.rows, xs)}}
+        inside = iter(found[self.n_carries :])
+        sums = [
+            outer_sum(terms, stacked, length, None if g is None else next(inside))
+            for terms, g in zip(self.sums.terms, self.sums.inside)
+        ]
+        return [*found[: self.n_carries], *given[: self.n_given], *sums]
 
 
 def row_type(t: Type) -> Type:
     """The type of one row of a stacked value."""
     assert isinstance(t, TensorType)
     return tensor_type(t.shape[1:], t.dtype)
-
-
-def _scan_grads(loop: ReverseLoop, n_carry: int, found: Sequence[Any]) -> list[Any]:
-    sliced = [i for i in loop.others if i < loop.n + loop.m]
-    same = [i for i in loop.others if i >= loop.n + loop.m]
-    first = len(loop.carries)
-    grads = [*found[:first], *found[n_carry:], *found[first : first + len(same)]]
-    return spread_grads(loop.node, [*loop.carries, *sliced, *same], grads)

@@ -123,6 +123,16 @@ def whole(fn: Fn) -> Fn:
     return call  # type: ignore[return-value]
 
 
+LOOPS: set[Any] = set()
+"""Functions that are one program in eager mode whatever their size, at every ``jit_level``: ``whole_loop``."""
+
+
+def whole_loop(fn: Fn) -> Fn:
+    """``whole`` for a function with a loop in it: op by op its cost, and the tape, would grow with the turns."""
+    LOOPS.add(fn)
+    return whole(fn)
+
+
 @contextmanager
 def using(engine: Engine) -> Iterator[Engine]:
     """Within this block, operations of this thread go to ``engine``."""

@@ -17,6 +17,7 @@ from typing import Any
 from msnb.base import device_registry, events
 from msnb.base.settings import get_context
 from msnb.core.dtypes import DType
+from msnb.core.engine import LOOPS
 from msnb.core.tensor import Tensor, make
 from msnb.core.types import TensorType
 from msnb.eager.dispatch import composites
@@ -70,13 +71,14 @@ def run_whole(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
         fn: pure, made of ops; its Python depends on types and settings alone.
         args, kwargs: tensors and settings.
     """
-    if not runs_whole():
+    loops = fn in LOOPS
+    if not runs_whole(loops):
         return fn(*args, **kwargs)
     values = (*args, *kwargs.values())
-    key = _signature(values)
+    key = _signature(values, 0 if loops else WORTH)
     if key is None:
         return fn(*args, **kwargs)
-    key = (fn, len(args), tuple(kwargs), device_registry.current().name, *key)
+    key = (fn, len(args), tuple(kwargs), device_registry.current().name, get_context("jit_level"), *key)
     if key not in _programs:
         _remember(key, _traced(fn, args, kwargs))
     program = _programs[key]
@@ -86,11 +88,12 @@ def run_whole(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
     return program([v for v in values if isinstance(v, Tensor)])
 
 
-def runs_whole() -> bool:
-    """True when this device has machine code for groups of operations, the session wants it, and nobody listens."""
+def runs_whole(loops: bool = False) -> bool:
+    """True when this device has machine code for groups of operations, the session wants it, and nobody listens; a
+    function that ``loops`` needs no machine code to be better off."""
     fuses = getattr(device_registry.current(), "fuses", False)
     quiet = not events.op_listeners and wanted.key is None  # under a parallel context programs are planned, ops are not
-    return bool(fuses) and get_context("jit_level") == "O1" and quiet
+    return quiet and (loops or (bool(fuses) and get_context("jit_level") == "O1"))
 
 
 def _op_by_op(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], reason: Exception) -> Any:
@@ -110,8 +113,8 @@ def _remember(key: Any, program: CompositeProgram | Exception) -> None:
         _programs.popitem(last=False)
 
 
-def _signature(values: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """What the program depends on; None for arguments it cannot have, or too little work."""
+def _signature(values: tuple[Any, ...], worth: int) -> tuple[Any, ...] | None:
+    """What the program depends on; None for arguments it cannot have, or less work than it is worth."""
     found: list[Any] = []
     work = 0
     for v in values:
@@ -125,7 +128,7 @@ def _signature(values: tuple[Any, ...]) -> tuple[Any, ...] | None:
             found.append((v, type(v)))
         else:
             return None
-    return tuple(found) if work >= WORTH else None
+    return tuple(found) if work >= worth else None
 
 
 def _is_setting(value: Any) -> bool:

@@ -27,7 +27,7 @@ from functools import cached_property
 from time import perf_counter
 from typing import Any
 
-from msnb.autodiff.deferred_gradient import as_it_is, written_out
+from msnb.autodiff.deferred_gradient import written_out
 from msnb.base import device_registry, events
 from msnb.base.gc_pause import at_rest
 from msnb.base.plugins import Plugin
@@ -38,6 +38,7 @@ from msnb.graph.compile import passes as _register
 from msnb.graph.compile.passes.channels_last.axis_rules import is_seed
 from msnb.graph.compile.passes.fusion.grouping import fuse
 from msnb.graph.compile.passes.pre_gradient_cse import merged
+from msnb.graph.compile.passes.rolling import rolled
 from msnb.graph.compile.passes.weight_blocking import LAW as BLOCKING_LAW
 from msnb.graph.compile.passes.weight_blocking import blocked
 from msnb.graph.compile.plugin_passes import check_result, plugged
@@ -164,7 +165,9 @@ class CompiledProgram:
     @cached_property
     def source(self) -> Graph:
         """The graph as captured, its gradients written out."""
-        return written_out(self.noted, merged if self._fuses else as_it_is)
+        if not self._fuses:
+            return written_out(self.noted)
+        return written_out(rolled(self.noted), _prepared)
 
     @property
     def _passes(self) -> PassResult:
@@ -217,6 +220,11 @@ def lowering(graph: Graph, device: Any) -> list[str]:
     """The names of the passes between the hardware-independent ones and fusion, for this graph on this device."""
     turns = any(is_seed(node) for _, node in graph.walk()) and bool(getattr(device, "prefers_channels_last", False))
     return ["regroup", "layout"] if turns else ["regroup"]
+
+
+def _prepared(graph: Graph) -> Graph:
+    """A function whose gradient is taken next: its long loops rolled, what it computes twice merged."""
+    return merged(rolled(graph))
 
 
 def fuses(device: Any) -> bool:

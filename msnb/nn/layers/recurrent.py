@@ -1,9 +1,10 @@
 """Recurrent networks over whole sequences: layers, directions, unequal lengths.
 
-    x [time, n, input]  --W_ih for all times at once-->  step, step, step ...  -->  [time, n, hidden]   next layer
-                                                          <-- step, step, step      second direction, joined to it
+    x [time, n, input]  --W_ih for all times at once-->  a loop of steps  -->  [time, n, hidden]   next layer
+                                                          <-- a loop of steps      second direction, joined to it
 
-With ``seq_length`` a row stands still after its last step: its state stays, its outputs are zero.
+With ``seq_length`` a row stands still after its last step: its state stays, its outputs are zero. The loops are in
+``recurrence``.
 Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.LSTM.html and its neighbours
 """
 
@@ -16,16 +17,16 @@ from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core import dtypes
 from msnb.nn.cells.cell import Cell
 from msnb.nn.layers.basic import need_last, positive_int
-from msnb.nn.layers.recurrent_cells import first_parameter, gru_step, legal_nonlinearity, lstm_step, project, rnn_step
-
-State = tuple[Any, ...]
+from msnb.nn.layers.recurrence import recurrent
+from msnb.nn.layers.recurrent_cells import first_parameter, legal_nonlinearity
 
 
 class _Recurrent(Cell):
-    """Layers and directions; a subclass gives ``gates``, ``n_states`` and ``step``."""
+    """Layers and directions; a subclass gives ``gates``, ``n_states`` and ``kind``."""
 
     gates = 1
     n_states = 1
+    kind = ""
 
     def __init__(
         self,
@@ -60,15 +61,10 @@ class _Recurrent(Cell):
         for kind, shape in shapes.items():
             setattr(self, f"{kind}_{name}", first_parameter(f"{kind}_{name}", shape, self.hidden_size, dtype))
 
-    def _weights(self, name: str) -> tuple[Any, Any, Any, Any]:
-        kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-        found = [getattr(self, f"{k}_{name}") if self.has_bias or k[0] == "w" else None for k in kinds]
-        ih, hh, b_ih, b_hh = (self.compute(p) for p in found)
-        return ih, hh, b_ih, b_hh
-
-    def step(self, a: Any, state: State, weight: Any, bias: Any) -> State:
-        """The next state; its first part is the output. Subclasses write it."""
-        raise NotImplementedError
+    def _weights(self, layer: int) -> list[Any]:
+        """What the directions of a layer compute with, in the order of ``recurrent``."""
+        kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh") if self.has_bias else ("weight_ih", "weight_hh")
+        return [self.compute(getattr(self, f"{k}_l{layer}{d}")) for d in self.directions for k in kinds]
 
     def construct(self, x: Any, hx: Any = None, seq_length: Any = None) -> Any:
         """Run over a sequence.
@@ -87,26 +83,16 @@ class _Recurrent(Cell):
         need_last(name, x, self.input_size, "input_size")
         if self.batch_first:
             x = ops.transpose(x, (1, 0, 2))
-        states = self._first_states(x, hx)
-        alive = None if seq_length is None else self._alive(x, seq_length)
-        last: list[State] = []
-        for layer in range(self.num_layers):
-            if layer > 0 and self.dropout > 0 and self.training:
-                x = ops.dropout(x, p=self.dropout, training=True)
-            x, ends = self._layer(layer, x, states, alive)
-            last = last + ends
+        y, *last = self._layers(x, self._first_states(x, hx), seq_length)
         if self.batch_first:
-            x = ops.transpose(x, (1, 0, 2))
-        ends_of = tuple(ops.stack([state[k] for state in last], axis=0) for k in range(self.n_states))
-        return x, (ends_of if self.n_states > 1 else ends_of[0])
+            y = ops.transpose(y, (1, 0, 2))
+        return y, (tuple(last) if self.n_states > 1 else last[0])
 
-    def _first_states(self, x: Any, hx: Any) -> list[State]:
-        """One state per layer and direction."""
-        count = self.num_layers * len(self.directions)
-        shape = (count, x.shape[1], self.hidden_size)
+    def _first_states(self, x: Any, hx: Any) -> tuple[Any, ...]:
+        """One tensor for all layers and directions (an LSTM: two), or Nones."""
         if hx is None:
-            zero = ops.zeros(shape[1:], dtype=x.dtype)
-            return [(zero,) * self.n_states] * count
+            return (None,) * self.n_states
+        shape = (self.num_layers * len(self.directions), x.shape[1], self.hidden_size)
         given = tuple(hx) if self.n_states > 1 else (hx,)
         for part in given:
             if part.shape != shape or len(given) != self.n_states:
@@ -114,34 +100,22 @@ class _Recurrent(Cell):
                     f"{type(self).__name__}: a state must be [layers * directions, batch, hidden] = {list(shape)}.",
                     operands=[f"hx: {part._type!r}" for part in given],
                 )
-        return [tuple(part[i] for part in given) for i in range(count)]
+        return given
 
-    def _alive(self, x: Any, seq_length: Any) -> list[Any]:
-        """For every time the rows that still count, [n, 1]."""
-        lengths = ops.reshape(seq_length, (x.shape[1], 1))
-        return [lengths > t for t in range(x.shape[0])]
-
-    def _layer(self, layer: int, x: Any, states: list[State], alive: Any) -> tuple[Any, list[State]]:
-        outputs, ends = [], []
-        for d, direction in enumerate(self.directions):
-            first = states[layer * len(self.directions) + d]
-            rows, end = self._direction(f"l{layer}{direction}", x, first, alive, d == 1)
-            outputs.append(ops.stack(rows, axis=0))
-            ends.append(end)
-        return (outputs[0] if len(outputs) == 1 else ops.concat(outputs, axis=-1)), ends
-
-    def _direction(self, name: str, x: Any, state: State, alive: Any, backward: bool) -> tuple[list[Any], State]:
-        ih, hh, b_ih, b_hh = self._weights(name)
-        inputs = ops.unstack(project(x, ih, b_ih), axis=0)
-        rows: list[Any] = [None] * len(inputs)
-        for t in reversed(range(len(inputs))) if backward else range(len(inputs)):
-            new = self.step(inputs[t], state, hh, b_hh)
-            if alive is None:
-                state, rows[t] = new, new[0]
-            else:
-                state = tuple(ops.where(alive[t], a, b) for a, b in zip(new, state))
-                rows[t] = ops.where(alive[t], new[0], 0.0)
-        return rows, state
+    def _layers(self, x: Any, states: tuple[Any, ...], lengths: Any) -> list[Any]:
+        """All layers as one function, or one after the other with a draw between them."""
+        n, d = self.num_layers, len(self.directions)
+        if n == 1 or self.dropout == 0.0 or not self.training:
+            weights = [w for layer in range(n) for w in self._weights(layer)]
+            return list(recurrent(self.kind, n, d, self.has_bias, x, lengths, *states, *weights))
+        ends: list[Any] = []
+        for layer in range(n):
+            if layer > 0:
+                x = ops.dropout(x, p=self.dropout, training=True)
+            here = [None if part is None else part[layer * d : (layer + 1) * d] for part in states]
+            x, *end = recurrent(self.kind, 1, d, self.has_bias, x, lengths, *here, *self._weights(layer))
+            ends = ends + [end]
+        return [x, *(ops.concat([end[k] for end in ends], axis=0) for k in range(self.n_states))]
 
     def extend_repr(self) -> str:
         """Its sizes."""
@@ -184,10 +158,7 @@ class RNN(_Recurrent):
     ) -> None:
         super().__init__(input_size, hidden_size, num_layers, has_bias, batch_first, dropout, bidirectional, dtype)
         self.nonlinearity = legal_nonlinearity(nonlinearity)
-
-    def step(self, a: Any, state: State, weight: Any, bias: Any) -> State:
-        """h'."""
-        return (rnn_step(a, state[0], weight, bias, self.nonlinearity),)
+        self.kind = f"rnn {nonlinearity}"
 
 
 class LSTM(_Recurrent):
@@ -202,10 +173,7 @@ class LSTM(_Recurrent):
 
     gates = 4
     n_states = 2
-
-    def step(self, a: Any, state: State, weight: Any, bias: Any) -> State:
-        """(h', c')."""
-        return lstm_step(a, state[0], state[1], weight, bias)
+    kind = "lstm"
 
 
 class GRU(_Recurrent):
@@ -219,7 +187,4 @@ class GRU(_Recurrent):
     """
 
     gates = 3
-
-    def step(self, a: Any, state: State, weight: Any, bias: Any) -> State:
-        """h'."""
-        return (gru_step(a, state[0], weight, bias),)
+    kind = "gru"

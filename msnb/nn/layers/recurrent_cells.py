@@ -37,29 +37,42 @@ def project(x: Any, weight: Any, bias: Any) -> Any:
     return y if bias is None else y + bias
 
 
+def rnn_gates(activation: str, a: Any, b: Any) -> Any:
+    """h' of a plain RNN; a: [..., hidden] made of x, b: the same made of h."""
+    return ops.tanh(a + b) if activation == "tanh" else ops.relu(a + b)
+
+
+def lstm_gates(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
+    """(h', c') of an LSTM; a, b: [..., 4 * hidden]. Gates are cut out before they are added: then all is one kernel."""
+    i, f, g, o = (p + q for p, q in zip(parts(a, 4), parts(b, 4)))
+    c = ops.sigmoid(f) * c + ops.sigmoid(i) * ops.tanh(g)
+    return ops.sigmoid(o) * ops.tanh(c), c
+
+
+def gru_gates(a: Any, b: Any, h: Any) -> Any:
+    """h' of a GRU; a, b: [..., 3 * hidden]."""
+    (a_r, a_z, a_n), (b_r, b_z, b_n) = parts(a, 3), parts(b, 3)
+    r, z = ops.sigmoid(a_r + b_r), ops.sigmoid(a_z + b_z)
+    n = ops.tanh(a_n + r * b_n)
+    return (1.0 - z) * n + z * h
+
+
 @whole
 def rnn_step(a: Any, h: Any, weight: Any, bias: Any, activation: str) -> Any:
     """h' of a plain RNN."""
-    total = a + project(h, weight, bias)
-    return ops.tanh(total) if activation == "tanh" else ops.relu(total)
+    return rnn_gates(activation, a, project(h, weight, bias))
 
 
 @whole
 def lstm_step(a: Any, h: Any, c: Any, weight: Any, bias: Any) -> tuple[Any, Any]:
     """(h', c') of an LSTM."""
-    i, f, g, o = parts(a + project(h, weight, bias), 4)
-    c = ops.sigmoid(f) * c + ops.sigmoid(i) * ops.tanh(g)
-    return ops.sigmoid(o) * ops.tanh(c), c
+    return lstm_gates(a, project(h, weight, bias), c)
 
 
 @whole
 def gru_step(a: Any, h: Any, weight: Any, bias: Any) -> Any:
     """h' of a GRU."""
-    a_r, a_z, a_n = parts(a, 3)
-    b_r, b_z, b_n = parts(project(h, weight, bias), 3)
-    r, z = ops.sigmoid(a_r + b_r), ops.sigmoid(a_z + b_z)
-    n = ops.tanh(a_n + r * b_n)
-    return (1.0 - z) * n + z * h
+    return gru_gates(a, project(h, weight, bias), h)
 
 
 def legal_nonlinearity(name: str) -> str:

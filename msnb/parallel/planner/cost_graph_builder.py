@@ -36,6 +36,7 @@ from msnb.parallel.planner.cost_model import (
     is_free,
     part_bytes,
 )
+from msnb.parallel.planner.unrolled_scans import unroll, unrolls
 from msnb.parallel.program.optimizer_sharding import OptimizerSharding
 from msnb.parallel.program.spmd_program import moves_opening
 from msnb.parallel.program.training_graph import TrainingGraph
@@ -49,8 +50,8 @@ _SMALL = 40  # nodes of a program up to which three axes of an operator may be s
 
 
 def inlined(graph: Graph) -> Graph:
-    """The graph with every call replaced by the callee's nodes (recursive calls stay)."""
-    if not any(node.op is CALL for node in graph.nodes):
+    """The graph with calls replaced by the callee's nodes (recursive ones stay) and Scans by their turns."""
+    if not any(node.op is CALL or unrolls(node) for node in graph.nodes):
         return graph
     out = Graph(graph.name, graph.module)
     seen: dict[Value, Value] = {p: out.add_param(p.type, p.name) for p in graph.params}
@@ -62,6 +63,9 @@ def inlined(graph: Graph) -> Graph:
 def _inline_into(graph: Graph, out: Graph, seen: dict[Value, Value], inside: tuple[str, ...],
                  twins: dict[Node, Node]) -> None:  # fmt: skip
     for node in graph.nodes:
+        if unrolls(node):
+            unroll(node, out, seen, twins)
+            continue
         callee = graph.module.graphs.get(node.attrs["callee"]) if node.op is CALL else None
         if callee is None or callee.name in inside:
             copy_node(node, out, seen, twins)

@@ -18,10 +18,11 @@ from msnb.graph.compile.rewriting.rewrite_rule import RewriteRule
 from msnb.graph.compile.rewriting.rewriter import Answer, GraphRewriter, Rule, sweep_module
 from msnb.graph.compile.rules.arithmetic import ARITHMETIC
 from msnb.graph.compile.rules.control_flow import CONTROL
+from msnb.graph.compile.rules.loops import LOOPS
 from msnb.graph.compile.rules.shape import SHAPES
 from msnb.ir.graph import Graph, Node, Value
 
-LAWS: tuple[RewriteRule, ...] = (*ARITHMETIC, *SHAPES, *CONTROL)
+LAWS: tuple[RewriteRule, ...] = (*ARITHMETIC, *SHAPES, *CONTROL, *LOOPS)
 
 
 class Simplifier:

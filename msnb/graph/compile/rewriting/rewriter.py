@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msnb.core.types import TensorType
+from msnb.core.types import TensorType, Type
 from msnb.graph.compile.rewriting.rewrite_log import Log
 from msnb.ir.builder import Const
 from msnb.ir.control_flow import CALL
@@ -146,6 +146,17 @@ class GraphRewriter:
         node = Node(record, inputs, full, record.result_types(tuple(v.type for v in inputs), full))
         self._inherit(node)
         return self._settle(node)[0]
+
+    @property
+    def primals(self) -> dict[Node, Node]:
+        """Old nodes -> the nodes they became: a rule that copies a body reads and extends it."""
+        return self._primals
+
+    def again(self, node: Node, inputs: Sequence[Value], types: Sequence[Type], bodies: Sequence[Graph]) -> list[Value]:
+        """A control node like ``node`` with other operands, results and bodies; its own rules apply to it in turn."""
+        new = Node(node.op, inputs, node.attrs, types, bodies)
+        self._inherit(new)
+        return list(self._settle(new))
 
     def constant(self, data: Any, type_: TensorType) -> Value:
         """A new constant."""

@@ -1,0 +1,200 @@
+"""Rolling: turns of a Python loop that capture wrote out become one Scan.
+
+    h1 = tanh(x[0] @ W + h0 @ U)
+    h2 = tanh(x[1] @ W + h1 @ U)           -->      h, y = scan(h0, x, W, U):  h' = tanh(x_t @ W + h @ U);  yield h', h'
+    h3 = tanh(x[2] @ W + h2 @ U)
+    stack(h1, h2, h3)                                y
+
+A loop that Python goes through is captured turn by turn, so its turns are the same words again and again in program
+order. The pass looks for a period, and then whether the operands agree from turn to turn:
+
+    made in the same turn                    a value of the body          made in the turn before       carried
+    the same value in all turns              handed to every turn         x[t], t counting up or down   a row of x
+
+Whoever stands behind the loop reads rows of what the turns made, and ``stack`` of them all is what the Scan gives. A
+product of a row with what no turn changes is one product of all rows before the loop. What does not agree stays as it
+is, and so do loops with effects or control flow in them: those are written in the order in which things happen.
+
+The gradient of a Scan is a Scan (``autodiff.reverse_loops``): so this comes first, on the program as it was captured.
+Sums are formed in another order than turn by turn, so it is for devices that regroup sums anyway
+(``pipeline.fuses``), and for loops that are long enough: WORTH nodes, TURNS turns.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from msnb.core.types import TensorType
+from msnb.graph.compile.passes.rolled_loop import RolledLoop, Row, row_of
+from msnb.ir.analysis.structural_hash import attr_word
+from msnb.ir.graph import Graph, Node, Value
+
+WORTH = 500
+TURNS = 8
+_GRAM = 4
+_PERIODS = 8
+_PEELED = 2
+_STAYS = frozenset({"effect", "control", "host", "collective"})
+
+
+def rolled(graph: Graph) -> Graph:
+    """The graph with long loops of like turns as Scans.
+
+    Args:
+        graph: a captured program; it is not changed.
+
+    Returns:
+        A graph with the same params and outputs; the given one where there is nothing to roll.
+    """
+    while (loop := _longest(graph)) is not None:
+        graph = loop.written()
+    return graph
+
+
+def _longest(graph: Graph) -> RolledLoop | None:
+    if len(graph.nodes) < WORTH or any(node.marks for node in graph.nodes):
+        return None
+    words = _words(graph)
+    for start, end, period in sorted(_runs(words), key=lambda run: (run[0] - run[1], run[2])):
+        found = _Turns(graph, start, end, period).loop()
+        if found is not None:
+            return found
+    return None
+
+
+# ---- where something repeats -----------------------------------------------------------------------------------------
+
+
+def _words(graph: Graph) -> list[int]:
+    """Every node as a number: the same for nodes that may be one node of a body."""
+    numbers: dict[Any, int] = {}
+    return [numbers.setdefault(_word(node), len(numbers)) for node in graph.nodes]
+
+
+def _word(node: Node) -> Any:
+    if node.op.traits & _STAYS or node.graphs:
+        return node
+    row = row_of(node)
+    attrs = row.pattern if row is not None else tuple((k, attr_word(v)) for k, v in node.attrs.items())
+    return node.op, attrs, tuple(v.type for v in node.inputs), tuple(v.type for v in node.outputs), node.scope
+
+
+def _runs(words: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """(start, end, period) of stretches in which words repeat with a period."""
+    last: dict[tuple[int, ...], int] = {}
+    distances: Counter[int] = Counter()
+    for i in range(len(words) - _GRAM):
+        gram = tuple(words[i : i + _GRAM])
+        if gram in last:
+            distances[i - last[gram]] += 1
+        last[gram] = i
+    for period, _ in distances.most_common(_PERIODS):
+        start = None
+        for i in range(period, len(words) + 1):
+            if i < len(words) and words[i] == words[i - period]:
+                start = i - period if start is None else start
+            elif start is not None:
+                if i - start >= max(WORTH, TURNS * period):
+                    yield start, i, period
+                start = None
+
+
+# ---- whether the turns agree -----------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Turns:
+    """A stretch of a graph taken as turns of one loop."""
+
+    graph: Graph
+    start: int
+    end: int
+    period: int
+    made: dict[Value, tuple[int, int]] = field(default_factory=dict)
+
+    def loop(self) -> RolledLoop | None:
+        """The loop, from the turn on from which its operands agree; None where they do not."""
+        self.made = {v: (i, k) for i, node in enumerate(self.graph.nodes) for k, v in enumerate(node.outputs)}
+        first = self.start + self._phase()
+        for peeled in range(_PEELED + 1):
+            begin = first + peeled * self.period
+            turns = (self.end - begin) // self.period
+            if turns < TURNS or turns * self.period < WORTH:
+                return None
+            found = self._agreed(begin, turns)
+            if found is not None:
+                return found
+        return None
+
+    def _phase(self) -> int:
+        """Where a turn begins: where the fewest values go from one turn to the next."""
+        slack = (self.end - self.start) % self.period
+        middle = self.start + (self.end - self.start) // self.period // 2 * self.period
+        edges: list[tuple[int, int]] = []
+        for i in range(middle, min(middle + 2 * self.period, self.end)):
+            for v in self.graph.nodes[i].inputs:
+                at = self.made.get(v, (-1, 0))[0]
+                edges += [(at, i)] if middle <= at else []
+        cost = [len({a for a, b in edges if a < middle + p <= b}) for p in range(self.period, 2 * self.period)]
+        return min(range(slack + 1), key=lambda p: (cost[p % self.period], p))
+
+    def _agreed(self, begin: int, turns: int) -> RolledLoop | None:
+        loop = RolledLoop(self.graph, begin, self.period, turns)
+        made = [v for node in self.graph.nodes[begin : begin + self.period] for v in node.outputs if node.inputs]
+        if not all(isinstance(v.type, TensorType) and v.type.is_static and not v.type.weak for v in made):
+            return None
+        for j in range(self.period):
+            nodes = [self.graph.nodes[begin + t * self.period + j] for t in range(turns)]
+            rows = [row_of(node) for node in nodes]
+            if rows[0] is not None and any(r is None or r.at != rows[0].at for r in rows):
+                if not self._sliced(loop, nodes, [r for r in rows if r is not None]):
+                    return None
+                continue
+            sources = [self._source(loop, [node.inputs[k] for node in nodes]) for k in range(len(nodes[0].inputs))]
+            if any(source is None for source in sources):
+                return None
+            loop.sources.append([s for s in sources if s is not None])
+        return loop
+
+    def _sliced(self, loop: RolledLoop, nodes: Sequence[Node], rows: Sequence[Row]) -> bool:
+        """x[t] with t counting: a row, if x is the same in all turns and all rows are gone through in one direction."""
+        step = rows[1].at - rows[0].at
+        if abs(step) != 1 or loop.step not in (0, step) or len(rows) != len(nodes):
+            return False
+        counts = all(r.at == rows[0].at + t * step for t, r in enumerate(rows))
+        x = nodes[0].inputs[0]
+        if not counts or any(n.inputs[0] is not x for n in nodes) or self._place(x) >= loop.begin:
+            return False
+        loop.step = step
+        loop.sources.append([("row", loop.row(x, rows[0].axis, min(rows[0].at, rows[-1].at)), 0)])
+        return True
+
+    def _place(self, value: Value) -> int:
+        return self.made.get(value, (-1, 0))[0]
+
+    def _source(self, loop: RolledLoop, values: Sequence[Value]) -> tuple[str, Any, int] | None:
+        """Where an operand of every turn comes from; None where the turns do not agree."""
+        found = {self._relative(loop, t, v) for t, v in enumerate(values) if t}
+        if len(found) != 1:
+            return None
+        (source,) = found
+        if source[0] == "far":
+            return None
+        first = self._relative(loop, 0, values[0])
+        if source[0] != "carry":
+            return source if first == source else None
+        if first[0] != "same" or first[1].type is not values[1].type:
+            return None
+        return ("carry", loop.carry(source[1], source[2], first[1]), 0)
+
+    def _relative(self, loop: RolledLoop, t: int, value: Value) -> tuple[str, Any, int]:
+        place, k = self.made.get(value, (-1, 0))
+        here = loop.begin + t * loop.period
+        if place < loop.begin:
+            return ("same", value, 0)
+        if place >= here:
+            return ("inner", place - here, k)
+        return ("carry", place - here + loop.period, k) if place >= here - loop.period else ("far", value, 0)
