@@ -37,12 +37,13 @@ from msnb.ir.graph import Node
 
 TOTALS = {"cumsum": ("add", 0), "cumprod": ("mul", 1)}
 EXTREMES = {"cummax": "ge", "cummin": "le"}
+NAMES = (*TOTALS, *EXTREMES)
 _SHUFFLED = 8
 
 
 def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
     """How a running total or extreme runs; None for other nodes and for complex numbers."""
-    if node.op.name not in TOTALS and node.op.name not in EXTREMES or not is_static(node):
+    if node.op.name not in NAMES or not is_static(node):
         return None
     t, out = node.inputs[0].type, node.outputs[0].type
     assert isinstance(t, TensorType) and isinstance(out, TensorType)

@@ -34,6 +34,7 @@ from msnb.devices.cpu.llvm.jit import Symbol
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.ir.graph import Node
 
+NAMES = ("sort", "top_k")
 DIGITS, BITS = 256, 8
 FEW = 64
 _PLACE = 4
@@ -64,7 +65,7 @@ class SortRecipe(NativeKernel):
 
 def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
     """How a sort or a top-k runs; None for other nodes."""
-    if node.op.name not in ("sort", "top_k") or not is_static(node):
+    if node.op.name not in NAMES or not is_static(node):
         return None
     t = node.inputs[0].type
     assert isinstance(t, TensorType)

@@ -7,12 +7,10 @@ import functools
 from msnb.devices.cpu.native_kernel import JOINERS, PROVIDERS
 from msnb.devices.cpu.kernels.pooling import recipe as poolings
 from msnb.devices.cpu.kernels.philox import recipe as draws
-from msnb.devices.cpu.kernels.lines.radix_sort import recipe as sorts
 from msnb.devices.cpu.codegen.kernel_library import recipe as generated
 from msnb.devices.cpu.kernels.gemm_fallback import recipe as products
 from msnb.devices.cpu.kernels.gather_scatter import recipe as tables
-from msnb.devices.cpu.kernels.lines.cumulative_scan import recipe as scans
-from msnb.devices.cpu.kernels.lines.index_reduction import recipe as index_reductions
+from msnb.devices.cpu.kernels.lines.line_provider import recipe as lines
 from msnb.devices.cpu.onednn.provider import joint
 from msnb.devices.cpu.onednn.provider import recipe as library
 
@@ -20,5 +18,5 @@ from msnb.devices.cpu.onednn.provider import recipe as library
 @functools.lru_cache(maxsize=1)
 def enter() -> None:
     """Enter them into ``PROVIDERS`` and ``JOINERS``, once."""
-    PROVIDERS.extend((library, products, poolings, generated, tables, draws, index_reductions, scans, sorts))
+    PROVIDERS.extend((library, products, poolings, generated, tables, draws, lines))
     JOINERS.append(joint)
