@@ -150,7 +150,7 @@ def _compiles() -> bool:
 
 def _is_work(op: Op, types: tuple[Type, ...]) -> bool:
     """False where it is clear at a glance that NumPy serves best."""
-    if op.family in ("conv", "pool") or op.name == "einsum":
+    if op.family in ("conv", "pool", "random") or op.name == "einsum":
         return True
     works = op.name in ("matmul", "unindex") or op.family in ("reduce", "sorting", "cumulative", "selection")
     if not (op.reduction or works or "elementwise" in op.traits):

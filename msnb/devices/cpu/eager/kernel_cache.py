@@ -35,7 +35,7 @@ from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.eager import elementwise
 from msnb.devices.cpu.eager.call_runner import MOST_OBJECTS, CallTable, data_offset, runner
 from msnb.devices.cpu.eager.result_pool import LARGE, RESULTS
-from msnb.devices.cpu.kernels import gather_scatter, matvec, pooling, row_reduction
+from msnb.devices.cpu.kernels import gather_scatter, matvec, philox, pooling, row_reduction
 from msnb.devices.cpu.kernels.lines import line_provider
 from msnb.devices.cpu.native_kernel import DECLINED, OK, NativeKernel
 from msnb.devices.cpu.onednn import provider
@@ -84,6 +84,8 @@ def is_worth(op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> bool:
         return not numbers and (op.name in NAMES or is_shared_product(op, types))
     if op.name == "unindex":
         return isinstance(types[0], TensorType) and types[0].size >= WORTH_ADDING
+    if op.family == "random":
+        return philox.is_worth(op, types, attrs)
     return line_provider.is_worth(op, types) or row_reduction.is_worth(op, types) or elementwise.is_worth(op, types, attrs)
 
 
@@ -185,7 +187,7 @@ def _order_of(arrays: tuple[Any, ...]) -> list[int] | None:
 
 def recipe_of(node: Node, view_of: Callable[[Value], View]) -> NativeKernel | None:
     """How ``node`` runs natively where its operands lie like that."""
-    makers = (matvec.recipe, provider.recipe, pooling.recipe, gather_scatter.recipe, row_reduction.recipe, line_provider.recipe)
+    makers = (matvec.recipe, provider.recipe, pooling.recipe, gather_scatter.recipe, row_reduction.recipe, line_provider.recipe, philox.recipe)
     return next((r for r in (make(node, view_of) for make in makers) if r is not None), None) or elementwise.recipe(
         node
     )
