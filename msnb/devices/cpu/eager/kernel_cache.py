@@ -35,7 +35,7 @@ from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.eager import elementwise
 from msnb.devices.cpu.eager.call_runner import MOST_OBJECTS, CallTable, data_offset, runner
 from msnb.devices.cpu.eager.result_pool import LARGE, RESULTS
-from msnb.devices.cpu.kernels import gather_scatter, matvec, philox, pooling, row_reduction
+from msnb.devices.cpu.kernels import gather_scatter, indexed_access, matvec, philox, pooling, row_reduction
 from msnb.devices.cpu.kernels.lines import line_provider
 from msnb.devices.cpu.native_kernel import DECLINED, OK, NativeKernel
 from msnb.devices.cpu.onednn import provider
@@ -187,7 +187,10 @@ def _order_of(arrays: tuple[Any, ...]) -> list[int] | None:
 
 def recipe_of(node: Node, view_of: Callable[[Value], View]) -> NativeKernel | None:
     """How ``node`` runs natively where its operands lie like that."""
-    makers = (matvec.recipe, provider.recipe, pooling.recipe, gather_scatter.recipe, row_reduction.recipe, line_provider.recipe, philox.recipe)
+    makers = (
+        matvec.recipe, provider.recipe, pooling.recipe, indexed_access.recipe, gather_scatter.recipe, row_reduction.recipe,
+        line_provider.recipe, philox.recipe,
+    )  # fmt: skip
     return next((r for r in (make(node, view_of) for make in makers) if r is not None), None) or elementwise.recipe(
         node
     )
