@@ -148,11 +148,15 @@ def _compiles() -> bool:
     return False
 
 
+_ALWAYS = frozenset(("conv", "pool", "random", "linalg", "factors"))
+_ALONG = frozenset(("reduce", "sorting", "cumulative", "selection"))
+
+
 def _is_work(op: Op, types: tuple[Type, ...]) -> bool:
     """False where it is clear at a glance that NumPy serves best."""
-    if op.family in ("conv", "pool", "random") or op.name == "einsum":
+    if op.family in _ALWAYS or op.name == "einsum":
         return True
-    works = op.name in ("matmul", "unindex") or op.family in ("reduce", "sorting", "cumulative", "selection")
+    works = op.name in ("matmul", "unindex") or op.family in _ALONG
     if not (op.reduction or works or "elementwise" in op.traits):
         return False
     return any(isinstance(t, TensorType) and t.is_static and t.size >= _SMALL for t in types)

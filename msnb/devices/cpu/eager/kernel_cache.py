@@ -14,7 +14,8 @@ programs.
                        (``vectors``) from 8k elements on, where BLAS begins to use threads for that
     elementwise        generated code from 64k elements on, row by row where operands broadcast (``chains``)
     sum, mean, max     generated code from 64k elements on, where what goes away lies close (``reductions``)
-    argmax, cumsum, sort ...    along one axis (``kernels.lines``), from 4k elements on
+    along an axis      argmax, cumsum, sort ... (``kernels.lines``) from 4k elements on
+    draws, LAPACK      always: NumPy's ways to them are long
     unindex            adding rows at an index (the gradient of an embedding, sums over segments) from 4k elements on:
                        NumPy adds one element at a time
 """
@@ -35,7 +36,7 @@ from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.eager import elementwise
 from msnb.devices.cpu.eager.call_runner import MOST_OBJECTS, CallTable, data_offset, runner
 from msnb.devices.cpu.eager.result_pool import LARGE, RESULTS
-from msnb.devices.cpu.kernels import gather_scatter, indexed_access, matvec, philox, pooling, row_reduction
+from msnb.devices.cpu.kernels import gather_scatter, indexed_access, lapack, matvec, philox, pooling, row_reduction
 from msnb.devices.cpu.kernels.lines import line_provider
 from msnb.devices.cpu.native_kernel import DECLINED, OK, NativeKernel
 from msnb.devices.cpu.onednn import provider
@@ -86,6 +87,8 @@ def is_worth(op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> bool:
         return isinstance(types[0], TensorType) and types[0].size >= WORTH_ADDING
     if op.family == "random":
         return philox.is_worth(op, types, attrs)
+    if op.name in lapack.ROUTINES:
+        return True
     return line_provider.is_worth(op, types) or row_reduction.is_worth(op, types) or elementwise.is_worth(op, types, attrs)
 
 
@@ -189,7 +192,7 @@ def recipe_of(node: Node, view_of: Callable[[Value], View]) -> NativeKernel | No
     """How ``node`` runs natively where its operands lie like that."""
     makers = (
         matvec.recipe, provider.recipe, pooling.recipe, indexed_access.recipe, gather_scatter.recipe, row_reduction.recipe,
-        line_provider.recipe, philox.recipe,
+        line_provider.recipe, philox.recipe, lapack.recipe,
     )  # fmt: skip
     return next((r for r in (make(node, view_of) for make in makers) if r is not None), None) or elementwise.recipe(
         node
