@@ -15,7 +15,8 @@ programs.
     elementwise        generated code from 64k elements on, row by row where operands broadcast (``chains``)
     sum, mean, max     generated code from 64k elements on, where what goes away lies close (``reductions``)
     along an axis      argmax, cumsum, sort ... (``kernels.lines``) from 4k elements on
-    draws, LAPACK      always: NumPy's ways to them are long
+    draws              always: Philox in NumPy takes a hundred microseconds for one number
+    LAPACK             from matrices of 16x16 on: NumPy copies, asks and checks around the same routines
     unindex            adding rows at an index (the gradient of an embedding, sums over segments) from 4k elements on:
                        NumPy adds one element at a time
 """
@@ -47,10 +48,8 @@ from msnb.ops.definition.record import Op
 
 Kernel = Callable[..., Any]
 Strides = tuple[int, ...]
-NAMES = frozenset((
-    "conv2d", "conv2d_input_grad", "conv2d_weight_grad", "max_pool2d", "max_pool2d_grad", "avg_pool2d",
-    "avg_pool2d_grad",
-))  # fmt: skip
+IMAGES = frozenset(("conv", "pool"))
+"""Families of operations over images."""
 WORTH_ADDING = 4096
 _ALIGN = 64
 _KEPT_LAYOUTS = 64
@@ -80,16 +79,18 @@ def eager_kernel(op: Op, types: tuple[Type, ...], attrs: dict[str, Any], fallbac
 
 def is_worth(op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> bool:
     """True for operations that native code may serve better than NumPy."""
-    if op.name in NAMES or op.name == "matmul":
+    if op.family in IMAGES or op.name == "matmul":
         numbers = any(isinstance(t, TensorType) and t.weak for t in types)
-        return not numbers and (op.name in NAMES or is_shared_product(op, types))
+        return not numbers and (op.family in IMAGES or is_shared_product(op, types))
     if op.name == "unindex":
         return isinstance(types[0], TensorType) and types[0].size >= WORTH_ADDING
     if op.family == "random":
         return philox.is_worth(op, types, attrs)
     if op.name in lapack.ROUTINES:
-        return True
-    return line_provider.is_worth(op, types) or row_reduction.is_worth(op, types) or elementwise.is_worth(op, types, attrs)
+        return isinstance(types[0], TensorType) and types[0].size >= lapack.WORTH
+    return (
+        line_provider.is_worth(op, types) or row_reduction.is_worth(op, types) or elementwise.is_worth(op, types, attrs)
+    )
 
 
 def is_shared_product(op: Op, types: tuple[Type, ...]) -> bool:
@@ -142,7 +143,9 @@ class EagerKernel:
         return found.reshape([self._shape[k] for k in order]).transpose([order.index(k) for k in range(len(order))])
 
     def _run(self, ready: KernelEntry | None, arrays: tuple[Any, ...], count: int) -> Any:
-        outs = [RESULTS.take(shape, dtype) if large else np.empty(shape, dtype) for shape, dtype, large in self._results]
+        outs = [
+            RESULTS.take(shape, dtype) if large else np.empty(shape, dtype) for shape, dtype, large in self._results
+        ]
         code = DECLINED if ready is None else ready.run(arrays, outs, count)
         if code == OK:
             return outs[0] if self._single else tuple(outs)
@@ -191,8 +194,8 @@ def _order_of(arrays: tuple[Any, ...]) -> list[int] | None:
 def recipe_of(node: Node, view_of: Callable[[Value], View]) -> NativeKernel | None:
     """How ``node`` runs natively where its operands lie like that."""
     makers = (
-        matvec.recipe, provider.recipe, pooling.recipe, indexed_access.recipe, gather_scatter.recipe, row_reduction.recipe,
-        line_provider.recipe, philox.recipe, lapack.recipe,
+        matvec.recipe, provider.recipe, pooling.recipe, indexed_access.recipe, gather_scatter.recipe,
+        row_reduction.recipe, line_provider.recipe, philox.recipe, lapack.recipe,
     )  # fmt: skip
     return next((r for r in (make(node, view_of) for make in makers) if r is not None), None) or elementwise.recipe(
         node

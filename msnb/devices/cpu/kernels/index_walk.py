@@ -1,4 +1,4 @@
-"""What a spec of ``x[...]`` walks over (``msnb.ops.shape.index_records``), for kernels: strides and one table of offsets.
+"""What a spec of ``x[...]`` (``msnb.ops.shape.index_records``) walks over, for kernels: strides, a table of offsets.
 
     x [6, 5, 4, 8], spec (:, i, j, :)        place  [A0, A1 | entries of the index tensors | B]
     element (a, q, b) of the place           x[base + a0 s0 + a1 s1 + table[q] + b sb]
@@ -67,7 +67,7 @@ def index_walk(x: TensorType, indices: Sequence[TensorType], spec: tuple[Any, ..
     joint, own = _joint(sizes, [t.ints() for t in indices])
     if len(before) > OUTER or len(behind) > 1 or len(joint) > JOINT:
         return None
-    first, second = (*[(1, 0)] * (OUTER - len(before)), *before)
+    first, second = [(1, 0)] * (OUTER - len(before)) + before
     walked = tuple(IndexTensor(s, *t) for s, t in zip(own, tensors))
     place = tuple(int(d) for d in plan.shape)  # type: ignore[arg-type]
     return IndexWalk(base, (first, second), behind[0] if behind else (1, 1), joint, walked, x.size, place)

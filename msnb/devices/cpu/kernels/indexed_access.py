@@ -3,11 +3,11 @@
     1. offsets   table[q] from the index tensors, entry by entry; one that is out of range makes the call decline: the
                  reference body then raises the error that tells which one
     2. read      out[a, q, b] = x[... table[q] ...]           threads share out the (a, q)
-       write     out = x (nothing to copy where it lies there already), then out[... table[q] ...] = v[a, q, b] in order,
-                 so that of several writes to one place the last one counts
-       add       out = 0, then out[... table[q] ...] += y[a, q, b]; each thread adds to a range of offsets of its own, so
-                 nothing collides and the order of sums is always the same. Where many entries fall on a small result
-                 (a histogram), the entries are cut into chunks instead, each with a result of its own; these are added up
+       write     out = x (no copy where it lies there already), then out[... table[q] ...] = v[a, q, b], in order:
+                 of several writes to one place the last one counts
+       add       out = 0, then out[... table[q] ...] += y[a, q, b]; each thread adds to a range of offsets of its own,
+                 so nothing collides and the order of sums is always the same. Where many entries fall on a small
+                 result (a histogram), they are cut into chunks, each with a result of its own; these are added up
 
 The walk over x is ``index_walk``'s: strides and sizes come as words, one kernel per kind and dtype.
 """
@@ -29,7 +29,6 @@ from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.ir.graph import Node
 
-KINDS = {"index": "read", "unindex": "add", "index_update": "write"}
 SHARED_WORK = 100_000
 _ADDED = (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)
 _INDICES = (dtypes.int32, dtypes.int64)
@@ -52,7 +51,9 @@ class IndexedAccessRecipe(NativeKernel):
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """The table of offsets, then the access."""
         first = 2 if self.kind == "write" else 1
-        access = self._access(ins[:first], outs[0], temps[0]) if self.chunks == 1 else self._added(ins[0], outs[0], temps)
+        access = (
+            self._access(ins[:first], outs[0], temps[0]) if self.chunks == 1 else self._added(ins[0], outs[0], temps)
+        )
         return [self._offsets(ins[first:], temps[0]), *access]
 
     def _added(self, y: int, out: int, temps: Sequence[int]) -> list[KernelCall]:
@@ -115,16 +116,13 @@ def _span(walk: IndexWalk) -> int:
 
 def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
     """How an access by index tensors runs; None for other nodes, and for what rows of a table serve better."""
-    if node.op.name not in KINDS or "t" not in node.attrs["spec"]:
+    kind = _kind(node)
+    types = _types(node) if kind else ()
+    if not types:
         return None
-    kind = KINDS[node.op.name]
-    types = [v.type for v in (*node.inputs, node.out)]
-    if not all(isinstance(t, TensorType) and t.is_static and 0 not in t.shape for t in types):
-        return None
-    known = [t for t in types if isinstance(t, TensorType)]
     first = 2 if kind == "write" else 1
-    whole, indices, data = known[-1 if kind != "read" else 0], known[first:-1], known[:first]
-    if any(t.dtype not in _INDICES or t.weak for t in indices) or not _fits(kind, whole, data):
+    whole, indices, data = types[0 if kind == "read" else -1], types[first:-1], types[:first]
+    if not _are_indices(indices) or not _fits(kind, whole, data):
         return None
     walk = index_walk(whole, indices, node.attrs["spec"])
     if walk is None or (len(indices) == 1 and kind != "write" and _chunks(kind, walk) == 1):
@@ -133,6 +131,31 @@ def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
     if kind == "write" and not scalar and data[1].ints() != walk.shape:
         return None
     return IndexedAccessRecipe(kind, whole.dtype, walk, [t.dtype for t in indices], scalar)
+
+
+def _types(node: Node) -> tuple[TensorType, ...]:
+    """Of operands and result; nothing where one is of an unknown size, or empty."""
+    types = [v.type for v in (*node.inputs, node.out)]
+    known = tuple(t for t in types if isinstance(t, TensorType) and t.is_static and 0 not in t.shape)
+    return known if len(known) == len(types) else ()
+
+
+def _are_indices(types: Sequence[TensorType]) -> bool:
+    return all(t.dtype in _INDICES and not t.weak for t in types)
+
+
+def _kind(node: Node) -> str:
+    """What the access does; nothing for other nodes and for keys without index tensors."""
+    if "t" not in node.attrs.get("spec", ()):
+        return ""
+    match node.op.name:
+        case "index":
+            return "read"
+        case "unindex":
+            return "add"
+        case "index_update":
+            return "write"
+    return ""
 
 
 def _fits(kind: str, whole: TensorType, data: Sequence[TensorType]) -> bool:
@@ -149,8 +172,13 @@ def _fits(kind: str, whole: TensorType, data: Sequence[TensorType]) -> bool:
 def _offsets(indices: tuple[str, ...]) -> Library:
     """``i32 msnb_offsets``: words = [table, three sizes, then per tensor: slot, three strides, size, step]."""
     e = Emitter()
-    word = lambda i: e.ins(f"load i64, ptr {e.ins(f'getelementptr i64, ptr %words, i64 {i}')}")  # noqa: E731
-    pointer = lambda i: e.ins(f"load ptr, ptr {e.ins(f'getelementptr ptr, ptr %slots, i64 {word(i)}')}")  # noqa: E731
+
+    def word(i: int) -> str:
+        return e.ins(f"load i64, ptr {e.ins(f'getelementptr i64, ptr %words, i64 {i}')}")
+
+    def pointer(i: int) -> str:
+        return e.ins(f"load ptr, ptr {e.ins(f'getelementptr ptr, ptr %slots, i64 {word(i)}')}")
+
     table, sizes = pointer(0), [word(k) for k in (1, 2, 3)]
     tensors = [(pointer(4 + 6 * t), *(word(5 + 6 * t + k) for k in range(5))) for t in range(len(indices))]
     outer = e.ins(f"mul i64 {sizes[0]}, {sizes[1]}")
@@ -219,7 +247,7 @@ def _filled() -> Library:
 
 
 class _Access(LineEmitter):
-    """Part of one thread. Words behind units and threads: operands, result, table, then a1, entries, b, base, strides."""
+    """Part of one thread. Words: units, threads, operands, result, table, then a1, entries, b, base, strides."""
 
     def __init__(self, operands: int, dtype: DType, close: bool, scalar: bool) -> None:
         super().__init__()

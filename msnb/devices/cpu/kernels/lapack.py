@@ -10,8 +10,8 @@ answer's transpose is what is wanted:
     eigh       symmetric; the vectors are turned                                   syevd
     svd        A' = V S U': the left vectors of the transpose are our right ones   gesdd
 
-NumPy calls the same routines for one matrix after the other; 512x512 in float32 took np.linalg.cholesky 6.4 ms or more, and
-potrf 0.9. A matrix that LAPACK refuses makes the call decline: the reference body raises the error.
+NumPy calls the same routines for one matrix after the other, and copies around them: np.linalg.cholesky of 512x512 in
+float32 takes 6 ms or more, potrf 0.9. A matrix that LAPACK refuses makes the call decline: the reference body raises.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
@@ -28,17 +29,11 @@ from msnb.devices.cpu.kernels.lapack_library import EntryPoint, entry_point, nam
 from msnb.devices.cpu.kernels.lines.line_kernel import LineEmitter, is_static, library
 from msnb.devices.cpu.llvm.emitter import Emitter, memory_name
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes
-from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
+from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, Relocation, ViewOf
 from msnb.ir.graph import Node
 
-ROUTINES = {
-    "cholesky": ("potrf",),
-    "inverse": ("getrf", "getri"),
-    "det": ("getrf",),
-    "solve": ("getrf", "getrs"),
-    "eigh": ("syevd",),
-    "svd": ("gesdd",),
-}
+WORTH = 256
+"""Elements from which on eager mode calls LAPACK itself."""
 _INT = 8
 _BLOCK = 64
 """Columns of a block of getri: its memory is n times this."""
@@ -70,10 +65,10 @@ class LapackRecipe(NativeKernel):
         work = self.batch * math.prod(self.sizes[:2]) * max(self.sizes)
         threads = max(1, min(self.threads, work // 100_000))
         slots = (*ins, *outs, *temps)
-        links = [EntryPoint(name_of(r, self.dtype)) for r in ROUTINES[self.name]]
-        own = (self.batch, threads, *self.sizes, *slots, max(self.bytes, 64), *self.lengths, *links)
+        links: list[int | Relocation] = [EntryPoint(name_of(r, self.dtype)) for r in ROUTINES[self.name].functions]
+        sizes = (self.batch, threads, *self.sizes, *slots, max(self.bytes, 64), *self.lengths)
         return [
-            KernelCall(Symbol(made, symbol), own),
+            KernelCall(Symbol(made, symbol), (*sizes, *links)),
             KernelCall(Symbol(_verdict(), "msnb_verdict"), (temps[0], self.batch)),
         ]
 
@@ -86,13 +81,13 @@ def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
     x = types[0]
     if x.dtype not in (dtypes.float32, dtypes.float64) or any(t.dtype is not x.dtype for t in types):
         return None
-    if any(entry_point(name_of(r, x.dtype)) is None for r in ROUTINES[node.op.name]):
+    if any(entry_point(name_of(r, x.dtype)) is None for r in ROUTINES[node.op.name].functions):
         return None
     shape = x.ints()
     right = types[-1].ints()
     if node.op.name == "solve" and right[:-2] != shape[:-2]:
         return None
-    return LapackRecipe(node.op.name, x.dtype, math.prod(shape[:-2]), (*shape[-2:], right[-1]))
+    return LapackRecipe(node.op.name, x.dtype, math.prod(shape[:-2]), (shape[-2], shape[-1], right[-1]))
 
 
 @functools.lru_cache(maxsize=256)
@@ -145,7 +140,7 @@ class _Matrices(LineEmitter):
         super().__init__()
         self.dtype, self.stored = dtype, memory_name(dtype)
         self.rows, self.cols, self.right = (self.word(i) for i in (2, 3, 4))
-        reads, writes, parts = _SLOTS[name]
+        reads, writes, parts = ROUTINES[name].slots
         self.data = [self.pointer(i) for i in range(reads + writes)]
         self.said, memory = (self.pointer(reads + writes + i) for i in (0, 1))
         at = 5 + reads + writes + 2
@@ -155,7 +150,7 @@ class _Matrices(LineEmitter):
             self.parts.append(mine)
             mine = self.place("i8", mine, self.word(at + 1 + i))
         first = at + 1 + parts
-        self.functions = [self._function(first + i) for i in range(len(ROUTINES[name]))]
+        self.functions = [self._function(first + i) for i in range(len(ROUTINES[name].functions))]
         self.lengths = [self.word(at + 1 + i) for i in range(parts)]
 
     def _function(self, i: int) -> str:
@@ -224,14 +219,9 @@ class _Matrices(LineEmitter):
         self.each("0", rows, row)
 
 
-_SLOTS = {"cholesky": (1, 1, 0), "inverse": (1, 1, 2), "det": (1, 1, 2), "solve": (2, 1, 3), "eigh": (1, 2, 3),
-          "svd": (1, 3, 4)}  # fmt: skip
-"""Operands, results, and parts of a thread's memory."""
-
-
 def _written(name: str, dtype: DType) -> LineEmitter:
     e = _Matrices(name, dtype)
-    e.units(functools.partial(_UNITS[name], e))
+    e.units(functools.partial(ROUTINES[name].write, e))
     return e
 
 
@@ -314,6 +304,25 @@ def _svd(e: _Matrices, unit: str) -> None:
     e.turn(right, turned, k, e.cols)
 
 
-_UNITS: dict[str, Callable[[_Matrices, str], None]] = {
-    "cholesky": _cholesky, "inverse": _inverse, "det": _det, "solve": _solve, "eigh": _eigh, "svd": _svd,
-}  # fmt: skip
+class MatrixFunction(NamedTuple):
+    """What an operation calls.
+
+    Attributes:
+        functions: of LAPACK, without the letter of the dtype.
+        slots: how many operands, results, and parts of a thread's memory.
+        write: the code of one matrix.
+    """
+
+    functions: tuple[str, ...]
+    slots: tuple[int, int, int]
+    write: Callable[[_Matrices, str], None]
+
+
+ROUTINES = {
+    "cholesky": MatrixFunction(("potrf",), (1, 1, 0), _cholesky),
+    "inverse": MatrixFunction(("getrf", "getri"), (1, 1, 2), _inverse),
+    "det": MatrixFunction(("getrf",), (1, 1, 2), _det),
+    "solve": MatrixFunction(("getrf", "getrs"), (2, 1, 3), _solve),
+    "eigh": MatrixFunction(("syevd",), (1, 2, 3), _eigh),
+    "svd": MatrixFunction(("gesdd",), (1, 3, 4), _svd),
+}

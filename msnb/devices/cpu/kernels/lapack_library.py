@@ -72,7 +72,9 @@ def linked(name: str) -> EntryPoint:
     return EntryPoint(name)
 
 
-def workspace(name: str, letters: Sequence[bytes], sizes: Sequence[int], arrays: Sequence[int], asks_ints: bool) -> list[int]:
+def workspace(
+    name: str, letters: Sequence[bytes], sizes: Sequence[int], arrays: Sequence[int], asks_ints: bool
+) -> list[int]:
     """How much memory a function asks for: elements, and ints where it works with ints too.
 
     Args:

@@ -4,16 +4,17 @@
     stored    f(w0[0]) f(w1[0]) f(w2[0]) f(w3[0]) f(w0[1]) ...
 
     uniform    float32: the upper 24 bits of a word, times 2^-24; float64: the upper 53 bits of two words, times 2^-53
-    normal     r cos(a), r sin(a) of the pairs (w0, w1), (w2, w3): r = sqrt(-2 log(1 - u)), a = 2 pi v (Box, Muller 1958)
+    normal     r cos(a), r sin(a) of the pairs (w0, w1), (w2, w3): r = sqrt(-2 log(1 - u)), a = 2 pi v (Box and Muller)
     integers   low + (word times the size of the range, shifted down by 32 bits)
 
-A number depends on the key and its own index alone, so any thread may make any part. Uniform and whole numbers have the
-bits of the reference body; normal ones are made in float32, a few units in the last place from it.
+A number depends on the key and its own index alone, so any thread may make any part. The numbers are those of
+the reference body (of normal ones one in millions is rounded the other way).
 """
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -32,8 +33,11 @@ _LOW = 0xFFFFFFFF
 ROUNDS, BLOCKS = 10, 16
 SHARED = 1 << 16
 
-_SIN = (1.0, -1.6666654611e-1, 8.3321608736e-3, -1.9515295891e-4)
-_COS = (1.0, -0.5, 4.166664568298827e-2, -1.388731625493765e-3, 2.443315711809948e-5)
+_SIN = tuple((-1) ** k / math.factorial(2 * k + 1) for k in range(9))
+_COS = tuple((-1) ** k / math.factorial(2 * k) for k in range(10))
+_ARTANH = tuple(2 / (2 * k + 1) for k in range(11))
+_ROOT = 0x3FE6A09E667F3BCD
+"""The bits of the square root of 1/2."""
 
 
 class DrawRecipe(NativeKernel):
@@ -48,7 +52,7 @@ class DrawRecipe(NativeKernel):
         return [KernelCall(made, (*ins, *outs, self.count, *self.range))]
 
 
-class NextKeyRecipe(NativeKernel):
+class KeyRecipe(NativeKernel):
     """next_key: the key of this draw, and that of the next one."""
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
@@ -59,7 +63,7 @@ class NextKeyRecipe(NativeKernel):
 def recipe(node: Node, view_of: Callable[..., Any]) -> NativeKernel | None:
     """A recipe for a draw; None for what has no code: half precision, normal float64, ranges above 2^32."""
     if node.op.name == "next_key":
-        return NextKeyRecipe()
+        return KeyRecipe()
     kind, t = node.op.name.removeprefix("random_"), node.outputs[0].type if node.outputs else None
     if node.op.family != "random" or not isinstance(t, TensorType) or not t.is_static or 0 in t.shape:
         return None
@@ -241,25 +245,43 @@ def _long_fraction(e: Emitter, low: str, high: str) -> str:
 
 
 def _pair(e: Emitter, u: str, v: str) -> tuple[str, str]:
-    """Two normal numbers of two uniform ones: 1 - u is exact, and so is the quarter of the circle that v lies in."""
-    m = Maths(e)
-    radius = m.unary("sqrt", m.unary("fabs", m.mul(m.c(-2.0), m.log(e.ins(f"fsub {m.t} {m.c(1.0)}, {u}")))))
-    quarters = e.ins(f"fmul {m.t} {v}, {m.c(4.0)}")
+    """Two normal numbers of two uniform ones, worked out in float64 and rounded once, as the reference body does: 1 - u
+    is exact, and so is the quarter of the circle that v lies in."""
+    m, f32 = Maths(e, "double"), e.t("float")
+    wide = [e.ins(f"fpext {f32} {x} to {m.t}") for x in (u, v)]
+    radius = m.unary("sqrt", m.unary("fabs", m.mul(m.c(-2.0), _log(m, m.sub(m.c(1.0), wide[0])))))
+    quarters = m.mul(wide[1], m.c(4.0))
     nearest = m.unary("rint", quarters)
-    angle = m.mul(e.ins(f"fsub {m.t} {quarters}, {nearest}"), m.c(1.5707963267948966))
+    angle = m.mul(m.sub(quarters, nearest), m.c(math.pi / 2))
     square = m.mul(angle, angle)
     sine, cosine = m.mul(angle, m.poly(_SIN, square)), m.poly(_COS, square)
     number = e.ins(f"fptosi {m.t} {nearest} to {m.i}")
-    return (m.mul(radius, _turned(m, number, 1, cosine, sine)), m.mul(radius, _turned(m, number, 0, sine, cosine)))
+    both = _turned(m, number, 1, cosine, sine), _turned(m, number, 0, sine, cosine)
+    first, second = (e.ins(f"fptrunc {m.t} {m.mul(radius, x)} to {f32}") for x in both)
+    return first, second
+
+
+def _log(m: Maths, x: str) -> str:
+    """log x for x from 2^-24 to 1: with x = 2^k y, y near 1, it is k log 2 + 2 artanh((y - 1) / (y + 1))."""
+    e, i = m.e, m.i
+    bits = e.ins(f"bitcast {m.t} {x} to {i}")
+    root, places = e.const(str(_ROOT), "i64"), e.const("52", "i64")
+    k = e.ins(f"ashr {i} {e.ins(f'sub {i} {bits}, {root}')}, {places}")
+    near = e.ins(f"sub {i} {bits}, {e.ins(f'shl {i} {k}, {places}')}")
+    y = e.ins(f"bitcast {i} {near} to {m.t}")
+    s = m.div(m.sub(y, m.c(1.0)), m.add(y, m.c(1.0)))
+    series = m.mul(s, m.poly(_ARTANH, m.mul(s, s)))
+    return m.fma(e.ins(f"sitofp {i} {k} to {m.t}"), m.c(math.log(2.0)), series)
 
 
 def _turned(m: Maths, quarter: str, shift: int, even: str, odd: str) -> str:
-    """sine (shift 0) or cosine (shift 1) of an angle in its quarter: odd quarters exchange them, two change the sign."""
+    """Sine (shift 0) or cosine (shift 1) of an angle: odd quarters exchange them, two change the sign."""
     e = m.e
-    is_odd = e.ins(f"icmp ne {m.i} {e.ins(f'and {m.i} {quarter}, {e.i32(1)}')}, {e.i32(0)}")
+    one, two = e.const("1", "i64"), e.const("2", "i64")
+    is_odd = e.ins(f"icmp ne {m.i} {e.ins(f'and {m.i} {quarter}, {one}')}, {e.const('0', 'i64')}")
     chosen = m.pick(is_odd, odd, even)
-    moved = e.ins(f"add {m.i} {quarter}, {e.i32(shift)}")
-    sign = e.ins(f"shl {m.i} {e.ins(f'and {m.i} {moved}, {e.i32(2)}')}, {e.i32(30)}")
+    moved = e.ins(f"add {m.i} {quarter}, {e.const(str(shift), 'i64')}")
+    sign = e.ins(f"shl {m.i} {e.ins(f'and {m.i} {moved}, {two}')}, {e.const('62', 'i64')}")
     bits = e.ins(f"xor {m.i} {e.ins(f'bitcast {m.t} {chosen} to {m.i}')}, {sign}")
     return e.ins(f"bitcast {m.i} {bits} to {m.t}")
 

@@ -35,16 +35,15 @@ def _expanded(sweep: GraphRewriter, node: Node) -> Found:
     return sweep.emit("divide", total, sweep.constant(float(left), WEAK[float]))
 
 
-_X = "x: f32[2,3]"
+_X, _VAR = "x: f32[2,3]", "%1 = var(x, axis=1, keepdims=False, ddof={}) : f32[2]"
 VARIANCES: tuple[RewriteRule, ...] = (
     RewriteRule(
         "variance", "a variance is a mean square distance from the mean", ("var",), _expanded,
-        (Case(f("%1 = var(x, axis=1, keepdims=False, ddof=0) : f32[2]", "%1", params=_X),
+        (Case(f(_VAR.format(0), "%1", params=_X),
               f("%1 = mean(x, axis=(1,), keepdims=True) : f32[2,1]", "%2 = subtract(x, %1) : f32[2,3]",
                 "%3 = multiply(%2, %2) : f32[2,3]", "%4 = sum(%3, axis=(1,), keepdims=False) : f32[2]",
                 "%5 = divide(%4, 3.0) : f32[2]", "%5", params=_X), ""),
-         Case(f("%1 = var(x, axis=1, keepdims=False, ddof=3) : f32[2]", "%1", params=_X),
-              f("%1 = var(x, axis=1, keepdims=False, ddof=3) : f32[2]", "%1", params=_X), "no element is left to divide by")),
+         Case(f(_VAR.format(3), "%1", params=_X), f(_VAR.format(3), "%1", params=_X), "nothing to divide by")),
         exact=False, differs="in the last digits: sums are taken in another order",
     ),
 )  # fmt: skip

@@ -51,8 +51,8 @@ def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
         return None
     lines = lines_of(t, node.attrs["axis"])
     if node.op.name in EXTREMES:
-        return ExtremeScanRecipe(node.op.name, t.dtype, lines)
-    return TotalScanRecipe(node.op.name, (t.dtype, out.dtype), lines, node.attrs)
+        return CumulativeExtremumRecipe(node.op.name, t.dtype, lines)
+    return CumulativeRecipe(node.op.name, (t.dtype, out.dtype), lines, node.attrs)
 
 
 def carried(dtype: DType) -> DType:
@@ -60,7 +60,7 @@ def carried(dtype: DType) -> DType:
     return dtypes.float64 if dtype.is_float else dtypes.int64
 
 
-class TotalScanRecipe(NativeKernel):
+class CumulativeRecipe(NativeKernel):
     """cumsum and cumprod."""
 
     def __init__(self, name: str, kinds: tuple[DType, DType], lines: Lines, attrs: dict[str, Any]) -> None:
@@ -285,7 +285,7 @@ def _of_columns(*about: Any) -> LineEmitter:
 # ---- running extremes -----------------------------------------------------------------------------------------------
 
 
-class ExtremeScanRecipe(NativeKernel):
+class CumulativeExtremumRecipe(NativeKernel):
     """cummax and cummin: values, and where they stand."""
 
     def __init__(self, name: str, dtype: DType, lines: Lines) -> None:
@@ -294,7 +294,13 @@ class ExtremeScanRecipe(NativeKernel):
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call: a unit is a line."""
         lines = self.lines
-        header = (lines.count, max(1, min(lines.count, lines.count * lines.n // SHARED_WORK)), lines.n, lines.inner, 1)
+        header = (
+            lines.number,
+            max(1, min(lines.number, lines.number * lines.n // SHARED_WORK)),
+            lines.n,
+            lines.inner,
+            1,
+        )
         made = library(f"msnb_{self.name}", _extremes, EXTREMES[self.name], self.dtype)
         return [KernelCall(Symbol(made, f"msnb_{self.name}"), words(header, ins, outs))]
 

@@ -1,7 +1,7 @@
 """argmax and argmin: where the first largest (smallest) element of a line stands; the first NaN wins.
 
     lanes   best   7.0   2.0   9.0   9.0          best and place are kept per lane, or per column of a block
-            place    4     1     6     3      ->  the best of all lanes (9.0), and of the lanes that have it the first (3)
+            place    4     1     6     3      ->  the best of all lanes, 9.0, and its first place, 3
 
 An element replaces the best one where it is better, or a NaN where there was none: earlier ones stay.
 """
@@ -95,10 +95,12 @@ class _Best:
 
     def better(self, x: str, place: str, now: Sequence[str]) -> list[str]:
         """The better of ``x`` at ``place`` and what was best so far."""
-        e, best = self.e, now[0]
-        test = self.is_better(x, best)
-        pick = lambda kind, a, b: e.ins(f"select {e.t('i1')} {test}, {e.t(kind)} {a}, {e.t(kind)} {b}")  # noqa: E731
-        return [pick(self.scalar, x, best), pick("i32", place, now[1])]
+        test = self.is_better(x, now[0])
+        return self._picked(test, (x, place), now)
+
+    def _picked(self, test: str, new: Sequence[str], old: Sequence[str]) -> list[str]:
+        e, pairs = self.e, zip((self.scalar, "i32"), new, old)
+        return [e.ins(f"select {e.t('i1')} {test}, {e.t(kind)} {a}, {e.t(kind)} {b}") for kind, a, b in pairs]
 
     # ---- a line -----------------------------------------------------------------------------------------------------
 
@@ -129,8 +131,7 @@ class _Best:
         test = e.ins(f"or {e.t('i1')} {self.is_better(x, now[0])}, {new}")
         if mask:
             test = e.ins(f"and {e.t('i1')} {test}, {mask}")
-        pick = lambda kind, a, b: e.ins(f"select {e.t('i1')} {test}, {e.t(kind)} {a}, {e.t(kind)} {b}")  # noqa: E731
-        return [pick(self.scalar, x, now[0]), pick("i32", places, now[1])]
+        return self._picked(test, (x, places), now)
 
     def _first_of(self, best: str, place: str) -> str:
         """The first place of the best value of all lanes; those without an element have the largest place."""
@@ -218,4 +219,3 @@ class _Best:
         e = self.e
         found = e.ins(f"load i32, ptr {e.place('i32', places, i)}")
         e.do(f"store i64 {e.ins(f'zext i32 {found} to i64')}, ptr {e.place('i64', target, i)}")
-

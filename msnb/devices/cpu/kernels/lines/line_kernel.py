@@ -4,7 +4,7 @@
     inner > 1     a unit is a block of neighbouring lines: lanes run across lines, step by step along n
 
             x[o, 0, c .. c + COLUMNS]  ->  state[COLUMNS]            the state of a block lies in the first cache
-            x[o, 1, c .. c + COLUMNS]  ->  state[COLUMNS] ...        every row of the block is read once, in whole cache lines
+            x[o, 1, c .. c + COLUMNS]  ->  state[COLUMNS] ...        a row is read once, in whole cache lines
 
 Sizes come as words, so there is one kernel per kind and dtype:  words = [units, threads, n, inner, blocks, slots ...].
 """
@@ -38,7 +38,7 @@ class Lines(NamedTuple):
     inner: int
 
     @property
-    def count(self) -> int:
+    def number(self) -> int:
         """How many lines."""
         return self.outer * self.inner
 

@@ -5,8 +5,8 @@
     order: 0 3 4 1 2                                 each pass is stable, so equal elements keep their places
 
 Decreasing order complements the keys, which keeps equal elements in their order too. A pass whose digit is the same
-everywhere is left out (small ints need one pass or two). Pairs of key and place go to and fro between two buffers of the
-thread; at the end the first ``keep`` elements are picked by their places, so a top-k is a sort that stores less.
+everywhere is left out (small ints need one pass or two). Pairs of key and place go between two buffers of the thread;
+at the end the first ``keep`` elements are picked by their places, so a top-k is a sort that stores less.
 
 Few of many (``keep`` up to ``FEW``): no sort at all. The best so far are kept in order; a vector of keys is compared
 with the last of them, and hardly ever does one get in:  n comparisons and about k log(n / k) insertions.
@@ -46,7 +46,7 @@ class SortRecipe(NativeKernel):
     def __init__(self, dtype: DType, lines: Lines, keep: int, descending: bool) -> None:
         self.dtype, self.lines, self.keep, self.descending = dtype, lines, keep, descending
         self.few = keep <= FEW and lines.n >= 4 * keep and lines.inner == 1
-        threads = min(thread_pool.cores(), lines.count)
+        threads = min(thread_pool.cores(), lines.number)
         self.bytes = -(-(2 * (key_bytes(dtype) + _PLACE) * lines.n) // 64) * 64
         self.temps = () if self.few else (self.bytes * threads,)
 
@@ -54,9 +54,9 @@ class SortRecipe(NativeKernel):
         """One call: a unit is a line."""
         lines = self.lines
         weight = 1 if self.few else 4
-        most = min(lines.count, thread_pool.cores())
-        threads = max(1, min(most, lines.count * lines.n * weight // SHARED_WORK))
-        header = (lines.count, threads, lines.n, lines.inner, self.keep)
+        most = min(lines.number, thread_pool.cores())
+        threads = max(1, min(most, lines.number * lines.n * weight // SHARED_WORK))
+        header = (lines.number, threads, lines.n, lines.inner, self.keep)
         own = words(header, ins, outs, temps) + ((self.bytes,) if temps else ())
         symbol = f"msnb_{'top_k' if self.few else 'sort'}"
         made = library(symbol, _top_k if self.few else _sort, self.dtype, self.descending)
@@ -212,7 +212,7 @@ def _digit(e: _Keys, key: str, digit: int) -> str:
 
 
 def _pass(e: _Keys, own: tuple[str, str, str, str], table: str, digit: int, place: str) -> None:
-    """The pairs in the order of one digit, from one half to the other; nothing to do where it is the same everywhere."""
+    """The pairs in the order of one digit, from one half to the other; nothing where it is the same everywhere."""
     half = e.ins(f"load i64, ptr {place}")
     swap = e.ins(f"icmp ne i64 {half}, 0")
     keys, places, new_keys, new_places = (
@@ -260,9 +260,7 @@ def _top_k(dtype: DType, descending: bool) -> LineEmitter:
         whole = e.i64("sub", e.n, e.i64("urem", e.i64("sub", e.n, e.keep), lanes))
         e.each(e.keep, whole, lambda i: vector(first, i), lanes)
         e.each(whole, e.n, lambda i: one(first, i))
-        e.each(
-            "0", e.keep, lambda j: e.answer(unit, first, j, e.ins(f"load i32, ptr {e.place('i32', places, j)}"))
-        )
+        e.each("0", e.keep, lambda j: e.answer(unit, first, j, e.ins(f"load i32, ptr {e.place('i32', places, j)}")))
 
     def last() -> str:
         return e.ins(f"load {e.key}, ptr {e.place(e.key, keys, e.i64('sub', e.keep, 1))}")
