@@ -125,12 +125,17 @@ def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
     if not _are_indices(indices) or not _fits(kind, whole, data):
         return None
     walk = index_walk(whole, indices, node.attrs["spec"])
-    if walk is None or (len(indices) == 1 and kind != "write" and _chunks(kind, walk) == 1):
-        return None  # one index tensor: rows of a table (``gather_scatter``)
+    if walk is None or _is_table(kind, walk):
+        return None
     scalar = kind == "write" and data[1].size == 1
     if kind == "write" and not scalar and data[1].ints() != walk.shape:
         return None
     return IndexedAccessRecipe(kind, whole.dtype, walk, [t.dtype for t in indices], scalar)
+
+
+def _is_table(kind: str, walk: IndexWalk) -> bool:
+    """True where one index tensor reads or adds rows of a table (``gather_scatter``)."""
+    return len(walk.tensors) == 1 and kind != "write" and _chunks(kind, walk) == 1
 
 
 def _types(node: Node) -> tuple[TensorType, ...]:

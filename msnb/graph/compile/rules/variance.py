@@ -42,7 +42,7 @@ VARIANCES: tuple[RewriteRule, ...] = (
         (Case(f(_VAR.format(0), "%1", params=_X),
               f("%1 = mean(x, axis=(1,), keepdims=True) : f32[2,1]", "%2 = subtract(x, %1) : f32[2,3]",
                 "%3 = multiply(%2, %2) : f32[2,3]", "%4 = sum(%3, axis=(1,), keepdims=False) : f32[2]",
-                "%5 = divide(%4, 3.0) : f32[2]", "%5", params=_X), ""),
+                "%5 = divide(%4, ~3.0) : f32[2]", "%5", params=_X), ""),
          Case(f(_VAR.format(3), "%1", params=_X), f(_VAR.format(3), "%1", params=_X), "nothing to divide by")),
         exact=False, differs="in the last digits: sums are taken in another order",
     ),
