@@ -148,11 +148,16 @@ def _compiles() -> bool:
     return False
 
 
+_ALWAYS = frozenset(("conv", "pool", "random", "linalg", "factors"))
+_ALONG = frozenset(("reduce", "sorting", "cumulative", "selection"))
+
+
 def _is_work(op: Op, types: tuple[Type, ...]) -> bool:
     """False where it is clear at a glance that NumPy serves best."""
-    if op.family in ("conv", "pool") or op.name == "einsum":
+    if op.family in _ALWAYS or op.name == "einsum":
         return True
-    if not (op.reduction or op.name in ("matmul", "unindex") or op.family == "reduce" or "elementwise" in op.traits):
+    works = op.name in ("matmul", "unindex") or op.family in _ALONG
+    if not (op.reduction or works or "elementwise" in op.traits):
         return False
     return any(isinstance(t, TensorType) and t.is_static and t.size >= _SMALL for t in types)
 

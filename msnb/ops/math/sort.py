@@ -23,6 +23,7 @@ from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
 from msnb.ops.definition.symbolic_sizes import bound_of, fresh
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.indexing.gather import FULL, along
+from msnb.ops.math.selection import TOP_K
 from msnb.ops.shape.index_records import INDEX, UNINDEX
 from msnb.ops.shape.views import expand_dims, reshape, squeeze
 
@@ -123,10 +124,6 @@ def msort(x: Any) -> Any:
     return sort(x, 0)[0]
 
 
-def _first(t: Any, axis: int, k: int) -> Any:
-    return INDEX(t, spec=(FULL,) * axis + ((0, k, 1),))
-
-
 def topk(x: Any, k: int, dim: int | None = None, largest: bool = True, sorted: bool = True) -> ValuesAndIndices:
     """The ``k`` largest (or smallest) elements along an axis, in order, and where they stood.
 
@@ -147,14 +144,7 @@ def topk(x: Any, k: int, dim: int | None = None, largest: bool = True, sorted: b
     """
     t = as_tensor(x)
     at = normal_axis("topk", -1 if dim is None else dim, t.ndim)
-    limit = bound_of(t.shape[at])
-    if isinstance(k, bool) or not isinstance(k, int) or k < 0 or (limit is not None and k > limit):
-        raise AttributeValueError(
-            f"topk: k = {k!r} for an axis of size {t.shape[at]}; k must be an int from 0 to that size.",
-            operands=operand_lines(t._type),
-        )
-    values, indices = sort(t, at, largest)
-    return ValuesAndIndices(_first(values, at, k), _first(indices, at, k))
+    return ValuesAndIndices(*TOP_K(t, k=k, axis=at, largest=bool(largest)))
 
 
 def kthvalue(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> ValuesAndIndices:
@@ -167,7 +157,7 @@ def kthvalue(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> ValuesAndI
             f"kthvalue: k = {k} for an axis of size {size}; k counts from 1.", operands=operand_lines(t._type)
         )
     spec = (FULL,) * at + ((k - 1, k, 1),)
-    found = [INDEX(part, spec=spec) for part in sort(t, at)]
+    found = [INDEX(part, spec=spec) for part in TOP_K(t, k=k, axis=at, largest=False)]
     values, indices = found if keepdim else [squeeze(part, at) for part in found]
     return ValuesAndIndices(values, indices)
 

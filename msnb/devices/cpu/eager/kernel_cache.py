@@ -14,6 +14,9 @@ programs.
                        (``vectors``) from 8k elements on, where BLAS begins to use threads for that
     elementwise        generated code from 64k elements on, row by row where operands broadcast (``chains``)
     sum, mean, max     generated code from 64k elements on, where what goes away lies close (``reductions``)
+    along an axis      argmax, cumsum, sort ... (``kernels.lines``) from 4k elements on
+    draws              always: Philox in NumPy takes a hundred microseconds for one number
+    LAPACK             from matrices of 16x16 on: NumPy copies, asks and checks around the same routines
     unindex            adding rows at an index (the gradient of an embedding, sums over segments) from 4k elements on:
                        NumPy adds one element at a time
 """
@@ -34,7 +37,8 @@ from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.eager import elementwise
 from msnb.devices.cpu.eager.call_runner import MOST_OBJECTS, CallTable, data_offset, runner
 from msnb.devices.cpu.eager.result_pool import LARGE, RESULTS
-from msnb.devices.cpu.kernels import gather_scatter, matvec, pooling, row_reduction
+from msnb.devices.cpu.kernels import gather_scatter, indexed_access, lapack, matvec, philox, pooling, row_reduction
+from msnb.devices.cpu.kernels.lines import line_provider
 from msnb.devices.cpu.native_kernel import DECLINED, OK, NativeKernel
 from msnb.devices.cpu.onednn import provider
 from msnb.devices.cpu.program.run.arena_pool import SHELF, aligned
@@ -44,10 +48,8 @@ from msnb.ops.definition.record import Op
 
 Kernel = Callable[..., Any]
 Strides = tuple[int, ...]
-NAMES = frozenset((
-    "conv2d", "conv2d_input_grad", "conv2d_weight_grad", "max_pool2d", "max_pool2d_grad", "avg_pool2d",
-    "avg_pool2d_grad",
-))  # fmt: skip
+IMAGES = frozenset(("conv", "pool"))
+"""Families of operations over images."""
 WORTH_ADDING = 4096
 _ALIGN = 64
 _KEPT_LAYOUTS = 64
@@ -77,12 +79,18 @@ def eager_kernel(op: Op, types: tuple[Type, ...], attrs: dict[str, Any], fallbac
 
 def is_worth(op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> bool:
     """True for operations that native code may serve better than NumPy."""
-    if op.name in NAMES or op.name == "matmul":
+    if op.family in IMAGES or op.name == "matmul":
         numbers = any(isinstance(t, TensorType) and t.weak for t in types)
-        return not numbers and (op.name in NAMES or is_shared_product(op, types))
+        return not numbers and (op.family in IMAGES or is_shared_product(op, types))
     if op.name == "unindex":
         return isinstance(types[0], TensorType) and types[0].size >= WORTH_ADDING
-    return row_reduction.is_worth(op, types) or elementwise.is_worth(op, types, attrs)
+    if op.family == "random":
+        return philox.is_worth(op, types, attrs)
+    if op.name in lapack.ROUTINES:
+        return isinstance(types[0], TensorType) and types[0].size >= lapack.WORTH
+    return (
+        line_provider.is_worth(op, types) or row_reduction.is_worth(op, types) or elementwise.is_worth(op, types, attrs)
+    )
 
 
 def is_shared_product(op: Op, types: tuple[Type, ...]) -> bool:
@@ -105,9 +113,9 @@ class EagerKernel:
 
     def __init__(self, node: Node, fallback: Kernel) -> None:
         self.node, self._fallback = node, fallback
-        out = node.out.type
-        assert isinstance(out, TensorType)
-        self._shape, self._dtype, self._large = out.ints(), out.dtype.numpy, out.nbytes >= LARGE
+        types = [v.type for v in node.outputs if isinstance(v.type, TensorType)]
+        self._shape, self._single = types[0].ints(), len(types) == 1
+        self._results = [(t.ints(), t.dtype.numpy, t.nbytes >= LARGE) for t in types]
         self._numbers = [i for i, v in enumerate(node.inputs) if v.type.weak]  # type: ignore[union-attr]
         self._plain = elementwise.is_plain(node)
         self._layouts: dict[tuple[Any, ...], KernelEntry | None] = {}
@@ -135,10 +143,12 @@ class EagerKernel:
         return found.reshape([self._shape[k] for k in order]).transpose([order.index(k) for k in range(len(order))])
 
     def _run(self, ready: KernelEntry | None, arrays: tuple[Any, ...], count: int) -> Any:
-        out = self._fresh()
-        code = DECLINED if ready is None else ready.run(arrays, out, count)
+        outs = [
+            RESULTS.take(shape, dtype) if large else np.empty(shape, dtype) for shape, dtype, large in self._results
+        ]
+        code = DECLINED if ready is None else ready.run(arrays, outs, count)
         if code == OK:
-            return out
+            return outs[0] if self._single else tuple(outs)
         if code != DECLINED:
             told = "a forked process has none of its parent's threads: its eager operations run in NumPy."
             notice(told, key="forked eager")
@@ -150,9 +160,6 @@ class EagerKernel:
         for i in self._numbers:
             cells[i] = np.array(arrays[i], self.node.inputs[i].type.dtype.numpy)  # type: ignore[union-attr]
         return tuple(cells)
-
-    def _fresh(self) -> Any:
-        return RESULTS.take(self._shape, self._dtype) if self._large else np.empty(self._shape, self._dtype)
 
     def _layout(self, key: tuple[Any, ...]) -> KernelEntry | None:
         """What runs operands on so many threads with these strides; None where they must be copied."""
@@ -186,7 +193,10 @@ def _order_of(arrays: tuple[Any, ...]) -> list[int] | None:
 
 def recipe_of(node: Node, view_of: Callable[[Value], View]) -> NativeKernel | None:
     """How ``node`` runs natively where its operands lie like that."""
-    makers = (matvec.recipe, provider.recipe, pooling.recipe, gather_scatter.recipe, row_reduction.recipe)
+    makers = (
+        matvec.recipe, provider.recipe, pooling.recipe, indexed_access.recipe, gather_scatter.recipe,
+        row_reduction.recipe, line_provider.recipe, philox.recipe, lapack.recipe,
+    )  # fmt: skip
     return next((r for r in (make(node, view_of) for make in makers) if r is not None), None) or elementwise.recipe(
         node
     )
@@ -225,12 +235,12 @@ class KernelEntry:
         self._order = [node.inputs.index(v) for v in reads]
         if self._order == list(range(len(node.inputs))):
             self._order = []
-        n, m = len(reads), len(reads) + 1
+        n, m = len(reads), len(reads) + len(node.outputs)
         type(recipe).prepare([recipe])
         self._slots = np.zeros(m + len(recipe.temps), np.int64)
         self._env = np.zeros(64, np.int64)
         self._lay_temps(m, recipe.temps)
-        calls = recipe.calls(range(n), [n], range(m, m + len(recipe.temps)))
+        calls = recipe.calls(range(n), range(n, m), range(m, m + len(recipe.temps)))
         self._table = CallTable(calls, self._slots, self._env)
         self._state, self._run = self._table.state, runner(m)
 
@@ -241,20 +251,20 @@ class KernelEntry:
         self._temps, self._size = slice(first, None), sum(steps)
         self._arena: Callable[[], Any] = lambda: None  # arenas belong to the shelf
 
-    def run(self, arrays: Sequence[Any], out: Any, count: int) -> int:
+    def run(self, arrays: Sequence[Any], outs: Sequence[Any], count: int) -> int:
         """The native code's answer, on so many threads."""
         if self._order:
             arrays = [arrays[i] for i in self._order]
         with self._lock:
             self._env[0] = count
             if not self._size:
-                return int(self._run(self._state, *map(id, arrays), id(out)))
+                return int(self._run(self._state, *map(id, arrays), *map(id, outs)))
             last = self._arena()
             arena = SHELF.take(self._size, last)
             try:
                 if arena is not last:
                     self._slots[self._temps] = self._offsets + aligned(arena)
                     self._arena = weakref.ref(arena)
-                return int(self._run(self._state, *map(id, arrays), id(out)))
+                return int(self._run(self._state, *map(id, arrays), *map(id, outs)))
             finally:
                 SHELF.give(arena)

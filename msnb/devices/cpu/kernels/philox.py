@@ -1,83 +1,137 @@
-"""Uniform random numbers, 64 at a time: Philox (``msnb.ops.random.philox``) on sixteen counters in vectors.
+"""Random draws, 64 words at a time: Philox (``msnb.ops.random.philox``) on sixteen counters in vectors.
 
     counters  b, b + 1, ... b + 15     ->  four words each:  w0 [16]  w1 [16]  w2 [16]  w3 [16]
-    stored    w0[0] w1[0] w2[0] w3[0] w0[1] ...           the upper 24 bits of each, times 2^-24
+    stored    f(w0[0]) f(w1[0]) f(w2[0]) f(w3[0]) f(w0[1]) ...
 
-A number depends on the key and its own index alone, so any thread may make any part; the bits are those of the
-reference body.
+    uniform    float32: the upper 24 bits of a word, times 2^-24; float64: the upper 53 bits of two words, times 2^-53
+    normal     r cos(a), r sin(a) of the pairs (w0, w1), (w2, w3): r = sqrt(-2 log(1 - u)), a = 2 pi v (Box and Muller)
+    integers   low + (word times the size of the range, shifted down by 32 bits)
+
+A number depends on the key and its own index alone, so any thread may make any part. The numbers are those of
+the reference body (of normal ones one in millions is rounded the other way).
 """
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from msnb.core import dtypes
-from msnb.core.types import TensorType
-from msnb.devices.cpu.llvm.emitter import Emitter
+from msnb.core.dtypes import DType
+from msnb.core.types import TensorType, Type
+from msnb.devices.cpu.llvm.emitter import Emitter, type_name
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes
+from msnb.devices.cpu.llvm.math_functions import Maths
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel
 from msnb.ir.graph import Node
+from msnb.ops.definition.record import Op
 
 _M0, _M1, _W0, _W1 = 0xD2511F53, 0xCD9E8D57, 0x9E3779B9, 0xBB67AE85
 _LOW = 0xFFFFFFFF
-ROUNDS, BLOCKS, WORDS = 10, 16, 64
+ROUNDS, BLOCKS = 10, 16
 SHARED = 1 << 16
+
+_SIN = tuple((-1) ** k / math.factorial(2 * k + 1) for k in range(9))
+_COS = tuple((-1) ** k / math.factorial(2 * k) for k in range(10))
+_ARTANH = tuple(2 / (2 * k + 1) for k in range(11))
+_ROOT = 0x3FE6A09E667F3BCD
+"""The bits of the square root of 1/2."""
 
 
 class DrawRecipe(NativeKernel):
-    """random_uniform in float32."""
+    """One kind of draws in one dtype; ``range_``: low and size of the range of whole numbers."""
 
-    def __init__(self, count: int) -> None:
-        self.count = count
-        self.library: Library | None = None
-
-    @classmethod
-    def prepare(cls, recipes: Sequence[Any]) -> None:
-        """Compile the one kernel there is."""
-        made = Library(_module())
-        for recipe in recipes:
-            recipe.library = made
+    def __init__(self, kind: str, dtype: DType, count: int, range_: tuple[int, int]) -> None:
+        self.kind, self.dtype, self.count, self.range = kind, dtype, count, range_
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """One call."""
-        assert self.library is not None
-        return [KernelCall(Symbol(self.library, "msnb_uniform"), (*ins, *outs, self.count))]
+        made = Symbol(_library(self.kind, self.dtype), f"msnb_{self.kind}")
+        return [KernelCall(made, (*ins, *outs, self.count, *self.range))]
+
+
+class KeyRecipe(NativeKernel):
+    """next_key: the key of this draw, and that of the next one."""
+
+    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
+        """One call."""
+        return [KernelCall(Symbol(_next_key(), "msnb_next_key"), (*ins, *outs))]
 
 
 def recipe(node: Node, view_of: Callable[..., Any]) -> NativeKernel | None:
-    """A recipe for random_uniform in float32; None for anything else."""
-    t = node.out.type if node.op.name == "random_uniform" and len(node.outputs) == 1 else None
-    if not isinstance(t, TensorType) or not t.is_static or t.dtype is not dtypes.float32 or 0 in t.shape:
+    """A recipe for a draw; None for what has no code: half precision, normal float64, ranges above 2^32."""
+    if node.op.name == "next_key":
+        return KeyRecipe()
+    kind, t = node.op.name.removeprefix("random_"), node.outputs[0].type if node.outputs else None
+    if node.op.family != "random" or not isinstance(t, TensorType) or not t.is_static or 0 in t.shape:
         return None
-    return DrawRecipe(t.size)
+    if t.dtype not in _DTYPES.get(kind, ()):
+        return None
+    low, high = node.attrs.get("low", 0), node.attrs.get("high", 1)
+    return DrawRecipe(kind, t.dtype, t.size, (low, high - low)) if high - low < 2**32 else None
 
 
-def _module() -> str:
+def is_worth(op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> bool:
+    """True for draws that have code, be they few: Philox in NumPy takes a hundred microseconds for one number."""
+    if op.name == "next_key":
+        return True
+    out = op.result_types(types, attrs)[0]
+    return isinstance(out, TensorType) and out.dtype in _DTYPES.get(op.name.removeprefix("random_"), ())
+
+
+_DTYPES = {
+    "uniform": (dtypes.float32, dtypes.float64),
+    "normal": (dtypes.float32,),
+    "integers": (dtypes.int32, dtypes.int64),
+}
+
+
+@functools.lru_cache(maxsize=8)
+def _library(kind: str, dtype: DType) -> Library:
+    return Library(_module(f"msnb_{kind}", kind, dtype))
+
+
+def _module(symbol: str, kind: str, dtype: DType) -> str:
     main, part, share = Emitter(), Emitter(), Emitter()
-    _entry(main)
+    _entry(main, symbol)
     t = part.ins(f"sext i32 {part.ins('call i32 ' + part.ins('load ptr, ptr @msnb_thread') + '()')} to i64")
-    part.do(f"call void @msnb_uniform.share(ptr %task, i64 {t})")
+    part.do(f"call void @{symbol}.share(ptr %task, i64 {t})")
     part.do("ret void")
-    _share(share)
-    heads = ("internal void @msnb_uniform.share(ptr %task, i64 %t)", "internal void @msnb_uniform.part(ptr %task)",
-             "i32 @msnb_uniform(ptr %slots, ptr %words, ptr %env)")  # fmt: skip
+    _share(share, kind, dtype)
+    heads = (f"internal void @{symbol}.share(ptr %task, i64 %t)", f"internal void @{symbol}.part(ptr %task)",
+             f"i32 @{symbol}(ptr %slots, ptr %words, ptr %env)")  # fmt: skip
     bodies = [
         "\n".join([f"define {head} {attributes()} {{", "entry:", *e.entry, *e.lines, "}"])
         for head, e in zip(heads, (share, part, main))
     ]
     declared = {**main.declared, **share.declared}
+    notes = '!0 = !{!"branch_weights", i32 1, i32 100000}'
     return "\n".join(
-        ["@msnb_parallel = global ptr null", "@msnb_thread = global ptr null", *declared.values(), *bodies]
+        ["@msnb_parallel = global ptr null", "@msnb_thread = global ptr null", notes, *declared.values(), *bodies]
     )
+
+
+@functools.lru_cache(maxsize=1)
+def _next_key() -> Library:
+    e = Emitter()
+    state, key, after = (_at(e, "ptr", "%slots", _at(e, "i64", "%words", i)) for i in range(3))
+    seed, draw = (_at(e, "i64", state, i) for i in range(2))
+    following = e.ins(f"add i64 {draw}, 1")
+    for base, i, value in ((key, 0, seed), (key, 1, draw), (after, 0, seed), (after, 1, following)):
+        e.do(f"store i64 {value}, ptr {e.ins(f'getelementptr i64, ptr {base}, i64 {i}')}")
+    e.do("ret i32 0")
+    head = "i32 @msnb_next_key(ptr %slots, ptr %words, ptr %env)"
+    return Library("\n".join([f"define {head} {attributes()} {{", "entry:", *e.lines, "}"]))
 
 
 def _at(e: Emitter, kind: str, base: str, i: int | str) -> str:
     return e.ins(f"load {kind}, ptr {e.ins(f'getelementptr i64, ptr {base}, i64 {i}')}")
 
 
-def _entry(e: Emitter) -> None:
-    """task = { key, out, count, threads }."""
+def _entry(e: Emitter, symbol: str) -> None:
+    """task = { key, out, words, threads }."""
     key, out = (_at(e, "ptr", "%slots", _at(e, "i64", "%words", i)) for i in range(2))
     count = _at(e, "i64", "%words", 2)
     most = e.ins(f"add i64 {e.ins(f'udiv i64 {count}, {SHARED}')}, 1")
@@ -85,40 +139,42 @@ def _entry(e: Emitter) -> None:
     parallel = e.ins("load ptr, ptr @msnb_parallel")
     threads = e.ins(f"select i1 {e.ins(f'icmp eq ptr {parallel}, null')}, i64 1, i64 {given}")
     task = e.alloca("[4 x i64]")
-    for i, (kind, value) in enumerate((("ptr", key), ("ptr", out), ("i64", count), ("i64", threads))):
+    for i, (kind, value) in enumerate((("ptr", key), ("ptr", out), ("ptr", "%words"), ("i64", threads))):
         e.do(f"store {kind} {value}, ptr {e.ins(f'getelementptr i64, ptr {task}, i64 {i}')}")
     number = e.ins(f"trunc i64 {threads} to i32")
-    fork = f"call void {parallel}(ptr @msnb_uniform.part, ptr {task}, i32 {number}, i32 0)"
-    here = f"call void @msnb_uniform.share(ptr {task}, i64 0)"
+    fork = f"call void {parallel}(ptr @{symbol}.part, ptr {task}, i32 {number}, i32 0)"
+    here = f"call void @{symbol}.share(ptr {task}, i64 0)"
     e.when(e.ins(f"icmp sgt i64 {threads}, 1"), lambda: e.do(fork), lambda: e.do(here))
     e.do("ret i32 0")
 
 
-def _share(e: Emitter) -> None:
-    """Thread t's turns of 64 numbers; the last turn may be a short one."""
-    key, out = (_at(e, "ptr", "%task", i) for i in range(2))
-    count, threads = (_at(e, "i64", "%task", i) for i in (2, 3))
-    turns = e.ins(f"udiv i64 {e.ins(f'add i64 {count}, {WORDS - 1}')}, {WORDS}")
+def _share(e: Emitter, kind: str, dtype: DType) -> None:
+    """Thread t's turns of sixteen blocks; the last turn may be a short one."""
+    key, out, words = (_at(e, "ptr", "%task", i) for i in range(3))
+    count, threads = _at(e, "i64", words, 2), _at(e, "i64", "%task", 3)
+    range_ = _at(e, "i64", words, 3), _at(e, "i64", words, 4)
+    each, stored = BLOCKS * (2 if dtype is dtypes.float64 else 4), type_name(dtype)
+    turns = e.ins(f"udiv i64 {e.ins(f'add i64 {count}, {each - 1}')}, {each}")
     low, high = (e.ins(f"udiv i64 {e.ins(f'mul i64 {t}, {turns}')}, {threads}") for t in ("%t", e.ins("add i64 %t, 1")))
     seed, draw = (_halves(e, _at(e, "i64", key, i)) for i in range(2))
-    short = e.alloca(f"[{WORDS} x float]")
+    short = e.alloca(f"[{each} x {stored}]")
 
     def turn(i: str, _: list[str]) -> list[str]:
         block = e.ins(f"mul i64 {i}, {BLOCKS}")
         e.lanes = BLOCKS
-        values = _values(e, block, seed, draw)
+        values = _woven(e, stored, _numbers(e, kind, dtype, _words(e, block, seed, draw), range_))
         e.lanes = 1
-        first = e.ins(f"mul i64 {i}, {WORDS}")
+        first = e.ins(f"mul i64 {i}, {each}")
         left = e.ins(f"sub i64 {count}, {first}")
-        place = e.ins(f"getelementptr float, ptr {out}, i64 {first}")
-        bytes_left = e.ins(f"mul i64 {left}, 4")
+        place = e.ins(f"getelementptr {stored}, ptr {out}, i64 {first}")
+        bytes_left = e.ins(f"mul i64 {left}, {dtype.itemsize}")
 
         def rest() -> None:
-            e.do(f"store <{WORDS} x float> {values}, ptr {short}, align 4")
+            e.do(f"store <{each} x {stored}> {values}, ptr {short}, align 4")
             e.act("llvm.memcpy.p0.p0.i64", ("ptr", place), ("ptr", short), ("i64", bytes_left), ("i1", "false"))
 
-        whole = f"store <{WORDS} x float> {values}, ptr {place}, align 4"
-        e.when(e.ins(f"icmp slt i64 {left}, {WORDS}"), rest, lambda: e.do(whole))
+        whole = f"store <{each} x {stored}> {values}, ptr {place}, align 4"
+        e.when(e.ins(f"icmp slt i64 {left}, {each}"), rest, lambda: e.do(whole))
         return []
 
     e.loop((low, high, 1), [], turn)
@@ -129,8 +185,8 @@ def _halves(e: Emitter, word: str) -> tuple[str, str]:
     return e.ins(f"and i64 {word}, {_LOW}"), e.ins(f"lshr i64 {word}, 32")
 
 
-def _values(e: Emitter, block: str, seed: tuple[str, str], draw: tuple[str, str]) -> str:
-    """64 numbers of 16 blocks, in the order in which they are stored."""
+def _words(e: Emitter, block: str, seed: tuple[str, str], draw: tuple[str, str]) -> list[str]:
+    """The four words of 16 blocks, in 64 bits each."""
     i64 = e.t("i64")
     index = e.steps(block, 1)
     low, high = e.const(str(_LOW), "i64"), e.const("32", "i64")
@@ -143,13 +199,34 @@ def _values(e: Emitter, block: str, seed: tuple[str, str], draw: tuple[str, str]
         c = [_mixed(e, p1, c[1], k0), e.ins(f"and {i64} {p1}, {low}"),
              _mixed(e, p0, c[3], k1), e.ins(f"and {i64} {p0}, {low}")]  # fmt: skip
         k0, k1 = (e.ins(f"and i64 {e.ins(f'add i64 {k}, {w}')}, {_LOW}") for k, w in ((k0, _W0), (k1, _W1)))
-    return _woven(e, [_fraction(e, x) for x in c])
+    return c
 
 
 def _mixed(e: Emitter, product: str, other: str, key: str) -> str:
     i64 = e.t("i64")
     upper = e.ins(f"lshr {i64} {product}, {e.const('32', 'i64')}")
     return e.ins(f"xor {i64} {e.ins(f'xor {i64} {upper}, {other}')}, {e.splat('i64', key)}")
+
+
+# ---- what is made of words -----------------------------------------------------------------------------------------
+
+
+def _numbers(e: Emitter, kind: str, dtype: DType, words: list[str], range_: tuple[str, str]) -> list[str]:
+    """Two or four vectors of numbers, those of a block in the same lane."""
+    if kind == "integers":
+        return [_integer(e, dtype, w, range_) for w in words]
+    if dtype is dtypes.float64:
+        return [_long_fraction(e, low, high) for low, high in (words[:2], words[2:])]
+    fractions = [_fraction(e, w) for w in words]
+    return fractions if kind == "uniform" else [*_pair(e, *fractions[:2]), *_pair(e, *fractions[2:])]
+
+
+def _integer(e: Emitter, dtype: DType, word: str, range_: tuple[str, str]) -> str:
+    i64 = e.t("i64")
+    scaled = e.ins(f"mul {i64} {word}, {e.splat('i64', range_[1])}")
+    step = e.ins(f"lshr {i64} {scaled}, {e.const('32', 'i64')}")
+    found = e.ins(f"add {i64} {step}, {e.splat('i64', range_[0])}")
+    return found if dtype is dtypes.int64 else e.ins(f"trunc {i64} {found} to {e.t('i32')}")
 
 
 def _fraction(e: Emitter, word: str) -> str:
@@ -159,12 +236,66 @@ def _fraction(e: Emitter, word: str) -> str:
     return e.ins(f"fmul {e.t('float')} {number}, {e.real(2.0**-24, 'float')}")
 
 
-def _woven(e: Emitter, words: list[str]) -> str:
-    """w0[0] w1[0] w2[0] w3[0] w0[1] ...: two pairs side by side, then every fourth."""
-    t, joined = e.t("float"), ", ".join(f"i32 {i}" for i in range(2 * BLOCKS))
+def _long_fraction(e: Emitter, low: str, high: str) -> str:
+    i64, f64 = e.t("i64"), e.t("double")
+    shifted = e.ins(f"shl {i64} {high}, {e.const('32', 'i64')}")
+    word = e.ins(f"or {i64} {low}, {shifted}")
+    upper = e.ins(f"lshr {i64} {word}, {e.const('11', 'i64')}")
+    return e.ins(f"fmul {f64} {e.ins(f'sitofp {i64} {upper} to {f64}')}, {e.real(2.0**-53, 'double')}")
+
+
+def _pair(e: Emitter, u: str, v: str) -> tuple[str, str]:
+    """Two normal numbers of two uniform ones, worked out in float64 and rounded once, as the reference body does: 1 - u
+    is exact, and so is the quarter of the circle that v lies in."""
+    m, f32 = Maths(e, "double"), e.t("float")
+    wide = [e.ins(f"fpext {f32} {x} to {m.t}") for x in (u, v)]
+    radius = m.unary("sqrt", m.unary("fabs", m.mul(m.c(-2.0), _log(m, m.sub(m.c(1.0), wide[0])))))
+    quarters = m.mul(wide[1], m.c(4.0))
+    nearest = m.unary("rint", quarters)
+    angle = m.mul(m.sub(quarters, nearest), m.c(math.pi / 2))
+    square = m.mul(angle, angle)
+    sine, cosine = m.mul(angle, m.poly(_SIN, square)), m.poly(_COS, square)
+    number = e.ins(f"fptosi {m.t} {nearest} to {m.i}")
+    both = _turned(m, number, 1, cosine, sine), _turned(m, number, 0, sine, cosine)
+    first, second = (e.ins(f"fptrunc {m.t} {m.mul(radius, x)} to {f32}") for x in both)
+    return first, second
+
+
+def _log(m: Maths, x: str) -> str:
+    """log x for x from 2^-24 to 1: with x = 2^k y, y near 1, it is k log 2 + 2 artanh((y - 1) / (y + 1))."""
+    e, i = m.e, m.i
+    bits = e.ins(f"bitcast {m.t} {x} to {i}")
+    root, places = e.const(str(_ROOT), "i64"), e.const("52", "i64")
+    k = e.ins(f"ashr {i} {e.ins(f'sub {i} {bits}, {root}')}, {places}")
+    near = e.ins(f"sub {i} {bits}, {e.ins(f'shl {i} {k}, {places}')}")
+    y = e.ins(f"bitcast {i} {near} to {m.t}")
+    s = m.div(m.sub(y, m.c(1.0)), m.add(y, m.c(1.0)))
+    series = m.mul(s, m.poly(_ARTANH, m.mul(s, s)))
+    return m.fma(e.ins(f"sitofp {i} {k} to {m.t}"), m.c(math.log(2.0)), series)
+
+
+def _turned(m: Maths, quarter: str, shift: int, even: str, odd: str) -> str:
+    """Sine (shift 0) or cosine (shift 1) of an angle: odd quarters exchange them, two change the sign."""
+    e = m.e
+    one, two = e.const("1", "i64"), e.const("2", "i64")
+    is_odd = e.ins(f"icmp ne {m.i} {e.ins(f'and {m.i} {quarter}, {one}')}, {e.const('0', 'i64')}")
+    chosen = m.pick(is_odd, odd, even)
+    moved = e.ins(f"add {m.i} {quarter}, {e.const(str(shift), 'i64')}")
+    sign = e.ins(f"shl {m.i} {e.ins(f'and {m.i} {moved}, {two}')}, {e.const('62', 'i64')}")
+    bits = e.ins(f"xor {m.i} {e.ins(f'bitcast {m.t} {chosen} to {m.i}')}, {sign}")
+    return e.ins(f"bitcast {m.i} {bits} to {m.t}")
+
+
+def _woven(e: Emitter, kind: str, parts: list[str]) -> str:
+    """The first lanes of all parts, then the second ones, and so on."""
+    t, n = f"<{BLOCKS} x {kind}>", len(parts)
+    if n == 2:
+        order = ", ".join(f"i32 {k * BLOCKS + i}" for i in range(BLOCKS) for k in range(2))
+        return e.ins(f"shufflevector {t} {parts[0]}, {t} {parts[1]}, <{2 * BLOCKS} x i32> <{order}>")
+    joined = ", ".join(f"i32 {i}" for i in range(2 * BLOCKS))
     pairs = [
-        e.ins(f"shufflevector {t} {a}, {t} {b}, <{2 * BLOCKS} x i32> <{joined}>") for a, b in (words[:2], words[2:])
+        e.ins(f"shufflevector {t} {a}, {t} {b}, <{2 * BLOCKS} x i32> <{joined}>") for a, b in (parts[:2], parts[2:])
     ]
     order = ", ".join(f"i32 {k * BLOCKS + i}" for i in range(BLOCKS) for k in range(4))
-    wide = f"<{2 * BLOCKS} x float>"
-    return e.ins(f"shufflevector {wide} {pairs[0]}, {wide} {pairs[1]}, <{WORDS} x i32> <{order}>")
+    wide = f"<{2 * BLOCKS} x {kind}>"
+    return e.ins(f"shufflevector {wide} {pairs[0]}, {wide} {pairs[1]}, <{4 * BLOCKS} x i32> <{order}>")

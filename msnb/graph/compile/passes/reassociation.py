@@ -23,11 +23,12 @@ from msnb.graph.compile.rules.einsum import EINSUMS
 from msnb.graph.compile.rules.matmul import PRODUCTS
 from msnb.graph.compile.rules.matvec import VECTORS
 from msnb.graph.compile.rules.reductions import SUMS
+from msnb.graph.compile.rules.variance import VARIANCES
 from msnb.ir.graph import Graph, Module
 
-REGROUPINGS: tuple[RewriteRule, ...] = (*SUMS, *PRODUCTS, *VECTORS, *EINSUMS)
+REGROUPINGS: tuple[RewriteRule, ...] = (*SUMS, *PRODUCTS, *VECTORS, *EINSUMS, *VARIANCES)
 _EXACT = [law for law in LAWS if law.exact]
-_BEFORE, _BEHIND = Simplifier([*EINSUMS, *SUMS, *PRODUCTS, *_EXACT]), Simplifier([*VECTORS, *_EXACT])
+_BEFORE, _BEHIND = Simplifier([*EINSUMS, *VARIANCES, *SUMS, *PRODUCTS, *_EXACT]), Simplifier([*VECTORS, *_EXACT])
 
 
 def _run(graph: Graph, log: Log) -> Graph:

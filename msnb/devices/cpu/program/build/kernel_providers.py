@@ -10,6 +10,9 @@ from msnb.devices.cpu.kernels.philox import recipe as draws
 from msnb.devices.cpu.codegen.kernel_library import recipe as generated
 from msnb.devices.cpu.kernels.gemm_fallback import recipe as products
 from msnb.devices.cpu.kernels.gather_scatter import recipe as tables
+from msnb.devices.cpu.kernels.indexed_access import recipe as accesses
+from msnb.devices.cpu.kernels.lapack import recipe as factors
+from msnb.devices.cpu.kernels.lines.line_provider import recipe as lines
 from msnb.devices.cpu.onednn.provider import joint
 from msnb.devices.cpu.onednn.provider import recipe as library
 
@@ -17,5 +20,5 @@ from msnb.devices.cpu.onednn.provider import recipe as library
 @functools.lru_cache(maxsize=1)
 def enter() -> None:
     """Enter them into ``PROVIDERS`` and ``JOINERS``, once."""
-    PROVIDERS.extend((library, products, poolings, generated, tables, draws))
+    PROVIDERS.extend((library, products, poolings, generated, accesses, tables, draws, lines, factors))
     JOINERS.append(joint)

@@ -31,6 +31,7 @@ from msnb.core.dtypes import DType
 from msnb.core.storage.memory_format import BlockedFormat
 from msnb.core.types import StackType, TensorType, TokenType, Type, tensor_type
 from msnb.devices.cpu import thread_pool
+from msnb.devices.cpu.kernels.lapack_library import linked
 from msnb.devices.cpu.llvm.jit import Library, Symbol, toolchain
 from msnb.devices.cpu.native_kernel import Relocation
 from msnb.devices.cpu.onednn.c_api import api
@@ -86,7 +87,7 @@ def _onednn(description: Any, count: int, operands: Any) -> Relocation:
     return PrimitiveRun.again(description, count, operands)
 
 
-LINKS: dict[str, Callable[..., Relocation]] = {"code": _code, "onednn": _onednn}
+LINKS: dict[str, Callable[..., Relocation]] = {"code": _code, "onednn": _onednn, "lapack": linked}
 """How links of each kind are made from their data; they raise LookupError where that cannot be."""
 
 

@@ -1,0 +1,328 @@
+"""Factorisations and solutions by LAPACK, matrices of a batch shared out among the threads.
+
+LAPACK's matrices go down their columns: what it sees in our memory is the transpose. That costs nothing where the
+answer's transpose is what is wanted:
+
+    cholesky   the upper factor of the transpose is our lower one                  potrf("U")
+    inverse    inverse(A') = inverse(A)'                                           getrf, getri
+    det        det(A') = det(A): the diagonal of its factor, a sign for each exchange of rows
+    solve      A' X' = B' with A' factored is A X = B with "T"; B and X are turned where they have several columns
+    eigh       symmetric; the vectors are turned                                   syevd
+    svd        A' = V S U': the left vectors of the transpose are our right ones   gesdd
+
+NumPy calls the same routines for one matrix after the other, and copies around them: np.linalg.cholesky of 512x512 in
+float32 takes 6 ms or more, potrf 0.9. A matrix that LAPACK refuses makes the call decline: the reference body raises.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from msnb.core import dtypes
+from msnb.core.dtypes import DType
+from msnb.core.types import TensorType
+from msnb.devices.cpu import thread_pool
+from msnb.devices.cpu.kernels.lapack_library import EntryPoint, entry_point, name_of, workspace
+from msnb.devices.cpu.kernels.lines.line_kernel import LineEmitter, is_static, library
+from msnb.devices.cpu.llvm.emitter import Emitter, memory_name
+from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes
+from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, Relocation, ViewOf
+from msnb.ir.graph import Node
+
+WORTH = 256
+"""Elements from which on eager mode calls LAPACK itself."""
+_INT = 8
+_BLOCK = 64
+"""Columns of a block of getri: its memory is n times this."""
+
+
+class LapackRecipe(NativeKernel):
+    """One routine over a batch of matrices.
+
+    Args:
+        name: of the operation.
+        dtype: of the matrices.
+        batch: how many.
+        sizes: rows, columns, columns of B.
+    """
+
+    declines = True
+
+    def __init__(self, name: str, dtype: DType, batch: int, sizes: tuple[int, int, int]) -> None:
+        self.name, self.dtype, self.batch, self.sizes = name, dtype, batch, sizes
+        self.lengths = _lengths(name, dtype, sizes)
+        self.bytes = -(-sum(self.lengths) // 64) * 64
+        self.threads = min(thread_pool.cores(), batch)
+        self.temps = (_INT * batch, max(self.bytes, 64) * self.threads)
+
+    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
+        """The routine, then a look at what it said of each matrix."""
+        symbol = f"msnb_{self.name}_of_matrices"
+        made = library(symbol, _written, self.name, self.dtype)
+        work = self.batch * math.prod(self.sizes[:2]) * max(self.sizes)
+        threads = max(1, min(self.threads, work // 100_000))
+        slots = (*ins, *outs, *temps)
+        links: list[int | Relocation] = [EntryPoint(name_of(r, self.dtype)) for r in ROUTINES[self.name].functions]
+        sizes = (self.batch, threads, *self.sizes, *slots, max(self.bytes, 64), *self.lengths)
+        return [
+            KernelCall(Symbol(made, symbol), (*sizes, *links)),
+            KernelCall(Symbol(_verdict(), "msnb_verdict"), (temps[0], self.batch)),
+        ]
+
+
+def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
+    """How a factorisation or solution of real matrices runs; None for other nodes."""
+    if node.op.name not in ROUTINES or not is_static(node):
+        return None
+    types = [v.type for v in node.inputs if isinstance(v.type, TensorType)]
+    x = types[0]
+    if x.dtype not in (dtypes.float32, dtypes.float64) or any(t.dtype is not x.dtype for t in types):
+        return None
+    if any(entry_point(name_of(r, x.dtype)) is None for r in ROUTINES[node.op.name].functions):
+        return None
+    shape = x.ints()
+    right = types[-1].ints()
+    if node.op.name == "solve" and right[:-2] != shape[:-2]:
+        return None
+    return LapackRecipe(node.op.name, x.dtype, math.prod(shape[:-2]), (shape[-2], shape[-1], right[-1]))
+
+
+@functools.lru_cache(maxsize=256)
+def _lengths(name: str, dtype: DType, sizes: tuple[int, int, int]) -> tuple[int, ...]:
+    """Bytes of the parts of a thread's memory."""
+    m, n, k = sizes
+    each = dtype.itemsize
+    whole = each * m * n
+    if name == "inverse":
+        return _INT * n, each * n * _BLOCK
+    if name == "det":
+        return _INT * n, whole
+    if name == "solve":
+        return _INT * n, whole, each * n * k
+    if name == "eigh":
+        asked = workspace(name_of("syevd", dtype), (b"V", b"U"), (n,), (n, 0), True)
+        return _INT * asked[1], each * asked[0], whole
+    if name == "svd":
+        least = min(m, n)
+        asked = workspace(name_of("gesdd", dtype), (b"S",), (n, m), (n, 0, n, least), False)
+        return _INT * 8 * least, each * asked[0], whole, each * n * least
+    return ()
+
+
+@functools.lru_cache(maxsize=1)
+def _verdict() -> Library:
+    """``msnb_verdict`` [what was said of each matrix, how many]: declines where it is not 0 for all."""
+    e = Emitter()
+    slot, count = (e.ins(f"load i64, ptr {e.ins(f'getelementptr i64, ptr %words, i64 {i}')}") for i in (0, 1))
+    said = e.ins(f"load ptr, ptr {e.ins(f'getelementptr ptr, ptr %slots, i64 {slot}')}")
+
+    def one(i: str, now: list[str]) -> list[str]:
+        info = e.ins(f"load i64, ptr {e.ins(f'getelementptr i64, ptr {said}, i64 {i}')}")
+        return [e.ins(f"or i64 {now[0]}, {info}")]
+
+    found = e.loop(("0", count, 1), [("i64", "0")], one)[0]
+    bad = e.ins(f"icmp ne i64 {found}, 0")
+    e.do(f"ret i32 {e.ins(f'zext i1 {bad} to i32')}")
+    head = "i32 @msnb_verdict(ptr %slots, ptr %words, ptr %env)"
+    return Library("\n".join([f"define {head} {attributes()} {{", "entry:", *e.lines, "}"]))
+
+
+# ---- code -----------------------------------------------------------------------------------------------------------
+
+
+class _Matrices(LineEmitter):
+    """Part of one thread. Words behind the sizes: slots, bytes of a thread's memory, bytes of its parts, functions."""
+
+    def __init__(self, name: str, dtype: DType) -> None:
+        super().__init__()
+        self.dtype, self.stored = dtype, memory_name(dtype)
+        self.rows, self.cols, self.right = (self.word(i) for i in (2, 3, 4))
+        reads, writes, parts = ROUTINES[name].slots
+        self.data = [self.pointer(i) for i in range(reads + writes)]
+        self.said, memory = (self.pointer(reads + writes + i) for i in (0, 1))
+        at = 5 + reads + writes + 2
+        mine = self.place("i8", memory, self.i64("mul", self.thread(), self.word(at)))
+        self.parts = []
+        for i in range(parts):
+            self.parts.append(mine)
+            mine = self.place("i8", mine, self.word(at + 1 + i))
+        first = at + 1 + parts
+        self.functions = [self._function(first + i) for i in range(len(ROUTINES[name].functions))]
+        self.lengths = [self.word(at + 1 + i) for i in range(parts)]
+
+    def _function(self, i: int) -> str:
+        return self.ins(f"inttoptr i64 {self.word(i)} to ptr")
+
+    def thread(self) -> str:
+        """The number of this thread."""
+        which = self.ins("load ptr, ptr @msnb_thread")
+        number = self.alloca("i64")
+        self.do(f"store i64 0, ptr {number}")
+
+        def ask() -> None:
+            t = self.ins(f"call i32 {which}()")
+            self.do(f"store i64 {self.ins(f'sext i32 {t} to i64')}, ptr {number}")
+
+        self.when(self.ins(f"icmp ne ptr {which}, null"), ask)
+        return self.ins(f"load i64, ptr {number}")
+
+    def matrix(self, base: str, unit: str, *sizes: str) -> str:
+        """Matrix number ``unit`` of a batch."""
+        offset = unit
+        for size in sizes:
+            offset = self.i64("mul", offset, size)
+        return self.place(self.stored, base, offset)
+
+    def boxed(self, value: str, kind: str = "i64") -> str:
+        """A place that holds a number: Fortran takes pointers."""
+        place = self.alloca(kind)
+        self.do(f"store {kind} {value}, ptr {place}")
+        return place
+
+    def letter(self, letter: str) -> str:
+        """A place that holds a letter."""
+        return self.boxed(str(ord(letter)), "i8")
+
+    def run(self, which: int, unit: str, *args: str, letters: int = 0) -> None:
+        """Call a function; what it says last is kept for the matrix. Behind the pointers come lengths of letters."""
+        said = self.place("i64", self.said, unit)
+        lengths = ", i64 1" * letters
+        pointers = ", ".join(f"ptr {a}" for a in (*args, said))
+        self.do(f"call void {self.functions[which]}({pointers}{lengths})")
+
+    def if_fine(self, unit: str, action: Callable[[], None]) -> None:
+        """``action()`` where the function before had nothing against the matrix."""
+        info = self.ins(f"load i64, ptr {self.place('i64', self.said, unit)}")
+        self.when(self.ins(f"icmp eq i64 {info}, 0"), action)
+
+    def copy(self, target: str, source: str, *sizes: str) -> None:
+        """Elements that lie close."""
+        count = str(self.dtype.itemsize)
+        for size in sizes:
+            count = self.i64("mul", count, size)
+        self.act("llvm.memcpy.p0.p0.i64", ("ptr", target), ("ptr", source), ("i64", count), ("i1", "false"))
+
+    def turn(self, target: str, source: str, rows: str, cols: str) -> None:
+        """target[j, i] = source[i, j] for a source [rows, cols]."""
+
+        def row(i: str) -> None:
+            def column(j: str) -> None:
+                near = self.place(self.stored, source, self.i64("add", self.i64("mul", i, cols), j))
+                far = self.place(self.stored, target, self.i64("add", self.i64("mul", j, rows), i))
+                self.do(f"store {self.stored} {self.ins(f'load {self.stored}, ptr {near}')}, ptr {far}")
+
+            self.each("0", cols, column)
+
+        self.each("0", rows, row)
+
+
+def _written(name: str, dtype: DType) -> LineEmitter:
+    e = _Matrices(name, dtype)
+    e.units(functools.partial(ROUTINES[name].write, e))
+    return e
+
+
+def _cholesky(e: _Matrices, unit: str) -> None:
+    x, out = (e.matrix(d, unit, e.rows, e.rows) for d in e.data)
+    e.copy(out, x, e.rows, e.rows)
+    n = e.boxed(e.rows)
+    e.run(0, unit, e.letter("U"), n, out, n, letters=1)
+
+    def row(i: str) -> None:
+        after = e.i64("add", i, 1)
+        start = e.place(e.stored, out, e.i64("add", e.i64("mul", i, e.rows), after))
+        size = e.i64("mul", e.i64("sub", e.rows, after), e.dtype.itemsize)
+        e.act("llvm.memset.p0.i64", ("ptr", start), ("i8", "0"), ("i64", size), ("i1", "false"))
+
+    e.each("0", e.rows, row)
+
+
+def _inverse(e: _Matrices, unit: str) -> None:
+    x, out = (e.matrix(d, unit, e.rows, e.rows) for d in e.data)
+    e.copy(out, x, e.rows, e.rows)
+    n, size = e.boxed(e.rows), e.boxed(e.i64("mul", e.rows, _BLOCK))
+    e.run(0, unit, n, n, out, n, e.parts[0])
+    e.if_fine(unit, lambda: e.run(1, unit, n, out, n, e.parts[0], e.parts[1], size))
+
+
+def _det(e: _Matrices, unit: str) -> None:
+    """A singular matrix has a determinant: what LAPACK says of it is no refusal."""
+    x, out = e.matrix(e.data[0], unit, e.rows, e.rows), e.place(e.stored, e.data[1], unit)
+    pivots, factor = e.parts
+    e.copy(factor, x, e.rows, e.rows)
+    n = e.boxed(e.rows)
+    e.run(0, unit, n, n, factor, n, pivots)
+    e.do(f"store i64 0, ptr {e.place('i64', e.said, unit)}")
+
+    def step(i: str, now: list[str]) -> list[str]:
+        pivot = e.ins(f"load i64, ptr {e.place('i64', pivots, i)}")
+        moved = e.ins(f"icmp ne i64 {pivot}, {e.i64('add', i, 1)}")
+        diagonal = e.ins(f"load {e.stored}, ptr {e.place(e.stored, factor, e.i64('mul', i, e.i64('add', e.rows, 1)))}")
+        opposite = e.ins(f"fneg {e.stored} {diagonal}")
+        signed = e.ins(f"select i1 {moved}, {e.stored} {opposite}, {e.stored} {diagonal}")
+        return [e.ins(f"fmul {e.stored} {now[0]}, {signed}")]
+
+    found = e.loop(("0", e.rows, 1), [(e.stored, "1.0")], step)[0]
+    e.do(f"store {e.stored} {found}, ptr {out}")
+
+
+def _solve(e: _Matrices, unit: str) -> None:
+    a, b, out = (e.matrix(d, unit, e.rows, size) for d, size in zip(e.data, (e.rows, e.right, e.right)))
+    pivots, factor, turned = e.parts
+    e.copy(factor, a, e.rows, e.rows)
+    e.turn(turned, b, e.rows, e.right)
+    n, k = e.boxed(e.rows), e.boxed(e.right)
+    e.run(0, unit, n, n, factor, n, pivots)
+    e.if_fine(unit, lambda: e.run(1, unit, e.letter("T"), n, k, factor, n, pivots, turned, n, letters=1))
+    e.turn(out, turned, e.right, e.rows)
+
+
+def _eigh(e: _Matrices, unit: str) -> None:
+    x, vectors = (e.matrix(e.data[i], unit, e.rows, e.rows) for i in (0, 2))
+    values = e.matrix(e.data[1], unit, e.rows)
+    ints, room, own = e.parts
+    e.copy(own, x, e.rows, e.rows)
+    n = e.boxed(e.rows)
+    sizes = e.boxed(e.i64("udiv", e.lengths[1], e.dtype.itemsize)), e.boxed(e.i64("udiv", e.lengths[0], _INT))
+    e.run(0, unit, e.letter("V"), e.letter("U"), n, own, n, values, room, sizes[0], ints, sizes[1], letters=2)
+    e.turn(vectors, own, e.rows, e.rows)
+
+
+def _svd(e: _Matrices, unit: str) -> None:
+    k = e.smaller(e.rows, e.cols)
+    x = e.matrix(e.data[0], unit, e.rows, e.cols)
+    values, left, right = (e.matrix(d, unit, *s) for d, s in zip(e.data[1:], ((k,), (e.rows, k), (e.cols, k))))
+    ints, room, own, turned = e.parts
+    e.copy(own, x, e.rows, e.cols)
+    m, n, least = e.boxed(e.cols), e.boxed(e.rows), e.boxed(k)
+    size = e.boxed(e.i64("udiv", e.lengths[1], e.dtype.itemsize))
+    args = (e.letter("S"), m, n, own, m, values, turned, m, left, least, room, size, ints)
+    e.run(0, unit, *args, letters=1)
+    e.turn(right, turned, k, e.cols)
+
+
+class MatrixFunction(NamedTuple):
+    """What an operation calls.
+
+    Attributes:
+        functions: of LAPACK, without the letter of the dtype.
+        slots: how many operands, results, and parts of a thread's memory.
+        write: the code of one matrix.
+    """
+
+    functions: tuple[str, ...]
+    slots: tuple[int, int, int]
+    write: Callable[[_Matrices, str], None]
+
+
+ROUTINES = {
+    "cholesky": MatrixFunction(("potrf",), (1, 1, 0), _cholesky),
+    "inverse": MatrixFunction(("getrf", "getri"), (1, 1, 2), _inverse),
+    "det": MatrixFunction(("getrf",), (1, 1, 2), _det),
+    "solve": MatrixFunction(("getrf", "getrs"), (2, 1, 3), _solve),
+    "eigh": MatrixFunction(("syevd",), (1, 2, 3), _eigh),
+    "svd": MatrixFunction(("gesdd",), (1, 3, 4), _svd),
+}

@@ -1,0 +1,1 @@
+"""Kernels along one axis: indices of extremes, running totals, sorting, search."""

@@ -1,0 +1,174 @@
+"""Frame of the kernels that work along one axis. A tensor is seen as [outer, n, inner]; a line is what lies along n.
+
+    inner == 1    lines lie close: a unit of work is one line, lanes run along it
+    inner > 1     a unit is a block of neighbouring lines: lanes run across lines, step by step along n
+
+            x[o, 0, c .. c + COLUMNS]  ->  state[COLUMNS]            the state of a block lies in the first cache
+            x[o, 1, c .. c + COLUMNS]  ->  state[COLUMNS] ...        a row is read once, in whole cache lines
+
+Sizes come as words, so there is one kernel per kind and dtype:  words = [units, threads, n, inner, blocks, slots ...].
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from msnb.core import dtypes
+from msnb.core.dtypes import DType
+from msnb.core.types import TensorType
+from msnb.devices.cpu.llvm.emitter import Emitter
+from msnb.devices.cpu.llvm.jit import Library, attributes, host
+from msnb.devices.cpu.llvm.loop_builder import parallel
+from msnb.ir.graph import Node, Value
+
+COLUMNS = 256
+HEADER = 5
+SHARED_WORK = 300_000
+"""Elements that are worth a thread."""
+
+
+class Lines(NamedTuple):
+    """A tensor as [outer, n, inner]."""
+
+    outer: int
+    n: int
+    inner: int
+
+    @property
+    def number(self) -> int:
+        """How many lines."""
+        return self.outer * self.inner
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of neighbouring lines in one slice of the outer axes."""
+        return -(-self.inner // COLUMNS)
+
+    def header(self, weight: int = 1) -> tuple[int, ...]:
+        """The first words of a call; ``weight``: the work per element, 1 for a comparison."""
+        units = self.outer * self.blocks
+        threads = max(1, min(units, math.prod(self) * weight // SHARED_WORK))
+        return units, threads, self.n, self.inner, self.blocks
+
+
+def lines_of(t: TensorType, axis: int | None) -> Lines:
+    """The lines along an axis; ``None``: all elements are one line."""
+    shape = t.ints()
+    if axis is None or not shape:
+        return Lines(1, math.prod(shape), 1)
+    axis %= len(shape)
+    return Lines(math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
+
+
+def is_static(node: Node) -> bool:
+    """True where every operand and result is a tensor of known sizes, none of which is zero."""
+
+    def known(value: Value) -> bool:
+        t = value.type
+        return isinstance(t, TensorType) and t.is_static and not t.weak and 0 not in t.shape
+
+    return all(map(known, (*node.inputs, *node.outputs)))
+
+
+def compared_as(dtype: DType) -> DType:
+    """The dtype in which elements are compared and added up: half precision has no registers of its own."""
+    if dtype.is_float:
+        return dtypes.float64 if dtype is dtypes.float64 else dtypes.float32
+    if dtype is dtypes.bool_ or dtype.itemsize < 4:
+        return dtypes.int32
+    return dtype
+
+
+class LineEmitter(Emitter):
+    """The part of one thread: units %begin to %end. ``word`` and ``pointer`` read what the call was given."""
+
+    def __init__(self) -> None:
+        super().__init__(scalef=host().target.scalef)
+        self.n, self.inner, self.blocks = (self.word(i) for i in (2, 3, 4))
+
+    def word(self, i: int) -> str:
+        """Word number ``i`` of the call."""
+        return self.ins(f"load i64, ptr {self.place('i64', '%words', str(i))}")
+
+    def pointer(self, i: int) -> str:
+        """The data of operand number ``i`` (reads, then results, then temporary memory)."""
+        return self.ins(f"load ptr, ptr {self.place('ptr', '%slots', self.word(HEADER + i))}")
+
+    def place(self, kind: str, base: str, index: str) -> str:
+        """The address of an element."""
+        return self.ins(f"getelementptr {kind}, ptr {base}, i64 {index}")
+
+    def i64(self, op: str, a: str, b: str | int) -> str:
+        """Arithmetic of sizes."""
+        return self.ins(f"{op} i64 {a}, {b}")
+
+    def smaller(self, a: str, b: str) -> str:
+        """The smaller of two sizes."""
+        return self.call("llvm.smin.i64", "i64", ("i64", a), ("i64", b))
+
+    def units(self, body: Callable[[str], None]) -> None:
+        """``body(unit)`` for every unit of this thread; ends the function."""
+        self.each("%begin", "%end", body)
+        self.do("ret void")
+
+    def each(self, low: str, high: str, body: Callable[[str], None], step: int = 1) -> None:
+        """A loop that carries nothing."""
+
+        def turn(i: str, _: list[str]) -> list[str]:
+            body(i)
+            return []
+
+        self.loop((low, high, step), [], turn)
+
+    def read(self, dtype: DType, place: str, mask: str = "") -> str:
+        """Elements in the dtype in which they are compared."""
+        return self.converted(self.load(dtype, place, mask), dtype)
+
+    def converted(self, x: str, dtype: DType) -> str:
+        """An element in the dtype in which it is compared."""
+        wanted = compared_as(dtype)
+        return x if dtype is wanted else self.cast(x, dtype, wanted)
+
+    def columns(self, unit: str, body: Callable[[str, str, str], None]) -> None:
+        """A unit of neighbouring lines: ``body(first element, elements to the next row, how many columns)``."""
+        outer, block = self.i64("udiv", unit, self.blocks), self.i64("urem", unit, self.blocks)
+        column = self.i64("mul", block, COLUMNS)
+        first = self.i64("add", self.i64("mul", outer, self.i64("mul", self.n, self.inner)), column)
+        body(first, column, self.smaller(self.i64("sub", self.inner, column), str(COLUMNS)))
+
+    def sweep(self, count: str, lanes: int, body: Callable[[str, str], None]) -> None:
+        """``body(i, mask)`` for ``count`` neighbours, ``lanes`` at a time; the last turn may be masked."""
+        whole = self.i64("sub", count, self.i64("urem", count, lanes))
+        self.lanes = lanes
+        self.each("0", whole, lambda i: body(i, ""), lanes)
+
+        def rest(i: str) -> None:
+            ints = self.t("i64")
+            body(i, self.ins(f"icmp slt {ints} {self.steps(i, 1)}, {self.splat('i64', count)}"))
+
+        self.each(whole, count, rest, lanes)
+        self.lanes = 1
+
+
+def lanes_of(dtype: DType) -> int:
+    """How many elements of a dtype a vector register holds."""
+    return max(1, host().target.lanes * 4 // compared_as(dtype).itemsize)
+
+
+@functools.lru_cache(maxsize=64)
+def library(symbol: str, write: Callable[..., LineEmitter], *about: Any) -> Library:
+    """The machine code of one kernel: ``write(*about)`` gives the part of one thread."""
+    e = write(*about)
+    head = f"internal void @{symbol}.body(ptr %slots, ptr %words, i64 %begin, i64 %end)"
+    body = "\n".join([f"define {head} {attributes()} {{", "entry:", *e.entry, *e.lines, "}"])
+    first = ["@msnb_parallel = global ptr null", "@msnb_thread = global ptr null", *e.declared.values()]
+    notes = '!0 = !{!"branch_weights", i32 1, i32 100000}\n!1 = !{i32 1}'
+    return Library("\n".join([*first, notes, body]) + parallel(symbol, attributes()))
+
+
+def words(header: Sequence[int], *slots: Sequence[int]) -> tuple[int, ...]:
+    """Header and slots of a call."""
+    return (*header, *(s for group in slots for s in group))

@@ -1,0 +1,84 @@
+"""The k largest or smallest elements along an axis: a sort that keeps only its beginning.
+
+    top_k [3, 1, 4, 1, 5], k = 2  ->  values [5, 4], indices [4, 2]        equal elements in the order of their places
+
+A back end need not sort: it walks over the data once and keeps the k best (``devices.cpu.kernels.lines.radix_sort``).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from msnb.base.errors import AttributeValueError
+from msnb.core import dtypes
+from msnb.core.types import TensorType, tensor_type
+from msnb.ops.definition.operand_checks import one_batched, strong_dtype
+from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define, find
+from msnb.ops.definition.symbolic_sizes import bound_of
+from msnb.ops.definition.type_inference import normal_axis, operand_lines
+from msnb.ops.indexing.gather import along
+from msnb.ops.shape.index_records import UNINDEX
+
+_A = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]])
+
+
+def _infer(x: TensorType, *, k: int, axis: int, largest: bool) -> tuple[TensorType, TensorType]:
+    at = normal_axis("top_k", axis, x.ndim)
+    limit = bound_of(x.shape[at])
+    if isinstance(k, bool) or not isinstance(k, int) or k < 0 or (limit is not None and k > limit):
+        raise AttributeValueError(
+            f"topk: k = {k!r} for an axis of size {x.shape[at]}; k must be an int from 0 to that size.",
+            operands=operand_lines(x),
+        )
+    shape = (*x.shape[:at], k, *x.shape[at + 1 :])
+    return tensor_type(shape, strong_dtype(x)), tensor_type(shape, dtypes.int64)
+
+
+def _body(xp: Any, x: Any, *, k: int, axis: int, largest: bool) -> Any:
+    """By the record of ``sort``, whose order this is."""
+    values, order = find("sort").body(xp, x, axis=axis, descending=largest)
+    first = [slice(None)] * x.ndim
+    first[axis] = slice(0, k)
+    return values[tuple(first)], order[tuple(first)]
+
+
+def _grad(douts: Any, outs: Any, types: Any, k: int, axis: int, largest: bool) -> Any:
+    """Written where they came from."""
+    shape = types[0].shape
+    grid = along("top_k", shape, outs[1], normal_axis("top_k", axis, len(shape)))
+    return UNINDEX(douts[0], *grid, spec=("t",) * len(grid), shape=shape)
+
+
+def _labels(types: Any, attrs: Any) -> str:
+    names = list("abcdefgh"[: types[0].ndim])
+    left, right = names.copy(), names.copy()
+    left[attrs["axis"]], right[attrs["axis"]] = "y!", "z!"
+    one = " ".join(right)
+    return f"{' '.join(left)} -> {one}, {one}"
+
+
+def _work(types: Any, out_types: Any, attrs: Any) -> Work:
+    return Work(vector=float(types[0].size if types[0].is_static else 0))
+
+
+TOP_K: Op = define(
+    "top_k",
+    "x",
+    attrs={"k": 1, "axis": -1, "largest": True},
+    infer=_infer,
+    body=_body,
+    grad=_grad,
+    axes=_labels,
+    batch=one_batched(lambda x, k, axis, largest: TOP_K(x, k=k, axis=axis + 1 if axis >= 0 else axis, largest=largest)),
+    work=_work,
+    doc="The k largest (or smallest) elements along an axis in order, and where each stood.",
+    examples=(
+        Example((_A,), {"k": 2, "axis": 1}),
+        Example((_A,), {"k": 1, "axis": 0, "largest": False}),
+        Example((np.array([2, 1, 2, 1]),), {"k": 3}),
+        Example((_A[:, :0],), {"k": 0}),
+    ),
+    wrong=(InvalidExample((_A,), {"k": 4}, "k must be an int from 0 to that size", AttributeValueError),),
+)
