@@ -24,6 +24,9 @@ class Unjudged(BaseException):
     """The program does something about which this module has no opinion."""
 
 
+TIE = 1e-9
+
+
 class World:
     """What transforms must tidy up or forbid: Parameters, cells with buffers, lanes under way."""
 
@@ -33,11 +36,12 @@ class World:
     levels: list[int] = []
     wobble = 0
     rng = np.random.default_rng(0)
+    tied = False  # a branch was decided by two numbers so close that the order of a sum may decide it
 
     @classmethod
     def begin(cls, wobble: int) -> None:
         cls.params, cls.cells, cls.lanes, cls.levels = [], [], 0, []
-        cls.wobble, cls.rng = wobble, np.random.default_rng(0)
+        cls.wobble, cls.rng, cls.tied = wobble, np.random.default_rng(0), False
 
     @classmethod
     def data(cls, value: Any) -> Any:
@@ -92,6 +96,7 @@ class Tensor:
     def __bool__(self) -> bool:
         if self.dtype != bool:
             raise Unjudged("the truth of a number")
+        World.tied = World.tied or getattr(self, "is_tied", False)
         return bool(self.asnumpy())
 
     def __getitem__(self, index: Any) -> Tensor:
@@ -165,13 +170,20 @@ def _binary(name: str, swapped: bool = False) -> Any:
     return method
 
 
+def _compared(how: Any, a: Any, b: Any) -> Tensor:
+    out = boxed(how(a, b))
+    with np.errstate(all="ignore"):
+        out.is_tied = bool(np.any(np.abs(a - b) <= TIE * (1 + np.abs(a)))) if a.dtype.kind == "f" else False
+    return out
+
+
 for _name, _symbol in {"add": "add", "sub": "sub", "mul": "mul", "div": "truediv", "matmul": "matmul"}.items():
     setattr(Tensor, f"__{_symbol}__", _binary(_name))
     setattr(Tensor, f"__r{_symbol}__", _binary(_name, swapped=True))
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     _compare = {"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal}
     _ufunc = _compare.get(_name, np.not_equal)
-    setattr(Tensor, f"__{_name}__", lambda a, b, f=_ufunc: boxed(f(number(value_of(a)), number(value_of(b)))))
+    setattr(Tensor, f"__{_name}__", lambda a, b, f=_ufunc: _compared(f, number(value_of(a)), number(value_of(b))))
 Tensor.__neg__ = lambda self: _op("neg", self)  # type: ignore[attr-defined]
 Tensor.__abs__ = lambda self: _op("abs", self)  # type: ignore[attr-defined]
 

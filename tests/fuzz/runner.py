@@ -139,7 +139,7 @@ def steps(module: Any, main: Callable[..., Any], tensor: Any) -> Outcome:
 
     for values in module.CALLS:
         found = step(main, make, values, module.state)
-        if tensor is oracle.Tensor and Largest.overflowed:
+        if tensor is oracle.Tensor and (Largest.overflowed or oracle.World.tied):
             break  # this call and those behind it are not judged
         outcome.steps.append(found)
         if found.error:
