@@ -248,15 +248,15 @@ def test_random_loops(rng: np.random.Generator) -> None:
         x, w = ms.Tensor(rng.standard_normal((T, D, D)) / 3), ms.Tensor(rng.standard_normal((D, D)) / 3)
 
         def run(x: Any, w: Any) -> Any:
-            state, kept = [w * (i + 1.0) for i in range(n_carry)], []  # noqa: B023
-            for t in reversed(range(T)) if down else range(T):  # noqa: B023
+            state, kept = [w * (i + 1.0) for i in range(n_carry)], []
+            for t in reversed(range(T)) if down else range(T):
                 here = [*state, x[t], w]
-                for a, b, c, d in words:  # noqa: B023
+                for a, b, c, d in words:
                     left, right = here[a % len(here)], here[b % len(here)]
                     here.append(unary[c % 5](left) if d % 2 else binary[c % 5](left, right))
-                state = [ops.tanh(here[-1 - i]) for i in range(n_carry)]  # noqa: B023
+                state = [ops.tanh(here[-1 - i]) for i in range(n_carry)]
                 kept.append(here[-2])
-            return ops.stack(kept, axis=axis), kept[keep[0] % T], state[0], ops.concat(kept[keep[1] % 4 :], axis=1)  # noqa: B023
+            return ops.stack(kept, axis=axis), kept[keep[0] % T], state[0], ops.concat(kept[keep[1] % 4 :], axis=1)
 
         graph = trace(run, (x, w), {}).graph
         rolled = rolling.rolled(graph)

@@ -12,7 +12,6 @@ from msnb.ir import control_flow
 from msnb.ir.builder import GraphBuilder
 from msnb.ir.graph import Graph, Node, Value, copy_node
 from msnb.ops.definition.record import find
-from msnb.ops.elementwise.constant import constant
 
 Source = tuple[str, Any, int]
 """Where an operand comes from: ("inner", node of the turn, result), ("carry", number), ("row", number), ("same",
@@ -182,21 +181,21 @@ class _LoopWriter:
         """A stack or concat with one value of every turn, in order: what the Scan gives, and what stands around it."""
         turns, axis = self.loop.turns, node.attrs["axis"]
         first = next((i for i, v in enumerate(node.inputs) if v in self.made), len(node.inputs))
-        inside = [self.made.get(v) for v in node.inputs[first : first + turns]]
-        if len(inside) < turns or inside[0] is None or not all(inside):
+        rows = self._in_order([self.made.get(v, (-1, 0, 0)) for v in node.inputs[first : first + turns]])
+        if rows is None:
             return None
-        order = [place[0] for place in inside if place is not None]
-        up = order == list(range(turns))
-        if len({place[1:] for place in inside if place is not None}) > 1 or not (
-            up or order[::-1] == list(range(turns))
-        ):
-            return None
-        rows = self.stacks[inside[0][1], inside[0][2]]
-        rows = rows if up == (self.loop.step >= 0) else rows[::-1]
         parts = [node.inputs[:first], node.inputs[first + turns :]]
-        before, behind = ([node.op(*map(self.b.wrap, map(self._value, p)), axis=axis)] if p else [] for p in parts)
+        before, behind = ([node.op(*(self.b.wrap(self._value(v)) for v in p), axis=axis)] if p else [] for p in parts)
         middle = _along(rows, axis % node.out.type.ndim, node.op.name == "stack")  # type: ignore[union-attr]
         return find("concat")(*before, middle, *behind, axis=axis) if before or behind else middle
+
+    def _in_order(self, places: Sequence[tuple[int, int, int]]) -> Any:
+        """The rows of all turns in the order of these places; None unless they are one value of every turn in order."""
+        order, turns = [turn for turn, _, _ in places], list(range(self.loop.turns))
+        if order not in (turns, turns[::-1]) or len({place[1:] for place in places}) > 1:
+            return None
+        rows = self.stacks[places[0][1:]]
+        return rows if (order == turns) == (self.loop.step >= 0) else rows[::-1]
 
 
 def _along(rows: Any, axis: int, apart: bool) -> Any:
@@ -243,21 +242,15 @@ class _Body:
         return self.outside.get(what) if kind == "inner" and k == 0 else None
 
     def _move(self, j: int) -> None:
-        node = self.turn[j]
-        sources = self.loop.sources[j]
-        if node.op is constant or not sources or len(node.outputs) != 1 or not _computes(node):
+        node, sources = self.turn[j], self.loop.sources[j]
+        found = [f for f in map(self._outer, sources) if f is not None]
+        if not found or len(found) < len(sources) or len(node.outputs) != 1 or not _computes(node):
             return
-        row = row_of(node)
-        found = [self._outer(s) for s in sources]
-        if any(f is None for f in found):
-            return
-        kinds, tensors = zip(*(f for f in found if f is not None))
-        if sources[0][0] == "row" and row is not None:
-            rest = row_rest(node)
-            if rest == ():
-                self.outside[j] = ("row", tensors[0])
-            return
-        if "row" not in kinds:
+        kinds, tensors = zip(*found)
+        if sources[0][0] == "row":
+            if row_rest(node) == ():
+                self.outside[j] = found[0]
+        elif "row" not in kinds:
             if node.op.view != "broadcast":
                 self.outside[j] = ("same", node.op(*tensors, **node.attrs))
         elif _is_product(node, kinds, tensors) or _is_bias(node, kinds, sources, self.outside, self.turn):

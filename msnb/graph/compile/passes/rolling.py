@@ -143,21 +143,18 @@ class _Turns:
 
     def _agreed(self, begin: int, turns: int) -> RolledLoop | None:
         loop = RolledLoop(self.graph, begin, self.period, turns)
-        made = [v for node in self.graph.nodes[begin : begin + self.period] for v in node.outputs if node.inputs]
-        if not all(isinstance(v.type, TensorType) and v.type.is_static and not v.type.weak for v in made):
-            return None
-        for j in range(self.period):
-            nodes = [self.graph.nodes[begin + t * self.period + j] for t in range(turns)]
-            rows = [row_of(node) for node in nodes]
-            if rows[0] is not None and any(r is None or r.at != rows[0].at for r in rows):
-                if not self._sliced(loop, nodes, [r for r in rows if r is not None]):
-                    return None
-                continue
-            sources = [self._source(loop, [node.inputs[k] for node in nodes]) for k in range(len(nodes[0].inputs))]
-            if any(source is None for source in sources):
-                return None
-            loop.sources.append([s for s in sources if s is not None])
-        return loop
+        known = all(map(_has_known_types, self.graph.nodes[begin : begin + self.period]))
+        return loop if known and all(self._node(loop, j) for j in range(self.period)) else None
+
+    def _node(self, loop: RolledLoop, j: int) -> bool:
+        """Enter where the operands of one node of a turn come from; False where the turns do not agree."""
+        nodes = [self.graph.nodes[loop.begin + t * self.period + j] for t in range(loop.turns)]
+        rows = [row for row in map(row_of, nodes) if row is not None]
+        if len({row.at for row in rows}) > 1:
+            return self._sliced(loop, nodes, rows)
+        sources = [self._source(loop, values) for values in zip(*(node.inputs for node in nodes))]
+        loop.sources.append([source for source in sources if source is not None])
+        return all(source is not None for source in sources)
 
     def _sliced(self, loop: RolledLoop, nodes: Sequence[Node], rows: Sequence[Row]) -> bool:
         """x[t] with t counting: a row, if x is the same in all turns and all rows are gone through in one direction."""
@@ -198,3 +195,9 @@ class _Turns:
         if place >= here:
             return ("inner", place - here, k)
         return ("carry", place - here + loop.period, k) if place >= here - loop.period else ("far", value, 0)
+
+
+def _has_known_types(node: Node) -> bool:
+    """Whether the results can be carried and stacked; Python numbers stand in every turn for themselves."""
+    types = [v.type for v in node.outputs if node.inputs]
+    return all(isinstance(t, TensorType) and t.is_static and not t.weak for t in types)
