@@ -1,4 +1,4 @@
-"""An LSTM (32 -> 64, batch 4) over 50, 200 and 1,000 steps, and its cell in a Python loop of 400, with gradient descent.
+"""An LSTM (32 -> 64, batch 4) over 50, 200 and 1,000 steps, its cell in a Python loop of 400, and gradient descent.
 
 The loss is the mean square of all outputs minus a target: every step has a gradient of its own. What is looked at is
 the first call, which must not grow with the steps, as much as the step.
