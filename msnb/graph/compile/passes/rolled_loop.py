@@ -142,7 +142,7 @@ class _LoopWriter:
         first_values = [self.b.wrap(self.seen[v]) for _, _, v in loop.carries]
         start = [x for i, x in enumerate(first_values) if i not in body.sums]
         found = control_flow.scan(self.b, body.graph, start, body.xs, body.same, loop.turns, loop.step < 0)
-        ends, rows = iter(found[: len(start)]), found[len(start) :]
+        ends, rows = iter(found[: len(start)]), list(found[len(start) :])
         self.stacks = dict(zip(self.given, rows))
         stacked = {**body.handed_rows(), **dict(zip(body.extra, rows[len(self.given) :]))}
         for i, x in enumerate(first_values):
