@@ -56,11 +56,13 @@ def _compile(case: str) -> list[Bar]:
 
 
 TORCH = ("torch eager",)
+LSTM = ("lstm_step_50", "lstm_step_200", "lstm_step_1000")
 BARS: tuple[Bar, ...] = (
     *_steps(1.5, "lenet_step_32", "lenet_step_256"),
     *_steps(1.1, "conv2d"),
     *_steps(1.2, "resnet18_step", "resnet50_step", "transformer_step", "rnn_step", "pinn_step"),
     *_steps(1.1, "mlp_step"),
+    *_steps(1.2, *LSTM),
     *_steps(1.2, "layernorm_softmax", "fused_elementwise_grad"),
     *_steps(1.0, "fused_elementwise"),
     *_steps(0.95, "matmul"),
@@ -72,6 +74,7 @@ BARS: tuple[Bar, ...] = (
     *_compile("transformer_step"),
     *(Bar(case, EAGER, "step", TORCH, 1.0) for case in ("dispatch", "dispatch_grad")),
     *(Bar(case, EAGER, "step", TORCH, 1 / 1.3) for case in ("lenet_step_32", "mlp_step", "transformer_step")),
+    *(Bar(case, EAGER, "step", TORCH, 1.0) for case in LSTM),
     *(Bar(case, GRAPH, "peak") for case in ("resnet50_step", "transformer_step")),
     Bar("graph_size", GRAPH, "growth", (), at_most=2.2),
 )

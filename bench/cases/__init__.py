@@ -13,6 +13,7 @@ from bench.cases import (
     inference,
     lenet,
     loop,
+    lstm,
     matmul,
     mlp,
     norm,
@@ -24,8 +25,8 @@ from bench.cases import (
 )
 
 FAMILIES = (
-    dispatch, elementwise, norm, matmul, conv, mlp, lenet, rnn, pinn, loop, transformer, resnet, guards, attention,
-    contrast, inference, sparse,
+    dispatch, elementwise, norm, matmul, conv, mlp, lenet, rnn, lstm, pinn, loop, transformer, resnet, guards,
+    attention, contrast, inference, sparse,
 )  # fmt: skip
 CASES: dict[str, Case] = {case.name: case for family in FAMILIES for case in family.CASES}
 

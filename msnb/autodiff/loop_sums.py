@@ -13,6 +13,7 @@ The order of the additions differs from that of a loop that was written out; eac
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -43,7 +44,7 @@ class Term:
 
 
 @dataclass
-class OuterSums:
+class LoopSums:
     """The terms of all gradients of a body, told apart.
 
     Args:
@@ -65,24 +66,19 @@ class OuterSums:
 
     def split(self, b: GraphBuilder, grads: Sequence[Any]) -> None:
         """Look at the gradients of one turn; what stays inside is built with ``b``."""
-        values = [b.lift(g) for g in grads]
-        found = [[(v, self._term(v)) for v in _added(value)] for value in values]
+        found = [[(v, self._term(v)) for v in _added(b.lift(g))] for g in grads]
         for term in (t for terms in found for _, t in terms if t is not None and len(t.factors) == 2):
             self.extra += [v for v, _ in term.factors if not self._is_row(v)]
         for terms in found:
-            kept = [t for _, t in terms if t is not None and self._moves(t)]
-            rest = [b.wrap(v) for v, t in terms if t is None or not self._moves(t)]
-            total = rest[0] if rest else None
-            for other in rest[1:]:
-                total = add_up(total, other)
-            self.terms.append(kept)
-            self.inside.append(total)
+            self.terms.append([t for _, t in terms if self._moves(t)])  # type: ignore[misc]
+            rest = [b.wrap(v) for v, t in terms if not self._moves(t)]
+            self.inside.append(functools.reduce(add_up, rest) if rest else None)
 
     def _is_row(self, value: Value) -> bool:
         return value in self.rows or value in self.given or value in self.extra
 
-    def _moves(self, term: Term) -> bool:
-        return len(term.factors) == 2 or self._is_row(term.factors[0][0])
+    def _moves(self, term: Term | None) -> bool:
+        return term is not None and (len(term.factors) == 2 or self._is_row(term.factors[0][0]))
 
     def _term(self, value: Value) -> Term | None:
         views: list[Node] = []
@@ -104,7 +100,7 @@ class OuterSums:
         return made and value not in self.same and isinstance(value.type, TensorType) and value.type.is_static
 
 
-def outer_sum(terms: Sequence[Term], stacked: dict[Value, Any], length: int, inside: Any) -> Any:
+def sum_outside(terms: Sequence[Term], stacked: dict[Value, Any], length: int, inside: Any) -> Any:
     """The gradient: the terms summed over all turns, and what the loop added up (None: nothing).
 
     Args:

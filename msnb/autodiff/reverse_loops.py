@@ -18,7 +18,7 @@ import numpy as np
 
 from msnb.autodiff.dead_nodes import prune
 from msnb.autodiff.gradient_rules import add_up
-from msnb.autodiff.loop_sums import OuterSums, outer_sum
+from msnb.autodiff.loop_sums import LoopSums, sum_outside
 from msnb.autodiff.reverse_mode import VJP, Pull, Pullback
 from msnb.autodiff.subgraphs import inline, params, reindex, spread_grads, types_of
 from msnb.core import dtypes
@@ -254,7 +254,7 @@ class BackwardScan:
             grads = inline(b, loop.pair.backward, [*(next(travel[k]) for k in kinds), *arrived])
             n, first = self.n_carries, self.n_carries + self.n_given
             sliced = [b.lift(g) for g in grads[n:first]]
-            self.sums = OuterSums([b.lift(x) for x in self.rows], [b.lift(x) for x in others], sliced)
+            self.sums = LoopSums([b.lift(x) for x in self.rows], [b.lift(x) for x in others], sliced)
             self.sums.split(b, grads[first:])
             inside = [g for g in self.sums.inside if g is not None]
             sums = params(b, [b.lift(g).type for g in inside], "sum")
@@ -271,7 +271,7 @@ class BackwardScan:
         stacked = {**dict(zip(made, given)), **{x._value: whole for x, whole in zip(self.rows, xs)}}
         inside = iter(found[self.n_carries :])
         sums = [
-            outer_sum(terms, stacked, length, None if g is None else next(inside))
+            sum_outside(terms, stacked, length, None if g is None else next(inside))
             for terms, g in zip(self.sums.terms, self.sums.inside)
         ]
         return [*found[: self.n_carries], *given[: self.n_given], *sums]

@@ -6,7 +6,8 @@
 
 The key is the tape itself: entries are interned per signature, so equal lines mean equal ops, types, attributes and
 aliasing. The first use of a structure runs the backward graph as it is; from the second on it is optimised and compiled
-through ``graph.compile``. The cache is bounded.
+through ``graph.compile``. A graph of LONG nodes is compiled at once: as it is it would take longer than the passes that
+make loops of it (``graph.compile.passes.rolling``). The cache is bounded.
 
 Callables that a program met (hooks, a Cell's ``bprop``) are not part of its structure: they lie among the saved items
 and are put into the program's HostFn for the time of a run.
@@ -20,6 +21,7 @@ from typing import Any
 
 from msnb.autodiff import vjp
 from msnb.base import device_registry, fork_locks
+from msnb.base.settings import get_context
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor, made, make, type_of_buffer
 from msnb.core.types import TensorType
@@ -31,6 +33,7 @@ from msnb.ir.graph import Graph, Value
 from msnb.ops.shape.views import TRANSPOSE
 
 CACHE_SIZE = 256
+LONG = 1000
 Place = tuple[int, int]
 
 
@@ -119,13 +122,14 @@ class BackwardProgram:
 
     def _program(self, saved: list[Any]) -> Any:
         self._uses += 1
-        if self._uses == 1:
+        once = len(self.graph.nodes) >= LONG and get_context("jit_level") == "O1"
+        if self._uses == 1 and not once:
             self._run = device_registry.current().compile(self.graph)
-        elif self._uses == 2:
+        elif self._run is None or (self._uses == 2 and not once):
             from msnb.graph.compile import compile_graph
 
             self._turns = {i: order for i, order in enumerate(map(dense_order, saved)) if order}
-            self._run = compile_graph(turned(self.graph, self._turns), name="backward")
+            self._run = compile_graph(turned(self.graph, self._turns), name="backward", copies=True)
         return self._run
 
 

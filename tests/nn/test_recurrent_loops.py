@@ -3,7 +3,6 @@ out, and programs that do not grow with the sequence."""
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -87,10 +86,10 @@ def flat(tree: Any) -> list[Any]:
 
 
 CONFIGURATIONS = [
-    {"num_layers": layers, "bidirectional": both, "has_bias": bias, "batch_first": first}
-    for layers, (both, bias, first) in itertools.product(
-        (1, 2), [(False, True, False), (True, True, True), (True, False, False), (False, False, True)]
-    )
+    {"num_layers": 1, "bidirectional": False, "has_bias": True, "batch_first": False},
+    {"num_layers": 2, "bidirectional": True, "has_bias": True, "batch_first": True},
+    {"num_layers": 1, "bidirectional": True, "has_bias": False, "batch_first": False},
+    {"num_layers": 3, "bidirectional": False, "has_bias": False, "batch_first": True},
 ]
 
 
@@ -120,10 +119,10 @@ def test_second_derivatives_and_tangents(mode: int, rng: np.random.Generator, ki
     results = []
     for run in (layer, written_out):
         loss = score(run, net, weights, lengths)
-        slope = lambda x: (ms.grad(loss)(x, *first) * v).sum()  # noqa: B023
+        slope = lambda x: (ms.grad(loss)(x, *first) * v).sum()
         second = ms.value_and_grad(slope, 0, net.trainable_params())(x)
-        tangent = ms.jvp(lambda x: loss(x, *first), x, v)  # noqa: B023
-        lanes = ms.vmap(lambda x: loss(x, *first))(ops.stack([x, v]))  # noqa: B023
+        tangent = ms.jvp(lambda x: loss(x, *first), x, v)
+        lanes = ms.vmap(lambda x: loss(x, *first))(ops.stack([x, v]))
         results.append([*second, *tangent, lanes])
     close(*results, 1e-9)
 

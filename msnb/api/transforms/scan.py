@@ -82,7 +82,7 @@ def _scan_node(
         body.origin = engine.origin if engine.origin is not None else engine.locate()
         with body:
             body.output(*step(*(body.param(t, "") for t in types)))
-        left = [v.type for v in body.graph.outputs[:n]]
+        left: list[Any] = [v.type for v in body.graph.outputs[:n]]
         wrong = next((k for k in range(n) if left[k].shape != first[k].shape), None)
         if wrong is not None:
             raise ShapeError(

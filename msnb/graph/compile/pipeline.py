@@ -139,8 +139,8 @@ class CompiledProgram:
         executable: what the device made.
     """
 
-    def __init__(self, name: str, source: Graph, keep: bool, packs: bool = False) -> None:
-        self.name, self.noted = name, source
+    def __init__(self, name: str, source: Graph, keep: bool, packs: bool = False, copies: bool = False) -> None:
+        self.name, self.noted, self._copies = name, source, copies
         self._device, self._keep, self._packs = device_registry.current(), keep, packs
         self._fuses = fuses(self._device)
         self._passed: PassResult | None = None
@@ -167,7 +167,7 @@ class CompiledProgram:
         """The graph as captured, its gradients written out."""
         if not self._fuses:
             return written_out(self.noted)
-        return written_out(rolled(self.noted), _prepared)
+        return written_out(rolled(self.noted, self._copies), _prepared)
 
     @property
     def _passes(self) -> PassResult:
@@ -233,7 +233,7 @@ def fuses(device: Any) -> bool:
 
 
 def compile_graph(
-    graph: Graph, *, name: str = "", keep_stages: bool | None = None, packs: bool = False
+    graph: Graph, *, name: str = "", keep_stages: bool | None = None, packs: bool = False, copies: bool = False
 ) -> CompiledProgram:
     """Simplify a graph and compile it for the current device.
 
@@ -242,6 +242,7 @@ def compile_graph(
         name: what to call the program (the graph's name by default).
         keep_stages: keep every stage's graph and every rewrite; None: as ``set_context(save_graphs=)`` says.
         packs: the caller keeps state in blocks between calls (see ``CompiledProgram.forms``).
+        copies: loops may be rolled whose turns read values of their own from outside, at the price of a copy.
 
     Returns:
         The program, with its stages, timings and history.
@@ -257,7 +258,7 @@ def compile_graph(
     """
     keep = bool(get_context("save_graphs")) if keep_stages is None else keep_stages
     with at_rest():
-        compiled = CompiledProgram(name or graph.name, graph, keep, packs)
+        compiled = CompiledProgram(name or graph.name, graph, keep, packs, copies)
     if keep and get_context("save_graphs_path"):
         save_stages(compiled, str(get_context("save_graphs_path")))
     return compiled

@@ -248,15 +248,15 @@ def test_random_loops(rng: np.random.Generator) -> None:
         x, w = ms.Tensor(rng.standard_normal((T, D, D)) / 3), ms.Tensor(rng.standard_normal((D, D)) / 3)
 
         def run(x: Any, w: Any) -> Any:
-            state, kept = [w * (i + 1.0) for i in range(n_carry)], []  # noqa: B023
-            for t in reversed(range(T)) if down else range(T):  # noqa: B023
+            state, kept = [w * (i + 1.0) for i in range(n_carry)], []
+            for t in reversed(range(T)) if down else range(T):
                 here = [*state, x[t], w]
-                for a, b, c, d in words:  # noqa: B023
+                for a, b, c, d in words:
                     left, right = here[a % len(here)], here[b % len(here)]
                     here.append(unary[c % 5](left) if d % 2 else binary[c % 5](left, right))
-                state = [ops.tanh(here[-1 - i]) for i in range(n_carry)]  # noqa: B023
+                state = [ops.tanh(here[-1 - i]) for i in range(n_carry)]
                 kept.append(here[-2])
-            return ops.stack(kept, axis=axis), kept[keep[0] % T], state[0], ops.concat(kept[keep[1] % 4 :], axis=1)  # noqa: B023
+            return ops.stack(kept, axis=axis), kept[keep[0] % T], state[0], ops.concat(kept[keep[1] % 4 :], axis=1)
 
         graph = trace(run, (x, w), {}).graph
         rolled = rolling.rolled(graph)
@@ -265,3 +265,49 @@ def test_random_loops(rng: np.random.Generator) -> None:
         given = [{"x": x, "w": w}[p.name] for p in graph.params]
         close(replay(rolled, given), replay(graph, given))
     assert count >= 20
+
+
+@pytest.mark.parametrize("kind", ["RNNCell", "GRUCell", "LSTMCell"])
+def test_an_eager_sweep_back_through_a_loop_is_a_loop(
+    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator, kind: str
+) -> None:
+    from msnb.eager import backward_program
+
+    monkeypatch.setattr(backward_program, "LONG", 50)
+    net = getattr(nn, kind)(D, 4, dtype=ms.float64)
+    x = ms.Tensor(rng.standard_normal((T, N, D)))
+
+    def loss(x: Any) -> Any:
+        state: Any = None
+        for t in range(T):
+            state = net(x[t], state)
+        return sum((part * part).sum() for part in (state if isinstance(state, tuple) else (state,)))
+
+    found = []
+    for level in ("O0", "O1"):
+        ms.set_context(mode=ms.PYNATIVE_MODE, jit_level=level)
+        found.append([ms.value_and_grad(loss, None, net.trainable_params())(x) for _ in range(2)])
+    close(found[1], found[0])
+    ran = [p._run.graph for p in backward_program._programs.values() if hasattr(p._run, "graph")]
+    assert any(loops(graph) == 1 and [n.op.name for n in graph.nodes].count("matmul") >= 2 for graph in ran)
+
+
+def test_values_that_differ_are_copied_only_where_that_is_allowed(rng: np.random.Generator) -> None:
+    weights = [ms.Tensor(rng.standard_normal((D, D)) / 2) for _ in range(2 * T)]
+    h = ms.Tensor(rng.standard_normal((N, D)))
+
+    def run(h: Any, weights: Any) -> Any:
+        total = h * 0.0
+        for w, u in zip(weights[::2], weights[1::2]):
+            h = ops.tanh(h @ w) @ u
+            total = total + h
+        return h, total
+
+    graph = trace(run, (h, weights), {}).graph
+    assert rolling.rolled(graph) is graph
+    rolled = rolling.rolled(graph, copies=True)
+    assert loops(rolled) == 1
+    verify(rolled, "captured", deep=True)
+    by_type = iter(weights)
+    given = [h if p.type.shape == (N, D) else next(by_type) for p in graph.params]
+    close(replay(rolled, given), replay(graph, given))

@@ -6,17 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from msnb.autodiff.dead_nodes import prune
+from msnb.autodiff.loop_sums import LoopSums, Term, sum_outside
 from msnb.autodiff.subgraphs import reindex
 from msnb.core.types import TensorType, tensor_type
 from msnb.ir import control_flow
 from msnb.ir.builder import GraphBuilder
 from msnb.ir.graph import Graph, Node, Value, copy_node
 from msnb.ops.definition.record import find
-from msnb.ops.elementwise.constant import constant
 
+GROUP = 25
 Source = tuple[str, Any, int]
-"""Where an operand comes from: ("inner", node of the turn, result), ("carry", number), ("row", number), ("same",
-value)."""
+"""Where an operand comes from: ("inner", node of the turn, result), ("carry", number), ("same", value), ("row", i): the
+node reads a row of a tensor; ("copied", number): it is a row of values that are copied into one tensor."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class RolledLoop:
     Attributes:
         step: 1 or -1, the direction in which rows are gone through; 0 where none are.
         sources: per node of a turn, where its operands come from.
-        rows: what is handed row by row: (tensor, axis, number of the first row).
+        rows: what is handed row by row: (tensor, axis, number of the first row), or (values of the turns, -1, 0).
         carries: what is carried: (node of the turn, result, first value).
     """
 
@@ -56,7 +58,7 @@ class RolledLoop:
     turns: int
     step: int = 0
     sources: list[list[Source]] = field(default_factory=list)
-    rows: list[tuple[Value, int, int]] = field(default_factory=list)
+    rows: list[tuple[Value | tuple[Value, ...], int, int]] = field(default_factory=list)
     carries: list[tuple[int, int, Value]] = field(default_factory=list)
 
     @property
@@ -64,7 +66,7 @@ class RolledLoop:
         """The node behind the last turn."""
         return self.begin + self.turns * self.period
 
-    def row(self, x: Value, axis: int, first: int) -> int:
+    def row(self, x: Value | tuple[Value, ...], axis: int, first: int) -> int:
         """The number of these rows among all."""
         return _number(self.rows, (x, axis, first))
 
@@ -137,12 +139,21 @@ class _LoopWriter:
         self._at(first)
         rows = [self._rows(*row) for row in loop.rows]
         body = _Body(self, rows)
-        start = [self.b.wrap(self.seen[v]) for _, _, v in loop.carries]
+        first_values = [self.b.wrap(self.seen[v]) for _, _, v in loop.carries]
+        start = [x for i, x in enumerate(first_values) if i not in body.sums]
         found = control_flow.scan(self.b, body.graph, start, body.xs, body.same, loop.turns, loop.step < 0)
-        self.ends, self.stacks = list(found[: len(start)]), dict(zip(self.given, found[len(start) :]))
+        ends, rows = iter(found[: len(start)]), list(found[len(start) :])
+        self.stacks = dict(zip(self.given, rows))
+        stacked = {**body.handed_rows(), **dict(zip(body.extra, rows[len(self.given) :]))}
+        for i, x in enumerate(first_values):
+            terms = body.sums.get(i)
+            self.ends.append(next(ends) if terms is None else sum_outside(terms, stacked, loop.turns, x))
 
-    def _rows(self, value: Value, axis: int, first: int) -> Any:
-        """The rows of a tensor that the turns go through, along axis 0."""
+    def _rows(self, value: Value | tuple[Value, ...], axis: int, first: int) -> Any:
+        """The rows of a tensor that the turns go through, along axis 0, or what they read from outside as rows."""
+        if isinstance(value, tuple):
+            copied = [self.b.wrap(self.seen[v]) for v in value]
+            return _stacked(copied[::-1] if self.loop.step < 0 else copied)
         x, turns = self.b.wrap(self.seen[value]), self.loop.turns
         if axis:
             x = find("transpose")(x, perm=(axis, *(i for i in range(x.ndim) if i != axis)))
@@ -182,21 +193,27 @@ class _LoopWriter:
         """A stack or concat with one value of every turn, in order: what the Scan gives, and what stands around it."""
         turns, axis = self.loop.turns, node.attrs["axis"]
         first = next((i for i, v in enumerate(node.inputs) if v in self.made), len(node.inputs))
-        inside = [self.made.get(v) for v in node.inputs[first : first + turns]]
-        if len(inside) < turns or inside[0] is None or not all(inside):
+        rows = self._in_order([self.made.get(v, (-1, 0, 0)) for v in node.inputs[first : first + turns]])
+        if rows is None:
             return None
-        order = [place[0] for place in inside if place is not None]
-        up = order == list(range(turns))
-        if len({place[1:] for place in inside if place is not None}) > 1 or not (
-            up or order[::-1] == list(range(turns))
-        ):
-            return None
-        rows = self.stacks[inside[0][1], inside[0][2]]
-        rows = rows if up == (self.loop.step >= 0) else rows[::-1]
         parts = [node.inputs[:first], node.inputs[first + turns :]]
-        before, behind = ([node.op(*map(self.b.wrap, map(self._value, p)), axis=axis)] if p else [] for p in parts)
+        before, behind = ([node.op(*(self.b.wrap(self._value(v)) for v in p), axis=axis)] if p else [] for p in parts)
         middle = _along(rows, axis % node.out.type.ndim, node.op.name == "stack")  # type: ignore[union-attr]
         return find("concat")(*before, middle, *behind, axis=axis) if before or behind else middle
+
+    def _in_order(self, places: Sequence[tuple[int, int, int]]) -> Any:
+        """The rows of all turns in the order of these places; None unless they are one value of every turn in order."""
+        order, turns = [turn for turn, _, _ in places], list(range(self.loop.turns))
+        if order not in (turns, turns[::-1]) or len({place[1:] for place in places}) > 1:
+            return None
+        rows = self.stacks[places[0][1:]]
+        return rows if (order == turns) == (self.loop.step >= 0) else rows[::-1]
+
+
+def _stacked(values: Sequence[Any]) -> Any:
+    """Values as rows of one tensor: by groups of one size, whose code is the same."""
+    groups = [find("stack")(*values[i : i + GROUP], axis=0) for i in range(0, len(values), GROUP)]
+    return groups[0] if len(groups) == 1 else find("concat")(*groups, axis=0)
 
 
 def _along(rows: Any, axis: int, apart: bool) -> Any:
@@ -217,6 +234,7 @@ class _Body:
 
     Attributes:
         graph: the body; xs, same: what it is handed, as tensors of the outer graph.
+        sums: carried values that are summed outside, by number; extra: what must be rows for that.
     """
 
     def __init__(self, writer: _LoopWriter, rows: Sequence[Any]) -> None:
@@ -225,6 +243,8 @@ class _Body:
         self.turn = nodes[self.loop.begin + self.loop.period : self.loop.begin + 2 * self.loop.period]
         self.xs, self.same = list(rows), list[Any]()
         self.outside: dict[int, tuple[str, Any]] = {}
+        self.sums: dict[int, list[Term]] = {}
+        self.extra: list[Value] = []
         for j in range(len(self.turn)):
             self._move(j)
         self.builder = GraphBuilder("turn", self.loop.graph.module)
@@ -238,26 +258,20 @@ class _Body:
         kind, what, k = source
         if kind == "same":
             return "same", self.writer.b.wrap(self.writer.seen[what])
-        if kind == "row":
+        if kind in ("row", "copied"):
             return "row", self.xs[what]
         return self.outside.get(what) if kind == "inner" and k == 0 else None
 
     def _move(self, j: int) -> None:
-        node = self.turn[j]
-        sources = self.loop.sources[j]
-        if node.op is constant or not sources or len(node.outputs) != 1 or not _computes(node):
+        node, sources = self.turn[j], self.loop.sources[j]
+        found = [f for f in map(self._outer, sources) if f is not None]
+        if not found or len(found) < len(sources) or len(node.outputs) != 1 or not _computes(node):
             return
-        row = row_of(node)
-        found = [self._outer(s) for s in sources]
-        if any(f is None for f in found):
-            return
-        kinds, tensors = zip(*(f for f in found if f is not None))
-        if sources[0][0] == "row" and row is not None:
-            rest = row_rest(node)
-            if rest == ():
-                self.outside[j] = ("row", tensors[0])
-            return
-        if "row" not in kinds:
+        kinds, tensors = zip(*found)
+        if sources[0][0] == "row":
+            if row_rest(node) == ():
+                self.outside[j] = found[0]
+        elif "row" not in kinds:
             if node.op.view != "broadcast":
                 self.outside[j] = ("same", node.op(*tensors, **node.attrs))
         elif _is_product(node, kinds, tensors) or _is_bias(node, kinds, sources, self.outside, self.turn):
@@ -274,11 +288,47 @@ class _Body:
         for j, node in enumerate(self.turn):
             if j not in self.outside:
                 self._node(j, node)
-        outs = [self._made(j, k) for j, k, _ in loop.carries] + [self._made(j, k) for j, k in self.writer.given]
-        b.graph.outputs = outs
+        carried = [self._made(j, k) for j, k, _ in loop.carries]
+        given = [self._made(j, k) for j, k in self.writer.given]
+        self._sum_outside(carried, given)
+        kept = [i for i in range(len(carried)) if i not in self.sums]
+        b.graph.outputs = [*(carried[i] for i in kept), *given, *self.extra]
         self.xs, self.same = [t for t, _ in self.row_params], [t for t, _ in self.same_params]
-        b.graph.params[:] = [*self.carried, *(p for _, p in self.row_params), *(p for _, p in self.same_params)]
+        rows, same = ([p for _, p in params] for params in (self.row_params, self.same_params))
+        b.graph.params[:] = [*(self.carried[i] for i in kept), *rows, *same]
         reindex(b.graph)
+        prune(b.graph)
+
+    def handed_rows(self) -> dict[Value, Any]:
+        """The params that are rows -> the rows of all turns."""
+        return {p: t for t, p in self.row_params}
+
+    def _sum_outside(self, carried: Sequence[Value], given: Sequence[Value]) -> None:
+        """What is only added to in every turn is a sum over all turns: of products first, whose factors become rows."""
+        uses, sums = self.graph.uses(), dict[int, Value]()
+        for i, (own, new) in enumerate(zip(self.carried, carried)):
+            node = new.node
+            added = node is not None and node.op.name == "add" and own in node.inputs and own.type is new.type
+            if added and uses[own] == 1 and not uses.get(new, 0) and new not in given:
+                sums[i] = next(v for v in node.inputs if v is not own)  # type: ignore[union-attr]
+        for product in (True, False):
+            for i in [i for i in sums if i not in self.sums]:
+                self._move_sum(i, sums[i], product)
+
+    def _move_sum(self, i: int, value: Value, product: bool) -> None:
+        """Sum what is added to carried value ``i`` outside, if it can be, and is a product or not, as asked for."""
+        terms = self._moving(value)
+        if terms and any(len(t.factors) == 2 for t in terms) == product:
+            self.sums[i] = terms
+            values = dict.fromkeys(v for t in terms for v, _ in t.factors)
+            self.extra += [v for v in values if v not in self.extra and v not in self.handed_rows()]
+
+    def _moving(self, value: Value) -> list[Term]:
+        """The terms of a value where all of them can be summed outside."""
+        sums = LoopSums(list(self.handed_rows()), [p for _, p in self.same_params], list(self.extra))
+        with self.builder:
+            sums.split(self.builder, [self.builder.wrap(value)])
+        return sums.terms[0] if sums.inside[0] is None else []
 
     def _handed(self, found: tuple[str, Any]) -> Value:
         """The param for a tensor that the loop is handed."""

@@ -10,6 +10,7 @@ order. The pass looks for a period, and then whether the operands agree from tur
 
     made in the same turn                    a value of the body          made in the turn before       carried
     the same value in all turns              handed to every turn         x[t], t counting up or down   a row of x
+    another one from outside in every turn   a row of a copy, where copies are allowed
 
 Whoever stands behind the loop reads rows of what the turns made, and ``stack`` of them all is what the Scan gives. A
 product of a row with what no turn changes is one product of all rows before the loop. What does not agree stays as it
@@ -40,26 +41,27 @@ _PEELED = 2
 _STAYS = frozenset({"effect", "control", "host", "collective"})
 
 
-def rolled(graph: Graph) -> Graph:
+def rolled(graph: Graph, copies: bool = False) -> Graph:
     """The graph with long loops of like turns as Scans.
 
     Args:
         graph: a captured program; it is not changed.
+        copies: values from outside that differ from turn to turn may be copied into one tensor, whose rows they become.
 
     Returns:
         A graph with the same params and outputs; the given one where there is nothing to roll.
     """
-    while (loop := _longest(graph)) is not None:
+    while (loop := _longest(graph, copies)) is not None:
         graph = loop.written()
     return graph
 
 
-def _longest(graph: Graph) -> RolledLoop | None:
+def _longest(graph: Graph, copies: bool) -> RolledLoop | None:
     if len(graph.nodes) < WORTH or any(node.marks for node in graph.nodes):
         return None
     words = _words(graph)
     for start, end, period in sorted(_runs(words), key=lambda run: (run[0] - run[1], run[2])):
-        found = _Turns(graph, start, end, period).loop()
+        found = _Turns(graph, start, end, period, copies).loop()
         if found is not None:
             return found
     return None
@@ -113,6 +115,7 @@ class _Turns:
     start: int
     end: int
     period: int
+    copies: bool
     made: dict[Value, tuple[int, int]] = field(default_factory=dict)
 
     def loop(self) -> RolledLoop | None:
@@ -143,21 +146,18 @@ class _Turns:
 
     def _agreed(self, begin: int, turns: int) -> RolledLoop | None:
         loop = RolledLoop(self.graph, begin, self.period, turns)
-        made = [v for node in self.graph.nodes[begin : begin + self.period] for v in node.outputs if node.inputs]
-        if not all(isinstance(v.type, TensorType) and v.type.is_static and not v.type.weak for v in made):
-            return None
-        for j in range(self.period):
-            nodes = [self.graph.nodes[begin + t * self.period + j] for t in range(turns)]
-            rows = [row_of(node) for node in nodes]
-            if rows[0] is not None and any(r is None or r.at != rows[0].at for r in rows):
-                if not self._sliced(loop, nodes, [r for r in rows if r is not None]):
-                    return None
-                continue
-            sources = [self._source(loop, [node.inputs[k] for node in nodes]) for k in range(len(nodes[0].inputs))]
-            if any(source is None for source in sources):
-                return None
-            loop.sources.append([s for s in sources if s is not None])
-        return loop
+        known = all(map(_has_known_types, self.graph.nodes[begin : begin + self.period]))
+        return loop if known and all(self._node(loop, j) for j in range(self.period)) else None
+
+    def _node(self, loop: RolledLoop, j: int) -> bool:
+        """Enter where the operands of one node of a turn come from; False where the turns do not agree."""
+        nodes = [self.graph.nodes[loop.begin + t * self.period + j] for t in range(loop.turns)]
+        rows = [row for row in map(row_of, nodes) if row is not None]
+        if len({row.at for row in rows}) > 1:
+            return self._sliced(loop, nodes, rows)
+        sources = [self._source(loop, values) for values in zip(*(node.inputs for node in nodes))]
+        loop.sources.append([source for source in sources if source is not None])
+        return all(source is not None for source in sources)
 
     def _sliced(self, loop: RolledLoop, nodes: Sequence[Node], rows: Sequence[Row]) -> bool:
         """x[t] with t counting: a row, if x is the same in all turns and all rows are gone through in one direction."""
@@ -179,7 +179,8 @@ class _Turns:
         """Where an operand of every turn comes from; None where the turns do not agree."""
         found = {self._relative(loop, t, v) for t, v in enumerate(values) if t}
         if len(found) != 1:
-            return None
+            outside = self.copies and all(self._place(v) < loop.begin for v in values)
+            return ("copied", loop.row(tuple(values), -1, 0), 0) if outside and _may_lie_in_rows(values) else None
         (source,) = found
         if source[0] == "far":
             return None
@@ -198,3 +199,14 @@ class _Turns:
         if place >= here:
             return ("inner", place - here, k)
         return ("carry", place - here + loop.period, k) if place >= here - loop.period else ("far", value, 0)
+
+
+def _may_lie_in_rows(values: Sequence[Value]) -> bool:
+    t = values[0].type
+    return isinstance(t, TensorType) and t.is_static and not t.weak and all(v.type is t for v in values)
+
+
+def _has_known_types(node: Node) -> bool:
+    """Whether the results can be carried and stacked; Python numbers stand in every turn for themselves."""
+    types = [v.type for v in node.outputs if node.inputs]
+    return all(isinstance(t, TensorType) and t.is_static and not t.weak for t in types)

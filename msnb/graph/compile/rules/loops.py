@@ -19,13 +19,7 @@ def _unchanged(sweep: GraphRewriter, node: Node) -> Found:
     """Nodes of a body that read only what the loop does not change stand before it."""
     body = node.graphs[-1]
     edge = node.attrs["n_carry"] + (node.attrs["n_xs"] if node.op is SCAN else 0)
-    same = set(body.params[edge:])
-    moved: list[Node] = []
-    for inner in body.nodes:
-        if _may_move(inner) and all(v in same or const_of(v) is not None for v in inner.inputs):
-            if any(v in same for v in inner.inputs):
-                same.add(inner.out)
-                moved.append(inner)
+    moved = _same_in_all_turns(body, body.params[edge:])
     if not moved:
         return None
     outside = dict(zip(body.params[edge:], node.inputs[edge:]))
@@ -37,6 +31,17 @@ def _unchanged(sweep: GraphRewriter, node: Node) -> Found:
     graphs = [*(_with_params(sweep, g, handed, []) for g in node.graphs[:-1]), _with_params(sweep, body, handed, moved)]
     inputs = [*node.inputs, *(outside[v] for v in handed)]
     return sweep.again(node, inputs, [v.type for v in node.outputs], graphs)
+
+
+def _same_in_all_turns(body: Graph, params: Sequence[Value]) -> list[Node]:
+    """The nodes that read params that no turn changes, constants and each other, and may be computed earlier."""
+    same, found = set(params), []
+    for node in body.nodes:
+        known = _may_move(node) and all(v in same or const_of(v) is not None for v in node.inputs)
+        if known and any(v in same for v in node.inputs):
+            same.add(node.out)
+            found.append(node)
+    return found
 
 
 def _may_move(node: Node) -> bool:
