@@ -5,6 +5,7 @@ from __future__ import annotations
 from bench.case import Case
 from bench.cases import (
     attention,
+    axis,
     contrast,
     conv,
     dispatch,
@@ -26,7 +27,7 @@ from bench.cases import (
 
 FAMILIES = (
     dispatch, elementwise, norm, matmul, conv, mlp, lenet, rnn, lstm, pinn, loop, transformer, resnet, guards,
-    attention, contrast, inference, sparse,
+    attention, contrast, inference, sparse, axis,
 )  # fmt: skip
 CASES: dict[str, Case] = {case.name: case for family in FAMILIES for case in family.CASES}
 
