@@ -190,4 +190,4 @@ class Dropout(nn.Dropout, metaclass=_OneClass):
     """``nn.Dropout``; a number in first place is the probability to keep, as MindSpore means it."""
 
     def __init__(self, keep_prob: float | None = None, p: float | None = None, dtype: object = None) -> None:
-        super().__init__(keep_prob=keep_prob, p=p)
+        super().__init__(keep_prob=keep_prob, p=p, dtype=dtype)

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+import msnb.nn.mindspore.inner_operators
 from msnb.base import missing_names
 from msnb.nn import initializer as initializer
 from msnb.nn.cells.cell import Cell as Cell
