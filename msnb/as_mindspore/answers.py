@@ -183,10 +183,10 @@ class _OneClass(type):
     """Layers that msnb made are instances of the class that programs see."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, nn.Dropout) if cls is Dropout else super().__instancecheck__(instance)
+        return isinstance(instance, nn.Dropout) if cls is KeepDropout else super().__instancecheck__(instance)
 
 
-class Dropout(nn.Dropout, metaclass=_OneClass):
+class KeepDropout(nn.Dropout, metaclass=_OneClass):
     """``nn.Dropout``; a number in first place is the probability to keep, as MindSpore means it."""
 
     def __init__(self, keep_prob: float | None = None, p: float | None = None, dtype: object = None) -> None:

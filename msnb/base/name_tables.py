@@ -15,16 +15,19 @@ _METRICS = (
     "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "get_metric_fn",
 )  # fmt: skip
 # functions of ops that MindSpore 2.5 and later have at top level too
-_TOP_LEVEL = tuple(
-    "zeros ones arange eye full linspace zeros_like ones_like full_like empty empty_like rand randn randint randperm "
-    "rand_like randn_like normal multinomial bernoulli cat concat stack chunk split reshape permute "
-    "squeeze unsqueeze transpose swapaxes tile where nonzero gather index_select masked_select scatter scatter_add "
-    "take abs add sub mul div exp log sqrt rsqrt sin cos tan tanh sigmoid erf floor ceil round clamp pow square "
-    "neg sign matmul bmm mm dot outer einsum addmm baddbmm sum mean std var prod max min amax amin argmax argmin "
-    "argsort sort topk cumsum cumprod norm any all isnan isinf isfinite equal eq ne gt ge lt le maximum minimum "
-    "logical_and logical_or logical_not logical_xor tril triu diag flatten flip roll repeat_interleave meshgrid "
-    "unique bincount histc trace relu softmax".split()
-)
+_TOP_LEVEL = (
+    "zeros", "ones", "arange", "eye", "full", "linspace", "zeros_like", "ones_like", "full_like", "empty",
+    "empty_like", "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "normal", "multinomial",
+    "bernoulli", "cat", "concat", "stack", "chunk", "split", "reshape", "permute", "squeeze", "unsqueeze",
+    "transpose", "swapaxes", "tile", "where", "nonzero", "gather", "index_select", "masked_select", "scatter",
+    "scatter_add", "take", "abs", "add", "sub", "mul", "div", "exp", "log", "sqrt", "rsqrt", "sin", "cos", "tan",
+    "tanh", "sigmoid", "erf", "floor", "ceil", "round", "clamp", "pow", "square", "neg", "sign", "matmul", "bmm",
+    "mm", "dot", "outer", "einsum", "addmm", "baddbmm", "sum", "mean", "std", "var", "prod", "max", "min", "amax",
+    "amin", "argmax", "argmin", "argsort", "sort", "topk", "cumsum", "cumprod", "norm", "any", "all", "isnan",
+    "isinf", "isfinite", "equal", "eq", "ne", "gt", "ge", "lt", "le", "maximum", "minimum", "logical_and",
+    "logical_or", "logical_not", "logical_xor", "tril", "triu", "diag", "flatten", "flip", "roll",
+    "repeat_interleave", "meshgrid", "unique", "bincount", "histc", "trace", "relu", "softmax",
+)  # fmt: skip
 _TRAIN = ("Model", "save_checkpoint", "load_checkpoint", "load_param_into_net")
 _FILES = {name: f"msnb.train.files.mindir:{name}" for name in ("export", "load")}
 _AMP = ("FixedLossScaleManager", "DynamicLossScaleManager", "build_train_network")

@@ -49,7 +49,7 @@ class Initializer:
         self.__dict__.update(settings)
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-        """Values of this shape. A subclass may write MindSpore's ``_initialize(array)``, which fills an array, instead."""
+        """Values of this shape. A subclass may write MindSpore's ``_initialize(array)``, to fill one, instead."""
         fill = getattr(self, "_initialize", None)
         if fill is None:
             raise NotImplementedError(f"{type(self).__name__} has no draw(rng, shape).")
