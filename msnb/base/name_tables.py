@@ -226,7 +226,6 @@ def _torch(there: str, here: str) -> str:
     return _TORCH.format(there, here)
 
 
-_FILLS = "is for Parameters: the values of a Tensor do not change in place"
 _WISH = "PyTorch's requires_grad is for Parameters here; ms.grad(fn, grad_position) says what else to differentiate by."
 
 _SCHEDULES = (
@@ -330,9 +329,6 @@ SAID: dict[str, dict[str, str]] = {
         "batch_dot": f"{_PART}; ops.bmm and ops.einsum compute it.",
     },
     "Tensor": {
-        "zero_": f"{_FILLS}; write x = ops.zeros_like(x), or x[0] = 0 for a part.",
-        "normal_": f"{_FILLS}; write x = ops.randn(x.shape).",
-        "uniform_": f"{_FILLS}; write x = ops.rand(x.shape).",
         "backward": "PyTorch's backward() is a function here: ms.grad(fn)(x), or ms.value_and_grad(fn, None, params).",
         "grad": "PyTorch's x.grad is a result here: ms.grad(fn)(x) returns it.",
         "requires_grad": _WISH,
