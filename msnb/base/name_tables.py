@@ -103,6 +103,8 @@ MOVED: dict[str, dict[str, str]] = {
         **{name: f"msnb.api:{name}" for name in _TRANSFORMS},
         **{name: f"msnb.ops.mindspore.multitype_graph:{name}" for name in _FUNCTIONAL},
         "constexpr": "msnb.api.compiler_hints:constexpr",
+        **{f"tensor_{name}": f"msnb.ops:{name}" for name in ("add", "sub", "mul", "div", "pow", "mod")},
+        "scalar_to_array": "msnb.core.tensor:Tensor",
         "Custom": "msnb.api.python_op:Custom",
         "HookBackward": "msnb.api.transforms.custom_gradient:HookBackward",
         "Partial": "msnb.ops.mindspore.multitype_graph:Partial",
@@ -312,7 +314,7 @@ SAID: dict[str, dict[str, str]] = {
         **dict.fromkeys(("lrn", "LRN"), f"{_PART}."),
         **dict.fromkeys(("fft", "ifft", "rfft", "irfft", "fft2", "ifft2", "rfft2", "fftn", "ifftn", "stft"), _FFT),
         **dict.fromkeys(
-            ("NPUAllocFloatStatus", "NPUGetFloatStatus", "NPUClearFloatStatus", "FloatStatus"),
+            ("NPUAllocFloatStatus", "NPUGetFloatStatus", "NPUClearFloatStatus"),
             f"{_PART}; amp.all_finite(gradients) tells an overflow, and a loss scaler acts on it.",
         ),
         **dict.fromkeys(

@@ -373,6 +373,11 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
                   "roi_end_mode": 1}),
     "TensorShape": (lambda x: Tensor(x.shape), {}),
     "TensorAdd": (lambda x, y: _ops().add(x, y), {}),
+    "TensorSub": (lambda x, y: _ops().sub(x, y), {}),
+    "GatherV2": (lambda x, indices, axis: _ops().gather(x, indices, axis), {}),
+    "InvertPermutation": (results.inverted_permutation, {}),
+    "ScalarToArray": (lambda value: Tensor(value), {}),
+    "FloatStatus": (results.float_status, {}),
     "Mod": (lambda x, y: _ops().fmod(x, y), {}),  # the sign of x; FloorMod has the sign of y
     "RealDiv": (lambda x, y: _ops().divide(x, y), {}),
     "BiasAdd": (results.bias_add, {"data_format": "NCHW"}),

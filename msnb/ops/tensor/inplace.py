@@ -82,7 +82,7 @@ def _of_tensor(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
-_NAMED = {
+_NAMED: dict[str, Callable[..., Any]] = {
     "copy_": _takes, "fill_": _takes, "zero_": _zeroed, "normal_": _drawn_normal, "uniform_": _drawn_uniform,
 }  # fmt: skip
 
