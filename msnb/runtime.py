@@ -6,7 +6,10 @@ Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.runtime.htm
 
 from __future__ import annotations
 
-from msnb.base import device_registry
+from typing import Any
+
+from msnb.base import device_registry, events
+from msnb.base.settings import set_context
 
 
 def synchronize() -> None:
@@ -17,3 +20,25 @@ def synchronize() -> None:
         >>> ms.runtime.synchronize()
     """
     device_registry.current().synchronize()
+
+
+def set_memory(*sizes: Any, **settings: Any) -> None:
+    """Memory of a device as MindSpore sets it up: kept for programs that call it, buffers are made as needed here.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.runtime.set_memory(max_size="8GB")
+    """
+    events.notice("runtime.set_memory() changes nothing: memory is taken as programs need it.", "set_memory")
+
+
+def launch_blocking() -> None:
+    """Wait after every operation of eager mode: ``set_context(pynative_synchronize=True)``.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.runtime.launch_blocking()
+        >>> ms.get_context("pynative_synchronize")
+        True
+    """
+    set_context(pynative_synchronize=True)

@@ -81,3 +81,29 @@ def no_inline(fn: Any = None) -> Any:
 def _mark(fn: Any) -> Any:
     plain: Callable[[Any], Any] = lambda marked: marked
     return plain if fn is None else fn
+
+
+STRICT, COMPATIBLE, LAX = 0, 1, 2  # MindSpore's levels of Python in graph mode; all of it is captured here
+
+
+class JitConfig:
+    """Settings of a compilation as MindSpore bundles them; ``net.set_jit_config`` takes it, and results do not depend
+    on it.
+
+    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.JitConfig.html
+
+    Examples:
+        >>> JitConfig(jit_level="O1").jit_config_dict["jit_level"]
+        'O1'
+    """
+
+    def __init__(
+        self, jit_level: str = "", exc_mode: str = "auto", jit_syntax_level: str = "", debug_level: str = "RELEASE",
+        infer_boost: str = "off", **options: Any,
+    ) -> None:  # fmt: skip
+        if jit_level not in ("", "O0", "O1", "O2"):
+            raise AttributeValueError(f"JitConfig: jit_level is 'O0', 'O1' or 'O2', not {jit_level!r}.")
+        self.jit_config_dict = {
+            "jit_level": jit_level, "exc_mode": exc_mode, "jit_syntax_level": jit_syntax_level,
+            "debug_level": debug_level, "infer_boost": infer_boost, **options,
+        }  # fmt: skip

@@ -14,12 +14,28 @@ _METRICS = (
     "Accuracy", "ConfusionMatrix", "F1", "Fbeta", "Loss", "MAE", "MSE", "Metric", "Precision", "Recall",
     "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "get_metric_fn",
 )  # fmt: skip
+# functions of ops that MindSpore 2.5 and later have at top level too
+_TOP_LEVEL = (
+    "zeros", "ones", "arange", "eye", "full", "linspace", "zeros_like", "ones_like", "full_like", "empty",
+    "empty_like", "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "normal", "multinomial",
+    "bernoulli", "cat", "concat", "stack", "chunk", "split", "reshape", "permute", "squeeze", "unsqueeze",
+    "transpose", "swapaxes", "tile", "where", "nonzero", "gather", "index_select", "masked_select", "scatter",
+    "scatter_add", "take", "abs", "add", "sub", "mul", "div", "exp", "log", "sqrt", "rsqrt", "sin", "cos", "tan",
+    "tanh", "sigmoid", "erf", "floor", "ceil", "round", "clamp", "pow", "square", "neg", "sign", "matmul", "bmm",
+    "mm", "dot", "outer", "einsum", "addmm", "baddbmm", "sum", "mean", "std", "var", "prod", "max", "min", "amax",
+    "amin", "argmax", "argmin", "argsort", "sort", "topk", "cumsum", "cumprod", "norm", "any", "all", "isnan",
+    "isinf", "isfinite", "equal", "eq", "ne", "gt", "ge", "lt", "le", "maximum", "minimum", "logical_and",
+    "logical_or", "logical_not", "logical_xor", "tril", "triu", "diag", "flatten", "flip", "roll",
+    "repeat_interleave", "meshgrid", "unique", "bincount", "histc", "trace", "relu", "softmax",
+)  # fmt: skip
 _TRAIN = ("Model", "save_checkpoint", "load_checkpoint", "load_param_into_net")
 _FILES = {name: f"msnb.train.files.mindir:{name}" for name in ("export", "load")}
 _AMP = ("FixedLossScaleManager", "DynamicLossScaleManager", "build_train_network")
 _TRANSFORMS = ("grad", "value_and_grad", "vmap", "jvp", "vjp", "jacfwd", "jacrev", "GradOperation", "custom_vjp")
 _DTYPES = ("dtype_to_nptype", "dtype_to_pytype", "pytype_to_dtype")
-_MARKS = ("mutable", "constexpr", "jit_class", "lazy_inline", "no_inline")
+_MARKS = (
+    "mutable", "constexpr", "jit_class", "lazy_inline", "no_inline", "JitConfig", "STRICT", "COMPATIBLE", "LAX",
+)  # fmt: skip
 _AUTO_PARALLEL = {
     name: f"msnb.parallel.context:{name}"
     for name in (
@@ -63,6 +79,8 @@ MOVED: dict[str, dict[str, str]] = {
         "explain": "msnb.api.explain:explain",
         "ms_function": "msnb.api.jit:jit",
         **{name: f"msnb.api.compiler_hints:{name}" for name in _MARKS},
+        "ms_class": "msnb.api.compiler_hints:jit_class",
+        **{name: f"msnb.ops:{name}" for name in _TOP_LEVEL},
         "parallel": "msnb.parallel",
         "ascend": "msnb.parallel.engine.ascend_profile",
         "shard": "msnb.api.shard:shard",
@@ -85,6 +103,8 @@ MOVED: dict[str, dict[str, str]] = {
         **{name: f"msnb.api:{name}" for name in _TRANSFORMS},
         **{name: f"msnb.ops.mindspore.multitype_graph:{name}" for name in _FUNCTIONAL},
         "constexpr": "msnb.api.compiler_hints:constexpr",
+        **{f"tensor_{name}": f"msnb.ops:{name}" for name in ("add", "sub", "mul", "div", "pow", "mod")},
+        "scalar_to_array": "msnb.core.tensor:Tensor",
         "Custom": "msnb.api.python_op:Custom",
         "HookBackward": "msnb.api.transforms.custom_gradient:HookBackward",
         "Partial": "msnb.ops.mindspore.multitype_graph:Partial",
@@ -120,6 +140,9 @@ MODULES = {
     "msnb.dataset.vision.c_transforms": "msnb.dataset.vision",
     "msnb.dataset.vision.py_transforms": "msnb.dataset.vision",
     "msnb.log": "logging",
+    "msnb.mint": "msnb.ops.mindspore.mint",
+    "msnb.mint.nn": "msnb.nn.mindspore.mint_layers",
+    "msnb.mint.nn.functional": "msnb.ops.mindspore.mint_functional",
     "msnb.mindrecord": "msnb.dataset.sources.mindrecord",
     "msnb.nn.layer": "msnb.nn",
     "msnb.nn.cell": "msnb.nn",
@@ -191,7 +214,6 @@ SAID_MODULES = {
     "msnb.parallel._utils": "is private to MindSpore; ms.get_auto_parallel_context('device_num') and friends say it.",
     "msnb.parallel._auto_parallel_context":
         "is private to MindSpore; ms.get_auto_parallel_context('gradients_mean') and friends say it.",
-    "msnb.mint": f"{_PART}; ms.ops and Tensor's methods take PyTorch's words for most of it.",
     "msnb.multiprocessing": f"{_PART}.",
     "msnb.profiler":
         f"{_PART}; ms.show.profile(fn, x, times=True) measures every op and line, ms.show.roofline says their bounds.",
@@ -206,7 +228,6 @@ def _torch(there: str, here: str) -> str:
     return _TORCH.format(there, here)
 
 
-_FILLS = "is for Parameters: the values of a Tensor do not change in place"
 _WISH = "PyTorch's requires_grad is for Parameters here; ms.grad(fn, grad_position) says what else to differentiate by."
 
 _SCHEDULES = (
@@ -228,7 +249,6 @@ SAID: dict[str, dict[str, str]] = {
         "COOTensor": _SPARSE,
         "CSRTensor": _SPARSE,
         "RowTensor": _SPARSE,
-        "JitConfig": f"{_PART}; ms.jit takes jit_level= and friends, and they change nothing.",
         "Symbol": f"{_PART}; another shape compiles another version by itself.",
         "get_grad": f"{_PART}; gradients come in the order of the parameters.",
         "fft": _FFT,
@@ -294,7 +314,7 @@ SAID: dict[str, dict[str, str]] = {
         **dict.fromkeys(("lrn", "LRN"), f"{_PART}."),
         **dict.fromkeys(("fft", "ifft", "rfft", "irfft", "fft2", "ifft2", "rfft2", "fftn", "ifftn", "stft"), _FFT),
         **dict.fromkeys(
-            ("NPUAllocFloatStatus", "NPUGetFloatStatus", "NPUClearFloatStatus", "FloatStatus"),
+            ("NPUAllocFloatStatus", "NPUGetFloatStatus", "NPUClearFloatStatus"),
             f"{_PART}; amp.all_finite(gradients) tells an overflow, and a loss scaler acts on it.",
         ),
         **dict.fromkeys(
@@ -311,9 +331,6 @@ SAID: dict[str, dict[str, str]] = {
         "batch_dot": f"{_PART}; ops.bmm and ops.einsum compute it.",
     },
     "Tensor": {
-        "zero_": f"{_FILLS}; write x = ops.zeros_like(x), or x[0] = 0 for a part.",
-        "normal_": f"{_FILLS}; write x = ops.randn(x.shape).",
-        "uniform_": f"{_FILLS}; write x = ops.rand(x.shape).",
         "backward": "PyTorch's backward() is a function here: ms.grad(fn)(x), or ms.value_and_grad(fn, None, params).",
         "grad": "PyTorch's x.grad is a result here: ms.grad(fn)(x) returns it.",
         "requires_grad": _WISH,

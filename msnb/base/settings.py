@@ -88,7 +88,21 @@ KNOBS: dict[str, Setting] = {
     "pynative_synchronize": Setting(False, "True or False", _is_bool, "wait after every eager op"),
 }
 
-_values: dict[str, Any] = {name: knob.default for name, knob in KNOBS.items()}
+# MindSpore's keys that tune its own compiler, memory or devices: taken and kept, they change nothing here
+TUNING: dict[str, Any] = {
+    "enable_graph_kernel": False, "graph_kernel_flags": "", "enable_compile_cache": False, "compile_cache_path": "",
+    "jit_config": {}, "jit_syntax_level": 2, "max_device_memory": "1024GB", "mempool_block_size": "1GB",
+    "variable_memory_max_size": "30GB", "memory_optimize_level": "O0", "memory_offload": "OFF",
+    "enable_reduce_precision": True, "auto_tune_mode": "NO_TUNE", "check_bprop": False, "enable_sparse": False,
+    "grad_for_scalar": False, "op_timeout": 900, "ascend_config": {}, "gpu_config": {}, "exec_order": "bfs",
+    "env_config_path": "", "print_file_path": "", "disable_format_transform": False, "support_binary": False,
+    "inter_op_parallel_num": 0, "aoe_tune_mode": "", "aoe_config": {}, "reserve_class_name_in_scope": True,
+    "debug_level": "RELEASE", "enable_profiling": False, "profiling_options": "", "enable_dump": False,
+    "save_dump_path": "", "enable_mem_reuse": True, "enable_auto_mixed_precision": False, "enable_loop_sink": True,
+    "enable_task_sink": True, "enable_gpu_kernel_cache": True, "enable_debugger": False, "op_debug_option": "",
+}  # fmt: skip
+
+_values: dict[str, Any] = {**{name: knob.default for name, knob in KNOBS.items()}, **TUNING}
 
 
 def _illegal(name: str, value: Any) -> ContextError:
@@ -98,6 +112,8 @@ def _illegal(name: str, value: Any) -> ContextError:
 
 def _check(changes: dict[str, Any]) -> None:
     for name, value in changes.items():
+        if name in TUNING:
+            continue
         if name not in KNOBS:
             raise ContextError(f"set_context has no key {name!r}; legal: {', '.join(sorted(KNOBS))}.")
         if not KNOBS[name].check(value):
@@ -140,6 +156,7 @@ def set_context(**changes: Any) -> ContextChange:
     Args:
         **changes: keys of ``KNOBS``: mode, device_target, device_id, soc_version, save_graphs,
             save_graphs_path, runtime_num_threads, jit_level, max_call_depth, deterministic, pynative_synchronize.
+            Keys that tune MindSpore's own compiler (``TUNING``) are taken, and a notice says that nothing changes.
 
     Returns:
         An object that restores the former values when used as ``with set_context(...):``.
@@ -154,25 +171,27 @@ def set_context(**changes: Any) -> ContextChange:
         0
     """
     _check(changes)
+    for name in changes.keys() & TUNING.keys():
+        events.notice(f"set_context({name}=...) changes nothing: it tunes MindSpore's own compiler.", f"tuning {name}")
     before = {name: _values[name] for name in changes}
     _apply(changes)
     return ContextChange(before)
 
 
-def get_context(name: str) -> Any:
+def get_context(attr_key: str) -> Any:
     """The value of one setting.
 
     Raises:
         ValueError: there is no such key.
     """
-    if name not in KNOBS:
-        raise ContextError(f"get_context has no key {name!r}; legal: {', '.join(sorted(KNOBS))}.")
-    return _values[name]
+    if attr_key not in _values:
+        raise ContextError(f"get_context has no key {attr_key!r}; legal: {', '.join(sorted(KNOBS))}.")
+    return _values[attr_key]
 
 
 def reset_context() -> None:
     """Back to the defaults."""
-    _apply({name: knob.default for name, knob in KNOBS.items()})
+    _apply({**{name: knob.default for name, knob in KNOBS.items()}, **TUNING})
 
 
 def in_graph_mode() -> bool:

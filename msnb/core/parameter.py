@@ -175,6 +175,11 @@ class Parameter(Tensor):
         found: Tensor = make(self._data, self._type) if current is None else current(self)
         return found
 
+    @property
+    def data(self) -> Parameter:
+        """The Parameter itself: ``p.data.shape``, and ``p.data.set_data(...)``, as MindSpore programs write."""
+        return self
+
     def set_data(self, data: Any, slice_shape: bool = False) -> Parameter:
         """Give the parameter another value of the same shape; the dtype is converted to the parameter's.
 

@@ -452,8 +452,9 @@ class Tensor:
         if name[:1] == "_":
             raise AttributeError(f"a Tensor has no attribute {name!r}.")
         if name[-1:] == "_" and hasattr(Tensor, name[:-1]):
-            way = f"values do not change in place, those of Parameters aside; write x = x.{name[:-1]}(...)"
-            raise AttributeError(f"a Tensor has no {name}: {way}, or x[0] = ... for a part.")
+            raise AttributeError(
+                f"a Tensor has no {name}; write x = x.{name[:-1]}(...), or x[...] = x.{name[:-1]}(...)."
+            )
         raise MissingName("a Tensor", name, "Tensor", lambda: dir(Tensor))
 
 

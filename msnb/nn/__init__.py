@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+import msnb.nn.mindspore.inner_operators
 from msnb.base import missing_names
 from msnb.nn import initializer as initializer
 from msnb.nn.cells.cell import Cell as Cell
@@ -97,6 +98,9 @@ from msnb.nn.layers.volumetric import Conv3d as Conv3d
 from msnb.nn.layers.volumetric import MaxPool3d as MaxPool3d
 from msnb.nn.mindspore.fused_layers import Conv2dBnAct as Conv2dBnAct
 from msnb.nn.mindspore.fused_layers import DenseBnAct as DenseBnAct
+from msnb.nn.mindspore.array_layers import PSNR as PSNR
+from msnb.nn.mindspore.array_layers import MatMul as MatMul
+from msnb.nn.mindspore.array_layers import Range as Range
 from msnb.nn.mindspore.operator_layers import ClipByNorm as ClipByNorm
 from msnb.nn.mindspore.operator_layers import Norm as Norm
 from msnb.nn.mindspore.operator_layers import OneHot as OneHot

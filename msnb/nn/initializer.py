@@ -45,9 +45,17 @@ class Initializer:
         [2.0, 2.0]
     """
 
+    def __init__(self, **settings: Any) -> None:
+        self.__dict__.update(settings)
+
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-        """Values of this shape."""
-        raise NotImplementedError(f"{type(self).__name__} has no draw(rng, shape).")
+        """Values of this shape. A subclass may write MindSpore's ``_initialize(array)``, to fill one, instead."""
+        fill = getattr(self, "_initialize", None)
+        if fill is None:
+            raise NotImplementedError(f"{type(self).__name__} has no draw(rng, shape).")
+        array = np.zeros(shape, np.float32)
+        fill(array)
+        return array
 
     def __call__(self, shape: Any, dtype: Any = dtypes.float32) -> Array:
         """Values of this shape as a NumPy array of this dtype."""
@@ -154,6 +162,27 @@ def gain_of(nonlinearity: str, negative_slope: float = 0.0) -> float:
     return known[nonlinearity]
 
 
+_calculate_fan_in_and_fan_out = fans  # MindSpore's private names, which networks import
+
+
+def _calculate_correct_fan(shape: Shape, mode: str) -> int:
+    """fan_in or fan_out of a weight."""
+    if mode.lower() not in ("fan_in", "fan_out"):
+        raise ValueError(f"mode must be 'fan_in' or 'fan_out', got {mode!r}.")
+    return fans(shape)[mode.lower() == "fan_out"]
+
+
+def _calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """``gain_of`` with MindSpore's slope of leaky_relu, 0.01."""
+    return gain_of(nonlinearity, 0.01 if param is None else param)
+
+
+def _assignment(arr: Array, num: Any) -> Array:
+    """Fills an array."""
+    arr[...] = num
+    return arr
+
+
 class XavierUniform(Initializer):
     """Uniform with variance gain^2 * 2 / (fan_in + fan_out)."""
 
@@ -229,6 +258,7 @@ _NAMES: dict[str, type[Initializer]] = {
     "xavier_uniform": XavierUniform, "xavier_normal": XavierNormal, "he_uniform": HeUniform, "he_normal": HeNormal,
     "truncatednormal": TruncatedNormal, "truncated_normal": TruncatedNormal, "orthogonal": Orthogonal,
 }  # fmt: skip
+_CLASSES = {kind.__name__.lower(): kind for kind in _NAMES.values()}  # "HeUniform" is a name too
 
 
 def as_initializer(init: Any) -> Initializer:
@@ -236,9 +266,10 @@ def as_initializer(init: Any) -> Initializer:
     if isinstance(init, Initializer):
         return init
     if isinstance(init, str):
-        if init.lower() not in _NAMES:
+        found = _NAMES.get(init.lower()) or _CLASSES.get(init.lower())
+        if found is None:
             raise ValueError(f"there is no initializer {init!r}; legal: {', '.join(sorted(_NAMES))}.")
-        return _NAMES[init.lower()]()
+        return found()
     if isinstance(init, (bool, int, float, complex)):
         return Constant(init)
     raise TypeError(f"an initializer is a name, a number, an Initializer or a Tensor, not {type(init).__name__}.")

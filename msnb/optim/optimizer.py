@@ -29,7 +29,7 @@ from msnb.core.parameter import Parameter, ParameterTuple
 from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
 from msnb.ops.definition.keyword_aliases import worded
-from msnb.optim.lr_schedules import LearningRateSchedule, positive
+from msnb.optim.lr_schedules import positive
 
 _GROUP_KEYS = ("params", "lr", "weight_decay", "grad_centralization")
 
@@ -53,7 +53,7 @@ class Optimizer(Cell):
     Args:
         learning_rate: number, 0-d Tensor, list of numbers or LearningRateSchedule.
         parameters: Parameters, or dicts that group them.
-        weight_decay: factor of the decay; number or LearningRateSchedule.
+        weight_decay: factor of the decay; number, LearningRateSchedule, or any Cell of the step.
         loss_scale: gradients are divided by it.
 
     Attributes:
@@ -190,7 +190,7 @@ def with_decay(grad: Any, param: Any, decay: Any) -> Any:
 
 def rate_at(rate: Any, step: Any) -> Any:
     """The value of a rate at a step."""
-    if isinstance(rate, LearningRateSchedule):
+    if isinstance(rate, Cell):
         return rate(step)
     if isinstance(rate, Tensor) and rate.ndim == 1:
         return ops.gather(rate, ops.minimum(step, len(rate) - 1), axis=0)
@@ -198,8 +198,8 @@ def rate_at(rate: Any, step: Any) -> Any:
 
 
 def as_rate(what: str, value: Any) -> Any:
-    """A rate as optimizers keep it: float, Parameter, Tensor of one per step, or schedule."""
-    if isinstance(value, LearningRateSchedule):
+    """A rate as optimizers keep it: float, Parameter, Tensor of one per step, or schedule (any Cell of the step)."""
+    if isinstance(value, Cell):
         return value
     if isinstance(value, Parameter):
         return value

@@ -64,6 +64,16 @@ class CellTree:
                 found[name] = cell
         return found
 
+    @property
+    def _cells(self) -> OrderedDict[str, Cell]:
+        """``name_cells()`` under the name by which programs look into MindSpore's Cells."""
+        return self.name_cells()
+
+    @property
+    def _params(self) -> OrderedDict[str, Parameter]:
+        """The Parameters directly inside this Cell, by attribute name."""
+        return OrderedDict((name, p) for name, p in vars(self).items() if isinstance(p, Parameter))
+
     def cells_and_names(self, cells: set[int] | None = None, name_prefix: str = "") -> Iterator[tuple[str, Cell]]:
         """(path, Cell) for this Cell and all below it, each once, parents first.
 

@@ -237,6 +237,7 @@ class Dropout(Cell):
     Args:
         keep_prob: MindSpore 1.x: the probability to keep, 1 - p.
         p: the probability to zero, 0 <= p < 1; 0.5 unless one of the two is given.
+        dtype: MindSpore's; the result has the dtype of the input.
 
     Both are keywords only: ``Dropout(0.9)`` keeps 90% in MindSpore and 10% in PyTorch.
 
@@ -251,7 +252,9 @@ class Dropout(Cell):
         [1.0]
     """
 
-    def __init__(self, *positional: Any, keep_prob: float | None = None, p: float | None = None) -> None:
+    def __init__(
+        self, *positional: Any, keep_prob: float | None = None, p: float | None = None, dtype: Any = None
+    ) -> None:
         super().__init__()
         if positional:
             raise TypeError(

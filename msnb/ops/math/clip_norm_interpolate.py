@@ -169,6 +169,8 @@ def norm(x: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, p: 
         if ord is not None:
             raise ArgumentError("norm takes an order by one name, got ord and p.")
         return vector_norm(x, p, dim, keepdim) if p != "nuc" else norm(x, p, dim, keepdim)
+    if x.ndim == 0 and dim in (0, -1):
+        dim = None  # the one axis that a number has for MindSpore and PyTorch
     axes = tuple(dim) if isinstance(dim, (tuple, list)) else range(x.ndim) if dim is None else (dim,)
     if len(axes) != 2 or ord in (None, "fro"):
         return vector_norm(x, ord, dim, keepdim)

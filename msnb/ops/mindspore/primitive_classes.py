@@ -91,6 +91,23 @@ class Primitive:
 
     set_strategy = shard  # its name in MindSpore 0.x
 
+    def add_prim_attr(self, name: str, value: Any) -> Primitive:
+        """A note on the operator, kept in ``attrs_noted``; it has no effect. Returns the operator."""
+        self.__dict__.setdefault("attrs_noted", {})[name] = value
+        return self
+
+    def set_device(self, device_target: str) -> Primitive:
+        """Where MindSpore would run the operator; here it runs on the device of the context. Returns the operator."""
+        return self.add_prim_attr("primitive_target", device_target)
+
+    def recompute(self, mode: bool = True) -> Primitive:
+        """A note that changes no result: ``Cell.recompute`` and ``ms.recompute`` save memory. Returns the operator."""
+        return self.add_prim_attr("recompute", mode)
+
+    def set_stage(self, stage: int) -> Primitive:
+        """A stage of a pipeline, as a note. Returns the operator."""
+        return self.add_prim_attr("stage", stage)
+
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(f'{k}={v!r}' for k, v in self.attrs.items())})"
 
@@ -356,6 +373,11 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
                   "roi_end_mode": 1}),
     "TensorShape": (lambda x: Tensor(x.shape), {}),
     "TensorAdd": (lambda x, y: _ops().add(x, y), {}),
+    "TensorSub": (lambda x, y: _ops().sub(x, y), {}),
+    "GatherV2": (lambda x, indices, axis: _ops().gather(x, indices, axis), {}),
+    "InvertPermutation": (results.inverted_permutation, {}),
+    "ScalarToArray": (lambda value: Tensor(value), {}),
+    "FloatStatus": (results.float_status, {}),
     "Mod": (lambda x, y: _ops().fmod(x, y), {}),  # the sign of x; FloorMod has the sign of y
     "RealDiv": (lambda x, y: _ops().divide(x, y), {}),
     "BiasAdd": (results.bias_add, {"data_format": "NCHW"}),

@@ -148,3 +148,15 @@ def seed_state(name: str, seed: int, seed2: int) -> Parameter | None:
         return None
     start = (int(seed2) << 32 ^ int(seed)) % 2**64
     return Parameter(np.array([start, 0], np.uint64), f"{name}.state", requires_grad=False)
+
+
+def float_status(x: Any) -> Any:
+    """float32 [1]: 0 where all elements are finite, else 1."""
+    return _ops().logical_not(_ops().all(_ops().isfinite(x))).astype("float32").reshape(1)
+
+
+def inverted_permutation(places: Any) -> Any:
+    """The places of 0, 1, 2 ... in a permutation, a tuple of ints. Raises ValueError for another tuple."""
+    if sorted(places) != list(range(len(places))):
+        raise AttributeValueError(f"InvertPermutation takes each number from 0 to {len(places) - 1} once, not {places}.")
+    return tuple(places.index(i) for i in range(len(places)))

@@ -1,7 +1,8 @@
-"""Methods that write: ``p.add_(g)`` gives the Parameter p the value of ``p.add(g)``, in p's own dtype.
+"""Methods that write: ``x.add_(y)`` gives x the value of ``x.add(y)``, in x's own shape and dtype.
 
-Parameters alone have them. A slice of a tensor is a value of its own here, never a view, so ``x[0].add_(1)`` would
-write into something that nobody has; ``x[0] += 1`` says the same and works.
+p.add_(g)       of a Parameter: ``ops.assign(p, p.add(g))``
+x.add_(y)       of a Tensor: ``x[...] = x.add(y)``, so the object x stands for the new value from here on
+x[0].add_(1)    refused: a slice is a value of its own, never a view; ``x[0] += 1`` says the same and works
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from msnb.base.errors import DTypeError
+from msnb.core import temporary_writes
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.ops.elementwise.identity_and_effects import assign
@@ -36,38 +39,62 @@ def _writing(name: str) -> Callable[..., Parameter]:
     return method
 
 
-def _takes(self: Parameter, value: Any) -> Parameter:
-    """Take a value that broadcasts to the shape; returns the Parameter."""
-    assign(self, value)
+def _takes(self: Any, value: Any) -> Any:
+    """Take a value that broadcasts to the shape; returns the tensor."""
+    if isinstance(self, Parameter):
+        assign(self, value)
+    else:
+        self[...] = value
     return self
 
 
-def _zeroed(self: Parameter) -> Parameter:
-    """Become zero; returns the Parameter."""
+def _zeroed(self: Any) -> Any:
+    """Become zero; returns the tensor."""
     return _takes(self, 0)
 
 
-def _drawn_normal(self: Parameter, mean: float = 0.0, std: float = 1.0) -> Parameter:
-    """Become normal numbers; returns the Parameter."""
+def _drawn_normal(self: Any, mean: float = 0.0, std: float = 1.0) -> Any:
+    """Become normal numbers; returns the tensor."""
     return _takes(self, draws.normal(self.shape, mean, std, dtype=self.dtype))
 
 
-def _drawn_uniform(self: Parameter, low: float = 0.0, high: float = 1.0) -> Parameter:
-    """Become uniform numbers in [low, high); returns the Parameter."""
+def _drawn_uniform(self: Any, low: float = 0.0, high: float = 1.0) -> Any:
+    """Become uniform numbers in [low, high); returns the tensor."""
     return _takes(self, draws.uniform(self.shape, low, high, dtype=self.dtype))
 
 
-_NAMED = {
+def _of_tensor(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
+    """The method of a plain Tensor: what ``x[...] = value`` does. A part that only the call has is refused."""
+
+    def method(self: Any, *args: Any, **options: Any) -> Any:
+        if subscripts.is_part(self) and temporary_writes.count(self) <= temporary_writes.IN_CALL:
+            raise temporary_writes.lost_write()
+        value = compute(self, *args, **options)
+        if value is not self:
+            if value.dtype.category > self.dtype.category:
+                way = f"x = x.{name}(...) gives another tensor, of {value.dtype!r}."
+                raise DTypeError(f"{name}_: a tensor of {self.dtype!r} cannot hold {value.dtype!r} values.", hint=way)
+            self[...] = value
+        return self
+
+    method.__name__, method.__qualname__ = f"{name}_", f"Tensor.{name}_"
+    method.__doc__ = f"Take the value of ``{name}(...)``; returns the tensor."
+    return method
+
+
+_NAMED: dict[str, Callable[..., Any]] = {
     "copy_": _takes, "fill_": _takes, "zero_": _zeroed, "normal_": _drawn_normal, "uniform_": _drawn_uniform,
 }  # fmt: skip
 
 
 def bind() -> None:
-    """Give Parameter its methods."""
+    """Give Parameter and Tensor their methods."""
     for name in _METHODS:
         setattr(Parameter, f"{name}_", _writing(name))
+        setattr(Tensor, f"{name}_", _of_tensor(name, getattr(Tensor, name)))
     for name, method in _NAMED.items():
         setattr(Parameter, name, operators.named(name, method, "Parameter"))
+        setattr(Tensor, name, _of_tensor(name[:-1], method))
 
 
 bind()

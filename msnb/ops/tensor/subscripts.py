@@ -91,7 +91,7 @@ _NO_VIEW = (
 )
 
 
-def _is_part(x: Any) -> bool:
+def is_part(x: Any) -> bool:
     try:
         return _kept.__get__(x) is _PART
     except AttributeError:  # the slot is empty
@@ -150,7 +150,7 @@ def setitem(x: Any, key: Any, value: Any) -> None:
     """
     if temporary_writes.count(x) == temporary_writes.IN_STATEMENT and temporary_writes.is_store(sys._getframe(1)):
         raise temporary_writes.lost_write()
-    if _is_part(x):
+    if is_part(x):
         events.notice(_NO_VIEW, key="no view")
     slot.engine.assign(x, updated(x, key, value))
 

@@ -1,0 +1,193 @@
+"""MindSpore's answers to the calls of ``differences`` where they hold: compositions of msnb's operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from msnb import nn, ops
+from msnb.base.errors import AttributeValueError
+from msnb.core import dtypes
+from msnb.ops.mindspore.primitive_results import unique as unique_pair
+
+
+def _int32(x: Any) -> Any:
+    return x.astype(dtypes.int32)
+
+
+def _pair(found: Any) -> tuple[Any, Any]:
+    values, places = found
+    return values, _int32(places)
+
+
+def _same_dtype(x: Any, found: Any, dtype: Any = None) -> Any:
+    """Sums of int32 stay int32, as MindSpore's do."""
+    return found.astype(dtypes.int32) if dtype is None and x.dtype is dtypes.int32 else found
+
+
+def argmin(input: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """``ops.argmin`` with int32 places."""
+    return _int32(ops.argmin(input, axis, keepdims))
+
+
+def argsort(input: Any, axis: int = -1, descending: bool = False) -> Any:
+    """``ops.argsort`` with int32 places."""
+    return _int32(ops.argsort(input, axis, descending))
+
+
+def sort(input_x: Any, axis: int = -1, descending: bool = False) -> tuple[Any, Any]:
+    """``ops.sort`` with int32 places."""
+    return _pair(ops.sort(input_x, axis, descending))
+
+
+def topk(input: Any, k: int, dim: int | None = None, largest: bool = True, sorted: bool = True) -> tuple[Any, Any]:
+    """``ops.topk`` with int32 places."""
+    return _pair(ops.topk(input, k, dim, largest, sorted))
+
+
+def cummin(input: Any, axis: int) -> tuple[Any, Any]:
+    """``ops.cummin`` with int32 places."""
+    return _pair(ops.cummin(input, axis))
+
+
+def count_nonzero(x: Any, axis: Any = (), keep_dims: bool = False, dtype: Any = dtypes.int32) -> Any:
+    """``ops.count_nonzero`` in int32."""
+    return ops.count_nonzero(x, None if axis == () else axis, keep_dims).astype(dtype)
+
+
+def bucketize(input: Any, boundaries: Any, *, right: bool = False) -> Any:
+    """``ops.bucketize`` in int32."""
+    return _int32(ops.bucketize(input, boundaries, right=right))
+
+
+def searchsorted(sorted_sequence: Any, values: Any, *, out_int32: bool = False, right: bool = False) -> Any:
+    """``ops.searchsorted`` in int32."""
+    return _int32(ops.searchsorted(sorted_sequence, values, right=right))
+
+
+def reduce_sum(input: Any, axis: Any = None, keep_dims: bool = False, skip_mode: bool = False) -> Any:
+    """``ops.reduce_sum`` in the dtype of the input."""
+    return input if skip_mode and axis == () else _same_dtype(input, ops.reduce_sum(input, axis, keep_dims))
+
+
+def nansum(input: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Any:
+    """``ops.nansum`` in the dtype of the input, or in the one asked for."""
+    found = _same_dtype(input, ops.nansum(input, axis, keepdims), dtype)
+    return found if dtype is None else found.astype(dtype)
+
+
+def cumsum(x: Any, axis: int, dtype: Any = None) -> Any:
+    """``ops.cumsum`` in the dtype of the input."""
+    return _same_dtype(x, ops.cumsum(x, axis, dtype), dtype)
+
+
+def _extreme(reduce: Any, input: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> tuple[Any, Any]:
+    if where is not None:
+        if initial is None:
+            raise AttributeValueError(f"ops.{reduce.__name__}: where= needs initial=, the value of what it leaves out.")
+        input = ops.where(where, input, ops.full_like(input, initial))
+    if axis is None or input.ndim == 0:
+        values, places = reduce(input), ops.zeros((), dtype=dtypes.int32)
+    else:
+        values, places = reduce(input, axis, keepdims, return_indices=True)
+    if initial is not None:
+        bound = ops.maximum if reduce is ops.max else ops.minimum
+        values = bound(values, ops.full_like(values, initial))
+    return values, places
+
+
+def max(input: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Any:
+    """``ops.max`` as a pair, whatever the axis."""
+    return _extreme(ops.max, input, axis, keepdims, initial, where)
+
+
+def min(input: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Any:
+    """``ops.min`` as a pair, whatever the axis."""
+    return _extreme(ops.min, input, axis, keepdims, initial, where)
+
+
+def median(input: Any, axis: int = -1, keepdims: bool = False) -> Any:
+    """``ops.median`` along the last axis unless another is given."""
+    return ops.median(input, axis, keepdims)
+
+
+def nanmedian(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Any, Any]:
+    """``ops.nanmedian`` along the last axis unless another is given, with the place of the value."""
+    values = ops.nanmedian(input, axis, True)
+    places = ops.argmax((input == values).astype(dtypes.int32), axis, keepdims)
+    return (values if keepdims else ops.squeeze(values, axis)), places
+
+
+def unique(input: Any) -> tuple[Any, Any]:
+    """(different elements, the place of each element among them)."""
+    found: tuple[Any, Any] = unique_pair(input)
+    return found
+
+
+def _average(
+    pool: Any, x: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
+    divisor_override: int,
+) -> Any:  # fmt: skip
+    mode = "valid" if not np.any(padding) else "pad"
+    found = pool(x, kernel_size, stride, mode, padding, ceil_mode, count_include_pad or bool(divisor_override))
+    if not divisor_override:
+        return found
+    axes = x.ndim - 2 if pool is not ops.avg_pool1d else 1
+    sizes = (kernel_size,) * axes if isinstance(kernel_size, int) else tuple(kernel_size)
+    return found * (float(np.prod(sizes)) / divisor_override)
+
+
+def avg_pool1d(
+    input_x: Any, kernel_size: Any = 1, stride: Any = 1, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Any:  # fmt: skip
+    """``ops.avg_pool1d`` with stride 1 unless another is given."""
+    return _average(ops.avg_pool1d, input_x, kernel_size, stride, padding, ceil_mode, count_include_pad, 0)
+
+
+def avg_pool2d(
+    input_x: Any, kernel_size: Any = 1, stride: Any = 1, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True, divisor_override: int = 0,
+) -> Any:  # fmt: skip
+    """``ops.avg_pool2d`` with stride 1 unless another is given."""
+    return _average(
+        ops.avg_pool2d, input_x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
+
+
+def avg_pool3d(
+    input_x: Any, kernel_size: Any = 1, stride: Any = 1, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True, divisor_override: int = 0,
+) -> Any:  # fmt: skip
+    """``ops.avg_pool3d`` with stride 1 unless another is given."""
+    return _average(
+        ops.avg_pool3d, input_x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
+
+
+def diag(input: Any) -> Any:
+    """A tensor of twice the axes with ``input`` on its diagonal."""
+    return ops.diag(input.reshape(-1)).reshape((*input.shape, *input.shape))
+
+
+def squeeze(input: Any, axis: Any = None) -> Any:
+    """``ops.squeeze``; axes of another size than 1 stay."""
+    if axis is None:
+        return ops.squeeze(input)
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    return ops.squeeze(input, tuple(a for a in axes if not -input.ndim <= a < input.ndim or input.shape[a] == 1))
+
+
+class _OneClass(type):
+    """Layers that msnb made are instances of the class that programs see."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, nn.Dropout) if cls is KeepDropout else super().__instancecheck__(instance)
+
+
+class KeepDropout(nn.Dropout, metaclass=_OneClass):
+    """``nn.Dropout``; a number in first place is the probability to keep, as MindSpore means it."""
+
+    def __init__(self, keep_prob: float | None = None, p: float | None = None, dtype: object = None) -> None:
+        super().__init__(keep_prob=keep_prob, p=p, dtype=dtype)

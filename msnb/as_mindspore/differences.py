@@ -1,0 +1,109 @@
+"""Where MindSpore 2.10 and msnb give other answers to the same call, and which one holds under the alias.
+
+The rule: MindSpore's answer holds where a program could otherwise go wrong without a word, or fail (dtypes of indices,
+pairs of results, defaults). msnb's holds where MindSpore's loses information (means of integers, NaN through relu).
+``answer`` is the function that gives MindSpore's; ``test`` is the test in ``tests/mindspore_alias`` that shows both.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One row: a name, both answers, and which one holds.
+
+    Attributes:
+        name: with its module, as ``ops.argsort``.
+        mindspore, msnb: what each gives.
+        holds: whose answer a program gets under the alias.
+        why: the reason.
+        test: the test that shows it.
+        answer: "module:object" with MindSpore's answer; empty where msnb's holds.
+    """
+
+    name: str
+    mindspore: str
+    msnb: str
+    holds: Literal["MindSpore", "msnb"]
+    why: str
+    test: str
+    answer: str = ""
+
+
+def _theirs(name: str, mindspore: str, msnb: str, why: str, test: str) -> Difference:
+    place = f"msnb.as_mindspore.answers:{name.rpartition('.')[2]}"
+    return Difference(name, mindspore, msnb, "MindSpore", why, test, place)
+
+
+def _ours(name: str, mindspore: str, msnb: str, why: str, test: str) -> Difference:
+    return Difference(name, mindspore, msnb, "msnb", why, test)
+
+
+_SILENT = "a program goes on with other values, without a word"
+_DTYPE = "a dtype that differs spreads through a program and its checkpoints"
+_PAIR = "a program takes the pair apart"
+
+DIFFERENCES: tuple[Difference, ...] = (
+    *(
+        _theirs(f"ops.{name}", "int32", "int64", _DTYPE, "test_dtype_of_indices")
+        for name in ("argmin", "argsort", "sort", "topk", "cummin", "count_nonzero", "bucketize", "searchsorted")
+    ),
+    *(
+        _theirs(f"ops.{name}", "int32 in, int32 out", "int32 in, int64 out", _DTYPE, "test_sums_of_int32")
+        for name in ("reduce_sum", "nansum", "cumsum")
+    ),
+    *(
+        _theirs(f"ops.{name}", "(value, place 0)", "the value", _PAIR, "test_extreme_of_all_elements")
+        for name in ("max", "min")
+    ),
+    *(
+        _theirs(f"ops.{name}", "(values, places) along the last axis", "the value of all", _PAIR, "test_medians")
+        for name in ("median", "nanmedian")
+    ),
+    _theirs("ops.unique", "(values, places)", "the values", _PAIR, "test_unique"),
+    *(
+        _theirs(f"ops.avg_pool{n}d", "stride 1", "the kernel's size", _SILENT, "test_stride_of_avg_pool")
+        for n in (1, 2, 3)
+    ),
+    _theirs("ops.diag", "of a matrix: four axes", "of a matrix: its diagonal", _SILENT, "test_diag_of_a_matrix"),
+    _theirs("ops.squeeze", "other sizes than 1 stay", "an error", "programs rely on it", "test_squeeze"),
+    Difference(
+        "nn.Dropout",
+        "Dropout(0.8) keeps 80%",
+        "an error",
+        "MindSpore",
+        "courses write it",
+        "test_positional_dropout",
+        "msnb.as_mindspore.answers:KeepDropout",
+    ),
+    *(
+        _ours(f"ops.{name}", "integers, cut off", "float32", "a mean cut off is wrong", "test_means_of_integers")
+        for name in ("mean", "std", "var")
+    ),
+    *(
+        _ours(f"ops.{name}", "0", "NaN", "a NaN that becomes 0 hides an overflow", "test_nan_stays")
+        for name in ("relu", "relu6", "maximum")
+    ),
+    *(
+        _ours(f"ops.{name}", "integers", "float32", "the slope is cut off to 0 there", "test_activations_of_integers")
+        for name in ("leaky_relu", "hardtanh", "selu")
+    ),
+    _ours("ops.allclose", "a Python bool", "a bool tensor", "works in compiled functions too", "test_allclose"),
+)
+
+
+def answers() -> dict[str, dict[str, str]]:
+    """Module of msnb -> name -> the place of MindSpore's answer."""
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    for row in DIFFERENCES:
+        module, _, name = row.name.rpartition(".")
+        if row.holds == "MindSpore":
+            found[f"msnb.{module}"][name] = row.answer
+    return dict(found)
+
+
+ANSWERS = answers()

@@ -1,0 +1,147 @@
+"""The finder that makes ``mindspore`` and its module paths views of msnb.
+
+import mindspore.nn as nn     Finder.find_spec: a path of module_paths.PATHS, else one sentence
+nn.Dropout                    ModuleView.__getattr__: an answer of MindSpore's own (differences), a path below this one,
+                              or the object of msnb's module
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.machinery
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from types import ModuleType
+from typing import Any
+
+from msnb.as_mindspore import local_files
+from msnb.as_mindspore.differences import ANSWERS
+from msnb.as_mindspore.module_paths import PATHS
+from msnb.base.errors import MsnbError
+
+VERSION = "2.10.0"
+_FACTS = {"__version__": VERSION}
+
+
+class AliasError(MsnbError, ImportError):
+    """``mindspore`` cannot become a view of msnb: the real package is imported already."""
+
+
+def _near(name: str, names: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, names, 3, 0.7)
+    return f"; did you mean {' or '.join(near)}?" if near else "."
+
+
+class ModuleView(ModuleType):
+    """A module path of MindSpore whose names are those of a module of msnb."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _FACTS and self.__name__ == "mindspore":
+            return _FACTS[name]
+        if name.startswith("__"):
+            raise AttributeError(name)
+        answer = ANSWERS.get(PATHS[self.__name__], {}).get(name)
+        value = _answer(answer) if answer is not None else self._found(name)
+        setattr(self, name, value)
+        return value
+
+    def _found(self, name: str) -> Any:
+        path, home = f"{self.__name__}.{name}", importlib.import_module(PATHS[self.__name__])
+        if path in PATHS:
+            return importlib.import_module(path)
+        try:
+            return getattr(home, name)
+        except AttributeError as error:
+            if type(error) is not AttributeError:
+                raise  # msnb says what there is instead
+            raise AttributeError(
+                f"module {self.__name__!r} has no attribute {name!r}{_near(name, dir(self))}"
+            ) from None
+
+    def __dir__(self) -> list[str]:
+        below = [path.rpartition(".")[2] for path in PATHS if path.rpartition(".")[0] == self.__name__]
+        return sorted({*dir(importlib.import_module(PATHS[self.__name__])), *below})
+
+
+def _answer(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+class Finder(MetaPathFinder, Loader):
+    """Finds MindSpore's paths, and ``download`` of its notebooks where no such package is installed."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname == "download":
+            real = importlib.machinery.PathFinder.find_spec(fullname, path)
+            return real or importlib.machinery.ModuleSpec(fullname, self)
+        if fullname.partition(".")[0] != "mindspore":
+            return None
+        if fullname in PATHS:
+            return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+        # without a name: `from mindspore.ops import sofmax` hides an error that has one
+        raise ModuleNotFoundError(_missing(fullname))
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        if spec.name == "download":
+            return ModuleType(spec.name, local_files.__doc__)
+        return ModuleView(spec.name, f"MindSpore's {spec.name}: a view of {PATHS[spec.name]}.")
+
+    def exec_module(self, module: ModuleType) -> None:
+        if not isinstance(module, ModuleView):
+            module.__dict__["download"] = local_files.download
+            return
+        home = importlib.import_module(PATHS[module.__name__])
+        names = getattr(home, "__all__", None) or [n for n in dir(home) if not n.startswith("_")]
+        module.__dict__["__all__"] = [*names]
+
+
+def _missing(path: str) -> str:
+    """What to say of a path, or of a name that was imported from one."""
+    room, _, name = path.rpartition(".")
+    if room in PATHS:
+        try:
+            getattr(importlib.import_module(room), name)
+        except AttributeError as error:
+            text = str(error)
+            return text if not text.endswith(f"{name!r}.") else f"{text[:-1]}{_near(path, [*PATHS])}"
+    return f"MindSpore's module {path!r} is not here{_near(path, [*PATHS])}"
+
+
+_finder = Finder()
+
+
+def install() -> None:
+    """From now on ``mindspore`` is a view of msnb.
+
+    Raises:
+        AliasError: another ``mindspore`` is imported already. Nothing is changed.
+
+    Examples:
+        >>> from msnb.as_mindspore import install, uninstall
+        >>> install()
+        >>> from mindspore import ops
+        >>> ops.relu is __import__("msnb").ops.relu
+        True
+        >>> uninstall()
+    """
+    real = sys.modules.get("mindspore")
+    if real is not None and not isinstance(real, ModuleView):
+        raise AliasError(
+            f"mindspore {getattr(real, '__version__', '')} is imported in this process already.",
+            hint="import msnb.as_mindspore first, in a fresh interpreter: two frameworks cannot share one name.",
+        )
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)
+
+
+def uninstall() -> None:
+    """``mindspore`` is again what is installed under this name. Objects that a program has stay what they are."""
+    if _finder in sys.meta_path:
+        sys.meta_path.remove(_finder)
+    for name in [n for n, module in sys.modules.items() if getattr(module, "__loader__", None) is _finder]:
+        del sys.modules[name]

@@ -1,0 +1,47 @@
+"""MindSpore's module paths, and the module of msnb that each one shows.
+
+``missing_names.MODULES`` has the paths that msnb knows under its own name too (``msnb.common.initializer``); here are
+msnb's real packages, and the private paths that programs import.
+"""
+
+from __future__ import annotations
+
+from msnb.base.missing_names import MODULES
+
+_PUBLIC = (
+    "amp", "dataset", "dataset.text", "dataset.transforms", "dataset.vision", "nn", "numpy", "ops", "parallel",
+    "runtime", "train",
+)  # fmt: skip
+_PRIVATE = {
+    "_c_expression": "msnb.as_mindspore.private_names",
+    "_c_expression.typing": "msnb.core.dtypes",
+    "_checkparam": "msnb.as_mindspore.private_names",
+    "_extends": "msnb",
+    "common._decorator": "msnb.as_mindspore.private_names",
+    "common._register_for_tensor": "msnb.core.tensor",
+    "common.auto_dynamic_shape": "msnb",
+    "common.jit_config": "msnb",
+    "common.mutable": "msnb.api.compiler_hints",
+    "nn._loss": "msnb.nn",
+    "nn._graph_kernels": "msnb.nn",
+    "ops._grad": "msnb.ops",
+    "ops._primitive_cache": "msnb.as_mindspore.private_names",
+    "ops.auto_generate": "msnb.ops",
+    "ops.composite.multitype_ops": "msnb.ops",
+    "ops.operations._grad_ops": "msnb.ops",
+    "ops.op_info_register": "msnb.as_mindspore.private_names",
+    "parallel._auto_parallel_context": "msnb.as_mindspore.private_names",
+    "parallel._utils": "msnb.as_mindspore.private_names",
+    "parallel._ps_context": "msnb.as_mindspore.private_names",
+    "train._utils": "msnb.as_mindspore.private_names",
+    "train.amp": "msnb.train.amp",
+    "train.loss_scale_manager": "msnb.train.amp",
+    "train.metrics": "msnb.train.metrics",
+    "train.model": "msnb.train.model",
+}
+PATHS: dict[str, str] = {
+    "mindspore": "msnb",
+    **{f"mindspore.{name}": f"msnb.{name}" for name in _PUBLIC},
+    **{f"mindspore{path.removeprefix('msnb')}": home for path, home in MODULES.items()},
+    **{f"mindspore.{path}": home for path, home in _PRIVATE.items()},
+}

@@ -1,0 +1,213 @@
+"""Names below MindSpore's private paths that programs import, with the meaning that they have here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any
+
+from msnb.base import events
+from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.parallel.context import get_auto_parallel_context, reset_auto_parallel_context, set_auto_parallel_context
+
+
+def _get_device_num() -> int:
+    """How many devices a program runs on."""
+    return int(get_auto_parallel_context("device_num") or 1)
+
+
+def _get_gradients_mean() -> bool:
+    """Whether gradients of the devices are averaged."""
+    return bool(get_auto_parallel_context("gradients_mean"))
+
+
+_get_mirror_mean = _get_gradients_mean
+
+
+def _get_parallel_mode() -> str:
+    """The parallel mode of the context."""
+    return str(get_auto_parallel_context("parallel_mode"))
+
+
+def _get_global_rank() -> int:
+    """The rank of this process."""
+    return int(get_auto_parallel_context("global_rank") or 0)
+
+
+def _is_role_worker() -> bool:
+    """Whether this process computes: every one does, there are no parameter servers."""
+    return True
+
+
+def _is_ps_mode() -> bool:
+    """Whether there are parameter servers: never."""
+    return False
+
+
+class _AutoParallelContext:
+    """``auto_parallel_context()``: ``get_x()`` and ``set_x(value)`` for every key x of the context."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        verb, _, key = name.partition("_")
+        if verb == "get" and key:
+            return lambda: get_auto_parallel_context(key)
+        if verb == "set" and key:
+            return lambda value, *rest: set_auto_parallel_context(**{key: value})
+        raise AttributeError(f"auto_parallel_context() has get_... and set_... of the context's keys, not {name!r}.")
+
+    def reset(self) -> None:
+        """Back to the defaults."""
+        reset_auto_parallel_context()
+
+
+def auto_parallel_context() -> _AutoParallelContext:
+    """MindSpore's object of the parallel settings."""
+    return _AutoParallelContext()
+
+
+def disable_multi_thread() -> None:
+    """Kept for programs that call it: threads of kernels are ``set_context(runtime_num_threads=)`` here."""
+    events.notice("disable_multi_thread() changes nothing: ms.set_context(runtime_num_threads=1) says it.", "threads")
+
+
+class Rel(IntEnum):
+    """Relations that a number is checked for; the short names are the legal ones."""
+
+    EQ, NE, LT, LE, GT, GE, INC_NEITHER, INC_LEFT, INC_RIGHT, INC_BOTH = range(1, 11)
+
+
+_HOLDS: dict[Rel, tuple[str, Callable[[Any, Any], bool]]] = {
+    Rel.EQ: ("be", lambda a, b: a == b), Rel.NE: ("not be", lambda a, b: a != b),
+    Rel.LT: ("be below", lambda a, b: a < b), Rel.LE: ("be at most", lambda a, b: a <= b),
+    Rel.GT: ("be above", lambda a, b: a > b), Rel.GE: ("be at least", lambda a, b: a >= b),
+}  # fmt: skip
+_WITHIN: dict[Rel, tuple[str, Callable[[Any, Any, Any], bool]]] = {
+    Rel.INC_NEITHER: ("()", lambda x, a, b: a < x < b), Rel.INC_LEFT: ("[)", lambda x, a, b: a <= x < b),
+    Rel.INC_RIGHT: ("(]", lambda x, a, b: a < x <= b), Rel.INC_BOTH: ("[]", lambda x, a, b: a <= x <= b),
+}  # fmt: skip
+
+
+def _subject(arg_name: str | None, prim_name: str | None) -> str:
+    where = f"{prim_name}: " if prim_name else ""
+    return f"{where}{arg_name or 'the argument'}"
+
+
+def _number(value: Any, kinds: tuple[type, ...], arg_name: str | None, prim_name: str | None) -> Any:
+    if isinstance(value, bool) or not isinstance(value, kinds):
+        words = " or ".join(kind.__name__ for kind in kinds)
+        raise ArgumentError(f"{_subject(arg_name, prim_name)} must be {words}, got {value!r}.")
+    return value
+
+
+def _compared(value: Any, limit: Any, rel: Rel, arg_name: str | None, prim_name: str | None) -> Any:
+    words, holds = _HOLDS[Rel(rel)]
+    if not holds(value, limit):
+        raise AttributeValueError(f"{_subject(arg_name, prim_name)} must {words} {limit}, got {value!r}.")
+    return value
+
+
+def check_int(value: Any, limit: int, rel: Rel, arg_name: str | None = None, prim_name: str | None = None) -> int:
+    """``value``, an int in this relation to ``limit``; raises TypeError or ValueError."""
+    found: int = _compared(_number(value, (int,), arg_name, prim_name), limit, rel, arg_name, prim_name)
+    return found
+
+
+def check_positive_int(value: Any, arg_name: str | None = None, prim_name: str | None = None) -> int:
+    """``value``, an int above 0; raises TypeError or ValueError."""
+    return check_int(value, 0, Rel.GT, arg_name, prim_name)
+
+
+def check_non_negative_int(value: Any, arg_name: str | None = None, prim_name: str | None = None) -> int:
+    """``value``, an int from 0; raises TypeError or ValueError."""
+    return check_int(value, 0, Rel.GE, arg_name, prim_name)
+
+
+def check_is_float(value: Any, arg_name: str | None = None, prim_name: str | None = None) -> float:
+    """``value``, a float; raises TypeError."""
+    found: float = _number(value, (float,), arg_name, prim_name)
+    return found
+
+
+def check_positive_float(value: Any, arg_name: str | None = None, prim_name: str | None = None) -> float:
+    """``value``, a float above 0; raises TypeError or ValueError."""
+    found: float = _compared(_number(value, (float,), arg_name, prim_name), 0, Rel.GT, arg_name, prim_name)
+    return found
+
+
+def check_bool(value: Any, arg_name: str | None = None, prim_name: str | None = None) -> bool:
+    """``value``, a bool; raises TypeError."""
+    if not isinstance(value, bool):
+        raise ArgumentError(f"{_subject(arg_name, prim_name)} must be a bool, got {value!r}.")
+    return value
+
+
+def check_string(value: Any, legal: Any, arg_name: str | None = None, prim_name: str | None = None) -> str:
+    """``value``, one of the legal words; raises ValueError."""
+    if not isinstance(value, str) or value not in legal:
+        words = ", ".join(map(repr, legal))
+        raise AttributeValueError(f"{_subject(arg_name, prim_name)} must be one of {words}, got {value!r}.")
+    return value
+
+
+def check_value_type(arg_name: str, value: Any, types: Any, prim_name: str | None = None) -> Any:
+    """``value``, of one of these types; raises TypeError."""
+    kinds = tuple(types) if isinstance(types, (list, tuple)) else (types,)
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        words = " or ".join(kind.__name__ for kind in kinds)
+        raise ArgumentError(f"{_subject(arg_name, prim_name)} must be {words}, got {value!r}.")
+    return value
+
+
+def check_number_range(
+    value: Any, low: Any, high: Any, rel: Rel, kinds: Any, arg_name: str | None = None, prim_name: str | None = None
+) -> Any:
+    """``value``, a number of an interval; raises TypeError or ValueError."""
+    types = tuple(kinds) if isinstance(kinds, (list, tuple)) else (kinds,)
+    _number(value, types, arg_name, prim_name)
+    ends, holds = _WITHIN[Rel(rel)]
+    if not holds(value, low, high):
+        text = f"{ends[0]}{low}, {high}{ends[1]}"
+        raise AttributeValueError(f"{_subject(arg_name, prim_name)} must lie in {text}, got {value!r}.")
+    return value
+
+
+def check_int_range(
+    value: Any, low: int, high: int, rel: Rel, arg_name: str | None = None, prim_name: str | None = None
+) -> int:
+    """``value``, an int of an interval; raises TypeError or ValueError."""
+    found: int = check_number_range(value, low, high, rel, int, arg_name, prim_name)
+    return found
+
+
+def check_float_range(
+    value: Any, low: float, high: float, rel: Rel, arg_name: str | None = None, prim_name: str | None = None
+) -> float:
+    """``value``, a float of an interval; raises TypeError or ValueError."""
+    found: float = check_number_range(value, low, high, rel, float, arg_name, prim_name)
+    return found
+
+
+class Validator:
+    """The checks as static methods, as MindSpore 1 had them."""
+
+    check_int = staticmethod(check_int)
+    check_positive_int = staticmethod(check_positive_int)
+    check_non_negative_int = staticmethod(check_non_negative_int)
+    check_is_float = staticmethod(check_is_float)
+    check_positive_float = staticmethod(check_positive_float)
+    check_bool = staticmethod(check_bool)
+    check_string = staticmethod(check_string)
+    check_value_type = staticmethod(check_value_type)
+    check_number_range = staticmethod(check_number_range)
+    check_int_range = staticmethod(check_int_range)
+    check_float_range = staticmethod(check_float_range)
+
+
+def deprecated(version: str, substitute: str, use_substitute_name: bool = False) -> Callable[[Any], Any]:
+    """A decorator that marks an old name; the function stays as it is."""
+    return lambda function: function
+
+
+def _get_cache_prim(primitive: Any) -> Any:
+    """MindSpore's cache of primitives: they cost nothing to make here."""
+    return primitive

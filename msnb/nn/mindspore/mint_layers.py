@@ -1,0 +1,261 @@
+"""``msnb.mint.nn``: PyTorch's layers, with its defaults and its names of Parameters.
+
+Layers without Parameters are msnb's own wherever their arguments are the same.
+Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.mint.html
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from msnb import nn, ops
+from msnb.core import dtypes
+from msnb.core.parameter import Parameter
+from msnb.nn.cells.cell import Cell
+from msnb.nn.initializer import HeUniform, Uniform, initializer
+from msnb.ops.mindspore import mint_functional as F
+
+_SAME = (
+    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "BCELoss", "BCEWithLogitsLoss", "ConstantPad1d",
+    "ConstantPad2d", "CosineEmbeddingLoss", "CrossEntropyLoss", "ELU", "GLU", "Identity", "KLDivLoss", "L1Loss",
+    "LeakyReLU", "LogSigmoid", "LogSoftmax", "MSELoss", "MarginRankingLoss", "Mish", "NLLLoss", "PReLU",
+    "PixelShuffle", "ReLU", "ReLU6", "ReflectionPad1d", "ReflectionPad2d", "ReplicationPad1d", "ReplicationPad2d",
+    "SiLU", "Sigmoid", "SmoothL1Loss", "SoftMarginLoss", "Softmin", "Softplus", "Softsign", "Tanh", "Tanhshrink",
+    "Threshold", "Unfold", "Upsample", "ZeroPad2d", "Hardtanh", "TripletMarginLoss",
+)  # fmt: skip
+for _name in _SAME:
+    globals()[_name] = getattr(nn, _name)
+Hardshrink, Hardsigmoid, Hardswish = nn.HShrink, nn.HSigmoid, nn.HSwish
+SELU, Softshrink, functional = nn.SeLU, nn.SoftShrink, F
+_OWN = (
+    "AvgPool2d", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv2d", "Dropout", "Embedding", "Flatten", "GELU",
+    "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish", "LayerNorm", "Linear", "MaxPool2d", "SELU", "Softmax",
+    "Softshrink", "functional",
+)  # fmt: skip
+__all__ = [*_SAME, *_OWN]
+
+
+def _ones_and_zeros(cell: Any, shape: Any, affine: bool, bias: bool, dtype: Any) -> None:
+    cell.weight = Parameter(initializer("ones", shape, dtype), name="weight") if affine else None
+    cell.bias = Parameter(initializer("zeros", shape, dtype), name="bias") if affine and bias else None
+
+
+class Linear(nn.Linear):
+    """x W^T + b.
+
+    Args:
+        in_features, out_features: sizes of the last axis before and after.
+        bias: whether b is added.
+        weight_init, bias_init, dtype: first values, by default those of PyTorch.
+    """
+
+
+class Flatten(Cell):
+    """Axes ``start_dim`` to ``end_dim`` as one."""
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+        super().__init__()
+        self.start_dim, self.end_dim = start_dim, end_dim
+
+    def construct(self, input: Any) -> Any:
+        """The layer."""
+        return ops.flatten(input, start_dim=self.start_dim, end_dim=self.end_dim)
+
+
+class Softmax(Cell):
+    """Softmax along ``dim``, the last axis by default."""
+
+    def __init__(self, dim: int = -1) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def construct(self, input: Any) -> Any:
+        """The layer."""
+        return ops.softmax(input, self.dim)
+
+
+class GELU(Cell):
+    """x times the normal distribution's share below x; ``approximate`` is "none" or "tanh"."""
+
+    def __init__(self, approximate: str = "none") -> None:
+        super().__init__()
+        self.approximate = approximate
+
+    def construct(self, input: Any) -> Any:
+        """The layer."""
+        return ops.gelu(input, self.approximate)
+
+
+class Dropout(nn.Dropout):
+    """In training: zero each element with probability ``p`` and scale the others."""
+
+    def __init__(self, p: float = 0.5) -> None:
+        super().__init__(p=p)
+
+
+class Conv2d(Cell):
+    """Convolution of images [n, channels, height, width].
+
+    Args:
+        in_channels, out_channels: channels before and after.
+        kernel_size, stride, padding, dilation: int or (rows, columns); padding may be "same" or "valid" too.
+        groups: how many separate convolutions share the channels.
+        bias: whether a bias is added.
+        dtype: of the Parameters.
+
+    Examples:
+        >>> import msnb as ms
+        >>> ms.mint.nn.Conv2d(1, 6, 5, padding=2)(ms.ops.zeros((2, 1, 28, 28))).shape
+        (2, 6, 28, 28)
+    """
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
+        dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        if padding_mode != "zeros":
+            raise ValueError(f"Conv2d: padding_mode is 'zeros', not {padding_mode!r}; pad with mint.nn.functional.pad.")
+        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
+        size = (kernel_size,) * 2 if isinstance(kernel_size, int) else tuple(kernel_size)
+        self.kernel_size, self.stride, self.padding, self.dilation = size, stride, padding, dilation
+        shape, own = (out_channels, in_channels // groups, *self.kernel_size), dtype or dtypes.float32
+        bound = 1.0 / math.sqrt(math.prod(shape[1:]))
+        self.weight = Parameter(initializer(HeUniform(math.sqrt(5)), shape, own), name="weight")
+        self.bias = Parameter(initializer(Uniform(bound), (out_channels,), own), name="bias") if bias else None
+
+    def construct(self, input: Any) -> Any:
+        """The layer."""
+        weight, bias = self.compute(self.weight), self.compute(self.bias)
+        return F.conv2d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
+
+
+class MaxPool2d(Cell):
+    """Largest elements of windows; the stride is the kernel's size by default."""
+
+    def __init__(
+        self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, return_indices: bool = False,
+        ceil_mode: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        if return_indices:
+            raise ValueError("MaxPool2d: return_indices is not supported.")
+        self.window = (kernel_size, stride, padding, dilation, ceil_mode)
+
+    def construct(self, input: Any) -> Any:
+        """The layer."""
+        return F.max_pool2d(input, *self.window)
+
+
+class AvgPool2d(Cell):
+    """Means of windows; the stride is the kernel's size by default."""
+
+    def __init__(
+        self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.window = (kernel_size, stride, padding, ceil_mode, count_include_pad)
+
+    def construct(self, input: Any) -> Any:
+        """The layer."""
+        return F.avg_pool2d(input, *self.window)
+
+
+class Embedding(Cell):
+    """A table of vectors [num_embeddings, embedding_dim], looked up by number; normal first values."""
+
+    def __init__(
+        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, *, _weight: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
+        table = ops.randn((num_embeddings, embedding_dim)) if _weight is None else _weight
+        if self.padding_idx is not None and _weight is None:
+            table[self.padding_idx] = 0.0
+        self.weight = Parameter(table.astype(dtype or dtypes.float32), name="weight")
+
+    def construct(self, input: Any) -> Any:
+        """The layer."""
+        return ops.embedding(input, self.weight, self.padding_idx)
+
+
+class LayerNorm(Cell):
+    """Normalisation over the last axes; Parameters ``weight`` and ``bias``."""
+
+    def __init__(
+        self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.normalized_shape, self.eps = shape, eps
+        _ones_and_zeros(self, shape, elementwise_affine, bias, dtype or dtypes.float32)
+
+    def construct(self, input: Any) -> Any:
+        """The layer."""
+        return ops.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+
+class GroupNorm(Cell):
+    """Normalisation of groups of channels; Parameters ``weight`` and ``bias``."""
+
+    def __init__(
+        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, dtype: Any = None
+    ) -> None:
+        super().__init__()
+        self.num_groups, self.eps = num_groups, eps
+        _ones_and_zeros(self, (num_channels,), affine, True, dtype or dtypes.float32)
+
+    def construct(self, input: Any) -> Any:
+        """The layer."""
+        return ops.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+
+class _BatchNorm(Cell):
+    """Normalisation of channels; ``momentum`` is the share of the new statistics (MindSpore's nn: of the old)."""
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = True,
+        track_running_stats: bool = True, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        own, sizes, tracked = dtype or dtypes.float32, (num_features,), {"requires_grad": False}
+        self.track_running_stats = track_running_stats
+        _ones_and_zeros(self, sizes, affine, True, own)
+        if track_running_stats:
+            self.running_mean = Parameter(initializer("zeros", sizes, own), name="running_mean", **tracked)
+            self.running_var = Parameter(initializer("ones", sizes, own), name="running_var", **tracked)
+            count = initializer("zeros", (), dtypes.int64)
+            self.num_batches_tracked = Parameter(count, name="num_batches_tracked", **tracked)
+
+    def construct(self, input: Any) -> Any:
+        """The layer."""
+        weight = ops.ones((self.num_features,)) if self.weight is None else self.weight
+        bias = ops.zeros((self.num_features,)) if self.bias is None else self.bias
+        if not self.training and self.track_running_stats:
+            return ops.batch_norm(input, self.running_mean, self.running_var, weight, bias, eps=self.eps)
+        y, mean, variance = ops.batch_norm_train(input, weight, bias, self.eps, 1)
+        if self.training and self.track_running_stats:
+            n, take = input.size / self.num_features, self.momentum
+            unbiased = ops.stop_gradient(variance) * (n / max(n - 1.0, 1.0))
+            ops.assign(self.running_mean, self.running_mean * (1 - take) + ops.stop_gradient(mean) * take)
+            ops.assign(self.running_var, self.running_var * (1 - take) + unbiased * take)
+            ops.assign(self.num_batches_tracked, self.num_batches_tracked + 1)
+        return y
+
+
+class BatchNorm1d(_BatchNorm):
+    """``_BatchNorm`` of [n, channels] or [n, channels, length]."""
+
+
+class BatchNorm2d(_BatchNorm):
+    """``_BatchNorm`` of images [n, channels, height, width]."""
+
+
+class BatchNorm3d(_BatchNorm):
+    """``_BatchNorm`` of volumes [n, channels, depth, height, width]."""

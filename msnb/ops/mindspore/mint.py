@@ -1,0 +1,206 @@
+"""``msnb.mint``: PyTorch's names and defaults over msnb's operators, on every device.
+
+Most names are operators of msnb as they are, which take PyTorch's words (``dim``, ``keepdim``). Functions below differ
+in defaults, in the order of arguments or in meaning.
+Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.mint.html
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msnb import ops
+from msnb.base.errors import AttributeValueError
+from msnb.core import dtypes
+
+_SAME = (
+    "abs", "absolute", "acos", "acosh", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "all", "allclose", "amax",
+    "amin", "any", "arange", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax",
+    "argmin", "argsort", "argwhere", "asin", "asinh", "atan", "atan2", "atanh", "baddbmm", "bernoulli", "bincount",
+    "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "bmm", "broadcast_to", "cdist", "ceil", "chunk",
+    "clamp", "clip", "conj", "cos", "cosh", "cross", "cummax", "cummin", "cumprod", "cumsum", "diag", "diff", "dot",
+    "einsum", "empty", "empty_like", "eq", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "eye", "flip",
+    "float_power", "floor", "floor_divide", "fmod", "frac", "full", "full_like", "ge", "greater", "greater_equal",
+    "gt", "hardshrink", "histc", "hypot", "imag", "index_add", "index_select", "inverse", "isclose", "isfinite",
+    "isinf", "isnan", "le", "lerp", "less", "less_equal", "linspace", "log", "log10", "log1p", "log2", "logaddexp",
+    "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "lt", "masked_fill",
+    "masked_select", "matmul", "max", "maximum", "mean", "median", "min", "minimum", "mm", "mul", "multinomial",
+    "multiply", "mv", "nan_to_num", "nansum", "narrow", "ne", "neg", "negative", "nonzero", "not_equal", "numel",
+    "ones", "ones_like", "outer", "permute", "positive", "pow", "prod", "quantile", "rand", "rand_like", "randn",
+    "randn_like", "randperm", "real", "reciprocal", "remainder", "repeat_interleave", "reshape", "roll", "round",
+    "rsqrt", "scatter", "scatter_add", "sigmoid", "sign", "sin", "sinc", "sinh", "softmax", "sort", "split", "sqrt",
+    "square", "stack", "sum", "t", "tan", "tanh", "tile", "topk", "trace", "tril", "triu", "trunc", "unbind",
+    "unsqueeze", "view_as", "where", "xlogy", "zeros", "zeros_like",
+)  # fmt: skip
+for _name in _SAME:
+    globals()[_name] = getattr(ops, _name)
+_OWN = (
+    "add", "cat", "clone", "concat", "count_nonzero", "div", "divide", "equal", "fix", "flatten", "gather",
+    "isneginf", "isposinf", "meshgrid", "norm", "normal", "randint", "randint_like", "searchsorted", "select",
+    "squeeze", "std", "std_mean", "sub", "subtract", "swapaxes", "transpose", "unique", "var", "var_mean",
+)  # fmt: skip
+__all__ = [*_SAME, *_OWN]
+
+
+def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """input + alpha * other."""
+    return ops.add(input, other if alpha == 1 else ops.mul(other, alpha))
+
+
+def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """input - alpha * other."""
+    return ops.sub(input, other if alpha == 1 else ops.mul(other, alpha))
+
+
+subtract = sub
+
+
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+    """input / other, rounded towards 0 ("trunc") or down ("floor") if asked for. Raises ValueError for another mode."""
+    if rounding_mode not in (None, "trunc", "floor"):
+        raise AttributeValueError(f"div: rounding_mode is None, 'trunc' or 'floor', not {rounding_mode!r}.")
+    if rounding_mode == "floor":
+        return ops.floor_divide(input, other)
+    if rounding_mode is None:
+        return ops.div(input, other)
+    return ops.trunc(ops.div(input, other)).astype(ops.floor_divide(input, other).dtype)  # integers stay integers
+
+
+divide = div
+
+
+def cat(tensors: Any, dim: int = 0) -> Any:
+    """Tensors in a row along an axis."""
+    return ops.concat(tuple(tensors), axis=dim)
+
+
+concat = cat
+
+
+def clone(input: Any) -> Any:
+    """The value."""
+    return ops.identity(input)
+
+
+def count_nonzero(input: Any, dim: Any = None) -> Any:
+    """How many elements are not 0."""
+    return ops.count_nonzero(input, dim)
+
+
+def equal(input: Any, other: Any) -> Any:
+    """Whether shapes and all elements are equal: one bool."""
+    return input.shape == other.shape and ops.all(ops.eq(input, other))
+
+
+def fix(input: Any) -> Any:
+    """Rounded towards 0."""
+    return ops.trunc(input)
+
+
+def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+    """Axes ``start_dim`` to ``end_dim`` as one; all of them by default."""
+    return ops.flatten(input, start_dim=start_dim, end_dim=end_dim) if input.ndim else input.reshape((1,))
+
+
+def gather(input: Any, dim: int, index: Any) -> Any:
+    """Elements at the places that ``index`` names along an axis: ``ops.gather_elements``."""
+    return ops.gather_elements(input, dim, index)
+
+
+def isneginf(input: Any) -> Any:
+    """Where elements are minus infinity."""
+    return ops.logical_and(ops.isinf(input), ops.lt(input, 0))
+
+
+def isposinf(input: Any) -> Any:
+    """Where elements are plus infinity."""
+    return ops.logical_and(ops.isinf(input), ops.gt(input, 0))
+
+
+def meshgrid(*tensors: Any, indexing: str = "ij") -> Any:
+    """Grids of coordinates, rows first."""
+    return ops.meshgrid(*tensors, indexing=indexing)
+
+
+def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """The norm of the elements in a row, also of a matrix."""
+    x = input if dtype is None else input.astype(dtype)
+    return ops.norm(x, None, dim, keepdim) if p in ("fro", None) else ops.norm(x, None, dim, keepdim, p=p)
+
+
+def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None) -> Any:
+    """Normal numbers of a size, or one for every element of ``mean`` and ``std``."""
+    if size is None:
+        size = ops.add(ops.zeros_like(mean) if hasattr(mean, "shape") else 0.0, std).shape
+    return ops.add(ops.mul(ops.randn(size), std), mean)
+
+
+def randint(low: int, high: Any = None, size: Any = None, *, dtype: Any = None) -> Any:
+    """Integers from ``low`` to ``high`` - 1; ``randint(high, size)`` begins at 0."""
+    if size is None:
+        low, high, size = 0, low, high
+    return ops.randint(low, high, tuple(size), dtype=dtype)
+
+
+def randint_like(input: Any, low: int, high: int | None = None, *, dtype: Any = None) -> Any:
+    """Integers from ``low`` to ``high`` - 1 in the shape of ``input``."""
+    first, last = (0, low) if high is None else (low, high)
+    return ops.randint(first, last, input.shape).astype(dtype or input.dtype)
+
+
+def searchsorted(
+    sorted_sequence: Any, input: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None
+) -> Any:
+    """Where elements belong in sorted rows."""
+    found = ops.searchsorted(sorted_sequence, input, right=right or side == "right")
+    return found.astype(dtypes.int32) if out_int32 else found
+
+
+def select(input: Any, dim: int, index: int) -> Any:
+    """One slice along an axis, without it."""
+    return input.select(dim, index)
+
+
+def squeeze(input: Any, dim: Any = None) -> Any:
+    """Without its axes of size 1, or without those of ``dim`` that are of size 1."""
+    if dim is None:
+        return ops.squeeze(input)
+    axes = (dim,) if isinstance(dim, int) else tuple(dim)
+    return ops.squeeze(input, tuple(axis for axis in axes if input.shape[axis] == 1))
+
+
+def std(input: Any, dim: Any = None, *, correction: int = 1, keepdim: bool = False) -> Any:
+    """Standard deviation, of a sample by default."""
+    return ops.std(input, dim, correction, keepdim)
+
+
+def var(input: Any, dim: Any = None, *, correction: int = 1, keepdim: bool = False) -> Any:
+    """Variance, of a sample by default."""
+    return ops.var(input, dim, correction, keepdim)
+
+
+def std_mean(input: Any, dim: Any = None, *, correction: int = 1, keepdim: bool = False) -> tuple[Any, Any]:
+    """(standard deviation, mean)."""
+    return std(input, dim, correction=correction, keepdim=keepdim), ops.mean(input, dim, keepdim)
+
+
+def var_mean(input: Any, dim: Any = None, *, correction: int = 1, keepdim: bool = False) -> tuple[Any, Any]:
+    """(variance, mean)."""
+    return var(input, dim, correction=correction, keepdim=keepdim), ops.mean(input, dim, keepdim)
+
+
+def transpose(input: Any, dim0: int, dim1: int) -> Any:
+    """Two axes exchanged."""
+    return ops.swapaxes(input, dim0, dim1)
+
+
+swapaxes = transpose
+
+
+def unique(
+    input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
+) -> Any:
+    """Different elements in increasing order, with places and counts if asked for."""
+    if dim is not None:
+        raise AttributeValueError("unique: dim is not supported.", hint="take unique of the tensor's elements.")
+    return ops.unique(input, return_inverse, return_counts)

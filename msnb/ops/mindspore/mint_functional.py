@@ -1,0 +1,117 @@
+"""``msnb.mint.nn.functional``: PyTorch's functions of layers over msnb's operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msnb import ops
+from msnb.base.errors import AttributeValueError
+
+_SAME = (
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "batch_norm", "binary_cross_entropy",
+    "binary_cross_entropy_with_logits", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout",
+    "dropout2d", "elu", "embedding", "fold", "gelu", "glu", "grid_sample", "group_norm", "hardshrink",
+    "hardsigmoid", "hardswish", "hardtanh", "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm",
+    "leaky_relu", "linear", "log_softmax", "logsigmoid", "margin_ranking_loss", "mish", "mse_loss", "nll_loss",
+    "normalize", "pad", "pixel_shuffle", "prelu", "relu", "relu6", "selu", "sigmoid", "silu", "smooth_l1_loss",
+    "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink",
+    "threshold", "triplet_margin_loss", "unfold",
+)  # fmt: skip
+for _name in _SAME:
+    globals()[_name] = getattr(ops, _name)
+_OWN = (
+    "avg_pool1d", "avg_pool2d", "avg_pool3d", "conv1d", "conv2d", "conv3d", "conv_transpose2d", "max_pool2d",
+    "one_hot",
+)  # fmt: skip
+__all__ = [*_SAME, *_OWN]
+
+
+def padding_of(padding: Any) -> dict[str, Any]:
+    """PyTorch's padding (numbers, "same" or "valid") as attributes of msnb's windows."""
+    if isinstance(padding, str):
+        if padding not in ("same", "valid"):
+            raise AttributeValueError(f"padding is a number, numbers, 'same' or 'valid', not {padding!r}.")
+        return {"pad_mode": padding}
+    numbers = padding if isinstance(padding, (tuple, list)) else (padding,)
+    own = tuple(padding) if isinstance(padding, list) else padding
+    return {"pad_mode": "pad", "padding": own} if any(numbers) else {"pad_mode": "valid"}
+
+
+def _convolution(fn: Any, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+    return fn(x, weight, bias, stride=stride, dilation=dilation, groups=groups, **padding_of(padding))
+
+
+def conv1d(
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+) -> Any:
+    """Convolution of rows [n, channels, length]."""
+    return _convolution(ops.conv1d, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv2d(
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+) -> Any:
+    """Convolution of images [n, channels, height, width]."""
+    return _convolution(ops.conv2d, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv3d(
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+) -> Any:
+    """Convolution of volumes [n, channels, depth, height, width]."""
+    return _convolution(ops.conv3d, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv_transpose2d(
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
+    groups: int = 1, dilation: Any = 1,
+) -> Any:  # fmt: skip
+    """The transpose of ``conv2d``: from its results back to images."""
+    windows = {"stride": stride, "dilation": dilation, "pad_mode": "pad", "padding": padding}
+    return ops.conv2d_transpose(input, weight, bias, output_padding=output_padding, groups=groups, **windows)
+
+
+def _average(
+    fn: Any, x: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool
+) -> Any:
+    named = {"ceil_mode": ceil_mode, "count_include_pad": count_include_pad, **padding_of(padding)}
+    return fn(x, kernel_size, kernel_size if stride is None else stride, **named)
+
+
+def avg_pool1d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Any:  # fmt: skip
+    """Means of windows of rows; the stride is the kernel's size by default."""
+    return _average(ops.avg_pool1d, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
+
+
+def avg_pool2d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Any:  # fmt: skip
+    """Means of windows of images; the stride is the kernel's size by default."""
+    return _average(ops.avg_pool2d, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
+
+
+def avg_pool3d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Any:  # fmt: skip
+    """Means of windows of volumes; the stride is the kernel's size by default."""
+    return _average(ops.avg_pool3d, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
+
+
+def max_pool2d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+) -> Any:
+    """Largest elements of windows of images. Raises ValueError for another dilation than 1."""
+    if dilation not in (1, (1, 1)):
+        raise AttributeValueError(f"max_pool2d: dilation is 1, not {dilation!r}.")
+    return ops.max_pool2d(input, kernel_size, stride, ceil_mode=ceil_mode, **padding_of(padding))
+
+
+def one_hot(tensor: Any, num_classes: int = -1) -> Any:
+    """Rows of int64 with one 1; as many classes as the largest index says, unless given."""
+    count = int(tensor.max()) + 1 if num_classes == -1 else num_classes
+    return ops.one_hot(tensor, count).astype("int64")

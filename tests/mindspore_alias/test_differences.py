@@ -1,0 +1,144 @@
+"""Each row of the table of differences: msnb's answer, MindSpore's, and which one the alias gives. Both modes."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import msnb
+from msnb import Tensor
+from msnb.as_mindspore.differences import DIFFERENCES
+
+THIS = importlib.import_module(__name__)
+
+
+def theirs(name: str) -> Any:
+    return getattr(importlib.import_module("mindspore.ops"), name)
+
+
+def compiled(fn: Any, *inputs: Any) -> Any:
+    """fn's results in the mode of the test: a function is compiled where Cells are."""
+    return (msnb.jit(fn) if msnb.get_context("mode") == msnb.GRAPH_MODE else fn)(*inputs)
+
+
+X = [[3.0, 1.0, 2.0], [6.0, 5.0, 4.0]]
+
+
+@pytest.mark.parametrize("row", DIFFERENCES, ids=[row.name for row in DIFFERENCES])
+def test_every_row_has_its_test_and_its_answer(row: Any) -> None:
+    assert callable(getattr(THIS, row.test))
+    module, _, name = row.name.rpartition(".")
+    ours, seen = getattr(getattr(msnb, module), name), getattr(importlib.import_module(f"mindspore.{module}"), name)
+    assert (seen is ours) == (row.holds == "msnb") == (not row.answer)
+    assert row.mindspore != row.msnb and row.why
+
+
+def test_dtype_of_indices(mode: int) -> None:
+    x, edges = Tensor(X), Tensor([1.5, 3.5])
+    cases: dict[str, Any] = {
+        "argmin": ((x, 1), [1, 2]), "argsort": ((x, 1), [[1, 2, 0], [2, 1, 0]]),
+        "sort": ((x, 1), [[1, 2, 0], [2, 1, 0]]), "topk": ((x, 1), [[0], [0]]),
+        "cummin": ((x, 1), [[0, 1, 1], [0, 1, 2]]),
+        "count_nonzero": ((x, 1), [3, 3]), "bucketize": ((x, [1.5, 3.5]), [[1, 0, 1], [2, 2, 2]]),
+        "searchsorted": ((edges, Tensor([2.0])), [1]),
+    }  # fmt: skip
+    for name, (inputs, expected) in cases.items():
+        found = [compiled(lambda *a, f=f: f(*a), *inputs) for f in (theirs(name), getattr(msnb.ops, name))]
+        last = [f[-1] if isinstance(f, tuple) else f for f in found]
+        assert [f.tolist() for f in last] == [expected, expected], name
+        assert [f.dtype for f in last] == [msnb.int32, msnb.int64], name
+
+
+def test_sums_of_int32(mode: int) -> None:
+    x = Tensor([[1, 2], [3, 4]], msnb.int32)
+    for name in ("reduce_sum", "nansum", "cumsum"):
+        found = [compiled(lambda a, f=f: f(a, 0), x) for f in (theirs(name), getattr(msnb.ops, name))]
+        assert found[0].tolist() == found[1].tolist()
+        assert [f.dtype for f in found] == [msnb.int32, msnb.int64], name
+    assert theirs("cumsum")(x, 0, msnb.float32).dtype is msnb.float32
+
+
+def test_extreme_of_all_elements(mode: int) -> None:
+    values, place = compiled(lambda x: theirs("max")(x), Tensor(X))
+    assert (float(values), int(place), place.dtype) == (6.0, 0, msnb.int32)
+    assert float(msnb.ops.min(Tensor(X))) == 1.0 == float(theirs("min")(Tensor(X))[0])
+    values, places = compiled(lambda x: theirs("min")(x, 1), Tensor(X))
+    assert (values.tolist(), places.tolist()) == ([1.0, 4.0], [1, 2])
+    low = theirs("max")(Tensor(X), 1, initial=5.0, where=Tensor(X) < 4.5)[0]
+    assert low.tolist() == [5.0, 5.0]
+    with pytest.raises(ValueError, match="where= needs initial="):
+        theirs("max")(Tensor(X), 1, where=Tensor(X) < 4.5)
+
+
+def test_medians(mode: int) -> None:
+    for name in ("median", "nanmedian"):
+        values, places = compiled(lambda x, name=name: theirs(name)(x), Tensor(X))
+        assert (values.tolist(), places.tolist()) == ([2.0, 5.0], [2, 1])
+        assert getattr(msnb.ops, name)(Tensor(X)).shape == ()
+
+
+def test_unique() -> None:
+    values, places = theirs("unique")(Tensor([5, 2, 5], msnb.int32))
+    assert (values.tolist(), places.tolist()) == ([2, 5], [1, 0, 1])
+    assert msnb.ops.unique(Tensor([5, 2, 5])).tolist() == [2, 5]
+
+
+def test_stride_of_avg_pool(mode: int) -> None:
+    for axes in (1, 2, 3):
+        x = Tensor(np.arange(4.0**axes, dtype=np.float32).reshape(1, 1, *(4,) * axes))
+        name = f"avg_pool{axes}d"
+        assert compiled(lambda x, name=name: theirs(name)(x, 2), x).shape[2:] == (3,) * axes
+        assert getattr(msnb.ops, name)(x, 2).shape[2:] == (2,) * axes
+    x = Tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
+    assert float(theirs("avg_pool2d")(x, 2, divisor_override=2)) == 5.0
+
+
+def test_diag_of_a_matrix(mode: int) -> None:
+    found = compiled(lambda x: theirs("diag")(x), Tensor(X))
+    assert found.shape == (2, 3, 2, 3) and float(found[1, 2, 1, 2]) == 4.0 and float(found.sum()) == 21.0
+    assert msnb.ops.diag(Tensor(X)).tolist() == [3.0, 5.0]
+
+
+def test_squeeze(mode: int) -> None:
+    assert compiled(lambda x: theirs("squeeze")(x, 0), Tensor(X)).shape == (2, 3)
+    assert compiled(lambda x: theirs("squeeze")(x, (0, 2)), Tensor([X])).shape == (2, 3)
+    with pytest.raises(ValueError, match="size"):
+        msnb.ops.squeeze(Tensor(X), 0)
+
+
+def test_positional_dropout(mode: int) -> None:
+    from mindspore import nn
+
+    layer = nn.Dropout(0.8)
+    assert abs(layer.p - 0.2) < 1e-9 and isinstance(layer, msnb.nn.Dropout)
+    assert isinstance(msnb.nn.Dropout(p=0.5), nn.Dropout) and not isinstance(msnb.nn.Dense(1, 1), nn.Dropout)
+    assert layer(Tensor([1.0])).tolist() == [1.0]
+    assert nn.Dropout(p=0.3, dtype=msnb.float32).p == 0.3
+    with pytest.raises(TypeError, match="ambiguous"):
+        msnb.nn.Dropout(0.8)
+
+
+def test_means_of_integers(mode: int) -> None:
+    x = Tensor([1, 2, 4, 4], msnb.int32)
+    assert float(compiled(lambda x: theirs("mean")(x), x)) == 2.75
+    assert theirs("std")(x).dtype is theirs("var")(x).dtype is msnb.float32
+
+
+def test_nan_stays(mode: int) -> None:
+    x = Tensor([math.nan])
+    for name, inputs in {"relu": (x,), "relu6": (x,), "maximum": (x, Tensor([0.0]))}.items():
+        assert math.isnan(float(compiled(lambda *a, name=name: theirs(name)(*a), *inputs))), name
+
+
+def test_activations_of_integers(mode: int) -> None:
+    for name in ("leaky_relu", "hardtanh", "selu"):
+        assert compiled(lambda x, name=name: theirs(name)(x), Tensor([-2, 3], msnb.int32)).dtype is msnb.float32, name
+
+
+def test_allclose(mode: int) -> None:
+    found = compiled(lambda x: theirs("allclose")(x, x), Tensor(X))
+    assert bool(found) and found.dtype is msnb.bool_

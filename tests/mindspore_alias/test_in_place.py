@@ -1,0 +1,82 @@
+"""Methods of tensors that write, with the meaning of ``x[...] = value``, in both modes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import msnb as ms
+from msnb import Tensor
+
+
+def run(fn: Any, *inputs: Any) -> Any:
+    return (ms.jit(fn) if ms.get_context("mode") == ms.GRAPH_MODE else fn)(*inputs)
+
+
+def test_the_object_stands_for_the_new_value(mode: int) -> None:
+    def f(x: Any, y: Any) -> Any:
+        z = x + 0
+        same = z.add_(y).mul_(2)
+        z.sub_(1).clamp_(0, 5)
+        return z, same
+
+    z, same = run(f, Tensor([1.0, 2.0]), Tensor([-1.0, 3.0]))
+    assert z.tolist() == same.tolist() == [0.0, 5.0]
+
+
+def test_an_argument_is_written(mode: int) -> None:
+    x = Tensor([1.0, 2.0, 3.0])
+
+    def f(x: Any) -> Any:
+        x.add_(10)
+        return x * 2
+
+    assert run(f, x).tolist() == [22.0, 24.0, 26.0]
+    assert x.tolist() == [11.0, 12.0, 13.0]
+
+
+def test_under_a_branch_that_a_tensor_decides(mode: int) -> None:
+    def f(x: Any, y: Any) -> Any:
+        z = x + 0
+        if y.sum() > 0:
+            z.mul_(3)
+        return z
+
+    assert run(f, Tensor([1.0]), Tensor([1.0])).tolist() == [3.0]
+    assert run(f, Tensor([1.0]), Tensor([-1.0])).tolist() == [1.0]
+
+
+def test_gradients_go_through(mode: int) -> None:
+    def f(x: Any) -> Any:
+        y = x * 1
+        y.mul_(x).add_(x)
+        return y.sum()
+
+    assert run(ms.grad(f), Tensor([2.0, 3.0])).tolist() == [5.0, 7.0]
+
+
+def test_filling_and_copying(mode: int) -> None:
+    x = Tensor(np.zeros((2, 2), np.float32))
+    assert x.fill_(3).tolist() == [[3.0, 3.0]] * 2 and x.copy_(Tensor([1.0, 2.0])).tolist() == [[1.0, 2.0]] * 2
+    assert x.zero_() is x and x.tolist() == [[0.0, 0.0]] * 2
+    assert x.masked_fill_(Tensor([[True, False]] * 2), 7.0).tolist() == [[7.0, 0.0]] * 2
+    assert all(3 <= n < 4 for n in x.uniform_(3, 4).reshape(-1).tolist()) and x.normal_(2, 0).tolist()[0] == [2.0, 2.0]
+    whole = Tensor([5, 6])
+    assert whole.add_(1).dtype is ms.int64 and whole.tolist() == [6, 7]
+    with pytest.raises(TypeError, match="add_: a tensor of Int64 cannot hold Float32"):
+        whole.add_(0.5)
+    assert whole.tolist() == [6, 7]
+
+
+def test_what_would_be_lost_is_refused() -> None:
+    x = Tensor([[1.0, 2.0], [3.0, 4.0]])
+    with pytest.raises(ms.MsnbError, match="a value that nobody keeps"):
+        x[0].add_(1)
+    row = x[0]
+    assert row.add_(1).tolist() == [2.0, 3.0] and x.tolist()[0] == [1.0, 2.0]
+    with pytest.raises(ValueError, match="broadcast|shape"):
+        row.add_(Tensor([[1.0], [2.0]]))
+    assert row.tolist() == [2.0, 3.0]
+    assert (x + 1).add_(1).tolist()[0] == [3.0, 4.0]  # the result is what is kept

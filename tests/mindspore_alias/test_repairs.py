@@ -1,0 +1,158 @@
+"""What programs written for MindSpore use and msnb refused: layers, initializers, settings, optimizers. Both modes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import msnb as ms
+from msnb import Parameter, Tensor, nn, ops
+from msnb.nn.initializer import Initializer, initializer
+
+
+def test_data_of_a_parameter(mode: int) -> None:
+    net = nn.Dense(3, 2)
+    assert net.weight.data is net.weight and net.weight.data.shape == (2, 3)
+    net.weight.data.set_data(Tensor(np.ones((2, 3), np.float32)))
+    assert net(Tensor([[1.0, 1.0, 1.0]])).asnumpy() == pytest.approx(3 + net.bias.asnumpy()[None])
+
+
+def test_dropout_takes_a_dtype(mode: int) -> None:
+    assert nn.Dropout(p=0.5, dtype=ms.float32)(Tensor([1.0])).tolist() == [1.0]
+
+
+def test_initializers_of_mindspore_programs() -> None:
+    from msnb.common.initializer import (
+        _assignment,
+        _calculate_correct_fan,
+        _calculate_fan_in_and_fan_out,
+        _calculate_gain,
+    )
+
+    assert _calculate_fan_in_and_fan_out((4, 3, 5, 5)) == (75, 100)
+    assert (_calculate_correct_fan((4, 3), "fan_in"), _calculate_correct_fan((4, 3), "FAN_OUT")) == (3, 4)
+    assert _calculate_gain("leaky_relu") == pytest.approx((2 / 1.0001) ** 0.5)
+    assert _assignment(np.zeros(2), 3).tolist() == [3.0, 3.0]
+    with pytest.raises(ValueError, match="mode must be"):
+        _calculate_correct_fan((4, 3), "fan_avg")
+    ms.set_seed(3)
+    first = initializer("HeUniform", (2, 3)).tolist()
+    ms.set_seed(3)
+    assert initializer("he_uniform", (2, 3)).tolist() == first
+    assert nn.Dense(3, 2, weight_init="XavierUniform").weight.shape == (2, 3)
+    with pytest.raises(ValueError, match="no initializer 'HeUnifrm'"):
+        initializer("HeUnifrm", (2, 3))
+
+
+def test_an_initializer_that_fills_an_array() -> None:
+    class Ramp(Initializer):
+        def __init__(self, start: float = 0.0) -> None:
+            super().__init__(start=start)
+            self.start = start
+
+        def _initialize(self, arr: np.ndarray) -> None:
+            arr[:] = self.start + np.arange(arr.size).reshape(arr.shape)
+
+    assert nn.Dense(2, 2, weight_init=Ramp(1.0)).weight.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    with pytest.raises(NotImplementedError, match="has no draw"):
+        initializer(Initializer(), (2,))
+
+
+def test_operators_inside_layers(mode: int, rng: np.random.Generator) -> None:
+    class Scaled(nn.Dense):
+        def construct(self, x):
+            return self.bias_add(self.matmul(x, self.weight * 2), self.bias)
+
+    class Standard(nn.Conv2d):
+        def construct(self, x):
+            return self.bias_add(self.conv2d(x, self.weight - ops.mean(self.weight)), self.bias)
+
+    class Norm(nn.LayerNorm):
+        def construct(self, x):
+            return self.layer_norm(x, self.gamma, self.beta)[0]
+
+    x = rng.standard_normal((2, 3)).astype(np.float32)
+    dense = Scaled(3, 4)
+    want = x @ (2 * dense.weight.asnumpy()).T + dense.bias.asnumpy()
+    np.testing.assert_allclose(dense(Tensor(x)).asnumpy(), want, rtol=1e-5, atol=1e-6)
+    image = Tensor(rng.standard_normal((1, 2, 5, 5)).astype(np.float32))
+    conv = Standard(2, 3, 3, pad_mode="pad", padding=1, stride=2, has_bias=True)
+    weight = conv.weight - ops.mean(conv.weight)
+    want = ops.conv2d(image, weight, conv.bias, 2, "pad", 1)
+    np.testing.assert_allclose(conv(image).asnumpy(), want.asnumpy(), rtol=1e-5, atol=1e-6)
+    for shape in ((3,), (2, 3)):
+        norm, plain = Norm(shape), nn.LayerNorm(shape)
+        np.testing.assert_allclose(norm(Tensor(x)).asnumpy(), plain(Tensor(x)).asnumpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_operators_inside_batch_norm(mode: int, rng: np.random.Generator) -> None:
+    class Norm(nn.BatchNorm2d):
+        def construct(self, x):
+            run = self.bn_train if self.training else self.bn_infer
+            return run(x, self.gamma, self.beta, self.moving_mean, self.moving_variance)[0]
+
+    x = Tensor(rng.standard_normal((4, 2, 3, 3)).astype(np.float32))
+    ours, plain = Norm(2), nn.BatchNorm2d(2)
+    for training in (True, False):
+        ours.set_train(training)
+        plain.set_train(training)
+        np.testing.assert_allclose(ours(x).asnumpy(), plain(x).asnumpy(), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(ours.moving_mean.asnumpy(), plain.moving_mean.asnumpy(), rtol=1e-4, atol=1e-6)
+    ours.bn_train = None
+    assert ours.bn_train is None  # a subclass may have an attribute of that name
+
+
+def test_cells_and_parameters_inside_a_cell() -> None:
+    net = nn.SequentialCell(nn.Dense(1, 1), nn.ReLU())
+    assert list(net._cells) == ["0", "1"] and list(net[0]._params) == ["weight", "bias"] and not net._params
+
+
+def test_norm_of_a_number(mode: int) -> None:
+    assert float(ops.norm(Tensor(-2.0), dim=0)) == 2.0
+
+
+def test_keys_that_tune_are_taken_and_said(notices: list[str]) -> None:
+    ms.set_context(enable_graph_kernel=True, mode=ms.GRAPH_MODE, jit_config={"jit_level": "O1"})
+    assert ms.get_context("mode") == ms.GRAPH_MODE and ms.get_context(attr_key="enable_graph_kernel") is True
+    assert len(notices) == 2 and all("changes nothing" in text for text in notices)
+    ms.reset_context()
+    assert ms.get_context("enable_graph_kernel") is False
+    with pytest.raises(ValueError, match="no key 'enable_graph_kernl'"):
+        ms.set_context(enable_graph_kernl=True)
+    ms.runtime.set_memory(max_size="8GB")
+    ms.runtime.launch_blocking()
+    assert ms.get_context("pynative_synchronize") is True and len(notices) == 3
+
+
+def test_configuration_of_a_compilation(mode: int) -> None:
+    net = nn.ReLU()
+    net.set_jit_config(ms.JitConfig(jit_level="O1", jit_syntax_level="STRICT"))
+    assert net(Tensor([-1.0, 1.0])).tolist() == [0.0, 1.0]
+    assert (ms.STRICT, ms.COMPATIBLE, ms.LAX) == (0, 1, 2)
+    with pytest.raises(ValueError, match="jit_level is"):
+        ms.JitConfig(jit_level="O7")
+
+
+def test_weight_decay_is_any_cell_of_the_step(mode: int) -> None:
+    class Falling(nn.Cell):
+        def construct(self, step):
+            return 0.5 / (step.astype(ms.float32) + 1)
+
+    w = Parameter(Tensor([1.0]), name="w")
+    by_group = [{"params": [w], "weight_decay": Falling()}]
+    for parameters, options in (([w], {"weight_decay": Falling()}), (by_group, {})):
+        ops.assign(w, Tensor([1.0]))
+        step = nn.SGD(parameters, 1.0, **options)
+        for value in (0.5, 0.375):  # w <- w - w / 2, then w - w / 4
+            step((Tensor([0.0]),))
+            assert w.tolist() == pytest.approx([value])
+
+
+def test_notes_on_primitives(mode: int) -> None:
+    add = ops.Add().set_device("CPU").add_prim_attr("name", 1).set_stage(0).recompute()
+    assert add(Tensor([1.0]), Tensor([2.0])).tolist() == [3.0]
+
+
+@pytest.mark.parametrize("name", ["zeros", "arange", "cat", "linspace", "randn", "matmul", "argsort", "unsqueeze"])
+def test_functions_at_top_level(name: str) -> None:
+    assert getattr(ms, name) is getattr(ops, name)
