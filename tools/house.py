@@ -332,7 +332,7 @@ def _sizes(modules: list[Source]) -> Iterator[Measure]:
 
 
 LIMITS = {
-    "twice": 21, "late ours": 48, "late": 73, "cycles": 0, "tables": 9, "complex": 42, "highest": 32, "wide": 13,
+    "twice": 21, "late ours": 48, "late": 73, "cycles": 0, "tables": 9, "complex": 33, "highest": 26, "wide": 13,
     "long": 15, "lines": 62_800,
 }  # fmt: skip
 

@@ -219,18 +219,24 @@ class _Painter:
         outputs = self.graph.outputs
         apart = len(outputs) > MANY_RESULTS or len(self.roots) > 1
         for j, v in enumerate(outputs):
-            source = self._source(v, self.roots[0])
-            if source is None and (v.node is None or v.node.op is not constant):
-                continue
             title = f"new {names[j]}" if j in names else "result" if len(outputs) == 1 else f"result {j}"
-            inline = [] if source is not None else [constant_word(v)]
-            lines = [*inline, write_type(v.type)]
-            box = Box(f"{self.path}r{j}", "result", shortened(title, LONG_TITLE), lines, ports=1)
-            group = source.group if source is not None and (apart or j in names) else self.roots[0 if source else -1]
-            group = group if source is None or _root(source.group) is _root(group) else source.group
-            self.canvas[group].boxes.append(box)
+            source = self._source(v, self.roots[0])
             if source is not None:
+                group = self._result_group(source, apart or j in names)
+                box = self._result_box(j, title, [write_type(v.type)], group)
                 self._cut(source, BoxInGroup(box, group), v, 0)
+            elif v.node is not None and v.node.op is constant:  # it has no box of its own
+                self._result_box(j, title, [constant_word(v), write_type(v.type)], self.roots[-1])
+
+    def _result_group(self, source: BoxInGroup, inside: bool) -> Group:
+        """Where a result stands: beside its maker, or outside of all groups where that is on the first side."""
+        first = self.roots[0]
+        return source.group if inside or _root(source.group) is not first else first
+
+    def _result_box(self, j: int, title: str, lines: list[str], group: Group) -> Box:
+        box = Box(f"{self.path}r{j}", "result", shortened(title, LONG_TITLE), lines, ports=1)
+        self.canvas[group].boxes.append(box)
+        return box
 
     # ---- the whole --------------------------------------------------------------------------------------------------
 

@@ -353,17 +353,20 @@ def _computing_twice(plans: list[RunnablePlan], pipes: int, flight: Sequence[flo
                      recompute: Any) -> list[RunnablePlan]:  # fmt: skip
     """The plans of the pieces with layers computed twice, as asked for or as the limit of their device needs."""
     rows = [layers(plan.problem, plan.choices) for plan in plans]
-    wanted = with_said([x for row in rows for x in row], said, recompute)
+    every = [x for row in rows for x in row]
+    wanted = with_said(every, said, recompute)
     if wanted == "auto":
-        names: set[str] = set()
-        for s in range(pipes):
-            mine = [x for row in rows[s::pipes] for x in row]
-            excess = held(plans[s::pipes], flight[s])["total"] - limit
-            names.update(mine[i].name for i in cheapest(mine, excess, flight[s]) or ())
+        names = {x.name for s in range(pipes) for x in _least(rows[s::pipes], plans[s::pipes], flight[s], limit)}
     else:
-        names = {x.name for x in asked([x for row in rows for x in row], wanted)}
-    return [plan.computing_twice([x for x in row if x.name in names]) if any(x.name in names for x in row) else plan
-            for plan, row in zip(plans, rows)]  # fmt: skip
+        names = {x.name for x in asked(every, wanted)}
+    chosen = [[x for x in row if x.name in names] for row in rows]
+    return [plan.computing_twice(found) if found else plan for plan, found in zip(plans, chosen)]
+
+
+def _least(rows: Sequence[Sequence[Layer]], plans: Sequence[RunnablePlan], flight: float, limit: float) -> list[Layer]:
+    """Layers of a device's pieces that, computed twice, make them fit into memory in the least time."""
+    mine = [x for row in rows for x in row]
+    return [mine[i] for i in cheapest(mine, held(plans, flight)["total"] - limit, flight) or ()]
 
 
 def held(plans: Sequence[RunnablePlan], flight: float) -> dict[str, float]:

@@ -22,7 +22,7 @@ https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.set_auto_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -232,23 +232,31 @@ def feature_costs(problem: CostGraphBuilder) -> dict[str, float]:
     A Cell that owns weights counts as one operator, as a batch norm is one for MindSpore: inside of it the longest way
     counts, between Cells every way.
     """
-    flow, graph = problem.flow, problem.graph
-    owners = {n.scope for n in graph.nodes for v in n.inputs if v in flow.weights and n.scope}
-    depend: dict[Node, float] = {}
+    flow = problem.flow
+    owners = {n.scope for n in problem.graph.nodes for v in n.inputs if v in flow.weights and n.scope}
+    cost: dict[Node, float] = {}
     readers: dict[Value, list[Node]] = {}
-    for node in reversed(graph.nodes):
-        wanted = [v for v in node.outputs if v in flow.gradient]
-        ways: dict[Any, float] = {}
-        for reader in (r for v in wanted for r in readers.get(v, ())):
-            unit = reader.scope if reader.scope in owners else reader
-            ways[unit] = max(ways.get(unit, 0.0), depend[reader])
-        inside = ways.pop(node.scope, 0.0) if node.scope in owners else 0.0
-        own = sum(t.nbytes for v in wanted if v not in flow.derived and (t := static_type(v)))
-        depend[node] = max(sum(ways.values()) + (0.0 if inside else own), inside)
-        if wanted:
-            for v in node.inputs:
-                readers.setdefault(v, []).append(node)
-    return {w.name: max(depend[r] for r in readers[w]) for w in flow.weights if w in readers}
+    for node in reversed(problem.graph.nodes):
+        learned = [v for v in node.outputs if v in flow.gradient]
+        own = sum(t.nbytes for v in learned if v not in flow.derived and (t := static_type(v)))
+        cost[node] = _behind(node, own, {r: cost[r] for v in learned for r in readers.get(v, ())}, owners)
+        for v in node.inputs if learned else ():
+            readers.setdefault(v, []).append(node)
+    return {w.name: max(cost[r] for r in readers[w]) for w in flow.weights if w in readers}
+
+
+def _behind(node: Node, own: float, after: Mapping[Node, float], owners: Collection[str]) -> float:
+    """Bytes of feature maps from a node to the loss.
+
+    Args:
+        own: bytes of its results; after: reader -> its bytes; owners: paths of Cells that count as one operator.
+    """
+    ways: dict[Any, float] = {}
+    for reader, cost in after.items():
+        unit = reader.scope if reader.scope in owners else reader
+        ways[unit] = max(ways.get(unit, 0.0), cost)
+    inside = ways.pop(node.scope, 0.0) if node.scope in owners else 0.0
+    return max(sum(ways.values()) + (0.0 if inside else own), inside)
 
 
 _SETTINGS: dict[str, tuple[str, float, Callable[[Any], bool]]] = {

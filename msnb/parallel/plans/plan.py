@@ -123,21 +123,32 @@ def no_room(problem: CostGraphBuilder, limit: float | None, what: str) -> Attrib
 
 def batch_split(problem: CostGraphBuilder) -> dict[Node, Strategy]:
     """Data parallel: axis 0 of the data, and what it becomes, over all devices; weights whole everywhere."""
-    everything = tuple(range(len(problem.mesh.factors)))
     held = problem.flow.weights | problem.joint.held
     axis: dict[Value, int] = {p: 0 for p in problem.graph.params if p not in held and (t := static_type(p)) and t.ndim}
     out: dict[Node, Strategy] = {}
     for node in problem.graph.nodes:
         call = problem.calls[node]
-        found = {call.axes.inputs[i][axis[v]] for i, v in enumerate(node.inputs) if v in axis} - {None}
-        label = found.pop() if len(found) == 1 else None
-        made = place(call, {label: everything}, problem.mesh) if label and label in _splittable(call) else None
-        if node in problem.place and label is not None and made is not None:
+        made = _split_along(problem, call, {i: axis[v] for i, v in enumerate(node.inputs) if v in axis})
+        if made is None:
+            continue
+        if node in problem.place:
             out[node] = made
-        for row, v in zip(call.axes.outputs, node.outputs):
-            if label is not None and made is not None and label in row:
-                axis[v] = row.index(label)
+        label = made.blocks[0][0]
+        axis.update((v, row.index(label)) for row, v in zip(call.axes.outputs, node.outputs) if label in row)
     return out
+
+
+def _split_along(problem: CostGraphBuilder, call: OpSignature, batch: Mapping[int, int]) -> Strategy | None:
+    """The strategy that splits a batch over all devices; None where inputs disagree, or the op cannot be split so.
+
+    Args:
+        batch: per input with a batch, its axis.
+    """
+    found = {call.axes.inputs[i][axis] for i, axis in batch.items()} - {None}
+    label = found.pop() if len(found) == 1 else None
+    if label is None or label not in _splittable(call):
+        return None
+    return place(call, {label: tuple(range(len(problem.mesh.factors)))}, problem.mesh)
 
 
 def _splittable(call: Any) -> set[str]:
@@ -422,18 +433,18 @@ class Plan(PlanBase):
     def _from_file(self, name: str, node: Node, splits: list[list[int]], exact: Any) -> Strategy:
         """The saved strategy where it still says the same as the split counts, else the one of the counts."""
         call = self.problem.calls[node]
-        if exact is not None:
-            blocks = {label: tuple(run) for label, run in exact["blocks"]}
-            for s in self.problem.candidates(call):
-                same = dict(s.blocks) == blocks and s.scatter == exact["scatter"]
-                if same and [list(row) for row in s.splits(self.mesh)] == splits:
-                    return s
-            used = sorted(a for run in blocks.values() for a in run)
-            known = set(blocks) <= _splittable(call) and set(used) <= set(range(len(self.mesh.factors)))
-            made = place(call, blocks, self.mesh) if known and len(set(used)) == len(used) else None
-            if made is not None and [list(row) for row in made.splits(self.mesh)] == splits:
-                return made
-        return chosen(name, call, splits, self.mesh)
+        found = None if exact is None else self._exact(call, splits, exact)
+        return chosen(name, call, splits, self.mesh) if found is None else found
+
+    def _exact(self, call: OpSignature, splits: list[list[int]], exact: Mapping[str, Any]) -> Strategy | None:
+        """The strategy that gives labels these mesh axes; None where it does not exist, or splits otherwise."""
+        blocks = {label: tuple(run) for label, run in exact["blocks"]}
+        alike = [s for s in self.problem.candidates(call) if dict(s.blocks) == blocks and s.scatter == exact["scatter"]]
+        used = [a for run in blocks.values() for a in run]
+        known = set(blocks) <= _splittable(call) and set(used) <= set(range(len(self.mesh.factors)))
+        made = [place(call, blocks, self.mesh)] if known and len(set(used)) == len(used) else []
+        fitting = (s for s in (*alike, *made) if s is not None and [list(r) for r in s.splits(self.mesh)] == splits)
+        return next(fitting, None)
 
     def _with(self: Made, given: Mapping[Node, Strategy], weights: Mapping[str, Any]) -> Made:
         """A plan with these strategies."""
