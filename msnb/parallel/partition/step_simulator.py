@@ -28,7 +28,8 @@ from typing import Any
 
 from msnb.core.types import TensorType
 from msnb.devices.ascend.chrome_trace import write_trace
-from msnb.devices.ascend.kernel_fusion import Grouping, Kernel, Task
+from msnb.devices.ascend.device_kernel import Kernel, Task
+from msnb.devices.ascend.kernel_fusion import Grouping
 from msnb.ir.graph import Graph, Node, Value
 from msnb.parallel.partition.remat_insertion import makes
 from msnb.parallel.planner.cost_model import local_types
