@@ -332,7 +332,7 @@ def _sizes(modules: list[Source]) -> Iterator[Measure]:
 
 
 LIMITS = {
-    "twice": 21, "late ours": 48, "late": 73, "cycles": 0, "tables": 9, "complex": 31, "highest": 25, "wide": 13,
+    "twice": 21, "late ours": 48, "late": 73, "cycles": 0, "tables": 9, "complex": 26, "highest": 25, "wide": 13,
     "long": 14, "lines": 62_800,
 }  # fmt: skip
 

@@ -38,30 +38,37 @@ _LEGAL: dict[str, tuple[str, Check]] = {
 }  # fmt: skip
 
 
-def check_keywords(mode: str, said: Mapping[str, Any]) -> None:
+_CONFLICTS = (  # keyword, the modes that have no use for it, why, the way out
+    ("strategies", (STAND_ALONE, DATA_PARALLEL), "has its own", f"use {SEMI_AUTO_PARALLEL} or {AUTO_PARALLEL}."),
+    ("search_mode", (DATA_PARALLEL, SEMI_AUTO_PARALLEL), "searches nothing", f"use {AUTO_PARALLEL}."),
+)
+
+
+def check_keywords(mode: str, options: Mapping[str, Any]) -> None:
     """The mode, and keywords with what they were given.
 
     Args:
-        mode: the parallel mode; said: keyword -> value, None where nobody gave one.
+        mode: the parallel mode; options: keyword -> value, None where none was given.
 
     Raises:
         ValueError: a mode or a value that is not legal, or a keyword that the mode has no use for.
     """
     if mode not in MODES:
         raise AttributeValueError(f"parallel_mode={mode!r} is not legal; legal: {', '.join(map(repr, MODES))}.")
-    for name, (legal, check) in _LEGAL.items():
-        value = said.get(name)
-        if value is not None and not check(value):
-            raise AttributeValueError(f"{name}={value!r} is not legal; legal: {legal}.")
-    given = {name for name, value in said.items() if value and name not in _ANYWHERE}
+    _check_values(options)
+    given = {name for name, value in options.items() if value and name not in _ANYWHERE}
     if mode == HYBRID_PARALLEL and given:
         raise AttributeValueError(f"hybrid_parallel programs place their own collectives: {min(given)}= says nothing.",
                                   hint="use semi_auto_parallel or auto_parallel.")  # fmt: skip
-    if said.get("training") is False and (said.get("pipeline_stages") or 1) > 1:
+    if options.get("training") is False and (options.get("pipeline_stages") or 1) > 1:
         raise AttributeValueError("training=False conflicts with pipeline_stages=: pipelines are of training steps.")
-    if "strategies" in given and mode in (STAND_ALONE, DATA_PARALLEL):
-        raise AttributeValueError(f"strategies= conflicts with parallel_mode={mode!r}, which has its own.",
-                                  hint=f"use {SEMI_AUTO_PARALLEL} or {AUTO_PARALLEL}.")  # fmt: skip
-    if "search_mode" in given and mode in (DATA_PARALLEL, SEMI_AUTO_PARALLEL):
-        raise AttributeValueError(f"search_mode= conflicts with parallel_mode={mode!r}, which searches nothing.",
-                                  hint=f"use {AUTO_PARALLEL}.")  # fmt: skip
+    for name, modes, reason, hint in _CONFLICTS:
+        if name in given and mode in modes:
+            raise AttributeValueError(f"{name}= conflicts with parallel_mode={mode!r}, which {reason}.", hint=hint)
+
+
+def _check_values(options: Mapping[str, Any]) -> None:
+    for name, (legal, check) in _LEGAL.items():
+        value = options.get(name)
+        if value is not None and not check(value):
+            raise AttributeValueError(f"{name}={value!r} is not legal; legal: {legal}.")
