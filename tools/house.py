@@ -332,8 +332,8 @@ def _sizes(modules: list[Source]) -> Iterator[Measure]:
 
 
 LIMITS = {
-    "twice": 21, "late ours": 48, "late": 73, "cycles": 0, "tables": 9, "complex": 26, "highest": 25, "wide": 13,
-    "long": 14, "lines": 62_800,
+    "twice": 21, "late ours": 48, "late": 72, "cycles": 0, "tables": 9, "complex": 23, "highest": 22, "wide": 11,
+    "long": 12, "lines": 62_800,
 }  # fmt: skip
 
 

@@ -129,6 +129,6 @@ def test_ninety_six_layers_over_a_thousand_devices():
     """Layers fold: as many distinct tables as a model of six layers has."""
     few, many = (ms.parallel.plan(Language(n), whole_numbers(1024, 64), whole_numbers(1024 * 64), device_num=1024)
                  for n in (6, 96))  # fmt: skip
-    assert len(few.problem.priced.strategies) == len(many.problem.priced.strategies)
-    assert len(few.problem.priced.edges) == len(many.problem.priced.edges)
+    assert len(few.problem.prices.cache.strategies) == len(many.problem.prices.cache.strategies)
+    assert len(few.problem.prices.cache.edges) == len(many.problem.prices.cache.edges)
     assert len(many.chosen) > 10 * len(few.chosen)

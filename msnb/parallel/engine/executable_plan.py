@@ -133,7 +133,7 @@ class RunnablePlan(Plan, Runnable):
     @cached_property
     def replica(self) -> Plan | None:
         """What one device runs in data_parallel mode, unless copies share their update; None in other modes."""
-        apart = self.mode == "data_parallel" and self.mesh.size > 1 and not self.problem.sharding.level
+        apart = self.mode == "data_parallel" and self.mesh.size > 1 and not self.problem.prices.sharding.level
         if not apart or self.alone is None or not gradients_of(self.problem.joint):
             return None
         one = self.alone()

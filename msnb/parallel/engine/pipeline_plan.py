@@ -191,7 +191,7 @@ class PipelinePlan(PlanBase, Runnable):
             ValueError: no operator is called so.
         """
         if op:
-            known = [plan for plan in self.plans if plan.problem.matching(op)]
+            known = [plan for plan in self.plans if plan.problem.operators.matching(op)]
             return (known or self.plans)[0].explain(op)
         lines = [f"{self!r}: step {self.step_time * 1e3:.3f} ms, bubble {self.timeline.bubble:.1%} (simulated)"]
         for i, names in enumerate(self.layers):
@@ -241,8 +241,8 @@ class PipelinePlan(PlanBase, Runnable):
             raise CheckpointError(f"{path} was made for stages of {own['stages']} devices, this plan has stages of "
                                   f"{self.devices}.")  # fmt: skip
         for name in data["parallel_strategy_item"] if every else ():
-            if not any(plan.problem.matching(name) for plan in self.plans):
-                self.plans[0].problem.named(name)  # says so
+            if not any(plan.problem.operators.matching(name) for plan in self.plans):
+                self.plans[0].problem.operators.named(name)  # says so
         exact = {name: e for piece in own.get("pieces", ()) for name, e in piece.get("operators", {}).items()}
         plans = [plan.under(data, exact, every=False) for plan in self.plans]
         return PipelinePlan(self.layers, plans, self._placement, self._planner, self._step)
@@ -271,7 +271,7 @@ class Planner:
     def plan(self, joint: TrainingGraph, devices: int) -> RunnablePlan:
         """The plan of a program."""
         problem = self.problem(joint, devices)
-        return self.search(problem, {name: s for name, s in self.wanted.items() if problem.matching(name)})
+        return self.search(problem, {name: s for name, s in self.wanted.items() if problem.operators.matching(name)})
 
 
 def plan_pipeline(step: MicrobatchReplication, planner: Planner, how: PipelineOptions, devices: int, limit: float,
@@ -301,8 +301,8 @@ def plan_pipeline(step: MicrobatchReplication, planner: Planner, how: PipelineOp
         placement = Placement(own, piece_of, how.scheduler, how.stages, how.pieces)
         plans = [planner.plan(_of_one(placement, p), shares[p % how.stages]) for p in range(how.pieces)]
         for name in planner.wanted:
-            if not any(plan.problem.matching(name) for plan in plans):
-                plans[0].problem.named(name)  # says so
+            if not any(plan.problem.operators.matching(name) for plan in plans):
+                plans[0].problem.operators.named(name)  # says so
         plans = _computing_twice(plans, how.stages, flight, limit, said, recompute)
         names = [tuple(dict.fromkeys(name for (name, _), at in zip(runs, where) if at == p)) for p in range(how.pieces)]
         return PipelinePlan(names, plans, placement, planner, step)

@@ -34,11 +34,12 @@ from msnb.parallel.engine.microbatch_replication import MicrobatchReplication
 from msnb.parallel.engine.pipeline_plan import PipelinePlan, Planner, plan_pipeline
 from msnb.parallel.engine.plan_options import check_keywords
 from msnb.parallel.pipeline.options import settings
-from msnb.parallel.planner.cost_graph_builder import CostGraphBuilder, PriceCache, inlined, names_of
+from msnb.parallel.planner.cost_graph_builder import CostGraphBuilder, inlined, names_of
 from msnb.parallel.planner.cost_model import BUCKET, MemoryRule, TimeModel, model_named
 from msnb.parallel.planner.input_layout import fed
 from msnb.parallel.planner.pareto_front import Point, asked, layers, point, with_said, within
 from msnb.parallel.planner.rematerialization import layers_said
+from msnb.parallel.planner.strategy_prices import PriceCache
 from msnb.parallel.plans.plan import Plan, batch_split, no_room, search
 from msnb.parallel.program.optimizer_sharding import OptimizerSharding, from_context
 from msnb.parallel.program.training_graph import TrainingGraph, with_gradient
@@ -172,7 +173,7 @@ def _alone(
                       "timed with everything that the plan exchanges.", key=f"no part {error.sentence}")  # fmt: skip
         return None
     joint = joint_of(captured, parts, {}, training=True)
-    problem = CostGraphBuilder(joint, TimeModel(Mesh.over(1, cluster)), whole.rule, wide=whole.wide)
+    problem = CostGraphBuilder(joint, TimeModel(Mesh.over(1, cluster)), whole.prices.rule, wide=whole.wide)
     return Plan(problem, [0] * problem.costs.size, "stand_alone")
 
 

@@ -38,7 +38,7 @@ class Point:
 
 def layers(problem: CostGraphBuilder, choices: Sequence[int]) -> list[Layer]:
     """What may be computed twice under these choices."""
-    if not problem.rule.training:
+    if not problem.prices.rule.training:
         return []
     chosen = {n: problem.strategies[v][choices[v]] for n, v in problem.place.items() if n in problem.calls}
     return layers_of(problem, chosen)

@@ -62,10 +62,10 @@ def written(problem: CostGraphBuilder, wanted: Mapping[str, Any]) -> dict[Node, 
     for name, splits in wanted.items():
         given = checked(name, "its strategy", splits)
         if all(isinstance(s, tuple) for s in given):
-            out.update({node: [s] for node, s in problem.fixed({name: given}).items()})
+            out.update({node: [s] for node, s in problem.operators.fixed({name: given}, problem.mesh).items()})
             continue
         wishes = {i: ShardHint(s, name) for i, s in enumerate(given) if s is not None and s != ()}
-        for node in problem.named(name):
+        for node in problem.operators.named(name):
             out[node] = _NodeRequests(problem.names[node], problem.calls[node], wishes, problem).strategies()
     return out
 
@@ -114,7 +114,7 @@ class _NodeRequests:
         made = place(self.call, self._blocks() or assigned(self.call, counts, self.mesh), self.mesh)
         found = self._agreeing([] if made is None else self._spread(made))
         if not {label.name for label in self.call.axes.splittable()} <= set(counts):
-            found += [s for s in self._agreeing(self.problem.candidates(self.call)) if s not in found]
+            found += [s for s in self._agreeing(self.problem.prices.candidates(self.call)) if s not in found]
             found = found or self._agreeing(candidates(self.call, self.mesh, 3))
         if not found:
             leads = "" if made is None else f"; the splits of its inputs lead to {made.outputs[0].splits(self.mesh)}"

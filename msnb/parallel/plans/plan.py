@@ -245,14 +245,14 @@ class Plan(PlanBase):
     @property
     def _update(self) -> float:
         """Seconds of the optimizer: its bytes, and a kernel per weight."""
-        states, chip = self.problem.rule.optimizer_states, self.mesh.cluster.chip
+        states, chip = self.problem.prices.rule.optimizer_states, self.mesh.cluster.chip
         update = TimeModel(self.mesh).update(self.memory["optimizer"] / max(states, 1), states)
         return update + chip.launch * max(0, len(self.program.weights) - 1)
 
     @cached_property
     def memory(self) -> dict[str, float]:
         """Bytes per device: weights, gradients, optimizer, activations kept for the gradient, and their total."""
-        held = [self.problem.holdings(layout, t) for v, layout in self._readers_layouts().items()
+        held = [self.problem.prices.holdings(layout, t) for v, layout in self._readers_layouts().items()
                 if (t := static_type(v))]  # fmt: skip
         out = {name: float(sum(row[i] for row in held)) for i, name in enumerate(("weights", "gradients", "optimizer"))}
         out["activations"] = self.activations - freed(self.again)
@@ -270,7 +270,7 @@ class Plan(PlanBase):
     @cached_property
     def activations(self) -> float:
         """Bytes per device that are kept for the gradient where no layer is computed twice."""
-        if not self.problem.rule.training:
+        if not self.problem.prices.rule.training:
             return 0.0
         return sum(nbytes for _, _, nbytes in kept_values(self.problem, self.chosen))
 
@@ -350,7 +350,7 @@ class Plan(PlanBase):
             A table: candidates, their own seconds, those of the reshards to the neighbours as planned, the sum; the one
             chosen is marked. A cheaper line than the marked one cannot exist after an exact search.
         """
-        node = self.problem.named(op)[0]
+        node = self.problem.operators.named(op)[0]
         v = self.problem.place[node]
         g = self.problem.costs
         around = np.zeros(len(g.time[v]))
@@ -360,7 +360,7 @@ class Plan(PlanBase):
         return self._table(node, g.time[v], around, self.choices[v], most)
 
     def _table(self, node: Node, own: Any, around: Any, chosen_at: int, most: int) -> str:
-        unit = 1e6 if self.problem.model.name == "time" else 1.0
+        unit = 1e6 if self.problem.prices.model.name == "time" else 1.0
         head = "us, simulated" if unit > 1 else "weighted bytes"
         order = list(np.argsort(own + around, kind="stable"))
         shown = order[:most] + ([chosen_at] if chosen_at not in order[:most] else [])
@@ -426,7 +426,7 @@ class Plan(PlanBase):
         """The same program under the strategies of a page; ``exact``: operator -> what split counts cannot say."""
         given: dict[Node, Strategy] = {}
         for name, item in data["parallel_strategy_item"].items():
-            for node in self.problem.named(name) if every or self.problem.has(name) else ():
+            for node in self.problem.operators.named(name) if every or self.problem.operators.has(name) else ():
                 given[node] = self._from_file(name, node, item["parallel_strategy"], exact.get(name))
         return self._with(given, data.get("parallel_layout_item", {}))
 
@@ -439,7 +439,8 @@ class Plan(PlanBase):
     def _exact(self, call: OpSignature, splits: list[list[int]], exact: Mapping[str, Any]) -> Strategy | None:
         """The strategy that gives labels these mesh axes; None where it does not exist, or splits otherwise."""
         blocks = {label: tuple(run) for label, run in exact["blocks"]}
-        alike = [s for s in self.problem.candidates(call) if dict(s.blocks) == blocks and s.scatter == exact["scatter"]]
+        offered = self.problem.prices.candidates(call)
+        alike = [s for s in offered if dict(s.blocks) == blocks and s.scatter == exact["scatter"]]
         used = [a for run in blocks.values() for a in run]
         known = set(blocks) <= _splittable(call) and set(used) <= set(range(len(self.mesh.factors)))
         made = [place(call, blocks, self.mesh)] if known and len(set(used)) == len(used) else []
