@@ -9,7 +9,7 @@ from deep import Block, Language, ResNet50, WideAndDeep, whole_numbers, zeros
 import msnb as ms
 from msnb import ops
 from msnb.parallel import Cluster
-from msnb.parallel.engine.planning_api import captured_of, joint_of
+from msnb.parallel.engine.program_source import captured_of, joint_of
 from msnb.parallel.planner.cost_graph_builder import CostGraphBuilder
 from msnb.parallel.planner.cost_model import ByteModel, MemoryRule
 from msnb.parallel.plans.plan import search

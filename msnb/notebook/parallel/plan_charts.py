@@ -123,9 +123,9 @@ def _front_scales(every: Sequence[tuple[float, float]], size: float) -> tuple[Sc
 
 
 def _front_dot(p: Point, x: float, y: float) -> str:
-    again = f", {len(p.again)} layers computed twice" if p.again else ""
+    again = f", {len(p.rematerialized)} layers computed twice" if p.rematerialized else ""
     words = f"{bytes_word(int(p.nbytes))}, {seconds_word(p.seconds)}{again}"
-    look = f'fill="#ffffff" stroke="{HUES[0]}" stroke-width="1.6"' if p.again else f'fill="{HUES[0]}"'
+    look = f'fill="#ffffff" stroke="{HUES[0]}" stroke-width="1.6"' if p.rematerialized else f'fill="{HUES[0]}"'
     return f'<g><title>{escaped(words)}</title><circle cx="{number(x)}" cy="{number(y)}" r="4" {look}/></g>'
 
 

@@ -107,9 +107,9 @@ class PipelinePlan(PlanBase, Runnable):
     # ---- what it costs ---------------------------------------------------------------------------------------------
 
     @property
-    def again(self) -> tuple[Layer, ...]:
+    def rematerialized(self) -> tuple[Layer, ...]:
         """The layers that are computed twice."""
-        return tuple(layer for plan in self.plans for layer in plan.again)
+        return tuple(layer for plan in self.plans for layer in plan.rematerialized)
 
     @property
     def strategies(self) -> dict[str, tuple[tuple[int, ...], ...]]:
@@ -200,9 +200,9 @@ class PipelinePlan(PlanBase, Runnable):
             lines.append(f"  stage {s}: {names[0]} ... {names[-1]}, "
                          f"forward {piece.forward * 1e6:.0f} us, backward {piece.backward * 1e6:.0f} us, "
                          f"{megabytes:.3g} MB received, {flight} micro-batches in flight")  # fmt: skip
-        if self.again:
-            twice = ", ".join(layer.name for layer in self.again)
-            lines.append(f"  {len(self.again)} layer{'s' * (len(self.again) > 1)} computed twice: {twice}")
+        if self.rematerialized:
+            twice = [layer.name for layer in self.rematerialized]
+            lines.append(f"  {len(twice)} layer{'s' * (len(twice) > 1)} computed twice: {', '.join(twice)}")
         return "\n".join([*lines, str(self.timeline)])
 
 
@@ -244,7 +244,7 @@ class PipelinePlan(PlanBase, Runnable):
             if not any(plan.problem.operators.matching(name) for plan in self.plans):
                 self.plans[0].problem.operators.named(name)  # says so
         exact = {name: e for piece in own.get("pieces", ()) for name, e in piece.get("operators", {}).items()}
-        plans = [plan.under(data, exact, every=False) for plan in self.plans]
+        plans = [plan.with_document(data, exact, every=False) for plan in self.plans]
         return PipelinePlan(self.layers, plans, self._placement, self._planner, self._step)
 
 
@@ -286,7 +286,7 @@ def plan_pipeline(step: MicrobatchReplication, planner: Planner, how: PipelineOp
     Raises:
         ValueError: too few micro-batches, a cut that is not there, or not enough memory.
     """
-    sizes, batched, said = how.sizes(devices), step.first(), step.joint.again
+    sizes, batched, said = how.sizes(devices), step.first(), step.joint.rematerialized
     check(how.scheduler, how.stages, batched.micro, how.pieces)
     runs = layers_in_order(batched.parts[0])
     flight = [n / how.per for n in flights(how.scheduler, how.stages, batched.micro, how.pieces)] * how.per
@@ -376,7 +376,7 @@ def held(plans: Sequence[RunnablePlan], flight: float) -> dict[str, float]:
         flight: of each piece so many micro-batches are in flight.
     """
     row = {name: sum(plan.memory[name] for plan in plans) for name in ("weights", "gradients", "optimizer")}
-    again = [layer for plan in plans for layer in plan.again]
+    again = [layer for plan in plans for layer in plan.rematerialized]
     row["activations"] = flight * sum(plan.activations for plan in plans) - freed(again, flight)
     return {**row, "total": sum(row.values())}
 
@@ -416,7 +416,7 @@ def _for_planning(batched: MicrobatchedProgram, nodes: list[Node], leaving: list
     out = TrainingGraph(view(batched.graph, nodes, params, leaving), weights)
     out.held, out.free, out.names = batched.joint.held & set(params), batched.free & made, batched.names(nodes)
     out.incoming = incoming | {v for v in params if not v.is_param and v not in batched.free}
-    out.urgent, out.parts, out.again = set(leaving) - summed, batched.micro, batched.joint.again
+    out.urgent, out.parts, out.rematerialized = set(leaving) - summed, batched.micro, batched.joint.rematerialized
     return out
 
 
@@ -432,6 +432,6 @@ def _program(planned: Placement, step: MicrobatchReplication, planner: Planner, 
         for v, i in p.place.items():
             if isinstance(v, Value) and v in params:
                 layouts.setdefault(params[v], p.strategies[i][plan.choices[i]].outputs[0])
-    again = {layer.name for plan in plans for layer in plan.again}
+    again = {layer.name for plan in plans for layer in plan.rematerialized}
     return assembled(placement, lambda i, joint: planner.problem(joint, teams[i].mesh.size), teams, strategies, layouts,
                      again)  # fmt: skip

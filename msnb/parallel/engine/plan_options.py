@@ -5,16 +5,26 @@ A keyword that the mode has no use for is refused: it would be followed by nobod
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from msnb.base.errors import AttributeValueError
-from msnb.parallel.context import AUTO_PARALLEL, DATA_PARALLEL, HYBRID_PARALLEL, MODES, SEMI_AUTO_PARALLEL, STAND_ALONE
+from msnb.parallel.context import (
+    AUTO_PARALLEL,
+    DATA_PARALLEL,
+    HYBRID_PARALLEL,
+    MODES,
+    SEMI_AUTO_PARALLEL,
+    STAND_ALONE,
+    get_auto_parallel_context,
+)
 from msnb.parallel.sharding.device_mesh import Cluster
 from msnb.parallel.sharding.pipeline_schedule import SCHEDULERS
 
 Check = Callable[[Any], bool]
 _ANYWHERE = ("device_num", "cluster", "optimizer_states")
+_UNCHECKED = ("parallel_mode", "cost_model", "pipeline")  # fields of a request that are no keyword with a legal value
 
 
 def _whole(value: Any, least: int) -> bool:
@@ -72,3 +82,50 @@ def _check_values(options: Mapping[str, Any]) -> None:
         value = options.get(name)
         if value is not None and not check(value):
             raise AttributeValueError(f"{name}={value!r} is not legal; legal: {legal}.")
+
+
+@dataclass(frozen=True)
+class PipelineRequest:
+    """The keywords of ``plan`` about pipelines; None: as the context's ``pipeline_config`` says.
+
+    Attributes:
+        stages: how many; scheduler: the order of micro-batches; devices: of every stage, or "auto".
+    """
+
+    stages: int | None = None
+    scheduler: str | None = None
+    devices: Sequence[int] | str | None = None
+
+
+@dataclass(frozen=True)
+class PlanRequest:
+    """The keywords of ``plan``, as it explains them; None: as the context says."""
+
+    device_num: int | None = None
+    cluster: Cluster | None = None
+    parallel_mode: str = AUTO_PARALLEL
+    search_mode: str | None = None
+    strategies: Mapping[str, Any] | None = None
+    training: bool | None = None
+    cost_model: str = "time"
+    memory_limit: float | None = None
+    optimizer_states: int | None = None
+    max_split: int | None = None
+    overlap: float = 0.0
+    optimizer_level: int | None = None
+    recompute: Any = None
+    pipeline: PipelineRequest = PipelineRequest()
+
+    @property
+    def devices(self) -> int:
+        """How many devices there are."""
+        if self.parallel_mode == STAND_ALONE:
+            return 1
+        return int(get_auto_parallel_context("device_num")) if self.device_num is None else self.device_num
+
+    def check(self) -> None:
+        """Raise ValueError for a value that is not legal, or that the mode has no use for."""
+        pipeline = self.pipeline
+        options = {name: value for name, value in vars(self).items() if name not in _UNCHECKED}
+        check_keywords(self.parallel_mode, {**options, "pipeline_stages": pipeline.stages,
+                       "pipeline_scheduler": pipeline.scheduler, "stage_devices": pipeline.devices})  # fmt: skip

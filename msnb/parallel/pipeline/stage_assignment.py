@@ -109,7 +109,7 @@ class StageCosts:
             out.each[at[keeper]] += nbytes
         first: dict[str, int] = {}
         for n, i in at.items():
-            first.setdefault(layer_name(n.scope, problem.joint.again), i)
+            first.setdefault(layer_name(n.scope, problem.joint.rematerialized), i)
         for layer in layers(problem, choices):
             out.layers[first[layer.name]].append(layer)
         return out

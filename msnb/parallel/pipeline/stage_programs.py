@@ -192,7 +192,7 @@ teams: Sequence[RankGroup],
     for one in made:
         program = one.part.program
         leaving = {v for v, _ in (*program.outputs, *program.gradients)} | outgoing
-        one.steps = taken_again(one.steps, leaving, again, placement.batched.joint.again)
+        one.steps = taken_again(one.steps, leaving, again, placement.batched.joint.rematerialized)
     return _together(placement, made, _joined(made), teams)
 
 

@@ -214,10 +214,6 @@ class CostGraphBuilder:
                 gradient)  # fmt: skip
         self.costs.add_edge(u, v, found, key)
 
-    def restrict(self, fixed: Mapping[Node, Strategy]) -> None:
-        """Nodes with a given strategy have no other choice any more."""
-        self.replace({node: [strategy] for node, strategy in fixed.items()})
-
     def replace(self, choices: Mapping[Node, list[Strategy]]) -> None:
         """Nodes get other choices."""
         for node, strategies in choices.items():

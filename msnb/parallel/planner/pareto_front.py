@@ -27,13 +27,13 @@ class Point:
 
     Attributes:
         seconds: of a step as the search counts it, simulated; nbytes: of a device.
-        choices: one per node of the cost graph; again: layers that are computed twice.
+        choices: one per node of the cost graph; rematerialized: layers that are computed twice.
     """
 
     seconds: float
     nbytes: float
     choices: tuple[int, ...]
-    again: tuple[Layer, ...] = ()
+    rematerialized: tuple[Layer, ...] = ()
 
 
 def layers(problem: CostGraphBuilder, choices: Sequence[int]) -> list[Layer]:

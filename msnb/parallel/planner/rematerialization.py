@@ -101,7 +101,7 @@ def layers_said(graph: Graph) -> frozenset[str]:
 def layers_of(problem: CostGraphBuilder, chosen: Mapping[Node, Strategy]) -> list[Layer]:
     """The layers of a program under these strategies, in program order; those that save nothing are left out."""
     readers: dict[Value, set[str]] = {}
-    said = problem.joint.again
+    said = problem.joint.rematerialized
     for node in problem.graph.nodes:
         for v in node.inputs:
             readers.setdefault(v, set()).add(layer_name(node.scope, said))

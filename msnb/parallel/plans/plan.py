@@ -12,8 +12,8 @@ split counts, so an edited file means what it says.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -158,21 +158,55 @@ def _splittable(call: Any) -> set[str]:
 Made = TypeVar("Made", bound="Plan")
 
 
+@dataclass(frozen=True)
+class PlanOrigin:
+    """What a plan was made of, besides its problem.
+
+    Attributes:
+        captured: the program that was planned; args: what it was planned with.
+        replica: makes the plan of one device's part of the batch.
+        cuts: gradients behind which a bucket of the all-reduce ends; bucket: bytes that fill one.
+    """
+
+    captured: Any = None
+    args: tuple[Any, ...] = ()
+    replica: Callable[[], Plan | None] | None = None
+    cuts: tuple[int, ...] = ()
+    bucket: float = math.inf
+
+
+NO_ORIGIN = PlanOrigin()
+
+
 class Plan(PlanBase):
     """A program laid over devices.
 
     Attributes:
         problem: program and costs; choices: one per node of its cost graph.
         objective: the search's value (simulated seconds, or weighted bytes with cost_model="bytes").
+        rematerialized: layers that are computed twice.
     """
 
-    again: tuple[Layer, ...] = ()  # layers that are computed twice
-    cuts: tuple[int, ...] = ()  # gradients behind which a bucket of the all-reduce ends
-    bucket = math.inf  # bytes that fill one
-
-    def __init__(self, problem: CostGraphBuilder, choices: list[int], mode: str) -> None:
+    def __init__(self, problem: CostGraphBuilder, choices: list[int], mode: str,
+                 rematerialized: Sequence[Layer] = (), origin: PlanOrigin = NO_ORIGIN) -> None:  # fmt: skip
         self.problem, self.choices, self.mode, self.mesh = problem, list(choices), mode, problem.mesh
+        self.rematerialized, self._origin = tuple(rematerialized), origin
         self.objective = problem.costs.cost(choices)
+
+    def changed(self: Made, choices: Sequence[int] | None = None, mode: str | None = None,
+                rematerialized: Sequence[Layer] | None = None) -> Made:  # fmt: skip
+        """This plan with other choices, layers computed twice or another word for how it was made.
+
+        Layers that are computed twice are, under other choices, those of the same names.
+        """
+        choices = list(self.choices if choices is None else choices)
+        twice = self.alike(self.rematerialized, choices) if rematerialized is None else rematerialized
+        return self.__class__(self.problem, choices, self.mode if mode is None else mode, twice, self._origin)
+
+    def alike(self, which: Sequence[Layer], choices: Sequence[int]) -> tuple[Layer, ...]:
+        """The layers of these names, with what they cost and save under these choices."""
+        names = {x.name for x in which}
+        return tuple(x for x in layers(self.problem, choices) if x.name in names) if names else ()
 
     # ---- what was chosen -------------------------------------------------------------------------------------------
 
@@ -190,15 +224,15 @@ class Plan(PlanBase):
     @property
     def program(self) -> SpmdProgram:
         """The steps of every rank."""
-        return self._twice if self.again else self._once
+        return self._twice if self.rematerialized else self._once
 
     @cached_property
     def _twice(self) -> SpmdProgram:
         once = self._once
         steps = [step for step in once.steps if isinstance(step, Local)]
         leaving = {v for v, _ in (*once.outputs, *once.gradients)}
-        layers = {layer.name for layer in self.again}
-        return replace(once, steps=list(taken_again(steps, leaving, layers, self.problem.joint.again)))
+        layers = {layer.name for layer in self.rematerialized}
+        return replace(once, steps=list(taken_again(steps, leaving, layers, self.problem.joint.rematerialized)))
 
     @cached_property
     def _once(self) -> SpmdProgram:
@@ -236,11 +270,11 @@ class Plan(PlanBase):
     @cached_property
     def timeline(self) -> Timeline:
         """Simulated: when a device computes and when it talks."""
-        alone = self.replica
+        alone, origin = self.replica, self._origin
         if alone is None:
-            return simulate(self.program, self._update, self.cuts, self.bucket, self.mode == "data_parallel")
+            return simulate(self.program, self._update, origin.cuts, origin.bucket, self.mode == "data_parallel")
         learned = gradients_of(alone.problem.joint)
-        return simulate(alone.program, alone._update, self.cuts, self.bucket, over=self.mesh, learned=learned)
+        return simulate(alone.program, alone._update, origin.cuts, origin.bucket, over=self.mesh, learned=learned)
 
     @property
     def _update(self) -> float:
@@ -255,7 +289,7 @@ class Plan(PlanBase):
         held = [self.problem.prices.holdings(layout, t) for v, layout in self._readers_layouts().items()
                 if (t := static_type(v))]  # fmt: skip
         out = {name: float(sum(row[i] for row in held)) for i, name in enumerate(("weights", "gradients", "optimizer"))}
-        out["activations"] = self.activations - freed(self.again)
+        out["activations"] = self.activations - freed(self.rematerialized)
         return {**out, "total": sum(out.values())}
 
     def _readers_layouts(self) -> dict[Value, TensorLayout]:
@@ -333,9 +367,7 @@ class Plan(PlanBase):
         for at, (choice, n) in enumerate(zip(choices, legal)):
             if not 0 <= choice < n:
                 raise AttributeValueError(f"choice {choice} of node {at} is not there; legal: 0 to {n - 1}.")
-        made = self.__class__(self.problem, list(choices), "given")
-        made._follow(self)
-        return made
+        return self.changed(choices, "given")
 
     # ---- why -------------------------------------------------------------------------------------------------------
 
@@ -420,15 +452,15 @@ class Plan(PlanBase):
             ValueError: an operator or a strategy that does not fit the program.
         """
         data = read_strategies(path, self.mesh.size)
-        return self.under(data, data.get("msnb", {}).get("operators", {}), every)
+        return self.with_document(data, data.get("msnb", {}).get("operators", {}), every)
 
-    def under(self: Made, data: Mapping[str, Any], exact: Mapping[str, Any], every: bool) -> Made:
-        """The same program under the strategies of a page; ``exact``: operator -> what split counts cannot say."""
+    def with_document(self: Made, data: Mapping[str, Any], exact: Mapping[str, Any], every: bool) -> Made:
+        """The same program under the strategies of a document; ``exact``: operator -> what split counts cannot say."""
         given: dict[Node, Strategy] = {}
         for name, item in data["parallel_strategy_item"].items():
             for node in self.problem.operators.named(name) if every or self.problem.operators.has(name) else ():
                 given[node] = self._from_file(name, node, item["parallel_strategy"], exact.get(name))
-        return self._with(given, data.get("parallel_layout_item", {}))
+        return self.with_strategies(given, data.get("parallel_layout_item", {}), "file")
 
     def _from_file(self, name: str, node: Node, splits: list[list[int]], exact: Any) -> Strategy:
         """The saved strategy where it still says the same as the split counts, else the one of the counts."""
@@ -447,8 +479,8 @@ class Plan(PlanBase):
         fitting = (s for s in (*alike, *made) if s is not None and [list(r) for r in s.splits(self.mesh)] == splits)
         return next(fitting, None)
 
-    def _with(self: Made, given: Mapping[Node, Strategy], weights: Mapping[str, Any]) -> Made:
-        """A plan with these strategies."""
+    def with_strategies(self: Made, given: Mapping[Node, Strategy], weights: Mapping[str, Any], mode: str) -> Made:
+        """A plan with these strategies of operators, and layouts of weights by name; ``mode``: how it was made."""
         choices, known = list(self.choices), self.problem.strategies
         place_of = self.problem.place
         more = {n: [*known[place_of[n]], s] for n, s in given.items() if s not in known[place_of[n]]}
@@ -462,9 +494,7 @@ class Plan(PlanBase):
                 _need_axes(value, tensor_map)
                 if place is not None:  # else the operators that read it say how it lies
                     choices[place] = self._layout_choice(value.name, place, from_map(self.mesh, tensor_map))
-        made = self.with_choices(choices)
-        made.mode = "file"
-        return made
+        return self.changed(choices, mode)
 
     def _layout_choice(self, name: str, v: int, layout: TensorLayout) -> int:
         """Which choice of a weight is this layout."""
@@ -481,19 +511,7 @@ class Plan(PlanBase):
 
     def computing_twice(self: Made, which: Sequence[Layer]) -> Made:
         """The same plan with these layers computed twice, and no others."""
-        made = self.with_choices(self.choices)
-        made.mode, made.again = self.mode, tuple(which)
-        return made
-
-    def _follow(self, plan: Plan) -> None:
-        """Take over what another plan of the program was told."""
-        self.cuts, self.bucket = plan.cuts, plan.bucket
-        self.again = self._alike(plan.again)
-
-    def _alike(self, which: Sequence[Layer]) -> tuple[Layer, ...]:
-        """The layers of these names, with what they cost and save in this plan."""
-        names = {x.name for x in which}
-        return tuple(x for x in layers(self.problem, self.choices) if x.name in names) if names else ()
+        return self.changed(rematerialized=which)
 
 
 def _need_axes(weight: Value, tensor_map: Sequence[Any]) -> None:
