@@ -17,7 +17,7 @@ from msnb.ir.text.literals import write_type
 from msnb.ir.text.printer import body_labels
 from msnb.notebook.drawing.box_labels import LONG_TITLE, constant_word, lines_of, shortened, title_of
 from msnb.notebook.drawing.node_groups import BACKWARD, Group, common_scope, is_drawn, open_groups, sides_of, tree_of
-from msnb.notebook.drawing.picture_tree import Box, Edge, Frame, Picture
+from msnb.notebook.drawing.picture_tree import Box, BoxOrigin, Edge, Frame, Picture
 from msnb.ops.elementwise.constant import constant
 
 MOST_BOXES = 40
@@ -145,11 +145,7 @@ class _Painter:
         name = f"{self.path}{self.position[node]}"
         box = Box(name, "constant" if node.op is constant else "node", title_of(node), family=node.op.family)
         box.lines = lines_of(node)
-        box.scope, box.why, box.ports = shortened(node.scope, LONG_TIP), node.why, len(node.inputs)
-        place = node.where.where if node.where is not None else None
-        if place is not None:
-            box.place = shortened(str(place), LONG_TIP)
-            box.loc = shortened(place.shown_file, LONG_TIP), place.line, place.col, place.end_col
+        box.origin, box.ports = _origin(node), len(node.inputs)
         for k, (label, body) in enumerate(zip(body_labels(node), node.graphs)):
             inner = _Painter(body, f"{name}/{k}/", max(self.budget // 2, 8), body=True).paint(label)
             box.frames.append(Frame(label, inner))
@@ -274,6 +270,14 @@ class _Painter:
     def _visible(self, leaf: BoxInGroup) -> Box:
         closed = [g for g in _chain(leaf.group) if not self.canvas[g].box.open]
         return self.canvas[closed[-1]].box if closed else leaf.box
+
+
+def _origin(node: Node) -> BoxOrigin:
+    scope, place = shortened(node.scope, LONG_TIP), node.where.where if node.where is not None else None
+    if place is None:
+        return BoxOrigin(scope, why=node.why)
+    loc = shortened(place.shown_file, LONG_TIP), place.line, place.col, place.end_col
+    return BoxOrigin(scope, shortened(str(place), LONG_TIP), node.why, loc)
 
 
 def _parent(group: Group) -> Group:

@@ -68,7 +68,7 @@ class CurvesView(View, Callback):
         self.epochs: list[int] = []
         self.step, self._steps_planned = 0, 0
         self._handle: Any = None
-        self._drawn = self._since = perf_counter()
+        self._drawn = perf_counter()
         self._samples = 0
         self.over = False
 
@@ -150,9 +150,8 @@ class CurvesView(View, Callback):
         now = perf_counter()
         if now - self._drawn < REDRAW:
             return
-        seconds, self._since = now - self._since, now
         if self._samples:
-            self._note(SPEED, self._samples / seconds)
+            self._note(SPEED, self._samples / (now - self._drawn))
             self._samples = 0
         self._drawn = now
         if self.live and shell() is not None:

@@ -114,7 +114,6 @@ class CostGraphBuilder:
         self.calls: dict[Node, OpSignature] = {}
         self.place: dict[Any, int] = {}
         self.strategies: list[list[Strategy]] = []
-        self.layouts: dict[Value, list[TensorLayout]] = {}
         self.costs = CostGraph()
         self.copied: set[Value] = self.flow.static | joint.free
         self._build()
@@ -193,7 +192,6 @@ class CostGraphBuilder:
         for node, i in self.flow.uses[value]:
             for s in self.prices.candidates(self.calls[node]):
                 found.setdefault(s.inputs[i])
-        self.layouts[value] = list(found)
         time = [self.prices.update(layout, value.type) for layout in found]
         memory = [sum(self.prices.holdings(layout, value.type)) for layout in found]
         self.place[value] = self.costs.add_node(time, memory, ("weight", value.type, tuple(found)))
