@@ -1,15 +1,16 @@
-"""What ``ms.parallel.plan`` may be told: every keyword with its legal values, and the modes in which it says something.
+"""The keywords of ``ms.parallel.plan``, with their legal values and the modes in which they say something.
 
-A keyword that the mode has no use for is refused: it would be followed by nobody.
+A keyword that the mode has no use for is refused: it would change nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from msnb.base.errors import AttributeValueError
+from msnb.base.settings import Setting, is_int, is_number
 from msnb.parallel.context import (
     AUTO_PARALLEL,
     DATA_PARALLEL,
@@ -22,32 +23,23 @@ from msnb.parallel.context import (
 from msnb.parallel.sharding.device_mesh import Cluster
 from msnb.parallel.sharding.pipeline_schedule import SCHEDULERS
 
-Check = Callable[[Any], bool]
 _ANYWHERE = ("device_num", "cluster", "optimizer_states")
 _UNCHECKED = ("parallel_mode", "cost_model", "pipeline")  # fields of a request that are no keyword with a legal value
 
 
-def _whole(value: Any, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-_LEGAL: dict[str, tuple[str, Check]] = {
-    "device_num": ("an int from 1 to 4096", lambda v: _whole(v, 1)),
-    "cluster": ("a Cluster, such as ms.parallel.Cluster('ascend910', servers=2)", lambda v: isinstance(v, Cluster)),
-    "strategies": ("a dict: operator, or kind of operator -> split counts per input", lambda v: isinstance(v, Mapping)),
-    "memory_limit": ("a number of bytes above 0", lambda v: _number(v) and v > 0),
-    "optimizer_states": ("an int of at least 0", lambda v: _whole(v, 0)),
-    "max_split": ("an int of at least 1", lambda v: _whole(v, 1)),
-    "overlap": ("a number from 0 to 1", lambda v: _number(v) and 0 <= v <= 1),
-    "pipeline_stages": ("an int of at least 1", lambda v: _whole(v, 1)),
-    "pipeline_scheduler": (", ".join(map(repr, SCHEDULERS)), lambda v: v in SCHEDULERS),
+KEYWORDS: dict[str, Setting] = {
+    "device_num": Setting(None, "an int from 1 to 4096", is_int(1)),
+    "cluster": Setting(None, "a Cluster, such as ms.parallel.Cluster('ascend910', servers=2)",
+                       lambda v: isinstance(v, Cluster)),
+    "strategies": Setting(None, "a dict: operator, or kind of operator -> split counts per input",
+                          lambda v: isinstance(v, Mapping)),
+    "memory_limit": Setting(None, "a number of bytes above 0", lambda v: is_number(v) and v > 0),
+    "optimizer_states": Setting(None, "an int of at least 0", is_int(0)),
+    "max_split": Setting(None, "an int of at least 1", is_int(1)),
+    "overlap": Setting(0.0, "a number from 0 to 1", lambda v: is_number(v) and 0 <= v <= 1),
+    "pipeline_stages": Setting(None, "an int of at least 1", is_int(1)),
+    "pipeline_scheduler": Setting(None, ", ".join(map(repr, SCHEDULERS)), lambda v: v in SCHEDULERS),
 }  # fmt: skip
-
-
 _CONFLICTS = (  # keyword, the modes that have no use for it, why, the way out
     ("strategies", (STAND_ALONE, DATA_PARALLEL), "has its own", f"use {SEMI_AUTO_PARALLEL} or {AUTO_PARALLEL}."),
     ("search_mode", (DATA_PARALLEL, SEMI_AUTO_PARALLEL), "searches nothing", f"use {AUTO_PARALLEL}."),
@@ -78,10 +70,10 @@ def check_keywords(mode: str, options: Mapping[str, Any]) -> None:
 
 
 def _check_values(options: Mapping[str, Any]) -> None:
-    for name, (legal, check) in _LEGAL.items():
+    for name, keyword in KEYWORDS.items():
         value = options.get(name)
-        if value is not None and not check(value):
-            raise AttributeValueError(f"{name}={value!r} is not legal; legal: {legal}.")
+        if value is not None and not keyword.check(value):
+            raise AttributeValueError(f"{name}={value!r} is not legal; legal: {keyword.legal}.")
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError
+from msnb.base.settings import Setting, is_int, is_number
 from msnb.ir.graph import Node, Value
 from msnb.parallel.planner.cost_graph_builder import CostGraphBuilder
 from msnb.parallel.planner.cost_model import BUCKET
@@ -259,26 +260,25 @@ def _behind(node: Node, own: float, after: Mapping[Node, float], owners: Collect
     return max(sum(ways.values()) + (0.0 if inside else own), inside)
 
 
-_SETTINGS: dict[str, tuple[str, float, Callable[[Any], bool]]] = {
-    "nbytes": ("a number of bytes above 0", BUCKET, lambda v: v > 0),
-    "fusion_times": ("an int of at least 2", 2, lambda v: isinstance(v, int) and v >= 2),
-    "tail_percent": ("a number above 0 and below 1", 0.1, lambda v: 0 < v < 1),
-    "tail_time": ("seconds above 0", 1e-3, lambda v: v > 0),
-    "inherent_time": ("seconds of at least 0", 1e-4, lambda v: v >= 0),
-    "bandwidth": ("bytes per second above 0", 30e9, lambda v: v > 0),
-    "computation_time_parameter": ("a number above 0", 1.0, lambda v: v > 0),
+SETTINGS: dict[str, Setting] = {
+    "nbytes": Setting(BUCKET, "a number of bytes above 0", lambda v: v > 0),
+    "fusion_times": Setting(2, "an int of at least 2", is_int(2)),
+    "tail_percent": Setting(0.1, "a number above 0 and below 1", lambda v: 0 < v < 1),
+    "tail_time": Setting(1e-3, "seconds above 0", lambda v: v > 0),
+    "inherent_time": Setting(1e-4, "seconds of at least 0", lambda v: v >= 0),
+    "bandwidth": Setting(30e9, "bytes per second above 0", lambda v: v > 0),
+    "computation_time_parameter": Setting(1.0, "a number above 0", lambda v: v > 0),
 }
 
 
 def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    out: dict[str, Any] = {name: default for name, (_, default, _) in _SETTINGS.items()}
+    out = {name: setting.default for name, setting in SETTINGS.items()}
     for name, value in given.items():
-        if name not in _SETTINGS:
-            raise AttributeValueError(f"gradient segmentation has no setting {name!r}; legal: {', '.join(_SETTINGS)}, "
+        if name not in SETTINGS:
+            raise AttributeValueError(f"gradient segmentation has no setting {name!r}; legal: {', '.join(SETTINGS)}, "
                                       "index, cost.")  # fmt: skip
-        words, _, fine = _SETTINGS[name]
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not fine(value):
-            raise AttributeValueError(f"{name}={value!r} is not legal; legal: {words}.")
+        if not is_number(value) or not SETTINGS[name].check(value):
+            raise AttributeValueError(f"{name}={value!r} is not legal; legal: {SETTINGS[name].legal}.")
         out[name] = value
     if out["tail_time"] <= out["inherent_time"]:
         raise AttributeValueError(f"tail_time={out['tail_time']} must be longer than inherent_time="
