@@ -83,14 +83,14 @@ def __dir__() -> list[str]:
 
 def load_ipython_extension(ipython: Any) -> None:
     """``%load_ext msnb``: the magics, the cell names in errors, the short error reports."""
-    from msnb.notebook import load_ipython_extension as load
+    from msnb.notebook import load_ipython_extension as load  # IPython is loaded by notebooks alone
 
     load(ipython)
 
 
 def unload_ipython_extension(ipython: Any) -> None:
     """Takes back what ``%load_ext msnb`` did."""
-    from msnb.notebook import unload_ipython_extension as unload
+    from msnb.notebook import unload_ipython_extension as unload  # IPython is loaded by notebooks alone
 
     unload(ipython)
 

@@ -19,7 +19,7 @@ def call_cell(cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return cell._run(slot.engine, args, kwargs)
     found = _compiled.get(cell)
     if found is None:
-        from msnb.api.jit import jit
+        from msnb.api.jit import jit  # compiling is loaded when something is compiled
 
         with _making:
             found = _compiled.setdefault(cell, jit(cell))

@@ -29,7 +29,7 @@ def compiled_in_graph_mode(fn: Fn) -> Fn:
         if not (in_graph_mode() and at_top_level()):
             return fn(*args, **kwargs)
         if not compiled:
-            from msnb.api.jit import jit
+            from msnb.api.jit import jit  # compiling is loaded when something is compiled
 
             with _making:
                 compiled[:] = compiled or [jit(fn)]

@@ -139,8 +139,8 @@ def _is_own_group(group: int) -> bool:
     for (umask 002 goes with those)."""
     if group == 0:
         return True
-    import grp
-    import pwd
+    import grp  # only POSIX systems have it
+    import pwd  # only POSIX systems have it
 
     try:
         return grp.getgrgid(group).gr_name == pwd.getpwuid(os.getuid()).pw_name

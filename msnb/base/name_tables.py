@@ -109,6 +109,10 @@ MOVED: dict[str, dict[str, str]] = {
         "HookBackward": "msnb.api.transforms.custom_gradient:HookBackward",
         "Partial": "msnb.ops.mindspore.multitype_graph:Partial",
     },
+    "msnb.notebook.show.program_views": {
+        **{name: f"msnb.notebook.show.plan_views:{name}" for name in ("aicore", "plan")},
+        **{name: f"msnb.notebook.show.training_views:{name}" for name in ("curves", "flow", "watching")},
+    },
     "msnb.train.model": {"ParallelMode": "msnb.parallel.context:ParallelMode"},
     "msnb.train": {"amp": "msnb.train.amp", **_FILES, **{name: f"msnb.train.amp:{name}" for name in _AMP}},
 }

@@ -7,8 +7,9 @@ Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.s
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -23,16 +24,33 @@ PYNATIVE_MODE = 1
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting: its default, the legal values in words, a check and a line of documentation."""
+    """One setting, or one entry of a setting that is a table.
+
+    Attributes:
+        default: its value until one is set; legal: the legal values in words; check: whether a value is one.
+        doc: a line of documentation.
+        modes: the parallel modes that use it; none: all.
+        entries: of a table its entries, each may be missing.
+        idle: why another value than the default changes nothing here; warned of once.
+    """
 
     default: Any
     legal: str
     check: Callable[[Any], bool]
-    doc: str
+    doc: str = ""
+    modes: tuple[str, ...] = ()
+    entries: Mapping[str, Setting] | None = None
+    idle: str = ""
 
 
-def _is_int(low: int, high: int) -> Callable[[Any], bool]:
+def is_int(low: int, high: float = math.inf) -> Callable[[Any], bool]:
+    """A check for ints, bounds included."""
     return lambda v: isinstance(v, int) and not isinstance(v, bool) and low <= v <= high
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is an int or a float, and no bool."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _is_bool(value: Any) -> bool:
@@ -57,7 +75,7 @@ KNOBS: dict[str, Setting] = {
     "device_target": Setting(
         "CPU", "a registered device", _is_device, "the device on which tensors are made and ops run"
     ),
-    "device_id": Setting(0, "an int from 0 to 4095", _is_int(0, 4095), "which device of that kind"),
+    "device_id": Setting(0, "an int from 0 to 4095", is_int(0, 4095), "which device of that kind"),
     "soc_version": Setting(
         "Ascend910",
         "'Ascend910' or 'Ascend310'",
@@ -74,7 +92,7 @@ KNOBS: dict[str, Setting] = {
     "verify_graphs": Setting(
         False, "True or False", _is_bool, "check every law of the IR after every pass (slow; tests)"
     ),
-    "runtime_num_threads": Setting(0, "an int from 0 (all cores) to 1024", _is_int(0, 1024), "threads of CPU kernels"),
+    "runtime_num_threads": Setting(0, "an int from 0 (all cores) to 1024", is_int(0, 1024), "threads of CPU kernels"),
     "jit_level": Setting(
         os.environ["MSNB_JIT_LEVEL"] if os.environ.get("MSNB_JIT_LEVEL") in _LEVELS else "O1",
         "'O0' or 'O1'",
@@ -83,7 +101,7 @@ KNOBS: dict[str, Setting] = {
         " operation on the reference bodies, bit for bit as in eager mode; MSNB_JIT_LEVEL in the environment sets the"
         " default",
     ),
-    "max_call_depth": Setting(1000, "an int from 1 to 100000", _is_int(1, 100000), "deepest nesting of captured calls"),
+    "max_call_depth": Setting(1000, "an int from 1 to 100000", is_int(1, 100000), "deepest nesting of captured calls"),
     "deterministic": Setting("ON", "'ON' or 'OFF'", lambda v: v in ("ON", "OFF"), "same bits from run to run"),
     "pynative_synchronize": Setting(False, "True or False", _is_bool, "wait after every eager op"),
 }

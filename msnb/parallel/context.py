@@ -24,12 +24,13 @@ Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from msnb.base import events
 from msnb.base.errors import ContextError
+from msnb.base.settings import Setting, is_int, is_number
 from msnb.core import process_group, shard_annotation
 from msnb.parallel.sharding.pipeline_schedule import SCHEDULERS
 
@@ -56,52 +57,29 @@ class ParallelMode:
     MODE_LIST = MODES
 
 
-@dataclass(frozen=True)
-class Key:
-    """One setting, or one entry of a setting that is a table.
-
-    Attributes:
-        default: its value where nobody sets it; legal: the legal values in words; check: whether a value is one.
-        modes: those that use it.
-        entries: of a table its entries, each may be missing.
-        idle: why another value than the default changes nothing here; told once.
-    """
-
-    default: Any
-    legal: str
-    check: Callable[[Any], bool]
-    modes: tuple[str, ...] = MODES
-    entries: Mapping[str, Key] | None = None
-    idle: str = ""
+def _int(default: int, low: int, high: int, modes: tuple[str, ...] = (), idle: str = "") -> Setting:
+    return Setting(default, f"an int from {low} to {high}", is_int(low, high), modes=modes, idle=idle)
 
 
-def _ints(low: int, high: int) -> Callable[[Any], bool]:
-    return lambda v: isinstance(v, int) and not isinstance(v, bool) and low <= v <= high
+def _flag(default: bool, modes: tuple[str, ...] = (), idle: str = "") -> Setting:
+    return Setting(default, "True or False", lambda v: isinstance(v, bool), modes=modes, idle=idle)
 
 
-def _int(default: int, low: int, high: int, modes: tuple[str, ...] = MODES, idle: str = "") -> Key:
-    return Key(default, f"an int from {low} to {high}", _ints(low, high), modes, idle=idle)
+def _word(default: str, words: tuple[str, ...], modes: tuple[str, ...] = ()) -> Setting:
+    return Setting(default, ", ".join(map(repr, words)), lambda v: isinstance(v, str) and v in words, modes=modes)
 
 
-def _flag(default: bool, modes: tuple[str, ...] = MODES, idle: str = "") -> Key:
-    return Key(default, "True or False", lambda v: isinstance(v, bool), modes, idle=idle)
+def _path(modes: tuple[str, ...] = (), idle: str = "") -> Setting:
+    return Setting("", "a file name, '' for none", lambda v: isinstance(v, str), modes=modes, idle=idle)
 
 
-def _word(default: str, words: tuple[str, ...], modes: tuple[str, ...] = MODES) -> Key:
-    return Key(default, ", ".join(map(repr, words)), lambda v: isinstance(v, str) and v in words, modes)
-
-
-def _path(modes: tuple[str, ...] = MODES, idle: str = "") -> Key:
-    return Key("", "a file name, '' for none", lambda v: isinstance(v, str), modes, idle=idle)
-
-
-def _table(modes: tuple[str, ...], entries: Mapping[str, Key]) -> Key:
-    return Key(None, "None or a dict", lambda v: v is None or isinstance(v, dict), modes, entries)
+def _table(modes: tuple[str, ...], entries: Mapping[str, Setting]) -> Setting:
+    return Setting(None, "None or a dict", lambda v: v is None or isinstance(v, dict), modes=modes, entries=entries)
 
 
 def _is_fusion(value: Any) -> bool:
     """Positions of parameters, ascending."""
-    if not isinstance(value, (list, tuple)) or not all(_ints(0, 1 << 30)(v) for v in value):
+    if not isinstance(value, (list, tuple)) or not all(is_int(0, 1 << 30)(v) for v in value):
         return False
     return all(a < b for a, b in zip(value, value[1:]))
 
@@ -111,34 +89,34 @@ def _is_fused(value: Any) -> bool:
     if not isinstance(value, dict) or set(value) != {"mode", "config"}:
         return False
     mode, config = value["mode"], value["config"]
-    number = isinstance(config, (int, float)) and not isinstance(config, bool) and config > 0
-    return mode == "auto" or (mode == "size" and number) or (mode == "index" and _is_fusion(config))
+    size = mode == "size" and is_number(config) and config > 0
+    return mode == "auto" or size or (mode == "index" and _is_fusion(config))
 
 
 def _is_data(value: Any) -> bool:
     if isinstance(value, str):
         return value in ("data_parallel", "full_batch")
     return isinstance(value, tuple) and all(
-        hasattr(v, "tensor_map") or (isinstance(v, tuple) and all(_ints(1, 4096)(n) for n in v)) for v in value
+        hasattr(v, "tensor_map") or (isinstance(v, tuple) and all(is_int(1, 4096)(n) for n in v)) for v in value
     )
 
 
 def _is_share(value: Any) -> bool:
-    return value == -1 or _ints(1, 4096)(value)
+    return value == -1 or is_int(1, 4096)(value)
 
 
 def _are_devices(value: Any) -> bool:
     """Of every stage; that they are as many as the stages is seen when both are known."""
-    return value is None or value == "auto" or (isinstance(value, (list, tuple)) and all(map(_ints(1, 4096), value)))
+    return value is None or value == "auto" or (isinstance(value, (list, tuple)) and all(map(is_int(1, 4096), value)))
 
 
-_FUSED = Key(None, "{'mode': 'auto', 'config': None}, {'mode': 'size', 'config': megabytes} or {'mode': 'index', "
+_FUSED = Setting(None, "{'mode': 'auto', 'config': None}, {'mode': 'size', 'config': megabytes} or {'mode': 'index', "
              "'config': [ascending positions]}", _is_fused)  # fmt: skip
 _GATHERED = replace(_FUSED, idle="weights that are shared are gathered one by one, before the layer that reads them.")
-_SHARE = Key(-1, "-1 or an int from 1 to 4096", _is_share, MODES[1:])
+_SHARE = Setting(-1, "-1 or an int from 1 to 4096", _is_share, modes=MODES[1:])
 _NO_NORMS = "no norms are written while a step runs; plan.run gives the gradients themselves."
 
-KEYS: dict[str, Key] = {
+KEYS: dict[str, Setting] = {
     "device_num": _int(1, 1, 4096),
     "global_rank": _int(0, 0, 4095),
     "mirror_mean": _flag(False, MODES[1:]),
@@ -155,19 +133,19 @@ KEYS: dict[str, Key] = {
     }),
     "group_ckpt_save_file": _path(PLANNED, "snapshots say themselves how parts lie (ms.parallel.Trainer.save)."),
     "full_batch": _flag(False, PLANNED),
-    "dataset_strategy": Key("data_parallel", "'data_parallel', 'full_batch' or a tuple, per input split counts or a "
-                            "Layout", _is_data, PLANNED),
+    "dataset_strategy": Setting("data_parallel", "'data_parallel', 'full_batch' or a tuple, per input split counts or "
+                                "a Layout", _is_data, modes=PLANNED),
     "enable_parallel_optimizer": _flag(False, MODES[1:]),
     "parallel_optimizer_config": _table(MODES[1:], {
         "gradient_accumulation_shard": _flag(False, idle="optimizer_level='level2' says whether gradients are shared."),
-        "parallel_optimizer_threshold": Key(64, "an int of at least 0 (KB)", _ints(0, 1 << 40)),
+        "parallel_optimizer_threshold": Setting(64, "an int of at least 0 (KB)", is_int(0, 1 << 40)),
         "optimizer_weight_shard_size": _SHARE,
         "optimizer_level": _word("level1", ("level1", "level2", "level3")),
     }),
     "optimizer_weight_shard_size": _SHARE,
     "enable_alltoall": _flag(False, PLANNED, "a reshard takes an all-to-all wherever that is the shortest way."),
     "force_fp32_communication": _flag(False, MODES[1:]),
-    "all_reduce_fusion_config": Key([], "a list of ascending ints", _is_fusion, MODES[1:]),
+    "all_reduce_fusion_config": Setting([], "a list of ascending ints", _is_fusion, modes=MODES[1:]),
     "comm_fusion": _table(MODES[1:], {
         "openstate": _flag(True), "allreduce": _FUSED, "allgather": _GATHERED, "reducescatter": _GATHERED,
     }),
@@ -178,7 +156,7 @@ KEYS: dict[str, Key] = {
     "pipeline_config": _table(PLANNED, {
         "pipeline_interleave": _flag(False), "pipeline_scheduler": _word("1f1b", SCHEDULERS),
         "pieces": _int(2, 1, 4096),
-        "stage_devices": Key(None, "one number of devices per stage, or 'auto'", _are_devices),
+        "stage_devices": Setting(None, "one number of devices per stage, or 'auto'", _are_devices),
     }),
     "auto_pipeline": _flag(False, PLANNED, "layers are always cut into stages by the planner; pipeline_stages says how "
                                            "many."),
@@ -225,7 +203,7 @@ def _named(function: str, name: str) -> str:
     return found
 
 
-def _check_value(name: str, value: Any, key: Key) -> None:
+def _check_value(name: str, value: Any, key: Setting) -> None:
     """A value, and the entries of a table."""
     if not key.check(value):
         raise ContextError(f"set_auto_parallel_context({name}={value!r}) is not legal; legal: {key.legal}.")
@@ -237,7 +215,7 @@ def _check_value(name: str, value: Any, key: Key) -> None:
             _check_value(f"{name}[{entry!r}]", inner, key.entries[entry])
 
 
-def _tell_idle(name: str, value: Any, key: Key) -> None:
+def _tell_idle(name: str, value: Any, key: Setting) -> None:
     """What is set and changes nothing, with the reason."""
     if key.idle and value != key.default:
         events.notice(f"set_auto_parallel_context({name}={value!r}) changes nothing: {key.idle}", key=f"idle {name}")
@@ -249,10 +227,10 @@ def _check_together(values: dict[str, Any]) -> None:
     """Keys against the mode (once somebody chose one), the rank against the number of devices."""
     mode = values.get("parallel_mode")
     for name, value in values.items():
-        if mode is not None and value != KEYS[name].default and mode not in KEYS[name].modes:
+        modes = KEYS[name].modes
+        if mode is not None and value != KEYS[name].default and modes and mode not in modes:
             raise ContextError(
-                f"the parallel mode {mode} has no use for {name}={value!r}; modes that have: "
-                f"{', '.join(KEYS[name].modes)}.",
+                f"the parallel mode {mode} has no use for {name}={value!r}; modes that have: {', '.join(modes)}.",
                 hint="call reset_auto_parallel_context() before another mode is set.",
             )
     older, newer = values.get("cast_before_mirror"), values.get("gradient_fp32_sync")

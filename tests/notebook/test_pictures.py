@@ -61,8 +61,8 @@ def test_parts_say_what_the_program_says():
     boxes = {b.title: b for b in picture_of(parse(LOOP)).boxes}
     assert list(boxes) == ["n", "x", "w", "while", "call g", "result 0", "new w"]
     assert boxes["w"].kind == "state"
-    assert boxes["while"].loc[:2] == ("cell [3]", 4)
-    assert (boxes["while"].scope, boxes["while"].place) == ("Net/loop", "cell [3] line 4")
+    assert boxes["while"].origin.loc[:2] == ("cell [3]", 4)
+    assert (boxes["while"].origin.scope, boxes["while"].origin.place) == ("Net/loop", "cell [3] line 4")
     assert [f.label for f in boxes["while"].frames] == ["cond", "body"]
     assert [b.title for b in boxes["while"].frames[0].picture.boxes] == ["n", "greater", "result"]
     assert boxes["while"].frames[0].picture.boxes[1].lines == ["y=~1", "bool[]"]

@@ -73,7 +73,7 @@ def test_steps_are_taken_again(how, peak):
     args = list(plain.given().values())
     want, before = peak(plain.program, args)
     _, plan = planned(recompute=True, **how)
-    assert {layer.name for layer in plan.again} >= {f"Net/layers/{i}" for i in range(4)}
+    assert {layer.name for layer in plan.rematerialized} >= {f"Net/layers/{i}" for i in range(4)}
     got, after = peak(plan.program, args)
     for a, b in zip(got, want, strict=True):
         np.testing.assert_array_equal(a, b)  # the same steps on the same parts, random draws among them
@@ -108,7 +108,7 @@ def told(step):
 def test_cells_that_say_so_are_planned_so(step, peak):
     """In memory, in time and in steps; a captured step holds the second run already, and is not made a third time."""
     plan = ms.parallel.plan(told(step), X, device_num=2, parallel_mode="data_parallel")
-    assert [layer.name.rpartition("Net/")[2] for layer in plan.again] == ["layers/1", "layers/2", "layers/3"]
+    assert [layer.name.rpartition("Net/")[2] for layer in plan.rematerialized] == ["layers/1", "layers/2", "layers/3"]
     _, plain = planned(parallel_mode="data_parallel")
     assert plan.memory["activations"] < plain.memory["activations"] and plan.step_time > plain.step_time
     got, after = peak(plan.program, list(plan.given().values()))
@@ -166,7 +166,8 @@ def cells_again(program):
 @pytest.mark.parametrize("step", [False, True], ids=["loss", "step"])
 def test_a_cell_deep_inside_is_computed_twice_alone(step):
     plain, some, every = (deep([f"layer{i}" for i in which], step) for which in ((), (2, 3), (1, 2, 3, 4)))
-    assert [layer.name.rpartition("Deep/")[2] for layer in some.again] == ["backbone/layer2", "backbone/layer3"]
+    found = [layer.name.rpartition("Deep/")[2] for layer in some.rematerialized]
+    assert found == ["backbone/layer2", "backbone/layer3"]
     again = cells_again(some.program)
     assert {name.split("/")[0] for name in again} == {"layer2", "layer3"} and "layer2/up" in again
     assert every.memory["activations"] < some.memory["activations"] < plain.memory["activations"]
@@ -179,14 +180,17 @@ def test_a_cell_deep_inside_is_computed_twice_alone(step):
 def test_deeper_and_wider_than_a_layer():
     """Inside a layer that is one already, a Cell of it alone; a Cell that holds it, the whole layer."""
     inner, outer, both = (deep(said) for said in (["layer2.up"], [""], ["", "layer2.up"]))
-    assert inner.again == () and cells_again(inner.program) == set()  # a product and its bias leave nothing inside
-    assert [layer.name for layer in outer.again] == [layer.name for layer in both.again] == ["Deep/backbone"]
+    # a product and its bias leave nothing inside
+    assert inner.rematerialized == () and cells_again(inner.program) == set()
+    names = [[layer.name for layer in plan.rematerialized] for plan in (outer, both)]
+    assert names[0] == names[1] == ["Deep/backbone"]
     assert cells_again(outer.program) == cells_again(both.program) > {"layer1", "layer2/up"}
 
 
 def test_a_cell_deep_inside_a_stage():
     plan = deep(["layer2", "layer4"], pipe=True)
-    assert [layer.name.rpartition("Deep/")[2] for layer in plan.again] == ["backbone/layer2", "backbone/layer4"]
+    found = [layer.name.rpartition("Deep/")[2] for layer in plan.rematerialized]
+    assert found == ["backbone/layer2", "backbone/layer4"]
     assert {name.split("/")[0] for name in cells_again(plan.program)} == {"layer2", "layer4"}
     plain = deep([], pipe=True)
     args = list(plain.given().values())
@@ -217,7 +221,7 @@ def test_a_second_run_is_made_of_the_kernels_of_the_first(mode):
         mine = [e for e in twice.timeline.events if e[3].startswith((f"{layer}/", f"gradient of {layer}/"))]
         begins = min(a for _, a, _, what in mine if what.startswith("gradient"))
         assert max(b for _, _, b, what in mine if what.endswith(" again")) <= begins * (1 + 1e-12)
-    alone = sum(layer.seconds for layer in twice.again)  # as the search counts: operator by operator
+    alone = sum(layer.seconds for layer in twice.rematerialized)  # as the search counts: operator by operator
     assert plain.step_time < twice.step_time < plain.step_time + alone
 
 
@@ -270,7 +274,7 @@ def test_stages_compute_their_layers_twice(scheduler, step):
         np.testing.assert_array_equal(a, b)
     fall = activations(plain) - activations(twice)
     assert (fall > 0).all() and (before - after > 0.8 * fall).all()
-    assert twice.step_time > plain.step_time and f"{len(twice.again)} layers computed twice" in twice.explain()
+    assert twice.step_time > plain.step_time and f"{len(twice.rematerialized)} layers computed twice" in twice.explain()
     again = [s for s in twice.program.steps if s.where.endswith(" again")]
     assert len({(s.team, s.where) for s in again}) < len(again)  # once per micro-batch
     twice.run(X)
@@ -285,7 +289,7 @@ def test_stages_compute_their_layers_twice(scheduler, step):
 def test_stages_of_cells_that_say_so(scheduler, step):
     names = [f"Net/layers/{i}" for i in range(8)]
     told, asked = piped(scheduler, step, said=True), piped(scheduler, step, recompute=names)
-    assert [x.name for x in told.again] == [x.name for x in asked.again] == names
+    assert [x.name for x in told.rematerialized] == [x.name for x in asked.rematerialized] == names
     assert told.memory == asked.memory and told.step_time == asked.step_time
     got, most = held(told.program, list(told.given().values()))
     want, limit = held(asked.program, list(asked.given().values()))
@@ -302,9 +306,9 @@ def test_a_limit_says_which_layers_of_a_stage_are_computed_twice(scheduler):
         limit = totals[0] + share * (totals[1] - totals[0])
         plan = piped(scheduler, recompute="auto", memory_limit=limit)
         assert max(row["total"] for row in plan.memory) <= limit
-        assert last <= len(plan.again) <= len(every.again)
-        last = len(plan.again)
-    assert last > 0 and piped(scheduler, recompute="auto").again == ()
+        assert last <= len(plan.rematerialized) <= len(every.rematerialized)
+        last = len(plan.rematerialized)
+    assert last > 0 and piped(scheduler, recompute="auto").rematerialized == ()
     np.testing.assert_array_equal(float(plan.run(X)[0]), float(free.run(X)[0]))
     with pytest.raises(ValueError, match="fits into memory|needs .* GB"):
         piped(scheduler, recompute="auto", memory_limit=0.5 * totals[0])
@@ -312,10 +316,10 @@ def test_a_limit_says_which_layers_of_a_stage_are_computed_twice(scheduler):
 
 def test_layers_of_stages_by_name_and_from_a_file(tmp_path):
     plan = piped(recompute=["Net/layers/1", "Net/layers/6"])
-    assert [x.name for x in plan.again] == ["Net/layers/1", "Net/layers/6"]
+    assert [x.name for x in plan.rematerialized] == ["Net/layers/1", "Net/layers/6"]
     plan.save(tmp_path / "plan.json")
     read = plan.load(tmp_path / "plan.json")
-    assert read.again == plan.again and read.memory == plan.memory
+    assert read.rematerialized == plan.rematerialized and read.memory == plan.memory
     for wrong in (["Net/layers/9"], "all", 3):
         with pytest.raises(ValueError, match="legal: "):
             piped(recompute=wrong)

@@ -69,19 +69,19 @@ def language(**how):
 def test_a_limit_that_binds_is_met_by_computing_layers_twice():
     free = language()
     every = language(recompute=True)
-    assert {layer.name for layer in every.again} >= {f"Language/layers/{i}" for i in range(6)}
+    assert {layer.name for layer in every.rematerialized} >= {f"Language/layers/{i}" for i in range(6)}
     assert every.memory["activations"] < 0.5 * free.memory["activations"]
     assert every.step_time > free.step_time
-    need = [p.problem.costs.bytes(p.choices) - freed(p.again) for p in (free, every)]
+    need = [p.problem.costs.bytes(p.choices) - freed(p.rematerialized) for p in (free, every)]
     limit = 0.5 * sum(need)
     other = language(recompute="auto", memory_limit=limit)
-    assert other.problem.costs.bytes(other.choices) - freed(other.again) <= limit
+    assert other.problem.costs.bytes(other.choices) - freed(other.rematerialized) <= limit
     every, some = (language(parallel_mode="data_parallel", recompute=how, memory_limit=limit) for how in (True, "auto"))
-    assert some.problem.costs.bytes(some.choices) - freed(some.again) <= limit
-    assert 0 < len(some.again) < len(every.again) and some.step_time < every.step_time
-    assert language(recompute="auto").again == ()
+    assert some.problem.costs.bytes(some.choices) - freed(some.rematerialized) <= limit
+    assert 0 < len(some.rematerialized) < len(every.rematerialized) and some.step_time < every.step_time
+    assert language(recompute="auto").rematerialized == ()
     again = [what for _, _, _, what in some.timeline.events if what.endswith(" again")]
-    assert {layer_name(what) for what in again} == {layer.name for layer in some.again}
+    assert {layer_name(what) for what in again} == {layer.name for layer in some.rematerialized}
     assert some.timeline.events[-1][2] <= some.step_time * (1 + 1e-12)
 
 
@@ -89,8 +89,8 @@ def test_a_transformer_layer_keeps_its_input_alone():
     """Full recompute: 4 s b h bytes (float32) between layers, all else is freed but one layer's worth."""
     free, every = language(parallel_mode="data_parallel"), language(parallel_mode="data_parallel", recompute=True)
     h = 16 * 64 * 256 * 4 / 4  # bytes of x on each of four devices
-    layers = [layer for layer in every.again if layer.name[-1].isdigit()]
-    rest = free.memory["activations"] - sum(layer.saved for layer in every.again)
+    layers = [layer for layer in every.rematerialized if layer.name[-1].isdigit()]
+    rest = free.memory["activations"] - sum(layer.saved for layer in every.rematerialized)
     assert len(layers) == 6 and len({layer.saved for layer in layers}) == 1
     assert 6 * h <= rest <= 8 * h
 

@@ -98,7 +98,7 @@ def test_search_timeline_plan_and_ranks_count_the_same_bytes(monkeypatch):
 
     monkeypatch.setattr(TimeModel, "_gradient", count)
     for node, strategy in plan.chosen.items():
-        plan.problem.model.node(plan.problem.calls[node], strategy, plan.problem._circumstances(node)[0])
+        plan.problem.prices.model.node(plan.problem.calls[node], strategy, plan.problem.prices.circumstances(node)[0])
     assert sorted(counted) == found
 
 

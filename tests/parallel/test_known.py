@@ -9,7 +9,7 @@ from deep import Block, Language, ResNet50, WideAndDeep, whole_numbers, zeros
 import msnb as ms
 from msnb import ops
 from msnb.parallel import Cluster
-from msnb.parallel.engine.planning_api import captured_of, joint_of
+from msnb.parallel.engine.program_source import captured_of, joint_of
 from msnb.parallel.planner.cost_graph_builder import CostGraphBuilder
 from msnb.parallel.planner.cost_model import ByteModel, MemoryRule
 from msnb.parallel.plans.plan import search
@@ -129,6 +129,6 @@ def test_ninety_six_layers_over_a_thousand_devices():
     """Layers fold: as many distinct tables as a model of six layers has."""
     few, many = (ms.parallel.plan(Language(n), whole_numbers(1024, 64), whole_numbers(1024 * 64), device_num=1024)
                  for n in (6, 96))  # fmt: skip
-    assert len(few.problem.priced.strategies) == len(many.problem.priced.strategies)
-    assert len(few.problem.priced.edges) == len(many.problem.priced.edges)
+    assert len(few.problem.prices.cache.strategies) == len(many.problem.prices.cache.strategies)
+    assert len(few.problem.prices.cache.edges) == len(many.problem.prices.cache.edges)
     assert len(many.chosen) > 10 * len(few.chosen)

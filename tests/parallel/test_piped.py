@@ -189,10 +189,10 @@ def test_stages_of_one_size_share_what_was_priced():
     net = nn.PipelineCell(Net(layers=6), 4)
     plan = ms.parallel.plan(net, *inputs(64), device_num=8, pipeline_stages=4, stage_devices=(1, 3, 2, 2))
     problems = [stage.problem for stage in plan.plans]
-    assert [p.priced is problems[3].priced for p in problems] == [False, False, True, True]
+    assert [p.prices.cache is problems[3].prices.cache for p in problems] == [False, False, True, True]
     for shared in problems:
         alone = CostGraphBuilder(
-            shared.joint, TimeModel(shared.mesh), shared.rule, None, shared.sharding, shared.wide
+            shared.joint, TimeModel(shared.mesh), shared.prices.rule, None, shared.prices.sharding, shared.wide
         ).costs
         for a, b in zip(alone.time + alone.memory, shared.costs.time + shared.costs.memory):
             np.testing.assert_array_equal(a, b)

@@ -251,7 +251,7 @@ def test_deep_networks_fold():
         plan = ms.parallel.plan(Chain((64,) * (layers + 1)), x, device_num=64)
         found = Eliminator(plan.problem.costs)
         found.solve()
-        return len(plan.problem.priced.strategies), len(plan.problem.priced.edges)
+        return len(plan.problem.prices.cache.strategies), len(plan.problem.prices.cache.edges)
 
     assert tables(12) == tables(96)
 

@@ -123,10 +123,10 @@ def test_the_context_says_it():
     net, inputs = MLP(), (f64(16, 8), f64(16, 8, seed=5))
     ms.set_auto_parallel_context(**how, parallel_optimizer_config={"optimizer_level": "level3",
                                                                    "parallel_optimizer_threshold": 0})  # fmt: skip
-    assert ms.parallel.plan(net, *inputs).problem.sharding.level == 3
+    assert ms.parallel.plan(net, *inputs).problem.prices.sharding.level == 3
     ms.set_auto_parallel_context(parallel_optimizer_config={"parallel_optimizer_threshold": 64})
     plan = ms.parallel.plan(net, *inputs)
-    assert plan.problem.sharding.level == 1
+    assert plan.problem.prices.sharding.level == 1
     assert "reduce_scatter" not in {c.kind for c in plan.collectives}, "weights below 64 KB stay whole"
 
 

@@ -103,7 +103,7 @@ def _program(steps: list[TransformStep], base: Any, rule: Autocast | None, fn: F
     with _making:
         found = _programs.get(key)
         if found is None:
-            from msnb.api.jit import CompiledFunction
+            from msnb.api.jit import CompiledFunction  # compiling is loaded when something is compiled
 
             body = _body([(step.make, step.options) for step in steps], rule)
             found = _programs[key] = CompiledFunction(body, getattr(fn, "__name__", "transform"))

@@ -66,7 +66,7 @@ def encode(arrays: Mapping[str, Array], metadata: Mapping[str, str], refuse: Ref
     Raises:
         What ``refuse`` makes: names and notes are longer than a header that is read again.
     """
-    from safetensors.numpy import save
+    from safetensors.numpy import save  # loaded by those who save
 
     plain = {name: _as_floats(a) for name, a in arrays.items()}
     pairs = [name for name, a in arrays.items() if a.dtype.kind == "c"]

@@ -13,7 +13,7 @@ from msnb.base.device_registry import BufferDevice, register_device
 
 def make_ascend() -> BufferDevice:
     """The simulated chip."""
-    from msnb.devices.ascend.device import Ascend
+    from msnb.devices.ascend.device import Ascend  # loaded when the device is chosen
 
     return Ascend()
 

@@ -34,12 +34,24 @@ test data.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 from msnb.core.types import TensorType
 from msnb.devices.ascend.chip import CORE, Chip
+from msnb.devices.ascend.device_kernel import (
+    ALONE,
+    CONVERT,
+    CUBE,
+    VECTOR,
+    WAIT,
+    Kernel,
+    Key,
+    Task,
+    domain_of,
+    is_channel_sum,
+    is_reduction,
+    time_kernel,
+)
 from msnb.devices.ascend.pooling_cost import BLOCK
 from msnb.devices.ascend.roofline import (
     IMAGED,
@@ -47,107 +59,23 @@ from msnb.devices.ascend.roofline import (
     MATRICES,
     conversion_seconds,
     held_bytes,
-    lanes_of,
-    memory_part,
     memory_seconds,
-    operand_bytes,
     product_of,
-    vector_part,
-    vector_seconds,
 )
-from msnb.ops.definition.record import Op
 
-Key = Hashable
-CUBE, VECTOR, ALONE, WAIT, CONVERT = "cube", "vector", "alone", "wait", "convert"
 PLAIN, ANY = "plain", "any"
 _IMAGE_READERS = frozenset({"conv2d", "conv2d_weight_grad", "max_pool2d", "avg_pool2d"})
 _VIEWS = frozenset({"reshape", "broadcast", "identity"})  # kinds that move no element
 _SOURCES = frozenset({"create", "constant"})
 _VECTOR = frozenset({"elementwise", "transcendental", "casting", "compare", "logic", "random", "triangle"})
-_ASKING = frozenset({"max_pool2d_grad", "max_pool2d_pick"})  # which elements won
+_PICKING = frozenset({"max_pool2d_grad", "max_pool2d_pick"})  # they want to know which elements won
 _LONG = frozenset({"transcendental", "random"})
 _SMALL = 8  # what is so many times smaller than a kernel's domain, and than the unified buffers, rides along
 _WIDE = 4  # bytes of an element in the unified buffer
 
 
-@dataclass(frozen=True)
-class Task:
-    """One operator at the types of one device.
-
-    Attributes:
-        ins, outs: keys of the values it reads and makes; equal keys are one value.
-        types, results: their types.
-        where: its name for people.
-    """
-
-    op: Op
-    attrs: Mapping[str, Any]
-    ins: tuple[Key, ...]
-    outs: tuple[Key, ...]
-    types: tuple[TensorType, ...]
-    results: tuple[TensorType, ...]
-    where: str = ""
-
-
-@dataclass
-class Kernel:
-    """Operators that run together.
-
-    Attributes:
-        kind: "cube", "vector", "alone" (other operators), "convert" (of a format) or "wait" (something that is no
-            kernel: a collective).
-        tasks: in order; lead: the one it is named after.
-        domain: elements it walks; closed: results that are known after the sweep; host: the kernel that it rides along
-            with if it stays small; first: of the kernels that it can join.
-        reads, writes: values that pass through memory, with their bytes.
-        cube, vector, memory: seconds of each unit; seconds: of the whole, launch included.
-    """
-
-    kind: str
-    tasks: list[Task] = field(default_factory=list)
-    domain: int = 0
-    closed: set[Key] = field(default_factory=set)
-    host: int = -1
-    first: int = 0
-    reads: dict[Key, float] = field(default_factory=dict)
-    writes: dict[Key, float] = field(default_factory=dict)
-    cube: float = 0.0
-    vector: float = 0.0
-    memory: float = 0.0
-    seconds: float = 0.0
-
-    @property
-    def where(self) -> str:
-        """The operator that it is named after."""
-        return max(self.tasks, key=_weight).where if self.tasks else ""
-
-    @property
-    def bound(self) -> str:
-        """The unit that decides: cube, vector, memory, or launch."""
-        units = {"cube": self.cube, "vector": self.vector, "memory": self.memory,
-                 "launch": self.seconds - max(self.cube, self.vector, self.memory)}  # fmt: skip
-        return max(units, key=lambda u: units[u])
-
-
-def _weight(task: Task) -> tuple[int, int]:
-    return (task.op.family in ("contract", "conv", "einsum"), _domain(task))
-
-
-def _domain(task: Task) -> int:
-    return max((t.size for t in (*task.types, *task.results)), default=0)
-
-
-def is_reduction(op: Op) -> bool:
-    """Sums, maxima and the like."""
-    return bool(op.reduction) or op.family == "reduce" or op.name == "class_index"
-
-
-def is_channel_sum(task: Task) -> bool:
-    """Whether it sums images [n, channels, rows, columns] over all but the channels."""
-    if task.op.reduction != "sum" or not task.types or task.types[0].ndim != 4:
-        return False
-    n, channels, *places = task.types[0].ints()
-    return math.prod(places) > 1 and task.results[0].size == channels and task.results[0].ndim in (1, 3, 4)
+def _is_vector(task: Task) -> bool:
+    return task.op.family in _VECTOR or is_reduction(task.op)
 
 
 def _convolves(kernel: Kernel) -> bool:
@@ -192,11 +120,6 @@ class Grouping:
         self.task_of: dict[Key, Task] = {}
         self._newest, self._first = -1, 0
         self._drawn: set[Key] = set()  # masks of random bits
-        self._kept: set[Key] = set()
-        self._again: set[Key] = set()  # values that follow from two, made again nevertheless
-        self._origin: dict[Key, tuple[Key, ...]] = {}
-        self._readers: dict[Key, int] = {}
-        self._asked: set[Key] = set()  # images whose pooling keeps which elements won
 
     def roots(self, keys: Sequence[Key]) -> list[Key]:
         """Views followed to what they are views of."""
@@ -230,31 +153,33 @@ class Grouping:
             return
         ins = self.roots(task.ins)
         deps = [self.made[k] for k in ins if k in self.made]
-        vector = task.op.family in _VECTOR or is_reduction(task.op)
         drawn = task.op.family == "random" or any(k in self._drawn for k in task.ins)
-        if _is_free(task) or (vector and not deps and not is_reduction(task.op)):
+        if _is_free(task) or (_is_vector(task) and not deps and not is_reduction(task.op)):
             self.base.update((key, tuple(ins)) for key in task.outs)
             self._drawn |= set(task.outs) if drawn and not deps else set()
             return
         for key, t in zip(task.outs, task.results):
             self.types[key], self.task_of[key] = t, task
-        at = self._home(task, ins, deps) if vector and self.chip.fuse and not drawn else -1
-        if at < 0:
-            kind = VECTOR if vector else CUBE if product_of(task.op, task.types, task.results, task.attrs) else ALONE
-            domain = _domain(task) if kind == VECTOR else _out_size(task)
-            self.kernels.append(Kernel(kind, domain=domain, first=self._first))
-            at = len(self.kernels) - 1
-            if vector and self._is_small(_domain(task), self._domain_of(self._newest)):
-                self.kernels[at].host = self._newest
-            elif kind != ALONE:
-                self._newest = at
-        self._join(task, at)
+        at = self._home(task, ins, deps) if _is_vector(task) and self.chip.fuse and not drawn else -1
+        self._join(task, at if at >= 0 else self._new_kernel(task))
+
+    def _new_kernel(self, task: Task) -> int:
+        """The number of a kernel that begins with a task."""
+        vector = _is_vector(task)
+        kind = VECTOR if vector else CUBE if product_of(task.op, task.types, task.results, task.attrs) else ALONE
+        made = Kernel(kind, domain=domain_of(task) if vector else _out_size(task), first=self._first)
+        self.kernels.append(made)
+        if vector and self._is_small(domain_of(task), self._domain_of(self._newest)):
+            made.host = self._newest
+        elif kind != ALONE:
+            self._newest = len(self.kernels) - 1
+        return len(self.kernels) - 1
 
     def _join(self, task: Task, at: int) -> None:
         kernel = self.kernels[at]
         kernel.tasks.append(task)
         if kernel.kind == VECTOR:
-            kernel.domain = max(kernel.domain, _domain(task))
+            kernel.domain = max(kernel.domain, domain_of(task))
         for key in task.outs:
             self.made[key] = at
             if is_reduction(task.op) and not self._fits(task, kernel):
@@ -274,9 +199,9 @@ class Grouping:
 
     def _takes(self, at: int, task: Task, ins: Sequence[Key]) -> bool:
         kernel = self.kernels[at]
-        if any(k in kernel.closed for k in ins) or (self._drops(kernel) and not self._scales(task)):
+        if any(k in kernel.closed for k in ins) or (self.drops(kernel) and not self._scales(task)):
             return False
-        mine, theirs = _domain(task), kernel.domain
+        mine, theirs = domain_of(task), kernel.domain
         if kernel.kind == CUBE:
             fits = mine == theirs and (not is_reduction(task.op) or _sums_behind(kernel, task))
             return self.chip.fuse > 1 and fits and self._simple(at, task, ins)
@@ -284,19 +209,19 @@ class Grouping:
             return False
         return mine == theirs or mine * _SMALL <= theirs or theirs * _SMALL <= mine
 
-    def _drops(self, kernel: Kernel) -> bool:
+    def drops(self, kernel: Kernel) -> bool:
         """Whether it applies a mask of random bits."""
         return any(k in self._drawn for k in kernel.tasks[0].ins) if kernel.tasks else False
 
     def _scales(self, task: Task) -> bool:
         """Whether it is a multiple of one large value."""
-        return task.op.name == "multiply" and sum(t.size * _SMALL > _domain(task) for t in task.types) == 1
+        return task.op.name == "multiply" and sum(t.size * _SMALL > domain_of(task) for t in task.types) == 1
 
     def _simple(self, at: int, task: Task, ins: Sequence[Key]) -> bool:
         """Whether an operator can stand behind a product: bias, ReLU, sums; nothing that reads another large value."""
         away = [self.types[k].size for k in ins if self.made.get(k) != at and k in self.types]
         return (task.op.family not in _LONG or task.op.name == "relu") and all(
-            n * _SMALL <= _domain(task) for n in away
+            n * _SMALL <= domain_of(task) for n in away
         )
 
     def _fits(self, task: Task, kernel: Kernel) -> bool:
@@ -317,21 +242,35 @@ class Grouping:
         Args:
             keep: values that are wanted afterwards.
         """
-        self._flow(keep)
-        if self._merge():
-            self._flow(keep)
+        traffic = _MemoryTraffic(self)
+        traffic.flow(keep)
+        if traffic.merge():
+            traffic.flow(keep)
         walked = self._walked()
         kernels = [k for kernel in self.kernels if kernel.tasks or kernel.kind == WAIT
                    for k in self._sums_apart(kernel, walked)]  # fmt: skip
-        self._asked = {r for k in kernels for t in k.tasks if t.op.name in _ASKING for r in self.roots(t.ins[:1])}
+        picked = {r for k in kernels for t in k.tasks if t.op.name in _PICKING for r in self.roots(t.ins[:1])}
         for kernel in kernels:
             if kernel.kind != WAIT and not self._rides(kernel):
-                self._time(kernel)
-        return self._converted(kernels)
+                time_kernel(kernel, self.chip, bool(picked & set(self.roots(kernel.tasks[0].ins[:1]))))
+        return _FormatConversions(self).added(kernels)
+
+    def _rides(self, kernel: Kernel) -> bool:
+        return self.chip.fuse > 0 and self._is_small(kernel.domain, self._domain_of(kernel.host))
+
+    def nbytes(self, key: Key) -> float:
+        """How much memory a value takes."""
+        t = self.types.get(key)
+        return held_bytes(t, self.chip) if t is not None else 0.0
+
+    def is_large(self, key: Key, kernel: Kernel) -> bool:
+        """Whether a value is not small beside what a kernel walks."""
+        t = self.types.get(key)
+        return t is not None and t.size * _SMALL > kernel.domain
 
     def _walked(self) -> set[Key]:
         """Values that a kernel reads while it walks through much larger ones."""
-        return {k for kernel in self.kernels for k in kernel.reads if not self._is_large(k, kernel)}
+        return {k for kernel in self.kernels for k in kernel.reads if not self.is_large(k, kernel)}
 
     def _sums_apart(self, kernel: Kernel, walked: set[Key]) -> list[Kernel]:
         """The gradient of a bias: a sum of images that no kernel over images waits for is a kernel of its own."""
@@ -339,29 +278,153 @@ class Grouping:
         alone = len(sums) == 1 and not walked & set(sums[0].outs)
         if kernel.kind not in (VECTOR, CUBE) or not alone or not self.chip.fuse:
             return [kernel]
-        reads = {k: self._bytes(k) for k in self.roots(sums[0].ins)}
+        reads = {k: self.nbytes(k) for k in self.roots(sums[0].ins)}
         writes = {k: kernel.writes.pop(k) for k in sums[0].outs if k in kernel.writes}
         kernel.tasks = [t for t in kernel.tasks if t is not sums[0]]
         kernel.writes |= {k: n for k, n in reads.items() if any(k in t.outs for t in kernel.tasks)}
         rest = [kernel] if kernel.tasks else []
-        return [*rest, Kernel(ALONE, sums, _domain(sums[0]), reads=reads, writes=writes)]
+        return [*rest, Kernel(ALONE, sums, domain_of(sums[0]), reads=reads, writes=writes)]
 
-    def _converted(self, kernels: list[Kernel]) -> list[Kernel]:
+
+class _MemoryTraffic:
+    """Which values of a grouping pass through memory, and the sweeps that are merged so that fewer do.
+
+    Attributes:
+        kept: values that must be written; remade: those that follow from two, computed again nevertheless.
+        origin: values that can be computed again -> what from; readers: how many kernels read a value.
+    """
+
+    def __init__(self, group: Grouping) -> None:
+        self.group, self.kernels = group, group.kernels
+        self.kept: set[Key] = set()
+        self.remade: set[Key] = set()
+        self.origin: dict[Key, tuple[Key, ...]] = {}
+        self.readers: dict[Key, int] = {}
+
+    def flow(self, keep: Sequence[Key]) -> None:
+        """What every kernel reads and writes, in bytes; ``keep``: values that are wanted afterwards."""
+        group = self.group
+        self._find_readers(keep)
+        virtual = self._virtual()
+        wanted = set(self.kept)
+        for at, kernel in enumerate(self.kernels):
+            if kernel.kind != WAIT:
+                kernel.reads = {k: group.nbytes(k) for k in self._reads(at, virtual)}
+            wanted |= set(kernel.reads)
+        for kernel in self.kernels:
+            kernel.writes = {k: group.nbytes(k) for task in kernel.tasks for k in task.outs if k in wanted}
+
+    def _find_readers(self, keep: Sequence[Key]) -> None:
+        kept, readers = set(self.group.roots(keep)), dict[Key, set[int]]()
+        for at, kernel in enumerate(self.kernels):
+            if kernel.kind == WAIT:
+                kept |= set(kernel.reads)
+            for task in kernel.tasks:
+                away = [k for k in self.group.roots(task.ins) if self.group.made.get(k, at) != at]
+                for k in away:
+                    readers.setdefault(k, set()).add(at)
+                if task is kernel.tasks[0] and kernel.kind != VECTOR:
+                    kept |= set(away)  # matrices and windows are not made on the way in
+        self.kept, self.readers = kept, {k: len(at) for k, at in readers.items() if k not in kept}
+
+    def _reads(self, at: int, virtual: Mapping[Key, tuple[Key, ...]]) -> Iterator[Key]:
+        """What kernel ``at`` reads of others: their values, or where those are virtual what they follow from."""
+        made = self.group.made
+        for task in self.kernels[at].tasks:
+            for k in self.group.roots(task.ins):
+                if made.get(k, -1) != at:
+                    yield from (root for root in virtual.get(k, (k,)) if made.get(root, -1) != at)
+
+    def _virtual(self) -> dict[Key, tuple[Key, ...]]:
+        """Values that are computed again where they are needed -> what from."""
+        self.origin, virtual = {}, dict[Key, tuple[Key, ...]]()
+        for kernel in self.kernels:
+            if kernel.kind == ALONE or self.group.drops(kernel):
+                continue
+            for task in kernel.tasks:
+                if task.op.family in _VECTOR and not is_reduction(task.op):
+                    found = self._roots(task)
+                    keys = [k for k in task.outs if k not in self.kept and self._is_cheap(k, found)]
+                    self.origin.update((k, found) for k in keys)
+                    virtual.update((k, found) for k in keys if self.readers.get(k, 0))
+        return virtual
+
+    def _is_cheap(self, key: Key, found: Sequence[Key]) -> bool:
+        return key in self.remade or len(self._large(key, found)) <= 1
+
+    def _roots(self, task: Task) -> tuple[Key, ...]:
+        """What a task's operands follow from."""
+        return tuple(dict.fromkeys(r for k in self.group.roots(task.ins) for r in self.origin.get(k, (k,))))
+
+    def _large(self, key: Key, found: Sequence[Key]) -> list[Key]:
+        """Those that are not small beside a value."""
+        return [r for r in found if self.group.nbytes(r) * _SMALL > self.group.nbytes(key)]
+
+    def merge(self) -> bool:
+        """Sweeps that only reduce join the sweep before them; whether any did."""
+        done = False
+        for at, kernel in enumerate(self.kernels):
+            before = self._before(kernel)
+            if before < 0:
+                continue
+            target = self.kernels[before]
+            there = {*target.reads, *(k for task in target.tasks for k in task.outs)}
+            written = [k for k in kernel.writes if self.group.is_large(k, kernel)]
+            read = {k for k in kernel.reads if self.group.is_large(k, kernel)}
+            if read <= there and all(map(self._can_remake, written)):
+                self.remade |= set(written)
+                self._move(at, before)
+                done = True
+        return done
+
+    def _before(self, kernel: Kernel) -> int:
+        """The last sweep, or convolution, that a reducing sweep reads from; -1 where there is none it could join."""
+        before = max({self.group.made[k] for k in kernel.reads if k in self.group.made}, default=-1)
+        if kernel.kind != VECTOR or not kernel.closed or before < kernel.first:
+            return -1
+        target = self.kernels[before]
+        behind = target.kind == CUBE and self.group.chip.fuse > 1 and _convolves(target)
+        return before if target.kind == VECTOR or behind else -1
+
+    def _can_remake(self, key: Key) -> bool:
+        """Whether the one kernel that reads a value may as well make it, from two others."""
+        roots = self._roots(self.group.task_of[key])
+        return self.readers.get(key, 0) == 1 and len(self._large(key, roots)) <= 2 and key not in self.kept
+
+    def _move(self, at: int, to: int) -> None:
+        for task in self.kernels[at].tasks:
+            for key in task.outs:
+                self.group.made[key] = to
+        self.kernels[to].tasks += self.kernels[at].tasks
+        self.kernels[at].tasks = []
+
+
+class _FormatConversions:
+    """The kernels that convert and cast, between those of a grouping.
+
+    Attributes:
+        has: large values -> the formats in which they are in memory.
+    """
+
+    def __init__(self, group: Grouping) -> None:
+        self.group, self.chip = group, group.chip
+        self.has: dict[Key, set[str]] = {}
+
+    def added(self, kernels: list[Kernel]) -> list[Kernel]:
         """With a kernel before every reader that wants a value in another format than it has."""
-        has: dict[Key, set[str]] = {}
         cast: set[Key] = set()
         out: list[Kernel] = []
         for kernel in kernels:
-            large = [k for k in kernel.reads if self._is_large(k, kernel)]
-            self._arrived(kernel, large, has)
-            known = [has.setdefault(k, set()) for k in large]
+            large = [k for k in kernel.reads if self.group.is_large(k, kernel)]
+            self._arrived(kernel, large)
+            known = [self.has.setdefault(k, set()) for k in large]
             want = self._wanted(kernel, known)
             for key, formats in zip(large, known):
                 out += self._conversions(key, formats, want, kernel)
                 formats |= {want} - {ANY}
             out += self._casts([k for k in large if k not in cast], kernel, of_16 := self._narrows(kernel))
             cast |= set(large) if of_16 else set()
-            has.update((key, {want} - {ANY}) for key in kernel.writes)
+            self.has.update((key, {want} - {ANY}) for key in kernel.writes)
             out.append(kernel)
             out += self._casts(list(kernel.writes), kernel, of_16 and kernel.kind == ALONE)
         return out
@@ -372,21 +435,23 @@ class Grouping:
 
     def _casts(self, keys: Sequence[Key], kernel: Kernel, needed: bool) -> list[Kernel]:
         """Between 32 and 16 bits, one kernel each."""
-        wide = [k for k in keys if needed and (t := self.types.get(k)) and t.dtype.is_float and t.dtype.itemsize == 4]
-        return [self._copy(k, 1.5 * self._bytes(k), kernel) for k in wide if self._is_large(k, kernel)]
+        wide = [
+            k for k in keys if needed and (t := self.group.types.get(k)) and t.dtype.is_float and t.dtype.itemsize == 4
+        ]
+        return [self._copy(k, 1.5 * self.group.nbytes(k), kernel) for k in wide if self.group.is_large(k, kernel)]
 
     def _copy(self, key: Key, nbytes: float, reader: Kernel) -> Kernel:
         seconds = memory_seconds(nbytes, self.chip)
         return Kernel(CONVERT, reader.tasks[:1], reads={key: nbytes}, writes={key: 0.0}, memory=seconds,
                       seconds=seconds + self.chip.launch)  # fmt: skip
 
-    def _arrived(self, kernel: Kernel, large: Sequence[Key], has: dict[Key, set[str]]) -> None:
+    def _arrived(self, kernel: Kernel, large: Sequence[Key]) -> None:
         """Images come from the host as plain rows; weights are kept as their readers want them."""
         task = kernel.tasks[0] if kernel.tasks else None
         if task is not None and task.op.name in _IMAGE_READERS:
-            for key in self.roots(task.ins[:1]):
-                if key in large and key not in self.made:
-                    has.setdefault(key, {PLAIN})
+            for key in self.group.roots(task.ins[:1]):
+                if key in large and key not in self.group.made:
+                    self.has.setdefault(key, {PLAIN})
 
     def _wanted(self, kernel: Kernel, known: Sequence[set[str]]) -> str:
         """The format in which a kernel reads and writes its large operands; ANY: no one knows better."""
@@ -412,133 +477,9 @@ class Grouping:
         return [self._conversion(key, form, reader) for form in ways]
 
     def _conversion(self, key: Key, form: str, reader: Kernel) -> Kernel:
-        seconds, nbytes = conversion_seconds(self.types[key], form, self.chip), self._bytes(key)
+        seconds, nbytes = conversion_seconds(self.group.types[key], form, self.chip), self.group.nbytes(key)
         return Kernel(CONVERT, reader.tasks[:1], reads={key: nbytes}, writes={key: nbytes}, memory=seconds,
                       seconds=seconds + self.chip.launch)  # fmt: skip
-
-    def _rides(self, kernel: Kernel) -> bool:
-        return self.chip.fuse > 0 and self._is_small(kernel.domain, self._domain_of(kernel.host))
-
-    def _flow(self, keep: Sequence[Key]) -> None:
-        kept = set(self.roots(keep))
-        readers: dict[Key, set[int]] = {}
-        for at, kernel in enumerate(self.kernels):
-            if kernel.kind == WAIT:
-                kept |= set(kernel.reads)
-            for task in kernel.tasks:
-                away = [k for k in self.roots(task.ins) if self.made.get(k, at) != at]
-                for k in away:
-                    readers.setdefault(k, set()).add(at)
-                if task is kernel.tasks[0] and kernel.kind != VECTOR:
-                    kept |= set(away)  # matrices and windows are not made on the way in
-        self._kept = kept
-        self._readers = {k: len(at) for k, at in readers.items() if k not in kept}
-        virtual = self._virtual(self._readers)
-        wanted = set(kept)
-        for at, kernel in enumerate(self.kernels):
-            if kernel.kind != WAIT:
-                kernel.reads = {}
-                for task in kernel.tasks:
-                    for k in self.roots(task.ins):
-                        if self.made.get(k, -1) != at:
-                            for root in virtual.get(k, (k,)):
-                                if self.made.get(root, -1) != at:
-                                    kernel.reads[root] = self._bytes(root)
-            wanted |= set(kernel.reads)
-        for kernel in self.kernels:
-            kernel.writes = {k: self._bytes(k) for task in kernel.tasks for k in task.outs if k in wanted}
-
-    def _virtual(self, readers: Mapping[Key, int]) -> dict[Key, tuple[Key, ...]]:
-        """Values that are made again where they are needed -> what from; ``readers`` counts the kernels that do."""
-        virtual: dict[Key, tuple[Key, ...]] = {}
-        origin: dict[Key, tuple[Key, ...]] = {}
-        for kernel in self.kernels:
-            for task in kernel.tasks:
-                if kernel.kind == ALONE or is_reduction(task.op) or task.op.family not in _VECTOR:
-                    continue
-                if self._drops(kernel):
-                    continue
-                found = dict.fromkeys(r for k in self.roots(task.ins) for r in origin.get(k, (k,)))
-                for key in task.outs:
-                    large = [r for r in found if self._bytes(r) * _SMALL > self._bytes(key)]
-                    n = readers.get(key, 0)
-                    if key in self._kept or (len(large) > 1 and key not in self._again):
-                        continue
-                    origin[key] = tuple(found)
-                    if n:
-                        virtual[key] = tuple(found)
-        self._origin = origin
-        return virtual
-
-    def _bytes(self, key: Key) -> float:
-        t = self.types.get(key)
-        return held_bytes(t, self.chip) if t is not None else 0.0
-
-    def _merge(self) -> bool:
-        """Sweeps that only reduce join the sweep before them."""
-        done = False
-        for at, kernel in enumerate(self.kernels):
-            homes = {self.made[k] for k in kernel.reads if k in self.made}
-            before = max(homes, default=-1)
-            if kernel.kind != VECTOR or not kernel.closed or before < kernel.first:
-                continue
-            target = self.kernels[before]
-            behind = target.kind == CUBE and self.chip.fuse > 1 and _convolves(target)
-            if target.kind != VECTOR and not behind:
-                continue
-            there = {*target.reads, *(k for task in target.tasks for k in task.outs)}
-            again = [k for k in kernel.writes if self._is_large(k, kernel)]
-            big = [k for k in kernel.reads if self._is_large(k, kernel)]
-            if set(big) <= there and all(self._cheap(k) for k in again):
-                self._again |= set(again)
-                self._move(at, before)
-                done = True
-        return done
-
-    def _cheap(self, key: Key) -> bool:
-        """Whether the one kernel that reads a value may as well make it, from two others."""
-        roots = [r for k in self.roots(self.task_of[key].ins) for r in self._origin.get(k, (k,))]
-        large = {r for r in roots if self._bytes(r) * _SMALL > self._bytes(key)}
-        return self._readers.get(key, 0) == 1 and len(large) <= 2 and key not in self._kept
-
-    def _is_large(self, key: Key, kernel: Kernel) -> bool:
-        t = self.types.get(key)
-        return t is not None and t.size * _SMALL > kernel.domain
-
-    def _move(self, at: int, to: int) -> None:
-        for task in self.kernels[at].tasks:
-            for key in task.outs:
-                self.made[key] = to
-        self.kernels[to].tasks += self.kernels[at].tasks
-        self.kernels[at].tasks = []
-
-    # ---- seconds -----------------------------------------------------------------------------------------------------
-
-    def _time(self, kernel: Kernel) -> None:
-        chip = self.chip
-        if kernel.kind == ALONE:
-            task = kernel.tasks[0]
-            what, moved = (task.op, task.types, task.results, task.attrs, chip), image_sizes(task, chip)
-            kernel.reads = {k: moved.get(k, n) for k, n in kernel.reads.items()}
-            kernel.memory = memory_part(*what)
-            kernel.vector = vector_part(*what, kept=bool(self._asked & set(self.roots(task.ins[:1]))))
-            if is_channel_sum(task):
-                kernel.vector = max(kernel.vector, math.prod(task.types[0].ints()[:2]) * chip.row_sum)
-            kernel.seconds = max(kernel.memory, kernel.vector) + chip.launch
-            return
-        lanes = 0.0
-        for task in kernel.tasks:
-            product = product_of(task.op, task.types, task.results, task.attrs)
-            if product is not None:
-                kernel.cube += product.seconds(chip)
-                moved = image_sizes(task, chip)
-                kernel.reads = {k: moved.get(k, n) for k, n in kernel.reads.items()}
-                kernel.writes = {k: moved.get(k, n) for k, n in kernel.writes.items()}
-            else:
-                lanes += lanes_of(task.op, task.types, task.results, task.attrs)
-        kernel.vector = vector_seconds(lanes, chip, not chip.half)
-        kernel.memory = memory_seconds(sum(kernel.reads.values()) + sum(kernel.writes.values()), chip)
-        kernel.seconds = max(kernel.cube, kernel.vector, kernel.memory) + chip.launch
 
 
 def _keeps_blocks(task: Task) -> bool:
@@ -547,12 +488,6 @@ def _keeps_blocks(task: Task) -> bool:
         return False
     parts = [t.ints()[1] for t in (task.types if task.op.name == "concat" else task.results)]
     return all(n % BLOCK == 0 for n in parts) and (task.op.name == "concat" or len(set(parts)) == 1)
-
-
-def image_sizes(task: Task, chip: Chip) -> dict[Key, float]:
-    """Bytes of the operands of a task, channels padded where they are images."""
-    sizes = operand_bytes(task.op, task.types, task.results, task.attrs, chip)
-    return dict(zip((*task.ins, *task.outs), sizes))
 
 
 def _out_size(task: Task) -> int:

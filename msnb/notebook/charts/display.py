@@ -8,7 +8,7 @@ from typing import Any
 
 def display_bundle(bundle: dict[str, Any], **options: Any) -> Any:
     """IPython's own, which has no types."""
-    from IPython import display
+    from IPython import display  # IPython is loaded by notebooks alone
 
     show: Any = display.display
     return show(bundle, raw=True, **options)
@@ -18,7 +18,7 @@ def shell() -> Any:
     """The notebook's shell where one shows pictures, else None."""
     if "IPython" not in sys.modules:
         return None
-    from IPython import get_ipython
+    from IPython import get_ipython  # IPython is loaded by notebooks alone
 
     found = get_ipython()
     return found if found is not None and hasattr(found, "kernel") else None

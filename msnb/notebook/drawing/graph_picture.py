@@ -17,7 +17,7 @@ from msnb.ir.text.literals import write_type
 from msnb.ir.text.printer import body_labels
 from msnb.notebook.drawing.box_labels import LONG_TITLE, constant_word, lines_of, shortened, title_of
 from msnb.notebook.drawing.node_groups import BACKWARD, Group, common_scope, is_drawn, open_groups, sides_of, tree_of
-from msnb.notebook.drawing.picture_tree import Box, Edge, Frame, Picture
+from msnb.notebook.drawing.picture_tree import Box, BoxOrigin, Edge, Frame, Picture
 from msnb.ops.elementwise.constant import constant
 
 MOST_BOXES = 40
@@ -145,11 +145,7 @@ class _Painter:
         name = f"{self.path}{self.position[node]}"
         box = Box(name, "constant" if node.op is constant else "node", title_of(node), family=node.op.family)
         box.lines = lines_of(node)
-        box.scope, box.why, box.ports = shortened(node.scope, LONG_TIP), node.why, len(node.inputs)
-        place = node.where.where if node.where is not None else None
-        if place is not None:
-            box.place = shortened(str(place), LONG_TIP)
-            box.loc = shortened(place.shown_file, LONG_TIP), place.line, place.col, place.end_col
+        box.origin, box.ports = _origin(node), len(node.inputs)
         for k, (label, body) in enumerate(zip(body_labels(node), node.graphs)):
             inner = _Painter(body, f"{name}/{k}/", max(self.budget // 2, 8), body=True).paint(label)
             box.frames.append(Frame(label, inner))
@@ -219,18 +215,24 @@ class _Painter:
         outputs = self.graph.outputs
         apart = len(outputs) > MANY_RESULTS or len(self.roots) > 1
         for j, v in enumerate(outputs):
-            source = self._source(v, self.roots[0])
-            if source is None and (v.node is None or v.node.op is not constant):
-                continue
             title = f"new {names[j]}" if j in names else "result" if len(outputs) == 1 else f"result {j}"
-            inline = [] if source is not None else [constant_word(v)]
-            lines = [*inline, write_type(v.type)]
-            box = Box(f"{self.path}r{j}", "result", shortened(title, LONG_TITLE), lines, ports=1)
-            group = source.group if source is not None and (apart or j in names) else self.roots[0 if source else -1]
-            group = group if source is None or _root(source.group) is _root(group) else source.group
-            self.canvas[group].boxes.append(box)
+            source = self._source(v, self.roots[0])
             if source is not None:
+                group = self._result_group(source, apart or j in names)
+                box = self._result_box(j, title, [write_type(v.type)], group)
                 self._cut(source, BoxInGroup(box, group), v, 0)
+            elif v.node is not None and v.node.op is constant:  # it has no box of its own
+                self._result_box(j, title, [constant_word(v), write_type(v.type)], self.roots[-1])
+
+    def _result_group(self, source: BoxInGroup, inside: bool) -> Group:
+        """Where a result stands: beside its maker, or outside of all groups where that is on the first side."""
+        first = self.roots[0]
+        return source.group if inside or _root(source.group) is not first else first
+
+    def _result_box(self, j: int, title: str, lines: list[str], group: Group) -> Box:
+        box = Box(f"{self.path}r{j}", "result", shortened(title, LONG_TITLE), lines, ports=1)
+        self.canvas[group].boxes.append(box)
+        return box
 
     # ---- the whole --------------------------------------------------------------------------------------------------
 
@@ -268,6 +270,14 @@ class _Painter:
     def _visible(self, leaf: BoxInGroup) -> Box:
         closed = [g for g in _chain(leaf.group) if not self.canvas[g].box.open]
         return self.canvas[closed[-1]].box if closed else leaf.box
+
+
+def _origin(node: Node) -> BoxOrigin:
+    scope, place = shortened(node.scope, LONG_TIP), node.where.where if node.where is not None else None
+    if place is None:
+        return BoxOrigin(scope, why=node.why)
+    loc = shortened(place.shown_file, LONG_TIP), place.line, place.col, place.end_col
+    return BoxOrigin(scope, shortened(str(place), LONG_TIP), node.why, loc)
 
 
 def _parent(group: Group) -> Group:

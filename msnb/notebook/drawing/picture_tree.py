@@ -48,6 +48,21 @@ class Frame:
     picture: Picture
 
 
+@dataclass(frozen=True)
+class BoxOrigin:
+    """What a box comes from.
+
+    Attributes:
+        scope, place, why: path of Cells, line of the user's text, transform that made it.
+        loc: the same place for a program: (file or cell, line, column, end column); columns are -1 where unknown.
+    """
+
+    scope: str = ""
+    place: str = ""
+    why: str = ""
+    loc: tuple[str, int, int, int] | None = None
+
+
 @dataclass
 class Box:
     """One thing in a picture.
@@ -59,8 +74,7 @@ class Box:
         title: the op's, param's or group's name.
         lines: smaller words below it: type, attributes.
         family: the op family, for the colour.
-        scope, place, why: path of Cells, line of the user's text, transform that made it.
-        loc: the same place for a program: (file or cell, line, column, end column); columns are -1 where unknown.
+        origin: what it comes from.
         ports: how many operands it has.
         frames: bodies.
         inside: what a group holds; open: whether it is drawn; size: how many nodes it holds.
@@ -74,10 +88,7 @@ class Box:
     title: str
     lines: list[str] = field(default_factory=list)
     family: str = ""
-    scope: str = ""
-    place: str = ""
-    why: str = ""
-    loc: tuple[str, int, int, int] | None = None
+    origin: BoxOrigin = BoxOrigin()
     ports: int = 0
     frames: list[Frame] = field(default_factory=list)
     inside: Picture | None = None
@@ -205,15 +216,15 @@ def _groups(picture: Picture, out: dict[str, Any]) -> Iterator[_Group]:
 
 def _box_json(box: Box, depth: int) -> dict[str, Any]:
     out: dict[str, Any] = {"id": box.id, "kind": box.kind, "title": box.title, "lines": box.lines}
-    for name in ("family", "scope", "place", "why", "mark"):
-        if getattr(box, name):
-            out[name] = getattr(box, name)
+    origin = box.origin
+    words = {"family": box.family, "scope": origin.scope, "place": origin.place, "why": origin.why, "mark": box.mark}
+    out |= {name: word for name, word in words.items() if word}
     if box.heat is not None:
         out["heat"] = box.heat
     if box.tint is not None:
         out["tint"] = list(box.tint)
-    if box.loc is not None:
-        out["loc"] = list(box.loc)
+    if origin.loc is not None:
+        out["loc"] = list(origin.loc)
     if box.ports > FEW_PORTS:
         out["ports"] = box.ports
     if box.frames:

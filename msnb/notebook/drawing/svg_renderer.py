@@ -173,7 +173,8 @@ def _box(placed: BoxPlacement, x: float, y: float, depth: int) -> str:
         line += LINE
         parts.append(text(middle, line, words, 10.5, soft, mono=True))
     parts += [_body(label, x + fx, y + fy, drawing, depth) for label, fx, fy, drawing in placed.inside]
-    tip = "\n".join(t for t in (box.scope, box.place, f"by {box.why}" if box.why else "") if t)
+    origin = box.origin
+    tip = "\n".join(t for t in (origin.scope, origin.place, f"by {origin.why}" if origin.why else "") if t)
     return _tipped(tip, parts)
 
 

@@ -50,7 +50,7 @@ def _render(self: MsnbError) -> list[str]:
 
 def install(shell: Any) -> None:
     """Short reports for every MsnbError of this shell."""
-    import IPython
+    import IPython  # IPython is loaded by notebooks alone
 
     hide_frames(os.path.dirname(os.path.abspath(IPython.__file__)) + os.sep)
     hide_frames(LINE)

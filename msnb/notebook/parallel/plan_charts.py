@@ -43,30 +43,39 @@ def mesh_svg(mesh: Mesh, name: str, layout: TensorLayout, shape: Sequence[int],
     """
     total = sum(stages) or mesh.size
     shown = min(total, MOST_CHIPS)
-    parts = [tuple((s.start, s.stop) for s in layout.part(mesh, shape, r)) for r in range(min(mesh.size, shown))]
-    kinds = {part: i for i, part in enumerate(dict.fromkeys(parts))}
-    marks = [s for s, n in enumerate(stages) for _ in range(n)][:shown] or [kinds[part] for part in parts]
-    noun = "stage" if stages else "part"
-    side = 2 * CHIP + 3 * GAP
-    server = 2 * side + 3 * GAP, side + 2 * GAP + 18
-    across = max(1, int((W - 32) // (server[0] + 12)))
-    out, rows = [], -(-shown // 8)
-    for s in range(rows):
-        x, y = 16 + (s % across) * (server[0] + 12), 66 + (s // across) * (server[1] + 12)
-        out.append(rect(x, y, *server, "#ffffff", LINE_COLOUR, 9))
-        out.append(text(x + 10, y + 14, f"server {s}", 10.5, SOFT, weight=600, anchor="start"))
-        groups = [g for g in (0, 1) if 8 * s + 4 * g < shown]
-        out += [_group(x + GAP + g * (side + GAP), y + 18 + GAP, 8 * s + 4 * g, marks, noun) for g in groups]
+    marks = [s for s, n in enumerate(stages) for _ in range(n)][:shown] or _parts(mesh, layout, shape, shown)
+    servers, height = _servers(marks, "stage" if stages else "part")
     splits = " x ".join(map(str, layout.splits(mesh))) or "1"
     said = f"{name} {list(shape)} in {splits} parts: devices of one colour hold the same part"
     if stages:
         said = "devices of one colour are a stage of the pipeline"
     more = f"{shown} of {total} devices shown. " if shown < total else ""
-    out.append(text(16, 46, shortened(more + said, 110), 11, INK, anchor="start"))
-    height = 66 + -(-rows // across) * (server[1] + 12) + 6
+    out = [*servers, text(16, 46, shortened(more + said, 110), 11, INK, anchor="start")]
     words = " x ".join(map(str, mesh.factors)) or "1"
     title = f"device mesh {words}" + (f", {len(stages)} stages" if stages else "") + f", cluster {mesh.cluster.name}"
     return card(W, height, title, out)
+
+
+def _parts(mesh: Mesh, layout: TensorLayout, shape: Sequence[int], shown: int) -> list[int]:
+    """Per device the number of the part that it holds."""
+    parts = [tuple((s.start, s.stop) for s in layout.part(mesh, shape, r)) for r in range(min(mesh.size, shown))]
+    kinds = {part: i for i, part in enumerate(dict.fromkeys(parts))}
+    return [kinds[part] for part in parts]
+
+
+def _servers(marks: Sequence[int], noun: str) -> tuple[list[str], float]:
+    """Servers of two groups of devices, row by row, and the height that they need."""
+    side = 2 * CHIP + 3 * GAP
+    server = 2 * side + 3 * GAP, side + 2 * GAP + 18
+    across = max(1, int((W - 32) // (server[0] + 12)))
+    out, servers = [], -(-len(marks) // 8)
+    for s in range(servers):
+        x, y = 16 + (s % across) * (server[0] + 12), 66 + (s // across) * (server[1] + 12)
+        out.append(rect(x, y, *server, "#ffffff", LINE_COLOUR, 9))
+        out.append(text(x + 10, y + 14, f"server {s}", 10.5, SOFT, weight=600, anchor="start"))
+        groups = [g for g in (0, 1) if 8 * s + 4 * g < len(marks)]
+        out += [_group(x + GAP + g * (side + GAP), y + 18 + GAP, 8 * s + 4 * g, marks, noun) for g in groups]
+    return out, 66 + -(-servers // across) * (server[1] + 12) + 6
 
 
 def _group(x: float, y: float, first: int, marks: Sequence[int], noun: str) -> str:
@@ -89,28 +98,35 @@ def front_svg(points: Sequence[Point], now: tuple[float, float] | None = None) -
         points: the front; now: (bytes, seconds) of the plan that is shown.
     """
     every = [(p.nbytes, p.seconds) for p in points] + ([now] if now else [])
-    big, slow = max(n for n, _ in every), max(t for _, t in every)
-    low, fast = min(n for n, _ in every), min(t for _, t in every)
-    unit, size = ("GB", 1e9) if big >= 1e9 else ("MB", 1e6)
-    room = (big - low or big) * 0.06 / size, (slow - fast or slow) * 1e3 * 0.1
-    x = Scale(max(0.0, low / size - room[0]), big / size + room[0], 66, W - RIGHT)
-    y = Scale(max(0.0, fast * 1e3 - room[1]), slow * 1e3 + room[1], 300, 66)
+    unit, size = ("GB", 1e9) if max(n for n, _ in every) >= 1e9 else ("MB", 1e6)
+    x, y = _front_scales(every, size)
     out = grid(x, y, f"{unit} per device", "ms, simulated")
     step = "".join(f"{'L' if i else 'M'}{number(x(p.nbytes / size))} {number(y(p.seconds * 1e3))}"
                    for i, p in enumerate(points))  # fmt: skip
     out.append(f'<path d="{step}" fill="none" stroke="{HUES[0]}" stroke-width="1.6"/>')
-    for p in points:
-        at = f'cx="{number(x(p.nbytes / size))}" cy="{number(y(p.seconds * 1e3))}"'
-        said = f"{bytes_word(int(p.nbytes))}, {seconds_word(p.seconds)}" + (f", {len(p.again)} layers computed twice"
-                                                                           if p.again else "")  # fmt: skip
-        look = f'fill="#ffffff" stroke="{HUES[0]}" stroke-width="1.6"' if p.again else f'fill="{HUES[0]}"'
-        out.append(f"<g><title>{escaped(said)}</title><circle {at} r=\"4\" {look}/></g>")
+    out += [_front_dot(p, x(p.nbytes / size), y(p.seconds * 1e3)) for p in points]
     if now:
         at = f'cx="{number(x(now[0] / size))}" cy="{number(y(now[1] * 1e3))}"'
         out.append(f'<circle {at} r="8" fill="none" stroke="{ALARM}" stroke-width="1.8"/>')
         out.append(text(x(now[0] / size) - 12, y(now[1] * 1e3) - 10, "this plan", 11, ALARM, 600, "end", halo=True))
     out.append(text(W - RIGHT, 44, "dots: strategies; hollow: some layers computed twice", 10.5, SOFT, anchor="end"))
     return card(W, 346, "time against memory: no plan is better in both", out)
+
+
+def _front_scales(every: Sequence[tuple[float, float]], size: float) -> tuple[Scale, Scale]:
+    """Bytes in units of ``size`` across and milliseconds up, with a margin around all plans."""
+    big, slow = max(n for n, _ in every), max(t for _, t in every)
+    low, fast = min(n for n, _ in every), min(t for _, t in every)
+    margin = (big - low or big) * 0.06 / size, (slow - fast or slow) * 1e3 * 0.1
+    x = Scale(max(0.0, low / size - margin[0]), big / size + margin[0], 66, W - RIGHT)
+    return x, Scale(max(0.0, fast * 1e3 - margin[1]), slow * 1e3 + margin[1], 300, 66)
+
+
+def _front_dot(p: Point, x: float, y: float) -> str:
+    again = f", {len(p.rematerialized)} layers computed twice" if p.rematerialized else ""
+    words = f"{bytes_word(int(p.nbytes))}, {seconds_word(p.seconds)}{again}"
+    look = f'fill="#ffffff" stroke="{HUES[0]}" stroke-width="1.6"' if p.rematerialized else f'fill="{HUES[0]}"'
+    return f'<g><title>{escaped(words)}</title><circle cx="{number(x)}" cy="{number(y)}" r="4" {look}/></g>'
 
 
 def step_svg(line: Timeline) -> str:

@@ -181,7 +181,7 @@ class PlanView(View):
     def front_svg(self) -> str:
         """Time against memory as the search counts them."""
         p = self.plan
-        now = point(p.problem, p.choices, p.again)
+        now = point(p.problem, p.choices, p.rematerialized)
         return front_svg(p.front, (now.nbytes, now.seconds))
 
     @property

@@ -27,26 +27,15 @@ All give views: the last line of a cell shows one; ``.text``, ``.svg``, ``.save(
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from msnb.base import missing_names
 from msnb.base.errors import ArgumentError
 from msnb.graph.compile import CompiledProgram, Log, compile_graph, optimise
 from msnb.ir.graph import Graph
 from msnb.notebook.programs.capture_target import captured, captured_gradient, name_of
 from msnb.notebook.programs.instrumented_run import InstrumentedProgram, program_of
-from msnb.notebook.show.run_views import (
-    aicore,
-    curves,
-    eager,
-    error,
-    flow,
-    info,
-    kernels,
-    plan,
-    roofline,
-    tensor,
-    watching,
-)
+from msnb.notebook.show.run_views import eager, error, info, kernels, roofline, tensor
 from msnb.notebook.training.gradient_norms import HeatView
 from msnb.notebook.views.arena_view import ArenaView
 from msnb.notebook.views.compare_view import CompareView
@@ -58,11 +47,24 @@ from msnb.notebook.views.recompile_view import ExplainView
 from msnb.notebook.views.stepper import StepView, Stop
 from msnb.notebook.views.view import GraphView, View
 
+if TYPE_CHECKING:
+    from msnb.notebook.show.plan_views import aicore, plan
+    from msnb.notebook.show.training_views import curves, flow, watching
+
 __all__ = [
     "CompareView", "DiffView", "ExplainView", "GraphView", "HeatView", "MemoryView", "PassesView", "ProfileView",
     "StepView", "View", "aicore", "as_graph", "compare", "curves", "diff", "eager", "error", "explain", "flow", "grad",
     "graph", "info", "ir", "kernels", "mem", "passes", "plan", "profile", "roofline", "step", "tensor", "watching",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Plans and trainings are loaded when one of their views is asked for."""
+    return missing_names.attribute(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *missing_names.MOVED[__name__]})
 
 
 def graph(

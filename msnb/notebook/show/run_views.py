@@ -1,12 +1,11 @@
-"""The views of ``msnb.show`` about running: on this machine, on many devices, eagerly, over a training."""
+"""The views of ``msnb.show`` about running: on this machine, eagerly, and what went wrong."""
 
 from __future__ import annotations
 
 import inspect
 import sys
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msnb.base.errors import ArgumentError, MsnbError
 from msnb.graph.compile import CompiledProgram
@@ -23,15 +22,7 @@ from msnb.notebook.views.roofline_view import RooflineView
 from msnb.notebook.views.tensor_view import TensorView
 from msnb.notebook.views.view import GraphView
 
-if TYPE_CHECKING:  # training and planning are imported by those who look at them
-    from msnb.notebook.parallel.aicore_view import AicoreView
-    from msnb.notebook.parallel.manual_plan_view import ManualPlanView
-    from msnb.notebook.parallel.pipeline_view import PipelineView
-    from msnb.notebook.parallel.plan_view import PlanView
-    from msnb.notebook.training.curves import CurvesView
-    from msnb.notebook.training.gradient_flow import FlowView
-
-__all__ = ["curves", "eager", "error", "flow", "info", "kernels", "plan", "roofline", "tensor", "watching"]
+__all__ = ["eager", "error", "info", "kernels", "roofline", "tensor"]
 
 
 def roofline(
@@ -95,72 +86,6 @@ def kernels(fn: Any, *args: Any, gradient: bool = False, **kwargs: Any) -> Kerne
     return kernels_of_graph(graph, name_of(fn))
 
 
-def plan(program: Any, *args: Any, max_boxes: int = 40, view: str = "all",
-         **options: Any) -> PlanView | PipelineView | ManualPlanView:  # fmt: skip
-    """A parallel plan: mesh, layouts, collectives with their bytes, simulated timeline.
-
-    Args:
-        program: a plan (of ``ms.parallel.plan``), or a Cell or function to plan for ``*args``.
-        *args: what the program is called with.
-        max_boxes: how many boxes the picture may show.
-        view: "all", or one picture: "graph", "timeline", "memory", "mesh", "segments" (buckets of gradients), "front"
-            (time against memory); of a pipeline "timeline", "memory", "mesh"; of a hybrid_parallel program "graph",
-            "timeline", "memory".
-        **options: of ``ms.parallel.plan``: ``device_num``, ``strategies``, ``search_mode`` and so on.
-
-    Returns:
-        A view: ``.plan``, ``.collectives``. Times are simulated, and labelled so.
-
-    Examples:
-        >>> import msnb as ms
-        >>> view = ms.show.plan(ms.nn.Dense(64, 64), ms.ops.ones((512, 64)), device_num=4)
-        >>> view.layouts["Dense/matmul"]
-        '[ab, -]'
-    """
-    from msnb.notebook.parallel.manual_plan_view import ManualPlanView
-    from msnb.notebook.parallel.pipeline_view import PipelineView
-    from msnb.notebook.parallel.plan_view import PlanView
-    from msnb.parallel.engine.manual_plan import ManualPlan
-    from msnb.parallel.engine.pipeline_plan import PipelinePlan
-    from msnb.parallel.plans.plan_interface import PlanBase
-
-    if not isinstance(program, PlanBase):
-        if not callable(program):
-            raise ArgumentError(f"plan shows a plan, or plans a Cell or a function, not a {type(program).__name__}.")
-        from msnb.parallel.engine.planning_api import plan as make_plan
-
-        program = make_plan(program, *args, **options)
-    if isinstance(program, PipelinePlan):
-        return PipelineView(program, view)
-    if isinstance(program, ManualPlan):
-        return ManualPlanView(program, max_boxes, view)
-    return PlanView(program, max_boxes, view)
-
-
-def aicore(m: int, k: int, n: int, tile: tuple[int, int, int] = (128, 128, 128),
-           double_buffering: bool = True) -> AicoreView:  # fmt: skip
-    """A product [m, k] x [k, n] of float16 on one core of the simulated Ascend: its queues and buffers over time.
-
-    Args:
-        m, k, n: sizes; tile: (tm, tk, tn); double_buffering: whether buffers are halved.
-
-    Returns:
-        A view: ``.run``. Cycles are simulated, and labelled so.
-
-    Raises:
-        ValueError: a size below 1, or a tile that does not fit into a buffer.
-
-    Examples:
-        >>> import msnb as ms
-        >>> ms.show.aicore(128, 512, 128).run.busy("cube") > 0.4
-        True
-    """
-    from msnb.devices.ascend.aicore import aicore as step
-    from msnb.notebook.parallel.aicore_view import AicoreView
-
-    return AicoreView(step(m, k, n, tile, double_buffering))
-
-
 def eager(fn: Any, *args: Any, max_boxes: int = 40, **kwargs: Any) -> RunView:
     """What eager mode really runs for a call: every op in order, loops unrolled, branches decided.
 
@@ -201,71 +126,6 @@ def _named(fn: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[st
     except (TypeError, ValueError):
         return dict(kwargs)
     return dict(found.arguments)
-
-
-def flow(net: Any, every: int = 10) -> FlowView:
-    """Follow the size of every layer's gradient over a training.
-
-    Args:
-        net: the network whose parameters are followed.
-        every: as a callback of ``Model``, look every so many steps.
-
-    Returns:
-        A callback that is also a view; ``.record(gradients)`` serves loops of one's own.
-
-    Raises:
-        ArgumentError: ``net`` is no Cell.
-
-    Examples:
-        >>> import msnb as ms
-        >>> net = ms.nn.Dense(2, 1)
-        >>> follow = ms.show.flow(net)
-        >>> follow.record([ms.ops.ones((1, 2)), ms.ops.ones((1,))])
-        >>> follow.rows[0][1]
-        '1.0e+00'
-    """
-    from msnb.notebook.training.gradient_flow import FlowView
-
-    return FlowView(net, every)
-
-
-def curves(title: str = "", live: bool = True, times: bool = False, log: bool = False) -> CurvesView:
-    """Watch a training: growing curves while it runs, one picture that stays.
-
-    Args:
-        title: above the picture.
-        live: redraw while it runs, where a notebook shows it.
-        times: keep the throughput in what stays (it differs from run to run).
-        log: a logarithmic axis for the loss.
-
-    Returns:
-        A callback of ``Model`` that is also a view; ``.record(loss=...)`` and ``.done()`` serve loops of one's own.
-
-    Examples:
-        >>> import msnb as ms
-        >>> seen = ms.show.curves("descent")
-        >>> for k in range(3):
-        ...     seen.record(loss=1 / (k + 1))
-        >>> seen.done().series["loss"][0]
-        [1, 2, 3]
-    """
-    from msnb.notebook.training.curves import CurvesView
-
-    return CurvesView(title, live, times, log)
-
-
-def watching(view: CurvesView) -> AbstractContextManager[CurvesView]:
-    """Within this block, every step of any ``Model`` is noted in the view.
-
-    Args:
-        view: of ``ms.show.curves()``.
-
-    Returns:
-        A context manager that gives the view, and draws it when the block is left.
-    """
-    from msnb.notebook.training.curves import watching as watch
-
-    return watch(view)
 
 
 def tensor(value: Any, title: str = "") -> TensorView:

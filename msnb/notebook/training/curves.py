@@ -68,7 +68,7 @@ class CurvesView(View, Callback):
         self.epochs: list[int] = []
         self.step, self._steps_planned = 0, 0
         self._handle: Any = None
-        self._drawn = self._since = perf_counter()
+        self._drawn = perf_counter()
         self._samples = 0
         self.over = False
 
@@ -150,9 +150,8 @@ class CurvesView(View, Callback):
         now = perf_counter()
         if now - self._drawn < REDRAW:
             return
-        seconds, self._since = now - self._since, now
         if self._samples:
-            self._note(SPEED, self._samples / seconds)
+            self._note(SPEED, self._samples / (now - self._drawn))
             self._samples = 0
         self._drawn = now
         if self.live and shell() is not None:
@@ -182,13 +181,21 @@ class CurvesView(View, Callback):
 
     def panels(self, live: bool = False) -> list[Panel]:
         """Losses together, then everything between 0 and 1, then the rest, each by itself."""
-        names = [n for n in self.series if n != SPEED or live or self.times]
-        losses = [n for n in names if n.startswith(LOSS)]
-        shares = [n for n in names if n not in losses and n != RATE and all(0 <= v <= 1 for v in self.series[n][1])]
-        rest = [n for n in names if n not in losses and n not in shares]
-        out = [Panel(LOSS, [self._curve(n) for n in losses], log=self.log, strong=self.epochs)] if losses else []
-        out += [Panel("evaluated", [self._curve(n) for n in shares], strong=self.epochs)] if shares else []
-        return out + [Panel(n, [self._curve(n)], strong=self.epochs) for n in rest if not self._flat(n)]
+        panels: dict[tuple[int, str], list[str]] = {}
+        for name in self.series:
+            if name != SPEED or live or self.times:
+                panels.setdefault(self._panel(name), []).append(name)
+        return [
+            Panel(title, [self._curve(n) for n in names], log=self.log and place == 0, strong=self.epochs)
+            for (place, title), names in sorted(panels.items(), key=lambda item: item[0][0])
+            if place < 2 or not self._flat(title)
+        ]
+
+    def _panel(self, name: str) -> tuple[int, str]:
+        """The place and the title of the panel that a curve is in."""
+        if name.startswith(LOSS):
+            return 0, LOSS
+        return (1, "evaluated") if name != RATE and all(0 <= v <= 1 for v in self.series[name][1]) else (2, name)
 
     def _flat(self, name: str) -> bool:
         """A constant learning rate is a word, not a curve."""

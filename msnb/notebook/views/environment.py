@@ -51,7 +51,7 @@ def _blas() -> str:
 
 def facts() -> dict[str, list[Row]]:
     """All facts by subject."""
-    import msnb
+    import msnb  # the version is that of the package, which is above this one
 
     mode = "graph" if get_context("mode") == GRAPH_MODE else "eager"
     software = [("msnb", msnb.__version__), ("python", platform.python_version()), ("system", platform.platform())]

@@ -22,8 +22,9 @@ from msnb.core.types import TensorType
 from msnb.devices.ascend.aicore import aicore
 from msnb.devices.ascend.chip import CHIPS, Chip
 from msnb.devices.ascend.chrome_trace import write_trace
+from msnb.devices.ascend.device_kernel import WAIT, Kernel, Task
 from msnb.devices.ascend.formats import from_nc1hwc0, from_nz, from_z, to_nc1hwc0, to_nz, to_z
-from msnb.devices.ascend.kernel_fusion import WAIT, Grouping, Kernel, Task
+from msnb.devices.ascend.kernel_fusion import Grouping
 from msnb.devices.ascend.peak_memory import Peak, check_memory, name_of
 from msnb.graph.capture import trace
 from msnb.ir.graph import Graph, Node

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Container, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,9 @@ from msnb.core.types import TensorType
 from msnb.parallel.engine.client.engine_client import Engine
 from msnb.parallel.engine.client.remote_plan import engine_for, loaded, run_on, sent_by
 from msnb.parallel.engine.simulated.lockstep_ranks import Ranks
-from msnb.parallel.plans.plan import Plan
+from msnb.parallel.planner.cost_graph_builder import CostGraphBuilder
+from msnb.parallel.planner.rematerialization import Layer
+from msnb.parallel.plans.plan import NO_ORIGIN, Plan, PlanOrigin
 from msnb.parallel.program.optimizer_sharding import gradients_of
 from msnb.parallel.program.program_document import to_text
 from msnb.parallel.program.spmd_program import SpmdProgram
@@ -121,25 +123,20 @@ def need_as_many(inputs: tuple[Any, ...], planned: tuple[Any, ...]) -> None:
 
 
 class RunnablePlan(Plan, Runnable):
-    """A plan that can be run.
+    """A plan that can be run."""
 
-    Attributes:
-        alone: makes the plan of one device's part of the batch, traced anew: where the program reshapes the batch, or
-            looks things up in it, it is the device's own batch.
-    """
-
-    alone: Callable[[], Plan | None] | None = None
+    def __init__(self, problem: CostGraphBuilder, choices: list[int], mode: str,
+                 rematerialized: Sequence[Layer] = (), origin: PlanOrigin = NO_ORIGIN) -> None:  # fmt: skip
+        super().__init__(problem, choices, mode, rematerialized, origin)
+        self.captured, self.args = origin.captured, origin.args
 
     @cached_property
     def replica(self) -> Plan | None:
         """What one device runs in data_parallel mode, unless copies share their update; None in other modes."""
-        apart = self.mode == "data_parallel" and self.mesh.size > 1 and not self.problem.sharding.level
-        if not apart or self.alone is None or not gradients_of(self.problem.joint):
+        apart = self.mode == "data_parallel" and self.mesh.size > 1 and not self.problem.prices.sharding.level
+        if not apart or self._origin.replica is None or not gradients_of(self.problem.joint):
             return None
-        one = self.alone()
-        return one.computing_twice(one._alike(self.again)) if one is not None and self.again else one
-
-    def _follow(self, plan: Plan) -> None:
-        super()._follow(plan)
-        if isinstance(plan, RunnablePlan):
-            self.captured, self.args, self.alone = plan.captured, plan.args, plan.alone
+        one = self._origin.replica()
+        if one is None or not self.rematerialized:
+            return one
+        return one.computing_twice(one.alike(self.rematerialized, one.choices))

@@ -107,9 +107,9 @@ class PipelinePlan(PlanBase, Runnable):
     # ---- what it costs ---------------------------------------------------------------------------------------------
 
     @property
-    def again(self) -> tuple[Layer, ...]:
+    def rematerialized(self) -> tuple[Layer, ...]:
         """The layers that are computed twice."""
-        return tuple(layer for plan in self.plans for layer in plan.again)
+        return tuple(layer for plan in self.plans for layer in plan.rematerialized)
 
     @property
     def strategies(self) -> dict[str, tuple[tuple[int, ...], ...]]:
@@ -191,7 +191,7 @@ class PipelinePlan(PlanBase, Runnable):
             ValueError: no operator is called so.
         """
         if op:
-            known = [plan for plan in self.plans if plan.problem.matching(op)]
+            known = [plan for plan in self.plans if plan.problem.operators.matching(op)]
             return (known or self.plans)[0].explain(op)
         lines = [f"{self!r}: step {self.step_time * 1e3:.3f} ms, bubble {self.timeline.bubble:.1%} (simulated)"]
         for i, names in enumerate(self.layers):
@@ -200,9 +200,9 @@ class PipelinePlan(PlanBase, Runnable):
             lines.append(f"  stage {s}: {names[0]} ... {names[-1]}, "
                          f"forward {piece.forward * 1e6:.0f} us, backward {piece.backward * 1e6:.0f} us, "
                          f"{megabytes:.3g} MB received, {flight} micro-batches in flight")  # fmt: skip
-        if self.again:
-            twice = ", ".join(layer.name for layer in self.again)
-            lines.append(f"  {len(self.again)} layer{'s' * (len(self.again) > 1)} computed twice: {twice}")
+        if self.rematerialized:
+            twice = [layer.name for layer in self.rematerialized]
+            lines.append(f"  {len(twice)} layer{'s' * (len(twice) > 1)} computed twice: {', '.join(twice)}")
         return "\n".join([*lines, str(self.timeline)])
 
 
@@ -241,10 +241,10 @@ class PipelinePlan(PlanBase, Runnable):
             raise CheckpointError(f"{path} was made for stages of {own['stages']} devices, this plan has stages of "
                                   f"{self.devices}.")  # fmt: skip
         for name in data["parallel_strategy_item"] if every else ():
-            if not any(plan.problem.matching(name) for plan in self.plans):
-                self.plans[0].problem.named(name)  # says so
+            if not any(plan.problem.operators.matching(name) for plan in self.plans):
+                self.plans[0].problem.operators.named(name)  # says so
         exact = {name: e for piece in own.get("pieces", ()) for name, e in piece.get("operators", {}).items()}
-        plans = [plan.under(data, exact, every=False) for plan in self.plans]
+        plans = [plan.with_document(data, exact, every=False) for plan in self.plans]
         return PipelinePlan(self.layers, plans, self._placement, self._planner, self._step)
 
 
@@ -271,7 +271,7 @@ class Planner:
     def plan(self, joint: TrainingGraph, devices: int) -> RunnablePlan:
         """The plan of a program."""
         problem = self.problem(joint, devices)
-        return self.search(problem, {name: s for name, s in self.wanted.items() if problem.matching(name)})
+        return self.search(problem, {name: s for name, s in self.wanted.items() if problem.operators.matching(name)})
 
 
 def plan_pipeline(step: MicrobatchReplication, planner: Planner, how: PipelineOptions, devices: int, limit: float,
@@ -286,7 +286,7 @@ def plan_pipeline(step: MicrobatchReplication, planner: Planner, how: PipelineOp
     Raises:
         ValueError: too few micro-batches, a cut that is not there, or not enough memory.
     """
-    sizes, batched, said = how.sizes(devices), step.first(), step.joint.again
+    sizes, batched, said = how.sizes(devices), step.first(), step.joint.rematerialized
     check(how.scheduler, how.stages, batched.micro, how.pieces)
     runs = layers_in_order(batched.parts[0])
     flight = [n / how.per for n in flights(how.scheduler, how.stages, batched.micro, how.pieces)] * how.per
@@ -301,8 +301,8 @@ def plan_pipeline(step: MicrobatchReplication, planner: Planner, how: PipelineOp
         placement = Placement(own, piece_of, how.scheduler, how.stages, how.pieces)
         plans = [planner.plan(_of_one(placement, p), shares[p % how.stages]) for p in range(how.pieces)]
         for name in planner.wanted:
-            if not any(plan.problem.matching(name) for plan in plans):
-                plans[0].problem.named(name)  # says so
+            if not any(plan.problem.operators.matching(name) for plan in plans):
+                plans[0].problem.operators.named(name)  # says so
         plans = _computing_twice(plans, how.stages, flight, limit, said, recompute)
         names = [tuple(dict.fromkeys(name for (name, _), at in zip(runs, where) if at == p)) for p in range(how.pieces)]
         return PipelinePlan(names, plans, placement, planner, step)
@@ -353,17 +353,20 @@ def _computing_twice(plans: list[RunnablePlan], pipes: int, flight: Sequence[flo
                      recompute: Any) -> list[RunnablePlan]:  # fmt: skip
     """The plans of the pieces with layers computed twice, as asked for or as the limit of their device needs."""
     rows = [layers(plan.problem, plan.choices) for plan in plans]
-    wanted = with_said([x for row in rows for x in row], said, recompute)
+    every = [x for row in rows for x in row]
+    wanted = with_said(every, said, recompute)
     if wanted == "auto":
-        names: set[str] = set()
-        for s in range(pipes):
-            mine = [x for row in rows[s::pipes] for x in row]
-            excess = held(plans[s::pipes], flight[s])["total"] - limit
-            names.update(mine[i].name for i in cheapest(mine, excess, flight[s]) or ())
+        names = {x.name for s in range(pipes) for x in _least(rows[s::pipes], plans[s::pipes], flight[s], limit)}
     else:
-        names = {x.name for x in asked([x for row in rows for x in row], wanted)}
-    return [plan.computing_twice([x for x in row if x.name in names]) if any(x.name in names for x in row) else plan
-            for plan, row in zip(plans, rows)]  # fmt: skip
+        names = {x.name for x in asked(every, wanted)}
+    chosen = [[x for x in row if x.name in names] for row in rows]
+    return [plan.computing_twice(found) if found else plan for plan, found in zip(plans, chosen)]
+
+
+def _least(rows: Sequence[Sequence[Layer]], plans: Sequence[RunnablePlan], flight: float, limit: float) -> list[Layer]:
+    """Layers of a device's pieces that, computed twice, make them fit into memory in the least time."""
+    mine = [x for row in rows for x in row]
+    return [mine[i] for i in cheapest(mine, held(plans, flight)["total"] - limit, flight) or ()]
 
 
 def held(plans: Sequence[RunnablePlan], flight: float) -> dict[str, float]:
@@ -373,7 +376,7 @@ def held(plans: Sequence[RunnablePlan], flight: float) -> dict[str, float]:
         flight: of each piece so many micro-batches are in flight.
     """
     row = {name: sum(plan.memory[name] for plan in plans) for name in ("weights", "gradients", "optimizer")}
-    again = [layer for plan in plans for layer in plan.again]
+    again = [layer for plan in plans for layer in plan.rematerialized]
     row["activations"] = flight * sum(plan.activations for plan in plans) - freed(again, flight)
     return {**row, "total": sum(row.values())}
 
@@ -413,7 +416,7 @@ def _for_planning(batched: MicrobatchedProgram, nodes: list[Node], leaving: list
     out = TrainingGraph(view(batched.graph, nodes, params, leaving), weights)
     out.held, out.free, out.names = batched.joint.held & set(params), batched.free & made, batched.names(nodes)
     out.incoming = incoming | {v for v in params if not v.is_param and v not in batched.free}
-    out.urgent, out.parts, out.again = set(leaving) - summed, batched.micro, batched.joint.again
+    out.urgent, out.parts, out.rematerialized = set(leaving) - summed, batched.micro, batched.joint.rematerialized
     return out
 
 
@@ -429,6 +432,6 @@ def _program(planned: Placement, step: MicrobatchReplication, planner: Planner, 
         for v, i in p.place.items():
             if isinstance(v, Value) and v in params:
                 layouts.setdefault(params[v], p.strategies[i][plan.choices[i]].outputs[0])
-    again = {layer.name for plan in plans for layer in plan.again}
+    again = {layer.name for plan in plans for layer in plan.rematerialized}
     return assembled(placement, lambda i, joint: planner.problem(joint, teams[i].mesh.size), teams, strategies, layouts,
                      again)  # fmt: skip

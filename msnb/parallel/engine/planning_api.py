@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from msnb.autodiff.deferred_gradient import written_out
 from msnb.base import events
-from msnb.base.errors import ArgumentError, AttributeValueError, MsnbError
 from msnb.base.gc_pause import at_rest
-from msnb.core.microbatch_scope import first_parts
-from msnb.core.parameter import Parameter
-from msnb.core.pytree import flatten, unflatten
-from msnb.core.tensor import Tensor, blank
 from msnb.core.types import TensorType
-from msnb.graph.capture import trace
-from msnb.ir.graph import Graph, Value
+from msnb.ir.graph import Value
 from msnb.parallel.context import (
     AUTO_PARALLEL,
     DATA_PARALLEL,
     HYBRID_PARALLEL,
     PLANNED,
     SEARCHES,
+    SEMI_AUTO_PARALLEL,
     STAND_ALONE,
     get_auto_parallel_context,
     set_value,
@@ -32,16 +26,17 @@ from msnb.parallel.engine.executable_plan import RunnablePlan
 from msnb.parallel.engine.manual_plan import ManualPlan
 from msnb.parallel.engine.microbatch_replication import MicrobatchReplication
 from msnb.parallel.engine.pipeline_plan import PipelinePlan, Planner, plan_pipeline
-from msnb.parallel.engine.plan_options import check_keywords
-from msnb.parallel.pipeline.options import settings
-from msnb.parallel.planner.cost_graph_builder import CostGraphBuilder, PriceCache, inlined, names_of
-from msnb.parallel.planner.cost_model import BUCKET, MemoryRule, TimeModel, model_named
+from msnb.parallel.engine.plan_options import PipelineRequest, PlanRequest
+from msnb.parallel.engine.program_source import CapturedSource, FunctionSource, ProgramSource, optimizer_states_of
+from msnb.parallel.pipeline.options import PipelineOptions, settings
+from msnb.parallel.planner.cost_graph_builder import CostGraphBuilder, names_of
+from msnb.parallel.planner.cost_model import BUCKET, MemoryRule, model_named
 from msnb.parallel.planner.input_layout import fed
 from msnb.parallel.planner.pareto_front import Point, asked, layers, point, with_said, within
-from msnb.parallel.planner.rematerialization import layers_said
-from msnb.parallel.plans.plan import Plan, batch_split, no_room, search
+from msnb.parallel.planner.strategy_prices import PriceCache
+from msnb.parallel.plans.plan import NO_ORIGIN, Plan, PlanOrigin, batch_split, no_room, search
 from msnb.parallel.program.optimizer_sharding import OptimizerSharding, from_context
-from msnb.parallel.program.training_graph import TrainingGraph, with_gradient
+from msnb.parallel.program.training_graph import TrainingGraph
 from msnb.parallel.sharding.device_mesh import Cluster, Mesh
 
 
@@ -111,79 +106,112 @@ def plan(
         >>> plan.strategies["Dense/matmul"]
         ((4, 1), (1, 1))
     """
-    parallel_mode = parallel_mode or _mode(device_num)
-    check_keywords(parallel_mode, {
-        "device_num": device_num, "cluster": cluster, "strategies": strategies, "search_mode": search_mode,
-        "training": training, "memory_limit": memory_limit, "max_split": max_split, "overlap": overlap,
-        "optimizer_states": optimizer_states, "optimizer_level": optimizer_level, "recompute": recompute,
-        "pipeline_stages": pipeline_stages, "pipeline_scheduler": pipeline_scheduler, "stage_devices": stage_devices,
-    })  # fmt: skip
-    devices = get_auto_parallel_context("device_num") if device_num is None else device_num
-    devices = 1 if parallel_mode == STAND_ALONE else devices
-    if parallel_mode == HYBRID_PARALLEL:
-        return ManualPlan(program, inputs, Mesh.over(devices, cluster))
-    sharding = from_context() if optimizer_level is None else OptimizerSharding(optimizer_level)
-    limit = (cluster or Cluster()).chip.memory if memory_limit is None else memory_limit
-    known: dict[tuple[int, bool], PriceCache] = {}
+    return make_plan(
+        PlanRequest(device_num, cluster, parallel_mode or _mode(device_num), search_mode, strategies, training,
+                    cost_model, memory_limit, optimizer_states, max_split, overlap, optimizer_level, recompute,
+                    PipelineRequest(pipeline_stages, pipeline_scheduler, stage_devices)),
+        FunctionSource(program, inputs),
+    )  # fmt: skip
 
-    def problem(joint: TrainingGraph, devices: int) -> CostGraphBuilder:
-        model = model_named(cost_model, Mesh.over(devices, cluster), joint.trains, overlap)
-        return CostGraphBuilder(joint, model, MemoryRule(states, joint.trains), max_split, sharding,
-                       wide_sums(parallel_mode), known.setdefault((devices, joint.trains), PriceCache()))  # fmt: skip
 
-    def searched(made: CostGraphBuilder, wanted: Mapping[str, Any], limit: float | None = None) -> RunnablePlan:
-        return _made(made, parallel_mode, search_mode, wanted, limit)
+def plan_captured(captured: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> RunnablePlan | PipelinePlan:
+    """The plan of a program that is captured already, as the context says; in pipeline stages if it trains."""
+    request = PlanRequest(parallel_mode=get_auto_parallel_context("parallel_mode"))
+    made: RunnablePlan | PipelinePlan = make_plan(request, CapturedSource(captured, args, kwargs))
+    return made
 
+
+def make_plan(request: PlanRequest, source: ProgramSource) -> Any:
+    """The plan of a program.
+
+    Args:
+        request: what is asked for; source: the program.
+
+    Raises:
+        ValueError: a keyword or a strategy that is wrong, or no plan that fits into memory.
+    """
+    request.check()
+    if request.parallel_mode == HYBRID_PARALLEL and isinstance(source, FunctionSource):
+        return ManualPlan(source.program, source.args, Mesh.over(request.devices, request.cluster))
     with at_rest():
-        how = settings(pipeline_stages, pipeline_scheduler, stage_devices)
-        if how.stages > 1:
-            step = repeated(program, inputs)
-            states = optimizer_states_of(step.joint) if optimizer_states is None else optimizer_states
-            piped = plan_pipeline(step, Planner(problem, searched, strategies or {}), how, devices, limit, recompute)
-            return _with_files(piped)
-        joint = joint_of(captured := captured_of(program, inputs), inputs, {}, training)
-        states = optimizer_states_of(joint) if optimizer_states is None else optimizer_states
-        joint.fed = fed(joint, Mesh.over(devices, cluster)) if parallel_mode in PLANNED else {}
-        bound = memory_limit if parallel_mode == DATA_PARALLEL else limit  # nothing is searched: it is shown as it is
-        made = searched(problem(joint, devices), strategies or {}, None if recompute or joint.again else bound)
-        made.captured, made.args = captured, inputs
-        made.alone = lambda: _alone(program, inputs, devices, cluster, made.problem)
-        made.cuts, made.bucket = _buckets()
+        return _Planning(request, source).plan()
+
+
+class _Planning:
+    """One request at work.
+
+    Args:
+        request: what is asked for; source: the program.
+    """
+
+    def __init__(self, request: PlanRequest, source: ProgramSource) -> None:
+        self.request, self.source, self.mode, self.devices = request, source, request.parallel_mode, request.devices
+        level = request.optimizer_level
+        self.sharding = from_context() if level is None else OptimizerSharding(level)
+        memory = request.memory_limit
+        self.limit = (request.cluster or Cluster()).chip.memory if memory is None else memory
+        self.caches: dict[tuple[int, bool], PriceCache] = {}
+        self.states = 1
+
+    def plan(self) -> RunnablePlan | PipelinePlan:
+        """In pipeline stages where that is asked for, else as a whole."""
+        pipeline = self.request.pipeline
+        how = settings(pipeline.stages, pipeline.scheduler, pipeline.devices)
+        step = self.source.microbatched() if how.stages > 1 else None
+        return self._whole() if step is None else self._pipelined(step, how)
+
+    def _pipelined(self, step: MicrobatchReplication, how: PipelineOptions) -> PipelinePlan:
+        self._count_states(step.joint)
+        planner = Planner(self._problem, self._searched, self.request.strategies or {})
+        piped = plan_pipeline(step, planner, how, self.devices, self.limit, self.request.recompute)
+        return _with_files(piped, self.source.compiled)
+
+    def _whole(self) -> RunnablePlan:
+        request = self.request
+        captured, joint = self.source.whole(request.training)
+        self._count_states(joint)
+        lays_data = self.mode in PLANNED and (joint.trains or not self.source.compiled)
+        joint.fed = fed(joint, Mesh.over(self.devices, request.cluster)) if lays_data else {}
+        # nothing is searched in data_parallel mode: it is shown as it is
+        bound = request.memory_limit if self.mode == DATA_PARALLEL else self.limit
+        problem = self._problem(joint, self.devices)
+        origin = PlanOrigin(captured, self.source.inputs(), self._replica(problem), *_buckets())
+        bound = None if request.recompute or joint.rematerialized else bound
+        made = self._searched(problem, request.strategies or {}, bound, origin)
         _tell_whole(joint)
-        return _with_recompute(_with_files(made), recompute, limit)
+        return _with_recompute(_with_files(made, self.source.compiled), request.recompute, self.limit)
+
+    def _replica(self, problem: CostGraphBuilder) -> Callable[[], Plan | None]:
+        return lambda: self.source.replica(self.devices, self.request.cluster, problem)
+
+    def _count_states(self, joint: TrainingGraph) -> None:
+        wanted = self.request.optimizer_states
+        self.states = optimizer_states_of(joint) if wanted is None else wanted
+
+    def _problem(self, joint: TrainingGraph, devices: int) -> CostGraphBuilder:
+        request, cache = self.request, self.caches.setdefault((devices, joint.trains), PriceCache())
+        model = model_named(request.cost_model, Mesh.over(devices, request.cluster), joint.trains, request.overlap)
+        return CostGraphBuilder(joint, model, MemoryRule(self.states, joint.trains), request.max_split, self.sharding,
+                                wide_sums(self.mode), cache)  # fmt: skip
+
+    def _searched(self, problem: CostGraphBuilder, wanted: Mapping[str, Any], limit: float | None = None,
+                  origin: PlanOrigin = NO_ORIGIN) -> RunnablePlan:  # fmt: skip
+        """The plan of a problem as the mode finds it."""
+        if self.mode == DATA_PARALLEL:
+            return _data_parallel(problem, limit, origin)
+        chosen = self.request.search_mode or set_value("search_mode")
+        mode = "sharding_propagation" if self.mode == SEMI_AUTO_PARALLEL else chosen or SEARCHES[0]
+        choices = search(problem, mode, wanted, limit, insists=chosen is not None)
+        return RunnablePlan(problem, choices, f"{self.mode}, {problem.searched}", origin=origin)
 
 
-def _mode(device_num: Any) -> str:
-    """The context's mode; who names devices there is no mode for wants a plan."""
-    mode = str(get_auto_parallel_context("parallel_mode"))
-    return AUTO_PARALLEL if mode == STAND_ALONE and device_num not in (None, 1) else mode
-
-
-def _alone(
-    program: Any, inputs: tuple[Any, ...], devices: int, cluster: Cluster | None, whole: CostGraphBuilder
-) -> Plan | None:
-    """The plan of one device with its part of the batch; None where a part is no batch of the program (a graph's
-    adjacency, say), so that devices cannot do without each other."""
-    parts = parts_of(inputs, devices)
-    try:
-        captured = captured_of(program, parts)
-    except MsnbError as error:
-        events.notice(f"data_parallel: a device's part of the batch is none of its own ({error.sentence}) The step is "
-                      "timed with everything that the plan exchanges.", key=f"no part {error.sentence}")  # fmt: skip
-        return None
-    joint = joint_of(captured, parts, {}, training=True)
-    problem = CostGraphBuilder(joint, TimeModel(Mesh.over(1, cluster)), whole.rule, wide=whole.wide)
-    return Plan(problem, [0] * problem.costs.size, "stand_alone")
-
-
-def parts_of(inputs: tuple[Any, ...], devices: int) -> tuple[Any, ...]:
-    """A device's part of a batch, as types without values: axis 0 divided, where it divides."""
-    leaves, shape = flatten(inputs)
-    for i, leaf in enumerate(leaves):
-        if isinstance(leaf, Tensor) and not isinstance(leaf, Parameter) and leaf.ndim:
-            rows, *rest = leaf._type.ints()
-            leaves[i] = blank((rows if rows % devices else rows // devices, *rest), leaf.dtype)
-    made: tuple[Any, ...] = unflatten(shape, leaves)
+def _data_parallel(problem: CostGraphBuilder, limit: float | None, origin: PlanOrigin) -> RunnablePlan:
+    split = batch_split(problem)
+    _tell_uneven(problem)
+    first = RunnablePlan(problem, [0] * problem.costs.size, DATA_PARALLEL, origin=origin)
+    made = first.with_strategies(split, {}, DATA_PARALLEL)
+    if limit is not None and problem.costs.bytes(made.choices) > limit:
+        raise no_room(problem, limit, "data_parallel copies every weight and does not fit")
     return made
 
 
@@ -191,63 +219,25 @@ def _with_recompute(made: RunnablePlan, recompute: Any, limit: float) -> Runnabl
     """The plan with layers computed twice, as asked for or as the limit needs."""
     problem = made.problem
     every = layers(problem, made.choices)
-    wanted = with_said(every, problem.joint.again, recompute)
+    wanted = with_said(every, problem.joint.rematerialized, recompute)
     if not wanted:
         return made
     if wanted != "auto":
-        made.again = asked(every, wanted)
-        found: Point | None = point(problem, made.choices, made.again)
+        found: Point | None = point(problem, made.choices, asked(every, wanted))
     else:
         searched = "dynamic_programming" in made.mode and problem.costs.bytes(made.choices) > limit
         found = within(problem, limit, None if searched else made.choices)
     if found is None or found.nbytes > limit:
         raise no_room(problem, limit, "no plan fits, layers computed twice,")
     if list(found.choices) != made.choices:
-        other = made.with_choices(found.choices)
-        other.mode, made = made.mode, other
-    made.again = found.again
-    return made
+        made = made.changed(choices=list(found.choices))
+    return made.computing_twice(found.rematerialized)
 
 
-def plan_captured(captured: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> RunnablePlan | PipelinePlan:
-    """The plan of a program that is captured already, as the context says; in pipeline stages if it trains."""
-    mode = get_auto_parallel_context("parallel_mode")
-    mesh = Mesh.over(get_auto_parallel_context("device_num"))
-    joint = joint_of(captured, args, kwargs, training=False)
-    states, limit = optimizer_states_of(joint), mesh.cluster.chip.memory
-
-    known: dict[tuple[int, bool], PriceCache] = {}
-
-    def problem(joint: TrainingGraph, devices: int) -> CostGraphBuilder:
-        model = model_named("time", Mesh.over(devices), joint.trains, 0.0)
-        return CostGraphBuilder(joint, model, MemoryRule(states, joint.trains), sharding=from_context(),
-        wide=wide_sums(mode),
-                       priced=known.setdefault((devices, joint.trains), PriceCache()))  # fmt: skip
-
-    def searched(made: CostGraphBuilder, wanted: Mapping[str, Any], limit: float | None = None) -> RunnablePlan:
-        return _made(made, mode, None, wanted, limit)
-
-    with at_rest():
-        how = settings()
-        if how.stages > 1 and joint.trains:
-            step = MicrobatchReplication(joint, None, lambda: (captured, joint))
-            piped = plan_pipeline(step, Planner(problem, searched), how, mesh.size, limit)
-            return _with_files(piped, compiled=True)
-        joint.fed = fed(joint, mesh) if mode in PLANNED and joint.trains else {}
-        bound = None if joint.again or mode == DATA_PARALLEL else limit
-        made = searched(problem(joint, mesh.size), {}, bound)
-        made.captured = captured
-        made.cuts, made.bucket = _buckets()
-        _tell_whole(joint)
-        return _with_recompute(_with_files(made, compiled=True), None, limit)
-
-
-def optimizer_states_of(joint: TrainingGraph) -> int:
-    """How many copies of the weights the optimizer of a step keeps."""
-    count: dict[Value, int] = {}
-    for weight in joint.companions.values():
-        count[weight] = count.get(weight, 0) + 1
-    return max(count.values(), default=1)
+def _mode(device_num: Any) -> str:
+    """The context's mode; who names devices there is no mode for wants a plan."""
+    mode = str(get_auto_parallel_context("parallel_mode"))
+    return AUTO_PARALLEL if mode == STAND_ALONE and device_num not in (None, 1) else mode
 
 
 def _tell_whole(joint: TrainingGraph) -> None:
@@ -268,98 +258,6 @@ def _buckets() -> tuple[tuple[int, ...], float]:
     if said["mode"] == "index":
         return tuple(said["config"]), math.inf
     return cuts, {"auto": BUCKET, "size": 1e6 * (said["config"] or 0.0)}.get(said["mode"], math.inf)
-
-
-def captured_of(program: Any, inputs: tuple[Any, ...]) -> Any:
-    """A Cell or function of tensors as a graph."""
-    if not callable(program):
-        raise ArgumentError(f"plan takes a Cell or a function, not {type(program).__name__}.")
-    return trace(program, inputs, {})
-
-
-def repeated(program: Any, inputs: tuple[Any, ...]) -> MicrobatchReplication:
-    """A training step on the parts of a batch, captured with the first two of them, which show what all do."""
-
-    def whole() -> tuple[Any, TrainingGraph]:
-        captured = captured_of(program, inputs)
-        return captured, joint_of(captured, inputs, {}, training=True)
-
-    with first_parts(2) as numbers:
-        joint = whole()[1]
-    if len(numbers) > 1:  # several networks on parts, in different numbers: they must be seen to be refused
-        return MicrobatchReplication(whole()[1], None, whole, inputs)
-    return MicrobatchReplication(joint, next(iter(numbers), None), whole, inputs)
-
-
-def joint_of(
-    captured: Any, args: tuple[Any, ...], kwargs: dict[str, Any], training: bool | None = None
-) -> TrainingGraph:
-    """The graph without calls, with a gradient: its own, or that of its loss by the trained weights.
-
-    Args:
-        captured: the program; args, kwargs: what it was captured with.
-        training: whether a program without a gradient gets one; None: when it gives a scalar and has weights.
-    """
-    graph = inlined(written_out(captured.noted, inlined))  # so no gradient has a second run of a layer in it
-    need_no_collectives(graph)
-    owners = captured.owners(args, kwargs)
-    weights = {
-        p
-        for p, owner in zip(graph.params, owners)
-        if isinstance(owner, Parameter) and owner.requires_grad and owner.dtype.differentiable
-    }
-    joint = TrainingGraph(graph, weights)
-    if not _trained(joint) and (_is_step(graph, weights) if training is None else training):
-        joint = with_gradient(graph, weights)
-    data = [given and not isinstance(owner, Parameter) for given, owner in zip(captured.of_call(), owners)]
-    joint.held = {p for p, is_data in zip(joint.graph.params, data) if not is_data}
-    joint.again = layers_said(captured.noted)
-    return joint
-
-
-def need_no_collectives(graph: Graph) -> None:
-    """Raise ValueError for a program with collectives of its own: a plan computes what it says for the whole batch."""
-    placed = sorted({node.op.name for _, node in graph.walk() if "collective" in node.op.traits})
-    if placed:
-        raise AttributeValueError(
-            f"the program places collectives itself ({', '.join(placed)}); a plan is made of programs as one device "
-            "would run them, and places its own.",
-            hint="leave them out, or use parallel_mode='hybrid_parallel'.",
-        )
-
-
-def _trained(joint: TrainingGraph) -> bool:
-    """Whether the program is a training step already: it has gradients that reach a weight or a result of their own.
-
-    A loss with a derivative inside (of a physical law, say) is none.
-    """
-    graph, state = joint.graph, set(joint.graph.state.values())
-    updated = any(graph.params[i] in joint.weights for i in graph.state)
-    return joint.trains and (updated or len(graph.outputs) - len(state) > 1)
-
-
-def _is_step(graph: Graph, weights: set[Value]) -> bool:
-    state = set(graph.state.values())
-    results = [v.type for i, v in enumerate(graph.outputs) if i not in state]
-    first = results[0] if results else None
-    return bool(weights) and isinstance(first, TensorType) and first.is_static and first.size == 1
-
-
-def _made(problem: CostGraphBuilder, parallel_mode: str, search_mode: str | None, strategies: Mapping[str, Any],
-          limit: float | None) -> RunnablePlan:  # fmt: skip
-    if parallel_mode == DATA_PARALLEL:
-        given = batch_split(problem)
-        _tell_uneven(problem)
-        choices = [0] * problem.costs.size
-        plan_ = RunnablePlan(problem, choices, parallel_mode)._with(given, {})
-        plan_.mode = parallel_mode
-        if limit is not None and problem.costs.bytes(plan_.choices) > limit:
-            raise no_room(problem, limit, "data_parallel copies every weight and does not fit")
-        return plan_
-    chosen = search_mode or set_value("search_mode")
-    mode = "sharding_propagation" if parallel_mode == "semi_auto_parallel" else chosen or SEARCHES[0]
-    choices = search(problem, mode, strategies, limit, insists=chosen is not None)
-    return RunnablePlan(problem, choices, f"{parallel_mode}, {problem.searched}")
 
 
 def _tell_uneven(problem: CostGraphBuilder) -> None:

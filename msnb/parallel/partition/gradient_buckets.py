@@ -22,13 +22,14 @@ https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.set_auto_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from msnb.base.errors import AttributeValueError
+from msnb.base.settings import Setting, is_int, is_number
 from msnb.ir.graph import Node, Value
 from msnb.parallel.planner.cost_graph_builder import CostGraphBuilder
 from msnb.parallel.planner.cost_model import BUCKET
@@ -232,45 +233,52 @@ def feature_costs(problem: CostGraphBuilder) -> dict[str, float]:
     A Cell that owns weights counts as one operator, as a batch norm is one for MindSpore: inside of it the longest way
     counts, between Cells every way.
     """
-    flow, graph = problem.flow, problem.graph
-    owners = {n.scope for n in graph.nodes for v in n.inputs if v in flow.weights and n.scope}
-    depend: dict[Node, float] = {}
+    flow = problem.flow
+    owners = {n.scope for n in problem.graph.nodes for v in n.inputs if v in flow.weights and n.scope}
+    cost: dict[Node, float] = {}
     readers: dict[Value, list[Node]] = {}
-    for node in reversed(graph.nodes):
-        wanted = [v for v in node.outputs if v in flow.gradient]
-        ways: dict[Any, float] = {}
-        for reader in (r for v in wanted for r in readers.get(v, ())):
-            unit = reader.scope if reader.scope in owners else reader
-            ways[unit] = max(ways.get(unit, 0.0), depend[reader])
-        inside = ways.pop(node.scope, 0.0) if node.scope in owners else 0.0
-        own = sum(t.nbytes for v in wanted if v not in flow.derived and (t := static_type(v)))
-        depend[node] = max(sum(ways.values()) + (0.0 if inside else own), inside)
-        if wanted:
-            for v in node.inputs:
-                readers.setdefault(v, []).append(node)
-    return {w.name: max(depend[r] for r in readers[w]) for w in flow.weights if w in readers}
+    for node in reversed(problem.graph.nodes):
+        learned = [v for v in node.outputs if v in flow.gradient]
+        own = sum(t.nbytes for v in learned if v not in flow.derived and (t := static_type(v)))
+        cost[node] = _behind(node, own, {r: cost[r] for v in learned for r in readers.get(v, ())}, owners)
+        for v in node.inputs if learned else ():
+            readers.setdefault(v, []).append(node)
+    return {w.name: max(cost[r] for r in readers[w]) for w in flow.weights if w in readers}
 
 
-_SETTINGS: dict[str, tuple[str, float, Callable[[Any], bool]]] = {
-    "nbytes": ("a number of bytes above 0", BUCKET, lambda v: v > 0),
-    "fusion_times": ("an int of at least 2", 2, lambda v: isinstance(v, int) and v >= 2),
-    "tail_percent": ("a number above 0 and below 1", 0.1, lambda v: 0 < v < 1),
-    "tail_time": ("seconds above 0", 1e-3, lambda v: v > 0),
-    "inherent_time": ("seconds of at least 0", 1e-4, lambda v: v >= 0),
-    "bandwidth": ("bytes per second above 0", 30e9, lambda v: v > 0),
-    "computation_time_parameter": ("a number above 0", 1.0, lambda v: v > 0),
+def _behind(node: Node, own: float, after: Mapping[Node, float], owners: Collection[str]) -> float:
+    """Bytes of feature maps from a node to the loss.
+
+    Args:
+        own: bytes of its results; after: reader -> its bytes; owners: paths of Cells that count as one operator.
+    """
+    ways: dict[Any, float] = {}
+    for reader, cost in after.items():
+        unit = reader.scope if reader.scope in owners else reader
+        ways[unit] = max(ways.get(unit, 0.0), cost)
+    inside = ways.pop(node.scope, 0.0) if node.scope in owners else 0.0
+    return max(sum(ways.values()) + (0.0 if inside else own), inside)
+
+
+SETTINGS: dict[str, Setting] = {
+    "nbytes": Setting(BUCKET, "a number of bytes above 0", lambda v: v > 0),
+    "fusion_times": Setting(2, "an int of at least 2", is_int(2)),
+    "tail_percent": Setting(0.1, "a number above 0 and below 1", lambda v: 0 < v < 1),
+    "tail_time": Setting(1e-3, "seconds above 0", lambda v: v > 0),
+    "inherent_time": Setting(1e-4, "seconds of at least 0", lambda v: v >= 0),
+    "bandwidth": Setting(30e9, "bytes per second above 0", lambda v: v > 0),
+    "computation_time_parameter": Setting(1.0, "a number above 0", lambda v: v > 0),
 }
 
 
 def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    out: dict[str, Any] = {name: default for name, (_, default, _) in _SETTINGS.items()}
+    out = {name: setting.default for name, setting in SETTINGS.items()}
     for name, value in given.items():
-        if name not in _SETTINGS:
-            raise AttributeValueError(f"gradient segmentation has no setting {name!r}; legal: {', '.join(_SETTINGS)}, "
+        if name not in SETTINGS:
+            raise AttributeValueError(f"gradient segmentation has no setting {name!r}; legal: {', '.join(SETTINGS)}, "
                                       "index, cost.")  # fmt: skip
-        words, _, fine = _SETTINGS[name]
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not fine(value):
-            raise AttributeValueError(f"{name}={value!r} is not legal; legal: {words}.")
+        if not is_number(value) or not SETTINGS[name].check(value):
+            raise AttributeValueError(f"{name}={value!r} is not legal; legal: {SETTINGS[name].legal}.")
         out[name] = value
     if out["tail_time"] <= out["inherent_time"]:
         raise AttributeValueError(f"tail_time={out['tail_time']} must be longer than inherent_time="

@@ -12,16 +12,20 @@ result is an open sum, and closing it is the gradient's all-reduce.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping
 
-from msnb.core.types import TensorType
 from msnb.ir.graph import Node, Value
 from msnb.parallel.context import EVERY_SUM, GRADIENT_SUMS
+from msnb.parallel.partition.gradient_strategies import (
+    GradientStrategies,
+    last_values,
+    late_values,
+    left_open,
+    passed_on,
+)
 from msnb.parallel.planner.cost_graph_builder import CostGraphBuilder
 from msnb.parallel.planner.cost_model import TimeModel
-from msnb.parallel.program.optimizer_sharding import GradientSpreading, passes
+from msnb.parallel.program.optimizer_sharding import GradientSpreading
 from msnb.parallel.program.spmd_program import (
     BACKWARD,
     FORWARD,
@@ -34,11 +38,9 @@ from msnb.parallel.program.spmd_program import (
     moves_closing,
     static_type,
 )
-from msnb.parallel.program.training_graph import TrainingGraph
 from msnb.parallel.sharding.layout import TensorLayout, whole
 from msnb.parallel.sharding.local_op import widened
-from msnb.parallel.sharding.op_axes import Row
-from msnb.parallel.sharding.strategies import OpSignature, Strategy, candidates, place
+from msnb.parallel.sharding.strategies import OpSignature, Strategy
 
 
 class Partitioner:
@@ -51,9 +53,10 @@ class Partitioner:
 
     def __init__(self, problem: CostGraphBuilder, strategies: Mapping[Node, Strategy],
                  layouts: Mapping[Value, TensorLayout]) -> None:  # fmt: skip
-        self.problem, self.strategies, self.mesh, self.joint = problem, strategies, problem.mesh, problem.joint
+        self.problem, self.mesh, self.joint = problem, problem.mesh, problem.joint
+        self.choose = GradientStrategies(problem, strategies)
         self.time = TimeModel(self.mesh, training=False)
-        self.program = SpmdProgram((RankGroup(0, self.mesh),), self.joint.graph, trains=problem.rule.training)
+        self.program = SpmdProgram((RankGroup(0, self.mesh),), self.joint.graph, trains=problem.prices.rule.training)
         resident = problem.flow.weights | set(self.joint.companions)
         resident |= self.joint.incoming | set(self.joint.fed)
         self.program.anywhere = {p for p in self.joint.graph.params if p not in resident}
@@ -62,15 +65,12 @@ class Partitioner:
         for p in problem.flow.weights:  # of which no forward node reads: a copy everywhere
             if p not in problem.flow.readers:
                 self.layouts[p] = [whole(getattr(p.type, "ndim", 0))]
-        self._greedy: dict[Any, Strategy] = {}
-        self._candidates: dict[Any, list[Strategy]] = {}
         self._late, self._last = late_values(self.joint), last_values(self.joint)
-        self.sharding = problem.sharding
+        self.sharding = problem.prices.sharding
         self._spread: GradientSpreading | None = None
         self._homes: dict[Value, TensorLayout] = {}  # of weights: where their optimizer state is
         if self.sharding.level == 3:  # those with several readers
             self.layouts.update({v: [self._shared(v, known[0])] for v, known in self.layouts.items()})
-        self._tagged: dict[tuple[Node, Value], Row] = {}
         self.made_for: list[Node | None] = []  # per step the node for which it was made
         self.leaving: dict[Value, TensorLayout] = {}  # where values lie that are sent to others
 
@@ -81,7 +81,7 @@ class Partitioner:
         for node in joint.graph.nodes:
             if node in joint.inside:
                 where = self.problem.names[node]
-                self._run(node, self.problem.calls[node], self._strategy(node), FORWARD, where)
+                self._run(node, self.problem.calls[node], self.choose.forward(node), FORWARD, where)
             else:
                 if self._spread is None:
                     self._turn()
@@ -141,17 +141,6 @@ class Partitioner:
         for w in program.weights if joint.gradients else ():
             self._renewed(w)
 
-    def _strategy(self, node: Node) -> Strategy:
-        found = self.strategies.get(node)
-        return self._all(self.problem.calls[node])[0] if found is None else found
-
-    def _all(self, call: OpSignature) -> list[Strategy]:
-        key = call.key
-        found = self._candidates.get(key)
-        if found is None:
-            found = self._candidates[key] = candidates(call, self.mesh, self.problem.most, scatter=False)
-        return found
-
     def _where_it_is(self, value: Value) -> Buffer:
         if value in self.program.anywhere or value not in self.layouts:
             return value, whole(getattr(value.type, "ndim", 0))
@@ -205,154 +194,29 @@ class Partitioner:
     # ---- gradients -------------------------------------------------------------------------------------------------
 
     def _run_back(self, node: Node, copied: set[Value]) -> None:
-        call = self.problem.call(node).saying(node.attrs)
+        call = self.problem.prices.call(node).saying(node.attrs)
         for v in node.inputs:
             if v in self.joint.companions and v not in self.layouts:
                 weight = self.joint.companions[v]
                 self.layouts[v] = [self._homes[weight]] if weight in self._homes else self.layouts[weight][:1]
-        if all(v in copied for v in node.inputs):
-            copied |= set(node.outputs)
-            self.program.anywhere |= set(node.outputs)
-            strategy = self._all(call)[0]
-        else:
-            strategy = self._inherited(node, call) or self._cheapest(node, call)
-            if node.outputs[0] in self.joint.summed:
-                strategy = self._left_open(node, call, strategy)
-            elif self._spread is not None:
-                strategy = self._spread.strategy(node, strategy)
-        primal = self._forward_node(node)
+        strategy = self._strategy_back(node, call, copied)
+        primal = self.choose.primal(node)
         if node in self.joint.updates:
             self._run(node, call, strategy, UPDATE, f"update in {node.scope}/{node.op.name}")
         else:
             where = "a sum of gradients" if primal is None else f"gradient of {self.problem.names[primal]}"
             self._run(node, call, strategy, BACKWARD, where)
 
-    def _left_open(self, node: Node, call: OpSignature, strategy: Strategy) -> Strategy:
-        """The strategy that leaves a sum open, so that the sum over the parts of a batch is taken once for all; not
-        where 16-bit terms are added in float32, which ends with their sum."""
-        if strategy.partial:
-            plain = strategy.reducer == "sum" and not self._is_wide(node, call, strategy)
-            return replace(strategy, outputs=strategy.open_outputs(), partial=()) if plain else strategy
-        known = {self.layouts[v][0] if self.layouts.get(v) else None for v in node.inputs}
-        layout = known.pop() if passes(node) and len(known) == 1 else None
-        if layout is None or not layout.partial:
-            return strategy
-        blocks = {name: axes for name, axes in zip(call.axes.inputs[0], layout.dims) if axes and name is not None}
-        made = place(call, blocks, self.mesh) if set(blocks) <= {x.name for x in call.axes.splittable()} else None
-        if made is None or made.partial or any(t.dims != layout.dims for t in made.inputs):
-            return strategy
-        opened = [tuple(TensorLayout(t.dims, layout.partial) for t in row) for row in (made.inputs, made.outputs)]
-        return replace(made, inputs=opened[0], outputs=opened[1])
-
-    def _forward_node(self, node: Node) -> Node | None:
-        return node.primal if node.primal in self.joint.inside else None
-
-    def _cheapest(self, node: Node, call: OpSignature) -> Strategy:
-        values = node.inputs
-        here = tuple(None if v in self.program.anywhere else tuple(self.layouts.get(v, ())) for v in values)
-        allowed = self._axes(node, here)
-        key = (call.key, here, allowed)
-        found = self._greedy.get(key)
-        if found is None:
-            options = [s for s in self._all(call) if all(a in allowed for _, run in s.blocks for a in run)]
-            costs = [self._next(call, s, here) for s in options]
-            found = self._greedy[key] = options[costs.index(min(costs))]
-        return found
-
-    def _axes(self, node: Node, here: Sequence[tuple[TensorLayout, ...] | None]) -> frozenset[int]:
-        """The mesh axes that split the forward op; where there is none, those that split an operand.
-
-        What the plan keeps as copies stays copies: cutting it for one op would have to be paid back by a gather.
-        """
-        primal = self._forward_node(node)
-        if primal is not None:
-            return frozenset(a for _, run in self._strategy(primal).blocks for a in run)
-        return frozenset(a for known in here for layout in known or () for a in layout.used)
-
-    # A gradient rule computes on the axes of its op. Each axis of a backward value is tagged with the label of the
-    # forward op that it stands for; a node then splits what the forward op splits, along the same mesh axes.
-
-    def _inherited(self, node: Node, call: OpSignature) -> Strategy | None:
-        """The strategy that splits every axis as the forward op does; None where tags do not say it."""
-        primal = self._forward_node(node)
-        if primal is None:
-            return None
-        own: dict[str, str] = {}
-        for row, v in zip(call.axes.inputs, node.inputs):
-            for mine, theirs in zip(row, self._tags(primal, v) or ()):
-                if mine is not None and theirs is not None:
-                    own.setdefault(mine, theirs)
-        read = {name for row in call.axes.inputs for name in row}
-        for row, v in zip(call.axes.outputs, node.outputs):
-            for mine, theirs in zip(row, self._alike(primal, v) or ()):  # axes that a broadcast makes
-                if mine is not None and mine not in read and theirs is not None:
-                    own.setdefault(mine, theirs)
-            self._tagged[primal, v] = tuple(None if name is None else own.get(name) for name in row)
-        forward = self._strategy(primal)
-        blocks = {mine: forward.axes_of(theirs) for mine, theirs in own.items() if forward.axes_of(theirs)}
-        used = [a for run in blocks.values() for a in run]
-        fine = {label.name for label in call.axes.splittable()}
-        if not own or len(set(used)) < len(used) or not set(blocks) <= fine:
-            return None
-        known, key = self.problem.priced.inherited, (call.key, tuple(blocks.items()))
-        if key not in known:
-            known[key] = place(call, blocks, self.mesh)
-        return known[key]
-
-    def _tags(self, primal: Node, value: Value) -> Row | None:
-        """Labels of the forward op for the axes of a value that its gradient rule reads."""
-        known = self._tagged.get((primal, value))
-        if known is not None:
-            return known
-        axes = self.problem.calls[primal].axes
-        for values, rows in ((primal.inputs, axes.inputs), (primal.outputs, axes.outputs)):
-            for v, row in zip(values, rows):
-                if v is value:
-                    return row
-        return self._alike(primal, value)
-
-    def _alike(self, primal: Node, value: Value) -> Row | None:
-        """Labels of the forward op's results, else of its operands, that have a value's shape, where they agree."""
-        axes, shape = self.problem.calls[primal].axes, getattr(value.type, "shape", None)
-        for values, rows in ((primal.outputs, axes.outputs), (primal.inputs, axes.inputs)):
-            found = {row for v, row in zip(values, rows) if getattr(v.type, "shape", None) == shape}
-            if found:
-                return found.pop() if len(found) == 1 else None
-        return None
-
-    def _next(self, call: OpSignature, strategy: Strategy, here: Sequence[tuple[TensorLayout, ...] | None]) -> float:
-        """Seconds of bringing the operands, running, and closing."""
-        total = self.time.compute(call, strategy) + self.time.close(call, strategy)
-        for t, target, known in zip(call.types, strategy.inputs, here):
-            if known and isinstance(t, TensorType) and t.is_static:
-                total += min(self.time.resharder.cost(k, target, t.ints(), t.dtype.itemsize) for k in known)
-        return total
-
-
-def late_values(joint: TrainingGraph) -> set[Value]:
-    """Gradients on which only outputs and updates wait, through views, casts and sums: they can run late."""
-    readers: dict[Value, list[Node]] = {}
-    for node in joint.graph.nodes:
-        for v in node.inputs if node not in joint.updates else ():
-            readers.setdefault(v, []).append(node)
-    late: set[Value] = set()
-    for node in reversed(joint.graph.nodes):
-        for v in node.outputs if node not in joint.inside else ():
-            quiet = all(passes(n) and all(o in late for o in n.outputs) for n in readers.get(v, ()))
-            if quiet and v not in joint.urgent:
-                late.add(v)
-    return late
-
-
-def last_values(joint: TrainingGraph) -> set[Value]:
-    """Gradients that no rule of a gradient reads any more, but through views, casts and sums: those of weights."""
-    readers: dict[Value, list[Node]] = {}
-    backward = [n for n in joint.graph.nodes if n not in joint.inside and n not in joint.updates]
-    for node in backward:
-        for v in node.inputs:
-            readers.setdefault(v, []).append(node)
-    last: set[Value] = set()
-    for node in reversed(backward):
-        if all(passes(n) and all(o in last for o in n.outputs) for v in node.outputs for n in readers.get(v, ())):
-            last |= set(node.outputs)
-    return last
+    def _strategy_back(self, node: Node, call: OpSignature, copied: set[Value]) -> Strategy:
+        if all(v in copied for v in node.inputs):
+            copied |= set(node.outputs)
+            self.program.anywhere |= set(node.outputs)
+            return self.choose.first(call)
+        here = [None if v in self.program.anywhere else tuple(self.layouts.get(v, ())) for v in node.inputs]
+        strategy = self.choose.backward(node, call, tuple(here))
+        if node.outputs[0] in self.joint.summed:
+            if strategy.partial:
+                return left_open(strategy, self._is_wide(node, call, strategy))
+            first = [self.layouts[v][0] if self.layouts.get(v) else None for v in node.inputs]
+            return passed_on(node, call, first, self.mesh) or strategy
+        return strategy if self._spread is None else self._spread.strategy(node, strategy)

@@ -28,7 +28,8 @@ from typing import Any
 
 from msnb.core.types import TensorType
 from msnb.devices.ascend.chrome_trace import write_trace
-from msnb.devices.ascend.kernel_fusion import Grouping, Kernel, Task
+from msnb.devices.ascend.device_kernel import Kernel, Task
+from msnb.devices.ascend.kernel_fusion import Grouping
 from msnb.ir.graph import Graph, Node, Value
 from msnb.parallel.partition.remat_insertion import makes
 from msnb.parallel.planner.cost_model import local_types
@@ -174,34 +175,82 @@ class _Names:
         return value if value in self.anywhere else (value, layout)
 
 
+class _KernelBuilder:
+    """The kernels of a rank, step by step: what computes joins the grouping, what moves is a wait or can be late.
+
+    Args:
+        program: the steps; apart: whether replicas sum gradients only, so that no step waits for the others.
+    """
+
+    def __init__(self, program: SpmdProgram, apart: bool) -> None:
+        self.program, self.apart = program, apart
+        self.group = Grouping(program.mesh.cluster.chip)
+        self.key = _Names(program, self.group)
+        self.waits: Waits = {}
+        self.late: list[Late] = []
+
+    def add(self, step: Local) -> None:
+        """The next step."""
+        self.key.begin(step)
+        if isinstance(step, MoveStep):
+            self._move(step)
+        else:
+            self._run(step)
+
+    def _move(self, step: MoveStep) -> None:
+        source, target = self.key((step.value, step.source)), self.key((step.value, step.target))
+        if step.late and step.moves:
+            self._defer([source], step.moves, step.where, step.value)
+            self.group.base[target] = tuple(self.group.roots([source]))
+        else:
+            t = static_type(step.value)
+            made = self.group.wait([source], [target], [] if t is None else [t])
+            self.waits[id(made)] = [(m, step.where) for m in step.moves]
+
+    def _run(self, step: RunStep) -> None:
+        self._compute(step)
+        moves = [m for row in closing(self.program.mesh, step) for m in row]
+        made = [self.key(b) for b in step.results]
+        if step.late and moves:
+            self._defer(made, moves, step.where, step.results[0][0])
+        elif moves and not self.apart:
+            self.waits[id(self.group.wait(made, (), []))] = [(m, step.where) for m in moves]
+            self.group.made.update((k, len(self.group.kernels) - 1) for k in made)  # who reads the sum waits for it
+
+    def _defer(self, keys: Sequence[Any], moves: Sequence[Move], where: str, value: Value) -> None:
+        self.late += [(_maker(self.group, keys), m, where, value) for m in moves]
+
+    def _compute(self, step: RunStep) -> None:
+        """The step's task, and what it waits for: rows of images that its windows see of other ranks. What has sizes
+        that only the data tell takes no time, as in the search."""
+        call, mesh = step.call, self.program.mesh
+        if not call.plain:
+            self.group.base.update((self.key(b), ()) for b in step.results)
+            return
+        ins, outs = local_types(call, step.strategy, mesh)
+        read = list(map(self.key, step.operands))
+        for i, moves in enumerate(opening(mesh, step)):
+            if not all(m.silent for m in moves):
+                own, read[i] = read[i], (read[i], moves)
+                self.waits[id(self.group.wait([own], [read[i]], [ins[i]]))] = [(m, step.where) for m in moves]
+        made = tuple(map(self.key, step.results))
+        self.group.add(Task(call.op, call.attrs, tuple(read), made, tuple(ins), tuple(outs), step.where))
+
+
 def _kernels(program: SpmdProgram, apart: bool, over: Mesh | None, learned: Sequence[tuple[Value, Value]]) -> _Device:
     """The kernels of a rank."""
-    group = Grouping(program.mesh.cluster.chip)
-    key = _Names(program, group)
-    waits: Waits = {}
-    late: list[Late] = []
-    for step in (s for s in program.steps if isinstance(s, Local) and s.phase != UPDATE):
-        key.begin(step)
-        moves = list(step.moves) if isinstance(step, MoveStep) else [m for r in closing(program.mesh, step) for m in r]
-        if isinstance(step, RunStep):
-            waits.update(_add(group, program, step, key))
-        ins, outs = _ends(step, key)
-        if step.late and moves:
-            value = step.value if isinstance(step, MoveStep) else step.results[0][0]
-            late += [(_maker(group, ins), m, step.where, value) for m in moves]
-            if isinstance(step, MoveStep):
-                group.base[outs[0]] = tuple(group.roots(ins))
-        elif isinstance(step, MoveStep) or (moves and not apart):
-            made = group.wait(ins, outs if isinstance(step, MoveStep) else (), _types(step))
-            waits[id(made)] = [(m, step.where) for m in moves]
-            if isinstance(step, RunStep):  # who reads the sum waits for it
-                group.made.update((k, len(group.kernels) - 1) for k in outs)
+    made = _KernelBuilder(program, apart)
+    for step in program.steps:
+        if isinstance(step, Local) and step.phase != UPDATE:
+            made.add(step)
+    group, key, late = made.group, made.key, made.late
     kernels = group.finish([key(b) for b in (*program.outputs, *program.gradients, *_for_update(program))])
     order = {id(k): i for i, k in enumerate(kernels)}
     places = [order.get(id(k), 0) for k in group.kernels]
     if over is not None:
         late = sorted(_summed(program, over, group, key, learned), key=lambda item: item[0])
-    return _Device(kernels, {order[i]: m for i, m in waits.items()}, [(places[at], m, w, v) for at, m, w, v in late])
+    waits = {order[i]: m for i, m in made.waits.items()}
+    return _Device(kernels, waits, [(places[at], m, w, v) for at, m, w, v in late])
 
 
 def _summed(program: SpmdProgram, over: Mesh, group: Grouping, key: _Names,
@@ -220,36 +269,6 @@ def _summed(program: SpmdProgram, over: Mesh, group: Grouping, key: _Names,
 def _for_update(program: SpmdProgram) -> list[Buffer]:
     """What the optimizer of a step reads."""
     return [b for s in program.steps if isinstance(s, RunStep) and s.phase == UPDATE for b in s.operands]
-
-
-def _add(group: Grouping, program: SpmdProgram, step: RunStep, key: _Names) -> Waits:
-    """The step's task, and what it waits for: rows of images that its windows see of other ranks. What has sizes that
-    only the data tell takes no time, as in the search."""
-    call = step.call
-    waits: Waits = {}
-    if not call.plain:
-        group.base.update((key(b), ()) for b in step.results)
-        return waits
-    ins, outs = local_types(call, step.strategy, program.mesh)
-    read = list(map(key, step.operands))
-    for i, moves in enumerate(opening(program.mesh, step)):
-        if not all(m.silent for m in moves):
-            own, read[i] = read[i], (read[i], moves)
-            waits[id(group.wait([own], [read[i]], [ins[i]]))] = [(m, step.where) for m in moves]
-    made = tuple(map(key, step.results))
-    group.add(Task(call.op, call.attrs, tuple(read), made, tuple(ins), tuple(outs), step.where))
-    return waits
-
-
-def _ends(step: Local, key: _Names) -> tuple[list[Any], list[Any]]:
-    if isinstance(step, MoveStep):
-        return [key((step.value, step.source))], [key((step.value, step.target))]
-    return [key(b) for b in step.results], [key(b) for b in step.results]
-
-
-def _types(step: Local) -> list[TensorType]:
-    t = static_type(step.value) if isinstance(step, MoveStep) else None
-    return [] if t is None else [t]
 
 
 def _maker(group: Grouping, keys: Sequence[Any]) -> int:

@@ -135,7 +135,7 @@ def copied(joint: TrainingGraph) -> TrainingGraph:
     seen = dict(zip(joint.graph.params, graph.params))
     seen.update((a, b) for old, new in twins.items() for a, b in zip(old.outputs, new.outputs))
     out = TrainingGraph(graph, {seen[w] for w in joint.weights}, [seen[g] for g in joint.gradients])
-    out.held, out.again = {seen[p] for p in joint.held}, joint.again
+    out.held, out.rematerialized = {seen[p] for p in joint.held}, joint.rematerialized
     return out
 
 

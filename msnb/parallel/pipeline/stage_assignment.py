@@ -97,9 +97,10 @@ class StageCosts:
         seconds, once, each = np.zeros((3, len(runs)))
         out = StageCosts(seconds, once, each, [[] for _ in runs], _received(problem, choices, at, len(runs)))
         place = {v: at[n] for what, v in problem.place.items() if (n := problem.reader(what)) in at}
-        for v, i in place.items():
-            out.seconds[i] += float(costs.time[v][choices[v]])
-            out.once[i] += problem.held(v, choices[v])
+        for what, v in problem.place.items():
+            if v in place:
+                out.seconds[place[v]] += float(costs.time[v][choices[v]])
+                out.once[place[v]] += problem.held(what, choices[v])
         for u, v, m in costs.edges:
             if u in place and v in place:
                 out.seconds[max(place[u], place[v])] += float(m[choices[u], choices[v]])
@@ -108,7 +109,7 @@ class StageCosts:
             out.each[at[keeper]] += nbytes
         first: dict[str, int] = {}
         for n, i in at.items():
-            first.setdefault(layer_name(n.scope, problem.joint.again), i)
+            first.setdefault(layer_name(n.scope, problem.joint.rematerialized), i)
         for layer in layers(problem, choices):
             out.layers[first[layer.name]].append(layer)
         return out

@@ -107,26 +107,30 @@ class StageProgram:
     def joint(self, outgoing: set[Value]) -> TrainingGraph:
         """Its program; ``outgoing`` are values that other teams read."""
         place, b = self.placement, self.placement.batched
-        when = place.when[self.number]
-        forward = [n for n in self.nodes if n in b.joint.inside]
-        rest = [n for n in self.nodes if n not in b.joint.inside]
-        nodes = [*forward, *rest]
-        turn = {n: i for i, n in enumerate(nodes)}
-        nodes.sort(key=lambda n: (n not in b.joint.inside, when[self.nodes[n]], turn[n]))
+        nodes = self._scheduled()
         made = {v for n in nodes for v in n.outputs}
         read = dict.fromkeys(v for n in nodes for v in n.inputs if v not in made)
-        more = [v for v in (*self.results, *self.state, *self.state.values()) if v not in made]
-        params = [*(p for p in b.graph.params if p in read or p in more), *(v for v in read if not v.is_param)]
-        params += [v for v in dict.fromkeys(more) if v not in params]
+        params = self._params(made, read)
         outputs = list(dict.fromkeys([*self._told(), *self.state.values()]))
         own = view(b.graph, nodes, params, outputs, self.state)
         weights = {w for w in b.joint.weights if w in read and place.team_of(w) == self.number}
         gradients = [g for w, g in self._gradients() if w in weights]
         out = TrainingGraph(own, weights, gradients)
         out.held, out.incoming, out.outgoing = b.joint.held & set(params), set(self.incoming), outgoing & made
-        out.free, out.names = b.free & made, b.names(forward)
+        out.free, out.names = b.free & made, b.names([n for n in self.nodes if n in b.joint.inside])
         out.summed, out.urgent = place.summed & made, (outgoing & made) - place.summed
         return out
+
+    def _scheduled(self) -> list[Node]:
+        """Its nodes, the forward ones first, each side in the order of the schedule."""
+        forward, when = self.placement.batched.joint.inside, self.placement.when[self.number]
+        return sorted(self.nodes, key=lambda n: (n not in forward, when[self.nodes[n]]))
+
+    def _params(self, made: set[Value], read: Mapping[Value, None]) -> list[Value]:
+        """What it takes: params of the whole program, values of other teams, and what it only hands on."""
+        more = [v for v in (*self.results, *self.state, *self.state.values()) if v not in made]
+        own = [p for p in self.placement.batched.graph.params if p in read or p in more]
+        return list(dict.fromkeys([*own, *(v for v in read if not v.is_param), *more]))
 
     def _told(self) -> list[Value]:
         gradients = {g for _, g in self._gradients()}
@@ -188,7 +192,7 @@ teams: Sequence[RankGroup],
     for one in made:
         program = one.part.program
         leaving = {v for v, _ in (*program.outputs, *program.gradients)} | outgoing
-        one.steps = taken_again(one.steps, leaving, again, placement.batched.joint.again)
+        one.steps = taken_again(one.steps, leaving, again, placement.batched.joint.rematerialized)
     return _together(placement, made, _joined(made), teams)
 
 

@@ -27,18 +27,18 @@ class Point:
 
     Attributes:
         seconds: of a step as the search counts it, simulated; nbytes: of a device.
-        choices: one per node of the cost graph; again: layers that are computed twice.
+        choices: one per node of the cost graph; rematerialized: layers that are computed twice.
     """
 
     seconds: float
     nbytes: float
     choices: tuple[int, ...]
-    again: tuple[Layer, ...] = ()
+    rematerialized: tuple[Layer, ...] = ()
 
 
 def layers(problem: CostGraphBuilder, choices: Sequence[int]) -> list[Layer]:
     """What may be computed twice under these choices."""
-    if not problem.rule.training:
+    if not problem.prices.rule.training:
         return []
     chosen = {n: problem.strategies[v][choices[v]] for n, v in problem.place.items() if n in problem.calls}
     return layers_of(problem, chosen)

@@ -101,7 +101,7 @@ def layers_said(graph: Graph) -> frozenset[str]:
 def layers_of(problem: CostGraphBuilder, chosen: Mapping[Node, Strategy]) -> list[Layer]:
     """The layers of a program under these strategies, in program order; those that save nothing are left out."""
     readers: dict[Value, set[str]] = {}
-    said = problem.joint.again
+    said = problem.joint.rematerialized
     for node in problem.graph.nodes:
         for v in node.inputs:
             readers.setdefault(v, set()).add(layer_name(node.scope, said))
@@ -129,7 +129,7 @@ def kept_values(problem: CostGraphBuilder, chosen: Mapping[Node, Strategy]) -> I
     for node, s in chosen.items():
         came = [(v, layout) for v, layout in zip(node.inputs, s.inputs) if v in received and not v.is_param]
         for v, layout in (*came, *zip(node.outputs, s.outputs)):
-            base, keeper = base_of(v), problem.keeper(v)
+            base, keeper = base_of(v), problem.flow.keeper(v)
             if keeper is not None and v in flow.gradient and v not in flow.derived and base not in seen:
                 seen.add(base)
                 yield v, keeper, part_bytes(problem.mesh, layout, v.type)

@@ -9,7 +9,7 @@ with one Layout need no reshard between them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msnb.base.errors import AttributeValueError
@@ -62,10 +62,10 @@ def written(problem: CostGraphBuilder, wanted: Mapping[str, Any]) -> dict[Node, 
     for name, splits in wanted.items():
         given = checked(name, "its strategy", splits)
         if all(isinstance(s, tuple) for s in given):
-            out.update({node: [s] for node, s in problem.fixed({name: given}).items()})
+            out.update({node: [s] for node, s in problem.operators.fixed({name: given}, problem.mesh).items()})
             continue
         wishes = {i: ShardHint(s, name) for i, s in enumerate(given) if s is not None and s != ()}
-        for node in problem.named(name):
+        for node in problem.operators.named(name):
             out[node] = _NodeRequests(problem.names[node], problem.calls[node], wishes, problem).strategies()
     return out
 
@@ -108,21 +108,25 @@ class _NodeRequests:
             ValueError: there is none.
         """
         read = [i for i in self.splits if i >= 0]  # a result may be spread further than its inputs say
-        asked = [SplitRequest(*self._row(i), self.splits[i]) for i in read or self.splits]
-        counts = counts_of(self.name, self.call, asked)
+        requests = [SplitRequest(*self._row(i), self.splits[i]) for i in read or self.splits]
+        counts = counts_of(self.name, self.call, requests)
         check_counts(self.name, self.call, counts, self.mesh, self._text())
         made = place(self.call, self._blocks() or assigned(self.call, counts, self.mesh), self.mesh)
-        own = [] if made is None else [made]
-        if made is not None and any(i < 0 for i in self.splits):
-            own += scattered(self.call, made, self.mesh)
-        found = [s for s in own if self._agrees(s)]
+        found = self._agreeing([] if made is None else self._spread(made))
         if not {label.name for label in self.call.axes.splittable()} <= set(counts):
-            found += [s for s in self.problem.candidates(self.call) if s not in found and self._agrees(s)]
-            found = found or [s for s in candidates(self.call, self.mesh, 3) if self._agrees(s)]
+            found += [s for s in self._agreeing(self.problem.prices.candidates(self.call)) if s not in found]
+            found = found or self._agreeing(candidates(self.call, self.mesh, 3))
         if not found:
             leads = "" if made is None else f"; the splits of its inputs lead to {made.outputs[0].splits(self.mesh)}"
             raise AttributeValueError(f"{self.name}: no strategy of {self.call.op.name} has {self._text()}{leads}.")
         return found
+
+    def _spread(self, made: Strategy) -> list[Strategy]:
+        """A strategy, and where a wish is about a result those that spread its result further."""
+        return [made, *scattered(self.call, made, self.mesh)] if any(i < 0 for i in self.splits) else [made]
+
+    def _agreeing(self, strategies: Iterable[Strategy]) -> list[Strategy]:
+        return [s for s in strategies if self._agrees(s)]
 
     def _row(self, i: int) -> tuple[str, Row, Any]:
         axes, call = self.call.axes, self.call

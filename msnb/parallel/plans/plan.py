@@ -12,8 +12,8 @@ split counts, so an edited file means what it says.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -123,21 +123,32 @@ def no_room(problem: CostGraphBuilder, limit: float | None, what: str) -> Attrib
 
 def batch_split(problem: CostGraphBuilder) -> dict[Node, Strategy]:
     """Data parallel: axis 0 of the data, and what it becomes, over all devices; weights whole everywhere."""
-    everything = tuple(range(len(problem.mesh.factors)))
     held = problem.flow.weights | problem.joint.held
     axis: dict[Value, int] = {p: 0 for p in problem.graph.params if p not in held and (t := static_type(p)) and t.ndim}
     out: dict[Node, Strategy] = {}
     for node in problem.graph.nodes:
         call = problem.calls[node]
-        found = {call.axes.inputs[i][axis[v]] for i, v in enumerate(node.inputs) if v in axis} - {None}
-        label = found.pop() if len(found) == 1 else None
-        made = place(call, {label: everything}, problem.mesh) if label and label in _splittable(call) else None
-        if node in problem.place and label is not None and made is not None:
+        made = _split_along(problem, call, {i: axis[v] for i, v in enumerate(node.inputs) if v in axis})
+        if made is None:
+            continue
+        if node in problem.place:
             out[node] = made
-        for row, v in zip(call.axes.outputs, node.outputs):
-            if label is not None and made is not None and label in row:
-                axis[v] = row.index(label)
+        label = made.blocks[0][0]
+        axis.update((v, row.index(label)) for row, v in zip(call.axes.outputs, node.outputs) if label in row)
     return out
+
+
+def _split_along(problem: CostGraphBuilder, call: OpSignature, batch: Mapping[int, int]) -> Strategy | None:
+    """The strategy that splits a batch over all devices; None where inputs disagree, or the op cannot be split so.
+
+    Args:
+        batch: per input with a batch, its axis.
+    """
+    found = {call.axes.inputs[i][axis] for i, axis in batch.items()} - {None}
+    label = found.pop() if len(found) == 1 else None
+    if label is None or label not in _splittable(call):
+        return None
+    return place(call, {label: tuple(range(len(problem.mesh.factors)))}, problem.mesh)
 
 
 def _splittable(call: Any) -> set[str]:
@@ -147,21 +158,55 @@ def _splittable(call: Any) -> set[str]:
 Made = TypeVar("Made", bound="Plan")
 
 
+@dataclass(frozen=True)
+class PlanOrigin:
+    """What a plan was made of, besides its problem.
+
+    Attributes:
+        captured: the program that was planned; args: what it was planned with.
+        replica: makes the plan of one device's part of the batch.
+        cuts: gradients behind which a bucket of the all-reduce ends; bucket: bytes that fill one.
+    """
+
+    captured: Any = None
+    args: tuple[Any, ...] = ()
+    replica: Callable[[], Plan | None] | None = None
+    cuts: tuple[int, ...] = ()
+    bucket: float = math.inf
+
+
+NO_ORIGIN = PlanOrigin()
+
+
 class Plan(PlanBase):
     """A program laid over devices.
 
     Attributes:
         problem: program and costs; choices: one per node of its cost graph.
         objective: the search's value (simulated seconds, or weighted bytes with cost_model="bytes").
+        rematerialized: layers that are computed twice.
     """
 
-    again: tuple[Layer, ...] = ()  # layers that are computed twice
-    cuts: tuple[int, ...] = ()  # gradients behind which a bucket of the all-reduce ends
-    bucket = math.inf  # bytes that fill one
-
-    def __init__(self, problem: CostGraphBuilder, choices: list[int], mode: str) -> None:
+    def __init__(self, problem: CostGraphBuilder, choices: list[int], mode: str,
+                 rematerialized: Sequence[Layer] = (), origin: PlanOrigin = NO_ORIGIN) -> None:  # fmt: skip
         self.problem, self.choices, self.mode, self.mesh = problem, list(choices), mode, problem.mesh
+        self.rematerialized, self._origin = tuple(rematerialized), origin
         self.objective = problem.costs.cost(choices)
+
+    def changed(self: Made, choices: Sequence[int] | None = None, mode: str | None = None,
+                rematerialized: Sequence[Layer] | None = None) -> Made:  # fmt: skip
+        """This plan with other choices, layers computed twice or another word for how it was made.
+
+        Layers that are computed twice are, under other choices, those of the same names.
+        """
+        choices = list(self.choices if choices is None else choices)
+        twice = self.alike(self.rematerialized, choices) if rematerialized is None else rematerialized
+        return self.__class__(self.problem, choices, self.mode if mode is None else mode, twice, self._origin)
+
+    def alike(self, which: Sequence[Layer], choices: Sequence[int]) -> tuple[Layer, ...]:
+        """The layers of these names, with what they cost and save under these choices."""
+        names = {x.name for x in which}
+        return tuple(x for x in layers(self.problem, choices) if x.name in names) if names else ()
 
     # ---- what was chosen -------------------------------------------------------------------------------------------
 
@@ -179,15 +224,15 @@ class Plan(PlanBase):
     @property
     def program(self) -> SpmdProgram:
         """The steps of every rank."""
-        return self._twice if self.again else self._once
+        return self._twice if self.rematerialized else self._once
 
     @cached_property
     def _twice(self) -> SpmdProgram:
         once = self._once
         steps = [step for step in once.steps if isinstance(step, Local)]
         leaving = {v for v, _ in (*once.outputs, *once.gradients)}
-        layers = {layer.name for layer in self.again}
-        return replace(once, steps=list(taken_again(steps, leaving, layers, self.problem.joint.again)))
+        layers = {layer.name for layer in self.rematerialized}
+        return replace(once, steps=list(taken_again(steps, leaving, layers, self.problem.joint.rematerialized)))
 
     @cached_property
     def _once(self) -> SpmdProgram:
@@ -225,26 +270,26 @@ class Plan(PlanBase):
     @cached_property
     def timeline(self) -> Timeline:
         """Simulated: when a device computes and when it talks."""
-        alone = self.replica
+        alone, origin = self.replica, self._origin
         if alone is None:
-            return simulate(self.program, self._update, self.cuts, self.bucket, self.mode == "data_parallel")
+            return simulate(self.program, self._update, origin.cuts, origin.bucket, self.mode == "data_parallel")
         learned = gradients_of(alone.problem.joint)
-        return simulate(alone.program, alone._update, self.cuts, self.bucket, over=self.mesh, learned=learned)
+        return simulate(alone.program, alone._update, origin.cuts, origin.bucket, over=self.mesh, learned=learned)
 
     @property
     def _update(self) -> float:
         """Seconds of the optimizer: its bytes, and a kernel per weight."""
-        states, chip = self.problem.rule.optimizer_states, self.mesh.cluster.chip
+        states, chip = self.problem.prices.rule.optimizer_states, self.mesh.cluster.chip
         update = TimeModel(self.mesh).update(self.memory["optimizer"] / max(states, 1), states)
         return update + chip.launch * max(0, len(self.program.weights) - 1)
 
     @cached_property
     def memory(self) -> dict[str, float]:
         """Bytes per device: weights, gradients, optimizer, activations kept for the gradient, and their total."""
-        held = [self.problem.holdings(layout, t) for v, layout in self._readers_layouts().items()
+        held = [self.problem.prices.holdings(layout, t) for v, layout in self._readers_layouts().items()
                 if (t := static_type(v))]  # fmt: skip
         out = {name: float(sum(row[i] for row in held)) for i, name in enumerate(("weights", "gradients", "optimizer"))}
-        out["activations"] = self.activations - freed(self.again)
+        out["activations"] = self.activations - freed(self.rematerialized)
         return {**out, "total": sum(out.values())}
 
     def _readers_layouts(self) -> dict[Value, TensorLayout]:
@@ -259,7 +304,7 @@ class Plan(PlanBase):
     @cached_property
     def activations(self) -> float:
         """Bytes per device that are kept for the gradient where no layer is computed twice."""
-        if not self.problem.rule.training:
+        if not self.problem.prices.rule.training:
             return 0.0
         return sum(nbytes for _, _, nbytes in kept_values(self.problem, self.chosen))
 
@@ -322,9 +367,7 @@ class Plan(PlanBase):
         for at, (choice, n) in enumerate(zip(choices, legal)):
             if not 0 <= choice < n:
                 raise AttributeValueError(f"choice {choice} of node {at} is not there; legal: 0 to {n - 1}.")
-        made = self.__class__(self.problem, list(choices), "given")
-        made._follow(self)
-        return made
+        return self.changed(choices, "given")
 
     # ---- why -------------------------------------------------------------------------------------------------------
 
@@ -339,7 +382,7 @@ class Plan(PlanBase):
             A table: candidates, their own seconds, those of the reshards to the neighbours as planned, the sum; the one
             chosen is marked. A cheaper line than the marked one cannot exist after an exact search.
         """
-        node = self.problem.named(op)[0]
+        node = self.problem.operators.named(op)[0]
         v = self.problem.place[node]
         g = self.problem.costs
         around = np.zeros(len(g.time[v]))
@@ -349,7 +392,7 @@ class Plan(PlanBase):
         return self._table(node, g.time[v], around, self.choices[v], most)
 
     def _table(self, node: Node, own: Any, around: Any, chosen_at: int, most: int) -> str:
-        unit = 1e6 if self.problem.model.name == "time" else 1.0
+        unit = 1e6 if self.problem.prices.model.name == "time" else 1.0
         head = "us, simulated" if unit > 1 else "weighted bytes"
         order = list(np.argsort(own + around, kind="stable"))
         shown = order[:most] + ([chosen_at] if chosen_at not in order[:most] else [])
@@ -409,34 +452,35 @@ class Plan(PlanBase):
             ValueError: an operator or a strategy that does not fit the program.
         """
         data = read_strategies(path, self.mesh.size)
-        return self.under(data, data.get("msnb", {}).get("operators", {}), every)
+        return self.with_document(data, data.get("msnb", {}).get("operators", {}), every)
 
-    def under(self: Made, data: Mapping[str, Any], exact: Mapping[str, Any], every: bool) -> Made:
-        """The same program under the strategies of a page; ``exact``: operator -> what split counts cannot say."""
+    def with_document(self: Made, data: Mapping[str, Any], exact: Mapping[str, Any], every: bool) -> Made:
+        """The same program under the strategies of a document; ``exact``: operator -> what split counts cannot say."""
         given: dict[Node, Strategy] = {}
         for name, item in data["parallel_strategy_item"].items():
-            for node in self.problem.named(name) if every or self.problem.has(name) else ():
+            for node in self.problem.operators.named(name) if every or self.problem.operators.has(name) else ():
                 given[node] = self._from_file(name, node, item["parallel_strategy"], exact.get(name))
-        return self._with(given, data.get("parallel_layout_item", {}))
+        return self.with_strategies(given, data.get("parallel_layout_item", {}), "file")
 
     def _from_file(self, name: str, node: Node, splits: list[list[int]], exact: Any) -> Strategy:
         """The saved strategy where it still says the same as the split counts, else the one of the counts."""
         call = self.problem.calls[node]
-        if exact is not None:
-            blocks = {label: tuple(run) for label, run in exact["blocks"]}
-            for s in self.problem.candidates(call):
-                same = dict(s.blocks) == blocks and s.scatter == exact["scatter"]
-                if same and [list(row) for row in s.splits(self.mesh)] == splits:
-                    return s
-            used = sorted(a for run in blocks.values() for a in run)
-            known = set(blocks) <= _splittable(call) and set(used) <= set(range(len(self.mesh.factors)))
-            made = place(call, blocks, self.mesh) if known and len(set(used)) == len(used) else None
-            if made is not None and [list(row) for row in made.splits(self.mesh)] == splits:
-                return made
-        return chosen(name, call, splits, self.mesh)
+        found = None if exact is None else self._exact(call, splits, exact)
+        return chosen(name, call, splits, self.mesh) if found is None else found
 
-    def _with(self: Made, given: Mapping[Node, Strategy], weights: Mapping[str, Any]) -> Made:
-        """A plan with these strategies."""
+    def _exact(self, call: OpSignature, splits: list[list[int]], exact: Mapping[str, Any]) -> Strategy | None:
+        """The strategy that gives labels these mesh axes; None where it does not exist, or splits otherwise."""
+        blocks = {label: tuple(run) for label, run in exact["blocks"]}
+        offered = self.problem.prices.candidates(call)
+        alike = [s for s in offered if dict(s.blocks) == blocks and s.scatter == exact["scatter"]]
+        used = [a for run in blocks.values() for a in run]
+        known = set(blocks) <= _splittable(call) and set(used) <= set(range(len(self.mesh.factors)))
+        made = [place(call, blocks, self.mesh)] if known and len(set(used)) == len(used) else []
+        fitting = (s for s in (*alike, *made) if s is not None and [list(r) for r in s.splits(self.mesh)] == splits)
+        return next(fitting, None)
+
+    def with_strategies(self: Made, given: Mapping[Node, Strategy], weights: Mapping[str, Any], mode: str) -> Made:
+        """A plan with these strategies of operators, and layouts of weights by name; ``mode``: how it was made."""
         choices, known = list(self.choices), self.problem.strategies
         place_of = self.problem.place
         more = {n: [*known[place_of[n]], s] for n, s in given.items() if s not in known[place_of[n]]}
@@ -450,9 +494,7 @@ class Plan(PlanBase):
                 _need_axes(value, tensor_map)
                 if place is not None:  # else the operators that read it say how it lies
                     choices[place] = self._layout_choice(value.name, place, from_map(self.mesh, tensor_map))
-        made = self.with_choices(choices)
-        made.mode = "file"
-        return made
+        return self.changed(choices, mode)
 
     def _layout_choice(self, name: str, v: int, layout: TensorLayout) -> int:
         """Which choice of a weight is this layout."""
@@ -469,19 +511,7 @@ class Plan(PlanBase):
 
     def computing_twice(self: Made, which: Sequence[Layer]) -> Made:
         """The same plan with these layers computed twice, and no others."""
-        made = self.with_choices(self.choices)
-        made.mode, made.again = self.mode, tuple(which)
-        return made
-
-    def _follow(self, plan: Plan) -> None:
-        """Take over what another plan of the program was told."""
-        self.cuts, self.bucket = plan.cuts, plan.bucket
-        self.again = self._alike(plan.again)
-
-    def _alike(self, which: Sequence[Layer]) -> tuple[Layer, ...]:
-        """The layers of these names, with what they cost and save in this plan."""
-        names = {x.name for x in which}
-        return tuple(x for x in layers(self.problem, self.choices) if x.name in names) if names else ()
+        return self.changed(rematerialized=which)
 
 
 def _need_axes(weight: Value, tensor_map: Sequence[Any]) -> None:

@@ -14,9 +14,17 @@ from msnb.base.errors import MsnbError
 from msnb.parallel.context import get_auto_parallel_context
 from msnb.parallel.program.spmd_program import Collective
 
+# what users are shown of a plan (``dir``, completion); the rest is for those who make plans
+_INTERFACE = frozenset({
+    "activations", "choices", "chosen", "collectives", "devices", "document", "explain", "layers", "layouts",
+    "load", "memory", "mesh", "micro", "mode", "objective", "plans", "problem", "program", "rank", "run",
+    "save", "scheduler", "segments", "sent", "size", "step_time", "strategies", "timeline", "to_dict", "values",
+    "with_choices",
+})  # fmt: skip
+
 
 class NotDecided(MsnbError, AttributeError, ValueError):
-    """Something that nobody decided for this kind of plan, and the way to what there is."""
+    """Something that is not decided for this kind of plan, and the way to what there is."""
 
 
 class PlanBase(ABC):
@@ -24,6 +32,9 @@ class PlanBase(ABC):
 
     ``Plan``, ``PipelinePlan`` and ``HandPlan`` are such; all numbers are simulated.
     """
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name in _INTERFACE or name.startswith("_")]
 
     @property
     @abstractmethod

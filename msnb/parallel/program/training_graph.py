@@ -38,7 +38,7 @@ class TrainingGraph:
         urgent: gradients that others wait for although nothing here reads them.
         held: params that somebody keeps (weights, running means, optimizer state, Tensors that are attributes); the
             others are data: arguments of the call.
-        again: layers that the program says are computed twice.
+        rematerialized: layers that the program says are computed twice.
         fed: layouts in which data comes, where that is said (else it comes as it is wanted).
         incoming: params that other ranks send while it runs; outgoing: values that are sent to others.
         names: of forward nodes, where they are called otherwise than by their place in this program.
@@ -54,7 +54,7 @@ class TrainingGraph:
     held: set[Value] = field(default_factory=set)
     fed: dict[Value, TensorLayout] = field(default_factory=dict)
     urgent: set[Value] = field(default_factory=set)
-    again: frozenset[str] = frozenset()
+    rematerialized: frozenset[str] = frozenset()
     incoming: set[Value] = field(default_factory=set)
     outgoing: set[Value] = field(default_factory=set)
     names: dict[Node, str] = field(default_factory=dict)

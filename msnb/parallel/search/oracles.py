@@ -37,7 +37,7 @@ def linear_program(graph: CostGraph, limit: float | None = None) -> list[int]:
         DeviceError: SciPy is not installed (``pip install msnb[parallel]``). NoPlan: nothing fits.
     """
     try:
-        from scipy.optimize import Bounds, LinearConstraint, milp
+        from scipy.optimize import Bounds, LinearConstraint, milp  # SciPy is optional: it checks small programs
         from scipy.sparse import csr_matrix
     except ImportError:
         raise DeviceError("the linear program needs SciPy.", hint="pip install 'msnb[parallel]'.") from None

@@ -103,7 +103,8 @@ def _all_whole(types: Sequence[Any], outs: Sequence[Any]) -> OpAxes:
     return OpAxes(tuple(map(row, types)), tuple(map(row, outs)))
 
 
-Marked = list[list[tuple[str, str]]]
+Marked = list[list[tuple[str, str]]]  # per tensor and axis its letter, and the kind that its mark says
+Marks = Sequence[tuple[list[tuple[str, str]], TensorType]]
 
 
 def _rows(text: str, ranks: Sequence[int]) -> Marked | None:
@@ -127,38 +128,53 @@ def _rows(text: str, ranks: Sequence[int]) -> Marked | None:
 
 
 def _collected(op: Op, inputs: Marked, outputs: Marked, types: Any, outs: Any, attrs: Mapping[str, Any]) -> OpAxes:
-    sizes: dict[str, set[int]] = {}
-    kinds: dict[str, str] = {}
-    for rows, tensors in ((inputs, types), (outputs, outs)):
-        for row, t in zip(rows, tensors):
-            for (name, mark), size in zip(row, t.ints()):
-                sizes.setdefault(name, set()).add(size)
-                kinds[name] = mark or kinds.get(name, "")
-    made = {name for row in outputs for name, _ in row}
-    if INDEXED in kinds.values() and "independent_indices" not in op.traits:
-        together = (row for row, t in zip(inputs[1:], types[1:]) if t.dtype.is_int)
-        kinds.update({name: WHOLE for row in together for name, _ in row})
-    labels: dict[str, Label] = {}
-    for name, kind in kinds.items():
-        found = sizes[name] - {1} or {1}
-        size = max(found)
-        kind = kind if name in made or kind else SUM
-        if (len(found) > 1 and kind != HALO) or name == "1" or (kind == INDEXED and op.name not in _SPLITS_ROWS):
-            kind = WHOLE
-        if _stays_open(op, kind) or (kind == HALO and op.windows is None):
-            kind = WHOLE
-        labels[name] = Label(name, kind or FREE, size, size)
+    tensors = [*zip((*inputs, *outputs), (*types, *outs))]
     slides = op.windows(types, attrs) if op.windows is not None else {}
-    height, windows = _rows_and_windows(zip((*inputs, *outputs), (*types, *outs)))
-    for name, slide in slides.items():
-        labels[name] = Label(name, HALO, height[name], gcd(height[name], windows[name]), slide, windows[name])
+    labels = {**_labels(op, inputs, outputs, types, tensors), **_halos(slides, tensors)}
+    rows = [tuple(name if size > 1 else None for (name, _), size in zip(row, t.ints())) for row, t in tensors]
+    rims = tuple(tuple(name for name, mark in row if mark == HALO and name in slides) for row, _ in tensors)
+    n = len(inputs)
+    return OpAxes(tuple(rows[:n]), tuple(rows[n:]), labels, _CLOSED_BY.get(op.reduction, "sum"), rims)
 
-    def named(marked: list[tuple[str, str]], t: TensorType) -> Row:
-        return tuple(name if size > 1 else None for (name, _), size in zip(marked, t.ints()))
 
-    rims = tuple(tuple(name for name, mark in row if mark == HALO and name in slides) for row in (*inputs, *outputs))
-    return OpAxes(tuple(named(r, t) for r, t in zip(inputs, types)), tuple(named(r, t) for r, t in zip(outputs, outs)),
-                  labels, _CLOSED_BY.get(op.reduction, "sum"), rims)  # fmt: skip
+def _labels(op: Op, inputs: Marked, outputs: Marked, types: Any, tensors: Marks) -> dict[str, Label]:
+    """The labels of an op, without how windows slide."""
+    sizes: dict[str, set[int]] = {}
+    marks: dict[str, str] = {}
+    for row, t in tensors:
+        for (name, mark), size in zip(row, t.ints()):
+            sizes.setdefault(name, set()).add(size)
+            marks[name] = mark or marks.get(name, "")
+    if INDEXED in marks.values() and "independent_indices" not in op.traits:
+        together = (row for row, t in zip(inputs[1:], types[1:]) if t.dtype.is_int)
+        marks.update({name: WHOLE for row in together for name, _ in row})
+    made = {name for row in outputs for name, _ in row}
+    labels = {}
+    for name, mark in marks.items():
+        lengths = sizes[name] - {1} or {1}  # an axis of size 1 broadcasts
+        kind = _kind(op, name, mark or (FREE if name in made else SUM), len(lengths) == 1)
+        labels[name] = Label(name, kind, max(lengths), max(lengths))
+    return labels
+
+
+def _kind(op: Op, name: str, marked: str, agree: bool) -> str:
+    """What can be done along a label: what its mark says, unless parts cannot be made of it or put together again.
+
+    Args:
+        marked: by its mark, or by where the label stands; agree: whether all axes with the label have one length.
+    """
+    has_parts = (agree or marked == HALO) and name != "1"
+    known = {INDEXED: op.name in _SPLITS_ROWS, HALO: op.windows is not None}.get(marked, True)
+    return marked if has_parts and known and not _stays_open(op, marked) else WHOLE
+
+
+def _halos(slides: Mapping[str, Slide], tensors: Marks) -> dict[str, Label]:
+    """The labels along which windows slide: split evenly, in rows and in windows."""
+    height, windows = _rows_and_windows(tensors)
+    return {
+        name: Label(name, HALO, height[name], gcd(height[name], windows[name]), slide, windows[name])
+        for name, slide in slides.items()
+    }
 
 
 def _stays_open(op: Op, kind: str) -> bool:

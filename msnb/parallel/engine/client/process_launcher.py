@@ -161,7 +161,7 @@ class Notebook:
 
     def start(self, address: str, timeout: float, folder: str) -> None:
         """Begin the cluster, or begin its engines again, and have every engine come to ``address``."""
-        import ipyparallel
+        import ipyparallel  # optional
 
         own = environment(self.threads)
         os.environ.update({k: v for k, v in own.items() if k.endswith("_THREADS") or k in _INSIDE})

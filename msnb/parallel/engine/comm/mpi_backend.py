@@ -27,7 +27,7 @@ class MpiComm(Communicator):
     """A rank of MPI's world."""
 
     def __init__(self, timeout: float) -> None:
-        from mpi4py import MPI
+        from mpi4py import MPI  # optional; importing it starts MPI
 
         self.mpi, world = MPI, MPI.COMM_WORLD
         super().__init__(world.rank, world.size, timeout)

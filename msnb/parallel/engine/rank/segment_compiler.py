@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,14 @@ class _Open:
     last: tuple[int, str] = (-1, "")
 
 
+class _When(Enum):
+    """When a step is taken: into the open stretch, with those that wait for late talks, or behind the open stretch."""
+
+    NOW = auto()
+    LATER = auto()
+    BEHIND = auto()
+
+
 class _Cutter:
     """The legs of a rank, cut out of the steps of its team.
 
@@ -108,23 +117,28 @@ class _Cutter:
     def _come_to(self, i: int, step: Step) -> None:
         """Take a step, now or later."""
         taken, fits = StepSegment(i, step.where, step), self._fits(i, step)
-        reads, makes = taken.buffers()
-        while True:
-            talks = [self.waiting[name] for name in map(self._name, reads) if name in self.waiting]
-            owed, again = any(v in self.owed for v, _ in reads), any(map(self._is_held, taken.made))
-            if fits and not again and (owed or talks) and all(talk.late for talk in talks):
-                self.later.append((i, step))
-                self.owed |= {v for v, _ in makes}
-                self.read_later |= {v for v, _ in reads}
-                return
-            if not (owed or again or talks and fits):
-                break
+        while (when := self._when(taken, fits)) is _When.BEHIND:
             self._close()
-        if fits:
+        if when is _When.LATER:
+            reads, makes = taken.buffers()
+            self.later.append((i, step))
+            self.owed |= {v for v, _ in makes}
+            self.read_later |= {v for v, _ in reads}
+        elif fits:
             self._write(i, step)
         else:
             self._end()
             self.done.append(taken)
+
+    def _when(self, taken: StepSegment, fits: bool) -> _When:
+        """When a step can be taken: what it reads may still have to arrive, what it makes may still be read."""
+        reads = taken.buffers()[0]
+        talks = [self.waiting[name] for name in map(self._name, reads) if name in self.waiting]
+        owed, held = any(v in self.owed for v, _ in reads), any(map(self._is_held, taken.made))
+        if not (owed or held or (talks and fits)):
+            return _When.NOW
+        can_wait = fits and not held and all(talk.late for talk in talks)
+        return _When.LATER if can_wait else _When.BEHIND
 
     def _write(self, i: int, step: Step) -> None:
         """Take a step into the open stretch."""
