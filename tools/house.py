@@ -333,7 +333,7 @@ def _sizes(modules: list[Source]) -> Iterator[Measure]:
 
 LIMITS = {
     "twice": 21, "late ours": 48, "late": 73, "cycles": 0, "tables": 9, "complex": 42, "highest": 32, "wide": 13,
-    "long": 15, "lines": 62_800,
+    "long": 15, "lines": 62_270,
 }  # fmt: skip
 
 

@@ -20,6 +20,8 @@ from msnb.ops.definition.data_format import need_format
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.window_geometry import IntOrPair, pair
 
+__all__ = ["Conv1d", "Conv1dTranspose", "Conv2d", "Conv2dTranspose"]
+
 
 class Convolution(Cell):
     """What the four layers share: attributes, first values, how they look."""

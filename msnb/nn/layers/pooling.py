@@ -14,6 +14,8 @@ from msnb.nn.cells.cell import Cell
 from msnb.ops.definition.data_format import NCHW, need_format
 from msnb.ops.definition.window_geometry import IntOrPair
 
+__all__ = ["AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AvgPool1d", "AvgPool2d", "MaxPool1d", "MaxPool2d"]
+
 
 class Pooling(Cell):
     """What the pooling layers share; ``_rows``: it pools rows of samples, not images."""

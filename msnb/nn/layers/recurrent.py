@@ -18,6 +18,8 @@ from msnb.nn.cells.cell import Cell
 from msnb.nn.layers.basic import need_last, positive_int
 from msnb.nn.layers.recurrent_cells import first_parameter, gru_step, legal_nonlinearity, lstm_step, project, rnn_step
 
+__all__ = ["GRU", "LSTM", "RNN"]
+
 State = tuple[Any, ...]
 
 

@@ -15,6 +15,8 @@ from msnb.nn.layers.pooling import AveragePooling, Pooling
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.spatial.volumetric import IntOrTriple, triple
 
+__all__ = ["AdaptiveAvgPool3d", "AvgPool3d", "Conv3d", "MaxPool3d"]
+
 
 class Conv3d(Convolution):
     """Convolution of volumes.

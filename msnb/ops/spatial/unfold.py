@@ -24,6 +24,8 @@ from msnb.ops.shape.concat_split import stack
 from msnb.ops.shape.index_records import INDEX, UNINDEX
 from msnb.ops.shape.views import reshape, transpose
 
+__all__ = ["channel_shuffle", "depth_to_space", "fold", "pixel_shuffle", "pixel_unshuffle", "space_to_depth", "unfold"]
+
 FULL = (None, None, None)
 
 

@@ -26,6 +26,8 @@ from msnb.ops.shape.views import permute, reshape
 from msnb.ops.spatial.convolution import conv2d
 from msnb.ops.spatial.pooling import adaptive_avg_pool2d, avg_pool2d, max_pool2d
 
+__all__ = ["adaptive_avg_pool3d", "avg_pool3d", "conv3d", "max_pool3d"]
+
 Triple = tuple[int, int, int]
 IntOrTriple = int | Sequence[int]
 SixPads = tuple[int, int, int, int, int, int]
