@@ -27,34 +27,12 @@ from msnb.dataset.sources.mnist import FashionMnistDataset, KMnistDataset, Mnist
 from msnb.dataset.sources.numpy_slices import NumpySlicesDataset
 
 __all__ = [
-    "BatchInfo",
-    "Cifar100Dataset",
-    "Cifar10Dataset",
-    "Dataset",
-    "DigitsDataset",
-    "DistributedSampler",
-    "FashionMnistDataset",
-    "GeneratorDataset",
-    "ImageFolderDataset",
-    "IterSampler",
-    "KMnistDataset",
-    "MindDataset",
-    "MnistDataset",
-    "NumpySlicesDataset",
-    "PKSampler",
-    "RandomSampler",
-    "Sampler",
-    "SequentialSampler",
-    "SubsetRandomSampler",
-    "SubsetSampler",
-    "WeightedRandomSampler",
-    "config",
-    "samplers",
-    "text",
-    "transforms",
-    "vision",
-    "zip",
-]
+    "BatchInfo", "Cifar100Dataset", "Cifar10Dataset", "Dataset", "DigitsDataset", "DistributedSampler",
+    "FashionMnistDataset", "GeneratorDataset", "ImageFolderDataset", "IterSampler", "KMnistDataset", "MindDataset",
+    "MnistDataset", "NumpySlicesDataset", "PKSampler", "RandomSampler", "Sampler", "SequentialSampler",
+    "SubsetRandomSampler", "SubsetSampler", "WeightedRandomSampler", "config", "samplers", "text", "transforms",
+    "vision", "zip",
+]  # fmt: skip
 
 
 if not TYPE_CHECKING:  # a type checker must go on to report names that do not exist

@@ -6,139 +6,29 @@ import msnb.nn.mindspore.inner_operators
 from msnb.base import missing_names
 from msnb.nn import initializer as initializer
 from msnb.nn.cells.cell import Cell as Cell
-from msnb.nn.cells.container import CellDict as CellDict
-from msnb.nn.cells.container import CellList as CellList
-from msnb.nn.cells.container import SequentialCell as SequentialCell
+from msnb.nn.cells.container import *
 from msnb.nn.cells.graph_cell import GraphCell as GraphCell
-from msnb.nn.layers.activation import CELU as CELU
-from msnb.nn.layers.activation import ELU as ELU
-from msnb.nn.layers.activation import GELU as GELU
-from msnb.nn.layers.activation import GLU as GLU
-from msnb.nn.layers.activation import Hardtanh as Hardtanh
-from msnb.nn.layers.activation import HShrink as HShrink
-from msnb.nn.layers.activation import HSigmoid as HSigmoid
-from msnb.nn.layers.activation import HSwish as HSwish
-from msnb.nn.layers.activation import LeakyReLU as LeakyReLU
-from msnb.nn.layers.activation import LogSigmoid as LogSigmoid
-from msnb.nn.layers.activation import LogSoftmax as LogSoftmax
-from msnb.nn.layers.activation import Mish as Mish
-from msnb.nn.layers.activation import PReLU as PReLU
-from msnb.nn.layers.activation import ReLU as ReLU
-from msnb.nn.layers.activation import ReLU6 as ReLU6
-from msnb.nn.layers.activation import SeLU as SeLU
-from msnb.nn.layers.activation import Sigmoid as Sigmoid
-from msnb.nn.layers.activation import SiLU as SiLU
-from msnb.nn.layers.activation import Softmax as Softmax
-from msnb.nn.layers.activation import Softmax2d as Softmax2d
-from msnb.nn.layers.activation import Softmin as Softmin
-from msnb.nn.layers.activation import Softplus as Softplus
-from msnb.nn.layers.activation import SoftShrink as SoftShrink
-from msnb.nn.layers.activation import Softsign as Softsign
-from msnb.nn.layers.activation import Tanh as Tanh
-from msnb.nn.layers.activation import Tanhshrink as Tanhshrink
-from msnb.nn.layers.activation import Threshold as Threshold
-from msnb.nn.layers.activation import get_activation as get_activation
+from msnb.nn.layers.activation import *
 from msnb.nn.layers.attention import MultiheadAttention as MultiheadAttention
-from msnb.nn.layers.basic import Bilinear as Bilinear
-from msnb.nn.layers.basic import Dense as Dense
-from msnb.nn.layers.basic import Dropout as Dropout
-from msnb.nn.layers.basic import Dropout1d as Dropout1d
-from msnb.nn.layers.basic import Dropout2d as Dropout2d
-from msnb.nn.layers.basic import Dropout3d as Dropout3d
-from msnb.nn.layers.basic import Embedding as Embedding
-from msnb.nn.layers.basic import Flatten as Flatten
-from msnb.nn.layers.basic import Identity as Identity
-from msnb.nn.layers.basic import Linear as Linear
-from msnb.nn.layers.basic import Unflatten as Unflatten
-from msnb.nn.layers.convolution import Conv1d as Conv1d
-from msnb.nn.layers.convolution import Conv1dTranspose as Conv1dTranspose
-from msnb.nn.layers.convolution import Conv2d as Conv2d
-from msnb.nn.layers.convolution import Conv2dTranspose as Conv2dTranspose
-from msnb.nn.layers.image_layers import ChannelShuffle as ChannelShuffle
-from msnb.nn.layers.image_layers import ConstantPad1d as ConstantPad1d
-from msnb.nn.layers.image_layers import ConstantPad2d as ConstantPad2d
-from msnb.nn.layers.image_layers import PixelShuffle as PixelShuffle
-from msnb.nn.layers.image_layers import PixelUnshuffle as PixelUnshuffle
-from msnb.nn.layers.image_layers import ReflectionPad1d as ReflectionPad1d
-from msnb.nn.layers.image_layers import ReflectionPad2d as ReflectionPad2d
-from msnb.nn.layers.image_layers import ReplicationPad1d as ReplicationPad1d
-from msnb.nn.layers.image_layers import ReplicationPad2d as ReplicationPad2d
-from msnb.nn.layers.image_layers import Upsample as Upsample
-from msnb.nn.layers.image_layers import ZeroPad2d as ZeroPad2d
-from msnb.nn.layers.normalization import BatchNorm1d as BatchNorm1d
-from msnb.nn.layers.normalization import BatchNorm2d as BatchNorm2d
-from msnb.nn.layers.normalization import BatchNorm3d as BatchNorm3d
-from msnb.nn.layers.normalization import GroupNorm as GroupNorm
-from msnb.nn.layers.normalization import InstanceNorm1d as InstanceNorm1d
-from msnb.nn.layers.normalization import InstanceNorm2d as InstanceNorm2d
-from msnb.nn.layers.normalization import LayerNorm as LayerNorm
-from msnb.nn.layers.normalization import RMSNorm as RMSNorm
-from msnb.nn.layers.pooling import AdaptiveAvgPool1d as AdaptiveAvgPool1d
-from msnb.nn.layers.pooling import AdaptiveAvgPool2d as AdaptiveAvgPool2d
-from msnb.nn.layers.pooling import AvgPool1d as AvgPool1d
-from msnb.nn.layers.pooling import AvgPool2d as AvgPool2d
-from msnb.nn.layers.pooling import MaxPool1d as MaxPool1d
-from msnb.nn.layers.pooling import MaxPool2d as MaxPool2d
-from msnb.nn.layers.recurrent import GRU as GRU
-from msnb.nn.layers.recurrent import LSTM as LSTM
-from msnb.nn.layers.recurrent import RNN as RNN
-from msnb.nn.layers.recurrent_cells import GRUCell as GRUCell
-from msnb.nn.layers.recurrent_cells import LSTMCell as LSTMCell
-from msnb.nn.layers.recurrent_cells import RNNCell as RNNCell
+from msnb.nn.layers.basic import *
+from msnb.nn.layers.convolution import *
+from msnb.nn.layers.image_layers import *
+from msnb.nn.layers.normalization import *
+from msnb.nn.layers.pooling import *
+from msnb.nn.layers.recurrent import *
+from msnb.nn.layers.recurrent_cells import *
 from msnb.nn.layers.sync_batch_norm import SyncBatchNorm as SyncBatchNorm
-from msnb.nn.layers.transformer import Transformer as Transformer
-from msnb.nn.layers.transformer import TransformerDecoder as TransformerDecoder
-from msnb.nn.layers.transformer import TransformerDecoderLayer as TransformerDecoderLayer
-from msnb.nn.layers.transformer import TransformerEncoder as TransformerEncoder
-from msnb.nn.layers.transformer import TransformerEncoderLayer as TransformerEncoderLayer
-from msnb.nn.layers.transformer import causal_mask as causal_mask
-from msnb.nn.layers.volumetric import AdaptiveAvgPool3d as AdaptiveAvgPool3d
-from msnb.nn.layers.volumetric import AvgPool3d as AvgPool3d
-from msnb.nn.layers.volumetric import Conv3d as Conv3d
-from msnb.nn.layers.volumetric import MaxPool3d as MaxPool3d
-from msnb.nn.mindspore.fused_layers import Conv2dBnAct as Conv2dBnAct
-from msnb.nn.mindspore.fused_layers import DenseBnAct as DenseBnAct
+from msnb.nn.layers.transformer import *
+from msnb.nn.layers.volumetric import *
 from msnb.nn.mindspore.array_layers import PSNR as PSNR
 from msnb.nn.mindspore.array_layers import MatMul as MatMul
 from msnb.nn.mindspore.array_layers import Range as Range
-from msnb.nn.mindspore.operator_layers import ClipByNorm as ClipByNorm
-from msnb.nn.mindspore.operator_layers import Norm as Norm
-from msnb.nn.mindspore.operator_layers import OneHot as OneHot
-from msnb.nn.mindspore.operator_layers import Pad as Pad
-from msnb.nn.mindspore.operator_layers import ResizeBilinear as ResizeBilinear
-from msnb.nn.mindspore.operator_layers import Unfold as Unfold
+from msnb.nn.mindspore.fused_layers import *
+from msnb.nn.mindspore.operator_layers import *
 from msnb.nn.training.gradient_reducer import DistributedGradReducer as DistributedGradReducer
-from msnb.nn.training.loss import BCELoss as BCELoss
-from msnb.nn.training.loss import BCEWithLogitsLoss as BCEWithLogitsLoss
-from msnb.nn.training.loss import CosineEmbeddingLoss as CosineEmbeddingLoss
-from msnb.nn.training.loss import CosineSimilarity as CosineSimilarity
-from msnb.nn.training.loss import CrossEntropyLoss as CrossEntropyLoss
-from msnb.nn.training.loss import CTCLoss as CTCLoss
-from msnb.nn.training.loss import DiceLoss as DiceLoss
-from msnb.nn.training.loss import FocalLoss as FocalLoss
-from msnb.nn.training.loss import GaussianNLLLoss as GaussianNLLLoss
-from msnb.nn.training.loss import HingeEmbeddingLoss as HingeEmbeddingLoss
-from msnb.nn.training.loss import HuberLoss as HuberLoss
-from msnb.nn.training.loss import KLDivLoss as KLDivLoss
-from msnb.nn.training.loss import L1Loss as L1Loss
-from msnb.nn.training.loss import LossBase as LossBase
-from msnb.nn.training.loss import MAELoss as MAELoss
-from msnb.nn.training.loss import MarginRankingLoss as MarginRankingLoss
-from msnb.nn.training.loss import MSELoss as MSELoss
-from msnb.nn.training.loss import NLLLoss as NLLLoss
-from msnb.nn.training.loss import PoissonNLLLoss as PoissonNLLLoss
-from msnb.nn.training.loss import RMSELoss as RMSELoss
-from msnb.nn.training.loss import SmoothL1Loss as SmoothL1Loss
-from msnb.nn.training.loss import SoftMarginLoss as SoftMarginLoss
-from msnb.nn.training.loss import SoftmaxCrossEntropyWithLogits as SoftmaxCrossEntropyWithLogits
-from msnb.nn.training.loss import TripletMarginLoss as TripletMarginLoss
-from msnb.nn.training.loss_scale import DynamicLossScaleUpdateCell as DynamicLossScaleUpdateCell
-from msnb.nn.training.loss_scale import FixedLossScaleUpdateCell as FixedLossScaleUpdateCell
-from msnb.nn.training.loss_scale import TrainOneStepWithLossScaleCell as TrainOneStepWithLossScaleCell
-from msnb.nn.training.training_cells import PipelineCell as PipelineCell
-from msnb.nn.training.training_cells import TrainOneStepCell as TrainOneStepCell
-from msnb.nn.training.training_cells import WithEvalCell as WithEvalCell
-from msnb.nn.training.training_cells import WithLossCell as WithLossCell
+from msnb.nn.training.loss import *
+from msnb.nn.training.loss_scale import *
+from msnb.nn.training.training_cells import *
 from msnb.optim import SGD as SGD
 from msnb.optim import Adadelta as Adadelta
 from msnb.optim import Adagrad as Adagrad

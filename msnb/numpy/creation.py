@@ -15,6 +15,12 @@ from msnb.base.errors import ArgumentError
 from msnb.core.dtypes import DType, as_dtype, float32, int32
 from msnb.core.tensor import Tensor
 
+__all__ = [
+    "arange", "array", "asarray", "asfarray", "copy", "diag", "diagflat", "empty", "empty_like", "eye", "full",
+    "full_like", "geomspace", "identity", "indices", "linspace", "logspace", "meshgrid", "mgrid", "ogrid", "ones",
+    "ones_like", "promote_types", "rand", "randint", "randn", "result_type", "tri", "zeros", "zeros_like",
+]  # fmt: skip
+
 _NARROW = {"int64": "int32", "float64": "float32", "complex128": "complex64"}
 
 

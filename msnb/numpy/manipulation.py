@@ -12,6 +12,12 @@ from msnb import ops
 from msnb.base.errors import ArgumentError
 from msnb.numpy.creation import array
 
+__all__ = [
+    "append", "array_split", "array_str", "broadcast_arrays", "concatenate", "digitize", "expand_dims", "flip", "in1d",
+    "isin", "isscalar", "nonzero", "pad", "repeat", "roll", "rollaxis", "rot90", "searchsorted", "split", "stack",
+    "take", "tril", "tril_indices", "triu", "triu_indices", "unique", "where",
+]  # fmt: skip
+
 
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     """Every element several times in a row; without an axis, of all numbers in a row.

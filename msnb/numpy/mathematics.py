@@ -13,6 +13,11 @@ from msnb.base.errors import ArgumentError, ShapeError
 from msnb.core.dtypes import as_dtype, float32
 from msnb.numpy.creation import array, linspace
 
+__all__ = [
+    "array_equal", "blackman", "cbrt", "clip", "convolve", "corrcoef", "cov", "cross", "divmod", "gradient", "hamming",
+    "hanning", "heaviside", "histogram", "interp", "polyval", "radians",
+]  # fmt: skip
+
 
 def gradient(f: Any, spacing: float = 1.0, axis: Any = None) -> Any:
     """Slopes: central differences inside, one-sided ones at the ends.

@@ -14,6 +14,11 @@ from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.core.dtypes import as_dtype, float32
 from msnb.numpy.creation import array
 
+__all__ = [
+    "amax", "amin", "cumprod", "cumsum", "max", "mean", "min", "nancumsum", "nanmax", "nanmean", "nanmin", "nanstd",
+    "nansum", "nanvar", "norm", "prod", "std", "sum", "var",
+]  # fmt: skip
+
 
 def _taken(a: Any, where: Any, neutral: Any) -> Any:
     t = array(a)

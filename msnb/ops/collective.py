@@ -32,6 +32,8 @@ from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.elementwise.comparison import equal, where
 from msnb.ops.shape.creation import zeros_like
 
+__all__ = ["ReduceOp", "all_gather", "all_reduce", "all_to_all", "broadcast", "neighbor_exchange", "reduce_scatter"]
+
 _LABELS = "abcdefghijklmnopqrstuvwxyz"
 _ONE = (0,)
 

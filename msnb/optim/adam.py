@@ -22,6 +22,8 @@ from msnb.core.parameter import Parameter
 from msnb.optim.lr_schedules import positive, share
 from msnb.optim.optimizer import Optimizer, with_decay
 
+__all__ = ["Adam", "AdamW", "AdamWeightDecay", "Lamb"]
+
 
 class _Moments(Optimizer):
     """The running moments that all of them keep."""

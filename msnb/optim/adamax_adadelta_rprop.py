@@ -21,6 +21,8 @@ from msnb.core.parameter import Parameter
 from msnb.optim.lr_schedules import positive, share
 from msnb.optim.optimizer import Optimizer
 
+__all__ = ["AdaMax", "Adadelta", "Rprop"]
+
 
 class AdaMax(Optimizer):
     """Adam with the largest gradient so far in place of the mean square.

@@ -12,6 +12,11 @@ from collections.abc import Callable, Sequence
 
 from msnb.optim.lr_schedules import count, positive
 
+__all__ = [
+    "cosine_decay_lr", "exponential_decay_lr", "inverse_decay_lr", "natural_exp_decay_lr", "piecewise_constant_lr",
+    "polynomial_decay_lr", "warmup_lr",
+]  # fmt: skip
+
 
 def _per_epoch(total_step: int, step_per_epoch: int, rate: Callable[[int], float]) -> list[float]:
     count("total_step", total_step)

@@ -18,6 +18,11 @@ from msnb import ops
 from msnb.core import dtypes
 from msnb.nn.cells.cell import Cell
 
+__all__ = [
+    "CosineDecayLR", "ExponentialDecayLR", "InverseDecayLR", "LearningRateSchedule", "NaturalExpDecayLR",
+    "PolynomialDecayLR", "WarmUpLR",
+]  # fmt: skip
+
 
 def positive(what: str, value: Any, zero: bool = False) -> float:
     """``value`` as a float above 0 (or at least 0). Raises ValueError."""

@@ -18,6 +18,8 @@ from msnb.core.parameter import Parameter
 from msnb.optim.lr_schedules import positive
 from msnb.optim.optimizer import Optimizer
 
+__all__ = ["Adagrad", "RMSProp"]
+
 
 class RMSProp(Optimizer):
     """Root mean square propagation.

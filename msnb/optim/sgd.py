@@ -17,6 +17,8 @@ from msnb.core.parameter import Parameter
 from msnb.optim.lr_schedules import positive
 from msnb.optim.optimizer import Optimizer
 
+__all__ = ["Momentum", "SGD"]
+
 
 class SGD(Optimizer):
     """Stochastic gradient descent.

@@ -28,39 +28,12 @@ from msnb.train.metrics import (
 from msnb.train.model import Model
 
 __all__ = [
-    "Accuracy",
-    "Callback",
-    "CheckpointConfig",
-    "ConfusionMatrix",
-    "EarlyStopping",
-    "F1",
-    "Fbeta",
-    "History",
-    "LambdaCallback",
-    "LearningRateScheduler",
-    "Loss",
-    "LossMonitor",
-    "MAE",
-    "MSE",
-    "Metric",
-    "Model",
-    "ModelCheckpoint",
-    "Precision",
-    "ProgressBar",
-    "Recall",
-    "ReduceLROnPlateau",
-    "RunContext",
-    "RunParams",
-    "TimeMonitor",
-    "Top1CategoricalAccuracy",
-    "Top5CategoricalAccuracy",
-    "TopKCategoricalAccuracy",
-    "get_metric_fn",
-    "load_checkpoint",
-    "load_param_into_net",
-    "names",
-    "save_checkpoint",
-]
+    "Accuracy", "Callback", "CheckpointConfig", "ConfusionMatrix", "EarlyStopping", "F1", "Fbeta", "History",
+    "LambdaCallback", "LearningRateScheduler", "Loss", "LossMonitor", "MAE", "MSE", "Metric", "Model",
+    "ModelCheckpoint", "Precision", "ProgressBar", "Recall", "ReduceLROnPlateau", "RunContext", "RunParams",
+    "TimeMonitor", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "get_metric_fn",
+    "load_checkpoint", "load_param_into_net", "names", "save_checkpoint",
+]  # fmt: skip
 
 if not TYPE_CHECKING:  # a type checker must go on to report names that do not exist
 

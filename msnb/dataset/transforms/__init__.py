@@ -17,19 +17,6 @@ from msnb.dataset.transforms.basic import (
 from msnb.dataset.transforms.random import RandomApply, RandomChoice, RandomOrder
 
 __all__ = [
-    "Compose",
-    "Concatenate",
-    "Duplicate",
-    "Fill",
-    "Mask",
-    "OneHot",
-    "PadEnd",
-    "RandomApply",
-    "RandomChoice",
-    "RandomOrder",
-    "Relational",
-    "Slice",
-    "Transform",
-    "TypeCast",
-    "Unique",
-]
+    "Compose", "Concatenate", "Duplicate", "Fill", "Mask", "OneHot", "PadEnd", "RandomApply", "RandomChoice",
+    "RandomOrder", "Relational", "Slice", "Transform", "TypeCast", "Unique",
+]  # fmt: skip

@@ -29,37 +29,11 @@ from msnb.dataset.vision.pixel_values import CHW2HWC, HWC2CHW, Invert, Normalize
 from msnb.dataset.vision.random import RandomCrop, RandomHorizontalFlip, RandomResizedCrop, RandomVerticalFlip
 
 __all__ = [
-    "CHW2HWC",
-    "HWC2CHW",
-    "AdjustBrightness",
-    "AdjustContrast",
-    "AdjustHue",
-    "AdjustSaturation",
-    "Border",
-    "CenterCrop",
-    "Crop",
-    "Decode",
-    "Grayscale",
-    "HorizontalFlip",
-    "Inter",
-    "Invert",
-    "Normalize",
-    "Pad",
-    "RandomColorAdjust",
-    "RandomCrop",
-    "RandomCropDecodeResize",
-    "RandomGrayscale",
-    "RandomHorizontalFlip",
-    "RandomResizedCrop",
-    "RandomVerticalFlip",
-    "Rescale",
-    "Resize",
-    "ToNumpy",
-    "ToPIL",
-    "ToTensor",
-    "ToType",
-    "VerticalFlip",
-]
+    "CHW2HWC", "HWC2CHW", "AdjustBrightness", "AdjustContrast", "AdjustHue", "AdjustSaturation", "Border", "CenterCrop",
+    "Crop", "Decode", "Grayscale", "HorizontalFlip", "Inter", "Invert", "Normalize", "Pad", "RandomColorAdjust",
+    "RandomCrop", "RandomCropDecodeResize", "RandomGrayscale", "RandomHorizontalFlip", "RandomResizedCrop",
+    "RandomVerticalFlip", "Rescale", "Resize", "ToNumpy", "ToPIL", "ToTensor", "ToType", "VerticalFlip",
+]  # fmt: skip
 
 
 if not TYPE_CHECKING:  # a type checker must go on to report names that do not exist

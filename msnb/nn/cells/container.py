@@ -14,6 +14,8 @@ from msnb.core.engine import guarded
 from msnb.nn.cells.cell import Cell
 from msnb.nn.cells.cell_tree import is_named_here, move_names, owned
 
+__all__ = ["CellDict", "CellList", "SequentialCell"]
+
 
 def _need_cell(where: str, value: Any) -> Cell:
     if not isinstance(value, Cell):

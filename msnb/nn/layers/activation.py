@@ -18,6 +18,12 @@ from msnb.nn.cells.cell import Cell
 from msnb.nn.initializer import initializer
 from msnb.ops.definition.keyword_aliases import worded
 
+__all__ = [
+    "CELU", "ELU", "GELU", "GLU", "HShrink", "HSigmoid", "HSwish", "Hardtanh", "LeakyReLU", "LogSigmoid", "LogSoftmax",
+    "Mish", "PReLU", "ReLU", "ReLU6", "SeLU", "SiLU", "Sigmoid", "SoftShrink", "Softmax", "Softmax2d", "Softmin",
+    "Softplus", "Softsign", "Tanh", "Tanhshrink", "Threshold", "get_activation",
+]  # fmt: skip
+
 
 def _plain(name: str, op: str, doc: str) -> type[Cell]:
     """A Cell without arguments around ``ops.<op>``."""

@@ -18,6 +18,11 @@ from msnb.nn.initializer import HeUniform, Normal, Uniform, initializer
 from msnb.nn.layers.activation import get_activation
 from msnb.ops.definition.keyword_aliases import worded
 
+__all__ = [
+    "Bilinear", "Dense", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "Embedding", "Flatten", "Identity", "Linear",
+    "Unflatten",
+]  # fmt: skip
+
 
 def positive_int(what: str, value: Any) -> int:
     """``value`` if it is an int of at least 1. Raises ValueError (TypeError for other types)."""

@@ -18,35 +18,48 @@ from msnb.nn.initializer import fans
 from msnb.nn.layers.basic import first_bias, first_weight, positive_int
 from msnb.ops.definition.data_format import need_format
 from msnb.ops.definition.keyword_aliases import worded
-from msnb.ops.definition.window_geometry import IntOrPair, pair
+from msnb.ops.definition.window_geometry import IntOrInts, per_axis
+
+__all__ = ["Conv1d", "Conv1dTranspose", "Conv2d", "Conv2dTranspose"]
 
 
 class Convolution(Cell):
-    """What the four layers share: attributes, first values, how they look."""
+    """What the layers share, over any number of axes of positions: attributes, first values, how they look."""
 
+    _layer, _axes, _transposed = "Conv2d", 2, False
+
+    @worded
     def __init__(
         self,
         in_channels: int,
         out_channels: int,
-        weight_shape: tuple[int, ...],
-        stride: Any,
-        pad_mode: str,
-        padding: Any,
-        dilation: Any,
-        group: int,
-        has_bias: bool,
-        weight_init: Any,
-        bias_init: Any,
-        dtype: Any,
+        kernel_size: IntOrInts,
+        stride: IntOrInts = 1,
+        pad_mode: str = "same",
+        padding: IntOrInts = 0,
+        dilation: IntOrInts = 1,
+        group: int = 1,
+        has_bias: bool = False,
+        weight_init: Any = None,
+        bias_init: Any = None,
+        dtype: Any = dtypes.float32,
     ) -> None:
         super().__init__()
+        _need_channels(in_channels, out_channels, group)
+        first, second = (in_channels, out_channels) if self._transposed else (out_channels, in_channels)
+        kernel = self._sizes("kernel_size", kernel_size)
+        shape = (first, second // group, *((kernel,) if isinstance(kernel, int) else kernel))
         self.in_channels, self.out_channels, self.group = in_channels, out_channels, group
-        self.kernel_size = weight_shape[2:]
-        self.pad_mode = _legal_mode(pad_mode, padding)
-        self.stride, self.padding, self.dilation = stride, padding, dilation
+        self.kernel_size = shape[2:]
+        self.stride, self.dilation = self._sizes("stride", stride), self._sizes("dilation", dilation)
+        self.pad_mode, self.padding = _legal_mode(pad_mode, padding), padding
         self.has_bias = bool(has_bias)
-        self.weight = first_weight(weight_init, weight_shape, dtype)
-        self.bias = first_bias(bias_init, out_channels, fans(weight_shape)[0], dtype) if has_bias else None
+        self.weight = first_weight(weight_init, shape, dtype)
+        self.bias = first_bias(bias_init, out_channels, fans(shape)[0], dtype) if has_bias else None
+
+    def _sizes(self, what: str, value: Any) -> Any:
+        """One number per axis, as the op takes them: an int for one axis."""
+        return positive_int(what, value) if self._axes == 1 else per_axis(self._layer, what, value, self._axes)
 
     def extend_repr(self) -> str:
         """Its sizes."""
@@ -68,7 +81,7 @@ def _legal_mode(pad_mode: Any, padding: Any) -> str:
     return mode
 
 
-def need_channels(in_channels: Any, out_channels: Any, group: Any) -> None:
+def _need_channels(in_channels: Any, out_channels: Any, group: Any) -> None:
     for what, value in (("in_channels", in_channels), ("out_channels", out_channels), ("group", group)):
         positive_int(what, value)
     for what, value in (("in_channels", in_channels), ("out_channels", out_channels)):
@@ -105,11 +118,11 @@ class Conv2d(Convolution):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: IntOrPair,
-        stride: IntOrPair = 1,
+        kernel_size: IntOrInts,
+        stride: IntOrInts = 1,
         pad_mode: str = "same",
-        padding: IntOrPair = 0,
-        dilation: IntOrPair = 1,
+        padding: IntOrInts = 0,
+        dilation: IntOrInts = 1,
         group: int = 1,
         has_bias: bool = False,
         weight_init: Any = None,
@@ -117,15 +130,12 @@ class Conv2d(Convolution):
         data_format: str = "NCHW",
         dtype: Any = dtypes.float32,
     ) -> None:
-        need_channels(in_channels, out_channels, group)
         need_format("Conv2d", data_format)
-        self.data_format = data_format
-        shape = (out_channels, in_channels // group, *pair("Conv2d", "kernel_size", kernel_size))
-        stride, dilation = pair("Conv2d", "stride", stride), pair("Conv2d", "dilation", dilation)
         super().__init__(
-            in_channels, out_channels, shape, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
             bias_init, dtype,
         )  # fmt: skip
+        self.data_format = data_format
 
     def construct(self, x: Any) -> Any:
         """The layer."""
@@ -151,28 +161,7 @@ class Conv1d(Convolution):
         (2, 8, 7)
     """
 
-    @worded
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int,
-        stride: int = 1,
-        pad_mode: str = "same",
-        padding: Any = 0,
-        dilation: int = 1,
-        group: int = 1,
-        has_bias: bool = False,
-        weight_init: Any = None,
-        bias_init: Any = None,
-        dtype: Any = dtypes.float32,
-    ) -> None:
-        need_channels(in_channels, out_channels, group)
-        shape = (out_channels, in_channels // group, positive_int("kernel_size", kernel_size))
-        super().__init__(
-            in_channels, out_channels, shape, positive_int("stride", stride), pad_mode, padding,
-            positive_int("dilation", dilation), group, has_bias, weight_init, bias_init, dtype,
-        )  # fmt: skip
+    _layer, _axes = "Conv1d", 1
 
     def construct(self, x: Any) -> Any:
         """The layer."""
@@ -197,28 +186,27 @@ class Conv2dTranspose(Convolution):
         (1, 2, 10, 10)
     """
 
+    _layer, _transposed = "Conv2dTranspose", True
+
     @worded
     def __init__(
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: IntOrPair,
-        stride: IntOrPair = 1,
+        kernel_size: IntOrInts,
+        stride: IntOrInts = 1,
         pad_mode: str = "same",
-        padding: IntOrPair = 0,
-        output_padding: IntOrPair = 0,
-        dilation: IntOrPair = 1,
+        padding: IntOrInts = 0,
+        output_padding: IntOrInts = 0,
+        dilation: IntOrInts = 1,
         group: int = 1,
         has_bias: bool = False,
         weight_init: Any = None,
         bias_init: Any = None,
         dtype: Any = dtypes.float32,
     ) -> None:
-        need_channels(in_channels, out_channels, group)
-        shape = (in_channels, out_channels // group, *pair("Conv2dTranspose", "kernel_size", kernel_size))
-        stride, dilation = pair("Conv2dTranspose", "stride", stride), pair("Conv2dTranspose", "dilation", dilation)
         super().__init__(
-            in_channels, out_channels, shape, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
             bias_init, dtype,
         )  # fmt: skip
         self.output_padding = output_padding
@@ -247,28 +235,7 @@ class Conv1dTranspose(Convolution):
         (1, 2, 10)
     """
 
-    @worded
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int,
-        stride: int = 1,
-        pad_mode: str = "same",
-        padding: Any = 0,
-        dilation: int = 1,
-        group: int = 1,
-        has_bias: bool = False,
-        weight_init: Any = None,
-        bias_init: Any = None,
-        dtype: Any = dtypes.float32,
-    ) -> None:
-        need_channels(in_channels, out_channels, group)
-        shape = (in_channels, out_channels // group, positive_int("kernel_size", kernel_size))
-        super().__init__(
-            in_channels, out_channels, shape, positive_int("stride", stride), pad_mode, padding,
-            positive_int("dilation", dilation), group, has_bias, weight_init, bias_init, dtype,
-        )  # fmt: skip
+    _layer, _axes, _transposed = "Conv1dTranspose", 1, True
 
     def construct(self, x: Any) -> Any:
         """The layer."""

@@ -11,6 +11,11 @@ from msnb import ops
 from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.nn.cells.cell import Cell
 
+__all__ = [
+    "ChannelShuffle", "ConstantPad1d", "ConstantPad2d", "PixelShuffle", "PixelUnshuffle", "ReflectionPad1d",
+    "ReflectionPad2d", "ReplicationPad1d", "ReplicationPad2d", "Upsample", "ZeroPad2d",
+]  # fmt: skip
+
 
 class _Pad(Cell):
     """What the borders share: ``_axes`` last axes get one, filled as ``_mode`` says."""

@@ -23,6 +23,11 @@ from msnb.nn.layers.basic import positive_int
 from msnb.ops.definition.data_format import NHWC, need_format
 from msnb.ops.definition.keyword_aliases import worded
 
+__all__ = [
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d", "LayerNorm",
+    "RMSNorm",
+]  # fmt: skip
+
 
 def _parameter(init: Any, shape: Any, name: str, dtype: Any, trained: bool = True) -> Parameter:
     return Parameter(initializer(init, shape, dtype), name=name, requires_grad=trained)

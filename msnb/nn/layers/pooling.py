@@ -12,7 +12,9 @@ from msnb.base import events
 from msnb.base.errors import AttributeValueError
 from msnb.nn.cells.cell import Cell
 from msnb.ops.definition.data_format import NCHW, need_format
-from msnb.ops.definition.window_geometry import IntOrPair
+from msnb.ops.definition.window_geometry import IntOrInts
+
+__all__ = ["AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AvgPool1d", "AvgPool2d", "MaxPool1d", "MaxPool2d"]
 
 
 class Pooling(Cell):
@@ -22,10 +24,10 @@ class Pooling(Cell):
 
     def __init__(
         self,
-        kernel_size: IntOrPair = 1,
-        stride: IntOrPair | None = None,
+        kernel_size: IntOrInts = 1,
+        stride: IntOrInts | None = None,
         pad_mode: str = "valid",
-        padding: IntOrPair = 0,
+        padding: IntOrInts = 0,
         ceil_mode: bool = False,
         data_format: str = "NCHW",
     ) -> None:
@@ -70,7 +72,7 @@ class MaxPool2d(Pooling):
         )
 
 
-def one(size: IntOrPair) -> int:
+def one(size: IntOrInts) -> int:
     """The int of a one-axis window. Raises TypeError for a pair."""
     if not isinstance(size, int):
         raise TypeError(f"a one-axis pooling takes ints, got {size!r}.")
@@ -90,10 +92,10 @@ class MaxPool1d(Pooling):
 class AveragePooling(Pooling):
     def __init__(
         self,
-        kernel_size: IntOrPair = 1,
-        stride: IntOrPair = 1,
+        kernel_size: IntOrInts = 1,
+        stride: IntOrInts = 1,
         pad_mode: str = "valid",
-        padding: IntOrPair = 0,
+        padding: IntOrInts = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
         data_format: str = "NCHW",

@@ -20,6 +20,8 @@ from msnb.nn.layers.basic import need_last, positive_int
 from msnb.nn.layers.recurrence import recurrent
 from msnb.nn.layers.recurrent_cells import first_parameter, legal_nonlinearity
 
+__all__ = ["GRU", "LSTM", "RNN"]
+
 
 class _Recurrent(Cell):
     """Layers and directions; a subclass gives ``gates``, ``n_states`` and ``kind``."""

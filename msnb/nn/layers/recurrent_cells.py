@@ -24,6 +24,8 @@ from msnb.nn.cells.cell import Cell
 from msnb.nn.initializer import Uniform, initializer
 from msnb.nn.layers.basic import need_last, positive_int
 
+__all__ = ["GRUCell", "LSTMCell", "RNNCell"]
+
 
 def parts(x: Any, n: int) -> list[Any]:
     """``n`` equal pieces of the last axis."""

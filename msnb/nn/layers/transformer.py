@@ -22,6 +22,11 @@ from msnb.nn.layers.attention import MultiheadAttention
 from msnb.nn.layers.basic import Dense, Dropout, positive_int
 from msnb.nn.layers.normalization import LayerNorm
 
+__all__ = [
+    "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
+    "causal_mask",
+]  # fmt: skip
+
 
 class _Layer(Cell):
     """What encoder and decoder layers share: self-attention and the network."""

@@ -8,12 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from msnb import ops
-from msnb.core import dtypes
 from msnb.nn.cells.cell import Cell
-from msnb.nn.layers.convolution import Convolution, need_channels
+from msnb.nn.layers.convolution import Convolution
 from msnb.nn.layers.pooling import AveragePooling, Pooling
-from msnb.ops.definition.keyword_aliases import worded
-from msnb.ops.spatial.volumetric import IntOrTriple, triple
+
+__all__ = ["AdaptiveAvgPool3d", "AvgPool3d", "Conv3d", "MaxPool3d"]
 
 
 class Conv3d(Convolution):
@@ -33,29 +32,7 @@ class Conv3d(Convolution):
         (1, 8, 2, 5, 5)
     """
 
-    @worded
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: IntOrTriple,
-        stride: IntOrTriple = 1,
-        pad_mode: str = "same",
-        padding: IntOrTriple = 0,
-        dilation: IntOrTriple = 1,
-        group: int = 1,
-        has_bias: bool = False,
-        weight_init: Any = None,
-        bias_init: Any = None,
-        dtype: Any = dtypes.float32,
-    ) -> None:
-        need_channels(in_channels, out_channels, group)
-        shape = (out_channels, in_channels // group, *triple("Conv3d", "kernel_size", kernel_size))
-        stride, dilation = triple("Conv3d", "stride", stride), triple("Conv3d", "dilation", dilation)
-        super().__init__(
-            in_channels, out_channels, shape, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
-            bias_init, dtype,
-        )  # fmt: skip
+    _layer, _axes = "Conv3d", 3
 
     def construct(self, x: Any) -> Any:
         """The layer."""

@@ -15,6 +15,8 @@ from msnb.nn.layers.basic import Dense
 from msnb.nn.layers.convolution import Conv2d
 from msnb.nn.layers.normalization import BatchNorm1d, BatchNorm2d
 
+__all__ = ["Conv2dBnAct", "DenseBnAct"]
+
 
 class _NormAct(Cell):
     """What comes behind the layer, where it is asked for."""

@@ -15,6 +15,8 @@ from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.nn.cells.cell import Cell
 from msnb.ops.spatial.resize import resize_bilinear
 
+__all__ = ["ClipByNorm", "Norm", "OneHot", "Pad", "ResizeBilinear", "Unfold"]
+
 _BORDERS = {"CONSTANT": "constant", "REFLECT": "reflect", "SYMMETRIC": "symmetric"}
 
 

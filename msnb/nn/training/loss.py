@@ -13,6 +13,13 @@ from msnb import ops
 from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.nn.cells.cell import Cell
 
+__all__ = [
+    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CosineSimilarity", "CrossEntropyLoss",
+    "DiceLoss", "FocalLoss", "GaussianNLLLoss", "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "LossBase",
+    "MAELoss", "MSELoss", "MarginRankingLoss", "NLLLoss", "PoissonNLLLoss", "RMSELoss", "SmoothL1Loss",
+    "SoftMarginLoss", "SoftmaxCrossEntropyWithLogits", "TripletMarginLoss",
+]  # fmt: skip
+
 
 class LossBase(Cell):
     """Base of losses.

@@ -24,6 +24,8 @@ from msnb.nn.cells.cell import Cell
 from msnb.nn.training.gradient_reducer import reducer_of
 from msnb.nn.training.training_cells import need_cell
 
+__all__ = ["DynamicLossScaleUpdateCell", "FixedLossScaleUpdateCell", "TrainOneStepWithLossScaleCell"]
+
 
 def all_finite(inputs: Any) -> Tensor:
     """Whether a tree of tensors holds no infinity and no NaN.

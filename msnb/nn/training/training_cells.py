@@ -22,6 +22,8 @@ from msnb.core.microbatch_scope import in_micro, parts_of
 from msnb.nn.cells.cell import Cell
 from msnb.nn.training.gradient_reducer import reducer_of
 
+__all__ = ["PipelineCell", "TrainOneStepCell", "WithEvalCell", "WithLossCell"]
+
 
 def need_cell(what: str, cell: Any) -> None:
     """Raise TypeError for what is not a Cell."""

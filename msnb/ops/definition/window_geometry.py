@@ -23,28 +23,48 @@ from msnb.ops.definition.type_inference import operand_lines
 
 Pair = tuple[int, int]
 Pads = tuple[int, int, int, int]
-IntOrPair = int | Sequence[int]
+IntOrInts = int | Sequence[int]
 
 
-def pair(name: str, what: str, value: IntOrPair, low: int = 1) -> Pair:
-    """``value`` twice, or its two entries. Raises AttributeValueError unless they are ints of at least ``low``."""
-    both = (value, value) if isinstance(value, int) else tuple(value) if isinstance(value, (tuple, list)) else ()
-    legal = len(both) == 2 and all(isinstance(v, int) and not isinstance(v, bool) and v >= low for v in both)
-    if not legal:
-        raise AttributeValueError(f"{name}: {what} must be an int or two ints of at least {low}, got {value!r}.")
-    return both[0], both[1]
+# how messages name one number per axis, and the two sides of every axis
+_INTS = {2: "two ints", 3: "three ints (depth, rows, columns)"}
+_SIDES = {
+    2: "padding must be an int, 2 or 4 ints (top, bottom, left, right)",
+    3: f"padding (or six: front, back, top, bottom, left, right) must be an int or {_INTS[3]}",
+}
 
 
-def four_pads(name: str, padding: IntOrPair) -> Pads:
-    """(top, bottom, left, right) from an int, (rows, columns) or all four."""
-    given = (padding,) * 4 if isinstance(padding, int) else tuple(padding) if isinstance(padding, (tuple, list)) else ()
-    if len(given) == 2:
-        given = (given[0], given[0], given[1], given[1])
-    if len(given) != 4 or any(not isinstance(v, int) or isinstance(v, bool) or v < 0 for v in given):
-        raise AttributeValueError(
-            f"{name}: padding must be an int, 2 or 4 ints (top, bottom, left, right) of at least 0, got {padding!r}."
-        )
-    return given[0], given[1], given[2], given[3]
+def per_axis(name: str, what: str, value: IntOrInts, axes: int, low: int = 1) -> tuple[int, ...]:
+    """``value`` for each of 2 or 3 axes, or its entries. Raises AttributeValueError unless these are ints from ``low``
+    on."""
+    given = _entries(value, axes)
+    if len(given) != axes or not _ints(given, low):
+        raise AttributeValueError(f"{name}: {what} must be an int or {_INTS[axes]} of at least {low}, got {value!r}.")
+    return given
+
+
+def _entries(value: IntOrInts, count: int) -> tuple[int, ...]:
+    return (value,) * count if isinstance(value, int) else tuple(value) if isinstance(value, (tuple, list)) else ()
+
+
+def _ints(values: tuple[int, ...], low: int) -> bool:
+    return all(isinstance(v, int) and not isinstance(v, bool) and v >= low for v in values)
+
+
+def pair(name: str, what: str, value: IntOrInts, low: int = 1) -> Pair:
+    """``per_axis`` for rows and columns."""
+    rows, columns = per_axis(name, what, value, 2, low)
+    return rows, columns
+
+
+def sides(name: str, padding: IntOrInts, axes: int = 2) -> tuple[int, ...]:
+    """(before, after) of every axis, one after the other, from an int, one int per axis, or all of them."""
+    given = _entries(padding, axes)
+    if len(given) == axes:
+        given = tuple(side for side in given for _ in range(2))
+    if len(given) != 2 * axes or not _ints(given, 0):
+        raise AttributeValueError(f"{name}: {_SIDES[axes]} of at least 0, got {padding!r}.")
+    return given
 
 
 def reach(kernel: int, dilation: int) -> int:
@@ -64,13 +84,13 @@ def same_pads(size: Size, span: int, stride: int) -> Pair:
 
 
 def resolve_pads(
-    name: str, pad_mode: str, padding: IntOrPair, sizes: Sequence[Size], spans: Pair, stride: Pair
-) -> Pads:
-    """The four numbers that a pad mode stands for."""
+    name: str, pad_mode: str, padding: IntOrInts, sizes: Sequence[Size], spans: Sequence[int], stride: Sequence[int]
+) -> tuple[int, ...]:
+    """(before, after) of every axis, one after the other: the numbers that a pad mode stands for."""
     mode = pad_mode.lower() if isinstance(pad_mode, str) else pad_mode
     if mode not in ("valid", "same", "pad"):
         raise AttributeValueError(f"{name}: pad_mode must be 'valid', 'same' or 'pad', got {pad_mode!r}.")
-    pads = four_pads(name, padding)
+    pads = sides(name, padding, len(sizes))
     if mode == "pad":
         return pads
     if any(pads):
@@ -78,8 +98,8 @@ def resolve_pads(
             f"{name}: padding={padding!r} goes with pad_mode='pad', not {mode!r}.", hint="pass pad_mode='pad'."
         )
     if mode == "valid":
-        return 0, 0, 0, 0
-    return (*same_pads(sizes[0], spans[0], stride[0]), *same_pads(sizes[1], spans[1], stride[1]))
+        return pads
+    return tuple(side for axis in zip(sizes, spans, stride) for side in same_pads(*axis))
 
 
 def out_size(size: Size, before: int, after: int, span: int, stride: int, ceil: bool = False) -> Size:

@@ -12,6 +12,12 @@ from msnb.ops.definition import example_inputs
 from msnb.ops.definition.record import find
 from msnb.ops.elementwise.factory import adjoint, binary, times_adjoint, unary
 
+__all__ = [
+    "abs", "absolute", "add", "ceil", "div", "divide", "floor", "floor_div", "floor_divide", "floor_mod", "fmod",
+    "hypot", "maximum", "minimum", "mod", "mul", "multiply", "neg", "negative", "positive", "pow", "power",
+    "reciprocal", "remainder", "round", "sign", "square", "sub", "subtract", "true_divide", "trunc",
+]  # fmt: skip
+
 FAMILY = "elementwise"  # of the records in this module: pictures and the JSON of graphs name it
 
 add = binary(

@@ -16,6 +16,8 @@ from msnb.ops.definition import example_inputs
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.elementwise.factory import unary
 
+__all__ = ["angle", "cast", "complex", "conj", "imag", "is_complex", "is_floating_point", "real"]
+
 FAMILY = "casting"  # of the records in this module: pictures and the JSON of graphs name it
 
 _REAL_OF = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}

@@ -15,6 +15,11 @@ from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.definition.type_inference import KINDS, common_shape
 from msnb.ops.elementwise.factory import binary, unary
 
+__all__ = [
+    "eq", "equal", "ge", "greater", "greater_equal", "gt", "isfinite", "isinf", "isnan", "le", "less", "less_equal",
+    "lt", "ne", "not_equal", "select",
+]  # fmt: skip
+
 FAMILY = "compare"  # of the records in this module: pictures and the JSON of graphs name it
 
 _TRUTH = "the result is bool"

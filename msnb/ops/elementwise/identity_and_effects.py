@@ -19,6 +19,8 @@ from msnb.ops.definition import example_inputs
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.definition.type_inference import broadcast_shapes, operand_lines
 
+__all__ = ["assign", "assign_add", "assign_sub", "identity", "print", "print_", "stop_gradient"]
+
 
 def _itself(name: str, doc: str, grad: Any = None, no_grad: str = "") -> Op:
     return define(

@@ -12,6 +12,11 @@ from msnb.ops.definition import example_inputs
 from msnb.ops.definition.record import Op
 from msnb.ops.elementwise.factory import binary, unary
 
+__all__ = [
+    "bitwise_and", "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift",
+    "bitwise_xor", "left_shift", "logical_and", "logical_not", "logical_or", "logical_xor", "right_shift",
+]  # fmt: skip
+
 _TRUTH = "the result is bool"
 _WHOLE = "integers have no derivative"
 

@@ -12,6 +12,12 @@ from msnb.ops.definition.record import Op, find
 from msnb.ops.elementwise.error_function import erf_body, erfc_body, erfinv_body
 from msnb.ops.elementwise.factory import binary, times_adjoint, unary
 
+__all__ = [
+    "acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "asin", "asinh", "atan",
+    "atan2", "atanh", "cos", "cosh", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2",
+    "logaddexp", "relu", "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "tan", "tanh",
+]  # fmt: skip
+
 LN2, LN10 = float(np.log(2.0)), float(np.log(10.0))
 _TWO_BY_ROOT_PI = float(2 / np.sqrt(np.pi))
 

@@ -27,6 +27,8 @@ from msnb.ops.shape.index_records import INDEX, UNINDEX, read_batch
 from msnb.ops.shape.index_spec import outside
 from msnb.ops.shape.views import broadcast_to, reshape
 
+__all__ = ["gather", "gather_elements", "gather_nd", "index_select", "take", "take_along_axis", "take_along_dim"]
+
 FAMILY = "index"  # of the records in this module: pictures and the JSON of graphs name it
 
 _X = np.arange(24.0).reshape(2, 3, 4) / 8 - 1

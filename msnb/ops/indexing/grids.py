@@ -27,6 +27,11 @@ from msnb.ops.shape.concat_split import concat, stack, tensor_split, vstack
 from msnb.ops.shape.creation import linspace
 from msnb.ops.shape.views import broadcast_to, expand_dims, reshape, transpose
 
+__all__ = [
+    "block_diag", "cartesian_prod", "column_stack", "combinations", "dsplit", "expand_as", "fmax", "fmin", "hsplit",
+    "logaddexp2", "logspace", "row_stack", "sgn", "signbit", "t", "type_as", "vander", "view_as", "vsplit",
+]  # fmt: skip
+
 row_stack = vstack
 
 

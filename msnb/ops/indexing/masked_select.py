@@ -23,6 +23,8 @@ from msnb.ops.reduction.cumulative import cumsum
 from msnb.ops.shape.concat_split import unstack
 from msnb.ops.shape.views import broadcast_to
 
+__all__ = ["argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero", "unique", "where"]
+
 FAMILY = "selection"  # of the records in this module: pictures and the JSON of graphs name it
 
 _X = np.array([[0.0, 1.5, 0.0], [-2.0, 0.0, 1.5]])

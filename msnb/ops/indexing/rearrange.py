@@ -25,6 +25,11 @@ from msnb.ops.shape.creation import arange
 from msnb.ops.shape.index_records import INDEX
 from msnb.ops.shape.views import TRANSPOSE, broadcast_to, expand_dims, reshape
 
+__all__ = [
+    "atleast_1d", "atleast_2d", "atleast_3d", "flatten", "flip", "fliplr", "flipud", "meshgrid", "moveaxis", "narrow",
+    "one_hot", "ravel", "repeat_elements", "repeat_interleave", "roll", "rot90", "swapaxes", "tile", "unflatten",
+]  # fmt: skip
+
 FULL = (None, None, None)
 
 

@@ -32,6 +32,12 @@ from msnb.ops.shape.index_records import INDEX, INDEX_UPDATE, UNINDEX, update_ax
 from msnb.ops.shape.index_spec import IndexPlan, fits, key_of
 from msnb.ops.shape.views import broadcast_to
 
+__all__ = [
+    "index_add", "index_copy", "index_fill", "scatter", "scatter_add", "scatter_nd", "scatter_reduce", "scatter_update",
+    "tensor_scatter_add", "tensor_scatter_div", "tensor_scatter_elements", "tensor_scatter_max", "tensor_scatter_min",
+    "tensor_scatter_mul", "tensor_scatter_sub", "tensor_scatter_update",
+]  # fmt: skip
+
 _X = np.arange(12.0).reshape(3, 4) / 8 - 1
 _I = np.array([2, 0, 2])
 

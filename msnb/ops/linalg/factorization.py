@@ -37,6 +37,8 @@ from msnb.ops.linalg.triangular import diag_embed, tril
 from msnb.ops.reduction import functional
 from msnb.ops.shape.views import EXPAND_DIMS, SQUEEZE
 
+__all__ = ["lstsq", "matrix_norm", "matrix_rank", "pinv", "qr", "svd"]
+
 FAMILY = "factors"  # of the records in this module: pictures and the JSON of graphs name it
 
 _TALL = np.array([[2.0, 0.5], [0.75, -1.5], [0.25, 1.0]])

@@ -25,6 +25,11 @@ from msnb.ops.definition.symbolic_sizes import bound_of, product
 from msnb.ops.definition.type_inference import broadcast_shapes, normal_axis, operand_lines
 from msnb.ops.shape.views import EXPAND_DIMS, SQUEEZE, TRANSPOSE, reshape
 
+__all__ = [
+    "addbmm", "addmm", "addmv", "baddbmm", "bmm", "dot", "inner", "kron", "matmul", "mm", "multi_dot", "mv", "outer",
+    "tensordot", "vecdot",
+]  # fmt: skip
+
 FAMILY = "contract"  # of the records in this module: pictures and the JSON of graphs name it
 
 _A = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]])

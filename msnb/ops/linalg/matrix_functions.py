@@ -32,6 +32,8 @@ from msnb.ops.linalg.triangular import diag_embed, tril
 from msnb.ops.shape.creation import eye
 from msnb.ops.shape.views import EXPAND_DIMS, SQUEEZE, broadcast_to, reshape
 
+__all__ = ["cholesky", "cross", "det", "eigh", "inverse", "logdet", "matrix_power", "slogdet", "solve"]
+
 FAMILY = "linalg"  # of the records in this module: pictures and the JSON of graphs name it
 
 _A = np.array([[2.0, 0.5, -0.25], [0.75, -1.5, 0.5], [0.25, 1.0, 3.0]])

@@ -23,6 +23,8 @@ from msnb.ops.shape.creation import arange
 from msnb.ops.shape.index_records import INDEX, UNINDEX
 from msnb.ops.shape.views import TRANSPOSE, inverse_permutation
 
+__all__ = ["diag", "diag_embed", "diagonal", "trace", "tril", "tril_indices", "triu", "triu_indices"]
+
 FAMILY = "triangle"  # of the records in this module: pictures and the JSON of graphs name it
 
 _A = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]])

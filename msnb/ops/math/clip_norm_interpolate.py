@@ -21,6 +21,13 @@ from msnb.ops.reduction.functional import mean as mean_of
 from msnb.ops.reduction.functional import sum as sum_of
 from msnb.ops.shape.creation import ones_like
 
+__all__ = [
+    "add_n", "addcdiv", "addcmul", "allclose", "average", "clamp", "clip", "clip_by_global_norm", "clip_by_norm",
+    "clip_by_value", "copysign", "deg2rad", "float_power", "frac", "global_norm", "heaviside", "is_tensor", "isclose",
+    "lerp", "logcumsumexp", "logit", "nan_to_num", "nanmean", "nansum", "norm", "normalize", "ptp", "rad2deg", "sinc",
+    "square_sum", "vector_norm", "xdivy", "xlogy",
+]  # fmt: skip
+
 
 def clip(x: Any, min: Any = None, max: Any = None) -> Tensor:
     """x between ``min`` and ``max`` (numbers or tensors; None: no bound). On a bound the derivative by x is 1.

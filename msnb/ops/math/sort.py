@@ -27,6 +27,8 @@ from msnb.ops.math.selection import TOP_K
 from msnb.ops.shape.index_records import INDEX, UNINDEX
 from msnb.ops.shape.views import expand_dims, reshape, squeeze
 
+__all__ = ["argsort", "bincount", "kthvalue", "median", "msort", "searchsorted", "sort", "topk"]
+
 FAMILY = "sorting"  # of the records in this module: pictures and the JSON of graphs name it
 
 _A = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]])

@@ -30,6 +30,11 @@ from msnb.ops.shape.concat_split import concat
 from msnb.ops.shape.creation import arange, full
 from msnb.ops.shape.views import expand_dims, reshape
 
+__all__ = [
+    "bucketize", "cdist", "corrcoef", "cov", "diff", "dist", "histc", "nanmedian", "nanquantile", "quantile",
+    "sequence_mask", "std_mean", "trapz", "unsorted_segment_max", "unsorted_segment_min", "unsorted_segment_sum",
+]  # fmt: skip
+
 _WAYS = ("linear", "lower", "higher", "nearest", "midpoint")
 
 

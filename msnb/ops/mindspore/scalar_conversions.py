@@ -14,6 +14,8 @@ from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.shape.creation import arange
 
+__all__ = ["make_range", "range", "scalar_to_tensor", "tuple_to_array"]
+
 
 def scalar_to_tensor(input_x: Any, dtype: Any = float32) -> Any:
     """A number as a tensor without axes.

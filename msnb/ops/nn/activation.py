@@ -23,6 +23,13 @@ from msnb.ops.elementwise.transcendental import sigmoid, softplus_one
 from msnb.ops.random.draws import gumbel
 from msnb.ops.reduction.functional import MAX, SUM
 
+__all__ = [
+    "celu", "elu", "gelu", "glu", "gumbel_softmax", "hard_sigmoid", "hard_swish", "hard_tanh", "hardshrink",
+    "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "log_sigmoid", "log_softmax", "logsigmoid", "mish", "prelu",
+    "relu6", "selu", "silu", "softmax", "softmin", "softplus", "softshrink", "softsign", "swish", "tanhshrink",
+    "threshold",
+]  # fmt: skip
+
 _ROOT_2_BY_PI = math.sqrt(2 / math.pi)
 _SELU_SCALE, _SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
 

@@ -25,6 +25,13 @@ from msnb.ops.nn.activation import log_softmax, softmax
 from msnb.ops.reduction.functional import MEAN, SUM
 from msnb.ops.shape.creation import arange
 
+__all__ = [
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "cosine_similarity",
+    "cross_entropy", "focal_loss", "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss",
+    "margin_ranking_loss", "mse_loss", "nll_loss", "poisson_nll_loss", "smooth_l1_loss", "soft_margin_loss",
+    "softmax_cross_entropy_with_logits", "sparse_softmax_cross_entropy_with_logits", "triplet_margin_loss",
+]  # fmt: skip
+
 
 def _reduced(name: str, loss: Any, reduction: str) -> Tensor:
     if reduction not in ("mean", "sum", "none"):

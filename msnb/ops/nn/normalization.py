@@ -309,5 +309,5 @@ def instance_norm(x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-
 
 
 __all__ = [
-    "batch_norm", "batch_norm_train", "group_norm", "instance_norm", "layer_norm", "moments", "rms_norm",
+    "batch_norm", "batch_norm_train", "group_norm", "instance_norm", "layer_norm", "rms_norm",
 ]  # fmt: skip

@@ -36,6 +36,12 @@ from msnb.ops.random.philox import wide_words, words
 from msnb.ops.reduction.functional import argmax
 from msnb.ops.shape.creation import ones
 
+__all__ = [
+    "bernoulli", "categorical", "dropout", "dropout1d", "dropout2d", "dropout3d", "exponential", "gumbel",
+    "multinomial", "normal", "rand", "rand_like", "randint", "randn", "randn_like", "random_key", "randperm", "shuffle",
+    "standard_normal", "trunc_normal", "uniform",
+]  # fmt: skip
+
 _NO_GRAD = "a draw depends on its key alone"
 _KEY = np.array([7, 3], np.uint64)
 _BITS = {dtypes.float16: 11, dtypes.bfloat16: 8, dtypes.float32: 24}

@@ -24,6 +24,8 @@ from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.definition.type_inference import need_kind, normal_axis, operand_lines
 from msnb.ops.shape.creation import arange
 
+__all__ = ["cummax", "cummin", "cumprod", "cumsum"]
+
 
 def _widened(dtype: DType) -> DType:
     small = dtype.category <= dtypes.INT and dtype is not dtypes.uint64

@@ -25,6 +25,12 @@ from msnb.ops.reduction.records import PROD as PROD
 from msnb.ops.reduction.records import SUM as SUM
 from msnb.ops.reduction.records import VAR as VAR
 
+__all__ = [
+    "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "logsumexp", "max", "mean", "min", "prod",
+    "reduce_all", "reduce_any", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "std", "sum",
+    "var", "var_mean",
+]  # fmt: skip
+
 
 def _reduce(op: Op, x: Any, axis: Any, keepdims: Any, **more: Any) -> Tensor:
     if type(axis) is list:

@@ -24,6 +24,8 @@ from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.shape.index_records import INDEX
 from msnb.ops.shape.views import EXPAND_DIMS, SQUEEZE
 
+__all__ = ["chunk", "concat", "dstack", "hstack", "split", "stack", "tensor_split", "unstack", "vstack"]
+
 FAMILY = "join"  # of the records in this module: pictures and the JSON of graphs name it
 
 _A = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]])

@@ -15,6 +15,10 @@ from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.definition.type_inference import normal_shape, operand_lines
 from msnb.ops.elementwise.cast import CAST
 
+__all__ = [
+    "arange", "empty", "empty_like", "eye", "full", "full_like", "linspace", "ones", "ones_like", "zeros", "zeros_like",
+]  # fmt: skip
+
 _FILL = {"zeros": 0, "ones": 1}
 
 

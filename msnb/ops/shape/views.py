@@ -24,6 +24,8 @@ from msnb.ops.definition.symbolic_sizes import product, quotient, with_one_unkno
 from msnb.ops.definition.type_inference import normal_axes, normal_axis, operand_lines
 from msnb.ops.shape.index_spec import fits
 
+__all__ = ["broadcast_to", "expand_dims", "permute", "reshape", "squeeze", "sum_to", "transpose"]
+
 FAMILY = "shape"  # of the records in this module: pictures and the JSON of graphs name it
 
 _A = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]])

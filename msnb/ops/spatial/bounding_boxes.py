@@ -39,6 +39,8 @@ from msnb.ops.shape.concat_split import stack, unstack
 from msnb.ops.shape.creation import arange
 from msnb.ops.shape.views import expand_dims
 
+__all__ = ["bounding_box_decode", "bounding_box_encode", "check_valid", "iou", "nms_with_mask"]
+
 FAMILY = "boxes"  # of the records in this module: pictures and the JSON of graphs name it
 
 _LEAST_AREA = 1e-12  # divides where two empty boxes meet: their overlap is 0, and its gradient too

@@ -15,7 +15,7 @@ from msnb.core.types import Dim, Size
 from msnb.ops.definition.data_format import NCHW, NHWC, channels_of, need_format, places_of
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import operand_lines
-from msnb.ops.definition.window_geometry import IntOrPair, Pads, Pair, four_pads, pair, reach, resolve_pads
+from msnb.ops.definition.window_geometry import IntOrInts, Pair, pair, reach, resolve_pads, sides
 from msnb.ops.elementwise.arithmetic import add
 from msnb.ops.shape.views import expand_dims, reshape, squeeze
 from msnb.ops.spatial.convolution_records import CONV2D, CONV2D_INPUT_GRAD
@@ -46,10 +46,10 @@ def conv2d(
     x: Any,
     weight: Any,
     bias: Any = None,
-    stride: IntOrPair = 1,
+    stride: IntOrInts = 1,
     pad_mode: str = "valid",
-    padding: IntOrPair = 0,
-    dilation: IntOrPair = 1,
+    padding: IntOrInts = 0,
+    dilation: IntOrInts = 1,
     groups: int = 1,
     data_format: str = NCHW,
 ) -> Any:
@@ -104,11 +104,11 @@ def _one(name: str, what: str, value: Any) -> int:
     return found
 
 
-def _row_pads(name: str, padding: int | Sequence[int]) -> Pads:
+def _row_pads(name: str, padding: int | Sequence[int]) -> tuple[int, ...]:
     """Pads of the one-row image from an int or (before, after)."""
     if isinstance(padding, (tuple, list)) and len(padding) == 2:
-        return four_pads(name, (0, 0, padding[0], padding[1]))
-    return four_pads(name, (0, _one(name, "padding", padding)))
+        return sides(name, (0, 0, padding[0], padding[1]))
+    return sides(name, (0, _one(name, "padding", padding)))
 
 
 def conv1d(
@@ -174,11 +174,11 @@ def conv2d_transpose(
     x: Any,
     weight: Any,
     bias: Any = None,
-    stride: IntOrPair = 1,
+    stride: IntOrInts = 1,
     pad_mode: str = "valid",
-    padding: IntOrPair = 0,
-    output_padding: IntOrPair = 0,
-    dilation: IntOrPair = 1,
+    padding: IntOrInts = 0,
+    output_padding: IntOrInts = 0,
+    dilation: IntOrInts = 1,
     groups: int = 1,
 ) -> Any:
     """Transposed convolution: spread every input element over a window of the result.
@@ -231,7 +231,7 @@ def _known_mode(name: str, pad_mode: Any) -> str:
     return mode
 
 
-def _output_padding(name: str, value: IntOrPair, pad_mode: str, stride: Pair) -> Pair:
+def _output_padding(name: str, value: IntOrInts, pad_mode: str, stride: Pair) -> Pair:
     extra = pair(name, "output_padding", value, low=0)
     if any(extra) and pad_mode != "pad":
         raise AttributeValueError(f"{name}: output_padding={value!r} goes with pad_mode='pad', not {pad_mode!r}.")

@@ -32,6 +32,8 @@ from msnb.ops.shape.views import reshape, transpose
 from msnb.ops.spatial.pooling import averaging_matrix
 from msnb.ops.spatial.unfold import need_images
 
+__all__ = ["affine_grid", "grid_sample", "interpolate", "upsample"]
+
 Array = np.ndarray[Any, Any]
 FULL = (None, None, None)
 

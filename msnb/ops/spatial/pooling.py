@@ -18,15 +18,15 @@ from msnb.core.types import Dim
 from msnb.ops.definition.data_format import NCHW, need_format, places_of
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import operand_lines
-from msnb.ops.definition.window_geometry import IntOrPair, Pads, Pair, need_images, pair, resolve_pads
+from msnb.ops.definition.window_geometry import IntOrInts, Pair, need_images, pair, resolve_pads
 from msnb.ops.linalg.matmul import matmul
 from msnb.ops.shape.views import expand_dims, squeeze
 from msnb.ops.spatial.pooling_records import AVG_POOL2D, MAX_POOL2D
 
 
 def _plan(
-    name: str, x: Any, kernel_size: IntOrPair, stride: Any, pad_mode: str, padding: IntOrPair, data_format: str
-) -> tuple[Pair, Pair, Pads]:
+    name: str, x: Any, kernel_size: IntOrInts, stride: Any, pad_mode: str, padding: IntOrInts, data_format: str
+) -> tuple[Pair, Pair, tuple[int, ...]]:
     need_format(name, data_format)
     need_images(name, x._type)
     kernel = pair(name, "kernel_size", kernel_size)
@@ -37,10 +37,10 @@ def _plan(
 
 def max_pool2d(
     x: Any,
-    kernel_size: IntOrPair = 2,
-    stride: IntOrPair | None = None,
+    kernel_size: IntOrInts = 2,
+    stride: IntOrInts | None = None,
     pad_mode: str = "valid",
-    padding: IntOrPair = 0,
+    padding: IntOrInts = 0,
     ceil_mode: bool = False,
     data_format: str = NCHW,
 ) -> Any:
@@ -75,10 +75,10 @@ def max_pool2d(
 
 def avg_pool2d(
     x: Any,
-    kernel_size: IntOrPair = 2,
-    stride: IntOrPair | None = None,
+    kernel_size: IntOrInts = 2,
+    stride: IntOrInts | None = None,
     pad_mode: str = "valid",
-    padding: IntOrPair = 0,
+    padding: IntOrInts = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     data_format: str = NCHW,

@@ -22,6 +22,8 @@ from msnb.ops.linalg.matmul import tensordot
 from msnb.ops.spatial.interpolate import linear_matrix
 from msnb.ops.spatial.unfold import need_images
 
+__all__ = ["resize_bilinear", "resize_nearest_neighbor"]
+
 
 def _sizes(name: str, size: Any) -> tuple[int, int]:
     sizes = tuple(int(s) for s in size) if isinstance(size, (tuple, list)) else (int(size),) * 2

@@ -30,6 +30,8 @@ from msnb.ops.shape.views import expand_dims, reshape, transpose
 from msnb.ops.spatial.bounding_boxes import rows_of, wide
 from msnb.ops.spatial.unfold import need_images
 
+__all__ = ["crop_and_resize", "roi_align"]
+
 
 def _within(at: Any, low: float, high: float) -> Any:
     return (at >= low) & (at <= high)

@@ -18,11 +18,13 @@ from typing import Any
 from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import operand_lines
-from msnb.ops.definition.window_geometry import IntOrPair, pair, reach
+from msnb.ops.definition.window_geometry import IntOrInts, pair, reach
 from msnb.ops.indexing.pad import PAD
 from msnb.ops.shape.concat_split import stack
 from msnb.ops.shape.index_records import INDEX, UNINDEX
 from msnb.ops.shape.views import reshape, transpose
+
+__all__ = ["channel_shuffle", "depth_to_space", "fold", "pixel_shuffle", "pixel_unshuffle", "space_to_depth", "unfold"]
 
 FULL = (None, None, None)
 
@@ -159,8 +161,8 @@ def channel_shuffle(x: Any, groups: int) -> Any:
 class _Windows:
     """Where the windows of a convolution stand in an image of a known size."""
 
-    def __init__(self, name: str, size: Sequence[int], kernel: IntOrPair, dilation: IntOrPair, padding: IntOrPair,
-                 stride: IntOrPair) -> None:  # fmt: skip
+    def __init__(self, name: str, size: Sequence[int], kernel: IntOrInts, dilation: IntOrInts, padding: IntOrInts,
+                 stride: IntOrInts) -> None:  # fmt: skip
         self.kernel, self.dilation = pair(name, "kernel_size", kernel), pair(name, "dilation", dilation)
         self.padding, self.stride = pair(name, "padding", padding, 0), pair(name, "stride", stride)
         self.size = tuple(s + 2 * p for s, p in zip(size, self.padding))
@@ -185,8 +187,8 @@ class _Windows:
         return (0, 0), (0, 0), *((sign * p, sign * p) for p in self.padding)
 
 
-def unfold(x: Any, kernel_size: IntOrPair, dilation: IntOrPair = 1, padding: IntOrPair = 0,
-           stride: IntOrPair = 1) -> Any:  # fmt: skip
+def unfold(x: Any, kernel_size: IntOrInts, dilation: IntOrInts = 1, padding: IntOrInts = 0,
+           stride: IntOrInts = 1) -> Any:  # fmt: skip
     """Every window of a convolution as a column (im2col).
 
     Args:
@@ -214,8 +216,8 @@ def unfold(x: Any, kernel_size: IntOrPair, dilation: IntOrPair = 1, padding: Int
     return reshape(seen, (n, c * len(windows.places()), windows.steps[0] * windows.steps[1]))
 
 
-def fold(x: Any, output_size: IntOrPair, kernel_size: IntOrPair, dilation: IntOrPair = 1, padding: IntOrPair = 0,
-         stride: IntOrPair = 1) -> Any:  # fmt: skip
+def fold(x: Any, output_size: IntOrInts, kernel_size: IntOrInts, dilation: IntOrInts = 1, padding: IntOrInts = 0,
+         stride: IntOrInts = 1) -> Any:  # fmt: skip
     """Columns of windows back into an image; where windows overlap, they are summed (col2im).
 
     Args:

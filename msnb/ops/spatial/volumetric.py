@@ -19,54 +19,14 @@ from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core.types import Dim
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import operand_lines
-from msnb.ops.definition.window_geometry import reach, same_pads
+from msnb.ops.definition.window_geometry import IntOrInts, per_axis, reach, resolve_pads
 from msnb.ops.indexing.pad import PAD
 from msnb.ops.shape.concat_split import stack
 from msnb.ops.shape.views import permute, reshape
 from msnb.ops.spatial.convolution import conv2d
 from msnb.ops.spatial.pooling import adaptive_avg_pool2d, avg_pool2d, max_pool2d
 
-Triple = tuple[int, int, int]
-IntOrTriple = int | Sequence[int]
-SixPads = tuple[int, int, int, int, int, int]
-
-
-def triple(name: str, what: str, value: IntOrTriple, low: int = 1) -> Triple:
-    """``value`` three times, or its three entries. Raises AttributeValueError unless these are ints from ``low`` on."""
-    given = (value,) * 3 if isinstance(value, int) else tuple(value) if isinstance(value, (tuple, list)) else ()
-    if len(given) != 3 or any(not isinstance(v, int) or isinstance(v, bool) or v < low for v in given):
-        raise AttributeValueError(
-            f"{name}: {what} must be an int or three ints (depth, rows, columns) of at least {low}, got {value!r}."
-        )
-    return given[0], given[1], given[2]
-
-
-def _six(name: str, padding: IntOrTriple) -> SixPads:
-    if isinstance(padding, (tuple, list)) and len(padding) == 6 and all(isinstance(v, int) and v >= 0 for v in padding):
-        front, back, top, bottom, left, right = padding
-        return front, back, top, bottom, left, right
-    d, h, w = triple(name, "padding (or six: front, back, top, bottom, left, right)", padding, 0)
-    return d, d, h, h, w, w
-
-
-def _resolved(
-    name: str, pad_mode: str, padding: IntOrTriple, sizes: Sequence[Any], spans: Sequence[int], steps: Triple
-) -> SixPads:
-    """The six numbers that a pad mode stands for."""
-    pads = _six(name, padding)
-    mode = pad_mode.lower() if isinstance(pad_mode, str) else pad_mode
-    if mode not in ("valid", "same", "pad"):
-        raise AttributeValueError(f"{name}: pad_mode must be 'valid', 'same' or 'pad', got {pad_mode!r}.")
-    if mode == "pad":
-        return pads
-    if any(pads):
-        raise AttributeValueError(
-            f"{name}: padding={padding!r} goes with pad_mode='pad', not {mode!r}.", hint="pass pad_mode='pad'."
-        )
-    if mode == "valid":
-        return 0, 0, 0, 0, 0, 0
-    (d, h, w) = (same_pads(size, span, step) for size, span, step in zip(sizes, spans, steps))
-    return (*d, *h, *w)
+__all__ = ["adaptive_avg_pool3d", "avg_pool3d", "conv3d", "max_pool3d"]
 
 
 def _need_volumes(name: str, x: Any) -> None:
@@ -84,10 +44,10 @@ def conv3d(
     x: Any,
     weight: Any,
     bias: Any = None,
-    stride: IntOrTriple = 1,
+    stride: IntOrInts = 1,
     pad_mode: str = "valid",
-    padding: IntOrTriple = 0,
-    dilation: IntOrTriple = 1,
+    padding: IntOrInts = 0,
+    dilation: IntOrInts = 1,
     groups: int = 1,
 ) -> Any:
     """Slide a kernel over volumes.
@@ -119,9 +79,9 @@ def conv3d(
     _need_volumes(name, x)
     _need_weight(name, x, weight, groups)
     out, channels, *kernel = weight._type.ints()
-    steps, holes = triple(name, "stride", stride), triple(name, "dilation", dilation)
+    steps, holes = per_axis(name, "stride", stride, 3), per_axis(name, "dilation", dilation, 3)
     spans = [reach(k, hole) for k, hole in zip(kernel, holes)]
-    pads = _resolved(name, pad_mode, padding, x.shape[2:], spans, steps)
+    pads = resolve_pads(name, pad_mode, padding, x.shape[2:], spans, steps)
     windows = _side_by_side(x, kernel[0], steps[0], holes[0], pads[:2])
     flat = reshape(weight, (out, channels * kernel[0], *kernel[1:]))
     y = conv2d(reshape(windows, (-1, *_merged(windows))), flat, bias, steps[1:], "pad", pads[2:], holes[1:], groups)
@@ -166,19 +126,19 @@ def _pooled(
     name: str,
     pool: Any,
     x: Any,
-    kernel_size: IntOrTriple,
-    stride: IntOrTriple | None,
+    kernel_size: IntOrInts,
+    stride: IntOrInts | None,
     pad_mode: str,
-    padding: IntOrTriple,
+    padding: IntOrInts,
     **more: Any,
 ) -> Any:
     x = as_tensor(x)
     _need_volumes(name, x)
-    kernel = triple(name, "kernel_size", kernel_size)
-    steps = kernel if stride is None else triple(name, "stride", stride)
+    kernel = per_axis(name, "kernel_size", kernel_size, 3)
+    steps = kernel if stride is None else per_axis(name, "stride", stride, 3)
     if padding != 0 and pad_mode == "valid":
         pad_mode = "pad"
-    pads = _resolved(name, pad_mode, padding, x.shape[2:], kernel, steps)
+    pads = resolve_pads(name, pad_mode, padding, x.shape[2:], kernel, steps)
     _, channels, depth, rows, columns = x.shape
     flat = pool(reshape(x, (-1, channels * depth, rows, columns)), kernel[1:], steps[1:], "pad", pads[2:], **more)
     layers = reshape(flat, (-1, channels, depth, flat.shape[2] * flat.shape[3]))
@@ -188,10 +148,10 @@ def _pooled(
 
 def max_pool3d(
     x: Any,
-    kernel_size: IntOrTriple = 2,
-    stride: IntOrTriple | None = None,
+    kernel_size: IntOrInts = 2,
+    stride: IntOrInts | None = None,
     pad_mode: str = "valid",
-    padding: IntOrTriple = 0,
+    padding: IntOrInts = 0,
     ceil_mode: bool = False,
 ) -> Any:
     """The largest value of each window of volumes.
@@ -219,10 +179,10 @@ def max_pool3d(
 
 def avg_pool3d(
     x: Any,
-    kernel_size: IntOrTriple = 2,
-    stride: IntOrTriple | None = None,
+    kernel_size: IntOrInts = 2,
+    stride: IntOrInts | None = None,
     pad_mode: str = "valid",
-    padding: IntOrTriple = 0,
+    padding: IntOrInts = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Any:

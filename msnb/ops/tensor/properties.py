@@ -24,6 +24,11 @@ from msnb.ops.shape.views import transpose as permuted
 from msnb.ops.tensor.operators import named
 from msnb.ops.tensor.subscripts import updated
 
+__all__ = [
+    "bias_add", "bilinear", "dense", "depend", "dtype", "fill", "intopk", "l2_loss", "l2_normalize", "linear", "numel",
+    "rank", "shape", "size", "tensor_dot",
+]  # fmt: skip
+
 
 def shape(input_x: Any) -> Shape:
     """The size of every axis: ``x.shape``.
