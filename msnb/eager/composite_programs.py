@@ -78,7 +78,8 @@ def run_whole(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
     key = _signature(values, 0 if loops else WORTH)
     if key is None:
         return fn(*args, **kwargs)
-    key = (fn, len(args), tuple(kwargs), device_registry.current().name, get_context("jit_level"), *key)
+    level = get_context("jit_level") if loops else "O1"
+    key = (fn, len(args), tuple(kwargs), device_registry.current().name, level, *key)
     if key not in _programs:
         _remember(key, _traced(fn, args, kwargs))
     program = _programs[key]
