@@ -96,11 +96,11 @@ from msnb.nn.layers.volumetric import AdaptiveAvgPool3d as AdaptiveAvgPool3d
 from msnb.nn.layers.volumetric import AvgPool3d as AvgPool3d
 from msnb.nn.layers.volumetric import Conv3d as Conv3d
 from msnb.nn.layers.volumetric import MaxPool3d as MaxPool3d
-from msnb.nn.mindspore.fused_layers import Conv2dBnAct as Conv2dBnAct
-from msnb.nn.mindspore.fused_layers import DenseBnAct as DenseBnAct
 from msnb.nn.mindspore.array_layers import PSNR as PSNR
 from msnb.nn.mindspore.array_layers import MatMul as MatMul
 from msnb.nn.mindspore.array_layers import Range as Range
+from msnb.nn.mindspore.fused_layers import Conv2dBnAct as Conv2dBnAct
+from msnb.nn.mindspore.fused_layers import DenseBnAct as DenseBnAct
 from msnb.nn.mindspore.operator_layers import ClipByNorm as ClipByNorm
 from msnb.nn.mindspore.operator_layers import Norm as Norm
 from msnb.nn.mindspore.operator_layers import OneHot as OneHot
