@@ -158,5 +158,6 @@ def float_status(x: Any) -> Any:
 def inverted_permutation(places: Any) -> Any:
     """The places of 0, 1, 2 ... in a permutation, a tuple of ints. Raises ValueError for another tuple."""
     if sorted(places) != list(range(len(places))):
-        raise AttributeValueError(f"InvertPermutation takes each number from 0 to {len(places) - 1} once, not {places}.")
+        last = len(places) - 1
+        raise AttributeValueError(f"InvertPermutation takes each number from 0 to {last} once, not {places}.")
     return tuple(places.index(i) for i in range(len(places)))

@@ -28,8 +28,8 @@ from msnb.parallel.planner.cost_model import (
 )
 from msnb.parallel.planner.operator_names import OperatorNames
 from msnb.parallel.planner.strategy_prices import PriceCache, StrategyPrices
-from msnb.parallel.planner.value_flow import ValueFlow
 from msnb.parallel.planner.unrolled_scans import unroll, unrolls
+from msnb.parallel.planner.value_flow import ValueFlow
 from msnb.parallel.program.optimizer_sharding import OptimizerSharding
 from msnb.parallel.program.training_graph import TrainingGraph
 from msnb.parallel.search.cost_graph import CostGraph
