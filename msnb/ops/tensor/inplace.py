@@ -1,7 +1,7 @@
 """Methods that write: ``p.add_(g)`` gives the Parameter p the value of ``p.add(g)``, in p's own dtype.
 
 Parameters alone have them. A slice of a tensor is a value of its own here, never a view, so ``x[0].add_(1)`` would
-write into something that nobody has; ``x[0] += 1`` says the same and works.
+write into something that no name refers to; ``x[0] += 1`` says the same and works.
 """
 
 from __future__ import annotations
