@@ -332,8 +332,8 @@ def _sizes(modules: list[Source]) -> Iterator[Measure]:
 
 
 LIMITS = {
-    "twice": 21, "late ours": 48, "late": 73, "cycles": 0, "tables": 9, "complex": 42, "highest": 32, "wide": 13,
-    "long": 15, "lines": 62_270,
+    "twice": 21, "late ours": 44, "late": 69, "cycles": 0, "tables": 9, "complex": 40, "highest": 32, "wide": 13,
+    "long": 15, "lines": 61_840,
 }  # fmt: skip
 
 
