@@ -113,6 +113,7 @@ class Vocab:
                 counts.update(map(str, np.ravel(row[name])))
         least, most = freq_range or (None, None)
         chosen = [t for t, n in counts.items() if (least is None or n >= least) and (most is None or n <= most)]
+        # by frequency, ties by the alphabet: the order of rows does not matter
         ordered = sorted(chosen, key=lambda token: (-counts[token], token))
         return cls.from_list(ordered[:top_k], special_tokens, special_first)
 

@@ -30,7 +30,7 @@ def array(obj: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Any
     Args:
         obj: a tensor, an array, a number, or (nested) lists of these.
         dtype: of the result. Numbers and lists of them are int32 or float32 without it, arrays keep theirs.
-        copy: accepted; tensors are values, so nobody can tell.
+        copy: accepted; tensors are values, so there is no difference.
         ndmin: axes of size 1 are put in front until there are so many.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/numpy/mindspore.numpy.array.html
@@ -94,7 +94,7 @@ def ones(shape: Any, dtype: Any = float32) -> Any:
 
 
 def empty(shape: Any, dtype: Any = float32) -> Any:
-    """A tensor whose numbers nobody has chosen."""
+    """A tensor of arbitrary numbers."""
     return ops.empty(_shape(shape), dtype=as_dtype(dtype))
 
 
@@ -114,7 +114,7 @@ def ones_like(a: Any, dtype: Any = None, shape: Any = None) -> Any:
 
 
 def empty_like(prototype: Any, dtype: Any = None, shape: Any = None) -> Any:
-    """A tensor of another array's shape and dtype whose numbers nobody has chosen."""
+    """A tensor of another array's shape and dtype, of arbitrary numbers."""
     return _like(prototype, 0, dtype, shape)
 
 

@@ -119,6 +119,7 @@ def pad(arr: Any, pad_width: Any, mode: str = "constant", constant_values: Any =
 def _pairs(width: Any, axes: int) -> list[tuple[int, int]]:
     if isinstance(width, int):
         return [(width, width)] * axes
+    # NumPy's order of cases: (before, after) means the pair for all axes, even where there are two axes
     rows = list(width)
     if len(rows) == 2 and all(isinstance(w, int) for w in rows):
         return [(rows[0], rows[1])] * axes

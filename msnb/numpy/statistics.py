@@ -170,6 +170,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     """
     t = _floats(x)
     axes = tuple(axis) if isinstance(axis, (tuple, list)) else tuple(range(t.ndim)) if axis is None else (axis,)
+    # without an order any number of axes is one vector; with one, two axes are a matrix
     if ord is None:
         return ops.vector_norm(t, None, axes if axes else None, keepdims)
     if len(axes) == 2:

@@ -9,22 +9,17 @@ import msnb.ops.tensor.operators as methods
 from msnb.base import missing_names, plugins
 from msnb.ops.collective import *
 from msnb.ops.elementwise.arithmetic import *
-from msnb.ops.elementwise.arithmetic import reciprocal as inv
 from msnb.ops.elementwise.cast import *
 from msnb.ops.elementwise.comparison import *
 from msnb.ops.elementwise.identity_and_effects import *
 from msnb.ops.elementwise.logic import *
-from msnb.ops.elementwise.logic import bitwise_not as invert
 from msnb.ops.elementwise.transcendental import *
 from msnb.ops.indexing.embedding import embedding as embedding
 from msnb.ops.indexing.gather import *
-from msnb.ops.indexing.gather import gather_elements as gather_d
 from msnb.ops.indexing.grids import *
 from msnb.ops.indexing.masked_select import *
 from msnb.ops.indexing.pad import pad as pad
 from msnb.ops.indexing.rearrange import *
-from msnb.ops.indexing.rearrange import moveaxis as movedim
-from msnb.ops.indexing.rearrange import swapaxes as swapdims
 from msnb.ops.indexing.scatter import *
 from msnb.ops.linalg.einsum import einsum as einsum
 from msnb.ops.linalg.factorization import *
@@ -32,7 +27,6 @@ from msnb.ops.linalg.matmul import *
 from msnb.ops.linalg.matrix_functions import *
 from msnb.ops.linalg.triangular import *
 from msnb.ops.math.clip_norm_interpolate import *
-from msnb.ops.math.clip_norm_interpolate import add_n as addn
 from msnb.ops.math.sort import *
 from msnb.ops.math.statistics import *
 from msnb.ops.mindspore.scalar_conversions import *
@@ -42,22 +36,14 @@ from msnb.ops.nn.ctc_loss import ctc_loss as ctc_loss
 from msnb.ops.nn.loss import *
 from msnb.ops.nn.normalization import *
 from msnb.ops.random.draws import *
-from msnb.ops.random.draws import RANDOM_INTEGERS as random_integers
-from msnb.ops.random.draws import RANDOM_NORMAL as random_normal
-from msnb.ops.random.draws import RANDOM_PERMUTATION as random_permutation
-from msnb.ops.random.draws import RANDOM_UNIFORM as random_uniform
 from msnb.ops.reduction.cumulative import *
 from msnb.ops.reduction.functional import *
 from msnb.ops.shape.concat_split import *
-from msnb.ops.shape.concat_split import concat as cat
-from msnb.ops.shape.concat_split import concat as concatenate
-from msnb.ops.shape.concat_split import unstack as unbind
 from msnb.ops.shape.creation import *
-from msnb.ops.shape.index_records import INDEX as index
-from msnb.ops.shape.slice import SLICE_UPDATE as slice_update
+from msnb.ops.shape.index_records import *
+from msnb.ops.shape.slice import *
 from msnb.ops.shape.slice import slice_ as slice
 from msnb.ops.shape.views import *
-from msnb.ops.shape.views import expand_dims as unsqueeze
 from msnb.ops.spatial.bounding_boxes import *
 from msnb.ops.spatial.convolution import *
 from msnb.ops.spatial.interpolate import *
@@ -67,13 +53,13 @@ from msnb.ops.spatial.roi import *
 from msnb.ops.spatial.unfold import *
 from msnb.ops.spatial.volumetric import *
 from msnb.ops.tensor.properties import *
-from msnb.ops.tensor.subscripts import updated as index_update
+from msnb.ops.tensor.subscripts import *
 
 if not TYPE_CHECKING:  # a type checker must go on to report names that do not exist
 
     def __getattr__(name: str) -> object:
         """An operator that another package brings along (entry points ``msnb.ops``), an operator class
-        (``ops.ReLU()``), or what lives in another room."""
+        (``ops.ReLU()``), or what lives in another package."""
         from msnb.ops.mindspore.primitive_classes import primitive
 
         if plugins.get(plugins.OPS, name) is not None:

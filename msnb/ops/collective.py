@@ -301,7 +301,7 @@ NEIGHBORS: Op = define(
 )  # fmt: skip
 
 
-# ---- what people call -----------------------------------------------------------------------------------------------
+# ---- public functions ----------------------------------------------------------------------------------------------
 
 
 def all_reduce(x: Any, op: str = ReduceOp.SUM, group: str = WORLD_GROUP) -> Any:
@@ -406,6 +406,7 @@ def neighbor_exchange(xs: Any, send_rank_ids: Any, send_shapes: Any, recv_rank_i
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.NeighborExchange.html
     """
+    # checked before anything is sent: places in the group, and what the lists say about shapes
     members = members_of("neighbor_exchange", group)
     shapes = [tuple(x.shape) for x in xs]
     if shapes != [tuple(s) for s in send_shapes]:

@@ -73,7 +73,7 @@ class Optimizer(Cell):
         given, order = _order_apart(parameters)
         groups = _groups(given)
         self.is_group = any(isinstance(g, dict) for g in groups)
-        pairs = [(p, i) for i, g in enumerate(groups) for p in (g["params"] if isinstance(g, dict) else [g])]
+        pairs = _numbered(groups)
         if order is not None:
             pairs = _in_order(pairs, order)
         self.parameters = ParameterTuple(p for p, _ in pairs)
@@ -83,6 +83,7 @@ class Optimizer(Cell):
         self.weight_decay = as_rate("weight_decay", weight_decay)
         self.param_groups = tuple(_group(g) for g in groups) if self.is_group else (ParamGroup(),)
         self._group_of = tuple(i if self.is_group else 0 for _, i in pairs)
+        # without groups norms do not decay, as in MindSpore; with them the user decides
         self._may_decay = tuple(self.is_group or not _is_norm(p.name) for p in self.parameters)
         self.global_step = Parameter(Tensor(0, dtypes.int32), name="global_step", requires_grad=False)
 
@@ -244,6 +245,7 @@ def _in_order(pairs: list[tuple[Any, int]], order: list[Any]) -> list[tuple[Any,
 
 
 def _groups(groups: list[Any]) -> list[Any]:
+    # a list of Parameters, or one of groups, which are dicts; never both
     kinds = {isinstance(g, dict) for g in groups}
     if not groups:
         raise AttributeValueError(
@@ -258,6 +260,11 @@ def _groups(groups: list[Any]) -> list[Any]:
         elif not isinstance(g, Parameter):
             raise TypeError(f"an optimizer takes Parameters, not {type(g).__name__}; pass net.trainable_params().")
     return [{**g, "params": list(g["params"])} if isinstance(g, dict) else g for g in groups]
+
+
+def _numbered(groups: list[Any]) -> list[tuple[Parameter, int]]:
+    """Every Parameter with the number of its entry: a group, or the Parameter alone."""
+    return [(p, i) for i, g in enumerate(groups) for p in (g["params"] if isinstance(g, dict) else [g])]
 
 
 def _check_group(group: dict[str, Any]) -> None:

@@ -266,7 +266,7 @@ def build_train_network(
         level: as in ``auto_mixed_precision``, in float16.
         boost_level: "O0", the only one.
         keep_batchnorm_fp32: O2 with False halves the norms too, O3 with True leaves them in float32.
-        loss_scale_manager: scales the loss; O2 has a DynamicLossScaleManager unless told otherwise (None: no scale).
+        loss_scale_manager: scales the loss; O2 has a DynamicLossScaleManager unless given (None: no scale).
 
     Returns:
         A Cell: TrainOneStepWithLossScaleCell where steps that overflow are left out, else TrainOneStepCell.

@@ -46,7 +46,7 @@ class DataFeed:
             yield as_row(row)
 
     def endless(self) -> Iterator[tuple[Any, ...]]:
-        """Row after row, epoch after epoch, as long as somebody asks."""
+        """Row after row, epoch after epoch, without end."""
         while True:
             yield from self.epoch()
 

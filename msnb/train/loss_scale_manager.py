@@ -1,4 +1,4 @@
-"""Loss scale managers: how ``Model`` and ``build_train_network`` are told to scale a loss.
+"""Loss scale managers: settings of loss scaling for ``Model`` and ``build_train_network``.
 
 FixedLossScaleManager(s)                       steps that overflow are left out, the scale stays
 FixedLossScaleManager(s, False)                no step is left out; the optimizer divides: optimizer(loss_scale=s)

@@ -18,7 +18,7 @@ from msnb import ops
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
-from msnb.nn.training.loss_scale import need_scale, need_window, next_scale, scaled
+from msnb.nn.training.loss_scale import adjust_scale, need_scale, need_window, scaled
 
 
 class LossScaler(ABC):
@@ -120,8 +120,5 @@ class DynamicLossScaler(_Scaling):
             True.
         """
         overflow = ops.logical_not(grads_finite)
-        good = self.counter + 1
-        grow = good >= self.scale_window
-        ops.assign(self.scale_value, next_scale(self.scale_value, overflow, grow, self.scale_factor))
-        ops.assign(self.counter, ops.where(ops.logical_or(overflow, grow), 0, good))
+        adjust_scale(self.scale_value, self.counter, overflow, self.scale_factor, self.scale_window)
         return True

@@ -128,7 +128,7 @@ def _same_shape(metric: Metric, outputs: Array, labels: Array) -> tuple[Array, A
 
 def classes(metric: Metric, outputs: Array, labels: Array) -> tuple[Array, Array, int]:
     """Predicted classes, true classes (flat) and the number of classes."""
-    if labels.ndim == outputs.ndim and outputs.ndim >= 2 and labels.shape == outputs.shape:
+    if labels.shape == outputs.shape and outputs.ndim >= 2:  # one-hot
         labels = labels.argmax(1)
     if outputs.ndim != labels.ndim + 1 or (outputs.shape[0], *outputs.shape[2:]) != labels.shape:
         raise ShapeError(
@@ -366,7 +366,9 @@ def as_metrics(metrics: Any) -> dict[str, Metric]:
     if isinstance(metrics, str) or not isinstance(metrics, Iterable):
         raise ArgumentError(f"metrics must be a set of names or a dict of metrics, got {metrics!r}.")
     if not isinstance(metrics, dict):
-        return {name: get_metric_fn(name) for name in (sorted(metrics) if isinstance(metrics, set) else metrics)}
+        ordered = sorted(metrics) if isinstance(metrics, set) else metrics
+        return {name: get_metric_fn(name) for name in ordered}
+    # by what a metric can do, not by its class: users write their own
     found = {name: metric() if isinstance(metric, type) else metric for name, metric in metrics.items()}
     for name, metric in found.items():
         if not all(callable(getattr(metric, part, None)) for part in ("clear", "update", "eval")):

@@ -180,6 +180,7 @@ class Model:
     def _train(
         self, epoch: Any, dataset: Any, callbacks: Any, sink: Any, first: Any, valid: Any, frequency: Any
     ) -> None:
+        # arguments are checked before anything is opened
         if self._optimizer is None and self._loss_fn is not None:
             events.notice(_NO_OPTIMIZER, key="Model without an optimizer")
         need_count("epoch", epoch)

@@ -27,7 +27,7 @@ from msnb.dataset.pipeline.rows import Array, Row, check_count, describe, name_o
 
 @dataclass(frozen=True)
 class BatchInfo:
-    """What `per_batch_map` and a batch-size function are told: which batch of which epoch."""
+    """The argument of `per_batch_map` and of a batch-size function: which batch of which epoch."""
 
     batch: int
     epoch: int
@@ -216,23 +216,31 @@ class PaddedBatch(Batch):
         if name not in self.pad:
             return parts
         shape, value = self.pad[name]
+        # rows may differ in sizes, never in rank
         rank = parts[0].ndim
         if any(part.ndim != rank for part in parts) or (shape is not None and len(shape) != rank):
             ranks = sorted({part.ndim for part in parts})
             raise DatasetError(
                 f"padded_batch: column {name!r} of batch {batch}: rows have rank {ranks}, pad shape {shape}"
             )
-        largest = [max(part.shape[axis] for part in parts) for axis in range(rank)]
-        wanted = [w if w is not None else m for w, m in zip(shape or [None] * rank, largest, strict=True)]
-        for axis, (want, have) in enumerate(zip(wanted, largest, strict=True)):
-            if want < have:
-                raise DatasetError(
-                    f"padded_batch: column {name!r}, axis {axis}: a row has {have} entries, pad shape {want}"
-                )
+        wanted = _padded_shape(name, parts, shape or [None] * rank)
         return [_fill_up(part, wanted, value) for part in parts]
 
     def describe(self) -> str:
         return "padded_" + super().describe()
+
+
+def _padded_shape(name: str, parts: Sequence[Array], shape: Sequence[int | None]) -> list[int]:
+    """The shape that all rows get: the pad shape's sizes, and the largest row's where it has None."""
+    wanted: list[int] = []
+    for axis, want in enumerate(shape):
+        have = max(part.shape[axis] for part in parts)
+        if want is not None and want < have:
+            raise DatasetError(
+                f"padded_batch: column {name!r}, axis {axis}: a row has {have} entries, pad shape {want}"
+            )
+        wanted.append(have if want is None else want)
+    return wanted
 
 
 def _fill_up(part: Array, shape: Sequence[int], value: Any) -> Array:

@@ -54,7 +54,7 @@ def set_seed(seed: int) -> None:
 
 
 def get_seed() -> int | None:
-    """The seed in force, or None if nobody set one."""
+    """The seed in force, or None if none was set."""
     if _state.seed is not None and _state.core_mark_at_set == _core_mark():
         return _state.seed
     core = core_random.get_seed()
@@ -77,7 +77,7 @@ def seed_mark() -> object:
 
 
 def set_num_parallel_workers(num: int) -> None:
-    """Threads used by operations that are not told a number; 1 (the default) runs them in the caller's thread."""
+    """Threads used by operations without a number of their own; 1 (the default) runs them in the caller's thread."""
     _state.workers = check_count(num, "num_parallel_workers")
 
 

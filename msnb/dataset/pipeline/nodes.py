@@ -52,7 +52,7 @@ class Node:
 
 
 class UnaryNode(Node):
-    """A node with one parent that keeps its columns unless told otherwise."""
+    """A node with one parent that keeps its columns unless a subclass says otherwise."""
 
     def __init__(self, parent: Node, columns: Sequence[str] | None = None) -> None:
         super().__init__(parent.columns if columns is None else columns, (parent,))
@@ -324,5 +324,5 @@ def failure(
         f"{what}: {name_of(function)} failed at row {index}: {type(error).__name__}: {error}",
         operands=[shown] if shown else [],
     )
-    made.where = users_frame(error.__traceback__) or made.where  # the stack of a worker is nobody's text
+    made.where = users_frame(error.__traceback__) or made.where  # the stack of a worker holds no line of the user
     return made

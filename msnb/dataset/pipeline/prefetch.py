@@ -7,7 +7,7 @@
 
 `read_ahead` runs a whole iterator in one thread with a bounded buffer between. Threads, and where Python's lock is in
 their way fresh processes (``crew``), never fork: forking a process that holds a pool of native threads can hang. A
-child of fork has none of these threads: one that goes on with an iterator of the parent is told so.
+child of fork has none of these threads: going on there with an iterator of the parent raises an error.
 
 Both are generators, and the interpreter closes those that are left at its very end, when modules are half gone: their
 last lines are written so that nothing of them needs a module then.
@@ -30,7 +30,7 @@ from msnb.base.source_location import hide_frames
 
 A = TypeVar("A")
 B = TypeVar("B")
-for _frames in (*concurrent.futures.__path__, threading.__file__):  # a thread begins there: nobody's text
+for _frames in (*concurrent.futures.__path__, threading.__file__):  # a thread begins there: no line of the user
     hide_frames(_frames)
 
 

@@ -6,7 +6,7 @@ A row is a tuple of NumPy arrays, one per column, in column order:
     row 0     (uint8[28,28,1],      uint32[])
     row 1     (uint8[28,28,1],      uint32[])
 
-Everything that enters a pipeline (a number, a list, a Tensor) becomes an array at the door, so the nodes behind it
+Everything that enters a pipeline (a number, a list, a Tensor) becomes an array on entry, so the nodes behind it
 handle one kind of value only. Errors in a user's function are re-raised as `DatasetError`, which names the operation,
 the row and the columns; the original error stays attached as its cause.
 """

@@ -208,7 +208,7 @@ class PKSampler(Sampler):
 class DistributedSampler(Sampler):
     """Shard `shard_id` of `num_shards`: all shards hold equally many rows, the last ones wrap around to the first.
 
-    Every shard must draw the same order, so the order comes from the seed alone; when nobody set a seed it comes from
+    Every shard must draw the same order, so the order comes from the seed alone; when no seed was set it comes from
     a fixed one, since processes could not agree on a random one.
 
     >>> DistributedSampler(2, 1, shuffle=False).indices(5, np.random.default_rng(0)).tolist()
@@ -270,6 +270,7 @@ def choose(
     sampler: Any, shuffle: bool | None, num_samples: int | None, num_shards: int | None, shard_id: int | None
 ) -> Sampler:
     """The sampler that a data set's arguments ask for; contradictory ones are refused."""
+    # None means not given: a sampler decides alone, shards without ``shuffle`` are shuffled, and so is the whole
     if sampler is not None:
         given = {"shuffle": shuffle, "num_samples": num_samples, "num_shards": num_shards, "shard_id": shard_id}
         clash = [name for name, value in given.items() if value is not None]

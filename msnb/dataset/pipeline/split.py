@@ -25,6 +25,7 @@ def bounds(sizes: Sequence[int] | Sequence[float], total: int) -> list[tuple[int
     listed = list(sizes) if isinstance(sizes, (list, tuple)) else []
     if not listed:
         raise ArgumentError(f"split expects a list of sizes, got {sizes!r}")
+    # 1 is a row and 1.0 is everything, so the kinds do not mix
     if all(isinstance(s, int) and not isinstance(s, bool) for s in listed):
         rows = _of_rows([int(s) for s in listed], total)
     elif all(isinstance(s, float) for s in listed):

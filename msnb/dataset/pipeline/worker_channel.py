@@ -5,7 +5,7 @@
     socket     [sizes][bytes]  <──────┘            [contents], if they are small │
     memory                                         one block without a name <────┘  its descriptor goes with the sizes
 
-The block belongs to whoever holds its descriptor or maps it, and to nobody by name: it is gone with the last of them,
+The block belongs to whoever holds its descriptor or maps it, and has no name: it is gone with the last of them,
 however they end. The receiver's arrays lie in it, writable, without a copy.
 """
 

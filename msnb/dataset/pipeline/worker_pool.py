@@ -49,7 +49,7 @@ from msnb.dataset.pipeline import prefetch, worker_channel, worker_process
 from msnb.dataset.pipeline.epoch_rng import Epoch, row_path
 from msnb.dataset.pipeline.rows import name_of
 
-_PATIENCE = 1.0  # seconds that workers have for what they do when nobody wants it any more
+_PATIENCE = 1.0  # seconds that workers have for work whose results are not wanted any more
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _SETTINGS = ("mode", "device_target", "jit_level", "deterministic", "max_call_depth")
 _numbers = itertools.count()
@@ -281,7 +281,7 @@ class Crew:
         return made
 
     def hurry(self, work: _Work) -> None:
-        """Nobody wants what is still being done of this: end the workers that do not come to an end soon."""
+        """The results still in work are not wanted any more: end the workers that do not come to an end soon."""
         until = time.monotonic() + _PATIENCE
         while any(p.busy == work.number for p in self.processes) and time.monotonic() < until:
             time.sleep(0.005)

@@ -69,11 +69,11 @@ class Server:
             if changed:
                 set_context(**changed)
             self.works[number] = pickle.loads(data, buffers=buffers)
-        except BaseException as error:  # told when it is used
+        except BaseException as error:  # raised when it is used
             self.works[number] = error
 
     def on_do(self, number: int, living: set[int], item: Any) -> None:
-        """Call a function with an item; those that nobody will call any more go."""
+        """Call a function with an item; those that no call will need any more are dropped."""
         self.works = {n: work for n, work in self.works.items() if n in living}
         printed = io.StringIO()
         try:

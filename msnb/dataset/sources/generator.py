@@ -90,6 +90,7 @@ class GeneratorDataset(Dataset):
             fetch, length = GuardedFetch(source, reader), checked_length(source)
             node: Node = IndexedSource(reader.name, fetch, length, columns, order, workers, None, True, processes)
         else:
+            # no random access: only a source of known length can be shuffled, through a buffer of all its rows
             whole = hasattr(source, "__iter__") and hasattr(source, "__len__")
             _refuse_order(None if whole else shuffle, sampler, num_shards, shard_id)
             if processes:

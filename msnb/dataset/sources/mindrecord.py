@@ -113,6 +113,7 @@ def _stored(name: str, kind: str, value: Any) -> Array:
 
 def _write(file: Path, header: Mapping[str, Any], rows: Sequence[Mapping[str, Array]]) -> None:
     arrays: dict[str, Array] = {_HEADER: np.frombuffer(json.dumps(header).encode(), np.uint8)}
+    # rows of any shapes in four arrays: elements end to end, where each row ends, its number of axes, and its sizes
     for name in header["schema"]:
         cells = [row[name] for row in rows]
         arrays[f"{name}/data"] = np.concatenate([c.ravel() for c in cells]) if cells else np.zeros(0, np.uint8)
@@ -212,6 +213,7 @@ class _Cells:
 
     def _check(self, kind: str, rank: Array, refuse: Refuse) -> None:
         """The four arrays fit each other."""
+        # before any row is cut out: a damaged file must not become rows of other sizes
         whole = np.dtype(np.int64)
         legal = (np.dtype(np.uint8 if kind in ("string", "bytes") else kind), whole, whole, whole)
         for name, part, dtype in zip(_PARTS, (self.data, self.ends, rank, self.sizes), legal):
@@ -222,6 +224,10 @@ class _Cells:
         ends = np.concatenate([np.zeros(1, np.int64), self.ends])
         if (ends[1:] < ends[:-1]).any() or ends[-1] != len(self.data):
             raise refuse(f"the ends of its rows do not go up to its {len(self.data)} elements")
+        self._check_ranks(kind, rank, refuse)
+
+    def _check_ranks(self, kind: str, rank: Array, refuse: Refuse) -> None:
+        """Every row has a legal number of axes, and a size for each."""
         flat = kind in ("string", "bytes")
         if (rank < 0).any() or (rank > MOST_AXES).any() or (flat and (rank != 1).any()):
             raise refuse(f"a row has {int(rank.max())} axes, which no row of {kind} has")
@@ -268,6 +274,7 @@ class _File:
     """One file: its header, and its columns as they are asked for. All of them have the same number of rows."""
 
     def __init__(self, path: Path) -> None:
+        # the header is data from outside: each entry is checked before it is used
         if not path.is_file():
             raise FileNotFoundError(f"MindDataset: there is no file {str(path)!r}")
         self._name = path.name
@@ -281,19 +288,24 @@ class _File:
                 fault = "missing" if strange[0] in wanted else "of no column"
                 raise self._refuse(f"its entry {strange[0]!r} is {fault}")
             self._columns = {name: self._read(archive, name, kind) for name, kind in self.schema.items()}
-        counts = {name: len(cells.ends) for name, cells in self._columns.items()}
-        if not counts:
-            raise self._refuse("it has no column")
-        self.rows = next(iter(counts.values()))
-        odd = next((name for name, n in counts.items() if n != self.rows), None)
-        if odd is not None:
-            raise self._refuse(f"the column {odd!r} has {counts[odd]} rows where others have {self.rows}")
+        self.rows = self._count_rows()
         if len(set(self.files)) < len(self.files) or any(_is_path(name) for name in self.files):
             raise self._refuse(f"its header names the files {self.files}; shards are other files in the same folder")
 
     def _read(self, archive: Archive, name: str, kind: str) -> _Cells:
         parts = [archive.read(f"{name}/{part}") for part in _PARTS]
         return _Cells(kind, parts, lambda why, **more: self._refuse(f"the column {name!r}: {why}", **more))
+
+    def _count_rows(self) -> int:
+        """The number of rows, which all columns have."""
+        counts = {name: len(cells.ends) for name, cells in self._columns.items()}
+        if not counts:
+            raise self._refuse("it has no column")
+        rows = next(iter(counts.values()))
+        odd = next((name for name, n in counts.items() if n != rows), None)
+        if odd is not None:
+            raise self._refuse(f"the column {odd!r} has {counts[odd]} rows where others have {rows}")
+        return rows
 
     def column(self, name: str) -> _Cells:
         """The rows of a column."""
@@ -324,6 +336,7 @@ def _opened(files: Any) -> list[_File]:
     else:
         path = Path(files)
         first = _File(path)
+        # a shard's header names all shards, and they lie beside it
         others = [name for name in first.files if name != path.name] if len(first.files) > 1 else []
         found = [first, *(_File(path.with_name(name)) for name in others)]
     for other in found[1:]:

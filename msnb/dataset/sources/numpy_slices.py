@@ -87,6 +87,7 @@ def _columns(data: Any, names: tuple[str, ...]) -> tuple[tuple[str, ...], list[A
     if isinstance(data, dict):
         parts, default = list(data.values()), as_columns([str(k) for k in data], "data")
     else:
+        # a list is one column, as in MindSpore, unless it has an entry for each of several names
         as_many = isinstance(data, list) and 1 < len(names) == len(data)
         parts = list(data) if isinstance(data, tuple) or as_many else [data]
         default = tuple(f"column_{i}" for i in range(len(parts)))

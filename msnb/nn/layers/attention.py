@@ -85,7 +85,7 @@ class MultiheadAttention(Cell):
         Args:
             query: [L, n, embed_dim] ([n, L, embed_dim] with batch_first).
             key, value: [S, n, kdim], [S, n, vdim].
-            key_padding_mask: [n, S]: keys that nobody may see (bools), or floats to add.
+            key_padding_mask: [n, S]: keys that no query may see (bools), or floats to add.
             need_weights: whether the weights are given too.
             attn_mask: [L, S] or [n * num_heads, L, S], bools or floats.
             average_attn_weights: the mean over heads instead of every head's.

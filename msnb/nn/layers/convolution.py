@@ -8,7 +8,7 @@ Conv1d, Conv1dTranspose: the same with one axis of positions
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from msnb import ops
 from msnb.base.errors import AttributeValueError
@@ -19,6 +19,7 @@ from msnb.nn.layers.basic import first_bias, first_weight, positive_int
 from msnb.ops.definition.data_format import need_format
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.window_geometry import IntOrInts, per_axis
+from msnb.ops.tensor.operators import named
 
 __all__ = ["Conv1d", "Conv1dTranspose", "Conv2d", "Conv2dTranspose"]
 
@@ -28,7 +29,6 @@ class Convolution(Cell):
 
     _layer, _axes, _transposed = "Conv2d", 2, False
 
-    @worded
     def __init__(
         self,
         in_channels: int,
@@ -68,6 +68,15 @@ class Convolution(Cell):
             f"stride={self.stride}, pad_mode={self.pad_mode}, padding={self.padding}, dilation={self.dilation}, "
             f"group={self.group}, has_bias={self.has_bias}"
         )
+
+
+_Layer = TypeVar("_Layer", bound=type[Convolution])
+
+
+def with_own_init(layer: _Layer) -> _Layer:
+    """``layer`` with the shared ``__init__`` under its own name: Python's errors then say ``Conv1d.__init__()``."""
+    layer.__init__ = worded(named("__init__", Convolution.__init__, layer.__name__))  # type: ignore[method-assign]
+    return layer
 
 
 def _legal_mode(pad_mode: Any, padding: Any) -> str:
@@ -145,6 +154,7 @@ class Conv2d(Convolution):
         )
 
 
+@with_own_init
 class Conv1d(Convolution):
     """Convolution of rows of samples [n, in_channels, length].
 
@@ -219,6 +229,7 @@ class Conv2dTranspose(Convolution):
         )
 
 
+@with_own_init
 class Conv1dTranspose(Convolution):
     """Transposed convolution of rows of samples [n, in_channels, length].
 

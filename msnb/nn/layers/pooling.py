@@ -44,7 +44,7 @@ class Pooling(Cell):
         self.ceil_mode, self.data_format = ceil_mode, data_format
 
     def _stride_unsaid(self) -> int:
-        """1, MindSpore's default; who may expect PyTorch's, the window's size, is told once."""
+        """1, MindSpore's default; warns once that PyTorch's is the window's size."""
         if self.kernel_size not in (1, (1, 1)):
             called = f"nn.{type(self).__name__}({self.kernel_size}"
             text = f"{called}) moves its window by 1, as in MindSpore; PyTorch's moves by the window's size"

@@ -9,12 +9,13 @@ from typing import Any
 
 from msnb import ops
 from msnb.nn.cells.cell import Cell
-from msnb.nn.layers.convolution import Convolution
+from msnb.nn.layers.convolution import Convolution, with_own_init
 from msnb.nn.layers.pooling import AveragePooling, Pooling
 
 __all__ = ["AdaptiveAvgPool3d", "AvgPool3d", "Conv3d", "MaxPool3d"]
 
 
+@with_own_init
 class Conv3d(Convolution):
     """Convolution of volumes.
 

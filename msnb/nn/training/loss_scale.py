@@ -86,11 +86,15 @@ def need_window(what: str, value: Any) -> int:
     return value
 
 
-def next_scale(scale: Any, overflow: Any, grow: Any, factor: float) -> Any:
-    """The scale after a step: smaller (1 at least) after an overflow, larger where ``grow`` says so."""
+def adjust_scale(scale: Parameter, good_steps: Parameter, overflow: Any, factor: float, window: int) -> None:
+    """The scale after a step: smaller, 1 at least, after an overflow; larger (finite) after ``window`` good steps."""
+    good = good_steps + 1
+    grow = good >= window
     less = ops.maximum(scale / factor, 1.0)
     more = scale * factor
-    return ops.where(overflow, less, ops.where(ops.logical_and(grow, ops.isfinite(more)), more, scale))
+    larger = ops.where(ops.logical_and(grow, ops.isfinite(more)), more, scale)
+    ops.assign(scale, ops.where(overflow, less, larger))
+    ops.assign(good_steps, ops.where(ops.logical_or(overflow, grow), 0, good))
 
 
 class FixedLossScaleUpdateCell(Cell):
@@ -145,10 +149,7 @@ class DynamicLossScaleUpdateCell(Cell):
         return self.loss_scale_value
 
     def construct(self, loss_scale: Any, overflow: Any) -> Any:
-        good = self.good_steps + 1
-        grow = good >= self.scale_window
-        ops.assign(loss_scale, next_scale(loss_scale, overflow, grow, self.scale_factor))
-        ops.assign(self.good_steps, ops.where(ops.logical_or(overflow, grow), 0, good))
+        adjust_scale(loss_scale, self.good_steps, overflow, self.scale_factor, self.scale_window)
         return overflow
 
 

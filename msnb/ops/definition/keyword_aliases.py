@@ -31,7 +31,7 @@ _WORDS = {
 
 
 class ValuesAndIndices(NamedTuple):
-    """Values in an order, and where they stood: a pair, and no tensor. Who computes with it is told so."""
+    """Values in an order, and where they stood: a pair, and no tensor. Computing with it raises."""
 
     values: Any
     indices: Any

@@ -1,4 +1,4 @@
-"""What public functions do with what people pass, and what vmap rules do with operands that are not batched."""
+"""How public functions convert and check their arguments, and vmap rules treat operands that are not batched."""
 
 from __future__ import annotations
 

@@ -215,6 +215,7 @@ _AS_THEY_ARE = frozenset({type(None), int, float, bool, str, DType})
 def static(value: Any) -> Any:
     """A static attribute in hashable form: lists become tuples, NumPy scalars and tensors of one number Python ones,
     dtype names DTypes. A tensor whose value is not known refuses."""
+    # by how often they come: every eager call takes this way, with plain values in most attributes
     kind = type(value)
     if kind in _AS_THEY_ARE:
         return value
@@ -297,6 +298,7 @@ def _check_facts(op: Op) -> None:
     Raises:
         ArgumentError: there is no such kind, or the attributes that it stands for are missing.
     """
+    # one branch for each fact that readers outside of ops go by, see the head of this file
     over = "shape" in op.attrs or {"axis", "keepdims"} <= op.attrs.keys()
     if op.reduction and (op.reduction not in REDUCTIONS or len(op.inputs) != 1 or not over):
         raise ArgumentError(

@@ -46,6 +46,7 @@ _known: dict[str, tuple[int, Counter[Dim]]] = {}
 
 
 def _from_factors(scale: int, dims: Counter[Dim]) -> Size:
+    # one spelling per product, so that equal sizes are equal symbols
     names = sorted(dims.elements(), key=lambda d: d.symbol)
     if scale == 0 or not names:
         return scale
@@ -76,6 +77,7 @@ def quotient(whole: Size, part: Size) -> Size | None:
     if isinstance(whole, int) and isinstance(part, int):
         return whole // part if part and not whole % part else None
     (s, d), (t, e) = _factors(whole), _factors(part)
+    # even means: as integers, and with every symbol of the part among those of the whole
     if t == 0 or s % t or any(e[k] > d[k] for k in e):
         return None
     return _from_factors(s // t, d - e)
@@ -83,16 +85,14 @@ def quotient(whole: Size, part: Size) -> Size | None:
 
 def total(sizes: Iterable[Size]) -> Size:
     """The sum of sizes."""
-    known, names, bound = 0, [], 0
-    for size in sizes:
-        if isinstance(size, int):
-            known += size
-        else:
-            names.append(size)
+    parts = list(sizes)
+    names = [size for size in parts if isinstance(size, Dim)]
+    known = sum(size for size in parts if isinstance(size, int))
     if not names:
         return known
     if known == 0 and len(names) == 1:
         return names[0]
+    # a new symbol, named by its formula in one order; it is bounded if all of its terms are
     bounds = [d.bound for d in names]
     bound = known + sum(b for b in bounds if b is not None)
     symbol = "+".join(sorted(d.symbol for d in names)) + (f"{known:+d}" if known else "")
@@ -103,6 +103,7 @@ def sliced(size: Size, start: int | None, stop: int | None, step: int | None) ->
     """How many elements ``[start:stop:step]`` takes of an axis."""
     if isinstance(size, int):
         return len(range(*slice(start, stop, step).indices(size)))
+    # the whole axis, forwards or (from its end) backwards; any other slice of a symbol is a symbol named by its text
     if start in (None, 0) and stop is None and step in (None, 1, -1) and not (start == 0 and step == -1):
         return size
     bound = None if size.bound is None else -(-size.bound // abs(step or 1))
@@ -116,5 +117,5 @@ def with_one_unknown(shape: Shape) -> tuple[int, ...]:
 
 
 def sizes_text(shape: Shape) -> str:
-    """A shape for people: ``[n<=4, 3]``."""
+    """A shape as text: ``[n<=4, 3]``."""
     return f"[{', '.join(map(str, shape))}]"

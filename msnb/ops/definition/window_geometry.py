@@ -37,6 +37,8 @@ _SIDES = {
 def per_axis(name: str, what: str, value: IntOrInts, axes: int, low: int = 1) -> tuple[int, ...]:
     """``value`` for each of 2 or 3 axes, or its entries. Raises AttributeValueError unless these are ints from ``low``
     on."""
+    if type(value) is int and value >= low:  # what nearly every call has
+        return (value,) * axes
     given = _entries(value, axes)
     if len(given) != axes or not _ints(given, low):
         raise AttributeValueError(f"{name}: {what} must be an int or {_INTS[axes]} of at least {low}, got {value!r}.")
@@ -59,6 +61,8 @@ def pair(name: str, what: str, value: IntOrInts, low: int = 1) -> Pair:
 
 def sides(name: str, padding: IntOrInts, axes: int = 2) -> tuple[int, ...]:
     """(before, after) of every axis, one after the other, from an int, one int per axis, or all of them."""
+    if type(padding) is int and padding >= 0:
+        return (padding,) * (2 * axes)
     given = _entries(padding, axes)
     if len(given) == axes:
         given = tuple(side for side in given for _ in range(2))
@@ -99,7 +103,10 @@ def resolve_pads(
         )
     if mode == "valid":
         return pads
-    return tuple(side for axis in zip(sizes, spans, stride) for side in same_pads(*axis))
+    same: list[int] = []
+    for size, span, step in zip(sizes, spans, stride):
+        same += same_pads(size, span, step)
+    return tuple(same)
 
 
 def out_size(size: Size, before: int, after: int, span: int, stride: int, ceil: bool = False) -> Size:

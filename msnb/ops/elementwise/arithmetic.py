@@ -1,4 +1,4 @@
-"""Arithmetic, position by position. How such records are made is told in ``pointwise``."""
+"""Arithmetic, position by position. ``msnb.ops.elementwise.factory`` makes such records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from msnb.ops.elementwise.factory import adjoint, binary, times_adjoint, unary
 
 __all__ = [
     "abs", "absolute", "add", "ceil", "div", "divide", "floor", "floor_div", "floor_divide", "floor_mod", "fmod",
-    "hypot", "maximum", "minimum", "mod", "mul", "multiply", "neg", "negative", "positive", "pow", "power",
+    "hypot", "inv", "maximum", "minimum", "mod", "mul", "multiply", "neg", "negative", "positive", "pow", "power",
     "reciprocal", "remainder", "round", "sign", "square", "sub", "subtract", "true_divide", "trunc",
 ]  # fmt: skip
 
@@ -189,3 +189,7 @@ hypot = binary(
 
 sub, mul, div, true_divide, neg, mod, absolute = subtract, multiply, divide, divide, negative, remainder, abs
 floor_div, floor_mod, pow = floor_divide, remainder, power
+
+
+# names of MindSpore and PyTorch for the same
+inv = reciprocal

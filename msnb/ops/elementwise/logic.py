@@ -14,7 +14,7 @@ from msnb.ops.elementwise.factory import binary, unary
 
 __all__ = [
     "bitwise_and", "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift",
-    "bitwise_xor", "left_shift", "logical_and", "logical_not", "logical_or", "logical_xor", "right_shift",
+    "bitwise_xor", "invert", "left_shift", "logical_and", "logical_not", "logical_or", "logical_xor", "right_shift",
 ]  # fmt: skip
 
 _TRUTH = "the result is bool"
@@ -70,3 +70,7 @@ bitwise_invert = unary(
     no_grad=_WHOLE, kinds="bi", x=example_inputs.INTS,
 )  # fmt: skip
 bitwise_not, left_shift, right_shift = bitwise_invert, bitwise_left_shift, bitwise_right_shift
+
+
+# names of MindSpore and PyTorch for the same
+invert = bitwise_not

@@ -27,7 +27,9 @@ from msnb.ops.shape.index_records import INDEX, UNINDEX, read_batch
 from msnb.ops.shape.index_spec import outside
 from msnb.ops.shape.views import broadcast_to, reshape
 
-__all__ = ["gather", "gather_elements", "gather_nd", "index_select", "take", "take_along_axis", "take_along_dim"]
+__all__ = [
+    "gather", "gather_d", "gather_elements", "gather_nd", "index_select", "take", "take_along_axis", "take_along_dim",
+]  # fmt: skip
 
 FAMILY = "index"  # of the records in this module: pictures and the JSON of graphs name it
 
@@ -263,3 +265,7 @@ def take_along_dim(x: Any, indices: Any, dim: int | None = None) -> Any:
         [[1, 3], [2, 5]]
     """
     return take_along_axis(x, indices, dim)
+
+
+# names of MindSpore and PyTorch for the same
+gather_d = gather_elements

@@ -113,6 +113,7 @@ def block_diag(*inputs: Any) -> Any:
         raise ShapeError("block_diag takes matrices.", operands=operand_lines(*(x._type for x in blocks)))
     width, left, rows = sum(x.shape[1] for x in blocks), 0, []
     for x in blocks:
+        # each block as wide as the whole: rows of blocks are joined, nothing is written in place
         rows.append(PAD(x, pads=((0, 0), (left, width - left - x.shape[1])), value=0))
         left += x.shape[1]
     return concat(rows, axis=0)

@@ -18,6 +18,7 @@ from msnb.ops.definition.operand_checks import as_tensor, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.definition.symbolic_sizes import bound_of, fresh, product
 from msnb.ops.definition.type_inference import common_shape, operand_lines
+from msnb.ops.elementwise import comparison
 from msnb.ops.indexing.gather import take
 from msnb.ops.reduction.cumulative import cumsum
 from msnb.ops.shape.concat_split import unstack
@@ -55,6 +56,7 @@ def _same(a: Any, b: Any, depth: int = 6) -> bool:
     if a is b:
         return True
     m, n = a.node, b.node
+    # ``depth`` bounds the search: a value that many paths reach would be compared once for each of them
     if m is None or n is None or depth == 0 or m.op is not n.op or "pure" not in m.op.traits or a.index != b.index:
         return False
     same_shape = m.attrs == n.attrs and len(m.inputs) == len(n.inputs) and not m.graphs
@@ -160,13 +162,11 @@ def masked_fill(x: Any, mask: Any, value: Any) -> Any:
         >>> ms.ops.masked_fill(ms.Tensor([1.0, 2.0]), ms.Tensor([True, False]), 0.0).tolist()
         [0.0, 2.0]
     """
-    from msnb.ops.elementwise.comparison import where
-
     t, m = as_tensor(x), as_tensor(mask)
     _need_mask("masked_fill", t, m)
     if getattr(value, "ndim", 0):
         raise ShapeError("masked_fill needs one number as value.", operands=operand_lines(value._type))
-    filled = where(m, value, t)
+    filled = comparison.where(m, value, t)
     return filled if filled.dtype is t.dtype else filled.astype(t.dtype)
 
 

@@ -125,7 +125,7 @@ def _border(x: Any, axis: int, low: int, high: int, mode: str) -> Any:
 
 
 def as_pads(pads: Any, ndim: int) -> Pads:
-    """Pairs per axis of what people write: a flat list from the last axis on, a list of pairs, or one number."""
+    """Pairs per axis from any accepted form: a flat list from the last axis on, a list of pairs, or one number."""
     if isinstance(pads, int):
         return ((pads, pads),) * ndim
     found = list(pads.tolist() if hasattr(pads, "tolist") else pads)
@@ -133,6 +133,7 @@ def as_pads(pads: Any, ndim: int) -> Pads:
         return tuple((int(lo), int(hi)) for lo, hi in found)
     if len(found) % 2 or len(found) > 2 * ndim:
         raise AttributeValueError(f"pad: {len(found)} widths for {ndim} axes; two per axis, from the last axis on.")
+    # PyTorch's flat list begins with the last axis, pairs with the first
     pairs = [(int(found[i]), int(found[i + 1])) for i in range(0, len(found), 2)]
     return ((0, 0),) * (ndim - len(pairs)) + tuple(reversed(pairs))
 
@@ -168,6 +169,6 @@ def pad(x: Any, padding: Any = None, mode: str = "constant", value: Any = None, 
         raise AttributeValueError(f"pad: mode {mode!r} takes no value (got {value!r}); constant does.")
     if len(pairs) != t.ndim:
         raise ShapeError(f"pad: {len(pairs)} pairs of widths for {t.ndim} axes.", operands=operand_lines(t._type))
-    for axis, (low, high) in enumerate(pairs):
+    for axis, (low, high) in enumerate(pairs):  # one axis after the other: corners come from sides done before
         t = t if low == high == 0 else _border(t, axis, low, high, mode)
     return t

@@ -26,8 +26,9 @@ from msnb.ops.shape.index_records import INDEX
 from msnb.ops.shape.views import TRANSPOSE, broadcast_to, expand_dims, reshape
 
 __all__ = [
-    "atleast_1d", "atleast_2d", "atleast_3d", "flatten", "flip", "fliplr", "flipud", "meshgrid", "moveaxis", "narrow",
-    "one_hot", "ravel", "repeat_elements", "repeat_interleave", "roll", "rot90", "swapaxes", "tile", "unflatten",
+    "atleast_1d", "atleast_2d", "atleast_3d", "flatten", "flip", "fliplr", "flipud", "meshgrid", "moveaxis", "movedim",
+    "narrow", "one_hot", "ravel", "repeat_elements", "repeat_interleave", "roll", "rot90", "swapaxes", "swapdims",
+    "tile", "unflatten",
 ]  # fmt: skip
 
 FULL = (None, None, None)
@@ -65,7 +66,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Any:
     if len(src) != len(dst) or len(set(src)) != len(src) or len(set(dst)) != len(dst):
         raise AttributeValueError(f"moveaxis: {source} cannot go to {destination}.", operands=operand_lines(t._type))
     order = [a for a in range(t.ndim) if a not in src]
-    for to, a in sorted(zip(dst, src)):
+    for to, a in sorted(zip(dst, src)):  # from the front on, so that each place is final when it is filled
         order.insert(to, a)
     return TRANSPOSE(t, perm=tuple(order))
 
@@ -257,6 +258,7 @@ def tile(x: Any, *reps: Any, dims: Any = None) -> Any:
     rank = max(len(counts), t.ndim)
     counts = (1,) * (rank - len(counts)) + counts
     sizes = (1,) * (rank - t.ndim) + t.shape
+    # an axis of 1 before each axis, broadcast to the count and merged with it: n copies of it side by side
     spaced = reshape(t, tuple(d for size in sizes for d in (1, size)))
     wide = broadcast_to(spaced, shape=tuple(d for pair in zip(counts, sizes) for d in pair))
     return reshape(wide, tuple(product(pair) for pair in zip(counts, sizes)))
@@ -330,7 +332,7 @@ def meshgrid(*xs: Any, indexing: str = "xy") -> tuple[Any, ...]:
         raise AttributeValueError(f"meshgrid: indexing is 'xy' or 'ij', not {indexing!r}.")
     found = [reshape(t, (-1,)) for t in tensors("meshgrid", xs[0] if len(xs) == 1 else xs)]
     n = len(found)
-    place = list(range(n))
+    place = list(range(n))  # the axis of each input; "xy" has the second one as rows
     if indexing == "xy" and n > 1:
         place[:2] = [1, 0]
     open_grid = [reshape(t, (*(1,) * place[i], t.shape[0], *(1,) * (n - place[i] - 1))) for i, t in enumerate(found)]
@@ -362,3 +364,8 @@ def one_hot(indices: Any, depth: int, on_value: Any = 1, off_value: Any = 0, axi
     at = normal_axis("one_hot", axis, t.ndim + 1)
     classes = reshape(arange(depth), (depth, *(1,) * (t.ndim - at)))
     return where(equal(expand_dims(t, at), classes), on_value, off_value)
+
+
+# names of MindSpore and PyTorch for the same
+movedim = moveaxis
+swapdims = swapaxes

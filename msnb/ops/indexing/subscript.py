@@ -1,4 +1,4 @@
-"""From what people write between brackets to a static spec and index tensors.
+"""From the key of a subscript to a static spec and index tensors.
 
 x[0, ..., mask, [1, 2], i, ::2, None]
    |   |    |     |     |   |    +-- new axis
@@ -166,6 +166,7 @@ def lone_mask(x: Any, key: Any) -> tuple[Any, int] | None:
     """(mask, first axis) when one mask is all that a key says, apart from full slices."""
     items = written_out(x, entries(key))
     masks = [e for e in items if isinstance(e, Tensor) and e.dtype is dtypes.bool_ and e.ndim]
+    # compared by identity: == of tensors is an operation
     others = [e for e in items if not any(e is m for m in masks)]
     if len(masks) != 1 or any(not isinstance(e, slice) or e != FULL for e in others):
         return None

@@ -54,15 +54,7 @@ def parse(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
     text = equation.replace(" ", "")
     left, arrow, right = text.partition("->")
     terms = left.split(",")
-    if len(terms) != len(ranks):
-        raise _bad(equation, f"there are {len(terms)} terms for {len(ranks)} operands")
-    for term in (*terms, right):
-        if "".join(term.split("...", 1)).strip(_LETTERS) or "." in term.replace("...", "", 1):
-            raise _bad(equation, f"{term!r} is no list of letters")
-    dots = [rank - len(term.replace("...", "")) for term, rank in zip(terms, ranks)]
-    for term, extra, rank in zip(terms, dots, ranks):
-        if extra < 0 or (extra and "..." not in term):
-            raise _bad(equation, f"the term {term!r} does not fit an operand of {rank} axes")
+    dots = _axes_of_dots(equation, terms, right, ranks)
     free = "".join(c for c in reversed(_LETTERS) if c not in text)
     most = max((extra for term, extra in zip(terms, dots) if "..." in term), default=0)
     lead = free[:most][::-1]
@@ -71,6 +63,21 @@ def parse(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
     full = tuple(term.replace("...", lead[most - extra :]) for term, extra in zip(terms, dots))
     _check_result(equation, full, result)
     return full, result
+
+
+def _axes_of_dots(equation: str, terms: Sequence[str], right: str, ranks: tuple[int, ...]) -> list[int]:
+    """How many axes of its operand the dots of each term stand for. Raises ArgumentError where a term is none."""
+    if len(terms) != len(ranks):
+        raise _bad(equation, f"there are {len(terms)} terms for {len(ranks)} operands")
+    for term in (*terms, right):
+        if "".join(term.split("...", 1)).strip(_LETTERS) or "." in term.replace("...", "", 1):
+            raise _bad(equation, f"{term!r} is no list of letters")
+    # the dots stand for the axes that the letters leave, which may be none
+    dots = [rank - len(term.replace("...", "")) for term, rank in zip(terms, ranks)]
+    for term, extra, rank in zip(terms, dots, ranks):
+        if extra < 0 or (extra and "..." not in term):
+            raise _bad(equation, f"the term {term!r} does not fit an operand of {rank} axes")
+    return dots
 
 
 def _implied(terms: Sequence[str]) -> str:

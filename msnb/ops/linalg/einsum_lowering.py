@@ -61,7 +61,7 @@ class Contraction:
         return tuple(self.sizes[c] for c in names)
 
     def _summed(self, x: LabeledValue, kept: str) -> LabeledValue:
-        """Summed over the names that nobody else has."""
+        """Summed over the names that no other operand and no result has."""
         gone = tuple(i for i, c in enumerate(x.names) if c not in kept)
         names = "".join(c for c in x.names if c in kept)
         return LabeledValue(self.make("sum", x.value, axis=gone), names) if gone else x
@@ -86,6 +86,7 @@ class Contraction:
 
     def _matrices(self, x: LabeledValue, y: LabeledValue, summed: str, kept: str) -> LabeledValue:
         """One product of matrices, the side first whose own names come first in the result."""
+        # matmul gives [own, rows, columns]: with the sides in this order the result needs fewer transposes
         own = "".join(c for c in kept if c in x.names and c in y.names)
         rows, columns = ("".join(c for c in kept if c in z.names and c not in own) for z in (x, y))
         if rows and columns and kept.index(columns[0]) < kept.index(rows[0]):
@@ -99,7 +100,7 @@ class Contraction:
 
 
 def _kept(names: str, readers: Sequence[str]) -> str:
-    """The names that somebody asks for later, in the order of the result (the last reader) where it has them."""
+    """The names that a later reader has, in the order of the result (the last reader) where it has them."""
     wanted = [c for c in dict.fromkeys(names) if any(c in reader for reader in readers)]
     order = {c: i for i, c in enumerate(readers[-1])}
     return "".join(sorted(wanted, key=lambda c: order.get(c, -1)))

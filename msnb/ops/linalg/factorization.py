@@ -235,6 +235,9 @@ def lstsq(x: Any, b: Any) -> Any:
     return SQUEEZE(matmul(pinv(t), EXPAND_DIMS(v, axis=1)), axis=-1) if v.ndim == 1 else matmul(pinv(t), v)
 
 
+_OF_SINGULAR_VALUES: dict[Any, Any] = {"nuc": functional.sum, 2: functional.amax, -2: functional.amin}
+
+
 @worded
 def matrix_norm(x: Any, ord: Any = "fro", axis: Any = (-2, -1), keepdims: bool = False) -> Any:
     """A norm of matrices.
@@ -254,12 +257,12 @@ def matrix_norm(x: Any, ord: Any = "fro", axis: Any = (-2, -1), keepdims: bool =
         raise AttributeValueError(f"matrix_norm: a matrix has two axes, got {tuple(axis)}.")
     if ord == "fro":
         return transcendental.sqrt(functional.sum(arithmetic.square(arithmetic.abs(t)), (rows, columns), keepdims))
-    if ord in ("nuc", 2, -2) and not isinstance(ord, bool):
-        s = svd(moveaxis(t, (rows, columns), (-2, -1)), compute_uv=False)
-        out = functional.sum(s, -1) if ord == "nuc" else functional.amax(s, -1) if ord == 2 else functional.amin(s, -1)
-        return EXPAND_DIMS(out, axis=tuple(sorted((rows, columns)))) if keepdims else out
-    if isinstance(ord, bool) or ord not in (1, -1, float("inf"), -float("inf")):
+    if isinstance(ord, bool) or ord not in (*_OF_SINGULAR_VALUES, 1, -1, float("inf"), -float("inf")):
         raise ShapeError(f"matrix_norm: ord is 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, not {ord!r}.")
+    if ord in _OF_SINGULAR_VALUES:
+        out = _OF_SINGULAR_VALUES[ord](svd(moveaxis(t, (rows, columns), (-2, -1)), compute_uv=False), -1)
+        return EXPAND_DIMS(out, axis=tuple(sorted((rows, columns)))) if keepdims else out
+    # 1: the largest sum of a column; inf: of a row; negative orders: the smallest
     inner, outer = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = functional.sum(arithmetic.abs(t), inner, True)
     out = (functional.amax if ord > 0 else functional.amin)(sums, outer, True)

@@ -277,6 +277,7 @@ def tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
     rest_a = tuple(i for i in range(a.ndim) if i not in left)
     rest_b = tuple(j for j in range(b.ndim) if j not in right)
     inner_size = product(a.shape[i] for i in left)
+    # one product of matrices: rows are the axes that x keeps, columns those that y keeps
     m = reshape(TRANSPOSE(a, perm=rest_a + left), (product(a.shape[i] for i in rest_a), inner_size))
     n = reshape(TRANSPOSE(b, perm=right + rest_b), (inner_size, product(b.shape[j] for j in rest_b)))
     return reshape(matmul(m, n), (*(a.shape[i] for i in rest_a), *(b.shape[j] for j in rest_b)))
@@ -302,6 +303,7 @@ def multi_dot(xs: Sequence[Any]) -> Any:
     sizes[-1] = sizes[-1] if ts[-1].ndim > 1 else 1
     sizes[1] = ts[0].shape[-1]
     known = [1 if isinstance(s, Dim) else s for s in sizes]
+    # best[i, j]: cost and parentheses of the cheapest product of factors i to j, found for short chains first
     best: dict[tuple[int, int], tuple[float, Any]] = {(i, i): (0.0, i) for i in range(len(ts))}
     for width in range(1, len(ts)):
         for i in range(len(ts) - width):

@@ -22,10 +22,10 @@ from msnb.ops.reduction.functional import sum as sum_of
 from msnb.ops.shape.creation import ones_like
 
 __all__ = [
-    "add_n", "addcdiv", "addcmul", "allclose", "average", "clamp", "clip", "clip_by_global_norm", "clip_by_norm",
-    "clip_by_value", "copysign", "deg2rad", "float_power", "frac", "global_norm", "heaviside", "is_tensor", "isclose",
-    "lerp", "logcumsumexp", "logit", "nan_to_num", "nanmean", "nansum", "norm", "normalize", "ptp", "rad2deg", "sinc",
-    "square_sum", "vector_norm", "xdivy", "xlogy",
+    "add_n", "addcdiv", "addcmul", "addn", "allclose", "average", "clamp", "clip", "clip_by_global_norm",
+    "clip_by_norm", "clip_by_value", "copysign", "deg2rad", "float_power", "frac", "global_norm", "heaviside",
+    "is_tensor", "isclose", "lerp", "logcumsumexp", "logit", "nan_to_num", "nanmean", "nansum", "norm", "normalize",
+    "ptp", "rad2deg", "sinc", "square_sum", "vector_norm", "xdivy", "xlogy",
 ]  # fmt: skip
 
 
@@ -122,6 +122,7 @@ def vector_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = Fals
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.vector_norm.html
     """
     x = as_tensor(x)
+    # the orders with a cheaper form than a power and its root first; the root of 0 has a gradient of 0
     if ord in (None, "fro", 2):
         squares = arithmetic.square(arithmetic.abs(x) if x.dtype.is_complex else x)
         return _safe_sqrt(sum_of(squares, axis, keepdims))
@@ -172,6 +173,7 @@ def norm(x: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, p: 
         (6.0, 10.0)
     """
     x = as_tensor(x)
+    # ``p`` is the norm of ``dim`` as one vector, as in PyTorch; ``ord`` over two axes is that of a matrix
     if p is not None:
         if ord is not None:
             raise ArgumentError("norm takes an order by one name, got ord and p.")
@@ -353,6 +355,7 @@ def _beside_axis(x: Any, axis: Any, weights: Any) -> Any:
     """``weights`` in a shape that broadcasts to ``x``: a row of them stands along ``axis``."""
     if weights.shape == x.shape or weights.ndim == 0:
         return weights
+    # NumPy's rule: a row of weights lies along the named axis, not along the last as in broadcasting
     row = weights.ndim == 1 and isinstance(axis, int)
     at = normal_axis("average", axis, x.ndim) if row else 0
     if not row or weights.shape[0] != x.shape[at]:
@@ -416,3 +419,7 @@ def xdivy(x: Any, y: Any) -> Tensor:
     zero = equal(x, 0)
     out: Tensor = where(zero, 0.0, x / where(zero, 1.0, y))
     return out
+
+
+# names of MindSpore and PyTorch for the same
+addn = add_n

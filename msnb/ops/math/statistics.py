@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.core.tensor import Array
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
@@ -58,18 +59,30 @@ def quantile(x: Any, q: Any, axis: int | None = None, keepdims: bool = False, in
         2.5
     """
     t, shares = as_tensor(x), np.asarray(q.asnumpy() if hasattr(q, "asnumpy") else q, np.float64)
+    _need_shares(t, shares, interpolation)
+    at = 0 if axis is None else normal_axis("quantile", axis, t.ndim)
+    ordered = sort.sort(reshape(t, (-1,)) if axis is None else t, at)[0]
+    rows = [_between(ordered, at, float(s), interpolation) for s in shares.reshape(-1)]
+    # results of several shares stand along a new first axis, that of one share alone
+    rows = [reshape(r, _kept_shape(t, axis)) for r in rows] if keepdims else rows
+    return rows[0] if shares.ndim == 0 else concat([expand_dims(r, 0) for r in rows], axis=0)
+
+
+def _need_shares(t: Any, shares: Array, interpolation: str) -> None:
     if not t.dtype.is_float:
         raise DTypeError("quantile needs floating point values.", operands=operand_lines(t._type))
     if shares.ndim > 1 or ((shares < 0) | (shares > 1)).any():
         raise AttributeValueError(f"quantile: q is a number from 0 to 1 or a row of such, got {shares.tolist()}.")
     if interpolation not in _WAYS:
         raise AttributeValueError(f"quantile: interpolation is one of {', '.join(_WAYS)}, not {interpolation!r}.")
-    at = 0 if axis is None else normal_axis("quantile", axis, t.ndim)
-    ordered = sort.sort(reshape(t, (-1,)) if axis is None else t, at)[0]
-    rows = [_between(ordered, at, float(s), interpolation) for s in shares.reshape(-1)]
-    shape = [1] * t.ndim if axis is None else [1 if i == at else d for i, d in enumerate(t.shape)]
-    rows = [reshape(r, tuple(shape)) for r in rows] if keepdims else rows
-    return rows[0] if shares.ndim == 0 else concat([expand_dims(r, 0) for r in rows], axis=0)
+
+
+def _kept_shape(t: Any, axis: int | None) -> tuple[Any, ...]:
+    """The shape of ``t`` with size 1 at ``axis``; None: at all axes."""
+    if axis is None:
+        return tuple(1 for _ in t.shape)
+    at = normal_axis("quantile", axis, t.ndim)
+    return tuple(1 if i == at else d for i, d in enumerate(t.shape))
 
 
 def _between(ordered: Any, axis: int, share: float, interpolation: str) -> Any:
@@ -92,11 +105,10 @@ def _numbers_first(x: Any, axis: int | None, keepdims: bool) -> tuple[Any, Any, 
     missing = rows != rows
     count = functional.sum(~missing, at, True)
     ordered = moveaxis(sort.sort(where(missing, float("inf"), rows), at)[0], at, -1)
-    shape = [1] * t.ndim if axis is None else [1 if i == at else d for i, d in enumerate(t.shape)]
 
     def placed(value: Any) -> Any:
         value = where(moveaxis(count, at, -1) == 0, float("nan"), value)
-        return reshape(value, tuple(shape)) if keepdims else value.squeeze(-1)
+        return reshape(value, _kept_shape(t, axis)) if keepdims else value.squeeze(-1)
 
     return ordered, moveaxis(count, at, -1), placed
 

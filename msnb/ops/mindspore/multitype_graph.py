@@ -68,6 +68,7 @@ class HyperMap:
             return fn(*rows)
         if any(not isinstance(row, (list, tuple)) or len(row) != len(rows[0]) for row in rows):
             raise ArgumentError(f"{type(self).__name__}: the lists differ in length or nesting.")
+        # lists stay lists and tuples tuples, as in MindSpore
         found = [self._over(fn, parts, False) for parts in [*zip(*rows)][:: self._step]][:: self._step]
         return found if isinstance(rows[0], list) else tuple(found)
 

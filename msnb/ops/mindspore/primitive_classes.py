@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import msnb.ops.mindspore.primitive_results as results
+from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.core.engine import slot
 from msnb.core.process_group import WORLD_GROUP
@@ -22,6 +23,7 @@ from msnb.core.shard_annotation import ShardRequest, sharding
 from msnb.core.tensor import Tensor
 from msnb.ops.random import draws
 from msnb.ops.random.draws import drawn_integers, next_key
+from msnb.ops.shape.slice import slice_
 
 
 class Primitive:
@@ -75,7 +77,7 @@ class Primitive:
             The operator itself. On one device the strategy has no effect.
 
         Raises:
-            TypeError: something else. What does not fit the shapes is told where the program is planned.
+            TypeError: something else. What does not fit the shapes is reported when the program is planned.
 
         Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.Primitive.html (shard)
 
@@ -171,11 +173,9 @@ def _of_table(name: str) -> type[Primitive] | None:
 
 
 def _of_function(name: str) -> type[Primitive] | None:
-    import msnb.ops as ops
-
     if name in _OTHER_MEANING:
         return None
-    wanted = name.lower()
+    wanted = name.lower()  # underscores do not count: LayerNorm is layer_norm
     found = next((n for n in vars(ops) if n.replace("_", "") == wanted and n[:1] != "_"), None)
     fn = None if found is None else getattr(ops, found)
     if fn is None or not callable(fn) or isinstance(fn, type) or not name[:1].isupper():
@@ -197,41 +197,35 @@ def _keywords(fn: Any) -> frozenset[str]:
 # ---- operators whose attributes or results are not those of our functions ---------------------------------------
 
 
-def _ops() -> Any:
-    import msnb.ops as ops
-
-    return ops
-
-
 def _matmul(x: Any, y: Any, transpose_a: bool, transpose_b: bool) -> Any:
-    return _ops().matmul(x.swapaxes(-1, -2) if transpose_a else x, y.swapaxes(-1, -2) if transpose_b else y)
+    return ops.matmul(x.swapaxes(-1, -2) if transpose_a else x, y.swapaxes(-1, -2) if transpose_b else y)
 
 
 def _reduce(name: str) -> Callable[..., Any]:
     values = {"max": "amax", "min": "amin"}.get(name, name)  # the values alone, also along one axis
 
     def reduce(x: Any, axis: Any = (), *, keep_dims: bool) -> Any:
-        return getattr(_ops(), values)(x, axis, keep_dims)
+        return getattr(ops, values)(x, axis, keep_dims)
 
     return reduce
 
 
 def _arg_with_value(name: str, position: str) -> Callable[..., Any]:
     def both(x: Any, axis: int, keep_dims: bool) -> Any:
-        return getattr(_ops(), position)(x, axis, keep_dims), getattr(_ops(), name)(x, axis, keep_dims)
+        return getattr(ops, position)(x, axis, keep_dims), getattr(ops, name)(x, axis, keep_dims)
 
     return both
 
 
 def _arg(name: str) -> Callable[..., Any]:
-    return lambda x, axis, output_type: getattr(_ops(), name)(x, axis).astype(output_type)
+    return lambda x, axis, output_type: getattr(ops, name)(x, axis).astype(output_type)
 
 
 def _split(x: Any, axis: int, output_num: int) -> Any:
     n = x.shape[axis]
     if n % output_num:
         raise AttributeValueError(f"Split: axis {axis} of size {n} cannot be split into {output_num} equal parts.")
-    return _ops().split(x, n // output_num, axis)
+    return ops.split(x, n // output_num, axis)
 
 
 def _conv2d(x: Any, weight: Any, *, out_channel: int, kernel_size: Any, mode: int, pad_mode: str, pad: Any, stride: Any,
@@ -242,12 +236,12 @@ def _conv2d(x: Any, weight: Any, *, out_channel: int, kernel_size: Any, mode: in
             f"Conv2D: the weight has shape {list(weight.shape)}, the attributes say {out_channel} kernels of "
             f"{list(size)}."
         )
-    return _ops().conv2d(x, weight, None, stride, pad_mode, pad, dilation, group, data_format)
+    return ops.conv2d(x, weight, None, stride, pad_mode, pad, dilation, group, data_format)
 
 
 def _pool(name: str) -> Callable[..., Any]:
     def pool(x: Any, kernel_size: Any, strides: Any, pad_mode: str, data_format: str) -> Any:
-        return getattr(_ops(), name)(x, kernel_size, strides, pad_mode.lower(), data_format=data_format)
+        return getattr(ops, name)(x, kernel_size, strides, pad_mode.lower(), data_format=data_format)
 
     return pool
 
@@ -265,20 +259,17 @@ def _drawn_ints(shape: Any, minval: Any, maxval: Any, key: Any = None) -> Any:
 
 
 def _with_gradient(logits: Any, labels: Any) -> Any:
-    ops = _ops()
     labels = labels.astype(logits.dtype)
     return ops.cross_entropy(logits, labels, reduction="none"), ops.softmax(logits, -1) - labels
 
 
 def _sparse(logits: Any, labels: Any, is_grad: bool) -> Any:
-    ops = _ops()
     if not is_grad:
         return ops.cross_entropy(logits, labels)
     return (ops.softmax(logits, -1) - ops.one_hot(labels, logits.shape[-1])) / logits.shape[0]
 
 
 def _layer_norm(x: Any, gamma: Any, beta: Any, begin_norm_axis: int, begin_params_axis: int, epsilon: float) -> Any:
-    ops = _ops()
     first = begin_norm_axis % x.ndim
     axes = tuple(range(first, x.ndim))
     mean, var = ops.mean(x, axes, True), ops.var(x, axes, 0, True)
@@ -293,20 +284,18 @@ def _strided(x: Any, begin: Any, end: Any, strides: Any) -> Any:
 
 def _padded(x: Any, paddings: Any) -> Any:
     pairs = tuple((int(a), int(b)) for a, b in paddings)
-    return _ops().pad(x, [side for pair in reversed(pairs) for side in pair])
+    return ops.pad(x, [side for pair in reversed(pairs) for side in pair])
 
 
 def _range(start: Any, limit: Any, delta: Any = 1, *, maxlen: int) -> Any:
-    return _ops().arange(*[v.item() if isinstance(v, Tensor) else v for v in (start, limit, delta)])
+    return ops.arange(*[v.item() if isinstance(v, Tensor) else v for v in (start, limit, delta)])
 
 
 def _std(x: Any, axis: Any, unbiased: bool, keep_dims: bool) -> Any:
-    ops = _ops()
     return ops.std(x, axis, int(unbiased), keep_dims), ops.mean(x, axis, keep_dims)
 
 
 def _lp_norm(x: Any, axis: Any, p: int, keep_dims: bool, epsilon: float) -> Any:
-    ops = _ops()
     total = ops.sum(ops.pow(ops.abs(x), p), axis if isinstance(axis, int) else tuple(axis), keep_dims)
     return ops.pow(ops.maximum(total, epsilon), 1 / p)
 
@@ -326,60 +315,60 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Argmin": (_arg("argmin"), {"axis": -1, "output_type": "int32"}),
     "ArgMaxWithValue": (_arg_with_value("amax", "argmax"), {"axis": 0, "keep_dims": False}),
     "ArgMinWithValue": (_arg_with_value("amin", "argmin"), {"axis": 0, "keep_dims": False}),
-    "Softmax": (lambda x, axis: _ops().softmax(x, axis), {"axis": -1}),
-    "LogSoftmax": (lambda x, axis: _ops().log_softmax(x, axis), {"axis": -1}),
-    "GeLU": (lambda x: _ops().gelu(x, approximate="tanh"), {}),
-    "HSwish": (lambda x: _ops().hardswish(x), {}),
-    "HSigmoid": (lambda x: _ops().hardsigmoid(x), {}),
-    "L2Normalize": (lambda x, axis, epsilon: _ops().l2_normalize(x, axis, epsilon), {"axis": 0, "epsilon": 1e-4}),
-    "Concat": (lambda xs, axis: _ops().concat(xs, axis=axis), {"axis": 0}),
-    "Stack": (lambda xs, axis: _ops().stack(xs, axis), {"axis": 0}),
+    "Softmax": (lambda x, axis: ops.softmax(x, axis), {"axis": -1}),
+    "LogSoftmax": (lambda x, axis: ops.log_softmax(x, axis), {"axis": -1}),
+    "GeLU": (lambda x: ops.gelu(x, approximate="tanh"), {}),
+    "HSwish": (lambda x: ops.hardswish(x), {}),
+    "HSigmoid": (lambda x: ops.hardsigmoid(x), {}),
+    "L2Normalize": (lambda x, axis, epsilon: ops.l2_normalize(x, axis, epsilon), {"axis": 0, "epsilon": 1e-4}),
+    "Concat": (lambda xs, axis: ops.concat(xs, axis=axis), {"axis": 0}),
+    "Stack": (lambda xs, axis: ops.stack(xs, axis), {"axis": 0}),
     "Unstack": (results.unstack, {"axis": 0, "num": None}),
     "Split": (_split, {"axis": 0, "output_num": 1}),
-    "Squeeze": (lambda x, axis: _ops().squeeze(x, None if axis == () else axis), {"axis": ()}),
-    "OneHot": (lambda x, depth, on, off, axis: _ops().one_hot(x, depth, on, off, axis), {"axis": -1}),
-    "TopK": (lambda x, k, sorted: _ops().topk(x, k), {"sorted": True}),
-    "Sort": (lambda x, axis, descending: _ops().sort(x, axis, descending), {"axis": -1, "descending": False}),
-    "InTopK": (lambda x, target, k: _ops().intopk(x, target, k), {"k": _NEEDED}),
-    "BroadcastTo": (lambda x, shape: _ops().broadcast_to(x, shape), {"shape": _NEEDED}),
-    "ReverseV2": (lambda x, axis: _ops().flip(x, tuple(axis)), {"axis": _NEEDED}),
+    "Squeeze": (lambda x, axis: ops.squeeze(x, None if axis == () else axis), {"axis": ()}),
+    "OneHot": (lambda x, depth, on, off, axis: ops.one_hot(x, depth, on, off, axis), {"axis": -1}),
+    "TopK": (lambda x, k, sorted: ops.topk(x, k), {"sorted": True}),
+    "Sort": (lambda x, axis, descending: ops.sort(x, axis, descending), {"axis": -1, "descending": False}),
+    "InTopK": (lambda x, target, k: ops.intopk(x, target, k), {"k": _NEEDED}),
+    "BroadcastTo": (lambda x, shape: ops.broadcast_to(x, shape), {"shape": _NEEDED}),
+    "ReverseV2": (lambda x, axis: ops.flip(x, tuple(axis)), {"axis": _NEEDED}),
     "Pad": (_padded, {"paddings": _NEEDED}),
     "StridedSlice": (_strided, {}),
-    "Slice": (lambda x, begin, size: _ops().slice(x, begin, size), {}),
-    "Einsum": (lambda xs, equation: _ops().einsum(equation, *xs), {"equation": _NEEDED}),
-    "Meshgrid": (lambda xs, indexing: _ops().meshgrid(*xs, indexing=indexing), {"indexing": "xy"}),
+    "Slice": (lambda x, begin, size: slice_(x, begin, size), {}),
+    "Einsum": (lambda xs, equation: ops.einsum(equation, *xs), {"equation": _NEEDED}),
+    "Meshgrid": (lambda xs, indexing: ops.meshgrid(*xs, indexing=indexing), {"indexing": "xy"}),
     "Range": (_range, {"maxlen": 1000000}),
     "ScalarToTensor": (lambda value, dtype="float32": Tensor(value, dtype), {}),
     "ScalarCast": (_scalar_cast, {}),
     "LpNorm": (_lp_norm, {"axis": _NEEDED, "p": 2, "keep_dims": False, "epsilon": 1e-12}),
     "SigmoidCrossEntropyWithLogits": (
-        lambda x, y: _ops().binary_cross_entropy_with_logits(x, y, reduction="none"), {}),
-    "ResizeBilinear": (lambda x, size, **sides: _ops().resize_bilinear(x, size, **sides), {"size": _NEEDED, **_SIDES}),
-    "ResizeBilinearV2": (lambda x, size, **sides: _ops().resize_bilinear(x, size, **sides), _SIDES),
-    "ResizeNearestNeighbor": (lambda x, size, align_corners: _ops().resize_nearest_neighbor(x, size, align_corners),
+        lambda x, y: ops.binary_cross_entropy_with_logits(x, y, reduction="none"), {}),
+    "ResizeBilinear": (lambda x, size, **sides: ops.resize_bilinear(x, size, **sides), {"size": _NEEDED, **_SIDES}),
+    "ResizeBilinearV2": (lambda x, size, **sides: ops.resize_bilinear(x, size, **sides), _SIDES),
+    "ResizeNearestNeighbor": (lambda x, size, align_corners: ops.resize_nearest_neighbor(x, size, align_corners),
                               {"size": _NEEDED, "align_corners": False}),
-    "DepthToSpace": (lambda x, block_size: _ops().depth_to_space(x, block_size), {"block_size": _NEEDED}),
-    "SpaceToDepth": (lambda x, block_size: _ops().space_to_depth(x, block_size), {"block_size": _NEEDED}),
-    "IOU": (lambda a, b, mode: _ops().iou(a, b, mode), {"mode": "iou"}),
-    "BoundingBoxEncode": (lambda a, b, **attrs: _ops().bounding_box_encode(a, b, **attrs),
+    "DepthToSpace": (lambda x, block_size: ops.depth_to_space(x, block_size), {"block_size": _NEEDED}),
+    "SpaceToDepth": (lambda x, block_size: ops.space_to_depth(x, block_size), {"block_size": _NEEDED}),
+    "IOU": (lambda a, b, mode: ops.iou(a, b, mode), {"mode": "iou"}),
+    "BoundingBoxEncode": (lambda a, b, **attrs: ops.bounding_box_encode(a, b, **attrs),
                           {"means": (0.0,) * 4, "stds": (1.0,) * 4}),
-    "BoundingBoxDecode": (lambda a, b, **attrs: _ops().bounding_box_decode(a, b, **attrs),
+    "BoundingBoxDecode": (lambda a, b, **attrs: ops.bounding_box_decode(a, b, **attrs),
                           {"max_shape": _NEEDED, "means": (0.0,) * 4, "stds": (1.0,) * 4, "wh_ratio_clip": 0.016}),
-    "NMSWithMask": (lambda boxes, iou_threshold: _ops().nms_with_mask(boxes, iou_threshold), {"iou_threshold": 0.5}),
-    "CropAndResize": (lambda x, boxes, index, size, **attrs: _ops().crop_and_resize(x, boxes, index, size, **attrs),
+    "NMSWithMask": (lambda boxes, iou_threshold: ops.nms_with_mask(boxes, iou_threshold), {"iou_threshold": 0.5}),
+    "CropAndResize": (lambda x, boxes, index, size, **attrs: ops.crop_and_resize(x, boxes, index, size, **attrs),
                       {"method": "bilinear", "extrapolation_value": 0.0}),
-    "ROIAlign": (lambda x, rois, **attrs: _ops().roi_align(x, rois, **attrs),
+    "ROIAlign": (lambda x, rois, **attrs: ops.roi_align(x, rois, **attrs),
                  {"pooled_height": _NEEDED, "pooled_width": _NEEDED, "spatial_scale": _NEEDED, "sample_num": 2,
                   "roi_end_mode": 1}),
     "TensorShape": (lambda x: Tensor(x.shape), {}),
-    "TensorAdd": (lambda x, y: _ops().add(x, y), {}),
-    "TensorSub": (lambda x, y: _ops().sub(x, y), {}),
-    "GatherV2": (lambda x, indices, axis: _ops().gather(x, indices, axis), {}),
+    "TensorAdd": (lambda x, y: ops.add(x, y), {}),
+    "TensorSub": (lambda x, y: ops.sub(x, y), {}),
+    "GatherV2": (lambda x, indices, axis: ops.gather(x, indices, axis), {}),
     "InvertPermutation": (results.inverted_permutation, {}),
     "ScalarToArray": (lambda value: Tensor(value), {}),
     "FloatStatus": (results.float_status, {}),
-    "Mod": (lambda x, y: _ops().fmod(x, y), {}),  # the sign of x; FloorMod has the sign of y
-    "RealDiv": (lambda x, y: _ops().divide(x, y), {}),
+    "Mod": (lambda x, y: ops.fmod(x, y), {}),  # the sign of x; FloorMod has the sign of y
+    "RealDiv": (lambda x, y: ops.divide(x, y), {}),
     "BiasAdd": (results.bias_add, {"data_format": "NCHW"}),
     "Conv2D": (_conv2d, {"out_channel": _NEEDED, "kernel_size": _NEEDED, "mode": 1, "pad_mode": "valid", "pad": 0,
                          "stride": 1, "dilation": 1, "group": 1, "data_format": "NCHW"}),
@@ -402,14 +391,14 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "UniformReal": (_drawn("drawn_uniform"), {"seed": 0, "seed2": 0}),
     "UniformInt": (_drawn_ints, {"seed": 0, "seed2": 0}),
     "SoftmaxCrossEntropyWithLogits": (_with_gradient, {}),
-    "AllReduce": (lambda x, op, group: _ops().all_reduce(x, op, group), {"op": "sum", "group": WORLD_GROUP}),
-    "AllGather": (lambda x, group: _ops().all_gather(x, group), {"group": WORLD_GROUP}),
-    "ReduceScatter": (lambda x, op, group: _ops().reduce_scatter(x, op, group), {"op": "sum", "group": WORLD_GROUP}),
-    "Broadcast": (lambda x, root_rank, group: _ops().broadcast(x, root_rank, group),
+    "AllReduce": (lambda x, op, group: ops.all_reduce(x, op, group), {"op": "sum", "group": WORLD_GROUP}),
+    "AllGather": (lambda x, group: ops.all_gather(x, group), {"group": WORLD_GROUP}),
+    "ReduceScatter": (lambda x, op, group: ops.reduce_scatter(x, op, group), {"op": "sum", "group": WORLD_GROUP}),
+    "Broadcast": (lambda x, root_rank, group: ops.broadcast(x, root_rank, group),
                   {"root_rank": _NEEDED, "group": WORLD_GROUP}),
-    "AlltoAll": (lambda x, **attrs: _ops().all_to_all(x, **attrs),
+    "AlltoAll": (lambda x, **attrs: ops.all_to_all(x, **attrs),
                  {"split_count": _NEEDED, "split_dim": _NEEDED, "concat_dim": _NEEDED, "group": WORLD_GROUP}),
-    "NeighborExchange": (lambda xs, **attrs: _ops().neighbor_exchange(xs, **attrs),
+    "NeighborExchange": (lambda xs, **attrs: ops.neighbor_exchange(xs, **attrs),
                          {**dict.fromkeys(("send_rank_ids", "send_shapes", "recv_rank_ids", "recv_shapes", "recv_type"),
                                           _NEEDED), "group": WORLD_GROUP}),
     "SparseSoftmaxCrossEntropyWithLogits": (_sparse, {"is_grad": False}),

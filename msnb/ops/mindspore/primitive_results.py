@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from msnb import ops
 from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core import dtypes
 from msnb.core.parameter import Parameter
@@ -22,22 +23,16 @@ from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.random.draws import drawn_uniform
 
 
-def _ops() -> Any:
-    import msnb.ops as ops
-
-    return ops
-
-
 def unique(x: Any) -> tuple[Any, Any]:
     """(different elements in increasing order, the place of every element among them)."""
     t = as_tensor(x)
-    values, places = _ops().unique(t, return_inverse=True)
+    values, places = ops.unique(t, return_inverse=True)
     return values, places if t.dtype is dtypes.int64 else places.astype("int32")
 
 
 def median(x: Any, global_median: bool, axis: int, keep_dims: bool) -> tuple[Any, Any]:
     """(middle element, its place): along an axis, or of all elements of the tensor in a row."""
-    ops, t = _ops(), as_tensor(x)
+    t = as_tensor(x)
     if not global_median:
         found: tuple[Any, Any] = ops.median(t, axis, keep_dims)
         return found[0], found[1]
@@ -48,7 +43,6 @@ def median(x: Any, global_median: bool, axis: int, keep_dims: bool) -> tuple[Any
 
 def nll_loss(logits: Any, labels: Any, weight: Any, reduction: str, ignore_index: int) -> tuple[Any, Any]:
     """(loss, sum of the weights of the targets that count)."""
-    ops = _ops()
     loss = ops.nll_loss(logits, labels, weight, ignore_index, reduction)
     counts = labels != ignore_index
     weights = ops.where(counts, as_tensor(weight)[ops.where(counts, labels, 0)], 0.0)
@@ -57,7 +51,7 @@ def nll_loss(logits: Any, labels: Any, weight: Any, reduction: str, ignore_index
 
 def rms_norm(x: Any, gamma: Any, epsilon: float) -> tuple[Any, Any]:
     """(x with a root mean square of 1, times gamma; 1 / root mean square)."""
-    ops, t, scale = _ops(), as_tensor(x), as_tensor(gamma)
+    t, scale = as_tensor(x), as_tensor(gamma)
     axes = tuple(range(t.ndim - scale.ndim, t.ndim))
     wide = t.astype("float32") if t.dtype.itemsize < 4 else t
     return ops.rms_norm(t, scale, epsilon), ops.rsqrt(ops.mean(ops.square(wide), axes, True) + epsilon)
@@ -67,7 +61,7 @@ def batch_norm(x: Any, scale: Any, bias: Any, mean: Any, variance: Any, is_train
                momentum: float, data_format: str) -> tuple[Any, ...]:  # fmt: skip
     """(y, mean, variance, mean, variance): what was used to normalise. In training ``mean`` and ``variance`` that are
     Parameters follow the batch."""
-    ops, t = _ops(), as_tensor(x)
+    t = as_tensor(x)
     if data_format not in ("NCHW", "NHWC"):
         raise AttributeValueError(f"BatchNorm: data_format is 'NCHW' or 'NHWC', not {data_format!r}.")
     axis = t.ndim - 1 if data_format == "NHWC" else 1
@@ -96,7 +90,7 @@ def channel_dropout(name: str, axes: int) -> Any:
         if t.ndim != axes + 2:
             raise ShapeError(f"{name} takes {axes + 2} axes.", operands=operand_lines(t._type))
         y, mask = _dropped(name, t, keep_prob, (*t.shape[:2], *[1] * axes), None)
-        return y, _ops().broadcast_to(mask != 0, t.shape)
+        return y, ops.broadcast_to(mask != 0, t.shape)
 
     return drop
 
@@ -105,7 +99,6 @@ def _dropped(name: str, x: Any, keep_prob: float, places: tuple[Any, ...], key: 
     if not 0.0 <= keep_prob <= 1.0:
         raise AttributeValueError(f"{name}: keep_prob must be in [0, 1], got {keep_prob!r}.")
     mask = (drawn_uniform(places, key) < keep_prob).astype(x.dtype)
-    ops = _ops()
     scaled = ops.where(mask != 0, x * (1.0 / keep_prob), 0.0) if keep_prob else ops.zeros_like(x)
     return scaled, mask
 
@@ -119,7 +112,7 @@ def pool3d(name: str) -> Any:
             if any(a != b for a, b in zip(pad[::2], pad[1::2])):
                 raise AttributeValueError(f"{name}: both sides of an axis are padded alike here, got {pad!r}.")
             padding = tuple(pad[::2])
-        return getattr(_ops(), name)(x, kernel_size, strides, pad_mode.lower(), padding, bool(ceil_mode), **more)
+        return getattr(ops, name)(x, kernel_size, strides, pad_mode.lower(), padding, bool(ceil_mode), **more)
 
     return pool
 
@@ -128,7 +121,7 @@ def bias_add(x: Any, bias: Any, data_format: str) -> Any:
     """A vector added along the channels, which ``data_format`` places."""
     if data_format not in ("NCHW", "NHWC", "NCDHW"):
         raise AttributeValueError(f"BiasAdd: data_format is 'NCHW', 'NHWC' or 'NCDHW', not {data_format!r}.")
-    return as_tensor(x) + as_tensor(bias) if data_format == "NHWC" else _ops().bias_add(x, bias)
+    return as_tensor(x) + as_tensor(bias) if data_format == "NHWC" else ops.bias_add(x, bias)
 
 
 def unstack(x: Any, axis: int, num: int | None) -> Any:
@@ -136,7 +129,7 @@ def unstack(x: Any, axis: int, num: int | None) -> Any:
     t = as_tensor(x)
     if num is not None and num != t.shape[axis]:
         raise AttributeValueError(f"Unstack: axis {axis} has size {t.shape[axis]}, num says {num}.")
-    return _ops().unstack(t, axis)
+    return ops.unstack(t, axis)
 
 
 def seed_state(name: str, seed: int, seed2: int) -> Parameter | None:

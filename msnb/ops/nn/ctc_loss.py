@@ -36,6 +36,7 @@ NEVER = -1e30  # the logarithm of nothing; sums of a few thousand of them stay f
 
 def _checked(log_probs: Any, targets: Any, lengths: tuple[Any, Any], blank: int, reduction: str) -> None:
     """Whether shapes, dtypes and settings belong together."""
+    # four operands share one batch size, so all are looked at before the first sum over paths
     types = [t._type for t in (log_probs, targets, *lengths)]
     lines = operand_lines(*types, names=("log_probs", "targets", "input_lengths", "target_lengths"))
     need_float("ctc_loss", types[0])

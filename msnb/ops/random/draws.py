@@ -38,8 +38,9 @@ from msnb.ops.shape.creation import ones
 
 __all__ = [
     "bernoulli", "categorical", "dropout", "dropout1d", "dropout2d", "dropout3d", "exponential", "gumbel",
-    "multinomial", "normal", "rand", "rand_like", "randint", "randn", "randn_like", "random_key", "randperm", "shuffle",
-    "standard_normal", "trunc_normal", "uniform",
+    "multinomial", "normal", "rand", "rand_like", "randint", "randn", "randn_like", "random_integers", "random_key",
+    "random_normal", "random_permutation", "random_uniform", "randperm", "shuffle", "standard_normal", "trunc_normal",
+    "uniform",
 ]  # fmt: skip
 
 _NO_GRAD = "a draw depends on its key alone"
@@ -428,3 +429,10 @@ def _channel_dropout(name: str, axes: int) -> Callable[..., Tensor]:
 
 
 dropout1d, dropout2d, dropout3d = (_channel_dropout(f"dropout{n}d", n) for n in (1, 2, 3))
+
+
+# names of MindSpore and PyTorch for the same
+random_integers = RANDOM_INTEGERS
+random_normal = RANDOM_NORMAL
+random_permutation = RANDOM_PERMUTATION
+random_uniform = RANDOM_UNIFORM

@@ -249,7 +249,7 @@ CUMMAX = _running_extreme("cummax", "greater_equal", "Largest element so far alo
 CUMMIN = _running_extreme("cummin", "less_equal", "Smallest element so far along an axis, and its index.")
 
 
-# ---- what people call --------------------------------------------------------------------------------------------
+# ---- public functions -------------------------------------------------------------------------------------------
 
 
 @worded

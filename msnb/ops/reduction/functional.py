@@ -1,4 +1,4 @@
-"""Reductions as people call them; what they mean to engines and transforms is in ``reduce_records``."""
+"""Reductions as public functions; their records are in ``msnb.ops.reduction.records``."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def var(x: Any, axis: Any = None, ddof: Any = None, keepdims: bool = False, *, d
         x: a tensor of any shape.
         axis, keepdims: as in ``sum``.
         ddof: 0 (the default, as in MindSpore and NumPy) divides by n; 1 (or True: "unbiased") by n - 1.
-        dim: PyTorch's word for axis; who uses it without ``unbiased`` is told once that PyTorch divides by n - 1.
+        dim: PyTorch's word for axis; without ``unbiased`` a warning says once that PyTorch divides by n - 1.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.var.html
     """

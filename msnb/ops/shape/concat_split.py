@@ -24,7 +24,10 @@ from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.shape.index_records import INDEX
 from msnb.ops.shape.views import EXPAND_DIMS, SQUEEZE
 
-__all__ = ["chunk", "concat", "dstack", "hstack", "split", "stack", "tensor_split", "unstack", "vstack"]
+__all__ = [
+    "cat", "chunk", "concat", "concatenate", "dstack", "hstack", "split", "stack", "tensor_split", "unbind", "unstack",
+    "vstack",
+]  # fmt: skip
 
 FAMILY = "join"  # of the records in this module: pictures and the JSON of graphs name it
 
@@ -329,3 +332,8 @@ def dstack(xs: Any) -> Any:
     """One behind the other: joined along axis 2."""
     parts = [t if t.ndim > 1 else t.reshape(1, -1) for t in tensors("dstack", xs)]
     return CONCAT(*(t if t.ndim > 2 else EXPAND_DIMS(t, axis=2) for t in parts), axis=2)
+
+
+# names of MindSpore and PyTorch for the same
+cat = concatenate = concat
+unbind = unstack

@@ -35,6 +35,8 @@ from msnb.ops.shape.creation import arange, zeros
 from msnb.ops.shape.index_spec import IndexPlan, Spec, explain, fits, key_of, may_equal
 from msnb.ops.shape.views import BROADCAST_TO, TRANSPOSE, inverse_permutation, reshape
 
+__all__ = ["index"]
+
 FAMILY = "getitem"  # of the records in this module: pictures and the JSON of graphs name it
 
 _X = np.arange(24.0).reshape(2, 3, 4) / 8 - 1
@@ -49,6 +51,7 @@ _AXES, _NEW, _JOINT = "abcdefgh", "ABCDEFGH", "stuvwxyz"
 
 def _labels(plan: IndexPlan, indices: Sequence[TensorType], spec: Spec) -> tuple[str, list[str], list[str]]:
     """Labels of x, of the index tensors, and of the result."""
+    # "@": read at index tensors; "!": cut by a slice or an int, so the axis cannot be split
     kept = {s for s in plan.sources if s is not None}
     used = [e for e in spec if e is not None]
     x = [
@@ -336,3 +339,7 @@ INDEX_TAKEN: Op = define(
     examples=_READS,
     wrong=(InvalidExample((_X,), {"spec": (0, 5)}, "index 5 is outside axis 1 of size 3", IndexOutOfRange),),
 )
+
+
+# names of MindSpore and PyTorch for the same
+index = INDEX

@@ -115,6 +115,7 @@ def may_equal(a: Size, b: Size) -> bool:
 
 def _joint(name: str, indices: tuple[TensorType, ...]) -> Shape:
     """The shape index tensors broadcast to; where one size is a Dim and the other is known, the known one."""
+    # unlike ``common_shape`` a symbol may meet a number: whether they are equal shows in the call
     shape: Shape = ()
     for t in indices:
         rank = max(len(shape), t.ndim)

@@ -3,7 +3,7 @@
     slice         x -> x[box]                      slice_update   x, value -> x with x[box] replaced
     unslice       y -> zeros(shape), [box] = y     the adjoint of slice, and slice is its adjoint
 
-What people write as ``x[1:3, ::2]`` is the op ``index`` (``msnb.ops.shape.index_records``), which knows more than
+The subscript ``x[1:3, ::2]`` is the op ``index`` (``msnb.ops.shape.index_records``), which knows more than
 boxes.
 """
 
@@ -21,6 +21,8 @@ from msnb.ops.definition.symbolic_sizes import sliced
 from msnb.ops.definition.type_inference import broadcast_shapes, operand_lines
 from msnb.ops.shape.index_records import need_known
 from msnb.ops.shape.views import reshape
+
+__all__ = ["slice_update"]
 
 FAMILY = "slicing"  # of the records in this module: pictures and the JSON of graphs name it
 
@@ -219,6 +221,7 @@ def slice_(x: Any, begin: Any, size: Any = None, *, end: Any = None, step: Any =
 
 def _box_of_sizes(x: Any, begin: tuple[int, ...], counts: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[Any, ...]]:
     """(begin, end) of so many elements per axis, all of which are there."""
+    # Python clips a slice that ends behind its axis; a size asks for that many elements, so it is refused
     first, last = [], []
     for size, b, n in zip(x.shape, begin, counts):
         b += size if b < 0 and isinstance(size, int) else 0
@@ -231,3 +234,7 @@ def _box_of_sizes(x: Any, begin: tuple[int, ...], counts: tuple[int, ...]) -> tu
         first.append(b)
         last.append(None if n == -1 else b + n)
     return (*first, *begin[len(first) :]), (*last, *counts[len(last) :])
+
+
+# names of MindSpore and PyTorch for the same
+slice_update = SLICE_UPDATE

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.core.types import Dim, Shape, TensorType, tensor_type
+from msnb.core.types import Shape, TensorType, tensor_type
 from msnb.ops.definition.accurate_sum import total
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_ints, as_sizes, as_tensor, one_batched, strong_dtype
@@ -24,7 +24,7 @@ from msnb.ops.definition.symbolic_sizes import product, quotient, with_one_unkno
 from msnb.ops.definition.type_inference import normal_axes, normal_axis, operand_lines
 from msnb.ops.shape.index_spec import fits
 
-__all__ = ["broadcast_to", "expand_dims", "permute", "reshape", "squeeze", "sum_to", "transpose"]
+__all__ = ["broadcast_to", "expand_dims", "permute", "reshape", "squeeze", "sum_to", "transpose", "unsqueeze"]
 
 FAMILY = "shape"  # of the records in this module: pictures and the JSON of graphs name it
 
@@ -42,15 +42,16 @@ def _moves_only(types: Any, out_types: Any, attrs: Any) -> Work:
 
 
 def _new_shape(old: Shape, shape: Shape) -> Shape | None:
-    holes = [i for i, d in enumerate(shape) if d == -1]
-    count = product(old)
-    if len(holes) > 1 or any(isinstance(d, int) and d < -1 for d in shape):
+    """``shape`` with its -1 worked out; None where it cannot hold the elements of ``old``."""
+    count, holes = product(old), shape.count(-1)
+    if holes > 1 or any(isinstance(d, int) and d < -1 for d in shape):
         return None
-    if not holes:
-        same = product(shape) == count
-        return shape if same or isinstance(count, Dim) or not all(isinstance(d, int) for d in shape) else None
-    rest = quotient(count, product(d for d in shape if d != -1))
-    return None if rest is None else tuple(rest if d == -1 else d for d in shape)
+    if holes:
+        rest = quotient(count, product(d for d in shape if d != -1))
+        return None if rest is None else tuple(rest if d == -1 else d for d in shape)
+    # symbolic sizes that are not equal as written may be equal in the call
+    fits = product(shape) == count or not all(isinstance(d, int) for d in (count, *shape))
+    return shape if fits else None
 
 
 def _reshape_type(x: TensorType, *, shape: Shape) -> TensorType:
@@ -474,3 +475,7 @@ def squeeze(x: Any, axis: Any = None) -> Any:
     """
     t = as_tensor(x)
     return SQUEEZE(t, axis=_squeezed(t.shape, axis))
+
+
+# names of MindSpore and PyTorch for the same
+unsqueeze = expand_dims

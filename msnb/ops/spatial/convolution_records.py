@@ -7,7 +7,7 @@
     conv2d_weight_grad(X, Y)   = dF/dW      [o,c,i,j]
 
 Each is linear in both of its arguments, and its derivative by one of them is again one of the three. So derivatives of
-any order are convolutions, and nobody writes a fourth kernel.
+any order are convolutions, and a fourth kernel is not needed.
 
 The bodies gather the windows of many images into columns ("im2col") and leave the sums to one matrix product (a library
 that splits products over threads loses more than it wins on one small product per image):
@@ -57,6 +57,7 @@ _COLUMN_ELEMENTS = 1 << 21
 
 def check_attrs(name: str, stride: Any, pads: Any, dilation: Any, groups: Any, data_format: Any = NCHW) -> None:
     """Raise AttributeValueError for attributes no convolution has."""
+    # exact types: attributes are keys of caches and are written into text as they are
     need_format(name, data_format)
     for what, value, count, low in (("stride", stride, 2, 1), ("dilation", dilation, 2, 1), ("pads", pads, 4, 0)):
         ints = isinstance(value, tuple) and len(value) == count and all(type(v) is int and v >= low for v in value)

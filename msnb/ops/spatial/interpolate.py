@@ -99,6 +99,7 @@ def _new_sizes(t: Any, size: Any, scale: Any) -> list[tuple[int, float | None]]:
     each = tuple(said) if isinstance(said, (tuple, list)) else (said,) * axes
     if len(each) != axes:
         raise AttributeValueError(f"interpolate: {len(each)} sizes for the {axes} axes behind the channels.")
+    # the scale is kept beside the size: positions follow it, and not the rounded size
     found: list[tuple[int, float | None]] = [
         (int(s), None) if scale is None else (floor(d * s), float(s)) for s, d in zip(each, t.shape[2:])
     ]
@@ -146,6 +147,7 @@ def interpolate(x: Any, size: Any = None, scale_factor: Any = None, mode: str = 
         )
     if align_corners is not None and mode not in _AXES:
         raise AttributeValueError(f"interpolate: mode {mode!r} takes no align_corners; {', '.join(_AXES)} do.")
+    # the kernels are products over axes, so one axis after the other is resized
     for axis, (out, scale) in enumerate(_new_sizes(t, size, scale_factor), start=2):
         t = _resized(t, axis, out, None if recompute_scale_factor else scale, mode, bool(align_corners))
     return t
@@ -222,17 +224,26 @@ def grid_sample(x: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "
         [[[[2.0]]]]
     """
     t, g = need_images("grid_sample", x), as_tensor(grid)
+    _need_sampling(t, g, mode, padding_mode)
+    at = [_pixels(INDEX(g, spec=(FULL, FULL, FULL, k)), t.shape[3 - k], align_corners) for k in (1, 0)]
+    if padding_mode == "border":
+        at = [arithmetic.minimum(arithmetic.maximum(p, 0), t.shape[2 + k] - 1) for k, p in enumerate(at)]
+    if mode == "nearest":
+        return _read(t, [arithmetic.round(p) for p in at])
+    return _blended(t, at)
+
+
+def _need_sampling(t: Any, g: Any, mode: str, padding_mode: str) -> None:
     if g.ndim != 4 or g.shape[3] != 2 or g.shape[0] != t.shape[0]:
         raise ShapeError("grid_sample takes a grid [n, rows, columns, 2].", operands=operand_lines(t._type, g._type))
     for name, given, legal in (("mode", mode, ("bilinear", "nearest")),
                                ("padding_mode", padding_mode, ("zeros", "border"))):  # fmt: skip
         if given not in legal:
             raise AttributeValueError(f"grid_sample: {name} is {' or '.join(map(repr, legal))}, not {given!r}.")
-    at = [_pixels(INDEX(g, spec=(FULL, FULL, FULL, k)), t.shape[3 - k], align_corners) for k in (1, 0)]
-    if padding_mode == "border":
-        at = [arithmetic.minimum(arithmetic.maximum(p, 0), t.shape[2 + k] - 1) for k, p in enumerate(at)]
-    if mode == "nearest":
-        return _read(t, [arithmetic.round(p) for p in at])
+
+
+def _blended(t: Any, at: Sequence[Any]) -> Any:
+    """The four pixels around each point, each weighed by the area of the rectangle on its far side."""
     base = [arithmetic.floor(p) for p in at]
     part = [p - b for p, b in zip(at, base)]
     out = None

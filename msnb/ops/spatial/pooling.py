@@ -181,6 +181,7 @@ def _targets(name: str, x: Any, output_size: Any) -> tuple[Pair, Pair]:
     need_images(name, x._type)
     if any(isinstance(d, Dim) for d in x.shape[2:]):
         raise ShapeError(f"{name} needs images of known size.", operands=operand_lines(x._type))
+    # None keeps an axis, so this is no ``pair``
     given = output_size if isinstance(output_size, (tuple, list)) else (output_size, output_size)
     if len(given) != 2 or any(v is not None and (not isinstance(v, int) or v < 1) for v in given):
         raise AttributeValueError(

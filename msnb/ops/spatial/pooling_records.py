@@ -48,7 +48,7 @@ def _check_window(name: str, kernel: Any, stride: Any, pads: Any) -> None:
     for what, value, count, low in (("kernel", kernel, 2, 1), ("stride", stride, 2, 1), ("pads", pads, 4, 0)):
         if not (isinstance(value, tuple) and len(value) == count and all(type(v) is int and v >= low for v in value)):
             raise AttributeValueError(f"{name}: {what} must be {count} ints of at least {low}, got {value!r}.")
-    for i in (0, 1):
+    for i in (0, 1):  # else a window could see padding alone, whose maximum is not defined
         if max(pads[2 * i], pads[2 * i + 1]) >= kernel[i]:
             raise AttributeValueError(f"{name}: padding {pads} must be smaller than the window {kernel}.")
 

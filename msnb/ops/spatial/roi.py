@@ -108,16 +108,7 @@ def crop_and_resize(image: Any, boxes: Any, box_indices: Any, crop_size: Sequenc
     name = "crop_and_resize"
     t, at = as_tensor(image), as_tensor(box_indices)
     (corners,) = rows_of(name, 4, boxes=boxes)
-    if t.ndim != 4 or at.ndim != 1 or at.shape[0] != corners.shape[0]:
-        raise ShapeError(f"{name} takes images [b, height, width, c] and an index for each box.",
-                         operands=operand_lines(t._type, corners._type, at._type,
-                                                names=("image", "boxes", "box_indices")))  # fmt: skip
-    if not at.dtype.is_int:
-        raise DTypeError(f"{name}: box_indices are integers.", operands=operand_lines(at._type, names=("box_indices",)))
-    if method not in ("bilinear", "nearest"):
-        raise AttributeValueError(f"{name}: method={method!r} is not legal; legal: 'bilinear', 'nearest'.")
-    if not isinstance(crop_size, (tuple, list)) or len(crop_size) != 2 or min(crop_size) < 1:
-        raise AttributeValueError(f"{name}: crop_size is (rows, columns), both at least 1; got {crop_size!r}.")
+    _need_crops(name, t, corners, at, method, crop_size)
     h, w = t.shape[1:3]
     y1, x1, y2, x2 = unstack(wide(corners), -1)
     row, column = _stretched(y1, y2, h, crop_size[0]), _stretched(x1, x2, w, crop_size[1])
@@ -129,6 +120,20 @@ def crop_and_resize(image: Any, boxes: Any, box_indices: Any, crop_size: Sequenc
     else:
         found = _blended(pixels, at, row, column)
     return where(inside, found, extrapolation_value).astype(dtypes.float32)
+
+
+def _need_crops(name: str, t: Any, corners: Any, at: Any, method: str, crop_size: Any) -> None:
+    # all checks before the first op: a wrong call leaves nothing in a graph
+    if t.ndim != 4 or at.ndim != 1 or at.shape[0] != corners.shape[0]:
+        raise ShapeError(f"{name} takes images [b, height, width, c] and an index for each box.",
+                         operands=operand_lines(t._type, corners._type, at._type,
+                                                names=("image", "boxes", "box_indices")))  # fmt: skip
+    if not at.dtype.is_int:
+        raise DTypeError(f"{name}: box_indices are integers.", operands=operand_lines(at._type, names=("box_indices",)))
+    if method not in ("bilinear", "nearest"):
+        raise AttributeValueError(f"{name}: method={method!r} is not legal; legal: 'bilinear', 'nearest'.")
+    if not isinstance(crop_size, (tuple, list)) or len(crop_size) != 2 or min(crop_size) < 1:
+        raise AttributeValueError(f"{name}: crop_size is (rows, columns), both at least 1; got {crop_size!r}.")
 
 
 # ---- regions of features ---------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ asks the other operand. ``x += y`` makes a new value for the name ``x``; a Param
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ _DIRECT = frozenset({Tensor, Parameter, int, float, bool, complex})
 
 
 def named(name: str, method: Any, owner: str = "Tensor") -> Any:
-    """``method`` under the name by which people call it: Python's errors then say ``Tensor.add()``, not where in msnb
+    """``method`` under its public name: Python's errors then say ``Tensor.add()``, not where in msnb
     it was made. A function that has a public name of its own keeps it."""
     if not isinstance(method, FunctionType) or not ("<" in method.__qualname__ or method.__name__.startswith("_")):
         return method
@@ -184,6 +184,20 @@ def _of_family(name: str) -> Op:
     return found
 
 
+# functions whose first argument is the tensor
+_FUNCTIONS: dict[ModuleType, tuple[str, ...]] = {
+    functional: (
+        "sum", "mean", "prod", "any", "all", "argmax", "argmin", "count_nonzero", "amax", "amin", "logsumexp", "var",
+        "std",
+    ),
+    clip_norm_interpolate: (
+        "clip", "clamp", "isclose", "allclose", "lerp", "addcmul", "addcdiv", "logit", "nan_to_num", "norm",
+    ),
+    activation: ("softmax", "log_softmax"),
+    cumulative: ("cumsum", "cumprod", "cummax", "cummin"),
+}  # fmt: skip
+
+
 def _bind_named() -> None:
     for name in _UNARY_METHODS:
         _bind(name, single(_of_family(name)))
@@ -193,22 +207,13 @@ def _bind_named() -> None:
         _bind(name, _scaled_binary(_of_family(name)))
     for name in ("div", "divide", "true_divide"):
         _bind(name, _divided)
-    for name in (
-        "sum", "mean", "prod", "any", "all", "argmax", "argmin", "count_nonzero", "amax", "amin", "logsumexp", "var",
-        "std",
-    ):  # fmt: skip
-        _bind(name, getattr(functional, name))
+    for module, names in _FUNCTIONS.items():
+        for name in names:
+            _bind(name, getattr(module, name))
     for name in ("max", "min"):
         _bind(name, functional.extreme_method(getattr(functional, name)))
-    for name in ("clip", "clamp", "isclose", "allclose", "lerp", "addcmul", "addcdiv", "logit", "nan_to_num"):
-        _bind(name, getattr(clip_norm_interpolate, name))
-    for name in ("softmax", "log_softmax"):
-        _bind(name, getattr(activation, name))
-    _bind("norm", clip_norm_interpolate.norm)
     _bind("where", lambda self, condition, y: comparison.where(condition, self, y))
     _bind("assign_value", assign)
-    for name in ("cumsum", "cumprod", "cummax", "cummin"):
-        _bind(name, getattr(cumulative, name))
 
 
 def _named_binary(op: Op) -> Callable[[Tensor, Any], Any]:

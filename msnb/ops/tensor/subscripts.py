@@ -1,7 +1,7 @@
 """Brackets and the methods of Tensor that move elements, bound to the class.
 
 ``x[key]`` reads; ``x[key] = v`` gives the object x a new value, in eager and while a graph is built alike, through
-``slot.engine.assign``: nobody else who holds the old value sees a change.
+``slot.engine.assign``: other holders of the old value see no change.
 """
 
 from __future__ import annotations
@@ -58,6 +58,8 @@ from msnb.ops.shape.index_spec import IndexPlan
 from msnb.ops.shape.views import broadcast_to, expand_dims, permute, reshape, squeeze, sum_to, transpose
 from msnb.ops.tensor.operators import forward, reflected
 from msnb.ops.tensor.operators import named as named_method
+
+__all__ = ["index_update"]
 
 
 def getitem(x: Any, key: Any) -> Any:
@@ -129,6 +131,7 @@ def _where_masked(x: Any, key: Any, value: Any) -> Any:
         return None
     mask, axis = found
     after = x.ndim - axis - mask.ndim
+    # a value with one row per selected element goes the general way: its rows depend on the mask's values
     if isinstance(value, Tensor) and value.ndim > after:
         return None
     if isinstance(value, Tensor) and value.dtype is not x.dtype:
@@ -143,10 +146,10 @@ def _where_masked(x: Any, key: Any, value: Any) -> Any:
 def setitem(x: Any, key: Any, value: Any) -> None:
     """``x[key] = value``: the object x stands for the new value from here on.
 
-    Who writes into what an index gave is told once that it is no view: ``v = x[0]; v[1] = 5`` leaves x as it is.
+    A write into the result of an index is warned of once, as it is no view: ``v = x[0]; v[1] = 5`` leaves x as it is.
 
     Raises:
-        LostWriteError: nobody but the statement has x, as in ``x[0][1] = 5``.
+        LostWriteError: only the statement refers to x, as in ``x[0][1] = 5``.
     """
     if temporary_writes.count(x) == temporary_writes.IN_STATEMENT and temporary_writes.is_store(sys._getframe(1)):
         raise temporary_writes.lost_write()
@@ -168,7 +171,7 @@ def _scatter_add_method(x: Any, axis: int, index: Any, src: Any) -> Any:
 
 
 def _repeat_method(x: Any, repeats: Any, *rest: Any, axis: Any = None) -> Any:
-    """Every element ``repeats`` times, along ``axis`` or flattened, as in NumPy; who may mean PyTorch's is told."""
+    """Every element ``repeats`` times, along ``axis`` or flattened, as in NumPy; warns where PyTorch's may be meant."""
     if not rest:
         return repeat_interleave(x, repeats, axis)
     called, other = f"x.repeat{(repeats, *rest)}", f"PyTorch's is x.tile({(repeats, *rest)})."
@@ -219,3 +222,7 @@ def bind() -> None:
 
 
 bind()
+
+
+# names of MindSpore and PyTorch for the same
+index_update = updated

@@ -63,7 +63,7 @@ class RunContext:
         self._stop = True
 
     def get_stop_requested(self) -> bool:
-        """True once somebody asked."""
+        """True once a stop was requested."""
         return self._stop
 
 

@@ -109,7 +109,7 @@ class ProgressBar(Callback):
         width: characters of the bar.
         stream: where to write; standard output by default.
 
-    A notebook gets the one line: its live display belongs to the notebook room, which listens to the event ``step``.
+    A notebook gets the one line: its live display belongs to ``msnb.notebook``, which listens to the event ``step``.
     """
 
     def __init__(self, width: int = 30, stream: TextIO | None = None) -> None:
@@ -123,7 +123,7 @@ class ProgressBar(Callback):
         out.flush()
 
     def on_train_begin(self, run_context: RunContext) -> None:
-        """Is somebody watching?"""
+        """Draw only where the output is a terminal."""
         out = sys.stdout if self._stream is None else self._stream
         self._live = bool(getattr(out, "isatty", lambda: False)()) and os.environ.get("MSNB_NBVAL") != "1"
 

@@ -74,6 +74,7 @@ def save_checkpoint(
     found = _unique(_named(save_obj))
     if choice_func is not None:
         found = {name: value for name, value in found.items() if choice_func(name)}
+    # a safetensors file holds arrays; strings go into its metadata
     texts = {k: v for k, v in (append_dict or {}).items() if isinstance(v, str)}
     numbers = [(k, v) for k, v in (append_dict or {}).items() if not isinstance(v, str)]
     found = _unique([*found.items(), *((name, _value(name, v)) for name, v in numbers)])
@@ -112,7 +113,8 @@ def load_checkpoint(
     drop = (filter_prefix,) if isinstance(filter_prefix, str) else tuple(filter_prefix or ())
     keep = choice_func or (lambda name: True)
     everything = _parameters(arrays, metadata, path)
-    loaded = {k: v for k, v in everything.items() if not k.startswith(drop or ("\0",)) and keep(k)}
+    # names are filtered before ``net`` is looked at, so that strict_load speaks of what is left
+    loaded = {k: v for k, v in everything.items() if not k.startswith(drop) and keep(k)}
     if arrays and not loaded:
         raise CheckpointError(f"nothing of the checkpoint {path!r} is left by filter_prefix={drop} and choice_func.")
     if net is not None:

@@ -1,7 +1,7 @@
 """From a network and its inputs to a SavedGraph: what is left of a program when its Python is gone.
 
     capture the forward pass      params: inputs, Parameters, buffers, NumPy arrays, Python numbers
-    freeze                        what nothing writes and nobody trains becomes a constant; inputs and weights stay
+    freeze                        what is neither written nor trained becomes a constant; inputs and weights stay
     leave out own gradients       a bprop or a hook is Python; its forward value is the graph's
     leave out words               a print of a constant changes no value
     refuse                        what still needs Python to run
@@ -87,6 +87,7 @@ class _Freezing:
     weights: dict[str, Tensor] = field(default_factory=dict)
 
     def saved(self) -> SavedGraph:
+        # params in the order that the file's interface states: inputs, then weights by name, then the draws
         captured = self.captured
         graph, owners = captured.graph, captured.owners(self.given, {})
         self.builder = GraphBuilder(graph.name)
@@ -160,6 +161,7 @@ class _Freezing:
 
 def _shape(x: Any, number: Callable[[Any], int]) -> Any:
     """A result as ``SavedGraph.result`` says it."""
+    # one branch for each container and constant of the format; anything else is refused
     if type(x) is object or isinstance(x, Tensor):
         return number(x)
     if isinstance(x, tuple):

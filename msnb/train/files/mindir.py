@@ -191,6 +191,7 @@ def _read(arrays: Mapping[str, Any], notes: Mapping[str, str]) -> SavedGraph:
 
 def _need_whole(saved: SavedGraph) -> None:
     """Params are what the interface says, outputs are there, and nothing calls Python."""
+    # a file may hold any valid graph: each promise that the loader relies on is checked, with a message of its own
     graph = saved.graph
     if saved.draws and (not graph.params or graph.params[-1].type != random.state()._type):
         raise CheckpointError("the program draws random numbers and has no param for the draws.")
