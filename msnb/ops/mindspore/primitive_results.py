@@ -145,7 +145,7 @@ def seed_state(name: str, seed: int, seed2: int) -> Parameter | None:
 
 def float_status(x: Any) -> Any:
     """float32 [1]: 0 where all elements are finite, else 1."""
-    return _ops().logical_not(_ops().all(_ops().isfinite(x))).astype("float32").reshape(1)
+    return ops.logical_not(ops.all(ops.isfinite(x))).astype("float32").reshape(1)
 
 
 def inverted_permutation(places: Any) -> Any:
