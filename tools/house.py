@@ -333,7 +333,7 @@ def _sizes(modules: list[Source]) -> Iterator[Measure]:
 
 LIMITS = {
     "twice": 21, "late ours": 44, "late": 69, "cycles": 0, "tables": 9, "complex": 40, "highest": 32, "wide": 13,
-    "long": 15, "lines": 61_840,
+    "long": 15, "lines": 61_850,
 }  # fmt: skip
 
 
