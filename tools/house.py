@@ -332,8 +332,8 @@ def _sizes(modules: list[Source]) -> Iterator[Measure]:
 
 
 LIMITS = {
-    "twice": 21, "late ours": 48, "late": 73, "cycles": 0, "tables": 9, "complex": 42, "highest": 32, "wide": 13,
-    "long": 15, "lines": 63_400,
+    "twice": 21, "late ours": 32, "late": 56, "cycles": 0, "tables": 9, "complex": 20, "highest": 22, "wide": 9,
+    "long": 12, "lines": 65_700,
 }  # fmt: skip
 
 

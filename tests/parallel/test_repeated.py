@@ -11,7 +11,7 @@ from test_piped import Net, inputs
 import msnb as ms
 from msnb import nn
 from msnb.core.microbatch_scope import first_parts, parts_of
-from msnb.parallel.engine import planning_api
+from msnb.parallel.engine import program_source
 
 
 def test_the_first_parts_of_a_batch():
@@ -34,7 +34,7 @@ HOWS = [
 def test_the_plan_is_that_of_all_parts(how, monkeypatch):
     """Strategies, cut, seconds, bytes, and the numbers of a step: moving averages, draws and weights."""
     _, plan = planned(n=4, **how)
-    monkeypatch.setattr(planning_api, "first_parts", lambda most: first_parts(99))
+    monkeypatch.setattr(program_source, "first_parts", lambda most: first_parts(99))
     _, whole = planned(n=4, **how)
     assert type(plan.micro) is int  # and no number that a capture follows
     assert (plan.micro, plan.devices, plan.layers) == (whole.micro, whole.devices, whole.layers)

@@ -175,7 +175,8 @@ class _Planning:
         # nothing is searched in data_parallel mode: it is shown as it is
         bound = request.memory_limit if self.mode == DATA_PARALLEL else self.limit
         problem = self._problem(joint, self.devices)
-        origin = PlanOrigin(captured, self.source.inputs(), self._replica(problem), *_buckets())
+        args = () if self.source.compiled else self.source.args  # a compiled program is run with those of its call
+        origin = PlanOrigin(captured, args, self._replica(problem), *_buckets())
         bound = None if request.recompute or joint.rematerialized else bound
         made = self._searched(problem, request.strategies or {}, bound, origin)
         _tell_whole(joint)

@@ -29,9 +29,11 @@ class ProgramSource(ABC):
     """A program that is planned.
 
     Attributes:
+        args: what it is called with.
         compiled: whether it is one of the programs that run under the context.
     """
 
+    args: tuple[Any, ...]
     compiled: bool
 
     @abstractmethod
@@ -41,10 +43,6 @@ class ProgramSource(ABC):
     @abstractmethod
     def whole(self, training: bool | None) -> tuple[Any, TrainingGraph]:
         """The captured program, and its graph with a gradient; ``training``: as ``joint_of`` takes it."""
-
-    def inputs(self) -> tuple[Any, ...]:
-        """What the plan is run with by default."""
-        return ()
 
     def replica(self, devices: int, cluster: Cluster | None, problem: CostGraphBuilder) -> Plan | None:
         """The plan of one device with its part of the batch; None where there is none."""
@@ -67,10 +65,6 @@ class FunctionSource(ProgramSource):
         """Captured for this plan."""
         captured = captured_of(self.program, self.args)
         return captured, joint_of(captured, self.args, {}, training)
-
-    def inputs(self) -> tuple[Any, ...]:
-        """Those that it was planned with."""
-        return self.args
 
     def replica(self, devices: int, cluster: Cluster | None, problem: CostGraphBuilder) -> Plan | None:
         """Captured anew: where the program reshapes the batch, or looks things up in it, it is the device's own."""
