@@ -31,7 +31,7 @@ from msnb.devices.cpu.llvm.emitter import Emitter, type_name
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
 from msnb.devices.cpu.llvm.loop_builder import parallel
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
-from msnb.devices.cpu.onednn.matmul import Matrix, folded, operand
+from msnb.devices.cpu.onednn.matmul import Matrix, operands
 from msnb.devices.cpu.onednn.primitive_chain import Builder, NotSupported, dtype_of, shape_of
 from msnb.ir.graph import Node
 
@@ -100,7 +100,7 @@ def _recipe(node: Node, view_of: ViewOf) -> NativeKernel:
         raise NotSupported
     shape_of(node.out)
     build = Builder(node, view_of)
-    x, y = folded(operand(build, node.inputs[0], True), operand(build, node.inputs[1], False))
+    x, y = operands(build, node.inputs[0], node.inputs[1])
     x, y = _one_lead(x, y)
     made = ProductRecipe(x, y, dtype)
     each = x.dims[-1] * y.dims[-1]

@@ -22,7 +22,7 @@ from msnb.devices.cpu.llvm.emitter import type_name
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
 from msnb.devices.cpu.llvm.loop_builder import Code, parallel
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
-from msnb.devices.cpu.onednn.matmul import Matrix, folded, operand
+from msnb.devices.cpu.onednn.matmul import Matrix, operands
 from msnb.devices.cpu.onednn.primitive_chain import Builder, DataRef, NotSupported, dtype_of, shape_of
 from msnb.ir.graph import Node
 
@@ -68,7 +68,7 @@ def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
         if any(dtype_of(v) is not dtype_of(node.out) for v in node.inputs):
             return None
         shape_of(node.out)
-        x, y = folded(operand(build, node.inputs[0], True), operand(build, node.inputs[1], False))
+        x, y = operands(build, node.inputs[0], node.inputs[1])
         made = VectorRecipe(_walk(x, y), dtype_of(node.out))
     except NotSupported:
         return None

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from msnb.devices.cpu.native_kernel import NativeKernel, ViewOf
 from msnb.devices.cpu.onednn import c_api as c
 from msnb.devices.cpu.onednn import primitives
@@ -60,15 +62,16 @@ def settled(dims: Ints, strides: Ints) -> Ints:
     return tuple(out)
 
 
-def operand(build: Builder, value: Value, left: bool) -> Matrix:
-    """x or y of a product: a vector is a row on the left, a column on the right; axes that repeat have size 1."""
+def operand(build: Builder, value: Value, left: bool, repeats: bool = True) -> Matrix:
+    """x or y of a product: a vector is a row on the left, a column on the right; axes that repeat have size 1, unless
+    they are to be written out."""
     shape_of(value)
-    view = build.strided(value)
+    view = build.strided(value) if repeats else as_it_is(value)
     dims, strides = view.shape, view.strides
     if len(dims) == 1:
         dims, strides = ((1, *dims), (0, *strides)) if left else ((*dims, 1), (*strides, 0))
     lead = len(dims) - 2
-    dims = tuple(1 if i < lead and s == 0 else d for i, (d, s) in enumerate(zip(dims, strides)))
+    dims = tuple(1 if i < lead and s == 0 and repeats else d for i, (d, s) in enumerate(zip(dims, strides)))
     if any(s == 0 and d > 1 for d, s in zip(dims, strides)):
         view = as_it_is(value)
         dims, strides = view.shape, view.strides
@@ -120,10 +123,21 @@ def matmul(node: Node, view_of: ViewOf, bias: Value | None = None) -> NativeKern
 
 def product(build: Builder, left: Value, right: Value, dtype: int, bias: Value | None = None) -> None:
     """Append the product of two values, and a bias per column, into result 0."""
-    x, y = folded(operand(build, left, True), operand(build, right, False))
+    x, y = operands(build, left, right)
     lead = tuple(max(a, b) for a, b in zip(x.dims[:-2], y.dims[:-2]))
     dims = (*lead, x.dims[-2], y.dims[-1])
     multiply(build, x, y, Layout(dims, dense_strides(dims), dtype), bias)
+
+
+def operands(build: Builder, left: Value, right: Value) -> tuple[Matrix, Matrix]:
+    """Both operands, folded. An axis that repeats in both is one of the result nevertheless: one is written out."""
+    x, y = operand(build, left, True), operand(build, right, False)
+    lead = np.broadcast_shapes(shape_of(left)[:-2], shape_of(right)[:-2])
+    if np.broadcast_shapes(x.dims[:-2], y.dims[:-2]) != lead:
+        x = operand(build, left, True, repeats=False)
+    if np.broadcast_shapes(x.dims[:-2], y.dims[:-2]) != lead:
+        y = operand(build, right, False, repeats=False)
+    return folded(x, y)
 
 
 def multiply(build: Builder, x: Matrix, y: Matrix, out: Layout, bias: Value | None = None) -> None:
