@@ -34,7 +34,7 @@ test data.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -142,6 +142,11 @@ def is_reduction(op: Op) -> bool:
     return bool(op.reduction) or op.family == "reduce" or op.name == "class_index"
 
 
+def _is_vector(op: Op) -> bool:
+    """What the vector unit computes as it walks the elements."""
+    return op.family in _VECTOR or is_reduction(op)
+
+
 def is_channel_sum(task: Task) -> bool:
     """Whether it sums images [n, channels, rows, columns] over all but the channels."""
     if task.op.reduction != "sum" or not task.types or task.types[0].ndim != 4:
@@ -222,7 +227,7 @@ class Grouping:
             self.made[key], self.types[key] = len(self.kernels) - 1, t
 
     def add(self, task: Task) -> None:
-        """The next operator."""
+        """The next operator: one that costs nothing stands for its operands, others join a kernel or open one."""
         for key, t in zip(task.ins, task.types):
             self.types.setdefault(key, t)
         if task.op.family in _SOURCES:
@@ -230,25 +235,28 @@ class Grouping:
             return
         ins = self.roots(task.ins)
         deps = [self.made[k] for k in ins if k in self.made]
-        vector = task.op.family in _VECTOR or is_reduction(task.op)
-        drawn = task.op.family == "random" or any(k in self._drawn for k in task.ins)
-        if _is_free(task) or (vector and not deps and not is_reduction(task.op)):
-            self.base.update((key, tuple(ins)) for key in task.outs)
+        drawn = task.op.family == "random" or not self._drawn.isdisjoint(task.ins)
+        if _is_free(task) or (task.op.family in _VECTOR and not deps and not is_reduction(task.op)):
+            self.base |= dict.fromkeys(task.outs, tuple(ins))
             self._drawn |= set(task.outs) if drawn and not deps else set()
             return
         for key, t in zip(task.outs, task.results):
             self.types[key], self.task_of[key] = t, task
-        at = self._home(task, ins, deps) if vector and self.chip.fuse and not drawn else -1
-        if at < 0:
-            kind = VECTOR if vector else CUBE if product_of(task.op, task.types, task.results, task.attrs) else ALONE
-            domain = _domain(task) if kind == VECTOR else _out_size(task)
-            self.kernels.append(Kernel(kind, domain=domain, first=self._first))
-            at = len(self.kernels) - 1
-            if vector and self._is_small(_domain(task), self._domain_of(self._newest)):
-                self.kernels[at].host = self._newest
-            elif kind != ALONE:
-                self._newest = at
-        self._join(task, at)
+        at = -1 if drawn else self._home(task, ins, deps)
+        self._join(task, at if at >= 0 else self._open(task))
+
+    def _open(self, task: Task) -> int:
+        """A new kernel for an operator: it rides along with the newest one, or becomes the newest itself."""
+        vector = _is_vector(task.op)
+        kind = VECTOR if vector else CUBE if product_of(task.op, task.types, task.results, task.attrs) else ALONE
+        domain = _domain(task) if kind == VECTOR else _out_size(task)
+        self.kernels.append(Kernel(kind, domain=domain, first=self._first))
+        at = len(self.kernels) - 1
+        if vector and self._is_small(_domain(task), self._domain_of(self._newest)):
+            self.kernels[at].host = self._newest
+        elif kind != ALONE:
+            self._newest = at
+        return at
 
     def _join(self, task: Task, at: int) -> None:
         kernel = self.kernels[at]
@@ -261,7 +269,9 @@ class Grouping:
                 kernel.closed.add(key)
 
     def _home(self, task: Task, ins: Sequence[Key], deps: Sequence[int]) -> int:
-        """The kernel a vector operator joins; -1: a new one."""
+        """The kernel that an operator joins; -1: a new one, as for all that are no vector operators."""
+        if not self.chip.fuse or not _is_vector(task.op):
+            return -1
         latest = max(deps, default=-1)
         return latest if latest >= self._first and self._takes(latest, task, ins) else -1
 
@@ -420,6 +430,19 @@ class Grouping:
         return self.chip.fuse > 0 and self._is_small(kernel.domain, self._domain_of(kernel.host))
 
     def _flow(self, keep: Sequence[Key]) -> None:
+        """Find what each kernel reads and writes."""
+        self._count_readers(keep)
+        virtual = self._virtual(self._readers)
+        wanted = set(self._kept)
+        for at, kernel in enumerate(self.kernels):
+            if kernel.kind != WAIT:
+                kernel.reads = {k: self._bytes(k) for k in self._read(at, virtual)}
+            wanted |= set(kernel.reads)
+        for kernel in self.kernels:
+            kernel.writes = {k: self._bytes(k) for task in kernel.tasks for k in task.outs if k in wanted}
+
+    def _count_readers(self, keep: Sequence[Key]) -> None:
+        """Find the values that must be in memory, and how many kernels read each of the others."""
         kept = set(self.roots(keep))
         readers: dict[Key, set[int]] = {}
         for at, kernel in enumerate(self.kernels):
@@ -433,20 +456,13 @@ class Grouping:
                     kept |= set(away)  # matrices and windows are not made on the way in
         self._kept = kept
         self._readers = {k: len(at) for k, at in readers.items() if k not in kept}
-        virtual = self._virtual(self._readers)
-        wanted = set(kept)
-        for at, kernel in enumerate(self.kernels):
-            if kernel.kind != WAIT:
-                kernel.reads = {}
-                for task in kernel.tasks:
-                    for k in self.roots(task.ins):
-                        if self.made.get(k, -1) != at:
-                            for root in virtual.get(k, (k,)):
-                                if self.made.get(root, -1) != at:
-                                    kernel.reads[root] = self._bytes(root)
-            wanted |= set(kernel.reads)
-        for kernel in self.kernels:
-            kernel.writes = {k: self._bytes(k) for task in kernel.tasks for k in task.outs if k in wanted}
+
+    def _read(self, at: int, virtual: Mapping[Key, tuple[Key, ...]]) -> Iterator[Key]:
+        """The values of other kernels that a kernel reads; for one that is made again, those that it follows from."""
+        for task in self.kernels[at].tasks:
+            for k in self.roots(task.ins):
+                if self.made.get(k, -1) != at:
+                    yield from (root for root in virtual.get(k, (k,)) if self.made.get(root, -1) != at)
 
     def _virtual(self, readers: Mapping[Key, int]) -> dict[Key, tuple[Key, ...]]:
         """Values that are made again where they are needed -> what from; ``readers`` counts the kernels that do."""
@@ -478,14 +494,10 @@ class Grouping:
         """Sweeps that only reduce join the sweep before them."""
         done = False
         for at, kernel in enumerate(self.kernels):
-            homes = {self.made[k] for k in kernel.reads if k in self.made}
-            before = max(homes, default=-1)
-            if kernel.kind != VECTOR or not kernel.closed or before < kernel.first:
+            before = self._sweep_before(kernel)
+            if before < 0:
                 continue
             target = self.kernels[before]
-            behind = target.kind == CUBE and self.chip.fuse > 1 and _convolves(target)
-            if target.kind != VECTOR and not behind:
-                continue
             there = {*target.reads, *(k for task in target.tasks for k in task.outs)}
             again = [k for k in kernel.writes if self._is_large(k, kernel)]
             big = [k for k in kernel.reads if self._is_large(k, kernel)]
@@ -494,6 +506,15 @@ class Grouping:
                 self._move(at, before)
                 done = True
         return done
+
+    def _sweep_before(self, kernel: Kernel) -> int:
+        """The latest kernel that a reducing sweep reads from, if a sweep may join it; else -1."""
+        before = max((self.made[k] for k in kernel.reads if k in self.made), default=-1)
+        if kernel.kind != VECTOR or not kernel.closed or before < kernel.first:
+            return -1
+        target = self.kernels[before]
+        behind = target.kind == CUBE and self.chip.fuse > 1 and _convolves(target)
+        return before if target.kind == VECTOR or behind else -1
 
     def _cheap(self, key: Key) -> bool:
         """Whether the one kernel that reads a value may as well make it, from two others."""
