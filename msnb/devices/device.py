@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msnb.base.errors import ShapeError
-from msnb.core.dtypes import int64
+from msnb.core.dtypes import DType, int64
 from msnb.core.storage.memory_format import BlockedFormat
 from msnb.core.types import TensorType, Type
 from msnb.devices.inspection import Listing, NodeLowering, PlannedBuffer
@@ -123,6 +123,13 @@ def body_kernel(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any])
 _UFUNCS = {"clamp_min": "maximum", "clamp_max": "minimum"}
 
 
+def _needs_no_cast(t: TensorType, want: DType) -> bool:
+    if not t.weak:
+        return t.dtype is want
+    narrow = want.is_int and want is not int64  # NumPy refuses a number that does not fit, we wrap around
+    return t.dtype.category <= want.category and not narrow
+
+
 def native_ufunc(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel | None:
     """NumPy's own ufunc where it means exactly what the record says: nothing to convert, no 0-d result to box.
 
@@ -133,10 +140,10 @@ def native_ufunc(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]
     if attrs or "ufunc" not in op.traits or not isinstance(ufunc, np.ufunc) or all(t.weak for t in tensors):
         return None
     want = operand_dtype(op, *tensors)
-    narrow = want.is_int and want is not int64  # NumPy refuses a number that does not fit, we wrap around
-    fits = all(t.dtype.category <= want.category and not narrow if t.weak else t.dtype is want for t in tensors)
     result = op.result_types(types, attrs)[0]
-    if not fits or not isinstance(result, TensorType) or not result.shape or want.name == "bfloat16":
+    if not all(_needs_no_cast(t, want) for t in tensors) or want.name == "bfloat16":
+        return None
+    if not isinstance(result, TensorType) or not result.shape:
         return None
     resolved = ufunc.resolve_dtypes((*[want.numpy] * len(tensors), None))[-1]
     found: Kernel | None = ufunc if resolved == result.dtype.numpy else None

@@ -190,6 +190,11 @@ class ReferenceProgram:
         return run
 
 
+def _has_place(error: Exception) -> bool:
+    """Whether what a body raised says already where it was."""
+    return isinstance(error, MsnbError) or users_frame(_below(error)) is not None
+
+
 def explained(node: Node, error: Exception, buffers: Sequence[Any]) -> Exception:
     """An error of a node, at the user's line; operands of another device have the sentence that eager mode gives.
 
@@ -197,8 +202,7 @@ def explained(node: Node, error: Exception, buffers: Sequence[Any]) -> Exception
     """
     place = (node.where.where if node.where is not None else None) or here().where
     if "control" in node.op.traits:
-        told = isinstance(error, MsnbError) or users_frame(_below(error)) is not None
-        return error if told or place is None else raised_at(error, place)
+        return error if place is None or _has_place(error) else raised_at(error, place)
     types = [v.type for v in node.inputs]
     if isinstance(error, MemoryError) and not isinstance(error, MsnbError):
         error = refused(node.op, types, [v.type for v in node.outputs])

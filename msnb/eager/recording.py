@@ -22,6 +22,13 @@ from msnb.eager.dispatch import EagerEngine
 from msnb.eager.tape import UNTRACKED, NestedRecordingEngine, RecordingEngine, Tape, outside
 
 
+def _recorders_of(engine: Engine) -> tuple[Tape, ...]:
+    """The tapes that note ops already, outermost first."""
+    if isinstance(engine, NestedRecordingEngine) and engine.recorders:
+        return engine.recorders
+    return (engine.recorder,) if isinstance(engine, RecordingEngine) else ()
+
+
 class Recording:
     """The time in which ops are noted for one gradient.
 
@@ -36,9 +43,7 @@ class Recording:
         watcher: Any = outer if hasattr(outer, "listen") else None  # ``recompute`` notes what is read in its block
         for x in (*inputs, *weights) if watcher is not None else ():
             watcher.hear(x)
-        before = outer.recorders if isinstance(outer, NestedRecordingEngine) else ()
-        if isinstance(outer, RecordingEngine) and not before:
-            before = (outer.recorder,)
+        before = _recorders_of(outer)
         self.recorder = Tape(len(before))
         self._given = list(inputs)
         self.inputs = [make(x._data, x._type, x._rec) for x in inputs]

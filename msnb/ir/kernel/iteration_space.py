@@ -225,12 +225,7 @@ class Space:
             return False
         if node.op.reduction == "var" and over and not self._as_row(over):
             return False
-        out = _shape(node.out)
-        left = [None if a in gone else d for a, d in enumerate(axes)]
-        if len(out) != len(shape):
-            drop = range(len(shape) - len(out)) if "shape" in node.attrs else gone
-            left = [d for a, d in enumerate(left) if a not in drop]
-        self.axes[node.out], self.operand[node] = tuple(left), axes
+        self.axes[node.out], self.operand[node] = _axes_left(node, axes), axes
         if over:
             self.over[node.out] = over
         return True
@@ -258,6 +253,16 @@ class Space:
 def _shape(value: Value) -> tuple[int, ...]:
     assert isinstance(value.type, TensorType)
     return value.type.ints()
+
+
+def _axes_left(node: Node, axes: Axes) -> Axes:
+    """The axes after a reduction, which may keep those that it reduces as axes of size 1."""
+    gone, ndim, kept = reduced_axes(node), len(axes), len(_shape(node.out))
+    left = tuple(None if a in gone else d for a, d in enumerate(axes))
+    if kept == ndim:
+        return left
+    drop = range(ndim - kept) if "shape" in node.attrs else gone
+    return tuple(d for a, d in enumerate(left) if a not in drop)
 
 
 def _moved(node: Node, axes: Axes, old: tuple[int, ...], new: tuple[int, ...]) -> Axes | None:

@@ -85,10 +85,8 @@ class KernelSchedule:
         self.inner = [d for d in range(len(kernel.sizes)) if d in kernel.row]
         self.insts = kernel.insts()
         self.scratch = 0
-        reduces = [i for i in self.insts if i.op == "reduce"]
         self.mode = "rows" if self.outer else "single" if self._reads_reductions() else "range"
-        self.local = [r for r in reduces if r.attr.over == kernel.row and self.mode != "range"]
-        self.acc_insts = [r for r in reduces if r not in self.local]
+        self.local, self.acc_insts = self._reductions()
         self.shared = self._shared()
         self.turned = [d for d in self.outer if d not in self.shared]
         self.accs = {id(r): self._memory(self.carried(r), self._kept(r)) for r in self.acc_insts}
@@ -98,9 +96,14 @@ class KernelSchedule:
         self.caches = self._caches() if len(self.levels) > 1 else {}
         self.pairs = self._inplace()
         self.streams = {a for a, v in kernel.stores if self._streams(a, v)}
-        first = kernel.sizes[self.inner[0]]
         rows = math.prod(kernel.sizes[d] for d in self.shared or self.outer)
-        self.total = {"rows": rows, "range": first, "single": 1}[self.mode]
+        self.total = {"rows": rows, "range": kernel.sizes[self.inner[0]], "single": 1}[self.mode]
+
+    def _reductions(self) -> tuple[list[Inst], list[Inst]]:
+        """Those that are finished row by row, and those that accumulate over rows."""
+        reduces = [i for i in self.insts if i.op == "reduce"]
+        local = [r for r in reduces if r.attr.over == self.kernel.row and self.mode != "range"]
+        return local, [r for r in reduces if r not in local]
 
     @property
     def gathers(self) -> bool:

@@ -9,18 +9,21 @@ from msnb.devices.cpu.codegen.kernel_schedule import ANY
 from msnb.ir.kernel.kernel_ir import Access, Buffer, Kernel
 
 
-def generic(kernel: Kernel) -> Kernel | None:
-    """The kernel for any extent, where it is a plain chain of one dim; else None."""
-    if len(kernel.sizes) != 1 or kernel.sizes[0] == 1:
-        return None
+def _is_plain_chain(kernel: Kernel) -> bool:
+    """Whether every element follows from those at its own place, and from scalars."""
     insts = kernel.insts()
     loads = [i.attr for i in insts if i.op == "load"]
     stores = [a for a, _ in kernel.stores]
     if any(i.op == "reduce" for i in insts) or any(a.strides != (1,) for a in stores):
-        return None
+        return False
     if any(a.offset or a.strides[0] not in (0, 1) for a in (*loads, *stores)):
-        return None
-    if any(not _fits(kernel, a) for a in loads):
+        return False
+    return all(_fits(kernel, a) for a in loads)
+
+
+def generic(kernel: Kernel) -> Kernel | None:
+    """The kernel for any extent, where it is a plain chain of one dim; else None."""
+    if len(kernel.sizes) != 1 or kernel.sizes[0] == 1 or not _is_plain_chain(kernel):
         return None
     size = kernel.sizes[0]
     reads = [Buffer(b.dtype, ANY if b.size == size else 1) for b in kernel.reads]

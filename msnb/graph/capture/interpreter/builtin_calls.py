@@ -175,20 +175,28 @@ def _takes_tensors(fn: Any) -> bool:
     )
 
 
+def _read_outside(engine: Capture, fn: Any, owner: Any, name: Any, args: tuple[Any, ...]) -> str | None:
+    """What a call reads of the time, of the machine or of an iterator, as the notice names it; None: nothing."""
+    module = getattr(fn, "__module__", None) or type(owner).__module__
+    if isinstance(owner, type) and issubclass(owner, datetime.date) and name in _OF_THIS_MOMENT:
+        return f"datetime.{owner.__name__}.{name}()"
+    if fn in _LOOKS or module in _OF_THE_MACHINE and fn not in _LOOKS_AT_NOTHING:
+        return f"{_PUBLIC.get(module, module)}.{name}()"
+    if fn is next and args and _may_change(engine, args[0], "__next__"):
+        return f"next() of an object of {_class(args[0])}"
+    return None
+
+
 def _notice_read(engine: Capture, fn: Any, args: tuple[Any, ...]) -> int:
     """Tell what is read now and not at each call; how many of the arguments are the object that it is read of."""
     owner, own = getattr(fn, "__self__", None), 0
     name = getattr(fn, "__name__", fn)
     if owner is None and args and isinstance(name, str) and getattr(type(args[0]), name, None) is fn:
         owner, own = args[0], 1  # a method, called by way of its class
-    module = getattr(fn, "__module__", None) or type(owner).__module__
     stateful = owner is not None and not isinstance(owner, types.ModuleType) and _may_change(engine, owner, name)
-    if isinstance(owner, type) and issubclass(owner, datetime.date) and name in _OF_THIS_MOMENT:
-        side_effects.notice_once(engine, f"datetime.{owner.__name__}.{name}()")
-    elif fn in _LOOKS or module in _OF_THE_MACHINE and fn not in _LOOKS_AT_NOTHING:
-        side_effects.notice_once(engine, f"{_PUBLIC.get(module, module)}.{name}()")
-    elif fn is next and args and _may_change(engine, args[0], "__next__"):
-        side_effects.notice_once(engine, f"next() of an object of {_class(args[0])}")
+    outside = _read_outside(engine, fn, owner, name, args)
+    if outside is not None:
+        side_effects.notice_once(engine, outside)
     elif stateful and engine.session.undecided:
         raise _undecided(f"{_class(owner)}.{name}()")
     elif stateful:

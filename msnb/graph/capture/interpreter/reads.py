@@ -213,6 +213,15 @@ def _guard_class_attr(session: Session, owner: Any, name: str) -> None:
 # ---- items -------------------------------------------------------------------------------------------------------
 
 
+def _outside_item(session: Session, owner: Any, source: Source, key: Any) -> Any:
+    """An item of a container from outside that the program has not written to, tracked with its source."""
+    if isinstance(key, slice) and not isinstance(owner, dict):
+        return (tuple if isinstance(owner, tuple) else list)(items(session, owner)[key])
+    if isinstance(owner, dict) and key not in owner:
+        session.guard("absent", (source,), (key,))
+    return session.track(owner[key], paths.item(source, key))
+
+
 def item(session: Session | None, owner: Any, key: Any) -> Any:
     """``owner[key]``."""
     if session is None or isinstance(owner, Tensor):
@@ -223,14 +232,8 @@ def item(session: Session | None, owner: Any, key: Any) -> Any:
         _refuse_key(owner)
     key = plain_key(session, key)
     source = session.source_of(owner)
-    if isinstance(owner, (list, tuple, deque)) and source is not None and _untouched(session, owner):
-        if isinstance(key, slice):
-            return (tuple if isinstance(owner, tuple) else list)(items(session, owner)[key])
-        return session.track(owner[key], paths.item(source, key))
-    if isinstance(owner, dict) and source is not None and _untouched(session, owner):
-        if key not in owner:
-            session.guard("absent", (source,), (key,))
-        return session.track(owner[key], paths.item(source, key))
+    if source is not None and isinstance(owner, (list, tuple, deque, dict)) and _untouched(session, owner):
+        return _outside_item(session, owner, source, key)
     method = getattr(type(owner), "__getitem__", None)
     if isinstance(method, types.FunctionType):
         return session.interpreter.call(method, owner, key)

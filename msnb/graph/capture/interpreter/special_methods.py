@@ -63,6 +63,17 @@ def invoke(engine: Capture, owner: Any, name: str, fn: Any, *args: Any) -> Any:
 # ---- operators ---------------------------------------------------------------------------------------------------
 
 
+def _equality(engine: Capture, equal: bool, left: Any, right: Any) -> Any:
+    """``left == right``, or ``!=``, of lists item by item and of plain objects; NotImplemented for all others."""
+    if type(left) in (list, tuple) and type(left) is type(right):
+        found = _same_items(engine, left, right)
+        if found is not NotImplemented:
+            return found if equal else negate(found)
+    if _by_identity(left) and _by_identity(right):
+        return reads.compare(engine.session, "is" if equal else "is not", left, right)
+    return NotImplemented
+
+
 def binary(op: str, left: Any, right: Any) -> Any:
     """``left op right``."""
     engine = slot.engine
@@ -73,12 +84,10 @@ def binary(op: str, left: Any, right: Any) -> Any:
     found = _by_methods(engine, op, left, right)
     if found is not NotImplemented:
         return found
-    if op in ("==", "!=") and type(left) in (list, tuple) and type(left) is type(right):
-        found = _same_items(engine, left, right)
+    if op in ("==", "!="):
+        found = _equality(engine, op == "==", left, right)
         if found is not NotImplemented:
-            return found if op == "==" else negate(found)
-    if op in ("==", "!=") and _by_identity(left) and _by_identity(right):
-        return reads.compare(engine.session, "is" if op == "==" else "is not", left, right)
+            return found
     return engine.session.made(BINARY[op](_entered(engine, left), _entered(engine, right)))
 
 

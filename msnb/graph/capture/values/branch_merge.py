@@ -120,16 +120,21 @@ def _dataclass_maker(kind: type, names: list[str]) -> Callable[[list[Any]], Any]
     return make
 
 
+# kinds of leaves that Python's own types do not tell apart, and when two of a kind are one value
+_SAME_BY_KIND: tuple[tuple[Callable[[Any], bool], Callable[[Any, Any], bool]], ...] = (
+    (is_lazy, lambda a, b: bool(a._source.ident == b._source.ident)),
+    (is_tensor, lambda a, b: getattr(a, "_value", 0) is getattr(b, "_value", 1)),
+    (lambda x: isinstance(x, UndefinedVariable), lambda a, b: True),
+)
+
+
 def same(a: Any, b: Any) -> bool:
     """Are two leaves one Python value?"""
     if a is b:
         return True
-    if is_lazy(a) or is_lazy(b):
-        return is_lazy(a) and is_lazy(b) and a._source.ident == b._source.ident
-    if is_tensor(a) or is_tensor(b):
-        return is_tensor(a) and is_tensor(b) and getattr(a, "_value", 0) is getattr(b, "_value", 1)
-    if isinstance(a, UndefinedVariable) or isinstance(b, UndefinedVariable):
-        return isinstance(a, UndefinedVariable) and isinstance(b, UndefinedVariable)
+    for is_kind, equal in _SAME_BY_KIND:
+        if is_kind(a) or is_kind(b):
+            return is_kind(a) and is_kind(b) and equal(a, b)
     if type(a) is not type(b):
         return False
     if isinstance(a, (bool, int, str, bytes, range, slice, float, complex)) or a is None:
@@ -142,6 +147,11 @@ def same(a: Any, b: Any) -> bool:
 def _same_method(a: Any, b: Any) -> bool:
     function = getattr(a, "__func__", None)
     return function is not None and function is getattr(b, "__func__", 0) and a.__self__ is b.__self__
+
+
+def _is_value(x: Any) -> bool:
+    """Whether a graph can compute it."""
+    return is_tensor(x) or is_number(x)
 
 
 def describe(x: Any) -> str:
@@ -188,11 +198,7 @@ class Merge:
             return lambda results: a
         if self.dead[0] != self.dead[1] and self._outlives(self.dead[0], b if self.dead[0] else a):
             return lambda results: b if self.dead[0] else a
-        if self.dead[0]:
-            a = self._instead(a, b)
-        elif self.dead[1]:
-            b = self._instead(b, a)
-        a, b = self._holes(label, a, b)
+        a, b = self._holes(label, *self._without_dead(a, b))
         if isinstance(a, UndefinedVariable) or isinstance(b, UndefinedVariable):
             return self._missing(label, a, b, lines)
         if not is_tensor(a) and same(a, b):
@@ -202,15 +208,21 @@ class Merge:
         if key_a != key_b:
             raise self._differ(label, describe(a), describe(b), lines, *_structures(a, b))
         makers = [self._leaf(label, p, q, lines) for p, q in zip(leaves_a, leaves_b)]
+
+        def whole(results: list[Any]) -> Any:
+            return rebuild([make(results) for make in makers])
+
         if key_a == "*" or isinstance(a, tuple):
-            return lambda results: rebuild([make(results) for make in makers])
+            return whole
         parts = [x for i, x in enumerate((a, b)) if id(x) not in self.born[i]]
         blend = self.builders[0].session.aliases.blend
-        return lambda results: (
-            blend(rebuild([make(results) for make in makers]), *parts)
-            if parts
-            else rebuild([make(results) for make in makers])
-        )
+        return (lambda results: blend(whole(results), *parts)) if parts else whole
+
+    def _without_dead(self, a: Any, b: Any) -> tuple[Any, Any]:
+        """Both values, what stands in for the one of a branch that never gets to its end."""
+        if self.dead[0]:
+            return self._instead(a, b), b
+        return (a, self._instead(b, a)) if self.dead[1] else (a, b)
 
     def _outlives(self, side: int, value: Any) -> bool:
         """Was it there before its branch? Then it is what it was: the other branch never gets here."""
@@ -255,16 +267,17 @@ class Merge:
             return lambda results: a
         if isinstance(a, UndefinedVariable) or isinstance(b, UndefinedVariable):
             return self._missing(label, a, b, lines)
-        if not all(is_tensor(x) or is_number(x) for x in (a, b)):
+        if not (_is_value(a) and _is_value(b)):
             raise self._differ(label, describe(a), describe(b), lines)
         pythonic = self.builders[0].session.pythonic
         objects, (a, b) = (a, b), (self._end(0, a), self._end(1, b))
-        if same(a, b) and not any(isinstance(x, Tensor) and not self._is_own(i, x) for i, x in enumerate(objects)):
+        outer = [(i, x) for i, x in enumerate(objects) if not self._is_own(i, x)]
+        if same(a, b) and not any(isinstance(x, Tensor) for _, x in outer):
             return lambda results: a
         number = pythonic.is_number(a) and pythonic.is_number(b)
         values = self._lifted(label, a, b, lines, number)
         at = len(self.builders[0].graph.outputs)
-        self.aliases += [(at, i, x) for i, x in enumerate(objects) if is_object(x) and not self._is_own(i, x)]
+        self.aliases += [(at, i, x) for i, x in outer if is_object(x)]
         for builder, value in zip(self.builders, values):
             builder.graph.outputs.append(value)
         return lambda results: pythonic.mark(results[at]) if number else results[at]

@@ -64,6 +64,10 @@ class _Product:
     negative: bool = False
 
     @property
+    def terms(self) -> int:
+        return len(self.varying) + len(self.fixed)
+
+    @property
     def pulls(self) -> bool:
         """True when something can be taken out of the sum."""
         return bool(self.varying) and (bool(self.fixed) or self.negative)
@@ -77,21 +81,30 @@ def _factors(x: Value, axes: Axes) -> _Product:
         node, outermost = v.node, not queue and not found.varying
         if _constant_along(v, axes, ndim) and _is_wide(v, x):
             found.fixed.append((v, False))
-        elif node is None or len(queue) + len(found.varying) + len(found.fixed) >= _MOST:
+        elif node is None or found.terms + len(queue) >= _MOST or not _comes_apart(node, axes, x, outermost):
             found.varying.append(v)
-        elif node.op.name == "negative":
-            found.negative = not found.negative
-            queue.insert(0, node.inputs[0])
-        elif node.op.name == "multiply" and all(_is_wide(i, x) for i in node.inputs):
+        elif node.op.name == "multiply":
             queue[:0] = node.inputs
-        elif node.op.name == "broadcast_to" and _constant_along(node.inputs[0], axes, ndim):
-            queue.insert(0, node.inputs[0])
-        elif node.op.name == "divide" and outermost and _divides_evenly(node, axes, ndim, x):
-            queue.insert(0, node.inputs[0])
-            found.fixed.append((node.inputs[1], True))
         else:
-            found.varying.append(v)
+            queue.insert(0, node.inputs[0])
+            found.negative ^= node.op.name == "negative"
+            found.fixed += [(node.inputs[1], True)] if node.op.name == "divide" else []
     return found
+
+
+def _comes_apart(node: Node, axes: Axes, x: Value, outermost: bool) -> bool:
+    """Whether a node of the product x stands for its operands as factors."""
+    ndim = len(_shape(x))
+    match node.op.name:
+        case "negative":
+            return True
+        case "multiply":
+            return all(_is_wide(i, x) for i in node.inputs)
+        case "broadcast_to":
+            return _constant_along(node.inputs[0], axes, ndim)
+        case "divide":
+            return outermost and _divides_evenly(node, axes, ndim, x)
+    return False
 
 
 def _divides_evenly(node: Node, axes: Axes, ndim: int, like: Value) -> bool:
@@ -190,6 +203,14 @@ def _terms(x: Value) -> list[tuple[Value, bool]]:
     return found
 
 
+def _pays(sweep: GraphRewriter, products: list[_Product], axes: Axes) -> bool:
+    """Whether a term adds up to nothing, or the sums of all are there."""
+    single = [p.varying[0] if len(p.varying) == 1 else None for p in products]
+    nothing = [v is not None and _mean_of_deviations(v, axes) is not None for v in single]
+    there = [v is not None and (v, axes) in seen(sweep).sums for v in single]
+    return any(nothing) or all(there)
+
+
 def _sum_of_terms(sweep: GraphRewriter, node: Node) -> Found:
     """Worth it where a term adds up to nothing, or all sums are there."""
     axes, x = _places(node), node.inputs[0]
@@ -197,12 +218,7 @@ def _sum_of_terms(sweep: GraphRewriter, node: Node) -> Found:
     if axes is None or len(terms) < 2:
         return None
     products = [_factors(v, axes) for v, _ in terms]
-    if not all(p.varying for p in products):
-        return None
-    single = [p.varying[0] if len(p.varying) == 1 else None for p in products]
-    nothing = [v is not None and _mean_of_deviations(v, axes) is not None for v in single]
-    there = [v is not None and (v, axes) in seen(sweep).sums for v in single]
-    if not any(nothing) and not all(there):
+    if not all(p.varying for p in products) or not _pays(sweep, products, axes):
         return None
     total = None
     for (_, minus), product in zip(terms, products):
@@ -219,15 +235,18 @@ def _sum_of_terms(sweep: GraphRewriter, node: Node) -> Found:
 # ---- quotients: the gradient of softmax --------------------------------------------------------------------------
 
 
+def _quotient(value: Value) -> Node | None:
+    """The division that makes a value, which may be broadcast."""
+    wide = op_of(value, "broadcast_to")
+    return op_of(value if wide is None else wide.inputs[0], "divide")
+
+
 def _common_divisor(sweep: GraphRewriter, node: Node) -> Found:
     """a / s + t / s, where the second is broadcast."""
-    a, b = (op_of(v, "divide") for v in node.inputs)
-    wide = [op_of(v, "broadcast_to") for v in node.inputs]
-    b = b or (op_of(wide[1].inputs[0], "divide") if wide[1] is not None else None)
-    a = a or (op_of(wide[0].inputs[0], "divide") if wide[0] is not None else None)
-    if a is None or b is None or a.inputs[1] is not b.inputs[1] or not all(_is_wide(v, node.out) for v in a.inputs):
+    a, b = (_quotient(v) for v in node.inputs)
+    if a is None or b is None or a.inputs[1] is not b.inputs[1]:
         return None
-    if not all(_is_wide(v, node.out) for v in b.inputs) or _shape(a.inputs[1]) == _shape(node.out):
+    if not all(_is_wide(v, node.out) for v in (*a.inputs, *b.inputs)) or _shape(a.inputs[1]) == _shape(node.out):
         return None
     top = sweep.emit("add", a.inputs[0], b.inputs[0])
     return sweep.emit("divide", top, a.inputs[1]) if _shape(top) == _shape(node.out) else None

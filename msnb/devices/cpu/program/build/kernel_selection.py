@@ -115,20 +115,26 @@ class Choice:
             self._visit(graph, node, in_loop, callers)
             self._join(node, uses)
 
+    def _visit_call(self, graph: Graph, name: str, in_loop: bool, callers: tuple[str, ...]) -> None:
+        if name in callers:
+            raise NotLowerable(f"{name} calls itself")
+        self._walk(graph.module.graphs[name], in_loop, (*callers, name))
+
+    def _visit_bodies(self, node: Node, in_loop: bool, callers: tuple[str, ...]) -> None:
+        branches = node.op is control_flow.IF
+        for body in node.graphs:
+            self._walk(body, in_loop or not branches, callers)
+        self.linear &= branches or not _keeps_stacks(node)
+
     def _visit(self, graph: Graph, node: Node, in_loop: bool, callers: tuple[str, ...]) -> None:
         for value in node.outputs:
             _check(value, False)
         if "stack" in node.op.traits and node.op not in _STACKS:
             raise NotLowerable(f"{node.op.name} on a stack")
         if node.op is control_flow.CALL:
-            name = node.attrs["callee"]
-            if name in callers:
-                raise NotLowerable(f"{name} calls itself")
-            self._walk(graph.module.graphs[name], in_loop, (*callers, name))
+            self._visit_call(graph, node.attrs["callee"], in_loop, callers)
         elif node.op in (control_flow.IF, control_flow.WHILE, control_flow.SCAN):
-            for body in node.graphs:
-                self._walk(body, in_loop or node.op is not control_flow.IF, callers)
-            self.linear &= node.op is control_flow.IF or not _keeps_stacks(node)
+            self._visit_bodies(node, in_loop, callers)
         elif any(isinstance(v.type, StackType) for v in node.inputs) and node.op not in _STACKS:
             raise NotLowerable(f"{node.op.name} of a stack")
         elif node.op not in _STACKS and not self.given.add(node) and self._may(node, in_loop):

@@ -231,9 +231,9 @@ class MemoryPlan:
 
     def _swaps(self, k: int, instr: Instruction) -> bool:
         a, b, loop = self._of.get(instr.writes[0].buffer), self._of.get(instr.reads[0].buffer), instr.loop
-        if loop is None or a is None or b is None or a is b or a.kind != "arena" or b.kind != "arena":
+        if loop is None or a is None or b is None or not _are_alike(a, b):
             return False
-        if a.size != b.size or a.size < WORTH_SWAPPING or instr.reads[0].offset or instr.writes[0].offset:
+        if a.size < WORTH_SWAPPING or instr.reads[0].offset or instr.writes[0].offset:
             return False
         if any(x in self._offset for x in (*a.buffers, *b.buffers)) or any(s <= 2 * k + 1 < e for s, e in b.segments):
             return False
@@ -243,6 +243,11 @@ class MemoryPlan:
         a.segments = b.segments = [(ends[0][0], ends[-1][1])]
         a.whole = b.whole = True
         return True
+
+
+def _are_alike(a: Memory, b: Memory) -> bool:
+    """Whether two places of the arena can change their roles from turn to turn of a loop."""
+    return a is not b and a.kind == b.kind == "arena" and a.size == b.size
 
 
 def _depth(loop: InstructionLoop | None) -> int:

@@ -64,10 +64,24 @@ def _outside(image: Image, slots: int) -> None:
     _indices((s for s, _ in image.consts), slots, "constants")
     _indices((s for s, _ in image.bottoms), slots, "stacks")
     _need(all(isinstance(t, StackType) for _, t in image.bottoms), "stacks")
+    _params(image, slots)
+    _results(image, slots)
+    for step in image.steps:
+        for places, values in ((step.reads, step.node.inputs), (step.writes, step.node.outputs)):
+            _need(len(places) == len(values), "operands of steps in Python")
+            _indices(places, slots, "operands of steps in Python", least=-1)
+    _indices(image.forms, image.params, "blocks")
+    _stacks(image)
+
+
+def _params(image: Image, slots: int) -> None:
     for what in (image.tensors, image.numbers):
         _indices((i for i, _, _ in what), image.params, "params")
         _indices((s for _, s, _ in what), slots, "slots of params", least=-1)
     _need(all(isinstance(t, TensorType) and t.is_static for _, _, t in image.tensors), "types of params")
+
+
+def _results(image: Image, slots: int) -> None:
     known = {i: t for i, _, t in image.tensors}
     for f in image.fresh:
         _indices([f.slot], slots, "slots of results", least=-1)
@@ -78,12 +92,6 @@ def _outside(image: Image, slots: int) -> None:
         _need(kind in (FRESH, PARAM, FIXED), "answers")
         if kind != FIXED:
             _indices([which], len(image.fresh) if kind == FRESH else image.params, "answers")
-    for step in image.steps:
-        for places, values in ((step.reads, step.node.inputs), (step.writes, step.node.outputs)):
-            _need(len(places) == len(values), "operands of steps in Python")
-            _indices(places, slots, "operands of steps in Python", least=-1)
-    _indices(image.forms, image.params, "blocks")
-    _stacks(image)
 
 
 def _stacks(image: Image) -> None:

@@ -135,25 +135,32 @@ class LoopVariable:
         return False
 
     def _leaf(self, i: int, after: Any) -> bool:
-        type_, before = self.types[i], self.leaves[i]
-        number = self.numbers[i] or self.pythonic.is_number(before)
-        if type_ is None and same(before, after):
+        """Compare one leaf with what the body left. True when its type stays."""
+        before = self.leaves[i]
+        if self.types[i] is None and same(before, after):
             return True
-        if type_ is None and is_object(before) and not self.numbers[i]:
+        if self.types[i] is None and is_object(before) and not self.numbers[i]:
             self.types[i] = type_of(before)  # a Parameter that the loop rebinds is a value like any other
             return False
-        if not (is_number(before) or is_tensor(before)) or not (is_number(after) or is_tensor(after)):
+        if not all(is_number(x) or is_tensor(x) for x in (before, after)):
             raise self._error(CaptureError, after, before)
+        number = self.numbers[i] or self.pythonic.is_number(before)
         if number and self.pythonic.is_number(after):
             return self._widen(i, number_type(before, after), True)
         found = type_of(after)
-        if type_ is not None and not self.numbers[i]:
-            fits = found.weak or self.pythonic.is_number(after)
-            if found is type_ or fits and found.dtype.category <= type_.dtype.category and type_.shape == ():
-                return True
+        if self._holds(i, found, after):
+            return True
         if not number or found.shape != ():
             raise self._differs(type_of(before), found, after, before)
         return self._widen(i, tensor_type((), result_dtype((_weak(before), found))), False)
+
+    def _holds(self, i: int, found: TensorType, after: Any) -> bool:
+        """Whether a carried tensor can hold what the body left: its own type, or a number that a 0-d one takes in."""
+        type_ = self.types[i]
+        if type_ is None or self.numbers[i]:
+            return False
+        weak = found.weak or self.pythonic.is_number(after)
+        return found is type_ or (weak and found.dtype.category <= type_.dtype.category and type_.shape == ())
 
     def _widen(self, i: int, want: TensorType, number: bool) -> bool:
         """Carry the leaf with this type from now on. True when it is so already."""
