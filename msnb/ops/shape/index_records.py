@@ -230,10 +230,13 @@ def _unindex_type(y: TensorType, *indices: TensorType, spec: Spec, shape: Shape)
 def _unindex_body(xp: Any, y: Any, *indices: Any, spec: Spec, shape: Shape) -> Any:
     out = xp.zeros(shape, y.dtype)
     key = key_of(spec, indices)
-    if indices:
-        xp.add.at(out, key, y)
-    else:
+    if not indices:
         out[key] = y
+        return out
+    try:
+        xp.add.at(out, key, y)
+    except IndexError as error:
+        raise explain(out, spec, indices, error) from None
     return out
 
 

@@ -23,7 +23,7 @@ from msnb.core.dtypes import DType
 from msnb.core.types import TensorType
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.kernels.index_walk import IndexWalk, index_walk
-from msnb.devices.cpu.kernels.lines.line_kernel import LineEmitter, library
+from msnb.devices.cpu.kernels.lines.line_kernel import LineEmitter, library, verdict
 from msnb.devices.cpu.llvm.emitter import Emitter, memory_name
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
@@ -51,25 +51,28 @@ class IndexedAccessRecipe(NativeKernel):
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """The table of offsets, then the access."""
         first = 2 if self.kind == "write" else 1
-        access = (
-            self._access(ins[:first], outs[0], temps[0]) if self.chunks == 1 else self._added(ins[0], outs[0], temps)
-        )
-        return [self._offsets(ins[first:], temps[0]), *access]
+        if self.chunks > 1:
+            return self._added(ins[0], ins[1], outs[0], temps)
+        return [self._offsets(ins[first:], temps[0]), *self._access(ins[:first], outs[0], temps[0])]
 
-    def _added(self, y: int, out: int, temps: Sequence[int]) -> list[KernelCall]:
-        """Chunks of entries, each added to a result of its own."""
+    def _added(self, y: int, index: int, out: int, temps: Sequence[int]) -> list[KernelCall]:
+        """Chunks of entries, each added to a result of its own; the one index tensor is read as it is."""
         walk, n = self.walk, self.chunks
         size = walk.size * self.dtype.itemsize
         zeroed = Symbol(_filled(), "msnb_zeroed")
-        cut, summed = (
-            Symbol(library(f"msnb_{name}_at", write, self.dtype), f"msnb_{name}_at")
-            for name, write in (("cut", _add_chunk), ("summed", _sum_chunks))
+        checked, cut, summed = (
+            Symbol(library(f"msnb_{name}_at", write, self.dtype, self.indices[0]), f"msnb_{name}_at")
+            for name, write in (("checked", _check), ("cut", _add_chunk), ("summed", _sum_chunks))
         )
-        blocks = -(-walk.size // _BLOCK)
+        bound = walk.tensors[0].size
+        blocks, parts = -(-walk.size // _BLOCK), -(-walk.entries // _BLOCK)
         return [
+            KernelCall(zeroed, (temps[0], 8)),
+            KernelCall(checked, (parts, max(1, walk.entries // SHARED_WORK), index, temps[0], walk.entries, bound)),
+            KernelCall(Symbol(verdict(), "msnb_verdict"), (temps[0], 1)),
             KernelCall(zeroed, (out, size)),
             KernelCall(zeroed, (temps[1], size * (n - 1))),
-            KernelCall(cut, (n, n, y, out, temps[0], temps[1], walk.entries, walk.base, walk.size, n)),
+            KernelCall(cut, (n, n, y, out, index, temps[1], walk.entries, walk.base, walk.size, n, bound)),
             KernelCall(summed, (blocks, max(1, walk.size * n // SHARED_WORK), out, temps[1], walk.size, n)),
         ]
 
@@ -104,7 +107,8 @@ class IndexedAccessRecipe(NativeKernel):
 def _chunks(kind: str, walk: IndexWalk) -> int:
     """Into how many chunks entries are cut: one for each core, where single numbers fall on a far smaller result."""
     single = walk.inner[0] == walk.outer[0][0] == walk.outer[1][0] == 1
-    if kind != "add" or not single or walk.entries < SHARED_WORK or walk.entries < 4 * walk.size:
+    plain = len(walk.tensors) == 1 and walk.tensors[0].strides == (1,) and walk.tensors[0].step == 1
+    if kind != "add" or not single or not plain or walk.entries < SHARED_WORK or walk.entries < 4 * walk.size:
         return 1
     return thread_pool.cores()
 
@@ -375,11 +379,34 @@ def _add_row(e: _Access, target: str, source: str, close: bool) -> None:
     e.each(whole, e.at["b"], step)
 
 
-def _add_chunk(dtype: DType) -> LineEmitter:
-    """Words: operand, result, table, other results, then entries, base, elements of a result, chunks."""
+def _check(dtype: DType, index: str) -> LineEmitter:
+    """Words: index, where to say that an entry is out of range, entries, size. Units are blocks of entries."""
+    e, own = LineEmitter(), dtypes.as_dtype(index)
+    x, said = (e.ins(f"load ptr, ptr {e.place('ptr', '%slots', e.word(i))}") for i in (2, 3))
+    entries, size, kind = e.word(4), e.word(5), _stored(index)
+    bound = size if kind == "i64" else e.ins(f"trunc i64 {size} to i32")
+    lowest = e.ins(f"sub {kind} 0, {bound}")
+
+    def block(unit: str) -> None:
+        low = e.i64("mul", unit, _BLOCK)
+        e.sweep(e.smaller(e.i64("sub", entries, low), str(_BLOCK)), 2 * _VECTOR, lambda i, mask: some(low, i, mask))
+
+    def some(low: str, i: str, mask: str) -> None:
+        k, t, test = e.load(own, e.place(kind, x, e.i64("add", low, i)), mask), e.t(kind), e.t("i1")
+        below = e.ins(f"icmp slt {t} {k}, {e.splat(kind, lowest)}")
+        outside = e.ins(f"or {test} {below}, {e.ins(f'icmp sge {t} {k}, {e.splat(kind, bound)}')}")
+        found = e.some(e.ins(f"and {test} {outside}, {mask}") if mask else outside)
+        e.when(found, lambda: e.do(f"store i64 1, ptr {said}"))
+
+    e.units(block)
+    return e
+
+
+def _add_chunk(dtype: DType, index: str) -> LineEmitter:
+    """Words: operand, result, index, other results, then entries, base, elements of a result, chunks, size."""
     e, stored = LineEmitter(), memory_name(dtype)
-    y, out, table, others = (e.ins(f"load ptr, ptr {e.place('ptr', '%slots', e.word(i))}") for i in range(2, 6))
-    entries, base, size, chunks = (e.word(i) for i in range(6, 10))
+    y, out, entry, others = (e.ins(f"load ptr, ptr {e.place('ptr', '%slots', e.word(i))}") for i in range(2, 6))
+    entries, base, size, chunks, bound = (e.word(i) for i in range(6, 11))
     word = "fadd" if dtype.is_float else "add"
 
     def chunk(unit: str) -> None:
@@ -388,19 +415,19 @@ def _add_chunk(dtype: DType) -> LineEmitter:
         target = e.place(stored, e.ins(f"select i1 {first}, ptr {out}, ptr {own}"), base)
         ends = [e.i64("udiv", e.i64("mul", u, entries), chunks) for u in (unit, e.i64("add", unit, 1))]
 
-        def entry(q: str) -> None:
-            offset = e.ins(f"load i64, ptr {e.place('i64', table, q)}")
+        def one(q: str) -> None:
+            offset, _ = _entry(e, index, entry, q, bound)
             at = e.place(stored, target, offset)
             total = e.ins(f"{word} {stored} {e.load(dtype, at)}, {e.load(dtype, e.place(stored, y, q))}")
             e.store(dtype, total, at)
 
-        e.each(ends[0], ends[1], entry)
+        e.each(ends[0], ends[1], one)
 
     e.units(chunk)
     return e
 
 
-def _sum_chunks(dtype: DType) -> LineEmitter:
+def _sum_chunks(dtype: DType, index: str) -> LineEmitter:
     """Words: result, other results, elements of a result, chunks. Units are blocks of elements."""
     e, stored = LineEmitter(), memory_name(dtype)
     out, others = (e.ins(f"load ptr, ptr {e.place('ptr', '%slots', e.word(i))}") for i in (2, 3))

@@ -26,9 +26,9 @@ from msnb.core.dtypes import DType
 from msnb.core.types import TensorType
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.kernels.lapack_library import EntryPoint, entry_point, name_of, workspace
-from msnb.devices.cpu.kernels.lines.line_kernel import LineEmitter, is_static, library
-from msnb.devices.cpu.llvm.emitter import Emitter, memory_name
-from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes
+from msnb.devices.cpu.kernels.lines.line_kernel import LineEmitter, is_static, library, verdict
+from msnb.devices.cpu.llvm.emitter import memory_name
+from msnb.devices.cpu.llvm.jit import Symbol
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, Relocation, ViewOf
 from msnb.ir.graph import Node
 
@@ -69,7 +69,7 @@ class LapackRecipe(NativeKernel):
         sizes = (self.batch, threads, *self.sizes, *slots, max(self.bytes, 64), *self.lengths)
         return [
             KernelCall(Symbol(made, symbol), (*sizes, *links)),
-            KernelCall(Symbol(_verdict(), "msnb_verdict"), (temps[0], self.batch)),
+            KernelCall(Symbol(verdict(), "msnb_verdict"), (temps[0], self.batch)),
         ]
 
 
@@ -110,24 +110,6 @@ def _lengths(name: str, dtype: DType, sizes: tuple[int, int, int]) -> tuple[int,
         asked = workspace(name_of("gesdd", dtype), (b"S",), (n, m), (n, 0, n, least), False)
         return _INT * 8 * least, each * asked[0], whole, each * n * least
     return ()
-
-
-@functools.lru_cache(maxsize=1)
-def _verdict() -> Library:
-    """``msnb_verdict`` [what was said of each matrix, how many]: declines where it is not 0 for all."""
-    e = Emitter()
-    slot, count = (e.ins(f"load i64, ptr {e.ins(f'getelementptr i64, ptr %words, i64 {i}')}") for i in (0, 1))
-    said = e.ins(f"load ptr, ptr {e.ins(f'getelementptr ptr, ptr %slots, i64 {slot}')}")
-
-    def one(i: str, now: list[str]) -> list[str]:
-        info = e.ins(f"load i64, ptr {e.ins(f'getelementptr i64, ptr {said}, i64 {i}')}")
-        return [e.ins(f"or i64 {now[0]}, {info}")]
-
-    found = e.loop(("0", count, 1), [("i64", "0")], one)[0]
-    bad = e.ins(f"icmp ne i64 {found}, 0")
-    e.do(f"ret i32 {e.ins(f'zext i1 {bad} to i32')}")
-    head = "i32 @msnb_verdict(ptr %slots, ptr %words, ptr %env)"
-    return Library("\n".join([f"define {head} {attributes()} {{", "entry:", *e.lines, "}"]))
 
 
 # ---- code -----------------------------------------------------------------------------------------------------------

@@ -169,6 +169,24 @@ def library(symbol: str, write: Callable[..., LineEmitter], *about: Any) -> Libr
     return Library("\n".join([*first, notes, body]) + parallel(symbol, attributes()))
 
 
+@functools.lru_cache(maxsize=1)
+def verdict() -> Library:
+    """``msnb_verdict`` [numbers that kernels left behind, how many]: declines where one is not 0."""
+    e = Emitter()
+    slot, count = (e.ins(f"load i64, ptr {e.ins(f'getelementptr i64, ptr %words, i64 {i}')}") for i in (0, 1))
+    said = e.ins(f"load ptr, ptr {e.ins(f'getelementptr ptr, ptr %slots, i64 {slot}')}")
+
+    def one(i: str, now: list[str]) -> list[str]:
+        info = e.ins(f"load i64, ptr {e.ins(f'getelementptr i64, ptr {said}, i64 {i}')}")
+        return [e.ins(f"or i64 {now[0]}, {info}")]
+
+    found = e.loop(("0", count, 1), [("i64", "0")], one)[0]
+    bad = e.ins(f"icmp ne i64 {found}, 0")
+    e.do(f"ret i32 {e.ins(f'zext i1 {bad} to i32')}")
+    head = "i32 @msnb_verdict(ptr %slots, ptr %words, ptr %env)"
+    return Library("\n".join([f"define {head} {attributes()} {{", "entry:", *e.lines, "}"]))
+
+
 def words(header: Sequence[int], *slots: Sequence[int]) -> tuple[int, ...]:
     """Header and slots of a call."""
     return (*header, *(s for group in slots for s in group))
