@@ -103,6 +103,10 @@ class Finder(MetaPathFinder, Loader):
 def _missing(path: str) -> str:
     """What to say of a path, or of a name that was imported from one."""
     room, _, name = path.rpartition(".")
+    siblings = [p.rpartition(".")[2] for p in PATHS if p.rpartition(".")[0] == room]
+    near = difflib.get_close_matches(name, siblings, 1, 0.75)
+    if near:
+        return f"MindSpore's module {path!r} is not here; did you mean {room}.{near[0]}?"
     if room in PATHS:
         try:
             getattr(importlib.import_module(room), name)
