@@ -23,7 +23,7 @@ from msnb.parallel.engine.client.engine_client import Engine
 from msnb.parallel.engine.client.process_launcher import launcher, missing
 from msnb.parallel.engine.rank.sharded_checkpoint import Snapshot, load_sharded
 from msnb.parallel.engine.trainer import Trainer
-from tests.waiting import eventually
+from tests.waiting import eventually, stop_process
 
 pytestmark = [
     pytest.mark.skipif(bool(missing("mpi")), reason=f"needs {missing('mpi')}"),
@@ -139,7 +139,7 @@ def test_recover_sees_a_rank_that_died_while_nothing_was_to_do(tag):
 @pytest.mark.slow
 def test_recover_sees_a_rank_that_was_stopped(tag):
     with Engine("mpi", n=2, timeout=3) as engine:
-        os.kill(engine.pids[0], signal.SIGSTOP)
+        stop_process(engine.pids[0])
         assert engine.recover() == "restarted"
         assert engine.recover() == "ready"
 

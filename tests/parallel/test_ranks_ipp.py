@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +19,7 @@ from msnb.parallel.engine.client.engine_client import Engine
 from msnb.parallel.engine.client.process_launcher import missing
 from msnb.parallel.engine.comm.rank_failures import RankError
 from msnb.parallel.engine.trainer import Trainer
+from tests.waiting import stop_process
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing("ipp")), reason=f"needs {missing('ipp')}")]
 
@@ -84,7 +84,7 @@ def test_training_goes_on_after_a_killed_rank(engine, tmp_path):
 def test_a_stopped_engine_is_replaced(engine):
     """A process that does not even end when it is asked to: it is killed, and what %%px works on is what lives."""
     before = dict(engine.pids)
-    os.kill(before[1], signal.SIGSTOP)
+    stop_process(before[1])
     engine.timeout, patience = 2.0, engine.timeout
     with pytest.raises(RankError) as told:
         engine.map(faults.pid)

@@ -64,11 +64,14 @@ def lines_of(t: TensorType, axis: int | None) -> Lines:
 
 
 def is_static(node: Node) -> bool:
-    """True where every operand and result is a tensor of known sizes, none of which is zero."""
+    """True where every operand and result is a tensor of known sizes, none of which is zero, in a dtype that this CPU
+    converts."""
 
     def known(value: Value) -> bool:
         t = value.type
-        return isinstance(t, TensorType) and t.is_static and not t.weak and 0 not in t.shape
+        if not isinstance(t, TensorType) or not t.is_static or t.weak or 0 in t.shape:
+            return False
+        return t.dtype is not dtypes.float16 or host().half
 
     return all(map(known, (*node.inputs, *node.outputs)))
 
