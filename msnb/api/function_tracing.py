@@ -12,8 +12,9 @@ from msnb.core.engine import slot
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType
-from msnb.ir.builder import ClosedFunction, GraphBuilder
+from msnb.ir.builder import ClosedFunction, GraphBuilder, Lane
 from msnb.ir.graph import Graph
+from msnb.ops import identity
 
 Fn = Callable[..., Any]
 
@@ -25,6 +26,7 @@ class FunctionTrace:
         fn: a function of trees of tensors.
         args: its arguments.
         types: the types of the traced tensors where they differ from those of the arguments (one lane under vmap).
+        lane: gives the tensors of the first lane.
 
     Attributes:
         inputs: the tensors in ``args``, in order: the first params of ``graph``.
@@ -32,14 +34,16 @@ class FunctionTrace:
         graph: params ``inputs + outer``; outputs are the tensors of the result (and of state writes, see ``settle``).
     """
 
-    def __init__(self, fn: Fn, args: Sequence[Any], types: Sequence[TensorType] | None = None) -> None:
+    def __init__(
+        self, fn: Fn, args: Sequence[Any], types: Sequence[TensorType] | None = None, lane: Lane | None = None
+    ) -> None:
         leaves, self._shape = pytree.flatten(tuple(args))
         self._leaves = leaves
         self.inputs: list[Any] = [x for x in leaves if isinstance(x, Tensor)]
         engine = slot.engine
         assert isinstance(engine, GraphBuilder)
         run = engine.convert(fn)
-        self._traced: ClosedFunction = engine.trace(lambda *xs: self._call(run, xs), self.inputs, types)
+        self._traced: ClosedFunction = engine.trace(lambda *xs: self._call(run, xs), self.inputs, types, lane)
         self.graph: Graph = written_out(self._traced.graph)
         self.outer: list[Any] = self._traced.outer
 
@@ -101,6 +105,14 @@ def places_of(weights: Sequence[Parameter], outer: Sequence[Any], n_inputs: int)
         )
     places = {id(b.lift(x)): n_inputs + k for k, x in enumerate(outer)}
     return [places.get(id(b.lift(w))) for w in weights]
+
+
+def snapshot_of(value: Any) -> Any:
+    """A result of a transform, whose Parameters are taken by the values that they have now."""
+    leaves, shape = pytree.flatten(value)
+    if not any(isinstance(x, Parameter) for x in leaves):
+        return value
+    return pytree.unflatten(shape, [identity(x) if isinstance(x, Parameter) else x for x in leaves])
 
 
 def tensors_of(what: str, value: Any) -> list[Any]:

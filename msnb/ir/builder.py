@@ -13,7 +13,7 @@ remembers it in ``captured``; the node that owns the body passes it as an argume
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
@@ -32,6 +32,9 @@ from msnb.ir.graph import Graph, Module, Node, Value
 from msnb.ops.definition.operand_checks import is_operand, no_operand
 from msnb.ops.definition.record import Op
 from msnb.ops.elementwise.constant import constant
+
+Lane = Callable[[], Sequence[Tensor]]
+"""Gives the inputs of the first lane of a batch."""
 
 
 class SymbolicTensor(Tensor):
@@ -264,9 +267,11 @@ class GraphBuilder(PlainReads):
 
     # ---- functions as graphs -------------------------------------------------------------------------------------
 
-    def trace(self, fn: Any, inputs: Sequence[Tensor], types: Sequence[Type] | None = None) -> ClosedFunction:
+    def trace(
+        self, fn: Any, inputs: Sequence[Tensor], types: Sequence[Type] | None = None, lane: Lane | None = None
+    ) -> ClosedFunction:
         """``fn(*inputs)`` as a closed graph of its own; ``inputs`` are tensors of this builder, ``types`` those of the
-        params where they differ (one lane of a batch).
+        params where they differ (one lane of a batch); ``lane()`` gives the inputs of the first lane.
 
         Capture overrides it: there ``fn`` is converted first and what it writes outside comes back as ``writes``.
         """

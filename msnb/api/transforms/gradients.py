@@ -17,7 +17,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from msnb.api.function_tracing import places_of
+from msnb.api.function_tracing import places_of, snapshot_of
 from msnb.api.graph_mode import compiled_in_graph_mode
 from msnb.api.transforms.staged_transforms import TransformStep, marked, run_staged
 from msnb.api.transforms.tensor_hooks import hooks_for
@@ -237,7 +237,7 @@ def _eagerly(fn: Fn, request: _Request, kwargs: dict[str, Any], has_aux: bool, s
     tape.release(pytree.flatten(value)[0])
     for x, new in written:
         slot.engine.assign(x, new)
-    return value, gradients
+    return snapshot_of(value), gradients
 
 
 def _in_graph(fn: Fn, request: _Request, kwargs: dict[str, Any], has_aux: bool, sens: Any) -> tuple[Any, list[Any]]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msnb import autodiff, ops
-from msnb.api.function_tracing import FunctionTrace, tensors_of
+from msnb.api.function_tracing import FunctionTrace, snapshot_of, tensors_of
 from msnb.api.transforms.gradients import as_tensor, hooked, listed, named, with_constants
 from msnb.api.transforms.staged_transforms import TransformStep, staged
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, GradientError, ShapeError
@@ -97,7 +97,7 @@ def _recorded(
     tape.forget(pytree.flatten(value)[0])
     for x, new in tape.written_inputs():
         slot.engine.assign(x, new)
-    return value, [x._type for x in outputs], lambda douts: pull(tape.backward(douts), len(tensors))
+    return snapshot_of(value), [x._type for x in outputs], lambda douts: pull(tape.backward(douts), len(tensors))
 
 
 def _traced(
@@ -263,7 +263,7 @@ def vmap(fn: Fn, in_axes: Any = 0, out_axes: Any = 0) -> Fn:
         tensors = [x for x in pytree.flatten(args)[0] if isinstance(x, Tensor)]
         size = _batch_size(tensors, axes)
         lanes = [x._type if a is None else _lane(x._type, a) for x, a in zip(tensors, axes)]
-        program = FunctionTrace(fn, args, lanes)
+        program = FunctionTrace(fn, args, lanes, lambda: _first_lane(tensors, axes) if size else [])
         batched = [a is not None for a in axes]
         graph, out_batched = autodiff.vmap(program.graph, size, batched + [False] * len(program.outer))
         fronted = [x if a is None else ops.moveaxis(x, a, 0) for x, a in zip(tensors, axes)]
@@ -277,6 +277,10 @@ def vmap(fn: Fn, in_axes: Any = 0, out_axes: Any = 0) -> Fn:
 
 def _mapped(fn: Fn, _weights: Any, in_axes: Any, out_axes: Any) -> Fn:
     return vmap(fn, in_axes, out_axes)
+
+
+def _first_lane(tensors: Sequence[Any], axes: Sequence[int | None]) -> list[Any]:
+    return [x if a is None else ops.moveaxis(x, a, 0)[0] for x, a in zip(tensors, axes)]
 
 
 def _written_lanes(

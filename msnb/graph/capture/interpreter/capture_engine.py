@@ -23,7 +23,7 @@ from msnb.graph.capture.interpreter.capture_session import Session
 from msnb.graph.capture.values import sources
 from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, is_lazy
 from msnb.ir import control_flow
-from msnb.ir.builder import ClosedFunction, GraphBuilder, SymbolicTensor
+from msnb.ir.builder import ClosedFunction, GraphBuilder, Lane, SymbolicTensor
 from msnb.ir.graph import Graph, Value
 from msnb.ops.definition.record import Op, find
 
@@ -113,7 +113,7 @@ class Capture(GraphBuilder):
 
     def put(self, target: Tensor, value: Tensor) -> None:
         """``assign``, of this one object."""
-        lifted = self.wrap(self.lift(value))
+        lifted = self.wrap(self._own(self.lift(value)))
         if isinstance(target, SymbolicTensor):
             if self.session.pythonic.has(target):
                 self.session.pythonic.mark(lifted)
@@ -123,6 +123,13 @@ class Capture(GraphBuilder):
         else:
             state = self.session.state(target)
             self.session.assign(state.current, lifted, getattr(target, "name", "the tensor"))
+
+    def _own(self, value: Value) -> Value:
+        """A value that no other tensor has: gradients by one of two tensors tell them apart by their values."""
+        if value.node is None or value in self.session.assigned:
+            value = self.add(find("identity"), [value], {}, (value.type,))[0]._value
+        self.session.assigned.add(value)
+        return value
 
     def current(self, owner: Tensor) -> SymbolicTensor:
         """The symbolic value that a Parameter has at this point of the program."""
@@ -156,9 +163,11 @@ class Capture(GraphBuilder):
         """A tree that framework code looks into for the program, guarded all the way down."""
         return reads.given(self.session, value)
 
-    def trace(self, fn: Any, inputs: Sequence[Tensor], types: Sequence[Type] | None = None) -> ClosedFunction:
+    def trace(
+        self, fn: Any, inputs: Sequence[Tensor], types: Sequence[Type] | None = None, lane: Lane | None = None
+    ) -> ClosedFunction:
         """``fn(*inputs)`` as a closed graph of its own; what it writes comes back as ``writes``."""
-        return self.session.interpreter.trace(self, fn, inputs, types)
+        return self.session.interpreter.trace(self, fn, inputs, types, lane)
 
     # ---- gradients ------------------------------------------------------------------------------------------------
 

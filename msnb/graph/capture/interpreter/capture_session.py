@@ -84,7 +84,7 @@ class Interpreter:
         iterate: ``iterate(engine, value)``: what iteration over an object of the user gives, or NotImplemented.
         notice_once: ``notice_once(engine, what)``: something happened at capture and will not happen again.
         text_of: ``text_of(fn, *args)``: the text that a pure function gives, deferred where only the run knows all.
-        trace: ``trace(engine, fn, inputs, types)``: a function as a closed graph of its own.
+        trace: ``trace(engine, fn, inputs, types, lane)``: a function as a closed graph of its own.
         intrinsics: the names that converted code calls.
     """
 
@@ -112,6 +112,8 @@ class Session:
         self.pythonic = PythonNumbers()
         self.blocks: list[Any] = []
         self.attempts: list[Any] = []
+        self.assigned: set[Value] = set()  # each is the value of one tensor
+        self.raised: Exception | None = None  # the program raises it already
         self.depth = 0
         self.frames = sys.getrecursionlimit()
         self.autocast: Any = None

@@ -22,6 +22,7 @@ from msnb.graph.capture.interpreter import side_effects
 from msnb.graph.capture.interpreter.capture_engine import Capture, run_root
 from msnb.graph.capture.interpreter.capture_session import stack
 from msnb.graph.capture.values.lazy_values import concrete
+from msnb.ir.builder import SymbolicTensor
 
 
 def raising(error: Any) -> Any:
@@ -48,7 +49,8 @@ def keep_inside(handle: Any, error: Exception) -> None:
     origin = _origin(error.__traceback__)
     _close(handle)
     if not handle.body.dead:
-        side_effects.raise_at_run(handle.body.builder, error, origin)
+        if session.raised is not error:
+            side_effects.raise_at_run(handle.body.builder, error, origin)
         handle.body.dead = True
 
 
@@ -110,7 +112,34 @@ def end_with(root: Capture, error: Exception) -> None:
     slot.engine = root
     session.journal.unwind(1)
     session.forget_writes()
-    side_effects.raise_at_run(root, error, origin)
+    if session.raised is not error:
+        side_effects.raise_at_run(root, error, origin)
+
+
+def ends_trace(body: Capture, error: Exception) -> bool:
+    """An error left a function that a transform traced. Where the function did something before it, or the error names
+    a value of the function, the body ends in raising it: True.
+
+    Raises:
+        CaptureError: a ``try`` around would see the error.
+    """
+    session = body.session
+    if is_refusal(error):
+        return False
+    own = [v for v in side_effects.open_values(_parts(error), {}).values() if _is_of(body, v)]
+    if not own and not side_effects.has_effects(body.graph):
+        return False
+    if any(_catches(caught, error) for caught, _ in session.attempts):
+        if side_effects.has_effects(body.graph):
+            _refuse(error, "inside a try statement that would see the error", "put the try inside of the function.")
+        return False
+    if session.raised is not error:
+        side_effects.raise_at_run(body, error, _origin(error.__traceback__))
+    return True
+
+
+def _is_of(body: Capture, value: Any) -> bool:
+    return isinstance(value, SymbolicTensor) and value._builder.graph is body.graph
 
 
 def _parts(error: BaseException | None) -> list[Any]:

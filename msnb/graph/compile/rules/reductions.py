@@ -99,12 +99,19 @@ def _comes_apart(node: Node, axes: Axes, x: Value, outermost: bool) -> bool:
         case "negative":
             return True
         case "multiply":
-            return all(_is_wide(i, x) for i in node.inputs)
+            return all(_is_wide(i, x) and not _is_weight(i) for i in node.inputs)
         case "broadcast_to":
             return _constant_along(node.inputs[0], axes, ndim)
         case "divide":
             return outermost and _divides_evenly(node, axes, ndim, x)
     return False
+
+
+def _is_weight(value: Value) -> bool:
+    """A weight of a mean, as softmax makes them. Where one weight takes all, the mean is one of its terms, which the
+    gradient subtracts from that very term: a product that is formed in another order would leave noise."""
+    quotient = op_of(value, "divide")
+    return op_of(value if quotient is None else quotient.inputs[0], "exp") is not None
 
 
 def _divides_evenly(node: Node, axes: Axes, ndim: int, like: Value) -> bool:
@@ -297,7 +304,14 @@ SUMS: tuple[RewriteRule, ...] = (
          Case(f("%1 = multiply(x, s) : f16[2,3]", "%2 = sum_to(%1, shape=(2, 1)) : f16[2,1]", "%2", types="f16[2,1]",
                 params="x: f16[2,3], s: f16[2,1]"),
               f("%1 = multiply(x, s) : f16[2,3]", "%2 = sum_to(%1, shape=(2, 1)) : f16[2,1]", "%2", types="f16[2,1]",
-                params="x: f16[2,3], s: f16[2,1]"), "a sum of short floats could overflow")),
+                params="x: f16[2,3], s: f16[2,1]"), "a sum of short floats could overflow"),
+         Case(f("%1 = exp(x) : f32[2,3]", "%2 = divide(%1, s) : f32[2,3]", "%3 = multiply(y, s) : f32[2,3]",
+                "%4 = multiply(%3, %2) : f32[2,3]", "%5 = sum_to(%4, shape=(2, 1)) : f32[2,1]", "%5", types="f32[2,1]",
+                params="x: f32[2,3], y: f32[2,3], s: f32[2,1]"),
+              f("%1 = exp(x) : f32[2,3]", "%2 = divide(%1, s) : f32[2,3]", "%3 = multiply(y, s) : f32[2,3]",
+                "%4 = multiply(%3, %2) : f32[2,3]", "%5 = sum_to(%4, shape=(2, 1)) : f32[2,1]", "%5", types="f32[2,1]",
+                params="x: f32[2,3], y: f32[2,3], s: f32[2,1]"),
+              "softmax's gradient subtracts this mean from a term that it may equal")),
         exact=False, differs=_DIGITS,
     ),
     RewriteRule(

@@ -16,18 +16,22 @@ from typing import Any
 from msnb.core import pytree
 from msnb.core.tensor import Tensor
 from msnb.core.types import Type
-from msnb.graph.capture.interpreter import writes
+from msnb.graph.capture.interpreter import program_errors, writes
 from msnb.graph.capture.interpreter.capture_engine import Capture
 from msnb.graph.capture.interpreter.capture_session import stack
 from msnb.graph.capture.interpreter.control.branch import Body, Handle
 from msnb.graph.capture.values.branch_merge import flatten, is_tensor
 from msnb.graph.capture.values.mutation_journal import MISSING, Change, TensorPlace
-from msnb.ir.builder import ClosedFunction, SymbolicTensor
+from msnb.ir.builder import ClosedFunction, Lane, SymbolicTensor
+from msnb.ir.control_flow import replay
 from msnb.ir.graph import Value
 
 
-def trace(engine: Capture, fn: Any, inputs: Sequence[Tensor], types: Sequence[Type] | None) -> ClosedFunction:
-    """See ``GraphBuilder.trace``."""
+def trace(
+    engine: Capture, fn: Any, inputs: Sequence[Tensor], types: Sequence[Type] | None, lane: Lane | None
+) -> ClosedFunction:
+    """See ``GraphBuilder.trace``. An error of ``fn`` ends the surrounding program in its place: what the graph did
+    before it and the values that its text names become a part of that program, of its first lane under vmap."""
     own = [engine.lift(x).type for x in inputs] if types is None else list(types)
     handle, depth = Handle(), len(stack.items)
     handle.decides = False
@@ -39,10 +43,15 @@ def trace(engine: Capture, fn: Any, inputs: Sequence[Tensor], types: Sequence[Ty
         leaves, shape = pytree.flatten(engine.given(fn(*params)))
         body.builder.output(*(x for x in leaves if isinstance(x, Tensor)))
         body.close()
-    except BaseException:
+    except BaseException as error:
         handle.abandon()
         engine.session.journal.unwind(level)
         del stack.items[depth:]
+        if isinstance(error, Exception) and program_errors.ends_trace(body.builder, error):
+            first = list(inputs) if types is None else [] if lane is None else lane()
+            if len(first) == len(inputs):
+                replay(body.builder.graph, [*first, *(t for t, _ in body.builder.captured)])
+                engine.session.raised = error
         raise
     finally:
         handle.finish()
