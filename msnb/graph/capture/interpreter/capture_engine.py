@@ -126,9 +126,9 @@ class Capture(GraphBuilder):
 
     def _own(self, value: Value) -> Value:
         """A value that no other tensor has: gradients by one of two tensors tell them apart by their values."""
-        if value.node is None or value in self.session.assigned:
+        if value.node is None or value in self.session.aliases.assigned:
             value = self.add(find("identity"), [value], {}, (value.type,))[0]._value
-        self.session.assigned.add(value)
+        self.session.aliases.assigned.add(value)
         return value
 
     def current(self, owner: Tensor) -> SymbolicTensor:

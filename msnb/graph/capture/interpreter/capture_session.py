@@ -112,7 +112,6 @@ class Session:
         self.pythonic = PythonNumbers()
         self.blocks: list[Any] = []
         self.attempts: list[Any] = []
-        self.assigned: set[Value] = set()  # each is the value of one tensor
         self.raised: Exception | None = None  # the program raises it already
         self.depth = 0
         self.frames = sys.getrecursionlimit()
@@ -171,8 +170,7 @@ class Session:
         """What unconverted code gave: an array of new memory was made in the block that is being captured."""
         if type(value) is np.ndarray:
             root = root_of(value)
-            known = id(root) in self.arrays or any(id(root) in level.born for level in self.journal.levels)
-            if not known:
+            if id(root) not in self.arrays and not any(id(root) in level.born for level in self.journal.levels):
                 self.born(root)
         return value
 

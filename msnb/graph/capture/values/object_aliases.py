@@ -20,6 +20,7 @@ from msnb.base.errors import CaptureError
 from msnb.base.source_location import here
 from msnb.core.tensor import Tensor
 from msnb.ir.builder import SymbolicTensor
+from msnb.ir.graph import Value
 from msnb.ops.definition.record import find
 
 
@@ -34,9 +35,14 @@ class Alias:
 
 
 class Aliases:
-    """The aliases of one capture."""
+    """The aliases of one capture.
+
+    Attributes:
+        assigned: values that were assigned, each to one tensor.
+    """
 
     def __init__(self) -> None:
+        self.assigned: set[Value] = set()
         self.found: list[Alias] = []
         self._stale: dict[int, Any] = {}
         self._blended: dict[int, Any] = {}
