@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from msnb.base.source_location import Where, here
 
 
@@ -61,6 +63,10 @@ class ArgumentError(MsnbError, TypeError):
 
 class IndexOutOfRange(MsnbError, IndexError):
     """An index outside its axis."""
+
+
+class LinAlgError(MsnbError, np.linalg.LinAlgError):
+    """A matrix that has no inverse or factors of the kind that is asked for (a ``ValueError``, as NumPy's is)."""
 
 
 class StackError(MsnbError, RecursionError):

@@ -106,6 +106,14 @@ _ALL = (
         "value that has a name is never refused: `row = x[0]; row[1] = 5` changes `row`, and `x` stays as it is.",
     ),
     _lesson(
+        "LinAlgError", "ValueError",
+        "A matrix has no inverse, or no factors of the kind that is asked for.",
+        "ms.ops.cholesky(ms.Tensor([[1.0, 2.0], [2.0, 1.0]]))",
+        "x = ms.Tensor([[1.0, 2.0], [2.0, 1.0]])\nms.ops.cholesky(x @ x + 1e-3 * ms.ops.eye(2))",
+        "Numbers that are not finite also end here: a decomposition does not converge on them. A small multiple of the "
+        "identity makes a covariance definite; `ops.pinv` and least squares need no inverse.",
+    ),
+    _lesson(
         "StackError", "RecursionError",
         "Cells call Cells deeper than Python's stack goes, or a Cell calls itself without end.",
         "class Endless(ms.nn.Cell):\n    def construct(self, x):\n        return self(x)\n\nEndless()(ms.Tensor(1.0))",

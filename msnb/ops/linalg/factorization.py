@@ -31,6 +31,7 @@ from msnb.ops.definition.type_inference import normal_axis, operand_lines
 from msnb.ops.elementwise import arithmetic, transcendental
 from msnb.ops.elementwise.comparison import where
 from msnb.ops.indexing.rearrange import moveaxis
+from msnb.ops.linalg.failures import refusing
 from msnb.ops.linalg.matmul import matmul, turned
 from msnb.ops.linalg.matrix_functions import inverse
 from msnb.ops.linalg.triangular import diag_embed, tril
@@ -157,7 +158,7 @@ def _svd_grad(douts: Any, outs: Any) -> Any:
 
 
 SVD: Op = define(
-    "svd", "x", infer=_svd_type, body=_svd_body, grad=_svd_grad,
+    "svd", "x", infer=_svd_type, body=refusing("svd", _svd_body), grad=_svd_grad,
     axes="... m! n! -> ... K!, ... M! K!, ... N! K!", work=_cubic,
     doc="Singular values (decreasing) and vectors: U diag(s) V' = x; equal values have no gradient of their vectors.",
     examples=(Example((_TALL,)), Example((_WIDE,)), Example((_STACK,)), Example((_NONE,))), wrong=_WRONG,

@@ -27,6 +27,7 @@ from msnb.ops.definition.symbolic_sizes import bound_of, product
 from msnb.ops.definition.type_inference import broadcast_shapes, common_shape, normal_axis, operand_lines
 from msnb.ops.elementwise.comparison import where
 from msnb.ops.indexing.rearrange import roll
+from msnb.ops.linalg.failures import refusing
 from msnb.ops.linalg.matmul import matmul, turned
 from msnb.ops.linalg.triangular import diag_embed, tril
 from msnb.ops.shape.creation import eye
@@ -87,8 +88,9 @@ def _inverse_grad(dout: Any, out: Any) -> Any:
 
 
 INVERSE: Op = define(
-    "inverse", "x", infer=_square("inverse", _same), body=lambda xp, x: xp.linalg.inv(x), grad=_inverse_grad,
-    axes="... m! n! -> ... m! n!", work=_cubic, doc="The inverse of every matrix.", examples=_EXAMPLES, wrong=_WRONG,
+    "inverse", "x", infer=_square("inverse", _same), body=refusing("inverse", lambda xp, x: xp.linalg.inv(x)),
+    grad=_inverse_grad, axes="... m! n! -> ... m! n!", work=_cubic, doc="The inverse of every matrix.",
+    examples=_EXAMPLES, wrong=_WRONG,
 )  # fmt: skip
 
 
@@ -129,7 +131,7 @@ def _cholesky_body(xp: Any, x: Any) -> Any:
 
 
 CHOLESKY: Op = define(
-    "cholesky", "x", infer=_square("cholesky", _same), body=_cholesky_body, grad=_cholesky_grad,
+    "cholesky", "x", infer=_square("cholesky", _same), body=refusing("cholesky", _cholesky_body), grad=_cholesky_grad,
     axes="... m! n! -> ... m! n!", work=_cubic,
     doc="The lower triangular L with L L' = x, for symmetric positive matrices given by their lower triangles.",
     examples=(Example((_SPD,)), Example((np.stack([_SPD, 2 * _SPD]),)), Example((_NONE,))), wrong=_WRONG,
@@ -160,9 +162,9 @@ def _solve_lanes(inputs: Any) -> Any:
 
 
 SOLVE: Op = define(
-    "solve", "a, b", infer=_solve_type, body=lambda xp, a, b: xp.linalg.solve(a, b), grad=_solve_grad,
-    axes="... m! k!, ... k! n -> ... m! n", batch=all_spread(_solve_lanes), work=_cubic, promotes=True,
-    doc="The X with A X = B, for regular matrices A.",
+    "solve", "a, b", infer=_solve_type, body=refusing("solve", lambda xp, a, b: xp.linalg.solve(a, b)),
+    grad=_solve_grad, axes="... m! k!, ... k! n -> ... m! n", batch=all_spread(_solve_lanes), work=_cubic,
+    promotes=True, doc="The X with A X = B, for regular matrices A.",
     examples=(Example((_A, _B)), Example((_STACK, _B)), Example((_A, np.stack([_B, -_B])))),
     wrong=(InvalidExample((_A, _B[:2]), {}, "the rows of B are those of A", ShapeError),),
 )  # fmt: skip
@@ -199,7 +201,7 @@ def _eigh_grad(douts: Any, outs: Any) -> Any:
 
 
 EIGH: Op = define(
-    "eigh", "x", infer=_eigh_type, body=lambda xp, x: tuple(xp.linalg.eigh(x)), grad=_eigh_grad,
+    "eigh", "x", infer=_eigh_type, body=refusing("eigh", lambda xp, x: tuple(xp.linalg.eigh(x))), grad=_eigh_grad,
     axes="... m! n! -> ... m!, ... m! n!", work=_cubic,
     doc="Eigenvalues (increasing) and eigenvectors of symmetric matrices given by their lower triangles; "
     "equal eigenvalues have no gradient of their vectors.",

@@ -9,7 +9,7 @@ import pytest
 
 import msnb as ms
 from msnb import ops
-from msnb.base.errors import AttributeValueError, IndexOutOfRange
+from msnb.base.errors import AttributeValueError, IndexOutOfRange, LinAlgError
 from msnb.ops.shape.index_records import INDEX, INDEX_UPDATE, UNINDEX
 
 pytest.importorskip("llvmlite")
@@ -212,9 +212,9 @@ def test_singular_values(shape: tuple[int, ...]) -> None:
 
 def test_matrices_that_lapack_refuses(mode: Any) -> None:
     with ms.set_context(jit_level="O1"):
-        with pytest.raises(np.linalg.LinAlgError, match="positive definite"):
+        with pytest.raises(LinAlgError, match="positive definite"):
             ops.cholesky(ms.Tensor(-np.eye(20)))
-        with pytest.raises(np.linalg.LinAlgError, match="Singular"):
+        with pytest.raises(LinAlgError, match="singular"):
             ops.inverse(ms.Tensor(np.zeros((20, 20))))
         assert ops.det(ms.Tensor(np.zeros((20, 20)))).item() == 0.0
 
