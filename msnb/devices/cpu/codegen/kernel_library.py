@@ -3,7 +3,8 @@
     fused nodes --lower--> kernels --render--> one LLVM module --> addresses --> recipes
 
 A generated kernel is called through a frame (``frames``), with the slots of what it reads, of what it writes, and of
-its scratch memory if it has any. Equal kernels are compiled once in a process; plain chains are equal whatever their extents.
+its scratch memory if it has any. Equal kernels are compiled once in a process; plain chains are equal whatever their
+extents.
 """
 
 from __future__ import annotations
