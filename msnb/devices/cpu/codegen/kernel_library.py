@@ -106,7 +106,7 @@ def compile_kernels(kernels: Sequence[Kernel]) -> list[GeneratedKernel | None]:
         return [None if r is None else _generated(known[r.symbol], r, k) for k, r in zip(kernels, found)]
 
 
-class _Rendered(NamedTuple):
+class _KernelText(NamedTuple):
     """A kernel's functions as text, named by the text's digest, with what they need and the plan that they follow."""
 
     symbol: str
@@ -115,23 +115,35 @@ class _Rendered(NamedTuple):
     plan: KernelSchedule
 
 
-def _rendered(kernel: Kernel) -> _Rendered | None:
+def _rendered(kernel: Kernel) -> _KernelText | None:
+    key = same(kernel)
+    found = _texts.get(key)
+    if found is None:
+        if len(_texts) >= _MOST_TEXTS:
+            _texts.clear()
+        found = _texts[key] = _newly_rendered(kernel)
+    return found
+
+
+def _newly_rendered(kernel: Kernel) -> _KernelText | None:
     try:
         text, declared, plan = render(kernel, _NAME, attributes(), host().target)
     except UnsupportedKernel as reason:
         _refused(reason)
         return None
     symbol = f"msnb_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
-    return _Rendered(symbol, text.replace(_NAME, symbol), declared, plan)
+    return _KernelText(symbol, text.replace(_NAME, symbol), declared, plan)
 
 
 _NAME = "msnb_kernel"
+_MOST_TEXTS = 512
+_texts: dict[str, _KernelText | None] = {}
 _lock = fork_locks.settled(threading.RLock(), rank=0)
 _libraries: weakref.WeakValueDictionary[str, Library] = weakref.WeakValueDictionary()
 """The loaded code of every kernel, by its symbol; it stays as long as a program uses it."""
 
 
-def _known_libraries(wanted: dict[str, _Rendered]) -> dict[str, Library]:
+def _known_libraries(wanted: dict[str, _KernelText]) -> dict[str, Library]:
     """Per symbol the library that has its code: loaded for an earlier program, or compiled now."""
     found = {symbol: library for symbol in wanted if (library := _libraries.get(symbol)) is not None}
     missing = [r for symbol, r in wanted.items() if symbol not in found]
@@ -149,7 +161,7 @@ def forget_libraries() -> None:
         _libraries.clear()
 
 
-def _generated(library: Library, rendered: _Rendered, kernel: Kernel) -> GeneratedKernel:
+def _generated(library: Library, rendered: _KernelText, kernel: Kernel) -> GeneratedKernel:
     symbol, plan = rendered.symbol, rendered.plan
     last = Symbol(library, f"{symbol}.last") if plan.gathers else 0
     return GeneratedKernel(kernel, plan, Symbol(library, f"{symbol}.body"), last)
