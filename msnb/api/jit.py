@@ -23,6 +23,7 @@ from time import perf_counter
 from typing import Any
 
 from msnb.api.compile_report import timing_table
+from msnb.api.size_templates import SizeTemplates
 from msnb.base import compile_timing, events, fork_locks
 from msnb.core import step_undo
 from msnb.core.engine import slot
@@ -51,8 +52,8 @@ _BY_HAND = (
     "runs all ranks in this process, Engine.map gives each one of its own. Here the program runs as one rank alone."
 )
 _STATIC = (
-    "jit({}=...) has no effect: a compiled function has a version per shape of its arguments. Pad to a few sizes, "
-    "where many would come."
+    "jit({}=...) has no effect: an axis that is met with a second size becomes a symbol by itself, and further sizes "
+    "are not captured again. ms.explain(function) lists the symbols, and which line needs a fixed size."
 )
 _UNPLANNED = (
     "a function compiled with jit is called inside an eager gradient: there it runs on one device. Compile the whole "
@@ -135,6 +136,8 @@ class CompiledFunction:
         self.name = name or getattr(fn, "__name__", type(fn).__name__)
         self.versions: list[Version] = []
         self._made = 0
+        self._bound = 0
+        self._templates = SizeTemplates()
         self._queue = fork_locks.lock()
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
@@ -225,19 +228,36 @@ class CompiledFunction:
         with CAPTURING:
             start = perf_counter()
             with compile_timing.collected() as capturing:
-                captured = trace(self.__msnb_fn__, args, kwargs, self.name)
+                captured, bound = self._captured(args, kwargs, failed)
             middle = perf_counter()
             with compile_timing.collected() as compiling:
                 run = self._program(captured, args, kwargs)
             end = perf_counter()
         self._made += 1
+        self._bound += bound
         seconds = (middle - start, end - middle)
+        reason = reason.replace("recompiled", "bound to other sizes", 1) if bound else reason
         version = Version(self._made, captured, run, reason, seconds, (capturing, compiling))
         self.versions = _bounded([version, *self.versions])
-        if self._made == MANY:
+        if bound:
+            return version
+        if self._made - self._bound == MANY:
             events.notice(_many(self.name, reason), key=f"versions of {self.name} {id(self)}")
         events.emit("compiled", fn=self, version=version, reason=reason, seconds=end - start)
         return version
+
+    def _captured(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], failed: Sequence[tuple[int, Version]]
+    ) -> tuple[CapturedProgram, bool]:
+        """The captured program of a call, and whether it was bound to its sizes instead of captured."""
+        if not failed or wanted.key is not None:
+            return trace(self.__msnb_fn__, args, kwargs, self.name), False
+        found = self._templates.bind(args, kwargs)
+        if found is not None:
+            return found, True
+        versions = [version.captured for _, version in failed if version.key == wanted.key]
+        found = self._templates.capture(self.__msnb_fn__, args, kwargs, self.name, versions)
+        return found or trace(self.__msnb_fn__, args, kwargs, self.name), False
 
     def _program(self, captured: CapturedProgram, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What runs the captured graph."""
@@ -306,7 +326,8 @@ class CompiledFunction:
         ordered = sorted(self.versions, key=lambda v: v.number)
         if timing:
             return "\n\n".join(timing_table(self.name, v) for v in ordered)
-        return f"{self.name}\n" + "\n".join(str(v) for v in ordered)
+        sizes = str(self._templates)
+        return f"{self.name}\n" + "\n".join([*map(str, ordered), *([sizes] if sizes else [])])
 
     def __repr__(self) -> str:
         return f"<jit {self.name}: {len(self.versions)} versions>"
@@ -327,7 +348,8 @@ def _many(name: str, reason: str) -> str:
     why = reason.removeprefix("recompiled: ")
     return (
         f"{name} has been compiled {MANY} times, the last time because of {why}. Every new size or value costs a "
-        "compilation, and versions that have not been used for long are forgotten. Pad or crop to a few sizes "
+        "capture, and versions that have not been used for long are forgotten. Sizes that only tensor operations read "
+        "are symbols by themselves; for the others: Pad or crop to a few sizes "
         "(drop_remainder=True for the last batch), pass what changes as a Tensor, or make the function once, not in a "
         f"loop; ms.explain({name}) lists the versions and why each was made."
     )
@@ -371,7 +393,7 @@ def jit(function: Any = None, **options: Any) -> Any:
         function: what to compile (``fn=`` is the same).
         **options: ``name`` for messages. MindSpore's ``capture_mode``, ``jit_level``, ``fullgraph``, ``backend`` and
             ``jit_config`` are accepted and change nothing here; so are ``dynamic`` and ``input_signature``, with a
-            notice: every shape is compiled on its own.
+            notice: an axis that is met with a second size becomes a symbol by itself.
 
     Returns:
         A CompiledFunction, which is called like ``function``; ``ms.explain`` tells what it compiled and why.

@@ -28,6 +28,7 @@ from msnb.ir.control_flow import GRADIENT
 from msnb.ir.graph import Graph, Node, Value, copy_node
 from msnb.ir.text.printer import called
 from msnb.ops.definition.record import find
+from msnb.ops.definition.symbolic_sizes import is_bindable
 from msnb.ops.elementwise.constant import constant
 
 
@@ -45,11 +46,12 @@ def owed_types(graph: Graph, wrt: Sequence[int], outputs: Sequence[int]) -> list
 def may_wait(graph: Graph) -> bool:
     """Whether the gradient of this graph can be written out later: no Python in it, every size known."""
     every = [graph, *called(graph)]
-    return not host_functions(graph) and all(_is_static(node) for g in every for _, node in g.walk())
+    return not host_functions(graph) and all(_is_told(node) for g in every for _, node in g.walk())
 
 
-def _is_static(node: Node) -> bool:
-    return all(v.type.is_static for v in node.outputs if isinstance(v.type, TensorType))
+def _is_told(node: Node) -> bool:
+    types = [v.type for v in node.outputs if isinstance(v.type, TensorType)]
+    return all(t.is_static or all(map(is_bindable, t.shape)) for t in types)
 
 
 Ready = Callable[[Graph], Graph]

@@ -18,18 +18,34 @@ from msnb.core import dtypes
 from msnb.core.dtypes import DType
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Dim:
     """A size known only at run time. Equal symbols are equal sizes. ``bound`` is an upper limit or None."""
 
     symbol: str
     bound: int | None = None
 
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Dim):
+            if self.symbol == other.symbol and self.bound == other.bound:
+                return True
+        elif type(other) is not int:
+            return NotImplemented
+        for told in unequal:
+            told.append((self, other))
+        return False
+
+    def __hash__(self) -> int:
+        return hash((self.symbol, self.bound))
+
     def __str__(self) -> str:
         return self.symbol if self.bound is None else f"{self.symbol}<={self.bound}"
 
 
 Size = int | Dim
+unequal: list[list[tuple[Dim, Any]]] = []
+"""Lists that are told of every comparison of a Dim with another size: it was answered no, and whoever lets a Dim stand
+for a size that is known later must see to it that the answer stays right."""
 Shape = tuple[Size, ...]
 
 

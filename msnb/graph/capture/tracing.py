@@ -35,6 +35,7 @@ from msnb.graph.capture.interpreter.interpreter import INTERPRETER
 from msnb.graph.capture.interpreter.reconstruction import Reconstruction
 from msnb.graph.capture.values import sources as paths
 from msnb.graph.capture.values.mutation_journal import Mutation
+from msnb.graph.capture.values.size_symbols import SizeSymbols
 from msnb.graph.capture.values.sources import Source, of_call
 from msnb.ir.graph import Graph
 
@@ -184,8 +185,18 @@ def _replay(entry: Mutation, owner: Any, args: list[Any]) -> None:
         getattr(owner, entry.name)(*args)
 
 
-def trace(fn: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None, name: str = "") -> CapturedProgram:
+def trace(
+    fn: Any,
+    args: tuple[Any, ...] = (),
+    kwargs: dict[str, Any] | None = None,
+    name: str = "",
+    symbols: SizeSymbols | None = None,
+) -> CapturedProgram:
     """Capture ``fn`` as called with these arguments.
+
+    Args:
+        fn: a callable; args, kwargs: what it is called with; name: of the graph.
+        symbols: axes of Tensors whose sizes are symbols in the graph (``guards.size_template`` binds them).
 
     Raises:
         CaptureError: the program cannot be captured; any error that the program itself raises.
@@ -198,13 +209,16 @@ def trace(fn: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = N
     with CAPTURING:
         captures.append(name)
         try:
-            return _traced(fn, args, kwargs or {}, name or getattr(fn, "__name__", type(fn).__name__))
+            name = name or getattr(fn, "__name__", type(fn).__name__)
+            return _traced(fn, args, kwargs or {}, name, symbols)
         finally:
             captures.pop()
 
 
-def _traced(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> CapturedProgram:
-    session = Session(INTERPRETER)
+def _traced(
+    fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str, symbols: SizeSymbols | None
+) -> CapturedProgram:
+    session = Session(INTERPRETER, symbols)
     root = Capture(name, session)
     before, depth = slot.engine, len(stack.items)
     slot.engine = root

@@ -66,6 +66,10 @@ def as_size(name: str, d: Any) -> Size:
     """One size of a shape argument: an int, a Dim, or a tensor of one integer."""
     if type(d) is int or isinstance(d, Dim):
         return d
+    symbolic = getattr(type(d), "as_size", None)  # a size that was read from a tensor of the program
+    if symbolic is not None:
+        found: Size = symbolic(d)
+        return found
     if isinstance(d, bool) or not hasattr(d, "__index__"):
         raise ArgumentError(f"{name} needs sizes that are integers, got {d!r}.")
     return int(d.__index__())

@@ -77,7 +77,7 @@ from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType, Type, result_dtype
+from msnb.core.types import TensorType, Type, result_dtype, unequal
 
 
 @dataclass(frozen=True)
@@ -201,12 +201,24 @@ class Op:
         key = (types, tuple(attrs.values()))
         found = self._inferred.get(key)
         if found is None:
-            result = self.infer(*types, **attrs)
+            result = self._infer(types, attrs)
             found = result if isinstance(result, tuple) else (result,)
             if len(self._inferred) > 4096:
                 self._inferred.clear()
             self._inferred[key] = found
         return found
+
+
+    def _infer(self, types: tuple[Type, ...], attrs: Mapping[str, Any]) -> Any:
+        """What ``infer`` says. Its comparisons of sizes need not be told: when the sizes are known it runs again."""
+        if not unequal:
+            return self.infer(*types, **attrs)
+        told = unequal[:]
+        unequal.clear()
+        try:
+            return self.infer(*types, **attrs)
+        finally:
+            unequal[:] = told
 
 
 _AS_THEY_ARE = frozenset({type(None), int, float, bool, str, DType})

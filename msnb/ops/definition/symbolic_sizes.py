@@ -10,10 +10,14 @@ expression is the same size wherever it is written:
 
 from __future__ import annotations
 
+import ast
+import functools
 import math
+import operator
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from msnb.core.types import Dim, Shape, Size
 
@@ -24,6 +28,62 @@ def fresh(prefix: str, bound: int | None) -> Dim:
     """A size that nothing else has: how many elements a mask selects, say."""
     _fresh[0] += 1
     return Dim(f"{prefix}{_fresh[0]}", bound)
+
+
+def symbol() -> Dim:
+    """A size that every call brings along: whoever made it can tell its value (``value_of``)."""
+    _fresh[0] += 1
+    made = Dim(f"s{_fresh[0]}")
+    _bindable.add(made.symbol)
+    return made
+
+
+_bindable: set[str] = set()
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def is_bindable(size: Size) -> bool:
+    """Whether calls bring along all that this size is made of; False for what only the data tell."""
+    return isinstance(size, int) or _bindable.issuperset(_NAME.findall(size.symbol))
+
+
+def value_of(size: Size, values: Mapping[str, int]) -> Size:
+    """The size with the symbols' values put in; a Dim that is made of others stays as it is.
+
+    Examples:
+        >>> value_of(Dim("(n+3)//2+1"), {"n": 5}), value_of(Dim("n[1:9:2]"), {"n": 4}), value_of(Dim("m"), {"n": 4})
+        (5, 2, Dim(symbol='m', bound=None))
+    """
+    if isinstance(size, int) or not all(name in values for name in _NAME.findall(size.symbol)):
+        return size
+    found: int = _evaluated(_formula(size.symbol), values)
+    return found
+
+
+@functools.lru_cache(maxsize=4096)
+def _formula(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def _evaluated(node: ast.AST | None, values: Mapping[str, int]) -> Any:
+    if isinstance(node, ast.Name):
+        return values[node.id]
+    if isinstance(node, ast.BinOp):
+        return _STEPS[type(node.op)](_evaluated(node.left, values), _evaluated(node.right, values))
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+        parts = (_evaluated(p, values) for p in (node.slice.lower, node.slice.upper, node.slice.step))
+        return len(range(*slice(*parts).indices(_evaluated(node.value, values))))
+    if isinstance(node, ast.UnaryOp):
+        return -_evaluated(node.operand, values)
+    return node.value if isinstance(node, ast.Constant) else None
+
+
+_STEPS: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+}
 
 
 def bound_of(size: Size) -> int | None:
@@ -103,12 +163,19 @@ def sliced(size: Size, start: int | None, stop: int | None, step: int | None) ->
     """How many elements ``[start:stop:step]`` takes of an axis."""
     if isinstance(size, int):
         return len(range(*slice(start, stop, step).indices(size)))
-    # the whole axis, forwards or (from its end) backwards; any other slice of a symbol is a symbol named by its text
+    # the whole axis, forwards or (from its end) backwards; without some at its ends, if the sizes will be known (where
+    # so many are not there, inference says so then); any other slice of a symbol is a symbol named by its text
     if start in (None, 0) and stop is None and step in (None, 1, -1) and not (start == 0 and step == -1):
         return size
+    if is_bindable(size) and _cuts_ends(start, stop, step):
+        return total((size, (stop or 0) - (start or 0)))
     bound = None if size.bound is None else -(-size.bound // abs(step or 1))
     text = ":".join("" if p is None else str(p) for p in (start, stop, step))
     return Dim(f"{_as_factor(size.symbol)}[{text}]", bound)
+
+
+def _cuts_ends(start: int | None, stop: int | None, step: int | None) -> bool:
+    return step in (None, 1) and (start or 0) >= 0 and (stop is None or stop < 0)
 
 
 def with_one_unknown(shape: Shape) -> tuple[int, ...]:

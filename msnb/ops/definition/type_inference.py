@@ -160,11 +160,17 @@ def reduction(name: str, result: Callable[[DType], DType], *, kinds: str = KINDS
 
 def normal_shape(name: str, shape: Any) -> Shape:
     """A shape from an int or a sequence of ints and Dims. Raises AttributeValueError on anything else."""
-    sizes = (shape,) if isinstance(shape, (int, Dim)) else tuple(shape)
+    sizes = tuple(map(plain_size, (shape,) if isinstance(shape, (int, Dim)) else shape))
     for d in sizes:
         if not isinstance(d, Dim) and (isinstance(d, bool) or not isinstance(d, int) or d < 0):
             raise AttributeValueError(f"{name}: a shape is made of ints >= 0, got {shape!r}.")
     return sizes
+
+
+def plain_size(d: Any) -> Any:
+    """A size that was read from a tensor of the program, as the program knows it."""
+    symbolic = getattr(type(d), "as_size", None)
+    return d if symbolic is None else symbolic(d)
 
 
 def need_float(name: str, *types: TensorType) -> None:

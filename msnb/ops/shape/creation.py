@@ -12,7 +12,7 @@ from msnb.core.tensor import Tensor
 from msnb.core.types import WEAK, TensorType, tensor_type
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
-from msnb.ops.definition.type_inference import normal_shape, operand_lines
+from msnb.ops.definition.type_inference import normal_shape, operand_lines, plain_size
 from msnb.ops.elementwise.cast import CAST
 
 __all__ = [
@@ -110,7 +110,12 @@ def _ints(shape: Any) -> Any:
     """A shape given as a tensor becomes a tuple."""
     if isinstance(shape, Tensor):
         shape = shape.tolist()
-    return shape if isinstance(shape, int) else tuple(d.__index__() if hasattr(d, "__index__") else d for d in shape)
+    return plain_size(shape) if isinstance(shape, int) else tuple(map(_int, shape))
+
+
+def _int(d: Any) -> Any:
+    d = plain_size(d)
+    return d.__index__() if hasattr(d, "__index__") else d
 
 
 def zeros(*size: Any, dtype: Any = None) -> Tensor:

@@ -29,7 +29,7 @@ from msnb.core.tensor import Tensor
 from msnb.core.types import WEAK, Dim, Shape, TensorType, tensor_type
 from msnb.ops.definition.operand_checks import spread, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
-from msnb.ops.definition.symbolic_sizes import sizes_text
+from msnb.ops.definition.symbolic_sizes import is_bindable, sizes_text
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.shape.creation import arange, zeros
 from msnb.ops.shape.index_spec import IndexPlan, Spec, explain, fits, key_of, may_equal
@@ -207,7 +207,7 @@ INDEX: Op = define(
 
 def need_known(name: str, shape: Shape) -> None:
     """Raise ShapeError where zeros of a size that only the data tell would have to be made."""
-    unknown = [d for d in shape if isinstance(d, Dim)]
+    unknown = [d for d in shape if isinstance(d, Dim) and not is_bindable(d)]
     if unknown:
         raise ShapeError(
             f"{name}: zeros of shape {sizes_text(shape)} cannot be made: {unknown[0]} is known only at run time.",

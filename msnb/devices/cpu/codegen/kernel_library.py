@@ -3,15 +3,21 @@
     fused nodes --lower--> kernels --render--> one LLVM module --> addresses --> recipes
 
 A generated kernel is called through a frame (``frames``), with the slots of what it reads, of what it writes, and of
-its scratch memory if it has any. Equal kernels are compiled once; plain chains are equal whatever their extents.
+its scratch memory if it has any. Equal kernels are compiled once in a process; plain chains are equal whatever their
+extents.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
+import threading
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from msnb.base import fork_locks
 from msnb.base.compile_timing import timed
 from msnb.base.events import notice
 from msnb.core import dtypes
@@ -89,25 +95,74 @@ class GeneratedKernel:
 
 @timed("kernels rendered, compiled, loaded")
 def compile_kernels(kernels: Sequence[Kernel]) -> list[GeneratedKernel | None]:
-    """Machine code for kernels, all in one module; None for one that there is no code for (told once)."""
-    texts, declared, plans = list[str](), dict[str, str](), list[KernelSchedule | None]()
-    for i, kernel in enumerate(kernels):
-        try:
-            text, needs, plan = render(kernel, f"msnb_k{i}", attributes(), host().target)
-        except UnsupportedKernel as reason:
-            _refused(reason)
-            plans.append(None)
-            continue
-        texts.append(text)
-        declared.update(needs)
-        plans.append(plan)
-    if not texts:
-        return [None] * len(kernels)
-    made = Library(module_of(texts, declared))
-    return [None if p is None else _generated(made, f"msnb_k{i}", k, p) for i, (k, p) in enumerate(zip(kernels, plans))]
+    """Machine code for kernels; None for one that there is no code for (told once).
+
+    What a kernel is given at the call (how many rows there are, who shares them) is not in its text, so most kernels of
+    a program for another batch are known already; the others are compiled together, as one module.
+    """
+    found = [_rendered(kernel) for kernel in kernels]
+    with _lock:
+        known = _known_libraries({r.symbol: r for r in found if r is not None})
+        return [None if r is None else _generated(known[r.symbol], r, k) for k, r in zip(kernels, found)]
 
 
-def _generated(library: Library, symbol: str, kernel: Kernel, plan: KernelSchedule) -> GeneratedKernel:
+class _KernelText(NamedTuple):
+    """A kernel's functions as text, named by the text's digest, with what they need and the plan that they follow."""
+
+    symbol: str
+    text: str
+    declared: dict[str, str]
+    plan: KernelSchedule
+
+
+def _rendered(kernel: Kernel) -> _KernelText | None:
+    key = same(kernel)
+    found = _texts.get(key)
+    if found is None:
+        if len(_texts) >= _MOST_TEXTS:
+            _texts.clear()
+        found = _texts[key] = _newly_rendered(kernel)
+    return found
+
+
+def _newly_rendered(kernel: Kernel) -> _KernelText | None:
+    try:
+        text, declared, plan = render(kernel, _NAME, attributes(), host().target)
+    except UnsupportedKernel as reason:
+        _refused(reason)
+        return None
+    symbol = f"msnb_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
+    return _KernelText(symbol, text.replace(_NAME, symbol), declared, plan)
+
+
+_NAME = "msnb_kernel"
+_MOST_TEXTS = 512
+_texts: dict[str, _KernelText | None] = {}
+_lock = fork_locks.settled(threading.RLock(), rank=0)
+_libraries: weakref.WeakValueDictionary[str, Library] = weakref.WeakValueDictionary()
+"""The loaded code of every kernel, by its symbol; it stays as long as a program uses it."""
+
+
+def _known_libraries(wanted: dict[str, _KernelText]) -> dict[str, Library]:
+    """Per symbol the library that has its code: loaded for an earlier program, or compiled now."""
+    found = {symbol: library for symbol in wanted if (library := _libraries.get(symbol)) is not None}
+    missing = [r for symbol, r in wanted.items() if symbol not in found]
+    if missing:
+        declared = {name: line for r in missing for name, line in r.declared.items()}
+        made = Library(module_of([r.text for r in missing], declared))
+        for r in missing:
+            found[r.symbol] = _libraries[r.symbol] = made
+    return found
+
+
+def forget_libraries() -> None:
+    """The next kernels come from the disk cache or are compiled, as in a new process; programs keep their code."""
+    with _lock:
+        _libraries.clear()
+
+
+def _generated(library: Library, rendered: _KernelText, kernel: Kernel) -> GeneratedKernel:
+    symbol, plan = rendered.symbol, rendered.plan
     last = Symbol(library, f"{symbol}.last") if plan.gathers else 0
     return GeneratedKernel(kernel, plan, Symbol(library, f"{symbol}.body"), last)
 

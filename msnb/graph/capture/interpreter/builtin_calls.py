@@ -288,6 +288,8 @@ def _len(engine: Capture, owner: Any) -> Any:
     method = getattr(type(owner), "__len__", None)
     if isinstance(method, types.FunctionType) and not isinstance(owner, Tensor):
         return engine.session.interpreter.call(method, owner)
+    if isinstance(owner, SymbolicTensor) and owner.ndim:
+        return engine.session.symbols.read(owner, "shape", engine.session)[0]
     return len(owner)
 
 

@@ -229,7 +229,7 @@ def _refusal(sentence: str, hint: str) -> MsnbError:
 
 def _static(value: Any) -> Any:
     if is_lazy(value):
-        return concrete(value)
+        return concrete(value) if value._dim is None else value._dim
     if type(value) is tuple:
         return tuple(map(_static, value))
     return value

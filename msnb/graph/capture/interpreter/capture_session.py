@@ -35,6 +35,7 @@ from msnb.graph.capture.values.lazy_values import NUMBERS, LazyScalar, TrackedAr
 from msnb.graph.capture.values.mutation_journal import Journal, Level, Mutation, TensorPlace, root_of
 from msnb.graph.capture.values.object_aliases import Aliases
 from msnb.graph.capture.values.python_numbers import PythonNumbers
+from msnb.graph.capture.values.size_symbols import SizeSymbols
 from msnb.graph.capture.values.sources import Source
 from msnb.ir.builder import ClosedFunction, SymbolicTensor
 from msnb.ir.graph import Value
@@ -99,8 +100,9 @@ class Interpreter:
 class Session:
     """The state of one capture, shared by the builders of all its nested graphs."""
 
-    def __init__(self, interpreter: Interpreter) -> None:
+    def __init__(self, interpreter: Interpreter, symbols: SizeSymbols | None = None) -> None:
         self.interpreter = interpreter
+        self.symbols = symbols or SizeSymbols()
         self.root: Any = None
         self.guards: list[Guard] = []
         self.inputs: list[tuple[Source, str, Value]] = []
@@ -113,8 +115,7 @@ class Session:
         self.blocks: list[Any] = []
         self.attempts: list[Any] = []
         self.raised: Exception | None = None  # the program raises it already
-        self.depth = 0
-        self.frames = sys.getrecursionlimit()
+        self.depth, self.frames = 0, sys.getrecursionlimit()
         self.autocast: Any = None
         self.settled: set[int] = set()
         self.used_at_capture: dict[str, str] = {}
@@ -146,6 +147,7 @@ class Session:
 
     def known_objects(self) -> dict[tuple[Any, ...], Any]:
         """Every outside object by the ident of its path."""
+        self.symbols.paths = [source for _, source in self._tracked.values()]
         return {source.ident: obj for obj, source in self._tracked.values()}
 
     def remember(self, obj: Any, source: Source) -> None:
@@ -170,7 +172,7 @@ class Session:
         """What unconverted code gave: an array of new memory was made in the block that is being captured."""
         if type(value) is np.ndarray:
             root = root_of(value)
-            if id(root) not in self.arrays and not any(id(root) in level.born for level in self.journal.levels):
+            if not (id(root) in self.arrays or any(id(root) in level.born for level in self.journal.levels)):
                 self.born(root)
         return value
 
@@ -258,13 +260,14 @@ class Session:
     # ---- tensors --------------------------------------------------------------------------------------------------
 
     def _tensor(self, value: Tensor, source: Source) -> Any:
-        self.guard("tensor", (source,), (type(value), value._type))
+        type_ = self.symbols.type_of(value, source) if type(value) is Tensor else value._type
+        self.guard("tensor", (source,), (type(value), type_))
         if type(value) is not Tensor:
             self.remember(value, source)
             return value
         stand = self._stands.get(id(value))
         if stand is None:
-            stand = self._stands[id(value)] = self.input(source, "{0}._data", value._type, source.label)
+            stand = self._stands[id(value)] = self.input(source, "{0}._data", type_, source.label)
             stand = self._stands[id(value)] = stand.__copy__()  # type: ignore[assignment]
             self._owners[id(stand)] = (stand, value, source, stand._value)
             self._tracked[id(value)] = (value, source)
@@ -296,8 +299,8 @@ class Session:
 
     def array(self, x: TrackedArray) -> SymbolicTensor:
         """An array as an input."""
-        host = x.view(np.ndarray)
-        return self.input(x._source, "_current[0].from_host({0})", type_of_buffer(host), x._source.label)
+        t = type_of_buffer(x.view(np.ndarray))
+        return self.input(x._source, "_current[0].from_host({0})", t, x._source.label)
 
     def state(self, owner: Tensor) -> State:
         """The state that a Parameter (or an outside Tensor reached unseen) is."""
@@ -309,8 +312,7 @@ class Session:
             if source is None:
                 source = self.anchor(owner)
                 self.guard("tensor", (source,), (type(owner), owner._type))
-            name = getattr(owner, "name", source.label)
-            first = self.input(source, "{0}._data", owner._type, name)
+            first = self.input(source, "{0}._data", owner._type, getattr(owner, "name", source.label))
             found = self.states[id(owner)] = State(owner, source, first.__copy__())  # type: ignore[arg-type]
         return found
 

@@ -182,7 +182,9 @@ def _tensor_attr(session: Session, owner: Tensor, name: str) -> Any:
     if name in _VALUE_METHODS and not known and type(owner).__name__ != "SymbolicTensor":
         raise session.root.no_value(session.state(owner).current)
     held = name == "name" or name in getattr(owner, "__dict__", ())  # a Parameter's name changes with its Cell's place
-    if name in ("shape", "dtype", "ndim", "size") or not hasattr(owner, "__dict__") or not held:
+    if name in ("shape", "size"):
+        return session.symbols.read(owner, name, session)
+    if name in ("dtype", "ndim") or not hasattr(owner, "__dict__") or not held:
         return getattr(owner, name)
     source = session.source_of(owner)
     if source is None or session.journal.written(("attr", id(owner), name)):

@@ -16,20 +16,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msnb.core.tensor import Tensor
+from msnb.core.types import Size
 from msnb.graph.capture.values import sources
 from msnb.graph.capture.values.mutation_journal import root_of
 from msnb.graph.capture.values.sources import Source
+from msnb.ops.definition import symbolic_sizes
 
 NUMBERS = (int, float, complex)
 
 
 class LazyScalar:
-    """A number read from outside. It passes for an int or float where one is asked for (``isinstance``)."""
+    """A number read from outside. It passes for an int or float where one is asked for (``isinstance``).
 
-    __slots__ = ("_session", "_source", "_value")
+    Args:
+        value: what it is now; source: its path.
+        session: the capture.
+        dim: the size that it is, where it is a symbolic one; as a size of a result it stays symbolic.
+    """
 
-    def __init__(self, value: Any, source: Source, session: Any) -> None:
-        self._value, self._source, self._session = value, source, session
+    __slots__ = ("_dim", "_session", "_source", "_value")
+
+    def __init__(self, value: Any, source: Source, session: Any, dim: Size | None = None) -> None:
+        self._value, self._source, self._session, self._dim = value, source, session, dim
+
+    def as_size(self) -> Size:
+        """The number as a size: the symbol that it is, or fixed by a guard."""
+        found: Size = self._dim if self._dim is not None else concrete(self).__index__()
+        return found
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
@@ -125,7 +138,10 @@ def _arithmetic(op: str, reflected: bool) -> Callable[[LazyScalar, Any], Any]:
             return NotImplemented
         left, right = (other, self) if reflected else (self, other)
         value = sources.BINARY[op](plain(left), plain(right))
-        return made(value, sources.binary(op, operand(left), operand(right)), self._session, fixed=op != "**")
+        result = made(value, sources.binary(op, operand(left), operand(right)), self._session, fixed=op != "**")
+        if type(result) is LazyScalar and type(value) is int:
+            result._dim = _dim(op, left, right)
+        return result
 
     return method
 
@@ -136,6 +152,19 @@ for _name, _op in {
 }.items():  # fmt: skip
     setattr(LazyScalar, f"__{_name}__", _arithmetic(_op, False))
     setattr(LazyScalar, f"__r{_name}__", _arithmetic(_op, True))
+
+
+def _dim(op: str, left: Any, right: Any) -> Size | None:
+    """The symbolic size that a sum, difference or product of sizes is."""
+    parts = [x._dim if type(x) is LazyScalar else x if type(x) is int else None for x in (left, right)]
+    a, b = parts
+    if a is None or b is None or (type(a) is int and type(b) is int):
+        return None
+    if op == "*":
+        return symbolic_sizes.product((a, b))
+    if op == "+" or (op == "-" and type(b) is int):
+        return symbolic_sizes.total((a, b if op == "+" or type(b) is not int else -b))
+    return None
 
 
 def is_lazy(x: Any) -> bool:

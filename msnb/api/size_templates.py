@@ -1,0 +1,102 @@
+"""Sizes that change between the calls of a compiled function: when an axis becomes a symbol.
+
+    1st size   captured and compiled as it is
+    2nd size   captured once more, the axis that changed as a symbol, and compiled for this size
+    3rd size   nothing is captured: the program of the second call is bound to the size, and compiled
+
+What cannot be a symbol (``range(x.shape[0])``, a size of 1) is a version of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msnb.base.errors import MsnbError
+from msnb.graph.capture import CapturedProgram
+from msnb.graph.capture.size_template import (
+    LEAST,
+    SizeChange,
+    SizeTemplate,
+    changed_axes,
+    symbols_for,
+    template,
+)
+from msnb.graph.capture.values.size_symbols import Axis
+
+MOST = 8  # templates of a function
+
+
+class SizeTemplates:
+    """The templates of one compiled function.
+
+    Attributes:
+        templates: the newest first.
+        changed: every axis that was met with a second size.
+        fixed: axes that cannot be symbols: their names, and why.
+    """
+
+    def __init__(self) -> None:
+        self.templates: list[SizeTemplate] = []
+        self.changed: set[Axis] = set()
+        self.fixed: dict[Axis, tuple[str, str]] = {}
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CapturedProgram | None:
+        """The program for a call from one of the templates."""
+        for each in self.templates:
+            found = each.bind(args, kwargs)
+            if found is not None:
+                return found
+        return None
+
+    def capture(
+        self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str, versions: Sequence[CapturedProgram]
+    ) -> CapturedProgram | None:
+        """The program for a call from a template that is made now, where nothing but sizes differs from some version;
+        else None."""
+        sizes = self._sizes(args, kwargs, versions)
+        if not sizes or any(size.now < LEAST for size in sizes.values()):
+            return None
+        try:
+            made = template(fn, args, kwargs, name, symbols_for(sizes))
+        except Exception as error:  # what is wrong with the program itself shows when it is captured for these sizes
+            self._fix(sizes, error.sentence if isinstance(error, MsnbError) else str(error))
+            return None
+        for axis, guard in made.fixed.items():
+            self._fix({axis: sizes[axis]}, f"{guard}{'' if guard.where is None else f', {guard.where}'}")
+        found = made.bind(args, kwargs)
+        if found is None:
+            self._fix(sizes, "other sizes follow from it in no way that a formula says")
+        elif not made.fixed.keys() >= sizes.keys():
+            self.templates = [made, *self.templates][:MOST]
+        return found
+
+    def _fix(self, sizes: dict[Axis, SizeChange], why: str) -> None:
+        self.fixed.update({axis: (size.name, why) for axis, size in sizes.items()})
+
+    def _sizes(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], versions: Sequence[CapturedProgram]
+    ) -> dict[Axis, SizeChange]:
+        """The axes that are to be symbols: their sizes in a version that fits otherwise, and now."""
+        for version in versions:
+            found = changed_axes(version, args, kwargs)
+            if not found:
+                continue
+            tried = [each.symbols.axes.keys() for each in self.templates if each.refuses_sizes]
+            if any(found.keys() <= axes for axes in tried):
+                return {}
+            self.changed.update(found)
+            every = changed_axes(version, args, kwargs, self.changed)
+            return {axis: size for axis, size in (every or {}).items() if axis not in self.fixed}
+        return {}
+
+    def __str__(self) -> str:
+        lines = []
+        for each in self.templates:
+            symbols = each.symbols
+            named = ", ".join(f"{d} = {symbols.places[d.symbol].label}" for d in dict.fromkeys(symbols.axes.values()))
+            other = sorted({n for _, n in symbols.unequal if type(n) is int and n >= LEAST})
+            but = f", but {', '.join(map(str, other))}" if other else ""
+            lines.append(f"any size from {LEAST} on{but}: {named}")
+        lines += [f"a version per size: {name} ({why})" for name, why in self.fixed.values()]
+        return "\n".join(lines)
