@@ -78,6 +78,7 @@ from msnb.core.dtypes import DType
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, Type, result_dtype
+from msnb.ops.definition.docstring import LazyAttribute, documentation_of, signature_of
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,10 @@ _NONE: dict[str, Any] = {}
 
 @dataclass(eq=False, frozen=True)
 class Op:
-    """The record of one operation; see the head of this file for every field."""
+    __doc__ = LazyAttribute(
+        "__doc__", documentation_of, "The record of one operation; the file's head says every field."
+    )
+    __signature__ = LazyAttribute("__signature__", signature_of, None)
 
     name: str
     inputs: tuple[str, ...]
