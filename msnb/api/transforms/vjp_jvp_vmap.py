@@ -343,7 +343,7 @@ def _batch_size(tensors: Sequence[Tensor], axes: Sequence[int | None]) -> int:
     if len(sizes) > 1:
         shapes = [f"argument: {x._type!r}, axis {a}" for x, a in zip(tensors, axes) if a is not None]
         raise ShapeError(f"vmap: the batch sizes differ: {' and '.join(sorted(map(str, sizes)))}.", operands=shapes)
-    return int(sizes.pop())  # type: ignore[arg-type]
+    return int(sizes.pop())
 
 
 def _lane(t: TensorType, axis: int) -> TensorType:

@@ -163,10 +163,11 @@ class Op:
     def __reduce__(self) -> str | tuple[Any, ...]:
         return (find, (self.name,))
 
-    def __call__(self, *inputs: Any, **attrs: Any) -> Any:
+    def __call__(self, *inputs: Any, **attrs: Any) -> Tensor:
         if len(inputs) != self.arity:
             self.bind_inputs(inputs)
-        return slot.engine.apply(self, inputs, self.bind_attrs(attrs) if attrs or self.attrs else _NONE)
+        # several results are a tuple, which type checkers may unpack too: a Tensor can be iterated over
+        return slot.engine.apply(self, inputs, self.bind_attrs(attrs) if attrs or self.attrs else _NONE)  # type: ignore[no-any-return]
 
     # ---- signature -----------------------------------------------------------------------------------------------
 
