@@ -3,9 +3,12 @@
     python tools/stubs.py            compares the stubs with the package; exit status 1 where they differ
     python tools/stubs.py --write    writes them
 
-``msnb/ops/__init__.pyi`` has a ``def`` for every operator that is a record (its signature and its first sentence) and
-imports the functions; ``msnb/core/tensor_methods.pyi`` has the methods that ``msnb.ops`` binds to Tensor. Stubs are
-read by tools alone: nothing imports them when a program runs.
+    msnb/ops/__init__.pyi          a ``def`` for every operator that is a record; the functions, imported
+    msnb/core/tensor_methods.pyi   the methods that msnb.ops binds to Tensor
+    msnb/*/lazy_names.pyi          what a package imports when it is asked for
+    msnb/base/context_keys.pyi     the keys of set_context
+
+Stubs are read by tools alone: nothing imports them when a program runs.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ import subprocess
 import sys
 import textwrap
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +32,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import msnb as ms  # noqa: E402
+from msnb.base import settings  # noqa: E402
+from msnb.base.name_tables import MOVED  # noqa: E402
 from msnb.core.tensor import Tensor  # noqa: E402
 from msnb.ops.definition.record import Op  # noqa: E402
 
@@ -230,7 +235,44 @@ def _spelled_out(text: str, builtin: str) -> str:
     return re.sub(rf"(: |-> |\| |\[)({builtin})(?=[\],) |=:\n]|$)", r"\1builtins.\2", text)
 
 
-STUBS = {"msnb/ops/__init__.pyi": ops_stub, "msnb/core/tensor_methods.pyi": tensor_stub}
+# ---- names that are imported when they are asked for ----------------------------------------------------------------
+
+
+def lazy_stub(package: str) -> Callable[[], str]:
+    """The stub of the names that a package imports late (``MOVED``)."""
+
+    def make() -> str:
+        names = sorted(MOVED[package])
+        lines = []
+        for name in names:
+            place, _, what = MOVED[package][name].partition(":")
+            above, _, last = place.rpartition(".")
+            lines.append(f"from {place} import {what} as {name}" if what else f"from {above} import {last} as {name}")
+        listed = ["", "__all__ = [", *(f'    "{name}",' for name in names), "]", ""]
+        return HEAD.format(f"What {package} imports when it is asked for.") + "\n".join([*lines, *listed])
+
+    return make
+
+
+def context_stub() -> str:
+    """``msnb/base/context_keys.pyi``: the keyword arguments of ``set_context``."""
+    kinds = {"mode": "int | str", "save_graphs": "bool | int"}
+    rows = [f"    {n}: {kinds.get(n, type(knob.default).__name__)}" for n, knob in settings.KNOBS.items()]
+    rows += [f"    {name}: Any" for name in settings.TUNING]
+    head = ["from typing import Any", "", "from typing_extensions import TypedDict", "", ""]
+    body = ["class ContextKeys(TypedDict, total=False):", '    """The keys of ``set_context``."""', "", *rows]
+    return HEAD.format("The settings of a session, typed.") + "\n".join([*head, *body]) + "\n"
+
+
+STUBS = {
+    "msnb/ops/__init__.pyi": ops_stub,
+    "msnb/core/tensor_methods.pyi": tensor_stub,
+    "msnb/base/context_keys.pyi": context_stub,
+    "msnb/lazy_names.pyi": lazy_stub("msnb"),
+    "msnb/parallel/lazy_names.pyi": lazy_stub("msnb.parallel"),
+    "msnb/nn/lazy_names.pyi": lazy_stub("msnb.nn"),
+    "msnb/train/lazy_names.pyi": lazy_stub("msnb.train"),
+}
 
 
 def formatted(text: str) -> str:
