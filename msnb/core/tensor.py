@@ -13,7 +13,7 @@ During capture a Tensor may stand for a value that does not exist yet (``msnb.ir
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -126,7 +126,7 @@ class Tensor(TensorMethods):
 
     __slots__ = ("__weakref__", "_data", "_kept", "_rec", "_type")
     __array_priority__ = 1000
-    __hash__ = object.__hash__
+    __hash__: Callable[[], int] = object.__hash__  # type: ignore[assignment]
 
     _data: Any
     _kept: Any
