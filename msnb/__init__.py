@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from msnb import dataset, train
     from msnb.api.explain import explain
     from msnb.api.jit import jit
+    from msnb.lazy_names import *
     from msnb.train import Model, amp, load_checkpoint, load_param_into_net, save_checkpoint
 
 __version__ = "0.1.0"
@@ -73,12 +74,14 @@ half = float16
 missing_names.install()
 
 
-def __getattr__(name: str) -> Any:
-    return missing_names.attribute(__name__, name)
+if not TYPE_CHECKING:  # a type checker must go on to report names that do not exist
+
+    def __getattr__(name: str) -> Any:
+        return missing_names.attribute(__name__, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *missing_names.MOVED[__name__]})
+    return missing_names.public_names(__name__)
 
 
 def load_ipython_extension(ipython: Any) -> None:

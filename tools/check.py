@@ -95,6 +95,7 @@ def parts(fast: bool) -> list[Part]:
         Part("style (ruff)", [PYTHON, "-m", "ruff", "check", "."], lint=True),
         Part("types (mypy --strict)", [PYTHON, "-m", "mypy", "--strict", "msnb"], lint=True),
         Part("layers (import-linter)", [program("lint-imports"), "--no-cache"], lint=True),
+        Part("stubs", [PYTHON, "tools/stubs.py"], lint=True),
         Part("size budget", [PYTHON, "tools/size_budget.py"], lint=True),
         Part("structure (house)", [PYTHON, "tools/house.py"], lint=True),
         Part("tests (pytest)", [*PYTEST, "-n", workers, *choice, "--ignore=tests/browser", "tests"], env=ONE_THREAD),

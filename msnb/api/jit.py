@@ -20,7 +20,7 @@ import types
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from time import perf_counter
-from typing import Any
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from msnb.api.compile_report import timing_table
 from msnb.api.size_templates import SizeTemplates
@@ -39,6 +39,9 @@ from msnb.graph.capture import CAPTURING, CapturedProgram, captures, trace
 from msnb.graph.compile import CompiledProgram, compile_graph
 from msnb.parallel.context import get_auto_parallel_context, wanted
 
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R", covariant=True)
 MOST_BYTES = 1 << 28  # of the versions of one function, about
 MANY = 8  # versions: from here on the user is told once
 _OTHER_DEVICES = -2
@@ -120,7 +123,7 @@ def _bytes(captured: CapturedProgram, run: Any) -> int:
     return (1 << 14) + 4096 * len(nodes) + tables + sum(getattr(data, "nbytes", 0) for data in datas)
 
 
-class CompiledFunction:
+class CompiledFunction(Generic[P, R]):
     """A function that runs as compiled graphs.
 
     Args:
@@ -130,7 +133,7 @@ class CompiledFunction:
         versions: the compiled programs, the one used last first.
     """
 
-    def __init__(self, fn: Callable[..., Any], name: str = "") -> None:
+    def __init__(self, fn: Callable[P, R], name: str = "") -> None:
         functools.update_wrapper(self, fn, updated=())
         self.__msnb_fn__ = fn
         self.name = name or getattr(fn, "__name__", type(fn).__name__)
@@ -140,13 +143,19 @@ class CompiledFunction:
         self._templates = SizeTemplates()
         self._queue = fork_locks.lock()
 
+    @overload
+    def __get__(self, owner: None, kind: type | None = None) -> CompiledFunction[P, R]: ...
+    @overload
+    def __get__(
+        self: CompiledFunction[Concatenate[Any, Q], R], owner: object, kind: type | None = None
+    ) -> Callable[Q, R]: ...
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         return self if owner is None else types.MethodType(self, owner)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         engine = slot.engine
         if not is_eager(engine):
-            return engine.convert(self.__msnb_fn__)(*args, **kwargs)
+            return engine.convert(self.__msnb_fn__)(*args, **kwargs)  # type: ignore[no-any-return]
         if worn_by(engine) is not None:
             events.notice(_UNCOMPILED, key="jit under a rule of precision")
             return self.__msnb_fn__(*args, **kwargs)
@@ -156,13 +165,13 @@ class CompiledFunction:
             if engine.__class__ is not EagerEngine:
                 self._told(engine, version, inputs, args, kwargs)
                 if not isinstance(engine, EagerEngine):
-                    return self._recorded(version, inputs, args, kwargs, held)
+                    return self._recorded(version, inputs, args, kwargs, held)  # type: ignore[no-any-return]
             if step_undo.log.entries is not None:
-                return self._in_step(version, inputs, held)
+                return self._in_step(version, inputs, held)  # type: ignore[no-any-return]
             found = version.captured.finish(version.run(inputs), held)
             if step_undo.log.late is not None:
                 step_undo.raise_late()
-            return found
+            return found  # type: ignore[no-any-return]
 
     def _in_step(self, version: Version, inputs: list[Any], held: list[Any]) -> Any:
         """A call inside an eager step (``core.step_undo``): the update that ends it writes all at once, and in
@@ -386,6 +395,10 @@ def _reason(args: tuple[Any, ...], kwargs: dict[str, Any], failed: Sequence[tupl
     return f"recompiled: {version.captured.guards[number].change(args, kwargs)}"
 
 
+@overload
+def jit(function: Callable[P, R], **options: Any) -> CompiledFunction[P, R]: ...
+@overload
+def jit(function: None = None, **options: Any) -> Callable[[Callable[P, R]], CompiledFunction[P, R]]: ...
 def jit(function: Any = None, **options: Any) -> Any:
     """Compile a function, method or Cell; use it as ``@ms.jit`` or ``ms.jit(fn)``.
 

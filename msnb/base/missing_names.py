@@ -23,6 +23,7 @@ from msnb.base.name_tables import MODULES as MODULES
 from msnb.base.name_tables import MOVED as MOVED
 from msnb.base.name_tables import SAID, SAID_MODULES
 
+_FOR_ITSELF = {"Any", "TYPE_CHECKING", "annotations"}
 _FRONT_DOORS = ("msnb", "msnb.ops", "msnb.nn", "msnb.train", "msnb.dataset")
 
 
@@ -90,6 +91,15 @@ def attribute(module: str, name: str) -> Any:
     value = getattr(found, what) if what else found
     setattr(sys.modules[module], name, value)  # the next look finds it without this function
     return value
+
+
+def public_names(module: str) -> list[str]:
+    """For a module's ``__dir__``: what its users may call, without the modules and names that it imports for itself."""
+    found = vars(sys.modules[module])
+    listed = found.get("__all__")
+    names = {n for n, value in found.items() if n[:1] != "_" and not isinstance(value, ModuleType)} - _FOR_ITSELF
+    dunders = {n for n in found if n[:2] == "__"}
+    return sorted({*(names if listed is None else listed), *MOVED.get(module, {}), *dunders})
 
 
 # ---- MindSpore's module paths -----------------------------------------------------------------------------------

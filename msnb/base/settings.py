@@ -7,15 +7,21 @@ Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.s
 
 from __future__ import annotations
 
+import difflib
 import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msnb.base import device_registry, events, missing_names
 from msnb.base.errors import ContextError
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from msnb.base.context_keys import ContextKeys  # a stub alone, made by tools/stubs.py
 
 GRAPH_MODE = 0
 _LEVELS = ("O0", "O1")
@@ -68,7 +74,7 @@ def _is_device(value: Any) -> bool:
 KNOBS: dict[str, Setting] = {
     "mode": Setting(
         PYNATIVE_MODE,
-        "GRAPH_MODE (0) or PYNATIVE_MODE (1)",
+        "GRAPH_MODE (0), PYNATIVE_MODE (1), 'graph' or 'pynative'",
         lambda v: v in (0, 1) and not isinstance(v, bool),
         "whether Cells run operator by operator or compiled as one graph",
     ),
@@ -120,12 +126,23 @@ TUNING: dict[str, Any] = {
     "enable_task_sink": True, "enable_gpu_kernel_cache": True, "enable_debugger": False, "op_debug_option": "",
 }  # fmt: skip
 
+_MODE_WORDS = {"graph": GRAPH_MODE, "pynative": PYNATIVE_MODE, "eager": PYNATIVE_MODE}
 _values: dict[str, Any] = {**{name: knob.default for name, knob in KNOBS.items()}, **TUNING}
 
 
 def _illegal(name: str, value: Any) -> ContextError:
     legal = ", ".join(sorted(device_registry.names())) if name == "device_target" else KNOBS[name].legal
-    return ContextError(f"set_context({name}={value!r}) is not legal; legal: {legal}.")
+    devices = device_registry.names() if name == "device_target" else ()
+    near = [device for device in devices if device.lower() == str(value).lower()]
+    guess = f" did you mean {near[0]!r}?" if near else ""
+    return ContextError(f"set_context({name}={value!r}) is not legal;{guess} legal: {legal}.")
+
+
+def _nearest(name: str) -> str:
+    """The end of the sentence on a key that does not exist."""
+    near = difflib.get_close_matches(str(name), [*KNOBS, *TUNING], 1, 0.6)
+    guess = f"; did you mean {near[0]}?" if near else "."
+    return f"{guess} Legal: {', '.join(sorted(KNOBS))}."
 
 
 def _check(changes: dict[str, Any]) -> None:
@@ -133,7 +150,7 @@ def _check(changes: dict[str, Any]) -> None:
         if name in TUNING:
             continue
         if name not in KNOBS:
-            raise ContextError(f"set_context has no key {name!r}; legal: {', '.join(sorted(KNOBS))}.")
+            raise ContextError(f"set_context has no key {name!r}{_nearest(name)}")
         if not KNOBS[name].check(value):
             raise _illegal(name, value)
 
@@ -158,8 +175,13 @@ def _put(changes: dict[str, Any]) -> None:
 class ContextChange:
     """The change a call of ``set_context`` made; leaving it as a ``with`` block takes the change back."""
 
-    def __init__(self, before: dict[str, Any]) -> None:
-        self._before = before
+    def __init__(self, before: dict[str, Any], changes: dict[str, Any]) -> None:
+        self._before, self._changes = before, changes
+
+    def __repr__(self) -> str:
+        others = [f"{name}={value!r}" for name, value in self._changes.items() if name not in ("mode", "device_target")]
+        mode = "graph" if in_graph_mode() else "PyNative"
+        return ", ".join([f"{mode} mode on {_values['device_target']}", *others])
 
     def __enter__(self) -> ContextChange:
         return self
@@ -168,12 +190,13 @@ class ContextChange:
         _apply(self._before)
 
 
-def set_context(**changes: Any) -> ContextChange:
+def set_context(**changes: Unpack[ContextKeys]) -> ContextChange:
     """Change settings of the session, for good or for a ``with`` block.
 
     Args:
-        **changes: keys of ``KNOBS``: mode, device_target, device_id, soc_version, save_graphs,
-            save_graphs_path, runtime_num_threads, jit_level, max_call_depth, deterministic, pynative_synchronize.
+        **changes: keys of ``KNOBS``: mode (a constant, "graph" or "pynative"), device_target, device_id, soc_version,
+            save_graphs, save_graphs_path, runtime_num_threads, jit_level, max_call_depth, deterministic,
+            pynative_synchronize.
             Keys that tune MindSpore's own compiler (``TUNING``) are taken, and a notice says that nothing changes.
 
     Returns:
@@ -188,12 +211,15 @@ def set_context(**changes: Any) -> ContextChange:
         ...     ms.get_context("mode")
         0
     """
-    _check(changes)
-    for name in changes.keys() & TUNING.keys():
+    asked: dict[str, Any] = dict(changes)
+    if isinstance(asked.get("mode"), str):
+        asked["mode"] = _MODE_WORDS.get(asked["mode"].lower().removesuffix("_mode"), asked["mode"])
+    _check(asked)
+    for name in asked.keys() & TUNING.keys():
         events.notice(f"set_context({name}=...) changes nothing: it tunes MindSpore's own compiler.", f"tuning {name}")
-    before = {name: _values[name] for name in changes}
-    _apply(changes)
-    return ContextChange(before)
+    before = {name: _values[name] for name in asked}
+    _apply(asked)
+    return ContextChange(before, asked)
 
 
 def get_context(attr_key: str) -> Any:
@@ -203,7 +229,7 @@ def get_context(attr_key: str) -> Any:
         ValueError: there is no such key.
     """
     if attr_key not in _values:
-        raise ContextError(f"get_context has no key {attr_key!r}; legal: {', '.join(sorted(KNOBS))}.")
+        raise ContextError(f"get_context has no key {attr_key!r}{_nearest(attr_key)}")
     return _values[attr_key]
 
 

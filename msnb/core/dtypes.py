@@ -31,6 +31,11 @@ class DType:
 
     __slots__ = ("category", "itemsize", "name", "numpy", "short", "signed")
 
+    name: str
+    short: str
+    category: int
+    signed: bool
+
     def __init__(self, name: str, short: str, numpy: Any, category: int, signed: bool = True) -> None:
         self.name, self.short, self.category, self.signed = name, short, category, signed
         self.numpy: np.dtype[Any] = np.dtype(numpy)
@@ -63,21 +68,21 @@ class DType:
         return (as_dtype, (self.name,))
 
 
-bool_ = DType("bool", "bool", np.bool_, BOOL)
-int8 = DType("int8", "i8", np.int8, INT)
-int16 = DType("int16", "i16", np.int16, INT)
-int32 = DType("int32", "i32", np.int32, INT)
-int64 = DType("int64", "i64", np.int64, INT)
-uint8 = DType("uint8", "u8", np.uint8, INT, signed=False)
-uint16 = DType("uint16", "u16", np.uint16, INT, signed=False)
-uint32 = DType("uint32", "u32", np.uint32, INT, signed=False)
-uint64 = DType("uint64", "u64", np.uint64, INT, signed=False)
-float16 = DType("float16", "f16", np.float16, FLOAT)
-bfloat16 = DType("bfloat16", "bf16", ml_dtypes.bfloat16, FLOAT)
-float32 = DType("float32", "f32", np.float32, FLOAT)
-float64 = DType("float64", "f64", np.float64, FLOAT)
-complex64 = DType("complex64", "c64", np.complex64, COMPLEX)
-complex128 = DType("complex128", "c128", np.complex128, COMPLEX)
+bool_: DType = DType("bool", "bool", np.bool_, BOOL)
+int8: DType = DType("int8", "i8", np.int8, INT)
+int16: DType = DType("int16", "i16", np.int16, INT)
+int32: DType = DType("int32", "i32", np.int32, INT)
+int64: DType = DType("int64", "i64", np.int64, INT)
+uint8: DType = DType("uint8", "u8", np.uint8, INT, signed=False)
+uint16: DType = DType("uint16", "u16", np.uint16, INT, signed=False)
+uint32: DType = DType("uint32", "u32", np.uint32, INT, signed=False)
+uint64: DType = DType("uint64", "u64", np.uint64, INT, signed=False)
+float16: DType = DType("float16", "f16", np.float16, FLOAT)
+bfloat16: DType = DType("bfloat16", "bf16", ml_dtypes.bfloat16, FLOAT)
+float32: DType = DType("float32", "f32", np.float32, FLOAT)
+float64: DType = DType("float64", "f64", np.float64, FLOAT)
+complex64: DType = DType("complex64", "c64", np.complex64, COMPLEX)
+complex128: DType = DType("complex128", "c128", np.complex128, COMPLEX)
 
 ALL = (
     bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64,

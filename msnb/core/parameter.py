@@ -28,7 +28,11 @@ class NameScope:
     """
 
     __slots__ = ("_moves", "_prefix", "borrowed", "guest", "holds", "outer", "step")
-    moves = 0  # of any scope so far: a prefix that was kept before the last one is out of date
+    borrowed: bool
+    holds: bool
+    outer: NameScope | None
+    step: str
+    moves: int = 0  # of any scope so far: a prefix that was kept before the last one is out of date
 
     def __init__(self, outer: NameScope | None = None, step: str = "") -> None:
         self.guest: NameScope | None = None

@@ -13,7 +13,7 @@ During capture a Tensor may stand for a value that does not exist yet (``msnb.ir
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,12 @@ from msnb.core import dtypes, pytree
 from msnb.core.dtypes import DType, as_dtype
 from msnb.core.storage.shared_memory import SharedValue
 from msnb.core.tensor_summary import tensor_html
-from msnb.core.types import Shape, TensorType, tensor_type
+from msnb.core.types import TensorType, tensor_type
+
+if TYPE_CHECKING:
+    from msnb.core.tensor_methods import TensorMethods  # a stub alone, made by tools/stubs.py
+else:
+    TensorMethods = object
 
 Array = NDArray[Any]
 _DEVICE_NAMES = {"cpu": "CPU", "cuda": "GPU", "gpu": "GPU", "ascend": "Ascend", "npu": "Ascend"}
@@ -97,7 +102,7 @@ def _plain_lists(data: Any) -> Any:
     return kind(data) if kind in (int, float, complex) and type(data) is not kind else data
 
 
-class Tensor:
+class Tensor(TensorMethods):
     """An n-dimensional array with one dtype, on one device.
 
     Args:
@@ -121,7 +126,7 @@ class Tensor:
 
     __slots__ = ("__weakref__", "_data", "_kept", "_rec", "_type")
     __array_priority__ = 1000
-    __hash__ = object.__hash__
+    __hash__: Callable[[], int] = object.__hash__  # type: ignore[assignment]
 
     _data: Any
     _kept: Any
@@ -147,9 +152,9 @@ class Tensor:
     # ---- what it is ----------------------------------------------------------------------------------------------
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> tuple[int, ...]:
         """The size of every axis."""
-        return self._type.shape
+        return self._type.shape  # type: ignore[return-value]  # a Dim stands for the int that the data will tell
 
     @property
     def dtype(self) -> DType:
@@ -435,6 +440,8 @@ class Tensor:
         def __rlshift__(self, other: Any) -> Tensor: ...
         def __rshift__(self, other: Any) -> Tensor: ...
         def __rrshift__(self, other: Any) -> Tensor: ...
+        def __eq__(self, other: Any) -> Tensor: ...  # type: ignore[override]
+        def __ne__(self, other: Any) -> Tensor: ...  # type: ignore[override]
         def __lt__(self, other: Any) -> Tensor: ...
         def __le__(self, other: Any) -> Tensor: ...
         def __gt__(self, other: Any) -> Tensor: ...
@@ -446,16 +453,18 @@ class Tensor:
         def __getitem__(self, index: Any) -> Tensor: ...
         def __setitem__(self, index: Any, value: Any) -> None: ...
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "_data":
-            return self._kept.read(self)  # the slot is empty: the value lies in blocks, or others may write it
-        if name[:1] == "_":
-            raise AttributeError(f"a Tensor has no attribute {name!r}.")
-        if name[-1:] == "_" and hasattr(Tensor, name[:-1]):
-            raise AttributeError(
-                f"a Tensor has no {name}; write x = x.{name[:-1]}(...), or x[...] = x.{name[:-1]}(...)."
-            )
-        raise MissingName("a Tensor", name, "Tensor", lambda: dir(Tensor))
+    if not TYPE_CHECKING:  # a type checker must go on to report names that do not exist
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "_data":
+                return self._kept.read(self)  # the slot is empty: the value lies in blocks, or others may write it
+            if name[:1] == "_":
+                raise AttributeError(f"a Tensor has no attribute {name!r}.")
+            if name[-1:] == "_" and hasattr(Tensor, name[:-1]):
+                raise AttributeError(
+                    f"a Tensor has no {name}; write x = x.{name[:-1]}(...), or x[...] = x.{name[:-1]}(...)."
+                )
+            raise MissingName("a Tensor", name, "Tensor", lambda: dir(Tensor))
 
 
 def not_one(x: Tensor, what: str) -> ShapeError:

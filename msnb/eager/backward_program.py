@@ -153,7 +153,7 @@ def turned(graph: Graph, turns: dict[int, tuple[int, ...]]) -> Graph:
     if not turns:
         return graph
     with GraphBuilder(graph.name, graph.module) as b:
-        args = []
+        args: list[Tensor] = []
         for i, p in enumerate(graph.params):
             order, t = turns.get(i), p.type
             if order is None or not isinstance(t, TensorType):

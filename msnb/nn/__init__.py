@@ -56,8 +56,14 @@ from msnb.optim import piecewise_constant_lr as piecewise_constant_lr
 from msnb.optim import polynomial_decay_lr as polynomial_decay_lr
 from msnb.optim import warmup_lr as warmup_lr
 
-if not TYPE_CHECKING:  # a type checker must go on to report names that do not exist
+if TYPE_CHECKING:
+    from msnb.nn.lazy_names import *
+else:  # a type checker must go on to report names that do not exist
 
     def __getattr__(name: str) -> object:
         """What MindSpore has here and msnb elsewhere (metrics), and a sentence on what is missing."""
         return missing_names.attribute(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return missing_names.public_names(__name__)

@@ -62,3 +62,7 @@ if not TYPE_CHECKING:  # a type checker must go on to report names that do not e
     def __getattr__(name: str) -> object:
         """A sentence on what is missing."""
         return missing_names.attribute(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return missing_names.public_names(__name__)

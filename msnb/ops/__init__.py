@@ -69,3 +69,7 @@ if not TYPE_CHECKING:  # a type checker must go on to report names that do not e
             return missing_names.attribute(__name__, name)
         globals()[name] = made
         return made
+
+
+def __dir__() -> list[str]:
+    return missing_names.public_names(__name__)

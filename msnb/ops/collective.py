@@ -25,6 +25,7 @@ from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core import process_group
 from msnb.core.dtypes import as_dtype, float64
 from msnb.core.process_group import WORLD_GROUP, members_of
+from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.record import REQUIRED, Example, InvalidExample, Op, Work, define
@@ -304,7 +305,7 @@ NEIGHBORS: Op = define(
 # ---- public functions ----------------------------------------------------------------------------------------------
 
 
-def all_reduce(x: Any, op: str = ReduceOp.SUM, group: str = WORLD_GROUP) -> Any:
+def all_reduce(x: Any, op: str = ReduceOp.SUM, group: str = WORLD_GROUP) -> Tensor:
     """The reduction of every rank's tensor, on every rank.
 
     Args:
@@ -325,7 +326,7 @@ def all_reduce(x: Any, op: str = ReduceOp.SUM, group: str = WORLD_GROUP) -> Any:
     return ALL_REDUCE(x, op=op, group=members_of("all_reduce", group))
 
 
-def all_gather(x: Any, group: str = WORLD_GROUP) -> Any:
+def all_gather(x: Any, group: str = WORLD_GROUP) -> Tensor:
     """Every rank's tensor, one after the other along axis 0.
 
     Args:
@@ -339,7 +340,7 @@ def all_gather(x: Any, group: str = WORLD_GROUP) -> Any:
     return ALL_GATHER(x, axis=0, group=members_of("all_gather", group))
 
 
-def reduce_scatter(x: Any, op: str = ReduceOp.SUM, group: str = WORLD_GROUP) -> Any:
+def reduce_scatter(x: Any, op: str = ReduceOp.SUM, group: str = WORLD_GROUP) -> Tensor:
     """The reduction of every rank's tensor, cut along axis 0: a rank gets the part of its place in the group.
 
     Args:
@@ -371,7 +372,7 @@ def broadcast(x: Any, root_rank: int = 0, group: str = WORLD_GROUP) -> Any:
     return BROADCAST(x, root=root_rank, group=members)
 
 
-def all_to_all(x: Any, split_count: int, split_dim: int, concat_dim: int, group: str = WORLD_GROUP) -> Any:
+def all_to_all(x: Any, split_count: int, split_dim: int, concat_dim: int, group: str = WORLD_GROUP) -> Tensor:
     """Cut along one axis, send part i to the i-th rank of the group, join what comes along another axis.
 
     Args:

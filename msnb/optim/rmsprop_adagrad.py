@@ -119,6 +119,6 @@ class Adagrad(Optimizer):
         """One step of one Parameter."""
         total = self.accum[i]
         if self.update_slots:
-            total = total + ops.square(grad)
+            total = total + ops.square(grad)  # type: ignore[assignment]
             ops.assign(self.accum[i], total)
         ops.assign(param, param - grad * rate * ops.rsqrt(total))

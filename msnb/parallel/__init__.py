@@ -12,14 +12,17 @@ for.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msnb.base import missing_names
 
+if TYPE_CHECKING:
+    from msnb.parallel.lazy_names import *
+else:
 
-def __getattr__(name: str) -> Any:
-    return missing_names.attribute(__name__, name)
+    def __getattr__(name: str) -> Any:
+        return missing_names.attribute(__name__, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *missing_names.MOVED[__name__]})
+    return missing_names.public_names(__name__)

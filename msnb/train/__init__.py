@@ -35,8 +35,14 @@ __all__ = [
     "load_checkpoint", "load_param_into_net", "names", "save_checkpoint",
 ]  # fmt: skip
 
-if not TYPE_CHECKING:  # a type checker must go on to report names that do not exist
+if TYPE_CHECKING:
+    from msnb.train.lazy_names import *
+else:  # a type checker must go on to report names that do not exist
 
     def __getattr__(name: str) -> object:
         """MindSpore's module paths, and a sentence on what is missing."""
         return missing_names.attribute(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return missing_names.public_names(__name__)

@@ -49,10 +49,11 @@ def stars() -> list[tuple[str, str]]:
 
 
 def listed(module: str) -> list[str] | None:
-    """The ``__all__`` of a module."""
-    spec = find_spec(module)
-    assert spec is not None and spec.origin is not None
-    for node in ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body:
+    """The ``__all__`` of a module, or of a stub that type checkers alone read."""
+    spec, stub = find_spec(module), ROOT / f"{module.replace('.', '/')}.pyi"
+    origin = str(stub) if spec is None else spec.origin
+    assert origin is not None
+    for node in ast.parse(Path(origin).read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             return list(ast.literal_eval(node.value))
     return None

@@ -138,7 +138,7 @@ def _cut_off_now(fn: Fn, inputs: tuple[Any, ...], tensors: list[Any]) -> tuple[l
 def _cut_off_here(fn: Fn, inputs: tuple[Any, ...], tensors: list[Any]) -> tuple[list[Any], Any]:
     """In a captured program the inputs are read through ``stop_gradient``."""
     engine = slot.engine
-    stopped = {id(x): stop_gradient(x) for x in tensors}
+    stopped: dict[int, Any] = {id(x): stop_gradient(x) for x in tensors}
     values = {key: x._value for key, x in stopped.items()}
     leaves, shape = pytree.flatten(inputs)
     out = engine.convert(fn)(*pytree.unflatten(shape, [stopped.get(id(x), x) for x in leaves]))
@@ -306,4 +306,4 @@ def register_hook(x: Tensor, hook: Fn) -> HookHandle:
     return HookHandle(hooks, 1)
 
 
-Tensor.register_hook = register_hook  # type: ignore[attr-defined]
+Tensor.register_hook = register_hook  # type: ignore[method-assign, assignment]

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from msnb.api.function_tracing import places_of, snapshot_of
 from msnb.api.graph_mode import compiled_in_graph_mode
@@ -40,6 +40,8 @@ from msnb.ops import cast, ones_like, zeros_like
 from msnb.ops.definition.record import find
 
 Fn = Callable[..., Any]
+P = ParamSpec("P")
+R = TypeVar("R")
 Position = int | tuple[int, ...] | None
 
 
@@ -294,6 +296,22 @@ def _differentiated(
     return results[:n_out], replay(pair.backward, [*results[n_out:], *douts])
 
 
+@overload
+def value_and_grad(
+    fn: Callable[P, R], grad_position: int = 0, weights: None = None, has_aux: bool = False
+) -> Callable[P, tuple[R, Tensor]]: ...
+@overload
+def value_and_grad(
+    fn: Callable[P, R], grad_position: tuple[int, ...], weights: None = None, has_aux: bool = False
+) -> Callable[P, tuple[R, tuple[Tensor, ...]]]: ...
+@overload
+def value_and_grad(
+    fn: Callable[P, R], grad_position: None, weights: Iterable[Parameter], has_aux: bool = False
+) -> Callable[P, tuple[R, tuple[Tensor, ...]]]: ...
+@overload
+def value_and_grad(
+    fn: Callable[P, R], grad_position: Position = 0, weights: Any = None, has_aux: bool = False
+) -> Callable[P, tuple[R, Any]]: ...
 def value_and_grad(fn: Fn, grad_position: Position = 0, weights: Any = None, has_aux: bool = False) -> Fn:
     """A function that gives the value of ``fn`` and its gradient.
 
@@ -335,6 +353,30 @@ def _made_value_and_grad(fn: Fn, weights: Any, position: Position, has_aux: bool
     return value_and_grad(fn, position, weights, has_aux)
 
 
+@overload
+def grad(
+    fn: Callable[P, Any],
+    grad_position: int = 0,
+    weights: None = None,
+    has_aux: Literal[False] = False,
+    return_ids: Literal[False] = False,
+) -> Callable[P, Tensor]: ...
+@overload
+def grad(
+    fn: Callable[P, Any],
+    grad_position: tuple[int, ...],
+    weights: None = None,
+    has_aux: Literal[False] = False,
+    return_ids: Literal[False] = False,
+) -> Callable[P, tuple[Tensor, ...]]: ...
+@overload
+def grad(
+    fn: Callable[P, Any],
+    grad_position: Position = 0,
+    weights: Any = None,
+    has_aux: bool = False,
+    return_ids: bool = False,
+) -> Callable[P, Any]: ...
 def grad(
     fn: Fn, grad_position: Position = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False
 ) -> Fn:

@@ -29,7 +29,7 @@ def hooks_on(x: Tensor) -> tuple[Fn, ...]:
     return () if found is None or found[0]() is not x else tuple(found[1].values())
 
 
-Tensor.kept_hooks = property(hooks_on)  # type: ignore[attr-defined]
+Tensor.kept_hooks = property(hooks_on)  # type: ignore[method-assign, assignment]
 
 
 def keep_hook(x: Tensor, hook: Fn) -> HookHandle:

@@ -8,7 +8,7 @@ vmap     vmap(f)(xs) = stack of f(x) over the rows of xs, in one program
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from msnb import autodiff, ops
 from msnb.api.function_tracing import FunctionTrace, snapshot_of, tensors_of
@@ -24,6 +24,8 @@ from msnb.eager.recording import Recording, is_eager
 from msnb.ir.control_flow import replay
 
 Fn = Callable[..., Any]
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def need_float(what: str, tensors: Sequence[Tensor]) -> None:
@@ -232,7 +234,7 @@ def _all_tangents(program: FunctionTrace, tangents: Sequence[Any], values: Seque
 # ---- vmap --------------------------------------------------------------------------------------------------------
 
 
-def vmap(fn: Fn, in_axes: Any = 0, out_axes: Any = 0) -> Fn:
+def vmap(fn: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P, R]:
     """``fn`` over a batch: a function that maps it over one axis of its arguments, in one program.
 
     Args:
@@ -347,7 +349,7 @@ def _batch_size(tensors: Sequence[Tensor], axes: Sequence[int | None]) -> int:
     if len(sizes) > 1:
         shapes = [f"argument: {x._type!r}, axis {a}" for x, a in zip(tensors, axes) if a is not None]
         raise ShapeError(f"vmap: the batch sizes differ: {' and '.join(sorted(map(str, sizes)))}.", operands=shapes)
-    return int(sizes.pop())  # type: ignore[arg-type]
+    return int(sizes.pop())
 
 
 def _lane(t: TensorType, axis: int) -> TensorType:

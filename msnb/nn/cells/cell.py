@@ -211,20 +211,20 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
             f"{type(self).__name__} has no construct(); write `def construct(self, x): ...` (PyTorch calls it forward)."
         )
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the network on tensors."""
+    def __call__(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Run the network on tensors; gives what ``construct`` returns (type checkers are told: a Tensor)."""
         if not self._ready:
             self._need_init("")
         engine = slot.engine
         if not isinstance(engine, EagerEngine):
             stage = engine.read(self, "pipeline_stage")
             with engine.scoped(self.scope_name if stage is None else f"{stage_scope(stage)}/{self.scope_name}"):
-                return self._run(engine, args, kwargs)
+                return self._run(engine, args, kwargs)  # type: ignore[no-any-return]
         if in_graph_mode():
-            return call_cell(self, args, kwargs)
+            return call_cell(self, args, kwargs)  # type: ignore[no-any-return]
         if self._is_step:
-            return step_undo.step(self._at_once, engine, args, kwargs)
-        return self._run(engine, args, kwargs)
+            return step_undo.step(self._at_once, engine, args, kwargs)  # type: ignore[no-any-return]
+        return self._run(engine, args, kwargs)  # type: ignore[no-any-return]
 
     def _at_once(self, engine: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A step in eager mode; the optimizers of this package run as one program there."""

@@ -12,6 +12,7 @@ Source: Micikevicius et al., "Mixed Precision Training", 2018, arXiv:1710.03740.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from msnb import ops
@@ -189,7 +190,7 @@ class TrainOneStepWithLossScaleCell(Cell):
         self.loss_scaling_manager = scale_sense if isinstance(scale_sense, Cell) else None
         first = self._first_scale(scale_sense)
         self.scale_sense = Parameter(Tensor(first, dtypes.float32), name="scale_sense", requires_grad=False)
-        self.grad_fn = value_and_grad(self._scaled_loss, None, optimizer.parameters, has_aux=True)
+        self.grad_fn: Callable[..., Any] = value_and_grad(self._scaled_loss, None, optimizer.parameters, has_aux=True)
         self.grad_reducer = reducer_of(optimizer.parameters)
 
     def _first_scale(self, given: Any) -> float:

@@ -13,7 +13,7 @@ The names inside do not change: ``TrainOneStepCell(WithLossCell(net, loss), opt)
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msnb.api.transforms.gradients import value_and_grad
@@ -168,7 +168,7 @@ class TrainOneStepCell(Cell):
         self.network = network
         self.optimizer = optimizer
         self.sens = sens
-        self.grad_fn = value_and_grad(network, None, optimizer.parameters)
+        self.grad_fn: Callable[..., Any] = value_and_grad(network, None, optimizer.parameters)
         self.grad_reducer = reducer_of(optimizer.parameters)
 
     def construct(self, *inputs: Any) -> Any:

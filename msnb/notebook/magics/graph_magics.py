@@ -23,7 +23,7 @@ from msnb.notebook.programs.capture_target import captured, jitted
 from msnb.notebook.show import program_views
 from msnb.notebook.views.view import GraphView
 
-MODES = {"graph": GRAPH_MODE, "eager": PYNATIVE_MODE}
+MODES = {"graph": GRAPH_MODE, "eager": PYNATIVE_MODE, "pynative": PYNATIVE_MODE}
 
 
 Decorator = Callable[[Any], Any]

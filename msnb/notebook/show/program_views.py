@@ -58,13 +58,15 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    """Plans and trainings are loaded when one of their views is asked for."""
-    return missing_names.attribute(__name__, name)
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Plans and trainings are loaded when one of their views is asked for."""
+        return missing_names.attribute(__name__, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *missing_names.MOVED[__name__]})
+    return missing_names.public_names(__name__)
 
 
 def graph(

@@ -92,7 +92,7 @@ def _size(version: Version) -> int:
     return sum(1 for _ in version.compiled.graph.walk())
 
 
-def _compiled(fn: Any) -> CompiledFunction:
+def _compiled(fn: Any) -> CompiledFunction[..., Any]:
     fn = getattr(fn, "__func__", fn)
     found = fn if isinstance(fn, CompiledFunction) else compiled_cell(fn)
     if not isinstance(found, CompiledFunction):

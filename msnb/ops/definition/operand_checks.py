@@ -15,7 +15,7 @@ from msnb.ops.definition.keyword_aliases import ValuesAndIndices, no_tensor
 from msnb.ops.definition.record import find
 
 
-def as_tensor(x: Any) -> Any:
+def as_tensor(x: Any) -> Tensor:
     """``x`` itself, or a Tensor of the number, list or array. A program under capture hands over arrays from outside
     that know how to become its inputs (``__msnb_tensor__``)."""
     if isinstance(x, Tensor):

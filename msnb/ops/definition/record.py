@@ -78,6 +78,7 @@ from msnb.core.dtypes import DType
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, Type, result_dtype, unequal
+from msnb.ops.definition.docstring import LazyAttribute, documentation_of, signature_of
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,10 @@ _NONE: dict[str, Any] = {}
 
 @dataclass(eq=False, frozen=True)
 class Op:
-    """The record of one operation; see the head of this file for every field."""
+    __doc__ = LazyAttribute(
+        "__doc__", documentation_of, "The record of one operation; the file's head says every field."
+    )
+    __signature__ = LazyAttribute("__signature__", signature_of, None)
 
     name: str
     inputs: tuple[str, ...]
@@ -159,10 +163,11 @@ class Op:
     def __reduce__(self) -> str | tuple[Any, ...]:
         return (find, (self.name,))
 
-    def __call__(self, *inputs: Any, **attrs: Any) -> Any:
+    def __call__(self, *inputs: Any, **attrs: Any) -> Tensor:
         if len(inputs) != self.arity:
             self.bind_inputs(inputs)
-        return slot.engine.apply(self, inputs, self.bind_attrs(attrs) if attrs or self.attrs else _NONE)
+        # several results are a tuple, which type checkers may unpack too: a Tensor can be iterated over
+        return slot.engine.apply(self, inputs, self.bind_attrs(attrs) if attrs or self.attrs else _NONE)  # type: ignore[no-any-return]
 
     # ---- signature -----------------------------------------------------------------------------------------------
 

@@ -121,12 +121,12 @@ angle = unary(
 )  # fmt: skip
 
 
-def complex(re: Any, im: Any) -> Any:
+def complex(re: Any, im: Any) -> Tensor:
     """The complex tensor re + i im.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.Complex.html
     """
-    return re + im * 1j
+    return re + im * 1j  # type: ignore[no-any-return]
 
 
 def is_complex(x: Tensor) -> bool:

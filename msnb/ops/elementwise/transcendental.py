@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from msnb.core.tensor import Tensor
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.record import Op, find
 from msnb.ops.elementwise.error_function import erf_body, erfc_body, erfinv_body
@@ -98,7 +99,7 @@ erfinv = unary(
 )  # fmt: skip
 
 
-def logaddexp(x: Any, y: Any) -> Any:
+def logaddexp(x: Any, y: Any) -> Tensor:
     """log(exp(x) + exp(y)) without overflow.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.logaddexp.html

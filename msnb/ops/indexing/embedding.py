@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
+from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.elementwise.comparison import equal, where
@@ -16,7 +17,7 @@ from msnb.ops.indexing.gather import gather
 from msnb.ops.shape.views import expand_dims
 
 
-def embedding(ids: Any, weight: Any, padding_idx: int | None = None) -> Any:
+def embedding(ids: Any, weight: Any, padding_idx: int | None = None) -> Tensor:
     """Rows of ``weight`` at ``ids``.
 
     Args:

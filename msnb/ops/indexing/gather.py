@@ -110,7 +110,7 @@ GATHER: Op = define(
 )
 
 
-def gather(x: Any, index: Any, axis: Any = 0, batch_dims: int = 0, *, dim: int | None = None) -> Any:
+def gather(x: Any, index: Any, axis: Any = 0, batch_dims: int = 0, *, dim: int | None = None) -> Tensor:
     """The slices of ``x`` along ``axis`` that ``index`` names.
 
     Args:
@@ -148,7 +148,7 @@ def gather(x: Any, index: Any, axis: Any = 0, batch_dims: int = 0, *, dim: int |
     return _gather_lanes(t, i, at, batch_dims)
 
 
-def _gather_lanes(x: Any, index: Any, axis: int, lead: int) -> Any:
+def _gather_lanes(x: Any, index: Any, axis: int, lead: int) -> Tensor:
     """One lane per combination of the shared axes: flatten them to one and gather as a batch of one axis."""
     shape, rest = x.shape[:lead], index.shape[lead:]
     flat_x = reshape(x, (-1, *x.shape[lead:]))
@@ -158,7 +158,7 @@ def _gather_lanes(x: Any, index: Any, axis: int, lead: int) -> Any:
 
 
 @worded
-def index_select(x: Any, axis: int, index: Any) -> Any:
+def index_select(x: Any, axis: int, index: Any) -> Tensor:
     """``gather`` with the arguments in PyTorch's order; ``index`` is a vector."""
     i = as_tensor(index)
     if i.ndim > 1:
@@ -167,7 +167,7 @@ def index_select(x: Any, axis: int, index: Any) -> Any:
 
 
 @worded
-def take(x: Any, index: Any, axis: int | None = None) -> Any:
+def take(x: Any, index: Any, axis: int | None = None) -> Tensor:
     """NumPy's take: along an axis, or from the flattened tensor."""
     return gather(reshape(x, (-1,)), index, 0) if axis is None else gather(x, index, axis)
 
@@ -180,7 +180,7 @@ def coordinates(name: str, index: Any) -> tuple[Any, ...]:
     return unstack(i, -1)
 
 
-def gather_nd(x: Any, index: Any) -> Any:
+def gather_nd(x: Any, index: Any) -> Tensor:
     """The elements (or slices) of ``x`` at coordinates.
 
     Args:
@@ -215,7 +215,7 @@ def along(name: str, shape: Shape, index: Any, axis: int) -> tuple[Any, ...]:
 
 
 @worded
-def gather_elements(x: Any, axis: int, index: Any) -> Any:
+def gather_elements(x: Any, axis: int, index: Any) -> Tensor:
     """One index per element of the result: ``out[i][j] = x[index[i][j]][j]`` for axis 0.
 
     Args:
@@ -236,7 +236,7 @@ def gather_elements(x: Any, axis: int, index: Any) -> Any:
 
 
 @worded
-def take_along_axis(x: Any, index: Any, axis: int | None = None) -> Any:
+def take_along_axis(x: Any, index: Any, axis: int | None = None) -> Tensor:
     """NumPy's take_along_axis: like ``gather_elements``, the other axes broadcast; without axis, flattened.
 
     Examples:
@@ -255,7 +255,7 @@ def take_along_axis(x: Any, index: Any, axis: int | None = None) -> Any:
     return INDEX(t, *along("take_along_axis", t.shape, i, at), spec=("t",) * t.ndim)
 
 
-def take_along_dim(x: Any, indices: Any, dim: int | None = None) -> Any:
+def take_along_dim(x: Any, indices: Any, dim: int | None = None) -> Tensor:
     """``take_along_axis`` in PyTorch's words.
 
     Examples:

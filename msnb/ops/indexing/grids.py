@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.elementwise import arithmetic, cast, transcendental
@@ -35,7 +36,7 @@ __all__ = [
 row_stack = vstack
 
 
-def t(x: Any) -> Any:
+def t(x: Any) -> Tensor:
     """A matrix with its axes exchanged; vectors and numbers as they are.
 
     Raises:
@@ -54,17 +55,17 @@ def t(x: Any) -> Any:
     return found if found.ndim < 2 else transpose(found, (1, 0))
 
 
-def expand_as(x: Any, other: Any) -> Any:
+def expand_as(x: Any, other: Any) -> Tensor:
     """``x`` broadcast to the shape of ``other``."""
     return broadcast_to(as_tensor(x), as_tensor(other).shape)
 
 
-def view_as(x: Any, other: Any) -> Any:
+def view_as(x: Any, other: Any) -> Tensor:
     """``x`` in the shape of ``other``, which holds as many elements."""
     return reshape(as_tensor(x), as_tensor(other).shape)
 
 
-def type_as(x: Any, other: Any) -> Any:
+def type_as(x: Any, other: Any) -> Tensor:
     """``x`` in the dtype of ``other``."""
     return cast.cast(as_tensor(x), as_tensor(other).dtype)
 
@@ -73,7 +74,7 @@ def type_as(x: Any, other: Any) -> Any:
 
 
 def _split_along(name: str, least: int, axis: int) -> Any:
-    def split(x: Any, indices_or_sections: Any) -> Any:
+    def split(x: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
         found = as_tensor(x)
         if found.ndim < least:
             raise ShapeError(f"{name} needs at least {least} axes.", operands=operand_lines(found._type))
@@ -89,7 +90,7 @@ vsplit = _split_along("vsplit", 2, 0)
 dsplit = _split_along("dsplit", 3, 2)
 
 
-def column_stack(xs: Any) -> Any:
+def column_stack(xs: Any) -> Tensor:
     """Vectors as the columns of a matrix; matrices side by side.
 
     Examples:
@@ -100,7 +101,7 @@ def column_stack(xs: Any) -> Any:
     return concat([x if x.ndim > 1 else reshape(x, (-1, 1)) for x in map(as_tensor, xs)], axis=1)
 
 
-def block_diag(*inputs: Any) -> Any:
+def block_diag(*inputs: Any) -> Tensor:
     """Matrices along a diagonal, zeros elsewhere; vectors count as rows.
 
     Examples:
@@ -119,14 +120,14 @@ def block_diag(*inputs: Any) -> Any:
     return concat(rows, axis=0)
 
 
-def cartesian_prod(*inputs: Any) -> Any:
+def cartesian_prod(*inputs: Any) -> Tensor:
     """All tuples of one element of each vector: [product of lengths, vectors]; of one vector the vector itself."""
     if len(inputs) == 1:
         return as_tensor(inputs[0])
     return stack([reshape(g, (-1,)) for g in meshgrid(*inputs, indexing="ij")], axis=-1)
 
 
-def combinations(x: Any, r: int = 2, with_replacement: bool = False) -> Any:
+def combinations(x: Any, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All choices of ``r`` elements of a vector, in order.
 
     Returns:
@@ -148,13 +149,13 @@ def combinations(x: Any, r: int = 2, with_replacement: bool = False) -> Any:
 # ---- numbers --------------------------------------------------------------------------------------------------------
 
 
-def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None) -> Any:
+def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None) -> Tensor:
     """``base`` to the powers of ``steps`` evenly spaced numbers from ``start`` to ``end``."""
     out = arithmetic.power(float(base), linspace(start, end, steps))
     return out if dtype is None else cast.cast(out, dtype)
 
 
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
     """The powers of a vector as columns, the highest first.
 
     Examples:
@@ -170,17 +171,17 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     return arithmetic.power(expand_dims(found, 1), cast.cast(as_tensor(power.copy()), found.dtype))
 
 
-def fmax(x: Any, other: Any) -> Any:
+def fmax(x: Any, other: Any) -> Tensor:
     """The larger of two; of a number and NaN the number. At a tie the gradient goes to ``x``."""
     return where(isnan(x), other, where(isnan(other), x, arithmetic.clamp_min(x, other)))
 
 
-def fmin(x: Any, other: Any) -> Any:
+def fmin(x: Any, other: Any) -> Tensor:
     """The smaller of two; of a number and NaN the number. At a tie the gradient goes to ``x``."""
     return where(isnan(x), other, where(isnan(other), x, arithmetic.clamp_max(x, other)))
 
 
-def signbit(x: Any) -> Any:
+def signbit(x: Any) -> Tensor:
     """Whether a number is negative; -0.0 is, NaN is not."""
     found = as_tensor(x)
     if not found.dtype.is_float:
@@ -188,7 +189,7 @@ def signbit(x: Any) -> Any:
     return (found < 0) | (arithmetic.reciprocal(where(equal(found, 0), found, 1)) < 0)
 
 
-def sgn(x: Any) -> Any:
+def sgn(x: Any) -> Tensor:
     """-1, 0 or 1; of a complex number x / |x|, and 0 of 0."""
     found = as_tensor(x)
     if not cast.is_complex(found):
@@ -197,7 +198,7 @@ def sgn(x: Any) -> Any:
     return found / cast.cast(where(equal(size, 0), 1, size), found.dtype)
 
 
-def logaddexp2(x: Any, other: Any) -> Any:
+def logaddexp2(x: Any, other: Any) -> Tensor:
     """log2(2^x + 2^other), without overflow."""
     scale = math.log(2)
     return transcendental.logaddexp(as_tensor(x) * scale, as_tensor(other) * scale) / scale

@@ -13,6 +13,7 @@ import numpy as np
 
 from msnb.base.errors import DTypeError, ShapeError
 from msnb.core import dtypes
+from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.operand_checks import as_tensor, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
@@ -126,9 +127,9 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     return find("where")(condition, x, y)
 
 
-def argwhere(x: Any) -> Any:
+def argwhere(x: Any) -> Tensor:
     """Same as ``nonzero``: one row per element that is not zero."""
-    return nonzero(x)
+    return nonzero(x)  # type: ignore[no-any-return]
 
 
 def _need_mask(name: str, x: Any, mask: Any) -> None:
@@ -138,7 +139,7 @@ def _need_mask(name: str, x: Any, mask: Any) -> None:
         )
 
 
-def masked_select(x: Any, mask: Any) -> Any:
+def masked_select(x: Any, mask: Any) -> Tensor:
     """The elements of ``x`` where ``mask`` is True, as a vector; both broadcast.
 
     Examples:
@@ -154,7 +155,7 @@ def masked_select(x: Any, mask: Any) -> Any:
     return broadcast_to(t, shape=shape)[broadcast_to(m, shape=shape)]
 
 
-def masked_fill(x: Any, mask: Any, value: Any) -> Any:
+def masked_fill(x: Any, mask: Any, value: Any) -> Tensor:
     """``x`` with ``value`` (one number) where ``mask`` is True; x and mask broadcast.
 
     Examples:
@@ -170,7 +171,7 @@ def masked_fill(x: Any, mask: Any, value: Any) -> Any:
     return filled if filled.dtype is t.dtype else filled.astype(t.dtype)
 
 
-def masked_scatter(x: Any, mask: Any, source: Any) -> Any:
+def masked_scatter(x: Any, mask: Any, source: Any) -> Tensor:
     """``x`` with the first elements of ``source``, in order, where ``mask`` is True.
 
     Args:
@@ -193,7 +194,7 @@ def masked_scatter(x: Any, mask: Any, source: Any) -> Any:
     m = broadcast_to(m, shape=t.shape)
     before = cumsum(m.reshape(-1).astype(dtypes.int64), 0).reshape(t.shape) - 1
     chosen = take(as_tensor(source).astype(t.dtype), where(m, before, 0))
-    return where(m, chosen, t)
+    return where(m, chosen, t)  # type: ignore[no-any-return]
 
 
 # ---- unique ------------------------------------------------------------------------------------------------------

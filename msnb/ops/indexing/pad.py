@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.core.tensor import Tensor
 from msnb.core.types import Size, TensorType, tensor_type
 from msnb.ops.definition.operand_checks import as_tensor, one_batched, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
@@ -138,7 +139,7 @@ def as_pads(pads: Any, ndim: int) -> Pads:
     return ((0, 0),) * (ndim - len(pairs)) + tuple(reversed(pairs))
 
 
-def pad(x: Any, padding: Any = None, mode: str = "constant", value: Any = None, *, pads: Any = None) -> Any:
+def pad(x: Any, padding: Any = None, mode: str = "constant", value: Any = None, *, pads: Any = None) -> Tensor:
     """``x`` with a border.
 
     Args:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
+from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_ints, as_sizes, as_tensor, tensors
 from msnb.ops.definition.symbolic_sizes import product, quotient
@@ -37,7 +38,7 @@ FULL = (None, None, None)
 # ---- axes in other places -------------------------------------------------------------------------------------------
 
 
-def swapaxes(x: Any, axis0: int, axis1: int) -> Any:
+def swapaxes(x: Any, axis0: int, axis1: int) -> Tensor:
     """Two axes exchanged.
 
     Examples:
@@ -52,7 +53,7 @@ def swapaxes(x: Any, axis0: int, axis1: int) -> Any:
     return TRANSPOSE(t, perm=tuple(order))
 
 
-def moveaxis(x: Any, source: Any, destination: Any) -> Any:
+def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
     """Axes moved to other positions, the rest in their old order.
 
     Examples:
@@ -71,7 +72,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Any:
     return TRANSPOSE(t, perm=tuple(order))
 
 
-def flatten(x: Any, order: str = "C", *, start_dim: int = 1, end_dim: int = -1) -> Any:
+def flatten(x: Any, order: str = "C", *, start_dim: int = 1, end_dim: int = -1) -> Tensor:
     """The axes from ``start_dim`` to ``end_dim`` merged into one; a batch axis at 0 stays (MindSpore's default).
 
     Args:
@@ -102,12 +103,12 @@ def _columns_first(t: Any) -> Any:
     return TRANSPOSE(t, perm=(0, *range(t.ndim - 1, 0, -1)))
 
 
-def ravel(x: Any) -> Any:
+def ravel(x: Any) -> Tensor:
     """All elements as a vector."""
     return reshape(x, (-1,))
 
 
-def unflatten(x: Any, dim: int, sizes: Any) -> Any:
+def unflatten(x: Any, dim: int, sizes: Any) -> Tensor:
     """One axis taken apart into several: the inverse of ``flatten``."""
     t = as_tensor(x)
     at = normal_axis("unflatten", dim, t.ndim)
@@ -119,7 +120,7 @@ def unflatten(x: Any, dim: int, sizes: Any) -> Any:
 
 
 @worded
-def narrow(x: Any, axis: int, start: int, length: int) -> Any:
+def narrow(x: Any, axis: int, start: int, length: int) -> Tensor:
     """``length`` elements of an axis from ``start`` on.
 
     Raises:
@@ -160,7 +161,7 @@ def _each(xs: Sequence[Any], fn: Any) -> Any:
 
 
 @worded
-def flip(x: Any, *axes: Any, axis: Any = None) -> Any:
+def flip(x: Any, *axes: Any, axis: Any = None) -> Tensor:
     """Elements in reverse order along the given axes (all where none are given; ``()`` gives none and turns none).
 
     Examples:
@@ -174,17 +175,17 @@ def flip(x: Any, *axes: Any, axis: Any = None) -> Any:
     return INDEX(t, spec=tuple((None, None, -1) if a in turned else FULL for a in range(t.ndim)))
 
 
-def fliplr(x: Any) -> Any:
+def fliplr(x: Any) -> Tensor:
     """Reversed along axis 1."""
     return flip(x, 1)
 
 
-def flipud(x: Any) -> Any:
+def flipud(x: Any) -> Tensor:
     """Reversed along axis 0."""
     return flip(x, 0)
 
 
-def roll(x: Any, shifts: Any, dims: Any = None) -> Any:
+def roll(x: Any, shifts: Any, dims: Any = None) -> Tensor:
     """Elements moved along axes; those that fall off one end come back at the other.
 
     Args:
@@ -220,7 +221,7 @@ def _rolled(t: Any, shift: int, axis: int) -> Any:
     return CONCAT(*parts, axis=axis)
 
 
-def rot90(x: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
+def rot90(x: Any, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     """The plane of two axes turned by k quarter turns, from the first axis towards the second.
 
     Examples:
@@ -243,7 +244,7 @@ def rot90(x: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
 # ---- repetition -----------------------------------------------------------------------------------------------------
 
 
-def tile(x: Any, *reps: Any, dims: Any = None) -> Any:
+def tile(x: Any, *reps: Any, dims: Any = None) -> Tensor:
     """The whole tensor repeated along its axes; more counts than axes give new leading axes.
 
     Examples:
@@ -265,7 +266,7 @@ def tile(x: Any, *reps: Any, dims: Any = None) -> Any:
 
 
 @worded
-def repeat_interleave(x: Any, repeats: Any, axis: int | None = None) -> Any:
+def repeat_interleave(x: Any, repeats: Any, axis: int | None = None) -> Tensor:
     """Every element repeated in place.
 
     Args:
@@ -293,7 +294,7 @@ def repeat_interleave(x: Any, repeats: Any, axis: int | None = None) -> Any:
     return reshape(wide, (*t.shape[:at], product((t.shape[at], counts[0])), *t.shape[at + 1 :]))
 
 
-def repeat_elements(x: Any, rep: int, axis: int = 0) -> Any:
+def repeat_elements(x: Any, rep: int, axis: int = 0) -> Tensor:
     """Every slice along ``axis`` ``rep`` times in a row; ``repeat_interleave`` flattens where no axis is said.
 
     Args:
@@ -340,7 +341,7 @@ def meshgrid(*xs: Any, indexing: str = "xy") -> tuple[Any, ...]:
     return tuple(broadcast_to(t, shape=shape) for t in open_grid)
 
 
-def one_hot(indices: Any, depth: int, on_value: Any = 1, off_value: Any = 0, axis: int = -1) -> Any:
+def one_hot(indices: Any, depth: int, on_value: Any = 1, off_value: Any = 0, axis: int = -1) -> Tensor:
     """One class number per element becomes a row with ``on_value`` at that class.
 
     Args:

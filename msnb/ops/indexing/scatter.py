@@ -10,7 +10,7 @@ All of them are ``index_update`` (last write counts), ``unindex`` (writes add up
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core.dtypes import DType
 from msnb.core.engine import slot
+from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_sizes, as_tensor, strong_dtype
@@ -123,7 +124,7 @@ INDEX_REDUCE: Op = define(
 )
 
 
-def combine(x: Any, indices: Sequence[Any], spec: Any, value: Any, how: str) -> Any:
+def combine(x: Any, indices: Sequence[Any], spec: Any, value: Any, how: str) -> Tensor:
     """x with ``value`` at an index: how = none (written), add, sub, max, min, mul, div."""
     if how in ("none", "update"):
         return INDEX_UPDATE(x, value, *indices, spec=spec)
@@ -132,7 +133,7 @@ def combine(x: Any, indices: Sequence[Any], spec: Any, value: Any, how: str) -> 
         v = as_tensor(value)
         v = v.astype(x.dtype) if v.dtype is not x.dtype else v
         added = UNINDEX(broadcast_to(v, shape=place), *indices, spec=spec, shape=x.shape)
-        return x + added if how == "add" else x - added
+        return x + added if how == "add" else x - added  # type: ignore[no-any-return]
     if how == "div":
         return INDEX_REDUCE(x, 1 / as_tensor(value), *indices, spec=spec, reduce="mul")
     return INDEX_REDUCE(x, value, *indices, spec=spec, reduce=how)
@@ -141,7 +142,7 @@ def combine(x: Any, indices: Sequence[Any], spec: Any, value: Any, how: str) -> 
 # ---- coordinates ----------------------------------------------------------------------------------------------------
 
 
-def scatter_nd(index: Any, updates: Any, shape: Any) -> Any:
+def scatter_nd(index: Any, updates: Any, shape: Any) -> Tensor:
     """Zeros of ``shape`` with ``updates`` added at the coordinates ``index[..., k]``.
 
     Examples:
@@ -153,8 +154,8 @@ def scatter_nd(index: Any, updates: Any, shape: Any) -> Any:
     return UNINDEX(as_tensor(updates), *parts, spec=("t",) * len(parts), shape=as_sizes("scatter_nd", (shape,)))
 
 
-def _tensor_scatter(how: str, meaning: str) -> Any:
-    def scatter_op(x: Any, index: Any, updates: Any) -> Any:
+def _tensor_scatter(how: str, meaning: str) -> Callable[..., Tensor]:
+    def scatter_op(x: Any, index: Any, updates: Any) -> Tensor:
         parts = coordinates(f"tensor_scatter_{how}", index)
         return combine(as_tensor(x), parts, ("t",) * len(parts), as_tensor(updates), how)
 
@@ -177,7 +178,7 @@ tensor_scatter_div = _tensor_scatter("div", "divided out")
 # ---- elements -------------------------------------------------------------------------------------------------------
 
 
-def tensor_scatter_elements(x: Any, index: Any, updates: Any, axis: int = 0, reduction: str = "none") -> Any:
+def tensor_scatter_elements(x: Any, index: Any, updates: Any, axis: int = 0, reduction: str = "none") -> Tensor:
     """``x`` with one write per element of ``index``: ``x[index[i][j]][j] = updates[i][j]`` for axis 0.
 
     Args:
@@ -199,7 +200,7 @@ def tensor_scatter_elements(x: Any, index: Any, updates: Any, axis: int = 0, red
 
 
 @worded
-def scatter(x: Any, axis: int, index: Any, src: Any, reduce: str = "none") -> Any:
+def scatter(x: Any, axis: int, index: Any, src: Any, reduce: str = "none") -> Tensor:
     """``tensor_scatter_elements`` with PyTorch's order of arguments."""
     return tensor_scatter_elements(x, index, src, axis, {"multiply": "mul"}.get(reduce, reduce))
 
@@ -208,7 +209,7 @@ _COMBINED = {"sum": "add", "prod": "mul", "mean": "add", "amax": "max", "amin": 
 
 
 @worded
-def scatter_reduce(x: Any, axis: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
+def scatter_reduce(x: Any, axis: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Tensor:
     """``x`` with one number per element of ``index`` combined in, in PyTorch's words.
 
     Args:
@@ -254,7 +255,7 @@ def _divided_by_count(x: Any, total: Any, axis: int, index: Any, src: Any, inclu
     return total / count if x.dtype.is_float or x.dtype.is_complex else total // count
 
 
-def scatter_add(x: Any, *args: Any) -> Any:
+def scatter_add(x: Any, *args: Any) -> Tensor:
     """``scatter_add(x, axis, index, src)``: one addition per element of index (PyTorch, mindspore.mint).
 
     ``scatter_add(parameter, index, updates)``, MindSpore's older form, adds ``updates`` to rows of a Parameter, which
@@ -266,27 +267,27 @@ def scatter_add(x: Any, *args: Any) -> Any:
     return _rows_of_parameter(x, index, updates, how="add")
 
 
-def scatter_update(x: Any, index: Any, updates: Any) -> Any:
+def scatter_update(x: Any, index: Any, updates: Any) -> Tensor:
     """Rows of the Parameter ``x`` become ``updates``; returns its new value."""
     return _rows_of_parameter(x, index, updates, how="none")
 
 
-def _rows_of_parameter(x: Any, index: Any, updates: Any, *, how: str) -> Any:
+def _rows_of_parameter(x: Any, index: Any, updates: Any, *, how: str) -> Tensor:
     new = combine(x, (as_tensor(index),), ("t",), updates, how)
     slot.engine.assign(x, new)
-    return x
+    return x  # type: ignore[no-any-return]
 
 
 # ---- rows -----------------------------------------------------------------------------------------------------------
 
 
-def _rows(name: str, x: Any, axis: int, index: Any, value: Any, how: str) -> Any:
+def _rows(name: str, x: Any, axis: int, index: Any, value: Any, how: str) -> Tensor:
     t, i = as_tensor(x), as_tensor(index)
     return combine(t, (i,), at_axis(normal_axis(name, axis, t.ndim)), value, how)
 
 
 @worded
-def index_add(x: Any, axis: Any, index: Any, src: Any, *, alpha: Any = 1) -> Any:
+def index_add(x: Any, axis: Any, index: Any, src: Any, *, alpha: Any = 1) -> Tensor:
     """``x`` with the slices of ``src`` added to the slices along ``axis`` that ``index`` names.
 
     Examples:
@@ -300,12 +301,12 @@ def index_add(x: Any, axis: Any, index: Any, src: Any, *, alpha: Any = 1) -> Any
 
 
 @worded
-def index_copy(x: Any, axis: int, index: Any, src: Any) -> Any:
+def index_copy(x: Any, axis: int, index: Any, src: Any) -> Tensor:
     """``x`` with the slices along ``axis`` that ``index`` names replaced by those of ``src``."""
     return _rows("index_copy", x, axis, index, as_tensor(src), "none")
 
 
 @worded
-def index_fill(x: Any, axis: int, index: Any, value: Any) -> Any:
+def index_fill(x: Any, axis: int, index: Any, value: Any) -> Tensor:
     """``x`` with one number in the slices along ``axis`` that ``index`` names."""
     return _rows("index_fill", x, axis, index, value, "none")

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, ShapeError
+from msnb.core.tensor import Tensor
 from msnb.core.types import Shape, Size, TensorType, result_dtype, tensor_type
 from msnb.ops.definition.operand_checks import as_tensor, tensors
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
@@ -220,7 +221,7 @@ EINSUM: Op = define(
 )
 
 
-def einsum(equation: str, *xs: Any) -> Any:
+def einsum(equation: str, *xs: Any) -> Tensor:
     """A product of tensors with named axes, summed over the names that vanish.
 
     Args:

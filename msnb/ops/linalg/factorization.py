@@ -22,6 +22,7 @@ import numpy as np
 
 from msnb.base.errors import AttributeValueError, DTypeError, GradientError, ShapeError
 from msnb.core import dtypes
+from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_tensor
@@ -192,7 +193,7 @@ def svd(x: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
     return (s, u, v) if compute_uv else s
 
 
-def pinv(x: Any, rtol: float | None = None) -> Any:
+def pinv(x: Any, rtol: float | None = None) -> Tensor:
     """The pseudo-inverse (Moore and Penrose).
 
     Args:
@@ -240,7 +241,7 @@ _OF_SINGULAR_VALUES: dict[Any, Any] = {"nuc": functional.sum, 2: functional.amax
 
 
 @worded
-def matrix_norm(x: Any, ord: Any = "fro", axis: Any = (-2, -1), keepdims: bool = False) -> Any:
+def matrix_norm(x: Any, ord: Any = "fro", axis: Any = (-2, -1), keepdims: bool = False) -> Tensor:
     """A norm of matrices.
 
     Args:
@@ -270,7 +271,7 @@ def matrix_norm(x: Any, ord: Any = "fro", axis: Any = (-2, -1), keepdims: bool =
     return out if keepdims else SQUEEZE(out, axis=(rows, columns))
 
 
-def matrix_rank(x: Any, rtol: float | None = None) -> Any:
+def matrix_rank(x: Any, rtol: float | None = None) -> Tensor:
     """How many singular values are not 0 (not below ``rtol`` of the largest, as for ``pinv``)."""
     t = as_tensor(x)
     s = svd(t, compute_uv=False)

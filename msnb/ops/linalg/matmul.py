@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import ArgumentError, ShapeError
+from msnb.core.tensor import Tensor
 from msnb.core.types import Dim, TensorType, result_dtype, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import all_spread, as_ints, as_tensor
@@ -153,21 +154,21 @@ def _need_rank(name: str, *pairs: tuple[Any, int]) -> None:
         )
 
 
-def mm(x: Any, y: Any) -> Any:
+def mm(x: Any, y: Any) -> Tensor:
     """Matrix product of two matrices (PyTorch's name; ``matmul`` takes more)."""
     a, b = as_tensor(x), as_tensor(y)
     _need_rank("mm", (a, 2), (b, 2))
     return matmul(a, b)
 
 
-def mv(x: Any, v: Any) -> Any:
+def mv(x: Any, v: Any) -> Tensor:
     """Matrix times vector."""
     a, b = as_tensor(x), as_tensor(v)
     _need_rank("mv", (a, 2), (b, 1))
     return matmul(a, b)
 
 
-def bmm(x: Any, y: Any) -> Any:
+def bmm(x: Any, y: Any) -> Tensor:
     """Matrix products of two stacks of matrices, [b,m,k] and [b,k,n].
 
     Examples:
@@ -181,33 +182,33 @@ def bmm(x: Any, y: Any) -> Any:
     return matmul(a, b)
 
 
-def addmm(c: Any, x: Any, y: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def addmm(c: Any, x: Any, y: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * c + alpha * (x @ y)`` for matrices."""
     return _scaled(c, beta) + _scaled(mm(x, y), alpha)
 
 
-def addmv(c: Any, x: Any, v: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def addmv(c: Any, x: Any, v: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * c + alpha * (x @ v)``."""
     return _scaled(c, beta) + _scaled(mv(x, v), alpha)
 
 
-def baddbmm(c: Any, x: Any, y: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def baddbmm(c: Any, x: Any, y: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * c + alpha * (x @ y)`` for stacks of matrices."""
     return _scaled(c, beta) + _scaled(bmm(x, y), alpha)
 
 
-def addbmm(c: Any, x: Any, y: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def addbmm(c: Any, x: Any, y: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * c + alpha * sum(x @ y)``: the products of a stack added up."""
     a, b = as_tensor(x), as_tensor(y)
     _need_rank("addbmm", (a, 3), (b, 3))
     return _scaled(c, beta) + _scaled(tensordot(a, b, axes=((0, 2), (0, 1))), alpha)
 
 
-def _scaled(x: Any, factor: Any) -> Any:
+def _scaled(x: Any, factor: Any) -> Tensor:
     return as_tensor(x) if type(factor) in (int, float) and factor == 1 else as_tensor(x) * factor
 
 
-def dot(x: Any, y: Any) -> Any:
+def dot(x: Any, y: Any) -> Tensor:
     """Inner product of two vectors; for more axes NumPy's: last axis of x with the last but one of y."""
     a, b = as_tensor(x), as_tensor(y)
     if not a.ndim or not b.ndim:
@@ -215,7 +216,7 @@ def dot(x: Any, y: Any) -> Any:
     return tensordot(a, b, axes=((a.ndim - 1,), (max(b.ndim - 2, 0),)))
 
 
-def inner(x: Any, y: Any) -> Any:
+def inner(x: Any, y: Any) -> Tensor:
     """Products summed over the last axis of both.
 
     Examples:
@@ -227,13 +228,13 @@ def inner(x: Any, y: Any) -> Any:
     return a * b if not a.ndim or not b.ndim else tensordot(a, b, axes=((a.ndim - 1,), (b.ndim - 1,)))
 
 
-def outer(x: Any, y: Any) -> Any:
+def outer(x: Any, y: Any) -> Tensor:
     """Every product of an element of x with one of y, [m] and [n] to [m,n] (other shapes are flattened)."""
     return reshape(x, (-1, 1)) * reshape(y, (1, -1))
 
 
 @worded
-def vecdot(x: Any, y: Any, axis: int = -1) -> Any:
+def vecdot(x: Any, y: Any, axis: int = -1) -> Tensor:
     """Inner products along an axis; the others broadcast."""
     return (as_tensor(x) * as_tensor(y)).sum(axis=axis)
 
@@ -254,7 +255,7 @@ def _dot_axes(axes: Any, x: Any, y: Any) -> tuple[tuple[int, ...], tuple[int, ..
 
 
 @worded
-def tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
+def tensordot(x: Any, y: Any, axes: Any = 2) -> Tensor:
     """Products summed over several pairs of axes.
 
     Args:
@@ -283,7 +284,7 @@ def tensordot(x: Any, y: Any, axes: Any = 2) -> Any:
     return reshape(matmul(m, n), (*(a.shape[i] for i in rest_a), *(b.shape[j] for j in rest_b)))
 
 
-def kron(x: Any, y: Any) -> Any:
+def kron(x: Any, y: Any) -> Tensor:
     """Kronecker product: every element of x times the whole of y, laid out as blocks."""
     a, b = as_tensor(x), as_tensor(y)
     n = max(a.ndim, b.ndim)
@@ -293,7 +294,7 @@ def kron(x: Any, y: Any) -> Any:
     return reshape(left * right, tuple(product(pair) for pair in zip(sa, sb)))
 
 
-def multi_dot(xs: Sequence[Any]) -> Any:
+def multi_dot(xs: Sequence[Any]) -> Tensor:
     """A chain of matrix products in the order that needs the fewest multiplications (sizes must be known).
 
     Source: the matrix-chain dynamic programme, Cormen et al., Introduction to Algorithms, 15.2.
@@ -315,5 +316,5 @@ def multi_dot(xs: Sequence[Any]) -> Any:
     return _multiply_tree(best[0, len(ts) - 1][1], ts)
 
 
-def _multiply_tree(tree: Any, ts: Sequence[Any]) -> Any:
+def _multiply_tree(tree: Any, ts: Sequence[Any]) -> Tensor:
     return ts[tree] if isinstance(tree, int) else matmul(*(_multiply_tree(part, ts) for part in tree))

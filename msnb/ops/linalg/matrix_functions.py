@@ -20,6 +20,7 @@ import numpy as np
 
 from msnb.base.errors import DTypeError, ShapeError
 from msnb.core import dtypes
+from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, result_dtype, tensor_type
 from msnb.ops.definition.operand_checks import all_spread, as_tensor
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
@@ -170,7 +171,7 @@ SOLVE: Op = define(
 )  # fmt: skip
 
 
-def solve(a: Any, b: Any) -> Any:
+def solve(a: Any, b: Any) -> Tensor:
     """The X with A X = B; a vector b gives a vector.
 
     Examples:
@@ -212,12 +213,12 @@ EIGH: Op = define(
 # ---- functions ------------------------------------------------------------------------------------------------------
 
 
-def inverse(x: Any) -> Any:
+def inverse(x: Any) -> Tensor:
     """The inverse of every matrix."""
     return INVERSE(as_tensor(x))
 
 
-def det(x: Any) -> Any:
+def det(x: Any) -> Tensor:
     """The determinant of every matrix."""
     return DET(as_tensor(x))
 
@@ -228,13 +229,13 @@ def slogdet(x: Any) -> tuple[Any, Any]:
     return sign, log
 
 
-def logdet(x: Any) -> Any:
+def logdet(x: Any) -> Tensor:
     """The logarithm of the determinant; NaN where that is negative."""
     sign, log = slogdet(x)
     return where(sign < 0, float("nan"), log)
 
 
-def cholesky(x: Any, upper: bool = False) -> Any:
+def cholesky(x: Any, upper: bool = False) -> Tensor:
     """The lower triangular L with L L' = x (or its transpose, ``upper``)."""
     found = CHOLESKY(as_tensor(x))
     return turned(found) if upper else found
@@ -246,7 +247,7 @@ def eigh(x: Any) -> tuple[Any, Any]:
     return values, vectors
 
 
-def matrix_power(x: Any, n: int) -> Any:
+def matrix_power(x: Any, n: int) -> Tensor:
     """The product of n copies of every matrix; a negative n takes the inverse."""
     t = as_tensor(x)
     _need_square("matrix_power", t._type)
@@ -258,7 +259,7 @@ def matrix_power(x: Any, n: int) -> Any:
     return t if n == 1 else matmul(matmul(half, half), t) if n % 2 else matmul(half, half)
 
 
-def cross(x: Any, y: Any, dim: int | None = None) -> Any:
+def cross(x: Any, y: Any, dim: int | None = None) -> Tensor:
     """Cross products of vectors of three elements along an axis.
 
     Args:

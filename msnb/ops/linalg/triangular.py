@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_tensor, strong_dtype
@@ -67,7 +68,7 @@ TRIL = _triangle("tril", "The elements on and below a diagonal of every matrix; 
 TRIU = _triangle("triu", "The elements on and above a diagonal of every matrix; zero below.")
 
 
-def tril(x: Any, diagonal: int = 0) -> Any:
+def tril(x: Any, diagonal: int = 0) -> Tensor:
     """``x`` with zeros above a diagonal.
 
     Examples:
@@ -78,7 +79,7 @@ def tril(x: Any, diagonal: int = 0) -> Any:
     return TRIL(as_tensor(x), diagonal=diagonal)
 
 
-def triu(x: Any, diagonal: int = 0) -> Any:
+def triu(x: Any, diagonal: int = 0) -> Tensor:
     """``x`` with zeros below a diagonal.
 
     Examples:
@@ -104,7 +105,7 @@ def _steps(rows: Any, cols: Any, offset: int) -> tuple[Any, Any]:
 
 
 @worded
-def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """The diagonals of the matrices that two axes span, along a new last axis.
 
     Args:
@@ -125,7 +126,7 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     return INDEX(moved, *pair, spec=(FULL,) * (t.ndim - 2) + ("t", "t"))
 
 
-def diag_embed(x: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+def diag_embed(x: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Matrices with the last axis of ``x`` on a diagonal and zeros elsewhere."""
     t = as_tensor(x)
     if not t.ndim:
@@ -137,7 +138,7 @@ def diag_embed(x: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     return out if order == tuple(range(t.ndim + 1)) else TRANSPOSE(out, perm=inverse_permutation(order))
 
 
-def diag(x: Any, diagonal_: int = 0, *, diagonal: int | None = None) -> Any:
+def diag(x: Any, diagonal_: int = 0, *, diagonal: int | None = None) -> Tensor:
     """A vector becomes a diagonal matrix, a matrix gives its diagonal.
 
     Examples:
@@ -156,7 +157,7 @@ _diagonal = diagonal
 
 
 @worded
-def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """The sum of a diagonal.
 
     Examples:
@@ -167,11 +168,11 @@ def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     return diagonal(x, offset, axis1, axis2).sum(axis=-1)
 
 
-def tril_indices(row: int, col: int, offset: int = 0) -> Any:
+def tril_indices(row: int, col: int, offset: int = 0) -> Tensor:
     """The row and column indices [2, n] of a lower triangle."""
     return as_tensor(np.stack(np.tril_indices(row, offset, col)))
 
 
-def triu_indices(row: int, col: int, offset: int = 0) -> Any:
+def triu_indices(row: int, col: int, offset: int = 0) -> Tensor:
     """The row and column indices [2, n] of an upper triangle."""
     return as_tensor(np.stack(np.triu_indices(row, offset, col)))

@@ -274,12 +274,12 @@ def allclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: 
     return out
 
 
-def deg2rad(x: Any) -> Any:
+def deg2rad(x: Any) -> Tensor:
     """Degrees to radians."""
     return as_tensor(x) * (3.141592653589793 / 180)
 
 
-def rad2deg(x: Any) -> Any:
+def rad2deg(x: Any) -> Tensor:
     """Radians to degrees."""
     return as_tensor(x) * (180 / 3.141592653589793)
 

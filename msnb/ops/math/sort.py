@@ -16,6 +16,7 @@ import numpy as np
 
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
+from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.keyword_aliases import ValuesAndIndices, worded
 from msnb.ops.definition.operand_checks import all_spread, as_tensor, one_batched, strong_dtype
@@ -116,14 +117,14 @@ def sort(x: Any, axis: int = -1, descending: bool = False, *, stable: bool = Tru
 
 
 @worded
-def argsort(x: Any, axis: int = -1, descending: bool = False, *, stable: bool = True) -> Any:
+def argsort(x: Any, axis: int = -1, descending: bool = False, *, stable: bool = True) -> Tensor:
     """The indices that would sort ``x`` along ``axis`` (see ``sort``)."""
-    return sort(x, axis, descending)[1]
+    return sort(x, axis, descending)[1]  # type: ignore[no-any-return]
 
 
-def msort(x: Any) -> Any:
+def msort(x: Any) -> Tensor:
     """``x`` sorted along its first axis."""
-    return sort(x, 0)[0]
+    return sort(x, 0)[0]  # type: ignore[no-any-return]
 
 
 def topk(x: Any, k: int, dim: int | None = None, largest: bool = True, sorted: bool = True) -> ValuesAndIndices:
@@ -247,7 +248,7 @@ SEARCHSORTED: Op = define(
 )
 
 
-def searchsorted(sorted_sequence: Any, values: Any, *, right: bool = False) -> Any:
+def searchsorted(sorted_sequence: Any, values: Any, *, right: bool = False) -> Tensor:
     """Where each value would stand in a sorted vector: before equal elements, or behind them (``right``).
 
     Examples:
@@ -285,7 +286,7 @@ BINCOUNT: Op = define(
 )
 
 
-def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
+def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Tensor:
     """How often every integer from 0 on occurs in the vector ``x``, or the sums of its weights.
 
     Examples:

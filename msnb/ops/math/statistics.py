@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
-from msnb.core.tensor import Array
+from msnb.core.tensor import Array, Tensor
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
@@ -40,7 +40,7 @@ _WAYS = ("linear", "lower", "higher", "nearest", "midpoint")
 
 
 @worded
-def quantile(x: Any, q: Any, axis: int | None = None, keepdims: bool = False, interpolation: str = "linear") -> Any:
+def quantile(x: Any, q: Any, axis: int | None = None, keepdims: bool = False, interpolation: str = "linear") -> Tensor:
     """The value below which a share ``q`` of all values lies.
 
     Args:
@@ -106,19 +106,19 @@ def _numbers_first(x: Any, axis: int | None, keepdims: bool) -> tuple[Any, Any, 
     count = functional.sum(~missing, at, True)
     ordered = moveaxis(sort.sort(where(missing, float("inf"), rows), at)[0], at, -1)
 
-    def placed(value: Any) -> Any:
+    def placed(value: Any) -> Tensor:
         value = where(moveaxis(count, at, -1) == 0, float("nan"), value)
         return reshape(value, _kept_shape(t, axis)) if keepdims else value.squeeze(-1)
 
     return ordered, moveaxis(count, at, -1), placed
 
 
-def _at(ordered: Any, place: Any) -> Any:
-    return ordered.gather_elements(-1, arithmetic.maximum(place, 0).astype("int32"))
+def _at(ordered: Any, place: Any) -> Tensor:
+    return ordered.gather_elements(-1, arithmetic.maximum(place, 0).astype("int32"))  # type: ignore[no-any-return]
 
 
 @worded
-def nanquantile(x: Any, q: float, axis: int | None = None, keepdims: bool = False) -> Any:
+def nanquantile(x: Any, q: float, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """``quantile`` of the values that are numbers: NaNs do not count.
 
     Args:
@@ -135,11 +135,11 @@ def nanquantile(x: Any, q: float, axis: int | None = None, keepdims: bool = Fals
     place = (count - 1).astype(ordered.dtype) * q
     low, high = arithmetic.floor(place), arithmetic.ceil(place)
     first, last = _at(ordered, low), _at(ordered, high)
-    return placed(where(low == high, first, first + (last - first) * (place - low)))
+    return placed(where(low == high, first, first + (last - first) * (place - low)))  # type: ignore[no-any-return]
 
 
 @worded
-def nanmedian(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+def nanmedian(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """The middle of the values that are numbers; of two middle ones the lower, as for ``median``.
 
     Examples:
@@ -148,7 +148,7 @@ def nanmedian(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
         3.0
     """
     ordered, count, placed = _numbers_first(x, axis, keepdims)
-    return placed(_at(ordered, (count - 1) // 2))
+    return placed(_at(ordered, (count - 1) // 2))  # type: ignore[no-any-return]
 
 
 @worded
@@ -159,7 +159,7 @@ def std_mean(x: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) ->
 
 
 @worded
-def diff(x: Any, n: int = 1, axis: int = -1) -> Any:
+def diff(x: Any, n: int = 1, axis: int = -1) -> Tensor:
     """Neighbour minus neighbour along an axis, ``n`` times over.
 
     Examples:
@@ -178,7 +178,7 @@ def diff(x: Any, n: int = 1, axis: int = -1) -> Any:
     return t
 
 
-def trapz(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Any:
+def trapz(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
     """The area under values by the trapezoidal rule.
 
     Args:
@@ -200,7 +200,7 @@ def trapz(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Any:
     return functional.sum(middle * wide, at)
 
 
-def cov(x: Any, *, correction: int = 1, rowvar: bool = True) -> Any:
+def cov(x: Any, *, correction: int = 1, rowvar: bool = True) -> Tensor:
     """The covariances of variables.
 
     Args:
@@ -224,7 +224,7 @@ def cov(x: Any, *, correction: int = 1, rowvar: bool = True) -> Any:
     return reshape(out, ()) if t.ndim < 2 else out
 
 
-def corrcoef(x: Any) -> Any:
+def corrcoef(x: Any) -> Tensor:
     """Pearson's correlations of the rows of ``x`` [variables, observations]."""
     spread = cov(x)
     if not spread.ndim:
@@ -233,7 +233,7 @@ def corrcoef(x: Any) -> Any:
     return clip_norm_interpolate.clip(spread / (expand_dims(deviation, 1) * deviation), -1.0, 1.0)
 
 
-def cdist(x1: Any, x2: Any, p: float = 2.0) -> Any:
+def cdist(x1: Any, x2: Any, p: float = 2.0) -> Tensor:
     """The distances of all pairs of rows.
 
     Args:
@@ -255,12 +255,12 @@ def cdist(x1: Any, x2: Any, p: float = 2.0) -> Any:
     return clip_norm_interpolate.vector_norm(expand_dims(a, -2) - expand_dims(b, -3), p, -1)
 
 
-def dist(x1: Any, x2: Any, p: float = 2.0) -> Any:
+def dist(x1: Any, x2: Any, p: float = 2.0) -> Tensor:
     """The norm of the difference of two tensors as a whole."""
     return clip_norm_interpolate.vector_norm(reshape(as_tensor(x1) - as_tensor(x2), (-1,)), p, -1)
 
 
-def bucketize(x: Any, boundaries: Any, *, right: bool = False) -> Any:
+def bucketize(x: Any, boundaries: Any, *, right: bool = False) -> Tensor:
     """The number of the interval that each value falls into.
 
     Args:
@@ -277,7 +277,7 @@ def bucketize(x: Any, boundaries: Any, *, right: bool = False) -> Any:
     return sort.searchsorted(as_tensor(boundaries), as_tensor(x), right=right)
 
 
-def histc(x: Any, bins: int = 100, min: float = 0.0, max: float = 0.0) -> Any:
+def histc(x: Any, bins: int = 100, min: float = 0.0, max: float = 0.0) -> Tensor:
     """How many values fall into each of ``bins`` equal intervals.
 
     Args:
@@ -321,7 +321,7 @@ def _segments(name: str, x: Any, segment_ids: Any, num_segments: int, start: flo
     return begin, reshape(ids, (-1, 1)), rows
 
 
-def unsorted_segment_sum(x: Any, segment_ids: Any, num_segments: int) -> Any:
+def unsorted_segment_sum(x: Any, segment_ids: Any, num_segments: int) -> Tensor:
     """Entries added up by the segment that each belongs to.
 
     Args:
@@ -342,19 +342,19 @@ def unsorted_segment_sum(x: Any, segment_ids: Any, num_segments: int) -> Any:
     return tensor_scatter_add(*_segments("unsorted_segment_sum", x, segment_ids, num_segments, 0))
 
 
-def unsorted_segment_max(x: Any, segment_ids: Any, num_segments: int) -> Any:
+def unsorted_segment_max(x: Any, segment_ids: Any, num_segments: int) -> Tensor:
     """The largest entry of each segment; segments without entries hold the smallest number of the dtype."""
     least = limit(as_tensor(x).dtype, False)
     return tensor_scatter_max(*_segments("unsorted_segment_max", x, segment_ids, num_segments, least))
 
 
-def unsorted_segment_min(x: Any, segment_ids: Any, num_segments: int) -> Any:
+def unsorted_segment_min(x: Any, segment_ids: Any, num_segments: int) -> Tensor:
     """The smallest entry of each segment; segments without entries hold the largest number of the dtype."""
     most = limit(as_tensor(x).dtype, True)
     return tensor_scatter_min(*_segments("unsorted_segment_min", x, segment_ids, num_segments, most))
 
 
-def sequence_mask(lengths: Any, maxlen: int | None = None) -> Any:
+def sequence_mask(lengths: Any, maxlen: int | None = None) -> Tensor:
     """True where a padded sequence still goes on.
 
     Args:

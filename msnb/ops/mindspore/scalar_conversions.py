@@ -17,7 +17,7 @@ from msnb.ops.shape.creation import arange
 __all__ = ["make_range", "range", "scalar_to_tensor", "tuple_to_array"]
 
 
-def scalar_to_tensor(input_x: Any, dtype: Any = float32) -> Any:
+def scalar_to_tensor(input_x: Any, dtype: Any = float32) -> Tensor:
     """A number as a tensor without axes.
 
     Examples:
@@ -28,7 +28,7 @@ def scalar_to_tensor(input_x: Any, dtype: Any = float32) -> Any:
     return as_tensor(input_x).astype(as_dtype(dtype))
 
 
-def tuple_to_array(input_x: Any) -> Any:
+def tuple_to_array(input_x: Any) -> Tensor:
     """A tuple of numbers as a row: ints as int32, floats as float32.
 
     Raises:
@@ -56,7 +56,7 @@ def make_range(*bounds: int) -> tuple[int, ...]:
     return tuple(builtins.range(*bounds))
 
 
-def range(start: Any, end: Any, step: Any = 1) -> Any:
+def range(start: Any, end: Any, step: Any = 1) -> Tensor:
     """The whole numbers (or numbers) from ``start`` up to before ``end``; bounds may be tensors whose value is known.
 
     Examples:

@@ -39,7 +39,7 @@ def _between(x: Any, low: Any, high: Any) -> Tensor:
     return out
 
 
-def relu6(x: Any) -> Any:
+def relu6(x: Any) -> Tensor:
     """min(max(x, 0), 6).
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.relu6.html
@@ -84,7 +84,7 @@ def _not_above_zero(x: Any) -> Tensor:
 
 
 @whole
-def elu(x: Any, alpha: float = 1.0) -> Any:
+def elu(x: Any, alpha: float = 1.0) -> Tensor:
     """x where positive, else alpha (exp(x) - 1). Source: Clevert et al., 2015, arXiv:1511.07289."""
     below = transcendental.expm1(_not_above_zero(x)) * alpha
     out: Tensor = where(x > 0, x, below)
@@ -99,13 +99,13 @@ def celu(x: Any, alpha: float = 1.0) -> Tensor:
 
 
 @whole
-def selu(x: Any) -> Any:
+def selu(x: Any) -> Tensor:
     """elu scaled so that mean 0 and variance 1 are kept. Source: Klambauer et al., 2017, arXiv:1706.02515."""
     return elu(x, _SELU_ALPHA) * _SELU_SCALE
 
 
 @whole
-def gelu(x: Any, approximate: str = "none") -> Any:
+def gelu(x: Any, approximate: str = "none") -> Tensor:
     """x times the normal distribution function of x; ``approximate="tanh"`` uses the tanh formula.
 
     Raises:
@@ -121,11 +121,11 @@ def gelu(x: Any, approximate: str = "none") -> Any:
     """
     x = as_tensor(x)
     if approximate == "none":
-        return x * 0.5 * (transcendental.erf(x * math.sqrt(0.5)) + 1)
+        return x * 0.5 * (transcendental.erf(x * math.sqrt(0.5)) + 1)  # type: ignore[no-any-return]
     if approximate != "tanh":
         raise AttributeValueError(f"gelu: approximate must be 'none' or 'tanh', got {approximate!r}.")
     inner = (x + x * x * x * 0.044715) * _ROOT_2_BY_PI
-    return x * 0.5 * (transcendental.tanh(inner) + 1)
+    return x * 0.5 * (transcendental.tanh(inner) + 1)  # type: ignore[no-any-return]
 
 
 @whole
@@ -142,14 +142,14 @@ def mish(x: Any) -> Tensor:
     return out
 
 
-def hardsigmoid(x: Any) -> Any:
+def hardsigmoid(x: Any) -> Tensor:
     """min(max(x + 3, 0), 6) / 6."""
     return relu6(x + 3) / 6
 
 
-def hardswish(x: Any) -> Any:
+def hardswish(x: Any) -> Tensor:
     """x hardsigmoid(x). Source: Howard et al., 2019, arXiv:1905.02244."""
-    return x * hardsigmoid(x)
+    return x * hardsigmoid(x)  # type: ignore[no-any-return]
 
 
 def hardtanh(x: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
@@ -176,7 +176,7 @@ def tanhshrink(x: Any) -> Tensor:
 
 
 @whole
-def softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
+def softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """log(1 + exp(beta x)) / beta; x itself where beta x exceeds the threshold."""
     if beta == 1.0:
         smooth = softplus_one(x)

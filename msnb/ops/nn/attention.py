@@ -7,6 +7,7 @@ from typing import Any
 
 from msnb.base.errors import ArgumentError, ShapeError
 from msnb.core import dtypes
+from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.record import find
 from msnb.ops.definition.type_inference import operand_lines
@@ -28,7 +29,7 @@ def scaled_dot_product_attention(
     is_causal: bool = False,
     *,
     scale: float | None = None,
-) -> Any:
+) -> Tensor:
     """softmax(query key^T * scale + mask) value.
 
     Args:

@@ -22,6 +22,7 @@ from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core.engine import whole
 from msnb.core.parameter import Parameter
+from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.elementwise.arithmetic import add, multiply, square, subtract
@@ -41,7 +42,7 @@ def _prepared(name: str, x: Any, low: int) -> Any:
     return cast(x, dtypes.float32) if x.dtype.itemsize < 4 else x
 
 
-def _back(y: Any, x: Any) -> Any:
+def _back(y: Any, x: Any) -> Tensor:
     dtype = as_tensor(x).dtype
     return y if y.dtype is dtype else cast(y, dtype)
 
@@ -58,7 +59,7 @@ def _standard(x: Any, axis: tuple[int, ...], eps: float) -> Any:
     return multiply(centred, rsqrt(add(variance, eps)))
 
 
-def _affine(name: str, y: Any, weight: Any, bias: Any, shape: tuple[Any, ...]) -> Any:
+def _affine(name: str, y: Any, weight: Any, bias: Any, shape: tuple[Any, ...]) -> Tensor:
     """y * weight + bias, both reshaped to ``shape``; either may be None."""
     for what, value in (("weight", weight), ("bias", bias)):
         if value is not None:
@@ -70,7 +71,7 @@ def _affine(name: str, y: Any, weight: Any, bias: Any, shape: tuple[Any, ...]) -
                 )
             value = reshape(value, shape)
             y = multiply(y, value) if what == "weight" else add(y, value)
-    return y
+    return y  # type: ignore[no-any-return]
 
 
 def _count(shape: tuple[Any, ...]) -> int:
@@ -131,7 +132,7 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
     axis: int = 1,
-) -> Any:
+) -> Tensor:
     """Normalise every channel, by the batch's statistics in training and by the running ones otherwise.
 
     Args:
@@ -159,7 +160,7 @@ def batch_norm(
     if training:
         if momentum != 0.1 or isinstance(running_mean, Parameter):
             events.ignored("ops.batch_norm(momentum=)", "it writes no running statistics; nn.BatchNorm2d does")
-        return batch_norm_train(x, weight, bias, eps, axis)[0]
+        return batch_norm_train(x, weight, bias, eps, axis)[0]  # type: ignore[no-any-return]
     wide = _prepared("batch_norm", x, 2)
     _need_channels(wide, axis)
     shape = _per_channel(wide, axis)
@@ -192,7 +193,7 @@ def _last_axes(name: str, x: Any, normalized_shape: Any) -> tuple[tuple[int, ...
 
 
 @whole
-def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
     """Normalise over the last axes.
 
     Args:
@@ -220,7 +221,7 @@ def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = No
 
 
 @whole
-def rms_norm(x: Any, weight: Any = None, eps: float = 1e-6, normalized_shape: Any = None) -> Any:
+def rms_norm(x: Any, weight: Any = None, eps: float = 1e-6, normalized_shape: Any = None) -> Tensor:
     """Scale the last axes to a root mean square of 1.
 
     Args:
@@ -250,7 +251,7 @@ def rms_norm(x: Any, weight: Any = None, eps: float = 1e-6, normalized_shape: An
 
 
 @whole
-def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
     """Normalise each image's channels group by group.
 
     Args:
@@ -282,7 +283,7 @@ def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, ep
 
 
 @whole
-def instance_norm(x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+def instance_norm(x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
     """Normalise each channel of each image over its positions.
 
     Args:

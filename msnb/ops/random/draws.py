@@ -286,7 +286,7 @@ def uniform(shape: Any, minval: Any = 0.0, maxval: Any = 1.0, *, dtype: Any = No
     if dtype is not None and not dtypes.as_dtype(dtype).is_float:
         low, high = (find("cast")(b, dtype=dtypes.float64) if isinstance(b, Tensor) else b for b in (minval, maxval))
         whole = find("floor")(rand(shape, dtype=dtypes.float64) * (high - low) + low)
-        return find("cast")(whole, dtype=dtypes.as_dtype(dtype))  # type: ignore[no-any-return]
+        return find("cast")(whole, dtype=dtypes.as_dtype(dtype))
     out: Tensor = rand(shape, dtype=dtype) * (maxval - minval) + minval
     return out
 

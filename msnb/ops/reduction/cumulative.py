@@ -288,12 +288,12 @@ def _as(x: Any, dtype: Any) -> Any:
 @worded
 def cummax(x: Any, axis: int = 0) -> tuple[Tensor, Tensor]:
     """(largest so far, where it stands) along ``axis``."""
-    out: tuple[Tensor, Tensor] = CUMMAX(x, axis=axis)
+    out: tuple[Tensor, Tensor] = CUMMAX(x, axis=axis)  # type: ignore[assignment]
     return out
 
 
 @worded
 def cummin(x: Any, axis: int = 0) -> tuple[Tensor, Tensor]:
     """(smallest so far, where it stands) along ``axis``."""
-    out: tuple[Tensor, Tensor] = CUMMIN(x, axis=axis)
+    out: tuple[Tensor, Tensor] = CUMMIN(x, axis=axis)  # type: ignore[assignment]
     return out

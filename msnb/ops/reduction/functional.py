@@ -137,13 +137,13 @@ def extreme_method(fn: Any) -> Any:
 
 
 @worded
-def amax(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def amax(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Largest element over axes, never with its index; as ``max``."""
     return _reduce(MAX, x, axis, keepdims, ties="share")
 
 
 @worded
-def amin(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def amin(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Smallest element over axes, never with its index; as ``max``."""
     return _reduce(MIN, x, axis, keepdims, ties="share")
 

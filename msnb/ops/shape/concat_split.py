@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.core.tensor import Tensor
 from msnb.core.types import Shape, Size, TensorType, result_dtype, tensor_type
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import all_spread, as_tensor, one_batched, strong_dtype, tensors
@@ -99,7 +100,7 @@ CONCAT: Op = define(
 
 
 @worded
-def concat(xs: Any, *more: Any, axis: int = 0) -> Any:
+def concat(xs: Any, *more: Any, axis: int = 0) -> Tensor:
     """Put tensors one after the other along an axis they all have.
 
     Args:
@@ -163,7 +164,7 @@ SPLIT: Op = define(
 )
 
 
-def split_sizes(x: Any, sizes: Sequence[Size], axis: int) -> tuple[Any, ...]:
+def split_sizes(x: Any, sizes: Sequence[Size], axis: int) -> tuple[Tensor, ...]:
     """The parts of ``x`` with the given sizes along ``axis``, always a tuple."""
     parts = SPLIT(x, sizes=tuple(sizes), axis=axis)
     return parts if isinstance(parts, tuple) else (parts,)
@@ -214,7 +215,7 @@ STACK: Op = define(
 
 
 @worded
-def stack(xs: Any, axis: int = 0) -> Any:
+def stack(xs: Any, axis: int = 0) -> Tensor:
     """Put tensors of one shape side by side along a new axis.
 
     Examples:
@@ -226,7 +227,7 @@ def stack(xs: Any, axis: int = 0) -> Any:
 
 
 @worded
-def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: Any, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices of ``x`` along ``axis``, without that axis: the inverse of ``stack``.
 
     Examples:
@@ -254,7 +255,7 @@ def _axis_size(name: str, t: Any, axis: int) -> int:
 
 
 @worded
-def split(x: Any, split_size_or_sections: Any = None, axis: int = 0, *, sizes: Any = None) -> tuple[Any, ...]:
+def split(x: Any, split_size_or_sections: Any = None, axis: int = 0, *, sizes: Any = None) -> tuple[Tensor, ...]:
     """Take a tensor apart along an axis.
 
     Args:
@@ -283,7 +284,7 @@ def split(x: Any, split_size_or_sections: Any = None, axis: int = 0, *, sizes: A
 
 
 @worded
-def chunk(x: Any, chunks: int, axis: int = 0) -> tuple[Any, ...]:
+def chunk(x: Any, chunks: int, axis: int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` parts of one size, the last one smaller (PyTorch's and MindSpore's rule).
 
     Examples:
@@ -298,7 +299,7 @@ def chunk(x: Any, chunks: int, axis: int = 0) -> tuple[Any, ...]:
 
 
 @worded
-def tensor_split(x: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Any, ...]:
+def tensor_split(x: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Tensor, ...]:
     """Parts as equal as possible (a number of parts), or cut before the given positions: numpy.array_split.
 
     Examples:
@@ -317,18 +318,18 @@ def tensor_split(x: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Any, 
     return tuple(INDEX(t, spec=((None, None, None),) * at + ((a, b, 1),)) for a, b in zip(starts, ends))
 
 
-def hstack(xs: Any) -> Any:
+def hstack(xs: Any) -> Tensor:
     """Side by side: joined along axis 1, vectors along axis 0."""
     parts = [t if t.ndim else t.reshape(1) for t in tensors("hstack", xs)]
     return CONCAT(*parts, axis=0 if parts[0].ndim == 1 else 1)
 
 
-def vstack(xs: Any) -> Any:
+def vstack(xs: Any) -> Tensor:
     """One below the other: joined along axis 0, vectors as rows."""
     return CONCAT(*(t if t.ndim > 1 else t.reshape(1, -1) for t in tensors("vstack", xs)), axis=0)
 
 
-def dstack(xs: Any) -> Any:
+def dstack(xs: Any) -> Tensor:
     """One behind the other: joined along axis 2."""
     parts = [t if t.ndim > 1 else t.reshape(1, -1) for t in tensors("dstack", xs)]
     return CONCAT(*(t if t.ndim > 2 else EXPAND_DIMS(t, axis=2) for t in parts), axis=2)

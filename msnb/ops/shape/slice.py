@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.core.tensor import Tensor
 from msnb.core.types import Shape, TensorType, tensor_type
 from msnb.ops.definition.operand_checks import all_spread, as_ints, as_tensor, one_batched, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
@@ -195,7 +196,7 @@ UNSLICE: Op = define(
 )
 
 
-def slice_(x: Any, begin: Any, size: Any = None, *, end: Any = None, step: Any = None) -> Any:
+def slice_(x: Any, begin: Any, size: Any = None, *, end: Any = None, step: Any = None) -> Tensor:
     """A box cut out of ``x``.
 
     Args:

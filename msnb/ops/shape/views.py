@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.core.tensor import Tensor
 from msnb.core.types import Shape, TensorType, tensor_type
 from msnb.ops.definition.accurate_sum import total
 from msnb.ops.definition.keyword_aliases import worded
@@ -107,7 +108,7 @@ RESHAPE: Op = define(
 )
 
 
-def reshape(x: Any, *sizes: Any, shape: Any = None) -> Any:
+def reshape(x: Any, *sizes: Any, shape: Any = None) -> Tensor:
     """The same elements in the same order under another shape.
 
     Args:
@@ -173,7 +174,7 @@ TRANSPOSE: Op = define(
 )
 
 
-def permute(x: Any, *axes: Any, perm: Any = None) -> Any:
+def permute(x: Any, *axes: Any, perm: Any = None) -> Tensor:
     """The axes of ``x`` in another order; without arguments, reversed.
 
     Args:
@@ -191,7 +192,7 @@ def permute(x: Any, *axes: Any, perm: Any = None) -> Any:
     return TRANSPOSE(t, perm=order)
 
 
-def transpose(x: Any, *axes: Any, perm: Any = None, dim0: int | None = None, dim1: int | None = None) -> Any:
+def transpose(x: Any, *axes: Any, perm: Any = None, dim0: int | None = None, dim1: int | None = None) -> Tensor:
     """Two axes exchanged, or all of them in another order; without arguments, reversed.
 
     Args:
@@ -273,7 +274,7 @@ BROADCAST_TO: Op = define(
 )
 
 
-def broadcast_to(x: Any, *sizes: Any, shape: Any = None) -> Any:
+def broadcast_to(x: Any, *sizes: Any, shape: Any = None) -> Tensor:
     """Repeat ``x`` along new axes and axes of size 1.
 
     Args:
@@ -340,7 +341,7 @@ SUM_TO: Op = define(
 )
 
 
-def sum_to(x: Any, shape: Any) -> Any:
+def sum_to(x: Any, shape: Any) -> Tensor:
     """Add up what broadcasting ``shape`` to the shape of ``x`` repeated.
 
     Args:
@@ -400,7 +401,7 @@ EXPAND_DIMS: Op = define(
 
 
 @worded
-def expand_dims(x: Any, axis: Any) -> Any:
+def expand_dims(x: Any, axis: Any) -> Tensor:
     """A new axis of size 1 at position ``axis`` of the result (several for a tuple).
 
     Examples:
@@ -462,7 +463,7 @@ SQUEEZE: Op = define(
 
 
 @worded
-def squeeze(x: Any, axis: Any = None) -> Any:
+def squeeze(x: Any, axis: Any = None) -> Tensor:
     """``x`` without axes of size 1: without all of them, or without those named.
 
     Raises:

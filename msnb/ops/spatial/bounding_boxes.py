@@ -26,6 +26,7 @@ import numpy as np
 
 from msnb.base.errors import AttributeValueError, DTypeError, ShapeError
 from msnb.core import dtypes
+from msnb.core.tensor import Tensor
 from msnb.core.types import TensorType, tensor_type
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.record import Example, InvalidExample, Op, Work, define
@@ -62,7 +63,7 @@ def wide(t: Any) -> Any:
     return t if t.dtype is dtypes.float64 else t.astype(dtypes.float32)
 
 
-def _overlap(a: Any, b: Any, edge: float, union: bool) -> Any:
+def _overlap(a: Any, b: Any, edge: float, union: bool) -> Tensor:
     """[n, 4] and [m, 4] -> [m, n]: the shared area over the area of both, or over that of b. ``edge`` is what a
     length counts beyond the difference of its ends."""
     ax0, ay0, ax1, ay1 = unstack(a, -1)
@@ -76,7 +77,7 @@ def _overlap(a: Any, b: Any, edge: float, union: bool) -> Any:
     return shared / arithmetic.maximum(whole, _LEAST_AREA)
 
 
-def iou(anchor_boxes: Any, gt_boxes: Any, mode: str = "iou") -> Any:
+def iou(anchor_boxes: Any, gt_boxes: Any, mode: str = "iou") -> Tensor:
     """How much every pair of boxes overlaps.
 
     Args:
@@ -209,7 +210,7 @@ def bounding_box_decode(anchor_box: Any, deltas: Any, max_shape: Sequence[int],
     return stack(sides, -1).astype(anchors.dtype)
 
 
-def check_valid(bboxes: Any, img_metas: Any) -> Any:
+def check_valid(bboxes: Any, img_metas: Any) -> Tensor:
     """Whether boxes lie inside of an image.
 
     Args:

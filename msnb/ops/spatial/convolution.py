@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.core.tensor import Tensor
 from msnb.core.types import Dim, Size
 from msnb.ops.definition.data_format import NCHW, NHWC, channels_of, need_format, places_of
 from msnb.ops.definition.operand_checks import as_tensor
@@ -21,9 +22,9 @@ from msnb.ops.shape.views import expand_dims, reshape, squeeze
 from msnb.ops.spatial.convolution_records import CONV2D, CONV2D_INPUT_GRAD
 
 
-def _with_bias(y: Any, bias: Any, data_format: str = NCHW) -> Any:
+def _with_bias(y: Any, bias: Any, data_format: str = NCHW) -> Tensor:
     if bias is None:
-        return y
+        return y  # type: ignore[no-any-return]
     bias, channels = as_tensor(bias), channels_of(y.shape, data_format)
     if bias.shape != (channels,):
         raise ShapeError(
@@ -52,7 +53,7 @@ def conv2d(
     dilation: IntOrInts = 1,
     groups: int = 1,
     data_format: str = NCHW,
-) -> Any:
+) -> Tensor:
     """Slide a kernel over images (cross-correlation, as in every deep-learning framework).
 
     Args:
@@ -120,7 +121,7 @@ def conv1d(
     padding: int | Sequence[int] = 0,
     dilation: int = 1,
     groups: int = 1,
-) -> Any:
+) -> Tensor:
     """Slide a kernel over rows of samples.
 
     Args:
@@ -180,7 +181,7 @@ def conv2d_transpose(
     output_padding: IntOrInts = 0,
     dilation: IntOrInts = 1,
     groups: int = 1,
-) -> Any:
+) -> Tensor:
     """Transposed convolution: spread every input element over a window of the result.
 
     Args:
@@ -251,7 +252,7 @@ def conv1d_transpose(
     output_padding: int = 0,
     dilation: int = 1,
     groups: int = 1,
-) -> Any:
+) -> Tensor:
     """Transposed convolution over rows of samples.
 
     Args:

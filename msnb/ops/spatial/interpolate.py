@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.elementwise import arithmetic
@@ -164,7 +165,7 @@ def _resized(t: Any, axis: int, out: int, scale: float | None, mode: str, align_
 upsample = interpolate
 
 
-def affine_grid(theta: Any, size: Sequence[int], align_corners: bool = False) -> Any:
+def affine_grid(theta: Any, size: Sequence[int], align_corners: bool = False) -> Tensor:
     """The points of an image that a new image of ``size`` shows under affine maps.
 
     Args:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.core.tensor import Array
+from msnb.core.tensor import Array, Tensor
 from msnb.core.types import Dim
 from msnb.ops.definition.data_format import NCHW, need_format, places_of
 from msnb.ops.definition.operand_checks import as_tensor
@@ -43,7 +43,7 @@ def max_pool2d(
     padding: IntOrInts = 0,
     ceil_mode: bool = False,
     data_format: str = NCHW,
-) -> Any:
+) -> Tensor:
     """The largest value of each window.
 
     Args:
@@ -82,7 +82,7 @@ def avg_pool2d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     data_format: str = NCHW,
-) -> Any:
+) -> Tensor:
     """The mean of each window.
 
     Args:
@@ -120,7 +120,7 @@ def avg_pool2d(
 
 def _in_row(
     name: str, pool: Any, x: Any, kernel_size: int, stride: Any, pad_mode: str, padding: Any, **more: Any
-) -> Any:
+) -> Tensor:
     """Pool rows of samples as images of one row."""
     x = as_tensor(x)
     if x.ndim != 3:
@@ -138,7 +138,7 @@ def max_pool1d(
     pad_mode: str = "valid",
     padding: int | Sequence[int] = 0,
     ceil_mode: bool = False,
-) -> Any:
+) -> Tensor:
     """The largest value of each window of x [n, channels, length]; arguments and errors as in ``max_pool2d``.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.MaxPool1d.html
@@ -159,7 +159,7 @@ def avg_pool1d(
     padding: int | Sequence[int] = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
-) -> Any:
+) -> Tensor:
     """The mean of each window of x [n, channels, length]; arguments and errors as in ``avg_pool2d``.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.AvgPool1d.html
@@ -200,7 +200,7 @@ def averaging_matrix(size: int, out: int) -> Array:
     return matrix
 
 
-def adaptive_avg_pool2d(x: Any, output_size: Any) -> Any:
+def adaptive_avg_pool2d(x: Any, output_size: Any) -> Tensor:
     """Means over windows chosen so that ``output_size`` results come out.
 
     Args:
@@ -229,7 +229,7 @@ def adaptive_avg_pool2d(x: Any, output_size: Any) -> Any:
     return matmul(rows, as_tensor(averaging_matrix(size[1], out[1]).T.astype(want)))
 
 
-def adaptive_avg_pool1d(x: Any, output_size: int) -> Any:
+def adaptive_avg_pool1d(x: Any, output_size: int) -> Tensor:
     """Means over ``output_size`` windows of x [n, channels, length]; see ``adaptive_avg_pool2d``.
 
     Examples:

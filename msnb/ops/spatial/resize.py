@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import AttributeValueError
+from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.indexing.gather import GATHER
 from msnb.ops.indexing.rearrange import moveaxis
@@ -32,7 +33,7 @@ def _sizes(name: str, size: Any) -> tuple[int, int]:
     return sizes[0], sizes[1]
 
 
-def resize_bilinear(x: Any, size: Any, align_corners: bool = False, half_pixel_centers: bool = False) -> Any:
+def resize_bilinear(x: Any, size: Any, align_corners: bool = False, half_pixel_centers: bool = False) -> Tensor:
     """Images of another size, values between pixels by straight lines.
 
     Args:
@@ -60,10 +61,10 @@ def resize_bilinear(x: Any, size: Any, align_corners: bool = False, half_pixel_c
         else:
             at = at * (old / new)
         t = moveaxis(tensordot(t, as_tensor(linear_matrix(at, old)).astype(t.dtype), ([axis], [1])), -1, axis)
-    return t
+    return t  # type: ignore[no-any-return]
 
 
-def resize_nearest_neighbor(x: Any, size: Any, align_corners: bool = False) -> Any:
+def resize_nearest_neighbor(x: Any, size: Any, align_corners: bool = False) -> Tensor:
     """Images of another size, every pixel a copy of an old one; arguments as ``resize_bilinear``.
 
     Examples:
@@ -80,4 +81,4 @@ def resize_nearest_neighbor(x: Any, size: Any, align_corners: bool = False) -> A
         else:
             at = [min(floor(i * (old / new)), old - 1) for i in range(new)]
         t = GATHER(t, as_tensor(np.array(at)), axis=axis)
-    return t
+    return t  # type: ignore[no-any-return]

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import operand_lines
 from msnb.ops.definition.window_geometry import IntOrInts, pair, reach
@@ -47,7 +48,7 @@ def _need_factor(name: str, t: Any, axis: int, factor: int, what: str) -> None:
         )
 
 
-def pixel_shuffle(x: Any, upscale_factor: int) -> Any:
+def pixel_shuffle(x: Any, upscale_factor: int) -> Tensor:
     """Channels become blocks of pixels: a convolution's way to a larger image.
 
     Args:
@@ -73,7 +74,7 @@ def pixel_shuffle(x: Any, upscale_factor: int) -> Any:
     return reshape(transpose(blocks, (0, 1, 4, 2, 5, 3)), (n, c // (r * r), h * r, w * r))
 
 
-def pixel_unshuffle(x: Any, downscale_factor: int) -> Any:
+def pixel_unshuffle(x: Any, downscale_factor: int) -> Tensor:
     """The way back: blocks of pixels become channels.
 
     Args:
@@ -95,7 +96,7 @@ def pixel_unshuffle(x: Any, downscale_factor: int) -> Any:
     return reshape(transpose(blocks, (0, 1, 3, 5, 2, 4)), (n, c * r * r, h // r, w // r))
 
 
-def depth_to_space(x: Any, block_size: int) -> Any:
+def depth_to_space(x: Any, block_size: int) -> Tensor:
     """Channels become blocks of pixels, the place in the block counted before the channel (``pixel_shuffle`` counts it
     behind).
 
@@ -119,7 +120,7 @@ def depth_to_space(x: Any, block_size: int) -> Any:
     return reshape(transpose(blocks, (0, 3, 4, 1, 5, 2)), (n, c // (r * r), h * r, w * r))
 
 
-def space_to_depth(x: Any, block_size: int) -> Any:
+def space_to_depth(x: Any, block_size: int) -> Tensor:
     """The way back from ``depth_to_space``: [n, c, h * r, w * r] becomes [n, r * r * c, h, w].
 
     Examples:
@@ -135,7 +136,7 @@ def space_to_depth(x: Any, block_size: int) -> Any:
     return reshape(transpose(blocks, (0, 3, 5, 1, 2, 4)), (n, c * r * r, h // r, w // r))
 
 
-def channel_shuffle(x: Any, groups: int) -> Any:
+def channel_shuffle(x: Any, groups: int) -> Tensor:
     """Channels of all groups in turn, so that the next grouped convolution sees every group.
 
     Args:

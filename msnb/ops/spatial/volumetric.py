@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.core.tensor import Tensor
 from msnb.core.types import Dim
 from msnb.ops.definition.operand_checks import as_tensor
 from msnb.ops.definition.type_inference import operand_lines
@@ -49,7 +50,7 @@ def conv3d(
     padding: IntOrInts = 0,
     dilation: IntOrInts = 1,
     groups: int = 1,
-) -> Any:
+) -> Tensor:
     """Slide a kernel over volumes.
 
     Args:
@@ -131,7 +132,7 @@ def _pooled(
     pad_mode: str,
     padding: IntOrInts,
     **more: Any,
-) -> Any:
+) -> Tensor:
     x = as_tensor(x)
     _need_volumes(name, x)
     kernel = per_axis(name, "kernel_size", kernel_size, 3)
@@ -153,7 +154,7 @@ def max_pool3d(
     pad_mode: str = "valid",
     padding: IntOrInts = 0,
     ceil_mode: bool = False,
-) -> Any:
+) -> Tensor:
     """The largest value of each window of volumes.
 
     Args:
@@ -185,7 +186,7 @@ def avg_pool3d(
     padding: IntOrInts = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
-) -> Any:
+) -> Tensor:
     """The mean of each window of volumes; arguments as in ``max_pool3d``.
 
     Args:
@@ -205,7 +206,7 @@ def avg_pool3d(
     )  # fmt: skip
 
 
-def adaptive_avg_pool3d(x: Any, output_size: Any) -> Any:
+def adaptive_avg_pool3d(x: Any, output_size: Any) -> Tensor:
     """Means over windows chosen so that ``output_size`` results come out (int or three; None keeps an axis).
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.adaptive_avg_pool3d.html

@@ -49,19 +49,19 @@ _SAME: tuple[Any, ...] = (
 )  # fmt: skip
 
 
-def _new_full(x: Any, size: Any, fill_value: Any, *, dtype: Any = None) -> Any:
+def _new_full(x: Any, size: Any, fill_value: Any, *, dtype: Any = None) -> Tensor:
     """A tensor of another shape in this one's dtype."""
     return full(size, fill_value, dtype=dtype or x.dtype)
 
 
-def _new_empty(x: Any, size: Any, *, dtype: Any = None) -> Any:
+def _new_empty(x: Any, size: Any, *, dtype: Any = None) -> Tensor:
     """A tensor of another shape in this one's dtype, its values unknown."""
     return empty(size, dtype=dtype or x.dtype)
 
 
-def _conjugate_turned(x: Any) -> Any:
+def _conjugate_turned(x: Any) -> Tensor:
     """The last two axes exchanged, complex numbers conjugated."""
-    return x.mT.conj() if cast.is_complex(x) else x.mT
+    return x.mT.conj() if cast.is_complex(x) else x.mT  # type: ignore[no-any-return]
 
 
 def _signed(x: Any) -> bool:
@@ -69,24 +69,43 @@ def _signed(x: Any) -> bool:
     return bool(x.dtype.signed and x.dtype is not dtypes.bool_)
 
 
-def _index_put(x: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+def _index_put(x: Any, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
     """A copy with ``values`` written at (or, with ``accumulate``, added to) the places that index tensors name."""
     spec = ("t",) * len(indices) + ((None, None, None),) * (x.ndim - len(indices))
     return combine(x, tuple(indices), spec, values, "add" if accumulate else "update")
 
 
-def _select(x: Any, dim: int, index: int) -> Any:
+def _select(x: Any, dim: int, index: int) -> Tensor:
     """One slice along ``dim``, without that axis: ``x[:, index]`` for dim 1."""
     at = normal_axis("select", dim, x.ndim)
-    return x[(slice(None),) * at + (index,)]
+    return x[(slice(None),) * at + (index,)]  # type: ignore[no-any-return]
+
+
+def _number_of_axes(x: Any) -> int:
+    """The number of axes (PyTorch's word)."""
+    return int(x.ndim)
+
+
+def _diagonal_matrix(x: Any, offset: int = 0) -> Tensor:
+    """A matrix with all elements on a diagonal, ``offset`` above the main one."""
+    return diag(x.reshape(-1), offset)
+
+
+def _byte(x: Any) -> Tensor:
+    """The values as uint8."""
+    return cast.cast(x, "uint8")
+
+
+def _short(x: Any) -> Tensor:
+    """The values as int16."""
+    return cast.cast(x, "int16")
 
 
 _OWN: dict[str, Any] = {
     "new_full": _new_full, "new_empty": _new_empty, "adjoint": _conjugate_turned, "is_signed": _signed,
-    "ndimension": lambda x: x.ndim, "nelement": properties.numel, "index_put": _index_put,
+    "ndimension": _number_of_axes, "nelement": properties.numel, "index_put": _index_put,
     "select": _select,
-    "diagflat": lambda x, offset=0: diag(x.reshape(-1), offset),
-    "byte": lambda x: cast.cast(x, "uint8"), "short": lambda x: cast.cast(x, "int16"),
+    "diagflat": _diagonal_matrix, "byte": _byte, "short": _short,
 }  # fmt: skip
 
 
@@ -95,7 +114,7 @@ def bind() -> None:
     for name, fn in {**{f.name if isinstance(f, Op) else f.__name__: f for f in _SAME}, **_OWN}.items():
         made = fn if not isinstance(fn, Op) else single(fn) if fn.arity == 1 else forward(fn)
         setattr(Tensor, name, named(name, made))
-    Tensor.H = Tensor.mH = property(_conjugate_turned)  # type: ignore[attr-defined]
+    Tensor.H = Tensor.mH = property(_conjugate_turned)  # type: ignore[method-assign, assignment]
 
 
 bind()

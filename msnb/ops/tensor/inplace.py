@@ -66,7 +66,7 @@ def _drawn_uniform(self: Any, low: float = 0.0, high: float = 1.0) -> Any:
 def _of_tensor(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
     """The method of a plain Tensor: what ``x[...] = value`` does. A part that only the call has is refused."""
 
-    def method(self: Any, *args: Any, **options: Any) -> Any:
+    def method(self: Any, *args: Any, **options: Any) -> Tensor:
         if subscripts.is_part(self) and temporary_writes.count(self) <= temporary_writes.IN_CALL:
             raise temporary_writes.lost_write()
         value = compute(self, *args, **options)
@@ -75,7 +75,7 @@ def _of_tensor(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
                 way = f"x = x.{name}(...) gives another tensor, of {value.dtype!r}."
                 raise DTypeError(f"{name}_: a tensor of {self.dtype!r} cannot hold {value.dtype!r} values.", hint=way)
             self[...] = value
-        return self
+        return self  # type: ignore[no-any-return]
 
     method.__name__, method.__qualname__ = f"{name}_", f"Tensor.{name}_"
     method.__doc__ = f"Take the value of ``{name}(...)``; returns the tensor."

@@ -60,26 +60,27 @@ def operand(other: Any) -> Any:
     return NotImplemented
 
 
-def _slow(op: Op, this: Any, other: Any, swap: bool) -> Any:
+def _slow(op: Op, this: Any, other: Any, swap: bool) -> Tensor:
     known = operand(other)
     if known is NotImplemented:
         if isinstance(other, _NEVER) and op not in _ASKED_OF_ANYTHING:
             raise no_operand(op, (other, this) if swap else (this, other), 0 if swap else 1)
-        return NotImplemented
-    return slot.engine.apply(op, (known, this) if swap else (this, known), EMPTY)
+        return NotImplemented  # type: ignore[no-any-return]
+    return slot.engine.apply(op, (known, this) if swap else (this, known), EMPTY)  # type: ignore[no-any-return]
 
 
 def forward(op: Op) -> Callable[[Tensor, Any], Any]:
     """The method of ``self . other``."""
 
-    def method(self: Tensor, other: Any) -> Any:
+    def method(self: Tensor, other: Any) -> Tensor:
         kind = other.__class__
         if kind is Tensor:
-            return slot.engine.pair(op, self, other)
+            return slot.engine.pair(op, self, other)  # type: ignore[no-any-return]
         if kind in _DIRECT:
-            return slot.engine.apply(op, (self, other), EMPTY)
+            return slot.engine.apply(op, (self, other), EMPTY)  # type: ignore[no-any-return]
         return _slow(op, self, other, False)
 
+    method.__doc__ = op.doc
     return method
 
 
@@ -97,9 +98,10 @@ def reflected(op: Op) -> Callable[[Tensor, Any], Any]:
 def single(op: Op) -> Callable[[Tensor], Any]:
     """The method of one operand."""
 
-    def method(self: Tensor) -> Any:
-        return slot.engine.apply(op, (self,), EMPTY)
+    def method(self: Tensor) -> Tensor:
+        return slot.engine.apply(op, (self,), EMPTY)  # type: ignore[no-any-return]
 
+    method.__doc__ = op.doc
     return method
 
 
@@ -212,45 +214,56 @@ def _bind_named() -> None:
             _bind(name, getattr(module, name))
     for name in ("max", "min"):
         _bind(name, functional.extreme_method(getattr(functional, name)))
-    _bind("where", lambda self, condition, y: comparison.where(condition, self, y))
+    _bind("where", _chosen)
     _bind("assign_value", assign)
 
 
-def _named_binary(op: Op) -> Callable[[Tensor, Any], Any]:
-    def method(self: Tensor, other: Any) -> Any:
-        return slot.engine.apply(op, (self, other), EMPTY)
+def _chosen(self: Tensor, condition: Any, y: Any) -> Tensor:
+    """The tensor's own elements where ``condition`` holds, else those of ``y``."""
+    return comparison.where(condition, self, y)
 
+
+def _named_binary(op: Op) -> Callable[[Tensor, Any], Any]:
+    def method(self: Tensor, other: Any) -> Tensor:
+        return slot.engine.apply(op, (self, other), EMPTY)  # type: ignore[no-any-return]
+
+    method.__doc__ = op.doc
     return method
 
 
 def _scaled_binary(op: Op) -> Callable[..., Any]:
     """``x.add(y, alpha=2)``: the other operand times a number."""
 
-    def method(self: Tensor, other: Any, *, alpha: Any = 1) -> Any:
+    def method(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
         scaled = other if type(alpha) is int and alpha == 1 else other * alpha
-        return slot.engine.apply(op, (self, scaled), EMPTY)
+        return slot.engine.apply(op, (self, scaled), EMPTY)  # type: ignore[no-any-return]
 
+    method.__doc__ = f"{op.doc} ``alpha`` scales the other operand."
     return method
 
 
-def _divided(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Any:
+def _divided(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """The quotient; rounded down with "floor", towards zero with "trunc"."""
     if rounding_mode == "floor":
         return arithmetic.floor_divide(self, other)
     if rounding_mode is None:
-        return slot.engine.apply(arithmetic.divide, (self, other), EMPTY)
+        return slot.engine.apply(arithmetic.divide, (self, other), EMPTY)  # type: ignore[no-any-return]
     if rounding_mode != "trunc":
         raise AttributeValueError(f"div: rounding_mode is None, 'floor' or 'trunc', not {rounding_mode!r}.")
     below = arithmetic.floor_divide(self, other)
     if not below.dtype.is_int:
-        return arithmetic.trunc(arithmetic.divide(self, other))
+        return arithmetic.trunc(arithmetic.divide(self, other))  # type: ignore[no-any-return]
     uneven = logic.logical_and(comparison.less(below, 0), comparison.not_equal(below * other, self))
     return below + cast.cast(uneven, below.dtype)
 
 
 def _bind_dtypes() -> None:
     def to(name: str) -> Callable[[Tensor], Tensor]:
-        return lambda self: cast.cast(self, name)
+        def method(self: Tensor) -> Tensor:
+            return cast.cast(self, name)
+
+        method.__doc__ = f"The values as {name}."
+        return method
 
     for method, name in (("float", "float32"), ("double", "float64"), ("half", "float16"), ("bfloat16", "bfloat16"),
                          ("int", "int32"), ("long", "int64"), ("bool", "bool")):  # fmt: skip

@@ -71,7 +71,7 @@ def fill(type: Any, shape: Any, value: Any) -> Tensor:
     return full(shape, value, dtype=as_dtype(type))
 
 
-def dense(input: Any, weight: Any, bias: Any = None) -> Any:
+def dense(input: Any, weight: Any, bias: Any = None) -> Tensor:
     """input @ weight.T + bias: what ``nn.Dense`` computes.
 
     Args:
@@ -88,7 +88,7 @@ def dense(input: Any, weight: Any, bias: Any = None) -> Any:
 linear = dense
 
 
-def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
+def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
     """input1 W input2 for every matrix W of ``weight``, plus bias: what ``nn.Bilinear`` computes.
 
     Args:
@@ -110,7 +110,7 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     return out if bias is None else out + bias
 
 
-def bias_add(input_x: Any, bias: Any) -> Any:
+def bias_add(input_x: Any, bias: Any) -> Tensor:
     """Add a vector along axis 1, the channels.
 
     Args:
@@ -125,12 +125,12 @@ def bias_add(input_x: Any, bias: Any) -> Any:
     return x + reshape(as_tensor(bias), (-1, *(1,) * (x.ndim - 2)))
 
 
-def tensor_dot(x1: Any, x2: Any, axes: Any) -> Any:
+def tensor_dot(x1: Any, x2: Any, axes: Any) -> Tensor:
     """``tensordot`` under MindSpore's name."""
     return tensordot(x1, x2, axes)
 
 
-def l2_normalize(input_x: Any, axis: Any = 0, epsilon: float = 1e-4) -> Any:
+def l2_normalize(input_x: Any, axis: Any = 0, epsilon: float = 1e-4) -> Tensor:
     """Divided by the Euclidean norm along ``axis``, at least sqrt(epsilon).
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.L2Normalize.html
@@ -140,7 +140,7 @@ def l2_normalize(input_x: Any, axis: Any = 0, epsilon: float = 1e-4) -> Any:
     return x * rsqrt(squares.clip(epsilon, None))
 
 
-def l2_loss(input_x: Any) -> Any:
+def l2_loss(input_x: Any) -> Tensor:
     """Half of the sum of squares.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.L2Loss.html
@@ -157,27 +157,47 @@ def depend(value: Any, expr: Any) -> Any:
     return value
 
 
-def intopk(x1: Any, x2: Any, k: int) -> Any:
+def intopk(x1: Any, x2: Any, k: int) -> Tensor:
     """Whether the class ``x2[i]`` is among the ``k`` largest of row ``x1[i]``; bool [n].
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.intopk.html
     """
     best = topk(as_tensor(x1), k)[1]
-    return (best == reshape(as_tensor(x2), (-1, 1))).any(1)
+    return (best == reshape(as_tensor(x2), (-1, 1))).any(1)  # type: ignore[no-any-return]
 
 
 # ---- Tensor's methods -------------------------------------------------------------------------------------------
 
 
-def _filled(x: Any, value: Any) -> Any:
+def _copied(x: Any) -> Tensor:
+    """The same value as a Tensor of its own."""
+    return identity(x)
+
+
+def _detached(x: Any) -> Tensor:
+    """The same value, through which no gradient flows."""
+    return stop_gradient(x)
+
+
+def _converted(x: Any, dtype: Any) -> Tensor:
+    """The values with another dtype."""
+    return cast(x, dtype)
+
+
+def _filled(x: Any, value: Any) -> Tensor:
+    """A tensor of this shape and dtype with ``value`` everywhere."""
     return full(x.shape, value, dtype=x.dtype)
 
 
 def _new(number: int) -> Any:
-    return lambda x, *size, dtype=None: full(size[0] if len(size) == 1 else size, number, dtype=dtype or x.dtype)
+    def method(x: Any, *size: Any, dtype: Any = None) -> Tensor:
+        return full(size[0] if len(size) == 1 else size, number, dtype=dtype or x.dtype)
+
+    method.__doc__ = f"A tensor of another shape full of {number}, in this one's dtype."
+    return method
 
 
-def _with_item(x: Any, *args: Any) -> Any:
+def _with_item(x: Any, *args: Any) -> Tensor:
     """A copy with one element replaced: ``x.itemset((0, 1), 3.0)``."""
     if len(args) not in (1, 2):
         raise ArgumentError("itemset takes (value) or (index, value).")
@@ -189,8 +209,8 @@ def _with_item(x: Any, *args: Any) -> Any:
 
 def bind() -> None:
     """Methods that make copies. Values never alias, so a copy is the value under another name."""
-    copies = dict.fromkeys(("copy", "clone", "value"), lambda self: identity(self))
-    made = {"detach": lambda self: stop_gradient(self), "type": lambda self, dtype: cast(self, dtype), "fill": _filled,
+    copies = dict.fromkeys(("copy", "clone", "value"), _copied)
+    made = {"detach": _detached, "type": _converted, "fill": _filled,
             "new_zeros": _new(0), "new_ones": _new(1), "itemset": _with_item}  # fmt: skip
     for name, method in {**copies, **made}.items():
         setattr(Tensor, name, named(name, method))

@@ -100,7 +100,7 @@ def is_part(x: Any) -> bool:
         return False
 
 
-def updated(x: Any, key: Any, value: Any) -> Any:
+def updated(x: Any, key: Any, value: Any) -> Tensor:
     """``x`` with ``value`` at ``x[key]``: what ``x[key] = value`` makes of x.
 
     Raises:
@@ -115,7 +115,7 @@ def updated(x: Any, key: Any, value: Any) -> Any:
     v = value if isinstance(value, (bool, int, float, complex, Tensor)) else as_tensor(value)
     masked = _where_masked(x, key, v)
     if masked is not None:
-        return masked
+        return masked  # type: ignore[no-any-return]
     source, spec, indices = parse(x, key)
     if isinstance(v, Tensor):
         place = IndexPlan("index_update", source._type, tuple(i._type for i in indices), spec)
@@ -158,19 +158,19 @@ def setitem(x: Any, key: Any, value: Any) -> None:
     slot.engine.assign(x, updated(x, key, value))
 
 
-def _flatten_method(x: Any, order: str = "C", *, start_dim: int = 0, end_dim: int = -1) -> Any:
+def _flatten_method(x: Any, order: str = "C", *, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """All elements as a vector; or the axes from ``start_dim`` to ``end_dim`` merged."""
     if isinstance(order, int):  # PyTorch's flatten(start_dim)
         order, start_dim = "C", order
     return flatten(x, order, start_dim=start_dim, end_dim=end_dim)
 
 
-def _scatter_add_method(x: Any, axis: int, index: Any, src: Any) -> Any:
+def _scatter_add_method(x: Any, axis: int, index: Any, src: Any) -> Tensor:
     """One addition per element of ``index`` along ``axis``."""
     return scatter(x, axis, index, src, "add")
 
 
-def _repeat_method(x: Any, repeats: Any, *rest: Any, axis: Any = None) -> Any:
+def _repeat_method(x: Any, repeats: Any, *rest: Any, axis: Any = None) -> Tensor:
     """Every element ``repeats`` times, along ``axis`` or flattened, as in NumPy; warns where PyTorch's may be meant."""
     if not rest:
         return repeat_interleave(x, repeats, axis)
@@ -217,8 +217,8 @@ def bind() -> None:
     for name, fn in {**named, **_ALSO, **METHODS}.items():
         # a record is callable but no function: Python binds only functions
         setattr(Tensor, name, named_method(name, forward(fn) if isinstance(fn, Op) else fn))
-    Tensor.T = property(transpose)  # type: ignore[attr-defined]
-    Tensor.mT = property(turned)  # type: ignore[attr-defined]
+    Tensor.T = property(transpose)  # type: ignore[method-assign, assignment]
+    Tensor.mT = property(turned)  # type: ignore[method-assign, assignment]
 
 
 bind()

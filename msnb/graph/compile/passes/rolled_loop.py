@@ -156,7 +156,7 @@ class _LoopWriter:
             return _stacked(copied[::-1] if self.loop.step < 0 else copied)
         x, turns = self.b.wrap(self.seen[value]), self.loop.turns
         if axis:
-            x = find("transpose")(x, perm=(axis, *(i for i in range(x.ndim) if i != axis)))
+            x = find("transpose")(x, perm=(axis, *(i for i in range(x.ndim) if i != axis)))  # type: ignore[assignment]
         return x if x.shape[0] == turns else find("index")(x, spec=((first, first + turns, 1),))
 
     # ---- what stands behind it ---------------------------------------------------------------------------------------

@@ -1,0 +1,1081 @@
+"""The methods that msnb.ops gives to Tensor, typed.
+
+Made by tools/stubs.py from what msnb.ops is; do not edit."""
+
+import builtins
+from typing import Any
+
+from typing_extensions import Self
+
+from msnb.api.function_tracing import Fn
+from msnb.api.transforms.tensor_hooks import HookHandle
+from msnb.core.tensor import Tensor
+from msnb.ops.definition.keyword_aliases import ValuesAndIndices
+
+class TensorMethods:
+    """What Tensor can do beside what its class says."""
+
+    @property
+    def H(self) -> Tensor:
+        """The last two axes exchanged, complex numbers conjugated."""
+
+    @property
+    def T(self) -> Tensor:
+        """Two axes exchanged, or all of them in another order; without arguments, reversed."""
+
+    def abs(self) -> Tensor:
+        """Absolute value (modulus of complex numbers)."""
+
+    def abs_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``abs(...)``; returns the tensor."""
+
+    def absolute(self) -> Tensor:
+        """Absolute value (modulus of complex numbers)."""
+
+    def acos(self) -> Tensor:
+        """Inverse cosine in radians."""
+
+    def acosh(self) -> Tensor:
+        """Inverse hyperbolic cosine."""
+
+    def add(self, other: Any, *, alpha: Any = ...) -> Tensor:
+        """Sum of two tensors. ``alpha`` scales the other operand."""
+
+    def add_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``add(...)``; returns the tensor."""
+
+    def addbmm(self, x: Any, y: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
+        """``beta * c + alpha * sum(x @ y)``: the products of a stack added up."""
+
+    def addcdiv(self, tensor1: Any, tensor2: Any, value: Any = ...) -> Tensor:
+        """input + value tensor1 / tensor2."""
+
+    def addcdiv_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``addcdiv(...)``; returns the tensor."""
+
+    def addcmul(self, tensor1: Any, tensor2: Any, value: Any = ...) -> Tensor:
+        """input + value tensor1 tensor2."""
+
+    def addcmul_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``addcmul(...)``; returns the tensor."""
+
+    def addmm(self, x: Any, y: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
+        """``beta * c + alpha * (x @ y)`` for matrices."""
+
+    def addmv(self, x: Any, v: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
+        """``beta * c + alpha * (x @ v)``."""
+
+    def adjoint(self) -> Tensor:
+        """The last two axes exchanged, complex numbers conjugated."""
+
+    def all(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
+        """True where every element over the axes is true (not zero)."""
+
+    def allclose(
+        self, y: Any, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ...
+    ) -> Tensor:
+        """True when every element ``isclose``."""
+
+    def amax(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
+        """Largest element over axes, never with its index; as ``max``."""
+
+    def amin(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
+        """Smallest element over axes, never with its index; as ``max``."""
+
+    def angle(self) -> Tensor:
+        """The angle in radians, from -pi to pi."""
+
+    def any(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
+        """True where some element over the axes is true (not zero)."""
+
+    def arccos(self) -> Tensor:
+        """Inverse cosine in radians."""
+
+    def arccosh(self) -> Tensor:
+        """Inverse hyperbolic cosine."""
+
+    def arcsin(self) -> Tensor:
+        """Inverse sine in radians."""
+
+    def arcsinh(self) -> Tensor:
+        """Inverse hyperbolic sine."""
+
+    def arctan(self) -> Tensor:
+        """Inverse tangent in radians."""
+
+    def arctan2(self, other: Any) -> Tensor:
+        """Angle of the point (y, x) in radians, from -pi to pi."""
+
+    def arctanh(self) -> Tensor:
+        """Inverse hyperbolic tangent."""
+
+    def argmax(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
+        """Index of the first largest element along ``axis`` (None: of the flattened tensor), int64."""
+
+    def argmin(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
+        """Index of the first smallest element; as ``argmax``."""
+
+    def argsort(
+        self, axis: builtins.int = ..., descending: builtins.bool = ..., *, stable: builtins.bool = ...
+    ) -> Tensor:
+        """The indices that would sort ``x`` along ``axis`` (see ``sort``)."""
+
+    def argwhere(self) -> Tensor:
+        """Same as ``nonzero``: one row per element that is not zero."""
+
+    def asin(self) -> Tensor:
+        """Inverse sine in radians."""
+
+    def asinh(self) -> Tensor:
+        """Inverse hyperbolic sine."""
+
+    def assign_value(self, value: Any) -> Tensor:
+        """Give ``variable`` the value ``value``; returns ``variable``."""
+
+    def astype(self, dtype: Any) -> Tensor:
+        """The same values in another dtype. A tensor that has the dtype already is given back as it is."""
+
+    def atan(self) -> Tensor:
+        """Inverse tangent in radians."""
+
+    def atan2(self, other: Any) -> Tensor:
+        """Angle of the point (y, x) in radians, from -pi to pi."""
+
+    def atanh(self) -> Tensor:
+        """Inverse hyperbolic tangent."""
+
+    def baddbmm(self, x: Any, y: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
+        """``beta * c + alpha * (x @ y)`` for stacks of matrices."""
+
+    def bernoulli(self, shape: Any = ...) -> Tensor:
+        """1 with probability ``p``, else 0, in the shape of ``p`` (or ``shape``) and its dtype."""
+
+    def bfloat16(self) -> Tensor:
+        """The values as bfloat16."""
+
+    def bincount(self, weights: Any = ..., minlength: builtins.int = ...) -> Tensor:
+        """How often every integer from 0 on occurs in the vector ``x``, or the sums of its weights."""
+
+    def bitwise_and(self, other: Any) -> Tensor:
+        """And of every bit."""
+
+    def bitwise_left_shift(self, other: Any) -> Tensor:
+        """Bits moved up by y places."""
+
+    def bitwise_not(self) -> Tensor:
+        """Every bit turned over; a bool is negated."""
+
+    def bitwise_or(self, other: Any) -> Tensor:
+        """Or of every bit."""
+
+    def bitwise_right_shift(self, other: Any) -> Tensor:
+        """Bits moved down by y places; the sign stays."""
+
+    def bitwise_xor(self, other: Any) -> Tensor:
+        """Exclusive or of every bit."""
+
+    def bmm(self, y: Any) -> Tensor:
+        """Matrix products of two stacks of matrices, [b,m,k] and [b,k,n]."""
+
+    def bool(self) -> Tensor:
+        """The values as bool."""
+
+    def broadcast_to(self, *sizes: Any, shape: Any = ...) -> Tensor:
+        """Repeat ``x`` along new axes and axes of size 1."""
+
+    def byte(self) -> Tensor:
+        """The values as uint8."""
+
+    def cdist(self, x2: Any, p: builtins.float = ...) -> Tensor:
+        """The distances of all pairs of rows."""
+
+    def ceil(self) -> Tensor:
+        """The next integer above."""
+
+    def ceil_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``ceil(...)``; returns the tensor."""
+
+    def cholesky(self, upper: builtins.bool = ...) -> Tensor:
+        """The lower triangular L with L L' = x (or its transpose, ``upper``)."""
+
+    def chunk(self, chunks: builtins.int, axis: builtins.int = ...) -> tuple[Tensor, ...]:
+        """At most ``chunks`` parts of one size, the last one smaller (PyTorch's and MindSpore's rule)."""
+
+    def clamp(self, min: Any = ..., max: Any = ...) -> Tensor:
+        """x between ``min`` and ``max`` (numbers or tensors; None: no bound). On a bound the derivative by x is 1."""
+
+    def clamp_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``clamp(...)``; returns the tensor."""
+
+    def clip(self, min: Any = ..., max: Any = ...) -> Tensor:
+        """x between ``min`` and ``max`` (numbers or tensors; None: no bound). On a bound the derivative by x is 1."""
+
+    def clip_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``clip(...)``; returns the tensor."""
+
+    def clone(self) -> Tensor:
+        """The same value as a Tensor of its own."""
+
+    def conj(self) -> Tensor:
+        """The complex conjugate."""
+
+    def copy(self) -> Tensor:
+        """The same value as a Tensor of its own."""
+
+    def copy_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``copy(...)``; returns the tensor."""
+
+    def copysign(self, other: Any) -> Tensor:
+        """|x| with the sign of ``other``; of the two zeros the negative one counts as negative."""
+
+    def corrcoef(self) -> Tensor:
+        """Pearson's correlations of the rows of ``x`` [variables, observations]."""
+
+    def cos(self) -> Tensor:
+        """Cosine of radians."""
+
+    def cos_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``cos(...)``; returns the tensor."""
+
+    def cosh(self) -> Tensor:
+        """Hyperbolic cosine."""
+
+    def count_nonzero(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
+        """How many elements over the axes are not zero, int64."""
+
+    def cov(self, *, correction: builtins.int = ..., rowvar: builtins.bool = ...) -> Tensor:
+        """The covariances of variables."""
+
+    def cross(self, y: Any, dim: builtins.int | None = ...) -> Tensor:
+        """Cross products of vectors of three elements along an axis."""
+
+    def cummax(self, axis: builtins.int = ...) -> tuple[Tensor, Tensor]:
+        """(largest so far, where it stands) along ``axis``."""
+
+    def cummin(self, axis: builtins.int = ...) -> tuple[Tensor, Tensor]:
+        """(smallest so far, where it stands) along ``axis``."""
+
+    def cumprod(
+        self,
+        axis: builtins.int = ...,
+        dtype: Any = ...,
+        *,
+        exclusive: builtins.bool = ...,
+        reverse: builtins.bool = ...,
+    ) -> Tensor:
+        """Running product along ``axis``; arguments as ``cumsum``."""
+
+    def cumsum(
+        self,
+        axis: builtins.int = ...,
+        dtype: Any = ...,
+        *,
+        exclusive: builtins.bool = ...,
+        reverse: builtins.bool = ...,
+    ) -> Tensor:
+        """Running sum along ``axis``."""
+
+    def deg2rad(self) -> Tensor:
+        """Degrees to radians."""
+
+    def det(self) -> Tensor:
+        """The determinant of every matrix."""
+
+    def detach(self) -> Tensor:
+        """The same value, through which no gradient flows."""
+
+    def diag(self, diagonal_: builtins.int = ..., *, diagonal: builtins.int | None = ...) -> Tensor:
+        """A vector becomes a diagonal matrix, a matrix gives its diagonal."""
+
+    def diag_embed(self, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
+        """Matrices with the last axis of ``x`` on a diagonal and zeros elsewhere."""
+
+    def diagflat(self, offset: builtins.int = ...) -> Tensor:
+        """A matrix with all elements on a diagonal, ``offset`` above the main one."""
+
+    def diagonal(self, offset: builtins.int = ..., axis1: builtins.int = ..., axis2: builtins.int = ...) -> Tensor:
+        """The diagonals of the matrices that two axes span, along a new last axis."""
+
+    def diff(self, n: builtins.int = ..., axis: builtins.int = ...) -> Tensor:
+        """Neighbour minus neighbour along an axis, ``n`` times over."""
+
+    def dist(self, x2: Any, p: builtins.float = ...) -> Tensor:
+        """The norm of the difference of two tensors as a whole."""
+
+    def div(self, other: Any, *, rounding_mode: str | None = ...) -> Tensor:
+        """The quotient; rounded down with 'floor', towards zero with 'trunc'."""
+
+    def div_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``div(...)``; returns the tensor."""
+
+    def divide(self, other: Any, *, rounding_mode: str | None = ...) -> Tensor:
+        """The quotient; rounded down with 'floor', towards zero with 'trunc'."""
+
+    def dot(self, y: Any) -> Tensor:
+        """Inner product of two vectors; for more axes NumPy's: last axis of x with the last but one of y."""
+
+    def double(self) -> Tensor:
+        """The values as float64."""
+
+    def dsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
+        """``tensor_split`` along axis 2."""
+
+    def eq(self, other: Any) -> Tensor:
+        """x equals y; NaN equals nothing."""
+
+    def equal(self, other: Any) -> Tensor:
+        """x equals y; NaN equals nothing."""
+
+    def erf(self) -> Tensor:
+        """The error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x."""
+
+    def erf_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``erf(...)``; returns the tensor."""
+
+    def erfc(self) -> Tensor:
+        """1 - erf(x), exact where erf is close to 1."""
+
+    def erfinv(self) -> Tensor:
+        """The inverse of the error function, on (-1, 1)."""
+
+    def exp(self) -> Tensor:
+        """e to the power of x."""
+
+    def exp2(self) -> Tensor:
+        """2 to the power of x."""
+
+    def exp_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``exp(...)``; returns the tensor."""
+
+    def expand(self, *sizes: Any, shape: Any = ...) -> Tensor:
+        """Repeat ``x`` along new axes and axes of size 1."""
+
+    def expand_as(self, other: Any) -> Tensor:
+        """``x`` broadcast to the shape of ``other``."""
+
+    def expand_dims(self, axis: Any) -> Tensor:
+        """A new axis of size 1 at position ``axis`` of the result (several for a tuple)."""
+
+    def expm1(self) -> Tensor:
+        """exp(x) - 1, exact near 0."""
+
+    def fill(self, value: Any) -> Tensor:
+        """A tensor of this shape and dtype with ``value`` everywhere."""
+
+    def fill_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``fill(...)``; returns the tensor."""
+
+    def flatten(self, order: str = ..., *, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor:
+        """All elements as a vector; or the axes from ``start_dim`` to ``end_dim`` merged."""
+
+    def flip(self, *axes: Any, axis: Any = ...) -> Tensor:
+        """Elements in reverse order along the given axes (all where none are given; ``()`` gives none and turns
+        none)."""
+
+    def fliplr(self) -> Tensor:
+        """Reversed along axis 1."""
+
+    def flipud(self) -> Tensor:
+        """Reversed along axis 0."""
+
+    def float(self) -> Tensor:
+        """The values as float32."""
+
+    def float_power(self, exponent: Any) -> Tensor:
+        """Power in float64."""
+
+    def floor(self) -> Tensor:
+        """The next integer below."""
+
+    def floor_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``floor(...)``; returns the tensor."""
+
+    def floor_divide(self, other: Any) -> Tensor:
+        """Quotient rounded towards minus infinity."""
+
+    def fmax(self, other: Any) -> Tensor:
+        """The larger of two; of a number and NaN the number. At a tie the gradient goes to ``x``."""
+
+    def fmin(self, other: Any) -> Tensor:
+        """The smaller of two; of a number and NaN the number. At a tie the gradient goes to ``x``."""
+
+    def fmod(self, other: Any) -> Tensor:
+        """Remainder with the sign of the dividend, as C's fmod."""
+
+    def frac(self) -> Tensor:
+        """x less its integer part."""
+
+    def gather(
+        self, index: Any, axis: Any = ..., batch_dims: builtins.int = ..., *, dim: builtins.int | None = ...
+    ) -> Tensor:
+        """The slices of ``x`` along ``axis`` that ``index`` names."""
+
+    def gather_elements(self, axis: builtins.int, index: Any) -> Tensor:
+        """One index per element of the result: ``out[i][j] = x[index[i][j]][j]`` for axis 0."""
+
+    def gather_nd(self, index: Any) -> Tensor:
+        """The elements (or slices) of ``x`` at coordinates."""
+
+    def ge(self, other: Any) -> Tensor:
+        """x is y or above."""
+
+    def gelu(self, approximate: str = ...) -> Tensor:
+        """x times the normal distribution function of x; ``approximate='tanh'`` uses the tanh formula."""
+
+    def greater(self, other: Any) -> Tensor:
+        """x is above y."""
+
+    def greater_equal(self, other: Any) -> Tensor:
+        """x is y or above."""
+
+    def gt(self, other: Any) -> Tensor:
+        """x is above y."""
+
+    def half(self) -> Tensor:
+        """The values as float16."""
+
+    def hardshrink(self, lambd: builtins.float = ...) -> Tensor:
+        """x where |x| > lambd, else 0."""
+
+    def heaviside(self, values: Any) -> Tensor:
+        """0 below 0, 1 above, ``values`` at 0."""
+
+    def histc(self, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ...) -> Tensor:
+        """How many values fall into each of ``bins`` equal intervals."""
+
+    def hsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
+        """``tensor_split`` along axis 1 (a vector: along axis 0)."""
+
+    def hypot(self, other: Any) -> Tensor:
+        """sqrt(x*x + y*y) without overflow."""
+
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary part."""
+
+    def index_add(self, axis: Any, index: Any, src: Any, *, alpha: Any = ...) -> Tensor:
+        """``x`` with the slices of ``src`` added to the slices along ``axis`` that ``index`` names."""
+
+    def index_add_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``index_add(...)``; returns the tensor."""
+
+    def index_copy(self, axis: builtins.int, index: Any, src: Any) -> Tensor:
+        """``x`` with the slices along ``axis`` that ``index`` names replaced by those of ``src``."""
+
+    def index_copy_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``index_copy(...)``; returns the tensor."""
+
+    def index_fill(self, axis: builtins.int, index: Any, value: Any) -> Tensor:
+        """``x`` with one number in the slices along ``axis`` that ``index`` names."""
+
+    def index_fill_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``index_fill(...)``; returns the tensor."""
+
+    def index_put(self, indices: Any, values: Any, accumulate: builtins.bool = ...) -> Tensor:
+        """A copy with ``values`` written at (or, with ``accumulate``, added to) the places that index tensors name."""
+
+    def index_select(self, axis: builtins.int, index: Any) -> Tensor:
+        """``gather`` with the arguments in PyTorch's order; ``index`` is a vector."""
+
+    def inner(self, y: Any) -> Tensor:
+        """Products summed over the last axis of both."""
+
+    def int(self) -> Tensor:
+        """The values as int32."""
+
+    def interpolate(
+        self,
+        size: Any = ...,
+        scale_factor: Any = ...,
+        mode: str = ...,
+        align_corners: builtins.bool | None = ...,
+        recompute_scale_factor: builtins.bool | None = ...,
+    ) -> Any:
+        """Images (or rows, or volumes) of another size."""
+
+    def inverse(self) -> Tensor:
+        """The inverse of every matrix."""
+
+    def is_complex(self) -> builtins.bool:
+        """True when the tensor's dtype is complex."""
+
+    def is_signed(self) -> builtins.bool:
+        """Whether the dtype has negative numbers."""
+
+    def isclose(
+        self, y: Any, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ...
+    ) -> Tensor:
+        """|x - y| <= atol + rtol |y|; equal infinities are close."""
+
+    def isfinite(self) -> Tensor:
+        """True where x is neither NaN nor infinite."""
+
+    def isinf(self) -> Tensor:
+        """True where x is plus or minus infinity."""
+
+    def isnan(self) -> Tensor:
+        """True where x is not a number."""
+
+    def itemset(self, *args: Any) -> Tensor:
+        """A copy with one element replaced: ``x.itemset((0, 1), 3.0)``."""
+
+    @property
+    def kept_hooks(self) -> Tensor:
+        """The hooks that a plain Tensor keeps."""
+
+    def kthvalue(self, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ...) -> ValuesAndIndices:
+        """The k-th smallest element along an axis (k counts from 1) and where it stood."""
+
+    def le(self, other: Any) -> Tensor:
+        """x is y or below."""
+
+    def lerp(self, end: Any, weight: Any) -> Tensor:
+        """input + weight (end - input)."""
+
+    def lerp_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``lerp(...)``; returns the tensor."""
+
+    def less(self, other: Any) -> Tensor:
+        """x is below y."""
+
+    def less_equal(self, other: Any) -> Tensor:
+        """x is y or below."""
+
+    def log(self) -> Tensor:
+        """Natural logarithm."""
+
+    def log10(self) -> Tensor:
+        """Logarithm to base 10."""
+
+    def log1p(self) -> Tensor:
+        """log(1 + x), exact near 0."""
+
+    def log2(self) -> Tensor:
+        """Logarithm to base 2."""
+
+    def log_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``log(...)``; returns the tensor."""
+
+    def log_softmax(self, axis: builtins.int = ..., *, dtype: Any = ...) -> Tensor:
+        """log(softmax(x)) along ``axis``, exact where softmax is close to 0."""
+
+    def logaddexp(self, y: Any) -> Tensor:
+        """log(exp(x) + exp(y)) without overflow."""
+
+    def logaddexp2(self, other: Any) -> Tensor:
+        """log2(2^x + 2^other), without overflow."""
+
+    def logcumsumexp(self, axis: builtins.int) -> Tensor:
+        """log of the running sum of exp(x) along an axis, the largest element of the axis taken out first."""
+
+    def logdet(self) -> Tensor:
+        """The logarithm of the determinant; NaN where that is negative."""
+
+    def logical_and(self, other: Any) -> Tensor:
+        """Both are true."""
+
+    def logical_not(self) -> Tensor:
+        """Not true."""
+
+    def logical_or(self, other: Any) -> Tensor:
+        """At least one is true."""
+
+    def logical_xor(self, other: Any) -> Tensor:
+        """Exactly one is true."""
+
+    def logit(self, eps: builtins.float | None = ...) -> Tensor:
+        """log(x / (1 - x)), the inverse of sigmoid; ``eps`` keeps x in [eps, 1 - eps]."""
+
+    def logsumexp(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
+        """log(sum(exp(x))) over axes, without overflow: the largest element is taken out first."""
+
+    def long(self) -> Tensor:
+        """The values as int64."""
+
+    def lstsq(self, b: Any) -> Any:
+        """The solution of x y = b in least squares, the shortest one where there are several."""
+
+    def lt(self, other: Any) -> Tensor:
+        """x is below y."""
+
+    @property
+    def mH(self) -> Tensor:
+        """The last two axes exchanged, complex numbers conjugated."""
+
+    @property
+    def mT(self) -> Tensor:
+        """The last two axes exchanged."""
+
+    def masked_fill(self, mask: Any, value: Any) -> Tensor:
+        """``x`` with ``value`` (one number) where ``mask`` is True; x and mask broadcast."""
+
+    def masked_fill_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``masked_fill(...)``; returns the tensor."""
+
+    def masked_scatter(self, mask: Any, source: Any) -> Tensor:
+        """``x`` with the first elements of ``source``, in order, where ``mask`` is True."""
+
+    def masked_select(self, mask: Any) -> Tensor:
+        """The elements of ``x`` where ``mask`` is True, as a vector; both broadcast."""
+
+    def matmul(self, other: Any) -> Tensor:
+        """Matrix product over the last axis of x and the last but one of y; leading axes broadcast."""
+
+    def matrix_power(self, n: builtins.int) -> Tensor:
+        """The product of n copies of every matrix; a negative n takes the inverse."""
+
+    def max(self, *place: Any, **words: Any) -> Any:
+        """Largest element: of all, or along an axis together with its index. NaN wins. Ties share the gradient, except
+        along an axis with indices: there it goes to the element whose index is given."""
+
+    def maximum(self, other: Any) -> Tensor:
+        """The larger of two; NaN wins. Ties share the gradient."""
+
+    def mean(self, axis: Any = ..., keepdims: builtins.bool = ..., *, dtype: Any = ...) -> Tensor:
+        """Mean over axes; arguments as ``sum``. Ints give float32."""
+
+    def median(self, axis: builtins.int | None = ..., keepdims: builtins.bool = ...) -> Any:
+        """The middle element, of an even number the lower of the two: of all, or along an axis together with its
+        index."""
+
+    def min(self, *place: Any, **words: Any) -> Any:
+        """Smallest element; as ``max``. ``axis=`` and ``keepdims=`` ask for the values alone."""
+
+    def minimum(self, other: Any) -> Tensor:
+        """The smaller of two; NaN wins. Ties share the gradient."""
+
+    def mm(self, y: Any) -> Tensor:
+        """Matrix product of two matrices (PyTorch's name; ``matmul`` takes more)."""
+
+    def moveaxis(self, source: Any, destination: Any) -> Tensor:
+        """Axes moved to other positions, the rest in their old order."""
+
+    def movedim(self, source: Any, destination: Any) -> Tensor:
+        """Axes moved to other positions, the rest in their old order."""
+
+    def msort(self) -> Tensor:
+        """``x`` sorted along its first axis."""
+
+    def mul(self, other: Any) -> Tensor:
+        """Product of two tensors."""
+
+    def mul_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``mul(...)``; returns the tensor."""
+
+    def multinomial(self, num_samples: builtins.int, replacement: builtins.bool = ...) -> Tensor:
+        """Draws of classes with probabilities proportional to ``weights`` along the last axis."""
+
+    def multiply(self, other: Any) -> Tensor:
+        """Product of two tensors."""
+
+    def mv(self, v: Any) -> Tensor:
+        """Matrix times vector."""
+
+    def nan_to_num(
+        self, nan: builtins.float = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ...
+    ) -> Tensor:
+        """NaN and infinities replaced; infinities by the largest finite numbers of the dtype unless given."""
+
+    def nan_to_num_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``nan_to_num(...)``; returns the tensor."""
+
+    def nanmean(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
+        """Mean over axes of what is not NaN."""
+
+    def nanmedian(self, axis: builtins.int | None = ..., keepdims: builtins.bool = ...) -> Tensor:
+        """The middle of the values that are numbers; of two middle ones the lower, as for ``median``."""
+
+    def nanquantile(self, q: builtins.float, axis: builtins.int | None = ..., keepdims: builtins.bool = ...) -> Tensor:
+        """``quantile`` of the values that are numbers: NaNs do not count."""
+
+    def nansum(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
+        """Sum over axes, NaN counting as 0."""
+
+    def narrow(self, axis: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
+        """``length`` elements of an axis from ``start`` on."""
+
+    def ndimension(self) -> builtins.int:
+        """The number of axes (PyTorch's word)."""
+
+    def ne(self, other: Any) -> Tensor:
+        """x differs from y."""
+
+    def neg(self) -> Tensor:
+        """The negated value."""
+
+    def neg_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``neg(...)``; returns the tensor."""
+
+    def negative(self) -> Tensor:
+        """The negated value."""
+
+    def nelement(self) -> builtins.int:
+        """The number of elements: ``x.size``."""
+
+    def new_empty(self, size: Any, *, dtype: Any = ...) -> Tensor:
+        """A tensor of another shape in this one's dtype, its values unknown."""
+
+    def new_full(self, size: Any, fill_value: Any, *, dtype: Any = ...) -> Tensor:
+        """A tensor of another shape in this one's dtype."""
+
+    def new_ones(self, *size: Any, dtype: Any = ...) -> Tensor:
+        """A tensor of another shape full of 1, in this one's dtype."""
+
+    def new_zeros(self, *size: Any, dtype: Any = ...) -> Tensor:
+        """A tensor of another shape full of 0, in this one's dtype."""
+
+    def nonzero(self, as_tuple: builtins.bool = ...) -> Any:
+        """The positions of the elements that are not zero."""
+
+    def norm(self, ord: Any = ..., dim: Any = ..., keepdim: builtins.bool = ..., *, p: Any = ...) -> Tensor:
+        """The norm of vectors or of matrices."""
+
+    def normal_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``normal(...)``; returns the tensor."""
+
+    def not_equal(self, other: Any) -> Tensor:
+        """x differs from y."""
+
+    def outer(self, y: Any) -> Tensor:
+        """Every product of an element of x with one of y, [m] and [n] to [m,n] (other shapes are flattened)."""
+
+    def permute(self, *axes: Any, perm: Any = ...) -> Tensor:
+        """The axes of ``x`` in another order; without arguments, reversed."""
+
+    def pinv(self, rtol: builtins.float | None = ...) -> Tensor:
+        """The pseudo-inverse (Moore and Penrose)."""
+
+    def pow(self, other: Any) -> Tensor:
+        """x to the power of y; integers to a negative power are truncated."""
+
+    def pow_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``pow(...)``; returns the tensor."""
+
+    def prod(self, axis: Any = ..., keepdims: builtins.bool = ..., *, dtype: Any = ...) -> Tensor:
+        """Product over axes; arguments as ``sum``."""
+
+    def ptp(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
+        """Largest less smallest element over axes."""
+
+    def qr(self) -> tuple[Any, Any]:
+        """Orthonormal columns and a triangle whose product is x."""
+
+    def quantile(
+        self, q: Any, axis: builtins.int | None = ..., keepdims: builtins.bool = ..., interpolation: str = ...
+    ) -> Tensor:
+        """The value below which a share ``q`` of all values lies."""
+
+    def rad2deg(self) -> Tensor:
+        """Radians to degrees."""
+
+    def ravel(self) -> Tensor:
+        """All elements as a vector."""
+
+    @property
+    def real(self) -> Tensor:
+        """The real part."""
+
+    def reciprocal(self) -> Tensor:
+        """1 / x; integers give float32."""
+
+    def reciprocal_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``reciprocal(...)``; returns the tensor."""
+
+    def register_hook(self, hook: Fn) -> HookHandle:
+        """Call ``hook(grad)`` when the gradient of ``x`` is known."""
+
+    def relu(self) -> Tensor:
+        """x where positive, else 0."""
+
+    def relu_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``relu(...)``; returns the tensor."""
+
+    def remainder(self, other: Any) -> Tensor:
+        """Remainder of floor division; it has the sign of the divisor, as Python's %."""
+
+    def repeat(self, repeats: Any, *rest: Any, axis: Any = ...) -> Tensor:
+        """Every element ``repeats`` times, along ``axis`` or flattened, as in NumPy; warns where PyTorch's may be
+        meant."""
+
+    def repeat_interleave(self, repeats: Any, axis: builtins.int | None = ...) -> Tensor:
+        """Every element repeated in place."""
+
+    def reshape(self, *sizes: Any, shape: Any = ...) -> Tensor:
+        """The same elements in the same order under another shape."""
+
+    def reshape_as(self, other: Any) -> Tensor:
+        """``x`` in the shape of ``other``, which holds as many elements."""
+
+    def roll(self, shifts: Any, dims: Any = ...) -> Tensor:
+        """Elements moved along axes; those that fall off one end come back at the other."""
+
+    def rot90(self, k: builtins.int = ..., dims: Any = ...) -> Tensor:
+        """The plane of two axes turned by k quarter turns, from the first axis towards the second."""
+
+    def round(self) -> Tensor:
+        """The nearest integer, halves to the even one."""
+
+    def round_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``round(...)``; returns the tensor."""
+
+    def rsqrt(self) -> Tensor:
+        """Reciprocal of the square root."""
+
+    def rsqrt_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``rsqrt(...)``; returns the tensor."""
+
+    def scatter(self, axis: builtins.int, index: Any, src: Any, reduce: str = ...) -> Tensor:
+        """``tensor_scatter_elements`` with PyTorch's order of arguments."""
+
+    def scatter_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``scatter(...)``; returns the tensor."""
+
+    def scatter_add(self, axis: builtins.int, index: Any, src: Any) -> Tensor:
+        """One addition per element of ``index`` along ``axis``."""
+
+    def scatter_add_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``scatter_add(...)``; returns the tensor."""
+
+    def scatter_reduce(
+        self, axis: builtins.int, index: Any, src: Any, reduce: str, *, include_self: builtins.bool = ...
+    ) -> Tensor:
+        """``x`` with one number per element of ``index`` combined in, in PyTorch's words."""
+
+    def searchsorted(self, values: Any, *, right: builtins.bool = ...) -> Tensor:
+        """Where each value would stand in a sorted vector: before equal elements, or behind them (``right``)."""
+
+    def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
+        """One slice along ``dim``, without that axis: ``x[:, index]`` for dim 1."""
+
+    def sgn(self) -> Tensor:
+        """-1, 0 or 1; of a complex number x / |x|, and 0 of 0."""
+
+    def short(self) -> Tensor:
+        """The values as int16."""
+
+    def sigmoid(self) -> Tensor:
+        """1 / (1 + exp(-x)), from 0 to 1."""
+
+    def sigmoid_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``sigmoid(...)``; returns the tensor."""
+
+    def sign(self) -> Tensor:
+        """-1, 0 or 1 by the sign; NaN stays NaN."""
+
+    def sign_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``sign(...)``; returns the tensor."""
+
+    def signbit(self) -> Tensor:
+        """Whether a number is negative; -0.0 is, NaN is not."""
+
+    def sin(self) -> Tensor:
+        """Sine of radians."""
+
+    def sin_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``sin(...)``; returns the tensor."""
+
+    def sinc(self) -> Tensor:
+        """sin(pi x) / (pi x), 1 at 0."""
+
+    def sinh(self) -> Tensor:
+        """Hyperbolic sine."""
+
+    def slogdet(self) -> tuple[Any, Any]:
+        """Sign and logarithm of the absolute value of the determinant of every matrix."""
+
+    def softmax(self, axis: builtins.int = ..., *, dtype: Any = ...) -> Tensor:
+        """exp(x) / sum(exp(x)) along ``axis``."""
+
+    def softshrink(self, lambd: builtins.float = ...) -> Tensor:
+        """x moved towards 0 by lambd, and 0 within."""
+
+    def sort(
+        self, axis: builtins.int = ..., descending: builtins.bool = ..., *, stable: builtins.bool = ...
+    ) -> ValuesAndIndices:
+        """The elements along ``axis`` in order."""
+
+    def split(
+        self, split_size_or_sections: Any = ..., axis: builtins.int = ..., *, sizes: Any = ...
+    ) -> tuple[Tensor, ...]:
+        """Take a tensor apart along an axis."""
+
+    def sqrt(self) -> Tensor:
+        """Square root."""
+
+    def sqrt_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``sqrt(...)``; returns the tensor."""
+
+    def square(self) -> Tensor:
+        """x times x."""
+
+    def square_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``square(...)``; returns the tensor."""
+
+    def squeeze(self, axis: Any = ...) -> Tensor:
+        """``x`` without axes of size 1: without all of them, or without those named."""
+
+    def std(self, axis: Any = ..., ddof: Any = ..., keepdims: builtins.bool = ..., *, dim: Any = ...) -> Tensor:
+        """Square root of the variance; arguments as ``var``. Where all elements are equal its derivative is 0."""
+
+    def std_mean(self, axis: Any = ..., ddof: builtins.int = ..., keepdims: builtins.bool = ...) -> tuple[Any, Any]:
+        """Standard deviation and mean together."""
+
+    def sub(self, other: Any, *, alpha: Any = ...) -> Tensor:
+        """Difference of two tensors. ``alpha`` scales the other operand."""
+
+    def sub_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``sub(...)``; returns the tensor."""
+
+    def subtract(self, other: Any, *, alpha: Any = ...) -> Tensor:
+        """Difference of two tensors. ``alpha`` scales the other operand."""
+
+    def sum(self, axis: Any = ..., keepdims: builtins.bool = ..., *, dtype: Any = ...) -> Tensor:
+        """Sum over axes."""
+
+    def sum_to_size(self, shape: Any) -> Tensor:
+        """Add up what broadcasting ``shape`` to the shape of ``x`` repeated."""
+
+    def svd(self, full_matrices: builtins.bool = ..., compute_uv: builtins.bool = ...) -> Any:
+        """Singular values and vectors."""
+
+    def swapaxes(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
+        """Two axes exchanged."""
+
+    def swapdims(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
+        """Two axes exchanged."""
+
+    def t(self) -> Tensor:
+        """A matrix with its axes exchanged; vectors and numbers as they are."""
+
+    def take(self, index: Any, axis: builtins.int | None = ...) -> Tensor:
+        """NumPy's take: along an axis, or from the flattened tensor."""
+
+    def take_along_dim(self, indices: Any, dim: builtins.int | None = ...) -> Tensor:
+        """``take_along_axis`` in PyTorch's words."""
+
+    def tan(self) -> Tensor:
+        """Tangent of radians."""
+
+    def tanh(self) -> Tensor:
+        """Hyperbolic tangent."""
+
+    def tanh_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``tanh(...)``; returns the tensor."""
+
+    def tensor_scatter_add(self, index: Any, updates: Any) -> Tensor:
+        """``x`` with ``updates`` added at the coordinates ``index[..., k]``; x itself stays as it is."""
+
+    def tensor_scatter_div(self, index: Any, updates: Any) -> Tensor:
+        """``x`` with ``updates`` divided out at the coordinates ``index[..., k]``; x itself stays as it is."""
+
+    def tensor_scatter_max(self, index: Any, updates: Any) -> Tensor:
+        """``x`` with ``updates`` combined by max at the coordinates ``index[..., k]``; x itself stays as it is."""
+
+    def tensor_scatter_min(self, index: Any, updates: Any) -> Tensor:
+        """``x`` with ``updates`` combined by min at the coordinates ``index[..., k]``; x itself stays as it is."""
+
+    def tensor_scatter_mul(self, index: Any, updates: Any) -> Tensor:
+        """``x`` with ``updates`` multiplied in at the coordinates ``index[..., k]``; x itself stays as it is."""
+
+    def tensor_scatter_sub(self, index: Any, updates: Any) -> Tensor:
+        """``x`` with ``updates`` subtracted at the coordinates ``index[..., k]``; x itself stays as it is."""
+
+    def tensor_scatter_update(self, index: Any, updates: Any) -> Tensor:
+        """``x`` with ``updates`` written at the coordinates ``index[..., k]``; x itself stays as it is."""
+
+    def tensor_split(self, indices_or_sections: Any, axis: builtins.int = ...) -> tuple[Tensor, ...]:
+        """Parts as equal as possible (a number of parts), or cut before the given positions: numpy.array_split."""
+
+    def tile(self, *reps: Any, dims: Any = ...) -> Tensor:
+        """The whole tensor repeated along its axes; more counts than axes give new leading axes."""
+
+    def topk(
+        self, k: builtins.int, dim: builtins.int | None = ..., largest: builtins.bool = ..., sorted: builtins.bool = ...
+    ) -> ValuesAndIndices:
+        """The ``k`` largest (or smallest) elements along an axis, in order, and where they stood."""
+
+    def trace(self, offset: builtins.int = ..., axis1: builtins.int = ..., axis2: builtins.int = ...) -> Tensor:
+        """The sum of a diagonal."""
+
+    def transpose(
+        self, *axes: Any, perm: Any = ..., dim0: builtins.int | None = ..., dim1: builtins.int | None = ...
+    ) -> Tensor:
+        """Two axes exchanged, or all of them in another order; without arguments, reversed."""
+
+    def tril(self, diagonal: builtins.int = ...) -> Tensor:
+        """``x`` with zeros above a diagonal."""
+
+    def tril_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``tril(...)``; returns the tensor."""
+
+    def triu(self, diagonal: builtins.int = ...) -> Tensor:
+        """``x`` with zeros below a diagonal."""
+
+    def triu_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``triu(...)``; returns the tensor."""
+
+    def true_divide(self, other: Any, *, rounding_mode: str | None = ...) -> Tensor:
+        """The quotient; rounded down with 'floor', towards zero with 'trunc'."""
+
+    def trunc(self) -> Tensor:
+        """The fraction cut off."""
+
+    def trunc_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``trunc(...)``; returns the tensor."""
+
+    def type(self, dtype: Any) -> Tensor:
+        """The values with another dtype."""
+
+    def type_as(self, other: Any) -> Tensor:
+        """``x`` in the dtype of ``other``."""
+
+    def unbind(self, axis: builtins.int = ...) -> tuple[Tensor, ...]:
+        """The slices of ``x`` along ``axis``, without that axis: the inverse of ``stack``."""
+
+    def unflatten(self, dim: builtins.int, sizes: Any) -> Tensor:
+        """One axis taken apart into several: the inverse of ``flatten``."""
+
+    def uniform_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``uniform(...)``; returns the tensor."""
+
+    def unique(self, return_inverse: builtins.bool = ..., return_counts: builtins.bool = ...) -> Any:
+        """The different elements of ``x`` in increasing order. Of equal elements, the first has the gradient."""
+
+    def unsorted_segment_max(self, segment_ids: Any, num_segments: builtins.int) -> Tensor:
+        """The largest entry of each segment; segments without entries hold the smallest number of the dtype."""
+
+    def unsorted_segment_min(self, segment_ids: Any, num_segments: builtins.int) -> Tensor:
+        """The smallest entry of each segment; segments without entries hold the largest number of the dtype."""
+
+    def unsorted_segment_sum(self, segment_ids: Any, num_segments: builtins.int) -> Tensor:
+        """Entries added up by the segment that each belongs to."""
+
+    def unsqueeze(self, axis: Any) -> Tensor:
+        """A new axis of size 1 at position ``axis`` of the result (several for a tuple)."""
+
+    def value(self) -> Tensor:
+        """The same value as a Tensor of its own."""
+
+    def var(self, axis: Any = ..., ddof: Any = ..., keepdims: builtins.bool = ..., *, dim: Any = ...) -> Tensor:
+        """Variance over axes: the sum of squared distances from the mean divided by n - ddof."""
+
+    def view(self, *sizes: Any, shape: Any = ...) -> Tensor:
+        """The same elements in the same order under another shape."""
+
+    def view_as(self, other: Any) -> Tensor:
+        """``x`` in the shape of ``other``, which holds as many elements."""
+
+    def vsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
+        """``tensor_split`` along axis 0."""
+
+    def where(self, condition: Any, y: Any) -> Tensor:
+        """The tensor's own elements where ``condition`` holds, else those of ``y``."""
+
+    def xdivy(self, y: Any) -> Tensor:
+        """x / y, and 0 where x is 0."""
+
+    def xlogy(self, y: Any) -> Tensor:
+        """x log(y), and 0 where x is 0."""
+
+    def zero_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``zero(...)``; returns the tensor."""

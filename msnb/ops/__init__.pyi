@@ -1,0 +1,1357 @@
+"""The operators, typed.
+
+Made by tools/stubs.py from what msnb.ops is; do not edit."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from msnb.base import missing_names as missing_names
+from msnb.base import plugins as plugins
+from msnb.core.tensor import Tensor
+from msnb.ops import collective as collective
+from msnb.ops import definition as definition
+from msnb.ops import elementwise as elementwise
+from msnb.ops import indexing as indexing
+from msnb.ops import linalg as linalg
+from msnb.ops import math as math
+from msnb.ops import mindspore as mindspore
+from msnb.ops import nn as nn
+from msnb.ops import random as random
+from msnb.ops import reduction as reduction
+from msnb.ops import spatial as spatial
+from msnb.ops import tensor as tensor
+from msnb.ops.collective import ReduceOp as ReduceOp
+from msnb.ops.collective import all_gather as all_gather
+from msnb.ops.collective import all_reduce as all_reduce
+from msnb.ops.collective import all_to_all as all_to_all
+from msnb.ops.collective import broadcast as broadcast
+from msnb.ops.collective import neighbor_exchange as neighbor_exchange
+from msnb.ops.collective import reduce_scatter as reduce_scatter
+from msnb.ops.definition.window_geometry import IntOrInts
+from msnb.ops.elementwise.cast import cast as cast
+from msnb.ops.elementwise.cast import complex as complex
+from msnb.ops.elementwise.cast import is_complex as is_complex
+from msnb.ops.elementwise.cast import is_floating_point as is_floating_point
+from msnb.ops.elementwise.identity_and_effects import assign as assign
+from msnb.ops.elementwise.identity_and_effects import assign_add as assign_add
+from msnb.ops.elementwise.identity_and_effects import assign_sub as assign_sub
+from msnb.ops.elementwise.identity_and_effects import print as print
+from msnb.ops.elementwise.transcendental import logaddexp as logaddexp
+from msnb.ops.indexing.embedding import embedding as embedding
+from msnb.ops.indexing.gather import gather as gather
+from msnb.ops.indexing.gather import gather_elements as gather_elements
+from msnb.ops.indexing.gather import gather_nd as gather_nd
+from msnb.ops.indexing.gather import index_select as index_select
+from msnb.ops.indexing.gather import take as take
+from msnb.ops.indexing.gather import take_along_axis as take_along_axis
+from msnb.ops.indexing.gather import take_along_dim as take_along_dim
+from msnb.ops.indexing.grids import block_diag as block_diag
+from msnb.ops.indexing.grids import cartesian_prod as cartesian_prod
+from msnb.ops.indexing.grids import column_stack as column_stack
+from msnb.ops.indexing.grids import combinations as combinations
+from msnb.ops.indexing.grids import expand_as as expand_as
+from msnb.ops.indexing.grids import fmax as fmax
+from msnb.ops.indexing.grids import fmin as fmin
+from msnb.ops.indexing.grids import logaddexp2 as logaddexp2
+from msnb.ops.indexing.grids import logspace as logspace
+from msnb.ops.indexing.grids import sgn as sgn
+from msnb.ops.indexing.grids import signbit as signbit
+from msnb.ops.indexing.grids import t as t
+from msnb.ops.indexing.grids import type_as as type_as
+from msnb.ops.indexing.grids import vander as vander
+from msnb.ops.indexing.grids import view_as as view_as
+from msnb.ops.indexing.masked_select import argwhere as argwhere
+from msnb.ops.indexing.masked_select import masked_fill as masked_fill
+from msnb.ops.indexing.masked_select import masked_scatter as masked_scatter
+from msnb.ops.indexing.masked_select import masked_select as masked_select
+from msnb.ops.indexing.masked_select import nonzero as nonzero
+from msnb.ops.indexing.masked_select import unique as unique
+from msnb.ops.indexing.masked_select import where as where
+from msnb.ops.indexing.pad import pad as pad
+from msnb.ops.indexing.rearrange import atleast_1d as atleast_1d
+from msnb.ops.indexing.rearrange import atleast_2d as atleast_2d
+from msnb.ops.indexing.rearrange import atleast_3d as atleast_3d
+from msnb.ops.indexing.rearrange import flatten as flatten
+from msnb.ops.indexing.rearrange import flip as flip
+from msnb.ops.indexing.rearrange import fliplr as fliplr
+from msnb.ops.indexing.rearrange import flipud as flipud
+from msnb.ops.indexing.rearrange import meshgrid as meshgrid
+from msnb.ops.indexing.rearrange import moveaxis as moveaxis
+from msnb.ops.indexing.rearrange import narrow as narrow
+from msnb.ops.indexing.rearrange import one_hot as one_hot
+from msnb.ops.indexing.rearrange import ravel as ravel
+from msnb.ops.indexing.rearrange import repeat_elements as repeat_elements
+from msnb.ops.indexing.rearrange import repeat_interleave as repeat_interleave
+from msnb.ops.indexing.rearrange import roll as roll
+from msnb.ops.indexing.rearrange import rot90 as rot90
+from msnb.ops.indexing.rearrange import swapaxes as swapaxes
+from msnb.ops.indexing.rearrange import tile as tile
+from msnb.ops.indexing.rearrange import unflatten as unflatten
+from msnb.ops.indexing.scatter import index_add as index_add
+from msnb.ops.indexing.scatter import index_copy as index_copy
+from msnb.ops.indexing.scatter import index_fill as index_fill
+from msnb.ops.indexing.scatter import scatter as scatter
+from msnb.ops.indexing.scatter import scatter_add as scatter_add
+from msnb.ops.indexing.scatter import scatter_nd as scatter_nd
+from msnb.ops.indexing.scatter import scatter_reduce as scatter_reduce
+from msnb.ops.indexing.scatter import scatter_update as scatter_update
+from msnb.ops.indexing.scatter import tensor_scatter_elements as tensor_scatter_elements
+from msnb.ops.linalg.einsum import einsum as einsum
+from msnb.ops.linalg.factorization import lstsq as lstsq
+from msnb.ops.linalg.factorization import matrix_norm as matrix_norm
+from msnb.ops.linalg.factorization import matrix_rank as matrix_rank
+from msnb.ops.linalg.factorization import pinv as pinv
+from msnb.ops.linalg.factorization import qr as qr
+from msnb.ops.linalg.factorization import svd as svd
+from msnb.ops.linalg.matmul import addbmm as addbmm
+from msnb.ops.linalg.matmul import addmm as addmm
+from msnb.ops.linalg.matmul import addmv as addmv
+from msnb.ops.linalg.matmul import baddbmm as baddbmm
+from msnb.ops.linalg.matmul import bmm as bmm
+from msnb.ops.linalg.matmul import dot as dot
+from msnb.ops.linalg.matmul import inner as inner
+from msnb.ops.linalg.matmul import kron as kron
+from msnb.ops.linalg.matmul import mm as mm
+from msnb.ops.linalg.matmul import multi_dot as multi_dot
+from msnb.ops.linalg.matmul import mv as mv
+from msnb.ops.linalg.matmul import outer as outer
+from msnb.ops.linalg.matmul import tensordot as tensordot
+from msnb.ops.linalg.matmul import vecdot as vecdot
+from msnb.ops.linalg.matrix_functions import cholesky as cholesky
+from msnb.ops.linalg.matrix_functions import cross as cross
+from msnb.ops.linalg.matrix_functions import det as det
+from msnb.ops.linalg.matrix_functions import eigh as eigh
+from msnb.ops.linalg.matrix_functions import inverse as inverse
+from msnb.ops.linalg.matrix_functions import logdet as logdet
+from msnb.ops.linalg.matrix_functions import matrix_power as matrix_power
+from msnb.ops.linalg.matrix_functions import slogdet as slogdet
+from msnb.ops.linalg.matrix_functions import solve as solve
+from msnb.ops.linalg.triangular import diag as diag
+from msnb.ops.linalg.triangular import diag_embed as diag_embed
+from msnb.ops.linalg.triangular import diagonal as diagonal
+from msnb.ops.linalg.triangular import trace as trace
+from msnb.ops.linalg.triangular import tril as tril
+from msnb.ops.linalg.triangular import tril_indices as tril_indices
+from msnb.ops.linalg.triangular import triu as triu
+from msnb.ops.linalg.triangular import triu_indices as triu_indices
+from msnb.ops.math.clip_norm_interpolate import add_n as add_n
+from msnb.ops.math.clip_norm_interpolate import addcdiv as addcdiv
+from msnb.ops.math.clip_norm_interpolate import addcmul as addcmul
+from msnb.ops.math.clip_norm_interpolate import allclose as allclose
+from msnb.ops.math.clip_norm_interpolate import average as average
+from msnb.ops.math.clip_norm_interpolate import clip as clip
+from msnb.ops.math.clip_norm_interpolate import clip_by_global_norm as clip_by_global_norm
+from msnb.ops.math.clip_norm_interpolate import clip_by_norm as clip_by_norm
+from msnb.ops.math.clip_norm_interpolate import clip_by_value as clip_by_value
+from msnb.ops.math.clip_norm_interpolate import copysign as copysign
+from msnb.ops.math.clip_norm_interpolate import deg2rad as deg2rad
+from msnb.ops.math.clip_norm_interpolate import float_power as float_power
+from msnb.ops.math.clip_norm_interpolate import frac as frac
+from msnb.ops.math.clip_norm_interpolate import global_norm as global_norm
+from msnb.ops.math.clip_norm_interpolate import heaviside as heaviside
+from msnb.ops.math.clip_norm_interpolate import is_tensor as is_tensor
+from msnb.ops.math.clip_norm_interpolate import isclose as isclose
+from msnb.ops.math.clip_norm_interpolate import lerp as lerp
+from msnb.ops.math.clip_norm_interpolate import logcumsumexp as logcumsumexp
+from msnb.ops.math.clip_norm_interpolate import logit as logit
+from msnb.ops.math.clip_norm_interpolate import nan_to_num as nan_to_num
+from msnb.ops.math.clip_norm_interpolate import nanmean as nanmean
+from msnb.ops.math.clip_norm_interpolate import nansum as nansum
+from msnb.ops.math.clip_norm_interpolate import norm as norm
+from msnb.ops.math.clip_norm_interpolate import normalize as normalize
+from msnb.ops.math.clip_norm_interpolate import ptp as ptp
+from msnb.ops.math.clip_norm_interpolate import rad2deg as rad2deg
+from msnb.ops.math.clip_norm_interpolate import sinc as sinc
+from msnb.ops.math.clip_norm_interpolate import square_sum as square_sum
+from msnb.ops.math.clip_norm_interpolate import vector_norm as vector_norm
+from msnb.ops.math.clip_norm_interpolate import xdivy as xdivy
+from msnb.ops.math.clip_norm_interpolate import xlogy as xlogy
+from msnb.ops.math.sort import argsort as argsort
+from msnb.ops.math.sort import bincount as bincount
+from msnb.ops.math.sort import kthvalue as kthvalue
+from msnb.ops.math.sort import median as median
+from msnb.ops.math.sort import msort as msort
+from msnb.ops.math.sort import searchsorted as searchsorted
+from msnb.ops.math.sort import sort as sort
+from msnb.ops.math.sort import topk as topk
+from msnb.ops.math.statistics import bucketize as bucketize
+from msnb.ops.math.statistics import cdist as cdist
+from msnb.ops.math.statistics import corrcoef as corrcoef
+from msnb.ops.math.statistics import cov as cov
+from msnb.ops.math.statistics import diff as diff
+from msnb.ops.math.statistics import dist as dist
+from msnb.ops.math.statistics import histc as histc
+from msnb.ops.math.statistics import nanmedian as nanmedian
+from msnb.ops.math.statistics import nanquantile as nanquantile
+from msnb.ops.math.statistics import quantile as quantile
+from msnb.ops.math.statistics import sequence_mask as sequence_mask
+from msnb.ops.math.statistics import std_mean as std_mean
+from msnb.ops.math.statistics import trapz as trapz
+from msnb.ops.math.statistics import unsorted_segment_max as unsorted_segment_max
+from msnb.ops.math.statistics import unsorted_segment_min as unsorted_segment_min
+from msnb.ops.math.statistics import unsorted_segment_sum as unsorted_segment_sum
+from msnb.ops.mindspore.scalar_conversions import make_range as make_range
+from msnb.ops.mindspore.scalar_conversions import range as range
+from msnb.ops.mindspore.scalar_conversions import scalar_to_tensor as scalar_to_tensor
+from msnb.ops.mindspore.scalar_conversions import tuple_to_array as tuple_to_array
+from msnb.ops.nn.activation import celu as celu
+from msnb.ops.nn.activation import elu as elu
+from msnb.ops.nn.activation import gelu as gelu
+from msnb.ops.nn.activation import glu as glu
+from msnb.ops.nn.activation import gumbel_softmax as gumbel_softmax
+from msnb.ops.nn.activation import hardshrink as hardshrink
+from msnb.ops.nn.activation import hardsigmoid as hardsigmoid
+from msnb.ops.nn.activation import hardswish as hardswish
+from msnb.ops.nn.activation import hardtanh as hardtanh
+from msnb.ops.nn.activation import leaky_relu as leaky_relu
+from msnb.ops.nn.activation import log_softmax as log_softmax
+from msnb.ops.nn.activation import logsigmoid as logsigmoid
+from msnb.ops.nn.activation import mish as mish
+from msnb.ops.nn.activation import prelu as prelu
+from msnb.ops.nn.activation import relu6 as relu6
+from msnb.ops.nn.activation import selu as selu
+from msnb.ops.nn.activation import silu as silu
+from msnb.ops.nn.activation import softmax as softmax
+from msnb.ops.nn.activation import softmin as softmin
+from msnb.ops.nn.activation import softplus as softplus
+from msnb.ops.nn.activation import softshrink as softshrink
+from msnb.ops.nn.activation import softsign as softsign
+from msnb.ops.nn.activation import tanhshrink as tanhshrink
+from msnb.ops.nn.activation import threshold as threshold
+from msnb.ops.nn.attention import scaled_dot_product_attention as scaled_dot_product_attention
+from msnb.ops.nn.ctc_loss import ctc_loss as ctc_loss
+from msnb.ops.nn.loss import binary_cross_entropy as binary_cross_entropy
+from msnb.ops.nn.loss import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
+from msnb.ops.nn.loss import cosine_embedding_loss as cosine_embedding_loss
+from msnb.ops.nn.loss import cosine_similarity as cosine_similarity
+from msnb.ops.nn.loss import cross_entropy as cross_entropy
+from msnb.ops.nn.loss import focal_loss as focal_loss
+from msnb.ops.nn.loss import gaussian_nll_loss as gaussian_nll_loss
+from msnb.ops.nn.loss import hinge_embedding_loss as hinge_embedding_loss
+from msnb.ops.nn.loss import huber_loss as huber_loss
+from msnb.ops.nn.loss import kl_div as kl_div
+from msnb.ops.nn.loss import l1_loss as l1_loss
+from msnb.ops.nn.loss import margin_ranking_loss as margin_ranking_loss
+from msnb.ops.nn.loss import mse_loss as mse_loss
+from msnb.ops.nn.loss import nll_loss as nll_loss
+from msnb.ops.nn.loss import poisson_nll_loss as poisson_nll_loss
+from msnb.ops.nn.loss import smooth_l1_loss as smooth_l1_loss
+from msnb.ops.nn.loss import soft_margin_loss as soft_margin_loss
+from msnb.ops.nn.loss import softmax_cross_entropy_with_logits as softmax_cross_entropy_with_logits
+from msnb.ops.nn.loss import sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits
+from msnb.ops.nn.loss import triplet_margin_loss as triplet_margin_loss
+from msnb.ops.nn.normalization import batch_norm as batch_norm
+from msnb.ops.nn.normalization import batch_norm_train as batch_norm_train
+from msnb.ops.nn.normalization import group_norm as group_norm
+from msnb.ops.nn.normalization import instance_norm as instance_norm
+from msnb.ops.nn.normalization import layer_norm as layer_norm
+from msnb.ops.nn.normalization import rms_norm as rms_norm
+from msnb.ops.random.draws import bernoulli as bernoulli
+from msnb.ops.random.draws import categorical as categorical
+from msnb.ops.random.draws import dropout as dropout
+from msnb.ops.random.draws import exponential as exponential
+from msnb.ops.random.draws import gumbel as gumbel
+from msnb.ops.random.draws import multinomial as multinomial
+from msnb.ops.random.draws import normal as normal
+from msnb.ops.random.draws import rand as rand
+from msnb.ops.random.draws import rand_like as rand_like
+from msnb.ops.random.draws import randint as randint
+from msnb.ops.random.draws import randn as randn
+from msnb.ops.random.draws import randn_like as randn_like
+from msnb.ops.random.draws import random_key as random_key
+from msnb.ops.random.draws import randperm as randperm
+from msnb.ops.random.draws import shuffle as shuffle
+from msnb.ops.random.draws import trunc_normal as trunc_normal
+from msnb.ops.random.draws import uniform as uniform
+from msnb.ops.reduction.cumulative import cummax as cummax
+from msnb.ops.reduction.cumulative import cummin as cummin
+from msnb.ops.reduction.cumulative import cumprod as cumprod
+from msnb.ops.reduction.cumulative import cumsum as cumsum
+from msnb.ops.reduction.functional import all as all
+from msnb.ops.reduction.functional import amax as amax
+from msnb.ops.reduction.functional import amin as amin
+from msnb.ops.reduction.functional import any as any
+from msnb.ops.reduction.functional import argmax as argmax
+from msnb.ops.reduction.functional import argmin as argmin
+from msnb.ops.reduction.functional import count_nonzero as count_nonzero
+from msnb.ops.reduction.functional import logsumexp as logsumexp
+from msnb.ops.reduction.functional import max as max
+from msnb.ops.reduction.functional import mean as mean
+from msnb.ops.reduction.functional import min as min
+from msnb.ops.reduction.functional import prod as prod
+from msnb.ops.reduction.functional import std as std
+from msnb.ops.reduction.functional import sum as sum
+from msnb.ops.reduction.functional import var as var
+from msnb.ops.reduction.functional import var_mean as var_mean
+from msnb.ops.shape import blocked_layout as blocked
+from msnb.ops.shape.concat_split import chunk as chunk
+from msnb.ops.shape.concat_split import concat as concat
+from msnb.ops.shape.concat_split import dstack as dstack
+from msnb.ops.shape.concat_split import hstack as hstack
+from msnb.ops.shape.concat_split import split as split
+from msnb.ops.shape.concat_split import stack as stack
+from msnb.ops.shape.concat_split import tensor_split as tensor_split
+from msnb.ops.shape.concat_split import unstack as unstack
+from msnb.ops.shape.concat_split import vstack as row_stack
+from msnb.ops.shape.concat_split import vstack as vstack
+from msnb.ops.shape.creation import arange as arange
+from msnb.ops.shape.creation import eye as eye
+from msnb.ops.shape.creation import full as full
+from msnb.ops.shape.creation import full_like as full_like
+from msnb.ops.shape.creation import linspace as linspace
+from msnb.ops.shape.creation import ones as ones
+from msnb.ops.shape.creation import ones_like as ones_like
+from msnb.ops.shape.creation import zeros as zeros
+from msnb.ops.shape.creation import zeros_like as zeros_like
+from msnb.ops.shape.slice import slice_ as slice
+from msnb.ops.shape.views import broadcast_to as broadcast_to
+from msnb.ops.shape.views import expand_dims as expand_dims
+from msnb.ops.shape.views import permute as permute
+from msnb.ops.shape.views import reshape as reshape
+from msnb.ops.shape.views import squeeze as squeeze
+from msnb.ops.shape.views import sum_to as sum_to
+from msnb.ops.shape.views import transpose as transpose
+from msnb.ops.spatial.bounding_boxes import bounding_box_decode as bounding_box_decode
+from msnb.ops.spatial.bounding_boxes import bounding_box_encode as bounding_box_encode
+from msnb.ops.spatial.bounding_boxes import check_valid as check_valid
+from msnb.ops.spatial.bounding_boxes import iou as iou
+from msnb.ops.spatial.bounding_boxes import nms_with_mask as nms_with_mask
+from msnb.ops.spatial.convolution import conv1d as conv1d
+from msnb.ops.spatial.convolution import conv1d_transpose as conv1d_transpose
+from msnb.ops.spatial.convolution import conv2d as conv2d
+from msnb.ops.spatial.convolution import conv2d_transpose as conv2d_transpose
+from msnb.ops.spatial.interpolate import affine_grid as affine_grid
+from msnb.ops.spatial.interpolate import grid_sample as grid_sample
+from msnb.ops.spatial.interpolate import interpolate as interpolate
+from msnb.ops.spatial.pooling import adaptive_avg_pool1d as adaptive_avg_pool1d
+from msnb.ops.spatial.pooling import adaptive_avg_pool2d as adaptive_avg_pool2d
+from msnb.ops.spatial.pooling import avg_pool1d as avg_pool1d
+from msnb.ops.spatial.pooling import avg_pool2d as avg_pool2d
+from msnb.ops.spatial.pooling import max_pool1d as max_pool1d
+from msnb.ops.spatial.pooling import max_pool2d as max_pool2d
+from msnb.ops.spatial.resize import resize_bilinear as resize_bilinear
+from msnb.ops.spatial.resize import resize_nearest_neighbor as resize_nearest_neighbor
+from msnb.ops.spatial.roi import crop_and_resize as crop_and_resize
+from msnb.ops.spatial.roi import roi_align as roi_align
+from msnb.ops.spatial.unfold import channel_shuffle as channel_shuffle
+from msnb.ops.spatial.unfold import depth_to_space as depth_to_space
+from msnb.ops.spatial.unfold import fold as fold
+from msnb.ops.spatial.unfold import pixel_shuffle as pixel_shuffle
+from msnb.ops.spatial.unfold import pixel_unshuffle as pixel_unshuffle
+from msnb.ops.spatial.unfold import space_to_depth as space_to_depth
+from msnb.ops.spatial.unfold import unfold as unfold
+from msnb.ops.spatial.volumetric import adaptive_avg_pool3d as adaptive_avg_pool3d
+from msnb.ops.spatial.volumetric import avg_pool3d as avg_pool3d
+from msnb.ops.spatial.volumetric import conv3d as conv3d
+from msnb.ops.spatial.volumetric import max_pool3d as max_pool3d
+from msnb.ops.tensor import functions as function_methods
+from msnb.ops.tensor import inplace as in_place
+from msnb.ops.tensor import operators as methods
+from msnb.ops.tensor.properties import bias_add as bias_add
+from msnb.ops.tensor.properties import bilinear as bilinear
+from msnb.ops.tensor.properties import dense as dense
+from msnb.ops.tensor.properties import depend as depend
+from msnb.ops.tensor.properties import dtype as dtype
+from msnb.ops.tensor.properties import fill as fill
+from msnb.ops.tensor.properties import intopk as intopk
+from msnb.ops.tensor.properties import l2_loss as l2_loss
+from msnb.ops.tensor.properties import l2_normalize as l2_normalize
+from msnb.ops.tensor.properties import rank as rank
+from msnb.ops.tensor.properties import shape as shape
+from msnb.ops.tensor.properties import size as size
+from msnb.ops.tensor.properties import tensor_dot as tensor_dot
+
+__all__ = [
+    "ReduceOp",
+    "abs",
+    "absolute",
+    "acos",
+    "acosh",
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "add",
+    "add_n",
+    "addbmm",
+    "addcdiv",
+    "addcmul",
+    "addmm",
+    "addmv",
+    "addn",
+    "affine_grid",
+    "all",
+    "all_gather",
+    "all_reduce",
+    "all_to_all",
+    "allclose",
+    "amax",
+    "amin",
+    "angle",
+    "any",
+    "arange",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctan2",
+    "arctanh",
+    "argmax",
+    "argmin",
+    "argsort",
+    "argwhere",
+    "asin",
+    "asinh",
+    "assign",
+    "assign_add",
+    "assign_sub",
+    "atan",
+    "atan2",
+    "atanh",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "average",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "baddbmm",
+    "batch_norm",
+    "batch_norm_train",
+    "bernoulli",
+    "bias_add",
+    "bilinear",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "bincount",
+    "bitwise_and",
+    "bitwise_invert",
+    "bitwise_left_shift",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_right_shift",
+    "bitwise_xor",
+    "block_diag",
+    "blocked",
+    "bmm",
+    "bounding_box_decode",
+    "bounding_box_encode",
+    "broadcast",
+    "broadcast_to",
+    "bucketize",
+    "cartesian_prod",
+    "cast",
+    "cat",
+    "categorical",
+    "cdist",
+    "ceil",
+    "celu",
+    "channel_shuffle",
+    "check_valid",
+    "cholesky",
+    "chunk",
+    "clamp",
+    "clip",
+    "clip_by_global_norm",
+    "clip_by_norm",
+    "clip_by_value",
+    "collective",
+    "column_stack",
+    "combinations",
+    "complex",
+    "concat",
+    "concatenate",
+    "conj",
+    "conv1d",
+    "conv1d_transpose",
+    "conv2d",
+    "conv2d_transpose",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "copysign",
+    "corrcoef",
+    "cos",
+    "cosh",
+    "cosine_embedding_loss",
+    "cosine_similarity",
+    "count_nonzero",
+    "cov",
+    "crop_and_resize",
+    "cross",
+    "cross_entropy",
+    "ctc_loss",
+    "cummax",
+    "cummin",
+    "cumprod",
+    "cumsum",
+    "definition",
+    "deg2rad",
+    "dense",
+    "depend",
+    "depth_to_space",
+    "det",
+    "diag",
+    "diag_embed",
+    "diagonal",
+    "diff",
+    "dist",
+    "div",
+    "divide",
+    "dot",
+    "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
+    "dsplit",
+    "dstack",
+    "dtype",
+    "eigh",
+    "einsum",
+    "elementwise",
+    "elu",
+    "embedding",
+    "empty",
+    "empty_like",
+    "eq",
+    "equal",
+    "erf",
+    "erfc",
+    "erfinv",
+    "exp",
+    "exp2",
+    "expand_as",
+    "expand_dims",
+    "expm1",
+    "exponential",
+    "eye",
+    "fill",
+    "flatten",
+    "flip",
+    "fliplr",
+    "flipud",
+    "float_power",
+    "floor",
+    "floor_div",
+    "floor_divide",
+    "floor_mod",
+    "fmax",
+    "fmin",
+    "fmod",
+    "focal_loss",
+    "fold",
+    "frac",
+    "full",
+    "full_like",
+    "function_methods",
+    "gather",
+    "gather_d",
+    "gather_elements",
+    "gather_nd",
+    "gaussian_nll_loss",
+    "ge",
+    "gelu",
+    "global_norm",
+    "glu",
+    "greater",
+    "greater_equal",
+    "grid_sample",
+    "group_norm",
+    "gt",
+    "gumbel",
+    "gumbel_softmax",
+    "hard_sigmoid",
+    "hard_swish",
+    "hard_tanh",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "heaviside",
+    "hinge_embedding_loss",
+    "histc",
+    "hsplit",
+    "hstack",
+    "huber_loss",
+    "hypot",
+    "identity",
+    "imag",
+    "in_place",
+    "index",
+    "index_add",
+    "index_copy",
+    "index_fill",
+    "index_select",
+    "index_update",
+    "indexing",
+    "inner",
+    "instance_norm",
+    "interpolate",
+    "intopk",
+    "inv",
+    "inverse",
+    "invert",
+    "iou",
+    "is_complex",
+    "is_floating_point",
+    "is_tensor",
+    "isclose",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "kl_div",
+    "kron",
+    "kthvalue",
+    "l1_loss",
+    "l2_loss",
+    "l2_normalize",
+    "layer_norm",
+    "le",
+    "leaky_relu",
+    "left_shift",
+    "lerp",
+    "less",
+    "less_equal",
+    "linalg",
+    "linear",
+    "linspace",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "log_sigmoid",
+    "log_softmax",
+    "logaddexp",
+    "logaddexp2",
+    "logcumsumexp",
+    "logdet",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "logit",
+    "logsigmoid",
+    "logspace",
+    "logsumexp",
+    "lstsq",
+    "lt",
+    "make_range",
+    "margin_ranking_loss",
+    "masked_fill",
+    "masked_scatter",
+    "masked_select",
+    "math",
+    "matmul",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "max",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
+    "maximum",
+    "mean",
+    "median",
+    "meshgrid",
+    "methods",
+    "min",
+    "mindspore",
+    "minimum",
+    "mish",
+    "missing_names",
+    "mm",
+    "mod",
+    "moveaxis",
+    "movedim",
+    "mse_loss",
+    "msort",
+    "mul",
+    "multi_dot",
+    "multinomial",
+    "multiply",
+    "mv",
+    "nan_to_num",
+    "nanmean",
+    "nanmedian",
+    "nanquantile",
+    "nansum",
+    "narrow",
+    "ne",
+    "neg",
+    "negative",
+    "neighbor_exchange",
+    "nll_loss",
+    "nms_with_mask",
+    "nn",
+    "nonzero",
+    "norm",
+    "normal",
+    "normalize",
+    "not_equal",
+    "numel",
+    "one_hot",
+    "ones",
+    "ones_like",
+    "outer",
+    "pad",
+    "permute",
+    "pinv",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "plugins",
+    "poisson_nll_loss",
+    "positive",
+    "pow",
+    "power",
+    "prelu",
+    "print",
+    "print_",
+    "prod",
+    "ptp",
+    "qr",
+    "quantile",
+    "rad2deg",
+    "rand",
+    "rand_like",
+    "randint",
+    "randn",
+    "randn_like",
+    "random",
+    "random_integers",
+    "random_key",
+    "random_normal",
+    "random_permutation",
+    "random_uniform",
+    "randperm",
+    "range",
+    "rank",
+    "ravel",
+    "real",
+    "reciprocal",
+    "reduce_all",
+    "reduce_any",
+    "reduce_max",
+    "reduce_mean",
+    "reduce_min",
+    "reduce_prod",
+    "reduce_scatter",
+    "reduce_sum",
+    "reduction",
+    "relu",
+    "relu6",
+    "remainder",
+    "repeat_elements",
+    "repeat_interleave",
+    "reshape",
+    "resize_bilinear",
+    "resize_nearest_neighbor",
+    "right_shift",
+    "rms_norm",
+    "roi_align",
+    "roll",
+    "rot90",
+    "round",
+    "row_stack",
+    "rsqrt",
+    "scalar_to_tensor",
+    "scaled_dot_product_attention",
+    "scatter",
+    "scatter_add",
+    "scatter_nd",
+    "scatter_reduce",
+    "scatter_update",
+    "searchsorted",
+    "select",
+    "selu",
+    "sequence_mask",
+    "sgn",
+    "shape",
+    "shuffle",
+    "sigmoid",
+    "sign",
+    "signbit",
+    "silu",
+    "sin",
+    "sinc",
+    "sinh",
+    "size",
+    "slice",
+    "slice_update",
+    "slogdet",
+    "smooth_l1_loss",
+    "soft_margin_loss",
+    "softmax",
+    "softmax_cross_entropy_with_logits",
+    "softmin",
+    "softplus",
+    "softshrink",
+    "softsign",
+    "solve",
+    "sort",
+    "space_to_depth",
+    "sparse_softmax_cross_entropy_with_logits",
+    "spatial",
+    "split",
+    "sqrt",
+    "square",
+    "square_sum",
+    "squeeze",
+    "stack",
+    "standard_normal",
+    "std",
+    "std_mean",
+    "stop_gradient",
+    "sub",
+    "subtract",
+    "sum",
+    "sum_to",
+    "svd",
+    "swapaxes",
+    "swapdims",
+    "swish",
+    "t",
+    "take",
+    "take_along_axis",
+    "take_along_dim",
+    "tan",
+    "tanh",
+    "tanhshrink",
+    "tensor",
+    "tensor_dot",
+    "tensor_scatter_add",
+    "tensor_scatter_div",
+    "tensor_scatter_elements",
+    "tensor_scatter_max",
+    "tensor_scatter_min",
+    "tensor_scatter_mul",
+    "tensor_scatter_sub",
+    "tensor_scatter_update",
+    "tensor_split",
+    "tensordot",
+    "threshold",
+    "tile",
+    "topk",
+    "trace",
+    "transpose",
+    "trapz",
+    "tril",
+    "tril_indices",
+    "triplet_margin_loss",
+    "triu",
+    "triu_indices",
+    "true_divide",
+    "trunc",
+    "trunc_normal",
+    "tuple_to_array",
+    "type_as",
+    "unbind",
+    "unflatten",
+    "unfold",
+    "uniform",
+    "unique",
+    "unsorted_segment_max",
+    "unsorted_segment_min",
+    "unsorted_segment_sum",
+    "unsqueeze",
+    "unstack",
+    "upsample",
+    "vander",
+    "var",
+    "var_mean",
+    "vecdot",
+    "vector_norm",
+    "view_as",
+    "vsplit",
+    "vstack",
+    "where",
+    "xdivy",
+    "xlogy",
+    "zeros",
+    "zeros_like",
+]
+
+def abs(x: Any, /) -> Tensor:
+    """Absolute value (modulus of complex numbers)."""
+
+def absolute(x: Any, /) -> Tensor:
+    """Absolute value (modulus of complex numbers)."""
+
+def acos(x: Any, /) -> Tensor:
+    """Inverse cosine in radians."""
+
+def acosh(x: Any, /) -> Tensor:
+    """Inverse hyperbolic cosine."""
+
+def add(x: Any, y: Any, /) -> Tensor:
+    """Sum of two tensors."""
+
+def addn(xs: Sequence[Any]) -> Tensor:
+    """The sum of tensors of one shape (or that broadcast)."""
+
+def angle(x: Any, /) -> Tensor:
+    """The angle in radians, from -pi to pi."""
+
+def arccos(x: Any, /) -> Tensor:
+    """Inverse cosine in radians."""
+
+def arccosh(x: Any, /) -> Tensor:
+    """Inverse hyperbolic cosine."""
+
+def arcsin(x: Any, /) -> Tensor:
+    """Inverse sine in radians."""
+
+def arcsinh(x: Any, /) -> Tensor:
+    """Inverse hyperbolic sine."""
+
+def arctan(x: Any, /) -> Tensor:
+    """Inverse tangent in radians."""
+
+def arctan2(x: Any, y: Any, /) -> Tensor:
+    """Angle of the point (y, x) in radians, from -pi to pi."""
+
+def arctanh(x: Any, /) -> Tensor:
+    """Inverse hyperbolic tangent."""
+
+def asin(x: Any, /) -> Tensor:
+    """Inverse sine in radians."""
+
+def asinh(x: Any, /) -> Tensor:
+    """Inverse hyperbolic sine."""
+
+def atan(x: Any, /) -> Tensor:
+    """Inverse tangent in radians."""
+
+def atan2(x: Any, y: Any, /) -> Tensor:
+    """Angle of the point (y, x) in radians, from -pi to pi."""
+
+def atanh(x: Any, /) -> Tensor:
+    """Inverse hyperbolic tangent."""
+
+def bitwise_and(x: Any, y: Any, /) -> Tensor:
+    """And of every bit."""
+
+def bitwise_invert(x: Any, /) -> Tensor:
+    """Every bit turned over; a bool is negated."""
+
+def bitwise_left_shift(x: Any, y: Any, /) -> Tensor:
+    """Bits moved up by y places."""
+
+def bitwise_not(x: Any, /) -> Tensor:
+    """Every bit turned over; a bool is negated."""
+
+def bitwise_or(x: Any, y: Any, /) -> Tensor:
+    """Or of every bit."""
+
+def bitwise_right_shift(x: Any, y: Any, /) -> Tensor:
+    """Bits moved down by y places; the sign stays."""
+
+def bitwise_xor(x: Any, y: Any, /) -> Tensor:
+    """Exclusive or of every bit."""
+
+def cat(xs: Any, *more: Any, axis: int = ...) -> Tensor:
+    """Put tensors one after the other along an axis they all have."""
+
+def ceil(x: Any, /) -> Tensor:
+    """The next integer above."""
+
+def clamp(x: Any, min: Any = ..., max: Any = ...) -> Tensor:
+    """x between ``min`` and ``max`` (numbers or tensors; None: no bound). On a bound the derivative by x is 1."""
+
+def concatenate(xs: Any, *more: Any, axis: int = ...) -> Tensor:
+    """Put tensors one after the other along an axis they all have."""
+
+def conj(x: Any, /) -> Tensor:
+    """The complex conjugate."""
+
+def conv_transpose1d(
+    x: Any,
+    weight: Any,
+    bias: Any = ...,
+    stride: int = ...,
+    pad_mode: str = ...,
+    padding: int | Sequence[int] = ...,
+    output_padding: int = ...,
+    dilation: int = ...,
+    groups: int = ...,
+) -> Tensor:
+    """Transposed convolution over rows of samples."""
+
+def conv_transpose2d(
+    x: Any,
+    weight: Any,
+    bias: Any = ...,
+    stride: IntOrInts = ...,
+    pad_mode: str = ...,
+    padding: IntOrInts = ...,
+    output_padding: IntOrInts = ...,
+    dilation: IntOrInts = ...,
+    groups: int = ...,
+) -> Tensor:
+    """Transposed convolution: spread every input element over a window of the result."""
+
+def cos(x: Any, /) -> Tensor:
+    """Cosine of radians."""
+
+def cosh(x: Any, /) -> Tensor:
+    """Hyperbolic cosine."""
+
+def div(x: Any, y: Any, /) -> Tensor:
+    """True quotient; integers give float32."""
+
+def divide(x: Any, y: Any, /) -> Tensor:
+    """True quotient; integers give float32."""
+
+def dropout1d(x: Tensor, p: float = ..., training: bool = ...) -> Tensor:
+    """Dropout of whole channels: the last 1 axes are kept or dropped together."""
+
+def dropout2d(x: Tensor, p: float = ..., training: bool = ...) -> Tensor:
+    """Dropout of whole channels: the last 2 axes are kept or dropped together."""
+
+def dropout3d(x: Tensor, p: float = ..., training: bool = ...) -> Tensor:
+    """Dropout of whole channels: the last 3 axes are kept or dropped together."""
+
+def dsplit(x: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """``tensor_split`` along axis 2."""
+
+def empty(*size: Any, dtype: Any = ...) -> Tensor:
+    """A tensor full of zeros."""
+
+def empty_like(x: Any, *, dtype: Any = ...) -> Tensor:
+    """Zeros with the shape (and, unless another is asked for, the dtype) of ``x``."""
+
+def eq(x: Any, y: Any, /) -> Tensor:
+    """x equals y; NaN equals nothing."""
+
+def equal(x: Any, y: Any, /) -> Tensor:
+    """x equals y; NaN equals nothing."""
+
+def erf(x: Any, /) -> Tensor:
+    """The error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x."""
+
+def erfc(x: Any, /) -> Tensor:
+    """1 - erf(x), exact where erf is close to 1."""
+
+def erfinv(x: Any, /) -> Tensor:
+    """The inverse of the error function, on (-1, 1)."""
+
+def exp(x: Any, /) -> Tensor:
+    """e to the power of x."""
+
+def exp2(x: Any, /) -> Tensor:
+    """2 to the power of x."""
+
+def expm1(x: Any, /) -> Tensor:
+    """exp(x) - 1, exact near 0."""
+
+def floor(x: Any, /) -> Tensor:
+    """The next integer below."""
+
+def floor_div(x: Any, y: Any, /) -> Tensor:
+    """Quotient rounded towards minus infinity."""
+
+def floor_divide(x: Any, y: Any, /) -> Tensor:
+    """Quotient rounded towards minus infinity."""
+
+def floor_mod(x: Any, y: Any, /) -> Tensor:
+    """Remainder of floor division; it has the sign of the divisor, as Python's %."""
+
+def fmod(x: Any, y: Any, /) -> Tensor:
+    """Remainder with the sign of the dividend, as C's fmod."""
+
+def gather_d(x: Any, axis: int, index: Any) -> Tensor:
+    """One index per element of the result: ``out[i][j] = x[index[i][j]][j]`` for axis 0."""
+
+def ge(x: Any, y: Any, /) -> Tensor:
+    """x is y or above."""
+
+def greater(x: Any, y: Any, /) -> Tensor:
+    """x is above y."""
+
+def greater_equal(x: Any, y: Any, /) -> Tensor:
+    """x is y or above."""
+
+def gt(x: Any, y: Any, /) -> Tensor:
+    """x is above y."""
+
+def hard_sigmoid(x: Any) -> Tensor:
+    """min(max(x + 3, 0), 6) / 6."""
+
+def hard_swish(x: Any) -> Tensor:
+    """x hardsigmoid(x). Source: Howard et al., 2019, arXiv:1905.02244."""
+
+def hard_tanh(x: Any, min_val: float = ..., max_val: float = ...) -> Tensor:
+    """x between the bounds, else the nearer bound."""
+
+def hsplit(x: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """``tensor_split`` along axis 1 (a vector: along axis 0)."""
+
+def hypot(x: Any, y: Any, /) -> Tensor:
+    """sqrt(x*x + y*y) without overflow."""
+
+def identity(x: Any, /) -> Tensor:
+    """The value itself."""
+
+def imag(x: Any, /) -> Tensor:
+    """The imaginary part."""
+
+def index(x: Any, /, *indices: Any, spec: Any) -> Tensor:
+    """x[...] with NumPy's meaning: ints, slices, new axes and index tensors."""
+
+def index_update(x: Any, key: Any, value: Any) -> Tensor:
+    """``x`` with ``value`` at ``x[key]``: what ``x[key] = value`` makes of x."""
+
+def inv(x: Any, /) -> Tensor:
+    """1 / x; integers give float32."""
+
+def invert(x: Any, /) -> Tensor:
+    """Every bit turned over; a bool is negated."""
+
+def isfinite(x: Any, /) -> Tensor:
+    """True where x is neither NaN nor infinite."""
+
+def isinf(x: Any, /) -> Tensor:
+    """True where x is plus or minus infinity."""
+
+def isnan(x: Any, /) -> Tensor:
+    """True where x is not a number."""
+
+def le(x: Any, y: Any, /) -> Tensor:
+    """x is y or below."""
+
+def left_shift(x: Any, y: Any, /) -> Tensor:
+    """Bits moved up by y places."""
+
+def less(x: Any, y: Any, /) -> Tensor:
+    """x is below y."""
+
+def less_equal(x: Any, y: Any, /) -> Tensor:
+    """x is y or below."""
+
+def linear(input: Any, weight: Any, bias: Any = ...) -> Tensor:
+    """input @ weight.T + bias: what ``nn.Dense`` computes."""
+
+def log(x: Any, /) -> Tensor:
+    """Natural logarithm."""
+
+def log10(x: Any, /) -> Tensor:
+    """Logarithm to base 10."""
+
+def log1p(x: Any, /) -> Tensor:
+    """log(1 + x), exact near 0."""
+
+def log2(x: Any, /) -> Tensor:
+    """Logarithm to base 2."""
+
+def log_sigmoid(x: Any) -> Tensor:
+    """log(sigmoid(x)), without underflow."""
+
+def logical_and(x: Any, y: Any, /) -> Tensor:
+    """Both are true."""
+
+def logical_not(x: Any, /) -> Tensor:
+    """Not true."""
+
+def logical_or(x: Any, y: Any, /) -> Tensor:
+    """At least one is true."""
+
+def logical_xor(x: Any, y: Any, /) -> Tensor:
+    """Exactly one is true."""
+
+def lt(x: Any, y: Any, /) -> Tensor:
+    """x is below y."""
+
+def matmul(x: Any, y: Any, /) -> Tensor:
+    """Matrix product over the last axis of x and the last but one of y; leading axes broadcast."""
+
+def maximum(x: Any, y: Any, /) -> Tensor:
+    """The larger of two; NaN wins. Ties share the gradient."""
+
+def minimum(x: Any, y: Any, /) -> Tensor:
+    """The smaller of two; NaN wins. Ties share the gradient."""
+
+def mod(x: Any, y: Any, /) -> Tensor:
+    """Remainder of floor division; it has the sign of the divisor, as Python's %."""
+
+def movedim(x: Any, source: Any, destination: Any) -> Tensor:
+    """Axes moved to other positions, the rest in their old order."""
+
+def mul(x: Any, y: Any, /) -> Tensor:
+    """Product of two tensors."""
+
+def multiply(x: Any, y: Any, /) -> Tensor:
+    """Product of two tensors."""
+
+def ne(x: Any, y: Any, /) -> Tensor:
+    """x differs from y."""
+
+def neg(x: Any, /) -> Tensor:
+    """The negated value."""
+
+def negative(x: Any, /) -> Tensor:
+    """The negated value."""
+
+def not_equal(x: Any, y: Any, /) -> Tensor:
+    """x differs from y."""
+
+def numel(input_x: Any) -> int:
+    """The number of elements: ``x.size``."""
+
+def positive(x: Any, /) -> Tensor:
+    """The value itself."""
+
+def pow(x: Any, y: Any, /) -> Tensor:
+    """x to the power of y; integers to a negative power are truncated."""
+
+def power(x: Any, y: Any, /) -> Tensor:
+    """x to the power of y; integers to a negative power are truncated."""
+
+def print_(*values: Any, sep: str = ..., end: str = ...) -> None:
+    """Print values when the program runs: at once in eager, at its place in the program in a graph."""
+
+def random_integers(key: Any, /, *, low: Any = ..., high: Any = ..., shape: Any = ..., dtype: Any = ...) -> Tensor:
+    """Whole numbers in [low, high)."""
+
+def random_normal(key: Any, /, *, shape: Any = ..., dtype: Any = ...) -> Tensor:
+    """Normal numbers of mean 0 and variance 1."""
+
+def random_permutation(key: Any, /, *, n: Any = ...) -> Tensor:
+    """The numbers 0 to n-1 in random order."""
+
+def random_uniform(key: Any, /, *, shape: Any = ..., dtype: Any = ...) -> Tensor:
+    """Uniform numbers in [0, 1)."""
+
+def real(x: Any, /) -> Tensor:
+    """The real part."""
+
+def reciprocal(x: Any, /) -> Tensor:
+    """1 / x; integers give float32."""
+
+def reduce_all(x: Any, axis: Any = ..., keepdims: bool = ...) -> Tensor:
+    """True where every element over the axes is true (not zero)."""
+
+def reduce_any(x: Any, axis: Any = ..., keepdims: bool = ...) -> Tensor:
+    """True where some element over the axes is true (not zero)."""
+
+def reduce_max(x: Any, axis: Any = ..., keepdims: bool = ...) -> Tensor:
+    """Largest element over axes, never with its index; as ``max``."""
+
+def reduce_mean(x: Any, axis: Any = ..., keepdims: bool = ..., *, dtype: Any = ...) -> Tensor:
+    """Mean over axes; arguments as ``sum``. Ints give float32."""
+
+def reduce_min(x: Any, axis: Any = ..., keepdims: bool = ...) -> Tensor:
+    """Smallest element over axes, never with its index; as ``max``."""
+
+def reduce_prod(x: Any, axis: Any = ..., keepdims: bool = ..., *, dtype: Any = ...) -> Tensor:
+    """Product over axes; arguments as ``sum``."""
+
+def reduce_sum(x: Any, axis: Any = ..., keepdims: bool = ..., *, dtype: Any = ...) -> Tensor:
+    """Sum over axes."""
+
+def relu(x: Any, /) -> Tensor:
+    """x where positive, else 0."""
+
+def remainder(x: Any, y: Any, /) -> Tensor:
+    """Remainder of floor division; it has the sign of the divisor, as Python's %."""
+
+def right_shift(x: Any, y: Any, /) -> Tensor:
+    """Bits moved down by y places; the sign stays."""
+
+def round(x: Any, /) -> Tensor:
+    """The nearest integer, halves to the even one."""
+
+def rsqrt(x: Any, /) -> Tensor:
+    """Reciprocal of the square root."""
+
+def select(condition: Any, x: Any, y: Any, /) -> Tensor:
+    """x where the condition holds (is not zero), else y."""
+
+def sigmoid(x: Any, /) -> Tensor:
+    """1 / (1 + exp(-x)), from 0 to 1."""
+
+def sign(x: Any, /) -> Tensor:
+    """-1, 0 or 1 by the sign; NaN stays NaN."""
+
+def sin(x: Any, /) -> Tensor:
+    """Sine of radians."""
+
+def sinh(x: Any, /) -> Tensor:
+    """Hyperbolic sine."""
+
+def slice_update(x: Any, value: Any, /, *, begin: Any, end: Any, step: Any) -> Tensor:
+    """A tensor with a box of it replaced."""
+
+def sqrt(x: Any, /) -> Tensor:
+    """Square root."""
+
+def square(x: Any, /) -> Tensor:
+    """x times x."""
+
+def standard_normal(*size: Any, dtype: Any = ...) -> Tensor:
+    """Normal numbers of mean 0 and variance 1 of shape ``size``, float32 by default."""
+
+def stop_gradient(x: Any, /) -> Tensor:
+    """The value itself, without a gradient."""
+
+def sub(x: Any, y: Any, /) -> Tensor:
+    """Difference of two tensors."""
+
+def subtract(x: Any, y: Any, /) -> Tensor:
+    """Difference of two tensors."""
+
+def swapdims(x: Any, axis0: int, axis1: int) -> Tensor:
+    """Two axes exchanged."""
+
+def swish(x: Any) -> Tensor:
+    """x sigmoid(x)."""
+
+def tan(x: Any, /) -> Tensor:
+    """Tangent of radians."""
+
+def tanh(x: Any, /) -> Tensor:
+    """Hyperbolic tangent."""
+
+def tensor_scatter_add(x: Any, index: Any, updates: Any) -> Tensor:
+    """``x`` with ``updates`` added at the coordinates ``index[..., k]``; x itself stays as it is."""
+
+def tensor_scatter_div(x: Any, index: Any, updates: Any) -> Tensor:
+    """``x`` with ``updates`` divided out at the coordinates ``index[..., k]``; x itself stays as it is."""
+
+def tensor_scatter_max(x: Any, index: Any, updates: Any) -> Tensor:
+    """``x`` with ``updates`` combined by max at the coordinates ``index[..., k]``; x itself stays as it is."""
+
+def tensor_scatter_min(x: Any, index: Any, updates: Any) -> Tensor:
+    """``x`` with ``updates`` combined by min at the coordinates ``index[..., k]``; x itself stays as it is."""
+
+def tensor_scatter_mul(x: Any, index: Any, updates: Any) -> Tensor:
+    """``x`` with ``updates`` multiplied in at the coordinates ``index[..., k]``; x itself stays as it is."""
+
+def tensor_scatter_sub(x: Any, index: Any, updates: Any) -> Tensor:
+    """``x`` with ``updates`` subtracted at the coordinates ``index[..., k]``; x itself stays as it is."""
+
+def tensor_scatter_update(x: Any, index: Any, updates: Any) -> Tensor:
+    """``x`` with ``updates`` written at the coordinates ``index[..., k]``; x itself stays as it is."""
+
+def true_divide(x: Any, y: Any, /) -> Tensor:
+    """True quotient; integers give float32."""
+
+def trunc(x: Any, /) -> Tensor:
+    """The fraction cut off."""
+
+def unbind(x: Any, axis: int = ...) -> tuple[Tensor, ...]:
+    """The slices of ``x`` along ``axis``, without that axis: the inverse of ``stack``."""
+
+def unsqueeze(x: Any, axis: Any) -> Tensor:
+    """A new axis of size 1 at position ``axis`` of the result (several for a tuple)."""
+
+def upsample(
+    x: Any,
+    size: Any = ...,
+    scale_factor: Any = ...,
+    mode: str = ...,
+    align_corners: bool | None = ...,
+    recompute_scale_factor: bool | None = ...,
+) -> Any:
+    """Images (or rows, or volumes) of another size."""
+
+def vsplit(x: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """``tensor_split`` along axis 0."""

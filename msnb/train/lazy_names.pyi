@@ -1,0 +1,19 @@
+"""What msnb.train imports when it is asked for.
+
+Made by tools/stubs.py from what msnb.ops is; do not edit."""
+
+from msnb.train import amp as amp
+from msnb.train.amp import DynamicLossScaleManager as DynamicLossScaleManager
+from msnb.train.amp import FixedLossScaleManager as FixedLossScaleManager
+from msnb.train.amp import build_train_network as build_train_network
+from msnb.train.files.mindir import export as export
+from msnb.train.files.mindir import load as load
+
+__all__ = [
+    "DynamicLossScaleManager",
+    "FixedLossScaleManager",
+    "amp",
+    "build_train_network",
+    "export",
+    "load",
+]

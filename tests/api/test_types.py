@@ -1,0 +1,71 @@
+"""What editors know: stubs are as new as the package, type checkers and completion find what a name gives."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import msnb as ms
+
+ROOT = Path(__file__).resolve().parents[2]
+MATERIAL = Path(__file__).with_name("typed_material.py")
+
+
+def test_stubs_are_as_new_as_the_package() -> None:
+    """In a process of its own: names that other tests ask for, such as ``ops.ReLU``, are made when first read."""
+    pytest.importorskip("ruff")
+    run = subprocess.run([sys.executable, str(ROOT / "tools/stubs.py")], cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+@pytest.mark.slow
+def test_a_type_checker_knows_what_is_right_and_what_is_wrong() -> None:
+    pytest.importorskip("mypy")
+    command = [sys.executable, "-m", "mypy", "--strict", "--show-absolute-path", str(MATERIAL)]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    found = re.findall(rf"{re.escape(str(MATERIAL))}:(\d+): error: (.*)", run.stdout)
+    wrong = {n for n, line in enumerate(MATERIAL.read_text().split("\n"), 1) if line.endswith("# wrong")}
+    assert len(wrong) > 20
+    assert [error for error in found if int(error[0]) not in wrong] == []
+    assert wrong - {int(line) for line, _ in found} == set()
+
+
+@pytest.mark.parametrize(
+    "text, wanted",
+    [
+        ("x = ms.Tensor([1.0])\nx.su", "sum"),
+        ("x = ms.Tensor([1.0])\nx.resh", "reshape"),
+        ("ms.ops.matm", "matmul"),
+        ("ms.ops.relu(ms.Tensor([1.0])).me", "mean"),
+        ("ms.nn.Dense(2, 3)(ms.Tensor([1.0])).argm", "argmax"),
+        ("ms.show.pass", "passes"),
+        ("ms.LossMon", "LossMonitor"),
+        ("ms.parallel.pl", "plan"),
+        ("def f(x: ms.Tensor) -> ms.Tensor: return x\nms.jit(f).expl", "explain"),
+    ],
+)
+def test_completion_without_running_anything(text: str, wanted: str) -> None:
+    jedi = pytest.importorskip("jedi")
+    script = jedi.Script(f"import msnb as ms\n{text}", project=jedi.Project(str(ROOT)))
+    assert wanted in [completion.name for completion in script.complete()]
+
+
+def test_modules_list_what_is_public() -> None:
+    for module in (ms, ms.ops, ms.nn, ms.show, ms.train, ms.dataset, ms.numpy, ms.parallel):
+        names = [name for name in dir(module) if name[0] != "_"]
+        assert len(names) > 10
+        assert {"Any", "annotations", "missing_names", "TYPE_CHECKING", "events"}.isdisjoint(names), module
+        for name in names:
+            getattr(module, name)
+    assert {"ir", "grad", "plan", "flow"} <= set(dir(ms.show)) and "compile_graph" not in dir(ms.show)
+    assert {"jit", "Tensor", "LossMonitor"} <= set(dir(ms)) and "matmul" in dir(ms.ops)
+
+
+def test_every_method_of_a_tensor_says_what_it_does() -> None:
+    names = [name for name in vars(ms.Tensor) if name[0] != "_"]
+    assert len(names) > 300
+    assert [name for name in names if not (getattr(ms.Tensor, name).__doc__ or "").strip()] == []
