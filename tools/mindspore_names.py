@@ -1,7 +1,8 @@
 """Which names of a MindSpore package resolve here, under the alias: python tools/mindspore_names.py FOLDER [namespace]
 
-FOLDER holds an unpacked wheel of MindSpore (its ``mindspore`` folder is read as text, nothing in it is run). A name counts
-when the docstring of its function or class says that it runs on a CPU. With a namespace, its missing names are listed.
+FOLDER holds an unpacked wheel of MindSpore (its ``mindspore`` folder is read as text, nothing in it is run). A name
+counts when the docstring of its function or class says that it runs on a CPU. With a namespace, its missing names are
+listed.
 """
 
 from __future__ import annotations
