@@ -52,6 +52,9 @@ from msnb.ops.spatial.resize import *
 from msnb.ops.spatial.roi import *
 from msnb.ops.spatial.unfold import *
 from msnb.ops.spatial.volumetric import *
+from msnb.ops.special.bessel_functions import *
+from msnb.ops.special.fourier import *
+from msnb.ops.special.gamma_functions import *
 from msnb.ops.tensor.properties import *
 from msnb.ops.tensor.subscripts import *
 

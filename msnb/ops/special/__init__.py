@@ -1,0 +1,1 @@
+"""Special functions, Fourier transforms and window functions."""
