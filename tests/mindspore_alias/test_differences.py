@@ -32,7 +32,8 @@ X = [[3.0, 1.0, 2.0], [6.0, 5.0, 4.0]]
 def test_every_row_has_its_test_and_its_answer(row: Any) -> None:
     assert callable(getattr(THIS, row.test))
     module, _, name = row.name.rpartition(".")
-    ours, seen = getattr(getattr(msnb, module), name), getattr(importlib.import_module(f"mindspore.{module}"), name)
+    home, view = (f"{package}.{module}".rstrip(".") for package in ("msnb", "mindspore"))
+    ours, seen = (getattr(importlib.import_module(path), name) for path in (home, view))
     assert (seen is ours) == (row.holds == "msnb") == (not row.answer)
     assert row.mindspore != row.msnb and row.why
 
@@ -142,3 +143,18 @@ def test_activations_of_integers(mode: int) -> None:
 def test_allclose(mode: int) -> None:
     found = compiled(lambda x: theirs("allclose")(x, x), Tensor(X))
     assert bool(found) and found.dtype is msnb.bool_
+
+
+def test_gradients_by_integers(mode: int) -> None:
+    import mindspore
+
+    x, y = Tensor(3, msnb.int32), Tensor([1.0, 2.0, 5.0])
+    for grad in (mindspore.grad, mindspore.ops.grad):
+        found = grad(lambda a: a * a)(x)
+        assert (int(found), found.dtype) == (6, msnb.int32)
+    value, found = mindspore.value_and_grad(lambda a: a * a * a)(x)
+    assert (int(value), int(found)) == (27, 27)
+    by_all = mindspore.ops.GradOperation(get_all=True)(lambda a, b: b[a - 1] * a)(x, y)
+    assert (int(by_all[0]), by_all[1].tolist()) == (5, [0.0, 0.0, 3.0])
+    with pytest.raises(msnb.base.errors.DTypeError):
+        msnb.grad(lambda a: a * a)(x)
