@@ -12,6 +12,7 @@ from msnb.api.transforms.gradients import kept, make_grad, make_value_and_grad
 from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
 from msnb.ops.mindspore.primitive_results import unique as unique_pair
+from msnb.train.files.checkpoint import save_checkpoint as msnb_save
 
 
 def _int32(x: Any) -> Any:
@@ -211,3 +212,8 @@ class GradOperation(gradients.GradOperation):
     """``ops.GradOperation``, also by integer tensors."""
 
     integers = "real"
+
+
+def save_checkpoint(save_obj: Any, ckpt_file_name: Any, *args: Any, format: str = "ckpt", **kwargs: Any) -> None:
+    """``msnb.save_checkpoint``; a ``.ckpt`` is in MindSpore's own format."""
+    msnb_save(save_obj, ckpt_file_name, *args, format="protobuf" if format == "ckpt" else format, **kwargs)

@@ -96,6 +96,10 @@ DIFFERENCES: tuple[Difference, ...] = (
         _theirs(name, "in integers", "an error", "courses and tests do it", "test_gradients_by_integers")
         for name in ("grad", "value_and_grad", "ops.grad", "ops.value_and_grad", "ops.GradOperation")
     ),
+    *(
+        _theirs(name, ".ckpt is protobuf", ".ckpt is safetensors", "MindSpore must load it", "test_checkpoints")
+        for name in ("save_checkpoint", "train.save_checkpoint")
+    ),
     _ours("ops.allclose", "a Python bool", "a bool tensor", "works in compiled functions too", "test_allclose"),
 )
 

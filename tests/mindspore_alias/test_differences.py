@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -158,3 +159,15 @@ def test_gradients_by_integers(mode: int) -> None:
     assert (int(by_all[0]), by_all[1].tolist()) == (5, [0.0, 0.0, 3.0])
     with pytest.raises(msnb.base.errors.DTypeError):
         msnb.grad(lambda a: a * a)(x)
+
+
+def test_checkpoints(mode: int, tmp_path: Path) -> None:
+    import mindspore
+
+    files = [tmp_path / name for name in ("theirs.ckpt", "ours.ckpt", "theirs.safetensors")]
+    mindspore.save_checkpoint({"w": Tensor([1.0])}, str(files[0]))
+    msnb.save_checkpoint({"w": Tensor([1.0])}, str(files[1]))
+    mindspore.train.save_checkpoint({"w": Tensor([1.0])}, str(files[2]), format="safetensors")
+    assert files[0].read_bytes().startswith(b"\n") and files[1].read_bytes()[8:9] == files[2].read_bytes()[8:9] == b"{"
+    for load in (mindspore.load_checkpoint, msnb.load_checkpoint):
+        assert [load(str(file))["w"].tolist() for file in files] == [[1.0]] * 3
