@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 
 from msnb import nn, ops
+from msnb.api.transforms import gradients
+from msnb.api.transforms.gradients import kept, make_grad, make_value_and_grad
 from msnb.base.errors import AttributeValueError
 from msnb.core import dtypes
 from msnb.ops.mindspore.primitive_results import unique as unique_pair
+from msnb.train.files.checkpoint import save_checkpoint as msnb_save
 
 
 def _int32(x: Any) -> Any:
@@ -191,3 +194,26 @@ class KeepDropout(nn.Dropout, metaclass=_OneClass):
 
     def __init__(self, keep_prob: float | None = None, p: float | None = None, dtype: object = None) -> None:
         super().__init__(keep_prob=keep_prob, p=p, dtype=dtype)
+
+
+def grad(fn: Any, grad_position: Any = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False) -> Any:
+    """``msnb.grad``, also by integer tensors: what flows to them is cut off to integers."""
+    return make_grad(fn, kept(weights), grad_position, has_aux, return_ids, "real")
+
+
+def value_and_grad(
+    fn: Any, grad_position: Any = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False
+) -> Any:
+    """``msnb.value_and_grad``, also by integer tensors."""
+    return make_value_and_grad(fn, kept(weights), grad_position, has_aux, "real")
+
+
+class GradOperation(gradients.GradOperation):
+    """``ops.GradOperation``, also by integer tensors."""
+
+    integers = "real"
+
+
+def save_checkpoint(save_obj: Any, ckpt_file_name: Any, *args: Any, format: str = "ckpt", **kwargs: Any) -> None:
+    """``msnb.save_checkpoint``; a ``.ckpt`` is in MindSpore's own format."""
+    msnb_save(save_obj, ckpt_file_name, *args, format="protobuf" if format == "ckpt" else format, **kwargs)

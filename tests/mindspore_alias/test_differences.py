@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,8 @@ X = [[3.0, 1.0, 2.0], [6.0, 5.0, 4.0]]
 def test_every_row_has_its_test_and_its_answer(row: Any) -> None:
     assert callable(getattr(THIS, row.test))
     module, _, name = row.name.rpartition(".")
-    ours, seen = getattr(getattr(msnb, module), name), getattr(importlib.import_module(f"mindspore.{module}"), name)
+    home, view = (f"{package}.{module}".rstrip(".") for package in ("msnb", "mindspore"))
+    ours, seen = (getattr(importlib.import_module(path), name) for path in (home, view))
     assert (seen is ours) == (row.holds == "msnb") == (not row.answer)
     assert row.mindspore != row.msnb and row.why
 
@@ -142,3 +144,30 @@ def test_activations_of_integers(mode: int) -> None:
 def test_allclose(mode: int) -> None:
     found = compiled(lambda x: theirs("allclose")(x, x), Tensor(X))
     assert bool(found) and found.dtype is msnb.bool_
+
+
+def test_gradients_by_integers(mode: int) -> None:
+    import mindspore
+
+    x, y = Tensor(3, msnb.int32), Tensor([1.0, 2.0, 5.0])
+    for grad in (mindspore.grad, mindspore.ops.grad):
+        found = grad(lambda a: a * a)(x)
+        assert (int(found), found.dtype) == (6, msnb.int32)
+    value, found = mindspore.value_and_grad(lambda a: a * a * a)(x)
+    assert (int(value), int(found)) == (27, 27)
+    by_all = mindspore.ops.GradOperation(get_all=True)(lambda a, b: b[a - 1] * a)(x, y)
+    assert (int(by_all[0]), by_all[1].tolist()) == (5, [0.0, 0.0, 3.0])
+    with pytest.raises(msnb.base.errors.DTypeError):
+        msnb.grad(lambda a: a * a)(x)
+
+
+def test_checkpoints(mode: int, tmp_path: Path) -> None:
+    import mindspore
+
+    files = [tmp_path / name for name in ("theirs.ckpt", "ours.ckpt", "theirs.safetensors")]
+    mindspore.save_checkpoint({"w": Tensor([1.0])}, str(files[0]))
+    msnb.save_checkpoint({"w": Tensor([1.0])}, str(files[1]))
+    mindspore.train.save_checkpoint({"w": Tensor([1.0])}, str(files[2]), format="safetensors")
+    assert files[0].read_bytes().startswith(b"\n") and files[1].read_bytes()[8:9] == files[2].read_bytes()[8:9] == b"{"
+    for load in (mindspore.load_checkpoint, msnb.load_checkpoint):
+        assert [load(str(file))["w"].tolist() for file in files] == [[1.0]] * 3

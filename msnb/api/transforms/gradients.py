@@ -23,11 +23,11 @@ from msnb.api.transforms.staged_transforms import TransformStep, marked, run_sta
 from msnb.api.transforms.tensor_hooks import hooks_for
 from msnb.autodiff import vjp as vjp_graph
 from msnb.autodiff.deferred_gradient import written_out
-from msnb.autodiff.integer_inputs import quantity
+from msnb.autodiff.integer_inputs import extend, quantity
 from msnb.base import events
 from msnb.base.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from msnb.core import pytree, step_undo
-from msnb.core.dtypes import float32
+from msnb.core.dtypes import bool_, float32, float64
 from msnb.core.engine import slot
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
@@ -43,13 +43,18 @@ Fn = Callable[..., Any]
 P = ParamSpec("P")
 R = TypeVar("R")
 Position = int | tuple[int, ...] | None
+Integers = Literal["refuse", "zero", "real"]
+"""What a gradient by an integer tensor is: an error; zero where it only chooses, else an error; or the gradient of the
+program extended to the reals, cut off to an integer again (MindSpore's answer)."""
 
 
 class _Request:
     """What a call of grad asks for, checked: the tensors to differentiate by and how to give the gradients back."""
 
-    def __init__(self, fn: Fn, args: tuple[Any, ...], position: Position, weights: Any, integers: bool = False) -> None:
-        self.args = args
+    def __init__(
+        self, fn: Fn, args: tuple[Any, ...], position: Position, weights: Any, integers: Integers = "refuse"
+    ) -> None:
+        self.args, self.integers = args, integers
         self.single = not isinstance(position, tuple)
         self.positions = () if position is None else (position,) if isinstance(position, int) else position
         self.positions = tuple(_position(p, len(args), fn) for p in self.positions)
@@ -58,8 +63,17 @@ class _Request:
         self.has_weights = weights is not None
         if not self.positions and not self.has_weights:
             raise ArgumentError("grad needs grad_position, weights, or both.")
-        self._trees = [pytree.flatten(_as_tensors(args[p], p, integers)) for p in self.positions]
+        self._trees = [pytree.flatten(_as_tensors(args[p], p, integers != "refuse")) for p in self.positions]
         self.inputs: list[Any] = [leaf for leaves, _ in self._trees for leaf in leaves if isinstance(leaf, Tensor)]
+
+    @property
+    def needs_graph(self) -> bool:
+        """Whether this runs operation by operation, and has integers, of which only a graph can tell what flows."""
+        return (
+            self.integers != "refuse"
+            and is_eager(slot.engine)
+            and (any(map(_is_discrete, self.inputs)) or any(map(_is_discrete, self.weights)))
+        )
 
     def call(self, fn: Fn, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """``fn`` with the tensors at the positions exchanged for ``inputs``."""
@@ -220,7 +234,8 @@ def _sensitivities(losses: Sequence[Tensor], sens: Any) -> list[Any]:
     for g, loss in zip(given, losses):
         if g.shape != loss.shape:
             raise ShapeError(f"a sensitivity of shape {list(g.shape)} does not fit an output of {list(loss.shape)}.")
-    return [g if g.dtype is loss.dtype else cast(g, dtype=loss.dtype) for g, loss in zip(given, losses)]
+    dtypes = [loss.dtype if loss.dtype.differentiable else float64 for loss in losses]  # integers became reals
+    return [g if g.dtype is dtype else cast(g, dtype=dtype) for g, dtype in zip(given, dtypes)]
 
 
 def _eagerly(fn: Fn, request: _Request, kwargs: dict[str, Any], has_aux: bool, sens: Any) -> tuple[Any, list[Any]]:
@@ -249,24 +264,56 @@ def _in_graph(fn: Fn, request: _Request, kwargs: dict[str, Any], has_aux: bool, 
     traced = b.trace(lambda *inputs: request.call(run, inputs, kwargs), request.inputs)
     value = traced.rebuild([b.wrap(v) for v in traced.graph.outputs])
     losses = _losses(value, has_aux)
-    at = [k for k, loss in enumerate(losses) if loss.dtype.differentiable]
     n = len(request.inputs)
     complete, weights = with_constants(request.weights)
     places = places_of(weights, traced.outer, n)
-    floats = [i for i, x in enumerate(request.inputs) if x.dtype.differentiable]
-    if len(floats) < n:
-        _need_independence(request.inputs, traced.graph, range(len(losses)))
-    wrt = [*floats, *sorted({p for p in places if p is not None})]
     args = [*(b.wrap(b.lift(x)) for x in request.inputs), *traced.outer]
-    given = () if sens is None else _sensitivities(_differentiable(losses), sens)
-    results, found = _differentiated(b, traced.graph, wrt, at, args, given)
+    by = {*range(n), *(p for p in places if p is not None)}
+    program = _extended if request.integers == "real" else _as_captured
+    graph, args, wrt, at = program(traced.graph, args, by, n, losses)
+    given = () if sens is None else _sensitivities([losses[k] for k, _ in at], sens)
+    results, found = _differentiated(b, graph, wrt, [place for _, place in at], args, given)
     value = traced.rebuild(results[: traced.n_results])
     for target, new in zip(traced.writes, results[traced.n_results :]):
         b.assign(target, new)
     by_place = dict(zip(wrt, found))
-    by_weights = [zeros_like(w) if p is None else by_place[p] for w, p in zip(weights, places)]
-    by_inputs = [by_place[i] if i in by_place else zeros_like(x) for i, x in enumerate(request.inputs)]
+    by_weights = [_gradient_like(w, None if p is None else by_place.get(p)) for w, p in zip(weights, places)]
+    by_inputs = [_gradient_like(x, by_place.get(i)) for i, x in enumerate(request.inputs)]
     return value, complete([*by_inputs, *by_weights], n)
+
+
+def _gradient_like(x: Any, found: Any) -> Any:
+    """The gradient by ``x``: zeros where there is none, an integer for an integer."""
+    if found is None:
+        return zeros_like(x)
+    return cast(found, dtype=x.dtype) if _is_discrete(x) else found
+
+
+_Program = tuple[Graph, list[Any], list[int], list[tuple[int, int]]]
+"""A graph, its arguments, the params to differentiate by, and (number of the loss, its output) of each loss."""
+
+
+def _as_captured(graph: Graph, args: list[Any], by: set[int], n: int, losses: Sequence[Tensor]) -> _Program:
+    """The program as it is, where no integer among the first ``n`` params is a quantity."""
+    if not all(x.dtype.differentiable for x in args[:n]):
+        _need_independence(args[:n], graph, range(len(losses)))
+    wrt = [p for p in sorted(by) if p >= n or args[p].dtype.differentiable]
+    return graph, args, wrt, [(k, k) for k, loss in enumerate(losses) if loss.dtype.differentiable]
+
+
+def _extended(graph: Graph, args: list[Any], by: set[int], n: int, losses: Sequence[Tensor]) -> _Program:
+    """The program with the integers among its params as reals."""
+    integers = [p for p in sorted(by) if _is_discrete(args[p]) and args[p].dtype is not bool_]
+    if not integers:
+        return _as_captured(graph, args, by, n, losses)
+    discrete = [k for k, loss in enumerate(losses) if not loss.dtype.differentiable]
+    real, twins = extend(written_out(graph), integers, discrete)
+    n_out = len(graph.outputs)
+    place = {k: k for k, loss in enumerate(losses) if loss.dtype.differentiable}
+    place |= {k: n_out + i for i, k in enumerate(twins)}
+    args = [cast(x, dtype=float64) if i in integers else x for i, x in enumerate(args)]
+    wrt = [p for p in sorted(by) if args[p].dtype.differentiable]
+    return real, args, wrt, sorted(place.items())
 
 
 def _need_independence(inputs: Sequence[Any], graph: Graph, outputs: Sequence[int]) -> None:
@@ -340,17 +387,21 @@ def value_and_grad(fn: Fn, grad_position: Position = 0, weights: Any = None, has
         [2., 4.])
     """
 
-    weights = kept(weights)
-
-    def call(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        return _value_and_grad(fn, _Request(fn, args, grad_position, weights), kwargs, has_aux)
-
-    step = TransformStep(_made_value_and_grad, fn, weights, (grad_position, has_aux))
-    return marked(compiled_in_graph_mode(named(call, fn, "value_and_grad")), step)
+    return make_value_and_grad(fn, kept(weights), grad_position, has_aux)
 
 
-def _made_value_and_grad(fn: Fn, weights: Any, position: Position, has_aux: bool) -> Fn:
-    return value_and_grad(fn, position, weights, has_aux)
+def make_value_and_grad(fn: Fn, weights: Any, position: Position, has_aux: bool, integers: Integers = "refuse") -> Fn:
+    """``value_and_grad`` with a choice of what gradients by integers are."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        request = _Request(fn, args, position, weights, integers)
+        if request.needs_graph:
+            return run_staged(wrapper, args, kwargs)
+        return _value_and_grad(fn, request, kwargs, has_aux)
+
+    step = TransformStep(make_value_and_grad, fn, weights, (position, has_aux, integers))
+    wrapper = marked(compiled_in_graph_mode(named(call, fn, "value_and_grad")), step)
+    return wrapper
 
 
 @overload
@@ -401,21 +452,26 @@ def grad(
         12.0
     """
 
-    weights = kept(weights)
+    return make_grad(fn, kept(weights), grad_position, has_aux, return_ids)
+
+
+def make_grad(
+    fn: Fn, weights: Any, position: Position, has_aux: bool, return_ids: bool, integers: Integers = "refuse"
+) -> Fn:
+    """``grad`` with a choice of what gradients by integers are."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        request = _Request(fn, args, grad_position, weights)
+        request = _Request(fn, args, position, weights, integers)
+        if request.needs_graph:
+            return run_staged(wrapper, args, kwargs)
         value, gradients = _value_and_grad(fn, request, kwargs, has_aux)
         if return_ids:
             gradients = _with_ids(request, gradients)
         return (gradients, tuple(value[1:])) if has_aux else gradients
 
-    step = TransformStep(_made_grad, fn, weights, (grad_position, has_aux, return_ids))
-    return marked(compiled_in_graph_mode(named(call, fn, "grad")), step)
-
-
-def _made_grad(fn: Fn, weights: Any, position: Position, has_aux: bool, return_ids: bool) -> Fn:
-    return grad(fn, position, weights, has_aux, return_ids)
+    step = TransformStep(make_grad, fn, weights, (position, has_aux, return_ids, integers))
+    wrapper = marked(compiled_in_graph_mode(named(call, fn, "grad")), step)
+    return wrapper
 
 
 def _with_ids(request: _Request, gradients: Any) -> Any:
@@ -462,6 +518,9 @@ class GradOperation:
         6.0
     """
 
+    integers: Integers | None = None
+    """What a gradient by an integer is; by default zero with ``get_all`` where it only chooses, else an error."""
+
     def __init__(self, get_all: bool = False, get_by_list: bool = False, sens_param: bool = False) -> None:
         for name, value in (("get_all", get_all), ("get_by_list", get_by_list), ("sens_param", sens_param)):
             if not isinstance(value, bool):
@@ -472,25 +531,26 @@ class GradOperation:
         """The gradient function of ``fn``."""
         if self.get_by_list and weights is None:
             weights = fn.trainable_params()  # type: ignore[attr-defined]
-        return _operation(fn, kept(weights), self.get_all, self.get_by_list, self.sens_param)
+        integers = self.integers or ("zero" if self.get_all else "refuse")
+        return _operation(fn, kept(weights), self.get_all, self.get_by_list, self.sens_param, integers)
 
 
 def _is_discrete(x: Any) -> bool:
     return isinstance(x, Tensor) and not x.dtype.differentiable
 
 
-def _operation(fn: Fn, weights: Any, get_all: bool, get_by_list: bool, sens_param: bool) -> Fn:
+def _operation(fn: Fn, weights: Any, get_all: bool, get_by_list: bool, sens_param: bool, integers: Integers) -> Fn:
     def call(*args: Any, **kwargs: Any) -> Any:
-        if get_all and is_eager(slot.engine) and any(map(_is_discrete, args)):
-            return run_staged(wrapper, args, kwargs)  # only a graph can show that nothing flows to an integer
-        sens = None
+        given, sens = args, None
         if sens_param:
             args, sens = args[:-1], args[-1]
         everything = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor))
         position: Position = everything if get_all else None if get_by_list else 0
-        request = _Request(fn, args, position, weights if get_by_list else None, integers=get_all)
+        request = _Request(fn, args, position, weights if get_by_list else None, integers)
+        if request.needs_graph:
+            return run_staged(wrapper, given, kwargs)
         return _value_and_grad(fn, request, kwargs, False, sens)[1]
 
-    step = TransformStep(_operation, fn, weights, (get_all, get_by_list, sens_param))
+    step = TransformStep(_operation, fn, weights, (get_all, get_by_list, sens_param, integers))
     wrapper = marked(compiled_in_graph_mode(named(call, fn, "grad")), step)
     return wrapper

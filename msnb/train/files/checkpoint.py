@@ -5,6 +5,7 @@
     load_param_into_net(net, params)                       every check first, then every write (``loading``)
 
 A name may end in ``.ckpt`` or ``.safetensors``: the content is safetensors either way, readable by other programs.
+MindSpore's own ``.ckpt`` (protobuf) is read too, and written with ``format="protobuf"``; the content tells which it is.
 """
 
 from __future__ import annotations
@@ -18,18 +19,20 @@ import numpy as np
 
 from msnb.base import events
 from msnb.base.errors import ArgumentError, CheckpointError
-from msnb.base.files.bounded_reader import read_json
+from msnb.base.files.bounded_reader import open_file, read_file, read_json, size_of
 from msnb.base.files.json_schema import TEXT, Table
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
-from msnb.train.files import safetensors_file
+from msnb.train.files import protobuf_checkpoint, safetensors_file
 from msnb.train.files.mindir import export as export
 from msnb.train.files.mindir import load as load
 from msnb.train.files.parameter_loading import load_param_into_net as load_param_into_net
 from msnb.train.files.parameter_loading import state_of
 
 _ENDINGS = (".ckpt", ".safetensors")
+_FORMATS = {"ckpt": ".ckpt", "safetensors": ".safetensors", "protobuf": ".ckpt"}
 _TEXTS, _PARAMETERS = "msnb.texts", safetensors_file.PARAMETERS
+
 
 def save_checkpoint(
     save_obj: Any,
@@ -39,6 +42,10 @@ def save_checkpoint(
     append_dict: Mapping[str, Any] | None = None,
     choice_func: Callable[[str], bool] | None = None,
     format: str = "ckpt",
+    *,
+    enc_key: bytes | None = None,
+    enc_mode: str = "AES-GCM",
+    crc_check: bool = False,
 ) -> None:
     """Save parameters to a file, which is afterwards either complete or as it was before.
 
@@ -50,7 +57,10 @@ def save_checkpoint(
         async_save: True has no effect, which is said once: the file is complete when the call returns.
         append_dict: more to store: numbers, bools, strings, Tensors.
         choice_func: keeps the parameters for whose names it returns True.
-        format: "ckpt" or "safetensors": only the ending differs.
+        format: "ckpt" or "safetensors": only the ending differs; "protobuf": a ``.ckpt`` that MindSpore reads.
+            It keeps no note of which Parameters want a gradient.
+        enc_key, enc_mode: refused: files are not encrypted.
+        crc_check: the checksum is always written.
 
     Raises:
         TypeError: something that is none of these.
@@ -67,6 +77,9 @@ def save_checkpoint(
         >>> sorted(ms.load_checkpoint(path))
         ['epoch', 'w']
     """
+    _need_plain("save_checkpoint", "enc_key", enc_key, enc_mode)
+    if crc_check:
+        events.ignored("save_checkpoint(crc_check=True)", "the checksum is always written")
     if not integrated_save:
         events.ignored("save_checkpoint(integrated_save=False)", "a parameter of one device is whole")
     if async_save:
@@ -79,7 +92,15 @@ def save_checkpoint(
     numbers = [(k, v) for k, v in (append_dict or {}).items() if not isinstance(v, str)]
     found = _unique([*found.items(), *((name, _value(name, v)) for name, v in numbers)])
     arrays = {name: value._host() for name, value in found.items()}
-    safetensors_file.write(_with_ending(ckpt_file_name, format), safetensors_file.encode(arrays, _notes(found, texts)))
+    path = _with_ending(ckpt_file_name, format)
+    if format == "protobuf":
+        twice = next((name for name in texts if name in arrays), None)
+        if twice is not None:
+            raise CheckpointError(f"{twice} is the name of a tensor and of a string.")
+        content = protobuf_checkpoint.encode(arrays, texts, _cannot_write)
+    else:
+        content = safetensors_file.encode(arrays, _notes(found, texts))
+    safetensors_file.write(path, content)
 
 
 def load_checkpoint(
@@ -88,8 +109,13 @@ def load_checkpoint(
     strict_load: bool = False,
     filter_prefix: str | Iterable[str] | None = None,
     choice_func: Callable[[str], bool] | None = None,
+    *,
+    dec_key: bytes | None = None,
+    dec_mode: str = "AES-GCM",
+    specify_prefix: str | Iterable[str] | None = None,
+    crc_check: bool = False,
 ) -> dict[str, Any]:
-    """Read a checkpoint.
+    """Read a checkpoint: safetensors, or MindSpore's protobuf; the content tells, not the name.
 
     Args:
         ckpt_file_name: the file.
@@ -97,6 +123,9 @@ def load_checkpoint(
         strict_load: for ``net``.
         filter_prefix: leave out names that begin with this (or one of these).
         choice_func: keep the names for which it returns True.
+        dec_key, dec_mode: refused: encrypted files are not read.
+        specify_prefix: keep only names that begin with this (or one of these).
+        crc_check: a checksum in the file is always checked; True tells once where a file has none.
 
     Returns:
         A dict from names to Parameters, in the order of the network that was saved (strings of ``append_dict`` as
@@ -108,18 +137,57 @@ def load_checkpoint(
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.load_checkpoint.html
     """
+    _need_plain("load_checkpoint", "dec_key", dec_key, dec_mode)
     path = os.fspath(ckpt_file_name)
-    arrays, metadata = safetensors_file.read(path)
-    drop = (filter_prefix,) if isinstance(filter_prefix, str) else tuple(filter_prefix or ())
+    everything = _read(path, crc_check)
+    drop, only = _prefixes(filter_prefix), _prefixes(specify_prefix)
     keep = choice_func or (lambda name: True)
-    everything = _parameters(arrays, metadata, path)
     # names are filtered before ``net`` is looked at, so that strict_load speaks of what is left
-    loaded = {k: v for k, v in everything.items() if not k.startswith(drop) and keep(k)}
-    if arrays and not loaded:
-        raise CheckpointError(f"nothing of the checkpoint {path!r} is left by filter_prefix={drop} and choice_func.")
+    loaded = {k: v for k, v in everything.items() if not k.startswith(drop) and k.startswith(only or ("",)) and keep(k)}
+    if everything and not loaded:
+        raise CheckpointError(
+            f"nothing of the checkpoint {path!r} is left by filter_prefix={drop}, specify_prefix={only} and "
+            "choice_func."
+        )
     if net is not None:
         load_param_into_net(net, loaded, strict_load)
     return loaded
+
+
+def _need_plain(function: str, name: str, key: Any, mode: str) -> None:
+    if key is not None:
+        raise ArgumentError(
+            f"{function}({name}=, {mode}): msnb reads and writes no encrypted files.",
+            hint="save it without enc_key where it was made, and keep the file on an encrypted disk.",
+        )
+
+
+def _prefixes(given: str | Iterable[str] | None) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given or ())
+
+
+def _cannot_write(why: str, hint: str = "") -> CheckpointError:
+    return CheckpointError(f"this cannot be written: {why}.", hint=hint)
+
+
+def _read(path: str, need_checksum: bool) -> dict[str, Any]:
+    """Parameters and strings of a file of either kind."""
+    safetensors_file.need_file(path)
+    refuse = safetensors_file.damaged(path)
+
+    def refuse_foreign(why: str, hint: str = "") -> CheckpointError:
+        return refuse(f"{why} (it begins like a protobuf .ckpt of MindSpore)", hint)
+
+    with open_file(path, refuse) as file:
+        first, total = file.read(32), size_of(file)
+    if not protobuf_checkpoint.is_one(first, total):
+        arrays, metadata = safetensors_file.read(path)
+        return _parameters(arrays, metadata, path)
+    content = read_file(path, refuse)
+    if need_checksum and not protobuf_checkpoint.has_checksum(content):
+        events.notice(f"load_checkpoint(crc_check=True): {path!r} has no checksum.", key=f"no checksum:{path}")
+    arrays, texts = protobuf_checkpoint.decode(content, refuse_foreign)
+    return {**{name: Parameter(array, name) for name, array in arrays.items()}, **texts}
 
 
 # ---- what to save --------------------------------------------------------------------------------------------------
@@ -175,11 +243,12 @@ def _notes(found: Mapping[str, Tensor], texts: Mapping[str, str]) -> dict[str, s
 
 def _with_ending(path: str | os.PathLike[str], format: str) -> str:
     text = os.fspath(path)
-    if f".{format}" not in _ENDINGS:
-        raise ArgumentError(f"format is 'ckpt' or 'safetensors', not {format!r}.")
+    if format not in _FORMATS:
+        raise ArgumentError(f"format is {', '.join(map(repr, _FORMATS))}, not {format!r}.")
     if os.path.basename(text) in ("", *_ENDINGS):
         raise ArgumentError(f"{text!r} is a folder, not the name of a checkpoint file.")
-    return text if text.endswith(_ENDINGS) else f"{text}.{format}"
+    ending = _FORMATS[format]
+    return text if text.endswith(ending if format == "protobuf" else _ENDINGS) else text + ending
 
 
 def _parameters(arrays: Mapping[str, Any], metadata: Mapping[str, str], path: str) -> dict[str, Any]:

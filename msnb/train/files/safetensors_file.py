@@ -28,7 +28,7 @@ _ROWS = Rows(FixedRow(TEXT, FLAG))
 _FOREIGN = {
     b"PK\x03\x04": "It looks like a zip or PyTorch file; export it with safetensors.torch.save_file first.",
     b"\x80": "It looks like a pickle, which could run code when read; convert it to safetensors where it was made.",
-    b"\n": "It may be a protobuf .ckpt of MindSpore; convert it there with mindspore.ckpt_to_safetensors.",
+    b"\n": "It may be a protobuf .ckpt of MindSpore that was cut short or changed; copy it again.",
 }
 
 
@@ -103,15 +103,20 @@ def read(path: str) -> tuple[dict[str, Array], dict[str, str]]:
     Raises:
         CheckpointError: there is none (also a FileNotFoundError), or it is damaged, as for ``decode``.
     """
+    need_file(path)
+    refuse = damaged(path)
+    with open_file(path, refuse) as file:
+        _need_own_kind(file.read(8), size_of(file), path)
+    return tensor_file.read(path, refuse)
+
+
+def need_file(path: str) -> None:
+    """Raise MissingCheckpoint (also a FileNotFoundError) where there is no such file."""
     if not os.path.isfile(path):
         folder = Path(path).parent
         near = sorted(p.name for p in folder.glob("*") if p.suffix in (".ckpt", ".safetensors"))[:8]
         hint = f"the folder has: {', '.join(near)}." if near else f"the folder {str(folder)!r} has no checkpoints."
         raise MissingCheckpoint(f"there is no checkpoint file {path!r}.", hint=hint)
-    refuse = damaged(path)
-    with open_file(path, refuse) as file:
-        _need_own_kind(file.read(8), size_of(file), path)
-    return tensor_file.read(path, refuse)
 
 
 def write(path: str, content: bytes) -> None:
