@@ -216,4 +216,5 @@ class GradOperation(gradients.GradOperation):
 
 def save_checkpoint(save_obj: Any, ckpt_file_name: Any, *args: Any, format: str = "ckpt", **kwargs: Any) -> None:
     """``msnb.save_checkpoint``; a ``.ckpt`` is in MindSpore's own format."""
-    msnb_save(save_obj, ckpt_file_name, *args, format="protobuf" if format == "ckpt" else format, **kwargs)
+    kwargs["format"] = "protobuf" if format == "ckpt" else format
+    msnb_save(save_obj, ckpt_file_name, *args, **kwargs)

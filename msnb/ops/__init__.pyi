@@ -19,6 +19,7 @@ from msnb.ops import nn as nn
 from msnb.ops import random as random
 from msnb.ops import reduction as reduction
 from msnb.ops import spatial as spatial
+from msnb.ops import special as special
 from msnb.ops import tensor as tensor
 from msnb.ops.collective import ReduceOp as ReduceOp
 from msnb.ops.collective import all_gather as all_gather
@@ -344,6 +345,33 @@ from msnb.ops.spatial.volumetric import adaptive_avg_pool3d as adaptive_avg_pool
 from msnb.ops.spatial.volumetric import avg_pool3d as avg_pool3d
 from msnb.ops.spatial.volumetric import conv3d as conv3d
 from msnb.ops.spatial.volumetric import max_pool3d as max_pool3d
+from msnb.ops.special.fourier import fft as fft
+from msnb.ops.special.fourier import fft2 as fft2
+from msnb.ops.special.fourier import fftfreq as fftfreq
+from msnb.ops.special.fourier import fftn as fftn
+from msnb.ops.special.fourier import fftshift as fftshift
+from msnb.ops.special.fourier import hfft as hfft
+from msnb.ops.special.fourier import hfft2 as hfft2
+from msnb.ops.special.fourier import hfftn as hfftn
+from msnb.ops.special.fourier import ifft as ifft
+from msnb.ops.special.fourier import ifft2 as ifft2
+from msnb.ops.special.fourier import ifftn as ifftn
+from msnb.ops.special.fourier import ifftshift as ifftshift
+from msnb.ops.special.fourier import ihfft as ihfft
+from msnb.ops.special.fourier import ihfft2 as ihfft2
+from msnb.ops.special.fourier import ihfftn as ihfftn
+from msnb.ops.special.fourier import irfft as irfft
+from msnb.ops.special.fourier import irfft2 as irfft2
+from msnb.ops.special.fourier import irfftn as irfftn
+from msnb.ops.special.fourier import rfft as rfft
+from msnb.ops.special.fourier import rfft2 as rfft2
+from msnb.ops.special.fourier import rfftfreq as rfftfreq
+from msnb.ops.special.fourier import rfftn as rfftn
+from msnb.ops.special.gamma_functions import igamma as igamma
+from msnb.ops.special.gamma_functions import igammac as igammac
+from msnb.ops.special.gamma_functions import mvlgamma as mvlgamma
+from msnb.ops.special.gamma_functions import polygamma as polygamma
+from msnb.ops.special.gamma_functions import zeta as zeta
 from msnb.ops.tensor import functions as function_methods
 from msnb.ops.tensor import inplace as in_place
 from msnb.ops.tensor import operators as methods
@@ -419,6 +447,18 @@ __all__ = [
     "batch_norm",
     "batch_norm_train",
     "bernoulli",
+    "bessel_i0",
+    "bessel_i0e",
+    "bessel_i1",
+    "bessel_i1e",
+    "bessel_j0",
+    "bessel_j1",
+    "bessel_k0",
+    "bessel_k0e",
+    "bessel_k1",
+    "bessel_k1e",
+    "bessel_y0",
+    "bessel_y1",
     "bias_add",
     "bilinear",
     "binary_cross_entropy",
@@ -495,6 +535,7 @@ __all__ = [
     "diag_embed",
     "diagonal",
     "diff",
+    "digamma",
     "dist",
     "div",
     "divide",
@@ -525,6 +566,11 @@ __all__ = [
     "expm1",
     "exponential",
     "eye",
+    "fft",
+    "fft2",
+    "fftfreq",
+    "fftn",
+    "fftshift",
     "fill",
     "flatten",
     "flip",
@@ -568,13 +614,26 @@ __all__ = [
     "hardswish",
     "hardtanh",
     "heaviside",
+    "hfft",
+    "hfft2",
+    "hfftn",
     "hinge_embedding_loss",
     "histc",
     "hsplit",
     "hstack",
     "huber_loss",
     "hypot",
+    "i0",
     "identity",
+    "ifft",
+    "ifft2",
+    "ifftn",
+    "ifftshift",
+    "igamma",
+    "igammac",
+    "ihfft",
+    "ihfft2",
+    "ihfftn",
     "imag",
     "in_place",
     "index",
@@ -592,6 +651,9 @@ __all__ = [
     "inverse",
     "invert",
     "iou",
+    "irfft",
+    "irfft2",
+    "irfftn",
     "is_complex",
     "is_floating_point",
     "is_tensor",
@@ -612,6 +674,7 @@ __all__ = [
     "lerp",
     "less",
     "less_equal",
+    "lgamma",
     "linalg",
     "linear",
     "linspace",
@@ -670,6 +733,7 @@ __all__ = [
     "multinomial",
     "multiply",
     "mv",
+    "mvlgamma",
     "nan_to_num",
     "nanmean",
     "nanmedian",
@@ -700,6 +764,7 @@ __all__ = [
     "pixel_unshuffle",
     "plugins",
     "poisson_nll_loss",
+    "polygamma",
     "positive",
     "pow",
     "power",
@@ -745,6 +810,10 @@ __all__ = [
     "reshape",
     "resize_bilinear",
     "resize_nearest_neighbor",
+    "rfft",
+    "rfft2",
+    "rfftfreq",
+    "rfftn",
     "right_shift",
     "rms_norm",
     "roi_align",
@@ -791,6 +860,7 @@ __all__ = [
     "space_to_depth",
     "sparse_softmax_cross_entropy_with_logits",
     "spatial",
+    "special",
     "split",
     "sqrt",
     "square",
@@ -868,6 +938,7 @@ __all__ = [
     "xlogy",
     "zeros",
     "zeros_like",
+    "zeta",
 ]
 
 def abs(x: Any, /) -> Tensor:
@@ -926,6 +997,42 @@ def atan2(x: Any, y: Any, /) -> Tensor:
 
 def atanh(x: Any, /) -> Tensor:
     """Inverse hyperbolic tangent."""
+
+def bessel_i0(x: Any, /) -> Tensor:
+    """The modified Bessel function of the first kind of order 0."""
+
+def bessel_i0e(x: Any, /) -> Tensor:
+    """exp(-|x|) times the modified Bessel function of the first kind of order 0."""
+
+def bessel_i1(x: Any, /) -> Tensor:
+    """The modified Bessel function of the first kind of order 1."""
+
+def bessel_i1e(x: Any, /) -> Tensor:
+    """exp(-|x|) times the modified Bessel function of the first kind of order 1."""
+
+def bessel_j0(x: Any, /) -> Tensor:
+    """The Bessel function of the first kind of order 0."""
+
+def bessel_j1(x: Any, /) -> Tensor:
+    """The Bessel function of the first kind of order 1."""
+
+def bessel_k0(x: Any, /) -> Tensor:
+    """The modified Bessel function of the second kind of order 0."""
+
+def bessel_k0e(x: Any, /) -> Tensor:
+    """exp(x) times the modified Bessel function of the second kind of order 0."""
+
+def bessel_k1(x: Any, /) -> Tensor:
+    """The modified Bessel function of the second kind of order 1."""
+
+def bessel_k1e(x: Any, /) -> Tensor:
+    """exp(x) times the modified Bessel function of the second kind of order 1."""
+
+def bessel_y0(x: Any, /) -> Tensor:
+    """The Bessel function of the second kind of order 0."""
+
+def bessel_y1(x: Any, /) -> Tensor:
+    """The Bessel function of the second kind of order 1."""
 
 def bitwise_and(x: Any, y: Any, /) -> Tensor:
     """And of every bit."""
@@ -994,6 +1101,9 @@ def cos(x: Any, /) -> Tensor:
 
 def cosh(x: Any, /) -> Tensor:
     """Hyperbolic cosine."""
+
+def digamma(x: Any, /) -> Tensor:
+    """The derivative of lgamma."""
 
 def div(x: Any, y: Any, /) -> Tensor:
     """True quotient; integers give float32."""
@@ -1088,6 +1198,9 @@ def hsplit(x: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
 def hypot(x: Any, y: Any, /) -> Tensor:
     """sqrt(x*x + y*y) without overflow."""
 
+def i0(x: Any, /) -> Tensor:
+    """The modified Bessel function of the first kind of order 0."""
+
 def identity(x: Any, /) -> Tensor:
     """The value itself."""
 
@@ -1126,6 +1239,9 @@ def less(x: Any, y: Any, /) -> Tensor:
 
 def less_equal(x: Any, y: Any, /) -> Tensor:
     """x is y or below."""
+
+def lgamma(x: Any, /) -> Tensor:
+    """The logarithm of the absolute value of the gamma function."""
 
 def linear(input: Any, weight: Any, bias: Any = ...) -> Tensor:
     """input @ weight.T + bias: what ``nn.Dense`` computes."""

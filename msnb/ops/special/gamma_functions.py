@@ -345,7 +345,8 @@ def mvlgamma(input: Any, p: int) -> Any:
     """
     if isinstance(p, bool) or not isinstance(p, int) or p < 1:
         raise AttributeValueError(f"mvlgamma: p is an integer from 1, got {p!r}.")
-    x, total = as_tensor(input), p * (p - 1) / 4 * float(np.log(np.pi))
+    x = as_tensor(input)
+    total: Any = p * (p - 1) / 4 * float(np.log(np.pi))
     for j in range(p):
         total = lgamma(x - 0.5 * j) + total
     return total

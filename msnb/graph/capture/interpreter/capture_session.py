@@ -142,8 +142,7 @@ class Session:
 
     def source_of(self, obj: Any) -> Source | None:
         """The path of an outside object, None for what the program made itself."""
-        found = self._tracked.get(id(obj))
-        return None if found is None else found[1]
+        return self._tracked.get(id(obj), (None, None))[1]
 
     def known_objects(self) -> dict[tuple[Any, ...], Any]:
         """Every outside object by the ident of its path."""
