@@ -39,7 +39,7 @@ class SizeSymbols:
     values: dict[str, int] = field(default_factory=dict)
     places: dict[str, Source] = field(default_factory=dict)
     tensors: dict[Any, tuple[Source, TensorType]] = field(default_factory=dict)
-    unequal: list[tuple[Dim, Any]] = field(default_factory=list)
+    unequal: list[tuple[Dim, Size]] = field(default_factory=list)
     paths: list[Source] = field(default_factory=list)
 
     def type_of(self, value: Tensor, source: Source) -> TensorType:
