@@ -84,9 +84,7 @@ class SizeTemplate:
             for g in whole.guards
         ]
         objects = {source.ident: obj for source, obj in zip(self.symbols.paths, known)}
-        return replace(
-            whole, noted=bind_sizes(whole.noted, values), guards=guards, known=objects
-        )
+        return replace(whole, noted=bind_sizes(whole.noted, values), guards=guards, known=objects)
 
     def _fixed(self) -> dict[Axis, Guard]:
         """A guard on the value of an expression of sizes fixes all that the expression reads."""

@@ -1,9 +1,9 @@
 """Sizes of arguments that are symbols: which axes of which Tensors, and what Python code gets to see of them.
 
-    f(x: f32[24,8]) captured with axis 0 of x as s1:      the graph says f32[s1,8], and (8*s1) where both axes are one
-    Python code reads x.shape                             (a lazy number, 8): 24 now, x.shape[0] at every call
-        x.reshape(n, -1)      a size again: symbolic      n * 2 + 1    a lazy number
-        if n > 16:            the answer is guarded       range(n)     fixed by a guard: others are captured anew
+f(x: f32[24,8]) captured with axis 0 of x as s1:      the graph says f32[s1,8], and (8*s1) where both axes are one
+Python code reads x.shape                             (a lazy number, 8): 24 now, x.shape[0] at every call
+    x.reshape(n, -1)      a size again: symbolic      n * 2 + 1    a lazy number
+    if n > 16:            the answer is guarded       range(n)     fixed by a guard: others are captured anew
 """
 
 from __future__ import annotations
