@@ -1,4 +1,5 @@
-"""Three dense layers (784, 512, 512, 10), batch 128, Adam: the whole training step."""
+"""Three dense layers (784, 512, 512, 10), batch 128, Adam: the whole training step; and the same where every batch has
+another size, so that the first round over the data meets 100 of them."""
 
 from __future__ import annotations
 
@@ -18,6 +19,11 @@ def _weights() -> list[Any]:
 
 def _digits(seeded: Seeded) -> tuple[Any, ...]:
     return seeded.normal(BATCH, WIDTHS[0]), seeded.labels(WIDTHS[-1], BATCH)
+
+
+def _other_batches() -> list[Any]:
+    seeded = Seeded(1)
+    return [(seeded.normal(n, WIDTHS[0]), seeded.labels(WIDTHS[-1], n)) for n in seeded.rng.permutation(range(28, 128))]
 
 
 def _torch(side: Any) -> Any:
@@ -60,5 +66,14 @@ CASES = [
         _weights,
         flops=dense_flops(BATCH, *WIDTHS),
         bytes=4.0 * 6 * PARAMETERS,  # parameters and both moments, read and written
-    )
+    ),
+    Case(
+        "mlp_sizes_step",
+        "MLP training step, 100 batch sizes",
+        {"msnb": _ms, "torch": _torch},
+        _other_batches,
+        _weights,
+        flops=dense_flops(78, *WIDTHS),
+        bytes=4.0 * 6 * PARAMETERS,
+    ),
 ]

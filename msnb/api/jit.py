@@ -17,6 +17,7 @@ from __future__ import annotations
 import functools
 import sys
 import types
+import weakref
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from time import perf_counter
@@ -43,6 +44,7 @@ P = ParamSpec("P")
 Q = ParamSpec("Q")
 R = TypeVar("R", covariant=True)
 MOST_BYTES = 1 << 28  # of the versions of one function, about
+FEW = 4  # versions that are tried one after the other
 MANY = 8  # versions: from here on the user is told once
 _OTHER_DEVICES = -2
 _UNCOMPILED = (
@@ -140,6 +142,7 @@ class CompiledFunction(Generic[P, R]):
         self.versions: list[Version] = []
         self._made = 0
         self._bound = 0
+        self._by_types: weakref.WeakValueDictionary[tuple[Any, ...], Version] = weakref.WeakValueDictionary()
         self._templates = SizeTemplates()
         self._queue = fork_locks.lock()
 
@@ -218,19 +221,29 @@ class CompiledFunction(Generic[P, R]):
             with CAPTURING:
                 pass
         failed: list[tuple[int, Version]] = []
+        if len(self.versions) > FEW:
+            self._turn_to(_types(args))
         for version in self.versions:
             found = _checked(version, args, kwargs) if version.key == wanted.key else _OTHER_DEVICES
             if found.__class__ is tuple:
                 if failed:
                     self.versions = [version, *(v for v in self.versions if v is not version)]
+                    self._by_types[_types(args)] = version
                 return version, *found
             failed.append((found, version))
-        version = self._compile(args, kwargs, failed)
+        version = self._by_types[_types(args)] = self._compile(args, kwargs, failed)
         found = _checked(version, args, kwargs)
         if not isinstance(found, tuple):
             wrong = version.captured.guards[found]
             raise AssertionError(f"the program's own guard does not hold right after capture: {wrong}")
         return version, *found
+
+    def _turn_to(self, types: tuple[Any, ...]) -> None:
+        """The version that ran arguments of these types the last time comes first."""
+        near = self._by_types.get(types)
+        if near is not None and near is not self.versions[0] and near in self.versions:
+            self.versions.remove(near)
+            self.versions.insert(0, near)
 
     def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any], failed: Sequence[tuple[int, Version]]) -> Version:
         reason = _reason(args, kwargs, failed)
@@ -374,6 +387,10 @@ def _is_stored(captured: CapturedProgram, outs: list[Any], held: list[Any]) -> b
 def _entered(buffer: Any, type_: Any) -> Any:
     """A gathered buffer as an operand: a Python number stays one."""
     return buffer if type_.weak else make(buffer, type_)
+
+
+def _types(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple([getattr(a, "_type", None) for a in args])
 
 
 def _checked(version: Version, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -10,6 +10,7 @@ Types are interned: two equal types are one object, so that eager dispatch compa
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,10 +30,10 @@ class Dim:
         if isinstance(other, Dim):
             if self.symbol == other.symbol and self.bound == other.bound:
                 return True
-        elif type(other) is not int:
+        elif not (isinstance(other, int) or (type(other).__module__ == "numpy" and hasattr(other, "__index__"))):
             return NotImplemented
-        for told in unequal:
-            told.append((self, other))
+        for told in unequal.lists:
+            told.append((self, other if isinstance(other, Dim) else int(other)))
         return False
 
     def __hash__(self) -> int:
@@ -43,9 +44,17 @@ class Dim:
 
 
 Size = int | Dim
-unequal: list[list[tuple[Dim, Any]]] = []
-"""Lists that are told of every comparison of a Dim with another size: it was answered no, and whoever lets a Dim stand
-for a size that is known later must see to it that the answer stays right."""
+
+
+class _Comparisons(threading.local):
+    """Lists that are told of every comparison of a Dim with another size in this thread. It was answered no; whoever
+    lets a Dim stand for a size that is known later must see to it that the answer stays right."""
+
+    def __init__(self) -> None:
+        self.lists: list[list[tuple[Dim, Size]]] = []
+
+
+unequal = _Comparisons()
 Shape = tuple[Size, ...]
 
 

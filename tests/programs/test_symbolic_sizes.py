@@ -220,3 +220,38 @@ def test_random_programs(seed: int) -> None:
         _same(found, _outcome(ms.jit(program), _rows(n)), f"seed {seed}, size {n} of {sizes}: a program of its own")
         if not isinstance(found, type):
             _same(found, _outcome(program, _rows(n)), f"seed {seed}, size {n} of {sizes}: eager")
+
+
+def test_a_size_that_framework_code_compares_is_told() -> None:
+    from msnb.core.types import Dim, unequal
+
+    told: list[Any] = []
+    unequal.lists.append(told)
+    try:
+        assert Dim("a") == Dim("a") and Dim("a") != Dim("b") and Dim("a") != 3 and np.int64(4) != Dim("a")
+        assert (Dim("a"), 2) != (5, 2) and Dim("a") != "a"
+    finally:
+        unequal.lists.remove(told)
+    assert told == [(Dim("a"), Dim("b")), (Dim("a"), 3), (Dim("a"), 4), (Dim("a"), 5)]
+
+
+def test_arguments_by_keyword_in_containers_and_outside(captures: list[Any]) -> None:
+    outside = [_rows(4)]
+
+    def program(batch: dict[str, ms.Tensor], *, scale: float) -> ms.Tensor:
+        return (batch["x"] * batch["y"] + outside[0]).sum(0) * scale
+
+    jitted = ms.jit(program)
+    for n, scale in ((4, 1.0), (7, 2.0), (5, 3.0), (9, 0.5)):
+        outside[0] = _rows(n)
+        batch = {"x": _rows(n), "y": _rows(n)}
+        _same(jitted(batch, scale=scale), program(batch, scale=scale), n)
+    assert len(captures) == 2
+
+
+def test_versions_of_many_sizes_are_found_by_their_types() -> None:
+    jitted = ms.jit(lambda x, k: x.sum(0) * k)
+    for k in (2, 3):
+        for n in range(2, 22):
+            _same(jitted(_rows(n), k), _rows(n).sum(0) * k, n)
+    assert len(jitted.versions) == 20 and jitted._made == 20

@@ -15,9 +15,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from msnb.core import types
 from msnb.core.tensor import Tensor
-from msnb.core.types import Dim, TensorType
+from msnb.core.types import Dim, Size, TensorType, unequal
 from msnb.graph.capture.guards.exact_check import Guard, compile_guards
 from msnb.graph.capture.tracing import CapturedProgram, trace
 from msnb.graph.capture.values.size_symbols import Axis, SizeSymbols
@@ -85,9 +84,7 @@ class SizeTemplate:
             for g in whole.guards
         ]
         objects = {source.ident: obj for source, obj in zip(self.symbols.paths, known)}
-        return replace(
-            whole, noted=bind_sizes(whole.noted, values), guards=guards, known=objects
-        )
+        return replace(whole, noted=bind_sizes(whole.noted, values), guards=guards, known=objects)
 
     def _fixed(self) -> dict[Axis, Guard]:
         """A guard on the value of an expression of sizes fixes all that the expression reads."""
@@ -109,13 +106,13 @@ def template(
     Raises:
         Exception: anything that the function or the framework raises where it meets a symbol that it cannot go on with.
     """
-    told: list[tuple[Dim, Any]] = []
+    told: list[tuple[Dim, Size]] = []
     symbols = SizeSymbols(axes)
-    types.unequal.append(told)
+    unequal.lists.append(told)
     try:
         captured = trace(fn, args, kwargs, name, symbols)
     finally:
-        types.unequal[:] = [each for each in types.unequal if each is not told]
+        unequal.lists = [each for each in unequal.lists if each is not told]
     symbols.unequal = list(dict.fromkeys(told))
     return SizeTemplate(captured, symbols)
 

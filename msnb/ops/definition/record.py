@@ -216,14 +216,13 @@ class Op:
 
     def _infer(self, types: tuple[Type, ...], attrs: Mapping[str, Any]) -> Any:
         """What ``infer`` says. Its comparisons of sizes need not be told: when the sizes are known it runs again."""
-        if not unequal:
+        if not unequal.lists:
             return self.infer(*types, **attrs)
-        told = unequal[:]
-        unequal.clear()
+        told, unequal.lists = unequal.lists, []
         try:
             return self.infer(*types, **attrs)
         finally:
-            unequal[:] = told
+            unequal.lists = told
 
 
 _AS_THEY_ARE = frozenset({type(None), int, float, bool, str, DType})

@@ -31,6 +31,7 @@ from msnb.devices.cpu.codegen.kernel_schedule import SHARED_WORK, KernelSchedule
 from msnb.devices.cpu.codegen.size_generic import generic, is_generic
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel
+from msnb.ir.analysis.structural_hash import structure_key
 from msnb.ir.control_flow import FUSED
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.kernel.kernel_ir import Kernel
@@ -175,6 +176,18 @@ def module_of(texts: Sequence[str], declared: Mapping[str, str]) -> str:
 @timed("kernels lowered")
 def lowered(body: Graph) -> Kernel | None:
     """The kernel of a fused body, or None where there is no code for it (told once; the reference bodies serve)."""
+    key = structure_key(body)
+    if key not in _lowered:
+        if len(_lowered) >= _MOST_TEXTS:
+            _lowered.clear()
+        _lowered[key] = _newly_lowered(body)
+    return _lowered[key]
+
+
+_lowered: dict[str, Kernel | None] = {}
+
+
+def _newly_lowered(body: Graph) -> Kernel | None:
     try:
         kernel = lower(body, "kernel")
         if not host().half and any(i.dtype is dtypes.float16 for i in kernel.insts()):

@@ -1,9 +1,9 @@
 """Sizes of arguments that are symbols: which axes of which Tensors, and what Python code gets to see of them.
 
-    f(x: f32[24,8]) captured with axis 0 of x as s1:      the graph says f32[s1,8], and (8*s1) where both axes are one
-    Python code reads x.shape                             (a lazy number, 8): 24 now, x.shape[0] at every call
-        x.reshape(n, -1)      a size again: symbolic      n * 2 + 1    a lazy number
-        if n > 16:            the answer is guarded       range(n)     fixed by a guard: others are captured anew
+f(x: f32[24,8]) captured with axis 0 of x as s1:      the graph says f32[s1,8], and (8*s1) where both axes are one
+Python code reads x.shape                             (a lazy number, 8): 24 now, x.shape[0] at every call
+    x.reshape(n, -1)      a size again: symbolic      n * 2 + 1    a lazy number
+    if n > 16:            the answer is guarded       range(n)     fixed by a guard: others are captured anew
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class SizeSymbols:
     values: dict[str, int] = field(default_factory=dict)
     places: dict[str, Source] = field(default_factory=dict)
     tensors: dict[Any, tuple[Source, TensorType]] = field(default_factory=dict)
-    unequal: list[tuple[Dim, Any]] = field(default_factory=list)
+    unequal: list[tuple[Dim, Size]] = field(default_factory=list)
     paths: list[Source] = field(default_factory=list)
 
     def type_of(self, value: Tensor, source: Source) -> TensorType:
