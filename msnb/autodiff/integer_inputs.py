@@ -17,7 +17,7 @@ from typing import Any
 from msnb.autodiff.reverse_control_flow import is_recursive
 from msnb.autodiff.reverse_mode import stamped
 from msnb.base.errors import MsnbError
-from msnb.core.dtypes import DType, bool_, float32, float64
+from msnb.core.dtypes import DType, bool_, float32, float64, int64
 from msnb.core.types import TensorType, Type
 from msnb.ir import control_flow
 from msnb.ir.builder import GraphBuilder
@@ -216,8 +216,17 @@ def _real(t: Type) -> Type:
     return t.with_dtype(float64) if isinstance(t, TensorType) else t
 
 
+def to_integer(x: Any, dtype: DType) -> Any:
+    """A real cut off to an integer; one beyond the dtype's range wraps around, as integers do."""
+    return find("cast")(find("cast")(x, dtype=int64), dtype=dtype)
+
+
 def _settled(x: Any, t: Type) -> Any:
-    return find("cast")(x, dtype=t.dtype) if isinstance(t, TensorType) and x._type.dtype is not t.dtype else x
+    if not isinstance(t, TensorType) or x._type.dtype is t.dtype:
+        return x
+    if x._type.dtype.differentiable and t.dtype.is_int:
+        return to_integer(x, t.dtype)
+    return find("cast")(x, dtype=t.dtype)
 
 
 def _is_integer(t: Type) -> bool:
