@@ -238,23 +238,32 @@ Real = tuple[Sequence[Any], Flags]
 
 def _ordinary(values: _RealValues, node: Node) -> Real:
     """The op on reals; where it needs integers, on the operands as they were."""
-    if not node.op.traits & {"control", "host", "custom", "effect", "random"}:
-        dtypes = {v.type.dtype for v in node.inputs if v in values.real and isinstance(v.type, TensorType)}
-        alike = tuple(_is_integer(v.type) and v.type.dtype in dtypes for v in node.inputs)  # type: ignore[union-attr]
-        attrs = {k: float64 if _names_integers(node, a) else a for k, a in node.attrs.items()}
-        for which in dict.fromkeys((alike, values.which(node.inputs))):
-            types = tuple(_real(v.type) if r else v.type for v, r in zip(node.inputs, which))
-            try:
-                node.op.result_types(types, attrs)
-            except MsnbError:
-                continue
-            found = node.op(*values.given(node.inputs, which), **attrs)
-            results = list(found) if isinstance(found, (tuple, list)) else [found]
-            return results, tuple(
-                _is_integer(v.type) and x._type.dtype.differentiable for v, x in zip(node.outputs, results)
-            )
+    attrs = {k: float64 if _names_integers(node, a) else a for k, a in node.attrs.items()}
+    which = _accepted(values, node, attrs)
+    if which is not None:
+        found = node.op(*values.given(node.inputs, which), **attrs)
+        results = list(found) if isinstance(found, (tuple, list)) else [found]
+        return results, tuple(
+            _is_integer(v.type) and x._type.dtype.differentiable for v, x in zip(node.outputs, results)
+        )
     twin = copy_node(node, values.b.graph, {v: values.b.lift(values.restored(v)) for v in node.inputs})
     return [values.b.wrap(v) for v in twin.outputs], (False,) * len(twin.outputs)
+
+
+def _accepted(values: _RealValues, node: Node, attrs: dict[str, Any]) -> Flags | None:
+    """Which operands the op takes as reals: all integers of one dtype, or only those that are; None where neither."""
+    if node.op.traits & {"control", "host", "custom", "effect", "random"}:
+        return None
+    dtypes = {v.type.dtype for v in node.inputs if v in values.real and isinstance(v.type, TensorType)}
+    alike = tuple(isinstance(v.type, TensorType) and v.type.dtype in dtypes for v in node.inputs)
+    for which in dict.fromkeys((alike, values.which(node.inputs))):
+        types = tuple(_real(v.type) if r else v.type for v, r in zip(node.inputs, which))
+        try:
+            node.op.result_types(types, attrs)
+        except MsnbError:
+            continue
+        return which
+    return None
 
 
 def _names_integers(node: Node, attribute: Any) -> bool:
