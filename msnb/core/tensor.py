@@ -490,7 +490,7 @@ class AbstractTensor(Tensor):
     __slots__ = ()
 
     @property
-    def _data(self) -> Any:  # type: ignore[override]
+    def _data(self) -> Any:
         hint = "it describes inputs, for net.set_inputs(...); call the network with tensors of known sizes."
         raise ShapeError(f"a tensor of shape {list(self._type.shape)} has no values: -1 is not known.", hint=hint)
 

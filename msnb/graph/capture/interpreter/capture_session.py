@@ -308,9 +308,9 @@ class Session:
             source = self.source_of(owner)
             if source is None:
                 source = self.anchor(owner)
-                self.guard("tensor", (source,), (type(owner), _type_of_values(owner)))
+                self.guard("tensor", (source,), (type(owner), owner._type))
             name = getattr(owner, "name", source.label)
-            first = self.input(source, "{0}._data", owner._type, name)
+            first = self.input(source, "{0}._data", _type_of_values(owner), name)
             found = self.states[id(owner)] = State(owner, source, first.__copy__())  # type: ignore[arg-type]
         return found
 
