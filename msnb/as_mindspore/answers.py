@@ -214,7 +214,14 @@ class GradOperation(gradients.GradOperation):
     integers = "real"
 
 
-def save_checkpoint(save_obj: Any, ckpt_file_name: Any, *args: Any, format: str = "ckpt", **kwargs: Any) -> None:
+def save_checkpoint(
+    save_obj: Any, ckpt_file_name: Any, integrated_save: bool = True, async_save: bool = False,
+    append_dict: Any = None, enc_key: Any = None, enc_mode: str = "AES-GCM", choice_func: Any = None,
+    crc_check: bool = False, format: str = "ckpt",
+) -> None:  # fmt: skip
     """``msnb.save_checkpoint``; a ``.ckpt`` is in MindSpore's own format."""
-    kwargs["format"] = "protobuf" if format == "ckpt" else format
-    msnb_save(save_obj, ckpt_file_name, *args, **kwargs)
+    kind = "protobuf" if format == "ckpt" else format
+    msnb_save(
+        save_obj, ckpt_file_name, integrated_save, async_save, append_dict, choice_func, kind, enc_key=enc_key,
+        enc_mode=enc_mode, crc_check=crc_check,
+    )  # fmt: skip

@@ -17,7 +17,7 @@ from typing import Any
 from msnb.autodiff.reverse_control_flow import is_recursive
 from msnb.autodiff.reverse_mode import stamped
 from msnb.base.errors import MsnbError
-from msnb.core.dtypes import DType, bool_, float32, float64
+from msnb.core.dtypes import DType, bool_, float32, float64, int64
 from msnb.core.types import TensorType, Type
 from msnb.ir import control_flow
 from msnb.ir.builder import GraphBuilder
@@ -216,8 +216,17 @@ def _real(t: Type) -> Type:
     return t.with_dtype(float64) if isinstance(t, TensorType) else t
 
 
+def to_integer(x: Any, dtype: DType) -> Any:
+    """A real cut off to an integer; one beyond the dtype's range wraps around, as integers do."""
+    return find("cast")(find("cast")(x, dtype=int64), dtype=dtype)
+
+
 def _settled(x: Any, t: Type) -> Any:
-    return find("cast")(x, dtype=t.dtype) if isinstance(t, TensorType) and x._type.dtype is not t.dtype else x
+    if not isinstance(t, TensorType) or x._type.dtype is t.dtype:
+        return x
+    if x._type.dtype.differentiable and t.dtype.is_int:
+        return to_integer(x, t.dtype)
+    return find("cast")(x, dtype=t.dtype)
 
 
 def _is_integer(t: Type) -> bool:
@@ -229,23 +238,32 @@ Real = tuple[Sequence[Any], Flags]
 
 def _ordinary(values: _RealValues, node: Node) -> Real:
     """The op on reals; where it needs integers, on the operands as they were."""
-    if not node.op.traits & {"control", "host", "custom", "effect", "random"}:
-        dtypes = {v.type.dtype for v in node.inputs if v in values.real and isinstance(v.type, TensorType)}
-        alike = tuple(_is_integer(v.type) and v.type.dtype in dtypes for v in node.inputs)  # type: ignore[union-attr]
-        attrs = {k: float64 if _names_integers(node, a) else a for k, a in node.attrs.items()}
-        for which in dict.fromkeys((alike, values.which(node.inputs))):
-            types = tuple(_real(v.type) if r else v.type for v, r in zip(node.inputs, which))
-            try:
-                node.op.result_types(types, attrs)
-            except MsnbError:
-                continue
-            found = node.op(*values.given(node.inputs, which), **attrs)
-            results = list(found) if isinstance(found, (tuple, list)) else [found]
-            return results, tuple(
-                _is_integer(v.type) and x._type.dtype.differentiable for v, x in zip(node.outputs, results)
-            )
+    attrs = {k: float64 if _names_integers(node, a) else a for k, a in node.attrs.items()}
+    which = _accepted(values, node, attrs)
+    if which is not None:
+        found = node.op(*values.given(node.inputs, which), **attrs)
+        results = list(found) if isinstance(found, (tuple, list)) else [found]
+        return results, tuple(
+            _is_integer(v.type) and x._type.dtype.differentiable for v, x in zip(node.outputs, results)
+        )
     twin = copy_node(node, values.b.graph, {v: values.b.lift(values.restored(v)) for v in node.inputs})
     return [values.b.wrap(v) for v in twin.outputs], (False,) * len(twin.outputs)
+
+
+def _accepted(values: _RealValues, node: Node, attrs: dict[str, Any]) -> Flags | None:
+    """Which operands the op takes as reals: all integers of one dtype, or only those that are; None where neither."""
+    if node.op.traits & {"control", "host", "custom", "effect", "random"}:
+        return None
+    dtypes = {v.type.dtype for v in node.inputs if v in values.real and isinstance(v.type, TensorType)}
+    alike = tuple(isinstance(v.type, TensorType) and v.type.dtype in dtypes for v in node.inputs)
+    for which in dict.fromkeys((alike, values.which(node.inputs))):
+        types = tuple(_real(v.type) if r else v.type for v, r in zip(node.inputs, which))
+        try:
+            node.op.result_types(types, attrs)
+        except MsnbError:
+            continue
+        return which
+    return None
 
 
 def _names_integers(node: Node, attribute: Any) -> bool:

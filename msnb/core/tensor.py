@@ -136,6 +136,10 @@ class Tensor(TensorMethods):
     def __init__(self, input_data: Any = None, dtype: Any = None, shape: Any = None, init: Any = None) -> None:
         want = None if dtype is None else as_dtype(dtype)
         if input_data is None:
+            if init is None and want is not None and isinstance(shape, (list, tuple)) and None in shape:
+                self.__class__ = AbstractTensor
+                self._type = tensor_type(tuple(-1 if n is None else n for n in shape), want)
+                return
             input_data = _initial(shape, want, init)
         if isinstance(input_data, Tensor):
             self._from_tensor(input_data, want)
@@ -487,6 +491,20 @@ def need_index(x: Tensor) -> None:
 def truth_of_many(x: Tensor) -> ShapeError:
     """The error for ``if x`` where x is not one value."""
     return ShapeError(f"the truth of a tensor with shape {list(x.shape)} is not one value; use .any() or .all().")
+
+
+class AbstractTensor(Tensor):
+    """A dtype and a shape with unknown sizes (-1), for ``Cell.set_inputs``; it has no values."""
+
+    __slots__ = ()
+
+    @property
+    def _data(self) -> Any:
+        hint = "it describes inputs, for net.set_inputs(...); call the network with tensors of known sizes."
+        raise ShapeError(f"a tensor of shape {list(self._type.shape)} has no values: -1 is not known.", hint=hint)
+
+    def __repr__(self) -> str:
+        return f"Tensor(shape={list(self._type.shape)}, dtype={self._type.dtype!r}, value= <no values>)"
 
 
 def _initial(shape: Any, dtype: DType | None, init: Any) -> Any:

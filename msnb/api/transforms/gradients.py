@@ -23,7 +23,7 @@ from msnb.api.transforms.staged_transforms import TransformStep, marked, run_sta
 from msnb.api.transforms.tensor_hooks import hooks_for
 from msnb.autodiff import vjp as vjp_graph
 from msnb.autodiff.deferred_gradient import written_out
-from msnb.autodiff.integer_inputs import extend, quantity
+from msnb.autodiff.integer_inputs import extend, quantity, to_integer
 from msnb.base import events
 from msnb.base.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from msnb.core import pytree, step_undo
@@ -286,7 +286,7 @@ def _gradient_like(x: Any, found: Any) -> Any:
     """The gradient by ``x``: zeros where there is none, an integer for an integer."""
     if found is None:
         return zeros_like(x)
-    return cast(found, dtype=x.dtype) if _is_discrete(x) else found
+    return to_integer(found, x.dtype) if _is_discrete(x) else found
 
 
 _Program = tuple[Graph, list[Any], list[int], list[tuple[int, int]]]

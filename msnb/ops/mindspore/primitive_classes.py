@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import msnb.ops.mindspore.primitive_results as results
 from msnb import ops
 from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.core import dtypes
 from msnb.core.engine import slot
 from msnb.core.process_group import WORLD_GROUP
 from msnb.core.shard_annotation import ShardRequest, sharding
@@ -37,11 +38,12 @@ class Primitive:
     fn: ClassVar[Callable[..., Any]]
     defaults: ClassVar[dict[str, Any]] = {}
     named_only: ClassVar[frozenset[str]] = frozenset()
+    positional: ClassVar[tuple[str, ...]] = ()
     sharding: ShardRequest | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.name = type(self).__name__
-        names = list(self.defaults)
+        names = list(self.defaults or self.positional)
         if len(args) > len(names):
             raise ArgumentError(self._legal(f"takes {len(names)} attributes, {len(args)} were given"))
         given = dict(zip(names, args)) | kwargs
@@ -143,6 +145,15 @@ class _SeededPrimitive(Primitive):
 
 _DRAWING = ("Dropout", "StandardNormal", "UniformReal", "UniformInt")
 _BASES: dict[str, type[Primitive]] = {"OneHot": _SplitByResult, **dict.fromkeys(_DRAWING, _SeededPrimitive)}
+_SAME: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("alpha",): ("CeLU", "Elu"), ("axis",): ("Cummax", "GLU"), ("exclusive", "reverse"): ("CumSum", "CumProd"),
+    ("reduction",): ("BinaryCrossEntropy", "SoftMarginLoss"), ("beta", "reduction"): ("SmoothL1Loss",),
+    ("p",): ("Cdist",), ("upper",): ("Cholesky",), ("dim",): ("Cross",), ("batch_dims",): ("Gather",),
+    ("rtol", "atol", "equal_nan"): ("IsClose",), ("eps",): ("Logit",), ("nan", "posinf", "neginf"): ("NanToNum",),
+    ("lambd",): ("SoftShrink",), ("full_matrices", "compute_uv"): ("Svd",), ("diagonal",): ("Triu",),
+}  # fmt: skip
+_POSITIONAL = {name: order for order, names in _SAME.items() for name in names}
+"""The order of attributes where they are those of our function."""
 _OTHER_MEANING = frozenset({"Bincount", "CTCLoss"})  # MindSpore's take other tensors than our functions of that name
 _NEEDED: Any = inspect.Parameter.empty
 _made: dict[str, type[Primitive]] = {}
@@ -182,6 +193,7 @@ def _of_function(name: str) -> type[Primitive] | None:
         return None
     doc = f"``ops.{found}`` as an operator class.\n\n{fn.__doc__}"
     made: type[Primitive] = _class(name, fn, {}, _keywords(fn), doc)
+    made.positional = _POSITIONAL.get(name, ())
     return made
 
 
@@ -212,7 +224,7 @@ def _reduce(name: str) -> Callable[..., Any]:
 
 def _arg_with_value(name: str, position: str) -> Callable[..., Any]:
     def both(x: Any, axis: int, keep_dims: bool) -> Any:
-        return getattr(ops, position)(x, axis, keep_dims), getattr(ops, name)(x, axis, keep_dims)
+        return getattr(ops, position)(x, axis, keep_dims).astype(dtypes.int32), getattr(ops, name)(x, axis, keep_dims)
 
     return both
 
@@ -278,8 +290,34 @@ def _layer_norm(x: Any, gamma: Any, beta: Any, begin_norm_axis: int, begin_param
     return (x - mean) * ops.rsqrt(var + epsilon) * gamma.reshape(wide) + beta.reshape(wide), mean, var
 
 
-def _strided(x: Any, begin: Any, end: Any, strides: Any) -> Any:
-    return x[tuple([slice(b, e, s) for b, e, s in zip(begin, end, strides)])]
+def _strided(
+    x: Any, begin: Any, end: Any, strides: Any, *, begin_mask: int, end_mask: int, ellipsis_mask: int,
+    new_axis_mask: int, shrink_axis_mask: int,
+) -> Any:  # fmt: skip
+    def part(i: int, first: int, last: int, step: int) -> Any:
+        if ellipsis_mask >> i & 1:
+            return ...
+        if new_axis_mask >> i & 1:
+            return None
+        if shrink_axis_mask >> i & 1:
+            return first
+        return slice(None if begin_mask >> i & 1 else first, None if end_mask >> i & 1 else last, step)
+
+    return x[tuple([part(i, *bounds) for i, bounds in enumerate(zip(begin, end, strides))])]
+
+
+def _searchsorted(sequence: Any, values: Any, *, dtype: Any, right: bool) -> Any:
+    return ops.searchsorted(sequence, values, right=right).astype(dtype)
+
+
+def _narrow(found: Any) -> Any:
+    """(values, places) with places in int32, as MindSpore's operators give them."""
+    values, places = found
+    return values, places.astype(dtypes.int32)
+
+
+def _reduce_sum(x: Any, axis: Any = (), *, keep_dims: bool, skip_mode: bool) -> Any:
+    return x if skip_mode and axis == () else ops.sum(x, axis, keep_dims)
 
 
 def _padded(x: Any, paddings: Any) -> Any:
@@ -309,7 +347,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "MatMul": (_matmul, {"transpose_a": False, "transpose_b": False}),
     "BatchMatMul": (_matmul, {"transpose_a": False, "transpose_b": False}),
     **{f"Reduce{n.capitalize()}": (_reduce(n), {"keep_dims": False})
-       for n in ("sum", "mean", "max", "min", "prod", "all", "any")},
+       for n in ("mean", "max", "min", "prod", "all", "any")},
     "ReduceStd": (_std, {"axis": (), "unbiased": True, "keep_dims": False}),
     "Argmax": (_arg("argmax"), {"axis": -1, "output_type": "int32"}),
     "Argmin": (_arg("argmin"), {"axis": -1, "output_type": "int32"}),
@@ -327,13 +365,23 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Split": (_split, {"axis": 0, "output_num": 1}),
     "Squeeze": (lambda x, axis: ops.squeeze(x, None if axis == () else axis), {"axis": ()}),
     "OneHot": (lambda x, depth, on, off, axis: ops.one_hot(x, depth, on, off, axis), {"axis": -1}),
-    "TopK": (lambda x, k, sorted: ops.topk(x, k), {"sorted": True}),
-    "Sort": (lambda x, axis, descending: ops.sort(x, axis, descending), {"axis": -1, "descending": False}),
+    "TopK": (lambda x, k, sorted: _narrow(ops.topk(x, k)), {"sorted": True}),
     "InTopK": (lambda x, target, k: ops.intopk(x, target, k), {"k": _NEEDED}),
     "BroadcastTo": (lambda x, shape: ops.broadcast_to(x, shape), {"shape": _NEEDED}),
     "ReverseV2": (lambda x, axis: ops.flip(x, tuple(axis)), {"axis": _NEEDED}),
     "Pad": (_padded, {"paddings": _NEEDED}),
-    "StridedSlice": (_strided, {}),
+    "StridedSlice": (_strided, {"begin_mask": 0, "end_mask": 0, "ellipsis_mask": 0, "new_axis_mask": 0,
+                                "shrink_axis_mask": 0}),
+    "ReduceSum": (_reduce_sum, {"keep_dims": False, "skip_mode": False}),
+    "SearchSorted": (_searchsorted, {"dtype": dtypes.int64, "right": False}),
+    "Roll": (lambda x, shifts, dims: ops.roll(x, shifts, dims), {"shifts": _NEEDED, "dims": ()}),
+    "Diagonal": (lambda x, offset, dim1, dim2: ops.diagonal(x, offset, dim1, dim2),
+                 {"offset": 0, "dim1": 0, "dim2": 1}),
+    "TensorScatterElements": (lambda x, indices, updates, axis, reduction:
+                              ops.tensor_scatter_elements(x, indices, updates, axis, reduction),
+                              {"axis": 0, "reduction": "none"}),
+    "Sort": (lambda x, axis, descending: _narrow(ops.sort(x, axis, descending)), {"axis": -1, "descending": False}),
+    "Cummin": (lambda x, axis: _narrow(ops.cummin(x, axis)), {"axis": _NEEDED}),
     "Slice": (lambda x, begin, size: slice_(x, begin, size), {}),
     "Einsum": (lambda xs, equation: ops.einsum(equation, *xs), {"equation": _NEEDED}),
     "Meshgrid": (lambda xs, indexing: ops.meshgrid(*xs, indexing=indexing), {"indexing": "xy"}),

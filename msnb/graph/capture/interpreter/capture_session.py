@@ -311,7 +311,7 @@ class Session:
             if source is None:
                 source = self.anchor(owner)
                 self.guard("tensor", (source,), (type(owner), owner._type))
-            first = self.input(source, "{0}._data", owner._type, getattr(owner, "name", source.label))
+            first = self.input(source, "{0}._data", _type_of_values(owner), getattr(owner, "name", source.label))
             found = self.states[id(owner)] = State(owner, source, first.__copy__())  # type: ignore[arg-type]
         return found
 
@@ -352,3 +352,8 @@ class Session:
 def is_tensor(x: Any) -> bool:
     """A tensor of the program: symbolic, or one of the user's."""
     return not is_lazy(x) and isinstance(x, Tensor)
+
+
+def _type_of_values(x: Tensor) -> Any:
+    """The type of a tensor; one that has no values, only a type (``AbstractTensor``), says so here."""
+    return x._type if x._data is not None else None

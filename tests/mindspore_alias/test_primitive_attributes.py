@@ -1,0 +1,66 @@
+"""Attributes of MindSpore's operators in MindSpore's order, and the dtypes of the places that they find. Both modes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import msnb as ms
+from msnb import Tensor, ops
+from msnb.base.errors import ArgumentError
+
+X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+
+def run(op: Any, *inputs: Any) -> Any:
+    if ms.get_context("mode") == ms.GRAPH_MODE:
+        return ms.jit(lambda *x: op(*x))(*inputs)
+    return op(*inputs)
+
+
+def test_attributes_by_position(mode: int) -> None:
+    x = Tensor(X - 10)
+    pairs = [
+        (ops.CeLU(2.0), ops.celu(x, 2.0)), (ops.Elu(1.0), ops.elu(x, 1.0)), (ops.Triu(1), ops.triu(x, 1)),
+        (ops.Roll(1, 2), ops.roll(x, 1, 2)), (ops.Diagonal(1, 1, 2), ops.diagonal(x, 1, 1, 2)),
+        (ops.SoftShrink(0.5), ops.softshrink(x, 0.5)), (ops.NanToNum(0.5), ops.nan_to_num(x, 0.5)),
+        (ops.GLU(2), ops.glu(x, 2)),
+    ]  # fmt: skip
+    for op, expected in pairs:
+        np.testing.assert_allclose(run(op, x).asnumpy(), expected.asnumpy(), 1e-5, 1e-6, err_msg=repr(op))
+    assert run(ops.CumSum(True, True), x, 1).tolist() == ops.cumsum(x, 1, exclusive=True, reverse=True).tolist()
+    with pytest.raises(ArgumentError, match="takes 1 attributes, 2 were given"):
+        ops.CeLU(1.0, 2.0)
+
+
+def test_masks_of_strided_slices(mode: int) -> None:
+    def cut(**masks: int) -> Any:
+        op = ops.StridedSlice(**masks)
+        return run(lambda x: op(x, (1, 1, 0), (2, 2, 3), (1, 1, 2)), Tensor(X)).asnumpy()
+
+    assert cut().tolist() == X[1:2, 1:2, 0:3:2].tolist()
+    assert cut(begin_mask=2).tolist() == X[1:2, :2, 0:3:2].tolist()
+    assert cut(end_mask=6).tolist() == X[1:2, 1:, 0::2].tolist()
+    assert cut(shrink_axis_mask=3).tolist() == X[1, 1, 0:3:2].tolist()
+    assert cut(new_axis_mask=1).tolist() == X[None, 1:2, 0:3:2].tolist()
+    assert cut(ellipsis_mask=2).tolist() == X[1:2, ..., 0:3:2].tolist()
+
+
+def test_places_are_int32(mode: int) -> None:
+    x = Tensor(X)
+    for op, inputs, at in [
+        (ops.TopK(), (x, 2), 1), (ops.Sort(1, True), (x,), 1), (ops.Cummin(0), (x,), 1),
+        (ops.ArgMaxWithValue(1), (x,), 0), (ops.ArgMinWithValue(1), (x,), 0), (ops.Argmax(1), (x,), None),
+    ]:  # fmt: skip
+        found = run(op, *inputs)
+        assert (found if at is None else found[at]).dtype == ms.int32, op
+    found = run(ops.SearchSorted(ms.int32, True), Tensor([1.0, 2.0]), Tensor([2.0]))
+    assert (found.tolist(), found.dtype) == ([2], ms.int32)
+
+
+def test_sums_that_skip(mode: int) -> None:
+    x = Tensor(X)
+    assert run(ops.ReduceSum(False, True), x).shape == x.shape
+    assert float(run(ops.ReduceSum(), x)) == X.sum()
