@@ -57,7 +57,7 @@ class CompositeProgram:
         if self._run is None:
             from msnb.graph.compile import compile_graph
 
-            self._run = compile_graph(self.graph)
+            self._run = compile_graph(self.graph).build()
         return self._run
 
 

@@ -12,6 +12,9 @@ gradients that capture merely noted are written out first (``autodiff.deferred_g
 What stands in brackets is for the device that is asked for, and runs where the device wants it and jit_level is O1;
 ``block`` only for callers that hand over state in blocks (``packs``).
 
+Machine code is made at the first call (``CompiledProgram.executable``), so whoever only looks at a program waits for
+passes and for nothing else; ``build`` makes it at once, for those who will call.
+
 Every pass leaves a stage: its name, seconds, how many rewrites, and, when graphs are kept, the graph.
 """
 
@@ -135,8 +138,6 @@ class CompiledProgram:
         forms: the blocks of its state in blocks, by position of the param (``packs``): there the caller hands over the
             Tensor instead of its buffer, and gets the new value in these blocks.
         recalled: it was found on disk.
-        timings: seconds per stage, ``compile`` being the device's part.
-        executable: what the device made.
     """
 
     def __init__(self, name: str, source: Graph, keep: bool, packs: bool = False, copies: bool = False) -> None:
@@ -144,17 +145,40 @@ class CompiledProgram:
         self._device, self._keep, self._packs = device_registry.current(), keep, packs
         self._fuses = fuses(self._device)
         self._passed: PassResult | None = None
-        content = content_of(source) if self._remembered() else None
+        self._content = content_of(source) if self._remembered() else None
         start = perf_counter()
-        found = None if content is None else self._device.recall(content, lambda: self._passes.ready, packs)
+        found = None if self._content is None else self._device.recall(self._content, self._ready, packs)
+        self._code_seconds = perf_counter() - start
         self.recalled = found is not None
-        self.timings: dict[str, float] = {} if self.recalled else {s.name: s.seconds for s in self.stages}
-        start = start if self.recalled else perf_counter()
-        self.executable = found or self._device.compile(self._passes.ready)
-        self.forms: dict[int, BlockedFormat] = self.executable.forms if self.recalled else self._passes.forms
-        if content is not None and not self.recalled:
-            self._device.keep(content, self.executable, self.forms, packs)
-        self.timings["compile"] = perf_counter() - start
+        if found is not None:
+            self.executable = found
+        self.forms: dict[int, BlockedFormat] = self._passes.forms if found is None else found.forms
+
+    def _ready(self) -> Graph:
+        return self._passes.ready
+
+    @cached_property
+    def executable(self) -> Any:
+        """What the device made of it: machine code, made when it is first asked for and left on disk."""
+        start = perf_counter()
+        with at_rest():
+            made = self._device.compile(self._passes.ready)
+            if self._content is not None:
+                self._device.keep(self._content, made, self.forms, self._packs)
+        self._code_seconds = perf_counter() - start
+        return made
+
+    def build(self) -> CompiledProgram:
+        """The program, with its code made: the first call finds it there."""
+        _ = self.executable
+        return self
+
+    @property
+    def timings(self) -> dict[str, float]:
+        """Seconds per stage, ``compile`` being the device's part, which is done for it if it was not yet."""
+        self.build()
+        passes = {} if self.recalled else {s.name: s.seconds for s in self.stages}
+        return {**passes, "compile": self._code_seconds}
 
     def _remembered(self) -> bool:
         """Whether a program on disk would be the same: not if someone watches the passes or adds to them."""
@@ -235,7 +259,7 @@ def fuses(device: Any) -> bool:
 def compile_graph(
     graph: Graph, *, name: str = "", keep_stages: bool | None = None, packs: bool = False, copies: bool = False
 ) -> CompiledProgram:
-    """Simplify a graph and compile it for the current device.
+    """Simplify a graph for the current device; its machine code is made at the first call, or by ``build()``.
 
     Args:
         graph: a closed graph; it is not changed. Gradients may stand in it as nodes.
