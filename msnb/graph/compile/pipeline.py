@@ -183,7 +183,7 @@ class CompiledProgram:
     def _remembered(self) -> bool:
         """Whether a program on disk would be the same: not if someone watches the passes or adds to them."""
         watched = self._keep or get_context("verify_graphs") or any(map(events.listeners.get, ("stage", "rewrite")))
-        able = self._fuses and getattr(self._device, "remembers", False)
+        able = self._fuses and self._device.features.remembers
         return bool(able and not watched and not EXTRA and not plugged())
 
     @cached_property
@@ -242,7 +242,7 @@ FUSION_LAW = "Operations that walk one index space become one kernel."
 
 def lowering(graph: Graph, device: Any) -> list[str]:
     """The names of the passes between the hardware-independent ones and fusion, for this graph on this device."""
-    turns = any(is_seed(node) for _, node in graph.walk()) and bool(getattr(device, "prefers_channels_last", False))
+    turns = any(is_seed(node) for _, node in graph.walk()) and device.features.prefers_channels_last
     return ["regroup", "layout"] if turns else ["regroup"]
 
 
@@ -253,7 +253,7 @@ def _prepared(graph: Graph) -> Graph:
 
 def fuses(device: Any) -> bool:
     """True when this device compiles groups of operations and the session wants it to."""
-    return bool(getattr(device, "fuses", False)) and get_context("jit_level") == "O1"
+    return bool(device.features.fuses) and get_context("jit_level") == "O1"
 
 
 def compile_graph(
