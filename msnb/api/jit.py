@@ -289,7 +289,7 @@ class CompiledFunction(Generic[P, R]):
         if wanted.key is None:
             if isinstance(current(), AbsentGroup):
                 events.notice(_BY_HAND, key="hybrid_parallel")
-            program = compile_graph(captured.noted, name=self.name, packs=True)
+            program = compile_graph(captured.noted, name=self.name, packs=True).build()
             captured.settle(program.forms)
             return program
         from msnb.parallel.engine.planned_function import PlannedFunction  # planning is loaded when it is asked for

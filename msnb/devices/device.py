@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from msnb.core.dtypes import DType, int64
 from msnb.core.storage.memory_format import BlockedFormat
 from msnb.core.types import TensorType, Type
 from msnb.devices.inspection import Listing, NodeLowering, PlannedBuffer
+from msnb.ir.analysis.structural_hash import Content
 from msnb.ir.graph import Graph, Node
 from msnb.ops.definition.record import Op, operand_dtype
 
@@ -39,10 +40,31 @@ class Executable(Protocol):
         ...
 
 
+class DeviceFeatures:
+    """What compiler and eager mode ask of a device before they count on it; a device that has more overrides these.
+
+    Properties where the answer needs a library or depends on settings: nothing is loaded before somebody asks.
+    """
+
+    fuses: ClassVar[bool] = False
+    """Groups of operations become one kernel."""
+
+    @property
+    def prefers_channels_last(self) -> bool:
+        """Its convolutions are fastest on images with their channels last."""
+        return False
+
+    @property
+    def remembers(self) -> bool:
+        """Its programs are kept from one process to the next (``Device.keep``, ``Device.recall``)."""
+        return False
+
+
 class Device(Protocol):
     """What a device can do."""
 
     name: str
+    features: DeviceFeatures
 
     def from_host(self, array: NDArray[Any]) -> Any: ...
     def to_host(self, buffer: Any) -> NDArray[Any]: ...
@@ -50,6 +72,9 @@ class Device(Protocol):
     def synchronize(self) -> None: ...
     def kernel(self, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel: ...
     def compile(self, graph: Graph) -> Executable: ...
+    def recall(self, content: Content, remake: Callable[[], Graph], packs: bool) -> Executable | None: ...
+    def keep(self, content: Content, program: Executable, forms: dict[int, BlockedFormat], packs: bool) -> None: ...
+    def code_on_disk(self) -> tuple[int, int] | None: ...
     def blocks_of(self, gradient: Node) -> BlockedFormat | None: ...
     def kernels_of(self, program: Executable) -> list[Listing]: ...
     def ways_of(self, program: Executable) -> list[NodeLowering]: ...
@@ -63,6 +88,8 @@ class ArrayDevice:
         name: its name for ``set_context(device_target=)``.
         xp: the array module.
     """
+
+    features = DeviceFeatures()
 
     def __init__(self, name: str, xp: Any) -> None:
         self.name = name
@@ -92,6 +119,17 @@ class ArrayDevice:
         from msnb.devices.reference_executor import ReferenceProgram  # only programs at O0, and GPUs, need it
 
         return ReferenceProgram(self, graph)
+
+    def recall(self, content: Content, remake: Callable[[], Graph], packs: bool) -> Executable | None:
+        """The program of a captured graph that ``keep`` left; by default none is kept."""
+        return None
+
+    def keep(self, content: Content, program: Executable, forms: dict[int, BlockedFormat], packs: bool) -> None:
+        """Leave a program for ``recall``; asked only where ``features.remembers``."""
+
+    def code_on_disk(self) -> tuple[int, int] | None:
+        """How many files of code are kept, and their bytes; None for a device that keeps none."""
+        return None
 
     def blocks_of(self, gradient: Node) -> BlockedFormat | None:
         """The blocks in which the result of a ``conv2d_weight_grad`` is made; by default it lies plain."""

@@ -129,7 +129,7 @@ class BackwardProgram:
             from msnb.graph.compile import compile_graph
 
             self._turns = {i: order for i, order in enumerate(map(dense_order, saved)) if order}
-            self._run = compile_graph(turned(self.graph, self._turns), name="backward", copies=True)
+            self._run = compile_graph(turned(self.graph, self._turns), name="backward", copies=True).build()
         return self._run
 
 

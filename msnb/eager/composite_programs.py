@@ -57,7 +57,7 @@ class CompositeProgram:
         if self._run is None:
             from msnb.graph.compile import compile_graph
 
-            self._run = compile_graph(self.graph)
+            self._run = compile_graph(self.graph).build()
         return self._run
 
 
@@ -92,9 +92,8 @@ def run_whole(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
 def runs_whole(loops: bool = False) -> bool:
     """True when this device has machine code for groups of operations, the session wants it, and nobody listens; a
     function that ``loops`` needs no machine code to be better off."""
-    fuses = getattr(device_registry.current(), "fuses", False)
     quiet = not events.op_listeners and wanted.key is None  # under a parallel context programs are planned, ops are not
-    return quiet and (loops or (bool(fuses) and get_context("jit_level") == "O1"))
+    return quiet and (loops or (get_context("jit_level") == "O1" and device_registry.current().features.fuses))
 
 
 def _op_by_op(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], reason: Exception) -> Any:

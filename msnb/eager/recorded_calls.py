@@ -36,7 +36,7 @@ class CompiledVjp:
         self.outputs = pair.outputs
         forward, self.backward = slim(pair)
         self.types: list[Any] = [v.type for v in forward.outputs]
-        self.run = compile_graph(forward, name=graph.name)
+        self.run = compile_graph(forward, name=graph.name).build()
         self.fn = HostFn(self._backward, graph.name)
 
     def _backward(self, *args: Any) -> list[Any]:

@@ -20,7 +20,7 @@ from msnb.base.settings import get_context
 from msnb.core.storage.memory_format import BlockedFormat
 from msnb.core.types import TensorType, Type
 from msnb.devices.cpu import blas_threads
-from msnb.devices.device import ArrayDevice, Executable, Kernel
+from msnb.devices.device import ArrayDevice, DeviceFeatures, Executable, Kernel
 from msnb.devices.inspection import Listing, NodeLowering, PlannedBuffer
 from msnb.ir.analysis.structural_hash import Content
 from msnb.ir.control_flow import FUSED
@@ -30,13 +30,10 @@ from msnb.ops.definition.record import Op
 _SMALL = 4096
 
 
-class CPU(ArrayDevice):
-    """The host processor, with NumPy arrays as buffers."""
+class CPUFeatures(DeviceFeatures):
+    """Machine code through LLVM, convolutions of oneDNN, programs on disk."""
 
     fuses = True
-
-    def __init__(self) -> None:
-        super().__init__("CPU", np)
 
     @property
     def prefers_channels_last(self) -> bool:
@@ -44,6 +41,22 @@ class CPU(ArrayDevice):
         from msnb.devices.cpu.onednn.c_api import api
 
         return api() is not None
+
+    @property
+    def remembers(self) -> bool:
+        """True where programs are kept on disk."""
+        if not _compiles():
+            return False
+        return folder() is not None
+
+
+class CPU(ArrayDevice):
+    """The host processor, with NumPy arrays as buffers."""
+
+    features = CPUFeatures()
+
+    def __init__(self) -> None:
+        super().__init__("CPU", np)
 
     def kernel(self, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> Kernel:
         """Native code where machine code is wanted and there is enough to do, else the reference body."""
@@ -78,13 +91,6 @@ class CPU(ArrayDevice):
         from msnb.devices.cpu.program.build.kernel_selection import Views
 
         return blocks_of(gradient, Views().of)
-
-    @property
-    def remembers(self) -> bool:
-        """True where programs are kept on disk."""
-        if not _compiles():
-            return False
-        return folder() is not None
 
     def recall(self, content: Content, remake: Callable[[], Graph], packs: bool) -> Executable | None:
         """The program of a captured graph as an earlier compilation left it on disk, or None.

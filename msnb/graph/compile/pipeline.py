@@ -12,6 +12,9 @@ gradients that capture merely noted are written out first (``autodiff.deferred_g
 What stands in brackets is for the device that is asked for, and runs where the device wants it and jit_level is O1;
 ``block`` only for callers that hand over state in blocks (``packs``).
 
+Machine code is made at the first call (``CompiledProgram.executable``), so whoever only looks at a program waits for
+passes and for nothing else; ``build`` makes it at once, for those who will call.
+
 Every pass leaves a stage: its name, seconds, how many rewrites, and, when graphs are kept, the graph.
 """
 
@@ -21,8 +24,6 @@ import itertools
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from time import perf_counter
 from typing import Any
@@ -30,23 +31,20 @@ from typing import Any
 from msnb.autodiff.deferred_gradient import written_out
 from msnb.base import device_registry, events
 from msnb.base.gc_pause import at_rest
-from msnb.base.plugins import Plugin
 from msnb.base.settings import get_context
 from msnb.core.storage.memory_format import BlockedFormat
 from msnb.core.storage.packed_storage import take
 from msnb.graph.compile import passes as _register
+from msnb.graph.compile.pass_manager import PassManager, StageRecord
 from msnb.graph.compile.passes.channels_last.axis_rules import is_seed
-from msnb.graph.compile.passes.fusion.grouping import fuse
-from msnb.graph.compile.passes.pre_gradient_cse import merged
-from msnb.graph.compile.passes.rolling import rolled
-from msnb.graph.compile.passes.weight_blocking import LAW as BLOCKING_LAW
-from msnb.graph.compile.passes.weight_blocking import blocked
-from msnb.graph.compile.plugin_passes import check_result, plugged
+from msnb.graph.compile.passes.fusion.grouping import FUSE
+from msnb.graph.compile.passes.pre_gradient_cse import MERGE
+from msnb.graph.compile.passes.rolling import ROLL, rolled
+from msnb.graph.compile.passes.weight_blocking import block_pass
+from msnb.graph.compile.plugin_passes import plugged
 from msnb.graph.compile.rewriting.pass_record import PASSES, Pass
 from msnb.graph.compile.rewriting.rewrite_log import Log, Rewrite
 from msnb.ir.analysis.structural_hash import content_of
-from msnb.ir.analysis.verifier import verify
-from msnb.ir.control_flow import FUSED
 from msnb.ir.graph import Graph
 from msnb.ir.text.printer import called, print_graph
 
@@ -58,17 +56,6 @@ EXTRA: list[str] = []
 """Names of registered passes to run as well: once, after the laws and before dead code is swept out."""
 
 _numbers = itertools.count(1)
-
-
-@dataclass(frozen=True)
-class StageRecord:
-    """One stage of a compilation: ``graph`` is None unless graphs were kept."""
-
-    name: str
-    law: str
-    seconds: float
-    rewrites: int
-    graph: Graph | None
 
 
 class PassResult:
@@ -84,43 +71,12 @@ class PassResult:
     def __init__(self, source: Graph, device: Any, fused: bool, keep: bool, packs: bool = False) -> None:
         self.log = Log(keep)
         self.forms: dict[int, BlockedFormat] = {}
-        self.graph, self.stages = optimise(source, self.log, keep)
-        self.ready = self._ready(device, packs) if fused else self.graph
-
-    def _ready(self, device: Any, packs: bool) -> Graph:
-        graph = self._lowered(self.graph, device)
-        return self._fused(self._blocked(graph, device) if packs else graph)
-
-    def _blocked(self, graph: Graph, device: Any) -> Graph:
-        start = perf_counter()
-        graph, self.forms = blocked(graph, device.blocks_of, self.log)
-        if self.forms:
-            verify(graph, "hardware_dependent", deep=bool(get_context("verify_graphs")))
-            self._stage("block", BLOCKING_LAW, start, len(self.forms), graph)
-        return graph
-
-    def _lowered(self, graph: Graph, device: Any) -> Graph:
-        """The graph as this device wants it."""
-        for record in (PASSES[name] for name in lowering(graph, device)):
-            start, before = perf_counter(), self.log.total
-            after = record.run(graph, self.log)
-            rewrites = self.log.total - before
-            graph = after if rewrites else graph
-            verify(graph, record.gives, deep=bool(get_context("verify_graphs")))
-            self._stage(record.name, record.law, start, rewrites, graph)
-        return graph
-
-    def _stage(self, name: str, law: str, start: float, rewrites: int, graph: Graph) -> None:
-        kept = graph if any(s.graph is not None for s in self.stages) else None
-        self.stages.append(StageRecord(name, law, perf_counter() - start, rewrites, kept))
-        events.emit("stage", graph=graph, name=name, seconds=self.stages[-1].seconds)
-
-    def _fused(self, graph: Graph) -> Graph:
-        start = perf_counter()
-        ready = fuse(graph)
-        groups = sum(node.op is FUSED for _, node in ready.walk())
-        self._stage("fuse", FUSION_LAW, start, groups, ready)
-        return ready
+        manager = _simplified(source, self.log, keep)
+        self.graph, self.stages = manager.graph, manager.stages
+        blocking = [block_pass(device.blocks_of, self.forms)] if packs else []
+        for record in (*lowering(self.graph, device), *blocking, FUSE) if fused else ():
+            manager.run(record)
+        self.ready = manager.graph
 
 
 class CompiledProgram:
@@ -135,8 +91,6 @@ class CompiledProgram:
         forms: the blocks of its state in blocks, by position of the param (``packs``): there the caller hands over the
             Tensor instead of its buffer, and gets the new value in these blocks.
         recalled: it was found on disk.
-        timings: seconds per stage, ``compile`` being the device's part.
-        executable: what the device made.
     """
 
     def __init__(self, name: str, source: Graph, keep: bool, packs: bool = False, copies: bool = False) -> None:
@@ -144,23 +98,45 @@ class CompiledProgram:
         self._device, self._keep, self._packs = device_registry.current(), keep, packs
         self._fuses = fuses(self._device)
         self._passed: PassResult | None = None
-        content = content_of(source) if self._remembered() else None
+        self._content = content_of(source) if self._remembered() else None
         start = perf_counter()
-        found = None if content is None else self._device.recall(content, lambda: self._passes.ready, packs)
+        found = None if self._content is None else self._device.recall(self._content, self._ready, packs)
+        self._code_seconds = perf_counter() - start
         self.recalled = found is not None
-        self.timings: dict[str, float] = {} if self.recalled else {s.name: s.seconds for s in self.stages}
-        start = start if self.recalled else perf_counter()
-        self.executable = found or self._device.compile(self._passes.ready)
-        self.forms: dict[int, BlockedFormat] = self.executable.forms if self.recalled else self._passes.forms
-        if content is not None and not self.recalled:
-            self._device.keep(content, self.executable, self.forms, packs)
-        self.timings["compile"] = perf_counter() - start
+        if found is not None:
+            self.executable = found
+        self.forms: dict[int, BlockedFormat] = self._passes.forms if found is None else found.forms
+
+    def _ready(self) -> Graph:
+        return self._passes.ready
+
+    @cached_property
+    def executable(self) -> Any:
+        """What the device made of it: machine code, made when it is first asked for and left on disk."""
+        start = perf_counter()
+        with at_rest():
+            made = self._device.compile(self._passes.ready)
+            if self._content is not None:
+                self._device.keep(self._content, made, self.forms, self._packs)
+        self._code_seconds = perf_counter() - start
+        return made
+
+    def build(self) -> CompiledProgram:
+        """The program, with its code made: the first call finds it there."""
+        _ = self.executable
+        return self
+
+    @property
+    def timings(self) -> dict[str, float]:
+        """Seconds per stage, ``compile`` being the device's part, which is done for it if it was not yet."""
+        self.build()
+        passes = {} if self.recalled else {s.name: s.seconds for s in self.stages}
+        return {**passes, "compile": self._code_seconds}
 
     def _remembered(self) -> bool:
         """Whether a program on disk would be the same: not if someone watches the passes or adds to them."""
         watched = self._keep or get_context("verify_graphs") or any(map(events.listeners.get, ("stage", "rewrite")))
-        able = self._fuses and getattr(self._device, "remembers", False)
-        return bool(able and not watched and not EXTRA and not plugged())
+        return not (watched or EXTRA or plugged()) and self._fuses and bool(self._device.features.remembers)
 
     @cached_property
     def source(self) -> Graph:
@@ -213,29 +189,29 @@ class CompiledProgram:
         return f"<compiled {self.name}: {len(self.graph.params)} params, {nodes} nodes>"
 
 
-FUSION_LAW = "Operations that walk one index space become one kernel."
-
-
-def lowering(graph: Graph, device: Any) -> list[str]:
-    """The names of the passes between the hardware-independent ones and fusion, for this graph on this device."""
-    turns = any(is_seed(node) for _, node in graph.walk()) and bool(getattr(device, "prefers_channels_last", False))
-    return ["regroup", "layout"] if turns else ["regroup"]
+def lowering(graph: Graph, device: Any) -> list[Pass]:
+    """The passes between the hardware-independent ones and fusion, for this graph on this device."""
+    turns = any(is_seed(node) for _, node in graph.walk()) and device.features.prefers_channels_last
+    return [PASSES[name] for name in (("regroup", "layout") if turns else ("regroup",))]
 
 
 def _prepared(graph: Graph) -> Graph:
     """A function whose gradient is taken next: its long loops rolled, what it computes twice merged."""
-    return merged(rolled(graph))
+    log = Log()
+    for record in (ROLL, MERGE):
+        graph = record.run(graph, log)
+    return graph
 
 
 def fuses(device: Any) -> bool:
     """True when this device compiles groups of operations and the session wants it to."""
-    return bool(getattr(device, "fuses", False)) and get_context("jit_level") == "O1"
+    return bool(device.features.fuses) and get_context("jit_level") == "O1"
 
 
 def compile_graph(
     graph: Graph, *, name: str = "", keep_stages: bool | None = None, packs: bool = False, copies: bool = False
 ) -> CompiledProgram:
-    """Simplify a graph and compile it for the current device.
+    """Simplify a graph for the current device; its machine code is made at the first call, or by ``build()``.
 
     Args:
         graph: a closed graph; it is not changed. Gradients may stand in it as nodes.
@@ -266,64 +242,23 @@ def compile_graph(
 
 def optimise(graph: Graph, log: Log | None = None, keep: bool = False) -> tuple[Graph, list[StageRecord]]:
     """The hardware-independent passes: the simplified graph and what each stage did."""
-    walk = _Walk(graph, Log() if log is None else log, keep)
+    manager = _simplified(graph, Log() if log is None else log, keep)
+    return manager.graph, manager.stages
+
+
+def _simplified(graph: Graph, log: Log, keep: bool) -> PassManager:
+    manager, laws = PassManager(graph, log, keep), [PASSES[name] for name in ROUND]
     if called(graph):
-        walk.step(PASSES["inline"])
-    changed = walk.round(ROUND)
+        manager.run(PASSES["inline"])
+    changed = manager.run_round(laws)
     for name in EXTRA:
-        changed = walk.step(PASSES[name]) or changed
+        changed = manager.run(PASSES[name]) or changed
     for plugin, record in plugged():
-        changed = walk.guarded(plugin, record) or changed
+        changed = manager.run_guarded(plugin, record) or changed
     if changed:
-        walk.round(ROUND)
-    walk.step(PASSES["dce"])
-    return walk.graph, walk.stages
-
-
-class _Walk:
-    """A graph on its way through the passes."""
-
-    def __init__(self, graph: Graph, log: Log, keep: bool) -> None:
-        self.graph, self.log, self.keep = graph, log, keep
-        self.deep = bool(get_context("verify_graphs"))
-        self.stages: list[StageRecord] = []
-        start = perf_counter()
-        verify(graph, "captured", deep=self.deep)
-        self._record("captured", "As captured.", perf_counter() - start, 0)
-
-    def step(self, record: Pass) -> bool:
-        """Run one pass; True when it changed something."""
-        before, start = self.log.total, perf_counter()
-        after = record.run(self.graph, self.log)
-        rewrites = self.log.total - before
-        if rewrites or record.gives != record.needs:
-            self.graph = after
-        verify(self.graph, record.gives, deep=self.deep)
-        self._record(record.name, record.law, perf_counter() - start, rewrites)
-        return rewrites > 0
-
-    def guarded(self, plugin: Plugin, record: Pass) -> bool:
-        """Run a pass of another package; one that fails is left out, here and from now on."""
-        before = self.graph
-        try:
-            changed = self.step(record)
-            if changed:
-                check_result(before, self.graph, record)
-            return changed
-        except Exception as error:
-            self.graph = before
-            plugin.fail(error)
-            return False
-
-    def round(self, names: Sequence[str]) -> bool:
-        """Run passes in order; True when a later one could feed an earlier one."""
-        return any([self.step(PASSES[name]) for name in names][1:])
-
-    def _record(self, name: str, law: str, seconds: float, rewrites: int) -> None:
-        again = sum(s.name.split(" ")[0] == name for s in self.stages)
-        name = f"{name} {again + 1}" if again else name
-        self.stages.append(StageRecord(name, law, seconds, rewrites, self.graph if self.keep else None))
-        events.emit("stage", graph=self.graph, name=name, seconds=seconds)
+        manager.run_round(laws)
+    manager.run(PASSES["dce"])
+    return manager
 
 
 def save_stages(compiled: CompiledProgram, folder: str) -> str:

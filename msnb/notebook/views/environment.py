@@ -71,10 +71,10 @@ def _caches() -> list[Row]:
 
 def _disk() -> list[Row]:
     """Machine code kept from earlier sessions, if the device keeps some."""
-    found = getattr(device_registry.current(), "code_on_disk", None)
-    if found is None:
+    kept = device_registry.current().code_on_disk()
+    if kept is None:
         return []
-    files, size = found()
+    files, size = kept
     return [("machine code on disk", f"{count(files, 'file')}, {bytes_word(size)}")]
 
 

@@ -279,7 +279,7 @@ def test_bodies_are_turned_within(rng: np.random.Generator) -> None:
 def test_it_runs_where_the_device_asks_for_it(
     wanted: bool, level: str, ran: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(type(device_registry.current()), "prefers_channels_last", wanted)
+    monkeypatch.setattr(type(device_registry.current().features), "prefers_channels_last", wanted)
     graph = parse(LAYOUT.cases[0].before)
     with ms.set_context(jit_level=level):
         program = compile_graph(graph, keep_stages=True)

@@ -20,7 +20,8 @@ from msnb.graph.compile.rewriting.rewriter import map_module
 from msnb.ir.graph import Graph, Module
 
 
-def _run(graph: Graph, log: Log) -> Graph:
+def without_dead_nodes(graph: Graph, log: Log) -> Graph:
+    """The graph, and the graphs that it calls, without what nobody reads."""
     effects = Effects()
 
     def rewrite(g: Graph, module: Module) -> Graph:
@@ -74,6 +75,6 @@ DCE = register_pass(
                 "results and arguments of branches",
             ),
         ),
-        run=_run,
+        run=without_dead_nodes,
     )
 )

@@ -19,15 +19,17 @@ wanted on different devices.
 from __future__ import annotations
 
 from msnb.graph.compile.passes.cse import merge
+from msnb.graph.compile.rewriting.pass_record import Pass
 from msnb.graph.compile.rewriting.rewrite_log import Log
 from msnb.ir.graph import Graph
 
 
-def merged(graph: Graph) -> Graph:
+def merged(graph: Graph, log: Log | None = None) -> Graph:
     """The graph to take the gradient of: itself, or with common subexpressions merged.
 
     Args:
         graph: a function that a program differentiates; it is not changed.
+        log: notes the rewrites.
 
     Returns:
         A graph with the same params and outputs.
@@ -41,6 +43,11 @@ def merged(graph: Graph) -> Graph:
     """
     if any(node.marks for _, node in graph.walk()):
         return graph
-    log = Log()
+    log = Log() if log is None else log
+    before = log.total
     found = merge(graph, log)
-    return found if log.total else graph
+    return found if log.total > before else graph
+
+
+MERGE_LAW = "What a function computes twice is computed once before its gradient is taken."
+MERGE = Pass("merge", MERGE_LAW, "captured", "captured", (), merged)

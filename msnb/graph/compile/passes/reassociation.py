@@ -11,20 +11,19 @@ after that becomes a sum (``laws_vectors``), last, for gathered vectors are a ma
 from __future__ import annotations
 
 from msnb.graph.compile.passes.algebraic_simplification import LAWS, Simplifier
-from msnb.graph.compile.passes.dead_code import Pruner
+from msnb.graph.compile.passes.dce import without_dead_nodes
 from msnb.graph.compile.passes.matmul_batching import gather
 from msnb.graph.compile.passes.matmul_batching_cases import CASES
-from msnb.graph.compile.rewriting.node_facts import Effects
 from msnb.graph.compile.rewriting.pass_record import Pass, register_pass
 from msnb.graph.compile.rewriting.rewrite_log import Log
 from msnb.graph.compile.rewriting.rewrite_rule import RewriteRule
-from msnb.graph.compile.rewriting.rewriter import Rule, map_module, sweep_module
+from msnb.graph.compile.rewriting.rewriter import Rule, sweep_module
 from msnb.graph.compile.rules.einsum import EINSUMS
 from msnb.graph.compile.rules.matmul import PRODUCTS
 from msnb.graph.compile.rules.matvec import VECTORS
 from msnb.graph.compile.rules.reductions import SUMS
 from msnb.graph.compile.rules.variance import VARIANCES
-from msnb.ir.graph import Graph, Module
+from msnb.ir.graph import Graph
 
 REGROUPINGS: tuple[RewriteRule, ...] = (*SUMS, *PRODUCTS, *VECTORS, *EINSUMS, *VARIANCES)
 _EXACT = [law for law in LAWS if law.exact]
@@ -34,22 +33,14 @@ _BEFORE, _BEHIND = Simplifier([*EINSUMS, *VARIANCES, *SUMS, *PRODUCTS, *_EXACT])
 def _run(graph: Graph, log: Log) -> Graph:
     out = _swept(graph, _BEFORE, log)
     gathered = gather(out, log)
-    return _swept(out if gathered is out else _without_dead_nodes(gathered), _BEHIND, log)
+    return _swept(out if gathered is out else without_dead_nodes(gathered, Log()), _BEHIND, log)
 
 
 def _swept(graph: Graph, rule: Rule, log: Log) -> Graph:
     before = log.total
     out = sweep_module(graph, "regroup", lambda: rule, log)
-    return _without_dead_nodes(out) if log.total > before else graph  # what laws tried and dropped is in ``out`` alone
-
-
-def _without_dead_nodes(graph: Graph) -> Graph:
-    effects = Effects()
-
-    def rewrite(g: Graph, module: Module) -> Graph:
-        return Pruner(g, module, effects, Log()).run()
-
-    return map_module(graph, rewrite)
+    # what laws tried and dropped is in ``out`` alone
+    return without_dead_nodes(out, Log()) if log.total > before else graph
 
 
 REGROUP = register_pass(

@@ -30,7 +30,9 @@ from typing import Any
 
 from msnb.core.types import TensorType
 from msnb.graph.compile.passes.rolled_loop import RolledLoop, Row, row_of
+from msnb.graph.compile.rewriting.pass_record import Pass
 from msnb.ir.analysis.structural_hash import attr_word
+from msnb.ir.control_flow import SCAN
 from msnb.ir.graph import Graph, Node, Value
 
 WORTH = 500
@@ -210,3 +212,11 @@ def _has_known_types(node: Node) -> bool:
     """Whether the results can be carried and stacked; Python numbers stand in every turn for themselves."""
     types = [v.type for v in node.outputs if node.inputs]
     return all(isinstance(t, TensorType) and t.is_static and not t.weak for t in types)
+
+
+def _scans(graph: Graph) -> int:
+    return sum(node.op is SCAN for node in graph.nodes)
+
+
+ROLL_LAW = "Turns of a Python loop that capture wrote out become one Scan."
+ROLL = Pass("roll", ROLL_LAW, "captured", "captured", (), lambda graph, log: rolled(graph), count=_scans)

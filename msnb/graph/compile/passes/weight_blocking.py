@@ -29,6 +29,7 @@ from typing import NamedTuple
 
 from msnb.core.storage.memory_format import BlockedFormat
 from msnb.core.types import TensorType, tensor_type
+from msnb.graph.compile.rewriting.pass_record import Pass
 from msnb.graph.compile.rewriting.rewrite_log import Log
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ops.definition.record import Op
@@ -73,6 +74,23 @@ def blocked(graph: Graph, blocks_of: BlocksOf, log: Log) -> BlockingResult:
         return BlockingResult(graph, {})
     _BlockWriter(copy, forms, log).run()
     return BlockingResult(copy, {i: forms[p] for i, p in enumerate(copy.params) if p in forms})
+
+
+def block_pass(blocks_of: BlocksOf, forms: dict[int, BlockedFormat]) -> Pass:
+    """Blocking for a device, as a pass; it leaves a stage where something lies in blocks.
+
+    Args:
+        blocks_of: asks the device.
+        forms: where it enters the blocks of params that lie in blocks, by position.
+    """
+
+    def run(graph: Graph, log: Log) -> Graph:
+        result = blocked(graph, blocks_of, log)
+        forms.update(result.forms)
+        return result.graph
+
+    stage = "hardware_dependent"
+    return Pass("block", LAW, stage, stage, (), run, count=lambda graph: len(forms), optional=True)
 
 
 def _is_tied(node: Node, value: Value) -> bool:

@@ -38,6 +38,8 @@ class Pass:
         needs, gives: the stage (``msnb.ir.analysis.verifier.STAGES``) of the graph before and after.
         cases: examples before and after.
         run: (graph, log) -> a new graph; the old one is not changed.
+        count: how many changes stand in the new graph; None: as many as the pass has noted in the log.
+        optional: it leaves no stage where it changes nothing.
     """
 
     name: str
@@ -46,6 +48,8 @@ class Pass:
     gives: str
     cases: tuple[Case, ...]
     run: Callable[[Graph, Log], Graph]
+    count: Callable[[Graph], int] | None = None
+    optional: bool = False
 
 
 PASSES: dict[str, Pass] = {}

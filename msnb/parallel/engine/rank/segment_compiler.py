@@ -56,7 +56,7 @@ def stretched(recipe: RankProgram, rank: int) -> RankProgram:
     for leg in legs:
         if isinstance(leg, ComputeSegment):
             key = structure_key(leg.graph)
-            leg.program = programs[key] = programs.get(key) or compile_graph(leg.graph)
+            leg.program = programs[key] = programs.get(key) or compile_graph(leg.graph).build()
     recipe.go_by(legs)
     return recipe
 

@@ -30,9 +30,8 @@ ARRAY, FLOAT = 0, 1
 _DENSE, _OWN = 0x101, 0x404
 _ITEMS, _DATA, _AXES, _SIZES, _DTYPE, _FLAGS, _VALUE = 24, 16, 24, 32, 56, 64, 16
 
-_TEXT = f"""
-define i64 @msnb_bind(ptr %list, ptr %specs, i64 %n, ptr %slots) nounwind {{
-entry:
+# A loop over the items of a list, and its end: the address of a buffer goes into its slot, then on to the next.
+_EACH = f"""\
   %items.at = getelementptr i8, ptr %list, i64 {_ITEMS}
   %items = load ptr, ptr %items.at
   br label %head
@@ -42,7 +41,23 @@ head:
   br i1 %over, label %good, label %one
 one:
   %next = add i64 %i, 1
-  %row = mul i64 %i, {SPEC}
+"""
+_PUT = f"""\
+put:
+  %data.at = getelementptr i8, ptr %object, i64 {_DATA}
+  %data = load ptr, ptr %data.at
+  %to = getelementptr ptr, ptr %slots, i64 %slot
+  store ptr %data, ptr %to
+  br label %done
+done:
+  br label %head
+good:
+  ret i64 0
+"""
+_TEXT = f"""
+define i64 @msnb_bind(ptr %list, ptr %specs, i64 %n, ptr %slots) nounwind {{
+entry:
+{_EACH}  %row = mul i64 %i, {SPEC}
   %spec = getelementptr i64, ptr %specs, i64 %row
   %index = load i64, ptr %spec
   %object.at = getelementptr ptr, ptr %items, i64 %index
@@ -111,48 +126,19 @@ right:
   store i64 %alone.64, ptr %out.at
   %read = icmp sge i64 %slot, 0
   br i1 %read, label %put, label %done
-put:
-  %data.at = getelementptr i8, ptr %object, i64 {_DATA}
-  %data = load ptr, ptr %data.at
-  %to = getelementptr ptr, ptr %slots, i64 %slot
-  store ptr %data, ptr %to
-  br label %done
-done:
-  br label %head
-good:
-  ret i64 0
-bad:
+{_PUT}bad:
   ret i64 %next
 }}
 
 define i64 @msnb_point(ptr %list, ptr %numbers, i64 %n, ptr %slots) nounwind {{
 entry:
-  %items.at = getelementptr i8, ptr %list, i64 {_ITEMS}
-  %items = load ptr, ptr %items.at
-  br label %head
-head:
-  %i = phi i64 [0, %entry], [%next, %done]
-  %over = icmp eq i64 %i, %n
-  br i1 %over, label %good, label %one
-one:
-  %next = add i64 %i, 1
-  %object.at = getelementptr ptr, ptr %items, i64 %i
+{_EACH}  %object.at = getelementptr ptr, ptr %items, i64 %i
   %object = load ptr, ptr %object.at
   %slot.at = getelementptr i64, ptr %numbers, i64 %i
   %slot = load i64, ptr %slot.at
   %used = icmp sge i64 %slot, 0
   br i1 %used, label %put, label %done
-put:
-  %data.at = getelementptr i8, ptr %object, i64 {_DATA}
-  %data = load ptr, ptr %data.at
-  %to = getelementptr ptr, ptr %slots, i64 %slot
-  store ptr %data, ptr %to
-  br label %done
-done:
-  br label %head
-good:
-  ret i64 0
-}}
+{_PUT}}}
 """
 
 Native = Callable[[Any, int, int, int], int]

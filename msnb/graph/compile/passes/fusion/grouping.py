@@ -25,6 +25,7 @@ from collections.abc import Iterable
 from msnb.core.types import TensorType
 from msnb.graph.compile.passes.fusion.horizontal import FREE, NEVER, Group, Key, batched
 from msnb.graph.compile.passes.fusion.rematerialize import Recompute
+from msnb.graph.compile.rewriting.pass_record import Pass
 from msnb.ir.control_flow import FUSED, SCAN, WHILE
 from msnb.ir.graph import Graph, Node, Value, copy_node
 from msnb.ir.kernel.iteration_space import Space, kind_of
@@ -364,3 +365,11 @@ def _is_scalar(node: Node) -> bool:
     if not isinstance(t, TensorType) or t.dtype.is_complex or not t.is_static or t.size != 1:
         return False
     return is_number(value.data) if t.weak else True
+
+
+def _groups(graph: Graph) -> int:
+    return sum(node.op is FUSED for _, node in graph.walk())
+
+
+LAW, _STAGE = "Operations that walk one index space become one kernel.", "hardware_dependent"
+FUSE = Pass("fuse", LAW, _STAGE, _STAGE, (), lambda graph, log: fuse(graph), count=_groups)
