@@ -9,6 +9,9 @@ This page is the public surface; ``docs/architecture.md`` says what lies behind 
 
 from __future__ import annotations
 
+import importlib
+import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 import msnb.base.source_text
@@ -64,6 +67,14 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
+
+def _meet_shell(ipython: Any) -> None:
+    """In a notebook errors are short from the first import on; a program without a shell loads nothing for it."""
+    shell = ipython.get_ipython() if hasattr(ipython, "get_ipython") else None
+    if shell is not None and os.environ.get("MSNB_NO_IPYTHON") != "1":
+        importlib.import_module("msnb.notebook.live_shell").install(shell)
+
+
 # MindSpore's spellings
 float_ = float32
 int_ = int64
@@ -72,6 +83,10 @@ double = float64
 half = float16
 
 missing_names.install()
+msnb.base.errors.install_hook()
+msnb.base.source_location.mark_modules()
+if "IPython" in sys.modules:
+    _meet_shell(sys.modules["IPython"])
 
 
 if not TYPE_CHECKING:  # a type checker must go on to report names that do not exist
@@ -86,16 +101,12 @@ def __dir__() -> list[str]:
 
 def load_ipython_extension(ipython: Any) -> None:
     """``%load_ext msnb``: the magics, the cell names in errors, the short error reports."""
-    from msnb.notebook import load_ipython_extension as load  # IPython is loaded by notebooks alone
-
-    load(ipython)
+    importlib.import_module("msnb.notebook").load_ipython_extension(ipython)
 
 
 def unload_ipython_extension(ipython: Any) -> None:
     """Takes back what ``%load_ext msnb`` did."""
-    from msnb.notebook import unload_ipython_extension as unload  # IPython is loaded by notebooks alone
-
-    unload(ipython)
+    importlib.import_module("msnb.notebook").unload_ipython_extension(ipython)
 
 
 __all__ = [

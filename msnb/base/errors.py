@@ -4,15 +4,23 @@ Every class is also the built-in class that a PyTorch or MindSpore user would ca
 ``ValueError``, a dtype mismatch a ``TypeError``), so ``except ValueError`` keeps working. ``where`` is the line of the
 user's file or cell, with a caret under the expression: taken when the error is made, so no refusal can forget it. The
 executor, which notices things later than they were written, puts the place of the node there instead.
+
+An error that passes through msnb is shown without the frames of msnb: by ``sys.excepthook`` in plain Python, by
+``__tracebackhide__`` under pytest, by ``msnb.notebook.errors`` in a notebook. ``MSNB_TRACEBACK=full`` in the
+environment shows all frames; the error itself, and what a debugger sees, is the same in any case.
 """
 
 from __future__ import annotations
 
+import sys
+import traceback
 from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
 
 import numpy as np
 
-from msnb.base.source_location import Where, here
+from msnb.base.source_location import Where, here, is_full, mark_frames, without_internals
 
 
 class MsnbError(Exception):
@@ -30,6 +38,7 @@ class MsnbError(Exception):
         self.operands = tuple(operands)
         self.hint = hint
         self.where: Where | None = here(2).where
+        mark_frames(sys._getframe(1))
 
     def message(self) -> str:
         """The text without the place: the same in both modes."""
@@ -126,3 +135,42 @@ class CheckpointError(MsnbError, ValueError):
 
 class DatasetError(MsnbError, ValueError):
     """A data set, or a function mapped over one, that is wrong."""
+
+
+# ---- how they are printed --------------------------------------------------------------------------------------------
+
+
+class ReportHook:
+    """A ``sys.excepthook`` that leaves out the frames of msnb.
+
+    Args:
+        before: the hook that was there; it prints what concerns no frame of msnb.
+    """
+
+    def __init__(self, before: Any) -> None:
+        self.before = before
+
+    def __call__(self, kind: type[BaseException], error: BaseException, tb: TracebackType | None) -> None:
+        kept = None if is_full() else without_internals(tb)
+        if kept is None:
+            self.before(kind, error, tb)
+        elif self.before is sys.__excepthook__ and hasattr(error, "sentence") and error.__cause__ is None:
+            print(report(error, kept), file=sys.stderr)
+        else:
+            self.before(kind, error.with_traceback(kept), kept)
+
+
+def report(error: Any, tb: TracebackType) -> str:
+    """The user's frames and what the error says, its place not twice."""
+    frames = traceback.extract_tb(tb)
+    last, where = frames[-1], error.where
+    told = where is not None and (where.file, where.line) == (last.filename, last.lineno)
+    shown = frames[:1] + frames[-2:] if len(frames) > 3 else frames
+    lines = ["Traceback (most recent call last, without the frames of msnb):", *traceback.format_list(shown)]
+    return "\n".join(s.rstrip() for s in [*lines, f"{type(error).__name__}: {error.message() if told else error}"])
+
+
+def install_hook() -> None:
+    """Put the hook in front of the one that is there (once)."""
+    if not isinstance(sys.excepthook, ReportHook):
+        sys.excepthook = ReportHook(sys.excepthook)

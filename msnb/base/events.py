@@ -67,6 +67,11 @@ def notice(text: str, key: str | None = None) -> None:
         print(f"msnb: {text}", file=sys.stderr)
 
 
+def is_noticed(key: str) -> bool:
+    """Whether the user has been told."""
+    return key in _noticed
+
+
 def ignored(argument: str, why: str) -> None:
     """Say once that an argument which was given has no effect here."""
     notice(f"{argument} has no effect here: {why}.", key=f"ignored {argument}")

@@ -89,8 +89,13 @@ class Where:
         return lines[self.line - 1].strip() if self.line <= len(lines) else ""
 
 
-@functools.lru_cache(maxsize=4096)
 def _resolve(code: CodeType, lasti: int, line: int) -> Where:
+    """The place of an instruction. Code of two cells is equal where their text is: the file tells them apart."""
+    return _resolved(code, code.co_filename, lasti, line)
+
+
+@functools.lru_cache(maxsize=4096)
+def _resolved(code: CodeType, file: str, lasti: int, line: int) -> Where:
     positions = getattr(code, "co_positions", None)
     col, end_col = -1, -1
     if positions is not None:
@@ -224,3 +229,46 @@ def raised_at(error: Exception, where: Where) -> Exception:
         assert raised.__traceback__ is not None
         return raised.with_traceback(raised.__traceback__.tb_next)
     raise AssertionError("raise error did not raise")
+
+
+# ---- tracebacks of the user's frames alone --------------------------------------------------------------------------
+
+HIDDEN = "__tracebackhide__"
+
+
+def is_full() -> bool:
+    """True where the user wants to see all frames."""
+    return os.environ.get("MSNB_TRACEBACK") == "full"
+
+
+def without_internals(tb: TracebackType | None) -> TracebackType | None:
+    """A traceback of the user's frames alone; None where no frame is msnb's, or none is the user's."""
+    frames = []
+    while tb is not None:
+        frames.append(tb)
+        tb = tb.tb_next
+    if not any(f.tb_frame.f_code.co_filename.startswith(PACKAGE_DIR) for f in frames):
+        return None
+    kept: TracebackType | None = None
+    for f in reversed(frames):
+        if not is_internal(f.tb_frame.f_code.co_filename):
+            kept = TracebackType(kept, f.tb_frame, f.tb_lasti, f.tb_lineno)
+    return kept
+
+
+def mark_frames(frame: FrameType | None) -> None:
+    """Mark the modules of msnb on the stack, so that a test runner leaves their frames out."""
+    if "_pytest" not in sys.modules or is_full():
+        return
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(PACKAGE_DIR):
+            frame.f_globals[HIDDEN] = True
+        frame = frame.f_back
+
+
+def mark_modules() -> None:
+    """Mark all modules of msnb that are loaded: Python's own errors pass through them too."""
+    if "_pytest" in sys.modules and not is_full():
+        for name, module in tuple(sys.modules.items()):
+            if name == "msnb" or name.startswith("msnb."):
+                vars(module)[HIDDEN] = True

@@ -221,7 +221,8 @@ def _rate_table(what: str, values: Any) -> Tensor:
 def _order_apart(parameters: Any) -> tuple[list[Any], list[Any] | None]:
     """The groups, and what ``{"order_params": [...]}`` says about the order of all Parameters, and so of gradients."""
     if isinstance(parameters, (Tensor, str)) or not isinstance(parameters, Iterable):
-        raise TypeError(f"an optimizer takes a list of Parameters or of dicts, not {type(parameters).__name__}.")
+        way = "; pass net.trainable_params()" if isinstance(parameters, Cell) else ""
+        raise TypeError(f"an optimizer takes a list of Parameters or of dicts, not {type(parameters).__name__}{way}.")
     groups: list[Any] = []
     order = None
     for g in parameters:

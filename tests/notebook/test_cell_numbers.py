@@ -26,3 +26,12 @@ def test_the_cell_that_loads_the_extension_has_lines_too(capsys: pytest.CaptureF
         run(shell, "%load_ext msnb\ndef f(x):\n    return x * 2")
         text = run(shell, "ms.show.ir(f, ms.Tensor([1.0])).text")
     assert "# cell [2] line 3" in text
+
+
+def test_equal_statements_of_two_cells_keep_their_cells() -> None:
+    """IPython compiles statement by statement, and Python calls code equal whose text and lines are."""
+    from msnb.base.source_location import Origin
+
+    codes = [compile("f(x)", file, "exec") for file in ("<cell one>", "<cell two>")]
+    assert codes[0] == codes[1]
+    assert [Origin(((code, 0, 1),)).where.file for code in codes] == ["<cell one>", "<cell two>"]

@@ -34,6 +34,7 @@ from msnb.core.tensor import Tensor
 from msnb.eager.autocast import casting
 from msnb.eager.composite_programs import runs_whole
 from msnb.eager.dispatch import EagerEngine
+from msnb.nn.cells.argument_hints import explains_arguments, note_empty_result
 from msnb.nn.cells.cell_flags import CellFlags
 from msnb.nn.cells.cell_state import CellState
 from msnb.nn.cells.cell_tree import adopt_cell, adopt_parameter, leave_cell, owned, resettle, uproot
@@ -85,6 +86,12 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
         )
         if flags:
             self.add_flags(**flags)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Arguments that do not fit a class of msnb are explained; what users write keeps Python's own words."""
+        super().__init_subclass__(**kwargs)
+        if cls.__module__.startswith("msnb.") and "__init__" in vars(cls):
+            cls.__init__ = explains_arguments(cls.__init__, cls.__name__)  # type: ignore[method-assign]
 
     # ---- attributes ----------------------------------------------------------------------------------------------
 
@@ -266,7 +273,10 @@ class Cell(CellState, CellHooks, CellPrecision, CellFlags):
         if self._backward_hooks:
             return with_backward_hooks(self, self._backward_hooks, run, args, kwargs)
         try:
-            return run(*args, **kwargs)
+            out = run(*args, **kwargs)
+            if out is None:
+                note_empty_result(self)
+            return out
         except MsnbError:
             raise
         except RecursionError:

@@ -16,12 +16,14 @@ from __future__ import annotations
 
 import html
 import os
+import re
 import traceback
 from types import TracebackType
 from typing import Any
 
 from msnb.base.errors import MsnbError
 from msnb.base.source_location import PACKAGE_DIR, Origin, Where, is_internal
+from msnb.notebook.charts.display import shell as showing_shell
 from msnb.notebook.charts.html_fragments import Row, details, pre, table
 from msnb.notebook.charts.plot import card
 from msnb.notebook.drawing.colors import ALARM, INK, SOFT
@@ -31,7 +33,6 @@ from msnb.notebook.views.view import Section, View
 
 HEAD = ("operand", "is")
 INTERNALS = "internals"
-FROM_NOTEBOOKS = "../"
 MONO_CHAR = 6.62  # pixels of a character at 11 pixels
 
 
@@ -60,8 +61,13 @@ def report(error: MsnbError, tb: TracebackType | None = None) -> list[str]:
     place = place_of_error(error, tb)
     if place is not None:
         lines += place.caret().split("\n")
-    lesson = lesson_of(type(error))
-    return [*lines, f"more: {lesson.path}, %ms_error"] if lesson is not None else lines
+    return [*lines, f"more: {help_call()}"] if lesson_of(type(error)) is not None else lines
+
+
+def help_call() -> str:
+    """What shows the report again, with the page on its kind: a magic where it is loaded."""
+    shell = showing_shell()
+    return "%ms_error" if shell is not None and shell.find_line_magic("ms_error") else "ms.show.error()"
 
 
 class TextView(View):
@@ -141,14 +147,14 @@ class ErrorView(TextView):
 
     @property
     def html(self) -> str:
-        """The short report, the link, everything else one click away."""
+        """The short report, everything else one click away."""
         return f"<div>{pre(self.text)}{self.more}</div>"
 
     @property
     def more(self) -> str:
-        """What a cell shows below the short report: sections, closed, and the link."""
-        below = "".join(details(summary, body) for summary, body in self.sections)
-        return f"{below}{link(self.lesson)}" if self.lesson is not None else below
+        """What a cell shows below the short report: sections, closed. A notebook knows no page that opens everywhere,
+        so the page on this kind of error is one of them."""
+        return "".join(details(summary, body) for summary, body in self.sections)
 
     @property
     def data(self) -> dict[str, Any]:
@@ -162,21 +168,18 @@ class ErrorView(TextView):
 
     def below(self) -> dict[str, Any]:
         """The output that follows the red one in a cell."""
-        where = self.lesson.path if self.lesson is not None else ""
-        return {"text/html": f"<div>{self.more}</div>", "text/plain": f"more on this error: {where}"}
-
-
-def link(lesson: Lesson) -> str:
-    """To its page, from a notebook in ``notebooks/``."""
-    path = html.escape(FROM_NOTEBOOKS + lesson.path, quote=True)
-    return f'<a href="{path}">{html.escape(lesson.path)}</a>'
+        return {"text/html": f"<div>{self.more}</div>", "text/plain": f"more on this error: {help_call()}"}
 
 
 def lesson_html(lesson: Lesson) -> str:
     """A lesson without scripts or styles."""
-    paragraphs = f"<p>{html.escape(lesson.meaning)}</p>"
-    programs = f"<p>It comes from</p>{pre(lesson.wrong)}<p>The way out</p>{pre(lesson.right)}"
-    return f"{paragraphs}{programs}<p>{html.escape(lesson.advice)}</p>"
+    programs = f"<b>It comes from</b>{pre(lesson.wrong)}<b>The way out</b>{pre(lesson.right)}"
+    return f"<p>{_with_code(lesson.meaning)}</p>{programs}<p>{_with_code(lesson.advice)}</p>"
+
+
+def _with_code(text: str) -> str:
+    """Words between backticks as code."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 
 class ErrorPageView(TextView):
@@ -203,7 +206,7 @@ class ErrorPageView(TextView):
     @property
     def html(self) -> str:
         """The page."""
-        return f"<div><b>{html.escape(self.lesson.name)}</b>{lesson_html(self.lesson)}{link(self.lesson)}</div>"
+        return f"<div><b>{html.escape(self.lesson.name)}</b>{lesson_html(self.lesson)}</div>"
 
 
 def _line(text: str, y: float, colour: str) -> str:

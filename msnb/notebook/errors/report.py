@@ -16,11 +16,10 @@ from __future__ import annotations
 
 import os
 import sys
-from types import TracebackType
 from typing import Any
 
 from msnb.base.errors import MsnbError, UnsupportedSyntaxError
-from msnb.base.source_location import PACKAGE_DIR, hide_frames, is_internal, is_named
+from msnb.base.source_location import hide_frames, is_full, is_named, without_internals
 from msnb.notebook.charts.display import display_bundle
 from msnb.notebook.charts.display import shell as showing_shell
 from msnb.notebook.errors.error_view import ErrorView, report
@@ -55,7 +54,7 @@ def install(shell: Any) -> None:
     hide_frames(os.path.dirname(os.path.abspath(IPython.__file__)) + os.sep)
     hide_frames(LINE)
     setattr(MsnbError, _METHOD, _render)
-    shell.set_custom_exc((Exception,), _handler)
+    shell.set_custom_exc((Exception, KeyboardInterrupt), handle)
     if not hasattr(shell, _ATTRIBUTE):
         below = Below(shell)
         setattr(shell, _ATTRIBUTE, below)
@@ -73,13 +72,14 @@ def remove(shell: Any) -> None:
         delattr(shell, _ATTRIBUTE)
 
 
-def _handler(shell: Any, kind: type[BaseException], error: Any, tb: Any, tb_offset: Any = None) -> list[str] | None:
+def handle(shell: Any, kind: type[BaseException], error: Any, tb: Any, tb_offset: Any = None) -> list[str] | None:
+    """Show an error of the user's cell."""
     if isinstance(error, UnsupportedSyntaxError):
         lines = report(error, tb)
     elif isinstance(error, SyntaxError) and is_named(error.filename):  # in the body of a cell magic
         lines = shell.SyntaxTB.structured_traceback(kind, error, [])
     else:
-        kept = without_internals(tb)
+        kept = None if is_full() else without_internals(tb)
         offset = tb_offset if kept is None else 0
         shell.showtraceback((kind, error, kept or tb), tb_offset=offset, running_compiled_code=True)
         meant = slip_of(error, tb)
@@ -89,18 +89,3 @@ def _handler(shell: Any, kind: type[BaseException], error: Any, tb: Any, tb_offs
     sys.last_value = error
     shell._showtraceback(kind, error, lines)
     return lines
-
-
-def without_internals(tb: TracebackType | None) -> TracebackType | None:
-    """A traceback of the user's frames alone; None where no frame is msnb's, or none is the user's."""
-    frames = []
-    while tb is not None:
-        frames.append(tb)
-        tb = tb.tb_next
-    if not any(f.tb_frame.f_code.co_filename.startswith(PACKAGE_DIR) for f in frames):
-        return None
-    kept: TracebackType | None = None
-    for f in reversed(frames):
-        if not is_internal(f.tb_frame.f_code.co_filename):
-            kept = TracebackType(kept, f.tb_frame, f.tb_lasti, f.tb_lineno)
-    return kept
