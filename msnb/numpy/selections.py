@@ -114,7 +114,7 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
 
     Args:
         ar1, ar2: any arrays; they are read as rows.
-        assume_unique: a promise that changes no result here.
+        assume_unique: a promise that no value of ``ar1`` stands there twice.
         return_indices: not taken.
 
     Raises:
@@ -127,7 +127,8 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
     """
     if return_indices:
         raise ArgumentError("intersect1d gives values alone.", hint="nonzero(a == value) finds where they stand.")
-    first, second = ops.unique(array(ar1).reshape(-1)), array(ar2).reshape(-1)
+    first, second = array(ar1).reshape(-1), array(ar2).reshape(-1)
+    first = ops.sort(first).values if assume_unique else ops.unique(first)
     return first[ops.any(first.reshape(-1, 1) == second, -1)]
 
 

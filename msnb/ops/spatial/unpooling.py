@@ -11,6 +11,7 @@ Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore.ops.html
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ def _sizes(name: str, what: str, value: Any, count: int, least: int = 1) -> tupl
     found = (value,) * count if isinstance(value, int) else tuple(value)
     if len(found) != count or any(isinstance(v, bool) or not isinstance(v, int) or v < least for v in found):
         raise AttributeValueError(f"{name}: {what} is an integer from {least}, or {count} of them, got {value!r}.")
-    return found
+    return tuple(map(operator.index, found))  # plain ints: NumPy makes places of them
 
 
 def _images(name: str, x: Any, count: int) -> Any:
