@@ -336,7 +336,7 @@ def _sizes(modules: list[Source]) -> Iterator[Measure]:
 
 LIMITS = {
     "twice": 21, "late ours": 32, "late": 56, "cycles": 0, "tables": 9, "complex": 1, "highest": 19, "wide": 9,
-    "long": 12, "lines": 70_000,
+    "long": 12, "lines": 68_000,
 }  # fmt: skip
 
 
