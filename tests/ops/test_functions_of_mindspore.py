@@ -279,3 +279,17 @@ def test_responses_are_normalized_by_neighbouring_channels() -> None:
     x = RNG.normal(size=(2, 5, 3, 3))
     squares = np.stack([(x[:, max(0, c - 1) : c + 2] ** 2).sum(1) for c in range(5)], 1)
     np.testing.assert_allclose(both(lambda t: ops.lrn(t, 1, 2.0, 0.5, 0.75), x), x / (2 + 0.5 * squares) ** 0.75)
+
+
+def test_operators_take_their_attributes_first() -> None:
+    x = ms.Tensor(RNG.normal(size=(1, 2, 4, 4)))
+    np.testing.assert_array_equal(ops.LRN(1, 2.0)(x).asnumpy(), ops.lrn(x, 1, 2.0).asnumpy())
+    np.testing.assert_array_equal(ops.Renorm(2, 1, 0.5)(x).asnumpy(), ops.renorm(x, 2, 1, 0.5).asnumpy())
+    np.testing.assert_array_equal(ops.MirrorPad("SYMMETRIC")(x[0, 0], [[1, 0], [0, 1]]).asnumpy(),
+                                  np.pad(x[0, 0].asnumpy(), [[1, 0], [0, 1]], "symmetric"))  # fmt: skip
+    values, places = ops.adaptive_max_pool2d(x, 2, True)
+    assert ops.MaxUnpool2D(2)(values, places).shape == x.shape
+    assert ops.ReverseSequence(1)(ms.Tensor([[1, 2, 3]]), ms.Tensor([2])).tolist() == [[2, 1, 3]]
+    assert ops.BesselI0()(ms.Tensor([0.0])).tolist() == [1.0]
+    with pytest.raises(ArgumentError, match="needs p"):
+        ops.Mvlgamma()
