@@ -9,8 +9,8 @@ from __future__ import annotations
 from msnb.base.missing_names import MODULES
 
 _PUBLIC = (
-    "amp", "dataset", "dataset.text", "dataset.transforms", "dataset.vision", "nn", "numpy", "ops", "parallel",
-    "runtime", "train",
+    "amp", "dataset", "dataset.text", "dataset.transforms", "dataset.vision", "nn", "numpy", "numpy.fft", "ops",
+    "parallel", "runtime", "train",
 )  # fmt: skip
 _PRIVATE = {
     "_c_expression": "msnb.as_mindspore.private_names",

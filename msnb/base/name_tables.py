@@ -188,7 +188,6 @@ MODULES |= {f"{room}.{family}": room for room, families in _FAMILIES.items() for
 MODULES |= {path: MODULES.get(room, room) for path, room in MODULES.items()}
 
 _PART = "is not part of msnb yet"
-_FFT = f"{_PART}; NumPy's np.fft takes Tensors, outside compiled functions and without gradients."
 _SPARSE = f"{_PART}: tensors are dense."
 _ROWS = f"{_PART}; GeneratorDataset takes any Python object with __getitem__ and __len__."
 _PIXELS = f"{_PART}; a function of an array is a transform too: .map(fn, 'image')."
@@ -255,7 +254,7 @@ SAID: dict[str, dict[str, str]] = {
         "RowTensor": _SPARSE,
         "Symbol": f"{_PART}; another shape compiles another version by itself.",
         "get_grad": f"{_PART}; gradients come in the order of the parameters.",
-        "fft": _FFT,
+        "fft": "is spelled ms.ops.fft, or ms.numpy.fft.fft as in NumPy.",
         "load_mindir": "is spelled ms.load: a file that ms.export wrote.",
         "run_check": f"{_PART}; make quickstart trains a network.",
         "no_grad": "is not needed: gradients are recorded inside ms.grad and ms.value_and_grad only.",
@@ -287,8 +286,7 @@ SAID: dict[str, dict[str, str]] = {
     "msnb.base.settings": {},
     "msnb.optim": {"lr_scheduler": _SCHEDULES},
     "msnb.numpy": dict.fromkeys(
-        ("fft", "piecewise", "apply_along_axis", "unwrap", "histogram2d", "polyfit"),
-        f"{_PART}; NumPy itself takes Tensors, outside compiled functions.",
+        ("histogram2d", "polyfit"), f"{_PART}; NumPy itself takes Tensors, outside compiled functions.",
     ),
     "msnb.nn": {
         "Module": "PyTorch's nn.Module is called nn.Cell here, and its forward is called construct.",
@@ -307,7 +305,6 @@ SAID: dict[str, dict[str, str]] = {
         **dict.fromkeys(("StepLR", "MultiStepLR", "LambdaLR", "CosineAnnealingLR", "OneCycleLR"), _SCHEDULES),
         **dict.fromkeys(("clip_grad_norm_", "clip_grad_value_"), _CLIPS),
         **dict.fromkeys(("rnn", "pack_padded_sequence", "pad_packed_sequence"), _PACKED),
-        "LRN": f"{_PART}.",
         "probability": f"{_PART}; ops has normal, uniform, categorical, bernoulli, gumbel.",
         "ForwardValueAndGrad": f"{_PART}; ms.value_and_grad gives values and gradients.",
     },
@@ -315,8 +312,6 @@ SAID: dict[str, dict[str, str]] = {
         "Primitive": f"{_PART}; a plug-in (entry point msnb.ops) brings an op of its own.",
         "PrimitiveWithInfer": f"{_PART}; a plug-in (entry point msnb.ops) brings an op of its own.",
         **dict.fromkeys(("clip_grad_norm", "clip_grad_norm_", "clip_grad_value_"), _CLIPS),
-        **dict.fromkeys(("lrn", "LRN"), f"{_PART}."),
-        **dict.fromkeys(("fft", "ifft", "rfft", "irfft", "fft2", "ifft2", "rfft2", "fftn", "ifftn", "stft"), _FFT),
         **dict.fromkeys(
             ("NPUAllocFloatStatus", "NPUGetFloatStatus", "NPUClearFloatStatus"),
             f"{_PART}; amp.all_finite(gradients) tells an overflow, and a loss scaler acts on it.",

@@ -14,6 +14,7 @@ from msnb.nn.layers.basic import *
 from msnb.nn.layers.convolution import *
 from msnb.nn.layers.image_layers import *
 from msnb.nn.layers.normalization import *
+from msnb.nn.layers.operator_pooling import *
 from msnb.nn.layers.pooling import *
 from msnb.nn.layers.recurrent import *
 from msnb.nn.layers.recurrent_cells import *

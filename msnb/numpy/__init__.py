@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING
 
 from msnb.base import missing_names
 from msnb.core.tensor import Tensor as Tensor
+from msnb.numpy import fft as fft
 from msnb.numpy.creation import *
 from msnb.numpy.manipulation import *
 from msnb.numpy.mathematics import *
+from msnb.numpy.selections import *
 from msnb.numpy.statistics import *
 
 # isort: off
@@ -27,6 +29,7 @@ from msnb.core.dtypes import (
     bool_ as bool_, float16 as float16, float32 as float32, float64 as float64, int8 as int8, int16 as int16,
     int32 as int32, int64 as int64, uint8 as uint8, uint16 as uint16, uint32 as uint32, uint64 as uint64,
 )  # fmt: skip
+from msnb.ops import argwhere as argwhere, gcd as gcd, isneginf as isneginf, isposinf as isposinf, lcm as lcm
 from msnb.ops import (
     abs as abs, absolute as absolute, add as add, all as all, any as any, arccos as arccos, arccosh as arccosh,
     arcsin as arcsin, arcsinh as arcsinh, arctan as arctan, arctan2 as arctan2, arctanh as arctanh, argmax as argmax,

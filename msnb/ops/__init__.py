@@ -21,12 +21,15 @@ from msnb.ops.indexing.masked_select import *
 from msnb.ops.indexing.pad import pad as pad
 from msnb.ops.indexing.rearrange import *
 from msnb.ops.indexing.scatter import *
+from msnb.ops.indexing.slice_updates import *
 from msnb.ops.linalg.einsum import einsum as einsum
 from msnb.ops.linalg.factorization import *
 from msnb.ops.linalg.matmul import *
 from msnb.ops.linalg.matrix_functions import *
+from msnb.ops.linalg.solvers import *
 from msnb.ops.linalg.triangular import *
 from msnb.ops.math.clip_norm_interpolate import *
+from msnb.ops.math.number_functions import *
 from msnb.ops.math.sort import *
 from msnb.ops.math.statistics import *
 from msnb.ops.mindspore.scalar_conversions import *
@@ -51,10 +54,12 @@ from msnb.ops.spatial.pooling import *
 from msnb.ops.spatial.resize import *
 from msnb.ops.spatial.roi import *
 from msnb.ops.spatial.unfold import *
+from msnb.ops.spatial.unpooling import *
 from msnb.ops.spatial.volumetric import *
 from msnb.ops.special.bessel_functions import *
 from msnb.ops.special.fourier import *
 from msnb.ops.special.gamma_functions import *
+from msnb.ops.special.windows import *
 from msnb.ops.tensor.properties import *
 from msnb.ops.tensor.subscripts import *
 

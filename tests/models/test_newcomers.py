@@ -374,7 +374,6 @@ SENTENCES = {
     "vision.RandomCorp": "did you mean RandomCrop",
     "t(2).requires_grad": "ms.grad(fn, grad_position)",
     "t(2).cumsum_(0)": "a Tensor has no cumsum_; write x = x.cumsum(...), or x[...] = x.cumsum(...)",
-    "t(2).stft": "a Tensor has no attribute 'stft'",
     "t(2).sofmax": "a Tensor has no attribute 'sofmax'; did you mean softmax",
     "t(2).linspace": "a Tensor has no attribute 'linspace'; there is ms.linspace and ops.linspace",
     "nn.Dense(2, 2).parameters()": "PyTorch's parameters() is called trainable_params() or get_parameters() here",

@@ -93,10 +93,10 @@ KINDS: dict[str, tuple[str, Check]] = {
     ),
     **dict.fromkeys(("length", "m", "n"), ("a size", _size)),
     **dict.fromkeys(
-        ("ceil_mode", "count_include_pad", "descending", "effect", "exclusive", "keepdims", "largest", "own",
+        ("ceil_mode", "count_include_pad", "descending", "effect", "exclusive", "inverse", "keepdims", "largest", "own",
          "recompute", "reverse", "right"), ("True or False", _flag),
     ),
-    **dict.fromkeys(("callee", "equation", "layer", "name", "sep"), ("a string", _text)),
+    **dict.fromkeys(("callee", "equation", "layer", "name", "operand", "sep"), ("a string", _text)),
     **dict.fromkeys(("dilation", "kernel", "stride"), ("ints from 0", _tuple(_count))),
     **dict.fromkeys(("group", "order", "outputs", "perm", "recv", "send", "wrt"), ("ints", _INTS)),
     "shape": ("sizes, one of them perhaps -1", _tuple(lambda value: _size(value) or value == -1)),

@@ -24,7 +24,7 @@ from msnb.ops.elementwise import arithmetic
 from msnb.ops.elementwise.cast import limit
 from msnb.ops.elementwise.comparison import where
 from msnb.ops.indexing.rearrange import moveaxis, narrow
-from msnb.ops.indexing.scatter import tensor_scatter_add, tensor_scatter_max, tensor_scatter_min
+from msnb.ops.indexing.scatter import tensor_scatter_add, tensor_scatter_max, tensor_scatter_min, tensor_scatter_mul
 from msnb.ops.math import clip_norm_interpolate, sort
 from msnb.ops.reduction import functional
 from msnb.ops.shape.concat_split import concat
@@ -33,7 +33,8 @@ from msnb.ops.shape.views import expand_dims, reshape
 
 __all__ = [
     "bucketize", "cdist", "corrcoef", "cov", "diff", "dist", "histc", "nanmedian", "nanquantile", "quantile",
-    "sequence_mask", "std_mean", "trapz", "unsorted_segment_max", "unsorted_segment_min", "unsorted_segment_sum",
+    "sequence_mask", "std_mean", "trapz", "unsorted_segment_max", "unsorted_segment_min", "unsorted_segment_prod",
+    "unsorted_segment_sum",
 ]  # fmt: skip
 
 _WAYS = ("linear", "lower", "higher", "nearest", "midpoint")
@@ -352,6 +353,11 @@ def unsorted_segment_min(x: Any, segment_ids: Any, num_segments: int) -> Tensor:
     """The smallest entry of each segment; segments without entries hold the largest number of the dtype."""
     most = limit(as_tensor(x).dtype, True)
     return tensor_scatter_min(*_segments("unsorted_segment_min", x, segment_ids, num_segments, most))
+
+
+def unsorted_segment_prod(x: Any, segment_ids: Any, num_segments: int) -> Any:
+    """The entries of each segment multiplied; segments without entries are 1."""
+    return tensor_scatter_mul(*_segments("unsorted_segment_prod", x, segment_ids, num_segments, 1))
 
 
 def sequence_mask(lengths: Any, maxlen: int | None = None) -> Tensor:

@@ -338,6 +338,13 @@ def _lp_norm(x: Any, axis: Any, p: int, keep_dims: bool, epsilon: float) -> Any:
     return ops.pow(ops.maximum(total, epsilon), 1 / p)
 
 
+def _unpool(name: str) -> Callable[..., Any]:
+    def unpool(x: Any, argmax: Any, ksize: Any, strides: Any, pads: Any, output_shape: Any) -> Any:
+        return getattr(ops, name)(x, argmax, ksize, strides, pads, output_shape or None)
+
+    return unpool
+
+
 def _scalar_cast(value: Any, dtype: Any) -> Any:
     return Tensor(value, dtype).item()
 
@@ -368,6 +375,16 @@ _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "TopK": (lambda x, k, sorted: _narrow(ops.topk(x, k)), {"sorted": True}),
     "InTopK": (lambda x, target, k: ops.intopk(x, target, k), {"k": _NEEDED}),
     "BroadcastTo": (lambda x, shape: ops.broadcast_to(x, shape), {"shape": _NEEDED}),
+    "ReverseSequence": (lambda x, lengths, seq_dim, batch_dim: ops.reverse_sequence(x, lengths, seq_dim, batch_dim),
+                        {"seq_dim": _NEEDED, "batch_dim": 0}),
+    "MirrorPad": (lambda x, paddings, mode: ops.mirror_pad(x, paddings, mode), {"mode": "REFLECT"}),
+    "LRN": (lambda x, **attrs: ops.lrn(x, **attrs),
+            {"depth_radius": 5, "bias": 1.0, "alpha": 1.0, "beta": 0.5, "norm_region": "ACROSS_CHANNELS"}),
+    "Mvlgamma": (lambda x, p: ops.mvlgamma(x, p), {"p": _NEEDED}),
+    "Renorm": (lambda x, p, dim, maxnorm: ops.renorm(x, p, dim, maxnorm),
+               {"p": _NEEDED, "dim": _NEEDED, "maxnorm": _NEEDED}),
+    "MaxUnpool2D": (_unpool("max_unpool2d"), {"ksize": _NEEDED, "strides": 0, "pads": 0, "output_shape": ()}),
+    "MaxUnpool3D": (_unpool("max_unpool3d"), {"ksize": _NEEDED, "strides": 0, "pads": 0, "output_shape": ()}),
     "ReverseV2": (lambda x, axis: ops.flip(x, tuple(axis)), {"axis": _NEEDED}),
     "Pad": (_padded, {"paddings": _NEEDED}),
     "StridedSlice": (_strided, {"begin_mask": 0, "end_mask": 0, "ellipsis_mask": 0, "new_axis_mask": 0,

@@ -24,10 +24,10 @@ from msnb.ops.random.draws import gumbel
 from msnb.ops.reduction.functional import MAX, SUM
 
 __all__ = [
-    "celu", "elu", "gelu", "glu", "gumbel_softmax", "hard_sigmoid", "hard_swish", "hard_tanh", "hardshrink",
-    "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "log_sigmoid", "log_softmax", "logsigmoid", "mish", "prelu",
-    "relu6", "selu", "silu", "softmax", "softmin", "softplus", "softshrink", "softsign", "swish", "tanhshrink",
-    "threshold",
+    "celu", "elu", "fast_gelu", "gelu", "glu", "gumbel_softmax", "hard_sigmoid", "hard_swish", "hard_tanh",
+    "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "log_sigmoid", "log_softmax", "logsigmoid",
+    "mish", "prelu", "relu6", "selu", "silu", "softmax", "softmin", "softplus", "softshrink", "softsign", "swish",
+    "tanhshrink", "threshold",
 ]  # fmt: skip
 
 _ROOT_2_BY_PI = math.sqrt(2 / math.pi)
@@ -126,6 +126,13 @@ def gelu(x: Any, approximate: str = "none") -> Tensor:
         raise AttributeValueError(f"gelu: approximate must be 'none' or 'tanh', got {approximate!r}.")
     inner = (x + x * x * x * 0.044715) * _ROOT_2_BY_PI
     return x * 0.5 * (transcendental.tanh(inner) + 1)  # type: ignore[no-any-return]
+
+
+@whole
+def fast_gelu(x: Any) -> Tensor:
+    """x sigmoid(1.702 x), close to gelu."""
+    out: Tensor = x * sigmoid(x * 1.702)
+    return out
 
 
 @whole

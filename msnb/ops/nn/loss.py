@@ -28,8 +28,9 @@ from msnb.ops.shape.creation import arange
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "cosine_similarity",
     "cross_entropy", "focal_loss", "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss",
-    "margin_ranking_loss", "mse_loss", "nll_loss", "poisson_nll_loss", "smooth_l1_loss", "soft_margin_loss",
-    "softmax_cross_entropy_with_logits", "sparse_softmax_cross_entropy_with_logits", "triplet_margin_loss",
+    "margin_ranking_loss", "mse_loss", "multi_margin_loss", "multilabel_soft_margin_loss", "nll_loss",
+    "poisson_nll_loss", "smooth_l1_loss", "soft_margin_loss", "softmax_cross_entropy_with_logits",
+    "sparse_softmax_cross_entropy_with_logits", "triplet_margin_loss",
 ]  # fmt: skip
 
 
@@ -314,6 +315,48 @@ def hinge_embedding_loss(inputs: Any, targets: Any, margin: float = 1.0, reducti
     x, t = _pair("hinge_embedding_loss", inputs, targets)
     loss = where(t > 0, x, arithmetic.clamp_min(margin - x, 0))
     return _reduced("hinge_embedding_loss", loss, reduction)
+
+
+def multi_margin_loss(input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None,
+                      reduction: str = "mean") -> Tensor:  # fmt: skip
+    """The mean over classes of max(0, margin - x[target] + x[class]) ** p, the target itself left out.
+
+    Args:
+        input: [N, C] floats.
+        target: [N] classes.
+        p: 1 or 2.
+        margin: by which the target's value should lead.
+        weight: [C], a factor for each target class.
+        reduction: "mean", "sum" or "none".
+
+    Raises:
+        ShapeError: shapes that do not meet. ValueError: another p or reduction.
+
+    Examples:
+        >>> import msnb as ms
+        >>> round(ms.ops.multi_margin_loss(ms.Tensor([[0.5, 1.0]]), ms.Tensor([1])).item(), 4)
+        0.25
+    """
+    x, t = as_tensor(input), as_tensor(target)
+    if x.ndim != 2 or t.shape != x.shape[:1]:
+        raise ShapeError("multi_margin_loss takes [N, C] values and [N] classes.",
+                         operands=operand_lines(x._type, t._type, names=("input", "target")))  # fmt: skip
+    if p not in (1, 2):
+        raise AttributeValueError(f"multi_margin_loss: p is 1 or 2, got {p!r}.")
+    chosen = equal(t.reshape(-1, 1), arange(x.shape[1])).astype(x.dtype)
+    short = arithmetic.clamp_min(margin - SUM(x * chosen, axis=1, keepdims=True) + x, 0)
+    short = short if p == 1 else short * short
+    if weight is not None:
+        short = short * SUM(as_tensor(weight) * chosen, axis=1, keepdims=True)
+    loss = SUM(short * (1 - chosen), axis=1, keepdims=False) / x.shape[1]
+    return _reduced("multi_margin_loss", loss, reduction)
+
+
+def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, reduction: str = "mean") -> Tensor:
+    """The mean over classes of the binary cross entropy of sigmoid(input), for targets 0 and 1 of any class."""
+    x, t = _pair("multilabel_soft_margin_loss", input, target)
+    loss = binary_cross_entropy_with_logits(x, t, weight, reduction="none")
+    return _reduced("multilabel_soft_margin_loss", MEAN(loss, axis=-1, keepdims=False), reduction)
 
 
 # ---- distributions and distances ----------------------------------------------------------------------------------

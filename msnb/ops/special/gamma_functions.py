@@ -80,6 +80,7 @@ def lgamma_body(xp: Any, x: Any) -> Any:
     finite = xp.where(xp.isinf(x), 0.25, x)
     sine = xp.abs(xp.sin(np.pi * (finite - xp.round(finite))))
     down = np.log(np.pi) - xp.log(xp.where(low, sine, 1.0)) - up
+    up = xp.where((x == 1) | (x == 2), 0.0, up)
     return xp.where(xp.isneginf(x), np.inf, xp.where(low, down, up))
 
 

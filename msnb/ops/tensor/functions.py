@@ -10,20 +10,21 @@ from msnb.ops.definition.record import Op
 from msnb.ops.definition.type_inference import normal_axis
 from msnb.ops.elementwise import cast
 from msnb.ops.elementwise.transcendental import erfinv, logaddexp
-from msnb.ops.indexing import grids
+from msnb.ops.indexing import grids, scatter, slice_updates
 from msnb.ops.indexing.gather import take_along_dim
 from msnb.ops.indexing.masked_select import masked_scatter
 from msnb.ops.indexing.scatter import combine, scatter_reduce
-from msnb.ops.linalg import factorization, matrix_functions
+from msnb.ops.linalg import factorization, matrix_functions, solvers
 from msnb.ops.linalg.matrix_functions import inverse
 from msnb.ops.linalg.triangular import diag
-from msnb.ops.math import clip_norm_interpolate, statistics
-from msnb.ops.math.sort import searchsorted
+from msnb.ops.math import clip_norm_interpolate, number_functions, statistics
+from msnb.ops.math.sort import searchsorted, topk
 from msnb.ops.math.statistics import std_mean, unsorted_segment_sum
 from msnb.ops.nn.activation import gelu, hardshrink, softshrink
 from msnb.ops.random import draws
 from msnb.ops.shape.creation import empty, full
 from msnb.ops.spatial.interpolate import interpolate
+from msnb.ops.special import bessel_functions, gamma_functions, windows
 from msnb.ops.tensor import properties
 from msnb.ops.tensor.operators import forward, named, single
 
@@ -46,6 +47,16 @@ _SAME: tuple[Any, ...] = (
     searchsorted, std_mean, unsorted_segment_sum,
     statistics.corrcoef, statistics.cov, statistics.diff, statistics.dist, statistics.histc, statistics.nanmedian,
     statistics.nanquantile, statistics.quantile, statistics.unsorted_segment_max, statistics.unsorted_segment_min,
+    statistics.unsorted_segment_prod,
+    gamma_functions.digamma, gamma_functions.igamma, gamma_functions.igammac, gamma_functions.lgamma,
+    gamma_functions.mvlgamma, windows.stft,
+    number_functions.aminmax, number_functions.gcd, number_functions.isneginf, number_functions.isposinf,
+    number_functions.isreal, number_functions.lcm, number_functions.ldexp, number_functions.nextafter,
+    number_functions.random_categorical, number_functions.renorm, number_functions.unique_consecutive,
+    slice_updates.diagonal_scatter, slice_updates.inplace_update, slice_updates.reverse,
+    slice_updates.reverse_sequence, slice_updates.select_scatter, slice_updates.slice_scatter,
+    solvers.addr, solvers.cholesky_inverse, solvers.cholesky_solve, solvers.geqrf, solvers.ger, solvers.lu_solve,
+    solvers.orgqr, solvers.ormqr,
 )  # fmt: skip
 
 
@@ -101,11 +112,51 @@ def _short(x: Any) -> Tensor:
     return cast.cast(x, "int16")
 
 
+def _itself(x: Any) -> Tensor:
+    """The values themselves: ``+x``."""
+    return x  # type: ignore[no-any-return]
+
+
+def _complement(x: Any) -> Tensor:
+    """All bits turned round: ``~x``."""
+    return ~x  # type: ignore[no-any-return]
+
+
+def _reciprocal(x: Any) -> Tensor:
+    """1 / x."""
+    return x.reciprocal()  # type: ignore[no-any-return]
+
+
+def _approximately_equal(x: Any, other: Any, tolerance: float = 1e-5) -> Tensor:
+    """True where two tensors differ by less than ``tolerance``."""
+    return (x - other).abs() < tolerance  # type: ignore[no-any-return]
+
+
+def _place_and_value(place: str, value: str) -> Any:
+    """A method that gives where the extreme value along an axis stands, and the value."""
+
+    def both(x: Any, axis: int = 0, keep_dims: bool = False) -> tuple[Any, Any]:
+        return getattr(x, place)(axis, keepdims=keep_dims), getattr(x, value)(axis, keep_dims)
+
+    return both
+
+
+def _triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> Any:
+    """The x with A x = b for a triangular A, and A."""
+    return solvers.solve_triangular(A, b, int(transpose), not upper, unitriangular), A
+
+
 _OWN: dict[str, Any] = {
     "new_full": _new_full, "new_empty": _new_empty, "adjoint": _conjugate_turned, "is_signed": _signed,
     "ndimension": _number_of_axes, "nelement": properties.numel, "index_put": _index_put,
-    "select": _select,
-    "diagflat": _diagonal_matrix, "byte": _byte, "short": _short,
+    "select": _select, "top_k": topk, "positive": _itself, "i0": bessel_functions.bessel_i0,
+    "invert": _complement, "inv": _reciprocal, "soft_shrink": softshrink,
+    "matrix_determinant": matrix_functions.det, "log_matrix_determinant": matrix_functions.slogdet,
+    "argmax_with_value": _place_and_value("argmax", "amax"), "argmin_with_value": _place_and_value("argmin", "amin"),
+    "scatter_sub": scatter.tensor_scatter_sub, "scatter_mul": scatter.tensor_scatter_mul,
+    "scatter_div": scatter.tensor_scatter_div, "scatter_max": scatter.tensor_scatter_max,
+    "scatter_min": scatter.tensor_scatter_min, "triangular_solve": _triangular_solve,
+    "approximate_equal": _approximately_equal, "diagflat": _diagonal_matrix, "byte": _byte, "short": _short,
 }  # fmt: skip
 
 

@@ -1,0 +1,84 @@
+"""Choices, sets, functions along axes, polynomials and indices of ``msnb.numpy`` against NumPy's; what they refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import msnb as ms
+import msnb.numpy as mnp
+from msnb.base.errors import ArgumentError, AttributeValueError, ShapeError
+
+SEED = 22
+RNG = np.random.default_rng(SEED)
+X = RNG.normal(size=(3, 4)).astype(np.float32)
+ROW, OTHER = RNG.integers(-4, 5, 9), RNG.integers(-4, 5, 4)
+
+
+def value(x: Any) -> Any:
+    return tuple(map(value, x)) if isinstance(x, (tuple, list)) else x.asnumpy() if isinstance(x, ms.Tensor) else x
+
+
+CASES: dict[str, Any] = {
+    "choose": lambda n, a: n.choose(a(ROW), [a(ROW), a(-ROW), a(ROW * 2)], mode="clip"),
+    "choose, wrapped": lambda n, a: n.choose(a(ROW), [a(ROW), a(-ROW), a(ROW * 2)], mode="wrap"),
+    "select": lambda n, a: n.select([a(ROW < 0), a(ROW < 3)], [a(ROW), a(ROW * 10)], 7),
+    "piecewise": lambda n, a: n.piecewise(a(X), [a(X < 0), a(X > 1)], [lambda t: -t, 5.0, lambda t: t * t]),
+    "intersect1d": lambda n, a: n.intersect1d(a(ROW), a(OTHER)),
+    "setdiff1d": lambda n, a: n.setdiff1d(a(ROW), a(OTHER)),
+    "array_equiv": lambda n, a: (n.array_equiv(a(ROW), a(ROW)), n.array_equiv(a(ROW), a(OTHER))),
+    "apply_along_axis": lambda n, a: n.apply_along_axis(lambda r: r[:2] * r[-1], 0, a(X)),
+    "apply_over_axes": lambda n, a: n.apply_over_axes(lambda t, axis: t.sum(axis), a(X), (0, 1)),
+    "unwrap": lambda n, a: n.unwrap(a(X * 4), axis=0),
+    "ediff1d": lambda n, a: n.ediff1d(a(ROW), a(OTHER), a(OTHER)),
+    "correlate": lambda n, a: tuple(n.correlate(a(ROW), a(OTHER), m) for m in ("full", "same", "valid")),
+    "polyadd": lambda n, a: n.polyadd(a(ROW), a(OTHER)),
+    "polysub": lambda n, a: n.polysub(a(OTHER), a(ROW)),
+    "polyder": lambda n, a: n.polyder(a(ROW), 2),
+    "polyint": lambda n, a: n.polyint(a(ROW), 2, [1, 2]),
+    "diag_indices": lambda n, a: n.diag_indices(3, 3),
+    "tril_indices_from": lambda n, a: n.tril_indices_from(a(X), 1),
+    "triu_indices_from": lambda n, a: n.triu_indices_from(a(X), -1),
+    "ix_": lambda n, a: a(X)[n.ix_(a(np.array([0, 2])), a(np.array([1, 3])))],
+    "unravel_index": lambda n, a: n.unravel_index(a(np.array([5, 23])), (2, 3, 4)),
+    "bartlett": lambda n, a: n.bartlett(7),
+    "gcd": lambda n, a: (n.gcd(a(ROW), a(ROW + 2)), n.lcm(a(ROW), a(ROW + 2))),
+    "fft": lambda n, a: n.fft.fft(a(X), 6, axis=0),
+    "rfft2": lambda n, a: n.fft.rfft2(a(X), axes=(0, 1)),
+    "irfftn": lambda n, a: n.fft.irfftn(a(X)),
+    "fftshift": lambda n, a: n.fft.fftshift(a(X), axes=1),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_is_numpys(name: str) -> None:
+    have, want = value(CASES[name](mnp, ms.Tensor)), CASES[name](np, np.asarray)
+    pairs = zip(have, want, strict=True) if isinstance(want, tuple) else [(have, want)]
+    for h, w in pairs:
+        np.testing.assert_allclose(h, w, rtol=1e-5, atol=1e-5, err_msg=f"seed {SEED}")
+
+
+def test_they_compile() -> None:
+    for name in ("choose", "select", "unwrap", "correlate", "polyder", "fft"):
+        case = CASES[name]
+        have = ms.jit(lambda t, case=case: case(mnp, lambda x: ms.Tensor(x) + t))(ms.Tensor(0))
+        want = case(mnp, ms.Tensor)
+        for h, w in zip(*(r if isinstance(r, tuple) else (r,) for r in (have, want))):
+            np.testing.assert_allclose(h.asnumpy(), w.asnumpy(), rtol=1e-5, atol=1e-5)
+
+
+def test_they_refuse() -> None:
+    with pytest.raises(ArgumentError, match="a choice for each condition"):
+        mnp.select([], [])
+    with pytest.raises(AttributeValueError, match="mode is 'clip' or 'wrap'"):
+        mnp.choose(ms.Tensor([0]), [ms.Tensor([1])], mode="raise")
+    with pytest.raises(AttributeValueError, match="mode is 'full'"):
+        mnp.correlate([1.0], [1.0], "all")
+    with pytest.raises(ShapeError, match="needs one axis"):
+        mnp.polyadd([[1.0]], [1.0])
+    with pytest.raises(ShapeError, match="needs a matrix"):
+        mnp.tril_indices_from([1.0])
+    with pytest.raises(ArgumentError, match="values alone"):
+        mnp.intersect1d([1], [1], return_indices=True)
