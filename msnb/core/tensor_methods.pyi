@@ -65,6 +65,9 @@ class TensorMethods:
     def addmv(self, x: Any, v: Any, *, beta: Any = ..., alpha: Any = ...) -> Tensor:
         """``beta * c + alpha * (x @ v)``."""
 
+    def addr(self, vec1: Any, vec2: Any, *, beta: Any = ..., alpha: Any = ...) -> Any:
+        """beta x + alpha times the outer product of two vectors."""
+
     def adjoint(self) -> Tensor:
         """The last two axes exchanged, complex numbers conjugated."""
 
@@ -82,11 +85,17 @@ class TensorMethods:
     def amin(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
         """Smallest element over axes, never with its index; as ``max``."""
 
+    def aminmax(self, *, axis: builtins.int | None = ..., keepdims: builtins.bool = ...) -> tuple[Any, Any]:
+        """The smallest and the largest value along an axis (None: of all)."""
+
     def angle(self) -> Tensor:
         """The angle in radians, from -pi to pi."""
 
     def any(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
         """True where some element over the axes is true (not zero)."""
+
+    def approximate_equal(self, other: Any, tolerance: builtins.float = ...) -> Tensor:
+        """True where two tensors differ by less than ``tolerance``."""
 
     def arccos(self) -> Tensor:
         """Inverse cosine in radians."""
@@ -112,9 +121,11 @@ class TensorMethods:
     def argmax(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
         """Index of the first largest element along ``axis`` (None: of the flattened tensor), int64."""
 
+    def argmax_with_value(self, axis: builtins.int = ..., keep_dims: builtins.bool = ...) -> tuple[Any, Any]: ...
     def argmin(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
         """Index of the first smallest element; as ``argmax``."""
 
+    def argmin_with_value(self, axis: builtins.int = ..., keep_dims: builtins.bool = ...) -> tuple[Any, Any]: ...
     def argsort(
         self, axis: builtins.int = ..., descending: builtins.bool = ..., *, stable: builtins.bool = ...
     ) -> Tensor:
@@ -197,6 +208,12 @@ class TensorMethods:
 
     def cholesky(self, upper: builtins.bool = ...) -> Tensor:
         """The lower triangular L with L L' = x (or its transpose, ``upper``)."""
+
+    def cholesky_inverse(self, upper: builtins.bool = ...) -> Any:
+        """The inverse of the matrix whose Cholesky factor is given: (L L')^-1, or (U' U)^-1 with ``upper``."""
+
+    def cholesky_solve(self, input2: Any, upper: builtins.bool = ...) -> Any:
+        """The x with A x = ``input``, where ``input2`` is the Cholesky factor of A."""
 
     def chunk(self, chunks: builtins.int, axis: builtins.int = ...) -> tuple[Tensor, ...]:
         """At most ``chunks`` parts of one size, the last one smaller (PyTorch's and MindSpore's rule)."""
@@ -296,8 +313,16 @@ class TensorMethods:
     def diagonal(self, offset: builtins.int = ..., axis1: builtins.int = ..., axis2: builtins.int = ...) -> Tensor:
         """The diagonals of the matrices that two axes span, along a new last axis."""
 
+    def diagonal_scatter(
+        self, src: Any, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...
+    ) -> Any:
+        """A copy of ``input`` with ``src`` on a diagonal of the axes ``dim1`` and ``dim2``."""
+
     def diff(self, n: builtins.int = ..., axis: builtins.int = ...) -> Tensor:
         """Neighbour minus neighbour along an axis, ``n`` times over."""
+
+    def digamma(self) -> Tensor:
+        """The derivative of lgamma."""
 
     def dist(self, x2: Any, p: builtins.float = ...) -> Tensor:
         """The norm of the difference of two tensors as a whole."""
@@ -337,6 +362,9 @@ class TensorMethods:
 
     def erfinv(self) -> Tensor:
         """The inverse of the error function, on (-1, 1)."""
+
+    def erfinv_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``erfinv(...)``; returns the tensor."""
 
     def exp(self) -> Tensor:
         """e to the power of x."""
@@ -416,11 +444,20 @@ class TensorMethods:
     def gather_nd(self, index: Any) -> Tensor:
         """The elements (or slices) of ``x`` at coordinates."""
 
+    def gcd(self, other: Any) -> Tensor:
+        """The greatest common divisor."""
+
     def ge(self, other: Any) -> Tensor:
         """x is y or above."""
 
     def gelu(self, approximate: str = ...) -> Tensor:
         """x times the normal distribution function of x; ``approximate='tanh'`` uses the tanh formula."""
+
+    def geqrf(self) -> tuple[Any, Any]:
+        """The QR factors as LAPACK stores them: R above, the vectors of the reflections below the diagonal."""
+
+    def ger(self, vec2: Any) -> Any:
+        """The outer product of two vectors."""
 
     def greater(self, other: Any) -> Tensor:
         """x is above y."""
@@ -449,6 +486,15 @@ class TensorMethods:
     def hypot(self, other: Any) -> Tensor:
         """sqrt(x*x + y*y) without overflow."""
 
+    def i0(self) -> Tensor:
+        """The modified Bessel function of the first kind of order 0."""
+
+    def igamma(self, other: Any) -> Any:
+        """The regularized lower incomplete gamma function P(input, other)."""
+
+    def igammac(self, other: Any) -> Any:
+        """The regularized upper incomplete gamma function, 1 - igamma(input, other), exact where that is small."""
+
     @property
     def imag(self) -> Tensor:
         """The imaginary part."""
@@ -474,11 +520,17 @@ class TensorMethods:
     def index_put(self, indices: Any, values: Any, accumulate: builtins.bool = ...) -> Tensor:
         """A copy with ``values`` written at (or, with ``accumulate``, added to) the places that index tensors name."""
 
+    def index_put_(self, *args: Any, **options: Any) -> Self:
+        """Take the value of ``index_put(...)``; returns the tensor."""
+
     def index_select(self, axis: builtins.int, index: Any) -> Tensor:
         """``gather`` with the arguments in PyTorch's order; ``index`` is a vector."""
 
     def inner(self, y: Any) -> Tensor:
         """Products summed over the last axis of both."""
+
+    def inplace_update(self, v: Any, indices: Any) -> Any:
+        """A copy of x with the rows of v at ``indices``."""
 
     def int(self) -> Tensor:
         """The values as int32."""
@@ -493,8 +545,14 @@ class TensorMethods:
     ) -> Any:
         """Images (or rows, or volumes) of another size."""
 
+    def inv(self) -> Tensor:
+        """1 / x."""
+
     def inverse(self) -> Tensor:
         """The inverse of every matrix."""
+
+    def invert(self) -> Tensor:
+        """All bits turned round: ``~x``."""
 
     def is_complex(self) -> builtins.bool:
         """True when the tensor's dtype is complex."""
@@ -516,6 +574,15 @@ class TensorMethods:
     def isnan(self) -> Tensor:
         """True where x is not a number."""
 
+    def isneginf(self) -> Any:
+        """True where a number is minus infinity."""
+
+    def isposinf(self) -> Any:
+        """True where a number is plus infinity."""
+
+    def isreal(self) -> Any:
+        """True where the imaginary part is 0."""
+
     def itemset(self, *args: Any) -> Tensor:
         """A copy with one element replaced: ``x.itemset((0, 1), 3.0)``."""
 
@@ -525,6 +592,12 @@ class TensorMethods:
 
     def kthvalue(self, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ...) -> ValuesAndIndices:
         """The k-th smallest element along an axis (k counts from 1) and where it stood."""
+
+    def lcm(self, other: Any) -> Tensor:
+        """The least common multiple."""
+
+    def ldexp(self, other: Any) -> Any:
+        """x times 2 to the power of ``other``."""
 
     def le(self, other: Any) -> Tensor:
         """x is y or below."""
@@ -541,6 +614,9 @@ class TensorMethods:
     def less_equal(self, other: Any) -> Tensor:
         """x is y or below."""
 
+    def lgamma(self) -> Tensor:
+        """The logarithm of the absolute value of the gamma function."""
+
     def log(self) -> Tensor:
         """Natural logarithm."""
 
@@ -555,6 +631,9 @@ class TensorMethods:
 
     def log_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``log(...)``; returns the tensor."""
+
+    def log_matrix_determinant(self) -> tuple[Any, Any]:
+        """Sign and logarithm of the absolute value of the determinant of every matrix."""
 
     def log_softmax(self, axis: builtins.int = ..., *, dtype: Any = ...) -> Tensor:
         """log(softmax(x)) along ``axis``, exact where softmax is close to 0."""
@@ -598,6 +677,9 @@ class TensorMethods:
     def lt(self, other: Any) -> Tensor:
         """x is below y."""
 
+    def lu_solve(self, LU_data: Any, LU_pivots: Any) -> Any:
+        """The x with A x = b, from the LU factors of A."""
+
     @property
     def mH(self) -> Tensor:
         """The last two axes exchanged, complex numbers conjugated."""
@@ -620,6 +702,9 @@ class TensorMethods:
 
     def matmul(self, other: Any) -> Tensor:
         """Matrix product over the last axis of x and the last but one of y; leading axes broadcast."""
+
+    def matrix_determinant(self) -> Tensor:
+        """The determinant of every matrix."""
 
     def matrix_power(self, n: builtins.int) -> Tensor:
         """The product of n copies of every matrix; a negative n takes the inverse."""
@@ -670,6 +755,9 @@ class TensorMethods:
 
     def mv(self, v: Any) -> Tensor:
         """Matrix times vector."""
+
+    def mvlgamma(self, p: builtins.int) -> Any:
+        """The logarithm of the multivariate gamma function of dimension ``p``."""
 
     def nan_to_num(
         self, nan: builtins.float = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ...
@@ -724,6 +812,9 @@ class TensorMethods:
     def new_zeros(self, *size: Any, dtype: Any = ...) -> Tensor:
         """A tensor of another shape full of 0, in this one's dtype."""
 
+    def nextafter(self, other: Any) -> Tensor:
+        """The next number that the dtype has after x on the way to y."""
+
     def nonzero(self, as_tuple: builtins.bool = ...) -> Any:
         """The positions of the elements that are not zero."""
 
@@ -736,6 +827,12 @@ class TensorMethods:
     def not_equal(self, other: Any) -> Tensor:
         """x differs from y."""
 
+    def orgqr(self, input2: Any) -> Any:
+        """The first n columns of Q, from the factors and scales that ``geqrf`` gives."""
+
+    def ormqr(self, tau: Any, other: Any, left: builtins.bool = ..., transpose: builtins.bool = ...) -> Any:
+        """Q other (or Q' other, other Q, other Q'), from the factors and scales that ``geqrf`` gives."""
+
     def outer(self, y: Any) -> Tensor:
         """Every product of an element of x with one of y, [m] and [n] to [m,n] (other shapes are flattened)."""
 
@@ -744,6 +841,9 @@ class TensorMethods:
 
     def pinv(self, rtol: builtins.float | None = ...) -> Tensor:
         """The pseudo-inverse (Moore and Penrose)."""
+
+    def positive(self) -> Tensor:
+        """The values themselves: ``+x``."""
 
     def pow(self, other: Any) -> Tensor:
         """x to the power of y; integers to a negative power are truncated."""
@@ -767,6 +867,9 @@ class TensorMethods:
 
     def rad2deg(self) -> Tensor:
         """Radians to degrees."""
+
+    def random_categorical(self, num_sample: builtins.int, seed: builtins.int = ..., dtype: Any = ...) -> Any:
+        """``num_sample`` classes drawn for each row of logits."""
 
     def ravel(self) -> Tensor:
         """All elements as a vector."""
@@ -793,6 +896,9 @@ class TensorMethods:
     def remainder(self, other: Any) -> Tensor:
         """Remainder of floor division; it has the sign of the divisor, as Python's %."""
 
+    def renorm(self, p: builtins.float, axis: builtins.int, maxnorm: builtins.float) -> Any:
+        """Every slice along ``axis`` with a p-norm above ``maxnorm`` is scaled down to it."""
+
     def repeat(self, repeats: Any, *rest: Any, axis: Any = ...) -> Tensor:
         """Every element ``repeats`` times, along ``axis`` or flattened, as in NumPy; warns where PyTorch's may be
         meant."""
@@ -805,6 +911,12 @@ class TensorMethods:
 
     def reshape_as(self, other: Any) -> Tensor:
         """``x`` in the shape of ``other``, which holds as many elements."""
+
+    def reverse(self, axis: Any) -> Any:
+        """x in the other order along an axis or several."""
+
+    def reverse_sequence(self, seq_lengths: Any, seq_dim: builtins.int, batch_dim: builtins.int = ...) -> Any:
+        """The first ``seq_lengths[i]`` elements along ``seq_dim`` of batch i in the other order; the rest as it is."""
 
     def roll(self, shifts: Any, dims: Any = ...) -> Tensor:
         """Elements moved along axes; those that fall off one end come back at the other."""
@@ -836,16 +948,34 @@ class TensorMethods:
     def scatter_add_(self, *args: Any, **options: Any) -> Self:
         """Take the value of ``scatter_add(...)``; returns the tensor."""
 
+    def scatter_div(self, index: Any, updates: Any) -> Tensor:
+        """``x`` with ``updates`` divided out at the coordinates ``index[..., k]``; x itself stays as it is."""
+
+    def scatter_max(self, index: Any, updates: Any) -> Tensor:
+        """``x`` with ``updates`` combined by max at the coordinates ``index[..., k]``; x itself stays as it is."""
+
+    def scatter_min(self, index: Any, updates: Any) -> Tensor:
+        """``x`` with ``updates`` combined by min at the coordinates ``index[..., k]``; x itself stays as it is."""
+
+    def scatter_mul(self, index: Any, updates: Any) -> Tensor:
+        """``x`` with ``updates`` multiplied in at the coordinates ``index[..., k]``; x itself stays as it is."""
+
     def scatter_reduce(
         self, axis: builtins.int, index: Any, src: Any, reduce: str, *, include_self: builtins.bool = ...
     ) -> Tensor:
         """``x`` with one number per element of ``index`` combined in, in PyTorch's words."""
+
+    def scatter_sub(self, index: Any, updates: Any) -> Tensor:
+        """``x`` with ``updates`` subtracted at the coordinates ``index[..., k]``; x itself stays as it is."""
 
     def searchsorted(self, values: Any, *, right: builtins.bool = ...) -> Tensor:
         """Where each value would stand in a sorted vector: before equal elements, or behind them (``right``)."""
 
     def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
         """One slice along ``dim``, without that axis: ``x[:, index]`` for dim 1."""
+
+    def select_scatter(self, src: Any, axis: builtins.int, index: builtins.int) -> Any:
+        """A copy of ``input`` with ``src`` as its slice ``index`` along an axis."""
 
     def sgn(self) -> Tensor:
         """-1, 0 or 1; of a complex number x / |x|, and 0 of 0."""
@@ -880,8 +1010,16 @@ class TensorMethods:
     def sinh(self) -> Tensor:
         """Hyperbolic sine."""
 
+    def slice_scatter(
+        self, src: Any, axis: builtins.int = ..., start: Any = ..., end: Any = ..., step: builtins.int = ...
+    ) -> Any:
+        """A copy of ``input`` with ``src`` at the places start, start + step ... of an axis."""
+
     def slogdet(self) -> tuple[Any, Any]:
         """Sign and logarithm of the absolute value of the determinant of every matrix."""
+
+    def soft_shrink(self, lambd: builtins.float = ...) -> Tensor:
+        """x moved towards 0 by lambd, and 0 within."""
 
     def softmax(self, axis: builtins.int = ..., *, dtype: Any = ...) -> Tensor:
         """exp(x) / sum(exp(x)) along ``axis``."""
@@ -919,6 +1057,20 @@ class TensorMethods:
 
     def std_mean(self, axis: Any = ..., ddof: builtins.int = ..., keepdims: builtins.bool = ...) -> tuple[Any, Any]:
         """Standard deviation and mean together."""
+
+    def stft(
+        self,
+        n_fft: builtins.int,
+        hop_length: Any = ...,
+        win_length: Any = ...,
+        window: Any = ...,
+        center: builtins.bool = ...,
+        pad_mode: str = ...,
+        normalized: builtins.bool = ...,
+        onesided: Any = ...,
+        return_complex: Any = ...,
+    ) -> Any:
+        """The spectrum of every piece of a signal."""
 
     def sub(self, other: Any, *, alpha: Any = ...) -> Tensor:
         """Difference of two tensors. ``alpha`` scales the other operand."""
@@ -989,6 +1141,11 @@ class TensorMethods:
     def tile(self, *reps: Any, dims: Any = ...) -> Tensor:
         """The whole tensor repeated along its axes; more counts than axes give new leading axes."""
 
+    def top_k(
+        self, k: builtins.int, dim: builtins.int | None = ..., largest: builtins.bool = ..., sorted: builtins.bool = ...
+    ) -> ValuesAndIndices:
+        """The ``k`` largest (or smallest) elements along an axis, in order, and where they stood."""
+
     def topk(
         self, k: builtins.int, dim: builtins.int | None = ..., largest: builtins.bool = ..., sorted: builtins.bool = ...
     ) -> ValuesAndIndices:
@@ -1001,6 +1158,11 @@ class TensorMethods:
         self, *axes: Any, perm: Any = ..., dim0: builtins.int | None = ..., dim1: builtins.int | None = ...
     ) -> Tensor:
         """Two axes exchanged, or all of them in another order; without arguments, reversed."""
+
+    def triangular_solve(
+        self, A: Any, upper: builtins.bool = ..., transpose: builtins.bool = ..., unitriangular: builtins.bool = ...
+    ) -> Any:
+        """The x with A x = b for a triangular A, and A."""
 
     def tril(self, diagonal: builtins.int = ...) -> Tensor:
         """``x`` with zeros above a diagonal."""
@@ -1041,11 +1203,19 @@ class TensorMethods:
     def unique(self, return_inverse: builtins.bool = ..., return_counts: builtins.bool = ...) -> Any:
         """The different elements of ``x`` in increasing order. Of equal elements, the first has the gradient."""
 
+    def unique_consecutive(
+        self, return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., axis: builtins.int | None = ...
+    ) -> Any:
+        """The values (or, with ``axis``, slices) without those that repeat the one before."""
+
     def unsorted_segment_max(self, segment_ids: Any, num_segments: builtins.int) -> Tensor:
         """The largest entry of each segment; segments without entries hold the smallest number of the dtype."""
 
     def unsorted_segment_min(self, segment_ids: Any, num_segments: builtins.int) -> Tensor:
         """The smallest entry of each segment; segments without entries hold the largest number of the dtype."""
+
+    def unsorted_segment_prod(self, segment_ids: Any, num_segments: builtins.int) -> Any:
+        """The entries of each segment multiplied; segments without entries are 1."""
 
     def unsorted_segment_sum(self, segment_ids: Any, num_segments: builtins.int) -> Tensor:
         """Entries added up by the segment that each belongs to."""

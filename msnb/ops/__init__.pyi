@@ -97,6 +97,19 @@ from msnb.ops.indexing.scatter import scatter_nd as scatter_nd
 from msnb.ops.indexing.scatter import scatter_reduce as scatter_reduce
 from msnb.ops.indexing.scatter import scatter_update as scatter_update
 from msnb.ops.indexing.scatter import tensor_scatter_elements as tensor_scatter_elements
+from msnb.ops.indexing.slice_updates import batch_to_space_nd as batch_to_space_nd
+from msnb.ops.indexing.slice_updates import diagonal_scatter as diagonal_scatter
+from msnb.ops.indexing.slice_updates import inplace_add as inplace_add
+from msnb.ops.indexing.slice_updates import inplace_index_add as inplace_index_add
+from msnb.ops.indexing.slice_updates import inplace_sub as inplace_sub
+from msnb.ops.indexing.slice_updates import inplace_update as inplace_update
+from msnb.ops.indexing.slice_updates import mirror_pad as mirror_pad
+from msnb.ops.indexing.slice_updates import reverse as reverse
+from msnb.ops.indexing.slice_updates import reverse_sequence as reverse_sequence
+from msnb.ops.indexing.slice_updates import select_scatter as select_scatter
+from msnb.ops.indexing.slice_updates import slice_scatter as slice_scatter
+from msnb.ops.indexing.slice_updates import space_to_batch_nd as space_to_batch_nd
+from msnb.ops.indexing.slice_updates import strided_slice as strided_slice
 from msnb.ops.linalg.einsum import einsum as einsum
 from msnb.ops.linalg.factorization import lstsq as lstsq
 from msnb.ops.linalg.factorization import matrix_norm as matrix_norm
@@ -127,6 +140,18 @@ from msnb.ops.linalg.matrix_functions import logdet as logdet
 from msnb.ops.linalg.matrix_functions import matrix_power as matrix_power
 from msnb.ops.linalg.matrix_functions import slogdet as slogdet
 from msnb.ops.linalg.matrix_functions import solve as solve
+from msnb.ops.linalg.solvers import addr as addr
+from msnb.ops.linalg.solvers import cholesky_inverse as cholesky_inverse
+from msnb.ops.linalg.solvers import cholesky_solve as cholesky_solve
+from msnb.ops.linalg.solvers import geqrf as geqrf
+from msnb.ops.linalg.solvers import ger as ger
+from msnb.ops.linalg.solvers import lu_factor as lu_factor
+from msnb.ops.linalg.solvers import lu_solve as lu_solve
+from msnb.ops.linalg.solvers import lu_unpack as lu_unpack
+from msnb.ops.linalg.solvers import matrix_solve as matrix_solve
+from msnb.ops.linalg.solvers import orgqr as orgqr
+from msnb.ops.linalg.solvers import ormqr as ormqr
+from msnb.ops.linalg.solvers import solve_triangular as solve_triangular
 from msnb.ops.linalg.triangular import diag as diag
 from msnb.ops.linalg.triangular import diag_embed as diag_embed
 from msnb.ops.linalg.triangular import diagonal as diagonal
@@ -167,6 +192,22 @@ from msnb.ops.math.clip_norm_interpolate import square_sum as square_sum
 from msnb.ops.math.clip_norm_interpolate import vector_norm as vector_norm
 from msnb.ops.math.clip_norm_interpolate import xdivy as xdivy
 from msnb.ops.math.clip_norm_interpolate import xlogy as xlogy
+from msnb.ops.math.number_functions import aminmax as aminmax
+from msnb.ops.math.number_functions import is_nonzero as is_nonzero
+from msnb.ops.math.number_functions import isneginf as isneginf
+from msnb.ops.math.number_functions import isposinf as isposinf
+from msnb.ops.math.number_functions import isreal as isreal
+from msnb.ops.math.number_functions import laplace as laplace
+from msnb.ops.math.number_functions import ldexp as ldexp
+from msnb.ops.math.number_functions import pdist as pdist
+from msnb.ops.math.number_functions import polar as polar
+from msnb.ops.math.number_functions import random_categorical as random_categorical
+from msnb.ops.math.number_functions import renorm as renorm
+from msnb.ops.math.number_functions import standard_laplace as standard_laplace
+from msnb.ops.math.number_functions import truncate_div as truncate_div
+from msnb.ops.math.number_functions import truncate_mod as truncate_mod
+from msnb.ops.math.number_functions import unique_consecutive as unique_consecutive
+from msnb.ops.math.number_functions import view_as_real as view_as_real
 from msnb.ops.math.sort import argsort as argsort
 from msnb.ops.math.sort import bincount as bincount
 from msnb.ops.math.sort import kthvalue as kthvalue
@@ -190,6 +231,7 @@ from msnb.ops.math.statistics import std_mean as std_mean
 from msnb.ops.math.statistics import trapz as trapz
 from msnb.ops.math.statistics import unsorted_segment_max as unsorted_segment_max
 from msnb.ops.math.statistics import unsorted_segment_min as unsorted_segment_min
+from msnb.ops.math.statistics import unsorted_segment_prod as unsorted_segment_prod
 from msnb.ops.math.statistics import unsorted_segment_sum as unsorted_segment_sum
 from msnb.ops.mindspore.scalar_conversions import make_range as make_range
 from msnb.ops.mindspore.scalar_conversions import range as range
@@ -197,6 +239,7 @@ from msnb.ops.mindspore.scalar_conversions import scalar_to_tensor as scalar_to_
 from msnb.ops.mindspore.scalar_conversions import tuple_to_array as tuple_to_array
 from msnb.ops.nn.activation import celu as celu
 from msnb.ops.nn.activation import elu as elu
+from msnb.ops.nn.activation import fast_gelu as fast_gelu
 from msnb.ops.nn.activation import gelu as gelu
 from msnb.ops.nn.activation import glu as glu
 from msnb.ops.nn.activation import gumbel_softmax as gumbel_softmax
@@ -234,6 +277,8 @@ from msnb.ops.nn.loss import kl_div as kl_div
 from msnb.ops.nn.loss import l1_loss as l1_loss
 from msnb.ops.nn.loss import margin_ranking_loss as margin_ranking_loss
 from msnb.ops.nn.loss import mse_loss as mse_loss
+from msnb.ops.nn.loss import multi_margin_loss as multi_margin_loss
+from msnb.ops.nn.loss import multilabel_soft_margin_loss as multilabel_soft_margin_loss
 from msnb.ops.nn.loss import nll_loss as nll_loss
 from msnb.ops.nn.loss import poisson_nll_loss as poisson_nll_loss
 from msnb.ops.nn.loss import smooth_l1_loss as smooth_l1_loss
@@ -341,6 +386,15 @@ from msnb.ops.spatial.unfold import pixel_shuffle as pixel_shuffle
 from msnb.ops.spatial.unfold import pixel_unshuffle as pixel_unshuffle
 from msnb.ops.spatial.unfold import space_to_depth as space_to_depth
 from msnb.ops.spatial.unfold import unfold as unfold
+from msnb.ops.spatial.unpooling import adaptive_max_pool1d as adaptive_max_pool1d
+from msnb.ops.spatial.unpooling import adaptive_max_pool2d as adaptive_max_pool2d
+from msnb.ops.spatial.unpooling import adaptive_max_pool3d as adaptive_max_pool3d
+from msnb.ops.spatial.unpooling import lp_pool1d as lp_pool1d
+from msnb.ops.spatial.unpooling import lp_pool2d as lp_pool2d
+from msnb.ops.spatial.unpooling import lrn as lrn
+from msnb.ops.spatial.unpooling import max_unpool1d as max_unpool1d
+from msnb.ops.spatial.unpooling import max_unpool2d as max_unpool2d
+from msnb.ops.spatial.unpooling import max_unpool3d as max_unpool3d
 from msnb.ops.spatial.volumetric import adaptive_avg_pool3d as adaptive_avg_pool3d
 from msnb.ops.spatial.volumetric import avg_pool3d as avg_pool3d
 from msnb.ops.spatial.volumetric import conv3d as conv3d
@@ -372,6 +426,12 @@ from msnb.ops.special.gamma_functions import igammac as igammac
 from msnb.ops.special.gamma_functions import mvlgamma as mvlgamma
 from msnb.ops.special.gamma_functions import polygamma as polygamma
 from msnb.ops.special.gamma_functions import zeta as zeta
+from msnb.ops.special.windows import bartlett_window as bartlett_window
+from msnb.ops.special.windows import blackman_window as blackman_window
+from msnb.ops.special.windows import hamming_window as hamming_window
+from msnb.ops.special.windows import hann_window as hann_window
+from msnb.ops.special.windows import kaiser_window as kaiser_window
+from msnb.ops.special.windows import stft as stft
 from msnb.ops.tensor import functions as function_methods
 from msnb.ops.tensor import inplace as in_place
 from msnb.ops.tensor import operators as methods
@@ -398,6 +458,9 @@ __all__ = [
     "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
     "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool3d",
     "add",
     "add_n",
     "addbmm",
@@ -406,6 +469,7 @@ __all__ = [
     "addmm",
     "addmv",
     "addn",
+    "addr",
     "affine_grid",
     "all",
     "all_gather",
@@ -414,6 +478,7 @@ __all__ = [
     "allclose",
     "amax",
     "amin",
+    "aminmax",
     "angle",
     "any",
     "arange",
@@ -444,8 +509,10 @@ __all__ = [
     "avg_pool2d",
     "avg_pool3d",
     "baddbmm",
+    "bartlett_window",
     "batch_norm",
     "batch_norm_train",
+    "batch_to_space_nd",
     "bernoulli",
     "bessel_i0",
     "bessel_i0e",
@@ -471,6 +538,7 @@ __all__ = [
     "bitwise_or",
     "bitwise_right_shift",
     "bitwise_xor",
+    "blackman_window",
     "block_diag",
     "blocked",
     "bmm",
@@ -489,6 +557,8 @@ __all__ = [
     "channel_shuffle",
     "check_valid",
     "cholesky",
+    "cholesky_inverse",
+    "cholesky_solve",
     "chunk",
     "clamp",
     "clip",
@@ -534,6 +604,7 @@ __all__ = [
     "diag",
     "diag_embed",
     "diagonal",
+    "diagonal_scatter",
     "diff",
     "digamma",
     "dist",
@@ -566,6 +637,7 @@ __all__ = [
     "expm1",
     "exponential",
     "eye",
+    "fast_gelu",
     "fft",
     "fft2",
     "fftfreq",
@@ -595,8 +667,11 @@ __all__ = [
     "gather_elements",
     "gather_nd",
     "gaussian_nll_loss",
+    "gcd",
     "ge",
     "gelu",
+    "geqrf",
+    "ger",
     "global_norm",
     "glu",
     "greater",
@@ -606,6 +681,8 @@ __all__ = [
     "gt",
     "gumbel",
     "gumbel_softmax",
+    "hamming_window",
+    "hann_window",
     "hard_sigmoid",
     "hard_swish",
     "hard_tanh",
@@ -644,6 +721,10 @@ __all__ = [
     "index_update",
     "indexing",
     "inner",
+    "inplace_add",
+    "inplace_index_add",
+    "inplace_sub",
+    "inplace_update",
     "instance_norm",
     "interpolate",
     "intopk",
@@ -656,18 +737,26 @@ __all__ = [
     "irfftn",
     "is_complex",
     "is_floating_point",
+    "is_nonzero",
     "is_tensor",
     "isclose",
     "isfinite",
     "isinf",
     "isnan",
+    "isneginf",
+    "isposinf",
+    "isreal",
+    "kaiser_window",
     "kl_div",
     "kron",
     "kthvalue",
     "l1_loss",
     "l2_loss",
     "l2_normalize",
+    "laplace",
     "layer_norm",
+    "lcm",
+    "ldexp",
     "le",
     "leaky_relu",
     "left_shift",
@@ -696,8 +785,14 @@ __all__ = [
     "logsigmoid",
     "logspace",
     "logsumexp",
+    "lp_pool1d",
+    "lp_pool2d",
+    "lrn",
     "lstsq",
     "lt",
+    "lu_factor",
+    "lu_solve",
+    "lu_unpack",
     "make_range",
     "margin_ranking_loss",
     "masked_fill",
@@ -708,10 +803,14 @@ __all__ = [
     "matrix_norm",
     "matrix_power",
     "matrix_rank",
+    "matrix_solve",
     "max",
     "max_pool1d",
     "max_pool2d",
     "max_pool3d",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
     "maximum",
     "mean",
     "median",
@@ -720,6 +819,7 @@ __all__ = [
     "min",
     "mindspore",
     "minimum",
+    "mirror_pad",
     "mish",
     "missing_names",
     "mm",
@@ -730,6 +830,8 @@ __all__ = [
     "msort",
     "mul",
     "multi_dot",
+    "multi_margin_loss",
+    "multilabel_soft_margin_loss",
     "multinomial",
     "multiply",
     "mv",
@@ -744,6 +846,7 @@ __all__ = [
     "neg",
     "negative",
     "neighbor_exchange",
+    "nextafter",
     "nll_loss",
     "nms_with_mask",
     "nn",
@@ -756,15 +859,20 @@ __all__ = [
     "one_hot",
     "ones",
     "ones_like",
+    "orgqr",
+    "ormqr",
     "outer",
     "pad",
+    "pdist",
     "permute",
     "pinv",
     "pixel_shuffle",
     "pixel_unshuffle",
     "plugins",
     "poisson_nll_loss",
+    "polar",
     "polygamma",
+    "population_count",
     "positive",
     "pow",
     "power",
@@ -782,6 +890,7 @@ __all__ = [
     "randn",
     "randn_like",
     "random",
+    "random_categorical",
     "random_integers",
     "random_key",
     "random_normal",
@@ -805,11 +914,14 @@ __all__ = [
     "relu",
     "relu6",
     "remainder",
+    "renorm",
     "repeat_elements",
     "repeat_interleave",
     "reshape",
     "resize_bilinear",
     "resize_nearest_neighbor",
+    "reverse",
+    "reverse_sequence",
     "rfft",
     "rfft2",
     "rfftfreq",
@@ -831,6 +943,7 @@ __all__ = [
     "scatter_update",
     "searchsorted",
     "select",
+    "select_scatter",
     "selu",
     "sequence_mask",
     "sgn",
@@ -845,6 +958,7 @@ __all__ = [
     "sinh",
     "size",
     "slice",
+    "slice_scatter",
     "slice_update",
     "slogdet",
     "smooth_l1_loss",
@@ -856,7 +970,9 @@ __all__ = [
     "softshrink",
     "softsign",
     "solve",
+    "solve_triangular",
     "sort",
+    "space_to_batch_nd",
     "space_to_depth",
     "sparse_softmax_cross_entropy_with_logits",
     "spatial",
@@ -867,10 +983,13 @@ __all__ = [
     "square_sum",
     "squeeze",
     "stack",
+    "standard_laplace",
     "standard_normal",
     "std",
     "std_mean",
+    "stft",
     "stop_gradient",
+    "strided_slice",
     "sub",
     "subtract",
     "sum",
@@ -912,6 +1031,8 @@ __all__ = [
     "true_divide",
     "trunc",
     "trunc_normal",
+    "truncate_div",
+    "truncate_mod",
     "tuple_to_array",
     "type_as",
     "unbind",
@@ -919,8 +1040,10 @@ __all__ = [
     "unfold",
     "uniform",
     "unique",
+    "unique_consecutive",
     "unsorted_segment_max",
     "unsorted_segment_min",
+    "unsorted_segment_prod",
     "unsorted_segment_sum",
     "unsqueeze",
     "unstack",
@@ -931,6 +1054,7 @@ __all__ = [
     "vecdot",
     "vector_norm",
     "view_as",
+    "view_as_real",
     "vsplit",
     "vstack",
     "where",
@@ -1171,6 +1295,9 @@ def fmod(x: Any, y: Any, /) -> Tensor:
 def gather_d(x: Any, axis: int, index: Any) -> Tensor:
     """One index per element of the result: ``out[i][j] = x[index[i][j]][j]`` for axis 0."""
 
+def gcd(x: Any, y: Any, /) -> Tensor:
+    """The greatest common divisor."""
+
 def ge(x: Any, y: Any, /) -> Tensor:
     """x is y or above."""
 
@@ -1227,6 +1354,9 @@ def isinf(x: Any, /) -> Tensor:
 
 def isnan(x: Any, /) -> Tensor:
     """True where x is not a number."""
+
+def lcm(x: Any, y: Any, /) -> Tensor:
+    """The least common multiple."""
 
 def le(x: Any, y: Any, /) -> Tensor:
     """x is y or below."""
@@ -1306,11 +1436,17 @@ def neg(x: Any, /) -> Tensor:
 def negative(x: Any, /) -> Tensor:
     """The negated value."""
 
+def nextafter(x: Any, y: Any, /) -> Tensor:
+    """The next number that the dtype has after x on the way to y."""
+
 def not_equal(x: Any, y: Any, /) -> Tensor:
     """x differs from y."""
 
 def numel(input_x: Any) -> int:
     """The number of elements: ``x.size``."""
+
+def population_count(x: Any, /) -> Tensor:
+    """How many bits of the two's complement are set, as uint8."""
 
 def positive(x: Any, /) -> Tensor:
     """The value itself."""
