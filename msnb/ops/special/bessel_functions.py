@@ -11,6 +11,7 @@ Source: Abramowitz and Stegun, chapter 9 (9.1.18, 9.1.22, 9.2.5, 9.6.16, 9.6.24,
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -31,7 +32,13 @@ FAMILY = "special"
 
 _FAR, _NODES, _EULER = 30.0, 96, 0.57721566490153286061
 _STEP = 1 / 8
-_GAUSS = np.polynomial.legendre.leggauss(80)
+
+
+@functools.cache
+def _gauss() -> tuple[Any, Any]:
+    """Nodes and weights on (-1, 1); made when first needed: importing polynomials takes time."""
+    nodes, weights = np.polynomial.legendre.leggauss(80)
+    return nodes, weights
 
 
 def _asymptotic(order: int, x: Any, signs: tuple[int, ...]) -> tuple[Any, Any]:
@@ -128,7 +135,7 @@ def _y_integral(xp: Any, order: int, x: Any) -> Any:
     """A&S 9.1.16 for 5 <= x <= 30: a wave over half a period, and what decays like exp(-x sinh t)."""
     wave, tail = 0.0, 0.0
     end = xp.arcsinh(40 / x)
-    for node, weight in zip(*_GAUSS):
+    for node, weight in zip(*_gauss()):
         theta = float(node + 1) * np.pi / 2
         wave = wave + float(weight) * np.pi / 2 * xp.sin(x * float(np.sin(theta)) - order * theta)
         t = float(node + 1) / 2 * end
