@@ -69,3 +69,17 @@ def test_every_method_of_a_tensor_says_what_it_does() -> None:
     names = [name for name in vars(ms.Tensor) if name[0] != "_"]
     assert len(names) > 300
     assert [name for name in names if not (getattr(ms.Tensor, name).__doc__ or "").strip()] == []
+
+
+@pytest.mark.parametrize("word, mode", [("graph", 0), ("GRAPH_MODE", 0), ("PyNative", 1), ("eager", 1)])
+def test_the_mode_may_be_a_word(word: str, mode: int) -> None:
+    with ms.set_context(mode=word) as change:
+        assert ms.get_context("mode") == mode
+        assert repr(change) == f"{('graph', 'PyNative')[mode]} mode on {ms.get_context('device_target')}"
+
+
+def test_a_key_or_device_that_is_nearly_right_is_named() -> None:
+    with pytest.raises(ValueError, match="did you mean mode"):
+        ms.set_context(**{"mod": 0})
+    with pytest.raises(ValueError, match="did you mean 'GPU'"):
+        ms.set_context(device_target="Gpu")

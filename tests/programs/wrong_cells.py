@@ -289,17 +289,20 @@ def vmap_sizes(x: Any, y: Any) -> Any:
 
 @both_modes(
     ContextError,
-    "set_context has no key 'device'; legal: deterministic, device_id, device_target, jit_level, max_call_depth, "
-    "mode, pynative_synchronize, runtime_num_threads, save_graphs, save_graphs_path, soc_version, "
+    "set_context has no key 'device'; did you mean device_id? Legal: deterministic, device_id, device_target, jit_level, "
+    "max_call_depth, mode, pynative_synchronize, runtime_num_threads, save_graphs, save_graphs_path, soc_version, "
     "verify_graphs.",
 )
 def context_key() -> Any:
     ms.set_context(device="CPU")  # <- here
 
 
-@both_modes(ContextError, "set_context(mode='graph') is not legal; legal: GRAPH_MODE (0) or PYNATIVE_MODE (1).")
+@both_modes(
+    ContextError,
+    "set_context(mode='static') is not legal; legal: GRAPH_MODE (0), PYNATIVE_MODE (1), 'graph' or 'pynative'.",
+)
 def context_mode() -> Any:
-    ms.set_context(mode="graph")  # <- here
+    ms.set_context(mode="static")  # <- here
 
 
 @both_modes(ContextError, "set_context(device_target='TPU') is not legal; legal: Ascend, CPU, GPU.")
