@@ -289,9 +289,9 @@ def vmap_sizes(x: Any, y: Any) -> Any:
 
 @both_modes(
     ContextError,
-    "set_context has no key 'device'; did you mean device_id? Legal: deterministic, device_id, device_target, jit_level, "
-    "max_call_depth, mode, pynative_synchronize, runtime_num_threads, save_graphs, save_graphs_path, soc_version, "
-    "verify_graphs.",
+    "set_context has no key 'device'; did you mean device_id? Legal: deterministic, device_id, device_target, "
+    "jit_level, max_call_depth, mode, pynative_synchronize, runtime_num_threads, save_graphs, save_graphs_path, "
+    "soc_version, verify_graphs.",
 )
 def context_key() -> Any:
     ms.set_context(device="CPU")  # <- here
