@@ -1,4 +1,4 @@
-"""What ``Tensor(data)`` takes as a NumPy array: numbers, nested lists of numbers, tensors and arrays, foreign arrays."""
+"""What ``Tensor(data)`` takes, as a NumPy array: numbers, nested lists of them, tensors, foreign arrays."""
 
 from __future__ import annotations
 
