@@ -121,11 +121,15 @@ class TensorMethods:
     def argmax(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
         """Index of the first largest element along ``axis`` (None: of the flattened tensor), int64."""
 
-    def argmax_with_value(self, axis: builtins.int = ..., keep_dims: builtins.bool = ...) -> tuple[Any, Any]: ...
+    def argmax_with_value(self, axis: builtins.int = ..., keep_dims: builtins.bool = ...) -> tuple[Tensor, Tensor]:
+        """The places of the largest values along an axis, and the values."""
+
     def argmin(self, axis: Any = ..., keepdims: builtins.bool = ...) -> Tensor:
         """Index of the first smallest element; as ``argmax``."""
 
-    def argmin_with_value(self, axis: builtins.int = ..., keep_dims: builtins.bool = ...) -> tuple[Any, Any]: ...
+    def argmin_with_value(self, axis: builtins.int = ..., keep_dims: builtins.bool = ...) -> tuple[Tensor, Tensor]:
+        """The places of the smallest values along an axis, and the values."""
+
     def argsort(
         self, axis: builtins.int = ..., descending: builtins.bool = ..., *, stable: builtins.bool = ...
     ) -> Tensor:

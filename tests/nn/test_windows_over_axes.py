@@ -49,7 +49,7 @@ def test_a_layer_says_its_own_name(layer: Any) -> None:
     name = layer.__name__
     with pytest.raises(TypeError, match=rf"^{name}: missing a required argument: 'kernel_size'"):
         layer(1, 2)
-    with pytest.raises(TypeError, match=rf"^{name} has no argument 'strides'(?s:.)*did you mean stride\?"):
+    with pytest.raises(TypeError, match=rf"^{name} has no keyword argument 'strides'(?s:.)*did you mean stride\?"):
         layer(1, 2, 3, strides=2)
     assert list(inspect.signature(layer).parameters)[:7] == [
         "in_channels", "out_channels", "kernel_size", "stride", "pad_mode", "padding",

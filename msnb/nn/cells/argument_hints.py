@@ -1,7 +1,7 @@
 """What a wrong call of msnb's own classes says: the signature, the nearest name, and what came.
 
     nn.Dense(in_features=3, out_channels=4)
-    ArgumentError: Dense has no argument 'in_features'.
+    ArgumentError: Dense has no keyword argument 'in_features'.
       it is called as Dense(in_channels, out_channels, weight_init=None, ...)
       hint: did you mean in_channels?
 
@@ -66,7 +66,7 @@ def _wrong_arguments(call: Any, name: str, args: tuple[Any, ...], kwargs: dict[s
         free = [p.name for p in named if p.name not in kwargs]
         near = difflib.get_close_matches(unknown, free, 1, 0.4)
         return ArgumentError(
-            f"{name} has no argument {unknown!r}." if unknown else f"{name}: {error}.",
+            f"{name} has no keyword argument {unknown!r}." if unknown else f"{name}: {error}.",
             operands=[f"it is called as {name}({shown})"],
             hint=f"did you mean {near[0]}?" if near else "",
         )

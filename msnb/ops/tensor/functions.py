@@ -132,13 +132,14 @@ def _approximately_equal(x: Any, other: Any, tolerance: float = 1e-5) -> Tensor:
     return (x - other).abs() < tolerance  # type: ignore[no-any-return]
 
 
-def _place_and_value(place: str, value: str) -> Any:
-    """A method that gives where the extreme value along an axis stands, and the value."""
+def _argmax_with_value(x: Any, axis: int = 0, keep_dims: bool = False) -> tuple[Tensor, Tensor]:
+    """The places of the largest values along an axis, and the values."""
+    return x.argmax(axis, keepdims=keep_dims), x.amax(axis, keep_dims)
 
-    def both(x: Any, axis: int = 0, keep_dims: bool = False) -> tuple[Any, Any]:
-        return getattr(x, place)(axis, keepdims=keep_dims), getattr(x, value)(axis, keep_dims)
 
-    return both
+def _argmin_with_value(x: Any, axis: int = 0, keep_dims: bool = False) -> tuple[Tensor, Tensor]:
+    """The places of the smallest values along an axis, and the values."""
+    return x.argmin(axis, keepdims=keep_dims), x.amin(axis, keep_dims)
 
 
 def _triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> Any:
@@ -152,7 +153,7 @@ _OWN: dict[str, Any] = {
     "select": _select, "top_k": topk, "positive": _itself, "i0": bessel_functions.bessel_i0,
     "invert": _complement, "inv": _reciprocal, "soft_shrink": softshrink,
     "matrix_determinant": matrix_functions.det, "log_matrix_determinant": matrix_functions.slogdet,
-    "argmax_with_value": _place_and_value("argmax", "amax"), "argmin_with_value": _place_and_value("argmin", "amin"),
+    "argmax_with_value": _argmax_with_value, "argmin_with_value": _argmin_with_value,
     "scatter_sub": scatter.tensor_scatter_sub, "scatter_mul": scatter.tensor_scatter_mul,
     "scatter_div": scatter.tensor_scatter_div, "scatter_max": scatter.tensor_scatter_max,
     "scatter_min": scatter.tensor_scatter_min, "triangular_solve": _triangular_solve,

@@ -27,8 +27,8 @@ import numpy as np
 
 from msnb.base.source_location import here, is_own
 from msnb.core.dtypes import DType
-from msnb.core.tensor import Tensor, type_of_buffer
-from msnb.core.types import WEAK
+from msnb.core.tensor import AbstractTensor, Tensor, type_of_buffer
+from msnb.core.types import WEAK, TensorType
 from msnb.graph.capture.guards.exact_check import Guard
 from msnb.graph.capture.values import sources as paths
 from msnb.graph.capture.values.lazy_values import NUMBERS, LazyScalar, TrackedArray, is_lazy, tracked_array
@@ -354,6 +354,8 @@ def is_tensor(x: Any) -> bool:
     return not is_lazy(x) and isinstance(x, Tensor)
 
 
-def _type_of_values(x: Tensor) -> Any:
-    """The type of a tensor; one that has no values, only a type (``AbstractTensor``), says so here."""
-    return x._type if x._data is not None else None
+def _type_of_values(x: Tensor) -> TensorType:
+    """The type of a tensor; one that has no values, only a type, says so here."""
+    if isinstance(x, AbstractTensor):
+        x._host()
+    return x._type
