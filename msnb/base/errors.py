@@ -78,6 +78,10 @@ class LinAlgError(MsnbError, np.linalg.LinAlgError):
     """A matrix that has no inverse or factors of the kind that is asked for (a ``ValueError``, as NumPy's is)."""
 
 
+class IntegerOverflowError(MsnbError, OverflowError):
+    """A Python integer that the integer dtype of an operation cannot hold."""
+
+
 class StackError(MsnbError, RecursionError):
     """Calls of Cells nested deeper than Python's stack goes."""
 

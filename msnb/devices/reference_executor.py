@@ -17,7 +17,7 @@ from msnb.base.errors import MsnbError
 from msnb.base.source_location import here, raised_at, users_frame
 from msnb.core.tensor import make, type_of_buffer
 from msnb.core.types import TensorType
-from msnb.devices.result_memory import careful, refused
+from msnb.devices.result_memory import careful, overflowed, refused
 from msnb.ir import control_flow
 from msnb.ir.graph import Graph, Module, Node, Value
 from msnb.ops.elementwise.constant import constant
@@ -206,6 +206,7 @@ def explained(node: Node, error: Exception, buffers: Sequence[Any]) -> Exception
     types = [v.type for v in node.inputs]
     if isinstance(error, MemoryError) and not isinstance(error, MsnbError):
         error = refused(node.op, types, [v.type for v in node.outputs])
+    error = overflowed(node.op, types, error)
     found: Exception | None = error if isinstance(error, MsnbError) else None
     found = found or device_registry.misplaced(node.op.name, types, buffers) or _misfit(node, types, buffers) or error
     if isinstance(found, MsnbError):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import OutOfMemoryError
+from msnb.base.errors import IntegerOverflowError, OutOfMemoryError
 from msnb.base.free_memory import CHECKED, out_of_memory, require
 from msnb.core.types import TensorType, Type
 from msnb.ops.definition.record import Op
@@ -38,6 +38,16 @@ def careful(device: Any, op: Op, operands: tuple[Type, ...], attrs: dict[str, An
 def refused(op: Op, operands: Sequence[Type], results: Sequence[Type]) -> OutOfMemoryError:
     """The error of a kernel that found no memory, for its result or on the way to it."""
     return out_of_memory(_bytes(results), f"{op.name}, for its result alone,", lines(op, operands, results))
+
+
+def overflowed(op: Op, operands: Sequence[Type], error: Exception) -> Exception:
+    """The error of a kernel: a Python integer that no integer dtype of the operands holds is told in our words."""
+    if type(error) is not OverflowError or not str(error).startswith("Python int"):
+        return error
+    return IntegerOverflowError(
+        f"{op.name}: a Python integer is outside the range of the operation's integer dtype.",
+        operands=lines(op, operands, ()), hint="int64 ends at 2**63 - 1; a float tensor takes the number, rounded.",
+    )  # fmt: skip
 
 
 def lines(op: Op, operands: Sequence[Type], results: Sequence[Type]) -> list[str]:

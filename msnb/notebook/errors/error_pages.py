@@ -114,6 +114,13 @@ _ALL = (
         "identity makes a covariance definite; `ops.pinv` and least squares need no inverse.",
     ),
     _lesson(
+        "IntegerOverflowError", "OverflowError",
+        "A Python integer is too large, or too small, for the integer dtype of an operation.",
+        "ms.Tensor([1, 2, 3]) + 10**30",
+        "ms.Tensor([1.0, 2.0, 3.0]) + 10**30",
+        "int64 ends at 2**63 - 1. A float tensor takes the number, rounded.",
+    ),
+    _lesson(
         "StackError", "RecursionError",
         "Cells call Cells deeper than Python's stack goes, or a Cell calls itself without end.",
         "class Endless(ms.nn.Cell):\n    def construct(self, x):\n        return self(x)\n\nEndless()(ms.Tensor(1.0))",

@@ -342,7 +342,7 @@ def mvlgamma(input: Any, p: int) -> Any:
     Examples:
         >>> import msnb as ms
         >>> round(ms.ops.mvlgamma(ms.Tensor([3.0]), 2).item(), 4)
-        1.5492
+        1.5502
     """
     if isinstance(p, bool) or not isinstance(p, int) or p < 1:
         raise AttributeValueError(f"mvlgamma: p is an integer from 1, got {p!r}.")
