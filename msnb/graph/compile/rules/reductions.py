@@ -99,7 +99,7 @@ def _comes_apart(node: Node, axes: Axes, x: Value, outermost: bool) -> bool:
         case "negative":
             return True
         case "multiply":
-            return all(_is_wide(i, x) and not _is_weight(i) for i in node.inputs)
+            return all(_is_wide(i, x) for i in node.inputs) and not _has_weight(node)
         case "broadcast_to":
             return _constant_along(node.inputs[0], axes, ndim)
         case "divide":
@@ -112,6 +112,18 @@ def _is_weight(value: Value) -> bool:
     gradient subtracts from that very term: a product that is formed in another order would leave noise."""
     quotient = op_of(value, "divide")
     return op_of(value if quotient is None else quotient.inputs[0], "exp") is not None
+
+
+def _has_weight(product: Node) -> bool:
+    """Whether a weight is among the factors of a product, or of its factors."""
+    queue = list(product.inputs)
+    for v in queue:
+        if _is_weight(v):
+            return True
+        inner = op_of(v, "multiply", "negative", "divide")
+        if inner is not None and len(queue) < 2 * _MOST:
+            queue += inner.inputs
+    return False
 
 
 def _divides_evenly(node: Node, axes: Axes, ndim: int, like: Value) -> bool:
