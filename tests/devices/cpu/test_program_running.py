@@ -169,11 +169,14 @@ def test_what_cannot_be_laid_out_says_so_once_and_runs(notices: list[str]) -> No
 
 
 def test_numbers_that_do_not_fit_give_the_errors_of_the_reference() -> None:
-    fn = ms.jit(lambda x, k: x + k)
+    def added(x, k):
+        return x + k
+
+    fn = ms.jit(added)
     x = ms.Tensor(np.ones(3, np.int64))
     assert fn(x, 2).tolist() == [3, 3, 3]
     with ms.set_context(jit_level="O0"):
-        plain = ms.jit(lambda x, k: x + k)
+        plain = ms.jit(added)
         with pytest.raises(OverflowError) as want:
             plain(x, 2**80)
     with pytest.raises(OverflowError) as got:
