@@ -1,8 +1,9 @@
 """How equal the ways must be, and the sentence that says where they are not.
 
 A number may differ by rounding: by a part of the largest number of its array (and of 1, since terms cancel), and by
-what a change of all inputs by a few ulp changes in the oracle, times a factor; where numbers far larger than the result
-met on the way, by their last places. NaN and infinity must stand in the same
+what a change of all inputs by a few ulp changes in the oracle, times a factor; where numbers far larger than the
+result met on the way, by their last places. What looks like a find is compared with further draws, in which the slopes
+that are added change by their last places, too; it is one if it stands in all. NaN and infinity must stand in the same
 places.
 Shapes, dtypes, containers, printed words, their order, and errors of the program's own must be the same. A program that
 msnb refuses with a sentence of its own (control flow on lanes, writes to lists under branches) is counted and no find;
@@ -25,6 +26,7 @@ UNJUDGED = 1e-7
 LARGE, SMALL = 1e12, 1e-3  # float32 and 1e9 alone would let everything pass
 WOBBLE = 8
 FACTOR = 100.0
+DRAWS = 4  # a find must stand whatever the last places of numbers and of slopes that cancel
 REFUSALS = (
     "CaptureError",
     "ConcretizationError",
@@ -194,6 +196,9 @@ def judge(text: str, ways: tuple[str, ...] = tuple(WAYS)) -> Verdict:
     finds = []
     if wobbled.unjudged == "" and want_.steps:
         finds = [f for w, o in outcomes.items() if (f := compared(o, want_, wobbled, w)) is not None]
+        for draw in range(1, DRAWS if finds and not want.unjudged else 0):
+            wobbled = cancelled(run_oracle(text, WOBBLE, draw))
+            finds = [f for f in finds if compared(outcomes[f.way], want_, wobbled, f.way) is not None]
     if want.unjudged:
         finds += [Find("error", w, f"unexpected {told(e)}") for w, o in outcomes.items() if (e := foreign(o))]
     return Verdict(finds, refusals, not want.unjudged, want.unjudged)

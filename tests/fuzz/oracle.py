@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import msnb
-from tests.fuzz.duals import Dual, call, number, strip
+from tests.fuzz.duals import Dual, Rounding, call, number, strip
 
 float32, float64, int32, int64 = np.float32, np.float64, np.int32, np.int64
 
@@ -39,9 +39,10 @@ class World:
     tied = False  # a branch was decided by two numbers so close that the order of a sum may decide it
 
     @classmethod
-    def begin(cls, wobble: int) -> None:
+    def begin(cls, wobble: int, draw: int = 0) -> None:
         cls.params, cls.cells, cls.lanes, cls.levels = [], [], 0, []
-        cls.wobble, cls.rng, cls.tied = wobble, np.random.default_rng(0), False
+        cls.wobble, cls.rng, cls.tied = wobble, np.random.default_rng(draw), False
+        Rounding.rng = np.random.default_rng(draw) if draw else None
 
     @classmethod
     def data(cls, value: Any) -> Any:

@@ -161,15 +161,15 @@ def run_way(text: str, way: str) -> Outcome:
             )
 
 
-def run_oracle(text: str, wobble: int = 0) -> Outcome:
-    """What must come; with ``wobble`` every number is changed by that many ulp at most."""
+def run_oracle(text: str, wobble: int = 0, draw: int = 0) -> Outcome:
+    """What must come; with ``wobble`` every number is changed by that many ulp at most, by how much says the draw."""
     Largest.seen, Largest.overflowed = 0.0, False
     text = text.replace("import msnb as ms", "from tests.fuzz import oracle as ms\nprint = ms.printed")
     text = text.replace("from msnb import", "from tests.fuzz.oracle import")
     text = text.replace("trace = []", "trace = ms.Trace()")
     with ms.set_context(mode=ms.PYNATIVE_MODE, jit_level="O0"):
         ms.set_seed(SEED)
-        oracle.World.begin(wobble)
+        oracle.World.begin(wobble, draw)
         try:
             module = load(text)
             outcome = steps(module, module.main, oracle.Tensor)
