@@ -2,7 +2,7 @@
 #
 #   make quickstart   LeNet-5 on real digits in both modes, in the terminal
 #   make lab          JupyterLab on notebooks/
-#   make test         everything CI runs            (FAST=1: leaves out slow tests and the notebook comparison)
+#   make test         everything CI runs            (FAST=1: a few cases of each test that is not slow; no notebooks)
 #   make lint         style, types, layers, sizes
 #   make fuzz         random programs with state, every way they can run: an hour   (PROGRAMS=20000 SEED=1 JOBS=2)
 #   make bench        measured ratios, as tables    (CASES="lenet_step dispatch" PEERS="torch jax" ROUNDS=2: only these)

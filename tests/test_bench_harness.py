@@ -163,6 +163,7 @@ def test_values_notice_a_transposed_result() -> None:
     assert report.difference([clock.numbers(a)], [clock.numbers((a, a))]) == float("inf")
 
 
+@pytest.mark.long
 def test_everybody_gets_the_same_batches_and_weights() -> None:
     for case in CASES.values():
         if case.bytes < 1e7 and case.flops < 1e10:

@@ -33,6 +33,7 @@ def loaded_by(statement: str) -> set[str]:
     return set(json.loads(done.stdout.splitlines()[-1]))
 
 
+@pytest.mark.long
 def test_import_msnb_loads_nothing_heavy() -> None:
     loaded = loaded_by("import msnb")
     assert "msnb" in loaded
@@ -41,6 +42,7 @@ def test_import_msnb_loads_nothing_heavy() -> None:
     assert not {name for name in loaded if name.startswith("jupyter")}
 
 
+@pytest.mark.long
 def test_import_msnb_prints_and_warns_nothing() -> None:
     program = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import msnb"
     done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False)

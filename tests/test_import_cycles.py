@@ -22,6 +22,7 @@ def said_by(program: str) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.long
 def test_no_modules_import_each_other() -> None:
     program = (
         "sys.path.insert(0, sys.path[0] + '/tools'); import house; found = house.sources(); "
@@ -31,6 +32,7 @@ def test_no_modules_import_each_other() -> None:
     assert said_by(program) == "[]"
 
 
+@pytest.mark.long
 def test_import_msnb_leaves_capture_and_the_passes_for_later() -> None:
     program = (
         "import msnb; late = ('msnb.graph.capture', 'msnb.graph.compile'); "
@@ -39,6 +41,7 @@ def test_import_msnb_leaves_capture_and_the_passes_for_later() -> None:
     assert said_by(program) == "[]"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", ["msnb.autodiff.vmap", "msnb.autodiff.reverse_mode"])
 def test_rules_of_control_flow_are_there_whoever_comes_first(first: str) -> None:
     program = (
@@ -49,6 +52,7 @@ def test_rules_of_control_flow_are_there_whoever_comes_first(first: str) -> None
     assert said_by(program).splitlines() == ["call host_call if scan while", "call if scan while"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", ["msnb.eager.dispatch", "msnb.eager.tape"])
 def test_composites_run_as_programs_whoever_comes_first(first: str) -> None:
     assert said_by(f"import {first}; from msnb.eager.dispatch import composites; print(composites.run.__name__)") == (

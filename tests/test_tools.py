@@ -32,6 +32,7 @@ SHOW = f"from IPython.display import display\ndisplay({{'{quickstart.MIME}': {DA
 # --------------------------------------------------------------------------- quickstart
 
 
+@pytest.mark.long
 def test_quickstart_runs_a_notebook_and_finds_its_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "build" / "executed.ipynb"
     notebook = quickstart.execute(saved(tmp_path, "import sys\nprint(sys.executable)", SHOW), target)
@@ -42,6 +43,7 @@ def test_quickstart_runs_a_notebook_and_finds_its_numbers(tmp_path: Path, capsys
     assert "[ 1/2] print(sys.executable)" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_a_failing_cell_is_named_and_the_rest_is_saved(tmp_path: Path) -> None:
     target = tmp_path / "executed.ipynb"
     with pytest.raises(quickstart.QuickstartError, match=r"cell 2 .*(?s:.*)ZeroDivisionError"):
@@ -49,6 +51,7 @@ def test_a_failing_cell_is_named_and_the_rest_is_saved(tmp_path: Path) -> None:
     assert [cell.execution_count for cell in nbformat.read(target, as_version=4).cells] == [1, 2, None]
 
 
+@pytest.mark.long
 def test_main_fails_without_the_data(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

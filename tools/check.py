@@ -1,7 +1,7 @@
 """Everything that CI runs, one part after the other, with a plain summary at the end.
 
     python tools/check.py              all parts
-    python tools/check.py --fast       without slow tests and without re-running the notebooks
+    python tools/check.py --fast       three cases of each test that is not slow; no notebooks
     python tools/check.py --only lint  ruff, mypy, import-linter, size budget
 
 All parts run even when an early one fails: one round shows everything that is wrong. The exit status is non-zero as
@@ -85,7 +85,8 @@ def _python(version: str, workers: str, skipped: str) -> Part:
 
 
 def parts(fast: bool) -> list[Part]:
-    choice, workers = ["-m", "not slow and not long"] if fast else [], os.environ.get("TEST_WORKERS", "2")
+    workers = os.environ.get("TEST_WORKERS", "2")
+    choice = ["-m", "not slow and not long", "-p", "tools.case_sample", "--cases", "3"] if fast else []
     skipped = "FAST=1" if fast else ""
     one_each = ["-n", workers, "--dist", "loadfile"]  # the cells of a notebook belong to one kernel
     nbval = ["-p", "tools.kernel_starts", "--nbval", "--nbval-current-env", "--nbval-kernel-startup-timeout", "600"]

@@ -60,6 +60,7 @@ def test_a_copy_is_a_function_of_its_own():
         np.testing.assert_array_equal(made(X).asnumpy(), [2, 4])
 
 
+@pytest.mark.long
 def test_functions_of_a_cell_compute_in_worker_processes():
     """As a notebook has them: no file holds their text, workers get it with the function."""
     cell = (

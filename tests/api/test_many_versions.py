@@ -116,6 +116,7 @@ def test_converted_functions_are_bounded(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert made[1](ops.ones(2)).tolist() == [2.0, 2.0]
 
 
+@pytest.mark.long
 def test_code_of_converted_functions_goes_with_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(converter, "MOST_TEMPLATES", 5)
     gc.collect()

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import msnb as ms
 import msnb.dataset as ds
 from msnb.base import missing_names
@@ -106,6 +108,7 @@ def ignored() -> dict[str, str]:
     return found
 
 
+@pytest.mark.long
 def test_every_argument_has_an_effect_or_a_reason() -> None:
     found = ignored()
     new = {what: where for what, where in found.items() if what not in ALLOWED}

@@ -59,12 +59,14 @@ def listed(module: str) -> list[str] | None:
     return None
 
 
+@pytest.mark.long
 def test_the_public_names_are_those_of_the_list() -> None:
     want, have = set(LIST.read_text(encoding="utf-8").split()), set(public_names())
     assert sorted(want - have) == [], "names that users had are gone"
     assert sorted(have - want) == [], f"new public names: if they are meant, run python {Path(__file__).name}"
 
 
+@pytest.mark.long
 def test_everything_means_what_a_module_lists() -> None:
     found = stars()
     assert len(found) > 40
@@ -72,6 +74,7 @@ def test_everything_means_what_a_module_lists() -> None:
     assert [pair for pair in found if not listed(pair[1])] == []
 
 
+@pytest.mark.long
 def test_no_two_modules_list_one_name() -> None:
     """The later import would win without a word."""
     for package in sorted({path for path, _ in stars()}):

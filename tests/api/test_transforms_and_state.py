@@ -365,6 +365,7 @@ def test_transforms_in_mixed_precision_follow_the_rule(level: str) -> None:
     assert not np.array_equal(found.asnumpy().astype(np.float32), exact)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", ["vmap", "jvp", "jit", "jacrev"])
 def test_a_kept_program_does_not_keep_the_network(how: str) -> None:
     def run() -> weakref.ref[Any]:

@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MATERIAL = Path(__file__).with_name("typed_material.py")
 
 
+@pytest.mark.long
 def test_stubs_are_as_new_as_the_package() -> None:
     """In a process of its own: names that other tests ask for, such as ``ops.ReLU``, are made when first read."""
     pytest.importorskip("ruff")

@@ -204,6 +204,7 @@ def test_a_repeated_layer_has_one_pair() -> None:
     check_grads(graph, [X, X + 1], order=1)
 
 
+@pytest.mark.long
 def test_a_program_and_its_gradients_can_be_forgotten() -> None:
     graph = stacked_calls(2)
     module = weakref.ref(graph.module)

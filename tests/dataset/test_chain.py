@@ -74,6 +74,7 @@ def test_a_chain_is_what_it_does_to_a_list(n, chain, size, drop):
     assert batched.get_dataset_size() == len(chunks(rows, size, drop))
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None, print_blob=True)
 @given(st.integers(0, 12), st.integers(1, 15), st.integers(1, 3), st.integers(0, 2**32 - 1))
 def test_shuffle_keeps_every_row_of_each_pass(n, buffer, times, seed):

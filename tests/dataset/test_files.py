@@ -105,6 +105,7 @@ def everything(dataset):
     return np.stack(columns[0]), np.stack(columns[1])
 
 
+@pytest.mark.long
 def test_digits_are_the_real_ones():
     from sklearn.datasets import load_digits
 

@@ -68,6 +68,7 @@ def marked(tag):
 # ---- the same rows ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_rows_draws_and_order_are_the_same_whoever_works():
     """Three steps in one chain: a source with draws of its own, a map that draws, a per_batch_map that draws."""
 
@@ -254,11 +255,13 @@ def test_a_worker_with_nothing_to_do_leaves_and_another_comes(monkeypatch):
     assert {int(x) for (x,) in rows(data)} != {pid}
 
 
+@pytest.mark.long
 def test_what_workers_print_is_printed_here(capsys):
     rows(numbers(3).map(material.prints, num_parallel_workers=1, python_multiprocessing=True))
     assert capsys.readouterr().out == "row 0\nrow 1\nrow 2\n"
 
 
+@pytest.mark.long
 def test_without_cloudpickle_functions_of_modules_travel_and_others_name_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "cloudpickle", None)
     assert len(rows(numbers(3).map(material.jitter, **TWO))) == 3
@@ -273,6 +276,7 @@ def shared_memory():
     return {p.name for p in Path("/dev/shm").glob("*msnb*")} if Path("/dev/shm").exists() else set()
 
 
+@pytest.mark.long
 def test_the_next_data_set_takes_the_workers_of_one_that_is_gone():
     one = dict(num_parallel_workers=1, python_multiprocessing=True)
     rows(numbers(4).map(lambda x: x, **one))
@@ -282,6 +286,7 @@ def test_the_next_data_set_takes_the_workers_of_one_that_is_gone():
     assert {int(x) for (x,) in rows(numbers(4).map(material.whose, **one))} <= spare
 
 
+@pytest.mark.long
 def test_a_module_that_was_loaded_anew_is_not_stale_in_workers(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
@@ -307,6 +312,7 @@ def test_workers_find_files_where_the_program_does(tmp_path, monkeypatch):
     assert [float(x) for (x,) in rows(data)] == [7, 7]
 
 
+@pytest.mark.long
 def test_an_abandoned_epoch_does_not_wait_for_what_nobody_wants():
     def slow(x):
         time.sleep(0 if x == 0 else 10_000)
@@ -319,6 +325,7 @@ def test_an_abandoned_epoch_does_not_wait_for_what_nobody_wants():
     assert not [t for t in threading.enumerate() if t.name.startswith("msnb-dataset")]
 
 
+@pytest.mark.long
 def test_an_interrupt_ends_a_wait_for_a_worker():
     def never(x):
         time.sleep(10_000)
@@ -401,6 +408,7 @@ next(codecs.kept)
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("more", ["", "codecs.more = iter(data.prefetch(3)); next(codecs.more)"])
 def test_leaving_a_program_in_the_middle_of_an_epoch_makes_no_noise(more):
     made = subprocess.run([sys.executable, "-c", LEFT.format(more=more)], capture_output=True, text=True,

@@ -57,6 +57,7 @@ def test_what_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert labels(path) == [1] and os.listdir(tmp_path) == ["a.mindrecord"]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="signals of Unix")
 def test_a_killed_writer_leaves_the_old_file_and_its_rest_goes(tmp_path: Path) -> None:
     path = tmp_path / "a.mindrecord"

@@ -119,6 +119,7 @@ def test_the_compiler_that_cannot_be_loaded() -> None:
     assert not isinstance(told, MemoryError) and "libz.so.1" in str(told) and "O0" in told.hint
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are Linux's")
 def test_little_memory_is_told_as_little_memory() -> None:
     pytest.importorskip("llvmlite")

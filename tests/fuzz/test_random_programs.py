@@ -101,6 +101,7 @@ def test_a_seed_is_a_program() -> None:
     assert program(7) == program(7) != program(8)
 
 
+@pytest.mark.long
 def test_the_oracle_judges_most_programs(rng: np.random.Generator) -> None:
     first = int(rng.integers(2**31))
     outcomes = [run_oracle(program(seed)) for seed in range(first, first + 60)]

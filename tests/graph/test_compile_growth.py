@@ -77,6 +77,7 @@ def steps(fn: Callable[[Any, int], Any], n: int, gradient: bool) -> int:
 CASES = [(doubled, False), (views, False), (choices, False), (parts, True), (chain, True)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("fn", "gradient"), CASES, ids=lambda v: getattr(v, "__name__", str(v)))
 def test_steps_grow_with_the_program(
     fn: Callable[[Any, int], Any], gradient: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -158,6 +158,7 @@ sys.exit(3)
 """
 
 
+@pytest.mark.long
 def test_a_program_runs_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "helper.py").write_text("NAME = 'next to the program'")
     (tmp_path / "program.py").write_text(PROGRAM)

@@ -407,6 +407,7 @@ def test_model_trains_alike_in_both_modes() -> None:
     np.testing.assert_allclose(graph[3], eager[3], rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["lenet", "convolutions", "lstm", "encoder", "resnet"])
 def test_model_and_a_loop_by_hand(name: str, mode: int) -> None:
     """Model's step is the step that one writes oneself, dropout and running statistics included."""

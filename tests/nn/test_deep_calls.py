@@ -46,6 +46,7 @@ def test_a_cell_that_calls_itself_without_end() -> None:
         Endless()(ms.Tensor([1.0]))
 
 
+@pytest.mark.long
 def test_too_deep_in_a_graph() -> None:
     with pytest.raises(MsnbError, match="nested"):
         ms.jit(nested(2000))(ms.Tensor([1.0]))

@@ -60,6 +60,7 @@ def trained(where: str, steps: int = 3) -> tuple[list[float], dict[str, Any], fl
     return losses, {p.name: p.asnumpy() for p in net.get_parameters()}, float(ops.rand((1,)).item())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("where", ["blocks", "nested"])
 def test_training_is_the_same_with_it(mode: int, where: str) -> None:
     plain, again = trained("nowhere"), trained(where)

@@ -51,6 +51,7 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
 
 
+@pytest.mark.long
 def test_plain_python_shows_the_users_lines(tmp_path: Path) -> None:
     import linecache
 
@@ -71,6 +72,7 @@ def test_plain_python_shows_the_users_lines(tmp_path: Path) -> None:
         assert text.rstrip().count("\n") < 13 + 2 * ("nested" in name), f"{name}: {text}"
 
 
+@pytest.mark.long
 def test_the_environment_asks_for_all_frames(tmp_path: Path) -> None:
     path = tmp_path / "mistake.py"
     path.write_text(START + MISTAKES["in a network"] + "\n", encoding="utf-8")
@@ -81,6 +83,7 @@ def test_the_environment_asks_for_all_frames(tmp_path: Path) -> None:
     assert "cell.py" not in short.stderr and "cell.py" in long.stderr
 
 
+@pytest.mark.long
 def test_pytest_shows_the_users_lines(tmp_path: Path) -> None:
     tests = []
     for k, source in enumerate(MISTAKES.values()):

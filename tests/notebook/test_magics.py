@@ -307,6 +307,7 @@ def told(shell, capsys, cell: str) -> str:
     return ANSI.sub("", "".join(capsys.readouterr()))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("cell", "line", "sentence"),
     [

@@ -370,6 +370,7 @@ def test_rewrites_of_fusion_count_as_changes(machine_code):
 # ---- imports ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_looking_at_a_program_imports_neither_training_nor_planning():
     program = (
         "import sys, msnb as ms; ms.show.ir(ms.nn.ReLU(), ms.Tensor([1.0])); "

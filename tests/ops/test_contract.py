@@ -133,6 +133,7 @@ def equations(draw: Any) -> tuple[str, list[tuple[int, ...]]]:
     return ",".join(terms), shapes
 
 
+@pytest.mark.long
 @given(equations(), st.integers(0, 2**32 - 1))
 def test_any_equation(case: Any, seed: int) -> None:
     equation, shapes = case

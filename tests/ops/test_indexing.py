@@ -261,6 +261,7 @@ def test_any_key_writes_like_numpy(case: Any, data: Any) -> None:
     np.testing.assert_array_equal(x.asnumpy(), a, strict=True)
 
 
+@pytest.mark.long
 @given(shapes.filter(lambda s: 0 not in s), st.data())
 def test_any_mask(shape: Any, data: Any) -> None:
     a = np.arange(float(np.prod(shape))).reshape(shape)

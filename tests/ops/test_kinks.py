@@ -128,6 +128,7 @@ def gradients(kink: Kink) -> list[Any]:
     return [g.asnumpy() for g in found]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("level", ["O0", "O1"])
 def test_every_row(mode: int, level: str) -> None:
     ms.set_context(jit_level=level)

@@ -150,6 +150,7 @@ def test_numbers_alone() -> None:
         assert found.item() == value and found.dtype is dtype
 
 
+@pytest.mark.long
 def test_infinities_come_without_a_warning() -> None:
     """In a fresh process: pytest sets up warnings of its own."""
     program = (

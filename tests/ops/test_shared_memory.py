@@ -88,6 +88,7 @@ def test_a_new_value_ends_the_sharing(pair: Any, mode: Any) -> None:
     assert t.tolist() == [7, 2, 3]
 
 
+@pytest.mark.long
 def test_no_copy_once_the_array_is_gone() -> None:
     t, a = from_tensor()
     place = a.ctypes.data

@@ -67,6 +67,7 @@ def peak(monkeypatch):
     return of
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", [{"parallel_mode": "data_parallel"}, {"strategies": {"matmul": ((1, 2), (2, 1))}}])
 def test_steps_are_taken_again(how, peak):
     net, plain = planned(**how)
@@ -104,6 +105,7 @@ def told(step):
     return nn.TrainOneStepCell(net, nn.Momentum(net.trainable_params(), 0.1, 0.9)) if step else net
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", [False, True], ids=["loss", "step"])
 def test_cells_that_say_so_are_planned_so(step, peak):
     """In memory, in time and in steps; a captured step holds the second run already, and is not made a third time."""
@@ -163,6 +165,7 @@ def cells_again(program):
     return {where.partition("backbone/")[2].rpartition("/")[0] for where in again}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", [False, True], ids=["loss", "step"])
 def test_a_cell_deep_inside_is_computed_twice_alone(step):
     plain, some, every = (deep([f"layer{i}" for i in which], step) for which in ((), (2, 3), (1, 2, 3, 4)))
@@ -262,6 +265,7 @@ def activations(plan):
     return np.array([row["activations"] for row in plan.memory])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scheduler", SCHEDULES)
 @pytest.mark.parametrize("step", [False, True], ids=["loss", "step"])
 def test_stages_compute_their_layers_twice(scheduler, step):
@@ -284,6 +288,7 @@ def test_stages_compute_their_layers_twice(scheduler, step):
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scheduler", SCHEDULES)
 @pytest.mark.parametrize("step", [False, True], ids=["loss", "step"])
 def test_stages_of_cells_that_say_so(scheduler, step):
@@ -297,6 +302,7 @@ def test_stages_of_cells_that_say_so(scheduler, step):
     assert (most <= limit).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scheduler", SCHEDULES)
 def test_a_limit_says_which_layers_of_a_stage_are_computed_twice(scheduler):
     free, every = piped(scheduler), piped(scheduler, recompute=True)
@@ -314,6 +320,7 @@ def test_a_limit_says_which_layers_of_a_stage_are_computed_twice(scheduler):
         piped(scheduler, recompute="auto", memory_limit=0.5 * totals[0])
 
 
+@pytest.mark.long
 def test_layers_of_stages_by_name_and_from_a_file(tmp_path):
     plan = piped(recompute=["Net/layers/1", "Net/layers/6"])
     assert [x.name for x in plan.rematerialized] == ["Net/layers/1", "Net/layers/6"]
@@ -325,6 +332,7 @@ def test_layers_of_stages_by_name_and_from_a_file(tmp_path):
             piped(recompute=wrong)
 
 
+@pytest.mark.long
 def test_stages_of_several_devices_computed_twice():
     """Collectives inside a layer are sent again."""
     how = {"device_num": 4, "parallel_mode": "semi_auto_parallel", "strategies": {"matmul": ((1, 2), (2, 1))}}

@@ -51,6 +51,7 @@ def trained(network, made=lambda net: net, steps=2):
     return [float(step(X, Y)) for _ in range(steps)], step
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode, said", [
     ("semi_auto", ("semi_auto_parallel", "dynamic_programming")),
     ("sharding_propagation", ("auto_parallel", "sharding_propagation")),

@@ -31,6 +31,7 @@ def step(costs, micro):
     return sum(map(sum, costs)) + (micro - 1) * max(work for work, _ in costs)
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(1, 3), st.integers(0, 4), st.integers(2, 9))
 def test_the_cut_with_the_shortest_step(seed, layers, stages, more, micro):
@@ -81,6 +82,7 @@ def cheapest_stage(table, i, k, flight, limit, twice):
     return table.seconds[i:k].sum() + min(fits, default=np.inf), table.received[i, k]
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.integers(1, 3), st.integers(0, 3), st.sampled_from("nsa"))
 def test_stages_with_layers_computed_twice(seed, layers, stages, more, choice):

@@ -314,6 +314,7 @@ def chosen_cuts(batch, pixels):
     return cuts, plan.step_time
 
 
+@pytest.mark.long
 def test_the_search_cuts_a_large_image_and_divides_a_large_batch():
     cuts, seconds = chosen_cuts(1, 1024)
     assert all(n == 1 and h * w == 8 for n, h, w in cuts)

@@ -393,6 +393,7 @@ def engine():
             yield made
 
 
+@pytest.mark.long
 @needs_mpi
 def test_real_ranks_do_what_simulated_ones_do(engine):
     x = PerRank([ms.Tensor(part(r)) for r in range(N)])

@@ -60,6 +60,7 @@ def test_a_step_is_that_of_the_single_device(how):
     assert run(again, args)[0] == loss and to_text(again) == to_text(plan.program)
 
 
+@pytest.mark.long
 def test_adam_in_stages():
     want, values = reference(1, "adam")
     _, plan = planned("adam", pipeline_stages=2, **DATA)
@@ -69,6 +70,7 @@ def test_adam_in_stages():
         np.testing.assert_allclose(state[name], value, rtol=0, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.long
 def test_what_is_kept_where():
     """A weight and its optimizer state are on one stage, the step's number and the draws on all that read them."""
     _, plan = planned("adam", pipeline_stages=2, **DATA)
@@ -94,6 +96,7 @@ def test_messages_are_received_in_the_order_of_sending():
         assert sent
 
 
+@pytest.mark.long
 def test_clipping_by_the_norm_of_all_gradients():
     """A value that all stages have a part in, and all stages read."""
     def made():
@@ -125,6 +128,7 @@ def stages(mode="data_parallel", **keys):
     ms.set_auto_parallel_context(parallel_mode=mode, device_num=4, pipeline_stages=2, **keys)
 
 
+@pytest.mark.long
 def test_a_jitted_step_runs_in_stages():
     want, values = reference(3)
     stages("auto_parallel", pipeline_config={"pipeline_scheduler": "gpipe"})
@@ -156,6 +160,7 @@ def test_model_trains_in_stages():
     assert model.plan.pipes == 2 and model.plan.step_time > 0
 
 
+@pytest.mark.long
 def test_cells_say_their_stage_to_jit_too():
     stages()
     net, cell = step_of()
@@ -185,6 +190,7 @@ def test_wrong_sizes_of_stages(said, piece):
 # ---- strategies by name and files ------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_strategies_by_name_and_files(tmp_path):
     want, _ = reference(1)
     how = {"pipeline_stages": 2, "strategies": {"matmul": ((1, 2), (2, 1)), "head/matmul": ((2, 1), (1, 1))}}

@@ -256,6 +256,7 @@ def test_deep_networks_fold():
     assert tables(12) == tables(96)
 
 
+@pytest.mark.long
 def test_data_parallel_splits_data_and_not_what_a_network_keeps():
     """Running means are inputs of the program too, of eight channels over eight devices: they stay whole."""
     net = nn.SequentialCell(nn.Conv2d(2, 8, 3), nn.BatchNorm2d(8)).set_train(False)

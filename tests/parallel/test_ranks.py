@@ -48,6 +48,7 @@ def check(plan, net, inputs, engine, tolerance=EXACT):
     assert plan.sent == promised, "bytes counted on the wire and bytes that the plan promises"
 
 
+@pytest.mark.long
 def test_data_parallel_and_random_plans(engine):
     for name in ("MLP", "Words"):
         net, inputs = NETS[name]

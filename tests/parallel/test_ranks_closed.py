@@ -105,6 +105,7 @@ def shared_by(pids):
     return found
 
 
+@pytest.mark.long
 def test_nothing_of_four_ranks_listens(tag):
     with Engine("mpi", n=4) as engine:
         assert sorted(engine.map(faults.pid)) == sorted(engine.pids.values())
@@ -126,6 +127,7 @@ def test_engines_of_ipyparallel_listen_on_this_machine_alone(tag):
     assert eventually(lambda: not marked(tag))
 
 
+@pytest.mark.long
 def test_recover_sees_a_rank_that_died_while_nothing_was_to_do(tag):
     with Engine("mpi", n=3) as engine:
         assert engine.recover() == "ready"
@@ -181,6 +183,7 @@ def short():
     shutil.rmtree(folder)
 
 
+@pytest.mark.long
 def test_a_killed_client_leaves_nothing(tag, short, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(short))
     killed_client(tag, "ready")
@@ -198,6 +201,7 @@ def test_a_client_killed_while_its_ranks_begin_leaves_nothing(tag, short, monkey
         assert eventually(lambda: not leftovers(short, shared)), leftovers(short, shared)
 
 
+@pytest.mark.long
 def test_a_killed_job_leaves_nothing(tag, short, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(short))
     with Engine("mpi", n=2) as engine:

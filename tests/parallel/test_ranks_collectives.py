@@ -78,6 +78,7 @@ def together_on(size, fn, timeout=PATIENCE):
     return out
 
 
+@pytest.mark.long
 @pytest.mark.skipif(bool(missing("mpi")), reason=f"needs {missing('mpi')}")
 def test_over_mpi(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
@@ -88,6 +89,7 @@ def test_over_mpi(monkeypatch):
     assert [c["all_gather"] for c in counted] == [gathered] * 3
 
 
+@pytest.mark.long
 @pytest.mark.skipif(bool(missing("mpi")), reason=f"needs {missing('mpi')}")
 def test_ranks_that_bring_parts_of_other_sizes(monkeypatch):
     """An error that says who sent what: not a part filled by halves, and not a number of MPI's."""

@@ -99,6 +99,7 @@ def test_ten_points_of_a_step(engine, kind):
     assert gone(pids)
 
 
+@pytest.mark.long
 def test_an_exception_and_a_kill_on_the_way(engine):
     """``Trainer.run`` recovers by itself and says so; nothing of the ranks is left in the end."""
     want, _ = reference("momentum", False, 4)

@@ -57,6 +57,7 @@ SPLIT = {"strategies": {"matmul": ((2, 1), (1, 2))}}
 DATA = {"parallel_mode": "data_parallel"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "optimizer, norm, how",
     [("adam", False, SPLIT), ("momentum", True, DATA), ("adam", True, DATA | {"optimizer_level": 1}),

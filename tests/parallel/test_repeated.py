@@ -30,6 +30,7 @@ HOWS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", HOWS, ids=["auto", "gpipe", "interleaved"])
 def test_the_plan_is_that_of_all_parts(how, monkeypatch):
     """Strategies, cut, seconds, bytes, and the numbers of a step: moving averages, draws and weights."""
@@ -45,6 +46,7 @@ def test_the_plan_is_that_of_all_parts(how, monkeypatch):
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.long
 def test_planning_looks_at_two_parts():
     """The programs that are planned do not grow with the number of parts; the one that runs has all of them."""
     def plan(micro):
@@ -56,6 +58,7 @@ def test_planning_looks_at_two_parts():
     assert many.micro == 16 and len(many.graph.nodes) > 6 * len(few.graph.nodes)
 
 
+@pytest.mark.long
 def test_a_network_that_has_changed_since():
     _, step = step_of()
     plan = ms.parallel.plan(step, *batch(0), device_num=2, pipeline_stages=2)

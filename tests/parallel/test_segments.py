@@ -105,6 +105,7 @@ FUSIONS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", sorted(FUSIONS))
 def test_the_context_cuts_the_sums_of_gradients(how):
     said, buckets = FUSIONS[how]

@@ -210,6 +210,7 @@ def with_scaled_loss(net, optimizer):
     return nn.TrainOneStepWithLossScaleCell(net, optimizer, nn.DynamicLossScaleUpdateCell(2.0**10, 2, 100))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("wrapped", [nn.TrainOneStepCell, with_scaled_loss])
 @pytest.mark.parametrize("optimizer, states", [(nn.Momentum, 1), (nn.Adam, 2)])
 def test_a_step_with_its_optimizer_is_predicted_as_its_loss_is(optimizer, states, wrapped):

@@ -175,6 +175,7 @@ def test_a_program_that_was_read_runs_as_before(mode: str, exported: Path) -> No
     assert out.shape == (1, 2) and out.sum().item() == pytest.approx(4.0)
 
 
+@pytest.mark.long
 def test_a_large_constant_of_equal_elements_comes_back(tmp_path: Path) -> None:
     zeros = ms.Tensor(np.full((4200, 4200), 2.0, np.float32))  # 70 MB, more than all that a text may write as {all 2.0}
     ms.export(lambda x: x + zeros[0, 0] + zeros.sum() * 0, ms.Tensor([1.0]), file_name=str(tmp_path / "a"))

@@ -150,6 +150,7 @@ class Broken:
             yield row
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("at", [0, 2, BLOCK + 1])
 def test_an_error_of_the_data_comes_after_the_steps_before_it(mode: int, at: int) -> None:
     net, model = made()

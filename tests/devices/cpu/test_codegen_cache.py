@@ -128,6 +128,7 @@ def test_without_llvmlite_the_reference_serves(monkeypatch: pytest.MonkeyPatch) 
     np.testing.assert_array_equal(got, REFERENCE.compile(graph)(buffers([x]))[0])
 
 
+@pytest.mark.long
 def test_importing_msnb_imports_no_compiler() -> None:
     code = "import sys, msnb; assert not [m for m in sys.modules if m.startswith('llvmlite')]"
     subprocess.run([sys.executable, "-c", code], check=True)

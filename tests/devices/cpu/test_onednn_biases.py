@@ -74,6 +74,7 @@ def test_a_convolution_of_channels_last_too(rng: np.random.Generator) -> None:
     check(convolution, *arrays(rng, (4, 16, 16, 16), (32, 16, 3, 3), (32,)), rtol=1e-4)
 
 
+@pytest.mark.long
 @settings(max_examples=12, deadline=None)
 @given(st.integers(1, 300), st.integers(1, 70), st.integers(2, 90), st.integers(0, 2**32 - 1))
 def test_odd_sizes(m: int, k: int, n: int, seed: int) -> None:

@@ -118,11 +118,13 @@ PROGRAM = textwrap.dedent(
 )
 
 
+@pytest.mark.long
 def test_command_line() -> None:
     assert run_python("-c", PROGRAM) == "[2.0]"
     assert run_python("-c", "import msnb as ms; print(ms.jit(lambda x: x * 2)(ms.Tensor([1.0])).tolist())") == "[2.0]"
 
 
+@pytest.mark.long
 def test_standard_input_from_a_file(tmp_path: Any) -> None:
     path = tmp_path / "program.py"
     path.write_text(PROGRAM)
@@ -139,6 +141,7 @@ def test_source_that_cannot_be_found() -> None:
         ms.jit(space["g"])(X)
 
 
+@pytest.mark.long
 def test_trees_that_others_have_written_on() -> None:
     """Operators are one object for all trees of Python; IPython's tracebacks hang the parent of a node on each."""
     program = "import ast\nfor node in ast.walk(ast.parse('a > b and not c + d')):\n"
@@ -147,6 +150,7 @@ def test_trees_that_others_have_written_on() -> None:
     assert run_python("-c", program + "print(ms.jit(f)(ms.Tensor([1.0])).tolist())") == "[1.0]"
 
 
+@pytest.mark.long
 def test_a_text_that_was_compiled_before_msnb_could_listen() -> None:
     program = "import msnb as ms\ndef f(x):\n    return x * 2\ntry:\n    ms.jit(f)(ms.Tensor([1.0]))\n"
     program += "except ms.MsnbError as e:\n    print(str(e).splitlines()[:2])"

@@ -48,6 +48,7 @@ def type_into_a_prompt(lines: list[str], limit: float = PATIENCE) -> str:
     return shown.decode()
 
 
+@pytest.mark.long
 def test_functions_typed_at_the_prompt_are_captured() -> None:
     shown = type_into_a_prompt(TYPED)
     assert "answers [2.] [-1.]" in shown

@@ -37,6 +37,7 @@ def same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and (str.__eq__(a, b) is True if isinstance(a, str) else a == b)
 
 
+@pytest.mark.long
 @settings(max_examples=40)
 @given(st.lists(PLAIN, min_size=1, max_size=9), st.data())
 def test_it_agrees_with_the_exact_guards(values: list[Any], data: Any) -> None:

@@ -46,6 +46,7 @@ def equations(draw: Any) -> tuple[str, list[tuple[int, ...]]]:
     return f"{','.join(terms)}->{''.join(result)}", [tuple(sizes[c] for c in term) for term in terms]
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(equations(), st.integers(0, 2**32))
 def test_any_equation_keeps_its_value(given_: tuple[str, list[tuple[int, ...]]], seed: int) -> None:

@@ -176,6 +176,7 @@ def test_compiled_with_gradients(data: dict[str, ms.Tensor], fn: Any) -> None:
     close(ms.jit(train)(*args), want)
 
 
+@pytest.mark.long
 def test_cells_in_a_loop_are_one_loop_with_products_outside(data: dict[str, ms.Tensor]) -> None:
     net = nn.LSTMCell(D, 4, dtype=ms.float64)
 
@@ -237,6 +238,7 @@ def test_short_loops_and_marked_ones_stay_written_out(
     assert rolling.rolled(graph) is graph
 
 
+@pytest.mark.long
 def test_random_loops(rng: np.random.Generator) -> None:
     """Turns of random operations over carried values, rows and weights; the seed of the run repeats them."""
     unary = (ops.tanh, ops.sin, ops.relu, lambda a: a * 0.5, lambda a: ops.transpose(ops.transpose(a, (1, 0)), (1, 0)))
@@ -267,6 +269,7 @@ def test_random_loops(rng: np.random.Generator) -> None:
     assert count >= 20
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["RNNCell", "GRUCell", "LSTMCell"])
 def test_an_eager_sweep_back_through_a_loop_is_a_loop(
     monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator, kind: str
