@@ -23,6 +23,7 @@ import tempfile
 import threading
 import zlib
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,13 +61,20 @@ settings.load_profile("msnb")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """One seed and one cache for the run, chosen here unless they were given; xdist hands both to its workers."""
+    """One seed and one cache for the run, chosen here unless they were given; workers of xdist have the run's."""
     if config.option.hypothesis_seed is None:
-        config.option.hypothesis_seed = str(random.SystemRandom().randrange(2**32))
+        drawn = str(random.SystemRandom().randrange(2**32))
+        config.option.hypothesis_seed = getattr(config, "workerinput", {}).get("seed", drawn)
     if "MSNB_CACHE_DIR" not in os.environ:
         folder = tempfile.TemporaryDirectory(prefix="msnb-tests-")
         os.environ["MSNB_CACHE_DIR"] = folder.name
         config.add_cleanup(folder.cleanup)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """A worker of xdist parses the command line anew: what was chosen here is handed over."""
+    node.workerinput["seed"] = node.config.option.hypothesis_seed
 
 
 def seed_line(config: pytest.Config) -> str:

@@ -261,12 +261,13 @@ def _in_graph(fn: Fn, request: _Request, kwargs: dict[str, Any], has_aux: bool, 
     b = slot.engine
     assert isinstance(b, GraphBuilder)
     run = b.convert(fn)
-    traced = b.trace(lambda *inputs: request.call(run, inputs, kwargs), request.inputs)
+    with b.telling_apart(request.weights):
+        traced = b.trace(lambda *inputs: request.call(run, inputs, kwargs), request.inputs)
+        complete, weights = with_constants(request.weights)
+        places = places_of(weights, traced.outer, len(request.inputs))
     value = traced.rebuild([b.wrap(v) for v in traced.graph.outputs])
     losses = _losses(value, has_aux)
     n = len(request.inputs)
-    complete, weights = with_constants(request.weights)
-    places = places_of(weights, traced.outer, n)
     args = [*(b.wrap(b.lift(x)) for x in request.inputs), *traced.outer]
     by = {*range(n), *(p for p in places if p is not None)}
     program = _extended if request.integers == "real" else _as_captured

@@ -21,6 +21,7 @@ from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor, make
 from msnb.core.types import TensorType, tensor_type
 from msnb.eager.recording import Recording, is_eager
+from msnb.ir.builder import GraphBuilder
 from msnb.ir.control_flow import replay
 
 Fn = Callable[..., Any]
@@ -107,8 +108,11 @@ def _traced(
 ) -> tuple[Any, list[TensorType], Pull]:
     """In a capture: forward and backward become part of the program."""
     pull, by = with_constants(params)
-    program = FunctionTrace(fn, inputs)
-    places = program.places(by)
+    engine = slot.engine
+    assert isinstance(engine, GraphBuilder)
+    with engine.telling_apart(by):
+        program = FunctionTrace(fn, inputs)
+        places = program.places(by)
     wrt = [*range(len(tensors)), *sorted({p for p in places if p is not None})]
     n_primary = program.n_results - (aux_count(program) if has_aux else 0)
     at = [i for i in range(n_primary) if program.graph.outputs[i].type.dtype.differentiable]  # type: ignore[union-attr]

@@ -7,7 +7,8 @@ takes outer values as params. All share one Session.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,7 @@ class Capture(GraphBuilder):
         """A Tensor object: state of the program, unless the program itself made it."""
         if self.session.is_fresh(x) and id(x) not in self.session.locals:
             return super().lift_tensor(x)
-        return super().lift(self.session.state(x).current)
+        return super().lift(self.session.aliases.own(self.session.state(x).current))
 
     def lift_as(self, x: Any, want: TensorType) -> Value:
         """``x`` as a value of exactly this type: numbers are converted."""
@@ -113,7 +114,8 @@ class Capture(GraphBuilder):
 
     def put(self, target: Tensor, value: Tensor) -> None:
         """``assign``, of this one object."""
-        lifted = self.wrap(self._own(self.lift(value)))
+        lifted = self.wrap(self.lift(value))
+        self.session.aliases.shared.add(lifted._value)
         if isinstance(target, SymbolicTensor):
             if self.session.pythonic.has(target):
                 self.session.pythonic.mark(lifted)
@@ -124,12 +126,19 @@ class Capture(GraphBuilder):
             state = self.session.state(target)
             self.session.assign(state.current, lifted, getattr(target, "name", "the tensor"))
 
-    def _own(self, value: Value) -> Value:
-        """A value that no other tensor has: gradients by one of two tensors tell them apart by their values."""
-        if value.node is None or value in self.session.aliases.assigned:
-            value = self.add(find("identity"), [value], {}, (value.type,))[0]._value
-        self.session.aliases.assigned.add(value)
-        return value
+    @contextmanager
+    def telling_apart(self, tensors: Sequence[Tensor]) -> Iterator[None]:
+        """A gradient by a tensor is none by the tensor that was assigned to it, or that it was assigned to."""
+        aliases, outside = self.session.aliases, dict(self.session.aliases.twins)
+        for current in (s.current for s in map(self.session.known_state, tensors) if s is not None):
+            if current._value in aliases.shared:
+                inputs = [super().lift(aliases.own(current))]
+                twin = self.add(find("identity"), inputs, {}, (inputs[0].type,))[0]
+                aliases.twins[id(current)] = current._value, twin
+        try:
+            yield
+        finally:
+            aliases.twins = outside
 
     def current(self, owner: Tensor) -> SymbolicTensor:
         """The symbolic value that a Parameter has at this point of the program."""
