@@ -130,7 +130,8 @@ class Capture(GraphBuilder):
     def telling_apart(self, tensors: Sequence[Tensor]) -> Iterator[None]:
         """A gradient by a tensor is none by the tensor that was assigned to it, or that it was assigned to."""
         aliases, outside = self.session.aliases, dict(self.session.aliases.twins)
-        for current in (s.current for s in map(self.session.known_state, tensors) if s is not None):
+        known = {**self.session.locals, **self.session.states}
+        for current in (known[id(t)].current for t in tensors if id(t) in known):
             if current._value in aliases.shared:
                 inputs = [super().lift(aliases.own(current))]
                 twin = self.add(find("identity"), inputs, {}, (inputs[0].type,))[0]

@@ -301,13 +301,9 @@ class Session:
         t = type_of_buffer(x.view(np.ndarray))
         return self.input(x._source, "_current[0].from_host({0})", t, x._source.label)
 
-    def known_state(self, owner: Tensor) -> State | None:
-        """The state that a Tensor is, if the program has come to it."""
-        return self.states.get(id(owner)) or self.locals.get(id(owner))
-
     def state(self, owner: Tensor) -> State:
         """The state that a Parameter (or an outside Tensor reached unseen) is."""
-        found = self.known_state(owner)
+        found = self.states.get(id(owner)) or self.locals.get(id(owner))
         if found is None and self.is_fresh(owner):
             return self.own_state(owner, self.root.wrap(self.root.constant(owner.asnumpy(), owner._type)))
         if found is None:
