@@ -19,7 +19,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from msnb.devices.cpu.llvm.loop_builder import Code, parallel
+from msnb.core import dtypes
+from msnb.devices.cpu.llvm.emitter import Emitter
+from msnb.devices.cpu.llvm.loop_builder import LoopBuilder, units
 
 EXTENTS = ("n", "c", "h", "w", "oh", "ow", "top", "left", "bottom", "right", "chunks")
 CHUNK = 64
@@ -51,44 +53,33 @@ class Pool(NamedTuple):
         return 3 if self.kind == "max_grad" else 1
 
 
-def render(pool: Pool, attributes: str, floats: int) -> tuple[str, dict[str, str]]:
-    """The kernel's functions, and the intrinsics they call.
+def render(pool: Pool, attributes: str, floats: int) -> tuple[str, LoopBuilder]:
+    """The kernel's functions, and who knows what they declare.
 
     Args:
         pool: the kernel.
         attributes: of every function.
         floats: how many float32 a vector register holds.
     """
-    body = _Body(pool, floats)
-    text = body.text(attributes)
-    return text + parallel(pool.symbol, attributes), body.code.declared
+    code = _Body(pool, floats).code
+    return units(pool.symbol, attributes, code), code
 
 
 class _Body:
     """The loops of one kernel."""
 
     def __init__(self, pool: Pool, floats: int) -> None:
-        self.pool, self.code, self.kind = pool, Code(), pool.element
+        self.pool, self.kind = pool, pool.element
+        self.dtype = dtypes.float32 if pool.element == "float" else dtypes.float64
         self.lanes = floats if pool.element == "float" else floats // 2
-        self.vector, self.mask = f"<{self.lanes} x {self.kind}>", f"<{self.lanes} x i1>"
-        self.ints = f"<{self.lanes} x i64>"
-        self.suffix = f"v{self.lanes}{'f32' if pool.element == 'float' else 'f64'}"
+        self.code = c = Emitter(self.lanes)
+        self.vector, self.mask, self.ints = c.t(self.kind), c.t("i1"), c.t("i64")
         self.scatters = "grad" in pool.kind
         self.disjoint = pool.stride[0] >= pool.kernel[0] and pool.stride[1] >= pool.kernel[1]
-
-    def text(self, attributes: str) -> str:
-        c = self.code
-        words = [c.ins(f"load i64, ptr {c.at('i64', '%words', str(_FIRST_WORD + i))}") for i in range(len(EXTENTS))]
-        self.size = dict(zip(EXTENTS, words))
-        first = _FIRST_WORD + len(EXTENTS)
-        slots = [c.ins(f"load i64, ptr {c.at('i64', '%words', str(first + i))}") for i in range(self.pool.reads + 1)]
-        self.data = [c.ins(f"load ptr, ptr {c.at('ptr', '%slots', s)}") for s in slots]
-        numbers = ", ".join(f"i64 {i}" for i in range(self.lanes))
-        self.iota = f"<{numbers}>"
-        c.loop("%begin", "%end", "1", [], self._unit)
+        self.size = {extent: c.word(_FIRST_WORD + i) for i, extent in enumerate(EXTENTS)}
+        self.data = [c.slot(_FIRST_WORD + len(EXTENTS) + i) for i in range(pool.reads + 1)]
+        c.loop(("%begin", "%end", 1), [], self._unit)
         c.do("ret void")
-        head = f"internal void @{self.pool.symbol}.body(ptr %slots, ptr %words, i64 %begin, i64 %end)"
-        return c.function(head, attributes)
 
     # ---- where things are --------------------------------------------------------------------------------------------
 
@@ -106,10 +97,12 @@ class _Body:
         big = c.i64("mul", c.i64("mul", s["h"], s["w"]), pixel)
         small = c.i64("mul", c.i64("mul", s["oh"], s["ow"]), pixel)
         large, little = c.i64("mul", image, big), c.i64("mul", image, small)
-        self.images = {i: c.at(self.kind, p, large if self._is_image(i) else little) for i, p in enumerate(self.data)}
+        self.images = {
+            i: c.place(self.kind, p, large if self._is_image(i) else little) for i, p in enumerate(self.data)
+        }
         clears = self.scatters and not self.pool.tiled
         carried = [("i64", s["h"])] if clears else []
-        done = c.loop("0", s["oh"], "1", carried, self._row)
+        done = c.loop(("0", s["oh"], 1), carried, self._row)
         if clears:
             self._clear("0", done[0])
         return []
@@ -123,18 +116,18 @@ class _Body:
         c, w, target = self.code, self.size["w"], self.images[len(self.data) - 1]
         begin, end = c.i64("mul", begin, w), c.i64("mul", end, w)
         if not self.pool.last:
-            c.loop(begin, end, str(self.lanes), [], lambda x, _: self._zero(target, x, end))
+            c.loop((begin, end, self.lanes), [], lambda x, _: self._zero(target, x, end))
             return
 
         def at_pixel(p: str, _: list[str]) -> list[str]:
-            start = c.at(self.kind, target, c.i64("mul", p, self.size["c"]))
-            c.loop(self.low, self.high, str(self.lanes), [], lambda x, _: self._zero(start, x, self.high))
+            start = c.place(self.kind, target, c.i64("mul", p, self.size["c"]))
+            c.loop((self.low, self.high, self.lanes), [], lambda x, _: self._zero(start, x, self.high))
             return []
 
-        c.loop(begin, end, "1", [], at_pixel)
+        c.loop((begin, end, 1), [], at_pixel)
 
     def _zero(self, base: str, x: str, end: str) -> list[str]:
-        self._store("zeroinitializer", self.code.at(self.kind, base, x), self._below(x, end))
+        self._store("zeroinitializer", self.code.place(self.kind, base, x), self._below(x, end))
         return []
 
     def _turned(self, i: str, last: str) -> str:
@@ -154,7 +147,7 @@ class _Body:
         step = 1 if self.pool.last else self.lanes
         last = c.i64("sub", s["ow"], "1")
         self.last_column = c.i64("sub", last, c.i64("urem", last, str(step)))
-        c.loop("0", s["ow"], str(step), [], self._column)
+        c.loop(("0", s["ow"], step), [], self._column)
         return cleared
 
     def _column(self, i: str, _: list[str]) -> list[str]:
@@ -165,16 +158,14 @@ class _Body:
         if self.pool.last:
             divisor = self._divisor(None)
             self.corners = self._corners()
-            c.loop(self.low, self.high, str(self.lanes), [], lambda ch, _: self._vector(ch, window, divisor))
+            c.loop((self.low, self.high, self.lanes), [], lambda ch, _: self._vector(ch, window, divisor))
         else:
             self._lanes_of_row(x, window)
         return []
 
     def _lanes_of_row(self, x: str, window: str) -> None:
         self.inner = self._below(x, self.size["ow"])
-        steps = ", ".join(f"i64 {i * self.pool.stride[1]}" for i in range(self.lanes))
-        left = self.code.splat(self.ints, "i64", self.left)
-        self.columns = self.code.ins(f"add {self.ints} {left}, <{steps}>")
+        self.columns = self.code.steps(self.left, self.pool.stride[1])
         self.channel = "0"
         self.corners = self._corners()
         self._window(window, self._divisor(self.columns))
@@ -187,8 +178,7 @@ class _Body:
 
     def _below(self, first: str, end: str) -> str:
         """Lanes whose number, counted from ``first``, is below ``end``."""
-        left = self.code.splat(self.ints, "i64", self.code.i64("sub", end, first))
-        return self.code.ins(f"icmp slt {self.ints} {self.iota}, {left}")
+        return self.code.below(self.code.i64("sub", end, first))
 
     def _corners(self) -> list[tuple[str, str]]:
         """For each place of the window: its index (channel 0, lane 0), and the lanes that see data there."""
@@ -207,11 +197,10 @@ class _Body:
         seen = c.ins(f"icmp ult i64 {row}, {s['h']}")
         if self.pool.last:
             seen = c.ins(f"and i1 {seen}, {c.ins(f'icmp ult i64 {column}, ' + s['w'])}")
-            return c.splat(self.mask, "i1", seen)
-        shift = f"<{', '.join([f'i64 {j}'] * self.lanes)}>"
-        columns = c.ins(f"add {self.ints} {self.columns}, {shift}")
-        lanes = c.ins(f"icmp ult {self.ints} {columns}, {c.splat(self.ints, 'i64', s['w'])}")
-        return c.ins(f"and {self.mask} {lanes}, {c.splat(self.mask, 'i1', seen)}")
+            return c.splat("i1", seen)
+        columns = c.ins(f"add {self.ints} {self.columns}, {c.const(str(j), 'i64')}")
+        lanes = c.ins(f"icmp ult {self.ints} {columns}, {c.splat('i64', s['w'])}")
+        return c.ins(f"and {self.mask} {lanes}, {c.splat('i1', seen)}")
 
     def _places(self) -> Iterator[tuple[str, str]]:
         """For each place of the window: its index, and the lanes that are wanted and see data there."""
@@ -223,15 +212,12 @@ class _Body:
 
     def _load(self, address: str, mask: str, other: str) -> str:
         return self.code.call(
-            f"llvm.masked.load.{self.suffix}.p0", self.vector,
+            f"llvm.masked.load.{self.code.suffix(self.kind)}.p0", self.vector,
             ("ptr", address), ("i32", "1"), (self.mask, mask), (self.vector, other),
         )  # fmt: skip
 
     def _store(self, value: str, address: str, mask: str) -> None:
-        self.code.act(
-            f"llvm.masked.store.{self.suffix}.p0",
-            (self.vector, value), ("ptr", address), ("i32", "1"), (self.mask, mask),
-        )  # fmt: skip
+        self.code.store(self.dtype, value, address, mask)
 
     def _far(self) -> bool:
         """True where the lanes' places in the image do not lie side by side."""
@@ -243,22 +229,22 @@ class _Body:
 
     def _read(self, which: int, index: str, mask: str, other: str) -> str:
         """A vector of the image."""
-        address = self.code.at(self.kind, self.images[which], index)
+        address = self.code.place(self.kind, self.images[which], index)
         if not self._far():
             return self._load(address, mask, other)
         pointers = self._pointers(address)
         return self.code.call(
-            f"llvm.masked.gather.{self.suffix}.v{self.lanes}p0", self.vector,
+            f"llvm.masked.gather.{self.code.suffix(self.kind)}.v{self.lanes}p0", self.vector,
             (f"<{self.lanes} x ptr>", pointers), ("i32", "1"), (self.mask, mask), (self.vector, other),
         )  # fmt: skip
 
     def _write(self, which: int, index: str, mask: str, value: str) -> None:
-        address = self.code.at(self.kind, self.images[which], index)
+        address = self.code.place(self.kind, self.images[which], index)
         if not self._far():
             self._store(value, address, mask)
             return
         self.code.act(
-            f"llvm.masked.scatter.{self.suffix}.v{self.lanes}p0",
+            f"llvm.masked.scatter.{self.code.suffix(self.kind)}.v{self.lanes}p0",
             (self.vector, value), (f"<{self.lanes} x ptr>", self._pointers(address)), ("i32", "1"), (self.mask, mask),
         )  # fmt: skip
 
@@ -287,11 +273,11 @@ class _Body:
             nan = c.ins(f"fcmp uno {v} {best}, {best}")
             keep = c.ins(f"or {self.mask} {keep}, {nan}")
             best = c.ins(f"select {self.mask} {keep}, {v} {best}, {v} {seen}")
-        self._store(best, c.at(self.kind, self.images[1], index), self.inner)
+        self._store(best, c.place(self.kind, self.images[1], index), self.inner)
 
     def _max_grad(self, index: str, _: str) -> None:
         c, v, m = self.code, self.vector, self.mask
-        y, dy = (self._load(c.at(self.kind, self.images[i], index), self.inner, "zeroinitializer") for i in (1, 2))
+        y, dy = (self._load(c.place(self.kind, self.images[i], index), self.inner, "zeroinitializer") for i in (1, 2))
         free = self._true()
         for place, mask in self._places():
             seen = self._read(0, place, mask, self._all(_LOWEST))
@@ -309,20 +295,20 @@ class _Body:
         for place, mask in self._places():
             total = c.ins(f"fadd {v} {total}, {self._read(0, place, mask, 'zeroinitializer')}")
         mean = c.ins(f"fdiv {v} {total}, {divisor}")
-        self._store(mean, c.at(self.kind, self.images[1], index), self.inner)
+        self._store(mean, c.place(self.kind, self.images[1], index), self.inner)
 
     def _avg_grad(self, index: str, divisor: str) -> None:
         c, v = self.code, self.vector
-        dy = self._load(c.at(self.kind, self.images[0], index), self.inner, "zeroinitializer")
+        dy = self._load(c.place(self.kind, self.images[0], index), self.inner, "zeroinitializer")
         share = c.ins(f"fdiv {v} {dy}, {divisor}")
         for place, mask in self._places():
             self._give(1, place, mask, share)
 
     def _all(self, value: str) -> str:
-        return f"<{', '.join([f'{self.kind} {value}'] * self.lanes)}>"
+        return self.code.const(value, self.kind)
 
     def _true(self) -> str:
-        return f"<{', '.join(['i1 true'] * self.lanes)}>"
+        return self.code.const("true", "i1")
 
     # ---- how many places a window averages over ----------------------------------------------------------------------
 
@@ -342,9 +328,9 @@ class _Body:
         c = self.code
         if columns is None:
             n = c.i64("mul", self.rows, self._count(self.left, 1, "left", "right", "w"))
-            return c.splat(self.vector, self.kind, c.ins(f"sitofp i64 {n} to {self.kind}"))
+            return c.splat(self.kind, c.ins(f"sitofp i64 {n} to {self.kind}"))
         counts = self._counts(columns)
-        rows = c.splat(self.ints, "i64", self.rows)
+        rows = c.splat("i64", self.rows)
         return c.ins(f"sitofp {self.ints} {c.ins(f'mul {self.ints} {counts}, {rows}')} to {self.vector}")
 
     def _counts(self, columns: str) -> str:
@@ -352,10 +338,9 @@ class _Body:
         low, high = "0", s["w"]
         if self.pool.counts_padding:
             low, high = c.i64("sub", "0", s["left"]), c.i64("add", s["w"], s["right"])
-        wide = f"<{', '.join([f'i64 {self.pool.kernel[1]}'] * self.lanes)}>"
-        end = c.ins(f"add {v} {columns}, {wide}")
-        end = self._extreme("smin", end, c.splat(v, "i64", high))
-        return c.ins(f"sub {v} {end}, {self._extreme('smax', columns, c.splat(v, 'i64', low))}")
+        end = c.ins(f"add {v} {columns}, {c.const(str(self.pool.kernel[1]), 'i64')}")
+        end = self._extreme("smin", end, c.splat("i64", high))
+        return c.ins(f"sub {v} {end}, {self._extreme('smax', columns, c.splat('i64', low))}")
 
     def _extreme(self, which: str, a: str, b: str) -> str:
         return self.code.call(f"llvm.{which}.v{self.lanes}i64", self.ints, (self.ints, a), (self.ints, b))
