@@ -10,14 +10,14 @@ from msnb.ir.analysis.nested_nodes import draws, effects, host_calls
 from msnb.ir.text.parser import parse
 
 PRINTS = 'host_call(x, fn=host("print"), effect=True)'
-EACH_OTHER = f"""\
+EACH_OTHER = """\
 graph f(x: f32[2]) -> (f32[2])
   %1 = call(x, callee="first") : f32[2]
   %2 = call(x, callee="second") : f32[2]
   return x
 graph first(x: f32[2]) -> (f32[2])
   %1 = call(x, callee="second") : f32[2]
-  {{}}
+  {}
   return %1
 graph second(x: f32[2]) -> (f32[2])
   %1 = call(x, callee="first") : f32[2]

@@ -137,31 +137,6 @@ class Emitter(LoopBuilder):
         self.loop(("0", str(self.lanes), 1), [], lane)
         return self.ins(f"load {kind}, ptr {held}")
 
-    def scaled(self, p: str, n: str) -> str:
-        """p 2^n for float32 lanes, n being whole, in one instruction where the CPU has it; else nothing."""
-        if not self.scalef or self.lanes % 16:
-            return ""
-        parts = [self._scalef(self._part(p, k), self._part(n, k)) for k in range(self.lanes // 16)]
-        while len(parts) > 1:
-            size = 16 * (self.lanes // 16 // len(parts))
-            order = ", ".join(f"i32 {i}" for i in range(2 * size))
-            t = f"<{size} x float>"
-            pairs = zip(parts[::2], parts[1::2])
-            parts = [self.ins(f"shufflevector {t} {a}, {t} {b}, <{2 * size} x i32> <{order}>") for a, b in pairs]
-        return parts[0]
-
-    def _part(self, x: str, k: int) -> str:
-        if self.lanes == 16:
-            return x
-        order = ", ".join(f"i32 {i}" for i in range(16 * k, 16 * k + 16))
-        t = self.t("float")
-        return self.ins(f"shufflevector {t} {x}, {t} poison, <16 x i32> <{order}>")
-
-    def _scalef(self, p: str, n: str) -> str:
-        v = "<16 x float>"
-        args = [(v, p), (v, n), (v, "zeroinitializer"), ("i16", "-1"), ("i32", "4")]
-        return self.call("llvm.x86.avx512.mask.scalef.ps.512", v, *args)
-
     # ---- memory -----------------------------------------------------------------------------------------------------
 
     def load(self, dtype: DType, pointer: str, mask: str = "", align: int = 1) -> str:
