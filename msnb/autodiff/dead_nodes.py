@@ -7,20 +7,8 @@ last reason to keep many a forward value alive. Nodes with an effect stay, whate
 
 from __future__ import annotations
 
-from msnb.ir import control_flow
-from msnb.ir.graph import Graph, Module, Node, Value
-
-
-def has_effect(node: Node, module: Module, seen: frozenset[str] = frozenset()) -> bool:
-    """True where a node, or something inside it, must run even if nobody reads its results."""
-    if "effect" in node.op.traits or (node.op is control_flow.HOST_CALL and node.attrs["effect"]):
-        return True
-    if any(has_effect(n, module, seen) for g in node.graphs for n in g.nodes):
-        return True
-    name = node.attrs["callee"] if node.op is control_flow.CALL else None
-    if name is None or name in seen:
-        return False
-    return any(has_effect(n, module, seen | {name}) for n in module.graphs[name].nodes)
+from msnb.ir.analysis.nested_nodes import effects
+from msnb.ir.graph import Graph, Node, Value
 
 
 def prune(graph: Graph, waived: str = "") -> set[Value]:
@@ -30,9 +18,10 @@ def prune(graph: Graph, waived: str = "") -> set[Value]:
         waived: a trait; nodes that have it go like any other, whatever effect they have.
     """
     needed: set[Value] = set(graph.outputs)
+    effect = effects()
     kept: list[Node] = []
     for node in reversed(graph.nodes):
-        acts = waived not in node.op.traits and has_effect(node, graph.module)
+        acts = waived not in node.op.traits and effect.node(node, graph)
         if acts or any(v in needed for v in node.outputs):
             kept.append(node)
             needed.update(node.inputs)

@@ -30,8 +30,9 @@ from msnb.base.compile_timing import timed
 from msnb.base.errors import MsnbError
 from msnb.core.types import TensorType, Type
 from msnb.ir import control_flow
+from msnb.ir.analysis.nested_nodes import draws
 from msnb.ir.builder import GraphBuilder
-from msnb.ir.graph import Graph, Module, Node, Value, copy_node
+from msnb.ir.graph import Graph, Node, Value, copy_node
 from msnb.ir.stack_type import spread, with_axis
 from msnb.ops.definition.record import Op, find
 
@@ -75,7 +76,7 @@ class Batch:
     """One run of the transform."""
 
     def __init__(self, size: int, shares_draws: bool = False) -> None:
-        self.size, self.shares_draws = size, shares_draws
+        self.size, self.shares_draws, self.draws = size, shares_draws, draws()
         self.callees: dict[Any, tuple[str, tuple[bool, ...]]] = {}
 
     def graph(
@@ -131,7 +132,7 @@ class BatchedValues:
         return tuple(v in self.batched for v in values)
 
     def _node(self, node: Node) -> None:
-        drawn = not self.batch.shares_draws and draws(node, self.source.module)
+        drawn = not self.batch.shares_draws and self.batch.draws.node(node, self.source)
         if not drawn and not any(self.which(node.inputs)):
             copy_node(node, self.b.graph, self.env)
             return
@@ -166,18 +167,6 @@ def _listed(answer: tuple[Any, Any]) -> tuple[Sequence[Any], Sequence[bool]]:
     results = results if isinstance(results, (tuple, list)) else (results,)
     outs = outs if isinstance(outs, (tuple, list)) else (outs,) * len(results)
     return results, outs
-
-
-def draws(node: Node, module: Module, seen: frozenset[str] = frozenset()) -> bool:
-    """True where a node, or something inside it, makes random numbers of its own shape."""
-    if "random" in node.op.traits and node.attrs:  # without attributes: the stream's own next_key
-        return True
-    if any(draws(n, module, seen) for g in node.graphs for n in g.nodes):
-        return True
-    name = node.attrs["callee"] if node.op is control_flow.CALL else None
-    if name is None or name in seen:
-        return False
-    return any(draws(n, module, seen | {name}) for n in module.graphs[name].nodes)
 
 
 def _drawn(node: Node, inputs: list[Any], size: int) -> tuple[Sequence[Any], Sequence[bool]]:

@@ -8,52 +8,24 @@ from msnb.core.tensor import Tensor
 from msnb.graph.compile import CompiledProgram
 from msnb.ir.graph import Graph
 from msnb.notebook.errors import report
-from msnb.notebook.errors.error_pages import LESSONS
 from msnb.notebook.magics import cell_names
-from msnb.notebook.magics.cluster_magics import MsnbClusterMagics
-from msnb.notebook.magics.graph_magics import MODES, MsnbMagics
-from msnb.notebook.magics.run_magics import MsnbRunMagics
-from msnb.notebook.magics.view_magics import MsnbViewMagics
+from msnb.notebook.magics.cluster_magics import cluster_magic
+from msnb.notebook.magics.magic import install
+from msnb.notebook.magics.magic_table import MAGICS
 from msnb.notebook.show import program_views
 from msnb.notebook.views.tensor_view import tensor_with_images
 
-NAMES = (
-    "ms_mode", "ms_ir", "ms_grad", "ms_graph", "ms_passes", "ms_diff", "ms_mem", "ms_profile", "ms_step", "ms_explain",
-    "ms_compare", "ms_eager", "ms_roofline", "ms_kernels", "ms_plan", "ms_tensor", "ms_info", "ms_error", "ms_device",
-    "ms_cluster", "ms_aicore",
-)  # fmt: skip
-OPTIONS: dict[str, tuple[str, ...]] = {
-    "%ms_mode": tuple(sorted(MODES)),
-    "%ms_ir": ("--optimised", "--max-boxes"),
-    "%ms_grad": ("--norms", "--raw", "--max-boxes"),
-    "%ms_passes": ("--gradient", "--only-changed"),
-    "%ms_diff": ("--gradient", "--tol"),
-    "%ms_mem": ("--gradient", "--raw", "--arena"),
-    "%ms_profile": ("--gradient", "--raw", "--times", "--repeats"),
-    "%ms_step": ("--gradient", "--output", "--stop", "--optimised"),
-    "%ms_explain": ("--times", "--kernels"),
-    "%ms_compare": (),
-    "%ms_roofline": ("--gradient", "--raw", "--times", "--repeats"),
-    "%ms_kernels": ("--gradient",),
-    "%ms_plan": ("--devices", "--search", "--stages", "--view", "--output"),
-    "%ms_aicore": ("--tile", "--single", "--output"),
-    "%ms_tensor": (),
-    "%ms_info": (),
-    "%ms_error": tuple(LESSONS),
-    "%ms_device": ("Ascend", "CPU", "GPU"),
-    "%ms_cluster": ("start", "status", "restart", "stop", "--ranks", "--timeout", "--output"),
-    "%%ms_eager": ("--args", "--output", "--max-boxes", "--quiet"),
-    "%%ms_graph": ("--args", "--optimised", "--output", "--times", "--max-boxes", "--quiet"),
-}
+NAMES = tuple(magic.name for magic in (*MAGICS, cluster_magic()))
+OPTIONS = {magic.key: magic.completions for magic in (*MAGICS, cluster_magic())}
 
 
 def load(shell: Any) -> None:
     """Put magics, completion, cell names, error reports and graph pictures into a shell."""
-    shell.register_magics(MsnbMagics, MsnbViewMagics, MsnbRunMagics, MsnbClusterMagics)
+    for magic in (*MAGICS, cluster_magic()):
+        install(shell, magic)
+        shell.set_hook("complete_command", _completer(magic.completions), str_key=magic.key)
     cell_names.name_cells(shell)
     report.install(shell)
-    for magic, words in OPTIONS.items():
-        shell.set_hook("complete_command", _completer(words), str_key=magic)
     bundles = shell.display_formatter.mimebundle_formatter
     bundles.for_type(Graph, _show_graph)
     bundles.for_type(CompiledProgram, _show_compiled)

@@ -17,7 +17,7 @@ from msnb.core import dtypes
 from msnb.core.tensor import Tensor
 from msnb.core.types import tensor_type
 from msnb.ir import control_flow
-from msnb.ir.analysis.isomorphic import isomorphic
+from msnb.ir.analysis.structural_hash import isomorphic
 from msnb.ir.analysis.verifier import verify
 from msnb.ir.builder import GraphBuilder
 from msnb.ir.control_flow import replay

@@ -7,7 +7,7 @@ import pytest
 import msnb as ms
 from msnb.core import dtypes
 from msnb.core.types import Dim, StackType, tensor_type
-from msnb.ir.analysis.isomorphic import isomorphic
+from msnb.ir.analysis.structural_hash import isomorphic
 from msnb.ir.builder import GraphBuilder
 from msnb.ir.control_flow import STACK_NEW
 from msnb.ir.text.parser import parse

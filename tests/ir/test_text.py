@@ -10,8 +10,7 @@ from msnb.base.source_location import Origin, Where
 from msnb.core import dtypes
 from msnb.core.tensor import Tensor
 from msnb.core.types import tensor_type
-from msnb.ir.analysis.isomorphic import difference, isomorphic
-from msnb.ir.analysis.structural_hash import host_functions, structure_key
+from msnb.ir.analysis.structural_hash import difference, host_functions, isomorphic, structure_key
 from msnb.ir.builder import Const, GraphBuilder, build
 from msnb.ir.control_flow import IF, if_
 from msnb.ir.graph import Graph

@@ -11,7 +11,7 @@ import msnb as ms
 from msnb.base import events
 from msnb.graph.compile import PASSES, Log, compile_graph
 from msnb.graph.compile.plugin_passes import plugged
-from msnb.ir.analysis.isomorphic import difference
+from msnb.ir.analysis.structural_hash import difference
 from msnb.ir.text.parser import parse
 from msnb.ir.text.printer import print_graph
 

@@ -10,43 +10,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from IPython.core import magic
-
 from msnb.base.errors import ArgumentError, DeviceError
-from msnb.notebook.magics.graph_magics import LINE_MAGIC, WITH_OPTIONS, Line, argument, options_of
+from msnb.notebook.magics.magic import Line, Magic, argument
 from msnb.parallel.engine.client.engine_client import Engine
 
 WORDS = ("start", "status", "restart", "stop")
 
 
-@magic.magics_class
-class MsnbClusterMagics(magic.Magics):
-    """Ranks of this session."""
+class Cluster:
+    """Ranks of a session."""
 
-    shell: Any
     engine: Any = None
 
-    @WITH_OPTIONS
-    @argument("what", nargs="?", default="status", choices=WORDS, help="what to do; without it, say how the ranks are")
-    @argument("-n", "--ranks", type=int, default=4, help="how many ranks to start")
-    @argument("--timeout", type=float, default=60.0, help="seconds that a collective may take")
-    @argument("-o", "--output", metavar="NAME", default="", help="bind the ms.parallel.Engine to this name")
-    @LINE_MAGIC
-    def ms_cluster(self, line: str) -> Line:
-        """Start, look at, restart and stop ranks: MPI processes that run plans, and cells under %%px.
-
-        Example: %ms_cluster start -n 4 -o ranks
-        """
-        o = options_of(self.ms_cluster, line)
-        if o.what == "start":
-            self._start(o.ranks, o.timeout)
-        elif o.what == "restart":
+    def __call__(self, shell: Any, options: Any) -> Line:
+        """Do what the line says; returns how the ranks are."""
+        if options.what == "start":
+            self._start(options.ranks, options.timeout)
+        elif options.what == "restart":
             self._need().restart()
-        elif o.what == "stop" and self.engine is not None:
+        elif options.what == "stop" and self.engine is not None:
             engine, self.engine = self.engine, None
             engine.stop()
-        if o.output:
-            self.shell.user_ns[o.output] = self._need()
+        if options.output:
+            shell.user_ns[options.output] = self._need()
         return Line(self._told())
 
     def _start(self, ranks: int, timeout: float) -> None:
@@ -66,3 +52,17 @@ class MsnbClusterMagics(magic.Magics):
         if self.engine is None:
             return "no ranks"
         return f"{self.engine.n} ranks: " + ", ".join(f"{r} {how}" for r, how in self.engine.health().items())
+
+
+def cluster_magic() -> Magic:
+    """``%ms_cluster`` for a session that has no ranks yet."""
+    return Magic(
+        "ms_cluster", Cluster(),
+        "Start, look at, restart and stop ranks: MPI processes that run plans, and cells under %%px.\n\n"
+        "Example: %ms_cluster start -n 4 -o ranks",
+        (argument("what", nargs="?", default="status", choices=WORDS,
+                  help="what to do; without it, say how the ranks are"),
+         argument("-n", "--ranks", type=int, default=4, help="how many ranks to start"),
+         argument("--timeout", type=float, default=60.0, help="seconds that a collective may take"),
+         argument("-o", "--output", metavar="NAME", default="", help="bind the ms.parallel.Engine to this name")),
+    )  # fmt: skip

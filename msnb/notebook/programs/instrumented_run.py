@@ -26,7 +26,7 @@ from msnb.core.types import TensorType
 from msnb.devices.reference_executor import ReferenceProgram
 from msnb.graph.capture import trace
 from msnb.graph.compile import Log, optimise
-from msnb.ir.control_flow import HOST_CALL
+from msnb.ir.analysis.nested_nodes import host_calls
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.text.printer import Names
 from msnb.notebook.drawing.node_groups import is_drawn
@@ -120,7 +120,7 @@ def _alone(node: Node, graph: Graph) -> Graph:
 
 def has_host_calls(graph: Graph) -> bool:
     """True where a program calls back into Python: running it twice would do twice what that code does."""
-    return any(node.op is HOST_CALL for _, node in graph.walk())
+    return host_calls().graph(graph)
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from msnb.devices.device import ArrayDevice
 from msnb.graph.compile import PASSES, Log, compile_graph
 from msnb.graph.compile.passes.algebraic_simplification import LAWS
 from msnb.graph.compile.rewriting.rewrite_rule import REFUSED
-from msnb.ir.analysis.isomorphic import difference
+from msnb.ir.analysis.structural_hash import difference
 from msnb.ir.analysis.verifier import verify
 from msnb.ir.text.parser import parse
 from msnb.ir.text.printer import constants_of, print_graph

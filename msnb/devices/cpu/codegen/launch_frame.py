@@ -21,11 +21,10 @@ threads. ``each``: elements that are worth a thread. Shares begin and end at who
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 
 from msnb.devices.cpu.codegen.kernel_schedule import ALIGNED, STREAMED
-from msnb.devices.cpu.llvm.emitter import Emitter
 from msnb.devices.cpu.llvm.jit import Library, attributes
+from msnb.devices.cpu.llvm.loop_builder import LoopBuilder, module, shared
 
 ROWS, CHAINS, REPEATED = 9, 6, 6
 _BODY = "void (ptr, ptr, i1, i64, i64)"
@@ -35,40 +34,22 @@ _BODY = "void (ptr, ptr, i1, i64, i64)"
 def library() -> Library:
     """The frames as machine code: ``msnb_rows``, ``msnb_chains`` and ``msnb_repeated``."""
     parts = ("rows", _rows, _rows_share), ("chains", _chains, _chains_share), ("repeated", _repeated, _repeated_share)
-    frames = [_Frame(*each) for each in parts]
-    declared = {k: v for frame in frames for k, v in frame.declared.items()}
-    head = ["@msnb_parallel = global ptr null", "@msnb_thread = global ptr null", *declared.values()]
-    return Library("\n".join([*head, *(frame.text for frame in frames)]))
-
-
-class _Frame:
-    def __init__(self, name: str, entry: Callable[[Emitter], None], share: Callable[[Emitter], None]) -> None:
-        main, part, each = Emitter(), Emitter(), Emitter()
+    builders, texts = list[LoopBuilder](), []
+    for name, entry, share in parts:
+        main, each = LoopBuilder(), LoopBuilder()
         entry(main)
         share(each)
-        t = part.ins(f"sext i32 {part.ins('call i32 ' + part.ins('load ptr, ptr @msnb_thread') + '()')} to i64")
-        part.do(f"call void @msnb_{name}.share(ptr %task, i64 {t})")
-        part.do("ret void")
-        self.declared = {**main.declared, **each.declared}
-        heads = (f"internal void @msnb_{name}.share(ptr %task, i64 %t)", f"internal void @msnb_{name}.part(ptr %task)",
-                 f"i32 @msnb_{name}(ptr %slots, ptr %words, ptr %env)")  # fmt: skip
-        self.text = "\n".join(_define(h, e) for h, e in zip(heads, (each, part, main)))
+        builders += [main, each]
+        texts.append(shared(f"msnb_{name}", attributes(), main, each))
+    return Library(module(builders, *texts))
 
 
-def _define(head: str, e: Emitter) -> str:
-    return "\n".join([f"define {head} {attributes()} {{", "entry:", *e.entry, *e.lines, "}"])
-
-
-def _at(e: Emitter, kind: str, base: str, i: str | int) -> str:
-    return e.ins(f"load {kind}, ptr {e.ins(f'getelementptr i64, ptr {base}, i64 {i}')}")
-
-
-def _fill(e: Emitter, slots: str, words: str, n: str) -> str:
+def _fill(e: LoopBuilder, slots: str, words: str, n: str) -> str:
     """A table of the data pointers in the slots that ``n`` words name."""
     table = e.ins(f"alloca ptr, i64 {n}")
 
     def one(i: str, _: list[str]) -> list[str]:
-        pointer = _at(e, "ptr", slots, _at(e, "i64", words, i))
+        pointer = e.field("ptr", slots, e.field("i64", words, i))
         e.do(f"store ptr {pointer}, ptr {e.ins(f'getelementptr ptr, ptr {table}, i64 {i}')}")
         return []
 
@@ -76,15 +57,15 @@ def _fill(e: Emitter, slots: str, words: str, n: str) -> str:
     return table
 
 
-def _may_stream(e: Emitter, table: str, n: str, reads: str, large: str) -> str:
+def _may_stream(e: LoopBuilder, table: str, n: str, reads: str, large: str) -> str:
     """True where all results among ``large`` are aligned and no operand lies there."""
 
     def result(i: str, now: list[str]) -> list[str]:
-        pointer = _at(e, "ptr", table, i)
+        pointer = e.field("ptr", table, i)
         bits = e.ins(f"and i64 {e.ins(f'ptrtoint ptr {pointer} to i64')}, {ALIGNED - 1}")
 
         def operand(j: str, so_far: list[str]) -> list[str]:
-            apart = e.ins(f"icmp ne ptr {pointer}, {_at(e, 'ptr', table, j)}")
+            apart = e.ins(f"icmp ne ptr {pointer}, {e.field('ptr', table, j)}")
             return [e.ins(f"and i1 {so_far[0]}, {apart}")]
 
         fine = e.loop(("0", reads, 1), [("i1", e.ins(f"icmp eq i64 {bits}, 0"))], operand)[0]
@@ -92,19 +73,19 @@ def _may_stream(e: Emitter, table: str, n: str, reads: str, large: str) -> str:
         return [e.ins(f"and i1 {now[0]}, {e.ins(f'select i1 {chosen}, i1 {fine}, i1 true')}")]
 
     some = e.ins(f"icmp ne i64 {large}, 0")
-    bits = e.call("llvm.smin.i64", "i64", ("i64", n), ("i64", "64"))
+    bits = e.smaller(n, "64")
     end = e.ins(f"select i1 {some}, i64 {bits}, i64 0")
     return e.loop((reads, end, 1), [("i1", some)], result)[0]
 
 
-def _threads(e: Emitter, most: str) -> str:
-    given = e.call("llvm.smin.i64", "i64", ("i64", e.ins("load i64, ptr %env")), ("i64", most))
+def _threads(e: LoopBuilder, most: str) -> str:
+    given = e.smaller(e.ins("load i64, ptr %env"), most)
     alone = e.ins(f"icmp eq ptr {e.ins('load ptr, ptr @msnb_parallel')}, null")
     few = e.ins(f"or i1 {alone}, {e.ins(f'icmp slt i64 {given}, 1')}")
     return e.ins(f"select i1 {few}, i64 1, i64 {given}")
 
 
-def _fork(e: Emitter, name: str, fields: list[tuple[str, str]], threads: str) -> None:
+def _fork(e: LoopBuilder, name: str, fields: list[tuple[str, str]], threads: str) -> None:
     """The task on all threads, or here where there is one."""
     task = e.alloca(f"[{len(fields)} x i64]")
     for i, (kind, value) in enumerate(fields):
@@ -118,11 +99,11 @@ def _fork(e: Emitter, name: str, fields: list[tuple[str, str]], threads: str) ->
     e.when(e.ins(f"icmp sgt i64 {threads}, 1"), fork, lambda: e.do(here))
 
 
-def _ends(e: Emitter, total: str, threads: str) -> list[str]:
+def _ends(e: LoopBuilder, total: str, threads: str) -> list[str]:
     return [e.ins(f"udiv i64 {e.ins(f'mul i64 {t}, {total}')}, {threads}") for t in ("%t", e.ins("add i64 %t, 1"))]
 
 
-def _cut(e: Emitter, end: str, total: str) -> str:
+def _cut(e: LoopBuilder, end: str, total: str) -> str:
     """Down to a whole vector, except at the very end."""
     whole = e.ins(f"and i64 {end}, {-ALIGNED}")
     return e.ins(f"select i1 {e.ins(f'icmp eq i64 {end}, {total}')}, i64 {total}, i64 {whole}")
@@ -131,14 +112,14 @@ def _cut(e: Emitter, end: str, total: str) -> str:
 # ---- rows -----------------------------------------------------------------------------------------------------------
 
 
-def _rows(e: Emitter) -> None:
-    last, n, reads, size = _at(e, "ptr", "%words", 1), *(_at(e, "i64", "%words", i) for i in (2, 3, 4))
-    limit, large = _at(e, "i64", "%words", 6), _at(e, "i64", "%words", 8)
+def _rows(e: LoopBuilder) -> None:
+    last, n, reads, size = e.field("ptr", "%words", 1), *(e.field("i64", "%words", i) for i in (2, 3, 4))
+    limit, large = e.field("i64", "%words", 6), e.field("i64", "%words", 8)
     operands = e.ins(f"getelementptr i64, ptr %words, i64 {ROWS}")
     table = _fill(e, "%slots", operands, n)
     some = e.ins(f"icmp ne i64 {size}, 0")
     slot = e.ins(f"select i1 {some}, i64 {n}, i64 0")
-    scratch = _at(e, "ptr", "%slots", _at(e, "i64", operands, slot))
+    scratch = e.field("ptr", "%slots", e.field("i64", operands, slot))
     stream = e.ins(f"zext i1 {_may_stream(e, table, n, reads, large)} to i64")
     threads = _threads(e, limit)
     _fork(e, "rows", [("ptr", table), ("ptr", scratch), ("i64", threads), ("ptr", "%words"), ("i64", stream)], threads)
@@ -147,11 +128,11 @@ def _rows(e: Emitter) -> None:
     e.do("ret i32 0")
 
 
-def _rows_share(e: Emitter) -> None:
-    table, scratch, words = (_at(e, "ptr", "%task", i) for i in (0, 1, 3))
-    threads, stream = _at(e, "i64", "%task", 2), e.ins(f"trunc i64 {_at(e, 'i64', '%task', 4)} to i1")
-    body, size, total = _at(e, "ptr", words, 0), _at(e, "i64", words, 4), _at(e, "i64", words, 5)
-    cut = e.ins(f"icmp ne i64 {_at(e, 'i64', words, 7)}, 0")
+def _rows_share(e: LoopBuilder) -> None:
+    table, scratch, words = (e.field("ptr", "%task", i) for i in (0, 1, 3))
+    threads, stream = e.field("i64", "%task", 2), e.ins(f"trunc i64 {e.field('i64', '%task', 4)} to i1")
+    body, size, total = e.field("ptr", words, 0), e.field("i64", words, 4), e.field("i64", words, 5)
+    cut = e.ins(f"icmp ne i64 {e.field('i64', words, 7)}, 0")
     ends = [e.ins(f"select i1 {cut}, i64 {_cut(e, x, total)}, i64 {x}") for x in _ends(e, total, threads)]
     mine = e.ins(f"getelementptr i8, ptr {scratch}, i64 {e.ins(f'mul i64 %t, {size}')}")
     e.do(f"call void {body}(ptr {table}, ptr {mine}, i1 {stream}, i64 {ends[0]}, i64 {ends[1]})")
@@ -161,17 +142,17 @@ def _rows_share(e: Emitter) -> None:
 # ---- chains ---------------------------------------------------------------------------------------------------------
 
 
-def _record(e: Emitter, words: str, k: str, n: str) -> str:
+def _record(e: LoopBuilder, words: str, k: str, n: str) -> str:
     """The words of operand set k: n slots and an extent each."""
     skip = e.ins(f"mul i64 {k}, {e.ins(f'add i64 {n}, 1')}")
     return e.ins(f"getelementptr i64, ptr {words}, i64 {e.ins(f'add i64 {skip}, {CHAINS}')}")
 
 
-def _chains(e: Emitter) -> None:
-    count, n, each = (_at(e, "i64", "%words", i) for i in (1, 2, 4))
+def _chains(e: LoopBuilder) -> None:
+    count, n, each = (e.field("i64", "%words", i) for i in (1, 2, 4))
 
     def more(k: str, now: list[str]) -> list[str]:
-        return [e.ins(f"add i64 {now[0]}, {_at(e, 'i64', _record(e, '%words', k, n), n)}")]
+        return [e.ins(f"add i64 {now[0]}, {e.field('i64', _record(e, '%words', k, n), n)}")]
 
     total = e.loop(("0", count, 1), [("i64", "0")], more)[0]
     threads = _threads(e, e.ins(f"udiv i64 {total}, {each}"))
@@ -179,16 +160,16 @@ def _chains(e: Emitter) -> None:
     e.do("ret i32 0")
 
 
-def _chains_share(e: Emitter) -> None:
-    slots, words = (_at(e, "ptr", "%task", i) for i in (0, 1))
-    threads, total = (_at(e, "i64", "%task", i) for i in (2, 3))
-    body, (count, n, reads, large) = _at(e, "ptr", words, 0), (_at(e, "i64", words, i) for i in (1, 2, 3, 5))
+def _chains_share(e: LoopBuilder) -> None:
+    slots, words = (e.field("ptr", "%task", i) for i in (0, 1))
+    threads, total = (e.field("i64", "%task", i) for i in (2, 3))
+    body, (count, n, reads, large) = e.field("ptr", words, 0), (e.field("i64", words, i) for i in (1, 2, 3, 5))
     ends = _ends(e, total, threads)
     stack = e.call("llvm.stacksave.p0", "ptr")
 
     def one(k: str, now: list[str]) -> list[str]:
         record = _record(e, words, k, n)
-        extent = _at(e, "i64", record, n)
+        extent = e.field("i64", record, n)
         low, high = (_within(e, end, now[0], extent) for end in ends)
 
         def work() -> None:
@@ -205,18 +186,18 @@ def _chains_share(e: Emitter) -> None:
     e.do("ret void")
 
 
-def _within(e: Emitter, end: str, offset: str, extent: str) -> str:
+def _within(e: LoopBuilder, end: str, offset: str, extent: str) -> str:
     """The end of a share within one operand set: between 0 and its extent, at a whole vector."""
     here = e.ins(f"sub i64 {end}, {offset}")
-    here = e.call("llvm.smax.i64", "i64", ("i64", here), ("i64", "0"))
-    return _cut(e, e.call("llvm.smin.i64", "i64", ("i64", here), ("i64", extent)), extent)
+    here = e.larger(here, "0")
+    return _cut(e, e.smaller(here, extent), extent)
 
 
 # ---- repeated -------------------------------------------------------------------------------------------------------
 
 
-def _repeated(e: Emitter) -> None:
-    each, *sizes = (_at(e, "i64", "%words", i) for i in (2, 3, 4, 5))
+def _repeated(e: LoopBuilder) -> None:
+    each, *sizes = (e.field("i64", "%words", i) for i in (2, 3, 4, 5))
     total = sizes[0]
     for size in sizes[1:]:
         total = e.ins(f"mul i64 {total}, {size}")
@@ -225,10 +206,10 @@ def _repeated(e: Emitter) -> None:
     e.do("ret i32 0")
 
 
-def _repeated_share(e: Emitter) -> None:
-    slots, words = (_at(e, "ptr", "%task", i) for i in (0, 1))
-    threads, total = (_at(e, "i64", "%task", i) for i in (2, 3))
-    body, (n, inner, extent) = _at(e, "ptr", words, 0), (_at(e, "i64", words, i) for i in (1, 4, 5))
+def _repeated_share(e: LoopBuilder) -> None:
+    slots, words = (e.field("ptr", "%task", i) for i in (0, 1))
+    threads, total = (e.field("i64", "%task", i) for i in (2, 3))
+    body, (n, inner, extent) = e.field("ptr", words, 0), (e.field("i64", words, i) for i in (1, 4, 5))
     begin, end = _ends(e, total, threads)
     table = e.ins(f"alloca ptr, i64 {n}")
     first = e.ins(f"udiv i64 {begin}, {extent}")
@@ -247,14 +228,14 @@ def _repeated_share(e: Emitter) -> None:
     e.do("ret void")
 
 
-def _move(e: Emitter, slots: str, words: str, table: tuple[str, str], counters: tuple[str, str]) -> None:
+def _move(e: LoopBuilder, slots: str, words: str, table: tuple[str, str], counters: tuple[str, str]) -> None:
     """The table of the data pointers of one row."""
 
     def one(i: str, _: list[str]) -> list[str]:
         skip = e.ins(f"mul i64 {i}, 3")
         at = e.ins(f"getelementptr i64, ptr {words}, i64 {e.ins(f'add i64 {skip}, {REPEATED}')}")
-        far, near = (e.ins(f"mul i64 {c}, {_at(e, 'i64', at, k)}") for k, c in enumerate(counters, 1))
-        base = _at(e, "ptr", slots, _at(e, "i64", at, 0))
+        far, near = (e.ins(f"mul i64 {c}, {e.field('i64', at, k)}") for k, c in enumerate(counters, 1))
+        base = e.field("ptr", slots, e.field("i64", at, 0))
         pointer = e.ins(f"getelementptr i8, ptr {base}, i64 {e.ins(f'add i64 {far}, {near}')}")
         e.do(f"store ptr {pointer}, ptr {e.ins(f'getelementptr i64, ptr {table[0]}, i64 {i}')}")
         return []

@@ -81,6 +81,13 @@ class Body:
         base = self.base(access, kind, f"%b{access.buffer}", access.strides, access.offset)
         return self._moved(kind, base, access.strides, dims)
 
+    def places(self, access: Access, dtype: DType) -> str:
+        """Pointers to the elements of the lanes, which are points along the last dim."""
+        *before, d = self.plan.inner
+        base, first = self.place(access, before), self.index(access.strides, [d], "0")
+        kind, steps = memory_name(dtype), self.e.steps(first, access.strides[d])
+        return self.e.ins(f"getelementptr {kind}, ptr {base}, {self.e.t('i64')} {steps}")
+
     def kept(self, key: int, memory: Scratch, dims: list[int]) -> str:
         """A pointer to an element of scratch memory."""
         kind = memory_name(memory.dtype)
@@ -202,8 +209,7 @@ class Body:
         long = [r for r in self.plan.acc_insts if id(r) in self.wide]
         for r in long:
             self._clear(r, self.plan.accs[id(r)], self.pointers[id(r)])
-        end = self.e.ins(f"add nsw i64 {start}, {FLUSHED}")
-        end = self.e.call("llvm.smin.i64", "i64", ("i64", end), ("i64", stop))
+        end = self.e.smaller(self.e.i64("add nsw", start, FLUSHED), stop)
         self.e.loop((start, end, 1), [], self._row)
         for r in long:
             self._flush(r)
@@ -228,12 +234,15 @@ class Body:
     def _add_to(self, r: Inst, value: str) -> None:
         """Combine a scalar (in the dtype of the accumulator) into an accumulator."""
         memory = self.plan.accs[id(r)]
-        add = partial(self.add, r, value, memory, [])
-        reads = tuple(1 if d in r.args[0].dims else 0 for d in range(len(self.kernel.sizes)))
+        self.guard_sum(r, [], partial(self.add, r, value, memory, []))
+
+    def guard_sum(self, r: Inst, dims: list[int], action: Callable[[], None]) -> None:
+        """A value that lacks dims is added once; a maximum may be taken as often as one likes."""
         if r.attr.kind in ("sum", "prod") and self.plan.mode == "rows":
-            self.guarded(reads, [], add)
+            reads = tuple(1 if d in r.args[0].dims else 0 for d in range(len(self.kernel.sizes)))
+            self.guarded(reads, dims, action)
         else:
-            add()
+            action()
 
     def add(self, r: Inst, value: str, memory: Scratch, dims: list[int]) -> None:
         """accumulator = accumulator (+) value."""
@@ -308,9 +317,7 @@ class RowPass:
         return self._innermost(low, high, totals)
 
     def _block(self, high: str, start: str, totals: list[str]) -> list[str]:
-        end = self.e.ins(f"add nsw i64 {start}, {BLOCK}")
-        end = self.e.call("llvm.smin.i64", "i64", ("i64", end), ("i64", high))
-        return self._innermost(start, end, totals)
+        return self._innermost(start, self.e.smaller(self.e.i64("add nsw", start, BLOCK), high), totals)
 
     def _carried(self, totals: list[str]) -> list[tuple[str, str]]:
         held = [(self._total_dtype(r), r, t) for r, t in zip(self.over_row, totals)]
@@ -365,7 +372,7 @@ class RowPass:
 
     def _mask(self, i: str, stop: str) -> str:
         left = self.e.ins(f"sub i64 {stop}, {i}")
-        short = self.e.ins(f"trunc i64 {self.e.call('llvm.smin.i64', 'i64', ('i64', left), ('i64', '64'))} to i32")
+        short = self.e.ins(f"trunc i64 {self.e.smaller(left, '64')} to i32")
         numbers = ", ".join(f"i32 {k}" for k in range(self.e.lanes))
         return self.e.ins(f"icmp slt {self.e.t('i32')} <{numbers}>, {self.e.splat('i32', short)}")
 
@@ -404,7 +411,7 @@ class RowPass:
         for r in self.over_outer:
             if self._depth(r.args[0].dims) == depth:
                 memory, name = self.plan.accs[id(r)], self._one(r.args[0])
-                self._guard_sum(r, dims, partial(self.body.add, r, name, memory, dims))
+                self.body.guard_sum(r, dims, partial(self.body.add, r, name, memory, dims))
         for access, value in self.stores:
             if self._store_depth(access, value) == depth:
                 place = partial(self.body.place, access, dims)
@@ -417,14 +424,6 @@ class RowPass:
     def _store_depth(self, access: Access, value: Inst) -> int:
         walked = frozenset(d for d in self.inner if access.strides[d])
         return self._depth(walked | value.dims)
-
-    def _guard_sum(self, r: Inst, dims: list[int], action: Callable[[], None]) -> None:
-        """A value that lacks dims is added once; a maximum may be taken as often as one likes."""
-        if r.attr.kind in ("sum", "prod") and self.plan.mode == "rows":
-            reads = tuple(1 if d in r.args[0].dims else 0 for d in range(len(self.body.kernel.sizes)))
-            self.body.guarded(reads, dims, action)
-        else:
-            action()
 
     # ---- vectors ----------------------------------------------------------------------------------------------------
 
@@ -451,7 +450,7 @@ class RowPass:
         for r in self.over_outer:
             if self._depth(r.args[0].dims) == last:
                 name, memory = self._of(r.args[0], names), self.plan.accs[id(r)]
-                self._guard_sum(r, self.inner[:-1], partial(self.body.add, r, name, memory, self.inner))
+                self.body.guard_sum(r, self.inner[:-1], partial(self.body.add, r, name, memory, self.inner))
         for access, value in self.stores:
             if self._store_depth(access, value) == last:
                 store = partial(self._store, access, self._of(value, names), value)
@@ -476,7 +475,7 @@ class RowPass:
         access: Access = inst.attr
         if access.strides[self.inner[-1]] == 1 or self.e.lanes == 1:
             return self.e.load(inst.dtype, self.body.place(access, self.inner), self.mask)
-        return self.e.gather(inst.dtype, self._places(access, inst.dtype), self.mask)
+        return self.e.gather(inst.dtype, self.body.places(access, inst.dtype), self.mask)
 
     def _store(self, access: Access, name: str, value: Inst) -> None:
         stride = access.strides[self.inner[-1]]
@@ -485,21 +484,12 @@ class RowPass:
         elif stride == 1 or self.e.lanes == 1:
             self.e.store(value.dtype, name, self.body.place(access, self.inner), self.mask)
         else:
-            self.e.scatter(value.dtype, name, self._places(access, value.dtype), self.mask)
+            self.e.scatter(value.dtype, name, self.body.places(access, value.dtype), self.mask)
 
     def _stream(self, name: str, value: Inst, pointer: str) -> None:
         """Past the caches where the memory allows it: nothing is fetched that will be overwritten as a whole."""
         past = partial(self.e.store, value.dtype, name, pointer, align=64, stream=True)
         self.e.when("%stream", past, partial(self.e.store, value.dtype, name, pointer))
-
-    def _places(self, access: Access, dtype: DType) -> str:
-        """Pointers to the elements of the lanes."""
-        d, kind = self.inner[-1], memory_name(dtype)
-        base = self.body.place(access, self.inner[:-1])
-        first = self.body.index(access.strides, [d], "0")
-        return self.e.ins(
-            f"getelementptr {kind}, ptr {base}, {self.e.t('i64')} {self.e.steps(first, access.strides[d])}"
-        )
 
     def _into(self, r: Inst, old: str, value: str) -> str:
         """A step of a reduction; lanes beyond the end keep what they had."""

@@ -22,6 +22,7 @@ from msnb.core import dtypes
 from msnb.core.types import TensorType
 from msnb.devices.cpu.llvm.emitter import Emitter, memory_name
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes
+from msnb.devices.cpu.llvm.loop_builder import module, shared
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel
 from msnb.ir.graph import Node, Value
 
@@ -107,21 +108,19 @@ def _axis(spec: Any) -> int | None:
 def library_of(names: tuple[str, ...]) -> Library:
     """The kernels of these names in one module."""
     emitted = [_function(n) for n in names]
-    declared = {k: v for _, d in emitted for k, v in d.items()}
-    head = ["@msnb_parallel = global ptr null", "@msnb_thread = global ptr null", *declared.values()]
-    return Library("\n".join([*head, *(text for text, _ in emitted)]))
+    return Library(module([e for _, builders in emitted for e in builders], *(text for text, _ in emitted)))
 
 
-def _function(name: str) -> tuple[str, dict[str, str]]:
-    """A kernel as text, and what it needs declared. One thread's part is a function of its own."""
+def _function(name: str) -> tuple[str, list[Emitter]]:
+    """A kernel as text, and its emitters. One thread's part is a function of its own."""
     what, *kinds = name.split("_")
     main, part = Emitter(), Emitter()
     index = "i32" if kinds[-1] == "int32" else "i64"
     if what == "check":
         _emit_check(main, index)
-        return _define(f"i32 @msnb_{name}(ptr %slots, ptr %words, ptr %env)", main), main.declared
-    numbers = dict(zip(("outer", "count", "size", "inner"), (_word(main, 3 + i) for i in range(4))))
-    fine = _emit_range(main, index, _pointer(main, 1), numbers)
+        return main.function(f"i32 @msnb_{name}(ptr %slots, ptr %words, ptr %env)", attributes()), [main]
+    numbers = dict(zip(("outer", "count", "size", "inner"), (main.word(3 + i) for i in range(4))))
+    fine = _emit_range(main, index, main.slot(1), numbers)
     good = main.name("good")
     main.do(f"br i1 {fine}, label %{good}, label %bad")
     main.label("bad")
@@ -130,46 +129,11 @@ def _function(name: str) -> tuple[str, dict[str, str]]:
     _emit_fork(main, name, what, numbers)
     work = {"gather": _emit_gather, "add": _emit_add}[what]
     work(part, index, dtypes.as_dtype(kinds[0]) if what == "add" else dtypes.int8)
-    text = [
-        _define(f"internal void @msnb_{name}.share(ptr %task, i64 %t)", part),
-        _define_part(name),
-        _define(f"i32 @msnb_{name}(ptr %slots, ptr %words, ptr %env)", main),
-    ]
-    return "\n".join(text), {**main.declared, **part.declared}
-
-
-def _define(head: str, e: Emitter) -> str:
-    return "\n".join([f"define {head} {attributes()} {{", "entry:", *e.entry, *e.lines, "}"])
-
-
-def _define_part(name: str) -> str:
-    e = Emitter()
-    t = e.ins(f"sext i32 {e.ins('call i32 ' + e.ins('load ptr, ptr @msnb_thread') + '()')} to i64")
-    e.do(f"call void @msnb_{name}.share(ptr %task, i64 {t})")
-    e.do("ret void")
-    return _define(f"internal void @msnb_{name}.part(ptr %task)", e)
-
-
-def _word(e: Emitter, i: int) -> str:
-    return e.ins(f"load i64, ptr {e.ins(f'getelementptr i64, ptr %words, i64 {i}')}")
-
-
-def _pointer(e: Emitter, i: int) -> str:
-    return e.ins(f"load ptr, ptr {e.ins(f'getelementptr ptr, ptr %slots, i64 {_word(e, i)}')}")
-
-
-def _at(e: Emitter, kind: str, base: str, i: str) -> str:
-    return e.ins(f"getelementptr {kind}, ptr {base}, i64 {i}")
-
-
-def _product(e: Emitter, first: str, *others: str) -> str:
-    for other in others:
-        first = e.ins(f"mul i64 {first}, {other}")
-    return first
+    return shared(f"msnb_{name}", attributes(), main, part), [main, part]
 
 
 def _entry_of(e: Emitter, index: str, base: str, i: str) -> str:
-    found = e.ins(f"load {index}, ptr {_at(e, index, base, i)}")
+    found = e.ins(f"load {index}, ptr {e.place(index, base, i)}")
     return e.ins(f"sext i32 {found} to i64") if index == "i32" else found
 
 
@@ -188,13 +152,13 @@ def _emit_range(e: Emitter, index: str, base: str, n: dict[str, str]) -> str:
 
 def _emit_check(e: Emitter, index: str) -> None:
     """out = target; 1 where an entry is neither a class nor the ignored one."""
-    x, out = _pointer(e, 0), _pointer(e, 1)
-    count, classes, ignore = (_word(e, 2 + i) for i in range(3))
+    x, out = e.slot(0), e.slot(1)
+    count, classes, ignore = (e.word(2 + i) for i in range(3))
 
     def one(i: str, now: list[str]) -> list[str]:
         k = _entry_of(e, index, x, i)
         short = e.ins(f"trunc i64 {k} to i32") if index == "i32" else k
-        e.do(f"store {index} {short}, ptr {_at(e, index, out, i)}")
+        e.do(f"store {index} {short}, ptr {e.place(index, out, i)}")
         good = e.ins(f"or i1 {e.ins(f'icmp ult i64 {k}, {classes}')}, {e.ins(f'icmp eq i64 {k}, {ignore}')}")
         return [e.ins(f"and i1 {now[0]}, {good}")]
 
@@ -204,15 +168,15 @@ def _emit_check(e: Emitter, index: str) -> None:
 
 def _emit_fork(e: Emitter, name: str, what: str, n: dict[str, str]) -> None:
     """On all threads where there is much to move; the task is { x, index, out, words, threads }."""
-    work = _product(e, n["outer"], n["count"], n["inner"])
+    work = e.product(n["outer"], n["count"], n["inner"])
     large = e.ins(f"icmp sgt i64 {work}, {SHARED_BYTES if what == 'gather' else SHARED_BYTES // 8}")
     alone = e.ins(f"icmp eq ptr {e.ins('load ptr, ptr @msnb_parallel')}, null")
     many = e.ins(f"and i1 {large}, {e.ins(f'xor i1 {alone}, true')}")
     threads = e.ins(f"select i1 {many}, i64 {e.ins('load i64, ptr %env')}, i64 1")
     task = e.alloca("[5 x i64]")
-    fields = [("ptr", _pointer(e, i)) for i in range(3)] + [("ptr", "%words"), ("i64", threads)]
+    fields = [("ptr", e.slot(i)) for i in range(3)] + [("ptr", "%words"), ("i64", threads)]
     for i, (kind, value) in enumerate(fields):
-        e.do(f"store {kind} {value}, ptr {_at(e, 'i64', task, str(i))}")
+        e.do(f"store {kind} {value}, ptr {e.place('i64', task, str(i))}")
 
     def fork() -> None:
         number = e.ins(f"trunc i64 {threads} to i32")
@@ -225,10 +189,10 @@ def _emit_fork(e: Emitter, name: str, what: str, n: dict[str, str]) -> None:
 
 
 def _task(e: Emitter) -> tuple[list[str], dict[str, str], str]:
-    fields = [e.ins(f"load ptr, ptr {_at(e, 'i64', '%task', str(i))}") for i in range(4)]
-    threads = e.ins(f"load i64, ptr {_at(e, 'i64', '%task', '4')}")
+    fields = [e.field("ptr", "%task", i) for i in range(4)]
+    threads = e.field("i64", "%task", 4)
     names = ("outer", "count", "size", "inner")
-    words = {n: e.ins(f"load i64, ptr {_at(e, 'i64', fields[3], str(3 + i))}") for i, n in enumerate(names)}
+    words = {n: e.field("i64", fields[3], 3 + i) for i, n in enumerate(names)}
     return fields, words, threads
 
 
@@ -247,13 +211,13 @@ def _emit_gather(e: Emitter, index: str, dtype: Any) -> None:
     low, high = _ends(e, n["count"], threads)
 
     def outer(o: str, _: list[str]) -> list[str]:
-        source = _at(e, "i8", x, _product(e, o, n["size"], n["inner"]))
-        target = _at(e, "i8", out, _product(e, o, n["count"], n["inner"]))
+        source = e.place("i8", x, e.product(o, n["size"], n["inner"]))
+        target = e.place("i8", out, e.product(o, n["count"], n["inner"]))
 
         def row(i: str, _: list[str]) -> list[str]:
             k = _wrapped(e, _entry_of(e, index, indices, i), n["size"])
-            a = _at(e, "i8", source, e.ins(f"mul i64 {k}, {n['inner']}"))
-            b = _at(e, "i8", target, e.ins(f"mul i64 {i}, {n['inner']}"))
+            a = e.place("i8", source, e.ins(f"mul i64 {k}, {n['inner']}"))
+            b = e.place("i8", target, e.ins(f"mul i64 {i}, {n['inner']}"))
             four = e.ins(f"icmp eq i64 {n['inner']}, 4")
             single = lambda: e.do(f"store i32 {e.ins(f'load i32, ptr {a}, align 1')}, ptr {b}, align 1")
             whole = lambda: e.act("llvm.memcpy.p0.p0.i64", ("ptr", b), ("ptr", a), ("i64", n["inner"]), ("i1", "false"))
@@ -275,9 +239,9 @@ def _emit_add(e: Emitter, index: str, dtype: Any) -> None:
     size = e.ins(f"mul i64 {length}, {dtype.itemsize}")
 
     def outer(o: str, _: list[str]) -> list[str]:
-        source = _at(e, kind, y, _product(e, o, n["count"], n["inner"]))
-        target = _at(e, kind, out, _product(e, o, n["size"], n["inner"]))
-        mine = _at(e, kind, target, e.ins(f"mul i64 {low}, {n['inner']}"))
+        source = e.place(kind, y, e.product(o, n["count"], n["inner"]))
+        target = e.place(kind, out, e.product(o, n["size"], n["inner"]))
+        mine = e.place(kind, target, e.ins(f"mul i64 {low}, {n['inner']}"))
         e.act("llvm.memset.p0.i64", ("ptr", mine), ("i8", "0"), ("i64", size), ("i1", "false"))
 
         def row(i: str, _: list[str]) -> list[str]:
@@ -296,12 +260,12 @@ def _emit_add(e: Emitter, index: str, dtype: Any) -> None:
 def _add_row(e: Emitter, dtype: Any, bases: tuple[str, str], rows: tuple[str, str], inner: str) -> None:
     """target[k, :] += source[i, :], whole vectors first."""
     kind = memory_name(dtype)
-    a, b = (_at(e, kind, base, e.ins(f"mul i64 {r}, {inner}")) for base, r in zip(bases, rows))
+    a, b = (e.place(kind, base, e.ins(f"mul i64 {r}, {inner}")) for base, r in zip(bases, rows))
     whole = e.ins(f"and i64 {inner}, -16")
     word = "fadd" if dtype.is_float else "add"
 
     def step(j: str, _: list[str]) -> list[str]:
-        left, right = _at(e, kind, b, j), _at(e, kind, a, j)
+        left, right = e.place(kind, b, j), e.place(kind, a, j)
         total = e.ins(f"{word} {e.t(kind)} {e.load(dtype, left)}, {e.load(dtype, right)}")
         e.store(dtype, total, left)
         return []

@@ -29,7 +29,7 @@ from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.devices.cpu.llvm.emitter import Emitter, type_name
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
-from msnb.devices.cpu.llvm.loop_builder import parallel
+from msnb.devices.cpu.llvm.loop_builder import module, units
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.devices.cpu.onednn.matmul import Matrix, operands
 from msnb.devices.cpu.onednn.primitive_chain import Builder, NotSupported, dtype_of, shape_of
@@ -136,9 +136,8 @@ def library_of(dtype: DType) -> Library:
     pack, product = _Code(dtype), _Code(dtype)
     pack.pack()
     product.product()
-    head = ["@msnb_parallel = global ptr null", "@msnb_thread = global ptr null"]
-    head += {**pack.e.declared, **product.e.declared}.values()
-    return Library("\n".join([*head, pack.function("msnb_pack"), product.function("msnb_product")]))
+    kernels = {"msnb_pack": pack.e, "msnb_product": product.e}
+    return Library(module(kernels.values(), *(units(name, attributes(), e) for name, e in kernels.items())))
 
 
 class _Code:
@@ -148,44 +147,29 @@ class _Code:
         self.dtype, self.e, self.kind = dtype, Emitter(), type_name(dtype)
         self.lanes, self.rows = lanes_of(dtype), ROWS if host().target.masks else ROWS // 2
 
-    def function(self, symbol: str) -> str:
-        """The kernel as text."""
-        head = f"internal void @{symbol}.body(ptr %slots, ptr %words, i64 %begin, i64 %end)"
-        body = "\n".join([f"define {head} {attributes()} {{", "entry:", *self.e.entry, *self.e.lines, "}"])
-        return body + parallel(symbol, attributes())
-
-    def word(self, i: int) -> str:
-        return self.e.ins(f"load i64, ptr {self.e.ins(f'getelementptr i64, ptr %words, i64 {i}')}")
-
-    def slot(self, i: int) -> str:
-        return self.e.ins(f"load ptr, ptr {self.e.ins(f'getelementptr ptr, ptr %slots, i64 {self.word(i)}')}")
-
-    def i64(self, op: str, a: str, b: str) -> str:
-        return self.e.ins(f"{op} i64 {a}, {b}")
-
     def at(self, base: str, *terms: tuple[str, str]) -> str:
         """base + sum of products, in elements."""
         for a, b in terms:
-            base = self.e.ins(f"getelementptr {self.kind}, ptr {base}, i64 {self.i64('mul', a, b)}")
+            base = self.e.place(self.kind, base, self.e.i64("mul", a, b))
         return base
-
-    def smaller(self, a: str, b: str) -> str:
-        return self.e.call("llvm.smin.i64", "i64", ("i64", a), ("i64", b))
 
     # ---- panels -----------------------------------------------------------------------------------------------------
 
     def pack(self) -> None:
         """Units are panels: each is written row behind row, zeros beyond the last column."""
         e, width = self.e, 2 * self.lanes
-        source, target = self.slot(2), self.slot(3)
-        source = e.ins(f"getelementptr i8, ptr {source}, i64 {self.word(4)}")
-        n, k, down, right, image, panels = (self.word(5 + i) for i in range(6))
+        source, target = self.e.slot(2), self.e.slot(3)
+        source = e.place("i8", source, e.word(4))
+        n, k, down, right, image, panels = (self.e.word(5 + i) for i in range(6))
 
         def panel(unit: str, _: list[str]) -> list[str]:
-            which, column = self.i64("udiv", unit, panels), self.i64("mul", self.i64("urem", unit, panels), str(width))
+            which, column = (
+                self.e.i64("udiv", unit, panels),
+                self.e.i64("mul", self.e.i64("urem", unit, panels), str(width)),
+            )
             first = self.at(source, (which, image), (column, right))
-            wide = self.smaller(self.i64("sub", n, column), str(width))
-            start = self.at(target, (self.i64("mul", unit, k), str(width)))
+            wide = self.e.smaller(self.e.i64("sub", n, column), str(width))
+            start = self.at(target, (self.e.i64("mul", unit, k), str(width)))
 
             def row(r: str, _: list[str]) -> list[str]:
                 line, out = self.at(first, (r, down)), self.at(start, (r, str(width)))
@@ -215,17 +199,17 @@ class _Code:
 
     def product(self) -> None:
         """Units are so many rows of one product of the batch."""
-        x, y, out = (self.slot(i) for i in (2, 3, 4))
-        x, y = (self.e.ins(f"getelementptr i8, ptr {b}, i64 {self.word(5 + i)}") for i, b in enumerate((x, y)))
+        x, y, out = (self.e.slot(i) for i in (2, 3, 4))
+        x, y = (self.e.place("i8", b, self.e.word(5 + i)) for i, b in enumerate((x, y)))
         names = ("m", "n", "k", "down", "right", "row", "panel", "x_image", "y_image", "blocks")
-        self.n = {name: self.word(7 + i) for i, name in enumerate(names)}
+        self.n = {name: self.e.word(7 + i) for i, name in enumerate(names)}
         n, m = self.n, self.n["m"]
-        area = self.i64("mul", m, n["n"])
+        area = self.e.i64("mul", m, n["n"])
 
         def unit(u: str, _: list[str]) -> list[str]:
-            which, top = self.i64("udiv", u, n["blocks"]), self.i64("urem", u, n["blocks"])
-            top = self.i64("mul", top, str(ROWS_A_UNIT))
-            bottom = self.smaller(self.i64("add", top, str(ROWS_A_UNIT)), m)
+            which, top = self.e.i64("udiv", u, n["blocks"]), self.e.i64("urem", u, n["blocks"])
+            top = self.e.i64("mul", top, str(ROWS_A_UNIT))
+            bottom = self.e.smaller(self.e.i64("add", top, str(ROWS_A_UNIT)), m)
             bases = self.at(x, (which, n["x_image"])), self.at(y, (which, n["y_image"])), self.at(out, (which, area))
             self._rows(bases, top, bottom)
             return []
@@ -238,19 +222,19 @@ class _Code:
         n, width = self.n, str(2 * self.lanes)
 
         def part(first: str, _: list[str]) -> list[str]:
-            length = self.smaller(self.i64("sub", n["k"], first), str(DEPTH))
+            length = self.e.smaller(self.e.i64("sub", n["k"], first), str(DEPTH))
             fresh = self.e.ins(f"icmp eq i64 {first}, 0")
             x_part, y_part = self.at(x, (first, n["right"])), self.at(y, (first, n["row"]))
 
             def panel(column: str, _: list[str]) -> list[str]:
-                left = self.at(y_part, (self.i64("udiv", column, width), n["panel"]))
+                left = self.at(y_part, (self.e.i64("udiv", column, width), n["panel"]))
 
                 def tile(i: str, _: list[str]) -> list[str]:
-                    last = self.i64("sub", n["m"], "1")
-                    rows = [self.smaller(self.i64("add", i, str(r)), last) for r in range(self.rows)]
+                    last = self.e.i64("sub", n["m"], "1")
+                    rows = [self.e.smaller(self.e.i64("add", i, str(r)), last) for r in range(self.rows)]
                     lines = [self.at(x_part, (r, n["down"])) for r in rows]
                     ends = [self.at(out, (r, n["n"]), (column, "1")) for r in rows]
-                    self._tile(lines, left, ends, (self.i64("sub", n["n"], column), length, fresh))
+                    self._tile(lines, left, ends, (self.e.i64("sub", n["n"], column), length, fresh))
                     return []
 
                 self.e.loop((top, bottom, self.rows), [], tile)
@@ -274,7 +258,7 @@ class _Code:
 
         def turn(t: str, now: list[str]) -> list[str]:
             line = self.at(panel, (t, self.n["row"]))
-            step = self.i64("mul", t, self.n["right"])
+            step = self.e.i64("mul", t, self.n["right"])
             halves = [self.at(line, (str(part * self.lanes), "1")) for part in range(2)]
             numbers = [e.ins(f"load {self.kind}, ptr {self.at(p, (step, '1'))}") for p in lines]
             e.lanes = self.lanes
@@ -293,7 +277,7 @@ class _Code:
         e.lanes = 1
 
     def _mask(self, columns: str, part: int) -> str:
-        short = self.e.ins(f"trunc i64 {self.smaller(columns, str(1 << 20))} to i32")
+        short = self.e.ins(f"trunc i64 {self.e.smaller(columns, str(1 << 20))} to i32")
         self.e.lanes = self.lanes
         numbers = ", ".join(f"i32 {part * self.lanes + i}" for i in range(self.lanes))
         mask = self.e.ins(f"icmp slt {self.e.t('i32')} <{numbers}>, {self.e.splat('i32', short)}")

@@ -24,8 +24,9 @@ from msnb.core.types import TensorType
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.kernels.index_walk import IndexWalk, index_walk
 from msnb.devices.cpu.kernels.lines.line_kernel import LineEmitter, library, verdict
-from msnb.devices.cpu.llvm.emitter import Emitter, memory_name
+from msnb.devices.cpu.llvm.emitter import memory_name
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes
+from msnb.devices.cpu.llvm.loop_builder import LoopBuilder
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.ir.graph import Node
 
@@ -180,16 +181,9 @@ def _fits(kind: str, whole: TensorType, data: Sequence[TensorType]) -> bool:
 @functools.lru_cache(maxsize=16)
 def _offsets(indices: tuple[str, ...]) -> Library:
     """``i32 msnb_offsets``: words = [table, three sizes, then per tensor: slot, three strides, size, step]."""
-    e = Emitter()
-
-    def word(i: int) -> str:
-        return e.ins(f"load i64, ptr {e.ins(f'getelementptr i64, ptr %words, i64 {i}')}")
-
-    def pointer(i: int) -> str:
-        return e.ins(f"load ptr, ptr {e.ins(f'getelementptr ptr, ptr %slots, i64 {word(i)}')}")
-
-    table, sizes = pointer(0), [word(k) for k in (1, 2, 3)]
-    tensors = [(pointer(4 + 6 * t), *(word(5 + 6 * t + k) for k in range(5))) for t in range(len(indices))]
+    e = LoopBuilder()
+    table, sizes = e.slot(0), [e.word(k) for k in (1, 2, 3)]
+    tensors = [(e.slot(4 + 6 * t), *(e.word(5 + 6 * t + k) for k in range(5))) for t in range(len(indices))]
     outer = e.ins(f"mul i64 {sizes[0]}, {sizes[1]}")
 
     def row(r: str, bad: list[str]) -> list[str]:
@@ -214,14 +208,14 @@ def _offsets(indices: tuple[str, ...]) -> Library:
     bad = e.loop(("0", outer, 1), [("i1", "false")], row)[0]
     e.do(f"ret i32 {e.ins(f'zext i1 {bad} to i32')}")
     head = "i32 @msnb_offsets(ptr %slots, ptr %words, ptr %env)"
-    return Library("\n".join([*e.declared.values(), f"define {head} {attributes()} {{", "entry:", *e.lines, "}"]))
+    return Library("\n".join([*e.declared.values(), e.function(head, attributes())]))
 
 
 def _stored(dtype: str) -> str:
     return "i32" if dtype == "int32" else "i64"
 
 
-def _entry(e: Emitter, dtype: str, start: str, at: str, size: str) -> tuple[str, str]:
+def _entry(e: LoopBuilder, dtype: str, start: str, at: str, size: str) -> tuple[str, str]:
     """An entry counted from the front, and whether it is out of range."""
     kind = _stored(dtype)
     plain = e.ins(f"load {kind}, ptr {e.ins(f'getelementptr {kind}, ptr {start}, i64 {at}')}")
@@ -234,21 +228,20 @@ def _entry(e: Emitter, dtype: str, start: str, at: str, size: str) -> tuple[str,
 @functools.lru_cache(maxsize=1)
 def _filled() -> Library:
     """``msnb_copied`` [from, to, bytes], nothing where these are one; ``msnb_zeroed`` [to, bytes]."""
-    copied, zeroed = Emitter(), Emitter()
+    copied, zeroed = LoopBuilder(), LoopBuilder()
     for e, slots in ((copied, 2), (zeroed, 1)):
-        word = [e.ins(f"load i64, ptr {e.ins(f'getelementptr i64, ptr %words, i64 {i}')}") for i in range(slots + 1)]
-        places = [e.ins(f"load ptr, ptr {e.ins(f'getelementptr ptr, ptr %slots, i64 {w}')}") for w in word[:slots]]
+        places, size = [e.slot(i) for i in range(slots)], e.word(slots)
         if slots == 1:
-            e.act("llvm.memset.p0.i64", ("ptr", places[0]), ("i8", "0"), ("i64", word[1]), ("i1", "false"))
+            e.act("llvm.memset.p0.i64", ("ptr", places[0]), ("i8", "0"), ("i64", size), ("i1", "false"))
         else:
-            args = [("ptr", places[1]), ("ptr", places[0]), ("i64", word[2]), ("i1", "false")]
+            args = [("ptr", places[1]), ("ptr", places[0]), ("i64", size), ("i1", "false")]
             apart = e.ins(f"icmp ne ptr {places[0]}, {places[1]}")
             e.when(apart, functools.partial(e.act, "llvm.memcpy.p0.p0.i64", *args))
         e.do("ret i32 0")
     text = [*copied.declared.values(), *zeroed.declared.values()]
     for e, name in ((copied, "copied"), (zeroed, "zeroed")):
         head = f"i32 @msnb_{name}(ptr %slots, ptr %words, ptr %env)"
-        text += [f"define {head} {attributes()} {{", "entry:", *e.lines, "}"]
+        text.append(e.function(head, attributes()))
     return Library("\n".join(text))
 
 
@@ -261,12 +254,9 @@ class _Access(LineEmitter):
     def __init__(self, operands: int, dtype: DType, close: bool, scalar: bool) -> None:
         super().__init__()
         self.dtype, self.stored, self.close, self.scalar = dtype, memory_name(dtype), close, scalar
-        self.data = [self._slot(2 + i) for i in range(operands + 2)]
+        self.data = [self.slot(2 + i) for i in range(operands + 2)]
         names = ("a1", "entries", "b", "base", "s0", "s1", "sb", "a0")
         self.at = {name: self.word(4 + operands + i) for i, name in enumerate(names[: 7 + (operands == 1)])}
-
-    def _slot(self, i: int) -> str:
-        return self.ins(f"load ptr, ptr {self.place('ptr', '%slots', self.word(i))}")
 
     def offset(self, table: str, entry: str) -> str:
         """The offset of an entry."""
@@ -382,7 +372,7 @@ def _add_row(e: _Access, target: str, source: str, close: bool) -> None:
 def _check(dtype: DType, index: str) -> LineEmitter:
     """Words: index, where to say that an entry is out of range, entries, size. Units are blocks of entries."""
     e, own = LineEmitter(), dtypes.as_dtype(index)
-    x, said = (e.ins(f"load ptr, ptr {e.place('ptr', '%slots', e.word(i))}") for i in (2, 3))
+    x, said = (e.slot(i) for i in (2, 3))
     entries, size, kind = e.word(4), e.word(5), _stored(index)
     bound = size if kind == "i64" else e.ins(f"trunc i64 {size} to i32")
     lowest = e.ins(f"sub {kind} 0, {bound}")
@@ -405,7 +395,7 @@ def _check(dtype: DType, index: str) -> LineEmitter:
 def _add_chunk(dtype: DType, index: str) -> LineEmitter:
     """Words: operand, result, index, other results, then entries, base, elements of a result, chunks, size."""
     e, stored = LineEmitter(), memory_name(dtype)
-    y, out, entry, others = (e.ins(f"load ptr, ptr {e.place('ptr', '%slots', e.word(i))}") for i in range(2, 6))
+    y, out, entry, others = (e.slot(i) for i in range(2, 6))
     entries, base, size, chunks, bound = (e.word(i) for i in range(6, 11))
     word = "fadd" if dtype.is_float else "add"
 
@@ -430,7 +420,7 @@ def _add_chunk(dtype: DType, index: str) -> LineEmitter:
 def _sum_chunks(dtype: DType, index: str) -> LineEmitter:
     """Words: result, other results, elements of a result, chunks. Units are blocks of elements."""
     e, stored = LineEmitter(), memory_name(dtype)
-    out, others = (e.ins(f"load ptr, ptr {e.place('ptr', '%slots', e.word(i))}") for i in (2, 3))
+    out, others = (e.slot(i) for i in (2, 3))
     size, chunks = e.word(4), e.word(5)
     word = "fadd" if dtype.is_float else "add"
 

@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
-from msnb.devices.cpu.llvm.emitter import type_name
+from msnb.devices.cpu.llvm.emitter import Emitter, type_name
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
-from msnb.devices.cpu.llvm.loop_builder import Code, parallel
+from msnb.devices.cpu.llvm.loop_builder import module, units
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.devices.cpu.onednn.matmul import Matrix, operands
 from msnb.devices.cpu.onednn.primitive_chain import Builder, DataRef, NotSupported, dtype_of, shape_of
@@ -106,130 +106,102 @@ def library_of(dtype: DType) -> Library:
     made = {kind: _Kernel(dtype) for kind in ("rows", "columns")}
     made["rows"].rows()
     made["columns"].columns()
-    head = ["@msnb_parallel = global ptr null", "@msnb_thread = global ptr null"]
-    head += {k: v for kernel in made.values() for k, v in kernel.code.declared.items()}.values()
-    return Library("\n".join([*head, *(kernel.text(f"msnb_{kind}_by_vector") for kind, kernel in made.items())]))
+    texts = (units(f"msnb_{kind}_by_vector", attributes(), kernel.code) for kind, kernel in made.items())
+    return Library(module([kernel.code for kernel in made.values()], *texts))
 
 
 class _Kernel:
     """One thread's part: units %begin to %end."""
 
     def __init__(self, dtype: DType) -> None:
-        self.code, self.kind, self.lanes = Code(), type_name(dtype), _lanes(dtype)
-        self.vector, self.mask = f"<{self.lanes} x {self.kind}>", f"<{self.lanes} x i1>"
-        self.suffix = f"v{self.lanes}{'f32' if dtype is dtypes.float32 else 'f64'}"
-        matrix, vector, self.out = (self._slot(i) for i in (2, 3, 4))
-        self.a, self.v = (self.code.at("i8", b, self._word(i)) for b, i in ((matrix, 5), (vector, 6)))
-        self.results, self.terms, self.step, self.stride = (self._word(i) for i in (7, 8, 9, 10))
-
-    def text(self, symbol: str) -> str:
-        """The kernel and what shares it out."""
-        head = f"internal void @{symbol}.body(ptr %slots, ptr %words, i64 %begin, i64 %end)"
-        return self.code.function(head, attributes()) + parallel(symbol, attributes())
-
-    def _word(self, i: int) -> str:
-        return self.code.ins(f"load i64, ptr {self.code.at('i64', '%words', str(i))}")
-
-    def _slot(self, i: int) -> str:
-        return self.code.ins(f"load ptr, ptr {self.code.at('ptr', '%slots', self._word(i))}")
+        self.dtype, self.kind, self.lanes = dtype, type_name(dtype), _lanes(dtype)
+        self.code = c = Emitter(self.lanes)
+        self.vector = c.t(self.kind)
+        matrix, vector, self.out = (c.slot(i) for i in (2, 3, 4))
+        self.a, self.v = (c.place("i8", b, c.word(i)) for b, i in ((matrix, 5), (vector, 6)))
+        self.results, self.terms, self.step, self.stride = (c.word(i) for i in (7, 8, 9, 10))
 
     # ---- a row at a time -----------------------------------------------------------------------------------------
 
     def rows(self) -> None:
         """Units are results."""
         c = self.code
-        many = str(SUMS * self.lanes)
+        many = SUMS * self.lanes
         whole = c.i64("sub", self.terms, c.i64("urem", self.terms, many))
 
         def row(i: str, _: list[str]) -> list[str]:
-            line = c.at(self.kind, self.a, c.i64("mul", i, self.step))
+            line = c.place(self.kind, self.a, c.i64("mul", i, self.step))
 
             def several(j: str, sums: list[str]) -> list[str]:
-                places = [c.i64("add", j, str(s * self.lanes)) for s in range(SUMS)]
+                places = [c.i64("add", j, s * self.lanes) for s in range(SUMS)]
                 return [self._more(total, line, place) for total, place in zip(sums, places)]
 
             def few(j: str, sums: list[str]) -> list[str]:
                 mask = self._below(j, self.terms)
-                a, v = (self._masked(c.at(self.kind, base, j), mask) for base in (line, self.v))
+                a, v = (c.load(self.dtype, c.place(self.kind, base, j), mask) for base in (line, self.v))
                 return [self._fused(a, v, sums[0])]
 
             zero = (self.vector, "zeroinitializer")
-            first, *rest = c.loop("0", whole, many, [zero] * SUMS, several)
-            (total,) = c.loop(whole, self.terms, str(self.lanes), [(self.vector, first)], few)
+            first, *rest = c.loop(("0", whole, many), [zero] * SUMS, several)
+            (total,) = c.loop((whole, self.terms, self.lanes), [(self.vector, first)], few)
             for other in rest:
                 total = c.ins(f"fadd {self.vector} {total}, {other}")
-            c.do(f"store {self.kind} {self._across(total)}, ptr {c.at(self.kind, self.out, i)}")
+            c.do(f"store {self.kind} {self._across(total)}, ptr {c.place(self.kind, self.out, i)}")
             return []
 
-        c.loop("%begin", "%end", "1", [], row)
+        c.loop(("%begin", "%end", 1), [], row)
         c.do("ret void")
 
     def _more(self, total: str, line: str, place: str) -> str:
-        a, v = (self._load(self.code.at(self.kind, base, place)) for base in (line, self.v))
+        a, v = (self.code.load(self.dtype, self.code.place(self.kind, base, place)) for base in (line, self.v))
         return self._fused(a, v, total)
 
     def _across(self, total: str) -> str:
-        name = f"llvm.vector.reduce.fadd.{self.suffix}"
-        self.code.declared[name] = f"declare {self.kind} @{name}({self.kind}, {self.vector})"
-        return self.code.ins(f"call reassoc {self.kind} @{name}({self.kind} 0.0, {self.vector} {total})")
+        name = f"llvm.vector.reduce.fadd.{self.code.suffix(self.kind)}"
+        return self.code.call(name, self.kind, (self.kind, "0.0"), (self.vector, total), flags="reassoc")
 
     # ---- neighbouring columns at a time ----------------------------------------------------------------------------
 
     def columns(self) -> None:
         """Units are so many neighbouring results."""
-        c, width = self.code, str(WIDE * self.lanes)
+        c, width = self.code, WIDE * self.lanes
 
         def unit(u: str, _: list[str]) -> list[str]:
             first = c.i64("mul", u, width)
             last = c.smaller(c.i64("add", first, width), self.results)
             whole = c.ins(f"icmp eq i64 {c.i64('sub', last, first)}, {width}")
             edge = c.ins(f"select i1 {whole}, i64 {last}, i64 {first}")
-            c.loop(first, edge, width, [], lambda j, _: self._down(j, WIDE, ""))
-            c.loop(edge, last, str(self.lanes), [], lambda j, _: self._down(j, 1, self._below(j, last)))
+            c.loop((first, edge, width), [], lambda j, _: self._down(j, WIDE, ""))
+            c.loop((edge, last, self.lanes), [], lambda j, _: self._down(j, 1, self._below(j, last)))
             return []
 
-        c.loop("%begin", "%end", "1", [], unit)
+        c.loop(("%begin", "%end", 1), [], unit)
         c.do("ret void")
 
     def _down(self, column: str, wide: int, mask: str) -> list[str]:
         """The results from ``column`` on, in so many registers."""
         c = self.code
-        top = c.at(self.kind, self.a, column)
+        top = c.place(self.kind, self.a, column)
 
         def row(i: str, sums: list[str]) -> list[str]:
-            line = c.at(self.kind, top, c.i64("mul", i, self.step))
-            number = c.ins(f"load {self.kind}, ptr {c.at(self.kind, self.v, c.i64('mul', i, self.stride))}")
-            same = c.splat(self.vector, self.kind, number)
-            places = [c.at(self.kind, line, str(s * self.lanes)) for s in range(wide)]
-            parts = [self._masked(p, mask) if mask else self._load(p) for p in places]
+            line = c.place(self.kind, top, c.i64("mul", i, self.step))
+            number = c.ins(f"load {self.kind}, ptr {c.place(self.kind, self.v, c.i64('mul', i, self.stride))}")
+            same = c.splat(self.kind, number)
+            places = [c.place(self.kind, line, s * self.lanes) for s in range(wide)]
+            parts = [c.load(self.dtype, p, mask) for p in places]
             return [self._fused(same, part, total) for part, total in zip(parts, sums)]
 
-        sums = c.loop("0", self.terms, "1", [(self.vector, "zeroinitializer")] * wide, row)
+        sums = c.loop(("0", self.terms, 1), [(self.vector, "zeroinitializer")] * wide, row)
         for s, total in enumerate(sums):
-            self._store(total, c.at(self.kind, self.out, c.i64("add", column, str(s * self.lanes))), mask)
+            c.store(self.dtype, total, c.place(self.kind, self.out, c.i64("add", column, s * self.lanes)), mask)
         return []
 
     # ---- registers ---------------------------------------------------------------------------------------------------
 
     def _below(self, first: str, end: str) -> str:
         """Lanes whose number, counted from ``first``, is below ``end``."""
-        ints, numbers = f"<{self.lanes} x i64>", ", ".join(f"i64 {i}" for i in range(self.lanes))
-        left = self.code.splat(ints, "i64", self.code.i64("sub", end, first))
-        return self.code.ins(f"icmp slt {ints} <{numbers}>, {left}")
+        return self.code.below(self.code.i64("sub", end, first))
 
     def _fused(self, a: str, b: str, total: str) -> str:
-        return self.code.call(f"llvm.fmuladd.{self.suffix}", self.vector, *((self.vector, x) for x in (a, b, total)))
-
-    def _load(self, address: str) -> str:
-        return self.code.ins(f"load {self.vector}, ptr {address}, align 1")
-
-    def _masked(self, address: str, mask: str) -> str:
-        args = [("ptr", address), ("i32", "1"), (self.mask, mask), (self.vector, "zeroinitializer")]
-        return self.code.call(f"llvm.masked.load.{self.suffix}.p0", self.vector, *args)
-
-    def _store(self, value: str, address: str, mask: str) -> None:
-        if not mask:
-            self.code.do(f"store {self.vector} {value}, ptr {address}, align 1")
-            return
-        args = [(self.vector, value), ("ptr", address), ("i32", "1"), (self.mask, mask)]
-        self.code.act(f"llvm.masked.store.{self.suffix}.p0", *args)
+        name = f"llvm.fmuladd.{self.code.suffix(self.kind)}"
+        return self.code.call(name, self.vector, *((self.vector, x) for x in (a, b, total)))

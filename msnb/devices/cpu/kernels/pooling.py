@@ -13,6 +13,7 @@ from msnb.core.dtypes import bfloat16, float16, float32, float64
 from msnb.core.types import TensorType
 from msnb.devices.cpu.kernels.pooling_kernel import CHUNK, Pool, render
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
+from msnb.devices.cpu.llvm.loop_builder import module
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.devices.cpu.onednn.c_api import api
 from msnb.devices.cpu.onednn.primitive_chain import converted
@@ -35,13 +36,8 @@ def functions(pools: Sequence[Pool]) -> list[Symbol]:
     with _lock:
         missing = [p for p in dict.fromkeys(pools) if p not in _made]
         if missing:
-            texts, declared = [], dict[str, str]()
-            for pool in missing:
-                text, needs = render(pool, attributes(), host().target.lanes)
-                texts.append(text)
-                declared.update(needs)
-            head = ["@msnb_parallel = global ptr null", "@msnb_thread = global ptr null", *declared.values()]
-            library = Library("\n".join([*head, *texts]))
+            texts, builders = zip(*(render(pool, attributes(), host().target.lanes) for pool in missing))
+            library = Library(module(builders, *texts))
             _made.update({p: Symbol(library, p.symbol) for p in missing})
         return [_made[p] for p in pools]
 

@@ -19,7 +19,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from msnb.devices.cpu.llvm.loop_builder import Code, parallel
+from msnb.core import dtypes
+from msnb.devices.cpu.llvm.emitter import Emitter
+from msnb.devices.cpu.llvm.loop_builder import LoopBuilder, units
 
 EXTENTS = ("n", "c", "h", "w", "oh", "ow", "top", "left", "bottom", "right", "chunks")
 CHUNK = 64
@@ -46,55 +48,108 @@ class Pool(NamedTuple):
         return "_".join(map(str, ("msnb_pool", self.kind, self.element, *self.kernel, *self.stride, flags)))
 
     @property
+    def scatters(self) -> bool:
+        """True where it adds to an image."""
+        return "grad" in self.kind
+
+    @property
+    def disjoint(self) -> bool:
+        """True where no two windows meet."""
+        return self.stride[0] >= self.kernel[0] and self.stride[1] >= self.kernel[1]
+
+    @property
+    def far(self) -> bool:
+        """True where the lanes' places in the image do not lie side by side."""
+        return not self.last and self.stride[1] != 1
+
+    @property
     def reads(self) -> int:
         """How many operands it has."""
         return 3 if self.kind == "max_grad" else 1
 
 
-def render(pool: Pool, attributes: str, floats: int) -> tuple[str, dict[str, str]]:
-    """The kernel's functions, and the intrinsics they call.
+def render(pool: Pool, attributes: str, floats: int) -> tuple[str, LoopBuilder]:
+    """The kernel's functions, and who knows what they declare.
 
     Args:
         pool: the kernel.
         attributes: of every function.
         floats: how many float32 a vector register holds.
     """
-    body = _Body(pool, floats)
-    text = body.text(attributes)
-    return text + parallel(pool.symbol, attributes), body.code.declared
+    code = _Body(pool, floats).code
+    return units(pool.symbol, attributes, code), code
+
+
+class _Vectors(Emitter):
+    """Vectors of elements, masks and numbers of places, and how they move between registers and images."""
+
+    def __init__(self, pool: Pool, floats: int) -> None:
+        super().__init__(floats if pool.element == "float" else floats // 2)
+        self.pool, self.kind = pool, pool.element
+        self.dtype = dtypes.float32 if pool.element == "float" else dtypes.float64
+        self.vector, self.mask, self.ints = self.t(self.kind), self.t("i1"), self.t("i64")
+        self.size = {extent: self.word(_FIRST_WORD + i) for i, extent in enumerate(EXTENTS)}
+        self.data = [self.slot(_FIRST_WORD + len(EXTENTS) + i) for i in range(pool.reads + 1)]
+
+    def numbered_below(self, first: str, end: str) -> str:
+        """Lanes whose number, counted from ``first``, is below ``end``."""
+        return self.below(self.i64("sub", end, first))
+
+    def extreme(self, which: str, a: str, b: str) -> str:
+        """The smaller or larger numbers."""
+        return self.call(f"llvm.{which}.v{self.lanes}i64", self.ints, (self.ints, a), (self.ints, b))
+
+    def side_by_side(self, address: str, mask: str, other: str) -> str:
+        """Elements from ``address`` on; ``other`` where the mask is off."""
+        return self.call(
+            f"llvm.masked.load.{self.suffix(self.kind)}.p0", self.vector,
+            ("ptr", address), ("i32", "1"), (self.mask, mask), (self.vector, other),
+        )  # fmt: skip
+
+    def read(self, address: str, mask: str, other: str) -> str:
+        """A vector of an image."""
+        if not self.pool.far:
+            return self.side_by_side(address, mask, other)
+        return self.call(
+            f"llvm.masked.gather.{self.suffix(self.kind)}.v{self.lanes}p0", self.vector,
+            (self.t("ptr"), self._pointers(address)), ("i32", "1"), (self.mask, mask), (self.vector, other),
+        )  # fmt: skip
+
+    def write(self, address: str, mask: str, value: str) -> None:
+        """A vector into an image."""
+        if not self.pool.far:
+            self.store(self.dtype, value, address, mask)
+            return
+        self.act(
+            f"llvm.masked.scatter.{self.suffix(self.kind)}.v{self.lanes}p0",
+            (self.vector, value), (self.t("ptr"), self._pointers(address)), ("i32", "1"), (self.mask, mask),
+        )  # fmt: skip
+
+    def give(self, address: str, mask: str, value: str) -> None:
+        """Add to an image; windows that never meet only write."""
+        if not self.pool.disjoint:
+            value = self.ins(f"fadd {self.vector} {self.read(address, mask, 'zeroinitializer')}, {value}")
+        self.write(address, mask, value)
+
+    def _pointers(self, address: str) -> str:
+        steps = ", ".join(f"i64 {i * self.pool.stride[1]}" for i in range(self.lanes))
+        return self.ins(f"getelementptr {self.kind}, ptr {address}, {self.ints} <{steps}>")
 
 
 class _Body:
     """The loops of one kernel."""
 
     def __init__(self, pool: Pool, floats: int) -> None:
-        self.pool, self.code, self.kind = pool, Code(), pool.element
-        self.lanes = floats if pool.element == "float" else floats // 2
-        self.vector, self.mask = f"<{self.lanes} x {self.kind}>", f"<{self.lanes} x i1>"
-        self.ints = f"<{self.lanes} x i64>"
-        self.suffix = f"v{self.lanes}{'f32' if pool.element == 'float' else 'f64'}"
-        self.scatters = "grad" in pool.kind
-        self.disjoint = pool.stride[0] >= pool.kernel[0] and pool.stride[1] >= pool.kernel[1]
-
-    def text(self, attributes: str) -> str:
-        c = self.code
-        words = [c.ins(f"load i64, ptr {c.at('i64', '%words', str(_FIRST_WORD + i))}") for i in range(len(EXTENTS))]
-        self.size = dict(zip(EXTENTS, words))
-        first = _FIRST_WORD + len(EXTENTS)
-        slots = [c.ins(f"load i64, ptr {c.at('i64', '%words', str(first + i))}") for i in range(self.pool.reads + 1)]
-        self.data = [c.ins(f"load ptr, ptr {c.at('ptr', '%slots', s)}") for s in slots]
-        numbers = ", ".join(f"i64 {i}" for i in range(self.lanes))
-        self.iota = f"<{numbers}>"
-        c.loop("%begin", "%end", "1", [], self._unit)
+        self.pool = pool
+        self.code = c = _Vectors(pool, floats)
+        c.loop(("%begin", "%end", 1), [], self._unit)
         c.do("ret void")
-        head = f"internal void @{self.pool.symbol}.body(ptr %slots, ptr %words, i64 %begin, i64 %end)"
-        return c.function(head, attributes)
 
     # ---- where things are --------------------------------------------------------------------------------------------
 
     def _unit(self, u: str, _: list[str]) -> list[str]:
         """One image and chunk of channels, or one plane."""
-        c, s = self.code, self.size
+        c, s = self.code, self.code.size
         if self.pool.last:
             image, chunk = c.i64("udiv", u, s["chunks"]), c.i64("urem", u, s["chunks"])
             self.low = c.i64("mul", chunk, str(CHUNK))
@@ -106,10 +161,10 @@ class _Body:
         big = c.i64("mul", c.i64("mul", s["h"], s["w"]), pixel)
         small = c.i64("mul", c.i64("mul", s["oh"], s["ow"]), pixel)
         large, little = c.i64("mul", image, big), c.i64("mul", image, small)
-        self.images = {i: c.at(self.kind, p, large if self._is_image(i) else little) for i, p in enumerate(self.data)}
-        clears = self.scatters and not self.pool.tiled
+        self.images = {i: c.place(c.kind, p, large if self._is_image(i) else little) for i, p in enumerate(c.data)}
+        clears = self.pool.scatters and not self.pool.tiled
         carried = [("i64", s["h"])] if clears else []
-        done = c.loop("0", s["oh"], "1", carried, self._row)
+        done = c.loop(("0", s["oh"], 1), carried, self._row)
         if clears:
             self._clear("0", done[0])
         return []
@@ -120,29 +175,30 @@ class _Body:
 
     def _clear(self, begin: str, end: str) -> None:
         """dx = 0 in these rows of this unit: just before they are needed, so that they are still in the cache then."""
-        c, w, target = self.code, self.size["w"], self.images[len(self.data) - 1]
+        c, w, target = self.code, self.code.size["w"], self.images[len(self.code.data) - 1]
         begin, end = c.i64("mul", begin, w), c.i64("mul", end, w)
         if not self.pool.last:
-            c.loop(begin, end, str(self.lanes), [], lambda x, _: self._zero(target, x, end))
+            c.loop((begin, end, c.lanes), [], lambda x, _: self._zero(target, x, end))
             return
 
         def at_pixel(p: str, _: list[str]) -> list[str]:
-            start = c.at(self.kind, target, c.i64("mul", p, self.size["c"]))
-            c.loop(self.low, self.high, str(self.lanes), [], lambda x, _: self._zero(start, x, self.high))
+            start = c.place(c.kind, target, c.i64("mul", p, c.size["c"]))
+            c.loop((self.low, self.high, c.lanes), [], lambda x, _: self._zero(start, x, self.high))
             return []
 
-        c.loop(begin, end, "1", [], at_pixel)
+        c.loop((begin, end, 1), [], at_pixel)
 
     def _zero(self, base: str, x: str, end: str) -> list[str]:
-        self._store("zeroinitializer", self.code.at(self.kind, base, x), self._below(x, end))
+        c = self.code
+        c.store(c.dtype, "zeroinitializer", c.place(c.kind, base, x), c.numbered_below(x, end))
         return []
 
     def _turned(self, i: str, last: str) -> str:
         """Gradients go through the windows from the last to the first."""
-        return self.code.i64("sub", last, i) if self.scatters else i
+        return self.code.i64("sub", last, i) if self.pool.scatters else i
 
     def _row(self, i: str, cleared: list[str]) -> list[str]:
-        c, s = self.code, self.size
+        c, s = self.code, self.code.size
         self.y = y = self._turned(i, c.i64("sub", s["oh"], "1"))
         self.top = c.i64("sub", c.i64("mul", y, str(self.pool.stride[0])), s["top"])
         if cleared:
@@ -151,51 +207,44 @@ class _Body:
             cleared = [c.smaller(begin, cleared[0])]
         if self.pool.kind.startswith("avg"):
             self.rows = self._count(self.top, 0, "top", "bottom", "h")
-        step = 1 if self.pool.last else self.lanes
+        step = 1 if self.pool.last else c.lanes
         last = c.i64("sub", s["ow"], "1")
         self.last_column = c.i64("sub", last, c.i64("urem", last, str(step)))
-        c.loop("0", s["ow"], str(step), [], self._column)
+        c.loop(("0", s["ow"], step), [], self._column)
         return cleared
 
     def _column(self, i: str, _: list[str]) -> list[str]:
-        c, s = self.code, self.size
+        c, s = self.code, self.code.size
         x = self._turned(i, self.last_column)
         self.left = c.i64("sub", c.i64("mul", x, str(self.pool.stride[1])), s["left"])
         window = c.i64("mul", c.i64("add", c.i64("mul", self.y, s["ow"]), x), self.pixel)
         if self.pool.last:
             divisor = self._divisor(None)
             self.corners = self._corners()
-            c.loop(self.low, self.high, str(self.lanes), [], lambda ch, _: self._vector(ch, window, divisor))
+            c.loop((self.low, self.high, c.lanes), [], lambda ch, _: self._vector(ch, window, divisor))
         else:
             self._lanes_of_row(x, window)
         return []
 
     def _lanes_of_row(self, x: str, window: str) -> None:
-        self.inner = self._below(x, self.size["ow"])
-        steps = ", ".join(f"i64 {i * self.pool.stride[1]}" for i in range(self.lanes))
-        left = self.code.splat(self.ints, "i64", self.left)
-        self.columns = self.code.ins(f"add {self.ints} {left}, <{steps}>")
+        self.inner = self.code.numbered_below(x, self.code.size["ow"])
+        self.columns = self.code.steps(self.left, self.pool.stride[1])
         self.channel = "0"
         self.corners = self._corners()
         self._window(window, self._divisor(self.columns))
 
     def _vector(self, channel: str, window: str, divisor: str) -> list[str]:
-        self.inner = self._below(channel, self.high)
+        self.inner = self.code.numbered_below(channel, self.high)
         self.channel = channel
         self._window(self.code.i64("add", window, channel), divisor)
         return []
-
-    def _below(self, first: str, end: str) -> str:
-        """Lanes whose number, counted from ``first``, is below ``end``."""
-        left = self.code.splat(self.ints, "i64", self.code.i64("sub", end, first))
-        return self.code.ins(f"icmp slt {self.ints} {self.iota}, {left}")
 
     def _corners(self) -> list[tuple[str, str]]:
         """For each place of the window: its index (channel 0, lane 0), and the lanes that see data there."""
         c, found = self.code, []
         for i in range(self.pool.kernel[0]):
             row = c.i64("add", self.top, str(i))
-            start = c.i64("mul", row, self.size["w"])
+            start = c.i64("mul", row, c.size["w"])
             for j in range(self.pool.kernel[1]):
                 column = c.i64("add", self.left, str(j))
                 index = c.i64("mul", c.i64("add", start, column), self.pixel)
@@ -203,71 +252,24 @@ class _Body:
         return found
 
     def _visible(self, row: str, column: str, j: int) -> str:
-        c, s = self.code, self.size
+        c, s = self.code, self.code.size
         seen = c.ins(f"icmp ult i64 {row}, {s['h']}")
         if self.pool.last:
             seen = c.ins(f"and i1 {seen}, {c.ins(f'icmp ult i64 {column}, ' + s['w'])}")
-            return c.splat(self.mask, "i1", seen)
-        shift = f"<{', '.join([f'i64 {j}'] * self.lanes)}>"
-        columns = c.ins(f"add {self.ints} {self.columns}, {shift}")
-        lanes = c.ins(f"icmp ult {self.ints} {columns}, {c.splat(self.ints, 'i64', s['w'])}")
-        return c.ins(f"and {self.mask} {lanes}, {c.splat(self.mask, 'i1', seen)}")
+            return c.splat("i1", seen)
+        columns = c.ins(f"add {c.ints} {self.columns}, {c.const(str(j), 'i64')}")
+        lanes = c.ins(f"icmp ult {c.ints} {columns}, {c.splat('i64', s['w'])}")
+        return c.ins(f"and {c.mask} {lanes}, {c.splat('i1', seen)}")
+
+    def _at(self, which: int, index: str) -> str:
+        """An element of an operand's part that belongs to this unit."""
+        return self.code.place(self.code.kind, self.images[which], index)
 
     def _places(self) -> Iterator[tuple[str, str]]:
         """For each place of the window: its index, and the lanes that are wanted and see data there."""
         for index, seen in self.corners:
             here = index if self.channel == "0" else self.code.i64("add", index, self.channel)
-            yield here, self.code.ins(f"and {self.mask} {self.inner}, {seen}") if seen else self.inner
-
-    # ---- memory ------------------------------------------------------------------------------------------------------
-
-    def _load(self, address: str, mask: str, other: str) -> str:
-        return self.code.call(
-            f"llvm.masked.load.{self.suffix}.p0", self.vector,
-            ("ptr", address), ("i32", "1"), (self.mask, mask), (self.vector, other),
-        )  # fmt: skip
-
-    def _store(self, value: str, address: str, mask: str) -> None:
-        self.code.act(
-            f"llvm.masked.store.{self.suffix}.p0",
-            (self.vector, value), ("ptr", address), ("i32", "1"), (self.mask, mask),
-        )  # fmt: skip
-
-    def _far(self) -> bool:
-        """True where the lanes' places in the image do not lie side by side."""
-        return not self.pool.last and self.pool.stride[1] != 1
-
-    def _pointers(self, address: str) -> str:
-        steps = ", ".join(f"i64 {i * self.pool.stride[1]}" for i in range(self.lanes))
-        return self.code.ins(f"getelementptr {self.kind}, ptr {address}, {self.ints} <{steps}>")
-
-    def _read(self, which: int, index: str, mask: str, other: str) -> str:
-        """A vector of the image."""
-        address = self.code.at(self.kind, self.images[which], index)
-        if not self._far():
-            return self._load(address, mask, other)
-        pointers = self._pointers(address)
-        return self.code.call(
-            f"llvm.masked.gather.{self.suffix}.v{self.lanes}p0", self.vector,
-            (f"<{self.lanes} x ptr>", pointers), ("i32", "1"), (self.mask, mask), (self.vector, other),
-        )  # fmt: skip
-
-    def _write(self, which: int, index: str, mask: str, value: str) -> None:
-        address = self.code.at(self.kind, self.images[which], index)
-        if not self._far():
-            self._store(value, address, mask)
-            return
-        self.code.act(
-            f"llvm.masked.scatter.{self.suffix}.v{self.lanes}p0",
-            (self.vector, value), (f"<{self.lanes} x ptr>", self._pointers(address)), ("i32", "1"), (self.mask, mask),
-        )  # fmt: skip
-
-    def _give(self, which: int, index: str, mask: str, value: str) -> None:
-        """Add to the image; windows that never meet only write."""
-        if not self.disjoint:
-            old = self._read(which, index, mask, "zeroinitializer")
-            value = self.code.ins(f"fadd {self.vector} {old}, {value}")
-        self._write(which, index, mask, value)
+            yield here, self.code.ins(f"and {self.code.mask} {self.inner}, {seen}") if seen else self.inner
 
     # ---- what is computed --------------------------------------------------------------------------------------------
 
@@ -278,57 +280,52 @@ class _Body:
         steps[self.pool.kind](index, divisor)
 
     def _max(self, index: str, _: str) -> None:
-        c, v = self.code, self.vector
-        lowest = self._all(_LOWEST)
+        c, v = self.code, self.code.vector
+        lowest = c.const(_LOWEST, c.kind)
         best = lowest
         for place, mask in self._places():
-            seen = self._read(0, place, mask, lowest)
+            seen = c.read(self._at(0, place), mask, lowest)
             keep = c.ins(f"fcmp oge {v} {best}, {seen}")
             nan = c.ins(f"fcmp uno {v} {best}, {best}")
-            keep = c.ins(f"or {self.mask} {keep}, {nan}")
-            best = c.ins(f"select {self.mask} {keep}, {v} {best}, {v} {seen}")
-        self._store(best, c.at(self.kind, self.images[1], index), self.inner)
+            keep = c.ins(f"or {c.mask} {keep}, {nan}")
+            best = c.ins(f"select {c.mask} {keep}, {v} {best}, {v} {seen}")
+        c.store(c.dtype, best, self._at(1, index), self.inner)
 
     def _max_grad(self, index: str, _: str) -> None:
-        c, v, m = self.code, self.vector, self.mask
-        y, dy = (self._load(c.at(self.kind, self.images[i], index), self.inner, "zeroinitializer") for i in (1, 2))
-        free = self._true()
+        c, v, m = self.code, self.code.vector, self.code.mask
+        lowest, all_lanes = c.const(_LOWEST, c.kind), c.const("true", "i1")
+        y, dy = (c.side_by_side(self._at(i, index), self.inner, "zeroinitializer") for i in (1, 2))
+        free = all_lanes
         for place, mask in self._places():
-            seen = self._read(0, place, mask, self._all(_LOWEST))
+            seen = c.read(self._at(0, place), mask, lowest)
             same = c.ins(f"fcmp oeq {v} {seen}, {y}")
             nan = c.ins(f"fcmp uno {v} {seen}, {seen}")
             hit = c.ins(f"or {m} {same}, {nan}")
             won = c.ins(f"and {m} {hit}, {free}")
             gets = c.ins(f"select {m} {won}, {v} {dy}, {v} zeroinitializer")
-            self._give(3, place, mask, gets)
-            free = c.ins(f"and {m} {free}, {c.ins(f'xor {m} {won}, {self._true()}')}")
+            c.give(self._at(3, place), mask, gets)
+            free = c.ins(f"and {m} {free}, {c.ins(f'xor {m} {won}, {all_lanes}')}")
 
     def _avg(self, index: str, divisor: str) -> None:
-        c, v = self.code, self.vector
+        c, v = self.code, self.code.vector
         total = "zeroinitializer"
         for place, mask in self._places():
-            total = c.ins(f"fadd {v} {total}, {self._read(0, place, mask, 'zeroinitializer')}")
+            total = c.ins(f"fadd {v} {total}, {c.read(self._at(0, place), mask, 'zeroinitializer')}")
         mean = c.ins(f"fdiv {v} {total}, {divisor}")
-        self._store(mean, c.at(self.kind, self.images[1], index), self.inner)
+        c.store(c.dtype, mean, self._at(1, index), self.inner)
 
     def _avg_grad(self, index: str, divisor: str) -> None:
-        c, v = self.code, self.vector
-        dy = self._load(c.at(self.kind, self.images[0], index), self.inner, "zeroinitializer")
+        c, v = self.code, self.code.vector
+        dy = c.side_by_side(self._at(0, index), self.inner, "zeroinitializer")
         share = c.ins(f"fdiv {v} {dy}, {divisor}")
         for place, mask in self._places():
-            self._give(1, place, mask, share)
-
-    def _all(self, value: str) -> str:
-        return f"<{', '.join([f'{self.kind} {value}'] * self.lanes)}>"
-
-    def _true(self) -> str:
-        return f"<{', '.join(['i1 true'] * self.lanes)}>"
+            c.give(self._at(1, place), mask, share)
 
     # ---- how many places a window averages over ----------------------------------------------------------------------
 
     def _count(self, start: str, axis: int, before: str, after: str, size: str) -> str:
         """Along one axis: the window's end minus its begin, both cut at the image (or at its padding)."""
-        c, s = self.code, self.size
+        c, s = self.code, self.code.size
         low, high = "0", s[size]
         if self.pool.counts_padding:
             low, high = c.i64("sub", "0", s[before]), c.i64("add", s[size], s[after])
@@ -342,20 +339,16 @@ class _Body:
         c = self.code
         if columns is None:
             n = c.i64("mul", self.rows, self._count(self.left, 1, "left", "right", "w"))
-            return c.splat(self.vector, self.kind, c.ins(f"sitofp i64 {n} to {self.kind}"))
+            return c.splat(c.kind, c.ins(f"sitofp i64 {n} to {c.kind}"))
         counts = self._counts(columns)
-        rows = c.splat(self.ints, "i64", self.rows)
-        return c.ins(f"sitofp {self.ints} {c.ins(f'mul {self.ints} {counts}, {rows}')} to {self.vector}")
+        rows = c.splat("i64", self.rows)
+        return c.ins(f"sitofp {c.ints} {c.ins(f'mul {c.ints} {counts}, {rows}')} to {c.vector}")
 
     def _counts(self, columns: str) -> str:
-        c, s, v = self.code, self.size, self.ints
+        c, s, v = self.code, self.code.size, self.code.ints
         low, high = "0", s["w"]
         if self.pool.counts_padding:
             low, high = c.i64("sub", "0", s["left"]), c.i64("add", s["w"], s["right"])
-        wide = f"<{', '.join([f'i64 {self.pool.kernel[1]}'] * self.lanes)}>"
-        end = c.ins(f"add {v} {columns}, {wide}")
-        end = self._extreme("smin", end, c.splat(v, "i64", high))
-        return c.ins(f"sub {v} {end}, {self._extreme('smax', columns, c.splat(v, 'i64', low))}")
-
-    def _extreme(self, which: str, a: str, b: str) -> str:
-        return self.code.call(f"llvm.{which}.v{self.lanes}i64", self.ints, (self.ints, a), (self.ints, b))
+        end = c.ins(f"add {v} {columns}, {c.const(str(self.pool.kernel[1]), 'i64')}")
+        end = c.extreme("smin", end, c.splat("i64", high))
+        return c.ins(f"sub {v} {end}, {c.extreme('smax', columns, c.splat('i64', low))}")

@@ -21,7 +21,7 @@ from msnb.core.dtypes import DType
 from msnb.core.types import TensorType, Type
 from msnb.devices.cpu.llvm.emitter import Emitter, type_name
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
-from msnb.devices.cpu.llvm.loop_builder import parallel
+from msnb.devices.cpu.llvm.loop_builder import module, units
 from msnb.devices.cpu.llvm.scalar_ops import across, combine, identity
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.ir.graph import Node
@@ -94,9 +94,8 @@ class ReductionRecipe(NativeKernel):
 def library_of(dtype: DType) -> Library:
     """All kinds of a dtype."""
     kernels = {name: _Kernel(name, dtype) for name in KINDS}
-    head = ["@msnb_parallel = global ptr null", "@msnb_thread = global ptr null"]
-    head += {k: v for kernel in kernels.values() for k, v in kernel.e.declared.items()}.values()
-    return Library("\n".join([*head, *(kernel.text(f"msnb_{name}_of_rows") for name, kernel in kernels.items())]))
+    texts = (units(f"msnb_{name}_of_rows", attributes(), kernel.e) for name, kernel in kernels.items())
+    return Library(module([kernel.e for kernel in kernels.values()], *texts))
 
 
 class _Kernel:
@@ -106,30 +105,18 @@ class _Kernel:
         self.e, self.kind, self.dtype, self.scalar = Emitter(), KINDS[name], dtype, type_name(dtype)
         self.lanes = host().target.lanes * 4 // dtype.itemsize
         self.carried = dtypes.float64 if self.kind == "sum" else dtype
-        self.x, self.out = (self.e.ins(f"load ptr, ptr {self._at('ptr', '%slots', self._word(i))}") for i in (2, 3))
-        self.results, self.turns, self.row = (self._word(i) for i in (0, 4, 5))
+        self.x, self.out = (self.e.slot(i) for i in (2, 3))
+        self.results, self.turns, self.row = (self.e.word(i) for i in (0, 4, 5))
         count = self.e.ins(f"uitofp i64 {self.e.ins(f'mul i64 {self.turns}, {self.row}')} to {self.scalar}")
         self.e.loop(("%begin", "%end", 1), [], lambda r, _: self._result(r, count if name == "mean" else ""))
         self.e.do("ret void")
-
-    def text(self, symbol: str) -> str:
-        """The kernel and what shares it out."""
-        head = f"internal void @{symbol}.body(ptr %slots, ptr %words, i64 %begin, i64 %end)"
-        lines = [f"define {head} {attributes()} {{", "entry:", *self.e.entry, *self.e.lines, "}"]
-        return "\n".join(lines) + parallel(symbol, attributes())
-
-    def _word(self, i: int) -> str:
-        return self.e.ins(f"load i64, ptr {self._at('i64', '%words', str(i))}")
-
-    def _at(self, kind: str, base: str, index: str) -> str:
-        return self.e.ins(f"getelementptr {kind}, ptr {base}, i64 {index}")
 
     def _result(self, r: str, count: str) -> list[str]:
         e = self.e
 
         def turn(t: str, so_far: list[str]) -> list[str]:
             number = e.ins(f"add i64 {e.ins(f'mul i64 {t}, {self.results}')}, {r}")
-            return self._row(self._at(self.scalar, self.x, e.ins(f"mul i64 {number}, {self.row}")), so_far[0])
+            return self._row(self.e.place(self.scalar, self.x, e.ins(f"mul i64 {number}, {self.row}")), so_far[0])
 
         first = (type_name(self.carried), identity(self.kind, self.carried))
         found = e.loop(("0", self.turns, 1), [first], turn)[0]
@@ -137,7 +124,7 @@ class _Kernel:
             found = e.cast(found, self.carried, self.dtype)
         if count:
             found = e.ins(f"fdiv {self.scalar} {found}, {count}")
-        e.store(self.dtype, found, self._at(self.scalar, self.out, r))
+        e.store(self.dtype, found, self.e.place(self.scalar, self.out, r))
         return []
 
     def _row(self, line: str, total: str) -> list[str]:
@@ -145,7 +132,7 @@ class _Kernel:
         e = self.e
 
         def block(low: str, so_far: list[str]) -> list[str]:
-            high = e.call("llvm.smin.i64", "i64", ("i64", e.ins(f"add i64 {low}, {BLOCK}")), ("i64", self.row))
+            high = e.smaller(e.i64("add", low, BLOCK), self.row)
             found = self._block(line, low, high)
             if self.carried is not self.dtype:
                 found = e.cast(found, self.dtype, self.carried)
@@ -163,13 +150,15 @@ class _Kernel:
         neutral = (e.t(self.scalar), e.const(identity(self.kind, self.dtype), self.scalar))
 
         def several(j: str, now: list[str]) -> list[str]:
-            places = [self._at(self.scalar, line, e.ins(f"add i64 {j}, {k * self.lanes}")) for k in range(REGISTERS)]
+            places = [
+                self.e.place(self.scalar, line, e.ins(f"add i64 {j}, {k * self.lanes}")) for k in range(REGISTERS)
+            ]
             return [self._more(now[k], e.load(self.dtype, place)) for k, place in enumerate(places)]
 
         def few(j: str, now: list[str]) -> list[str]:
             ints = e.t("i64")
             mask = e.ins(f"icmp slt {ints} {e.steps(j, 1)}, {e.splat('i64', high)}")
-            found = e.load(self.dtype, self._at(self.scalar, line, j), mask)
+            found = e.load(self.dtype, self.e.place(self.scalar, line, j), mask)
             kind, other = neutral
             return [self._more(now[0], e.ins(f"select {e.t('i1')} {mask}, {kind} {found}, {kind} {other}"))]
 

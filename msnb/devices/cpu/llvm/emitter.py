@@ -1,4 +1,4 @@
-"""LLVM IR as text, one instruction at a time, on vectors of ``lanes`` elements (or on scalars, where lanes is 1).
+"""LLVM IR as text (``LoopBuilder``) on vectors of ``lanes`` elements, or on scalars, where lanes is 1.
 
 Dtypes in registers: bool is i1 (a byte in memory), bfloat16 is i16 and passes through float, the rest is what LLVM
 calls it. What a program adds and multiplies rounds as it is written; only inside the elementary functions and in sums
@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
+from msnb.devices.cpu.llvm.loop_builder import LoopBuilder
 
 FAST = "contract"
 SUMS = "contract reassoc nsz"
@@ -59,18 +59,14 @@ def literal(value: Any, dtype: DType) -> str:
     return real(value, type_name(dtype))
 
 
-class Emitter:
-    """A function under construction: lines of its body, numbered names, and what it refers to outside."""
+class Emitter(LoopBuilder):
+    """A function under construction whose values are vectors of ``lanes`` elements, or scalars."""
 
     def __init__(self, lanes: int = 1, scalef: bool = False) -> None:
-        self.lines: list[str] = []
-        self.entry: list[str] = []
-        self.declared: dict[str, str] = {}
+        super().__init__()
         self.lanes, self.scalef = lanes, scalef
-        self.block = "entry"
-        self._next = 0
 
-    # ---- types and constants ----------------------------------------------------------------------------------------
+    # ---- types, constants and lanes ---------------------------------------------------------------------------------
 
     def t(self, scalar: str) -> str:
         """A type, as wide as the lanes."""
@@ -97,53 +93,6 @@ class Emitter:
         """A floating-point constant in all lanes."""
         return self.const(real(value, kind), kind)
 
-    # ---- instructions -----------------------------------------------------------------------------------------------
-
-    def name(self, prefix: str = "%v") -> str:
-        """A fresh name."""
-        self._next += 1
-        return f"{prefix}{self._next}"
-
-    def ins(self, text: str) -> str:
-        """Append an instruction with a result; returns its name."""
-        out = self.name()
-        self.lines.append(f"  {out} = {text}")
-        return out
-
-    def do(self, text: str) -> None:
-        """Append an instruction without a result."""
-        self.lines.append(f"  {text}")
-
-    def label(self, name: str) -> None:
-        """Begin a block; ``name`` without the percent sign."""
-        self.lines.append(f"{name}:")
-        self.block = name
-
-    def alloca(self, kind: str) -> str:
-        """A variable of the function."""
-        out = self.name("%a")
-        self.entry.append(f"  {out} = alloca {kind}")
-        return out
-
-    def call(self, function: str, result: str, *args: tuple[str, str], flags: str = "", pure: str = "") -> str:
-        """Call an intrinsic or a function of libm: ``args`` are (type, value)."""
-        self._declare(function, result, args, pure)
-        values = ", ".join(f"{t} {v}" for t, v in args)
-        return self.ins(f"call {flags + ' ' if flags else ''}{result} @{function}({values})")
-
-    def act(self, function: str, *args: tuple[str, str]) -> None:
-        """Call what has no result."""
-        self._declare(function, "void", args, "")
-        self.do(f"call void @{function}({', '.join(f'{t} {v}' for t, v in args)})")
-
-    def _declare(self, function: str, result: str, args: Sequence[tuple[str, str]], pure: str) -> None:
-        kinds = ", ".join(t for t, _ in args)
-        self.declared[function] = f"declare {result} @{function}({kinds}){pure}"
-
-    def libm(self, function: str, kind: str, *args: str) -> str:
-        """A function of the C library on scalars."""
-        return self.call(function, kind, *((kind, a) for a in args), pure=" nounwind willreturn memory(none)")
-
     def splat(self, scalar: str, value: str) -> str:
         """A scalar in all lanes."""
         if self.lanes == 1:
@@ -161,63 +110,10 @@ class Emitter:
         values = ", ".join(f"i64 {i * step}" for i in range(self.lanes))
         return self.ins(f"add nsw {self.t('i64')} {self.splat('i64', first)}, <{values}>")
 
-    # ---- control ----------------------------------------------------------------------------------------------------
-
-    def loop(
-        self,
-        bounds: tuple[str, str, int],
-        carried: Sequence[tuple[str, str]],
-        body: Callable[[str, list[str]], Sequence[str]],
-    ) -> list[str]:
-        """for i in range(low, high, step): carried = body(i, carried).
-
-        Args:
-            bounds: low, high, step.
-            carried: (type, first value) of what goes from one turn to the next.
-        """
-        low, high, step = bounds
-        head, inside, after, before = self.name("head"), self.name("loop"), self.name("done"), self.block
-        self.do(f"br label %{head}")
-        self.label(head)
-        i = self.name("%i")
-        names = [self.name("%c") for _ in carried]
-        at = len(self.lines)
-        self.lines += [""] * (1 + len(names))
-        self.do(f"br i1 {self.ins(f'icmp slt i64 {i}, {high}')}, label %{inside}, label %{after}")
-        self.label(inside)
-        ends = body(i, names)
-        following = self.ins(f"add nsw i64 {i}, {step}")
-        last = self.block
-        self.do(f"br label %{head}")
-        self.lines[at] = f"  {i} = phi i64 [ {low}, %{before} ], [ {following}, %{last} ]"
-        for k, ((kind, first), name, end) in enumerate(zip(carried, names, ends)):
-            self.lines[at + 1 + k] = f"  {name} = phi {kind} [ {first}, %{before} ], [ {end}, %{last} ]"
-        self.label(after)
-        return names
-
-    def when(self, test: str, action: Callable[[], None], other: Callable[[], None] | None = None) -> None:
-        """if test: action() else: other()."""
-        then, after = self.name("then"), self.name("after")
-        otherwise = self.name("else") if other else after
-        self.do(f"br i1 {test}, label %{then}, label %{otherwise}")
-        self.label(then)
-        action()
-        self.do(f"br label %{after}")
-        if other:
-            self.label(otherwise)
-            other()
-            self.do(f"br label %{after}")
-        self.label(after)
-
-    def rarely(self, test: str, kind: str, value: str, other: Callable[[], str]) -> str:
-        """``other()`` where the test holds, which it hardly ever does, else ``value``."""
-        then, after, before = self.name("rare"), self.name("after"), self.block
-        self.do(f"br i1 {test}, label %{then}, label %{after}, !prof !0")
-        self.label(then)
-        found, end = other(), self.block
-        self.do(f"br label %{after}")
-        self.label(after)
-        return self.ins(f"phi {kind} [ {value}, %{before} ], [ {found}, %{end} ]")
+    def below(self, end: str) -> str:
+        """The lanes whose number is below ``end``."""
+        numbers = ", ".join(f"i64 {i}" for i in range(self.lanes))
+        return self.ins(f"icmp slt {self.t('i64')} <{numbers}>, {self.splat('i64', end)}")
 
     def some(self, test: str) -> str:
         """True where any lane is."""
@@ -240,31 +136,6 @@ class Emitter:
 
         self.loop(("0", str(self.lanes), 1), [], lane)
         return self.ins(f"load {kind}, ptr {held}")
-
-    def scaled(self, p: str, n: str) -> str:
-        """p 2^n for float32 lanes, n being whole, in one instruction where the CPU has it; else nothing."""
-        if not self.scalef or self.lanes % 16:
-            return ""
-        parts = [self._scalef(self._part(p, k), self._part(n, k)) for k in range(self.lanes // 16)]
-        while len(parts) > 1:
-            size = 16 * (self.lanes // 16 // len(parts))
-            order = ", ".join(f"i32 {i}" for i in range(2 * size))
-            t = f"<{size} x float>"
-            pairs = zip(parts[::2], parts[1::2])
-            parts = [self.ins(f"shufflevector {t} {a}, {t} {b}, <{2 * size} x i32> <{order}>") for a, b in pairs]
-        return parts[0]
-
-    def _part(self, x: str, k: int) -> str:
-        if self.lanes == 16:
-            return x
-        order = ", ".join(f"i32 {i}" for i in range(16 * k, 16 * k + 16))
-        t = self.t("float")
-        return self.ins(f"shufflevector {t} {x}, {t} poison, <16 x i32> <{order}>")
-
-    def _scalef(self, p: str, n: str) -> str:
-        v = "<16 x float>"
-        args = [(v, p), (v, n), (v, "zeroinitializer"), ("i16", "-1"), ("i32", "4")]
-        return self.call("llvm.x86.avx512.mask.scalef.ps.512", v, *args)
 
     # ---- memory -----------------------------------------------------------------------------------------------------
 

@@ -1,112 +1,203 @@
-"""LLVM IR with loops, as text: what hand-written kernels are made of.
+"""Functions of LLVM IR as text, one instruction at a time, with loops: what every emitter of kernels is made of.
 
-    c = Code()
-    total = c.loop("0", n, "1", [("float", zero)], lambda i, v: [c.ins(f"fadd float {v[0]}, {x(i)}")])[0]
+    b = LoopBuilder()
+    total = b.loop(("0", n, 1), [("float", zero)], lambda i, v: [b.ins(f"fadd float {v[0]}, {x(i)}")])[0]
+    text = b.function("float @sum(ptr %x, i64 %n)", "nounwind")
 
-Lanes of a vector beyond the data are masked off, so nothing is read or written there.
 Values that change in a loop are phis, for no pass afterwards would find them in memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 
-class Code:
-    """A function under construction."""
+class LoopBuilder:
+    """A function under construction: lines of its body, numbered names, and what it refers to outside.
+
+    ``word`` and ``slot`` read what a kernel was called with: ``ptr %slots``, ``ptr %words``.
+    """
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.entry: list[str] = []
         self.declared: dict[str, str] = {}
+        self.block = "entry"
         self._next = 0
-        self._block = "entry"
+
+    # ---- instructions -----------------------------------------------------------------------------------------------
+
+    def name(self, prefix: str = "%v") -> str:
+        """A fresh name."""
+        self._next += 1
+        return f"{prefix}{self._next}"
 
     def ins(self, text: str) -> str:
         """Append an instruction with a result; returns its name."""
-        self._next += 1
-        self.lines.append(f"  %t{self._next} = {text}")
-        return f"%t{self._next}"
+        out = self.name()
+        self.lines.append(f"  {out} = {text}")
+        return out
 
     def do(self, text: str) -> None:
         """Append an instruction without a result."""
         self.lines.append(f"  {text}")
 
     def label(self, name: str) -> None:
-        """Begin a block."""
+        """Begin a block; ``name`` without the percent sign."""
         self.lines.append(f"{name}:")
-        self._block = name
+        self.block = name
 
-    def fresh(self, prefix: str) -> str:
-        """A name for a block."""
-        self._next += 1
-        return f"{prefix}{self._next}"
+    def alloca(self, kind: str) -> str:
+        """A variable of the function."""
+        out = self.name("%a")
+        self.entry.append(f"  {out} = alloca {kind}")
+        return out
 
-    def i64(self, op: str, a: str, b: str) -> str:
-        """Integer arithmetic."""
+    def call(self, function: str, result: str, *args: tuple[str, str], flags: str = "", pure: str = "") -> str:
+        """Call an intrinsic or a function of libm: ``args`` are (type, value)."""
+        self._declare(function, result, args, pure)
+        values = ", ".join(f"{t} {v}" for t, v in args)
+        return self.ins(f"call {flags + ' ' if flags else ''}{result} @{function}({values})")
+
+    def act(self, function: str, *args: tuple[str, str]) -> None:
+        """Call what has no result."""
+        self._declare(function, "void", args, "")
+        self.do(f"call void @{function}({', '.join(f'{t} {v}' for t, v in args)})")
+
+    def _declare(self, function: str, result: str, args: Sequence[tuple[str, str]], pure: str) -> None:
+        kinds = ", ".join(t for t, _ in args)
+        self.declared[function] = f"declare {result} @{function}({kinds}){pure}"
+
+    def libm(self, function: str, kind: str, *args: str) -> str:
+        """A function of the C library on scalars."""
+        return self.call(function, kind, *((kind, a) for a in args), pure=" nounwind willreturn memory(none)")
+
+    # ---- sizes and addresses ----------------------------------------------------------------------------------------
+
+    def i64(self, op: str, a: str, b: str | int) -> str:
+        """Arithmetic of sizes."""
         return self.ins(f"{op} i64 {a}, {b}")
 
+    def product(self, first: str, *others: str) -> str:
+        """The product of sizes."""
+        for other in others:
+            first = self.i64("mul", first, other)
+        return first
+
     def smaller(self, a: str, b: str) -> str:
-        """The smaller of two integers."""
+        """The smaller of two sizes."""
         return self.call("llvm.smin.i64", "i64", ("i64", a), ("i64", b))
 
     def larger(self, a: str, b: str) -> str:
-        """The larger of two integers."""
+        """The larger of two sizes."""
         return self.call("llvm.smax.i64", "i64", ("i64", a), ("i64", b))
 
-    def at(self, kind: str, base: str, index: str) -> str:
+    def place(self, kind: str, base: str, index: str | int) -> str:
         """The address of element ``index``."""
         return self.ins(f"getelementptr {kind}, ptr {base}, i64 {index}")
 
-    def call(self, function: str, result: str, *args: tuple[str, str]) -> str:
-        """Call an intrinsic that has a result; ``args`` are (type, value)."""
-        self._declare(function, result, args)
-        return self.ins(f"call {result} @{function}({', '.join(f'{t} {v}' for t, v in args)})")
+    def word(self, i: int) -> str:
+        """Word number ``i`` of the call."""
+        return self.field("i64", "%words", i)
 
-    def act(self, function: str, *args: tuple[str, str]) -> None:
-        """Call an intrinsic that has none."""
-        self._declare(function, "void", args)
-        self.do(f"call void @{function}({', '.join(f'{t} {v}' for t, v in args)})")
+    def slot(self, i: int) -> str:
+        """The data pointer in the slot that word number ``i`` names."""
+        return self.field("ptr", "%slots", self.word(i))
 
-    def _declare(self, function: str, result: str, args: Sequence[tuple[str, str]]) -> None:
-        kinds = ", ".join(t.replace(" immarg", "") for t, _ in args)
-        self.declared[function] = f"declare {result} @{function}({kinds})"
+    def field(self, kind: str, base: str, i: str | int) -> str:
+        """What lies in field number ``i`` of a table of 64-bit fields."""
+        return self.ins(f"load {kind}, ptr {self.place('i64', base, i)}")
 
-    def splat(self, vector: str, kind: str, value: str) -> str:
-        """A vector of one value."""
-        first = self.ins(f"insertelement {vector} poison, {kind} {value}, i64 0")
-        lanes = vector[1:].split(" ")[0]
-        return self.ins(f"shufflevector {vector} {first}, {vector} poison, <{lanes} x i32> zeroinitializer")
+    # ---- control ----------------------------------------------------------------------------------------------------
 
     def loop(
         self,
-        begin: str,
-        end: str,
-        step: str,
+        bounds: tuple[str, str, int],
         carried: Sequence[tuple[str, str]],
         body: Callable[[str, list[str]], Sequence[str]],
     ) -> list[str]:
-        """``for i in range(begin, end, step)``: body(i, values) gives the next values; returns the last ones."""
-        head, inner, out, before = self.fresh("head"), self.fresh("body"), self.fresh("done"), self._block
+        """for i in range(low, high, step): carried = body(i, carried).
+
+        Args:
+            bounds: low, high, step.
+            carried: (type, first value) of what goes from one turn to the next.
+        """
+        low, high, step = bounds
+        head, inside, after, before = self.name("head"), self.name("loop"), self.name("done"), self.block
         self.do(f"br label %{head}")
         self.label(head)
-        place = len(self.lines)
-        i, values = f"%i.{head}", [f"%c{k}.{head}" for k in range(len(carried))]
-        self.do(f"br i1 {self.ins(f'icmp slt i64 {i}, {end}')}, label %{inner}, label %{out}")
-        self.label(inner)
-        after = list(body(i, values))
-        following = self.i64("add", i, step)
+        i = self.name("%i")
+        names = [self.name("%c") for _ in carried]
+        at = len(self.lines)
+        self.lines += [""] * (1 + len(names))
+        self.do(f"br i1 {self.ins(f'icmp slt i64 {i}, {high}')}, label %{inside}, label %{after}")
+        self.label(inside)
+        ends = body(i, names)
+        following = self.ins(f"add nsw i64 {i}, {step}")
+        last = self.block
         self.do(f"br label %{head}")
-        latch = self._block
-        phis = [f"  {i} = phi i64 [ {begin}, %{before} ], [ {following}, %{latch} ]"]
-        for (kind, first), name, value in zip(carried, values, after):
-            phis.append(f"  {name} = phi {kind} [ {first}, %{before} ], [ {value}, %{latch} ]")
-        self.lines[place:place] = phis
-        self.label(out)
-        return values
+        self.lines[at] = f"  {i} = phi i64 [ {low}, %{before} ], [ {following}, %{last} ]"
+        for k, ((kind, first), name, end) in enumerate(zip(carried, names, ends)):
+            self.lines[at + 1 + k] = f"  {name} = phi {kind} [ {first}, %{before} ], [ {end}, %{last} ]"
+        self.label(after)
+        return names
+
+    def when(self, test: str, action: Callable[[], None], other: Callable[[], None] | None = None) -> None:
+        """if test: action() else: other()."""
+        then, after = self.name("then"), self.name("after")
+        otherwise = self.name("else") if other else after
+        self.do(f"br i1 {test}, label %{then}, label %{otherwise}")
+        self.label(then)
+        action()
+        self.do(f"br label %{after}")
+        if other:
+            self.label(otherwise)
+            other()
+            self.do(f"br label %{after}")
+        self.label(after)
+
+    def rarely(self, test: str, kind: str, value: str, other: Callable[[], str]) -> str:
+        """``other()`` where the test holds, which it hardly ever does, else ``value``."""
+        then, after, before = self.name("rare"), self.name("after"), self.block
+        self.do(f"br i1 {test}, label %{then}, label %{after}, !prof !0")
+        self.label(then)
+        found, end = other(), self.block
+        self.do(f"br label %{after}")
+        self.label(after)
+        return self.ins(f"phi {kind} [ {value}, %{before} ], [ {found}, %{end} ]")
+
+    # ---- text -------------------------------------------------------------------------------------------------------
 
     def function(self, head: str, attributes: str) -> str:
         """The function as text; ``head`` is its type, name and params."""
-        return "\n".join([f"define {head} {attributes} {{", "entry:", *self.lines, "}"])
+        return "\n".join([f"define {head} {attributes} {{", "entry:", *self.entry, *self.lines, "}"])
+
+
+def module(builders: Iterable[LoopBuilder], *texts: str) -> str:
+    """A module that may run on several threads: what the builders declare, and the texts."""
+    declared = {name: line for builder in builders for name, line in builder.declared.items()}
+    threads = ("@msnb_parallel = global ptr null", "@msnb_thread = global ptr null")
+    return "\n".join([*threads, *declared.values(), *texts])
+
+
+def shared(symbol: str, attributes: str, main: LoopBuilder, share: LoopBuilder) -> str:
+    """The kernel ``symbol`` made of ``main``, which forks, and thread t's ``share`` of the task."""
+    part = LoopBuilder()
+    t = part.ins(f"sext i32 {part.ins('call i32 ' + part.ins('load ptr, ptr @msnb_thread') + '()')} to i64")
+    part.do(f"call void @{symbol}.share(ptr %task, i64 {t})")
+    part.do("ret void")
+    heads = {
+        f"internal void @{symbol}.share(ptr %task, i64 %t)": share,
+        f"internal void @{symbol}.part(ptr %task)": part,
+        f"i32 @{symbol}(ptr %slots, ptr %words, ptr %env)": main,
+    }
+    return "\n".join(builder.function(head, attributes) for head, builder in heads.items())
+
+
+def units(symbol: str, attributes: str, part: LoopBuilder) -> str:
+    """The kernel ``symbol`` around ``part``, which does the units %begin to %end of one thread."""
+    head = f"internal void @{symbol}.body(ptr %slots, ptr %words, i64 %begin, i64 %end)"
+    return part.function(head, attributes) + parallel(symbol, attributes)
 
 
 def parallel(symbol: str, attributes: str) -> str:

@@ -146,7 +146,7 @@ class Maths:
         n = self.e.ins(f"fsub {self.t} {t}, {self.c(_MAGIC)}")
         r = self.fma(n, self.c(-LN2_LOW), self.fma(n, self.c(-LN2_HIGH), x))
         p = self.add(self.fma(self.mul(r, r), self.poly(_EXP, r), r), self.c(1.0))
-        return self.e.scaled(p, n) or self._scaled(p, self.whole("sub", self.bits(t), 0x4B400000))
+        return scaled_at_once(self.e, p, n) or self._scaled(p, self.whole("sub", self.bits(t), 0x4B400000))
 
     def _scaled(self, p: str, n: str) -> str:
         """p 2^n, in two steps so that denormals come out."""
@@ -300,3 +300,31 @@ INLINE: dict[str, Callable[..., str]] = {
     "exp": Maths.exp, "expm1": Maths.expm1, "log": Maths.log, "log1p": Maths.log1p, "tanh": Maths.tanh,
     "erf": Maths.erf, "sin": Maths.sin, "cos": Maths.cos, "pow": Maths.pow,
 }  # fmt: skip
+
+
+def scaled_at_once(e: Emitter, p: str, n: str) -> str:
+    """p 2^n for float32 lanes, n being whole, in one instruction where the CPU has it; else nothing."""
+    if not e.scalef or e.lanes % 16:
+        return ""
+    parts = [_scalef(e, _part(e, p, k), _part(e, n, k)) for k in range(e.lanes // 16)]
+    while len(parts) > 1:
+        size = 16 * (e.lanes // 16 // len(parts))
+        order = ", ".join(f"i32 {i}" for i in range(2 * size))
+        t = f"<{size} x float>"
+        pairs = zip(parts[::2], parts[1::2])
+        parts = [e.ins(f"shufflevector {t} {a}, {t} {b}, <{2 * size} x i32> <{order}>") for a, b in pairs]
+    return parts[0]
+
+
+def _part(e: Emitter, x: str, k: int) -> str:
+    if e.lanes == 16:
+        return x
+    order = ", ".join(f"i32 {i}" for i in range(16 * k, 16 * k + 16))
+    t = e.t("float")
+    return e.ins(f"shufflevector {t} {x}, {t} poison, <16 x i32> <{order}>")
+
+
+def _scalef(e: Emitter, p: str, n: str) -> str:
+    v = "<16 x float>"
+    args = [(v, p), (v, n), (v, "zeroinitializer"), ("i16", "-1"), ("i32", "4")]
+    return e.call("llvm.x86.avx512.mask.scalef.ps.512", v, *args)

@@ -30,6 +30,7 @@ import sys
 from collections.abc import Callable
 
 from msnb.devices.cpu.llvm.jit import Library
+from msnb.devices.cpu.llvm.loop_builder import LoopBuilder
 
 WORDS = 6
 NAMES = ("RETURN", "KERNEL", "HOST", "JUMP", "JUMP_IF", "JUMP_UNLESS", "COPY", "ZERO", "SWAP", "MOVE", "LEA", "ROW",
@@ -42,45 +43,22 @@ PAUSE_NS = 50_000_000
 HEADER = 64
 
 
-class _Text:
+class _Text(LoopBuilder):
     """LLVM IR in the making."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self._count = 0
-
-    def do(self, line: str) -> None:
-        self.lines.append(f"  {line}")
-
-    def ins(self, line: str) -> str:
-        self._count += 1
-        self.lines.append(f"  %v{self._count} = {line}")
-        return f"%v{self._count}"
-
-    def label(self, name: str) -> None:
-        self.lines.append(f"{name}:")
-
-    def fresh(self, word: str) -> str:
-        self._count += 1
-        return f"{word}{self._count}"
 
     # ---- what instructions are made of --------------------------------------------------------------------------
 
-    def word(self, i: int) -> str:
+    def operand(self, i: int) -> str:
         """Operand ``i`` of the instruction."""
-        return self.ins(f"load i64, ptr {self.ins(f'getelementptr i64, ptr %at, i64 {i}')}")
-
-    def slot(self, number: str) -> str:
-        """Where the pointer of a slot is kept."""
-        return self.ins(f"getelementptr ptr, ptr %slots, i64 {number}")
+        return self.field("i64", "%at", i)
 
     def data(self, number: str) -> str:
         """The pointer of a slot."""
-        return self.ins(f"load ptr, ptr {self.slot(number)}")
+        return self.field("ptr", "%slots", number)
 
     def point(self, number: str, pointer: str) -> None:
         """Set the pointer of a slot."""
-        self.do(f"store ptr {pointer}, ptr {self.slot(number)}")
+        self.do(f"store ptr {pointer}, ptr {self.place('ptr', '%slots', number)}")
 
     def env(self, index: int | str, base: str = "%env") -> str:
         """Where a word of the environment is."""
@@ -111,25 +89,25 @@ class _Text:
     def copy(self, dst: str, src: str, count: str) -> None:
         self.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {dst}, ptr {src}, i64 {count}, i1 false)")
 
-    def when(self, condition: str, then: str) -> None:
+    def branch(self, condition: str, then: str) -> None:
         """Branch to ``then`` or fall through."""
-        other = self.fresh("else")
+        other = self.name("else")
         self.do(f"br i1 {condition}, label %{then}, label %{other}")
         self.label(other)
 
 
 def _kernel(t: _Text) -> None:
-    address, words = (t.ins(f"inttoptr i64 {t.word(i)} to ptr") for i in (1, 2))
+    address, words = (t.ins(f"inttoptr i64 {t.operand(i)} to ptr") for i in (1, 2))
     env = t.ins("load ptr, ptr %kernel_env")
     t.do(f"%code = call i32 {address}(ptr %slots, ptr {words}, ptr {env})")
-    t.when(t.ins("icmp ne i32 %code, 0"), "trouble")
+    t.branch(t.ins("icmp ne i32 %code, 0"), "trouble")
     t.do(f"store i64 {t.ins('add i64 %now, 1')}, ptr %pc")
     t.do("br label %poll")
     t.label("trouble")
-    t.put(ID, t.word(3))
+    t.put(ID, t.operand(3))
     t.put(CODE, t.ins("sext i32 %code to i64"))
-    resume = t.word(4)
-    t.when(t.ins("icmp eq i32 %code, 1"), "declined")
+    resume = t.operand(4)
+    t.branch(t.ins("icmp eq i32 %code, 1"), "declined")
     t.put(PLACE, "%now")
     stopped = t.ins("icmp eq i32 %code, 2")
     t.do(f"ret i32 {t.ins(f'select i1 {stopped}, i32 {STOPPED}, i32 {FAILED}')}")
@@ -138,21 +116,21 @@ def _kernel(t: _Text) -> None:
 
 
 def _host(t: _Text) -> None:
-    t.put(ID, t.word(1))
+    t.put(ID, t.operand(1))
     t.leave(TO_HOST, t.ins("add i64 %now, 1"))
 
 
 def _jump(t: _Text) -> None:
     """Backwards only after a look whether to stop."""
-    target = t.word(1)
+    target = t.operand(1)
     t.do(f"store i64 {target}, ptr %pc")
     t.do(f"br i1 {t.ins(f'icmp sle i64 {target}, %now')}, label %poll, label %dispatch")
 
 
 def _choose(t: _Text, when: str) -> None:
     """A value counts as true when it is not zero; a float of either sign of zero is zero."""
-    pointer, bits, float_ = t.data(t.word(2)), t.word(3), t.word(4)
-    join = t.fresh("join")
+    pointer, bits, float_ = t.data(t.operand(2)), t.operand(3), t.operand(4)
+    join = t.name("join")
     cases = " ".join(f"i64 {n}, label %{join}.{n}" for n in (16, 32, 64))
     t.do(f"switch i64 {bits}, label %{join}.8 [{cases}]")
     for n in (8, 16, 32, 64):
@@ -164,28 +142,28 @@ def _choose(t: _Text, when: str) -> None:
     t.label(join)
     phi = ", ".join(f"[%{join}.v{n}, %{join}.{n}]" for n in (8, 16, 32, 64))
     true = t.ins(f"phi i1 {phi}")
-    after, target = t.ins("add i64 %now, 1"), t.word(1)
+    after, target = t.ins("add i64 %now, 1"), t.operand(1)
     a, b = (target, after) if when == "true" else (after, target)
     t.go(t.ins(f"select i1 {true}, i64 {a}, i64 {b}"))
 
 
 def _copy(t: _Text) -> None:
-    dst, src = t.data(t.word(1)), t.data(t.word(2))
-    skip = t.fresh("same")
-    t.when(t.ins(f"icmp eq ptr {dst}, {src}"), skip)
-    t.copy(dst, src, t.word(3))
+    dst, src = t.data(t.operand(1)), t.data(t.operand(2))
+    skip = t.name("same")
+    t.branch(t.ins(f"icmp eq ptr {dst}, {src}"), skip)
+    t.copy(dst, src, t.operand(3))
     t.do(f"br label %{skip}")
     t.label(skip)
     t.next()
 
 
 def _zero(t: _Text) -> None:
-    t.do(f"call void @llvm.memset.p0.i64(ptr {t.data(t.word(1))}, i8 0, i64 {t.word(2)}, i1 false)")
+    t.do(f"call void @llvm.memset.p0.i64(ptr {t.data(t.operand(1))}, i8 0, i64 {t.operand(2)}, i1 false)")
     t.next()
 
 
 def _swap(t: _Text) -> None:
-    a, b = t.slot(t.word(1)), t.slot(t.word(2))
+    a, b = (t.place("ptr", "%slots", t.operand(i)) for i in (1, 2))
     x, y = t.ins(f"load ptr, ptr {a}"), t.ins(f"load ptr, ptr {b}")
     t.do(f"store ptr {y}, ptr {a}")
     t.do(f"store ptr {x}, ptr {b}")
@@ -193,42 +171,42 @@ def _swap(t: _Text) -> None:
 
 
 def _move(t: _Text) -> None:
-    t.point(t.word(1), t.data(t.word(2)))
+    t.point(t.operand(1), t.data(t.operand(2)))
     t.next()
 
 
 def _lea(t: _Text) -> None:
-    t.point(t.word(1), t.behind(t.data(t.word(2)), t.word(3)))
+    t.point(t.operand(1), t.behind(t.data(t.operand(2)), t.operand(3)))
     t.next()
 
 
 def _row(t: _Text) -> None:
-    counter = t.get(t.word(3))
-    t.point(t.word(1), t.behind(t.data(t.word(2)), t.ins(f"mul i64 {counter}, {t.word(4)}")))
+    counter = t.get(t.operand(3))
+    t.point(t.operand(1), t.behind(t.data(t.operand(2)), t.ins(f"mul i64 {counter}, {t.operand(4)}")))
     t.next()
 
 
 def _set(t: _Text) -> None:
-    t.put(t.word(1), t.word(2))
+    t.put(t.operand(1), t.operand(2))
     t.next()
 
 
 def _loop(t: _Text) -> None:
-    counter = t.word(1)
-    moved = t.ins(f"add i64 {t.get(counter)}, {t.word(2)}")
+    counter = t.operand(1)
+    moved = t.ins(f"add i64 {t.get(counter)}, {t.operand(2)}")
     t.put(counter, moved)
-    over = t.ins(f"icmp eq i64 {moved}, {t.word(3)}")
+    over = t.ins(f"icmp eq i64 {moved}, {t.operand(3)}")
     after = t.ins("add i64 %now, 1")
-    t.do(f"store i64 {t.ins(f'select i1 {over}, i64 {after}, i64 {t.word(4)}')}, ptr %pc")
+    t.do(f"store i64 {t.ins(f'select i1 {over}, i64 {after}, i64 {t.operand(4)}')}, ptr %pc")
     t.do("br label %poll")
 
 
 def _push(t: _Text, stack: bool) -> None:
     """A node from the free list of its size, else from the chunk; without room Python is asked for a new chunk."""
-    size = t.word(4)
-    pool = t.env(t.word(5))
+    size = t.operand(4)
+    pool = t.env(t.operand(5))
     head = t.ins(f"load ptr, ptr {pool}")
-    name = t.fresh("push")
+    name = t.name("push")
     t.do(f"br i1 {t.ins(f'icmp eq ptr {head}, null')}, label %{name}.new, label %{name}.old")
     t.label(f"{name}.old")
     t.do(f"store ptr {t.ins('load ptr, ptr ' + t.behind(head, 8))}, ptr {pool}")
@@ -247,30 +225,30 @@ def _push(t: _Text, stack: bool) -> None:
     t.do(f"br label %{name}.go")
     t.label(f"{name}.go")
     node = t.ins(f"phi ptr [{head}, %{name}.old], [{fresh}, %{name}.take]")
-    t.do(f"store ptr {t.data(t.word(2))}, ptr {node}")
-    value = t.data(t.word(3))
+    t.do(f"store ptr {t.data(t.operand(2))}, ptr {node}")
+    value = t.data(t.operand(3))
     if stack:
         t.do(f"store ptr {value}, ptr {t.behind(node, HEADER)}")
     else:
         t.copy(t.behind(node, HEADER), value, size)
-    t.point(t.word(1), node)
+    t.point(t.operand(1), node)
     t.next()
 
 
 def _pop(t: _Text, stack: bool) -> None:
-    node = t.data(t.word(3))
-    t.point(t.word(1), t.ins(f"load ptr, ptr {node}"))
+    node = t.data(t.operand(3))
+    t.point(t.operand(1), t.ins(f"load ptr, ptr {node}"))
     top = t.behind(node, HEADER)
-    t.point(t.word(2), t.ins(f"load ptr, ptr {top}") if stack else top)
+    t.point(t.operand(2), t.ins(f"load ptr, ptr {top}") if stack else top)
     t.next()
 
 
 def _release(t: _Text) -> None:
     """Back to the free list, unless it is the bottom."""
-    node = t.behind(t.data(t.word(1)), -HEADER)
-    keep = t.fresh("bottom")
-    t.when(t.ins(f"icmp eq ptr {t.ins(f'load ptr, ptr {node}')}, {node}"), keep)
-    pool = t.env(t.word(2))
+    node = t.behind(t.data(t.operand(1)), -HEADER)
+    keep = t.name("bottom")
+    t.branch(t.ins(f"icmp eq ptr {t.ins(f'load ptr, ptr {node}')}, {node}"), keep)
+    pool = t.env(t.operand(2))
     t.do(f"store ptr {t.ins(f'load ptr, ptr {pool}')}, ptr {t.behind(node, 8)}")
     t.do(f"store ptr {node}, ptr {pool}")
     t.do(f"br label %{keep}")
@@ -348,10 +326,10 @@ def _poll(t: _Text) -> None:
     t.label("poll")
     t.do("%next = load i64, ptr %pc")
     committed = t.ins(f"icmp ne ptr {t.ins('load ptr, ptr %kernel_env')}, %env")
-    t.when(committed, "dispatch")
-    t.when(t.ins(f"icmp ne i64 {t.get(STOP)}, 0"), "stopped")
+    t.branch(committed, "dispatch")
+    t.branch(t.ins(f"icmp ne i64 {t.get(STOP)}, 0"), "stopped")
     late = t.ins(f"icmp sgt i64 {_clock(t)}, {t.ins('load i64, ptr %end')}")
-    t.when(late, "paused")
+    t.branch(late, "paused")
     t.do("br label %dispatch")
     t.label("stopped")
     t.leave(STOPPED, "%next")

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from msnb.graph.compile.rewriting.node_facts import Effects
 from msnb.graph.compile.rewriting.pass_record import Case, Pass, register_pass
 from msnb.graph.compile.rewriting.rewrite_log import Log
 from msnb.graph.compile.rewriting.rewriter import Answer, GraphRewriter, Rule, sweep_module
+from msnb.ir.analysis.nested_nodes import NestedSearch, effects
 from msnb.ir.analysis.structural_hash import attr_word, structure_key
 from msnb.ir.control_flow import CALL, HOST_CALL
 from msnb.ir.graph import Graph, Node, Value
@@ -28,8 +28,8 @@ _ORDERED_TIES = ("maximum", "minimum")
 class _KnownExpressions:
     """The expressions met so far in one graph."""
 
-    def __init__(self, effects: Effects) -> None:
-        self._effects = effects
+    def __init__(self, effect: NestedSearch) -> None:
+        self._effects = effect
         self._found: dict[Any, Node] = {}
 
     def __call__(self, sweep: GraphRewriter, node: Node) -> Answer:
@@ -56,15 +56,15 @@ class _KnownExpressions:
 
 def merge(graph: Graph, log: Log) -> Graph:
     """One graph and its bodies, not what it calls: it stays in its module."""
-    effects = Effects()
-    return GraphRewriter(graph, graph.module, "cse", lambda: _KnownExpressions(effects), log).run()
+    effect = effects()
+    return GraphRewriter(graph, graph.module, "cse", lambda: _KnownExpressions(effect), log).run()
 
 
 def _run(graph: Graph, log: Log) -> Graph:
-    effects = Effects()
+    effect = effects()
 
     def make_rule() -> Rule:
-        return _KnownExpressions(effects)
+        return _KnownExpressions(effect)
 
     return sweep_module(graph, "cse", make_rule, log)
 

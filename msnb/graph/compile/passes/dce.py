@@ -13,19 +13,19 @@ when somebody reads it after the loop, or the condition does, or an alive carrie
 from __future__ import annotations
 
 from msnb.graph.compile.passes.dead_code import Pruner
-from msnb.graph.compile.rewriting.node_facts import Effects
 from msnb.graph.compile.rewriting.pass_record import Case, Pass, register_pass
 from msnb.graph.compile.rewriting.rewrite_log import Log
 from msnb.graph.compile.rewriting.rewriter import map_module
+from msnb.ir.analysis.nested_nodes import effects
 from msnb.ir.graph import Graph, Module
 
 
 def without_dead_nodes(graph: Graph, log: Log) -> Graph:
     """The graph, and the graphs that it calls, without what nobody reads."""
-    effects = Effects()
+    effect = effects()
 
     def rewrite(g: Graph, module: Module) -> Graph:
-        return Pruner(g, module, effects, log).run()
+        return Pruner(g, module, effect, log).run()
 
     return map_module(graph, rewrite)
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msnb.graph.compile.rewriting.node_facts import Effects
 from msnb.graph.compile.rewriting.rewrite_log import Log
+from msnb.ir.analysis.nested_nodes import NestedSearch
 from msnb.ir.control_flow import IF, SCAN, WHILE
 from msnb.ir.graph import Graph, Module, Node, Value
 from msnb.ops.elementwise.constant import constant
@@ -44,7 +44,7 @@ class Pruner:
         self,
         graph: Graph,
         module: Module,
-        effects: Effects,
+        effects: NestedSearch,
         log: Log,
         wanted: Sequence[int] | None = None,
         primals: dict[Node, Node] | None = None,
@@ -163,7 +163,7 @@ class Pruner:
         return PruningPlan(results, params, attrs, [pruner.run(params)])
 
 
-def _closure(start: set[int], body: Graph, n: int, effects: Effects, ys: Sequence[int] = ()) -> set[int]:
+def _closure(start: set[int], body: Graph, n: int, effects: NestedSearch, ys: Sequence[int] = ()) -> set[int]:
     """The carried values that are needed when ``start`` and the outputs ``ys`` are: one visit per carried value."""
     reach = _Reach(body, effects)
     needed = set(start) | {i for i in reach.of_effects() if i < n}
@@ -181,7 +181,7 @@ def _closure(start: set[int], body: Graph, n: int, effects: Effects, ys: Sequenc
 class _Reach:
     """Which params the outputs of a body depend on; every node is visited once over all questions."""
 
-    def __init__(self, body: Graph, effects: Effects) -> None:
+    def __init__(self, body: Graph, effects: NestedSearch) -> None:
         self._body = body
         self._params = {p: i for i, p in enumerate(body.params)}
         self._seen: set[Value] = set()

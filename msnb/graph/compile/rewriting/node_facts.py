@@ -9,8 +9,7 @@ import numpy as np
 from msnb.core.tensor import Array
 from msnb.core.types import TensorType
 from msnb.ir.builder import Const
-from msnb.ir.control_flow import CALL, HOST_CALL
-from msnb.ir.graph import Graph, Node, Value
+from msnb.ir.graph import Value
 from msnb.ir.text.literals import strong_array
 from msnb.ops.elementwise.constant import constant
 
@@ -75,28 +74,3 @@ def is_one(value: Value) -> bool:
     """True where every element is 1."""
     number = uniform(value)
     return number is not None and number == 1
-
-
-class Effects:
-    """Which nodes do something besides giving values: print, assert, call Python, or contain or call what does."""
-
-    def __init__(self) -> None:
-        self._graphs: dict[Graph, bool] = {}
-
-    def node(self, node: Node, graph: Graph) -> bool:
-        """True for a node that must stay, in its order, even if nobody reads its results."""
-        if "control" not in node.op.traits:
-            return "effect" in node.op.traits
-        if node.op is HOST_CALL:
-            return bool(node.attrs.get("effect"))
-        if node.op is CALL:
-            callee = graph.module.graphs.get(node.attrs["callee"])
-            return callee is None or self.graph(callee)
-        return any(map(self.graph, node.graphs))
-
-    def graph(self, graph: Graph) -> bool:
-        """True when a graph contains such a node; a recursive call adds nothing to what else is there."""
-        if graph not in self._graphs:
-            self._graphs[graph] = False
-            self._graphs[graph] = any(self.node(n, graph) for n in graph.nodes)
-        return self._graphs[graph]

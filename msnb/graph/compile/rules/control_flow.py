@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from msnb.core.types import TensorType
-from msnb.graph.compile.rewriting.node_facts import Effects, const_of
+from msnb.graph.compile.rewriting.node_facts import const_of
 from msnb.graph.compile.rewriting.pass_record import Case
 from msnb.graph.compile.rewriting.rewrite_rule import Found, RewriteRule, truth
 from msnb.graph.compile.rewriting.rewriter import GraphRewriter
 from msnb.graph.compile.rules.arithmetic import f
+from msnb.ir.analysis.nested_nodes import effects
 from msnb.ir.graph import Graph, Node
 
 
@@ -30,7 +31,7 @@ def _same_branches(sweep: GraphRewriter, node: Node) -> Found:
 def _never(sweep: GraphRewriter, node: Node) -> Found:
     cond: Graph = node.graphs[0]
     const = const_of(cond.outputs[0])
-    if const is None or truth(cond.outputs[0]) is not False or Effects().graph(cond):
+    if const is None or truth(cond.outputs[0]) is not False or effects().graph(cond):
         return None
     return node.inputs[: node.attrs["n_carry"]]
 

@@ -21,7 +21,7 @@ from msnb.core.dtypes import DType
 from msnb.core.types import TensorType
 from msnb.devices.cpu.llvm.emitter import Emitter
 from msnb.devices.cpu.llvm.jit import Library, attributes, host
-from msnb.devices.cpu.llvm.loop_builder import parallel
+from msnb.devices.cpu.llvm.loop_builder import LoopBuilder, module, units
 from msnb.ir.graph import Node, Value
 
 COLUMNS = 256
@@ -92,25 +92,9 @@ class LineEmitter(Emitter):
         super().__init__(scalef=host().target.scalef)
         self.n, self.inner, self.blocks = (self.word(i) for i in (2, 3, 4))
 
-    def word(self, i: int) -> str:
-        """Word number ``i`` of the call."""
-        return self.ins(f"load i64, ptr {self.place('i64', '%words', str(i))}")
-
     def pointer(self, i: int) -> str:
         """The data of operand number ``i`` (reads, then results, then temporary memory)."""
-        return self.ins(f"load ptr, ptr {self.place('ptr', '%slots', self.word(HEADER + i))}")
-
-    def place(self, kind: str, base: str, index: str) -> str:
-        """The address of an element."""
-        return self.ins(f"getelementptr {kind}, ptr {base}, i64 {index}")
-
-    def i64(self, op: str, a: str, b: str | int) -> str:
-        """Arithmetic of sizes."""
-        return self.ins(f"{op} i64 {a}, {b}")
-
-    def smaller(self, a: str, b: str) -> str:
-        """The smaller of two sizes."""
-        return self.call("llvm.smin.i64", "i64", ("i64", a), ("i64", b))
+        return self.slot(HEADER + i)
 
     def units(self, body: Callable[[str], None]) -> None:
         """``body(unit)`` for every unit of this thread; ends the function."""
@@ -165,29 +149,23 @@ def lanes_of(dtype: DType) -> int:
 def library(symbol: str, write: Callable[..., LineEmitter], *about: Any) -> Library:
     """The machine code of one kernel: ``write(*about)`` gives the part of one thread."""
     e = write(*about)
-    head = f"internal void @{symbol}.body(ptr %slots, ptr %words, i64 %begin, i64 %end)"
-    body = "\n".join([f"define {head} {attributes()} {{", "entry:", *e.entry, *e.lines, "}"])
-    first = ["@msnb_parallel = global ptr null", "@msnb_thread = global ptr null", *e.declared.values()]
     notes = '!0 = !{!"branch_weights", i32 1, i32 100000}\n!1 = !{i32 1}'
-    return Library("\n".join([*first, notes, body]) + parallel(symbol, attributes()))
+    return Library(module([e], notes, units(symbol, attributes(), e)))
 
 
 @functools.lru_cache(maxsize=1)
 def verdict() -> Library:
     """``msnb_verdict`` [numbers that kernels left behind, how many]: declines where one is not 0."""
-    e = Emitter()
-    slot, count = (e.ins(f"load i64, ptr {e.ins(f'getelementptr i64, ptr %words, i64 {i}')}") for i in (0, 1))
-    said = e.ins(f"load ptr, ptr {e.ins(f'getelementptr ptr, ptr %slots, i64 {slot}')}")
+    e = LoopBuilder()
+    said, count = e.slot(0), e.word(1)
 
     def one(i: str, now: list[str]) -> list[str]:
-        info = e.ins(f"load i64, ptr {e.ins(f'getelementptr i64, ptr {said}, i64 {i}')}")
-        return [e.ins(f"or i64 {now[0]}, {info}")]
+        return [e.i64("or", now[0], e.field("i64", said, i))]
 
     found = e.loop(("0", count, 1), [("i64", "0")], one)[0]
     bad = e.ins(f"icmp ne i64 {found}, 0")
     e.do(f"ret i32 {e.ins(f'zext i1 {bad} to i32')}")
-    head = "i32 @msnb_verdict(ptr %slots, ptr %words, ptr %env)"
-    return Library("\n".join([f"define {head} {attributes()} {{", "entry:", *e.lines, "}"]))
+    return Library(e.function("i32 @msnb_verdict(ptr %slots, ptr %words, ptr %env)", attributes()))
 
 
 def words(header: Sequence[int], *slots: Sequence[int]) -> tuple[int, ...]:
