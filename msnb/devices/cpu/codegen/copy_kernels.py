@@ -163,7 +163,7 @@ def _framed(
     """What negative widths leave of the operand, in the middle of a result full of ``filler``."""
     x, place = view_of(node.inputs[0]), _whole(node.out)
     left = tuple(d + min(low, 0) + min(high, 0) for d, (low, high) in zip(x.shape, pads))
-    moves = [(_fill(node.out, filler), [], [0])]
+    moves: list[Move] = [(_fill(node.out, filler), [], [0])]
     if min(left, default=1) > 0:
         cut = sum(max(-low, 0) * s for (low, _), s in zip(pads, x.strides))
         ahead = sum(max(low, 0) * s for (low, _), s in zip(pads, place.strides))
@@ -176,7 +176,7 @@ def _holds(dtype: DType, value: float) -> bool:
     """True for a number in the range of a dtype of whole numbers; NumPy refuses the others."""
     bits = 8 * dtype.itemsize
     low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if dtype.signed else (0, 2**bits)
-    return low <= value < high
+    return bool(low <= value < high)
 
 
 def _unindex(node: Node, view_of: ViewOf) -> tuple[list[Move], tuple[Value, ...]] | None:
