@@ -76,6 +76,7 @@ class NativeKernel:
         inplace: pairs (i of reads, j of outputs) that may be one memory: each element is read before it is written.
             Both have the same number of bytes. Not for a recipe that may decline.
         declines: a call may return DECLINED.
+        guard: how the recipe is taken apart into what may decline and what cannot fail; None for most.
         refused: set by ``prepare`` where it turned out that there is no code; the reference body runs.
     """
 
@@ -83,6 +84,7 @@ class NativeKernel:
     temps: tuple[int, ...] = ()
     inplace: tuple[tuple[int, int], ...] = ()
     declines: bool = False
+    guard: Guard | None = None
     refused: bool = False
 
     @classmethod
@@ -92,6 +94,24 @@ class NativeKernel:
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """The native calls of this node, for these slot numbers."""
         raise NotImplementedError
+
+
+class Guard(NamedTuple):
+    """A recipe that may decline, in two parts: a program runs the first one before anything is written for good.
+
+    Attributes:
+        check: reads ``indices`` and writes ``size`` bytes for ``rest``; it may decline.
+        node: of the first operand and the indices: raises the error for values that ``check`` declines.
+        indices, size: what ``check`` is given, and how much it leaves.
+        rest: reads ``reads`` and what ``check`` left; it cannot fail.
+    """
+
+    check: NativeKernel
+    node: Node
+    indices: tuple[Value, ...]
+    size: int
+    rest: NativeKernel
+    reads: tuple[Value, ...]
 
 
 Provider = Callable[[Node, ViewOf], "NativeKernel | None"]

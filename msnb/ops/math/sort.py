@@ -205,8 +205,11 @@ def _search_body(xp: Any, boundaries: Any, x: Any, *, right: bool) -> Any:
     side = "right" if right else "left"
     if boundaries.ndim == 1:
         return xp.searchsorted(boundaries, x, side=side)
-    compare = xp.less_equal if right else xp.less
-    return compare(boundaries[..., None, :], x[..., :, None]).sum(axis=-1)
+    a, b = boundaries[..., None, :], x[..., :, None]
+    before = (xp.less_equal if right else xp.less)(a, b)
+    if x.dtype.kind not in "biu":  # NaN stands behind all numbers
+        before = before | ((b != b) if right else (b != b) & (a == a))
+    return before.sum(axis=-1)
 
 
 def _search_batch(axis_size: int, inputs: Any, batched: Any, *, right: bool) -> Any:

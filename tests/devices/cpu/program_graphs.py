@@ -23,8 +23,9 @@ TURNS = 3
 
 
 def running_sum(x: Any) -> Any:
-    """A running sum along the first axis by ``linear_recurrence``, which runs in Python."""
-    return find("linear_recurrence")(find("ones_like")(x), x, axis=0, reverse=False)
+    """A running sum along the first axis by ``linear_recurrence``, which runs in Python where dtypes differ."""
+    ones = find("cast")(find("ones_like")(x), dtype=dtypes.float16)
+    return find("linear_recurrence")(ones, x, axis=0, reverse=False)
 
 
 class Draw:

@@ -3,6 +3,7 @@
     transpose, slice, ...      out[i, j] = x[s0 i + s1 j + offset]          a view of x, made dense
     concat(x, y)               out[i, j] = x ...; out[i, j + 5] = y ...     a part for each operand
     unslice(x)                 out = 0; a slice of out = x                  the adjoint: zeros first
+    pad(x), shift(x)           out = value; a slice of out = a slice of x
     index_update(x, v)         out = x; a slice of out = v
 
 Operands are looked through: a view of a view is read where it lies.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from msnb.core.dtypes import DType
 from msnb.core.types import TensorType
 from msnb.devices.cpu.codegen.kernel_lowering import merge_dims
 from msnb.devices.cpu.codegen.loop_tiling import tile
@@ -27,9 +29,14 @@ Move = tuple[Kernel, list[int], list[int]]
 def moves(node: Node, view_of: ViewOf) -> tuple[list[Move], tuple[Value, ...]] | None:
     """Kernels with their operands and results by number, and the values that they read; None for other nodes."""
     made = _as_view if node.op.view not in ("", "identity") else _MOVES.get(node.op.name)
-    if made is None or any(not _plain(v) for v in (*node.inputs, *node.outputs)):
+    if made is None or any(not _plain(v) for v in (*_moved(node), *node.outputs)):
         return None
     return made(node, view_of)
+
+
+def _moved(node: Node) -> Sequence[Value]:
+    """Operands that must lie in their own dtype; what an update writes may be a Python number."""
+    return node.inputs[:1] if node.op.name in _WRITING and len(node.inputs) == 2 else node.inputs
 
 
 def _plain(value: Value) -> bool:
@@ -52,11 +59,11 @@ def _copy(source: View, place: View) -> Kernel:
     return _kernel(sizes, [a], b, _access(1, place, axes), cast(load, b.dtype))
 
 
-def _fill(value: Value) -> Kernel:
-    """Zeros."""
+def _fill(value: Value, filler: float = 0) -> Kernel:
+    """One number everywhere."""
     t = value.type
     assert isinstance(t, TensorType)
-    return _kernel((t.size,), [], t, Access(0, (1,)), number(0, t.dtype))
+    return _kernel((t.size,), [], t, Access(0, (1,)), number(filler, t.dtype))
 
 
 def _inst(t: TensorType, access: Access) -> Inst:
@@ -137,6 +144,41 @@ def _unslice(node: Node, view_of: ViewOf) -> tuple[list[Move], tuple[Value, ...]
     return [(_fill(node.out), [], [0]), (_copy(x, target), [0], [0])], (x.base,)
 
 
+def _pad(node: Node, view_of: ViewOf) -> tuple[list[Move], tuple[Value, ...]] | None:
+    value, dtype = node.attrs["value"], node.out.type.dtype  # type: ignore[union-attr]
+    if not isinstance(value, (int, float)) or (dtype.is_int and not _holds(dtype, value)):
+        return None
+    return _framed(node, view_of, node.attrs["pads"], value)
+
+
+def _shift(node: Node, view_of: ViewOf) -> tuple[list[Move], tuple[Value, ...]]:
+    ndim, way = len(_shape(node.out)), (-1, 1) if node.attrs["reverse"] else (1, -1)
+    axis = node.attrs["axis"] % ndim
+    return _framed(node, view_of, [way if k == axis else (0, 0) for k in range(ndim)], 0)
+
+
+def _framed(
+    node: Node, view_of: ViewOf, pads: Sequence[tuple[int, int]], filler: float
+) -> tuple[list[Move], tuple[Value, ...]]:
+    """What negative widths leave of the operand, in the middle of a result full of ``filler``."""
+    x, place = view_of(node.inputs[0]), _whole(node.out)
+    left = tuple(d + min(low, 0) + min(high, 0) for d, (low, high) in zip(x.shape, pads))
+    moves: list[Move] = [(_fill(node.out, filler), [], [0])]
+    if min(left, default=1) > 0:
+        cut = sum(max(-low, 0) * s for (low, _), s in zip(pads, x.strides))
+        ahead = sum(max(low, 0) * s for (low, _), s in zip(pads, place.strides))
+        source, target = View(x.base, left, x.strides, x.offset + cut), View(node.out, left, place.strides, ahead)
+        moves.append((_copy(source, target), [0], [0]))
+    return moves, (x.base,)
+
+
+def _holds(dtype: DType, value: float) -> bool:
+    """True for a number in the range of a dtype of whole numbers; NumPy refuses the others."""
+    bits = 8 * dtype.itemsize
+    low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if dtype.signed else (0, 2**bits)
+    return bool(low <= value < high)
+
+
 def _unindex(node: Node, view_of: ViewOf) -> tuple[list[Move], tuple[Value, ...]] | None:
     if len(node.inputs) != 1:
         return None
@@ -170,5 +212,6 @@ def _update_shape(node: Node) -> tuple[int, ...]:
 
 _MOVES = {
     "concat": _concat, "stack": _stack, "split": _split, "unslice": _unslice, "unindex": _unindex,
-    "index_update": _update, "slice_update": _update,
+    "index_update": _update, "slice_update": _update, "pad": _pad, "shift": _shift,
 }  # fmt: skip
+_WRITING = frozenset(("index_update", "slice_update"))

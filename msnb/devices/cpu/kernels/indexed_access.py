@@ -9,6 +9,9 @@
                  so nothing collides and the order of sums is always the same. Where many entries fall on a small
                  result (a histogram), they are cut into chunks, each with a result of its own; these are added up
 
+A program makes the offsets of a write apart, early, so that the write itself cannot fail (``Guard``): behind COMMIT it
+changes a parameter where it lies, and in a loop what is carried.
+
 The walk over x is ``index_walk``'s: strides and sizes come as words, one kernel per kind and dtype.
 """
 
@@ -20,28 +23,32 @@ from typing import Any
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
-from msnb.core.types import TensorType
+from msnb.core.types import TensorType, tensor_type
 from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.kernels.index_walk import IndexWalk, index_walk
 from msnb.devices.cpu.kernels.lines.line_kernel import LineEmitter, library, verdict
 from msnb.devices.cpu.llvm.emitter import memory_name
 from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes
 from msnb.devices.cpu.llvm.loop_builder import LoopBuilder
-from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
+from msnb.devices.cpu.native_kernel import Guard, KernelCall, NativeKernel, ViewOf
 from msnb.ir.graph import Node
+from msnb.ops.shape.index_records import INDEX
 
 SHARED_WORK = 100_000
 _ADDED = (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)
+_CONVERTED = (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.bool_)
 _INDICES = (dtypes.int32, dtypes.int64)
 _VECTOR, _BLOCK = 8, 4096
 
 
 class IndexedAccessRecipe(NativeKernel):
-    """A node that reads, writes or adds at index tensors."""
+    """A node that reads, writes or adds at index tensors; ``scalar``: the dtype of one number that is written."""
 
     declines = True
 
-    def __init__(self, kind: str, dtype: DType, walk: IndexWalk, indices: Sequence[DType], scalar: bool) -> None:
+    def __init__(
+        self, kind: str, dtype: DType, walk: IndexWalk, indices: Sequence[DType], scalar: DType | None = None
+    ) -> None:
         self.kind, self.dtype, self.walk, self.scalar = kind, dtype, walk, scalar
         self.indices = tuple(t.name for t in indices)
         self.chunks = _chunks(kind, walk)
@@ -49,12 +56,21 @@ class IndexedAccessRecipe(NativeKernel):
         self.temps = (8 * max(walk.entries, 1), *((partial,) if partial else ()))
         self.inplace = ((0, 0),) if kind == "write" else ()
 
+    def guarded(self, node: Node) -> IndexedAccessRecipe:
+        """With the table of a write apart from the write."""
+        whole, value, *indices = node.inputs
+        asks = Node(INDEX, [whole, *indices], node.attrs, [tensor_type(self.walk.shape, self.dtype)])
+        asks.where, asks.scope = node.where, node.scope
+        parts = IndexTableRecipe(self), IndexedWriteRecipe(self)
+        self.guard = Guard(parts[0], asks, tuple(indices), self.temps[0], parts[1], (whole, value))
+        return self
+
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
         """The table of offsets, then the access."""
         first = 2 if self.kind == "write" else 1
         if self.chunks > 1:
             return self._added(ins[0], ins[1], outs[0], temps)
-        return [self._offsets(ins[first:], temps[0]), *self._access(ins[:first], outs[0], temps[0])]
+        return [self.offsets(ins[first:], temps[0]), *self.access(ins[:first], outs[0], temps[0])]
 
     def _added(self, y: int, index: int, out: int, temps: Sequence[int]) -> list[KernelCall]:
         """Chunks of entries, each added to a result of its own; the one index tensor is read as it is."""
@@ -77,7 +93,8 @@ class IndexedAccessRecipe(NativeKernel):
             KernelCall(summed, (blocks, max(1, walk.size * n // SHARED_WORK), out, temps[1], walk.size, n)),
         ]
 
-    def _offsets(self, indices: Sequence[int], table: int) -> KernelCall:
+    def offsets(self, indices: Sequence[int], table: int) -> KernelCall:
+        """The call that makes the table."""
         walk = self.walk
         sizes = (*[1] * (3 - len(walk.joint)), *walk.joint)
         words = [table, *sizes]
@@ -85,7 +102,8 @@ class IndexedAccessRecipe(NativeKernel):
             words += [slot, *[0] * (3 - len(t.strides)), *t.strides, t.size, t.step]
         return KernelCall(Symbol(_offsets(self.indices), "msnb_offsets"), tuple(words))
 
-    def _access(self, operands: Sequence[int], out: int, table: int) -> list[KernelCall]:
+    def access(self, operands: Sequence[int], out: int, table: int) -> list[KernelCall]:
+        """The calls that read, write or add by the table."""
         walk, entries = self.walk, self.walk.entries
         (a0, s0), (a1, s1), (b, sb) = *walk.outer, walk.inner
         rows = a0 * a1 * entries
@@ -103,6 +121,32 @@ class IndexedAccessRecipe(NativeKernel):
             "add": (KernelCall(Symbol(_filled(), "msnb_zeroed"), (out, size)),),
         }[self.kind]
         return [*start, KernelCall(made, (*own, a0) if self.kind == "add" else own)]
+
+
+class IndexTableRecipe(NativeKernel):
+    """The table of an access alone."""
+
+    declines = True
+
+    def __init__(self, whole: IndexedAccessRecipe) -> None:
+        self.whole = whole
+
+    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
+        """One call."""
+        return [self.whole.offsets(ins, outs[0])]
+
+
+class IndexedWriteRecipe(NativeKernel):
+    """A write by a table that is there."""
+
+    inplace = ((0, 0),)
+
+    def __init__(self, whole: IndexedAccessRecipe) -> None:
+        self.whole = whole
+
+    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
+        """The copy, which is nothing in place, and the write."""
+        return self.whole.access(ins[:2], outs[0], ins[2])
 
 
 def _chunks(kind: str, walk: IndexWalk) -> int:
@@ -129,13 +173,15 @@ def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
     whole, indices, data = types[0 if kind == "read" else -1], types[first:-1], types[:first]
     if not _are_indices(indices) or not _fits(kind, whole, data):
         return None
-    walk = index_walk(whole, indices, node.attrs["spec"])
+    walk, kinds = index_walk(whole, indices, node.attrs["spec"]), [t.dtype for t in indices]
     if walk is None or _is_table(kind, walk):
         return None
-    scalar = kind == "write" and data[1].size == 1
-    if kind == "write" and not scalar and data[1].ints() != walk.shape:
-        return None
-    return IndexedAccessRecipe(kind, whole.dtype, walk, [t.dtype for t in indices], scalar)
+    if kind != "write":
+        return IndexedAccessRecipe(kind, whole.dtype, walk, kinds)
+    if data[1].size == 1:
+        return IndexedAccessRecipe(kind, whole.dtype, walk, kinds, data[1].dtype).guarded(node)
+    fits = data[1].ints() == walk.shape
+    return IndexedAccessRecipe(kind, whole.dtype, walk, kinds).guarded(node) if fits else None
 
 
 def _is_table(kind: str, walk: IndexWalk) -> bool:
@@ -169,8 +215,10 @@ def _kind(node: Node) -> str:
 
 
 def _fits(kind: str, whole: TensorType, data: Sequence[TensorType]) -> bool:
-    """True for dense operands of one dtype."""
-    if data[0].weak or any(t.dtype is not whole.dtype for t in data):
+    """True for dense operands of one dtype; one number that is written is converted."""
+    if kind == "write" and data[1].size == 1 and whole.dtype in _CONVERTED and data[1].dtype in _CONVERTED:
+        data = data[:1]
+    if any(t.weak or t.dtype is not whole.dtype for t in data):
         return False
     return kind != "add" or whole.dtype in _ADDED
 
@@ -251,9 +299,9 @@ def _filled() -> Library:
 class _Access(LineEmitter):
     """Part of one thread. Words: units, threads, operands, result, table, then a1, entries, b, base, strides."""
 
-    def __init__(self, operands: int, dtype: DType, close: bool, scalar: bool) -> None:
+    def __init__(self, operands: int, dtype: DType, close: bool) -> None:
         super().__init__()
-        self.dtype, self.stored, self.close, self.scalar = dtype, memory_name(dtype), close, scalar
+        self.dtype, self.stored, self.close = dtype, memory_name(dtype), close
         self.data = [self.slot(2 + i) for i in range(operands + 2)]
         names = ("a1", "entries", "b", "base", "s0", "s1", "sb", "a0")
         self.at = {name: self.word(4 + operands + i) for i, name in enumerate(names[: 7 + (operands == 1)])}
@@ -293,8 +341,8 @@ class _Access(LineEmitter):
         self.act("llvm.memcpy.p0.p0.i64", ("ptr", target), ("ptr", source), ("i64", size), ("i1", "false"))
 
 
-def _read(dtype: DType, close: bool, scalar: bool) -> LineEmitter:
-    e = _Access(1, dtype, close, scalar)
+def _read(dtype: DType, close: bool, scalar: DType | None) -> LineEmitter:
+    e = _Access(1, dtype, close)
     x, out, table = e.data
     stride = "" if close else e.at["sb"]
 
@@ -307,10 +355,14 @@ def _read(dtype: DType, close: bool, scalar: bool) -> LineEmitter:
     return e
 
 
-def _write(dtype: DType, close: bool, scalar: bool) -> LineEmitter:
-    e = _Access(2, dtype, close, scalar)
+def _write(dtype: DType, close: bool, scalar: DType | None) -> LineEmitter:
+    e = _Access(2, dtype, close)
     _, value, out, table = e.data
-    stride = "" if close and not scalar else e.at["sb"]
+    stride = "" if close and scalar is None else e.at["sb"]
+    if scalar is not None and scalar is not dtype:
+        number = e.alloca(e.stored)
+        e.store(dtype, e.cast(e.load(scalar, value), scalar, dtype), number)
+        value = number
 
     def block(a: str) -> None:
         start = e.outer_offset(a)
@@ -327,9 +379,9 @@ def _write(dtype: DType, close: bool, scalar: bool) -> LineEmitter:
     return e
 
 
-def _add(dtype: DType, close: bool, scalar: bool) -> LineEmitter:
+def _add(dtype: DType, close: bool, scalar: DType | None) -> LineEmitter:
     """Units are offsets: a thread adds the rows whose offset is its own."""
-    e = _Access(1, dtype, close, scalar)
+    e = _Access(1, dtype, close)
     y, out, table = e.data
 
     def block(a: str) -> None:

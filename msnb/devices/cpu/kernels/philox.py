@@ -6,6 +6,8 @@
     uniform    float32: the upper 24 bits of a word, times 2^-24; float64: the upper 53 bits of two words, times 2^-53
     normal     r cos(a), r sin(a) of the pairs (w0, w1), (w2, w3): r = sqrt(-2 log(1 - u)), a = 2 pi v (Box and Muller)
     integers   low + (word times the size of the range, shifted down by 32 bits)
+    bits       64 bits of two words, the low ones first; a permutation is the order that sorts them
+    half       float16, bfloat16: uniform the upper 11 or 8 bits of a word; normal rounded once from float64
 
 A number depends on the key and its own index alone, so any thread may make any part. The numbers are those of
 the reference body (of normal ones one in millions is rounded the other way).
@@ -21,8 +23,10 @@ from typing import Any
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
 from msnb.core.types import TensorType, Type
+from msnb.devices.cpu.kernels.lines.line_kernel import Lines
+from msnb.devices.cpu.kernels.lines.radix_sort import SortRecipe
 from msnb.devices.cpu.llvm.emitter import Emitter, type_name
-from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes
+from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
 from msnb.devices.cpu.llvm.math_functions import Maths
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel
 from msnb.ir.graph import Node
@@ -32,6 +36,10 @@ _M0, _M1, _W0, _W1 = 0xD2511F53, 0xCD9E8D57, 0x9E3779B9, 0xBB67AE85
 _LOW = 0xFFFFFFFF
 ROUNDS, BLOCKS = 10, 16
 SHARED = 1 << 16
+
+HALVES = (dtypes.float16, dtypes.bfloat16)
+_PLACES = {dtypes.float16: 11, dtypes.bfloat16: 8}
+"""Bits of a uniform number; 24 for float32."""
 
 _SIN = tuple((-1) ** k / math.factorial(2 * k + 1) for k in range(9))
 _COS = tuple((-1) ** k / math.factorial(2 * k) for k in range(10))
@@ -52,6 +60,20 @@ class DrawRecipe(NativeKernel):
         return [KernelCall(made, (*ins, *outs, self.count, *self.range))]
 
 
+class PermutationRecipe(NativeKernel):
+    """random_permutation: the order that sorts as many random numbers of 64 bits."""
+
+    def __init__(self, n: int) -> None:
+        self.draw = DrawRecipe("bits", dtypes.uint64, n, (0, 1))
+        self.sort = SortRecipe(dtypes.uint64, Lines(1, n, 1), n, False)
+        self.temps = (8 * n, 8 * n, *self.sort.temps)
+
+    def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
+        """The draw, and the sort."""
+        bits, ordered, *own = temps
+        return [*self.draw.calls(ins, [bits], ()), *self.sort.calls([bits], [ordered, *outs], own)]
+
+
 class KeyRecipe(NativeKernel):
     """next_key: the key of this draw, and that of the next one."""
 
@@ -61,7 +83,7 @@ class KeyRecipe(NativeKernel):
 
 
 def recipe(node: Node, view_of: Callable[..., Any]) -> NativeKernel | None:
-    """A recipe for a draw; None for what has no code: half precision, normal float64, ranges above 2^32."""
+    """A recipe for a draw; None for what has no code: normal float64, ranges above 2^32."""
     if node.op.name == "next_key":
         return KeyRecipe()
     kind, t = node.op.name.removeprefix("random_"), node.outputs[0].type if node.outputs else None
@@ -69,6 +91,10 @@ def recipe(node: Node, view_of: Callable[..., Any]) -> NativeKernel | None:
         return None
     if t.dtype not in _DTYPES.get(kind, ()):
         return None
+    if t.dtype is dtypes.float16 and not host().half:
+        return None
+    if kind == "permutation":
+        return PermutationRecipe(t.size) if t.size < 2**31 else None
     low, high = node.attrs.get("low", 0), node.attrs.get("high", 1)
     return DrawRecipe(kind, t.dtype, t.size, (low, high - low)) if high - low < 2**32 else None
 
@@ -82,9 +108,10 @@ def is_worth(op: Op, types: tuple[Type, ...], attrs: dict[str, Any]) -> bool:
 
 
 _DTYPES = {
-    "uniform": (dtypes.float32, dtypes.float64),
-    "normal": (dtypes.float32,),
+    "uniform": (dtypes.float32, dtypes.float64, *HALVES),
+    "normal": (dtypes.float32, *HALVES),
     "integers": (dtypes.int32, dtypes.int64),
+    "permutation": (dtypes.int64,),
 }
 
 
@@ -153,7 +180,7 @@ def _share(e: Emitter, kind: str, dtype: DType) -> None:
     key, out, words = (_at(e, "ptr", "%task", i) for i in range(3))
     count, threads = _at(e, "i64", words, 2), _at(e, "i64", "%task", 3)
     range_ = _at(e, "i64", words, 3), _at(e, "i64", words, 4)
-    each, stored = BLOCKS * (2 if dtype is dtypes.float64 else 4), type_name(dtype)
+    each, stored = BLOCKS * (2 if dtype is dtypes.float64 or kind == "bits" else 4), type_name(dtype)
     turns = e.ins(f"udiv i64 {e.ins(f'add i64 {count}, {each - 1}')}, {each}")
     low, high = (e.ins(f"udiv i64 {e.ins(f'mul i64 {t}, {turns}')}, {threads}") for t in ("%t", e.ins("add i64 %t, 1")))
     seed, draw = (_halves(e, _at(e, "i64", key, i)) for i in range(2))
@@ -215,10 +242,14 @@ def _numbers(e: Emitter, kind: str, dtype: DType, words: list[str], range_: tupl
     """Two or four vectors of numbers, those of a block in the same lane."""
     if kind == "integers":
         return [_integer(e, dtype, w, range_) for w in words]
+    if kind == "bits":
+        return [_both(e, low, high) for low, high in (words[:2], words[2:])]
     if dtype is dtypes.float64:
         return [_long_fraction(e, low, high) for low, high in (words[:2], words[2:])]
+    if kind == "uniform":
+        return [e.cast(_fraction(e, w, _PLACES.get(dtype, 24)), dtypes.float32, dtype) for w in words]
     fractions = [_fraction(e, w) for w in words]
-    return fractions if kind == "uniform" else [*_pair(e, *fractions[:2]), *_pair(e, *fractions[2:])]
+    return [*_pair(e, dtype, *fractions[:2]), *_pair(e, dtype, *fractions[2:])]
 
 
 def _integer(e: Emitter, dtype: DType, word: str, range_: tuple[str, str]) -> str:
@@ -229,22 +260,26 @@ def _integer(e: Emitter, dtype: DType, word: str, range_: tuple[str, str]) -> st
     return found if dtype is dtypes.int64 else e.ins(f"trunc {i64} {found} to {e.t('i32')}")
 
 
-def _fraction(e: Emitter, word: str) -> str:
-    upper = e.ins(f"lshr {e.t('i64')} {word}, {e.const('8', 'i64')}")
+def _fraction(e: Emitter, word: str, places: int = 24) -> str:
+    upper = e.ins(f"lshr {e.t('i64')} {word}, {e.const(str(32 - places), 'i64')}")
     short = e.ins(f"trunc {e.t('i64')} {upper} to {e.t('i32')}")
     number = e.ins(f"sitofp {e.t('i32')} {short} to {e.t('float')}")
-    return e.ins(f"fmul {e.t('float')} {number}, {e.real(2.0**-24, 'float')}")
+    return e.ins(f"fmul {e.t('float')} {number}, {e.real(2.0**-places, 'float')}")
+
+
+def _both(e: Emitter, low: str, high: str) -> str:
+    i64 = e.t("i64")
+    shifted = e.ins(f"shl {i64} {high}, {e.const('32', 'i64')}")
+    return e.ins(f"or {i64} {low}, {shifted}")
 
 
 def _long_fraction(e: Emitter, low: str, high: str) -> str:
     i64, f64 = e.t("i64"), e.t("double")
-    shifted = e.ins(f"shl {i64} {high}, {e.const('32', 'i64')}")
-    word = e.ins(f"or {i64} {low}, {shifted}")
-    upper = e.ins(f"lshr {i64} {word}, {e.const('11', 'i64')}")
+    upper = e.ins(f"lshr {i64} {_both(e, low, high)}, {e.const('11', 'i64')}")
     return e.ins(f"fmul {f64} {e.ins(f'sitofp {i64} {upper} to {f64}')}, {e.real(2.0**-53, 'double')}")
 
 
-def _pair(e: Emitter, u: str, v: str) -> tuple[str, str]:
+def _pair(e: Emitter, dtype: DType, u: str, v: str) -> tuple[str, str]:
     """Two normal numbers of two uniform ones, worked out in float64 and rounded once, as the reference body does: 1 - u
     is exact, and so is the quarter of the circle that v lies in."""
     m, f32 = Maths(e, "double"), e.t("float")
@@ -257,7 +292,7 @@ def _pair(e: Emitter, u: str, v: str) -> tuple[str, str]:
     sine, cosine = m.mul(angle, m.poly(_SIN, square)), m.poly(_COS, square)
     number = e.ins(f"fptosi {m.t} {nearest} to {m.i}")
     both = _turned(m, number, 1, cosine, sine), _turned(m, number, 0, sine, cosine)
-    first, second = (e.ins(f"fptrunc {m.t} {m.mul(radius, x)} to {f32}") for x in both)
+    first, second = (e.cast(m.mul(radius, x), dtypes.float64, dtype) for x in both)
     return first, second
 
 

@@ -31,6 +31,7 @@ from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.ir.graph import Node
 
 KINDS = {"argmax": "max", "argmin": "min"}
+NAMES = tuple(KINDS)
 SHORT = 32
 """Lines of at most so many elements are walked in bundles, a lane for each line."""
 _NONE = str(2**31 - 1)

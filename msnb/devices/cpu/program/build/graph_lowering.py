@@ -5,6 +5,11 @@
 All that may fail or be interrupted stands before COMMIT. Behind it come the nodes that make new values of parameters
 and that nothing else reads: these may write into the parameters' own memory. A loop whose results are parameters runs
 before it, in memory of its own.
+
+    cache, position ---> offsets, which may fail ---> COMMIT ---> cache[position] = k ---> attention ---> result
+
+A write at a position that a tensor gives changes little of a parameter, so more may follow it: all that reads the new
+value, if nothing of it can fail and it does not take long. Then no part of the parameter is copied.
 """
 
 from __future__ import annotations
@@ -13,6 +18,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msnb.core.types import StackType, TensorType, Type
+from msnb.devices.cpu.native_kernel import Guard
 from msnb.devices.cpu.program import bytecode as m
 from msnb.devices.cpu.program.build.kernel_selection import Choice, is_empty
 from msnb.devices.cpu.program.build.control_flow_lowering import ControlFlowLowering
@@ -20,9 +26,22 @@ from msnb.devices.cpu.program.build.instructions import MemoryBlock, BufferRef, 
 from msnb.ir import control_flow
 from msnb.ir.builder import Const
 from msnb.ir.graph import Graph, Node, Value
+from msnb.ir.node_cost import flops_of
 from msnb.ops.elementwise.constant import constant
 
 Spot = BufferRef | None
+
+
+MOST_WORK = 2e9
+"""Flops behind a write into state, where nothing can be interrupted any more: some ten milliseconds."""
+
+
+def _source(node: Node, late: set[Node]) -> Value:
+    """What a chain of writes behind COMMIT begins with: it has the type of all that they make of it."""
+    value = node.inputs[0]
+    while value.node is not None and value.node in late:
+        value = value.node.inputs[0]
+    return value
 
 
 def size_of(t: Type) -> int:
@@ -51,6 +70,7 @@ class Lowering(ControlFlowLowering):
         self.params = [self._param(i, v) for i, v in enumerate(graph.params)]
         self.results: list[MemoryBlock | Value | None] = []
         self.commit = -1
+        self._tables: dict[Node, BufferRef] = {}
         self._program()
 
     def _param(self, i: int, value: Value) -> MemoryBlock | None:
@@ -63,11 +83,16 @@ class Lowering(ControlFlowLowering):
         return made
 
     def _program(self) -> None:
-        graph, last = self.graph_, set(self._last(self.graph_))
+        graph = self.graph_
+        late = self._late(graph)
+        last = {*self._last(graph, late), *late}
         needed = self.choice.needed(graph)
         for node in needed:
             if node not in last:
                 self.node(node)
+        for node in needed:
+            if node in late and (guard := self._guard(node)) is not None:
+                self._tables[node] = self._check(guard, _source(node, late))
         self.commit = len(self.tape.instrs)
         self.tape.emit(m.COMMIT)
         for node in needed:
@@ -96,12 +121,41 @@ class Lowering(ControlFlowLowering):
 
     # ---- what may stand behind COMMIT -------------------------------------------------------------------------------
 
-    def _last(self, graph: Graph) -> list[Node]:
-        """Nodes that make new state, cannot fail, and that only such nodes read."""
+    def _guard(self, node: Node) -> Guard | None:
+        recipe = self.choice.recipes.get(node)
+        return None if recipe is None else recipe.guard
+
+    def _late(self, graph: Graph) -> set[Node]:
+        """Writes at positions into state, and all that comes of them; nothing where some of it may fail or is long."""
+        needed, base = self.choice.needed(graph), self.choice.views.base
+        states = {base(graph.outputs[j]) for j in graph.state.values()}
+        late: set[Node] = set()
+        for node in reversed(needed):
+            if node.outputs and node.out in states and self._guard(node) is not None:
+                states.add(base(node.inputs[0]))
+                late.add(node)
+        made: set[Value] = set()
+        for node in needed:
+            if node in late or any(base(v) in made for v in self.choice.reads(node)):
+                late.add(node)
+                if not self._may_be_late(node, late, made):
+                    return set()
+                made.update(node.outputs)
+        return late if sum(map(flops_of, late)) <= MOST_WORK else set()
+
+    def _may_be_late(self, node: Node, late: set[Node], made: set[Value]) -> bool:
+        """True where nothing of a node can fail but what is known before anything is ``made`` behind COMMIT."""
+        guard = self._guard(node)
+        if guard is None:
+            return self._safe(node) and node.op is not control_flow.IF
+        return not any(self.choice.views.base(v) in made for v in (*guard.indices, _source(node, late)))
+
+    def _last(self, graph: Graph, late: set[Node]) -> list[Node]:
+        """Nodes that make new state, cannot fail, and that only such nodes (or ``late`` ones) read."""
         states = {self.choice.views.base(graph.outputs[j]) for j in graph.state.values()}
         readers: dict[Value, list[Node]] = {}
         found: list[Node] = []
-        marked: set[Node] = set()
+        marked = set(late)
         needed = self.choice.needed(graph)
         for node in needed:
             for v in self.choice.reads(node):
@@ -188,8 +242,27 @@ class Lowering(ControlFlowLowering):
             self.places[v] = found[-1]
         return found
 
+    def _check(self, guard: Guard, source: Value) -> BufferRef:
+        """What may decline of a node, early; where it leaves what the rest of the node needs."""
+        ins = [self.sure(v) for v in guard.indices]
+        spots = [self.sure(source), *ins]
+        table = BufferRef(self.tape.buffer(guard.size, "offsets"))
+        made = self.tape.emit(m.KERNEL, ins, [table])
+        made.node, made.recipe, made.also = guard.node, guard.check, tuple(spots)
+        made.host = self.tape.step(guard.node, spots, [None])
+        self.choice.recipes[guard.node] = guard.check
+        return table
+
+    def _guarded(self, node: Node, guard: Guard) -> None:
+        table = self._tables.pop(node, None) or self._check(guard, node.inputs[0])
+        made = self.tape.emit(m.KERNEL, [*map(self.sure, guard.reads), table], self._outputs(node))
+        made.node, made.recipe = node, guard.rest
+
     def _kernel(self, node: Node) -> None:
         recipe = self.choice.recipes[node]
+        if recipe.guard is not None:
+            self._guarded(node, recipe.guard)
+            return
         reads = node.inputs if recipe.reads is None else recipe.reads
         ins = [self.sure(v) for v in reads]
         spots = [self.place(v) for v in node.inputs] if recipe.declines else []

@@ -8,6 +8,7 @@
     the rest                                                    a step in Python on the reference body
 
 Small single operations are left to Python outside loops: there a call costs microseconds once, compiling milliseconds.
+Not so in a program that writes into state at positions: it can write in place only if what follows cannot fail.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from msnb.devices.cpu.program.build.constant_evaluation import ConstantEvaluator
 from msnb.devices.cpu.native_kernel import NativeKernel, find_joint, find_recipe
 from msnb.devices.cpu.program.build.instructions import NotLowerable
 from msnb.ir import control_flow
+from msnb.ir.analysis.state_update import writes_at_positions
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.kernel.iteration_space import kind_of
 from msnb.ir.kernel.strided_views import View, apply_view, dense_strides, whole
@@ -101,7 +103,7 @@ class Choice:
         for value in graph.outputs:
             if not isinstance(value.type, (TensorType, TokenType)):
                 raise NotLowerable(f"a result of type {value.type}")
-        self._walk(graph, False, ())
+        self._walk(graph, writes_at_positions(graph), ())
         self._prepare()
 
     def _walk(self, graph: Graph, in_loop: bool, callers: tuple[str, ...]) -> None:

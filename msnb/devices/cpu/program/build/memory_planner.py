@@ -5,7 +5,8 @@ was written; a read in a loop of what was made before it counts until the loop's
 
     1 share   Buffers joined by a copy become one where their segments do not overlap: the copy vanishes. So carried
               values are updated in place, branches write into the result, rows are computed where they belong. Then
-              operand and result of a kernel that allows it (each element read before it is written).
+              operand and result of a kernel that allows it (each element read before it is written); where the result
+              lies in a lent parameter, only if that can still be lent.
     2 lend    A parameter whose new value is first written behind its last reader, and behind COMMIT, may lend its own
               memory to the new value. Whether it does is decided at every call: all parameters or none, so that an
               interrupt finds either all old values or all new ones.
@@ -113,10 +114,10 @@ class MemoryPlan:
         self._offset = {p.buffer for i in instrs for p in (*i.reads, *i.writes, *i.also) if p.offset}
         state = list(state)
         self._states = {r for _, r in state}
-        self._lent: set[int] = set()
+        self._lent: dict[int, tuple[MemoryBlock, MemoryBlock]] = {}
         self._share_copies()
         self.lends = [(p, r) for p, r in state if self._lends(p, r)]
-        self._lent = {id(self._of[r]) for _, r in self.lends}
+        self._lent = {id(self._of[r]): (p, r) for p, r in self.lends}
         self._share_operands()
         self.swaps = {k for k, i in enumerate(instrs) if i.op == m.COPY and self._swaps(k, i)}
         arena = [x for x in self.memories() if x.kind == "arena"]
@@ -166,15 +167,16 @@ class MemoryPlan:
         if not self._agree(a, b) or not self._may_meet(a, b):
             return
         keep, gone = (b, a) if a.kind == "arena" else (a, b)
+        before = keep.segments, keep.buffers
         keep.segments = merged(a.segments, b.segments)
-        keep.buffers = a.buffers + b.buffers if keep is a else b.buffers + a.buffers
-        for buffer in gone.buffers:
-            self._of[buffer] = keep
+        keep.buffers = keep.buffers + gone.buffers
+        self._of.update(dict.fromkeys(gone.buffers, keep))
+        if id(keep) in self._lent and not self._lends(*self._lent[id(keep)]):
+            keep.segments, keep.buffers = before
+            self._of.update(dict.fromkeys(gone.buffers, gone))
 
     def _agree(self, a: Memory, b: Memory) -> bool:
         """Memory of the arena can become a result's, and a row's if all of it happens inside the loop."""
-        if {id(a), id(b)} & self._lent:
-            return False
         if a.kind == b.kind or "param" in (a.kind, b.kind) or "arena" not in (a.kind, b.kind):
             return a.kind == b.kind == "arena"
         outer, inner = (b, a) if a.kind == "arena" else (a, b)

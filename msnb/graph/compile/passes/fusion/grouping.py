@@ -26,6 +26,7 @@ from msnb.core.types import TensorType
 from msnb.graph.compile.passes.fusion.horizontal import FREE, NEVER, Group, Key, batched
 from msnb.graph.compile.passes.fusion.rematerialize import Recompute
 from msnb.graph.compile.rewriting.pass_record import Pass
+from msnb.ir.analysis.state_update import writes_at_positions
 from msnb.ir.control_flow import FUSED, SCAN, WHILE
 from msnb.ir.graph import Graph, Node, Value, copy_node
 from msnb.ir.kernel.iteration_space import Space, kind_of
@@ -55,7 +56,7 @@ def fuse(graph: Graph, every: bool = False) -> Graph:
 
 class _Fusion:
     def __init__(self, graph: Graph, every: bool) -> None:
-        self.graph, self.every = graph, every
+        self.graph, self.every = graph, every or writes_at_positions(graph)
         self.home: dict[Value, Group] = {}
         self.moment: dict[Value, Key] = dict.fromkeys(graph.params, FREE)
         self.through: dict[Value, Node] = {}
@@ -319,7 +320,8 @@ class _Fusion:
                 wanted.update(node.inputs)
 
     def _worth(self, group: Group) -> bool:
-        """Two operations at least, or one on much data, or one in a program that is compiled for its length anyway."""
+        """Two operations at least, or one on much data, or one in a program that is compiled for its length anyway, or
+        behind a write into state: one step in Python there, and the whole state is copied."""
         work = [n for _, n in group.nodes if kind_of(n) != "view"]
         if not work:
             return False
