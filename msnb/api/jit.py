@@ -18,13 +18,13 @@ import functools
 import sys
 import types
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from time import perf_counter
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from msnb.api.compile_report import timing_table
-from msnb.api.size_templates import SizeTemplates
+from msnb.api.size_templates import BoundSizes, SizeTemplates
 from msnb.base import compile_timing, events, fork_locks
 from msnb.core import step_undo
 from msnb.core.engine import slot
@@ -77,6 +77,7 @@ class Version:
         plan: that plan, None on one device; key: the parallel context that it was made for.
         reason: why the versions before it did not fit.
         seconds: of capture and of compilation.
+        bound: the template that it was made of and its sizes, None where it was captured for what came.
     """
 
     def __init__(
@@ -94,6 +95,7 @@ class Version:
         self.times = (compile_timing.Times(), compile_timing.Times()) if times is None else times
         self.check = captured.check
         self.calls = 0
+        self.bound: BoundSizes | None = None
         self.bytes = _bytes(captured, run)
 
     @cached_property
@@ -142,6 +144,7 @@ class CompiledFunction(Generic[P, R]):
         self.versions: list[Version] = []
         self._made = 0
         self._bound = 0
+        self._by_sizes: weakref.WeakValueDictionary[BoundSizes, Version] = weakref.WeakValueDictionary()
         self._by_types: weakref.WeakValueDictionary[tuple[Any, ...], Version] = weakref.WeakValueDictionary()
         self._templates = SizeTemplates()
         self._queue = fork_locks.lock()
@@ -220,15 +223,20 @@ class CompiledFunction(Generic[P, R]):
         if captures:  # objects of the user are on loan to another thread's capture
             with CAPTURING:
                 pass
-        failed: list[tuple[int, Version]] = []
         if len(self.versions) > FEW:
             self._turn_to(_types(args))
-        for version in self.versions:
+        failed: list[tuple[int, Version]] = []
+        for first in self.versions:  # the hot path
+            found = _checked(first, args, kwargs) if first.key == wanted.key else _OTHER_DEVICES
+            if found.__class__ is tuple:
+                return first, *found
+            failed.append((found, first))
+            break
+        for version in self._candidates(args, kwargs):
             found = _checked(version, args, kwargs) if version.key == wanted.key else _OTHER_DEVICES
             if found.__class__ is tuple:
-                if failed:
-                    self.versions = [version, *(v for v in self.versions if v is not version)]
-                    self._by_types[_types(args)] = version
+                self.versions = [version, *(v for v in self.versions if v is not version)]
+                self._by_types[_types(args)] = version
                 return version, *found
             failed.append((found, version))
         version = self._by_types[_types(args)] = self._compile(args, kwargs, failed)
@@ -237,6 +245,20 @@ class CompiledFunction(Generic[P, R]):
             wrong = version.captured.guards[found]
             raise AssertionError(f"the program's own guard does not hold right after capture: {wrong}")
         return version, *found
+
+    def _candidates(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Version]:
+        """The versions behind the first that a call may fit. Of those that are bound to sizes a template tells which
+        one it is, so that they are not tried one after the other."""
+        tried = self.versions[:1]
+        for sizes in self._templates.sizes(args, kwargs):
+            version = self._by_sizes.get(sizes)
+            if version is not None and version not in tried:
+                tried.append(version)
+                yield version
+        templates = self._templates.templates
+        for version in self.versions[1:]:
+            if version not in tried and (version.bound is None or version.bound[0] not in templates):
+                yield version
 
     def _turn_to(self, types: tuple[Any, ...]) -> None:
         """The version that ran arguments of these types the last time comes first."""
@@ -250,18 +272,20 @@ class CompiledFunction(Generic[P, R]):
         with CAPTURING:
             start = perf_counter()
             with compile_timing.collected() as capturing:
-                captured, bound = self._captured(args, kwargs, failed)
+                captured, bound, again = self._captured(args, kwargs, failed)
             middle = perf_counter()
             with compile_timing.collected() as compiling:
                 run = self._program(captured, args, kwargs)
             end = perf_counter()
         self._made += 1
-        self._bound += bound
+        self._bound += again
         seconds = (middle - start, end - middle)
-        reason = reason.replace("recompiled", "bound to other sizes", 1) if bound else reason
+        reason = reason.replace("recompiled", "bound to other sizes", 1) if again else reason
         version = Version(self._made, captured, run, reason, seconds, (capturing, compiling))
         self.versions = _bounded([version, *self.versions])
-        if bound:
+        if bound is not None:
+            version.bound, self._by_sizes[bound] = bound, version
+        if again:
             return version
         if self._made - self._bound == MANY:
             events.notice(_many(self.name, reason), key=f"versions of {self.name} {id(self)}")
@@ -270,16 +294,17 @@ class CompiledFunction(Generic[P, R]):
 
     def _captured(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], failed: Sequence[tuple[int, Version]]
-    ) -> tuple[CapturedProgram, bool]:
-        """The captured program of a call, and whether it was bound to its sizes instead of captured."""
-        if not failed or wanted.key is not None:
-            return trace(self.__msnb_fn__, args, kwargs, self.name), False
-        found = self._templates.bind(args, kwargs)
-        if found is not None:
-            return found, True
-        versions = [version.captured for _, version in failed if version.key == wanted.key]
-        found = self._templates.capture(self.__msnb_fn__, args, kwargs, self.name, versions)
-        return found or trace(self.__msnb_fn__, args, kwargs, self.name), False
+    ) -> tuple[CapturedProgram, BoundSizes | None, bool]:
+        """The captured program of a call, what it is bound to, and whether nothing was captured for it."""
+        if failed and wanted.key is None:
+            found = self._templates.bind(args, kwargs)
+            if found is not None:
+                return *found, True
+            versions = [version.captured for _, version in failed if version.key == wanted.key]
+            made = self._templates.capture(self.__msnb_fn__, args, kwargs, self.name, versions)
+            if made is not None:
+                return *made, False
+        return trace(self.__msnb_fn__, args, kwargs, self.name), None, False
 
     def _program(self, captured: CapturedProgram, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What runs the captured graph."""

@@ -9,7 +9,7 @@ What cannot be a symbol (``range(x.shape[0])``, a size of 1) is a version of its
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msnb.base.errors import MsnbError
@@ -26,6 +26,9 @@ from msnb.graph.capture.values.size_symbols import Axis
 
 MOST = 8  # templates of a function
 
+BoundSizes = tuple[SizeTemplate, tuple[tuple[str, int], ...]]
+"""A template and the values of its symbols: what a version is bound to."""
+
 
 class SizeTemplates:
     """The templates of one compiled function.
@@ -41,17 +44,24 @@ class SizeTemplates:
         self.changed: set[Axis] = set()
         self.fixed: dict[Axis, tuple[str, str]] = {}
 
-    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CapturedProgram | None:
-        """The program for a call from one of the templates."""
+    def sizes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[BoundSizes]:
+        """The templates whose guards hold for a call, and the values of their symbols."""
         for each in self.templates:
+            values = each.sizes(args, kwargs)
+            if values is not None:
+                yield each, tuple(values.items())
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[CapturedProgram, BoundSizes] | None:
+        """The program for a call from one of the templates, and what it is bound to."""
+        for each, values in self.sizes(args, kwargs):
             found = each.bind(args, kwargs)
             if found is not None:
-                return found
+                return found, (each, values)
         return None
 
     def capture(
         self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str, versions: Sequence[CapturedProgram]
-    ) -> CapturedProgram | None:
+    ) -> tuple[CapturedProgram, BoundSizes | None] | None:
         """The program for a call from a template that is made now, where nothing but sizes differs from some version;
         else None."""
         sizes = self._sizes(args, kwargs, versions)
@@ -64,12 +74,14 @@ class SizeTemplates:
             return None
         for axis, guard in made.fixed.items():
             self._fix({axis: sizes[axis]}, f"{guard}{'' if guard.where is None else f', {guard.where}'}")
-        found = made.bind(args, kwargs)
-        if found is None:
+        found, values = made.bind(args, kwargs), made.sizes(args, kwargs)
+        if found is None or values is None:
             self._fix(sizes, "other sizes follow from it in no way that a formula says")
-        elif not made.fixed.keys() >= sizes.keys():
-            self.templates = [made, *self.templates][:MOST]
-        return found
+            return None
+        if made.fixed.keys() >= sizes.keys():
+            return found, None
+        self.templates = [made, *self.templates][:MOST]
+        return found, (made, tuple(values.items()))
 
     def _fix(self, sizes: dict[Axis, SizeChange], why: str) -> None:
         self.fixed.update({axis: (size.name, why) for axis, size in sizes.items()})
