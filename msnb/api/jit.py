@@ -37,7 +37,7 @@ from msnb.eager.dispatch import EagerEngine
 from msnb.eager.recorded_calls import call_recorded, tracked_inputs
 from msnb.eager.recording import is_eager
 from msnb.graph.capture import CAPTURING, CapturedProgram, captures, trace
-from msnb.graph.compile import CompiledProgram, compile_graph
+from msnb.graph.compile import CompiledProgram, SymbolicSource, compile_graph
 from msnb.parallel.context import get_auto_parallel_context, wanted
 
 P = ParamSpec("P")
@@ -275,7 +275,8 @@ class CompiledFunction(Generic[P, R]):
                 captured, bound, again = self._captured(args, kwargs, failed)
             middle = perf_counter()
             with compile_timing.collected() as compiling:
-                run = self._program(captured, args, kwargs)
+                symbolic = self._templates.source(bound) if again and bound is not None else None
+                run = self._program(captured, args, kwargs, symbolic)
             end = perf_counter()
         self._made += 1
         self._bound += again
@@ -306,7 +307,9 @@ class CompiledFunction(Generic[P, R]):
                 return *made, False
         return trace(self.__msnb_fn__, args, kwargs, self.name), None, False
 
-    def _program(self, captured: CapturedProgram, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _program(
+        self, captured: CapturedProgram, args: tuple[Any, ...], kwargs: dict[str, Any], symbolic: SymbolicSource | None
+    ) -> Any:
         """What runs the captured graph."""
         if wanted.key is None or get_auto_parallel_context("parallel_mode") == "data_parallel":
             if any(node.marks for _, node in captured.noted.walk()):
@@ -314,7 +317,7 @@ class CompiledFunction(Generic[P, R]):
         if wanted.key is None:
             if isinstance(current(), AbsentGroup):
                 events.notice(_BY_HAND, key="hybrid_parallel")
-            program = compile_graph(captured.noted, name=self.name, packs=True).build()
+            program = compile_graph(captured.noted, name=self.name, packs=True, symbolic=symbolic).build()
             captured.settle(program.forms)
             return program
         from msnb.parallel.engine.planned_function import PlannedFunction  # planning is loaded when it is asked for

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from msnb.base.errors import MsnbError
 from msnb.graph.capture import CapturedProgram
@@ -23,6 +24,7 @@ from msnb.graph.capture.size_template import (
     template,
 )
 from msnb.graph.capture.values.size_symbols import Axis
+from msnb.graph.compile import SymbolicPasses, SymbolicSource
 
 MOST = 8  # templates of a function
 
@@ -43,6 +45,7 @@ class SizeTemplates:
         self.templates: list[SizeTemplate] = []
         self.changed: set[Axis] = set()
         self.fixed: dict[Axis, tuple[str, str]] = {}
+        self._passes: WeakKeyDictionary[SizeTemplate, SymbolicPasses] = WeakKeyDictionary()
 
     def sizes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[BoundSizes]:
         """The templates whose guards hold for a call, and the values of their symbols."""
@@ -50,6 +53,14 @@ class SizeTemplates:
             values = each.sizes(args, kwargs)
             if values is not None:
                 yield each, tuple(values.items())
+
+    def source(self, bound: BoundSizes) -> SymbolicSource:
+        """The program with symbols behind one that is bound to sizes."""
+        made, sizes = bound
+        passes = self._passes.get(made)
+        if passes is None:
+            passes = self._passes[made] = SymbolicPasses(made.captured.noted)
+        return SymbolicSource(passes, dict(sizes))
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[CapturedProgram, BoundSizes] | None:
         """The program for a call from one of the templates, and what it is bound to."""

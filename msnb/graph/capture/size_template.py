@@ -16,14 +16,14 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from msnb.core.tensor import Tensor
-from msnb.core.types import Dim, Size, TensorType, unequal
+from msnb.core.types import Dim, TensorType
 from msnb.graph.capture.guards.exact_check import Guard, compile_guards
 from msnb.graph.capture.guards.fast_check import bound_check
 from msnb.graph.capture.tracing import CapturedProgram, trace
 from msnb.graph.capture.values.size_symbols import Axis, SizeSymbols
 from msnb.graph.capture.values.sources import Source
 from msnb.ir.size_binding import bind_sizes, bind_type
-from msnb.ops.definition.symbolic_sizes import symbol, value_of
+from msnb.ops.definition.symbolic_sizes import compared, differ, symbol
 
 
 class SizeChange(NamedTuple):
@@ -84,8 +84,7 @@ class SizeTemplate:
             for d, size in zip(t.shape, tensor._type.ints()):
                 if isinstance(d, Dim) and (values.setdefault(d.symbol, size) != size or size < LEAST):
                     return None
-        pairs = [(value_of(a, values), value_of(b, values)) for a, b in self.symbols.unequal]
-        return None if any(type(a) is int and type(b) is int and a == b for a, b in pairs) else values
+        return values if differ(self.symbols.unequal, values) else None
 
     def _instance(self, values: Mapping[str, int], args: tuple[Any, ...], kwargs: dict[str, Any]) -> CapturedProgram:
         whole = self.captured
@@ -127,13 +126,9 @@ def template(
     Raises:
         Exception: anything that the function or the framework raises where it meets a symbol that it cannot go on with.
     """
-    told: list[tuple[Dim, Size]] = []
     symbols = SizeSymbols(axes)
-    unequal.lists.append(told)
-    try:
+    with compared() as told:
         captured = trace(fn, args, kwargs, name, symbols)
-    finally:
-        unequal.lists = [each for each in unequal.lists if each is not told]
     symbols.unequal = list(dict.fromkeys(told))
     return SizeTemplate(captured, symbols)
 

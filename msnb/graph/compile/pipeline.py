@@ -44,6 +44,7 @@ from msnb.graph.compile.passes.weight_blocking import block_pass
 from msnb.graph.compile.plugin_passes import plugged
 from msnb.graph.compile.rewriting.pass_record import PASSES, Pass
 from msnb.graph.compile.rewriting.rewrite_log import Log, Rewrite
+from msnb.graph.compile.symbolic_passes import SymbolicSource
 from msnb.ir.analysis.structural_hash import content_of
 from msnb.ir.graph import Graph
 from msnb.ir.text.printer import called, print_graph
@@ -68,10 +69,14 @@ class PassResult:
         stages: what each stage did; log: the rewrites.
     """
 
-    def __init__(self, source: Graph, device: Any, fused: bool, keep: bool, packs: bool = False) -> None:
+    def __init__(self, program: CompiledProgram, device: Any, fused: bool, keep: bool, packs: bool = False) -> None:
         self.log = Log(keep)
         self.forms: dict[int, BlockedFormat] = {}
-        manager = _simplified(source, self.log, keep)
+        manager = _bound(program.symbolic, fused, self.log) if program.is_plain() else None
+        if manager is None:
+            manager = _simplified(program.source, self.log, keep)
+            if program.symbolic is not None and program.is_plain():
+                _learn(program.symbolic, fused, manager.graph, program.copies)
         self.graph, self.stages = manager.graph, manager.stages
         blocking = [block_pass(device.blocks_of, self.forms)] if packs else []
         for record in (*lowering(self.graph, device), *blocking, FUSE) if fused else ():
@@ -93,8 +98,16 @@ class CompiledProgram:
         recalled: it was found on disk.
     """
 
-    def __init__(self, name: str, source: Graph, keep: bool, packs: bool = False, copies: bool = False) -> None:
-        self.name, self.noted, self._copies = name, source, copies
+    def __init__(
+        self,
+        name: str,
+        source: Graph,
+        keep: bool,
+        packs: bool = False,
+        copies: bool = False,
+        symbolic: SymbolicSource | None = None,
+    ) -> None:
+        self.name, self.noted, self.copies, self.symbolic = name, source, copies, symbolic
         self._device, self._keep, self._packs = device_registry.current(), keep, packs
         self._fuses = fuses(self._device)
         self._passed: PassResult | None = None
@@ -133,23 +146,25 @@ class CompiledProgram:
         passes = {} if self.recalled else {s.name: s.seconds for s in self.stages}
         return {**passes, "compile": self._code_seconds}
 
-    def _remembered(self) -> bool:
-        """Whether a program on disk would be the same: not if someone watches the passes or adds to them."""
+    def is_plain(self) -> bool:
+        """Whether the passes may be left out where their result is known: not if someone watches or adds to them."""
         watched = self._keep or get_context("verify_graphs") or any(map(events.listeners.get, ("stage", "rewrite")))
-        return not (watched or EXTRA or plugged()) and self._fuses and bool(self._device.features.remembers)
+        return not (watched or EXTRA or plugged())
+
+    def _remembered(self) -> bool:
+        """Whether a program on disk would be the same."""
+        return self.is_plain() and self._fuses and bool(self._device.features.remembers)
 
     @cached_property
     def source(self) -> Graph:
         """The graph as captured, its gradients written out."""
-        if not self._fuses:
-            return written_out(self.noted)
-        return written_out(rolled(self.noted, self._copies), _prepared)
+        return _differentiated(self.noted, self._fuses, self.copies)
 
     @property
     def _passes(self) -> PassResult:
         if self._passed is None:
             with at_rest():
-                self._passed = PassResult(self.source, self._device, self._fuses, self._keep, self._packs)
+                self._passed = PassResult(self, self._device, self._fuses, self._keep, self._packs)
         return self._passed
 
     @property
@@ -195,6 +210,11 @@ def lowering(graph: Graph, device: Any) -> list[Pass]:
     return [PASSES[name] for name in (("regroup", "layout") if turns else ("regroup",))]
 
 
+def _differentiated(noted: Graph, fused: bool, copies: bool) -> Graph:
+    """A captured graph with its gradients written out."""
+    return written_out(rolled(noted, copies), _prepared) if fused else written_out(noted)
+
+
 def _prepared(graph: Graph) -> Graph:
     """A function whose gradient is taken next: its long loops rolled, what it computes twice merged."""
     log = Log()
@@ -209,7 +229,13 @@ def fuses(device: Any) -> bool:
 
 
 def compile_graph(
-    graph: Graph, *, name: str = "", keep_stages: bool | None = None, packs: bool = False, copies: bool = False
+    graph: Graph,
+    *,
+    name: str = "",
+    keep_stages: bool | None = None,
+    packs: bool = False,
+    copies: bool = False,
+    symbolic: SymbolicSource | None = None,
 ) -> CompiledProgram:
     """Simplify a graph for the current device; its machine code is made at the first call, or by ``build()``.
 
@@ -219,6 +245,7 @@ def compile_graph(
         keep_stages: keep every stage's graph and every rewrite; None: as ``set_context(save_graphs=)`` says.
         packs: the caller keeps state in blocks between calls (see ``CompiledProgram.forms``).
         copies: loops may be rolled whose turns read values of their own from outside, at the price of a copy.
+        symbolic: the program with symbols that ``graph`` was bound from: its passes run once for all sizes.
 
     Returns:
         The program, with its stages, timings and history.
@@ -234,7 +261,7 @@ def compile_graph(
     """
     keep = bool(get_context("save_graphs")) if keep_stages is None else keep_stages
     with at_rest():
-        compiled = CompiledProgram(name or graph.name, graph, keep, packs, copies)
+        compiled = CompiledProgram(name or graph.name, graph, keep, packs, copies, symbolic)
     if keep and get_context("save_graphs_path"):
         save_stages(compiled, str(get_context("save_graphs_path")))
     return compiled
@@ -259,6 +286,21 @@ def _simplified(graph: Graph, log: Log, keep: bool) -> PassManager:
         manager.run_round(laws)
     manager.run(PASSES["dce"])
     return manager
+
+
+def _bound(symbolic: SymbolicSource | None, fused: bool, log: Log) -> PassManager | None:
+    """The graph after the hardware-independent passes as it follows from the one with symbols, or None."""
+    graph = None if symbolic is None else symbolic.passes.bound(fused, symbolic.sizes)
+    return None if graph is None else PassManager(graph, log, begin=("bound", "Passed with symbols, bound to sizes."))
+
+
+def _learn(symbolic: SymbolicSource, fused: bool, found: Graph, copies: bool) -> None:
+    """Run the hardware-independent passes with symbols, for the sizes to come."""
+
+    def passes(noted: Graph) -> Graph:
+        return _simplified(_differentiated(noted, fused, copies), Log(), False).graph
+
+    symbolic.passes.learn(fused, symbolic.sizes, found, passes)
 
 
 def save_stages(compiled: CompiledProgram, folder: str) -> str:

@@ -16,10 +16,11 @@ import math
 import operator
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from msnb.core.types import Dim, Shape, Size
+from msnb.core.types import Dim, Shape, Size, TensorType, unequal
 
 _fresh = [0]
 
@@ -45,6 +46,31 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 def is_bindable(size: Size) -> bool:
     """Whether calls bring along all that this size is made of; False for what only the data tell."""
     return isinstance(size, int) or _bindable.issuperset(_NAME.findall(size.symbol))
+
+
+Comparison = tuple[Dim, Size]
+
+
+@contextmanager
+def compared() -> Iterator[list[Comparison]]:
+    """The pairs of sizes that are taken for unequal within the ``with``."""
+    told: list[Comparison] = []
+    unequal.lists.append(told)
+    try:
+        yield told
+    finally:
+        unequal.lists = [each for each in unequal.lists if each is not told]
+
+
+def differ(pairs: Iterable[Comparison], values: Mapping[str, int]) -> bool:
+    """Whether sizes that were taken for unequal are, with the symbols' values put in."""
+    known = ((value_of(a, values), value_of(b, values)) for a, b in pairs)
+    return not any(type(a) is int and type(b) is int and a == b for a, b in known)
+
+
+def has_sizes(t: object) -> bool:
+    """True for a tensor type whose sizes are known, or will be when the program is bound (``is_bindable``)."""
+    return isinstance(t, TensorType) and (t.is_static or all(map(is_bindable, t.shape)))
 
 
 def value_of(size: Size, values: Mapping[str, int]) -> Size:

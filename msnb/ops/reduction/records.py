@@ -24,6 +24,7 @@ from msnb.core.types import TensorType
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.accurate_sum import LONG, total
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
+from msnb.ops.definition.symbolic_sizes import has_sizes
 from msnb.ops.definition.type_inference import normal_axes, normal_axis, reduction
 from msnb.ops.elementwise.factory import adjoint
 
@@ -79,7 +80,7 @@ def _beside(g: Any, x: Any, type_: TensorType, axis: Any, keepdims: bool) -> Any
     g = expanded(g, type_, axis, keepdims)
     if g.shape == type_.shape:
         return g
-    return find("broadcast_to")(g, shape=type_.shape) if type_.is_static else find("zeros_like")(x) + g
+    return find("broadcast_to")(g, shape=type_.shape) if has_sizes(type_) else find("zeros_like")(x) + g
 
 
 def _lanes(name: str) -> Callable[..., Any]:

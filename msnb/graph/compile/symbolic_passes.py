@@ -1,0 +1,85 @@
+"""Passes over a program with symbolic sizes: run once, and their result bound to every size.
+
+    graph f(x: f32[s1,8])   --gradients, hardware-independent passes-->   g(x: f32[s1,8])
+                                                                                | s1 = 24
+    graph f(x: f32[24,8])   --the same-->   what must be equal to it      g(x: f32[24,8])
+
+A pass may ask whether two sizes are equal: a symbol says no, and the result is for sizes of which that is true. A pass
+that needs numbers fails, or leaves a node as it is where it would have changed it for numbers. So the first size goes
+both ways, and where the graphs are not equal, the one with symbols is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import NamedTuple
+
+from msnb.ir.analysis.structural_hash import structure_key
+from msnb.ir.graph import Graph
+from msnb.ir.size_binding import SizeError, bind_sizes
+from msnb.ops.definition.symbolic_sizes import Comparison, compared, differ
+
+Passes = Callable[[Graph], Graph]
+
+
+class PassedGraph(NamedTuple):
+    """A graph with symbols after its passes, and the sizes that were taken for unequal on the way."""
+
+    graph: Graph
+    unequal: tuple[Comparison, ...]
+
+
+class SymbolicPasses:
+    """What passes make of one captured program with symbols.
+
+    Args:
+        noted: the program as captured; it is not changed.
+    """
+
+    def __init__(self, noted: Graph) -> None:
+        self.noted = noted
+        self._passed: dict[Hashable, PassedGraph | None] = {}
+
+    def bound(self, key: Hashable, sizes: Mapping[str, int]) -> Graph | None:
+        """What the passes make of the program for these sizes; None where that is not known.
+
+        Args:
+            key: which passes, on which device.
+            sizes: the values of the symbols.
+        """
+        passed = self._passed.get(key)
+        if passed is None or not differ(passed.unequal, sizes):
+            return None
+        try:
+            return bind_sizes(passed.graph, sizes)
+        except SizeError:
+            return None
+
+    def learn(self, key: Hashable, sizes: Mapping[str, int], found: Graph, passes: Passes) -> None:
+        """Run the passes with symbols, unless that was done before.
+
+        Args:
+            key: which passes, on which device.
+            sizes: a first size.
+            found: what the passes made of the program for that size.
+            passes: the passes.
+        """
+        if key in self._passed:
+            return
+        try:
+            with compared() as unequal:
+                graph = passes(self.noted)
+            equal = structure_key(bind_sizes(graph, sizes)) == structure_key(found)
+        except Exception:  # a pass that needs a number where a symbol stands: this program is passed size by size
+            equal = False
+        if equal:
+            self._passed[key] = PassedGraph(graph, tuple(dict.fromkeys(unequal)))
+        elif differ(unequal, sizes):
+            self._passed[key] = None
+
+
+class SymbolicSource(NamedTuple):
+    """The program with symbols behind a program of known sizes."""
+
+    passes: SymbolicPasses
+    sizes: Mapping[str, int]
