@@ -24,7 +24,8 @@ import itertools
 import os
 import re
 from collections import Counter
-from functools import cached_property
+from collections.abc import Hashable, Sequence
+from functools import cached_property, partial
 from time import perf_counter
 from typing import Any
 
@@ -37,7 +38,7 @@ from msnb.core.storage.packed_storage import take
 from msnb.graph.compile import passes as _register
 from msnb.graph.compile.pass_manager import PassManager, StageRecord
 from msnb.graph.compile.passes.channels_last.axis_rules import is_seed
-from msnb.graph.compile.passes.fusion.grouping import FUSE
+from msnb.graph.compile.passes.fusion.grouping import FUSE, fuse
 from msnb.graph.compile.passes.pre_gradient_cse import MERGE
 from msnb.graph.compile.passes.rolling import ROLL, rolled
 from msnb.graph.compile.passes.weight_blocking import block_pass
@@ -57,14 +58,14 @@ EXTRA: list[str] = []
 """Names of registered passes to run as well: once, after the laws and before dead code is swept out."""
 
 _numbers = itertools.count(1)
+_BOUND = "bound", "Passed with symbols, bound to sizes."
 
 
 class PassResult:
     """A graph after all passes for a device.
 
     Attributes:
-        graph: after the hardware-independent passes: what people are shown as the program.
-        ready: after all: what the device compiles.
+        ready: the graph after all: what the device compiles.
         forms: the blocks of its params that lie in blocks, by position.
         stages: what each stage did; log: the rewrites.
     """
@@ -72,16 +73,53 @@ class PassResult:
     def __init__(self, program: CompiledProgram, device: Any, fused: bool, keep: bool, packs: bool = False) -> None:
         self.log = Log(keep)
         self.forms: dict[int, BlockedFormat] = {}
-        manager = _bound(program.symbolic, fused, self.log) if program.is_plain() else None
-        if manager is None:
-            manager = _simplified(program.source, self.log, keep)
-            if program.symbolic is not None and program.is_plain():
-                _learn(program.symbolic, fused, manager.graph, program.copies)
+        self._program, self._fused = program, fused
+        self._symbolic = program.symbolic if program.is_plain() else None
+        target = None if self._symbolic is None or not fused else (device.name, packs, self._symbolic.scale)
+        if target is None or not self._taken(target):
+            self._run(device, keep, packs, target)
+
+    def _taken(self, target: Hashable) -> bool:
+        """Whether the graph for a device follows from the one with symbols."""
+        start = perf_counter()
+        ready = None if self._symbolic is None else self._symbolic.bound(target)
+        if ready is not None:
+            self.ready, self.stages = ready, [StageRecord(*_BOUND, perf_counter() - start, 0, None)]
+        return ready is not None
+
+    def _run(self, device: Any, keep: bool, packs: bool, target: Hashable) -> None:
+        """Run the passes, those for the device at least; what they did serves sizes to come."""
+        symbolic, fused = self._symbolic, self._fused
+        manager = self._simplified(keep)
         self.graph, self.stages = manager.graph, manager.stages
-        blocking = [block_pass(device.blocks_of, self.forms)] if packs else []
-        for record in (*lowering(self.graph, device), *blocking, FUSE) if fused else ():
+        if not fused:
+            self.ready = self.graph
+            return
+        passes = lowering(self.graph, device)
+        for record in (*passes, *([block_pass(device.blocks_of, self.forms)] if packs else [])):
             manager.run(record)
+        alone = manager.graph
+        manager.run(FUSE)
         self.ready = manager.graph
+        if symbolic is not None and not self.forms:
+            symbolic.learn(target, self.ready, lambda graph: fuse(alone, like=_lowered(graph, passes)), after=fused)
+
+    def _simplified(self, keep: bool) -> PassManager:
+        """The hardware-independent passes, run or bound."""
+        program, fused = self._program, self._fused
+        found = None if self._symbolic is None else self._symbolic.bound(fused)
+        if found is not None:
+            return PassManager(found, self.log, begin=_BOUND)
+        manager = _simplified(program.source, self.log, keep)
+        if self._symbolic is not None:
+            differentiated = partial(_differentiated, fused=fused, copies=program.copies)
+            self._symbolic.learn(fused, manager.graph, lambda g: _simplified(differentiated(g), Log(), False).graph)
+        return manager
+
+    @cached_property
+    def graph(self) -> Graph:
+        """After the hardware-independent passes: what people are shown as the program."""
+        return self._simplified(False).graph
 
 
 class CompiledProgram:
@@ -210,6 +248,13 @@ def lowering(graph: Graph, device: Any) -> list[Pass]:
     return [PASSES[name] for name in (("regroup", "layout") if turns else ("regroup",))]
 
 
+def _lowered(graph: Graph, passes: Sequence[Pass]) -> Graph:
+    """A graph after these passes."""
+    for record in passes:
+        graph = record.run(graph, Log())
+    return graph
+
+
 def _differentiated(noted: Graph, fused: bool, copies: bool) -> Graph:
     """A captured graph with its gradients written out."""
     return written_out(rolled(noted, copies), _prepared) if fused else written_out(noted)
@@ -286,21 +331,6 @@ def _simplified(graph: Graph, log: Log, keep: bool) -> PassManager:
         manager.run_round(laws)
     manager.run(PASSES["dce"])
     return manager
-
-
-def _bound(symbolic: SymbolicSource | None, fused: bool, log: Log) -> PassManager | None:
-    """The graph after the hardware-independent passes as it follows from the one with symbols, or None."""
-    graph = None if symbolic is None else symbolic.passes.bound(fused, symbolic.sizes)
-    return None if graph is None else PassManager(graph, log, begin=("bound", "Passed with symbols, bound to sizes."))
-
-
-def _learn(symbolic: SymbolicSource, fused: bool, found: Graph, copies: bool) -> None:
-    """Run the hardware-independent passes with symbols, for the sizes to come."""
-
-    def passes(noted: Graph) -> Graph:
-        return _simplified(_differentiated(noted, fused, copies), Log(), False).graph
-
-    symbolic.passes.learn(fused, symbolic.sizes, found, passes)
 
 
 def save_stages(compiled: CompiledProgram, folder: str) -> str:

@@ -55,7 +55,9 @@ class SymbolicPasses:
         except SizeError:
             return None
 
-    def learn(self, key: Hashable, sizes: Mapping[str, int], found: Graph, passes: Passes) -> None:
+    def learn(
+        self, key: Hashable, sizes: Mapping[str, int], found: Graph, passes: Passes, after: Hashable = None
+    ) -> None:
         """Run the passes with symbols, unless that was done before.
 
         Args:
@@ -63,12 +65,15 @@ class SymbolicPasses:
             sizes: a first size.
             found: what the passes made of the program for that size.
             passes: the passes.
+            after: the passes before them, None where they begin with the program as captured.
         """
-        if key in self._passed:
+        start = PassedGraph(self.noted, ()) if after is None else self._passed.get(after)
+        if key in self._passed or start is None:
             return
         try:
             with compared() as unequal:
-                graph = passes(self.noted)
+                unequal += start.unequal
+                graph = passes(start.graph)
             equal = structure_key(bind_sizes(graph, sizes)) == structure_key(found)
         except Exception:  # a pass that needs a number where a symbol stands: this program is passed size by size
             equal = False
@@ -83,3 +88,16 @@ class SymbolicSource(NamedTuple):
 
     passes: SymbolicPasses
     sizes: Mapping[str, int]
+
+    @property
+    def scale(self) -> tuple[int, ...]:
+        """The sizes up to a factor below two: what is fastest for one of them is fast for all."""
+        return tuple(size.bit_length() for size in self.sizes.values())
+
+    def bound(self, key: Hashable) -> Graph | None:
+        """``SymbolicPasses.bound`` for these sizes."""
+        return self.passes.bound(key, self.sizes)
+
+    def learn(self, key: Hashable, found: Graph, passes: Passes, after: Hashable = None) -> None:
+        """``SymbolicPasses.learn`` from these sizes."""
+        self.passes.learn(key, self.sizes, found, passes, after)

@@ -195,6 +195,8 @@ def sliced(size: Size, start: int | None, stop: int | None, step: int | None) ->
         return size
     if is_bindable(size) and _cuts_ends(start, stop, step):
         return total((size, (stop or 0) - (start or 0)))
+    if is_bindable(size) and step in (None, 1) and start is not None and start < (stop or 0) <= 0:
+        return (stop or 0) - start
     bound = None if size.bound is None else -(-size.bound // abs(step or 1))
     text = ":".join("" if p is None else str(p) for p in (start, stop, step))
     return Dim(f"{_as_factor(size.symbol)}[{text}]", bound)
