@@ -17,7 +17,7 @@ from typing import NamedTuple
 from msnb.ir.analysis.structural_hash import structure_key
 from msnb.ir.graph import Graph
 from msnb.ir.size_binding import SizeError, bind_sizes
-from msnb.ops.definition.symbolic_sizes import Comparison, compared, differ
+from msnb.ops.definition.symbolic_sizes import Comparison, compared, differ, typical_sizes
 
 Passes = Callable[[Graph], Graph]
 
@@ -71,7 +71,7 @@ class SymbolicPasses:
         if key in self._passed or start is None:
             return
         try:
-            with compared() as unequal:
+            with compared() as unequal, typical_sizes(sizes):
                 unequal += start.unequal
                 graph = passes(start.graph)
             equal = structure_key(bind_sizes(graph, sizes)) == structure_key(found)

@@ -15,12 +15,13 @@ import functools
 import math
 import operator
 import re
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from msnb.core.types import Dim, Shape, Size, TensorType, unequal
+from msnb.core.types import Dim, Shape, Size, TensorType, tensor_type, unequal
 
 _fresh = [0]
 
@@ -66,6 +67,32 @@ def differ(pairs: Iterable[Comparison], values: Mapping[str, int]) -> bool:
     """Whether sizes that were taken for unequal are, with the symbols' values put in."""
     known = ((value_of(a, values), value_of(b, values)) for a, b in pairs)
     return not any(type(a) is int and type(b) is int and a == b for a, b in known)
+
+
+class _TypicalSizes(threading.local):
+    values: Mapping[str, int] = {}
+
+
+_typical = _TypicalSizes()
+
+
+@contextmanager
+def typical_sizes(values: Mapping[str, int]) -> Iterator[None]:
+    """Within the ``with`` symbols have typical values, for questions of speed alone (``typical_bytes``)."""
+    before, _typical.values = _typical.values, values
+    try:
+        yield
+    finally:
+        _typical.values = before
+
+
+def typical_bytes(t: TensorType) -> int:
+    """About how many bytes a tensor takes.
+
+    Raises:
+        ShapeError: a size is a symbol without a typical value.
+    """
+    return tensor_type(tuple(value_of(d, _typical.values) for d in t.shape), t.dtype).nbytes
 
 
 def has_sizes(t: object) -> bool:
