@@ -18,7 +18,7 @@ import functools
 import sys
 import types
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from time import perf_counter
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
@@ -144,7 +144,6 @@ class CompiledFunction(Generic[P, R]):
         self.versions: list[Version] = []
         self._made = 0
         self._bound = 0
-        self._by_sizes: weakref.WeakValueDictionary[BoundSizes, Version] = weakref.WeakValueDictionary()
         self._by_types: weakref.WeakValueDictionary[tuple[Any, ...], Version] = weakref.WeakValueDictionary()
         self._templates = SizeTemplates()
         self._queue = fork_locks.lock()
@@ -232,7 +231,7 @@ class CompiledFunction(Generic[P, R]):
                 return first, *found
             failed.append((found, first))
             break
-        for version in self._candidates(args, kwargs):
+        for version in self._templates.candidates(args, kwargs, self.versions):
             found = _checked(version, args, kwargs) if version.key == wanted.key else _OTHER_DEVICES
             if found.__class__ is tuple:
                 self.versions = [version, *(v for v in self.versions if v is not version)]
@@ -245,20 +244,6 @@ class CompiledFunction(Generic[P, R]):
             wrong = version.captured.guards[found]
             raise AssertionError(f"the program's own guard does not hold right after capture: {wrong}")
         return version, *found
-
-    def _candidates(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Version]:
-        """The versions behind the first that a call may fit. Of those that are bound to sizes a template tells which
-        one it is, so that they are not tried one after the other."""
-        tried = self.versions[:1]
-        for sizes in self._templates.sizes(args, kwargs):
-            version = self._by_sizes.get(sizes)
-            if version is not None and version not in tried:
-                tried.append(version)
-                yield version
-        templates = self._templates.templates
-        for version in self.versions[1:]:
-            if version not in tried and (version.bound is None or version.bound[0] not in templates):
-                yield version
 
     def _turn_to(self, types: tuple[Any, ...]) -> None:
         """The version that ran arguments of these types the last time comes first."""
@@ -285,7 +270,7 @@ class CompiledFunction(Generic[P, R]):
         version = Version(self._made, captured, run, reason, seconds, (capturing, compiling))
         self.versions = _bounded([version, *self.versions])
         if bound is not None:
-            version.bound, self._by_sizes[bound] = bound, version
+            version.bound, self._templates.versions[bound] = bound, version
         if again:
             return version
         if self._made - self._bound == MANY:

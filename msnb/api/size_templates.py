@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from msnb.base.errors import MsnbError
 from msnb.graph.capture import CapturedProgram
@@ -39,13 +39,28 @@ class SizeTemplates:
         templates: the newest first.
         changed: every axis that was met with a second size.
         fixed: axes that cannot be symbols: their names, and why.
+        versions: those that are bound to sizes, as long as their function keeps them.
     """
 
     def __init__(self) -> None:
         self.templates: list[SizeTemplate] = []
         self.changed: set[Axis] = set()
         self.fixed: dict[Axis, tuple[str, str]] = {}
+        self.versions: WeakValueDictionary[BoundSizes, Any] = WeakValueDictionary()
         self._passes: WeakKeyDictionary[SizeTemplate, SymbolicPasses] = WeakKeyDictionary()
+
+    def candidates(self, args: tuple[Any, ...], kwargs: dict[str, Any], every: Sequence[Any]) -> Iterator[Any]:
+        """The versions behind the first of ``every`` that a call may fit. Of those that are bound to sizes a template
+        tells which one it is, so that they are not tried one after the other."""
+        tried = list(every[:1])
+        for bound in self.sizes(args, kwargs):
+            version = self.versions.get(bound)
+            if version is not None and version not in tried:
+                tried.append(version)
+                yield version
+        for version in every[1:]:
+            if version not in tried and (version.bound is None or version.bound[0] not in self.templates):
+                yield version
 
     def sizes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[BoundSizes]:
         """The templates whose guards hold for a call, and the values of their symbols."""

@@ -13,7 +13,7 @@ import inspect
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType, MethodType
 from typing import Any
@@ -62,8 +62,7 @@ class CapturedProgram:
         held: paths of objects it writes to or gives back.
         written: per state output: which held object gets it.
         notes: what ran at capture only.
-        known: outside objects by the idents of their paths (used for the check only).
-        gathering: makes the check for inputs as they are gathered, where somebody shares its code (``size_template``).
+        gathering: makes the check for inputs as they are gathered; None once these are settled.
     """
 
     noted: Graph
@@ -75,17 +74,15 @@ class CapturedProgram:
     result: int
     writes: list[tuple[Mutation, int, tuple[int, ...]]]
     notes: dict[str, str] = field(default_factory=dict)
-    known: InitVar[dict[Any, Any] | None] = None
-    gathering: InitVar[Gathering | None] = None
+    gathering: Gathering | None = None
     check: Callable[..., Any] = field(init=False)
-    _gathering: Gathering | None = field(init=False)
     _owners: Any = field(init=False, default=None)
     _results: list[tuple[int, Any]] = field(init=False)
     _store: Callable[[list[Any], list[Any]], None] = field(init=False)
 
-    def __post_init__(self, known: dict[Any, Any] | None, gathering: Gathering | None) -> None:
-        self._gathering = gathering or (lambda inputs: compile_guards(self.guards, inputs, self.held, known))
-        self.check = self._gathering(self.inputs)
+    def __post_init__(self) -> None:
+        assert self.gathering is not None
+        self.check = self.gathering(self.inputs)
         state = {at for at, _ in self.written}
         self._results = [(at, v.type) for at, v in enumerate(self.noted.outputs) if at not in state]
         self._store = self._stores({})
@@ -96,11 +93,11 @@ class CapturedProgram:
     def settle(self, forms: dict[int, BlockedFormat]) -> None:
         """The program keeps these params in blocks: their Tensors are gathered, and get their new values in blocks."""
         if forms:
-            assert self._gathering is not None
+            assert self.gathering is not None
             inputs = [(source, "{0}" if i in forms else how) for i, (source, how) in enumerate(self.inputs)]
-            self.check = self._gathering(inputs)
+            self.check = self.gathering(inputs)
             self._store = self._stores({self.noted.state[i]: blocks for i, blocks in forms.items()})
-        self._gathering = None  # it holds the user's objects
+        self.gathering = None  # it holds the user's objects
 
     @cached_property
     def graph(self) -> Graph:
@@ -290,9 +287,10 @@ def _conclude(session: Session, root: Capture, result: Any) -> CapturedProgram:
     inputs = _prune(session, root.graph)
     _guard_distinct(session, written)
     recipe.close()
+    guards, known = session.guards, session.known_objects()
     return CapturedProgram(
-        root.graph, session.guards, inputs, held, [(o, h) for o, h, _ in written], recipe, at, writes,
-        dict(session.used_at_capture), session.known_objects(),
+        root.graph, guards, inputs, held, [(o, h) for o, h, _ in written], recipe, at, writes,
+        dict(session.used_at_capture), lambda inputs: compile_guards(guards, inputs, held, known),
     )  # fmt: skip
 
 

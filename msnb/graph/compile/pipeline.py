@@ -48,6 +48,7 @@ from msnb.graph.compile.rewriting.rewrite_log import Log, Rewrite
 from msnb.graph.compile.symbolic_passes import SymbolicSource
 from msnb.ir.analysis.structural_hash import content_of
 from msnb.ir.graph import Graph
+from msnb.ir.size_binding import bind_sizes
 from msnb.ir.text.printer import called, print_graph
 
 __all__ = ["CompiledProgram", "StageRecord", "compile_graph", "optimise"]
@@ -98,11 +99,10 @@ class PassResult:
         passes = lowering(self.graph, device)
         for record in (*passes, *([block_pass(device.blocks_of, self.forms)] if packs else [])):
             manager.run(record)
-        alone = manager.graph
         manager.run(FUSE)
         self.ready = manager.graph
         if symbolic is not None and not self.forms:
-            symbolic.learn(target, self.ready, lambda graph: fuse(alone, like=_lowered(graph, passes)), after=fused)
+            symbolic.learn(target, self.ready, lambda graph: _fused(_lowered(graph, passes), symbolic), after=fused)
 
     def _simplified(self, keep: bool) -> PassManager:
         """The hardware-independent passes, run or bound."""
@@ -253,6 +253,11 @@ def _lowered(graph: Graph, passes: Sequence[Pass]) -> Graph:
     for record in passes:
         graph = record.run(graph, Log())
     return graph
+
+
+def _fused(graph: Graph, symbolic: SymbolicSource) -> Graph:
+    """A graph with symbols in the groups that these sizes have."""
+    return fuse(bind_sizes(graph, symbolic.sizes), like=graph)
 
 
 def _differentiated(noted: Graph, fused: bool, copies: bool) -> Graph:

@@ -2,11 +2,11 @@
 
     graph f(x: f32[s1,8])   --gradients, hardware-independent passes-->   g(x: f32[s1,8])
                                                                                 | s1 = 24
-    graph f(x: f32[24,8])   --the same-->   what must be equal to it      g(x: f32[24,8])
+    graph f(x: f32[24,8])   --the same-->   what must not be cheaper      g(x: f32[24,8])
 
 A pass may ask whether two sizes are equal: a symbol says no, and the result is for sizes of which that is true. A pass
 that needs numbers fails, or leaves a node as it is where it would have changed it for numbers. So the first size goes
-both ways, and where the graphs are not equal, the one with symbols is dropped.
+both ways, and where the graph with symbols has more to do, it is dropped.
 """
 
 from __future__ import annotations
@@ -14,15 +14,19 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import NamedTuple
 
-from msnb.ir.analysis.structural_hash import structure_key
+from msnb.ir.control_flow import FUSED
 from msnb.ir.graph import Graph
+from msnb.ir.node_cost import bytes_of, flops_of
 from msnb.ir.size_binding import SizeError, bind_sizes
 from msnb.ops.definition.symbolic_sizes import Comparison, compared, differ, typical_sizes
+from msnb.ops.elementwise.constant import constant
 
 Passes = Callable[[Graph], Graph]
+MORE, FEW = 1.03, 4096
+"""What a graph with symbols may cost more than the one that was passed with numbers: a part, or a few bytes."""
 
 
-class PassedGraph(NamedTuple):
+class SymbolicGraph(NamedTuple):
     """A graph with symbols after its passes, and the sizes that were taken for unequal on the way."""
 
     graph: Graph
@@ -38,7 +42,7 @@ class SymbolicPasses:
 
     def __init__(self, noted: Graph) -> None:
         self.noted = noted
-        self._passed: dict[Hashable, PassedGraph | None] = {}
+        self._passed: dict[Hashable, SymbolicGraph | None] = {}
 
     def bound(self, key: Hashable, sizes: Mapping[str, int]) -> Graph | None:
         """What the passes make of the program for these sizes; None where that is not known.
@@ -67,20 +71,30 @@ class SymbolicPasses:
             passes: the passes.
             after: the passes before them, None where they begin with the program as captured.
         """
-        start = PassedGraph(self.noted, ()) if after is None else self._passed.get(after)
+        start = SymbolicGraph(self.noted, ()) if after is None else self._passed.get(after)
         if key in self._passed or start is None:
             return
         try:
             with compared() as unequal, typical_sizes(sizes):
                 unequal += start.unequal
                 graph = passes(start.graph)
-            equal = structure_key(bind_sizes(graph, sizes)) == structure_key(found)
+            good = _price(bind_sizes(graph, sizes)) <= max(MORE * _price(found), _price(found) + FEW)
         except Exception:  # a pass that needs a number where a symbol stands: this program is passed size by size
-            equal = False
-        if equal:
-            self._passed[key] = PassedGraph(graph, tuple(dict.fromkeys(unequal)))
+            good = False
+        if good:
+            self._passed[key] = SymbolicGraph(graph, tuple(dict.fromkeys(unequal)))
         elif differ(unequal, sizes):
             self._passed[key] = None
+
+
+def _price(graph: Graph) -> float:
+    """Arithmetic, and bytes that pass through memory."""
+    found = 0.0
+    for node in graph.nodes:
+        found += flops_of(node) + (bytes_of(node) if node.op is not constant else 0)
+        for body in node.graphs:
+            found += sum(flops_of(n) for n in body.nodes) if node.op is FUSED else _price(body)
+    return found
 
 
 class SymbolicSource(NamedTuple):

@@ -216,21 +216,26 @@ def sliced(size: Size, start: int | None, stop: int | None, step: int | None) ->
     """How many elements ``[start:stop:step]`` takes of an axis."""
     if isinstance(size, int):
         return len(range(*slice(start, stop, step).indices(size)))
-    # the whole axis, forwards or (from its end) backwards; without some at its ends, if the sizes will be known (where
-    # so many are not there, inference says so then); any other slice of a symbol is a symbol named by its text
+    # the whole axis, forwards or (from its end) backwards; what lies at its ends, if the sizes will be known (where so
+    # many are not there, inference says so then); any other slice of a symbol is a symbol named by its text
     if start in (None, 0) and stop is None and step in (None, 1, -1) and not (start == 0 and step == -1):
         return size
-    if is_bindable(size) and _cuts_ends(start, stop, step):
-        return total((size, (stop or 0) - (start or 0)))
-    if is_bindable(size) and step in (None, 1) and start is not None and start < (stop or 0) <= 0:
-        return (stop or 0) - start
+    found = _at_ends(size, start or 0, stop) if is_bindable(size) and step in (None, 1) else None
+    if found is not None:
+        return found
     bound = None if size.bound is None else -(-size.bound // abs(step or 1))
     text = ":".join("" if p is None else str(p) for p in (start, stop, step))
     return Dim(f"{_as_factor(size.symbol)}[{text}]", bound)
 
 
-def _cuts_ends(start: int | None, stop: int | None, step: int | None) -> bool:
-    return step in (None, 1) and (start or 0) >= 0 and (stop is None or stop < 0)
+def _at_ends(size: Dim, start: int, stop: int | None) -> Size | None:
+    """``[start:stop]`` where both ends of the axis are cut, or some are taken from its end."""
+    end = 0 if stop is None else stop
+    if stop is not None and stop >= 0:
+        return None
+    if start >= 0:
+        return total((size, end - start))
+    return end - start if start < end else None
 
 
 def with_one_unknown(shape: Shape) -> tuple[int, ...]:

@@ -73,7 +73,7 @@ def quick_check(
         emitter.consts,
         _current=device_registry._current,
         _device=device_registry.current(),
-        slow=SlowPath(exact),
+        slow=ExactCheck(exact),
         dumps=marshal.dumps,
     )
     exec(conversion_cache.compiled(text, "<guards>"), space)
@@ -81,7 +81,7 @@ def quick_check(
     return found
 
 
-class SlowPath:
+class ExactCheck:
     """The exact function behind a quick one, made when it is first needed."""
 
     def __init__(self, make: Callable[[], Callable[..., Any]]) -> None:
@@ -103,8 +103,8 @@ def bound_check(check: Any, sizes: Mapping[str, int]) -> Callable[..., Any]:
 
 
 def _bound(value: Any, sizes: Mapping[str, int]) -> Any:
-    if isinstance(value, SlowPath):
-        return SlowPath(lambda: bound_check(value.function, sizes))
+    if isinstance(value, ExactCheck):
+        return ExactCheck(lambda: bound_check(value.function, sizes))
     return bind_type(value, sizes) if isinstance(value, TensorType) else value
 
 

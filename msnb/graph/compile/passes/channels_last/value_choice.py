@@ -98,7 +98,8 @@ class Choice:
         for node in nodes:
             if is_seed(node):
                 for v in _images(node):
-                    self._add(self._gain, v, WON if shape_of(v)[1] >= FEW else -WON)
+                    channels = shape_of(v)[1]
+                    self._add(self._gain, v, -WON if isinstance(channels, int) and channels < FEW else WON)
             elif node.op.name == "transpose":
                 if node.attrs["perm"] == TO_FIRST:
                     self._add(self._gain, node.out, 1.0)
