@@ -24,6 +24,7 @@ from time import perf_counter
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from msnb.api.compile_report import timing_table
+from msnb.api.input_signature import InputSignature, signature_of
 from msnb.api.size_templates import BoundSizes, SizeTemplates
 from msnb.base import compile_timing, events, fork_locks
 from msnb.core import step_undo
@@ -55,10 +56,6 @@ _UNCOMPILED = (
 _BY_HAND = (
     "hybrid_parallel: such programs place their own collectives, so nothing is planned; ms.parallel.plan(...).run() "
     "runs all ranks in this process, Engine.map gives each one of its own. Here the program runs as one rank alone."
-)
-_STATIC = (
-    "jit({}=...) has no effect: an axis that is met with a second size becomes a symbol by itself, and further sizes "
-    "are not captured again. ms.explain(function) lists the symbols, and which line needs a fixed size."
 )
 _UNPLANNED = (
     "a function compiled with jit is called inside an eager gradient: there it runs on one device. Compile the whole "
@@ -137,7 +134,8 @@ class CompiledFunction(Generic[P, R]):
         versions: the compiled programs, the one used last first.
     """
 
-    def __init__(self, fn: Callable[P, R], name: str = "") -> None:
+    def __init__(self, fn: Callable[P, R], name: str = "", signature: InputSignature | None = None) -> None:
+        self.signature = signature
         functools.update_wrapper(self, fn, updated=())
         self.__msnb_fn__ = fn
         self.name = name or getattr(fn, "__name__", type(fn).__name__)
@@ -208,7 +206,7 @@ class CompiledFunction(Generic[P, R]):
             found = getattr(found, part, None)
         if found is self and self.__module__ != "__main__":
             return named
-        return CompiledFunction, (self.__msnb_fn__, self.name)
+        return CompiledFunction, (self.__msnb_fn__, self.name, self.signature)
 
     @property
     def plan(self) -> Any:
@@ -282,12 +280,14 @@ class CompiledFunction(Generic[P, R]):
         self, args: tuple[Any, ...], kwargs: dict[str, Any], failed: Sequence[tuple[int, Version]]
     ) -> tuple[CapturedProgram, BoundSizes | None, bool]:
         """The captured program of a call, what it is bound to, and whether nothing was captured for it."""
-        if failed and wanted.key is None:
+        signature = self.signature or signature_of(self.__msnb_fn__)
+        declared = {} if signature is None else signature.axes(self.__msnb_fn__, args, kwargs)
+        if wanted.key is None and (failed or declared):
             found = self._templates.bind(args, kwargs)
             if found is not None:
                 return *found, True
             versions = [version.captured for _, version in failed if version.key == wanted.key]
-            made = self._templates.capture(self.__msnb_fn__, args, kwargs, self.name, versions)
+            made = self._templates.capture(self.__msnb_fn__, args, kwargs, self.name, versions, declared)
             if made is not None:
                 return *made, False
         return trace(self.__msnb_fn__, args, kwargs, self.name), None, False
@@ -435,8 +435,9 @@ def jit(function: Any = None, **options: Any) -> Any:
     Args:
         function: what to compile (``fn=`` is the same).
         **options: ``name`` for messages. MindSpore's ``capture_mode``, ``jit_level``, ``fullgraph``, ``backend`` and
-            ``jit_config`` are accepted and change nothing here; so are ``dynamic`` and ``input_signature``, with a
-            notice: an axis that is met with a second size becomes a symbol by itself.
+            ``jit_config`` are accepted and change nothing here; nor does ``dynamic``: an axis that is met with a second
+            size becomes a symbol by itself. ``input_signature``: a Tensor per argument, for instance
+            ``ms.Tensor(shape=[None, 8], dtype=ms.float32)``; its open axes are symbols from the first call on.
 
     Returns:
         A CompiledFunction, which is called like ``function``; ``ms.explain`` tells what it compiled and why.
@@ -456,17 +457,15 @@ def jit(function: Any = None, **options: Any) -> Any:
     unknown = set(options) - _OPTIONS
     if unknown:
         raise TypeError(f"jit has no option {sorted(unknown)[0]!r}; it takes {', '.join(sorted(_OPTIONS))}.")
-    for name in ("dynamic", "input_signature"):
-        if options.get(name):
-            events.notice(_STATIC.format(name), key=f"jit {name}")
-            options[name] = None
     if fn is None:
         return lambda f: jit(f, **options)
     if isinstance(fn, CompiledFunction):
         return fn
     if not callable(fn):
         raise TypeError(f"jit compiles a function, method or Cell, not {type(fn).__name__}.")
-    return CompiledFunction(fn, options.get("name", ""))
+    said = options.get("input_signature")
+    signature = InputSignature(said if isinstance(said, (list, tuple)) else [said]) if said is not None else None
+    return CompiledFunction(fn, options.get("name", ""), signature)
 
 
 _OPTIONS = {

@@ -9,7 +9,7 @@ What cannot be a symbol (``range(x.shape[0])``, a size of 1) is a version of its
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -86,11 +86,20 @@ class SizeTemplates:
         return None
 
     def capture(
-        self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str, versions: Sequence[CapturedProgram]
+        self,
+        fn: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        name: str,
+        versions: Sequence[CapturedProgram],
+        declared: Mapping[Axis, SizeChange],
     ) -> tuple[CapturedProgram, BoundSizes | None] | None:
         """The program for a call from a template that is made now, where nothing but sizes differs from some version;
-        else None."""
+        else None. What was ``declared`` to change is a symbol from the first version on."""
+        self.changed.update(declared)
         sizes = self._sizes(args, kwargs, versions)
+        if sizes is None:
+            sizes = {axis: size for axis, size in declared.items() if axis not in self.fixed}
         if not sizes or any(size.now < LEAST for size in sizes.values()):
             return None
         try:
@@ -114,8 +123,9 @@ class SizeTemplates:
 
     def _sizes(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], versions: Sequence[CapturedProgram]
-    ) -> dict[Axis, SizeChange]:
-        """The axes that are to be symbols: their sizes in a version that fits otherwise, and now."""
+    ) -> dict[Axis, SizeChange] | None:
+        """The axes that are to be symbols: their sizes in a version that fits otherwise, and now; None where there is
+        no such version."""
         for version in versions:
             found = changed_axes(version, args, kwargs)
             if not found:
@@ -126,7 +136,7 @@ class SizeTemplates:
             self.changed.update(found)
             every = changed_axes(version, args, kwargs, self.changed)
             return {axis: size for axis, size in (every or {}).items() if axis not in self.fixed}
-        return {}
+        return None
 
     def __str__(self) -> str:
         lines = []
