@@ -24,7 +24,8 @@ from time import perf_counter
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from msnb.api.compile_report import timing_table
-from msnb.api.size_templates import SizeTemplates
+from msnb.api.input_signature import InputSignature, signature_of
+from msnb.api.size_templates import BoundSizes, SizeTemplates
 from msnb.base import compile_timing, events, fork_locks
 from msnb.core import step_undo
 from msnb.core.engine import slot
@@ -37,7 +38,7 @@ from msnb.eager.dispatch import EagerEngine
 from msnb.eager.recorded_calls import call_recorded, tracked_inputs
 from msnb.eager.recording import is_eager
 from msnb.graph.capture import CAPTURING, CapturedProgram, captures, trace
-from msnb.graph.compile import CompiledProgram, compile_graph
+from msnb.graph.compile import CompiledProgram, SymbolicSource, compile_graph
 from msnb.parallel.context import get_auto_parallel_context, wanted
 
 P = ParamSpec("P")
@@ -56,10 +57,6 @@ _BY_HAND = (
     "hybrid_parallel: such programs place their own collectives, so nothing is planned; ms.parallel.plan(...).run() "
     "runs all ranks in this process, Engine.map gives each one of its own. Here the program runs as one rank alone."
 )
-_STATIC = (
-    "jit({}=...) has no effect: an axis that is met with a second size becomes a symbol by itself, and further sizes "
-    "are not captured again. ms.explain(function) lists the symbols, and which line needs a fixed size."
-)
 _UNPLANNED = (
     "a function compiled with jit is called inside an eager gradient: there it runs on one device. Compile the whole "
     "step (the function that calls value_and_grad) to run it as a plan."
@@ -77,6 +74,7 @@ class Version:
         plan: that plan, None on one device; key: the parallel context that it was made for.
         reason: why the versions before it did not fit.
         seconds: of capture and of compilation.
+        bound: the template that it was made of and its sizes, None where it was captured for what came.
     """
 
     def __init__(
@@ -94,6 +92,7 @@ class Version:
         self.times = (compile_timing.Times(), compile_timing.Times()) if times is None else times
         self.check = captured.check
         self.calls = 0
+        self.bound: BoundSizes | None = None
         self.bytes = _bytes(captured, run)
 
     @cached_property
@@ -135,7 +134,8 @@ class CompiledFunction(Generic[P, R]):
         versions: the compiled programs, the one used last first.
     """
 
-    def __init__(self, fn: Callable[P, R], name: str = "") -> None:
+    def __init__(self, fn: Callable[P, R], name: str = "", signature: InputSignature | None = None) -> None:
+        self.signature = signature
         functools.update_wrapper(self, fn, updated=())
         self.__msnb_fn__ = fn
         self.name = name or getattr(fn, "__name__", type(fn).__name__)
@@ -206,7 +206,7 @@ class CompiledFunction(Generic[P, R]):
             found = getattr(found, part, None)
         if found is self and self.__module__ != "__main__":
             return named
-        return CompiledFunction, (self.__msnb_fn__, self.name)
+        return CompiledFunction, (self.__msnb_fn__, self.name, self.signature)
 
     @property
     def plan(self) -> Any:
@@ -220,15 +220,20 @@ class CompiledFunction(Generic[P, R]):
         if captures:  # objects of the user are on loan to another thread's capture
             with CAPTURING:
                 pass
-        failed: list[tuple[int, Version]] = []
         if len(self.versions) > FEW:
             self._turn_to(_types(args))
-        for version in self.versions:
+        failed: list[tuple[int, Version]] = []
+        for first in self.versions:  # the hot path
+            found = _checked(first, args, kwargs) if first.key == wanted.key else _OTHER_DEVICES
+            if found.__class__ is tuple:
+                return first, *found
+            failed.append((found, first))
+            break
+        for version in self._templates.candidates(args, kwargs, self.versions):
             found = _checked(version, args, kwargs) if version.key == wanted.key else _OTHER_DEVICES
             if found.__class__ is tuple:
-                if failed:
-                    self.versions = [version, *(v for v in self.versions if v is not version)]
-                    self._by_types[_types(args)] = version
+                self.versions = [version, *(v for v in self.versions if v is not version)]
+                self._by_types[_types(args)] = version
                 return version, *found
             failed.append((found, version))
         version = self._by_types[_types(args)] = self._compile(args, kwargs, failed)
@@ -250,18 +255,21 @@ class CompiledFunction(Generic[P, R]):
         with CAPTURING:
             start = perf_counter()
             with compile_timing.collected() as capturing:
-                captured, bound = self._captured(args, kwargs, failed)
+                captured, bound, again = self._captured(args, kwargs, failed)
             middle = perf_counter()
             with compile_timing.collected() as compiling:
-                run = self._program(captured, args, kwargs)
+                symbolic = self._templates.source(bound) if again and bound is not None else None
+                run = self._program(captured, args, kwargs, symbolic)
             end = perf_counter()
         self._made += 1
-        self._bound += bound
+        self._bound += again
         seconds = (middle - start, end - middle)
-        reason = reason.replace("recompiled", "bound to other sizes", 1) if bound else reason
+        reason = reason.replace("recompiled", "bound to other sizes", 1) if again else reason
         version = Version(self._made, captured, run, reason, seconds, (capturing, compiling))
         self.versions = _bounded([version, *self.versions])
-        if bound:
+        if bound is not None:
+            version.bound, self._templates.versions[bound] = bound, version
+        if again:
             return version
         if self._made - self._bound == MANY:
             events.notice(_many(self.name, reason), key=f"versions of {self.name} {id(self)}")
@@ -270,18 +278,23 @@ class CompiledFunction(Generic[P, R]):
 
     def _captured(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], failed: Sequence[tuple[int, Version]]
-    ) -> tuple[CapturedProgram, bool]:
-        """The captured program of a call, and whether it was bound to its sizes instead of captured."""
-        if not failed or wanted.key is not None:
-            return trace(self.__msnb_fn__, args, kwargs, self.name), False
-        found = self._templates.bind(args, kwargs)
-        if found is not None:
-            return found, True
-        versions = [version.captured for _, version in failed if version.key == wanted.key]
-        found = self._templates.capture(self.__msnb_fn__, args, kwargs, self.name, versions)
-        return found or trace(self.__msnb_fn__, args, kwargs, self.name), False
+    ) -> tuple[CapturedProgram, BoundSizes | None, bool]:
+        """The captured program of a call, what it is bound to, and whether nothing was captured for it."""
+        signature = self.signature or signature_of(self.__msnb_fn__)
+        declared = {} if signature is None else signature.axes(self.__msnb_fn__, args, kwargs)
+        if wanted.key is None and (failed or declared):
+            found = self._templates.bind(args, kwargs)
+            if found is not None:
+                return *found, True
+            versions = [version.captured for _, version in failed if version.key == wanted.key]
+            made = self._templates.capture(self.__msnb_fn__, args, kwargs, self.name, versions, declared)
+            if made is not None:
+                return *made, False
+        return trace(self.__msnb_fn__, args, kwargs, self.name), None, False
 
-    def _program(self, captured: CapturedProgram, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _program(
+        self, captured: CapturedProgram, args: tuple[Any, ...], kwargs: dict[str, Any], symbolic: SymbolicSource | None
+    ) -> Any:
         """What runs the captured graph."""
         if wanted.key is None or get_auto_parallel_context("parallel_mode") == "data_parallel":
             if any(node.marks for _, node in captured.noted.walk()):
@@ -289,7 +302,7 @@ class CompiledFunction(Generic[P, R]):
         if wanted.key is None:
             if isinstance(current(), AbsentGroup):
                 events.notice(_BY_HAND, key="hybrid_parallel")
-            program = compile_graph(captured.noted, name=self.name, packs=True).build()
+            program = compile_graph(captured.noted, name=self.name, packs=True, symbolic=symbolic).build()
             captured.settle(program.forms)
             return program
         from msnb.parallel.engine.planned_function import PlannedFunction  # planning is loaded when it is asked for
@@ -422,8 +435,9 @@ def jit(function: Any = None, **options: Any) -> Any:
     Args:
         function: what to compile (``fn=`` is the same).
         **options: ``name`` for messages. MindSpore's ``capture_mode``, ``jit_level``, ``fullgraph``, ``backend`` and
-            ``jit_config`` are accepted and change nothing here; so are ``dynamic`` and ``input_signature``, with a
-            notice: an axis that is met with a second size becomes a symbol by itself.
+            ``jit_config`` are accepted and change nothing here; nor does ``dynamic``: an axis that is met with a second
+            size becomes a symbol by itself. ``input_signature``: a Tensor per argument, for instance
+            ``ms.Tensor(shape=[None, 8], dtype=ms.float32)``; its open axes are symbols from the first call on.
 
     Returns:
         A CompiledFunction, which is called like ``function``; ``ms.explain`` tells what it compiled and why.
@@ -443,17 +457,15 @@ def jit(function: Any = None, **options: Any) -> Any:
     unknown = set(options) - _OPTIONS
     if unknown:
         raise TypeError(f"jit has no option {sorted(unknown)[0]!r}; it takes {', '.join(sorted(_OPTIONS))}.")
-    for name in ("dynamic", "input_signature"):
-        if options.get(name):
-            events.notice(_STATIC.format(name), key=f"jit {name}")
-            options[name] = None
     if fn is None:
         return lambda f: jit(f, **options)
     if isinstance(fn, CompiledFunction):
         return fn
     if not callable(fn):
         raise TypeError(f"jit compiles a function, method or Cell, not {type(fn).__name__}.")
-    return CompiledFunction(fn, options.get("name", ""))
+    said = options.get("input_signature")
+    signature = InputSignature(said if isinstance(said, (list, tuple)) else [said]) if said is not None else None
+    return CompiledFunction(fn, options.get("name", ""), signature)
 
 
 _OPTIONS = {

@@ -28,7 +28,7 @@ from msnb.ir.control_flow import GRADIENT
 from msnb.ir.graph import Graph, Node, Value, copy_node
 from msnb.ir.text.printer import called
 from msnb.ops.definition.record import find
-from msnb.ops.definition.symbolic_sizes import is_bindable
+from msnb.ops.definition.symbolic_sizes import has_sizes
 from msnb.ops.elementwise.constant import constant
 
 
@@ -50,8 +50,7 @@ def may_wait(graph: Graph) -> bool:
 
 
 def _is_told(node: Node) -> bool:
-    types = [v.type for v in node.outputs if isinstance(v.type, TensorType)]
-    return all(t.is_static or all(map(is_bindable, t.shape)) for t in types)
+    return all(has_sizes(v.type) for v in node.outputs if isinstance(v.type, TensorType))
 
 
 Ready = Callable[[Graph], Graph]

@@ -28,6 +28,7 @@ from msnb.ir.builder import SymbolicTensor
 from msnb.ir.control_flow import STACK_NEW
 from msnb.ir.graph import Node
 from msnb.ops.definition.record import find
+from msnb.ops.definition.symbolic_sizes import has_sizes
 
 
 def gradient_type(t: Type) -> Type | None:
@@ -52,7 +53,7 @@ def zeros(t: Type) -> Any:
     if isinstance(t, StackType):
         return STACK_NEW(type=t.element)
     assert isinstance(t, TensorType)
-    if t.is_static:
+    if has_sizes(t):
         return find("zeros")(shape=t.shape, dtype=t.dtype)
     raise GradientError(
         f"a zero of type {t} is needed, but its size is known only at run time.",
@@ -63,7 +64,7 @@ def zeros(t: Type) -> Any:
 def zeros_like(x: Any, t: Type) -> Any:
     """The zero of the gradients of ``x``, a tensor of type ``t``; a size known only at run time is read from ``x``."""
     want = need_gradient_type(t)
-    if isinstance(want, TensorType) and not want.is_static:
+    if isinstance(want, TensorType) and not has_sizes(want):
         return find("zeros_like")(x)
     return zeros(want)
 

@@ -19,10 +19,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msnb.autodiff.gradient_rules import add_up
-from msnb.core.types import TensorType
+from msnb.core.types import Size, TensorType
 from msnb.ir.builder import GraphBuilder
 from msnb.ir.graph import Node, Value
 from msnb.ops.definition.record import find
+from msnb.ops.definition.symbolic_sizes import has_sizes, product
 
 _VIEWS = ("transpose", "reshape")
 
@@ -97,10 +98,10 @@ class LoopSums:
     def _varies(self, value: Value) -> bool:
         """Whether it can be a row: a tensor of known size that the turns make or are handed."""
         made = value.node is None or bool(value.node.inputs)
-        return made and value not in self.same and isinstance(value.type, TensorType) and value.type.is_static
+        return made and value not in self.same and has_sizes(value.type)
 
 
-def sum_outside(terms: Sequence[Term], stacked: dict[Value, Any], length: int, inside: Any) -> Any:
+def sum_outside(terms: Sequence[Term], stacked: dict[Value, Any], length: Size, inside: Any) -> Any:
     """The gradient: the terms summed over all turns, and what the loop added up (None: nothing).
 
     Args:
@@ -120,14 +121,14 @@ def sum_outside(terms: Sequence[Term], stacked: dict[Value, Any], length: int, i
     return total
 
 
-def _joined(x: Any, length: int, turned: bool, axis: int) -> Any:
+def _joined(x: Any, length: Size, turned: bool, axis: int) -> Any:
     """Matrices [length, a, b] (or their transposes) as one, joined along ``axis`` of what is read."""
     a, b = x.shape[1:]
     if turned:
         return find("transpose")(_joined(x, length, False, 1 - axis), perm=(1, 0))
     if axis == 0:
-        return find("reshape")(x, shape=(length * a, b))
-    return find("reshape")(find("transpose")(x, perm=(1, 0, 2)), shape=(a, length * b))
+        return find("reshape")(x, shape=(product((length, a)), b))
+    return find("reshape")(find("transpose")(x, perm=(1, 0, 2)), shape=(a, product((length, b))))
 
 
 def _added(value: Value) -> list[Value]:

@@ -22,12 +22,13 @@ from msnb.autodiff.loop_sums import LoopSums, sum_outside
 from msnb.autodiff.reverse_mode import VJP, Pull, Pullback
 from msnb.autodiff.subgraphs import inline, params, reindex, spread_grads, types_of
 from msnb.core import dtypes
-from msnb.core.types import StackType, TensorType, Type, tensor_type
+from msnb.core.types import Size, StackType, TensorType, Type, tensor_type
 from msnb.ir import control_flow
 from msnb.ir.builder import GraphBuilder
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.stack_type import STACK_NEW, STACK_POP, STACK_PUSH
 from msnb.ops.definition.record import find
+from msnb.ops.definition.symbolic_sizes import has_sizes
 
 COUNT = tensor_type((), dtypes.int64)
 
@@ -64,7 +65,7 @@ class ReverseLoop:
     def _kind(self, v: Value, rows: bool) -> str:
         if v.is_param and v.index >= self.n:
             return "slice" if v.index < self.n + self.m else "same"
-        is_row = rows and isinstance(v.type, TensorType) and v.type.is_static and not v.type.weak
+        is_row = rows and isinstance(v.type, TensorType) and has_sizes(v.type) and not v.type.weak
         return "row" if is_row else "stack"
 
     def residuals(self, kinds: Sequence[str], kind: str) -> list[int]:
@@ -264,7 +265,7 @@ class BackwardScan:
         reindex(self.body)
         prune(self.body)
 
-    def gradients(self, found: Sequence[Any], xs: Sequence[Any], length: int) -> list[Any]:
+    def gradients(self, found: Sequence[Any], xs: Sequence[Any], length: Size) -> list[Any]:
         """The gradients of what is carried, sliced and the same for all turns, from the results of the Scan."""
         given = found[self.n_carry :]
         made = [*self.sums.given, *self.sums.extra]

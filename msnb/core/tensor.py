@@ -457,6 +457,9 @@ class AbstractTensor(Tensor):
         hint = "it describes inputs, for net.set_inputs(...); call the network with tensors of known sizes."
         raise ShapeError(f"a tensor of shape {list(self._type.shape)} has no values: -1 is not known.", hint=hint)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Tensor, (None, self._type.dtype, [None if n == -1 else n for n in self.shape])
+
     def __repr__(self) -> str:
         return f"Tensor(shape={list(self._type.shape)}, dtype={self._type.dtype!r}, value= <no values>)"
 

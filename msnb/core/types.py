@@ -39,6 +39,9 @@ class Dim:
     def __hash__(self) -> int:
         return hash((self.symbol, self.bound))
 
+    def __bool__(self) -> bool:
+        return self != 0
+
     def __str__(self) -> str:
         return self.symbol if self.bound is None else f"{self.symbol}<={self.bound}"
 

@@ -17,6 +17,7 @@ from msnb.core.types import Dim, StackType, TensorType, Type, tensor_type
 from msnb.ir.builder import Const
 from msnb.ir.control_flow import HOST_CALL
 from msnb.ir.graph import Graph, Module, Node, Value
+from msnb.ir.text.printer import called
 from msnb.ops.definition.symbolic_sizes import value_of
 from msnb.ops.elementwise.constant import constant
 
@@ -56,13 +57,13 @@ class _Binder:
     def whole(self, graph: Graph) -> Graph:
         """The graph and all that it may call."""
         module = Module()
-        for name, callee in graph.module.graphs.items():
+        names = {id(g): name for name, g in graph.module.graphs.items()}
+        for callee in called(graph):
             if callee is not graph:
-                module.graphs[name] = self.graph(callee, module)
+                module.graphs[names[id(callee)]] = self.graph(callee, module)
         made = self.graph(graph, module)
-        for name, callee in graph.module.graphs.items():
-            if callee is graph:
-                module.graphs[name] = made
+        if id(graph) in names:
+            module.graphs[names[id(graph)]] = made
         return made
 
     def graph(self, graph: Graph, module: Module) -> Graph:

@@ -11,18 +11,19 @@ comparison, inference that finds other sizes than the formulas.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from msnb.core.tensor import Tensor
-from msnb.core.types import Dim, Size, TensorType, unequal
+from msnb.core.types import Dim, TensorType
 from msnb.graph.capture.guards.exact_check import Guard, compile_guards
+from msnb.graph.capture.guards.fast_check import bound_check
 from msnb.graph.capture.tracing import CapturedProgram, trace
 from msnb.graph.capture.values.size_symbols import Axis, SizeSymbols
 from msnb.graph.capture.values.sources import Source
 from msnb.ir.size_binding import bind_sizes, bind_type
-from msnb.ops.definition.symbolic_sizes import symbol, value_of
+from msnb.ops.definition.symbolic_sizes import compared, differ, symbol
 
 
 class SizeChange(NamedTuple):
@@ -48,25 +49,34 @@ class SizeTemplate:
 
     def __init__(self, captured: CapturedProgram, symbols: SizeSymbols) -> None:
         self.captured, self.symbols = captured, symbols
+        captured.settle({})
         self._tensors = list(symbols.tensors.values())
         guards = [_relaxed(g, symbols) for g in captured.guards]
         self._check = compile_guards(guards, (), [source for source, _ in self._tensors])
         self._look = compile_guards((), (), symbols.paths)
         self.fixed = self._fixed()
         self.refuses_sizes = False
+        self._checks: dict[tuple[str, ...], Any] = {}
 
-    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CapturedProgram | None:
-        """The program for the sizes of this call, or None where it is no program for them."""
+    def sizes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, int] | None:
+        """The values of the symbols in a call whose guards hold, or None where it is no program for them."""
         self.refuses_sizes = False
         try:
             found = self._check(args, kwargs)
             if not isinstance(found, tuple):
                 return None
             self.refuses_sizes = True
-            values = self._values(found[1])
-            return None if values is None else self._instance(values, self._look(args, kwargs)[1])
+            return self._values(found[1])
         except Exception:
-            return None  # a path that leads nowhere; sizes that do not fit together (SizeError)
+            return None  # a path that leads nowhere
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CapturedProgram | None:
+        """The program for the sizes of this call, or None where it is no program for them."""
+        values = self.sizes(args, kwargs)
+        try:
+            return None if values is None else self._instance(values, args, kwargs)
+        except Exception:
+            return None  # sizes that do not fit together (SizeError)
 
     def _values(self, tensors: Sequence[Any]) -> dict[str, int] | None:
         values: dict[str, int] = {}
@@ -74,17 +84,27 @@ class SizeTemplate:
             for d, size in zip(t.shape, tensor._type.ints()):
                 if isinstance(d, Dim) and (values.setdefault(d.symbol, size) != size or size < LEAST):
                     return None
-        pairs = [(value_of(a, values), value_of(b, values)) for a, b in self.symbols.unequal]
-        return None if any(type(a) is int and type(b) is int and a == b for a, b in pairs) else values
+        return values if differ(self.symbols.unequal, values) else None
 
-    def _instance(self, values: Mapping[str, int], known: Sequence[Any]) -> CapturedProgram:
+    def _instance(self, values: Mapping[str, int], args: tuple[Any, ...], kwargs: dict[str, Any]) -> CapturedProgram:
         whole = self.captured
         guards = [
             Guard(g.kind, g.sources, (g.consts[0], bind_type(g.consts[1], values)), g.where) if _is_sized(g) else g
             for g in whole.guards
         ]
-        objects = {source.ident: obj for source, obj in zip(self.symbols.paths, known)}
-        return replace(whole, noted=bind_sizes(whole.noted, values), guards=guards, known=objects)
+
+        def gathering(inputs: Sequence[tuple[Source, str]]) -> Callable[..., Any]:
+            return bound_check(self._quick(inputs, args, kwargs), values)
+
+        return replace(whole, noted=bind_sizes(whole.noted, values), guards=guards, gathering=gathering)
+
+    def _quick(self, inputs: Sequence[tuple[Source, str]], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The guards' function with symbols, by how the inputs are gathered: its code serves all sizes."""
+        key = tuple(how for _, how in inputs)
+        if key not in self._checks:
+            known = {source.ident: obj for source, obj in zip(self.symbols.paths, self._look(args, kwargs)[1])}
+            self._checks[key] = compile_guards(self.captured.guards, inputs, self.captured.held, known)
+        return self._checks[key]
 
     def _fixed(self) -> dict[Axis, Guard]:
         """A guard on the value of an expression of sizes fixes all that the expression reads."""
@@ -106,13 +126,9 @@ def template(
     Raises:
         Exception: anything that the function or the framework raises where it meets a symbol that it cannot go on with.
     """
-    told: list[tuple[Dim, Size]] = []
     symbols = SizeSymbols(axes)
-    unequal.lists.append(told)
-    try:
+    with compared() as told:
         captured = trace(fn, args, kwargs, name, symbols)
-    finally:
-        unequal.lists = [each for each in unequal.lists if each is not told]
     symbols.unequal = list(dict.fromkeys(told))
     return SizeTemplate(captured, symbols)
 

@@ -13,8 +13,8 @@ import inspect
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import InitVar, dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType, MethodType
 from typing import Any
 
@@ -47,6 +47,9 @@ captures: list[str] = []
 in_child(lambda: None if CAPTURING._is_owned() else captures.clear())
 
 
+Gathering = Callable[[Sequence[tuple[Source, str]]], Callable[..., Any]]
+
+
 @dataclass
 class CapturedProgram:
     """A captured program.
@@ -59,7 +62,7 @@ class CapturedProgram:
         held: paths of objects it writes to or gives back.
         written: per state output: which held object gets it.
         notes: what ran at capture only.
-        known: outside objects by the idents of their paths (used for the check only).
+        gathering: makes the check for inputs as they are gathered; None once these are settled.
     """
 
     noted: Graph
@@ -71,30 +74,30 @@ class CapturedProgram:
     result: int
     writes: list[tuple[Mutation, int, tuple[int, ...]]]
     notes: dict[str, str] = field(default_factory=dict)
-    known: InitVar[dict[Any, Any] | None] = None
+    gathering: Gathering | None = None
     check: Callable[..., Any] = field(init=False)
-    _known: dict[Any, Any] | None = field(init=False)
     _owners: Any = field(init=False, default=None)
     _results: list[tuple[int, Any]] = field(init=False)
     _store: Callable[[list[Any], list[Any]], None] = field(init=False)
 
-    def __post_init__(self, known: dict[Any, Any] | None) -> None:
-        self._known = known
-        self.check = compile_guards(self.guards, self.inputs, self.held, known)
+    def __post_init__(self) -> None:
+        assert self.gathering is not None
+        self.check = self.gathering(self.inputs)
         state = {at for at, _ in self.written}
         self._results = [(at, v.type) for at, v in enumerate(self.noted.outputs) if at not in state]
         self._store = self._stores({})
 
     def _stores(self, forms: dict[int, BlockedFormat]) -> Callable[[list[Any], list[Any]], None]:
-        return _storing([(at, owner, self.noted.outputs[at].type, forms.get(at)) for at, owner in self.written])
+        return _storing(tuple((at, owner, self.noted.outputs[at].type, forms.get(at)) for at, owner in self.written))
 
     def settle(self, forms: dict[int, BlockedFormat]) -> None:
         """The program keeps these params in blocks: their Tensors are gathered, and get their new values in blocks."""
         if forms:
+            assert self.gathering is not None
             inputs = [(source, "{0}" if i in forms else how) for i, (source, how) in enumerate(self.inputs)]
-            self.check = compile_guards(self.guards, inputs, self.held, self._known)
+            self.check = self.gathering(inputs)
             self._store = self._stores({self.noted.state[i]: blocks for i, blocks in forms.items()})
-        self._known = None
+        self.gathering = None  # it holds the user's objects
 
     @cached_property
     def graph(self) -> Graph:
@@ -147,7 +150,8 @@ class CapturedProgram:
         return done[self.result]
 
 
-def _storing(written: list[tuple[int, int, Any, BlockedFormat | None]]) -> Callable[[list[Any], list[Any]], None]:
+@lru_cache(maxsize=64)
+def _storing(written: tuple[tuple[int, int, Any, BlockedFormat | None], ...]) -> Callable[[list[Any], list[Any]], None]:
     """``store(buffers, held)`` as one function.
 
     Args:
@@ -283,9 +287,10 @@ def _conclude(session: Session, root: Capture, result: Any) -> CapturedProgram:
     inputs = _prune(session, root.graph)
     _guard_distinct(session, written)
     recipe.close()
+    guards, known = session.guards, session.known_objects()
     return CapturedProgram(
-        root.graph, session.guards, inputs, held, [(o, h) for o, h, _ in written], recipe, at, writes,
-        dict(session.used_at_capture), session.known_objects(),
+        root.graph, guards, inputs, held, [(o, h) for o, h, _ in written], recipe, at, writes,
+        dict(session.used_at_capture), lambda inputs: compile_guards(guards, inputs, held, known),
     )  # fmt: skip
 
 

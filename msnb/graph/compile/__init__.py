@@ -3,8 +3,9 @@
 from msnb.graph.compile.pipeline import CompiledProgram, StageRecord, compile_graph, optimise
 from msnb.graph.compile.rewriting.pass_record import PASSES, Case, Pass, register_pass
 from msnb.graph.compile.rewriting.rewrite_log import Log, Rewrite
+from msnb.graph.compile.symbolic_passes import SymbolicPasses, SymbolicSource
 
 __all__ = [
-    "PASSES", "Case", "CompiledProgram", "Log", "Pass", "Rewrite", "StageRecord", "compile_graph", "optimise",
-    "register_pass",
+    "PASSES", "Case", "CompiledProgram", "Log", "Pass", "Rewrite", "StageRecord", "SymbolicPasses",
+    "SymbolicSource", "compile_graph", "optimise", "register_pass",
 ]  # fmt: skip

@@ -40,6 +40,7 @@ class PassManager:
         graph: where it begins; it is not changed.
         log: notes the rewrites.
         keep: keep the graph of every stage.
+        begin: name and law of the first stage.
 
     Attributes:
         graph: what became of it so far.
@@ -49,13 +50,15 @@ class PassManager:
         VerifyError: a pass made a wrong graph.
     """
 
-    def __init__(self, graph: Graph, log: Log, keep: bool = False) -> None:
+    def __init__(
+        self, graph: Graph, log: Log, keep: bool = False, begin: tuple[str, str] = ("captured", "As captured.")
+    ) -> None:
         self.graph, self.log, self.keep = graph, log, keep
         self.deep = bool(get_context("verify_graphs"))
         self.stages: list[StageRecord] = []
         start = perf_counter()
         verify(graph, "captured", deep=self.deep)
-        self._record("captured", "As captured.", perf_counter() - start, 0)
+        self._record(*begin, perf_counter() - start, 0)
 
     def run(self, record: Pass) -> bool:
         """Run one pass; True when it changed something."""

@@ -24,7 +24,8 @@ import itertools
 import os
 import re
 from collections import Counter
-from functools import cached_property
+from collections.abc import Hashable, Sequence
+from functools import cached_property, partial
 from time import perf_counter
 from typing import Any
 
@@ -37,15 +38,17 @@ from msnb.core.storage.packed_storage import take
 from msnb.graph.compile import passes as _register
 from msnb.graph.compile.pass_manager import PassManager, StageRecord
 from msnb.graph.compile.passes.channels_last.axis_rules import is_seed
-from msnb.graph.compile.passes.fusion.grouping import FUSE
+from msnb.graph.compile.passes.fusion.grouping import FUSE, fuse
 from msnb.graph.compile.passes.pre_gradient_cse import MERGE
 from msnb.graph.compile.passes.rolling import ROLL, rolled
 from msnb.graph.compile.passes.weight_blocking import block_pass
 from msnb.graph.compile.plugin_passes import plugged
 from msnb.graph.compile.rewriting.pass_record import PASSES, Pass
 from msnb.graph.compile.rewriting.rewrite_log import Log, Rewrite
+from msnb.graph.compile.symbolic_passes import SymbolicSource
 from msnb.ir.analysis.structural_hash import content_of
 from msnb.ir.graph import Graph
+from msnb.ir.size_binding import bind_sizes
 from msnb.ir.text.printer import called, print_graph
 
 __all__ = ["CompiledProgram", "StageRecord", "compile_graph", "optimise"]
@@ -56,27 +59,67 @@ EXTRA: list[str] = []
 """Names of registered passes to run as well: once, after the laws and before dead code is swept out."""
 
 _numbers = itertools.count(1)
+_BOUND = "bound", "Passed with symbols, bound to sizes."
 
 
 class PassResult:
     """A graph after all passes for a device.
 
     Attributes:
-        graph: after the hardware-independent passes: what people are shown as the program.
-        ready: after all: what the device compiles.
+        ready: the graph after all: what the device compiles.
         forms: the blocks of its params that lie in blocks, by position.
         stages: what each stage did; log: the rewrites.
     """
 
-    def __init__(self, source: Graph, device: Any, fused: bool, keep: bool, packs: bool = False) -> None:
+    def __init__(self, program: CompiledProgram, device: Any, fused: bool, keep: bool, packs: bool = False) -> None:
         self.log = Log(keep)
         self.forms: dict[int, BlockedFormat] = {}
-        manager = _simplified(source, self.log, keep)
+        self._program, self._fused = program, fused
+        self._symbolic = program.symbolic if program.is_plain() else None
+        target = None if self._symbolic is None or not fused else (device.name, packs, self._symbolic.scale)
+        if target is None or not self._taken(target):
+            self._run(device, keep, packs, target)
+
+    def _taken(self, target: Hashable) -> bool:
+        """Whether the graph for a device follows from the one with symbols."""
+        start = perf_counter()
+        ready = None if self._symbolic is None else self._symbolic.bound(target)
+        if ready is not None:
+            self.ready, self.stages = ready, [StageRecord(*_BOUND, perf_counter() - start, 0, None)]
+        return ready is not None
+
+    def _run(self, device: Any, keep: bool, packs: bool, target: Hashable) -> None:
+        """Run the passes, those for the device at least; what they did serves sizes to come."""
+        symbolic, fused = self._symbolic, self._fused
+        manager = self._simplified(keep)
         self.graph, self.stages = manager.graph, manager.stages
-        blocking = [block_pass(device.blocks_of, self.forms)] if packs else []
-        for record in (*lowering(self.graph, device), *blocking, FUSE) if fused else ():
+        if not fused:
+            self.ready = self.graph
+            return
+        passes = lowering(self.graph, device)
+        for record in (*passes, *([block_pass(device.blocks_of, self.forms)] if packs else [])):
             manager.run(record)
+        manager.run(FUSE)
         self.ready = manager.graph
+        if symbolic is not None and not self.forms:
+            symbolic.learn(target, self.ready, lambda graph: _fused(_lowered(graph, passes), symbolic), after=fused)
+
+    def _simplified(self, keep: bool) -> PassManager:
+        """The hardware-independent passes, run or bound."""
+        program, fused = self._program, self._fused
+        found = None if self._symbolic is None else self._symbolic.bound(fused)
+        if found is not None:
+            return PassManager(found, self.log, begin=_BOUND)
+        manager = _simplified(program.source, self.log, keep)
+        if self._symbolic is not None:
+            differentiated = partial(_differentiated, fused=fused, copies=program.copies)
+            self._symbolic.learn(fused, manager.graph, lambda g: _simplified(differentiated(g), Log(), False).graph)
+        return manager
+
+    @cached_property
+    def graph(self) -> Graph:
+        """After the hardware-independent passes: what people are shown as the program."""
+        return self._simplified(False).graph
 
 
 class CompiledProgram:
@@ -93,8 +136,16 @@ class CompiledProgram:
         recalled: it was found on disk.
     """
 
-    def __init__(self, name: str, source: Graph, keep: bool, packs: bool = False, copies: bool = False) -> None:
-        self.name, self.noted, self._copies = name, source, copies
+    def __init__(
+        self,
+        name: str,
+        source: Graph,
+        keep: bool,
+        packs: bool = False,
+        copies: bool = False,
+        symbolic: SymbolicSource | None = None,
+    ) -> None:
+        self.name, self.noted, self.copies, self.symbolic = name, source, copies, symbolic
         self._device, self._keep, self._packs = device_registry.current(), keep, packs
         self._fuses = fuses(self._device)
         self._passed: PassResult | None = None
@@ -133,23 +184,25 @@ class CompiledProgram:
         passes = {} if self.recalled else {s.name: s.seconds for s in self.stages}
         return {**passes, "compile": self._code_seconds}
 
-    def _remembered(self) -> bool:
-        """Whether a program on disk would be the same: not if someone watches the passes or adds to them."""
+    def is_plain(self) -> bool:
+        """Whether the passes may be left out where their result is known: not if someone watches or adds to them."""
         watched = self._keep or get_context("verify_graphs") or any(map(events.listeners.get, ("stage", "rewrite")))
-        return not (watched or EXTRA or plugged()) and self._fuses and bool(self._device.features.remembers)
+        return not (watched or EXTRA or plugged())
+
+    def _remembered(self) -> bool:
+        """Whether a program on disk would be the same."""
+        return self.is_plain() and self._fuses and bool(self._device.features.remembers)
 
     @cached_property
     def source(self) -> Graph:
         """The graph as captured, its gradients written out."""
-        if not self._fuses:
-            return written_out(self.noted)
-        return written_out(rolled(self.noted, self._copies), _prepared)
+        return _differentiated(self.noted, self._fuses, self.copies)
 
     @property
     def _passes(self) -> PassResult:
         if self._passed is None:
             with at_rest():
-                self._passed = PassResult(self.source, self._device, self._fuses, self._keep, self._packs)
+                self._passed = PassResult(self, self._device, self._fuses, self._keep, self._packs)
         return self._passed
 
     @property
@@ -195,6 +248,23 @@ def lowering(graph: Graph, device: Any) -> list[Pass]:
     return [PASSES[name] for name in (("regroup", "layout") if turns else ("regroup",))]
 
 
+def _lowered(graph: Graph, passes: Sequence[Pass]) -> Graph:
+    """A graph after these passes."""
+    for record in passes:
+        graph = record.run(graph, Log())
+    return graph
+
+
+def _fused(graph: Graph, symbolic: SymbolicSource) -> Graph:
+    """A graph with symbols in the groups that these sizes have."""
+    return fuse(bind_sizes(graph, symbolic.sizes), like=graph)
+
+
+def _differentiated(noted: Graph, fused: bool, copies: bool) -> Graph:
+    """A captured graph with its gradients written out."""
+    return written_out(rolled(noted, copies), _prepared) if fused else written_out(noted)
+
+
 def _prepared(graph: Graph) -> Graph:
     """A function whose gradient is taken next: its long loops rolled, what it computes twice merged."""
     log = Log()
@@ -209,7 +279,13 @@ def fuses(device: Any) -> bool:
 
 
 def compile_graph(
-    graph: Graph, *, name: str = "", keep_stages: bool | None = None, packs: bool = False, copies: bool = False
+    graph: Graph,
+    *,
+    name: str = "",
+    keep_stages: bool | None = None,
+    packs: bool = False,
+    copies: bool = False,
+    symbolic: SymbolicSource | None = None,
 ) -> CompiledProgram:
     """Simplify a graph for the current device; its machine code is made at the first call, or by ``build()``.
 
@@ -219,6 +295,7 @@ def compile_graph(
         keep_stages: keep every stage's graph and every rewrite; None: as ``set_context(save_graphs=)`` says.
         packs: the caller keeps state in blocks between calls (see ``CompiledProgram.forms``).
         copies: loops may be rolled whose turns read values of their own from outside, at the price of a copy.
+        symbolic: the program with symbols that ``graph`` was bound from: its passes run once for all sizes.
 
     Returns:
         The program, with its stages, timings and history.
@@ -234,7 +311,7 @@ def compile_graph(
     """
     keep = bool(get_context("save_graphs")) if keep_stages is None else keep_stages
     with at_rest():
-        compiled = CompiledProgram(name or graph.name, graph, keep, packs, copies)
+        compiled = CompiledProgram(name or graph.name, graph, keep, packs, copies, symbolic)
     if keep and get_context("save_graphs_path"):
         save_stages(compiled, str(get_context("save_graphs_path")))
     return compiled

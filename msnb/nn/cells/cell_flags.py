@@ -1,7 +1,8 @@
 """What programs of MindSpore set on Cells for its compiler and its runtime.
 
     add_flags_recursive(fp16=True)    the dtype to compute in, here and below          to_float
-    set_inputs, compile               shapes and the time of compilation               not needed here
+    set_inputs                        which axes change                                api.input_signature
+    compile                           the time of compilation                          not needed here
     set_comm_fusion, set_jit_config   kept as attributes; planner and compiler decide themselves
 
 Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Cell.html
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from msnb.api.input_signature import declare_inputs
 from msnb.core import dtypes
 
 Self = TypeVar("Self", bound="CellFlags")
@@ -51,7 +53,20 @@ class CellFlags:
                 if name[:1] != "_" and isinstance(value, (bool, int, float, str))}  # fmt: skip
 
     def set_inputs(self, *inputs: Any, **kwargs: Any) -> None:
-        """Accepted, as in MindSpore; a program is compiled for the shapes that come."""
+        """Say which axes of the arguments change: such an axis is a symbol in the program from the first call on.
+
+        Args:
+            *inputs: per argument a Tensor, ``ms.Tensor(shape=[None, 8], dtype=ms.float32)`` where axes change.
+            **kwargs: the same by name. In graph mode a tensor of another dtype, rank or fixed size is refused.
+
+        Source: https://www.mindspore.cn/docs/en/master/api_python/nn/mindspore.nn.Cell.html (set_inputs)
+
+        Examples:
+            >>> import msnb as ms
+            >>> net = ms.nn.Dense(8, 2)
+            >>> net.set_inputs(ms.Tensor(shape=[None, 8], dtype=ms.float32))
+        """
+        declare_inputs(self, inputs, kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Accepted, as in MindSpore; the first call compiles, and finds on disk what was compiled before."""

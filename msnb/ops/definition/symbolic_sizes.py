@@ -15,11 +15,13 @@ import functools
 import math
 import operator
 import re
+import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from msnb.core.types import Dim, Shape, Size
+from msnb.core.types import Dim, Shape, Size, TensorType, tensor_type, unequal
 
 _fresh = [0]
 
@@ -45,6 +47,57 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 def is_bindable(size: Size) -> bool:
     """Whether calls bring along all that this size is made of; False for what only the data tell."""
     return isinstance(size, int) or _bindable.issuperset(_NAME.findall(size.symbol))
+
+
+Comparison = tuple[Dim, Size]
+
+
+@contextmanager
+def compared() -> Iterator[list[Comparison]]:
+    """The pairs of sizes that are taken for unequal within the ``with``."""
+    told: list[Comparison] = []
+    unequal.lists.append(told)
+    try:
+        yield told
+    finally:
+        unequal.lists = [each for each in unequal.lists if each is not told]
+
+
+def differ(pairs: Iterable[Comparison], values: Mapping[str, int]) -> bool:
+    """Whether sizes that were taken for unequal are, with the symbols' values put in."""
+    known = ((value_of(a, values), value_of(b, values)) for a, b in pairs)
+    return not any(type(a) is int and type(b) is int and a == b for a, b in known)
+
+
+class _TypicalSizes(threading.local):
+    values: Mapping[str, int] = {}
+
+
+_typical = _TypicalSizes()
+
+
+@contextmanager
+def typical_sizes(values: Mapping[str, int]) -> Iterator[None]:
+    """Within the ``with`` symbols have typical values, for questions of speed alone (``typical_bytes``)."""
+    before, _typical.values = _typical.values, values
+    try:
+        yield
+    finally:
+        _typical.values = before
+
+
+def typical_bytes(t: TensorType) -> int:
+    """About how many bytes a tensor takes.
+
+    Raises:
+        ShapeError: a size is a symbol without a typical value.
+    """
+    return tensor_type(tuple(value_of(d, _typical.values) for d in t.shape), t.dtype).nbytes
+
+
+def has_sizes(t: object) -> bool:
+    """True for a tensor type whose sizes are known, or will be when the program is bound (``is_bindable``)."""
+    return isinstance(t, TensorType) and (t.is_static or all(map(is_bindable, t.shape)))
 
 
 def value_of(size: Size, values: Mapping[str, int]) -> Size:
@@ -163,19 +216,26 @@ def sliced(size: Size, start: int | None, stop: int | None, step: int | None) ->
     """How many elements ``[start:stop:step]`` takes of an axis."""
     if isinstance(size, int):
         return len(range(*slice(start, stop, step).indices(size)))
-    # the whole axis, forwards or (from its end) backwards; without some at its ends, if the sizes will be known (where
-    # so many are not there, inference says so then); any other slice of a symbol is a symbol named by its text
+    # the whole axis, forwards or (from its end) backwards; what lies at its ends, if the sizes will be known (where so
+    # many are not there, inference says so then); any other slice of a symbol is a symbol named by its text
     if start in (None, 0) and stop is None and step in (None, 1, -1) and not (start == 0 and step == -1):
         return size
-    if is_bindable(size) and _cuts_ends(start, stop, step):
-        return total((size, (stop or 0) - (start or 0)))
+    found = _at_ends(size, start or 0, stop) if is_bindable(size) and step in (None, 1) else None
+    if found is not None:
+        return found
     bound = None if size.bound is None else -(-size.bound // abs(step or 1))
     text = ":".join("" if p is None else str(p) for p in (start, stop, step))
     return Dim(f"{_as_factor(size.symbol)}[{text}]", bound)
 
 
-def _cuts_ends(start: int | None, stop: int | None, step: int | None) -> bool:
-    return step in (None, 1) and (start or 0) >= 0 and (stop is None or stop < 0)
+def _at_ends(size: Dim, start: int, stop: int | None) -> Size | None:
+    """``[start:stop]`` where both ends of the axis are cut, or some are taken from its end."""
+    end = 0 if stop is None else stop
+    if stop is not None and stop >= 0:
+        return None
+    if start >= 0:
+        return total((size, end - start))
+    return end - start if start < end else None
 
 
 def with_one_unknown(shape: Shape) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ are int64, as in NumPy and PyTorch; the mean of ints is float32.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -20,10 +21,11 @@ import numpy as np
 from msnb.base.errors import DTypeError, ShapeError
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
-from msnb.core.types import TensorType
+from msnb.core.types import Dim, Size, TensorType
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.accurate_sum import LONG, total
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
+from msnb.ops.definition.symbolic_sizes import has_sizes, is_bindable, product
 from msnb.ops.definition.type_inference import normal_axes, normal_axis, reduction
 from msnb.ops.elementwise.factory import adjoint
 
@@ -79,7 +81,7 @@ def _beside(g: Any, x: Any, type_: TensorType, axis: Any, keepdims: bool) -> Any
     g = expanded(g, type_, axis, keepdims)
     if g.shape == type_.shape:
         return g
-    return find("broadcast_to")(g, shape=type_.shape) if type_.is_static else find("zeros_like")(x) + g
+    return find("broadcast_to")(g, shape=type_.shape) if has_sizes(type_) else find("zeros_like")(x) + g
 
 
 def _lanes(name: str) -> Callable[..., Any]:
@@ -181,10 +183,26 @@ def _mean(xp: Any, x: Any, *, axis: Any, keepdims: Any) -> Any:
     return whole / n if n else whole * np.nan
 
 
+def _count(name: str, t: TensorType, axis: Any) -> Size:
+    """How many elements each result of a reduction is made of."""
+    return product(t.shape[i] for i in normal_axes(name, axis, t.ndim))
+
+
+def _counted(t: TensorType, axis: Any, dtype: DType) -> Any:
+    """The same as a number of the program, where sizes are symbols."""
+    sizes = [t.shape[i] for i in normal_axes("mean", axis, t.ndim)]
+    found: Any = float(math.prod(d for d in sizes if isinstance(d, int)))
+    for d in (d for d in sizes if isinstance(d, Dim)):
+        found = SUM(find("ones")(shape=(d,), dtype=dtype), axis=None, keepdims=False) * found
+    return find("maximum")(found, 1.0)
+
+
 def _mean_grad(dout: Any, x: Any, types: Any, out_type: Any, axis: Any, keepdims: Any) -> Any:
-    if types[0].is_static:
-        n = types[0].size / max(out_type.size, 1)
-        return _beside(dout / n if n else dout, x, types[0], axis, keepdims)
+    n = _count("mean", types[0], axis)
+    if isinstance(n, int):
+        return _beside(dout / float(n) if n else dout, x, types[0], axis, keepdims)
+    if is_bindable(n) and dout.dtype.itemsize >= 4:
+        return _beside(dout / _counted(types[0], axis, dout.dtype), x, types[0], axis, keepdims)
     ones = find("ones_like")(x)
     return _beside(dout / SUM(ones, axis=axis, keepdims=keepdims), x, types[0], axis, keepdims)
 
@@ -343,8 +361,8 @@ def _var(xp: Any, x: Any, *, axis: Any, keepdims: Any, ddof: Any) -> Any:
 def _var_grad(dout: Any, x: Any, types: Any, out_type: Any, axis: Any, keepdims: Any, ddof: Any) -> Any:
     apart = x - MEAN(x, axis=axis, keepdims=True)
     g = expanded(dout, types[0], axis, keepdims)
-    if types[0].is_static:
-        n = types[0].size / max(out_type.size, 1)
+    n = _count("var", types[0], axis)
+    if isinstance(n, int):
         return g * apart * (2.0 / (n - ddof) if n > ddof else float("nan"))
     return g * apart * 2 / (SUM(find("ones_like")(x), axis=axis, keepdims=True) - ddof)
 

@@ -12,6 +12,7 @@ from msnb.core.tensor import Tensor
 from msnb.core.types import WEAK, TensorType, tensor_type
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
+from msnb.ops.definition.symbolic_sizes import has_sizes
 from msnb.ops.definition.type_inference import normal_shape, operand_lines, plain_size
 from msnb.ops.elementwise.cast import CAST
 
@@ -172,7 +173,7 @@ def _default_dtype(value: Any) -> DType:
 
 def _one_like(op: Op, like: Op, x: Any, dtype: Any) -> Tensor:
     x = x if isinstance(x, Tensor) else Tensor(x)
-    if x._type.is_static:
+    if has_sizes(x._type):
         return _made(op, x.shape, dtype or x.dtype)
     out: Tensor = like(x)
     if dtype is not None:

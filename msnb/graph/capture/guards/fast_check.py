@@ -22,13 +22,16 @@ import marshal
 import operator
 import sys
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from msnb.base import device_registry
 from msnb.base.source_location import is_own
+from msnb.core.types import TensorType
 from msnb.graph.capture.frontend import conversion_cache
 from msnb.graph.capture.values.sources import Emitter, Source
+from msnb.ir.size_binding import bind_type
 
 _PLAIN = (bool, int, float, str, type(None))
 _WORTH = 4
@@ -59,13 +62,6 @@ def quick_check(
     emitter.classes()
     values = [pattern.format(emitter.text(source)) for source, pattern in inputs]
     held = [emitter.text(source) for source in objects]
-    made: list[Callable[..., Any]] = []
-
-    def slow(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if not made:
-            made.append(exact())
-        return made[0](args, kwargs)
-
     body = "\n".join(f"        {line}" for line in emitter.lines)
     text = (
         f"def check(args, kwargs):\n    try:\n"
@@ -77,12 +73,39 @@ def quick_check(
         emitter.consts,
         _current=device_registry._current,
         _device=device_registry.current(),
-        slow=slow,
+        slow=ExactCheck(exact),
         dumps=marshal.dumps,
     )
     exec(conversion_cache.compiled(text, "<guards>"), space)
     found: Callable[..., Any] = space["check"]
     return found
+
+
+class ExactCheck:
+    """The exact function behind a quick one, made when it is first needed."""
+
+    def __init__(self, make: Callable[[], Callable[..., Any]]) -> None:
+        self._make = make
+
+    @cached_property
+    def function(self) -> Callable[..., Any]:
+        """The exact function."""
+        return self._make()
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return self.function(args, kwargs)
+
+
+def bound_check(check: Any, sizes: Mapping[str, int]) -> Callable[..., Any]:
+    """A guards' function for these sizes: the code of one that was made with symbols, and constants of its own."""
+    space = {name: _bound(value, sizes) for name, value in check.__globals__.items()}
+    return types.FunctionType(check.__code__, space, check.__name__)
+
+
+def _bound(value: Any, sizes: Mapping[str, int]) -> Any:
+    if isinstance(value, ExactCheck):
+        return ExactCheck(lambda: bound_check(value.function, sizes))
+    return bind_type(value, sizes) if isinstance(value, TensorType) else value
 
 
 class QuickEmitter(Emitter):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from msnb.core.types import TensorType
 from msnb.graph.compile.rewriting.rewriter import GraphRewriter
 from msnb.ir.graph import Node, Value
+from msnb.ops.definition.symbolic_sizes import has_sizes
 from msnb.ops.definition.type_inference import normal_axes
 
 Axes = tuple[int, ...]
@@ -16,7 +17,7 @@ Axes = tuple[int, ...]
 def summed_axes(node: Node) -> Axes | None:
     """The axes longer than 1 that a ``sum`` or ``sum_to`` adds up; None where sizes are not known."""
     x = node.inputs[0].type
-    if not isinstance(x, TensorType) or not x.is_static:
+    if not isinstance(x, TensorType) or not has_sizes(x):
         return None
     if node.op.name == "sum":
         axes: Axes = normal_axes("sum", node.attrs["axis"], x.ndim)

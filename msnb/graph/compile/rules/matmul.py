@@ -13,20 +13,21 @@ adjoints of slices that cover an axis without overlap are put side by side inste
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-from msnb.core.types import TensorType
+from msnb.core.types import Dim, Shape, TensorType
 from msnb.graph.compile.rewriting.pass_record import Case
 from msnb.graph.compile.rewriting.rewrite_rule import Found, RewriteRule, op_of
 from msnb.graph.compile.rewriting.rewriter import GraphRewriter
 from msnb.graph.compile.rules.arithmetic import f
 from msnb.ir.graph import Node, Value
+from msnb.ops.definition.symbolic_sizes import has_sizes, is_bindable, sliced
+from msnb.ops.definition.symbolic_sizes import product as product_of
 
 
-def _ints(value: Value) -> tuple[int, ...] | None:
+def _sizes(value: Value) -> Shape | None:
     t = value.type
-    return t.ints() if isinstance(t, TensorType) and t.is_static and not t.weak else None
+    return t.shape if isinstance(t, TensorType) and has_sizes(t) and not t.weak else None
 
 
 def _swaps_last(perm: tuple[int, ...]) -> bool:
@@ -35,7 +36,7 @@ def _swaps_last(perm: tuple[int, ...]) -> bool:
 
 
 def _swapped(sweep: GraphRewriter, x: Value) -> Value:
-    shape = _ints(x)
+    shape = _sizes(x)
     assert shape is not None
     n = len(shape)
     return sweep.emit("transpose", x, perm=(*range(n - 2), n - 1, n - 2))
@@ -52,10 +53,10 @@ def _sum_of_products(sweep: GraphRewriter, node: Node) -> Found:
     base = None if product is None else _transposed_base(product.inputs[0])
     if product is None or base is None:
         return None
-    x, y = _ints(base), _ints(product.inputs[1])
+    x, y = _sizes(base), _sizes(product.inputs[1])
     if x is None or y is None or len(x) < 3 or x[:-1] != y[:-1] or node.attrs["shape"] != (x[-1], y[-1]):
         return None
-    rows = math.prod(x[:-1])
+    rows = product_of(x[:-1])
     left = sweep.emit("reshape", base, shape=(rows, x[-1]))
     right = sweep.emit("reshape", product.inputs[1], shape=(rows, y[-1]))
     return sweep.emit("matmul", _swapped(sweep, left), right)
@@ -93,14 +94,14 @@ def _terms(value: Value) -> list[Node]:
 
 def _gains_by_swap(product: Node) -> bool:
     """A product of matrices, one of them transposed."""
-    matrices = all(len(_ints(v) or ()) >= 2 for v in product.inputs)
+    matrices = all(len(_sizes(v) or ()) >= 2 for v in product.inputs)
     return matrices and any(_transposed_base(v) is not None for v in product.inputs)
 
 
 # ---- indexing by numbers -------------------------------------------------------------------------------------------
 
 
-def _box(spec: tuple[Any, ...], sizes: tuple[int, ...]) -> dict[str, Any] | None:
+def _box(spec: tuple[Any, ...], sizes: Shape) -> dict[str, Any] | None:
     """The slice that a spec of ints, slices and new axes takes."""
     begin: list[Any] = []
     end: list[Any] = []
@@ -108,9 +109,8 @@ def _box(spec: tuple[Any, ...], sizes: tuple[int, ...]) -> dict[str, Any] | None
     for entry in (e for e in spec if e is not None):
         if isinstance(entry, tuple):
             first, last, stride = entry
-        elif isinstance(entry, int):
-            at = entry % sizes[len(begin)]
-            first, last, stride = at, at + 1, 1
+        elif isinstance(entry, int) and (entry < 0 or isinstance(sizes[len(begin)], int)):
+            first, last, stride = entry, entry + 1 or None, 1
         else:
             return None
         begin.append(first)
@@ -120,7 +120,7 @@ def _box(spec: tuple[Any, ...], sizes: tuple[int, ...]) -> dict[str, Any] | None
 
 
 def _index_is_slice(sweep: GraphRewriter, node: Node) -> Found:
-    sizes, out = _ints(node.inputs[0]), _ints(node.out)
+    sizes, out = _sizes(node.inputs[0]), _sizes(node.out)
     box = None if sizes is None or out is None or len(node.inputs) > 1 else _box(node.attrs["spec"], sizes)
     if box is None or 0 in (sizes or ()):
         return None
@@ -129,12 +129,12 @@ def _index_is_slice(sweep: GraphRewriter, node: Node) -> Found:
 
 def _unindex_is_unslice(sweep: GraphRewriter, node: Node) -> Found:
     whole = node.attrs["shape"]
-    if len(node.inputs) > 1 or not all(isinstance(d, int) and d for d in whole) or _ints(node.inputs[0]) is None:
+    if len(node.inputs) > 1 or not all(is_bindable(d) and d for d in whole) or _sizes(node.inputs[0]) is None:
         return None
     box = _box(node.attrs["spec"], whole)
     if box is None:
         return None
-    part = [len(range(*slice(b, e, s).indices(d))) for b, e, s, d in zip(*box.values(), whole)]
+    part = [sliced(d, b, e, s) for b, e, s, d in zip(*box.values(), whole)]
     return sweep.emit("unslice", sweep.emit("reshape", node.inputs[0], shape=(*part, *whole[len(part) :])),
                       shape=whole, **box)  # fmt: skip
 
@@ -168,7 +168,7 @@ class _Coverage:
         if None in parts or any(v.type != node.out.type for v in node.inputs):
             return None
         axes, counts = zip(*(p for p in parts if p is not None))
-        size = (_ints(node.out) or ())[axes[0]]
+        size = (_sizes(node.out) or ())[axes[0]]
         return (axes[0], sum(counts)) if axes[0] == axes[1] and sum(counts) <= size else None
 
 
@@ -177,7 +177,7 @@ def _pieces(sweep: GraphRewriter, value: Value) -> list[Node] | None:
     covered = sweep.memory.setdefault(_Coverage, _Coverage())
     found: list[Node] = []
     place = covered(value)
-    queue = [value] if place is not None and (_ints(value) or ())[place[0]] == place[1] else []
+    queue = [value] if place is not None and (_sizes(value) or ())[place[0]] == place[1] else []
     while queue:
         node = op_of(queue.pop(), "add", "unslice")
         assert node is not None
@@ -195,10 +195,15 @@ def _one_axis(node: Node) -> tuple[int, int, int] | None:
     taken = []
     sizes = node.attrs["shape"]
     for axis, (b, e, s) in enumerate(zip(node.attrs["begin"], node.attrs["end"], node.attrs["step"])):
-        first, last, stride = slice(b, e, s).indices(sizes[axis])
+        size = sizes[axis]
+        if isinstance(size, Dim):
+            if (b, e, s) != (None, None, 1):
+                return None
+            continue
+        first, last, stride = slice(b, e, s).indices(size)
         if stride != 1:
             return None
-        if (first, last) != (0, sizes[axis]):
+        if (first, last) != (0, size):
             taken.append((axis, first, last))
     return taken[0] if len(taken) == 1 else None
 

@@ -29,6 +29,7 @@ from msnb.graph.compile.rewriting.rewriter import GraphRewriter
 from msnb.graph.compile.rules.arithmetic import f
 from msnb.ir.builder import Const
 from msnb.ir.graph import Node, Value
+from msnb.ops.definition.symbolic_sizes import has_sizes
 from msnb.ops.definition.type_inference import normal_axes
 from msnb.ops.elementwise.constant import constant
 
@@ -43,7 +44,7 @@ def _shape(value: Value) -> Shape:
 def _is_wide(value: Value, like: Value) -> bool:
     """A tensor in the dtype of ``like``, or a Python number."""
     t, want = value.type, like.type
-    if not isinstance(t, TensorType) or not isinstance(want, TensorType) or not t.is_static:
+    if not isinstance(t, TensorType) or not isinstance(want, TensorType) or not has_sizes(t):
         return False
     return t.weak if t.dtype is not want.dtype else want.dtype in (dtypes.float32, dtypes.float64)
 

@@ -10,12 +10,17 @@ from msnb.graph.compile.rewriting.rewrite_rule import Found, RewriteRule, kind, 
 from msnb.graph.compile.rewriting.rewriter import GraphRewriter
 from msnb.graph.compile.rules.arithmetic import X, f
 from msnb.ir.graph import Node, Value
+from msnb.ops.definition.symbolic_sizes import has_sizes
 
 _MATRIX = "x: f32[2,3]"
 
 
 def _static(value: Value) -> bool:
     return isinstance(value.type, TensorType) and value.type.is_static
+
+
+def _has_sizes(value: Value) -> bool:
+    return has_sizes(value.type)
 
 
 def _same_type(sweep: GraphRewriter, node: Node) -> Found:
@@ -26,7 +31,7 @@ def _same_type(sweep: GraphRewriter, node: Node) -> Found:
 def _reshape_of(sweep: GraphRewriter, node: Node) -> Found:
     """Not past the reshape of a transpose: it moves the elements, once, and another reshape of it is free."""
     inner = node.inputs[0].node
-    if inner is None or inner.op.view != "reshape" or not _static(node.out) or not _static(inner.inputs[0]):
+    if inner is None or inner.op.view != "reshape" or not _has_sizes(node.out) or not _has_sizes(inner.inputs[0]):
         return None
     if inner.op.name == "reshape" and op_of(inner.inputs[0], "transpose") is not None:
         return None

@@ -18,6 +18,7 @@ from typing import Any
 from msnb.core.types import Shape, TensorType
 from msnb.ir.graph import Node, Value
 from msnb.ops.definition.data_format import NHWC, TO_LAST
+from msnb.ops.definition.symbolic_sizes import has_sizes
 from msnb.ops.definition.type_inference import normal_axes
 
 Attrs = dict[str, Any]
@@ -26,13 +27,13 @@ Attrs = dict[str, Any]
 def is_image(value: Value) -> bool:
     """True for a tensor of four axes of known sizes."""
     t = value.type
-    return isinstance(t, TensorType) and len(t.shape) == 4 and t.is_static
+    return isinstance(t, TensorType) and len(t.shape) == 4 and has_sizes(t)
 
 
-def shape_of(value: Value) -> tuple[int, ...]:
-    """The sizes of a tensor of known sizes."""
+def shape_of(value: Value) -> Shape:
+    """The sizes of a tensor."""
     assert isinstance(value.type, TensorType)
-    return value.type.ints()
+    return value.type.shape
 
 
 def turned(items: Sequence[Any]) -> tuple[Any, ...]:
@@ -143,4 +144,4 @@ def turned_attrs(node: Node) -> Attrs | None:
 def _can_turn(value: Value) -> bool:
     """Values of more axes are no images, and sizes must be known."""
     t = value.type
-    return isinstance(t, TensorType) and len(t.shape) <= 4 and t.is_static
+    return isinstance(t, TensorType) and len(t.shape) <= 4 and has_sizes(t)

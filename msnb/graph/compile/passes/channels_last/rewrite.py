@@ -39,6 +39,7 @@ from msnb.ir.graph import Graph, Module, Node, Value
 from msnb.ir.text.printer import called
 from msnb.ops.definition.data_format import TO_FIRST, TO_LAST
 from msnb.ops.definition.record import find
+from msnb.ops.definition.symbolic_sizes import has_sizes
 from msnb.ops.elementwise.constant import constant
 
 LAW_SEED = "a convolution or pooling works on channels-last images"
@@ -219,7 +220,7 @@ class _Turner:
 
 
 def _static(value: Value) -> bool:
-    return isinstance(value.type, TensorType) and value.type.is_static
+    return has_sizes(value.type)
 
 
 def _drop_dead_views(graph: Graph) -> None:

@@ -31,6 +31,7 @@ from msnb.graph.compile.passes.channels_last.axis_rules import (
 )
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ops.definition.data_format import TO_FIRST, TO_LAST
+from msnb.ops.definition.symbolic_sizes import typical_bytes
 from msnb.ops.elementwise.constant import constant
 
 WON = 0.5
@@ -97,7 +98,8 @@ class Choice:
         for node in nodes:
             if is_seed(node):
                 for v in _images(node):
-                    self._add(self._gain, v, WON if shape_of(v)[1] >= FEW else -WON)
+                    channels = shape_of(v)[1]
+                    self._add(self._gain, v, -WON if isinstance(channels, int) and channels < FEW else WON)
             elif node.op.name == "transpose":
                 if node.attrs["perm"] == TO_FIRST:
                     self._add(self._gain, node.out, 1.0)
@@ -122,13 +124,13 @@ class Choice:
             t = v.type
             if isinstance(t, TensorType) and 0 < len(t.shape) < 4 and not is_free(t.shape) and not _is_constant(v):
                 root = self._find(self._tied[node])
-                self._cost[root] = self._cost.get(root, 0.0) + t.nbytes
+                self._cost[root] = self._cost.get(root, 0.0) + typical_bytes(t)
 
     def _add(self, sums: dict[Value, float], value: Value, share: float) -> None:
         if value in self._parent:
             assert isinstance(value.type, TensorType)
             root = self._find(value)
-            sums[root] = sums.get(root, 0.0) + share * value.type.nbytes
+            sums[root] = sums.get(root, 0.0) + share * typical_bytes(value.type)
 
 
 def _images(node: Node) -> list[Value]:

@@ -38,12 +38,14 @@ WORTH = 16384
 LONG = 24
 
 
-def fuse(graph: Graph, every: bool = False) -> Graph:
+def fuse(graph: Graph, every: bool = False, like: Graph | None = None) -> Graph:
     """The graph with groups of nodes as ``fused`` nodes, bodies of control flow included.
 
     Args:
         graph: a verified graph; it is not changed.
         every: make groups that are not worth it too, single small operations (for tests).
+        like: a graph of the same nodes, its sizes symbols: it is written in the groups of ``graph``. Which groups there
+            are is a matter of speed alone, so they are right for all sizes.
 
     Examples:
         >>> from msnb.ir.text.parser import parse
@@ -51,7 +53,7 @@ def fuse(graph: Graph, every: bool = False) -> Graph:
         >>> [n.op.name for n in fuse(g).nodes]
         ['fused']
     """
-    return _Fusion(graph, every).result()
+    return _Fusion(graph, every).result(graph if like is None else like)
 
 
 class _Fusion:
@@ -198,18 +200,22 @@ class _Fusion:
 
     # ---- the new graph ----------------------------------------------------------------------------------------------
 
-    def result(self) -> Graph:
-        """Units in the order of their keys."""
-        out = Graph(self.graph.name, self.graph.module)
-        seen = {p: out.add_param(p.type, p.name) for p in self.graph.params}
+    def result(self, like: Graph) -> Graph:
+        """Units in the order of their keys, written with the nodes of ``like``."""
+        self.twins = dict(zip(self.graph.nodes, like.nodes, strict=True))
+        self.written = dict(zip(self.graph.params, like.params, strict=True))
+        for node, twin in self.twins.items():
+            self.written.update(zip(node.outputs, twin.outputs, strict=True))
+        out = Graph(like.name, like.module)
+        seen = {p: out.add_param(p.type, p.name) for p in like.params}
         for _, unit in sorted(self._units(), key=lambda u: u[0]):
             if isinstance(unit, list):
                 self._emit(unit, out, seen)
             else:
-                new = copy_node(unit, out, seen)
-                new.graphs = tuple(fuse(g, self.every or unit.op in (WHILE, SCAN)) for g in new.graphs)
-        out.outputs = [seen[v] for v in self.graph.outputs]
-        out.state = dict(self.graph.state)
+                new, every = copy_node(self.twins[unit], out, seen), self.every or unit.op in (WHILE, SCAN)
+                new.graphs = tuple(fuse(g, every, h) for g, h in zip(unit.graphs, new.graphs, strict=True))
+        out.outputs = [seen[v] for v in like.outputs]
+        out.state = dict(like.state)
         return out
 
     def _units(self) -> Iterable[tuple[tuple[int, int, int], Node | list[Group]]]:
@@ -332,14 +338,14 @@ class _Fusion:
 
     def _emit(self, batch: list[Group], out: Graph, seen: dict[Value, Value]) -> None:
         """One fused node for groups that run at one moment."""
-        body, inner = Graph("fused", self.graph.module), dict[Value, Value]()
-        reads = list(dict.fromkeys(v for group in batch for v in self._reads(group)))
+        body, inner = Graph("fused", out.module), dict[Value, Value]()
+        reads = list(dict.fromkeys(self.written[v] for group in batch for v in self._reads(group)))
         for v in reads:
             inner[v] = body.add_param(v.type, v.name)
         for group in batch:
             for _, node in group.nodes:
                 self._copy(node, body, inner)
-        outs = [v for group in batch for v in self.outputs[id(group)]]
+        outs = [self.written[v] for group in batch for v in self.outputs[id(group)]]
         body.outputs = [inner[v] for v in outs]
         new = out.add(FUSED, [seen[v] for v in reads], {}, [v.type for v in outs], (body,))
         last = batch[-1].nodes[-1][1]
@@ -351,9 +357,9 @@ class _Fusion:
         for v in node.inputs:
             base = self.constants.get(self._base(v))
             for member in [*([] if base is None else [base]), *self._chain(v)]:
-                if member.out not in inner:
-                    copy_node(member, body, inner)
-        copy_node(node, body, inner)
+                if self.written[member.out] not in inner:
+                    copy_node(self.twins[member], body, inner)
+        copy_node(self.twins[node], body, inner)
 
     def _reads(self, group: Group) -> list[Value]:
         own = {n.out for _, n in group.nodes}
