@@ -336,7 +336,7 @@ def _sizes(modules: list[Source]) -> Iterator[Measure]:
 
 LIMITS = {
     "twice": 21, "late ours": 30, "late": 54, "cycles": 0, "tables": 9, "complex": 1, "highest": 19, "wide": 9,
-    "long": 12, "lines": 69_300,
+    "long": 12, "lines": 69_800,
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ A room fires ``emit("compiled", ...)``; the notebook, the profiler or a test sub
     stage        graph, name, seconds         a compile stage finished
     rewrite      rewrite                      a pass changed a node (graph.compile.Rewrite: pass, law, before, after)
     step         data of a training step      (train)
-    sunk steps   done, rows, outputs, last    steps of a training that ran as one program (train)
+    sunk steps   rows, outputs, last          steps of a training that ran as one program (train)
     training     progress, moment             begin, step, epoch, end of a training (train); who listens shows it
 """
 

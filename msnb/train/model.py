@@ -110,6 +110,11 @@ class Model:
         return self._eval_network
 
     @property
+    def optimizer(self) -> Any:
+        """What was given as the optimizer; None without one."""
+        return self._optimizer
+
+    @property
     def plan(self) -> Any:
         """The parallel plan of the training step (``ms.set_auto_parallel_context``); None on one device."""
         compiled = compiled_cell(self._train_network)
@@ -273,8 +278,7 @@ class Model:
             done += rows
             params.done_step_num = done
             params.train_dataset_element, params.net_outputs = last, last_of(outputs, rows)
-            step = (done - 1) % int(params.batch_num) + 1
-            events.emit("sunk steps", done=step, rows=rows, outputs=outputs, last=last)
+            events.emit("sunk steps", rows=rows, outputs=outputs, last=last)
         params.cur_step_num = done
         calls.call("on_train_step_end")
 

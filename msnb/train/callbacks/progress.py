@@ -133,7 +133,7 @@ class ProgressMonitor(Callback):
         self._verbose = verbose
         self._progress: TrainingProgress | None = None
         self._pending: list[Any] = []
-        self._losses: list[float] = []
+        self._total, self._count = 0.0, 0  # of the losses of this epoch
         self._told = self._begun = 0.0
         self._sunk = False
         self._rewrites = False
@@ -155,40 +155,46 @@ class ProgressMonitor(Callback):
         assert self._progress is not None
         self._progress.epoch, self._progress.step = int(run_context.original_args().cur_epoch_num), 0
         self._progress.current = EpochRow(self._progress.epoch)
-        self._losses, self._pending = [], []
+        self._total, self._count, self._pending = 0.0, 0, []
         self._begun = perf_counter()
 
+    def on_train_step_begin(self, run_context: RunContext) -> None:
+        """Nothing."""
+
     def on_train_step_end(self, run_context: RunContext) -> None:
-        """Note the loss: read later where it is one number, so that no step waits for it."""
+        """Note the loss: it is read later where it is one number, so that no step waits for it."""
         if not self._sunk:
             params = run_context.original_args()
-            self._note(params.step_in_epoch, params.net_outputs, rows_of(params.train_dataset_element))
+            self._note(1, params["net_outputs"], rows_of(params["train_dataset_element"]))
 
-    def _heard(self, done: int, rows: int, outputs: Any, last: Any) -> None:
-        self._note(done, outputs, rows * rows_of(last))
+    def _heard(self, rows: int, outputs: Any, last: Any) -> None:
+        self._note(rows, outputs, rows * rows_of(last))
 
-    def _note(self, step: int, outputs: Any, samples: int) -> None:
-        assert self._progress is not None
-        self._progress.step = step
-        self._progress.current.samples += samples
-        self._pending.append(_first(outputs))
+    def _note(self, steps: int, outputs: Any, samples: int) -> None:
+        progress, output = self._progress, _first(outputs)
+        assert progress is not None
+        progress.step += steps
+        progress.current.samples += samples
+        self._pending.append(output)
         now = perf_counter()
-        if now - self._told >= REDRAW or len(self._pending) >= MOST_PENDING or np.size(self._pending[-1]) > 1:
+        if now - self._told >= REDRAW or len(self._pending) >= MOST_PENDING or getattr(output, "shape", ()):
             self._read()
             if now - self._told >= REDRAW:
                 self._told = now
-                self._progress.current.seconds = now - self._begun
+                progress.current.seconds = now - self._begun
                 self._tell("step")
 
     def _read(self) -> None:
         """The losses that wait, as numbers."""
         assert self._progress is not None
-        for value in (v for output in self._pending for v in _losses(output, self._sunk)):
-            self._losses.append(value)
-            self._progress.curve.add(value)
+        for output in self._pending:
+            for value in _losses(output, self._sunk):
+                self._total += value
+                self._count += 1
+                self._progress.curve.add(value)
         self._pending = []
-        if self._losses:
-            self._progress.current.loss = math.fsum(self._losses) / len(self._losses)
+        if self._count:
+            self._progress.current.loss = self._total / self._count
 
     def on_eval_begin(self, run_context: RunContext) -> None:
         """The training steps of this epoch are through: its clock stops."""
@@ -326,6 +332,8 @@ def _losses(output: Any, several: bool) -> list[float]:
     """The loss in a step's output, or in those of several steps; nothing where it is no number."""
     if isinstance(output, Tensor):
         output = output._host()
+        if output.ndim == 0 and output.dtype == np.float32:
+            return [output.item()]
     if isinstance(output, bool) or not isinstance(output, (int, float, np.ndarray, np.generic)):
         return []
     values = np.asarray(output)
@@ -362,6 +370,6 @@ def epoch_rate(params: RunParams) -> float | None:
 
 def rows_of(element: Any) -> int:
     """How many samples a row of the data set holds."""
-    first = element[0] if isinstance(element, (tuple, list)) and element else element
+    first = _first(element)
     shape: tuple[int, ...] = getattr(first, "shape", ())
     return int(shape[0]) if shape else 1
