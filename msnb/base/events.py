@@ -8,6 +8,8 @@ A room fires ``emit("compiled", ...)``; the notebook, the profiler or a test sub
     stage        graph, name, seconds         a compile stage finished
     rewrite      rewrite                      a pass changed a node (graph.compile.Rewrite: pass, law, before, after)
     step         data of a training step      (train)
+    sunk steps   rows, outputs, last          steps of a training that ran as one program (train)
+    training     progress, moment             begin, step, epoch, end of a training (train); who listens shows it
 """
 
 from __future__ import annotations
@@ -61,6 +63,11 @@ def notice(text: str, key: str | None = None) -> None:
     if key in _noticed:
         return
     _noticed.add(key)
+    tell(text, key)
+
+
+def tell(text: str, key: str = "") -> None:
+    """Tell the user something, each time: to listeners, or to stderr if none."""
     if listeners.get("notice"):
         emit("notice", text=text, key=key)
     else:

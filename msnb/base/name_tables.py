@@ -58,6 +58,7 @@ _PARALLEL_PARTS = {
     "load_sharded": "msnb.parallel.engine.rank.sharded_checkpoint",
     "blank": "msnb.core.tensor",
 }
+_TRAINING_VIEWS = ("confusion", "curves", "features", "flow", "images", "lr_find", "watching")
 _FUNCTIONAL = ("HyperMap", "Map", "MultitypeFuncGraph", "partial")
 
 MOVED: dict[str, dict[str, str]] = {
@@ -111,7 +112,7 @@ MOVED: dict[str, dict[str, str]] = {
     },
     "msnb.notebook.show.program_views": {
         **{name: f"msnb.notebook.show.plan_views:{name}" for name in ("aicore", "plan")},
-        **{name: f"msnb.notebook.show.training_views:{name}" for name in ("curves", "flow", "watching")},
+        **{name: f"msnb.notebook.show.training_views:{name}" for name in _TRAINING_VIEWS},
     },
     "msnb.train.model": {"ParallelMode": "msnb.parallel.context:ParallelMode"},
     "msnb.train": {"amp": "msnb.train.amp", **_FILES, **{name: f"msnb.train.amp:{name}" for name in _AMP}},

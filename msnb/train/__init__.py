@@ -8,6 +8,7 @@ from msnb.train.callbacks.control_callbacks import EarlyStopping, LearningRateSc
 from msnb.train.callbacks.logging_callbacks import History, LambdaCallback, LossMonitor, ProgressBar, TimeMonitor
 from msnb.train.callbacks.model_checkpoint import CheckpointConfig, ModelCheckpoint
 from msnb.train.files.checkpoint import load_checkpoint, load_param_into_net, save_checkpoint
+from msnb.train.learning_rate_search import LearningRateSearch, lr_find
 from msnb.train.metrics import (
     F1,
     MAE,
@@ -29,10 +30,10 @@ from msnb.train.model import Model
 
 __all__ = [
     "Accuracy", "Callback", "CheckpointConfig", "ConfusionMatrix", "EarlyStopping", "F1", "Fbeta", "History",
-    "LambdaCallback", "LearningRateScheduler", "Loss", "LossMonitor", "MAE", "MSE", "Metric", "Model",
-    "ModelCheckpoint", "Precision", "ProgressBar", "Recall", "ReduceLROnPlateau", "RunContext", "RunParams",
+    "LambdaCallback", "LearningRateScheduler", "LearningRateSearch", "Loss", "LossMonitor", "MAE", "MSE", "Metric",
+    "Model", "ModelCheckpoint", "Precision", "ProgressBar", "Recall", "ReduceLROnPlateau", "RunContext", "RunParams",
     "TimeMonitor", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "get_metric_fn",
-    "load_checkpoint", "load_param_into_net", "names", "save_checkpoint",
+    "load_checkpoint", "load_param_into_net", "lr_find", "names", "save_checkpoint",
 ]  # fmt: skip
 
 if TYPE_CHECKING:

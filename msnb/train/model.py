@@ -1,7 +1,7 @@
 """Model: a network, its loss and its optimizer, trained and evaluated over data sets.
 
     model = Model(net, loss_fn, optimizer, metrics={"accuracy"})
-    model.train(3, train_set, callbacks=[LossMonitor()])      per row: one call of TrainOneStepCell
+    model.train(3, train_set)                per row one call of TrainOneStepCell, per epoch a row of the report
     model.eval(test_set)  ->  {"accuracy": 0.97}
 
 The step is an ordinary Cell, so the mode decides how it runs: operator by operator, or in graph mode forward, backward
@@ -24,8 +24,9 @@ from msnb.nn.training.gradient_reducer import broadcast_parameters
 from msnb.nn.training.training_cells import WithEvalCell
 from msnb.parallel.context import get_auto_parallel_context, wanted
 from msnb.train import amp
-from msnb.train.callbacks.callback import Callbacks, RunContext, RunParams
+from msnb.train.callbacks.callback import Callback, Callbacks, RunContext, RunParams, as_callbacks
 from msnb.train.callbacks.logging_callbacks import need_count
+from msnb.train.callbacks.progress import progress_monitor
 from msnb.train.data_feed import DataFeed, as_row, columns
 from msnb.train.data_sink import Sink, SinkSteps, each_of, last_of
 from msnb.train.metrics import Loss, as_metrics
@@ -64,7 +65,7 @@ class Model:
         >>> net = ms.nn.Dense(2, 1)
         >>> model = ms.Model(net, ms.nn.MSELoss(), ms.nn.SGD(net.trainable_params(), 0.1), metrics={"mse"})
         >>> rows = [(np.ones((4, 2), np.float32), np.ones((4, 1), np.float32))]
-        >>> model.train(50, rows)
+        >>> model.train(50, rows, verbose=0)
         >>> model.eval(rows)["mse"] < 1e-3
         True
     """
@@ -109,6 +110,11 @@ class Model:
         return self._eval_network
 
     @property
+    def optimizer(self) -> Any:
+        """What was given as the optimizer; None without one."""
+        return self._optimizer
+
+    @property
     def plan(self) -> Any:
         """The parallel plan of the training step (``ms.set_auto_parallel_context``); None on one device."""
         compiled = compiled_cell(self._train_network)
@@ -132,6 +138,8 @@ class Model:
         dataset_sink_mode: bool = False,
         sink_size: int = -1,
         initial_epoch: int = 0,
+        *,
+        verbose: Any = "auto",
     ) -> None:
         """Train over the data set.
 
@@ -143,12 +151,25 @@ class Model:
                 callbacks are called once per sink (see ``msnb.train.data_sink``). The losses are the same.
             sink_size: steps per sink, and then an epoch has that many steps; -1: a sink is the whole data set.
             initial_epoch: epochs done before (in a training that goes on).
+            verbose: 0: silent; 1: a row per epoch, live in a notebook and on a terminal; 2: a printed line per epoch;
+                "auto": as 1, unless a callback reports by itself (``LossMonitor``, ``ms.show.curves()`` ...).
 
         Raises:
             TypeError, ValueError: arguments or rows that do not fit. A step that fails changes nothing.
+            KeyboardInterrupt: Ctrl-C; where it stopped and how to go on is told first.
+
+        Examples:
+            >>> import numpy as np
+            >>> import msnb as ms
+            >>> net = ms.nn.Dense(2, 1)
+            >>> model = ms.Model(net, ms.nn.MSELoss(), ms.nn.SGD(net.trainable_params(), 0.1))
+            >>> rows = [(np.ones((4, 2), np.float32), np.ones((4, 1), np.float32))]
+            >>> model.train(20, rows, verbose=0)
+            >>> float(net(ms.ops.ones((1, 2)))[0, 0].round(2))
+            1.0
         """
         sink = need_sink_size(sink_size) if dataset_sink_mode else 0
-        self._train(epoch, train_dataset, callbacks, sink, initial_epoch, None, 1)
+        self._train(epoch, train_dataset, _reported(callbacks, verbose), sink, initial_epoch, None, 1)
 
     def fit(
         self,
@@ -161,6 +182,8 @@ class Model:
         valid_dataset_sink_mode: bool = False,
         sink_size: int = -1,
         initial_epoch: int = 0,
+        *,
+        verbose: Any = "auto",
     ) -> None:
         """Train, and evaluate between the epochs.
 
@@ -175,7 +198,8 @@ class Model:
         if valid_dataset_sink_mode:
             events.notice(_EVAL_SINK, key="valid_dataset_sink_mode")
         sink = need_sink_size(sink_size) if dataset_sink_mode else 0
-        self._train(epoch, train_dataset, callbacks, sink, initial_epoch, valid_dataset, valid_frequency)
+        calls = _reported(callbacks, verbose)
+        self._train(epoch, train_dataset, calls, sink, initial_epoch, valid_dataset, valid_frequency)
 
     def _train(
         self, epoch: Any, dataset: Any, callbacks: Any, sink: Any, first: Any, valid: Any, frequency: Any
@@ -191,7 +215,7 @@ class Model:
         steps = feed.size if sink <= 0 else sink
         params = self._params("train", epoch, steps, dataset, valid, bool(sink))
         params.update(initial_epoch=first, initial_step=first * steps, cur_epoch_num=first)
-        params.cur_step_num = first * steps
+        params.cur_step_num = params.done_step_num = first * steps
         context = RunContext(params)
         sunk = self._sink(feed, epoch - first, sink, dataset) if sink else None
         try:
@@ -201,6 +225,9 @@ class Model:
                 run = partial(self._steps, feed) if sunk is None else partial(self._sunk_steps, sunk)
                 self._epochs(run, calls, context, valid, frequency)
                 calls.call("on_train_end")
+        except KeyboardInterrupt:
+            events.tell(_interrupted(params))
+            raise
         finally:
             if sunk is not None:
                 sunk.close()
@@ -233,6 +260,7 @@ class Model:
             params.train_dataset_element = row
             calls.call("on_train_step_begin")
             params.net_outputs = self._call(self._train_network, row, params.train_dataset)
+            params.done_step_num = params.cur_step_num
             _tell_step(params, params.cur_step_num, params.net_outputs)
             calls.call("on_train_step_end")
             if context.get_stop_requested():
@@ -248,7 +276,9 @@ class Model:
             for number, each in enumerate(each_of(outputs, rows) if events.listeners.get("step") else (), done + 1):
                 _tell_step(params, number, each)
             done += rows
+            params.done_step_num = done
             params.train_dataset_element, params.net_outputs = last, last_of(outputs, rows)
+            events.emit("sunk steps", rows=rows, outputs=outputs, last=last)
         params.cur_step_num = done
         calls.call("on_train_step_end")
 
@@ -414,6 +444,27 @@ def _tell_step(params: RunParams, number: int, outputs: Any) -> None:
     step = (number - 1) % int(params.batch_num) + 1
     epoch, steps, epochs = params.cur_epoch_num, params.batch_num, params.epoch_num
     events.emit("step", epoch=epoch, step=step, steps=steps, epochs=epochs, loss=outputs)
+
+
+def _reported(callbacks: Any, verbose: Any) -> tuple[Callback, ...]:
+    """The user's callbacks, and behind them the report that ``verbose`` asks for."""
+    own = as_callbacks(callbacks)
+    return (*own, *progress_monitor(verbose, own))
+
+
+def _interrupted(params: RunParams) -> str:
+    """Where Ctrl-C stopped a training, which weights there are, and how it goes on."""
+    epoch, steps = int(params.cur_epoch_num), int(params.batch_num)
+    done = int(params.done_step_num) - max(epoch - 1, 0) * steps
+    whole = epoch if done >= steps else max(epoch - 1, 0)
+    place = f"epoch {epoch} of {params.epoch_num}"
+    if done >= steps:
+        where = f"at the end of {place}: the weights are those after all of its {steps} steps"
+    else:
+        kept = f"those after step {done} of it" if done > 0 else "those from before it"
+        where = f"in {place}, at step {done + 1} of {steps}: the weights are {kept}"
+    way = f"; train and fit go on with initial_epoch={whole}." if whole < int(params.epoch_num) else "."
+    return f"the training was interrupted {where}{way}"
 
 
 def _is_due(epoch: int, frequency: Any) -> bool:

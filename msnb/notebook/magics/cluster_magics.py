@@ -1,9 +1,9 @@
 """``%ms_cluster``: real ranks from a notebook.
 
-    %ms_cluster start -n 4 -o ranks      4 MPI processes; ``ranks`` is their ms.parallel.Engine
-    plan.run(x, y, engine=ranks)         the plan runs on them
-    %%px                                 the cell runs on them (ipyparallel's own magic)
-    %ms_cluster status | restart | stop
+%ms_cluster start -n 4 -o ranks      4 MPI processes; ``ranks`` is their ms.parallel.Engine
+plan.run(x, y, engine=ranks)         the plan runs on them
+%%px                                 the cell runs on them (ipyparallel's own magic)
+%ms_cluster status | restart | stop
 """
 
 from __future__ import annotations

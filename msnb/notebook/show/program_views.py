@@ -16,6 +16,10 @@
     ms.show.eager(fn, *args)     what eager mode really ran
     ms.show.curves()             a training while it runs, and the picture that stays
     ms.show.flow(net)            the gradient of every layer over a training
+    ms.show.images(x, y, p)      a batch of pictures with labels, wrong predictions marked
+    ms.show.features(net, x)     what a layer makes of a picture, channel by channel
+    ms.show.confusion(y, p)      which classes are taken for which
+    ms.show.lr_find(model, data) the loss over a growing learning rate, and a suggestion
     ms.show.tensor(x)            values as a histogram, as images
     ms.show.error()              the report of the last error; of a kind of error, its page
     ms.show.info()               versions, machine, settings
@@ -49,12 +53,13 @@ from msnb.notebook.views.view import GraphView, View
 
 if TYPE_CHECKING:
     from msnb.notebook.show.plan_views import aicore, plan
-    from msnb.notebook.show.training_views import curves, flow, watching
+    from msnb.notebook.show.training_views import confusion, curves, features, flow, images, lr_find, watching
 
 __all__ = [
-    "CompareView", "DiffView", "ExplainView", "GraphView", "HeatView", "MemoryView", "PassesView", "ProfileView",
-    "StepView", "View", "aicore", "as_graph", "compare", "curves", "diff", "eager", "error", "explain", "flow", "grad",
-    "graph", "info", "ir", "kernels", "mem", "passes", "plan", "profile", "roofline", "step", "tensor", "watching",
+    "CompareView", "DiffView", "ExplainView", "GraphView", "HeatView", "MemoryView", "PassesView",
+    "ProfileView", "StepView", "View", "aicore", "as_graph", "compare", "confusion", "curves", "diff", "eager",
+    "error", "explain", "features", "flow", "grad", "graph", "images", "info", "ir", "kernels", "lr_find",
+    "mem", "passes", "plan", "profile", "roofline", "step", "tensor", "watching",
 ]  # fmt: skip
 
 

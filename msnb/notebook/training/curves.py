@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 from msnb.base import events
-from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.notebook.charts.display import display_bundle, shell
 from msnb.notebook.charts.html_fragments import Row, columns, figure, number_word, table
@@ -34,6 +33,7 @@ from msnb.notebook.drawing.svg_marks import text as words
 from msnb.notebook.views.view import Section, View
 from msnb.train import Callback, RunContext
 from msnb.train.callbacks.callback import loss_of
+from msnb.train.callbacks.progress import rate_of, rows_of
 
 REDRAW = 0.5
 MOST_POINTS = 400
@@ -55,6 +55,7 @@ class CurvesView(View, Callback):
     """
 
     kind = "training"
+    reports_progress = True
 
     def __init__(self, title: str = "", live: bool = True, times: bool = False, log: bool = False) -> None:
         super().__init__(title or "training")
@@ -123,7 +124,7 @@ class CurvesView(View, Callback):
         rate = rate_of(params.optimizer)
         if rate is not None:
             self._note(RATE, rate)
-        self._samples += _rows(params.train_dataset_element)
+        self._samples += rows_of(params.train_dataset_element)
         self._redraw()
 
     def on_train_epoch_end(self, run_context: RunContext) -> None:
@@ -265,22 +266,6 @@ def _some_steps(last: int) -> list[int]:
 
 def _mean(values: list[float]) -> float:
     return sum(values) / len(values)
-
-
-def rate_of(optimizer: Any) -> float | None:
-    """The learning rate of the present step, or None where it cannot be told."""
-    rate = getattr(optimizer, "learning_rate", None)
-    if isinstance(rate, Parameter) and rate.size == 1:
-        return float(rate)
-    if isinstance(rate, (int, float)) and not isinstance(rate, bool):
-        return float(rate)
-    return None
-
-
-def _rows(element: Any) -> int:
-    first = element[0] if isinstance(element, (tuple, list)) and element else element
-    shape: tuple[int, ...] = getattr(first, "shape", ())
-    return int(shape[0]) if shape else 1
 
 
 def with_bar(svg: str, share: float) -> str:

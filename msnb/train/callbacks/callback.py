@@ -78,7 +78,12 @@ class Callback:
         ...     def on_train_step_end(self, run_context):
         ...         if run_context.original_args().cur_step_num >= 100:
         ...             run_context.request_stop()
+
+    Attributes:
+        reports_progress: True for one that tells by itself how the training goes; ``verbose="auto"`` then adds nothing.
     """
+
+    reports_progress = False
 
     def __enter__(self) -> Callback:
         return self

@@ -127,7 +127,7 @@ class EarlyStopping(Callback):
             print(f"epoch {self.stopped_epoch}: {what} for {self._wait} epochs; training stops.")
 
 
-class _Rate(Callback):
+class LearningRateWriter(Callback):
     """Reads and sets the learning rate of the optimizer: a number or a Parameter, neither of which compiles again."""
 
     def read(self, params: RunParams) -> float:
@@ -151,7 +151,7 @@ class _Rate(Callback):
             params.optimizer.learning_rate = value
 
 
-class ReduceLROnPlateau(_Rate):
+class ReduceLROnPlateau(LearningRateWriter):
     """Lowers the learning rate when there is no improvement.
 
     Args:
@@ -215,7 +215,7 @@ class ReduceLROnPlateau(_Rate):
                 print(f"epoch {params.cur_epoch_num}: learning rate {old:.6g} -> {new:.6g}")
 
 
-class LearningRateScheduler(_Rate):
+class LearningRateScheduler(LearningRateWriter):
     """Sets the learning rate by a function of the rate and the step. It never compiles again.
 
     Args:

@@ -39,6 +39,8 @@ class LossMonitor(Callback):
     Source: https://www.mindspore.cn/docs/en/master/api_python/train/mindspore.train.LossMonitor.html
     """
 
+    reports_progress = True
+
     def __init__(self, per_print_times: int = 1) -> None:
         self._every = need_count("per_print_times", per_print_times, 0)
         self._last = 0
@@ -81,6 +83,8 @@ class TimeMonitor(Callback):
     Source: https://www.mindspore.cn/docs/en/master/api_python/train/mindspore.train.TimeMonitor.html
     """
 
+    reports_progress = True
+
     def __init__(self, data_size: int | None = None) -> None:
         self._size = None if data_size is None else need_count("data_size", data_size)
         self._start, self._first = time.perf_counter(), 0
@@ -111,6 +115,8 @@ class ProgressBar(Callback):
 
     A notebook gets the one line: its live display belongs to ``msnb.notebook``, which listens to the event ``step``.
     """
+
+    reports_progress = True
 
     def __init__(self, width: int = 30, stream: TextIO | None = None) -> None:
         self._width, self._stream = need_count("width", width), stream
