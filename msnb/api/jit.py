@@ -34,7 +34,7 @@ from msnb.core.shard_annotation import IGNORED
 from msnb.core.storage.packed_storage import kept_of
 from msnb.core.tensor import Tensor, make
 from msnb.eager.autocast import worn_by
-from msnb.eager.dispatch import EagerEngine
+from msnb.eager.dispatch import EagerEngine, eager
 from msnb.eager.recorded_calls import call_recorded, tracked_inputs
 from msnb.eager.recording import is_eager
 from msnb.graph.capture import CAPTURING, CapturedProgram, captures, trace
@@ -157,11 +157,12 @@ class CompiledFunction(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         engine = slot.engine
-        if not is_eager(engine):
-            return engine.convert(self.__msnb_fn__)(*args, **kwargs)  # type: ignore[no-any-return]
-        if worn_by(engine) is not None:
-            events.notice(_UNCOMPILED, key="jit under a rule of precision")
-            return self.__msnb_fn__(*args, **kwargs)
+        if engine is not eager:
+            if not is_eager(engine):
+                return engine.convert(self.__msnb_fn__)(*args, **kwargs)  # type: ignore[no-any-return]
+            if worn_by(engine) is not None:
+                events.notice(_UNCOMPILED, key="jit under a rule of precision")
+                return self.__msnb_fn__(*args, **kwargs)
         with self._queue:
             version, inputs, held = self._fitting(args, kwargs)
             version.calls += 1

@@ -200,7 +200,7 @@ class _Kernel:
 
     def _below(self, first: str, end: str) -> str:
         """Lanes whose number, counted from ``first``, is below ``end``."""
-        return self.code.below(self.code.i64("sub", end, first))
+        return self.code.below(first, end)
 
     def _fused(self, a: str, b: str, total: str) -> str:
         name = f"llvm.fmuladd.{self.code.suffix(self.kind)}"

@@ -91,10 +91,6 @@ class _Vectors(Emitter):
         self.size = {extent: self.word(_FIRST_WORD + i) for i, extent in enumerate(EXTENTS)}
         self.data = [self.slot(_FIRST_WORD + len(EXTENTS) + i) for i in range(pool.reads + 1)]
 
-    def numbered_below(self, first: str, end: str) -> str:
-        """Lanes whose number, counted from ``first``, is below ``end``."""
-        return self.below(self.i64("sub", end, first))
-
     def extreme(self, which: str, a: str, b: str) -> str:
         """The smaller or larger numbers."""
         return self.call(f"llvm.{which}.v{self.lanes}i64", self.ints, (self.ints, a), (self.ints, b))
@@ -190,7 +186,7 @@ class _Body:
 
     def _zero(self, base: str, x: str, end: str) -> list[str]:
         c = self.code
-        c.store(c.dtype, "zeroinitializer", c.place(c.kind, base, x), c.numbered_below(x, end))
+        c.store(c.dtype, "zeroinitializer", c.place(c.kind, base, x), c.below(x, end))
         return []
 
     def _turned(self, i: str, last: str) -> str:
@@ -227,14 +223,14 @@ class _Body:
         return []
 
     def _lanes_of_row(self, x: str, window: str) -> None:
-        self.inner = self.code.numbered_below(x, self.code.size["ow"])
+        self.inner = self.code.below(x, self.code.size["ow"])
         self.columns = self.code.steps(self.left, self.pool.stride[1])
         self.channel = "0"
         self.corners = self._corners()
         self._window(window, self._divisor(self.columns))
 
     def _vector(self, channel: str, window: str, divisor: str) -> list[str]:
-        self.inner = self.code.numbered_below(channel, self.high)
+        self.inner = self.code.below(channel, self.high)
         self.channel = channel
         self._window(self.code.i64("add", window, channel), divisor)
         return []

@@ -110,10 +110,10 @@ class Emitter(LoopBuilder):
         values = ", ".join(f"i64 {i * step}" for i in range(self.lanes))
         return self.ins(f"add nsw {self.t('i64')} {self.splat('i64', first)}, <{values}>")
 
-    def below(self, end: str) -> str:
-        """The lanes whose number is below ``end``."""
-        numbers = ", ".join(f"i64 {i}" for i in range(self.lanes))
-        return self.ins(f"icmp slt {self.t('i64')} <{numbers}>, {self.splat('i64', end)}")
+    def below(self, first: str, end: str) -> str:
+        """The lanes whose number, counted from ``first``, is below ``end``."""
+        numbers, left = ", ".join(f"i64 {i}" for i in range(self.lanes)), self.i64("sub", end, first)
+        return self.ins(f"icmp slt {self.t('i64')} <{numbers}>, {self.splat('i64', left)}")
 
     def some(self, test: str) -> str:
         """True where any lane is."""
