@@ -15,12 +15,13 @@ from msnb.notebook.magics.graph_magics import MODES, MsnbMagics
 from msnb.notebook.magics.run_magics import MsnbRunMagics
 from msnb.notebook.magics.view_magics import MsnbViewMagics
 from msnb.notebook.show import program_views
+from msnb.notebook.show.view_listing import VIEWS
 from msnb.notebook.views.tensor_view import tensor_with_images
 
 NAMES = (
     "ms_mode", "ms_ir", "ms_grad", "ms_graph", "ms_passes", "ms_diff", "ms_mem", "ms_profile", "ms_step", "ms_explain",
     "ms_compare", "ms_eager", "ms_roofline", "ms_kernels", "ms_plan", "ms_tensor", "ms_info", "ms_error", "ms_device",
-    "ms_cluster", "ms_aicore",
+    "ms_cluster", "ms_aicore", "ms_help",
 )  # fmt: skip
 OPTIONS: dict[str, tuple[str, ...]] = {
     "%ms_mode": tuple(sorted(MODES)),
@@ -39,6 +40,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "%ms_aicore": ("--tile", "--single", "--output"),
     "%ms_tensor": (),
     "%ms_info": (),
+    "%ms_help": tuple(view.name for view in VIEWS),
     "%ms_error": tuple(LESSONS),
     "%ms_device": ("Ascend", "CPU", "GPU"),
     "%ms_cluster": ("start", "status", "restart", "stop", "--ranks", "--timeout", "--output"),

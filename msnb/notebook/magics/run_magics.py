@@ -15,6 +15,7 @@ from msnb.notebook.magics.view_magics import CALL, GRADIENT, RAW, TIMES
 from msnb.notebook.programs.call_line import call_of, value_of
 from msnb.notebook.show import program_views
 from msnb.notebook.show.run_views import RunView
+from msnb.notebook.show.view_listing import ListingView
 from msnb.notebook.views.eager_trace import record
 from msnb.notebook.views.view import View
 
@@ -167,6 +168,16 @@ class MsnbRunMagics(magic.Magics):
         Example: %ms_error ShapeError
         """
         return program_views.error(options_of(self.ms_error, line).kind or None)
+
+    @WITH_OPTIONS
+    @argument("word", nargs=argparse.REMAINDER, help="only the views whose row has this word")
+    @LINE_MAGIC
+    def ms_help(self, line: str) -> View:
+        """List every view: the question that it answers, its function, its magic.
+
+        Example: %ms_help gradient
+        """
+        return ListingView(" ".join(options_of(self.ms_help, line).word))
 
     @WITH_OPTIONS
     @LINE_MAGIC
