@@ -1,7 +1,7 @@
 # Everything a person types here. A fresh machine needs python3 (3.10 or later, with its venv module) and make.
 #
 #   make quickstart   LeNet-5 on real digits in both modes, in the terminal
-#   make lab          JupyterLab on notebooks/
+#   make lab          JupyterLab on notebooks/, opened at the first one
 #   make test         everything CI runs            (FAST=1: a few cases of each test that is not slow; no notebooks)
 #   make lint         style, types, layers, sizes
 #   make fuzz         random programs with state, every way they can run: an hour   (PROGRAMS=20000 SEED=1 JOBS=2)
@@ -33,7 +33,7 @@ quickstart: $(STAMP)
 	@$(PY) tools/quickstart.py
 
 lab: $(STAMP)
-	@$(PY) -m jupyterlab $(LABARGS) notebooks/
+	@$(PY) -m jupyterlab $(LABARGS) --LabApp.news_url=None notebooks/01_quickstart.ipynb
 
 test: $(STAMP)
 	@$(PY) tools/check.py $(if $(filter-out 0,$(FAST)),--fast)

@@ -366,7 +366,8 @@ class CompiledFunction(Generic[P, R]):
         return f"{self.name}\n" + "\n".join([*map(str, ordered), *([sizes] if sizes else [])])
 
     def __repr__(self) -> str:
-        return f"<jit {self.name}: {len(self.versions)} versions>"
+        count = len(self.versions)
+        return f"<jit {self.name}: {count} version{'s' * (count != 1)}>"
 
 
 def _bounded(versions: list[Version]) -> list[Version]:

@@ -33,7 +33,7 @@ def _from_python(data: Any, dtype: DType | None) -> Array:
     try:
         array = np.array(data)
     except ValueError as error:
-        raise ShapeError("Tensor needs rows of equal length.", hint=str(error)) from None
+        raise ShapeError("Tensor needs rows of equal length.", hint=_lengths(data) or str(error)) from None
     if array.dtype == object or array.dtype.kind in "USOmM":
         raise _not_numbers(data, array)
     if dtype is not None:
@@ -41,6 +41,18 @@ def _from_python(data: Any, dtype: DType | None) -> Array:
     default = {"f": np.float32, "c": np.complex64}.get(array.dtype.kind)
     is_array = hasattr(data, "dtype")
     return array if default is None or is_array else array.astype(default)
+
+
+def _lengths(data: Any, place: str = "data") -> str:
+    """Where the lengths of nested lists first differ, '' where they do not."""
+    if not isinstance(data, list):
+        return ""
+    sizes = [len(item) if isinstance(item, list) else (*np.shape(item), None)[0] for item in data]
+    odd = next((i for i, size in enumerate(sizes) if size != sizes[0]), None)
+    if odd is not None:
+        first, other = ("one number" if size is None else f"of length {size}" for size in (sizes[0], sizes[odd]))
+        return f"{place}[0] is {first}, {place}[{odd}] is {other}."
+    return next((said for i, item in enumerate(data) if (said := _lengths(item, f"{place}[{i}]"))), "")
 
 
 def _not_numbers(data: Any, array: Array) -> DTypeError:

@@ -13,6 +13,7 @@ from msnb.notebook.magics import cell_magics
 from msnb.notebook.magics.magic import BOXES, OUTPUT, QUIET, REST, Line, Magic, argument, call_magic, flag
 from msnb.notebook.programs.call_line import call_of, calls_of, value_of
 from msnb.notebook.show import program_views
+from msnb.notebook.show.view_listing import VIEWS, ListingView
 from msnb.notebook.views.view import GraphView, View
 
 MODES = {"graph": GRAPH_MODE, "eager": PYNATIVE_MODE, "pynative": PYNATIVE_MODE}
@@ -121,6 +122,12 @@ MAGICS = (
         (argument("kind", nargs="?", default="",
                   help="a kind of error, such as ShapeError; the last error by default"),),
         words=tuple(LESSONS),
+    ),
+    Magic(
+        "ms_help", lambda shell, options: ListingView(" ".join(options.word)),
+        "List every view: the question that it answers, its function, its magic.\n\nExample: %ms_help gradient",
+        (argument("word", nargs=REST, help="only the views whose row has this word"),),
+        words=tuple(view.name for view in VIEWS),
     ),
     Magic(
         "ms_tensor", _tensor,

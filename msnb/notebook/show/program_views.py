@@ -40,6 +40,7 @@ from msnb.ir.graph import Graph
 from msnb.notebook.programs.capture_target import captured, captured_gradient, name_of
 from msnb.notebook.programs.instrumented_run import InstrumentedProgram, program_of
 from msnb.notebook.show.run_views import eager, error, info, kernels, roofline, tensor
+from msnb.notebook.show.view_listing import ListingView
 from msnb.notebook.training.gradient_norms import HeatView
 from msnb.notebook.views.arena_view import ArenaView
 from msnb.notebook.views.compare_view import CompareView
@@ -72,6 +73,11 @@ if not TYPE_CHECKING:
 
 def __dir__() -> list[str]:
     return missing_names.public_names(__name__)
+
+
+def _repr_mimebundle_(include: Any = None, exclude: Any = None) -> dict[str, Any]:
+    """``ms.show`` as the last line of a cell: the table of all views."""
+    return ListingView()._repr_mimebundle_()
 
 
 def graph(

@@ -176,8 +176,8 @@ class ProgressMonitor(Callback):
         progress.step += steps
         progress.current.samples += samples
         self._pending.append(output)
-        now = perf_counter()
-        if now - self._told >= REDRAW or len(self._pending) >= MOST_PENDING or getattr(output, "shape", ()):
+        now, shape = perf_counter(), getattr(output, "shape", None)
+        if now - self._told >= REDRAW or len(self._pending) >= MOST_PENDING or shape:
             self._read()
             if now - self._told >= REDRAW:
                 self._told = now
