@@ -13,6 +13,7 @@ from msnb.nn.layers.attention import MultiheadAttention as MultiheadAttention
 from msnb.nn.layers.basic import *
 from msnb.nn.layers.convolution import *
 from msnb.nn.layers.image_layers import *
+from msnb.nn.layers.key_value_cache import KeyValueCache as KeyValueCache
 from msnb.nn.layers.normalization import *
 from msnb.nn.layers.operator_pooling import *
 from msnb.nn.layers.pooling import *

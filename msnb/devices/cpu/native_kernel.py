@@ -77,6 +77,7 @@ class NativeKernel:
             Both have the same number of bytes. Not for a recipe that may decline.
         declines: a call may return DECLINED.
         guard: how the recipe is taken apart into what may decline and what cannot fail; None for most.
+        joins: a joint kernel of this node and its reader may be faster than both.
         refused: set by ``prepare`` where it turned out that there is no code; the reference body runs.
     """
 
@@ -85,6 +86,7 @@ class NativeKernel:
     inplace: tuple[tuple[int, int], ...] = ()
     declines: bool = False
     guard: Guard | None = None
+    joins: bool = True
     refused: bool = False
 
     @classmethod

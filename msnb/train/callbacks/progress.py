@@ -23,6 +23,7 @@ import numpy as np
 
 from msnb.base import events
 from msnb.base.errors import ArgumentError, AttributeValueError
+from msnb.base.settings import PYNATIVE_MODE, set_context
 from msnb.core.parameter import Parameter
 from msnb.core.process_group import current
 from msnb.core.tensor import Tensor
@@ -362,7 +363,8 @@ def epoch_rate(params: RunParams) -> float | None:
         return None
     rate = rate_of(optimizer)
     if rate is None and hasattr(optimizer, "get_lr") and params.get("parallel_mode") == "stand_alone":
-        rates = optimizer.get_lr()
+        with set_context(mode=PYNATIVE_MODE):  # a schedule is a Cell: a row of the report compiles nothing
+            rates = optimizer.get_lr()
         first = rates[0] if isinstance(rates, (tuple, list)) else rates
         return float(first) if np.size(first) == 1 else None
     return rate

@@ -37,7 +37,16 @@ from msnb.devices.cpu import thread_pool
 from msnb.devices.cpu.eager import elementwise
 from msnb.devices.cpu.eager.call_runner import MOST_OBJECTS, CallTable, data_offset, runner
 from msnb.devices.cpu.eager.result_pool import LARGE, RESULTS
-from msnb.devices.cpu.kernels import gather_scatter, indexed_access, lapack, matvec, philox, pooling, row_reduction
+from msnb.devices.cpu.kernels import (
+    gather_scatter,
+    half_product,
+    indexed_access,
+    lapack,
+    matvec,
+    philox,
+    pooling,
+    row_reduction,
+)
 from msnb.devices.cpu.kernels.lines import line_provider
 from msnb.devices.cpu.native_kernel import DECLINED, OK, NativeKernel
 from msnb.devices.cpu.onednn import provider
@@ -191,10 +200,15 @@ def _order_of(arrays: tuple[Any, ...]) -> list[int] | None:
     return order if all(a.transpose(order).flags.c_contiguous for a in many) else None
 
 
+def halves(node: Node, view_of: Callable[[Value], View]) -> NativeKernel | None:
+    """Products of half precision."""
+    return half_product.recipe(node, view_of, provider.recipe)
+
+
 def recipe_of(node: Node, view_of: Callable[[Value], View]) -> NativeKernel | None:
     """How ``node`` runs natively where its operands lie like that."""
     makers = (
-        matvec.recipe, provider.recipe, pooling.recipe, indexed_access.recipe, gather_scatter.recipe,
+        matvec.recipe, halves, provider.recipe, pooling.recipe, indexed_access.recipe, gather_scatter.recipe,
         row_reduction.recipe, line_provider.recipe, philox.recipe, lapack.recipe,
     )  # fmt: skip
     return next((r for r in (make(node, view_of) for make in makers) if r is not None), None) or elementwise.recipe(

@@ -1,207 +1,299 @@
-"""A matrix times a vector, in eager mode: one walk over the matrix, as it lies.
+"""Products of few rows, or of a matrix and a vector: one walk over the matrix, as it lies.
 
-    rows       out[i] = sum over j of a[i, j] v[j]       elements of a row lie close: four registers of partial sums
-    columns    out[j] = sum over i of v[i] a[i, j]       elements of a column's neighbours do: each walk down the rows
-                                                         carries eight registers of columns, or one at the edge
+    out [.. m n] = x [.. m k] @ y [.. k n],  m at most eight;   x @ v is such a product too, of v and the transposed x
 
-NumPy's BLAS is as fast alone. But it shares such products out among threads of its own, which then wait on the cores
-where the library's threads want to run: measured on two cores, a product of 300 x 300 and one of 1 x 256 by 256 x 5000
-took 1.3 ms together and 0.13 and 0.04 apart. Sizes and strides come as words, so there are two kernels per dtype.
-(Programs need none of this: there such a product is a sum that joins a group, ``laws_vectors``.)
+    rows       the k numbers of a result lie close in y: two of its rows at a time, m rows of x beside them
+    columns    the n results of a k lie close: registers of neighbouring columns, down the rows of y
+
+                 y row j      - - - - >          each register of y is read once from memory and multiplied with m
+                 y row j + 1  - - - - >          registers of x, which stay in the first cache
+                 x rows       - - - - >  m x 2 sums
+
+The matrix is read once, at memory's speed, which is all that such a product costs; a library that is built for tiles
+takes several times as long. In eager mode NumPy's BLAS is as fast alone, but shares such products out among threads of
+its own, which then wait on the cores where the library's threads want to run. Half precision is widened in registers,
+added up in float32 and rounded once. Sizes and strides come as words: one kernel per dtype, kind and number of rows.
+(A vector times a plain matrix is a sum that joins a group, in programs: ``graph/compile/rules/matvec``.)
 """
 
 from __future__ import annotations
 
-import functools
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
-from msnb.devices.cpu.llvm.emitter import Emitter, type_name
-from msnb.devices.cpu.llvm.jit import Library, Symbol, attributes, host
-from msnb.devices.cpu.llvm.loop_builder import module, units
+from msnb.devices.cpu.kernels.lines.line_kernel import LineEmitter, compared_as, library
+from msnb.devices.cpu.llvm.emitter import memory_name, type_name
+from msnb.devices.cpu.llvm.jit import Symbol, host
 from msnb.devices.cpu.native_kernel import KernelCall, NativeKernel, ViewOf
 from msnb.devices.cpu.onednn.matmul import Matrix, operands
-from msnb.devices.cpu.onednn.primitive_chain import Builder, DataRef, NotSupported, dtype_of, shape_of
+from msnb.devices.cpu.onednn.primitive_chain import Builder, NotSupported, dtype_of, shape_of
 from msnb.ir.graph import Node
 
-DTYPES = (dtypes.float32, dtypes.float64)
-SUMS, WIDE = 4, 8
+DTYPES = (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16)
+NEAR = 1 << 21
+"""Bytes of a matrix whose columns are walked in the caches; farther away the library copies them as fast."""
+_PAIR, _SUMS, _REGISTERS = 2, 8, 16
 _SHARED_WORK = 200_000
 
 
 class MatvecLoop(NamedTuple):
-    """One product: along which the matrix is walked, so many results of so many terms each, and where operands are."""
+    """One product: x with ``m`` rows of ``k``, a matrix with ``n`` results; strides in elements.
+
+    Attributes:
+        kind: "rows" or "columns"; x, matrix: the operands.
+        down, right: of x; step: from result to result (rows) or from k to k (columns).
+        images: axes of products side by side: how many, and the strides of x and the matrix along them.
+    """
 
     kind: str
-    results: int
-    terms: int
+    x: Matrix
+    matrix: Matrix
+    m: int
+    n: int
+    k: int
+    down: int
+    right: int
     step: int
-    matrix: DataRef
-    vector: DataRef
-    stride: int
+    images: tuple[tuple[int, int, int], tuple[int, int, int]]
 
 
 class VectorRecipe(NativeKernel):
-    """One walk."""
+    """One walk; a bias is added by a group of its own."""
+
+    joins = False
 
     def __init__(self, walk: MatvecLoop, dtype: DType) -> None:
         self.walk, self.dtype = walk, dtype
 
     def calls(self, ins: Sequence[int], outs: Sequence[int], temps: Sequence[int]) -> list[KernelCall]:
-        """One call."""
-        w = self.walk
-        units = w.results if w.kind == "rows" else -(-w.results // (WIDE * _lanes(self.dtype)))
-        worth = max(1, min(units, w.results * w.terms // _SHARED_WORK))
-        slots = (ins[w.matrix.which], ins[w.vector.which], outs[0], w.matrix.offset, w.vector.offset)
-        symbol = Symbol(library_of(self.dtype), f"msnb_{w.kind}_by_vector")
-        return [KernelCall(symbol, (units, worth, *slots, w.results, w.terms, w.step, w.stride))]
+        """One call: a unit is a block of results."""
+        w, ((outer, *far), (inner, *near)) = self.walk, self.walk.images
+        count = outer * inner
+        blocks = -(-w.n // (_PAIR if w.kind == "rows" else _wide(w.m) * lanes_of(self.dtype)))
+        units = count * blocks
+        threads = max(1, min(units, count * w.m * w.n * w.k // _SHARED_WORK))
+        slots = (ins[w.x.place.which], ins[w.matrix.place.which], outs[0], w.x.place.offset, w.matrix.place.offset)
+        symbol = f"msnb_{w.kind}_of_{w.m}"
+        made = library(symbol, _rows if w.kind == "rows" else _columns, self.dtype, w.m)
+        sizes = (w.k, w.n, blocks, *slots, w.down, w.right, w.step, inner, *far, *near)
+        return [KernelCall(Symbol(made, symbol), (units, threads, *sizes))]
 
 
 def recipe(node: Node, view_of: ViewOf) -> NativeKernel | None:
-    """How a product with a vector runs; None for other nodes, and where neither rows nor columns lie close."""
-    if node.op.name != "matmul" or dtype_of(node.out) not in DTYPES:
+    """How a product of few rows runs; None for other nodes, and where neither rows nor columns lie close."""
+    if node.op.name != "matmul":
         return None
     try:
-        build = Builder(node, view_of)
-        if any(dtype_of(v) is not dtype_of(node.out) for v in node.inputs):
+        dtype = dtype_of(node.out)
+        if dtype not in DTYPES or any(dtype_of(v) is not dtype for v in node.inputs):
+            return None
+        if dtype is dtypes.float16 and not host().half:
             return None
         shape_of(node.out)
-        x, y = operands(build, node.inputs[0], node.inputs[1])
-        made = VectorRecipe(_walk(x, y), dtype_of(node.out))
+        build = Builder(node, view_of)
+        walk = _walk(*operands(build, node.inputs[0], node.inputs[1]), dtype)
     except NotSupported:
         return None
+    made = VectorRecipe(walk, dtype)
     made.reads = tuple(build.reads)
     return made
 
 
-def _walk(x: Matrix, y: Matrix) -> MatvecLoop:
-    if len(x.dims) != 2 or len(y.dims) != 2:
-        raise NotSupported
-    (m, k), n = x.dims, y.dims[1]
-    if n == 1:
-        (down, right), vector, stride, results, matrix = x.strides, y.place, y.strides[0], m, x.place
-    elif m == 1:
-        (right, down), vector, stride, results, matrix = y.strides, x.place, x.strides[1], n, y.place
-    else:
-        raise NotSupported
-    if (right == 1 or k == 1) and (stride == 1 or k == 1):
-        return MatvecLoop("rows", results, k, down, matrix, vector, 1)
-    if down == 1 or results == 1:
-        return MatvecLoop("columns", results, k, right, matrix, vector, stride)
+def _few(dtype: DType, columns: bool, size: int) -> int:
+    """Rows of x up to which a walk is faster than the library, which has units for bfloat16."""
+    if columns and size * dtype.itemsize > NEAR:
+        return 2
+    return 4 if dtype is dtypes.bfloat16 else 8
+
+
+def _walk(x: Matrix, y: Matrix, dtype: DType) -> MatvecLoop:
+    if y.dims[-1] == 1 and math.prod(x.dims[:-2]) == math.prod(y.dims[:-2]) == 1:
+        x, y = _transposed(y), _transposed(x)
+    (m, k), n = x.dims[-2:], y.dims[-1]
+    (down, right), (below, beside) = x.strides[-2:], y.strides[-2:]
+    images = _images(x, y)
+    if m <= _few(dtype, False, k * n) and (below == 1 or k == 1) and (right == 1 or k == 1):
+        return MatvecLoop("rows", x, y, m, n, k, down, 1, beside, images)
+    if m <= _few(dtype, True, k * n) and (beside == 1 or n == 1):
+        return MatvecLoop("columns", x, y, m, n, k, down, right, below, images)
     raise NotSupported
+
+
+def _transposed(a: Matrix) -> Matrix:
+    return Matrix((*a.dims[:-2], a.dims[-1], a.dims[-2]), (*a.strides[:-2], a.strides[-1], a.strides[-2]), a.place)
+
+
+def _images(x: Matrix, y: Matrix) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    """How many products, and the strides from one to the next: at most two leading axes that are no 1."""
+    gap = len(x.dims) - len(y.dims)
+    leads = [[*(((1, 0),) * max(0, g)), *zip(a.dims[:-2], a.strides[:-2])] for a, g in ((x, -gap), (y, gap))]
+    axes = [(max(a, b), s if a > 1 else 0, t if b > 1 else 0) for (a, s), (b, t) in zip(*leads) if max(a, b) > 1]
+    if len(axes) > 2:
+        raise NotSupported
+    first, second = [(1, 0, 0)] * (2 - len(axes)) + axes
+    return first, second
 
 
 # ---- code -----------------------------------------------------------------------------------------------------------
 
 
-def _lanes(dtype: DType) -> int:
-    return max(2, host().target.lanes * 4 // dtype.itemsize)
+def lanes_of(dtype: DType) -> int:
+    """How many elements a register holds, of the dtype in which they are added up."""
+    return max(2, host().target.lanes * 4 // compared_as(dtype).itemsize)
 
 
-@functools.lru_cache(maxsize=len(DTYPES))
-def library_of(dtype: DType) -> Library:
-    """Both kernels of a dtype."""
-    made = {kind: _Kernel(dtype) for kind in ("rows", "columns")}
-    made["rows"].rows()
-    made["columns"].columns()
-    texts = (units(f"msnb_{kind}_by_vector", attributes(), kernel.code) for kind, kernel in made.items())
-    return Library(module([kernel.code for kernel in made.values()], *texts))
+def _wide(m: int) -> int:
+    """Registers of neighbouring columns that are carried down."""
+    return min(8, max(2, _REGISTERS // m))
 
 
-class _Kernel:
-    """One thread's part: units %begin to %end."""
+class _Walk(LineEmitter):
+    """One thread's part: units %begin to %end. ``n`` is the number of terms, ``inner`` that of results."""
 
-    def __init__(self, dtype: DType) -> None:
-        self.dtype, self.kind, self.lanes = dtype, type_name(dtype), _lanes(dtype)
-        self.code = c = Emitter(self.lanes)
-        self.vector = c.t(self.kind)
-        matrix, vector, self.out = (c.slot(i) for i in (2, 3, 4))
-        self.a, self.v = (c.place("i8", b, c.word(i)) for b, i in ((matrix, 5), (vector, 6)))
-        self.results, self.terms, self.step, self.stride = (c.word(i) for i in (7, 8, 9, 10))
+    def __init__(self, dtype: DType, m: int) -> None:
+        super().__init__()
+        self.dtype, self.stored, self.m = dtype, memory_name(dtype), m
+        self.wide, self.width = compared_as(dtype), lanes_of(dtype)
+        self.kind = type_name(self.wide)
+        self.vector = f"<{self.width} x {self.kind}>"
+        x, y, self.out = (self.pointer(i) for i in range(3))
+        self.x, self.y = (self.place("i8", base, self.word(8 + i)) for i, base in enumerate((x, y)))
+        self.down, self.right, self.step, *self.apart = (self.word(10 + i) for i in range(8))
 
-    # ---- a row at a time -----------------------------------------------------------------------------------------
+    def at(self, base: str, index: str, stride: str) -> str:
+        """base + index * stride elements."""
+        return self.place(self.stored, base, self.i64("mul", index, stride))
 
-    def rows(self) -> None:
-        """Units are results."""
-        c = self.code
-        many = SUMS * self.lanes
-        whole = c.i64("sub", self.terms, c.i64("urem", self.terms, many))
+    def unit(self, u: str) -> tuple[str, list[str], str, list[str]]:
+        """The block of results, and where its matrix, the rows of x and the rows of the result begin."""
+        image, block = self.i64("udiv", u, self.blocks), self.i64("urem", u, self.blocks)
+        inner, x_far, y_far, x_near, y_near = self.apart
+        outer, near = self.i64("udiv", image, inner), self.i64("urem", image, inner)
+        x = self.at(self.at(self.x, outer, x_far), near, x_near)
+        y = self.at(self.at(self.y, outer, y_far), near, y_near)
+        first = self.i64("mul", image, self.m)
+        outs = [self.at(self.out, self.i64("add", first, i), self.inner) for i in range(self.m)]
+        return block, [self.at(x, str(i), self.down) for i in range(self.m)], y, outs
 
-        def row(i: str, _: list[str]) -> list[str]:
-            line = c.place(self.kind, self.a, c.i64("mul", i, self.step))
+    def numbers(self, base: str, index: str, mask: str = "") -> str:
+        """A register of elements, widened."""
+        self.lanes = self.width
+        found = self.read(self.dtype, self.place(self.stored, base, index), mask)
+        self.lanes = 1
+        return found
 
-            def several(j: str, sums: list[str]) -> list[str]:
-                places = [c.i64("add", j, s * self.lanes) for s in range(SUMS)]
-                return [self._more(total, line, place) for total, place in zip(sums, places)]
+    def more(self, total: str, a: str, b: str) -> str:
+        """total + a b."""
+        self.lanes = self.width
+        name = f"llvm.fmuladd.{self.suffix(self.kind)}"
+        found = self.call(name, self.vector, (self.vector, a), (self.vector, b), (self.vector, total))
+        self.lanes = 1
+        return found
 
-            def few(j: str, sums: list[str]) -> list[str]:
-                mask = self._below(j, self.terms)
-                a, v = (c.load(self.dtype, c.place(self.kind, base, j), mask) for base in (line, self.v))
-                return [self._fused(a, v, sums[0])]
+    def put(self, value: str, place: str, mask: str = "", lanes: int = 1) -> None:
+        """Store sums in the dtype of the result."""
+        self.lanes = lanes
+        found = value if self.dtype is self.wide else self.cast(value, self.wide, self.dtype)
+        self.store(self.dtype, found, place, mask)
+        self.lanes = 1
 
-            zero = (self.vector, "zeroinitializer")
-            first, *rest = c.loop(("0", whole, many), [zero] * SUMS, several)
-            (total,) = c.loop((whole, self.terms, self.lanes), [(self.vector, first)], few)
-            for other in rest:
-                total = c.ins(f"fadd {self.vector} {total}, {other}")
-            c.do(f"store {self.kind} {self._across(total)}, ptr {c.place(self.kind, self.out, i)}")
-            return []
-
-        c.loop(("%begin", "%end", 1), [], row)
-        c.do("ret void")
-
-    def _more(self, total: str, line: str, place: str) -> str:
-        a, v = (self.code.load(self.dtype, self.code.place(self.kind, base, place)) for base in (line, self.v))
-        return self._fused(a, v, total)
-
-    def _across(self, total: str) -> str:
-        name = f"llvm.vector.reduce.fadd.{self.code.suffix(self.kind)}"
-        return self.code.call(name, self.kind, (self.kind, "0.0"), (self.vector, total), flags="reassoc")
-
-    # ---- neighbouring columns at a time ----------------------------------------------------------------------------
-
-    def columns(self) -> None:
-        """Units are so many neighbouring results."""
-        c, width = self.code, WIDE * self.lanes
-
-        def unit(u: str, _: list[str]) -> list[str]:
-            first = c.i64("mul", u, width)
-            last = c.smaller(c.i64("add", first, width), self.results)
-            whole = c.ins(f"icmp eq i64 {c.i64('sub', last, first)}, {width}")
-            edge = c.ins(f"select i1 {whole}, i64 {last}, i64 {first}")
-            c.loop((first, edge, width), [], lambda j, _: self._down(j, WIDE, ""))
-            c.loop((edge, last, self.lanes), [], lambda j, _: self._down(j, 1, self._below(j, last)))
-            return []
-
-        c.loop(("%begin", "%end", 1), [], unit)
-        c.do("ret void")
-
-    def _down(self, column: str, wide: int, mask: str) -> list[str]:
-        """The results from ``column`` on, in so many registers."""
-        c = self.code
-        top = c.place(self.kind, self.a, column)
-
-        def row(i: str, sums: list[str]) -> list[str]:
-            line = c.place(self.kind, top, c.i64("mul", i, self.step))
-            number = c.ins(f"load {self.kind}, ptr {c.place(self.kind, self.v, c.i64('mul', i, self.stride))}")
-            same = c.splat(self.kind, number)
-            places = [c.place(self.kind, line, s * self.lanes) for s in range(wide)]
-            parts = [c.load(self.dtype, p, mask) for p in places]
-            return [self._fused(same, part, total) for part, total in zip(parts, sums)]
-
-        sums = c.loop(("0", self.terms, 1), [(self.vector, "zeroinitializer")] * wide, row)
-        for s, total in enumerate(sums):
-            c.store(self.dtype, total, c.place(self.kind, self.out, c.i64("add", column, s * self.lanes)), mask)
-        return []
-
-    # ---- registers ---------------------------------------------------------------------------------------------------
-
-    def _below(self, first: str, end: str) -> str:
+    def below(self, first: str, end: str) -> str:
         """Lanes whose number, counted from ``first``, is below ``end``."""
-        return self.code.below(first, end)
+        self.lanes = self.width
+        ints = self.t("i64")
+        found = self.ins(f"icmp slt {ints} {self.steps(first, 1)}, {self.splat('i64', end)}")
+        self.lanes = 1
+        return found
 
-    def _fused(self, a: str, b: str, total: str) -> str:
-        name = f"llvm.fmuladd.{self.code.suffix(self.kind)}"
-        return self.code.call(name, self.vector, *((self.vector, x) for x in (a, b, total)))
+
+def _rows(dtype: DType, m: int) -> LineEmitter:
+    """Units are pairs of results; of an odd last one the same is worked out twice."""
+    e = _Walk(dtype, m)
+    times = max(1, _SUMS // (_PAIR * m))
+    many = times * e.width
+    whole = e.i64("sub", e.n, e.i64("urem", e.n, many))
+    zero = (e.vector, "zeroinitializer")
+
+    def add(sums: list[str], lines: list[str], xs: list[str], at: str, mask: str = "") -> list[str]:
+        ys = [e.numbers(line, at, mask) for line in lines]
+        made = []
+        for i, x in enumerate(xs):
+            same = e.numbers(x, at, mask)
+            made += [e.more(sums[_PAIR * i + j], same, y) for j, y in enumerate(ys)]
+        return made
+
+    def pair(u: str) -> None:
+        block, xs, y, outs = e.unit(u)
+        first = e.i64("mul", block, _PAIR)
+        columns = [first, e.smaller(e.i64("add", first, 1), e.i64("sub", e.inner, 1))]
+        lines = [e.at(y, c, e.step) for c in columns]
+        each = _PAIR * m
+
+        def turn(t: str, now: list[str]) -> list[str]:
+            places = [e.i64("add", t, r * e.width) for r in range(times)]
+            parts = [add(now[r * each : (r + 1) * each], lines, xs, at) for r, at in enumerate(places)]
+            return [total for part in parts for total in part]
+
+        sums = e.loop(("0", whole, many), [zero] * (each * times), turn)
+        for r in range(1, times):
+            more = sums[r * each : (r + 1) * each]
+            sums[:each] = [e.ins(f"fadd {e.vector} {a}, {b}") for a, b in zip(sums, more)]
+        rest = [(e.vector, total) for total in sums[:each]]
+        sums = e.loop((whole, e.n, e.width), rest, lambda t, now: add(now, lines, xs, t, e.below(t, e.n)))
+        for i, out in enumerate(outs):
+            for j, column in enumerate(columns):
+                e.put(_across(e, sums[_PAIR * i + j]), e.place(e.stored, out, column))
+
+    e.units(pair)
+    return e
+
+
+def _across(e: _Walk, total: str) -> str:
+    e.lanes = e.width
+    name = f"llvm.vector.reduce.fadd.{e.suffix(e.kind)}"
+    e.lanes = 1
+    zero = "-0.0"
+    return e.call(name, e.kind, (e.kind, zero), (e.vector, total), flags="reassoc")
+
+
+def _columns(dtype: DType, m: int) -> LineEmitter:
+    """Units are so many neighbouring columns."""
+    e, registers = _Walk(dtype, m), _wide(m)
+
+    def down(xs: list[str], y: str, outs: list[str], column: str, masks: list[str]) -> None:
+        """The results from ``column`` on, a register for each mask."""
+
+        def row(t: str, now: list[str]) -> list[str]:
+            line = e.at(y, t, e.step)
+            places = [e.i64("add", column, r * e.width) for r in range(len(masks))]
+            parts = [e.numbers(line, place, mask) for place, mask in zip(places, masks)]
+            made = []
+            for i, x in enumerate(xs):
+                number = e.read(e.dtype, e.at(x, t, e.right))
+                e.lanes = e.width
+                same = e.splat(e.kind, number)
+                e.lanes = 1
+                made += [e.more(now[i * len(masks) + r], same, part) for r, part in enumerate(parts)]
+            return made
+
+        zero = (e.vector, "zeroinitializer")
+        sums = e.loop(("0", e.n, 1), [zero] * (m * len(masks)), row)
+        for i, out in enumerate(outs):
+            for r, mask in enumerate(masks):
+                place = e.place(e.stored, out, e.i64("add", column, r * e.width))
+                e.put(sums[i * len(masks) + r], place, mask, e.width)
+
+    def block(u: str) -> None:
+        number, xs, y, outs = e.unit(u)
+        first = e.i64("mul", number, registers * e.width)
+        last = e.smaller(e.i64("add", first, registers * e.width), e.inner)
+        whole = e.ins(f"icmp eq i64 {e.i64('sub', last, first)}, {registers * e.width}")
+        edge = e.ins(f"select i1 {whole}, i64 {last}, i64 {first}")
+        e.each(first, edge, lambda j: down(xs, y, outs, j, [""] * registers), registers * e.width)
+        e.each(edge, last, lambda j: down(xs, y, outs, j, [e.below(j, last)]), e.width)
+
+    e.units(block)
+    return e

@@ -150,6 +150,8 @@ class Choice:
             return
         for maker in [v.node for v in node.inputs if v.node in self.recipes and uses[v] == 1]:
             assert maker is not None
+            if not self.recipes[maker].joins:
+                continue
             found = find_joint(maker, node, self.views.of)
             if found is not None:
                 self.recipes[node] = found

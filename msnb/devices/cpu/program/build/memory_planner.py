@@ -17,7 +17,7 @@ was written; a read in a loop of what was made before it counts until the loop's
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,14 +109,16 @@ class MemoryPlan:
 
     def __init__(self, instrs: list[Instruction], commit: int, state: Iterable[tuple[MemoryBlock, MemoryBlock]]) -> None:
         self.instrs, self.commit = instrs, commit
-        self._of: dict[MemoryBlock, Memory] = {b: Memory(b, s) for b, s in segments_of(enumerate(instrs)).items()}
+        self._of: dict[MemoryBlock, Memory] = {}
         self._touching = _touching(instrs)
         self._offset = {p.buffer for i in instrs for p in (*i.reads, *i.writes, *i.also) if p.offset}
         state = list(state)
         self._states = {r for _, r in state}
         self._lent: dict[int, tuple[MemoryBlock, MemoryBlock]] = {}
-        self._share_copies()
-        self.lends = [(p, r) for p, r in state if self._lends(p, r)]
+        self.lends = self._shared_by_copies(state, frozenset())
+        late = [r for p, r in state if (p, r) not in self.lends and r.size <= WORTH_WAITING]
+        if late:  # the old value is read once more: a small new one is copied at the very end
+            self.lends = self._shared_by_copies(state, frozenset(late))
         self._lent = {id(self._of[r]): (p, r) for p, r in self.lends}
         self._share_operands()
         self.swaps = {k for k, i in enumerate(instrs) if i.op == m.COPY and self._swaps(k, i)}
@@ -141,11 +143,16 @@ class MemoryPlan:
 
     # ---- sharing ----------------------------------------------------------------------------------------------------
 
-    def _share_copies(self) -> None:
-        copies = [i for i in self.instrs if i.op == m.COPY]
+    def _shared_by_copies(
+        self, state: Sequence[tuple[MemoryBlock, MemoryBlock]], apart: frozenset[MemoryBlock]
+    ) -> list[tuple[MemoryBlock, MemoryBlock]]:
+        """Join what copies connect, but for the results ``apart``; which state may be lent then."""
+        self._of = {b: Memory(b, s) for b, s in segments_of(enumerate(self.instrs)).items()}
+        copies = [i for i in self.instrs if i.op == m.COPY and i.writes[0].buffer not in apart]
         for i in sorted(copies, key=lambda i: -_depth(i.loop)):
             if not self._waits(i):
                 self._join(i.reads[0], i.writes[0])
+        return [(p, r) for p, r in state if self._lends(p, r)]
 
     def _waits(self, instr: Instruction) -> bool:
         """A small new value of a parameter that is made before COMMIT is copied behind it."""
