@@ -10,6 +10,7 @@ from bench.cases import (
     conv,
     dispatch,
     elementwise,
+    gru,
     guards,
     inference,
     lenet,
@@ -26,7 +27,7 @@ from bench.cases import (
 )
 
 FAMILIES = (
-    dispatch, elementwise, norm, matmul, conv, mlp, lenet, rnn, lstm, pinn, loop, transformer, resnet, guards,
+    dispatch, elementwise, norm, matmul, conv, mlp, lenet, rnn, gru, lstm, pinn, loop, transformer, resnet, guards,
     attention, contrast, inference, sparse, axis,
 )  # fmt: skip
 CASES: dict[str, Case] = {case.name: case for family in FAMILIES for case in family.CASES}

@@ -1,4 +1,4 @@
-"""LeNet-5 on 32 x 32 images, momentum: the whole training step at batch 32 and 256."""
+"""LeNet-5 on 32 x 32 images, momentum: the whole training step at batch 32 and 256, and at 100 sizes in turn."""
 
 from __future__ import annotations
 
@@ -87,4 +87,21 @@ def _case(size: int) -> Case:
     )
 
 
-CASES = [_case(32), _case(256)]
+def _other_batches() -> list[Any]:
+    seeded = Seeded(1)
+    return [(seeded.normal(n, 1, 32, 32), seeded.labels(10, n)) for n in seeded.rng.permutation(range(8, 108))]
+
+
+CASES = [
+    _case(32),
+    _case(256),
+    Case(
+        "lenet_sizes_step",
+        "LeNet-5 training step, 100 batch sizes",
+        {"msnb": _ms, "torch": _torch},
+        _other_batches,
+        _weights,
+        flops=58 * CONV_FLOPS + dense_flops(58, 400, 120, 84, 10, data=True),
+        bytes=4.0 * 4 * 61706,
+    ),
+]

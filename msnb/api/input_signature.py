@@ -12,8 +12,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
 
+from msnb.api.cell_inputs import declared_inputs
 from msnb.base.errors import DTypeError, ShapeError
 from msnb.core.tensor import Tensor
 from msnb.graph.capture.size_template import SizeChange
@@ -89,17 +89,7 @@ def _names(fn: Any) -> list[str]:
         return []
 
 
-_declared: WeakKeyDictionary[Any, InputSignature] = WeakKeyDictionary()
-
-
-def declare_inputs(cell: Any, inputs: Sequence[Any], named: Mapping[str, Any]) -> None:
-    """What ``cell.set_inputs`` says: it holds for every program that is made of the Cell itself from here on."""
-    _declared[cell] = InputSignature(inputs, named)
-
-
 def signature_of(fn: Any) -> InputSignature | None:
-    """What was declared for a Cell, or for the Cell that a method belongs to."""
-    try:
-        return _declared.get(getattr(fn, "__self__", fn))
-    except TypeError:  # an object that cannot be a key has declared nothing
-        return None
+    """What was declared for a Cell (``set_inputs``), or for the Cell that a method belongs to."""
+    said = declared_inputs(getattr(fn, "__self__", fn))
+    return None if said is None else InputSignature(*said)

@@ -59,7 +59,7 @@ class SizeTemplates:
                 tried.append(version)
                 yield version
         for version in every[1:]:
-            if version not in tried and (version.bound is None or version.bound[0] not in self.templates):
+            if (version.bound is None or version.bound[0] not in self.templates) and version not in tried:
                 yield version
 
     def sizes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[BoundSizes]:

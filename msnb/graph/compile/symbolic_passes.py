@@ -43,6 +43,7 @@ class SymbolicPasses:
     def __init__(self, noted: Graph) -> None:
         self.noted = noted
         self._passed: dict[Hashable, SymbolicGraph | None] = {}
+        self._met: set[Hashable] = set()
 
     def bound(self, key: Hashable, sizes: Mapping[str, int]) -> Graph | None:
         """What the passes make of the program for these sizes; None where that is not known.
@@ -73,6 +74,9 @@ class SymbolicPasses:
         """
         start = SymbolicGraph(self.noted, ()) if after is None else self._passed.get(after)
         if key in self._passed or start is None:
+            return
+        if after is not None and key not in self._met:  # one size of a scale may stay alone
+            self._met.add(key)
             return
         try:
             with compared() as unequal, typical_sizes(sizes):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from msnb.api.input_signature import declare_inputs
+from msnb.api.cell_inputs import declare_inputs
 from msnb.core import dtypes
 
 Self = TypeVar("Self", bound="CellFlags")
