@@ -214,6 +214,11 @@ class GradOperation(gradients.GradOperation):
     integers = "real"
 
 
+def assign(variable: Any, value: Any) -> Any:
+    """``ops.assign``, at which gradients end: what ``assignments`` makes of every assignment to a Parameter."""
+    return ops.assign(variable, value)
+
+
 def save_checkpoint(
     save_obj: Any, ckpt_file_name: Any, integrated_save: bool = True, async_save: bool = False,
     append_dict: Any = None, enc_key: Any = None, enc_mode: str = "AES-GCM", choice_func: Any = None,

@@ -96,6 +96,9 @@ DIFFERENCES: tuple[Difference, ...] = (
         _theirs(name, "in integers", "an error", "courses and tests do it", "test_gradients_by_integers")
         for name in ("grad", "value_and_grad", "ops.grad", "ops.value_and_grad", "ops.GradOperation")
     ),
+    _theirs(
+        "ops.assign", "ends gradients, so does p = v", "hands gradients on", _SILENT, "test_gradients_of_assignments"
+    ),
     *(
         _theirs(name, ".ckpt is protobuf", ".ckpt is safetensors", "MindSpore must load it", "test_checkpoints")
         for name in ("save_checkpoint", "train.save_checkpoint")

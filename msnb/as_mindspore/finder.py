@@ -17,9 +17,11 @@ from types import ModuleType
 from typing import Any
 
 from msnb.as_mindspore import local_files
+from msnb.as_mindspore.assignments import stored
 from msnb.as_mindspore.differences import ANSWERS
 from msnb.as_mindspore.module_paths import PATHS
 from msnb.base.errors import MsnbError
+from msnb.ops.elementwise.identity_and_effects import install_rule
 
 VERSION = "2.10.0"
 _FACTS = {"__version__": VERSION}
@@ -141,10 +143,12 @@ def install() -> None:
         )
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
+    install_rule(stored)
 
 
 def uninstall() -> None:
     """``mindspore`` is again what is installed under this name. Objects that a program has stay what they are."""
+    install_rule(None)
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
     for name in [n for n, module in sys.modules.items() if getattr(module, "__loader__", None) is _finder]:

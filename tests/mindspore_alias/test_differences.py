@@ -171,3 +171,17 @@ def test_checkpoints(mode: int, tmp_path: Path) -> None:
     assert files[0].read_bytes().startswith(b"\n") and files[1].read_bytes()[8:9] == files[2].read_bytes()[8:9] == b"{"
     for load in (mindspore.load_checkpoint, msnb.load_checkpoint):
         assert [load(str(file))["w"].tolist() for file in files] == [[1.0]] * 3
+
+
+def test_gradients_of_assignments(mode: int) -> None:
+    from msnb.as_mindspore import install, uninstall
+
+    weight = msnb.Parameter(Tensor(5.0), name="w")
+
+    def fn(x: Tensor) -> Tensor:
+        return x * 10 + theirs("assign")(weight, x * 3)
+
+    assert float(msnb.grad(fn)(Tensor(2.0))) == 10.0
+    uninstall()
+    assert float(msnb.grad(lambda x: x * 10 + msnb.ops.assign(weight, x * 3))(Tensor(2.0))) == 13.0
+    install()

@@ -7,6 +7,7 @@ Printing is an op with the trait ``effect``: passes keep it, and keep its order 
 from __future__ import annotations
 
 import builtins
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -115,6 +116,16 @@ print_ = print
 
 # ---- assignment --------------------------------------------------------------------------------------------------
 
+Rule = Callable[[Tensor, Tensor], Tensor]
+_rule: Rule | None = None
+
+
+def install_rule(rule: Rule | None) -> None:
+    """Let ``rule(variable, value)`` say what an assignment stores, and so where its gradient goes. None: the value
+    itself, and the gradient goes on to what it was computed from."""
+    global _rule
+    _rule = rule
+
 
 def assign(variable: Tensor, value: Any) -> Tensor:
     """Give ``variable`` the value ``value``; returns ``variable``.
@@ -135,12 +146,13 @@ def assign(variable: Tensor, value: Any) -> Tensor:
         [2.0]
     """
     new = value if isinstance(value, Tensor) else Tensor(value)
-    new = _fitting(variable._type, new)
+    new = fitting(variable._type, new) if _rule is None else _rule(variable, new)
     slot.engine.assign(variable, new)
     return variable
 
 
-def _fitting(want: TensorType, new: Tensor) -> Tensor:
+def fitting(want: TensorType, new: Tensor) -> Tensor:
+    """``new`` in the shape and the dtype of a variable of type ``want``."""
     if broadcast_shapes(want.shape, new.shape) != want.shape:
         raise ShapeError(f"assign: a value of shape {list(new.shape)} does not fit a variable of {list(want.shape)}.",
                          operands=operand_lines(want, new._type, names=("variable", "value")),

@@ -1,0 +1,123 @@
+"""Gradients and shapes of assignments to Parameters, as MindSpore has them under the alias. Both modes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import msnb
+from msnb import Parameter, Tensor, nn, ops
+from msnb.as_mindspore import uninstall
+
+
+def by_call(net: Any, x: Any) -> None:
+    ops.assign(net.p, x * 3)
+
+
+def by_primitive(net: Any, x: Any) -> None:
+    ops.Assign()(net.p, x * 3)
+
+
+def by_attribute(net: Any, x: Any) -> None:
+    net.p = x * 3
+
+
+def by_adding(net: Any, x: Any) -> None:
+    ops.assign_add(net.p, x * 3)
+
+
+def by_operator(net: Any, x: Any) -> None:
+    net.p += x * 3
+
+
+class Net(nn.Cell):
+    def __init__(self, write: Callable[[Any, Any], None], value: Any = 5.0) -> None:
+        super().__init__()
+        self.p = Parameter(Tensor(value), name="p")
+        self.write = write
+
+    def construct(self, x: Any) -> Any:
+        self.write(self, x)
+        return (x * 10 + self.p * 2).sum()
+
+
+WRITES = (by_call, by_primitive, by_attribute, by_adding, by_operator)
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_the_gradient_ends_at_the_parameter(mode: int, write: Any) -> None:
+    net = Net(write)
+    of_x, of_p = msnb.grad(net, 0, net.trainable_params())(Tensor(2.0))
+    assert float(of_x) == 10.0 and float(of_p[0]) == 2.0
+    assert float(net.p) == (11.0 if write in (by_adding, by_operator) else 6.0)
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_without_the_alias_the_gradient_goes_on(mode: int, write: Any) -> None:
+    uninstall()
+    net = Net(write)
+    of_x, of_p = msnb.grad(net, 0, net.trainable_params())(Tensor(2.0))
+    assert float(of_x) == 16.0
+    assert float(of_p[0]) == (2.0 if write in (by_adding, by_operator) else 0.0)
+
+
+def test_values_that_are_infinite(mode: int) -> None:
+    net = Net(by_call)
+    of_x, of_p = msnb.grad(net, 0, net.trainable_params())(Tensor(float("inf")))
+    assert float(of_x) == 10.0 and float(of_p[0]) == 2.0
+
+
+def test_in_a_loop_that_a_tensor_ends(mode: int) -> None:
+    class Loop(Net):
+        def construct(self, x: Any) -> Any:
+            out, i = x * 0, Tensor(0)
+            while i < 3:
+                self.p = x * out
+                out = out + x * x
+                i = i + 1
+            return out + self.p
+
+    net = Loop(by_call)
+    assert float(msnb.grad(net)(Tensor(2.0))) == 12.0
+    assert float(net.p) == 16.0
+
+
+def test_second_order(mode: int) -> None:
+    net = Net(by_call)
+    by_x = msnb.grad(msnb.grad(lambda x: net(x * x)))
+    assert float(by_x(Tensor(3.0))) == 20.0
+
+
+def test_one_element_fits_a_scalar(mode: int) -> None:
+    class Count(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.n = Parameter(Tensor(5, msnb.int32), name="n")
+
+        def construct(self, x: Any) -> Any:
+            ops.assign(self.n, x + self.n)
+            return self.n * 2
+
+    found = Count()(Tensor([6], msnb.int32))
+    assert (found.shape, int(found)) == ((), 22)
+    with pytest.raises(msnb.base.errors.ShapeError, match="does not fit a variable"):
+        Count()(Tensor([6, 7], msnb.int32))
+    uninstall()
+    with pytest.raises(msnb.base.errors.ShapeError, match="does not fit a variable"):
+        Count()(Tensor([6], msnb.int32))
+
+
+def test_training_is_the_same(mode: int) -> None:
+    def trained() -> list[float]:
+        msnb.set_seed(3)
+        net = nn.Dense(2, 1)
+        step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.Adam(net.trainable_params(), 0.1))
+        for _ in range(3):
+            loss = step(Tensor([[1.0, 2.0]]), Tensor([[0.5]]))
+        return [float(loss), *net.weight.asnumpy().ravel().tolist()]
+
+    under_the_alias = trained()
+    uninstall()
+    assert trained() == under_the_alias
