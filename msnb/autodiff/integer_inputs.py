@@ -343,5 +343,6 @@ def _custom(values: _RealValues, node: Node) -> Real:
 
 
 _CONTROL: dict[Op, Callable[[_RealValues, Node], Real]] = {
-    CUSTOM_GRADIENT: _custom, WITH_VJP: _custom, control_flow.IF: _if, control_flow.WHILE: _while, control_flow.SCAN: _scan, control_flow.CALL: _call,
+    CUSTOM_GRADIENT: _custom, WITH_VJP: _custom,
+    control_flow.IF: _if, control_flow.WHILE: _while, control_flow.SCAN: _scan, control_flow.CALL: _call,
 }  # fmt: skip

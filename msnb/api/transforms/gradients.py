@@ -368,7 +368,8 @@ def value_and_grad(
 ) -> Callable[P, tuple[R, tuple[Tensor, ...]]]: ...
 @overload
 def value_and_grad(
-    fn: Callable[P, R], grad_position: Position = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False
+    fn: Callable[P, R], grad_position: Position = 0, weights: Any = None, has_aux: bool = False,
+    return_ids: bool = False,
 ) -> Callable[P, tuple[R, Any]]: ...
 def value_and_grad(
     fn: Fn, grad_position: Position = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False
