@@ -63,9 +63,9 @@ class ModuleView(ModuleType):
         try:
             return getattr(home, name)
         except AttributeError as error:
-            further = FURTHER.get(self.__name__)
-            if further is not None and hasattr(importlib.import_module(further), name):
-                return getattr(importlib.import_module(further), name)
+            for further in map(importlib.import_module, FURTHER.get(self.__name__, ())):
+                if hasattr(further, name):
+                    return getattr(further, name)
             if type(error) is not AttributeError:
                 raise  # msnb says what there is instead
             raise AttributeError(
