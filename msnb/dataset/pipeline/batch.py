@@ -238,6 +238,10 @@ class PaddedBatch(Batch):
         positions(tuple(self.pad), parent.columns, "padded_batch")
 
     def _assemble(self, epoch: Epoch, info: BatchInfo, group: list[Row]) -> Row:
+        return self.assembled(group, info)
+
+    def assembled(self, group: list[Row], info: BatchInfo) -> Row:
+        """These rows, filled up and stacked."""
         columns = list(zip(*group, strict=True))
         return tuple(
             stack(name, self._padded(name, column, info.batch), info.batch)

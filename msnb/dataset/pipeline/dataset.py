@@ -17,6 +17,7 @@ from msnb.dataset.pipeline import config, nodes
 from msnb.dataset.pipeline import map as mapping
 from msnb.dataset.pipeline import split as splitting
 from msnb.dataset.pipeline.batch import Batch, BatchSize, PaddedBatch, PadInfo
+from msnb.dataset.pipeline.bucket_batch import BucketBatch, FlatMap
 from msnb.dataset.pipeline.epoch_rng import Epoch
 from msnb.dataset.pipeline.iterators import EpochIterator, as_dict, as_list
 from msnb.dataset.pipeline.rows import Row, as_columns, check_count, positions
@@ -138,6 +139,52 @@ class Dataset:
         """
         size = batch_size if callable(batch_size) else check_count(batch_size, "batch_size")
         return Dataset(PaddedBatch(self._node, size, flag(drop_remainder), pad_info, workers_of(num_parallel_workers)))
+
+    def bucket_batch_by_length(
+        self,
+        column_names: str | Sequence[str],
+        bucket_boundaries: Sequence[int],
+        bucket_batch_sizes: Sequence[int],
+        element_length_function: Callable[..., Any] | None = None,
+        pad_info: PadInfo | None = None,
+        pad_to_bucket_boundary: bool = False,
+        drop_remainder: bool = False,
+    ) -> Dataset:
+        """Batches rows of similar length together, padded: less filling than `padded_batch` of any rows.
+
+        Args:
+            column_names: what the length is taken from; without a function, the first axis of one column.
+            bucket_boundaries: n lengths, upwards; bucket i holds lengths from boundary i - 1 to below boundary i.
+            bucket_batch_sizes: n + 1 batch sizes.
+            element_length_function: called with the columns, gives the length.
+            pad_info: as in `padded_batch`.
+            pad_to_bucket_boundary: axes of open size get the bucket's boundary less 1 (not in the last bucket).
+            drop_remainder: leave out batches that are not full at the end.
+
+        >>> from msnb.dataset import NumpySlicesDataset
+        >>> ds = NumpySlicesDataset([[1] * 1, [5] * 5, [2] * 2, [6] * 6], "x", shuffle=False)
+        >>> [b["x"].shape for b in ds.bucket_batch_by_length("x", [4], [2, 2]).create_dict_iterator(1)]
+        [(2, 2), (2, 6)]
+        """
+        if element_length_function is not None:
+            mapping.check_operations(element_length_function, "element_length_function")
+        names = as_columns(column_names, "column_names")
+        to_boundary, drop = flag(pad_to_bucket_boundary), flag(drop_remainder)
+        return Dataset(BucketBatch(self._node, names, bucket_boundaries, bucket_batch_sizes, element_length_function,
+                                   pad_info, to_boundary, drop))  # fmt: skip
+
+    def flat_map(self, func: Callable[[list[Any]], Dataset]) -> Dataset:
+        """Every row (a list of its columns) becomes the rows of the Dataset that `func` makes of it, one after the
+        other; all these must have the same columns. The first row is read at once, for their names.
+
+        >>> from msnb.dataset import NumpySlicesDataset
+        >>> sizes = NumpySlicesDataset([2, 1], "n", shuffle=False)
+        >>> ds = sizes.flat_map(lambda row: NumpySlicesDataset(list(range(int(row[0]))), "i", shuffle=False))
+        >>> [int(row["i"]) for row in ds.create_dict_iterator(1, output_numpy=True)]
+        [0, 1, 0]
+        """
+        mapping.check_operations(func, "flat_map")
+        return Dataset(FlatMap(self._node, func, lambda made: _others(made, "flat_map")[0]))
 
     def shuffle(self, buffer_size: int) -> Dataset:
         """Shuffles through a buffer of `buffer_size` rows (a whole shuffle if it holds the whole data set).
