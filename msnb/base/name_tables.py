@@ -194,7 +194,6 @@ MODULES |= {path: MODULES.get(room, room) for path, room in MODULES.items()}
 _PART = "is not part of msnb yet"
 _SPARSE = f"{_PART}: tensors are dense."
 _ROWS = f"{_PART}; GeneratorDataset takes any Python object with __getitem__ and __len__."
-_PIXELS = f"{_PART}; a function of an array is a transform too: .map(fn, 'image')."
 _LOADER = (
     "PyTorch's DataLoader is a chain here: ms.dataset.GeneratorDataset(source, ['x', 'y'], shuffle=True).batch(32), "
     "where source has __getitem__ and __len__."
@@ -203,11 +202,6 @@ _DATA = {
     "msnb.dataset": dict.fromkeys(("DataLoader", "Dataset", "TensorDataset"), _LOADER) | dict.fromkeys(
         ("TFRecordDataset", "CocoDataset", "VOCDataset", "CelebADataset", "TextFileDataset", "CSVDataset",
          "ManifestDataset", "IMDBDataset", "PaddedDataset", "DatasetCache", "Schema", "DSCallback"), _ROWS),
-    "msnb.dataset.vision": dict.fromkeys(
-        ("AutoAugment", "AutoContrast", "CutMixBatch", "CutOut", "Equalize", "GaussianBlur", "MixUp", "MixUpBatch",
-         "RandAugment", "RandomAffine", "RandomColor", "RandomErasing", "RandomLighting", "RandomPerspective",
-         "RandomPosterize", "RandomRotation", "RandomSelectSubpolicy", "RandomSharpness", "RandomSolarize",
-         "RandomAdjustSharpness", "Rotate", "UniformAugment"), _PIXELS),
 }  # fmt: skip
 SAID_MODULES = {
     **{f"{room}.{name}": said for room, names in _DATA.items() for name, said in names.items()},

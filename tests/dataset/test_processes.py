@@ -21,7 +21,7 @@ import msnb as ms
 import msnb.dataset as ds
 from msnb.base import events
 from msnb.base.errors import DatasetError
-from msnb.dataset.pipeline import worker_pool
+from msnb.dataset.pipeline.workers import worker_pool
 from tests.waiting import PATIENCE, eventually
 
 HOW = [dict(), dict(num_parallel_workers=3), dict(num_parallel_workers=1, python_multiprocessing=True),
@@ -112,7 +112,7 @@ def test_arrays_that_come_back_may_be_written():
 
 def test_large_arrays_are_not_pickled(monkeypatch):
     """What goes through the sockets is small, in both directions."""
-    from msnb.dataset.pipeline import worker_channel
+    from msnb.dataset.pipeline.workers import worker_channel
 
     sizes = []
     real = worker_channel.receive_parts

@@ -7,7 +7,7 @@ import time
 import pytest
 
 import msnb.dataset as ds
-from msnb.dataset.pipeline.prefetch import ordered_map, read_ahead
+from msnb.dataset.pipeline.workers.prefetch import ordered_map, read_ahead
 from tests.waiting import PATIENCE, eventually
 
 

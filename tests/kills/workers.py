@@ -13,7 +13,7 @@ import numpy as np
 
 import msnb.dataset as ds
 from msnb.base.errors import DatasetError
-from msnb.dataset.pipeline import worker_pool
+from msnb.dataset.pipeline.workers import worker_pool
 from tests.kills.moments import Trial, children, killed_after, measured
 from tests.waiting import eventually
 

@@ -11,18 +11,18 @@ from __future__ import annotations
 import itertools
 import math
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from msnb.base.errors import AttributeValueError, DatasetError
-from msnb.dataset.pipeline import prefetch, worker_pool
 from msnb.dataset.pipeline.epoch_rng import Epoch, row_draws
 from msnb.dataset.pipeline.map import _arrange
-from msnb.dataset.pipeline.nodes import Count, Node, UnaryNode, failure
+from msnb.dataset.pipeline.nodes import Count, Node, UnaryNode, entered, failure
 from msnb.dataset.pipeline.rows import Array, Row, check_count, describe, name_of, positions, to_array
+from msnb.dataset.pipeline.workers import prefetch, worker_pool
 
 
 @dataclass(frozen=True)
@@ -98,19 +98,46 @@ class Batch(UnaryNode):
             raise AttributeValueError(f"batch: the result would have two columns of one name: {names}")
         super().__init__(parent, names)
 
-    def rows(self, epoch: Epoch) -> Iterator[Row]:
+    def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
         if self.as_they_are and self.function is None and isinstance(self.size, int):
-            whole = self.parent.stacked(epoch, self.size)
+            whole = self.parent.stacked(epoch, self.size, start * self.size)
             if whole is not None:
                 return (row for row in whole if not self.drop or len(row[0]) == self.size)
+        if isinstance(self.size, int):
+            source = self.parent.rows(epoch, start * self.size)
+            return self._batched(epoch, self._groups(epoch, source, itertools.count(start)))
+        done, read = epoch.progress.at(epoch.place(self.height), start) or (0, 0)
+        groups = self._groups(epoch, self.parent.rows(epoch, read), itertools.count(done), read)
+        return self._batched(epoch, itertools.islice(groups, start - done, None))
 
+    def pick(self, epoch: Epoch, numbers: Sequence[int]) -> Iterator[Row] | None:
+        below = self.parent.count()
+        if not isinstance(self.size, int) or not isinstance(below, int):
+            return None
+        size = self.size
+        spans = [range(number * size, min(below, (number + 1) * size)) for number in numbers]
+        source = self.parent.pick(epoch, list(itertools.chain.from_iterable(spans)))
+        if source is None:
+            return None
+        groups = ((BatchInfo(n, epoch.number), list(itertools.islice(source, len(s)))) for n, s in zip(numbers, spans))
+        return self._batched(epoch, groups)
+
+    def marks(self, epoch: Epoch, done: int, found: dict[str, tuple[int, int]]) -> None:
+        if isinstance(self.size, int):
+            self.parent.marks(epoch, done * self.size, found)
+            return
+        entry = entered(self, epoch, done, found)
+        if entry is not None:
+            self.parent.marks(epoch, entry[1], found)
+
+    def _batched(self, epoch: Epoch, groups: Iterator[tuple[BatchInfo, list[Row]]]) -> Iterator[Row]:
         if self.processes:
-            return self._by_processes(epoch)
+            return self._by_processes(epoch, groups)
 
         def work(item: tuple[BatchInfo, list[Row]]) -> Row:
             return self._assemble(epoch, *item)
 
-        return prefetch.ordered_map(work, self._groups(epoch), self.workers)
+        return prefetch.ordered_map(work, groups, self.workers)
 
     def count(self) -> Count:
         below = self.parent.count()
@@ -120,14 +147,20 @@ class Batch(UnaryNode):
             return math.inf
         return int(below) // self.size if self.drop else -(-int(below) // self.size)
 
-    def _groups(self, epoch: Epoch) -> Iterator[tuple[BatchInfo, list[Row]]]:
-        source = self.parent.rows(epoch)
-        for number in itertools.count():
+    def _groups(
+        self, epoch: Epoch, source: Iterator[Row], numbers: Iterable[int], read: int = 0
+    ) -> Iterator[tuple[BatchInfo, list[Row]]]:
+        """The rows of the batches with these numbers; `read` rows of the parent came before them."""
+        place = None if isinstance(self.size, int) else epoch.place(self.height)
+        for number in numbers:
             info = BatchInfo(number, epoch.number)
             size = self._size_for(info)
             group = list(itertools.islice(source, size))
             if not group or (self.drop and len(group) < size):
                 return
+            if place is not None:
+                read += len(group)
+                epoch.progress.note(place, number + 1, read)
             yield info, group
 
     def _size_for(self, info: BatchInfo) -> int:
@@ -145,19 +178,18 @@ class Batch(UnaryNode):
             return tuple(stack(n, c, info.batch) for n, c in zip(self.parent.columns, columns, strict=True))
         return self._joined(info, columns, self.made(epoch, info, [list(columns[i]) for i in self.taken]))
 
-    def _by_processes(self, epoch: Epoch) -> Iterator[Row]:
+    def _by_processes(self, epoch: Epoch, groups: Iterator[tuple[BatchInfo, list[Row]]]) -> Iterator[Row]:
         """`per_batch_map` in worker processes. Only the columns that it takes travel; the others wait here."""
-        waiting: deque[list[Sequence[Array]]] = deque()
+        waiting: deque[tuple[BatchInfo, list[Sequence[Array]]]] = deque()
 
         def items() -> Iterator[tuple[BatchInfo, list[list[Array]]]]:
-            for info, group in self._groups(epoch):
-                waiting.append(list(zip(*group, strict=True)))
-                yield info, [list(waiting[-1][i]) for i in self.taken]
+            for info, group in groups:
+                waiting.append((info, list(zip(*group, strict=True))))
+                yield info, [list(waiting[-1][1][i]) for i in self.taken]
 
         job = worker_pool.Job(worker_pool.alone(self), "made", epoch, "batch: per_batch_map", self.function, number_of)
-        infos = (BatchInfo(number, epoch.number) for number in itertools.count())
-        for info, fresh in zip(infos, worker_pool.ordered_map(self, job, items(), self.workers)):
-            yield self._joined(info, waiting.popleft(), fresh)
+        for fresh in worker_pool.ordered_map(self, job, items(), self.workers):
+            yield self._joined(*waiting.popleft(), fresh)
 
     def _joined(self, info: BatchInfo, columns: list[Sequence[Array]], fresh: list[Array]) -> Row:
         return tuple(fresh[i] if new else stack(name, columns[i], info.batch) for name, new, i in self.plan)
@@ -206,6 +238,10 @@ class PaddedBatch(Batch):
         positions(tuple(self.pad), parent.columns, "padded_batch")
 
     def _assemble(self, epoch: Epoch, info: BatchInfo, group: list[Row]) -> Row:
+        return self.assembled(group, info)
+
+    def assembled(self, group: list[Row], info: BatchInfo) -> Row:
+        """These rows, filled up and stacked."""
         columns = list(zip(*group, strict=True))
         return tuple(
             stack(name, self._padded(name, column, info.batch), info.batch)

@@ -17,11 +17,13 @@ from msnb.dataset.pipeline import config, nodes
 from msnb.dataset.pipeline import map as mapping
 from msnb.dataset.pipeline import split as splitting
 from msnb.dataset.pipeline.batch import Batch, BatchSize, PaddedBatch, PadInfo
+from msnb.dataset.pipeline.bucket_batch import BucketBatch, FlatMap
 from msnb.dataset.pipeline.epoch_rng import Epoch
 from msnb.dataset.pipeline.iterators import EpochIterator, as_dict, as_list
 from msnb.dataset.pipeline.rows import Row, as_columns, check_count, positions
 from msnb.dataset.pipeline.samplers import as_sampler
 from msnb.dataset.pipeline.source_nodes import IndexedSource
+from msnb.dataset.pipeline.state import IteratorState
 
 Names = str | Sequence[str] | None
 _writers: dict[str, Callable[[Dataset, str, int], None]] = {}
@@ -47,6 +49,7 @@ class Dataset:
         self._node = node
         self._next_epoch = 0
         self._mark: object = None
+        self._seed: int | None = None  # that of a state, until a seed is set
         self._counted: int | None = None
 
     # operations ------------------------------------------------------------------------------------------------
@@ -137,6 +140,52 @@ class Dataset:
         size = batch_size if callable(batch_size) else check_count(batch_size, "batch_size")
         return Dataset(PaddedBatch(self._node, size, flag(drop_remainder), pad_info, workers_of(num_parallel_workers)))
 
+    def bucket_batch_by_length(
+        self,
+        column_names: str | Sequence[str],
+        bucket_boundaries: Sequence[int],
+        bucket_batch_sizes: Sequence[int],
+        element_length_function: Callable[..., Any] | None = None,
+        pad_info: PadInfo | None = None,
+        pad_to_bucket_boundary: bool = False,
+        drop_remainder: bool = False,
+    ) -> Dataset:
+        """Batches rows of similar length together, padded: less filling than `padded_batch` of any rows.
+
+        Args:
+            column_names: what the length is taken from; without a function, the first axis of one column.
+            bucket_boundaries: n lengths, upwards; bucket i holds lengths from boundary i - 1 to below boundary i.
+            bucket_batch_sizes: n + 1 batch sizes.
+            element_length_function: called with the columns, gives the length.
+            pad_info: as in `padded_batch`.
+            pad_to_bucket_boundary: axes of open size get the bucket's boundary less 1 (not in the last bucket).
+            drop_remainder: leave out batches that are not full at the end.
+
+        >>> from msnb.dataset import NumpySlicesDataset
+        >>> ds = NumpySlicesDataset([[1] * 1, [5] * 5, [2] * 2, [6] * 6], "x", shuffle=False)
+        >>> [b["x"].shape for b in ds.bucket_batch_by_length("x", [4], [2, 2]).create_dict_iterator(1)]
+        [(2, 2), (2, 6)]
+        """
+        if element_length_function is not None:
+            mapping.check_operations(element_length_function, "element_length_function")
+        names = as_columns(column_names, "column_names")
+        to_boundary, drop = flag(pad_to_bucket_boundary), flag(drop_remainder)
+        return Dataset(BucketBatch(self._node, names, bucket_boundaries, bucket_batch_sizes, element_length_function,
+                                   pad_info, to_boundary, drop))  # fmt: skip
+
+    def flat_map(self, func: Callable[[list[Any]], Dataset]) -> Dataset:
+        """Every row (a list of its columns) becomes the rows of the Dataset that `func` makes of it, one after the
+        other; all these must have the same columns. The first row is read at once, for their names.
+
+        >>> from msnb.dataset import NumpySlicesDataset
+        >>> sizes = NumpySlicesDataset([2, 1], "n", shuffle=False)
+        >>> ds = sizes.flat_map(lambda row: NumpySlicesDataset(list(range(int(row[0]))), "i", shuffle=False))
+        >>> [int(row["i"]) for row in ds.create_dict_iterator(1, output_numpy=True)]
+        [0, 1, 0]
+        """
+        mapping.check_operations(func, "flat_map")
+        return Dataset(FlatMap(self._node, func, lambda made: _others(made, "flat_map")[0]))
+
     def shuffle(self, buffer_size: int) -> Dataset:
         """Shuffles through a buffer of `buffer_size` rows (a whole shuffle if it holds the whole data set).
 
@@ -224,27 +273,45 @@ class Dataset:
 
     # reading ---------------------------------------------------------------------------------------------------
 
-    def create_dict_iterator(self, num_epochs: int = -1, output_numpy: bool = False) -> EpochIterator[dict[str, Any]]:
+    def create_dict_iterator(
+        self, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = True, *, state: Any = None
+    ) -> EpochIterator[dict[str, Any]]:
         """An iterator over rows as dicts: column -> Tensor (or array).
 
         Args:
             num_epochs: `for` loops the iterator serves, one epoch each; -1: any number.
             output_numpy: arrays instead of Tensors.
+            do_copy: MindSpore's; a row is the caller's own either way.
+            state: what `it.state()` of an iterator over the same pipeline gave: the first row is the next one there,
+                and the rest of its epoch counts as an epoch. The number of workers may be another.
+
+        Raises:
+            TypeError, ValueError, DatasetError: the state is none, or that of another pipeline.
+
+        >>> from msnb.dataset import NumpySlicesDataset
+        >>> data = NumpySlicesDataset({"x": list(range(9))}).shuffle(4).batch(2)
+        >>> one = data.create_dict_iterator(num_epochs=1, output_numpy=True)
+        >>> first, state = next(one), one.state()
+        >>> two = data.create_dict_iterator(num_epochs=1, output_numpy=True, state=state)
+        >>> [row["x"].tolist() for row in one] == [row["x"].tolist() for row in two]
+        True
         """
-        return EpochIterator(self._start_epoch, self._node.columns, as_dict, _epochs(num_epochs), flag(output_numpy))
+        flag(do_copy)
+        return self._iterator(self._node.columns, as_dict, num_epochs, output_numpy, state)
 
     def create_tuple_iterator(
-        self, columns: Names = None, num_epochs: int = -1, output_numpy: bool = False
+        self,
+        columns: Names = None,
+        num_epochs: int = -1,
+        output_numpy: bool = False,
+        do_copy: bool = True,
+        *,
+        state: Any = None,
     ) -> EpochIterator[list[Any]]:
-        """An iterator over rows as lists, in the order of the columns (or of `columns`)."""
+        """An iterator over rows as lists, in the order of the columns (or of `columns`); see `create_dict_iterator`."""
+        flag(do_copy)
         chosen = as_columns(columns, "columns") or self._node.columns
-        order = positions(chosen, self._node.columns, "create_tuple_iterator")
-
-        def start() -> Iterator[Row]:
-            rows = self._start_epoch()
-            return rows if chosen == self._node.columns else (tuple(row[i] for i in order) for row in rows)
-
-        return EpochIterator(start, chosen, as_list, _epochs(num_epochs), flag(output_numpy))
+        return self._iterator(chosen, as_list, num_epochs, output_numpy, state)
 
     def __iter__(self) -> EpochIterator[list[Any]]:
         return self.create_tuple_iterator(num_epochs=1)
@@ -253,15 +320,41 @@ class Dataset:
         """The next epoch is the first one again."""
         self._next_epoch = 0
 
-    def _start_epoch(self) -> Iterator[Row]:
+    def _iterator(
+        self,
+        columns: Sequence[str],
+        finish: Callable[[Sequence[str], Sequence[Any]], Any],
+        num_epochs: Any,
+        output_numpy: Any,
+        state: Any,
+    ) -> EpochIterator[Any]:
+        order = positions(columns, self._node.columns, "create_tuple_iterator")
+        place = None if state is None else IteratorState.read(state, self._node)
+        if place is not None:
+            self._mark, self._seed, self._next_epoch = config.seed_mark(), place.seed, place.epoch
+
+        def start(state: IteratorState) -> tuple[Epoch, Iterator[Row]]:
+            epoch = Epoch.start(state.seed, state.epoch, state.marks)
+            rows = self._rows(epoch, state.row)
+            chosen = rows if columns == self._node.columns else (tuple(row[i] for i in order) for row in rows)
+            return epoch, chosen
+
+        epochs, numpy = _epochs(num_epochs), flag(output_numpy)
+        return EpochIterator(self._node, self._next_state, start, place, columns, finish, epochs, numpy)
+
+    def _next_state(self, begin: bool) -> IteratorState:
+        """The first row of the next epoch; to begin it makes the one after it the next."""
         mark = config.seed_mark()
         if mark != self._mark:
-            self._mark, self._next_epoch = mark, 0
-        epoch = Epoch.start(config.effective_seed(), self._next_epoch)
-        self._next_epoch += 1
+            self._mark, self._seed, self._next_epoch = mark, None, 0
+        seed = config.effective_seed() if self._seed is None else self._seed
+        self._next_epoch += begin
+        return IteratorState(seed, self._next_epoch - begin)
+
+    def _rows(self, epoch: Epoch, start: int) -> Iterator[Row]:
         ahead = config.get_prefetch_size()
         node = nodes.Prefetch(self._node, ahead) if ahead else self._node
-        return node.rows(epoch)
+        return node.rows(epoch, start)
 
     # questions -------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,9 @@ thread-local slot; called by hand they draw from a process-wide generator that f
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, replace
+from collections import OrderedDict, deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -40,6 +42,44 @@ class Path:
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=self.key)))
 
 
+Marks = Mapping[str, tuple[int, int]]
+_LOGS, _LOG = 256, 65536  # places, and entries of one place, that are remembered
+
+
+class EpochProgress:
+    """How many rows of its parent a node had read when it gave out a row, for nodes where only a pass can tell.
+
+        filter   gives row 0, 1, 2 ...   having read   1, 4, 5 ... rows        log: (1, 1) (2, 4) (3, 5)
+
+    Args:
+        marks: place -> (rows given out, rows read), from a state: reading goes on there.
+    """
+
+    def __init__(self, marks: Marks | None = None) -> None:
+        self.marks = dict(marks or {})
+        self._logs: OrderedDict[str, deque[tuple[int, int]]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[type[EpochProgress], tuple[()]]:
+        return EpochProgress, ()  # a worker process has no use for it
+
+    def note(self, place: str, out: int, read: int) -> None:
+        with self._lock:
+            log = self._logs.get(place)
+            if log is None:
+                log = self._logs[place] = deque(maxlen=_LOG)
+                if len(self._logs) > _LOGS:
+                    self._logs.popitem(last=False)
+            log.append((out, read))
+
+    def at(self, place: str, out: int) -> tuple[int, int] | None:
+        """The last entry of a place that is not behind its row `out`; what is noted now wins over the state's marks."""
+        with self._lock:
+            found = next((entry for entry in reversed(self._logs.get(place, ())) if entry[0] <= out), None)
+        mark = self.marks.get(place)
+        return mark if found is None and mark is not None and mark[0] <= out else found
+
+
 @dataclass(frozen=True)
 class Epoch:
     """One pass over a chain: its number, and the paths from which order and values are drawn."""
@@ -47,11 +87,16 @@ class Epoch:
     number: int
     order: Path
     values: Path
+    progress: EpochProgress = field(default_factory=EpochProgress, compare=False, repr=False)
 
     @classmethod
-    def start(cls, seed: int, number: int) -> Epoch:
+    def start(cls, seed: int, number: int, marks: Marks | None = None) -> Epoch:
         path = Path(seed, (number,))
-        return cls(number, path, path)
+        return cls(number, path, path, EpochProgress(marks))
+
+    def place(self, height: int) -> str:
+        """The name of a node in this epoch: the way there, and its height."""
+        return ".".join(map(str, (*self.values.key[1:], height)))
 
     def branch(self, index: int) -> Epoch:
         return self._step(_BRANCH, index)
@@ -66,7 +111,7 @@ class Epoch:
         return self.order.step(_NODE, height).generator()
 
     def _step(self, kind: int, index: int) -> Epoch:
-        return Epoch(self.number, self.order.step(kind, index), self.values.step(kind, index))
+        return Epoch(self.number, self.order.step(kind, index), self.values.step(kind, index), self.progress)
 
 
 class _Slot(threading.local):

@@ -18,7 +18,10 @@ from typing import Any, Generic, TypeVar
 
 from msnb.base.errors import DatasetError
 from msnb.core.tensor import Tensor
+from msnb.dataset.pipeline.epoch_rng import Epoch
+from msnb.dataset.pipeline.nodes import Node
 from msnb.dataset.pipeline.rows import Array, Row
+from msnb.dataset.pipeline.state import IteratorState
 
 T = TypeVar("T")
 _open: weakref.WeakSet[EpochIterator[Any]] = weakref.WeakSet()
@@ -39,13 +42,20 @@ class EpochIterator(Generic[T]):
 
     def __init__(
         self,
-        start: Callable[[], Iterator[Row]],
+        node: Node,
+        next_state: Callable[[bool], IteratorState],
+        start: Callable[[IteratorState], tuple[Epoch, Iterator[Row]]],
+        state: IteratorState | None,
         columns: Sequence[str],
         finish: Callable[[Sequence[str], Sequence[Any]], T],
         num_epochs: int,
         output_numpy: bool,
     ) -> None:
-        self._start, self._columns, self._finish = start, tuple(columns), finish
+        self._node, self._next_state, self._start = node, next_state, start
+        self._columns, self._finish = tuple(columns), finish
+        self._state = state  # where to begin
+        self._epoch: Epoch | None = None
+        self._seed = self._row = 0
         self._left = num_epochs
         self._numpy = output_numpy
         self._rows: Iterator[Row] | None = None
@@ -63,14 +73,46 @@ class EpochIterator(Generic[T]):
         if self._rows is None:
             if self._left == 0:
                 raise StopIteration
-            self._left -= self._left > 0
-            self._rows = self._start()
+            self._begin()
         try:
-            row = next(self._rows)
+            row = next(self._rows)  # type: ignore[arg-type]
         except BaseException:
             self._rows = None
             raise
+        self._row += 1
         return self._finish(self._columns, row if self._numpy else self._tensors(row))
+
+    def _begin(self) -> None:
+        """Open the next epoch, where a state says so in the middle of it."""
+        self._left -= self._left > 0
+        state, self._state = self._state, None
+        first = self._next_state(True)
+        state = first if state is None else state
+        self._seed, self._row = state.seed, state.row
+        self._epoch, self._rows = self._start(state)
+
+    def state(self) -> dict[str, Any]:
+        """Where this iterator is: a small JSON value. `create_dict_iterator(state=...)` goes on at the next row, in
+        another process too, with any number of workers.
+
+        The rows are the same as long as sources and functions give the same for the same row; what functions draw with
+        the row's generator (all random transforms) does. A source that cannot seek, or a filter below a shuffle, is
+        read again up to that row.
+
+        Returns:
+            A dict that `json.dumps` takes, less than 2 kB for a chain of common length.
+
+        >>> from msnb.dataset import NumpySlicesDataset
+        >>> it = NumpySlicesDataset([1, 2, 3], "x").create_dict_iterator()
+        >>> row = next(it)
+        >>> it.state()["row"]
+        1
+        """
+        if self._rows is None or self._epoch is None:
+            return (self._state or self._next_state(False)).page(self._node)
+        marks: dict[str, tuple[int, int]] = {}
+        self._node.marks(self._epoch, self._row, marks)
+        return IteratorState(self._seed, self._epoch.number, self._row, marks).page(self._node)
 
     def stop(self) -> None:
         """Ends the current epoch and all further ones; threads that read ahead end too."""

@@ -17,10 +17,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
-from msnb.dataset.pipeline import prefetch, worker_pool
 from msnb.dataset.pipeline.epoch_rng import Epoch, row_draws
 from msnb.dataset.pipeline.nodes import Node, UnaryNode, failure
 from msnb.dataset.pipeline.rows import Array, Operation, Row, name_of, positions, to_array
+from msnb.dataset.pipeline.workers import prefetch, worker_pool
 
 
 def check_operations(operations: Any, what: str) -> tuple[Operation, ...]:
@@ -73,22 +73,29 @@ class Map(UnaryNode):
             raise AttributeValueError(f"map: the result would have two columns of one name: {names}")
         super().__init__(parent, names)
 
-    def rows(self, epoch: Epoch) -> Iterator[Row]:
+    def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
+        return self._mapped(epoch, enumerate(self.parent.rows(epoch, start), start))
+
+    def pick(self, epoch: Epoch, numbers: Sequence[int]) -> Iterator[Row] | None:
+        found = self.parent.pick(epoch, numbers)
+        return None if found is None else self._mapped(epoch, zip(numbers, found))
+
+    def _mapped(self, epoch: Epoch, numbered: Iterator[tuple[int, Row]]) -> Iterator[Row]:
         if self.processes:
-            return self._by_processes(epoch)
+            return self._by_processes(epoch, numbered)
 
         def work(item: tuple[int, Row]) -> Row:
             index, row = item
             return self._joined(row, self.made(epoch, index, tuple(row[i] for i in self.taken)))
 
-        return prefetch.ordered_map(work, enumerate(self.parent.rows(epoch)), self.workers)
+        return prefetch.ordered_map(work, numbered, self.workers)
 
-    def _by_processes(self, epoch: Epoch) -> Iterator[Row]:
+    def _by_processes(self, epoch: Epoch, numbered: Iterator[tuple[int, Row]]) -> Iterator[Row]:
         """Only the columns that are taken travel; the others wait here."""
         waiting: deque[Row] = deque()
 
         def items() -> Iterator[tuple[int, Row]]:
-            for index, row in enumerate(self.parent.rows(epoch)):
+            for index, row in numbered:
                 waiting.append(row)
                 yield index, tuple(row[i] for i in self.taken)
 

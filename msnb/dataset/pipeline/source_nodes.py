@@ -17,11 +17,11 @@ import numpy as np
 
 from msnb.base.errors import ArgumentError, AttributeValueError, DatasetError
 from msnb.core.dtypes import as_dtype
-from msnb.dataset.pipeline import prefetch, worker_pool
 from msnb.dataset.pipeline.epoch_rng import Epoch, row_draws
 from msnb.dataset.pipeline.nodes import Count, Node, failure
 from msnb.dataset.pipeline.rows import Array, Row, name_of, positions, to_array
 from msnb.dataset.pipeline.samplers import Sampler
+from msnb.dataset.pipeline.workers import prefetch, worker_pool
 
 Gather = Callable[[Array], Row]
 Types = tuple["np.dtype[Any]", ...] | None
@@ -99,23 +99,32 @@ class IndexedSource(Node):
         return IndexedSource(self.name, self.fetch, self.length, self.columns, sampler, self.workers, self.gather,
                              self.users, self.processes)  # fmt: skip
 
-    def rows(self, epoch: Epoch) -> Iterator[Row]:
-        numbers = map(int, self._order(epoch))
+    def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
+        order = self._order(epoch)
+        return self._fetched(epoch, order[start:], range(start, len(order)))
+
+    def pick(self, epoch: Epoch, numbers: Sequence[int]) -> Iterator[Row] | None:
+        return self._fetched(epoch, self._order(epoch)[np.asarray(numbers, np.int64)], numbers)
+
+    def _fetched(self, epoch: Epoch, order: Array, places: Sequence[int]) -> Iterator[Row]:
+        """The rows `order` of the source, which are at `places` of the epoch."""
+        numbers = map(int, order)
         if not self.users:
             return prefetch.ordered_map(self.fetch, numbers, self.workers)
+        items = zip(places, numbers)
         if self.processes:
             job = worker_pool.Job(FetchSource(self), "row", epoch, self.name, self.fetch, worker_pool.first)
-            return worker_pool.ordered_map(self, job, enumerate(numbers), self.workers)
+            return worker_pool.ordered_map(self, job, items, self.workers)
         fetch = functools.partial(FetchSource(self).row, epoch)
         if self.workers == 1:
-            return itertools.starmap(fetch, enumerate(numbers))
-        return prefetch.ordered_map(lambda item: fetch(*item), enumerate(numbers), self.workers)
+            return itertools.starmap(fetch, items)
+        return prefetch.ordered_map(lambda item: fetch(*item), items, self.workers)
 
-    def stacked(self, epoch: Epoch, size: int) -> Iterator[Row] | None:
+    def stacked(self, epoch: Epoch, size: int, start: int = 0) -> Iterator[Row] | None:
         if self.gather is None or self.workers > 1:
             return None
         order = self._order(epoch)
-        return map(self.gather, (order[first : first + size] for first in range(0, len(order), size)))
+        return map(self.gather, (order[first : first + size] for first in range(start, len(order), size)))
 
     def _order(self, epoch: Epoch) -> Array:
         return self.sampler.indices(self.length(), epoch.order_generator(self.height), self.column)
@@ -153,9 +162,10 @@ class StreamSource(Node):
         super().__init__(reader.columns)
         self.start, self.reader, self.limit, self.size = start, reader, limit, size
 
-    def rows(self, epoch: Epoch) -> Iterator[Row]:
+    def rows(self, epoch: Epoch, start: int = 0) -> Iterator[Row]:
         values = self._guarded()
-        for index, value in enumerate(itertools.islice(values, self.limit)):
+        stop = self.limit if self.limit is None else max(start, self.limit)
+        for index, value in enumerate(itertools.islice(values, start, stop), start):
             yield self.reader.row(value, index)
 
     def count(self) -> Count:

@@ -16,7 +16,7 @@ from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.dataset.pipeline.epoch_rng import draws
 from msnb.dataset.pipeline.rows import Array, describe
 from msnb.dataset.transforms.random import check_probability
-from msnb.dataset.vision.enums import ImageTransform
+from msnb.dataset.vision.enums import ImageTransform, like
 
 _WEIGHTS = np.array([0.299, 0.587, 0.114], np.float32)
 
@@ -26,19 +26,13 @@ def _need_colours(value: Array, what: str) -> None:
         raise ShapeError(f"{what} expects three colours on the last axis, got {describe(value)}")
 
 
-def _like(value: Array, image: Array) -> Array:
-    if image.dtype.kind == "f":
-        return value.astype(image.dtype)
-    return np.clip(np.rint(value), 0, 255).astype(image.dtype)
-
-
 def grey_of(image: Array) -> Array:
     """How bright each pixel is, [..., h, w, 1]."""
     return np.asarray((image.astype(np.float32) @ _WEIGHTS)[..., np.newaxis])
 
 
 def _towards(image: Array, grey: Any, factor: float) -> Array:
-    return _like(grey + np.float32(factor) * (image.astype(np.float32) - grey), image)
+    return like(grey + np.float32(factor) * (image.astype(np.float32) - grey), image)
 
 
 def brightened(image: Array, factor: float) -> Array:
@@ -66,7 +60,7 @@ def turned(image: Array, share: float) -> Array:
     sector = np.where(high == r, (g - b) / span, np.where(high == g, 2 + (b - r) / span, 4 + (r - g) / span))
     places = (np.array([5, 3, 1], np.float32) + (sector + 6 * share)[..., np.newaxis]) % 6
     depth = (high - low)[..., np.newaxis] * np.clip(np.minimum(places, 4 - places), 0, 1)
-    return _like((high[..., np.newaxis] - depth) * top, image)
+    return like((high[..., np.newaxis] - depth) * top, image)
 
 
 class _Adjust(ImageTransform):
@@ -154,7 +148,7 @@ class Grayscale(ImageTransform):
 
     def image(self, value: Array) -> Array:
         _need_colours(value, "Grayscale")
-        return np.repeat(_like(grey_of(value), value), self.channels, axis=-1)
+        return np.repeat(like(grey_of(value), value), self.channels, axis=-1)
 
 
 class RandomGrayscale(Grayscale):

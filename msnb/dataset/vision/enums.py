@@ -6,6 +6,7 @@ An image is [..., height, width, channel]; a plain [height, width] is taken as o
 from __future__ import annotations
 
 import enum
+import math
 from typing import Any
 
 import numpy as np
@@ -95,3 +96,30 @@ def pad_image(value: Array, sides: tuple[int, int, int, int], fill: Any, border:
     out[...] = filling
     out[..., top : top + height, left : left + width, :] = value
     return out
+
+
+def check_number(value: Any, what: str, least: float = -math.inf, most: float = math.inf) -> float:
+    """A number from `least` to `most`."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+        raise ArgumentError(f"{what} must be a number, got {type(value).__name__} {value!r}")
+    if not least <= value <= most:
+        raise AttributeValueError(f"{what} must lie from {least} to {most}, got {value}")
+    return float(value)
+
+
+def as_range(value: Any, what: str, least: float = -math.inf, most: float = math.inf) -> tuple[float, float]:
+    """(low, high), or d for (-d, d)."""
+    pair = tuple(value) if isinstance(value, (tuple, list)) else (-check_number(value, what, 0), value)
+    if len(pair) != 2:
+        raise AttributeValueError(f"{what} is a number or (low, high), got {value!r}")
+    low, high = (check_number(part, what, least, most) for part in pair)
+    if low > high:
+        raise AttributeValueError(f"{what}: low {low} is above high {high}")
+    return low, high
+
+
+def like(value: Array, image: Array) -> Array:
+    """A result as pixels of the image's kind: whole numbers are rounded and stay from 0 to 255, floats are not cut."""
+    if image.dtype.kind == "f":
+        return value.astype(image.dtype)
+    return np.clip(np.rint(value), 0, 255).astype(image.dtype)

@@ -21,7 +21,7 @@ from msnb.dataset.vision.enums import (
     pad_image,
     two_sides,
 )
-from msnb.dataset.vision.geometry import HorizontalFlip, VerticalFlip, resized, window
+from msnb.dataset.vision.geometry import HorizontalFlip, Resize, VerticalFlip, resized, window
 
 
 class RandomHorizontalFlip(HorizontalFlip):
@@ -69,14 +69,35 @@ class RandomCrop(ImageTransform):
         self.pad_if_needed, self.fill, self.border = pad_if_needed, fill_value, padding_mode
 
     def image(self, value: Array) -> Array:
+        value, _ = self.padded(value)
+        return window(value, *self.corner(value), self.size, "RandomCrop")
+
+    def padded(self, value: Array) -> tuple[Array, tuple[int, int]]:
+        """The image with its border, and how much of that is at the left and at the top."""
+        left = top = 0
         if self.sides is not None:
             value = pad_image(value, self.sides, self.fill, self.border)
+            left, top = self.sides[:2]
         need_h, need_w = (max(0, want - have) for want, have in zip(self.size, value.shape[-3:-1], strict=True))
         if self.pad_if_needed and (need_h or need_w):
             value = pad_image(value, (need_w, need_h, need_w, need_h), self.fill, self.border)
+            left, top = left + need_w, top + need_h
+        return value, (left, top)
+
+    def corner(self, value: Array) -> tuple[int, int]:
+        """Row and column of a drawn window."""
         room_h, room_w = (max(0, have - want) for want, have in zip(self.size, value.shape[-3:-1], strict=True))
-        top, left = int(draws().integers(room_h + 1)), int(draws().integers(room_w + 1))
-        return window(value, top, left, self.size, "RandomCrop")
+        return int(draws().integers(room_h + 1)), int(draws().integers(room_w + 1))
+
+
+class RandomResize(ImageTransform):
+    """`Resize` with a drawn interpolation."""
+
+    def __init__(self, size: int | Sequence[int]) -> None:
+        self.all = [Resize(size, method) for method in Inter]
+
+    def image(self, value: Array) -> Array:
+        return self.all[int(draws().integers(len(self.all)))].image(value)
 
 
 class RandomResizedCrop(ImageTransform):
@@ -105,10 +126,11 @@ class RandomResizedCrop(ImageTransform):
         self.scale, self.ratio, self.attempts = (scale[0], scale[1]), (ratio[0], ratio[1]), max_attempts
 
     def image(self, value: Array) -> Array:
-        top, left, height, width = self._part(*value.shape[-3:-1])
+        top, left, height, width = self.part(*value.shape[-3:-1])
         return resized(value[..., top : top + height, left : left + width, :], self.size, self.method)
 
-    def _part(self, height: int, width: int) -> tuple[int, int, int, int]:
+    def part(self, height: int, width: int) -> tuple[int, int, int, int]:
+        """Row, column, height and width of a drawn part."""
         generator = draws()
         for _ in range(self.attempts):
             area = height * width * generator.uniform(*self.scale)

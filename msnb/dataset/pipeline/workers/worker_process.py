@@ -28,7 +28,7 @@ from typing import Any
 
 from msnb.base.errors import DatasetError
 from msnb.base.settings import get_context, set_context
-from msnb.dataset.pipeline import worker_channel
+from msnb.dataset.pipeline.workers import worker_channel
 
 IDLE = float(os.environ.get("MSNB_WORKER_IDLE", 60.0))  # tests do not wait so long
 IDLE_STATUS = 75  # it ended because nothing was to do

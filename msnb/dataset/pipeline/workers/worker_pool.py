@@ -45,9 +45,9 @@ from msnb.base.errors import DatasetError
 from msnb.base.settings import get_context
 from msnb.base.source_location import PACKAGE_DIR
 from msnb.core import random as core_random
-from msnb.dataset.pipeline import prefetch, worker_channel, worker_process
 from msnb.dataset.pipeline.epoch_rng import Epoch, row_path
 from msnb.dataset.pipeline.rows import name_of
+from msnb.dataset.pipeline.workers import prefetch, worker_channel, worker_process
 
 _PATIENCE = 1.0  # seconds that workers have for work whose results are not wanted any more
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -154,7 +154,7 @@ def _packed(job: Job) -> worker_channel.Parcel:
 
 
 # not -m: the package imports its own modules, and Python warns of a module that is there before it is run
-_BEGIN = "import sys; from msnb.dataset.pipeline.worker_process import main; main(sys.argv[1:])"
+_BEGIN = "import sys; from msnb.dataset.pipeline.workers.worker_process import main; main(sys.argv[1:])"
 
 
 class _Process:

@@ -1,0 +1,181 @@
+"""Image transforms that keep bounding boxes in step: (image, boxes) in, (image, boxes) out.
+
+    boxes float32[n, 4 or more]:   x, y of the upper left corner, width, height, and what else a row holds
+
+A box that a crop cuts is cut; one that it leaves out goes; where none is left, one box of the whole image with zeros.
+Source: `mindspore.dataset.vision` (*WithBBox, BoundingBoxAugment)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from msnb.base.errors import ArgumentError, ShapeError
+from msnb.dataset.pipeline.epoch_rng import draws
+from msnb.dataset.pipeline.rows import Array, describe, to_array
+from msnb.dataset.transforms.random import check_probability
+from msnb.dataset.vision.enums import Border, Inter, check_image
+from msnb.dataset.vision.geometry import Resize, resized, window
+from msnb.dataset.vision.random import RandomCrop, RandomResizedCrop
+
+
+def _checked(image: Any, boxes: Any, what: str) -> tuple[Array, Array]:
+    """The two as arrays.
+
+    Raises:
+        ShapeError: a box is none, or reaches over the image.
+    """
+    picture, found = to_array(image), to_array(boxes)
+    check_image(picture, what)
+    if found.ndim != 2 or found.shape[1] < 4:
+        raise ShapeError(f"{what} expects boxes [n, 4 or more] (x, y, width, height), got {describe(found)}")
+    real, (height, width) = found.astype(np.float32), picture.shape[:2]
+    over = (real[:, :2] < 0).any(1) | (real[:, 2:4] <= 0).any(1)
+    over |= (real[:, 0] + real[:, 2] > width) | (real[:, 1] + real[:, 3] > height)
+    if over.any():
+        row = int(np.flatnonzero(over)[0])
+        raise ShapeError(f"{what}: the box {real[row, :4].tolist()} does not lie in the image {describe(picture)}")
+    return picture, real
+
+
+def _scaled(boxes: Array, before: tuple[int, ...], after: tuple[int, ...]) -> Array:
+    out = boxes.copy()
+    down, across = after[0] / before[0], after[1] / before[1]
+    out[:, :4] *= np.array([across, down, across, down], np.float32)
+    return out
+
+
+def _cropped(boxes: Array, top: int, left: int, height: int, width: int) -> Array:
+    """Boxes as the window sees them."""
+    start = np.maximum(boxes[:, :2] - [left, top], 0)
+    end = np.minimum(boxes[:, :2] + boxes[:, 2:4] - [left, top], [width, height])
+    keep = (end > start).all(1)
+    if not keep.any():
+        whole = np.zeros((1, boxes.shape[1]), np.float32)
+        whole[0, 2:4] = width, height
+        return whole
+    out: Array = boxes[keep].copy()
+    out[:, :2], out[:, 2:4] = start[keep], (end - start)[keep]
+    return out
+
+
+class _WithBBox:
+    """A transform of an image and its boxes."""
+
+    def __call__(self, image: Any, bboxes: Any) -> tuple[Array, Array]:
+        return self.both(*_checked(image, bboxes, type(self).__name__))
+
+    def both(self, image: Array, boxes: Array) -> tuple[Array, Array]:
+        raise NotImplementedError(f"{type(self).__name__} must define both(image, boxes)")
+
+
+class RandomHorizontalFlipWithBBox(_WithBBox):
+    """Left becomes right with probability `prob`."""
+
+    def __init__(self, prob: float = 0.5) -> None:
+        self.prob = check_probability(prob, type(self).__name__)
+
+    def both(self, image: Array, boxes: Array) -> tuple[Array, Array]:
+        return self.flipped(image, boxes) if draws().random() < self.prob else (image, boxes)
+
+    def flipped(self, image: Array, boxes: Array) -> tuple[Array, Array]:
+        out = boxes.copy()
+        out[:, 0] = image.shape[1] - boxes[:, 0] - boxes[:, 2]
+        return image[:, ::-1].copy(), out
+
+
+class RandomVerticalFlipWithBBox(RandomHorizontalFlipWithBBox):
+    """Top becomes bottom with probability `prob`."""
+
+    def flipped(self, image: Array, boxes: Array) -> tuple[Array, Array]:
+        out = boxes.copy()
+        out[:, 1] = image.shape[0] - boxes[:, 1] - boxes[:, 3]
+        return image[::-1].copy(), out
+
+
+class ResizeWithBBox(_WithBBox):
+    """`Resize`, boxes too."""
+
+    def __init__(self, size: Any, interpolation: Inter = Inter.LINEAR) -> None:
+        self.resize = Resize(size, interpolation)
+
+    def both(self, image: Array, boxes: Array) -> tuple[Array, Array]:
+        out = self.resize.apply(image)
+        return out, _scaled(boxes, image.shape, out.shape)
+
+
+class RandomResizeWithBBox(_WithBBox):
+    """`Resize` with a drawn interpolation, boxes too."""
+
+    def __init__(self, size: Any) -> None:
+        self.all = [ResizeWithBBox(size, method) for method in Inter]
+
+    def both(self, image: Array, boxes: Array) -> tuple[Array, Array]:
+        return self.all[int(draws().integers(len(self.all)))].both(image, boxes)
+
+
+class RandomCropWithBBox(_WithBBox):
+    """`RandomCrop`, boxes too."""
+
+    def __init__(
+        self,
+        size: int | Sequence[int],
+        padding: int | Sequence[int] | None = None,
+        pad_if_needed: bool = False,
+        fill_value: Any = 0,
+        padding_mode: Border = Border.CONSTANT,
+    ) -> None:
+        self.crop = RandomCrop(size, padding, pad_if_needed, fill_value, padding_mode)
+
+    def both(self, image: Array, boxes: Array) -> tuple[Array, Array]:
+        lent = image[..., np.newaxis] if image.ndim == 2 else image
+        padded, border = self.crop.padded(lent)
+        moved, size = boxes.copy(), self.crop.size
+        moved[:, :2] += np.array(border, np.float32)
+        row, column = self.crop.corner(padded)
+        out = window(padded, row, column, size, "RandomCropWithBBox")
+        return (out[..., 0] if image.ndim == 2 else out), _cropped(moved, row, column, *size)
+
+
+class RandomResizedCropWithBBox(_WithBBox):
+    """`RandomResizedCrop`, boxes too."""
+
+    def __init__(
+        self,
+        size: int | Sequence[int],
+        scale: Sequence[float] = (0.08, 1.0),
+        ratio: Sequence[float] = (3 / 4, 4 / 3),
+        interpolation: Inter = Inter.BILINEAR,
+        max_attempts: int = 10,
+    ) -> None:
+        self.crop = RandomResizedCrop(size, scale, ratio, interpolation, max_attempts)
+
+    def both(self, image: Array, boxes: Array) -> tuple[Array, Array]:
+        lent, size = image[..., np.newaxis] if image.ndim == 2 else image, self.crop.size
+        top, left, height, width = self.crop.part(*lent.shape[:2])
+        out = resized(lent[top : top + height, left : left + width], size, self.crop.method)
+        found = _scaled(_cropped(boxes, top, left, height, width), (height, width), size)
+        return (out[..., 0] if image.ndim == 2 else out), found
+
+
+class BoundingBoxAugment(_WithBBox):
+    """`transform`, which keeps sizes, inside each box with probability `ratio`."""
+
+    def __init__(self, transform: Callable[..., Any], ratio: float = 0.3) -> None:
+        if isinstance(transform, type) or not callable(transform):
+            raise ArgumentError(f"BoundingBoxAugment takes a transform object, got {transform!r}")
+        self.transform, self.ratio = transform, check_probability(ratio, "BoundingBoxAugment")
+
+    def both(self, image: Array, boxes: Array) -> tuple[Array, Array]:
+        out = image.copy()
+        for x, y, width, height in boxes[:, :4].astype(int):
+            if draws().random() < self.ratio:
+                part = out[y : y + height, x : x + width]
+                made = to_array(self.transform(part.copy()))
+                out[y : y + height, x : x + width] = (
+                    made if made.shape == part.shape else resized(made, (height, width), "bilinear")
+                )
+        return out, boxes
