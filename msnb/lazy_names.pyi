@@ -20,6 +20,7 @@ from msnb.api.explain import explain as explain
 from msnb.api.jit import jit as jit
 from msnb.api.jit import jit as ms_function
 from msnb.api.shard import shard as shard
+from msnb.api.transforms.taylor import get_grad as get_grad
 from msnb.base.settings import set_device as set_device
 from msnb.core.dtypes import dtype_to_nptype as dtype_to_nptype
 from msnb.core.dtypes import dtype_to_pytype as dtype_to_pytype
@@ -248,6 +249,7 @@ __all__ = [
     "gather",
     "ge",
     "get_auto_parallel_context",
+    "get_grad",
     "gt",
     "histc",
     "index_select",

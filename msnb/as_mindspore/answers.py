@@ -205,7 +205,7 @@ def value_and_grad(
     fn: Any, grad_position: Any = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False
 ) -> Any:
     """``msnb.value_and_grad``, also by integer tensors."""
-    return make_value_and_grad(fn, kept(weights), grad_position, has_aux, "real")
+    return make_value_and_grad(fn, kept(weights), grad_position, has_aux, return_ids, "real")
 
 
 class GradOperation(gradients.GradOperation):

@@ -19,7 +19,7 @@ from typing import Any
 from msnb.as_mindspore import local_files
 from msnb.as_mindspore.assignments import stored
 from msnb.as_mindspore.differences import ANSWERS
-from msnb.as_mindspore.module_paths import PATHS
+from msnb.as_mindspore.module_paths import FURTHER, PATHS
 from msnb.base.errors import MsnbError
 from msnb.ops.elementwise.identity_and_effects import install_rule
 
@@ -49,13 +49,23 @@ class ModuleView(ModuleType):
         setattr(self, name, value)
         return value
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """A module below does not hide a function of its name: ``mindspore.common.mutable`` is a path and a call."""
+        home = PATHS[self.__name__]
+        if isinstance(value, ModuleView) and callable(getattr(importlib.import_module(home), name, None)):
+            return
+        super().__setattr__(name, value)
+
     def _found(self, name: str) -> Any:
         path, home = f"{self.__name__}.{name}", importlib.import_module(PATHS[self.__name__])
-        if path in PATHS:
+        if path in PATHS and not callable(getattr(home, name, None)):
             return importlib.import_module(path)
         try:
             return getattr(home, name)
         except AttributeError as error:
+            for further in map(importlib.import_module, FURTHER.get(self.__name__, ())):
+                if hasattr(further, name):
+                    return getattr(further, name)
             if type(error) is not AttributeError:
                 raise  # msnb says what there is instead
             raise AttributeError(

@@ -16,7 +16,15 @@ _PRIVATE = {
     "_c_expression": "msnb.as_mindspore.private_names",
     "_c_expression.typing": "msnb.core.dtypes",
     "_checkparam": "msnb.as_mindspore.private_names",
-    "_extends": "msnb",
+    "_extends": "msnb.as_mindspore.executor_names",
+    "_extends.parse": "msnb.as_mindspore.executor_names",
+    "common.jit_begin_end": "msnb.as_mindspore.executor_names",
+    "common.np_dtype": "ml_dtypes",
+    **dict.fromkeys(
+        ("device_context", *(f"device_context.{device}{part}" for device in ("cpu", "gpu", "ascend")
+                             for part in ("", ".op_tuning", ".op_precision", ".op_debug"))),
+        "msnb.as_mindspore.device_settings",
+    ),
     "common._decorator": "msnb.as_mindspore.private_names",
     "common._register_for_tensor": "msnb.core.tensor",
     "common.auto_dynamic_shape": "msnb",
@@ -45,3 +53,16 @@ PATHS: dict[str, str] = {
     **{f"mindspore{path.removeprefix('msnb')}": home for path, home in MODULES.items()},
     **{f"mindspore.{path}": home for path, home in _PRIVATE.items()},
 }
+_FUNCTIONAL = "msnb.as_mindspore.functional_names"
+_EXECUTORS = "msnb.as_mindspore.executor_names"
+_GRADIENTS = "msnb.as_mindspore.gradient_operators"
+FURTHER: dict[str, tuple[str, ...]] = {
+    "mindspore.common.api": (_EXECUTORS,),
+    "mindspore._checkparam": (_EXECUTORS,),
+    **{f"mindspore.{path}": (_FUNCTIONAL, _GRADIENTS)
+       for path in ("ops", "ops.functional", "ops.operations", "ops.operations._inner_ops", "ops.composite",
+                    "ops.operations._grad_ops", "ops.operations.nn_ops", "ops.auto_generate")},
+    **{f"mindspore.{path}": (_FUNCTIONAL,) for path in ("nn.grad", "nn.grad.cell_grad")},
+}  # fmt: skip
+"""Modules in which a path's names are looked up that its own module lacks: words of older programs, under the alias
+alone."""

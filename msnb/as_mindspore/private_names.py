@@ -76,6 +76,8 @@ class Rel(IntEnum):
     EQ, NE, LT, LE, GT, GE, INC_NEITHER, INC_LEFT, INC_RIGHT, INC_BOTH = range(1, 11)
 
 
+EQ, NE, LT, LE, GT, GE, INC_NEITHER, INC_LEFT, INC_RIGHT, INC_BOTH = Rel
+
 _HOLDS: dict[Rel, tuple[str, Callable[[Any, Any], bool]]] = {
     Rel.EQ: ("be", lambda a, b: a == b), Rel.NE: ("not be", lambda a, b: a != b),
     Rel.LT: ("be below", lambda a, b: a < b), Rel.LE: ("be at most", lambda a, b: a <= b),

@@ -21,6 +21,7 @@ from msnb.core.dtypes import DType, bool_, float32, float64, int64
 from msnb.core.types import TensorType, Type
 from msnb.ir import control_flow
 from msnb.ir.builder import GraphBuilder
+from msnb.ir.custom_gradient import CUSTOM_GRADIENT, WITH_VJP
 from msnb.ir.graph import Graph, Node, Value, copy_node
 from msnb.ops.definition.record import Op, find
 
@@ -329,6 +330,19 @@ def _call(values: _RealValues, node: Node) -> Real:
     return values.b.add(control_flow.CALL, inputs, {**node.attrs, "callee": name}, types), outs
 
 
+def _custom(values: _RealValues, node: Node) -> Real:
+    """A rule of the program's own sees its inputs, results and their gradients as reals."""
+    n_in, n_out = node.attrs["n_in"], node.attrs["n_out"]
+    which = values.which(node.inputs[:n_in])
+    if not any(which):
+        return _ordinary(values, node)
+    outs = tuple(_is_integer(v.type) for v in node.outputs)
+    flags = (*which, *outs, *(False,) * (len(node.inputs) - n_in - n_out))
+    found = node.op(*values.given(node.inputs, flags), **node.attrs)
+    return list(found) if isinstance(found, (tuple, list)) else [found], outs
+
+
 _CONTROL: dict[Op, Callable[[_RealValues, Node], Real]] = {
+    CUSTOM_GRADIENT: _custom, WITH_VJP: _custom,
     control_flow.IF: _if, control_flow.WHILE: _while, control_flow.SCAN: _scan, control_flow.CALL: _call,
 }  # fmt: skip

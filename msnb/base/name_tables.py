@@ -32,6 +32,7 @@ _TRAIN = ("Model", "save_checkpoint", "load_checkpoint", "load_param_into_net")
 _FILES = {name: f"msnb.train.files.mindir:{name}" for name in ("export", "load")}
 _AMP = ("FixedLossScaleManager", "DynamicLossScaleManager", "build_train_network")
 _TRANSFORMS = ("grad", "value_and_grad", "vmap", "jvp", "vjp", "jacfwd", "jacrev", "GradOperation", "custom_vjp")
+_TAYLOR = {name: f"msnb.api.transforms.taylor:{name}" for name in ("jet", "derivative", "linearize", "get_grad")}
 _DTYPES = ("dtype_to_nptype", "dtype_to_pytype", "pytype_to_dtype")
 _MARKS = (
     "mutable", "constexpr", "jit_class", "lazy_inline", "no_inline", "JitConfig", "STRICT", "COMPATIBLE", "LAX",
@@ -80,6 +81,7 @@ MOVED: dict[str, dict[str, str]] = {
         "explain": "msnb.api.explain:explain",
         "ms_function": "msnb.api.jit:jit",
         **{name: f"msnb.api.compiler_hints:{name}" for name in _MARKS},
+        "get_grad": _TAYLOR["get_grad"],
         "ms_class": "msnb.api.compiler_hints:jit_class",
         **{name: f"msnb.ops:{name}" for name in _TOP_LEVEL},
         "parallel": "msnb.parallel",
@@ -102,6 +104,7 @@ MOVED: dict[str, dict[str, str]] = {
     },
     "msnb.ops": {
         **{name: f"msnb.api:{name}" for name in _TRANSFORMS},
+        **_TAYLOR,
         **{name: f"msnb.ops.mindspore.multitype_graph:{name}" for name in _FUNCTIONAL},
         "constexpr": "msnb.api.compiler_hints:constexpr",
         **{f"tensor_{name}": f"msnb.ops:{name}" for name in ("add", "sub", "mul", "div", "pow", "mod")},

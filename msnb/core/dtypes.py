@@ -61,6 +61,11 @@ class DType:
         """True where gradients exist: floats and complex numbers."""
         return self.category >= FLOAT
 
+    def holds(self, number: int) -> bool:
+        """True where ``number`` lies in the range of this integer dtype."""
+        end = 1 << 8 * self.itemsize - self.signed
+        return (-end if self.signed else 0) <= number < end
+
     def __repr__(self) -> str:
         return self.name.capitalize().replace("Uint", "UInt").replace("Bfloat", "BFloat")
 

@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from msnb.base.errors import ShapeError
-from msnb.core.dtypes import DType, int64
+from msnb.core.dtypes import DType, bool_, int64
 from msnb.core.storage.memory_format import BlockedFormat
 from msnb.core.types import TensorType, Type
 from msnb.devices.inspection import Listing, NodeLowering, PlannedBuffer
 from msnb.ir.analysis.structural_hash import Content
 from msnb.ir.graph import Graph, Node
-from msnb.ops.definition.record import Op, operand_dtype
+from msnb.ops.definition.record import Op, in_range, operand_dtype
 
 Kernel = Callable[..., Any]
 
@@ -161,10 +161,10 @@ def body_kernel(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any])
 _UFUNCS = {"clamp_min": "maximum", "clamp_max": "minimum"}
 
 
-def _needs_no_cast(t: TensorType, want: DType) -> bool:
+def _needs_no_cast(t: TensorType, want: DType, exact: bool) -> bool:
     if not t.weak:
         return t.dtype is want
-    narrow = want.is_int and want is not int64  # NumPy refuses a number that does not fit, we wrap around
+    narrow = want.is_int and want is not int64 and not exact  # NumPy refuses a number that does not fit
     return t.dtype.category <= want.category and not narrow
 
 
@@ -179,9 +179,10 @@ def native_ufunc(xp: Any, op: Op, types: tuple[Type, ...], attrs: dict[str, Any]
         return None
     want = operand_dtype(op, *tensors)
     result = op.result_types(types, attrs)[0]
-    if not all(_needs_no_cast(t, want) for t in tensors) or want.name == "bfloat16":
-        return None
     if not isinstance(result, TensorType) or not result.shape:
+        return None
+    exact = result.dtype is bool_  # NumPy compares integers by their values, whatever their dtypes
+    if not all(_needs_no_cast(t, want, exact) for t in tensors) or want.name == "bfloat16":
         return None
     resolved = ufunc.resolve_dtypes((*[want.numpy] * len(tensors), None))[-1]
     found: Kernel | None = ufunc if resolved == result.dtype.numpy else None
@@ -201,10 +202,19 @@ def _promoting(xp: Any, op: Op, types: tuple[Type, ...], run: Kernel) -> Kernel:
     if not op.promotes:
         return _arrays_from_scalars(xp, types, run)
     tensors = tuple(t for t in types if isinstance(t, TensorType))
-    want = operand_dtype(op, *tensors).numpy
-    if all(not t.weak and t.dtype.numpy == want for t in tensors):
+    met = operand_dtype(op, *tensors)
+    want, numbers = met.numpy, [i for i, t in enumerate(types) if isinstance(t, TensorType) and t.weak]
+    if not numbers and all(t.dtype.numpy == want for t in tensors):
         return run
-    return lambda *arrays: run(*[xp.asarray(a).astype(want, copy=False) for a in arrays])
+    if not numbers or not met.is_int or "modular" in op.traits:
+        return lambda *arrays: run(*[xp.asarray(a).astype(want, copy=False) for a in arrays])
+
+    def by_value(*arrays: Any) -> Any:
+        fits = all(in_range(int(arrays[i]), met) for i in numbers)
+        to = want if fits else operand_dtype(op, *tensors, fits=False).numpy
+        return run(*[xp.asarray(a).astype(to, copy=False) for a in arrays])
+
+    return by_value
 
 
 def _arrays_from_scalars(xp: Any, types: tuple[Type, ...], run: Kernel) -> Kernel:

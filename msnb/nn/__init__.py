@@ -25,6 +25,7 @@ from msnb.nn.layers.volumetric import *
 from msnb.nn.mindspore.array_layers import PSNR as PSNR
 from msnb.nn.mindspore.array_layers import MatMul as MatMul
 from msnb.nn.mindspore.array_layers import Range as Range
+from msnb.nn.mindspore.composed_layers import *
 from msnb.nn.mindspore.fused_layers import *
 from msnb.nn.mindspore.operator_layers import *
 from msnb.nn.training.gradient_reducer import DistributedGradReducer as DistributedGradReducer

@@ -19,6 +19,7 @@ from msnb.ops.indexing.gather import *
 from msnb.ops.indexing.grids import *
 from msnb.ops.indexing.masked_select import *
 from msnb.ops.indexing.pad import pad as pad
+from msnb.ops.indexing.parameter_scatter import *
 from msnb.ops.indexing.rearrange import *
 from msnb.ops.indexing.scatter import *
 from msnb.ops.indexing.slice_updates import *

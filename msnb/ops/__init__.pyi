@@ -938,8 +938,21 @@ __all__ = [
     "scaled_dot_product_attention",
     "scatter",
     "scatter_add",
+    "scatter_div",
+    "scatter_max",
+    "scatter_min",
+    "scatter_mul",
     "scatter_nd",
+    "scatter_nd_add",
+    "scatter_nd_div",
+    "scatter_nd_max",
+    "scatter_nd_min",
+    "scatter_nd_mul",
+    "scatter_nd_sub",
+    "scatter_nd_update",
+    "scatter_non_aliasing_add",
     "scatter_reduce",
+    "scatter_sub",
     "scatter_update",
     "searchsorted",
     "select",
@@ -1513,6 +1526,53 @@ def round(x: Any, /) -> Tensor:
 
 def rsqrt(x: Any, /) -> Tensor:
     """Reciprocal of the square root."""
+
+def scatter_div(input_x: Any, indices: Any, updates: Any, use_locking: bool = ...) -> Tensor:
+    """The Parameter ``input_x`` with ``updates`` divided out at the rows ``indices``; it takes the new value."""
+
+def scatter_max(input_x: Any, indices: Any, updates: Any, use_locking: bool = ...) -> Tensor:
+    """The Parameter ``input_x`` with ``updates`` combined by max at the rows ``indices``; it takes the new value."""
+
+def scatter_min(input_x: Any, indices: Any, updates: Any, use_locking: bool = ...) -> Tensor:
+    """The Parameter ``input_x`` with ``updates`` combined by min at the rows ``indices``; it takes the new value."""
+
+def scatter_mul(input_x: Any, indices: Any, updates: Any, use_locking: bool = ...) -> Tensor:
+    """The Parameter ``input_x`` with ``updates`` multiplied in at the rows ``indices``; it takes the new value."""
+
+def scatter_nd_add(input_x: Any, indices: Any, updates: Any, use_locking: bool = ...) -> Tensor:
+    """The Parameter ``input_x`` with ``updates`` added at the coordinates ``indices[..., k]``; it takes the new
+    value."""
+
+def scatter_nd_div(input_x: Any, indices: Any, updates: Any, use_locking: bool = ...) -> Tensor:
+    """The Parameter ``input_x`` with ``updates`` divided out at the coordinates ``indices[..., k]``; it takes the new
+    value."""
+
+def scatter_nd_max(input_x: Any, indices: Any, updates: Any, use_locking: bool = ...) -> Tensor:
+    """The Parameter ``input_x`` with ``updates`` combined by max at the coordinates ``indices[..., k]``; it takes the
+    new value."""
+
+def scatter_nd_min(input_x: Any, indices: Any, updates: Any, use_locking: bool = ...) -> Tensor:
+    """The Parameter ``input_x`` with ``updates`` combined by min at the coordinates ``indices[..., k]``; it takes the
+    new value."""
+
+def scatter_nd_mul(input_x: Any, indices: Any, updates: Any, use_locking: bool = ...) -> Tensor:
+    """The Parameter ``input_x`` with ``updates`` multiplied in at the coordinates ``indices[..., k]``; it takes the new
+    value."""
+
+def scatter_nd_sub(input_x: Any, indices: Any, updates: Any, use_locking: bool = ...) -> Tensor:
+    """The Parameter ``input_x`` with ``updates`` subtracted at the coordinates ``indices[..., k]``; it takes the new
+    value."""
+
+def scatter_nd_update(input_x: Any, indices: Any, updates: Any, use_locking: bool = ...) -> Tensor:
+    """The Parameter ``input_x`` with ``updates`` written at the coordinates ``indices[..., k]``; it takes the new
+    value."""
+
+def scatter_non_aliasing_add(input_x: Any, indices: Any, updates: Any, use_locking: bool = ...) -> Tensor:
+    """The Parameter ``input_x`` with ``updates`` added at the coordinates ``indices[..., k]``; it takes the new
+    value."""
+
+def scatter_sub(input_x: Any, indices: Any, updates: Any, use_locking: bool = ...) -> Tensor:
+    """The Parameter ``input_x`` with ``updates`` subtracted at the rows ``indices``; it takes the new value."""
 
 def select(condition: Any, x: Any, y: Any, /) -> Tensor:
     """x where the condition holds (is not zero), else y."""

@@ -9,7 +9,7 @@ import pytest
 
 import msnb as ms
 from msnb import nn, ops
-from msnb.base.errors import ArgumentError, DTypeError, GradientError
+from msnb.base.errors import ArgumentError, AttributeValueError, DTypeError, GradientError, IndexOutOfRange
 
 pytestmark = pytest.mark.usefixtures("mode")
 
@@ -166,7 +166,7 @@ def test_hook_on_a_parameter() -> None:
 def test_wrong_inputs() -> None:
     with pytest.raises(DTypeError, match="floating-point tensors only"):
         ms.grad(lambda x: x * 1.0)(ms.Tensor([1, 2]))
-    with pytest.raises(ArgumentError, match="outside the 1 positional arguments"):
+    with pytest.raises(IndexOutOfRange, match="outside the 1 positional arguments"):
         ms.grad(lambda x: x, 2)(tensor(1.0))
     with pytest.raises(GradientError, match="no tensor to differentiate"):
         ms.grad(lambda x: 5)(tensor(1.0))
@@ -174,7 +174,7 @@ def test_wrong_inputs() -> None:
         ms.grad(lambda x: x, has_aux=True)(tensor(1.0))
     with pytest.raises(ArgumentError, match="weights are Parameters"):
         ms.grad(lambda x: x, weights=[tensor(1.0)])(tensor(1.0))
-    with pytest.raises(ArgumentError, match="needs grad_position, weights, or both"):
+    with pytest.raises(AttributeValueError, match="needs grad_position, weights, or both"):
         ms.grad(lambda x: x, None)(tensor(1.0))
 
 

@@ -16,6 +16,7 @@ import msnb as ms
 import msnb.dataset as ds
 from msnb.base import missing_names
 from msnb.dataset import text, transforms, vision
+from msnb.ops.indexing import parameter_scatter
 
 ROOT = str(Path(ms.__file__).parent)
 MODULES = [ms, ms.nn, ms.ops, ms.numpy, ms.amp, ms.train, ms.parallel, ms.mindrecord, ds, text, transforms, vision]
@@ -42,6 +43,8 @@ ALLOWED = {
     "mutable(dynamic_len)": "tensors and numbers may change between calls anyhow; a length makes a version",
     "sort(stable)": "False permits equal elements in any order; they keep theirs",
     "topk(sorted)": "False permits any order; these are in order",
+    **{f"{name}(use_locking)": "a program writes a Parameter at one place at a time: there is nothing to lock"
+       for name in parameter_scatter.__all__},
 }  # fmt: skip
 
 

@@ -55,7 +55,7 @@ def test_gradients_are_those_of_floats(mode: int, fn: Any) -> None:
     for a, b in [(2, 7), (9, 4), (5, 5)]:
         pair = [Tensor(n, ms.int32) for n in (a, b)]
         floats = [Tensor(float(n), ms.float64) for n in (a, b)]
-        value, found = make_value_and_grad(fn, None, (0, 1), False, "real")(*pair)
+        value, found = make_value_and_grad(fn, None, (0, 1), False, False, "real")(*pair)
         expected, by_floats = ms.value_and_grad(fn, (0, 1))(*floats)
         assert value.dtype == fn(*pair).dtype and float(value) == float(expected)
         assert [g.dtype for g in found] == [ms.int32] * 2
@@ -68,7 +68,7 @@ def test_values_of_large_integers_that_only_choose_are_exact(mode: int) -> None:
     def fn(x: Any, i: Any) -> Any:
         return x[i % 3] ^ 1, (x[:2] * x[:2]).astype(ms.float32)
 
-    value, (by_x, by_i) = make_value_and_grad(fn, None, (0, 1), False, "real")(
+    value, (by_x, by_i) = make_value_and_grad(fn, None, (0, 1), False, False, "real")(
         Tensor([1, 2, big], ms.int32), Tensor(5, ms.int32)
     )
     assert int(value[0]) == big ^ 1 and by_x.dtype == by_i.dtype == ms.int32
@@ -87,7 +87,7 @@ def test_integer_parameters_and_written_ones(mode: int) -> None:
             return x * self.w
 
     net = Net()
-    value, (by_x, by_w) = make_value_and_grad(net, [net.w], 0, False, "real")(Tensor(5, ms.int32))
+    value, (by_x, by_w) = make_value_and_grad(net, [net.w], 0, False, False, "real")(Tensor(5, ms.int32))
     assert (int(value), int(by_x), int(by_w[0])) == (20, 4, 5)
     assert int(net.n) == 5 and net.n.dtype == ms.int32
 
@@ -98,5 +98,5 @@ def test_without_the_wish_an_integer_is_refused(mode: int) -> None:
 
 
 def test_a_wider_integer_is_the_same_number(mode: int) -> None:
-    _, found = make_value_and_grad(lambda x: x.astype(ms.int64) * x, None, 0, False, "real")(Tensor(7, ms.int32))
+    _, found = make_value_and_grad(lambda x: x.astype(ms.int64) * x, None, 0, False, False, "real")(Tensor(7, ms.int32))
     assert (int(found), found.dtype) == (14, ms.int32)

@@ -121,3 +121,31 @@ def test_training_is_the_same(mode: int) -> None:
     under_the_alias = trained()
     uninstall()
     assert trained() == under_the_alias
+
+
+class ByName(nn.Cell):
+    """A local name of a Parameter, and an attribute, are augmented."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.p, self.q = Parameter(Tensor(4.0), name="p"), Parameter(Tensor(5.0), name="q")
+
+    def construct(self, x: Any) -> Any:
+        out = self.p
+        out *= x
+        self.q += x
+        return out + self.p * 100, self.q * 1
+
+
+def test_a_name_takes_the_value_and_the_parameter_stays(mode: int) -> None:
+    net = ByName()
+    found, q = net(Tensor(2.0))
+    assert (float(found), float(q), float(net.p), float(net.q)) == (408.0, 7.0, 4.0, 7.0)
+    assert float(msnb.grad(lambda x: net(x)[0])(Tensor(3.0))) == 4.0
+
+
+def test_without_the_alias_the_parameter_takes_it(mode: int) -> None:
+    uninstall()
+    net = ByName()
+    found, q = net(Tensor(2.0))
+    assert (float(found), float(q), float(net.p), float(net.q)) == (808.0, 7.0, 8.0, 7.0)

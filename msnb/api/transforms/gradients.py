@@ -25,7 +25,14 @@ from msnb.autodiff import vjp as vjp_graph
 from msnb.autodiff.deferred_gradient import written_out
 from msnb.autodiff.integer_inputs import extend, quantity, to_integer
 from msnb.base import events
-from msnb.base.errors import ArgumentError, DTypeError, GradientError, ShapeError
+from msnb.base.errors import (
+    ArgumentError,
+    AttributeValueError,
+    DTypeError,
+    GradientError,
+    IndexOutOfRange,
+    ShapeError,
+)
 from msnb.core import pytree, step_undo
 from msnb.core.dtypes import bool_, float32, float64
 from msnb.core.engine import slot
@@ -62,7 +69,7 @@ class _Request:
         self.weights: list[Parameter] = [weights] if self.single_weight else listed(weights)
         self.has_weights = weights is not None
         if not self.positions and not self.has_weights:
-            raise ArgumentError("grad needs grad_position, weights, or both.")
+            raise AttributeValueError("grad needs grad_position, weights, or both.")
         self._trees = [pytree.flatten(_as_tensors(args[p], p, integers != "refuse")) for p in self.positions]
         self.inputs: list[Any] = [leaf for leaves, _ in self._trees for leaf in leaves if isinstance(leaf, Tensor)]
 
@@ -124,7 +131,7 @@ def _position(p: Any, n: int, fn: Fn) -> int:
         raise ArgumentError(f"grad_position must be an int, a tuple of ints or None, got {p!r}.")
     if not -n <= p < n:
         name = getattr(fn, "__name__", "the function")
-        raise ArgumentError(f"grad_position {p} is outside the {n} positional arguments of this call of {name}.")
+        raise IndexOutOfRange(f"grad_position {p} is outside the {n} positional arguments of this call of {name}.")
     return p % n
 
 
@@ -346,21 +353,27 @@ def _differentiated(
 
 @overload
 def value_and_grad(
-    fn: Callable[P, R], grad_position: int = 0, weights: None = None, has_aux: bool = False
+    fn: Callable[P, R], grad_position: int = 0, weights: None = None, has_aux: bool = False,
+    return_ids: Literal[False] = False,
 ) -> Callable[P, tuple[R, Tensor]]: ...
 @overload
 def value_and_grad(
-    fn: Callable[P, R], grad_position: tuple[int, ...], weights: None = None, has_aux: bool = False
+    fn: Callable[P, R], grad_position: tuple[int, ...], weights: None = None, has_aux: bool = False,
+    return_ids: Literal[False] = False,
 ) -> Callable[P, tuple[R, tuple[Tensor, ...]]]: ...
 @overload
 def value_and_grad(
-    fn: Callable[P, R], grad_position: None, weights: Iterable[Parameter], has_aux: bool = False
+    fn: Callable[P, R], grad_position: None, weights: Iterable[Parameter], has_aux: bool = False,
+    return_ids: Literal[False] = False,
 ) -> Callable[P, tuple[R, tuple[Tensor, ...]]]: ...
 @overload
 def value_and_grad(
-    fn: Callable[P, R], grad_position: Position = 0, weights: Any = None, has_aux: bool = False
+    fn: Callable[P, R], grad_position: Position = 0, weights: Any = None, has_aux: bool = False,
+    return_ids: bool = False,
 ) -> Callable[P, tuple[R, Any]]: ...
-def value_and_grad(fn: Fn, grad_position: Position = 0, weights: Any = None, has_aux: bool = False) -> Fn:
+def value_and_grad(
+    fn: Fn, grad_position: Position = 0, weights: Any = None, has_aux: bool = False, return_ids: bool = False
+) -> Fn:
     """A function that gives the value of ``fn`` and its gradient.
 
     Args:
@@ -369,13 +382,15 @@ def value_and_grad(fn: Fn, grad_position: Position = 0, weights: Any = None, has
         grad_position: which positional arguments to differentiate by; an argument may be a tree of tensors.
         weights: Parameters to differentiate by, or one Parameter.
         has_aux: only the first part of the result is differentiated; the rest comes along.
+        return_ids: each gradient comes as ``(position or parameter name, gradient)``; ``get_grad`` picks one.
 
     Returns:
         ``call(*args, **kwargs) -> (value, gradients)``; gradients are one tensor for one position, a tuple for a tuple
         of positions, ``(by inputs, by weights)`` with weights, or those by weights alone when grad_position is None.
 
     Raises:
-        TypeError: an argument asked for is not a floating-point tensor, or a position is outside the arguments.
+        TypeError: an argument asked for is not a floating-point tensor.
+        IndexError: a position is outside the arguments. ValueError: neither positions nor weights.
         RuntimeError: the result holds no tensor.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.value_and_grad.html
@@ -388,19 +403,22 @@ def value_and_grad(fn: Fn, grad_position: Position = 0, weights: Any = None, has
         [2., 4.])
     """
 
-    return make_value_and_grad(fn, kept(weights), grad_position, has_aux)
+    return make_value_and_grad(fn, kept(weights), grad_position, has_aux, return_ids)
 
 
-def make_value_and_grad(fn: Fn, weights: Any, position: Position, has_aux: bool, integers: Integers = "refuse") -> Fn:
+def make_value_and_grad(
+    fn: Fn, weights: Any, position: Position, has_aux: bool, return_ids: bool, integers: Integers = "refuse"
+) -> Fn:
     """``value_and_grad`` with a choice of what gradients by integers are."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         request = _Request(fn, args, position, weights, integers)
         if request.needs_graph:
             return run_staged(wrapper, args, kwargs)
-        return _value_and_grad(fn, request, kwargs, has_aux)
+        value, gradients = _value_and_grad(fn, request, kwargs, has_aux)
+        return value, _with_ids(request, gradients) if return_ids else gradients
 
-    step = TransformStep(make_value_and_grad, fn, weights, (position, has_aux, integers))
+    step = TransformStep(make_value_and_grad, fn, weights, (position, has_aux, return_ids, integers))
     wrapper = marked(compiled_in_graph_mode(named(call, fn, "value_and_grad")), step)
     return wrapper
 
@@ -547,10 +565,14 @@ def _operation(fn: Fn, weights: Any, get_all: bool, get_by_list: bool, sens_para
             args, sens = args[:-1], args[-1]
         everything = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor))
         position: Position = everything if get_all else None if get_by_list else 0
+        if not (get_by_list or everything) and (get_all or not args):
+            fn(*args, **kwargs)
+            return ()
         request = _Request(fn, args, position, weights if get_by_list else None, integers)
         if request.needs_graph:
             return run_staged(wrapper, given, kwargs)
-        return _value_and_grad(fn, request, kwargs, False, sens)[1]
+        found = _value_and_grad(fn, request, kwargs, False, sens)[1]
+        return ((), found) if get_all and get_by_list and not everything else found
 
     step = TransformStep(_operation, fn, weights, (get_all, get_by_list, sens_param, integers))
     wrapper = marked(compiled_in_graph_mode(named(call, fn, "grad")), step)

@@ -44,9 +44,10 @@ batch: vmap rule where ``axes`` cannot say it: batch(axis_size, inputs, batched,
 work(types, out_types, attrs) -> Work(cube=, vector=) in flops. Default: one vector flop per result element.
 traits: "commutative", "pure" (default), "random", "effect", "view", "elementwise", "linear", "floating" (integers
     compute as float32), "scalars" (the body takes Python scalars as they are), "ufunc" (``xp`` has a ufunc of this
-    name), "contraction" (sums of products: work for a matrix unit, BLAS in the body), "indexed" (an index operand names
-    the rows that are moved), "independent_indices" (no entry of it asks what the others name), "dynamic" (sizes that
-    only the data tell: every call mints Dims) ...
+    name), "modular" (integers may wrap around before the op: the result is the same), "contraction" (sums of products:
+    work for a matrix unit, BLAS in the body), "indexed" (an index operand names the rows that are moved),
+    "independent_indices" (no entry of it asks what the others name), "dynamic" (sizes that only the data tell: every
+    call mints Dims) ...
 reduction: the op's whole meaning is to reduce its one input so: "sum", "mean", "prod", "max", "min", "any", "all",
     "count_nonzero" or "var" (attribute ``ddof``). Either over the axes that the attributes ``axis`` and ``keepdims``
     name, or (attribute ``shape``) over those that broadcasting this shape to the input's repeats. Half precision is
@@ -346,10 +347,30 @@ def common_type(*types: TensorType) -> DType:
     return result_dtype(types)
 
 
-def operand_dtype(op: Op, *types: TensorType) -> DType:
+def operand_dtype(op: Op, *types: TensorType, fits: bool = True) -> DType:
     """The dtype to which an op that promotes converts its operands before it computes.
 
-    Ops with the trait ``floating`` compute integers and bools as float32, the dtype of their result.
+    Ops with the trait ``floating`` compute integers and bools as float32, the dtype of their result. A Python integer
+    beyond the range of the dtype keeps its value: unless the op is ``modular``, it computes in int64, and only its
+    result wraps around.
+
+    Args:
+        fits: whether all Python integers among the operands lie in the range of the dtype in which they meet.
     """
     found = common_type(*types)
-    return dtypes.float32 if "floating" in op.traits and not found.differentiable else found
+    if "floating" in op.traits and not found.differentiable:
+        return dtypes.float32
+    return found if fits or not found.is_int or "modular" in op.traits else dtypes.int64
+
+
+def in_range(number: int, met: DType) -> bool:
+    """Whether an integer dtype holds a Python integer; where it does not, ``operand_dtype`` falls back on int64.
+
+    Raises:
+        OverflowError: int64 does not hold it either, or the values of ``met`` are not all in int64.
+    """
+    if met.holds(number):
+        return True
+    if met is dtypes.uint64 or not dtypes.int64.holds(number):
+        raise OverflowError(f"Python integer {number} out of bounds for {met.name} and int64")
+    return False

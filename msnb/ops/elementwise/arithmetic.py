@@ -22,15 +22,15 @@ FAMILY = "elementwise"  # of the records in this module: pictures and the JSON o
 
 add = binary(
     "add", lambda xp, x, y: xp.add(x, y), "x + y", "Sum of two tensors.", lambda dout: (dout, dout),
-    traits=("commutative", "ufunc", "linear"),
+    traits=("modular", "commutative", "ufunc", "linear"),
 )  # fmt: skip
 subtract = binary(
     "subtract", lambda xp, x, y: xp.subtract(x, y), "x - y", "Difference of two tensors.", lambda dout: (dout, -dout),
-    kinds="ifc", traits=("ufunc", "linear"),
+    kinds="ifc", traits=("modular", "ufunc", "linear"),
 )  # fmt: skip
 multiply = binary(
     "multiply", lambda xp, x, y: xp.multiply(x, y), "x * y", "Product of two tensors.",
-    lambda dout, x, y: (times_adjoint(dout, y), times_adjoint(dout, x)), traits=("commutative", "ufunc"),
+    lambda dout, x, y: (times_adjoint(dout, y), times_adjoint(dout, x)), traits=("modular", "commutative", "ufunc"),
 )  # fmt: skip
 divide = binary(
     "divide", lambda xp, x, y: xp.divide(x, y), "x / y", "True quotient; integers give float32.",

@@ -166,6 +166,12 @@ def fitting(want: TensorType, new: Tensor) -> Tensor:
     return new if new.shape == want.shape else find("broadcast_to")(new, shape=want.shape)
 
 
+def augmented(variable: Tensor, value: Any) -> Any:
+    """What ``variable op= y`` leaves in the name: the variable, which takes the value; where a rule of assignments is
+    installed, the value alone, as MindSpore's graphs have it (``cell.p op= y`` assigns it to the Parameter then)."""
+    return assign(variable, value) if _rule is None else value
+
+
 def assign_add(variable: Tensor, value: Any) -> Tensor:
     """``variable`` becomes ``variable + value``."""
     return assign(variable, find("add")(variable, value))

@@ -49,14 +49,12 @@ def _bits(name: str, body: Callable[..., Any], scalar: str, doc: str, *traits: s
     )  # fmt: skip
 
 
-bitwise_and = _bits(
-    "bitwise_and", lambda xp, x, y: xp.bitwise_and(x, y), "x & y", "And of every bit.", "commutative", "ufunc"
-)
-bitwise_or = _bits(
-    "bitwise_or", lambda xp, x, y: xp.bitwise_or(x, y), "x | y", "Or of every bit.", "commutative", "ufunc"
-)
+_BY_BITS = ("modular", "commutative", "ufunc")
+
+bitwise_and = _bits("bitwise_and", lambda xp, x, y: xp.bitwise_and(x, y), "x & y", "And of every bit.", *_BY_BITS)
+bitwise_or = _bits("bitwise_or", lambda xp, x, y: xp.bitwise_or(x, y), "x | y", "Or of every bit.", *_BY_BITS)
 bitwise_xor = _bits(
-    "bitwise_xor", lambda xp, x, y: xp.bitwise_xor(x, y), "x ^ y", "Exclusive or of every bit.", "commutative", "ufunc"
+    "bitwise_xor", lambda xp, x, y: xp.bitwise_xor(x, y), "x ^ y", "Exclusive or of every bit.", *_BY_BITS
 )
 bitwise_left_shift = _bits(
     "bitwise_left_shift", lambda xp, x, y: xp.left_shift(x, y), "x << y", "Bits moved up by y places.", kinds="i"

@@ -25,7 +25,7 @@ from msnb.ops.definition.operand_checks import as_sizes, as_tensor, strong_dtype
 from msnb.ops.definition.record import Example, InvalidExample, Op, define
 from msnb.ops.definition.symbolic_sizes import sizes_text
 from msnb.ops.definition.type_inference import normal_axis, operand_lines
-from msnb.ops.elementwise.arithmetic import maximum
+from msnb.ops.elementwise.arithmetic import fmod, maximum
 from msnb.ops.elementwise.cast import limit
 from msnb.ops.indexing.gather import along, at_axis, coordinates
 from msnb.ops.shape.creation import full, ones_like, zeros_like
@@ -135,8 +135,16 @@ def combine(x: Any, indices: Sequence[Any], spec: Any, value: Any, how: str) -> 
         added = UNINDEX(broadcast_to(v, shape=place), *indices, spec=spec, shape=x.shape)
         return x + added if how == "add" else x - added  # type: ignore[no-any-return]
     if how == "div":
-        return INDEX_REDUCE(x, 1 / as_tensor(value), *indices, spec=spec, reduce="mul")
+        return _divided(x, indices, spec, as_tensor(value))
     return INDEX_REDUCE(x, value, *indices, spec=spec, reduce=how)
+
+
+def _divided(x: Any, indices: Sequence[Any], spec: Any, value: Any) -> Tensor:
+    """x divided at an index by all values for one place; integers are cut off towards 0."""
+    if x.dtype.differentiable:
+        return INDEX_REDUCE(x, 1 / value, *indices, spec=spec, reduce="mul")
+    by = INDEX_REDUCE(ones_like(x), value, *indices, spec=spec, reduce="mul")
+    return (x - fmod(x, by)) // by  # type: ignore[no-any-return]
 
 
 # ---- coordinates ----------------------------------------------------------------------------------------------------

@@ -22,7 +22,9 @@ from msnb.core.engine import slot
 from msnb.core.process_group import WORLD_GROUP
 from msnb.core.shard_annotation import ShardRequest, sharding
 from msnb.core.tensor import Tensor
+from msnb.ops.mindspore.array_primitives import ARRAYS
 from msnb.ops.mindspore.gradient_primitives import GRADIENTS
+from msnb.ops.mindspore.optimizer_primitives import OPTIMIZERS
 from msnb.ops.random import draws
 from msnb.ops.random.draws import drawn_integers, next_key
 from msnb.ops.shape.slice import slice_
@@ -353,6 +355,8 @@ def _scalar_cast(value: Any, dtype: Any) -> Any:
 _SIDES = {"align_corners": False, "half_pixel_centers": False}
 _TABLE: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     **GRADIENTS,
+    **OPTIMIZERS,
+    **ARRAYS,
     "MatMul": (_matmul, {"transpose_a": False, "transpose_b": False}),
     "BatchMatMul": (_matmul, {"transpose_a": False, "transpose_b": False}),
     **{f"Reduce{n.capitalize()}": (_reduce(n), {"keep_dims": False})

@@ -21,7 +21,7 @@ from msnb.core.tensor import Tensor
 from msnb.ops.definition.operand_checks import as_tensor, no_operand
 from msnb.ops.definition.record import Op
 from msnb.ops.elementwise import arithmetic, cast, comparison, logic, transcendental
-from msnb.ops.elementwise.identity_and_effects import assign
+from msnb.ops.elementwise.identity_and_effects import assign, augmented
 from msnb.ops.math import clip_norm_interpolate
 from msnb.ops.nn import activation
 from msnb.ops.reduction import cumulative, functional
@@ -160,7 +160,7 @@ def _in_place(op: Op) -> Callable[[Parameter, Any], Any]:
 
     def method(self: Parameter, other: Any) -> Any:
         new = _slow(op, self, other, False) if other.__class__ not in _DIRECT else op(self, other)
-        return new if new is NotImplemented else assign(self, new)
+        return new if new is NotImplemented else augmented(self, new)
 
     return method
 

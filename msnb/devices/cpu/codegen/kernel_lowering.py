@@ -20,7 +20,7 @@ from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.kernel.iteration_space import Axes, Space, kind_of, reduced_axes
 from msnb.ir.kernel.kernel_ir import Access, Buffer, Inst, Kernel, Reduction
 from msnb.ir.kernel.scalar_expressions import HALVES, UnsupportedKernel, build, cast, number, truth
-from msnb.ops.definition.record import operand_dtype
+from msnb.ops.definition.record import in_range, operand_dtype
 from msnb.ops.elementwise.constant import constant
 
 
@@ -178,7 +178,27 @@ def _meeting(node: Node) -> DType:
         return _type(node.out).dtype
     if not types:
         return _type(node.out).dtype
-    return operand_dtype(node.op, *types) if node.op.promotes else types[0].dtype
+    if not node.op.promotes:
+        return types[0].dtype
+    met = operand_dtype(node.op, *types)
+    try:
+        return operand_dtype(node.op, *types, fits=all(_fits(v, met) for v in node.inputs))
+    except OverflowError as error:
+        raise UnsupportedKernel(str(error)) from error
+
+
+def _fits(value: Value, met: DType) -> bool:
+    """Whether an operand is no Python integer, or one that surely lies in the range of the dtype of all operands.
+
+    Raises:
+        OverflowError: it is one that 64 bits do not hold.
+    """
+    if not _type(value).weak or not met.is_int:
+        return True
+    node = value.node
+    if node is None or node.op is not constant:
+        return met.itemsize == 8  # made from sizes and numbers in int64
+    return in_range(int(node.attrs["value"].data), met)
 
 
 def _wide(name: str, dtype: DType) -> DType:

@@ -31,7 +31,7 @@ from msnb.graph.capture.values import sources
 from msnb.graph.capture.values.branch_merge import Late, UndefinedVariable
 from msnb.graph.capture.values.lazy_values import TrackedArray, is_lazy
 from msnb.graph.capture.values.sources import BINARY
-from msnb.ops.elementwise.identity_and_effects import assign
+from msnb.ops.elementwise.identity_and_effects import augmented
 
 locals = builtins.locals
 While, For = loop.While, loop.For
@@ -141,7 +141,7 @@ def inplace(op: str, old: Any, value: Any) -> Any:
         writes.mutate(old, "extend", (list(reads.iterate(session, value)),), {})
         return old
     if isinstance(old, Parameter):
-        return assign(old, BINARY[op](old, value))
+        return augmented(old, BINARY[op](old, value))
     if session is not None and isinstance(old, np.ndarray) and (is_lazy(value) or not isinstance(value, Tensor)):
         return array_mutations.written_in_place(session, _INPLACE[op], old, value)
     if isinstance(old, (Tensor, TrackedArray)) or is_lazy(old):
@@ -154,7 +154,7 @@ def inplace_attr(op: str, owner: Any, which: str, value: Any) -> None:
     """``owner.which op= value``."""
     old = attr(owner, which)
     new = inplace(op, old, value)
-    if not isinstance(old, Parameter):
+    if new is not old or not isinstance(old, Parameter):
         set_attr(owner, which, new)
 
 
@@ -164,7 +164,7 @@ def inplace_item(op: str, owner: Any, key: Any, value: Any) -> None:
         raise temporary_writes.lost_write()
     old = item(owner, key)
     new = inplace(op, old, value)
-    if not isinstance(old, Parameter):
+    if new is not old or not isinstance(old, Parameter):
         set_item(owner, key, new)
 
 

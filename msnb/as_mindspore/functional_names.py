@@ -1,0 +1,160 @@
+"""Functions and operators below ``mindspore.ops.functional`` and its neighbours that older programs import.
+
+Most say in a function what Python says by itself (``make_tuple(a, b)``); some have no effect here and say so once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msnb import ops
+from msnb.api.transforms.vjp_jvp_vmap import jvp, vjp
+from msnb.base import events
+from msnb.core import dtypes
+from msnb.core.tensor import Tensor
+from msnb.nn.cells.cell import Cell
+from msnb.ops.mindspore.primitive_classes import Primitive
+
+
+def make_tuple(*values: Any) -> tuple[Any, ...]:
+    """The values as a tuple."""
+    return values
+
+
+def make_list(*values: Any) -> list[Any]:
+    """The values as a list."""
+    return [*values]
+
+
+def tuple_getitem(values: Any, index: int) -> Any:
+    """``values[index]``, for tuples; lists and dictionaries have names of their own for it."""
+    return values[index]
+
+
+list_getitem = dict_getitem = tuple_getitem
+
+
+def tuple_len(values: Any) -> int:
+    """``len(values)``."""
+    return len(values)
+
+
+list_len = tuple_len
+
+
+def tuple_div(x: tuple[Any, ...], y: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Whole quotients of two tuples, element by element."""
+    return tuple([a // b for a, b in zip(x, y)])
+
+
+def switch(condition: Any, first: Any, second: Any) -> Any:
+    """``first`` where the condition holds, else ``second``."""
+    return first if condition else second
+
+
+def typeof(value: Any) -> Any:
+    """The type of a value; of a tensor, its dtype and shape."""
+    return value._type if isinstance(value, Tensor) else type(value)
+
+
+def mixed_precision_cast(dtype: Any, value: Any) -> Any:
+    """Floats of a tensor, or of a structure of tensors, in another dtype."""
+    if isinstance(value, (tuple, list)):
+        return type(value)([mixed_precision_cast(dtype, v) for v in value])
+    return value.astype(dtype) if isinstance(value, Tensor) and value.dtype.is_float else value
+
+
+class Jvp(Cell):
+    """``Jvp(network)(*inputs, v)``: the outputs and their tangents."""
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        super().__init__()
+        self.fn = fn
+
+    def construct(self, *inputs: Any) -> Any:
+        return jvp(self.fn, inputs[:-1], inputs[-1])
+
+
+class Vjp(Cell):
+    """``Vjp(network)(*inputs, v)``: the outputs and the gradients of the inputs."""
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        super().__init__()
+        self.fn = fn
+
+    def construct(self, *inputs: Any) -> Any:
+        outputs, pull = vjp(self.fn, *inputs[:-1])
+        v = inputs[-1]
+        found = pull(*v) if isinstance(v, tuple) else pull(v)
+        return outputs, found[0] if len(inputs) == 2 and isinstance(found, tuple) else found
+
+
+# ---- operators: the calls of classes that are made below -----------------------------------------------------------
+
+
+def _summary(self: Primitive, name: str, value: Any) -> None:
+    """A record for a viewer, which msnb has not."""
+    told = f"ops.{self.name} changes nothing: nothing reads its record; msnb.train.History keeps numbers."
+    events.notice(told, self.name)
+
+
+def _first(self: Primitive, *inputs: Any) -> Any:
+    """The first input: shapes that change need no mark here."""
+    return inputs[0]
+
+
+def _float_status(self: Primitive, *inputs: Any) -> Any:
+    """The overflow flag of an Ascend chip: zeros."""
+    told = f"ops.{self.name} changes nothing: this device keeps no overflow flag; amp.all_finite(grads) tells it."
+    events.notice(told, "npu float status")
+    return ops.zeros((8,), dtype=dtypes.float32)
+
+
+def _while_loop(self: Primitive, cond_func: Callable[..., Any], loop_func: Callable[..., Any], init_val: Any) -> Any:
+    """``value = loop_func(value)`` while the condition of the value holds."""
+    value = init_val
+    while cond_func(value):
+        value = loop_func(value)
+    return value
+
+
+def _fori_loop(
+    self: Primitive, lower: Any, upper: Any, loop_func: Callable[..., Any], init_val: Any, unroll: bool = True
+) -> Any:
+    """``value = loop_func(i, value)`` for i from ``lower`` to below ``upper``."""
+    value = init_val
+    for i in range(lower, upper):
+        value = loop_func(i, value)
+    return value
+
+
+def _scan(
+    self: Primitive, loop_func: Callable[..., Any], init: Any, xs: Any, length: int | None = None, unroll: bool = True
+) -> Any:
+    """``state, y = loop_func(state, x)`` over xs; the last state and all y."""
+    count = len(xs) if length is None else length
+    state, found = init, []
+    for i in range(count):
+        state, y = loop_func(state, None if xs is None else xs[i])
+        found.append(y)
+    return state, found
+
+
+def _operator(name: str, call: Callable[..., Any], **defaults: Any) -> type[Primitive]:
+    members = {"__call__": call, "defaults": defaults, "__doc__": call.__doc__, "__module__": "msnb.ops"}
+    return type(name, (Primitive,), members)
+
+
+ScalarSummary = _operator("ScalarSummary", _summary)
+TensorSummary = _operator("TensorSummary", _summary)
+ImageSummary = _operator("ImageSummary", _summary)
+HistogramSummary = _operator("HistogramSummary", _summary)
+GpuConvertToDynamicShape = _operator("GpuConvertToDynamicShape", _first)
+ConvertToDynamic = _operator("ConvertToDynamic", _first, is_dynamic_rank=False)
+NPUAllocFloatStatus = _operator("NPUAllocFloatStatus", _float_status)
+NPUGetFloatStatus = _operator("NPUGetFloatStatus", _float_status)
+NPUClearFloatStatus = _operator("NPUClearFloatStatus", _float_status)
+WhileLoop = _operator("WhileLoop", _while_loop)
+ForiLoop = _operator("ForiLoop", _fori_loop)
+Scan = _operator("Scan", _scan)

@@ -1,0 +1,104 @@
+"""MindSpore's primitives of gradients that are the ``vjp`` of a primitive: ``MaxPoolGrad``, ``Conv2DBackpropInput``.
+
+Each is made from the primitive it belongs to, with that primitive's attributes; ``_ROWS`` says where among the inputs
+the gradient of the result and the operands stand. Under the alias ``ops.operations._grad_ops`` finds them here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msnb import ops
+from msnb.api.transforms.vjp_jvp_vmap import vjp
+from msnb.ops.mindspore.primitive_classes import Primitive, primitive
+
+Pulled = Callable[..., Any]
+
+
+def _by(forward: Callable[..., Any], x: Any, dout: Any) -> Any:
+    found = vjp(forward, x)[1](dout)
+    return found[0] if isinstance(found, tuple) else found
+
+
+def _zeros(shape: Any, like: Any) -> Any:
+    sizes = tuple(shape.tolist()) if hasattr(shape, "tolist") else tuple(shape)
+    return ops.zeros(sizes, dtype=like.dtype)
+
+
+def _of_first(net: Any, x: Any, out: Any, dout: Any) -> Any:
+    return _by(net, x, dout)
+
+
+_ROWS: dict[str, tuple[str, Pulled]] = {
+    "AvgPoolGrad": ("AvgPool", _of_first),
+    "BiasAddGrad": ("BiasAdd", lambda net, dout: dout.sum(tuple(
+        i for i in range(dout.ndim) if i != (dout.ndim - 1 if net.attrs["data_format"] == "NHWC" else 1)))),
+    "Conv2DBackpropFilter": ("Conv2D", lambda net, dout, x, size: _by(lambda w: net(x, w), _zeros(size, x), dout)),
+    "Conv2DBackpropInput": ("Conv2D", lambda net, dout, w, size: _by(lambda x: net(x, w), _zeros(size, w), dout)),
+    "KLDivLossGrad": ("KLDivLoss", lambda net, dout, x, target: _by(lambda x: net(x, target), x, dout)),
+    "L2NormalizeGrad": ("L2Normalize", _of_first),
+    "LRNGrad": ("LRN", lambda net, dout, x, out: _by(net, x, dout)),
+    "MaxPoolGrad": ("MaxPool", _of_first),
+    "MaxPoolGradWithArgmax": ("MaxPoolWithArgmax",
+                              lambda net, x, dout, argmax: _by(lambda x: net(x)[0], x, dout)),
+    "ResizeBilinearGrad": ("ResizeBilinearV2",
+                           lambda net, dout, x, *size: _by(lambda x: net(x, dout.shape[2:]), x, dout)),
+    "SigmoidCrossEntropyWithLogitsGrad": ("SigmoidCrossEntropyWithLogits",
+                                          lambda net, x, y, dout: _by(lambda x: net(x, y), x, dout)),
+    "SliceGrad": ("Slice", lambda net, dout, x, begin, size: _by(lambda x: net(x, begin, size), x, dout)),
+    "StridedSliceGrad": ("StridedSlice", lambda net, dout, shape, begin, end, strides: _by(
+        lambda x: net(x, begin, end, strides), _zeros(shape, dout), dout)),
+    "AcoshGrad": ("Sinh", lambda net, out, dout: dout / net(out)),
+    "AsinhGrad": ("Cosh", lambda net, out, dout: dout / net(out)),
+    "RsqrtGrad": ("Rsqrt", lambda net, out, dout: -0.5 * out * out * out * dout),
+    "AbsGrad": ("Abs", lambda net, x, dout: ops.sign(x) * dout),
+    "GeLUGrad": ("GeLU", lambda net, dout, x, out: _by(net, x, dout)),
+    "SiLUGrad": ("SiLU", lambda net, dout, x: _by(net, x, dout)),
+    "HSwishGrad": ("HSwish", lambda net, dout, x: _by(net, x, dout)),
+    "HSigmoidGrad": ("HSigmoid", lambda net, dout, x: _by(net, x, dout)),
+    "LogSoftmaxGrad": ("LogSoftmax", lambda net, out, dout: dout - ops.exp(out) * dout.sum(net.attrs["axis"], True)),
+    "SoftmaxGrad": ("Softmax", lambda net, out, dout: out * (dout - (out * dout).sum(-1, True))),
+    "FlattenGrad": ("Flatten", lambda net, dout, shape: dout.reshape(tuple(shape))),
+    "GatherDGradV2": ("GatherD", lambda net, x, dim, index, dout: _by(lambda x: net(x, dim, index), x, dout)),
+    "SmoothL1LossGrad": ("SmoothL1Loss", lambda net, x, y, dout: _by(lambda x: net(x, y), x, dout)),
+    "BinaryCrossEntropyGrad": ("BinaryCrossEntropy",
+                               lambda net, x, y, dout, weight=None: _by(lambda x: net(x, y, weight), x, dout)),
+    "MinimumGrad": ("Minimum", lambda net, x, y, dout: vjp(net, x, y)[1](dout)),
+    "MaximumGrad": ("Maximum", lambda net, x, y, dout: vjp(net, x, y)[1](dout)),
+    "NLLLossGrad": ("NLLLoss", lambda net, x, dout, target, weight, total: _by(
+        lambda x: net(x, target, weight)[0], x, dout)),
+    "ResizeNearestNeighborGrad": ("ResizeNearestNeighbor", lambda net, dout, size: _nearest(net, dout, size)),
+}  # fmt: skip
+
+
+def _nearest(net: Primitive, dout: Any, size: Any) -> Any:
+    sizes = tuple(size.tolist()) if hasattr(size, "tolist") else tuple(size)
+    x = ops.zeros((*dout.shape[:2], *sizes), dtype=dout.dtype)
+    return _by(lambda x: ops.resize_nearest_neighbor(x, dout.shape[2:], net.attrs["align_corners"]), x, dout)
+
+
+def _made(name: str) -> type[Primitive]:
+    belongs, pulled = _ROWS[name]
+    base = primitive(belongs)
+    assert base is not None, belongs
+
+    def call(self: Primitive, *inputs: Any) -> Any:
+        return pulled(base(**self.attrs), *inputs)
+
+    defaults = {k: (1, 1) if k == "size" else v for k, v in base.defaults.items()}
+    doc = f"MindSpore's gradient of ``{belongs}``, by its ``vjp``."
+    members = {"__call__": call, "defaults": defaults, "named_only": base.named_only, "positional": base.positional}
+    return type(name, (Primitive,), {**members, "__doc__": doc, "__module__": "msnb.ops"})
+
+
+def __getattr__(name: str) -> type[Primitive]:
+    if name not in _ROWS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = made = _made(name)
+    return made
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_ROWS]
+

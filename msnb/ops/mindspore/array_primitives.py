@@ -1,0 +1,149 @@
+"""MindSpore's primitives that are short compositions of msnb's operators; part of the table of primitive classes."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from msnb import ops
+from msnb.base.errors import AttributeValueError, ShapeError
+from msnb.core import dtypes
+from msnb.core.tensor import Tensor
+
+NEEDED: Any = inspect.Parameter.empty
+
+
+def _embedding_lookup(params: Any, ids: Any, offset: int = 0) -> Any:
+    """Rows of a table that begins at row ``offset`` of a larger one; rows of other parts are 0."""
+    at = ids - offset
+    inside = ops.logical_and(at >= 0, at < params.shape[0])
+    rows = ops.gather(params, ops.where(inside, at, 0), 0)
+    return ops.where(inside.reshape((*inside.shape, *(1,) * (params.ndim - 1))), rows, ops.zeros_like(rows))
+
+
+def _copied(x: Any, value: Any, begin: Any, end: Any, strides: Any) -> Any:
+    found = x.copy()
+    found[tuple([slice(a, b, s) for a, b, s in zip(begin, end, strides)])] = value
+    return found
+
+
+def _filled_diagonal(x: Any, fill_value: Any, wrap: bool) -> Any:
+    """The main diagonal of a matrix, or of a cube of equal sizes, filled; ``wrap``: begun again below a tall matrix."""
+    if x.ndim < 2 or (x.ndim > 2 and len(set(x.shape)) > 1):
+        raise ShapeError(f"FillDiagonal takes a matrix, or a tensor of equal sizes, not one of shape {list(x.shape)}.")
+    flat = ops.arange(math.prod(x.shape))
+    step = sum(math.prod(x.shape[i + 1 :]) for i in range(x.ndim))
+    on = flat % step == 0
+    if x.ndim == 2 and not wrap:
+        on = ops.logical_and(on, flat < x.shape[1] * x.shape[1])
+    return ops.where(on.reshape(x.shape), fill_value, x).astype(x.dtype)
+
+
+def _padded_to(x: Any, pad_dim_size: int) -> Any:
+    if x.shape[-1] != 1:
+        raise ShapeError(f"Padding takes a tensor whose last axis has size 1, not one of shape {list(x.shape)}.")
+    return ops.pad(x, (0, pad_dim_size - 1))
+
+
+def _axis_map(x: Any, src_format: str, dst_format: str) -> Any:
+    table = Tensor([src_format.index(letter) for letter in dst_format], x.dtype)
+    return ops.gather(table, ops.where(x < 0, x + 4, x), 0)
+
+
+def _extreme_places(x: Any, kernel: Sequence[int], strides: Sequence[int], pads: Sequence[int], same: bool) -> Any:
+    """(maxima of windows, their places in the flat image); the padding is lower than every element."""
+    low = float("-inf") if x.dtype.is_float else -(2**31)
+    heights = [(n - k) // s + 1 if not same else -(-n // s) for n, k, s in zip(x.shape[2:], kernel, strides)]
+    if same:
+        total = [max(0, (m - 1) * s + k - n) for m, s, k, n in zip(heights, strides, kernel, x.shape[2:])]
+        sides = [(t // 2, t - t // 2) for t in total]
+    else:
+        sides = [(p, p) for p in pads]
+        heights = [(n + 2 * p - k) // s + 1 for n, p, k, s in zip(x.shape[2:], pads, kernel, strides)]
+    wide = ops.pad(x, (*sides[1], *sides[0]), value=low)
+    place = ops.arange(x.shape[2] * x.shape[3]).reshape((1, 1, *x.shape[2:])).astype(dtypes.float64)
+    at = ops.pad(place, (*sides[1], *sides[0]), value=0.0)
+    parts, places = [], []
+    for i in range(kernel[0]):
+        for j in range(kernel[1]):
+            window = (slice(None), slice(None), slice(i, i + (heights[0] - 1) * strides[0] + 1, strides[0]),
+                      slice(j, j + (heights[1] - 1) * strides[1] + 1, strides[1]))  # fmt: skip
+            parts.append(wide[window])
+            places.append(at[window])
+    whole = ops.stack(parts, 0)
+    best = ops.argmax(whole, 0, True)
+    where = ops.broadcast_to(ops.stack(places, 0), whole.shape)
+    return ops.gather_elements(whole, 0, best)[0], ops.gather_elements(where, 0, best)[0].astype(dtypes.int32)
+
+
+def _pair(x: Any) -> tuple[int, int]:
+    """(height, width) of an int, of two, or of MindSpore's four."""
+    sizes = (x, x) if isinstance(x, int) else tuple(x)
+    return (sizes[-2], sizes[-1])
+
+
+def _max_pool_with_argmax(x: Any, kernel_size: Any, strides: Any, pad_mode: str, data_format: str) -> Any:
+    if data_format != "NCHW":
+        raise AttributeValueError(f"MaxPoolWithArgmax takes data_format='NCHW', not {data_format!r}.")
+    return _extreme_places(x, _pair(kernel_size), _pair(strides), (0, 0), pad_mode.lower() == "same")
+
+
+def _max_pool_with_argmax_v2(
+    x: Any, kernel_size: Any, strides: Any, pads: Any, dilation: Any, ceil_mode: bool, argmax_type: Any
+) -> Any:
+    if ceil_mode or _pair(dilation) != (1, 1):
+        raise AttributeValueError("MaxPoolWithArgmaxV2 takes ceil_mode=False and dilation=1 here.")
+    kernel = _pair(kernel_size)
+    values, places = _extreme_places(x, kernel, kernel if strides is None else _pair(strides), _pair(pads), False)
+    return values, places.astype(argmax_type)
+
+
+def _divided_or_zero(x: Any, y: Any) -> Any:
+    """x / y, and 0 where y is 0."""
+    zero = ops.equal(y, 0)
+    return ops.where(zero, 0, x / ops.where(zero, 1, y))
+
+
+def _weighted_logits(logits: Any, label: Any, weight: Any, pos_weight: Any, *, reduction: str) -> Any:
+    return ops.binary_cross_entropy_with_logits(logits, label, weight, pos_weight, reduction)
+
+
+ARRAYS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "ApproximateEqual": (lambda x, y, tolerance: ops.abs(x - y) < tolerance, {"tolerance": 1e-5}),
+    "BCEWithLogitsLoss": (_weighted_logits, {"reduction": "mean"}),
+    "ConjugateTranspose": (lambda x, perm: ops.conj(x).transpose(tuple(perm)), {}),
+    "DataFormatDimMap": (_axis_map, {"src_format": "NHWC", "dst_format": "NCHW"}),
+    "DivNoNan": (_divided_or_zero, {}),
+    "DropoutGrad": (lambda dout, mask, keep_prob: dout * mask / keep_prob, {"keep_prob": 0.5}),
+    "EmbeddingLookup": (_embedding_lookup, {}),
+    "EqualCount": (lambda x, y: ops.equal(x, y).astype(x.dtype).sum().reshape((1,)), {}),
+    "FillDiagonal": (_filled_diagonal, {"fill_value": NEEDED, "wrap": False}),
+    "HShrink": (lambda x, lambd: ops.hardshrink(x, lambd), {"lambd": 0.5}),
+    "InplaceUpdateV2": (lambda x, indices, v: ops.inplace_update(x, v, indices), {}),
+    "KLDivLoss": (lambda x, target, reduction: ops.kl_div(x, target, reduction), {"reduction": "mean"}),
+    "ListToTensor": (lambda values, dtype=None: Tensor(list(values), dtype), {}),
+    "MaxPoolWithArgmax": (_max_pool_with_argmax,
+                          {"kernel_size": 1, "strides": 1, "pad_mode": "valid", "data_format": "NCHW"}),
+    "MaxPoolWithArgmaxV2": (_max_pool_with_argmax_v2,
+                            {"kernel_size": NEEDED, "strides": None, "pads": 0, "dilation": (1, 1),
+                             "ceil_mode": False, "argmax_type": dtypes.int64}),
+    "Padding": (_padded_to, {"pad_dim_size": 8}),
+    "ParallelConcat": (lambda xs: ops.concat(xs, 0), {}),
+    "RandomShuffle": (lambda x, seed, seed2: ops.shuffle(x), {"seed": 0, "seed2": 0}),
+    "ResizeLinear1D": (lambda x, size, coordinate_transformation_mode: ops.interpolate(
+        x, size if isinstance(size, int) else int(size[0]), mode="linear",
+        align_corners=coordinate_transformation_mode == "align_corners"),
+        {"coordinate_transformation_mode": "align_corners"}),
+    "Rint": (lambda x: ops.round(x), {}),
+    "ScatterAdd": (lambda x, indices, updates, use_locking: ops.scatter_add(x, indices, updates),
+                   {"use_locking": False}),
+    "ScatterUpdate": (lambda x, indices, updates, use_locking: ops.scatter_update(x, indices, updates),
+                      {"use_locking": True}),
+    "SquareSumAll": (lambda x, y: (ops.square(x).sum(), ops.square(y).sum()), {}),
+    "SquaredDifference": (lambda x, y: ops.square(x - y), {}),
+    "TensorCopySlices": (_copied, {}),
+    "TupleToTensor": (lambda values, dtype=None: Tensor(list(values), dtype), {}),
+}  # fmt: skip
+"""Name -> (function of tensors and attributes, attributes with defaults)."""

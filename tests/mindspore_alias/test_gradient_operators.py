@@ -1,0 +1,101 @@
+"""Primitives of gradients that are the vjp of a primitive, and primitives that are short compositions. Both modes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import msnb as ms
+from msnb import Tensor
+
+
+def drawn(rng: np.random.Generator, *shape: int) -> Tensor:
+    return Tensor(rng.standard_normal(shape).astype(np.float32))
+
+
+def run(mode: int, fn: Any, *inputs: Any) -> Any:
+    return (ms.jit(fn) if mode == ms.GRAPH_MODE else fn)(*inputs)
+
+
+def test_pooling_and_convolution(mode: int, rng: np.random.Generator) -> None:
+    from mindspore import ops
+    from mindspore.ops.operations import _grad_ops as G
+
+    x, w = drawn(rng, 2, 3, 6, 6), drawn(rng, 4, 3, 3, 3)
+    pool, conv = ops.MaxPool(2, 2), ops.Conv2D(4, 3)
+    y, z = pool(x), conv(x, w)
+    dy, dz = drawn(rng, *y.shape), drawn(rng, *z.shape)
+    found = run(mode, lambda x, y, dy: G.MaxPoolGrad(2, 2)(x, y, dy), x, y, dy)
+    np.testing.assert_allclose(found.asnumpy(), ms.grad(lambda x: (pool(x) * dy).sum())(x).asnumpy(), rtol=1e-5)
+    by_x = run(mode, lambda dz, w: ops.operations.Conv2DBackpropInput(4, 3)(dz, w, (2, 3, 6, 6)), dz, w)
+    by_w = run(mode, lambda dz, x: G.Conv2DBackpropFilter(4, 3)(dz, x, (4, 3, 3, 3)), dz, x)
+    wanted = ms.grad(lambda x, w: (conv(x, w) * dz).sum(), (0, 1))(x, w)
+    for a, b in zip((by_x, by_w), wanted):
+        np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-3, atol=1e-4)
+
+
+def test_places_of_maxima(mode: int) -> None:
+    from mindspore import ops
+
+    x = Tensor(np.float32([[[[1, 9, 2, 3], [4, 5, 6, 7], [8, 0, 1, 2], [3, 4, 12, 6]]]]))
+    values, places = run(mode, lambda x: ops.MaxPoolWithArgmax(2, 2)(x), x)
+    assert values.tolist() == [[[[9.0, 7.0], [8.0, 12.0]]]]
+    assert places.tolist() == [[[[1, 7], [8, 14]]]]
+    values, places = run(mode, lambda x: ops.MaxPoolWithArgmaxV2(3, 2, 1)(x), x)
+    assert values.tolist() == [[[[9.0, 9.0], [8.0, 12.0]]]]
+    assert places.tolist() == [[[[1, 1], [8, 14]]]] and places.dtype is ms.int64
+
+
+def test_rows_and_slices(mode: int, rng: np.random.Generator) -> None:
+    from mindspore import ops
+    from mindspore.ops.operations import _grad_ops as G
+
+    dout = drawn(rng, 1, 2)
+    found = run(mode, lambda d: G.StridedSliceGrad()(d, (3, 2), (1, 0), (2, 2), (1, 1)), dout)
+    assert found.tolist() == [[0, 0], dout.tolist()[0], [0, 0]]
+    table, ids = Tensor([[1.0, 2.0], [3.0, 4.0]]), Tensor([0, 1, 2, 3])
+    rows = run(mode, lambda t, i: ops.EmbeddingLookup()(t, i, 1), table, ids)
+    assert rows.tolist() == [[0, 0], [1, 2], [3, 4], [0, 0]]
+    assert run(mode, lambda x: ops.FillDiagonal(9.0)(x), ops.zeros((3, 2))).tolist() == [[9, 0], [0, 9], [0, 0]]
+    wrapped = run(mode, lambda x: ops.FillDiagonal(9.0, True)(x), ops.zeros((5, 2)))
+    whole = np.zeros((5, 2), np.float32)
+    np.fill_diagonal(whole, 9, wrap=True)
+    assert wrapped.tolist() == whole.tolist()
+
+
+@pytest.mark.parametrize("name, inputs, wanted", (
+    ("DivNoNan", ([1.0, 2.0], [0.0, 4.0]), [0.0, 0.5]), ("SquaredDifference", ([3.0], [1.0]), [4.0]),
+    ("Rint", ([1.5, 2.5],), [2.0, 2.0]), ("EqualCount", ([1.0, 2.0], [1.0, 3.0]), [1.0]),
+    ("DropoutGrad", ([1.0, 1.0], [0.0, 1.0]), [0.0, 2.0]),
+))  # fmt: skip
+def test_small_ones(mode: int, name: str, inputs: Any, wanted: Any) -> None:
+    from mindspore import ops
+
+    operator = getattr(ops, name)()
+    assert run(mode, lambda *xs: operator(*xs), *map(Tensor, inputs)).tolist() == wanted
+
+
+def test_what_they_refuse() -> None:
+    from mindspore import ops
+
+    with pytest.raises(ValueError, match="last axis has size 1"):
+        ops.Padding(4)(ops.ones((2, 2)))
+    with pytest.raises(ValueError, match="equal sizes"):
+        ops.FillDiagonal(1.0)(ops.ones((2, 3, 2)))
+    with pytest.raises(ValueError, match="NCHW"):
+        ops.MaxPoolWithArgmax(2, 2, data_format="NHWC")(ops.ones((1, 1, 4, 4)))
+
+
+def test_settings_of_devices() -> None:
+    from mindspore import _checkparam as validator
+    from mindspore.common import np_dtype
+    from mindspore.device_context.cpu.op_tuning import threads_num
+
+    threads = ms.get_context("runtime_num_threads")
+    threads_num(2)
+    assert ms.get_context("runtime_num_threads") == 2
+    ms.set_context(runtime_num_threads=threads)
+    assert validator.check_int(3, 2, validator.GT) == 3
+    assert np_dtype.bfloat16 is not None

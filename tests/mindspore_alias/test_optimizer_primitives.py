@@ -1,0 +1,189 @@
+"""Primitives that update weights: a row of NumPy per primitive judges them, with numbers, with tensors, by rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import msnb as ms
+
+Arrays = list[Any]
+
+
+def adam(w, m, v, b1p, b2p, lr, b1, b2, eps, g):
+    m, v = b1 * m + (1 - b1) * g, b2 * v + (1 - b2) * g**2
+    return w - lr * np.sqrt(1 - b2p) / (1 - b1p) * m / (np.sqrt(v) + eps), m, v
+
+
+def ftrl(w, n, z, g, lr=0.1, l1=0.05, l2=0.2, power=-0.5):
+    new = n + g**2
+    z = z + g - (new**-power - n**-power) / lr * w
+    return np.where(abs(z) > l1, (np.sign(z) * l1 - z) / (new**-power / lr + 2 * l2), 0), new, z
+
+
+def proximal(w, step, l1, l2):
+    return np.sign(w) * np.maximum(abs(w) - step * l1, 0) / (1 + step * l2)
+
+
+def centered(w, mg, s, mom, g, lr, rho, momentum, eps):
+    mg, s = rho * mg + (1 - rho) * g, rho * s + (1 - rho) * g**2
+    mom = momentum * mom + lr * g / np.sqrt(s - mg**2 + eps)
+    return w - mom, mg, s, mom
+
+
+def adagrad(w, n, lr, g, eps=0.0):
+    n = n + g**2
+    return w - lr * g / (np.sqrt(n) + eps), n
+
+
+def adadelta(w, n, u, lr, rho, eps, g):
+    n = rho * n + (1 - rho) * g**2
+    step = np.sqrt(u + eps) / np.sqrt(n + eps) * g
+    return w - lr * step, n, rho * u + (1 - rho) * step**2
+
+
+def rms(w, s, mom, lr, g, rho, momentum, eps):
+    s = rho * s + (1 - rho) * g**2
+    mom = momentum * mom + lr * g / np.sqrt(s + eps)
+    return w - mom, s, mom
+
+
+def signed(w, m, lr, alpha, decay, beta, g, power=False):
+    m = beta * m + (1 - beta) * g
+    same = decay * np.sign(g) * np.sign(m)
+    return w - lr * (np.exp(alpha * same) if power else alpha + same) * g, m
+
+
+# name: (attributes, number of states, scalars as they stand among the inputs, "g" for the gradient, the judge)
+Row = tuple[tuple[Any, ...], int, tuple[Any, ...], Callable[..., tuple[Any, ...]]]
+ROWS: dict[str, Row] = {
+    "ApplyMomentum": ((), 2, (0.1, "g", 0.9), lambda w, a, lr, g, m: (w - lr * (a * m + g), a * m + g)),
+    "ApplyKerasMomentum": ((), 2, (0.1, "g", 0.9), lambda w, a, lr, g, m: (w + a * m - lr * g, a * m - lr * g)),
+    "Adam": ((), 3, (0.9, 0.99, 0.1, 0.9, 0.99, 1e-7, "g"), adam),
+    "ApplyAdaMax": ((), 3, (0.9, 0.1, 0.9, 0.99, 1e-7, "g"),
+                    lambda w, m, v, b1p, lr, b1, b2, e, g: (
+                        w - lr / (1 - b1p) * (b1 * m + (1 - b1) * g) / (np.maximum(b2 * v, abs(g)) + e),
+                        b1 * m + (1 - b1) * g, np.maximum(b2 * v, abs(g)))),
+    "ApplyAdadelta": ((), 3, (0.1, 0.9, 1e-5, "g"), adadelta),
+    "ApplyAdagrad": ((), 2, (0.1, "g"), adagrad),
+    "ApplyAdagradV2": ((1e-3,), 2, (0.1, "g"), lambda *x: adagrad(*x, eps=1e-3)),
+    "ApplyAddSign": ((), 2, (0.1, 0.5, 0.3, 0.9, "g"), signed),
+    "ApplyPowerSign": ((), 2, (0.1, 0.5, 0.3, 0.9, "g"), lambda *x: signed(*x, power=True)),
+    "ApplyRMSProp": ((), 3, (0.1, "g", 0.9, 0.8, 1e-5), rms),
+    "ApplyCenteredRMSProp": ((), 4, ("g", 0.1, 0.9, 0.8, 2.0), centered),
+    "ApplyFtrl": ((), 3, ("g", 0.1, 0.05, 0.2, -0.5), ftrl),
+    "ApplyGradientDescent": ((), 1, (0.1, "g"), lambda w, a, g: (w - a * g,)),
+    "ApplyProximalGradientDescent": ((), 1, (0.1, 0.2, 0.3, "g"),
+                                     lambda w, a, l1, l2, g: (proximal(w - a * g, a, l1, l2),)),
+    "ApplyProximalAdagrad": ((), 2, (0.1, 0.2, 0.3, "g"), lambda w, n, lr, l1, l2, g: (
+        proximal(w - lr / np.sqrt(n + g**2) * g, lr / np.sqrt(n + g**2), l1, l2), n + g**2)),
+    "ApplyAdamWithAmsgradV2": ((), 4, (0.9, 0.99, 0.1, 0.9, 0.99, 1e-7, "g"),
+                               lambda w, m, v, h, b1p, b2p, lr, b1, b2, e, g: (
+                                   w - lr * np.sqrt(1 - b2p) / (1 - b1p) * (b1 * m + (1 - b1) * g)
+                                   / (np.sqrt(np.maximum(h, b2 * v + (1 - b2) * g**2)) + e),
+                                   b1 * m + (1 - b1) * g, b2 * v + (1 - b2) * g**2,
+                                   np.maximum(h, b2 * v + (1 - b2) * g**2))),
+}  # fmt: skip
+SPARSE: dict[str, Row] = {
+    "FusedSparseLazyAdam": ((), 3, (0.9, 0.99, 0.1, 0.9, 0.99, 1e-7, "g"), adam),
+    "FusedSparseFtrl": ((0.1, 0.05, 0.2, -0.5), 3, ("g",), ftrl),
+    "SparseApplyFtrl": ((0.1, 0.05, 0.2, -0.5), 3, ("g",), ftrl),
+    "SparseApplyAdagrad": ((0.1,), 2, ("g",), lambda w, n, g: adagrad(w, n, 0.1, g)),
+    "SparseApplyAdagradV2": ((0.1, 1e-3), 2, ("g",), lambda w, n, g: adagrad(w, n, 0.1, g, 1e-3)),
+    "SparseApplyAdadelta": ((1e-5,), 3, (0.1, 0.9, "g"),
+                            lambda w, n, u, lr, rho, g: adadelta(w, n, u, lr, rho, 1e-5, g)),
+    "SparseApplyRMSProp": ((0.9, 0.8, 1e-5), 3, (0.1, "g"), lambda w, s, m, lr, g: rms(w, s, m, lr, g, 0.9, 0.8, 1e-5)),
+    "SparseApplyProximalAdagrad": ((), 2, (0.1, 0.2, 0.3, "g"), ROWS["ApplyProximalAdagrad"][3]),
+    "FusedSparseProximalAdagrad": ((), 2, (0.1, 0.2, 0.3, "g"), ROWS["ApplyProximalAdagrad"][3]),
+}  # fmt: skip
+
+
+def states(rng: np.random.Generator, count: int) -> Arrays:
+    drawn = [rng.standard_normal((4, 3)).astype(np.float32)]
+    return drawn + [rng.uniform(0.1, 0.5, (4, 3)).astype(np.float32) for _ in range(count - 1)]
+
+
+def run(primitive: Any, held: Arrays, rest: Arrays, mode: int) -> Any:
+    step = primitive if mode == ms.PYNATIVE_MODE else ms.jit(lambda *x: primitive(*held, *x))
+    return step(*held, *rest) if mode == ms.PYNATIVE_MODE else step(*rest)
+
+
+def check(found: Any, held: Arrays, wanted: Any) -> None:
+    for parameter, value in zip(held, wanted, strict=True):
+        np.testing.assert_allclose(parameter.asnumpy(), value, rtol=2e-5, atol=1e-6)
+    first = found[0] if isinstance(found, tuple) else found
+    np.testing.assert_allclose(first.asnumpy(), wanted[0], rtol=2e-5, atol=1e-6)
+
+
+def parameters(values: Arrays) -> Arrays:
+    return [ms.Parameter(ms.Tensor(v), name=f"state{i}") for i, v in enumerate(values)]
+
+
+@pytest.mark.parametrize("scalars", ("numbers", "tensors"))
+@pytest.mark.parametrize("name", ROWS)
+def test_dense(mode: int, name: str, scalars: str, rng: np.random.Generator) -> None:
+    from mindspore import ops
+
+    attributes, count, order, judge = ROWS[name]
+    values, grad = states(rng, count), rng.standard_normal((4, 3)).astype(np.float32)
+    held = parameters(values)
+    wrap = (lambda v: v) if scalars == "numbers" else (lambda v: ms.Tensor(v, ms.float32))
+    found = run(getattr(ops, name)(*attributes), held, [ms.Tensor(grad) if v == "g" else wrap(v) for v in order], mode)
+    check(found, held, judge(*values, *[grad if v == "g" else v for v in order]))
+
+
+@pytest.mark.parametrize("name", SPARSE)
+def test_rows(mode: int, name: str, rng: np.random.Generator) -> None:
+    from mindspore import ops
+
+    attributes, count, order, judge = SPARSE[name]
+    values, grad = states(rng, count), rng.standard_normal((3, 3)).astype(np.float32)
+    held, indices = parameters(values), np.array([2, 0, 2], np.int32)
+    rest = [ms.Tensor(grad) if v == "g" else v for v in order]
+    found = run(getattr(ops, name)(*attributes), held, [*rest, ms.Tensor(indices)], mode)
+    whole = np.zeros((4, 3), np.float32)
+    np.add.at(whole, indices, grad)
+    new = judge(*values, *[whole if v == "g" else v for v in order])
+    touched = np.array([True, False, True, False])[:, None]
+    check(found, held, [np.where(touched, a, b) for a, b in zip(new, values)])
+
+
+def test_fused_sparse_adam_moves_all_rows(mode: int, rng: np.random.Generator) -> None:
+    from mindspore import ops
+
+    values, grad = states(rng, 3), rng.standard_normal((2, 3)).astype(np.float32)
+    held, whole = parameters(values), np.zeros((4, 3), np.float32)
+    whole[[3, 1]] = grad
+    scalars = [0.9, 0.99, 0.1, 0.9, 0.99, 1e-7]
+    found = run(ops.FusedSparseAdam(), held, [*scalars, ms.Tensor(grad), ms.Tensor([3, 1], ms.int32)], mode)
+    check(found, held, adam(*values, *scalars, whole))
+
+
+def test_stochastic_gradient_descent_begins_with_the_gradient(mode: int) -> None:
+    from mindspore import ops
+
+    held = parameters([np.float32([2.0]), np.float32([0.0]), np.float32([1.0])])
+    w, accum, stat = held
+    primitive, g, rate, momentum = ops.SGD(0.5, 0.0), ms.Tensor([1.0]), ms.Tensor(0.1), ms.Tensor(0.9)
+
+    def program(g):
+        return primitive(w, g, rate, accum, momentum, stat)
+
+    step = program if mode == ms.PYNATIVE_MODE else ms.jit(program)
+    assert step(g).tolist() == pytest.approx([1.9])  # the first step takes the gradient whole
+    assert stat.tolist() == [0.0]
+    assert step(g).tolist() == pytest.approx([1.9 - 0.1 * (0.9 + 0.5)])
+
+
+def test_what_does_not_fit_is_an_error() -> None:
+    from mindspore import ops
+
+    w, accum = parameters([np.zeros((2, 2), np.float32), np.zeros((2, 2), np.float32)])
+    with pytest.raises(ValueError, match="do not fit|broadcast"):
+        ops.ApplyMomentum()(w, accum, 0.1, ms.Tensor(np.zeros((3, 2), np.float32)), 0.9)
+    with pytest.raises(TypeError, match="needs lr"):
+        ops.SparseApplyAdagrad()
+    assert accum.tolist() == [[0.0, 0.0], [0.0, 0.0]]
