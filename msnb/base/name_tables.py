@@ -59,7 +59,7 @@ _PARALLEL_PARTS = {
     "load_sharded": "msnb.parallel.engine.rank.sharded_checkpoint",
     "blank": "msnb.core.tensor",
 }
-_TRAINING_VIEWS = ("confusion", "curves", "features", "flow", "images", "lr_find", "watching")
+_TRAINING_VIEWS = ("confusion", "curves", "data", "features", "flow", "images", "lr_find", "watching")
 _FUNCTIONAL = ("HyperMap", "Map", "MultitypeFuncGraph", "partial")
 
 MOVED: dict[str, dict[str, str]] = {

@@ -89,6 +89,14 @@ def _tensor(shell: Any, options: Any) -> View:
     return program_views.tensor(value_of(shell, text), text if text.isidentifier() else "")
 
 
+def _data(shell: Any, options: Any) -> View:
+    text = " ".join(options.dataset)
+    if not text:
+        raise ArgumentError("%ms_data takes a dataset.", hint="%ms_data ds")
+    view: View = program_views.data(value_of(shell, text), options.seconds)
+    return view
+
+
 OPTIMISED = "show the graph after the passes"
 GRADIENT = {"--gradient": "of the gradient instead of the function"}
 RAW = {"--raw": "before the passes"}
@@ -133,6 +141,12 @@ MAGICS = (
         "ms_tensor", _tensor,
         "Show a tensor: type, device, range, histogram, images.\n\nExample: %ms_tensor conv1.weight",
         (argument("value", nargs=REST, help="a tensor, or an expression that gives one"),),
+    ),
+    Magic(
+        "ms_data", _data,
+        "Run a data pipeline for a while and show which node limits it.\n\nExample: %ms_data ds",
+        (argument("dataset", nargs=REST, help="a Dataset, or an expression that gives one"),
+         argument("--seconds", type=float, default=2.0, help="for about how long")),
     ),
     # ---- cells ------------------------------------------------------------------------------------------------------
     Magic(

@@ -54,12 +54,12 @@ from msnb.notebook.views.view import GraphView, View
 
 if TYPE_CHECKING:
     from msnb.notebook.show.plan_views import aicore, plan
-    from msnb.notebook.show.training_views import confusion, curves, features, flow, images, lr_find, watching
+    from msnb.notebook.show.training_views import confusion, curves, data, features, flow, images, lr_find, watching
 
 __all__ = [
     "CompareView", "DiffView", "ExplainView", "GraphView", "HeatView", "MemoryView", "PassesView",
-    "ProfileView", "StepView", "View", "aicore", "as_graph", "compare", "confusion", "curves", "diff", "eager",
-    "error", "explain", "features", "flow", "grad", "graph", "images", "info", "ir", "kernels", "lr_find",
+    "ProfileView", "StepView", "View", "aicore", "as_graph", "compare", "confusion", "curves", "data", "diff",
+    "eager", "error", "explain", "features", "flow", "grad", "graph", "images", "info", "ir", "kernels", "lr_find",
     "mem", "passes", "plan", "profile", "roofline", "step", "tensor", "watching",
 ]  # fmt: skip
 

@@ -12,12 +12,13 @@ from msnb.core.tensor import Tensor
 from msnb.nn.cells.cell import Cell
 from msnb.notebook.training.curves import CurvesView
 from msnb.notebook.training.curves import watching as watch
+from msnb.notebook.training.data_view import DataView
 from msnb.notebook.training.gradient_flow import FlowView
 from msnb.notebook.training.image_views import ImagesView, host_array, labelled, pictures_of
 from msnb.notebook.training.result_views import ConfusionView, LearningRateView
 from msnb.train.learning_rate_search import lr_find as search_rates
 
-__all__ = ["confusion", "curves", "features", "flow", "images", "lr_find", "watching"]
+__all__ = ["confusion", "curves", "data", "features", "flow", "images", "lr_find", "watching"]
 
 
 def flow(net: Any, every: int = 10) -> FlowView:
@@ -65,6 +66,31 @@ def curves(title: str = "", live: bool = True, times: bool = False, log: bool = 
         [1, 2, 3]
     """
     return CurvesView(title, live, times, log)
+
+
+def data(dataset: Any, seconds: float = 2.0, step: float | None = None) -> DataView:
+    """Run a data pipeline for a while and say which of its nodes limits it.
+
+    Args:
+        dataset: a Dataset.
+        seconds: for about how long; one epoch at most.
+        step: seconds that a training step takes; the verdict then says how long it would wait for data.
+
+    Returns:
+        A view: ``.verdict``, ``.bottleneck``, ``.rows`` and the numbers in ``.data``. Own times per node, the queues of
+        ``prefetch``, and the rate predicted for one more worker.
+
+    Raises:
+        ArgumentError: no Dataset. DatasetError: it has no row, or a row fails.
+
+    Examples:
+        >>> import time
+        >>> import msnb as ms
+        >>> ds = ms.dataset.NumpySlicesDataset(list(range(50)), "x").map(lambda x: time.sleep(0.001) or x).batch(5)
+        >>> ms.show.data(ds, seconds=0.1).bottleneck
+        'map(<lambda> on x)'
+    """
+    return DataView(dataset, seconds, step)
 
 
 def watching(view: CurvesView) -> AbstractContextManager[CurvesView]:

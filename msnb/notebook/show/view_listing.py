@@ -58,6 +58,7 @@ VIEWS = (
     ViewEntry("curves", "how does the training go?", "curves()"),
     ViewEntry("flow", "where do gradients vanish or explode over a training?", "flow(net)"),
     ViewEntry("watching", "how does every training in this block go?", "watching(ms.show.curves())"),
+    ViewEntry("data", "which step of the data pipeline makes a training wait?", "data(ds)", "%ms_data ds"),
     ViewEntry("lr_find", "which learning rate should I take?", "lr_find(model, data)"),
     ViewEntry("images", "what is in this batch; which predictions are wrong?", "images(x, labels, predicted)"),
     ViewEntry("features", "what does a layer make of a picture?", 'features(net, x, "conv1")'),
