@@ -7,7 +7,7 @@ from typing import Any
 from msnb.base.errors import ArgumentError, AttributeValueError
 from msnb.dataset.pipeline import config
 from msnb.dataset.pipeline.dataset import Dataset
-from msnb.dataset.pipeline.measurement import Measurement, NodeCost, measure
+from msnb.dataset.pipeline.pipeline_profile import NodeCost, PipelineProfile, measure
 from msnb.notebook.charts.bars import Bar, bars_svg
 from msnb.notebook.charts.html_fragments import Row, columns, number_word, table
 from msnb.notebook.drawing.colors import ALARM
@@ -38,7 +38,7 @@ class DataView(View):
                 raise AttributeValueError(f"data: {name} is a number above 0, got {value!r}.")
         super().__init__("data pipeline")
         self.step = step
-        self.measured: Measurement = measure(dataset._node, config.effective_seed(), seconds)
+        self.measured: PipelineProfile = measure(dataset._node, config.effective_seed(), seconds)
         self.notes = (self.verdict,)
 
     @property

@@ -51,9 +51,14 @@ PIPELINES = {
         lambda: ds.zip((numbers(), numbers().rename("x", "y").map(slow_map, "y"))),
         lambda: numbers() + numbers().map(slow_map, "x"),
     ],
-    "filter(slow_filter": [lambda: numbers().filter(slow_filter).batch(3), lambda: numbers().filter(slow_filter).take(50)],
-    "batch(4": [lambda: numbers().batch(4, per_batch_map=slow_stack), lambda: numbers().batch(4, per_batch_map=slow_stack)
-                .prefetch(2).map(np.negative, "x")],
+    "filter(slow_filter": [
+        lambda: numbers().filter(slow_filter).batch(3),
+        lambda: numbers().filter(slow_filter).take(50),
+    ],
+    "batch(4": [
+        lambda: numbers().batch(4, per_batch_map=slow_stack),
+        lambda: numbers().batch(4, per_batch_map=slow_stack).prefetch(2).map(np.negative, "x"),
+    ],
     "GeneratorDataset(": [lambda: ds.GeneratorDataset(SlowRows(), "x").map(np.negative, "x").prefetch(3).batch(2)],
 }  # fmt: skip
 

@@ -1,10 +1,10 @@
 """Which node of a pipeline costs how much: the chain is run for a while with a clock around every node.
 
-    source <- Meter <- map <- Meter <- prefetch <- Meter <- batch <- Meter
-                                  |            '- the thread of the consumer: the time of batch
-                                  '-------------- the thread that reads ahead: the times of map and source
+    source <- P <- map <- P <- prefetch <- P <- batch <- P        P: a ProfileNode
+                          |              '- the thread of the consumer: the time of batch
+                          '-------------- the thread that reads ahead: the times of map and source
 
-A meter knows how long its node took to give rows, parents included; less the parents' time this is the node's own. A
+A timer knows how long its node took to give rows, parents included; less the parents' time this is the node's own. A
 stage is what one thread pulls; stages run side by side, so the slowest of them says how fast rows come.
 """
 
@@ -22,10 +22,10 @@ from msnb.dataset.pipeline.nodes import Count, Node, Prefetch, UnaryNode
 from msnb.dataset.pipeline.rows import Row
 
 
-class Meter(UnaryNode):
+class ProfileNode(UnaryNode):
     """A node with a clock; the same rows."""
 
-    label = "meter"
+    label = "timer"
 
     def __init__(self, node: Node) -> None:
         super().__init__(node)
@@ -54,7 +54,7 @@ class Meter(UnaryNode):
     def _timed(self, rows: Iterator[Row], many: bool) -> Iterator[Row]:
         ahead = self.node.parent if isinstance(self.node, Prefetch) else None
         while True:
-            if isinstance(ahead, Meter):
+            if isinstance(ahead, ProfileNode):
                 self.waiting += ahead.taken - self.taken
                 self.looks += 1
             begin = time.perf_counter()
@@ -88,7 +88,7 @@ class NodeCost:
 
 
 @dataclass(frozen=True)
-class Measurement:
+class PipelineProfile:
     """A measured run.
 
     Attributes:
@@ -130,45 +130,46 @@ class Measurement:
         return self.rows / max(*stages, 1e-9)
 
 
-def measure(node: Node, seed: int, seconds: float) -> Measurement:
+def measure(node: Node, seed: int, seconds: float) -> PipelineProfile:
     """Run a chain for about so many seconds, at most one epoch.
 
     Raises:
         DatasetError: it has no row, or a row fails.
     """
-    meters: list[tuple[Meter, int]] = []
-    top = _metered(node, 0, meters)
+    timers: list[tuple[ProfileNode, int]] = []
+    top = _metered(node, 0, timers)
     rows = top.rows(Epoch.start(seed, 0))
     if next(rows, None) is None:
         raise DatasetError("the dataset has no row, so there is nothing to measure")
-    for meter, _ in meters:  # threads and processes have begun
-        meter.reset()
+    for timer, _ in timers:  # threads and processes have begun
+        timer.reset()
     begin, count = time.perf_counter(), 0
-    for count, _ in enumerate(rows, 1):
+    for _ in rows:
+        count += 1
         if time.perf_counter() - begin > seconds:
             break
     taken = time.perf_counter() - begin
     getattr(rows, "close", lambda: None)()
-    return Measurement(tuple(_cost(meter, stage) for meter, stage in meters), count, taken)
+    return PipelineProfile(tuple(_cost(timer, stage) for timer, stage in timers), count, taken)
 
 
-def _metered(node: Node, stage: int, meters: list[tuple[Meter, int]]) -> Meter:
+def _metered(node: Node, stage: int, timers: list[tuple[ProfileNode, int]]) -> ProfileNode:
     made = copy.copy(node)
     below = stage + isinstance(node, Prefetch)
     if below > stage:
-        below = 1 + max([stage, *(s for _, s in meters)])
-    made.parents = tuple(_metered(parent, below, meters) for parent in node.parents)
+        below = 1 + max([stage, *(s for _, s in timers)])
+    made.parents = tuple(_metered(parent, below, timers) for parent in node.parents)
     if isinstance(made, UnaryNode):
         made.parent = made.parents[0]
-    meter = Meter(made)
-    meters.append((meter, stage))
-    return meter
+    timer = ProfileNode(made)
+    timers.append((timer, stage))
+    return timer
 
 
-def _cost(meter: Meter, stage: int) -> NodeCost:
-    node, rows = meter.node, meter.taken - meter.before
+def _cost(timer: ProfileNode, stage: int) -> NodeCost:
+    node, rows = timer.node, timer.taken - timer.before
     if isinstance(node, Prefetch):  # its time is waiting for another stage
-        fill = min(1.0, meter.waiting / max(meter.looks * node.size, 1))
+        fill = min(1.0, timer.waiting / max(timer.looks * node.size, 1))
         return NodeCost(node.describe(), rows, 0.0, stage, 0, fill)
-    own = meter.seconds - sum(parent.seconds for parent in node.parents if isinstance(parent, Meter))
+    own = timer.seconds - sum(parent.seconds for parent in node.parents if isinstance(parent, ProfileNode))
     return NodeCost(node.describe(), rows, max(own, 0.0), stage, int(getattr(node, "workers", 0)))
