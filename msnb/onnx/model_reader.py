@@ -1,0 +1,287 @@
+"""From bytes to a ModelGraph: the package ``onnx`` parses and checks, this module decodes, bounded by the file's size.
+
+    bytes -> ModelProto -> checked -> functions inlined -> ModelGraph
+
+A model may keep its arrays in files beside it. Such a file is opened only if it lies in the model's folder: no absolute
+path, no "..", no link out of the folder, and no byte beyond its end is believed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from msnb.base.errors import CheckpointError
+from msnb.base.files.bounded_reader import read_file
+from msnb.onnx.model_graph import ModelGraph, ModelInput, ModelNode
+
+__all__ = ["as_model", "decode", "numpy_dtype", "onnx_package", "read_model"]
+
+MOST_BYTES = 2 << 30  # protobuf's own limit
+MOST_DEPTH = 64  # of graphs within graphs
+_GRAPH, _GRAPHS = 5, 10  # AttributeProto's numbers of kinds
+
+
+@lru_cache(maxsize=None)
+def onnx_package(part: str = "") -> Any:
+    """The package ``onnx``, or one of its modules.
+
+    Raises:
+        ImportError: it is not installed.
+    """
+    try:
+        return import_module(f"onnx.{part}" if part else "onnx")
+    except ImportError as error:
+        raise ImportError("ONNX models need the package onnx: pip install 'msnb[onnx]'.") from error
+
+
+def refuse(why: str, **more: Any) -> CheckpointError:
+    """The error of a damaged model."""
+    return CheckpointError(f"the ONNX model cannot be read: {why}.", **more)
+
+
+def read_model(path: str | os.PathLike[str]) -> Any:
+    """A ModelProto from a file, its external arrays included.
+
+    Raises:
+        CheckpointError: damaged, too large, or arrays outside the model's folder. FileNotFoundError: no such file.
+    """
+    try:
+        content = read_file(path, refuse, MOST_BYTES)
+    except FileNotFoundError as error:
+        raise CheckpointError(f"there is no file {os.fspath(path)!r}.") from error
+    model = as_model(content)
+    _load_external(model, Path(path).parent)
+    return model
+
+
+def as_model(content: bytes) -> Any:
+    """A ModelProto from bytes.
+
+    Raises:
+        CheckpointError: they are no ONNX model.
+    """
+    onnx = onnx_package()
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(content)
+    except Exception as error:  # protobuf's DecodeError has no class of its own in every version
+        raise refuse("it is no protobuf message of the format") from error
+    if not model.HasField("graph") or not model.opset_import:
+        raise refuse("it holds no graph")
+    return model
+
+
+# ---- arrays in other files -------------------------------------------------------------------------------------------
+
+
+def _tensors(graph: Any, depth: int = 0) -> Iterator[Any]:
+    """Every TensorProto of a graph and the graphs in it."""
+    if depth > MOST_DEPTH:
+        raise refuse(f"graphs lie in each other more than {MOST_DEPTH} deep")
+    yield from graph.initializer
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                yield attribute.t
+            yield from attribute.tensors
+            for inner in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs):
+                yield from _tensors(inner, depth + 1)
+
+
+def _load_external(model: Any, folder: Path) -> None:
+    for tensor in _tensors(model.graph):
+        if tensor.data_location == 1:
+            _load_one(tensor, folder)
+
+
+def _load_one(tensor: Any, folder: Path) -> None:
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    name = entries.get("location", "")
+    place, home = folder / name, folder.resolve()
+    if not name or os.path.isabs(name) or ".." in Path(name).parts or home not in place.resolve().parents:
+        raise refuse(f"the array {tensor.name!r} lies at {name!r}, outside the model's folder")
+    if place.is_symlink() or (place.exists() and place.stat().st_nlink > 1):
+        raise refuse(f"the file {name!r} of the array {tensor.name!r} is a link")
+    try:
+        content = read_file(place, refuse)
+        start, length = int(entries.get("offset", 0)), int(entries.get("length", -1))
+    except FileNotFoundError as error:
+        raise refuse(f"the file {name!r} of the array {tensor.name!r} is missing") from error
+    except ValueError as error:
+        raise refuse(f"the array {tensor.name!r} has no legal offset or length") from error
+    end = len(content) if length < 0 else start + length
+    if not 0 <= start <= end <= len(content):
+        raise refuse(f"the array {tensor.name!r} ends beyond the end of {name!r}")
+    tensor.raw_data = content[start:end]
+    tensor.data_location = 0
+    del tensor.external_data[:]
+
+
+# ---- messages to data ------------------------------------------------------------------------------------------------
+
+
+def numpy_dtype(code: int) -> np.dtype[Any]:
+    """NumPy's dtype of a number of ONNX's TensorProto.DataType.
+
+    Raises:
+        CheckpointError: there is no such number.
+    """
+    try:
+        return np.dtype(onnx_package("helper").tensor_dtype_to_np_dtype(code))
+    except (KeyError, ValueError, TypeError) as error:
+        raise refuse(f"{code} is no data type") from error
+
+
+def decode(model: Any, known: Callable[[str, str], bool]) -> ModelGraph:
+    """A ModelGraph; functions, the model's own and ONNX's, are replaced by their bodies where ``known`` is False.
+
+    Args:
+        model: a ModelProto with its arrays in it.
+        known: whether an operator (domain, name) is to be kept.
+
+    Raises:
+        CheckpointError: what the model says of itself does not hold.
+    """
+    model = _inlined(model, known)
+    opsets = {_domain(entry.domain): entry.version for entry in model.opset_import}
+    return _Decoder(opsets).graph(model.graph)
+
+
+def _domain(name: str) -> str:
+    return "" if name == "ai.onnx" else name
+
+
+def _operators(graph: Any, depth: int = 0) -> Iterator[tuple[str, str]]:
+    if depth > MOST_DEPTH:
+        raise refuse(f"graphs lie in each other more than {MOST_DEPTH} deep")
+    for node in graph.node:
+        yield _domain(node.domain), node.op_type
+        for attribute in node.attribute:
+            for inner in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs):
+                yield from _operators(inner, depth + 1)
+
+
+def _inlined(model: Any, known: Callable[[str, str], bool]) -> Any:
+    """The model without calls of functions that nothing else implements."""
+    inliner = onnx_package("inliner")
+    try:
+        if model.functions:
+            model = inliner.inline_local_functions(model, True)
+        while True:
+            names = set(_operators(model.graph))
+            unknown = sorted(name for name in names if not known(*name))
+            if not unknown:
+                return model
+            model = inliner.inline_selected_functions(model, unknown, False, True)
+            if set(_operators(model.graph)) >= names:
+                return model
+    except CheckpointError:
+        raise
+    except Exception as error:  # the package's own errors are of many classes, some of C++
+        raise refuse(f"its functions cannot be inlined ({_first_line(error)})") from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+
+
+class _Decoder:
+    """Messages of one model, whose opsets every graph in it shares."""
+
+    def __init__(self, opsets: dict[str, int]) -> None:
+        self.opsets = opsets
+
+    def graph(self, message: Any, depth: int = 0) -> ModelGraph:
+        if depth > MOST_DEPTH:
+            raise refuse(f"graphs lie in each other more than {MOST_DEPTH} deep")
+        constants = {tensor.name: self.array(tensor) for tensor in message.initializer}
+        for sparse in message.sparse_initializer:
+            constants[sparse.values.name] = self.dense(sparse)
+        return ModelGraph(
+            message.name,
+            tuple(self.declared(x) for x in message.input if x.name not in constants),
+            tuple(self.declared(x) for x in message.output),
+            constants,
+            [self.node(node, depth) for node in message.node],
+            self.opsets,
+        )
+
+    def declared(self, info: Any) -> ModelInput:
+        if not info.type.HasField("tensor_type"):
+            return ModelInput(info.name, None, None)
+        tensor = info.type.tensor_type
+        dtype = numpy_dtype(tensor.elem_type) if tensor.elem_type else None
+        if not tensor.HasField("shape"):
+            return ModelInput(info.name, dtype, None)
+        sizes = tuple(d.dim_value if d.HasField("dim_value") else d.dim_param or None for d in tensor.shape.dim)
+        return ModelInput(info.name, dtype, sizes)
+
+    def array(self, tensor: Any) -> np.ndarray[Any, Any]:
+        """A TensorProto's array; what it says of its size must be what it holds."""
+        name, places = tensor.name, int(np.prod([max(int(d), 0) for d in tensor.dims], dtype=object))
+        if any(d < 0 for d in tensor.dims):
+            raise refuse(f"the array {name!r} has a negative size")
+        if places > 8 * tensor.ByteSize() + 8:  # two bits are the smallest element
+            raise refuse(f"the array {name!r} says that it has {places} elements, and holds fewer")
+        try:
+            found: np.ndarray[Any, Any] = onnx_package("numpy_helper").to_array(tensor)
+        except Exception as error:  # whatever a lying message makes the package raise
+            raise refuse(f"the array {name!r} is damaged ({_first_line(error)})") from error
+        return found
+
+    def dense(self, sparse: Any) -> np.ndarray[Any, Any]:
+        """A SparseTensorProto as an array."""
+        values, places = self.array(sparse.values), self.array(sparse.indices)
+        shape = tuple(int(d) for d in sparse.dims)
+        if any(d < 0 for d in shape) or int(np.prod(shape, dtype=object)) > (1 << 28):
+            raise refuse(f"the sparse array {sparse.values.name!r} has no believable size")
+        out = np.zeros(shape, values.dtype)
+        try:
+            if places.ndim == 1:
+                out.reshape(-1)[places] = values
+            else:
+                out[tuple(places.T)] = values
+        except (IndexError, ValueError) as error:
+            raise refuse(f"the sparse array {sparse.values.name!r} has places outside it") from error
+        return out
+
+    def node(self, message: Any, depth: int) -> ModelNode:
+        attributes = {a.name: self.attribute(a, depth) for a in message.attribute}
+        return ModelNode(
+            _domain(message.domain), message.op_type, tuple(message.input), tuple(message.output), attributes,
+            message.name,
+        )  # fmt: skip
+
+    def attribute(self, a: Any, depth: int) -> Any:
+        # one branch for each kind of value that the format has
+        if a.type == _GRAPH:
+            return self.graph(a.g, depth + 1)
+        if a.type == _GRAPHS:
+            return [self.graph(g, depth + 1) for g in a.graphs]
+        kinds: dict[int, Callable[[], Any]] = {
+            1: lambda: a.f,
+            2: lambda: a.i,
+            3: lambda: a.s.decode("utf-8", "replace"),
+            4: lambda: self.array(a.t),
+            6: lambda: list(a.floats),
+            7: lambda: list(a.ints),
+            8: lambda: [s.decode("utf-8", "replace") for s in a.strings],
+            9: lambda: [self.array(t) for t in a.tensors],
+            11: lambda: self.dense(a.sparse_tensor),
+            13: lambda: a.tp,
+        }
+        if a.type not in kinds:
+            raise refuse(f"the attribute {a.name!r} is of a kind ({a.type}) that no operator takes")
+        return kinds[a.type]()
+
+
+def names_of(values: Iterable[ModelInput]) -> list[str]:
+    """The names of inputs or outputs."""
+    return [value.name for value in values]
