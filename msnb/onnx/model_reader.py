@@ -179,13 +179,48 @@ def _inlined(model: Any, known: Callable[[str, str], bool]) -> Any:
             unknown = sorted(name for name in names if not known(*name))
             if not unknown:
                 return model
-            model = inliner.inline_selected_functions(model, unknown, False, True)
+            if _name_bodies(model, set(unknown)):
+                model = inliner.inline_local_functions(model, False)
+            else:
+                model = inliner.inline_selected_functions(model, unknown, False, True)
             if set(_operators(model.graph)) >= names:
                 return model
     except CheckpointError:
         raise
     except Exception as error:  # the package's own errors are of many classes, some of C++
         raise refuse(f"its functions cannot be inlined ({_first_line(error)})") from error
+
+
+def _name_bodies(model: Any, unknown: set[tuple[str, str]]) -> int:
+    """Give nodes whose operator's body depends on types and left out inputs that body as a local function; how many.
+
+    The package inlines such operators only where every input is there.
+    """
+    onnx, versions = onnx_package(), {_domain(e.domain): e.version for e in model.opset_import}
+    typed = onnx_package("shape_inference").infer_shapes(model).graph
+    types = {x.name: x.type for x in (*typed.value_info, *typed.input, *typed.output)}
+    for tensor in model.graph.initializer:
+        types[tensor.name] = onnx_package("helper").make_tensor_type_proto(tensor.data_type, list(tensor.dims))
+    count = 0
+    for node in model.graph.node:
+        key = _domain(node.domain), node.op_type
+        if key not in unknown or not onnx_package("defs").has(node.op_type, node.domain):
+            continue
+        schema = onnx_package("defs").get_schema(node.op_type, versions.get(key[0], 1), node.domain)
+        fitting = [v for v in schema.context_dependent_function_opset_versions if v <= versions.get("", 1)]
+        if not fitting:
+            continue
+        given = [types.get(name, onnx.TypeProto()).SerializeToString() for name in node.input]
+        found = schema.get_context_dependent_function_with_opset_version(fitting[-1], node.SerializeToString(), given)
+        function = onnx.FunctionProto()
+        function.ParseFromString(found)
+        function.domain, function.name = "msnb.body", f"{node.op_type}_{count}"
+        node.domain, node.op_type = function.domain, function.name
+        model.functions.append(function)
+        count += 1
+    if count:
+        model.opset_import.append(onnx_package("helper").make_opsetid("msnb.body", 1))
+    return count
 
 
 def _first_line(error: Exception) -> str:

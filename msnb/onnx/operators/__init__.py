@@ -18,9 +18,11 @@ from msnb.onnx.operators import (
     sequence,
     shape,
     spectral,
+    training,
 )
 
 __all__ = [
     "activation", "arithmetic", "cast", "control_flow", "convolution", "indexing", "normalization", "pooling",
     "quantization", "recurrent", "reduction", "resize", "sequence", "shape", "spectral",
+    "training",
 ]  # fmt: skip

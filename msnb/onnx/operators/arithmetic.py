@@ -6,10 +6,13 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from msnb import ops
 from msnb.base.errors import AttributeValueError
 from msnb.core.tensor import Tensor
-from msnb.onnx.operator_table import Known, operator
+from msnb.onnx.operator_table import Known, known, operator, tensor
+from msnb.onnx.operators.shape import plain
 
 _UNARY: dict[str, Callable[..., Any]] = {
     "Abs": ops.abs, "Acos": ops.acos, "Acosh": ops.acosh, "Asin": ops.asin, "Asinh": ops.asinh, "Atan": ops.atan,
@@ -21,7 +24,7 @@ _UNARY: dict[str, Callable[..., Any]] = {
 
 _BINARY: dict[str, Callable[..., Any]] = {
     "Add": ops.add, "Sub": ops.sub, "Mul": ops.mul, "And": ops.logical_and, "Or": ops.logical_or,
-    "Xor": ops.logical_xor, "Equal": ops.equal, "Greater": ops.greater, "GreaterOrEqual": ops.greater_equal,
+    "Xor": ops.logical_xor, "Greater": ops.greater, "GreaterOrEqual": ops.greater_equal,
     "Less": ops.less, "LessOrEqual": ops.less_equal, "BitwiseAnd": ops.bitwise_and, "BitwiseOr": ops.bitwise_or,
     "BitwiseXor": ops.bitwise_xor, "MatMul": ops.matmul,
 }  # fmt: skip
@@ -64,6 +67,14 @@ def quotient(x: Any, y: Any) -> Any:
 
 for _name, _fn in (_BINARY | {"Div": quotient}).items():
     _enter_binary(_name, _fn)
+
+
+@operator("Equal")
+def equal(x: Any, y: Any, *, axis: int | None = None, broadcast: int = 0) -> Any:
+    """Where both are the same; texts too."""
+    if plain(x) or plain(y):
+        return np.asarray(known(x) == known(y))
+    return ops.equal(tensor(x), laid_beside(tensor(x), tensor(y), axis, broadcast))
 
 
 @operator("Pow")

@@ -79,6 +79,20 @@ def mel_weight_matrix(bins: Known, length: Known, rate: Known, low: Known, high:
     return out.astype(numpy_dtype(output_datatype))
 
 
+def _enter_window(name: str, *terms: float) -> None:
+    @operator(name, since=17)
+    def window(size: Known, *, output_datatype: int = 1, periodic: int = 1) -> Any:
+        n = int(size.reshape(()))
+        angle = np.arange(n) * 2 * np.pi / (n if periodic else max(n - 1, 1))
+        total = sum(term * np.cos(k * angle) for k, term in enumerate(terms))
+        return np.asarray(total).astype(numpy_dtype(output_datatype))
+
+
+_enter_window("HannWindow", 0.5, -0.5)
+_enter_window("HammingWindow", 25 / 46, -21 / 46)
+_enter_window("BlackmanWindow", 0.42, -0.5, 0.08)
+
+
 # ---- random numbers: from the stream that ms.set_seed seeds, whatever seed the file has --------------------------------
 
 

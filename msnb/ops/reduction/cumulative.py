@@ -259,7 +259,7 @@ def cumsum(x: Any, axis: int = 0, dtype: Any = None, *, exclusive: bool = False,
     Args:
         x: a tensor of at least one axis.
         axis: the axis.
-        dtype: convert ``x`` to this dtype first. Bools and ints give int64.
+        dtype: that of the result; ``x`` is converted to it first. None: bools and ints give int64.
         exclusive: leave out the element itself.
         reverse: run from the end.
 
@@ -270,14 +270,14 @@ def cumsum(x: Any, axis: int = 0, dtype: Any = None, *, exclusive: bool = False,
         >>> ms.ops.cumsum(ms.Tensor([1, 2, 3])).tolist()
         [1, 3, 6]
     """
-    out: Tensor = CUMSUM(_as(x, dtype), axis=axis, exclusive=exclusive, reverse=reverse)
+    out: Tensor = _as(CUMSUM(_as(x, dtype), axis=axis, exclusive=exclusive, reverse=reverse), dtype)
     return out
 
 
 @worded
 def cumprod(x: Any, axis: int = 0, dtype: Any = None, *, exclusive: bool = False, reverse: bool = False) -> Tensor:
     """Running product along ``axis``; arguments as ``cumsum``."""
-    out: Tensor = CUMPROD(_as(x, dtype), axis=axis, exclusive=exclusive, reverse=reverse)
+    out: Tensor = _as(CUMPROD(_as(x, dtype), axis=axis, exclusive=exclusive, reverse=reverse), dtype)
     return out
 
 

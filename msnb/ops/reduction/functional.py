@@ -43,6 +43,15 @@ def _reduce(op: Op, x: Any, axis: Any, keepdims: Any, **more: Any) -> Tensor:
     return out
 
 
+def _reduce_as(op: Op, x: Any, axis: Any, keepdims: bool, dtype: Any) -> Tensor:
+    """The reduction in a dtype, if one is asked for: of the operand and of the result."""
+    if dtype is None:
+        return _reduce(op, x, axis, keepdims)
+    cast, wanted = find("cast"), as_dtype(dtype)
+    out: Tensor = cast(_reduce(op, cast(x, dtype=wanted), axis, keepdims), dtype=wanted)
+    return out
+
+
 @worded
 def sum(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
     """Sum over axes.
@@ -51,7 +60,7 @@ def sum(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) 
         x: a tensor of any shape.
         axis: an int, a tuple of ints, or None for all axes, as is the empty tuple.
         keepdims: keep the summed axes with size 1.
-        dtype: convert ``x`` to this dtype first. Bools and ints give int64, other dtypes stay.
+        dtype: that of the result; ``x`` is converted to it first. None: bools and ints give int64, other dtypes stay.
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.sum.html
 
@@ -60,7 +69,7 @@ def sum(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) 
         >>> ms.ops.sum(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 0).tolist()
         [4.0, 6.0]
     """
-    return _reduce(SUM, x if dtype is None else find("cast")(x, dtype=as_dtype(dtype)), axis, keepdims)
+    return _reduce_as(SUM, x, axis, keepdims, dtype)
 
 
 @worded
@@ -69,7 +78,7 @@ def mean(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None)
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.mean.html
     """
-    return _reduce(MEAN, x if dtype is None else find("cast")(x, dtype=as_dtype(dtype)), axis, keepdims)
+    return _reduce_as(MEAN, x, axis, keepdims, dtype)
 
 
 @worded
@@ -78,7 +87,7 @@ def prod(x: Any, axis: Any = None, keepdims: bool = False, *, dtype: Any = None)
 
     Source: https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.prod.html
     """
-    return _reduce(PROD, x if dtype is None else find("cast")(x, dtype=as_dtype(dtype)), axis, keepdims)
+    return _reduce_as(PROD, x, axis, keepdims, dtype)
 
 
 def _extreme(op: Op, arg: Op, x: Any, axis: Any, keepdims: bool, return_indices: bool | None) -> Any:
