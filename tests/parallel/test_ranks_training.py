@@ -3,6 +3,10 @@ load on another mesh; what the ranks count is what the plan promises."""
 
 from __future__ import annotations
 
+import os
+import signal
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -94,6 +98,21 @@ def test_a_snapshot_loads_on_another_mesh(engine, tmp_path):
         trainer.load(saved)
         rest = trainer.run(lambda i: batch(3 + i), steps=3)
     np.testing.assert_allclose([float(x) for x in (*first, *rest)], want, rtol=1e-10)
+
+
+def test_a_rank_that_dies_behind_the_last_step_takes_nothing_with_it():
+    want, _ = reference("momentum", False, 3)
+    _, plan = planned("momentum", **SPLIT)
+    with Engine("mpi", n=4) as engine:
+        with Trainer(plan, engine) as trainer:
+            losses = trainer.run(batch, steps=3)
+            folder = Path(trainer.folder)
+            os.kill(engine.pids[2], signal.SIGKILL)
+        np.testing.assert_allclose([float(x) for x in losses], want, rtol=1e-10)
+        assert not folder.exists() and not engine.plans
+        assert engine.recover() == "restarted"
+        with Trainer(plan, engine) as trainer:
+            np.testing.assert_allclose([float(x) for x in trainer.run(batch, steps=1)], want[:1], rtol=1e-10)
 
 
 def test_what_is_no_snapshot(engine, tmp_path):

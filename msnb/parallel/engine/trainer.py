@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -99,10 +99,15 @@ class Trainer:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:  # fmt: skip
-        if self.engine.started and not self.engine.failed:
-            self.engine.drop(self.key)
-        self.engine.plans.pop(self.key, None)
-        self._stack.close()
+        """The ranks forget. One that died since the last snapshot took nothing with it: whoever asks the engine next
+        hears of it."""
+        try:
+            if self.engine.started and not self.engine.failed:
+                with suppress(RankError):
+                    self.engine.drop(self.key)
+        finally:
+            self.engine.plans.pop(self.key, None)
+            self._stack.close()
 
     def step(self, *inputs: Any) -> Any:
         """One step.

@@ -31,7 +31,7 @@ import sys
 import time
 from dataclasses import dataclass, field
 
-GRACE = 5.0  # seconds for ranks that were asked to end
+GRACE = 30.0  # seconds for ranks that were asked to end, as batch systems give: they may have something to save
 _MAXES = "cmd=maxes rc=0 kvsname_max=256 keylen_max=64 vallen_max=1024"
 _PLAIN = {"init": "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0", "get_maxes": _MAXES,
           "get_appnum": "cmd=appnum rc=0 appnum=0", "finalize": "cmd=finalize_ack rc=0"}  # fmt: skip
