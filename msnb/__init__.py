@@ -19,7 +19,7 @@ import msnb.devices.ascend
 import msnb.devices.cpu
 import msnb.devices.gpu
 import msnb.eager.dispatch
-from msnb import nn, ops, runtime
+from msnb import nn, ops
 from msnb.api import (
     GradOperation,
     custom_vjp,
@@ -28,6 +28,7 @@ from msnb.api import (
     jacfwd,
     jacrev,
     jvp,
+    runtime,
     value_and_grad,
     vjp,
     vmap,

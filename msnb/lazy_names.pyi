@@ -174,8 +174,8 @@ from msnb.train import save_checkpoint as save_checkpoint
 from msnb.train.amp import DynamicLossScaleManager as DynamicLossScaleManager
 from msnb.train.amp import FixedLossScaleManager as FixedLossScaleManager
 from msnb.train.amp import build_train_network as build_train_network
-from msnb.train.files.mindir import export as export
-from msnb.train.files.mindir import load as load
+from msnb.train.files.model_files import export as export
+from msnb.train.files.model_files import load as load
 
 __all__ = [
     "COMPATIBLE",

@@ -29,7 +29,7 @@ _TOP_LEVEL = (
     "repeat_interleave", "meshgrid", "unique", "bincount", "histc", "trace", "relu", "softmax",
 )  # fmt: skip
 _TRAIN = ("Model", "save_checkpoint", "load_checkpoint", "load_param_into_net")
-_FILES = {name: f"msnb.train.files.mindir:{name}" for name in ("export", "load")}
+_FILES = {name: f"msnb.train.files.model_files:{name}" for name in ("export", "load")}
 _AMP = ("FixedLossScaleManager", "DynamicLossScaleManager", "build_train_network")
 _TRANSFORMS = ("grad", "value_and_grad", "vmap", "jvp", "vjp", "jacfwd", "jacrev", "GradOperation", "custom_vjp")
 _TAYLOR = {name: f"msnb.api.transforms.taylor:{name}" for name in ("jet", "derivative", "linearize", "get_grad")}
@@ -148,6 +148,7 @@ MODULES = {
     "msnb.dataset.vision.c_transforms": "msnb.dataset.vision",
     "msnb.dataset.vision.py_transforms": "msnb.dataset.vision",
     "msnb.log": "logging",
+    "msnb.runtime": "msnb.api.runtime",
     "msnb.mint": "msnb.ops.mindspore.mint",
     "msnb.mint.nn": "msnb.nn.mindspore.mint_layers",
     "msnb.mint.nn.functional": "msnb.ops.mindspore.mint_functional",

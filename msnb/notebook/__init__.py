@@ -8,15 +8,17 @@ from __future__ import annotations
 from typing import Any
 
 
+def _extension() -> Any:
+    from msnb.notebook import extension  # IPython is loaded by notebooks alone
+
+    return extension
+
+
 def load_ipython_extension(shell: Any) -> None:
     """Install magics, names for cells, short error reports and pictures of graphs in an IPython shell."""
-    from msnb.notebook.extension import load  # IPython is loaded by notebooks alone
-
-    load(shell)
+    _extension().load(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
     """Take everything back."""
-    from msnb.notebook.extension import unload  # IPython is loaded by notebooks alone
-
-    unload(shell)
+    _extension().unload(shell)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -24,11 +24,11 @@ from msnb.onnx.model_graph import ModelGraph, ModelInput, ModelNode
 __all__ = ["as_model", "decode", "numpy_dtype", "onnx_package", "read_model"]
 
 MOST_BYTES = 2 << 30  # protobuf's own limit
-MOST_DEPTH = 64  # of graphs within graphs
+MOST_DEPTH = 24  # of graphs within graphs; protobuf itself ends at 33
 _GRAPH, _GRAPHS = 5, 10  # AttributeProto's numbers of kinds
 
 
-@lru_cache(maxsize=None)
+@cache
 def onnx_package(part: str = "") -> Any:
     """The package ``onnx``, or one of its modules.
 
@@ -134,9 +134,10 @@ def numpy_dtype(code: int) -> np.dtype[Any]:
         CheckpointError: there is no such number.
     """
     try:
-        return np.dtype(onnx_package("helper").tensor_dtype_to_np_dtype(code))
+        found: np.dtype[Any] = np.dtype(onnx_package("helper").tensor_dtype_to_np_dtype(code))
     except (KeyError, ValueError, TypeError) as error:
         raise refuse(f"{code} is no data type") from error
+    return found
 
 
 def decode(model: Any, known: Callable[[str, str], bool]) -> ModelGraph:
@@ -227,40 +228,53 @@ def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
 
 
+def _text(value: Any) -> str:
+    """A string of the file: protobuf hands on bytes that are no UTF-8."""
+    if not isinstance(value, str):
+        raise refuse(f"a name in it is no text ({value[:20]!r})")
+    return value
+
+
 class _Decoder:
     """Messages of one model, whose opsets every graph in it shares."""
 
     def __init__(self, opsets: dict[str, int]) -> None:
         self.opsets = opsets
 
-    def graph(self, message: Any, depth: int = 0) -> ModelGraph:
+    def graph(self, message: Any, around: frozenset[str] = frozenset(), depth: int = 0) -> ModelGraph:
+        """A graph; ``around`` are the names that it may read from outside."""
         if depth > MOST_DEPTH:
             raise refuse(f"graphs lie in each other more than {MOST_DEPTH} deep")
-        constants = {tensor.name: self.array(tensor) for tensor in message.initializer}
+        constants = {_text(tensor.name): self.array(tensor) for tensor in message.initializer}
         for sparse in message.sparse_initializer:
-            constants[sparse.values.name] = self.dense(sparse)
-        return ModelGraph(
-            message.name,
-            tuple(self.declared(x) for x in message.input if x.name not in constants),
-            tuple(self.declared(x) for x in message.output),
-            constants,
-            [self.node(node, depth) for node in message.node],
-            self.opsets,
-        )
+            constants[_text(sparse.values.name)] = self.dense(sparse)
+        inputs = tuple(self.declared(x) for x in message.input if x.name not in constants)
+        outputs = tuple(self.declared(x) for x in message.output)
+        given = {*around, *constants, *(x.name for x in inputs)}
+        nodes = []
+        for part in message.node:
+            nodes.append(self.node(part, given, depth))
+            given.update(nodes[-1].outputs)
+        missing = [x.name for x in outputs if x.name not in given]
+        if missing:
+            raise refuse(f"nothing gives the output {missing[0]!r} of the graph {message.name!r}")
+        return ModelGraph(_text(message.name), inputs, outputs, constants, nodes, self.opsets)
 
     def declared(self, info: Any) -> ModelInput:
         if not info.type.HasField("tensor_type"):
-            return ModelInput(info.name, None, None)
+            return ModelInput(_text(info.name), None, None)
         tensor = info.type.tensor_type
         dtype = numpy_dtype(tensor.elem_type) if tensor.elem_type else None
         if not tensor.HasField("shape"):
-            return ModelInput(info.name, dtype, None)
-        sizes = tuple(d.dim_value if d.HasField("dim_value") else d.dim_param or None for d in tensor.shape.dim)
-        return ModelInput(info.name, dtype, sizes)
+            return ModelInput(_text(info.name), dtype, None)
+        sizes = tuple(d.dim_value if d.HasField("dim_value") else _text(d.dim_param) or None for d in tensor.shape.dim)
+        return ModelInput(_text(info.name), dtype, sizes)
 
     def array(self, tensor: Any) -> np.ndarray[Any, Any]:
         """A TensorProto's array; what it says of its size must be what it holds."""
         name, places = tensor.name, int(np.prod([max(int(d), 0) for d in tensor.dims], dtype=object))
+        if tensor.data_location == 1:  # the package would open the file, wherever it lies
+            raise refuse(f"the array {name!r} lies in another file, and is no initializer or constant of the model")
         if any(d < 0 for d in tensor.dims):
             raise refuse(f"the array {name!r} has a negative size")
         if places > 8 * tensor.ByteSize() + 8:  # two bits are the smallest element
@@ -287,19 +301,25 @@ class _Decoder:
             raise refuse(f"the sparse array {sparse.values.name!r} has places outside it") from error
         return out
 
-    def node(self, message: Any, depth: int) -> ModelNode:
-        attributes = {a.name: self.attribute(a, depth) for a in message.attribute}
-        return ModelNode(
-            _domain(message.domain), message.op_type, tuple(message.input), tuple(message.output), attributes,
-            message.name,
-        )  # fmt: skip
+    def node(self, message: Any, given: set[str], depth: int) -> ModelNode:
+        """A node; it reads names that are given before it."""
+        around = frozenset(given) if any(a.type in (_GRAPH, _GRAPHS) for a in message.attribute) else frozenset()
+        attributes = {_text(a.name): self.attribute(a, around, depth) for a in message.attribute}
+        inputs, outputs = (tuple(map(_text, names)) for names in (message.input, message.output))
+        node = ModelNode(
+            _text(_domain(message.domain)), _text(message.op_type), inputs, outputs, attributes, _text(message.name)
+        )
+        missing = [name for name in inputs if name and name not in given]
+        if missing:
+            raise refuse(f"nothing before {node} gives {missing[0]!r}")
+        return node
 
-    def attribute(self, a: Any, depth: int) -> Any:
+    def attribute(self, a: Any, around: frozenset[str], depth: int) -> Any:
         # one branch for each kind of value that the format has
         if a.type == _GRAPH:
-            return self.graph(a.g, depth + 1)
+            return self.graph(a.g, around, depth + 1)
         if a.type == _GRAPHS:
-            return [self.graph(g, depth + 1) for g in a.graphs]
+            return [self.graph(g, around, depth + 1) for g in a.graphs]
         kinds: dict[int, Callable[[], Any]] = {
             1: lambda: a.f,
             2: lambda: a.i,

@@ -4,8 +4,9 @@
     def reduce_sum(x: Tensor, axes: Known | None = None, *, keepdims: int = 1, ...): ...
 
     positional        the operator's inputs, in its order; what a model leaves out is None; ``*xs`` takes any number
-    keyword-only      its attributes, by their names, with ONNX's defaults; ``opset`` is the version of the model, and
-                      ``results`` how many outputs the model asks for
+    keyword-only      its attributes, by their names, with ONNX's defaults; ``opset`` is the version of the model,
+                      ``results`` how many outputs the model asks for, and ``between`` the graph around the node: from
+                      names of values to the function that computes one value from them
     annotation        how an input is handed on: ``Tensor`` (anything else becomes one), ``Statistic`` (the same; an
                       average that no optimizer trains), ``Known`` (a NumPy array: shapes, axes, storage types, texts),
                       ``Any`` (as it is: a Tensor, an array, a list for a sequence, None for an empty optional)
@@ -58,10 +59,10 @@ class Operator:
         """How the input at this position is handed on."""
         return self.takes[min(position, len(self.takes) - 1)] if self.takes else "Any"
 
-    def __call__(self, node: ModelNode, inputs: list[Any], opset: int) -> list[Any]:
+    def __call__(self, node: ModelNode, inputs: list[Any], opset: int, between: Any = None) -> list[Any]:
         """The node's results."""
         values = [_WAYS[self.use_of(i)](value) for i, value in enumerate(inputs)]
-        extra = {"opset": opset, "results": len(node.outputs)}
+        extra = {"opset": opset, "results": len(node.outputs), "between": between}
         given = {name: extra[name] for name in extra if name in self.attributes} | node.attributes
         found = self.body(*values, **given)
         return list(found) if isinstance(found, tuple) else [found]

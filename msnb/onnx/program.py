@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,12 +23,12 @@ from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
 from msnb.eager.dispatch import eager
 from msnb.ir.frozen_graph import SavedGraph
-from msnb.onnx import operators as _  # noqa: F401  (fills the table)
+from msnb.onnx import operators  # noqa: F401  (fills the table)
 from msnb.onnx.model_graph import ModelGraph, ModelInput, ModelNode
 from msnb.onnx.model_reader import decode, read_model
 from msnb.onnx.operator_table import Operator, find, has_tensors, known, tensor
 
-__all__ = ["Body", "OnnxProgram", "load", "program_of"]
+__all__ = ["GraphFunction", "OnnxProgram", "load", "program_of"]
 
 
 def load(file_name: str | os.PathLike[str]) -> OnnxProgram:
@@ -64,13 +64,13 @@ class OnnxProgram(SavedGraph):
     def __init__(self, model: ModelGraph) -> None:
         self.model = model
         self._entries: dict[int, Operator] = {}
+        self._folded = False
         self._resolve(model)
         _lift_constants(model)
         names = _weight_names(model, self._entries)
         self.weights = {name: Parameter(model.constants[name], name, requires_grad=names[name]) for name in names}
         self.constants: dict[str, Any] = {k: v for k, v in model.constants.items() if k not in names}
         self.inputs, self.draws, self.result = len(model.inputs), False, None
-        self._fold()
 
     def _resolve(self, graph: ModelGraph) -> None:
         """The table's entry of each node; what is unknown is told all at once."""
@@ -92,16 +92,16 @@ class OnnxProgram(SavedGraph):
             )
 
     def _fold(self) -> None:
-        """Nodes of constants alone are computed once."""
+        """Nodes of constants alone are computed once, when the program runs first: reading a file computes nothing."""
         kept = []
         for node in self.model.nodes:
             entry = self._entries[id(node)]
             if entry.pure and not any(_bodies(node)) and all(not n or n in self.constants for n in node.inputs):
-                body = Body(self.model, self._entries, {})
+                body = GraphFunction(self.model, self._entries, {})
                 self.constants.update(zip(node.outputs, body.results(node, self.constants)))
             else:
                 kept.append(node)
-        self.model.nodes = kept
+        self.model.nodes, self._folded = kept, True
 
     def run(self, weights: Sequence[Parameter], inputs: Sequence[Any]) -> Any:
         """The model's result with these weights: one value, or a tuple in the order of its outputs."""
@@ -115,15 +115,17 @@ class OnnxProgram(SavedGraph):
             raise ArgumentError(f"the model takes {len(wanted)} inputs, {len(inputs)} were given.", operands=wanted)
         for declared, value in zip(self.model.inputs, inputs):
             _need_alike(declared, value)
+        if not self._folded:
+            self._fold()
         environment = self.constants | dict(zip(self.weights, weights))
-        return Body(self.model, self._entries, environment)(*inputs)
+        return GraphFunction(self.model, self._entries, environment)(*inputs)
 
     def __str__(self) -> str:
         return "\n".join(_lines(self.model, self.weights))
 
     def __repr__(self) -> str:
         inputs = ", ".join(map(str, self.model.inputs))
-        count = sum(1 for _ in _nodes(self.model))
+        count = len(list(_nodes(self.model)))
         return f"<OnnxProgram {self.model.name}({inputs}): {len(self.weights)} weights, {count} nodes>"
 
 
@@ -199,7 +201,7 @@ def _given_out(value: Any) -> Any:
     return tensor(value) if isinstance(value, np.ndarray) and has_tensors(value.dtype) else value
 
 
-class Body:
+class GraphFunction:
     """A graph as a Python function; it reads what stands around it.
 
     Args:
@@ -230,21 +232,38 @@ class Body:
             if entry.pure and all(map(_is_known, inputs)) and not _has_bodies(bound):
                 with using(eager):
                     return [_as_known(value) for value in entry(bound, inputs, opset)]
-            return entry(bound, inputs, opset)
+            return entry(bound, inputs, opset, lambda names, y: self._between(names, y, values))
         except MsnbError as error:
-            error.operands = error.operands or (f"in the model: {node}",)
+            error.operands = tuple(dict.fromkeys((*error.operands, f"in the model: {node}")))
             raise
+
+    def _between(self, names: Sequence[str], y: str, values: Mapping[str, Any]) -> Callable[..., Any]:
+        """The value ``y`` as a function of the values of these names; the others are as they are."""
+        wanted, nodes = {y}, []
+        for node in reversed(self.graph.nodes):
+            if wanted & (set(node.outputs) - set(names)):
+                nodes.append(node)
+                wanted |= set(node.inputs)
+
+        def function(*given: Any) -> Any:
+            found = {**values, **dict(zip(names, given))}
+            for node in reversed(nodes):
+                outs = self.results(node, found)
+                found.update((name, value) for name, value in zip(node.outputs, outs) if name not in names)
+            return found[y]
+
+        return function
 
     def _attributes(self, node: ModelNode, values: Mapping[str, Any]) -> dict[str, Any]:
         """Attributes, graphs among them as functions of what is known here."""
         return {
-            name: Body(value, self.entries, values) if isinstance(value, ModelGraph) else value
+            name: GraphFunction(value, self.entries, values) if isinstance(value, ModelGraph) else value
             for name, value in node.attributes.items()
         }
 
 
 def _has_bodies(node: ModelNode) -> bool:
-    return any(isinstance(value, Body) for value in node.attributes.values())
+    return any(isinstance(value, GraphFunction) for value in node.attributes.values())
 
 
 def _is_known(value: Any) -> bool:

@@ -6,6 +6,7 @@ Source: `mindspore.dataset.vision` (Decode, RandomCropDecodeResize, ToPIL)
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,11 @@ from msnb.dataset.vision.random import RandomResizedCrop
 FORMATS = ("BMP", "DIB", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")  # Pillow knows more; some of them run programs
 
 
-def decoded(content: Array, name: str = "the image") -> Array:
+def decoded(content: Array, name: str = "the image", formats: Sequence[str] = FORMATS) -> Array:
     """The pixels uint8[h,w,3] of a file's bytes.
+
+    Args:
+        content: the bytes; name: for messages; formats: Pillow's names of those that are read.
 
     Raises:
         DatasetError: they are no picture, a damaged one, or far more pixels than such a file can have.
@@ -34,7 +38,7 @@ def decoded(content: Array, name: str = "the image") -> Array:
         return DatasetError(f"{name} is no picture that can be read: {why} ({start})", hint=hint)
 
     try:
-        with image.open(io.BytesIO(content.tobytes()), formats=FORMATS) as picture:
+        with image.open(io.BytesIO(content.tobytes()), formats=formats) as picture:
             width, height = picture.size
             need_room(content.size, 3 * width * height, refuse)
             # a picture in colours is not copied once more

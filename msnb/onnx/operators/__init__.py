@@ -1,28 +1,27 @@
-"""ONNX's operators in msnb's: a module per family; importing them fills ``operator_table``."""
+"""ONNX's operators by family: importing this package fills the table."""
 
 from __future__ import annotations
 
 from msnb.onnx.operators import (
-    activation,
-    arithmetic,
-    cast,
-    control_flow,
-    convolution,
-    indexing,
-    normalization,
-    pooling,
+    activations,
+    axis_reductions,
+    control_operators,
+    convolutions,
+    interpolation,
+    math_operators,
+    normalizations,
+    optimizer_steps,
+    place_operators,
     quantization,
-    recurrent,
-    reduction,
-    resize,
+    recurrences,
     sequence,
-    shape,
+    shape_manipulation,
     spectral,
-    training,
+    window_pooling,
 )
 
 __all__ = [
-    "activation", "arithmetic", "cast", "control_flow", "convolution", "indexing", "normalization", "pooling",
-    "quantization", "recurrent", "reduction", "resize", "sequence", "shape", "spectral",
-    "training",
+    "activations", "control_operators", "convolutions", "math_operators", "place_operators", "interpolation",
+    "normalizations", "optimizer_steps", "quantization", "recurrences", "axis_reductions", "sequence",
+    "shape_manipulation", "spectral", "window_pooling",
 ]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from msnb import ops
 from msnb.core.tensor import Tensor
 from msnb.onnx.operator_table import Known, operator, tensor
-from msnb.onnx.operators.shape import concat, ints
+from msnb.onnx.operators.shape_manipulation import concat, ints
 
 
 @operator("SequenceConstruct")
@@ -126,7 +127,8 @@ def regex_full_match(x: Known, *, pattern: str) -> Any:
 def string_normalizer(x: Known, *, case_change_action: str = "NONE", is_case_sensitive: int = 0,
                       locale: str = "", stopwords: Any = ()) -> Any:  # fmt: skip
     """Texts without stop words, in one case."""
-    change = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}[case_change_action]
+    changes: dict[str, Callable[[str], str]] = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}
+    change = changes[case_change_action]
     plain = str if is_case_sensitive else str.lower
     stops = {plain(word) for word in stopwords}
     rows = [[change(v) for v in row if plain(v) not in stops] for row in x.reshape(-1, x.shape[-1]).tolist()]

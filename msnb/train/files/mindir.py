@@ -1,4 +1,4 @@
-"""Networks as files that need no Python to run: ``export`` writes one, ``load`` reads it, ``nn.GraphCell`` runs it.
+"""Our own format of programs that need no Python to run.
 
     net.mindir      a safetensors file (``container``: whole or not there at all, checksum, no code)
       tensors       the weights by their names; big constants as "constant <digest>"
@@ -14,13 +14,12 @@ the other's.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from msnb.base.errors import ArgumentError, AttributeValueError, CaptureError, CheckpointError, MsnbError
+from msnb.base.errors import CaptureError, CheckpointError, MsnbError
 from msnb.base.files.bounded_reader import Refuse, read_json
 from msnb.base.files.json_schema import FLAG, INDEX, INT, NUMBER, TEXT, Either, Kind, OneOf, Record, Rows, Table
 from msnb.core import random
@@ -31,7 +30,6 @@ from msnb.ir.frozen_graph import SavedGraph, python_calls
 from msnb.ir.text.parser import parse
 from msnb.ir.text.printer import constants_of, print_graph
 from msnb.train.files import safetensors_file
-from msnb.train.files.graph_freezing import frozen
 
 ENDING, VERSION = ".mindir", 1
 _PROGRAM, _INTERFACE = "msnb.program", "msnb.interface"
@@ -57,44 +55,18 @@ class _Result(Kind):
 _PLAIN = Either(OneOf(None), FLAG, INT, NUMBER, TEXT)
 _HEAD = Record({"version": INDEX}, open=True)
 _FACE = Record({"version": INDEX, "inputs": INDEX, "draws": FLAG, "result": _Result()})
-_FORMATS = ("AIR", "ONNX", "OM", "MINDIR_LITE")
 
 
-def export(
-    net: Any, *inputs: Any, file_name: str | os.PathLike[str], file_format: str = "MINDIR", **kwargs: Any
-) -> None:
-    """Write a network's forward pass, as it stands (training or not), with its weights to a file.
+def write(saved: SavedGraph, path: str) -> None:
+    """Write a program to a file.
 
     Args:
-        net: a Cell or a function.
-        inputs: Tensors as it takes them; the file is for their shapes and dtypes, their values do not matter.
-        file_name: the file; ``.mindir`` is appended where it is missing. Missing folders are made.
-        file_format: "MINDIR".
+        saved: the program.
+        path: the file; ``.mindir`` is appended where it is missing.
 
     Raises:
-        ValueError: another format. TypeError: inputs that are no Tensors; MindSpore's other options (encryption ...).
-        CaptureError: the program cannot be captured, or needs Python when it runs.
-        OSError: the file cannot be written; an old file is unharmed.
-
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.export.html
-
-    Examples:
-        >>> import os, tempfile
-        >>> import msnb as ms
-        >>> path = os.path.join(tempfile.mkdtemp(), "relu")
-        >>> ms.export(ms.nn.ReLU(), ms.Tensor([-1.0, 2.0]), file_name=path, file_format="MINDIR")
-        >>> ms.nn.GraphCell(ms.load(path + ".mindir"))(ms.Tensor([-3.0, 4.0])).tolist()
-        [0.0, 4.0]
+        CaptureError: the program is too long, or holds Python objects. OSError: the file cannot be written.
     """
-    if file_format != "MINDIR":
-        known = f"{file_format} is for other programs' compilers" if file_format in _FORMATS else "there is no such one"
-        raise AttributeValueError(
-            f"export writes file_format='MINDIR', not {file_format!r}: {known}.",
-            hint="save_checkpoint(..., format='safetensors') writes weights that other programs read.",
-        )
-    if kwargs:
-        raise ArgumentError(f"export has no option {min(kwargs)!r}; it takes file_name and file_format.")
-    saved = frozen(net, inputs)
     arrays, notes = _stored(saved)
     if len(notes[_PROGRAM]) > MOST_TEXT:
         raise CaptureError(
@@ -102,41 +74,15 @@ def export(
             hint="a Python loop writes its body once per round; a loop whose end is a tensor is one node.",
         )
     content = safetensors_file.encode(arrays, notes)
-    path = os.fspath(file_name)
     safetensors_file.write(path if path.endswith(ENDING) else path + ENDING, content)
 
 
-def load(file_name: str | os.PathLike[str], **kwargs: Any) -> SavedGraph:
-    """Read a graph that ``export`` wrote; ``nn.GraphCell`` runs it.
-
-    Args:
-        file_name: a file whose name ends in ``.mindir``.
-
-    Returns:
-        The graph and its weights. ``print(graph)`` shows the program.
+def read(path: str) -> SavedGraph:
+    """Read a program that ``write`` wrote.
 
     Raises:
-        ValueError: CheckpointError: the file is missing (also a FileNotFoundError), damaged, or of another program.
-        TypeError: MindSpore's other options (decryption ...).
-
-    Source: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.load.html
-
-    Examples:
-        >>> import os, tempfile
-        >>> import msnb as ms
-        >>> path = os.path.join(tempfile.mkdtemp(), "twice.mindir")
-        >>> ms.export(lambda x: x + x, ms.Tensor([1.0]), file_name=path)
-        >>> ms.load(path).inputs
-        1
+        CheckpointError: the file is missing (also a FileNotFoundError), damaged, or of another program.
     """
-    if kwargs:
-        raise ArgumentError(f"load has no option {min(kwargs)!r}; it takes file_name.")
-    path = os.fspath(file_name)
-    if not path.endswith(ENDING):
-        raise CheckpointError(
-            f"load reads files whose names end in {ENDING!r}, not {path!r}.",
-            hint="load_checkpoint reads weights (.ckpt, .safetensors).",
-        )
     arrays, notes = safetensors_file.read(path)
     if _PROGRAM not in notes or _INTERFACE not in notes:
         raise CheckpointError(

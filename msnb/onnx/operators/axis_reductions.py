@@ -10,7 +10,7 @@ import numpy as np
 from msnb import ops
 from msnb.core.tensor import Tensor
 from msnb.onnx.operator_table import Known, operator
-from msnb.onnx.operators.shape import ints
+from msnb.onnx.operators.shape_manipulation import ints
 
 
 def _sum(x: Any, axes: Any, keep: bool) -> Any:
@@ -36,6 +36,7 @@ def _extreme(fn: Callable[..., Any], low: bool) -> Callable[..., Any]:
 
 def _float(fn: Callable[..., Any]) -> Callable[..., Any]:
     """``fn`` in floats, back in the dtype of x."""
+
     def reduce(x: Any, axes: Any, keep: bool) -> Any:
         return fn(x, axes, keep) if x.dtype.is_float else fn(x.astype("float64"), axes, keep).astype(x.dtype)
 

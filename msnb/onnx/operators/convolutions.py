@@ -10,8 +10,8 @@ from msnb import ops
 from msnb.base.errors import AttributeValueError
 from msnb.core.tensor import Tensor
 from msnb.onnx.operator_table import Known, operator
-from msnb.onnx.operators.shape import ints, padded
-from msnb.onnx.operators.windows import WindowGeometry, geometry
+from msnb.onnx.operators.shape_manipulation import ints, padded
+from msnb.onnx.pooling_windows import WindowGeometry, geometry
 
 
 def with_bias(y: Any, bias: Any) -> Any:
@@ -120,7 +120,8 @@ def col2im(x: Tensor, image: Known, block: Known, *, dilations: Any = None, pads
     space, kernel = ints(image), ints(block)
     found = geometry(space, kernel, strides, dilations, pads, "NOTSET")
     n, channels = x.shape[0], x.shape[1] // int(np.prod(kernel))
-    place, inside = np.zeros((1, 1), np.int64), np.ones((1, 1), bool)
+    place: Any = np.zeros((1, 1), np.int64)
+    inside: Any = np.ones((1, 1), bool)
     for axis in range(len(space)):  # [kernel places, windows], row by row
         at = found.places(axis).T
         place = place[:, None, :, None] * space[axis] + at[None, :, None, :]

@@ -1,6 +1,6 @@
 """If, Loop and Scan: bodies are Python functions; what is known is decided at once, the rest becomes control flow.
 
-The branch that asks a tensor stands in ``tensor_branches``, which is converted while a program is captured.
+The branch that asks a tensor stands in ``tensor_branch``, which is converted while a program is captured.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from msnb.api.transforms.scan import scan as scan_rows
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
 from msnb.onnx.operator_table import known, operator, tensor
-from msnb.onnx.tensor_branches import choose
+from msnb.onnx.tensor_branch import choose
 
 
 @operator("If")

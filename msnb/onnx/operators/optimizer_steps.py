@@ -1,20 +1,22 @@
-"""Steps of optimizers as operators (ONNX's training preview), and pictures that are decoded."""
+"""Gradients and steps of optimizers as operators: ONNX's training preview."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
-import numpy as np
-
 from msnb import ops
-from msnb.base.errors import CheckpointError
+from msnb.api.transforms.gradients import grad
 from msnb.core.tensor import Tensor
-from msnb.onnx.operator_table import Known, operator
+from msnb.onnx.operator_table import operator
 
 _PREVIEW = "ai.onnx.preview.training"
+
+
+@operator("Gradient", domain=_PREVIEW, pure=False)
+def gradient(*inputs: Tensor, xs: Any, y: str, between: Any, zs: Any = ()) -> Any:
+    """What a change of each x does to the sum of y; the zs are as they are."""
+    return grad(between([*xs, *zs], y), tuple(range(len(xs))))(*inputs)
 
 
 def _each(step: Callable[..., tuple[Any, ...]], tensors: tuple[Any, ...], kinds: int) -> tuple[Any, ...]:
@@ -68,18 +70,3 @@ def momentum(rate: Tensor, turn: Tensor, *tensors: Tensor, alpha: float, beta: f
         return x - rate * (slope + alpha * speed if mode == "nesterov" else speed), speed
 
     return _each(step, tensors, 3)
-
-
-@operator("ImageDecoder")
-def image_decoder(content: Known, *, pixel_format: str = "RGB") -> Any:
-    """A picture's pixels, [rows, columns, channels], by Pillow."""
-    try:
-        image = import_module("PIL.Image").open(io.BytesIO(content.tobytes()))
-        pixels = np.asarray(image.convert("L" if pixel_format == "Grayscale" else "RGB"))
-    except ImportError as error:
-        raise ImportError("ImageDecoder needs Pillow: pip install 'msnb[images]'.") from error
-    except (OSError, ValueError, SyntaxError) as error:
-        raise CheckpointError(f"ImageDecoder: the bytes are no picture ({error}).") from error
-    if pixel_format == "Grayscale":
-        return pixels[:, :, None].copy()
-    return (pixels[:, :, ::-1] if pixel_format == "BGR" else pixels).copy()

@@ -188,7 +188,8 @@ def old_pad(x: Tensor, *, pads: Any = None, paddings: Any = None, mode: str = "c
 
 
 @operator("Pad", since=11)
-def pad(x: Tensor, pads: Known, value: Known | None = None, axes: Known | None = None, *, mode: str = "constant") -> Any:
+def pad(x: Tensor, pads: Known, value: Known | None = None, axes: Known | None = None, *,
+        mode: str = "constant") -> Any:  # fmt: skip
     """More elements at the ends of axes."""
     along = list(range(x.ndim)) if axes is None else [i % x.ndim for i in ints(axes)]
     widths, before, after = ints(pads), [0] * x.ndim, [0] * x.ndim

@@ -53,8 +53,11 @@ def layer_norm(x: Tensor, scale: Tensor, bias: Tensor | None = None, *, axis: in
     wide = x.astype("float32") if stash_type == 1 and x.dtype.itemsize < 4 else x
     centre = ops.mean(wide, axes, True)
     factor = ops.rsqrt(ops.mean(ops.square(wide - centre), axes, True) + epsilon)
-    if results == 1 and wide is x and tuple(scale.shape) == tuple(x.shape[axis:]) and (
-        bias is None or bias.shape == scale.shape
+    if (
+        results == 1
+        and wide is x
+        and tuple(scale.shape) == tuple(x.shape[axis:])
+        and (bias is None or bias.shape == scale.shape)
     ):
         return ops.layer_norm(x, tuple(x.shape[axis:]), scale, bias, epsilon)
     y = ((wide - centre) * factor).astype(x.dtype) * scale

@@ -11,7 +11,7 @@ from msnb import ops
 from msnb.base.errors import AttributeValueError
 from msnb.core.tensor import Tensor
 from msnb.onnx.operator_table import Known, known, operator, tensor
-from msnb.onnx.operators.shape import plain
+from msnb.onnx.operators.shape_manipulation import plain
 
 
 def from_start(index: Any, size: int) -> Any:
@@ -144,9 +144,7 @@ def compress(x: Tensor, condition: Known, *, axis: int | None = None) -> Any:
 @operator("Unique")
 def unique(x: Known, *, axis: int | None = None, sorted: int = 1, results: int = 1) -> Any:
     """Different elements (or slices), where each is first, which of them each is, and how often."""
-    values, first, inverse, counts = np.unique(
-        x, return_index=True, return_inverse=True, return_counts=True, axis=axis
-    )
+    values, first, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True, axis=axis)
     inverse = inverse.reshape(-1)
     if not sorted:
         order = np.argsort(first)
@@ -208,5 +206,3 @@ def _overlap(a: Any, b: Any) -> float:
     common = float(np.prod(sides))
     whole = float(np.prod(a[2:] - a[:2]) + np.prod(b[2:] - b[:2])) - common
     return common / whole if whole > 0 else 0.0
-
-

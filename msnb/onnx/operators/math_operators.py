@@ -12,7 +12,7 @@ from msnb import ops
 from msnb.base.errors import AttributeValueError
 from msnb.core.tensor import Tensor
 from msnb.onnx.operator_table import Known, known, operator, tensor
-from msnb.onnx.operators.shape import plain
+from msnb.onnx.operators.shape_manipulation import plain
 
 _UNARY: dict[str, Callable[..., Any]] = {
     "Abs": ops.abs, "Acos": ops.acos, "Acosh": ops.acosh, "Asin": ops.asin, "Asinh": ops.asinh, "Atan": ops.atan,

@@ -9,7 +9,7 @@ import numpy as np
 from msnb import ops
 from msnb.core.tensor import Tensor
 from msnb.onnx.operator_table import Known, known, operator
-from msnb.onnx.operators.windows import WindowGeometry, counts, geometry, windows
+from msnb.onnx.pooling_windows import WindowGeometry, counts, geometry, windows
 
 
 def _kernel_axes(ndim: int) -> tuple[int, ...]:
@@ -18,8 +18,11 @@ def _kernel_axes(ndim: int) -> tuple[int, ...]:
 
 def _is_plain(x: Any, found: WindowGeometry) -> bool:
     """Whether the library's pooling of images has these windows."""
-    return x.ndim == 4 and x.dtype.is_float and set(found.dilations) == {1} and all(
-        p < k for p, k in zip((*found.before, *found.after), found.kernel * 2)
+    return (
+        x.ndim == 4
+        and x.dtype.is_float
+        and set(found.dilations) == {1}
+        and all(p < k for p, k in zip((*found.before, *found.after), found.kernel * 2))
     )
 
 

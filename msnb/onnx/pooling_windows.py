@@ -1,6 +1,6 @@
 """Windows that slide: sizes, paddings and places, for any number of axes.
 
-    windows(x, geometry)    [n, c, a, b]  ->  [n, c, a', k, b', k']      the elements of every window
+windows(x, geometry)    [n, c, a, b]  ->  [n, c, a', k, b', k']      the elements of every window
 """
 
 from __future__ import annotations
@@ -47,23 +47,30 @@ def geometry(space: Sequence[int], kernel: Any, strides: Any, dilations: Any, pa
     dilations = tuple(dilations or (1,) * axes)
     reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]
     if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
-        counts = [-(-n // s) for n, s in zip(space, strides)]
-        total = [max((c - 1) * s + r - n, 0) for c, s, r, n in zip(counts, strides, reach, space)]
-        small, large = [t // 2 for t in total], [t - t // 2 for t in total]
-        before, after = (small, large) if auto_pad == "SAME_UPPER" else (large, small)
-        return WindowGeometry(kernel, strides, dilations, tuple(before), tuple(after), tuple(counts))
-    if auto_pad not in ("NOTSET", "VALID", ""):
+        sizes, before, after = _same(space, reach, strides, upper=auto_pad == "SAME_UPPER")
+    elif auto_pad in ("NOTSET", "VALID", ""):
+        widths = list(pads) if pads and auto_pad != "VALID" else [0] * (2 * axes)
+        before, after = widths[:axes], widths[axes:]
+        sizes = [_count(n, b, a, r, s, ceil_mode) for n, b, a, r, s in zip(space, before, after, reach, strides)]
+    else:
         raise AttributeValueError(f"auto_pad is NOTSET, VALID, SAME_UPPER or SAME_LOWER, got {auto_pad!r}.")
-    widths = list(pads) if pads and auto_pad != "VALID" else [0] * (2 * axes)
-    before, after = widths[:axes], widths[axes:]
-    counts = []
-    for n, b, a, r, s in zip(space, before, after, reach, strides):
-        free = n + b + a - r
-        count = (-(-free // s) if ceil_mode else free // s) + 1
-        if ceil_mode and (count - 1) * s >= n + b:
-            count -= 1
-        counts.append(count)
-    return WindowGeometry(kernel, strides, dilations, tuple(before), tuple(after), tuple(counts))
+    return WindowGeometry(kernel, strides, dilations, tuple(before), tuple(after), tuple(sizes))
+
+
+def _same(space: Sequence[int], reach: Sequence[int], strides: Sequence[int],
+          upper: bool) -> tuple[list[int], list[int], list[int]]:  # fmt: skip
+    """As many windows as strides fit; the odd element of padding stands at the end (upper) or the beginning."""
+    sizes = [-(-n // s) for n, s in zip(space, strides)]
+    total = [max((c - 1) * s + r - n, 0) for c, s, r, n in zip(sizes, strides, reach, space)]
+    small, large = [t // 2 for t in total], [t - t // 2 for t in total]
+    return (sizes, small, large) if upper else (sizes, large, small)
+
+
+def _count(size: int, before: int, after: int, reach: int, stride: int, ceil_mode: int) -> int:
+    """Windows along an axis; rounded up, none begins in the padding behind the end."""
+    free = size + before + after - reach
+    count = (-(-free // stride) if ceil_mode else free // stride) + 1
+    return count - 1 if ceil_mode and (count - 1) * stride >= size + before else count
 
 
 def windows(x: Any, found: WindowGeometry, fill: Any) -> Any:

@@ -14,8 +14,9 @@ import numpy as np
 from msnb import ops
 from msnb.base.errors import AttributeValueError
 from msnb.core.tensor import Tensor
+from msnb.dataset.vision.decode import FORMATS, decoded
 from msnb.onnx.operator_table import Known, operator
-from msnb.onnx.operators.shape import ints
+from msnb.onnx.operators.shape_manipulation import ints
 
 Array = np.ndarray[Any, Any]
 _NEAREST: dict[str, Callable[[Any], Any]] = {
@@ -216,3 +217,16 @@ def _taken(x: Any, places: list[Any], padding_mode: str, corners: bool) -> Any:
     found = ops.gather_d(rows, 2, ops.broadcast_to(index, (n, c, index.shape[-1])))
     found = ops.reshape(found, (n, c, *places[0].shape[1:]))
     return found if padding_mode != "zeros" else found * ops.expand_dims(inside, 1).astype(x.dtype)
+
+
+# ---- pictures --------------------------------------------------------------------------------------------------------
+
+
+@operator("ImageDecoder")
+def image_decoder(content: Known, *, pixel_format: str = "RGB") -> Any:
+    """A picture's pixels, [rows, columns, channels], by Pillow."""
+    pixels = decoded(content, "ImageDecoder's input", (*FORMATS, "JPEG2000"))
+    if pixel_format == "Grayscale":  # luminance by ITU-R 601-2, in fixed point
+        light = pixels.astype(np.uint32) @ np.array([19595, 38470, 7471], np.uint32)
+        return ((light + (1 << 15)) >> 16).astype(np.uint8)[:, :, None]
+    return (pixels[:, :, ::-1] if pixel_format == "BGR" else pixels).copy()

@@ -15,7 +15,7 @@ from msnb.api.transforms.scan import scan
 from msnb.base.errors import AttributeValueError
 from msnb.core.tensor import Tensor
 from msnb.onnx.operator_table import operator
-from msnb.onnx.operators import activation as act
+from msnb.onnx.operators import activations as act
 
 Step = Callable[..., tuple[Any, ...]]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 def choose(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
     """What one of two functions gives."""
-    if condition:  # noqa: SIM108 (a statement is what is converted)
+    if condition:
         found = then()
     else:
         found = otherwise()
