@@ -50,13 +50,9 @@ def read_model(path: str | os.PathLike[str]) -> Any:
     """A ModelProto from a file, its external arrays included.
 
     Raises:
-        CheckpointError: damaged, too large, or arrays outside the model's folder. FileNotFoundError: no such file.
+        CheckpointError: missing (also a FileNotFoundError), damaged, too large, or arrays outside the model's folder.
     """
-    try:
-        content = read_file(path, refuse, MOST_BYTES)
-    except FileNotFoundError as error:
-        raise CheckpointError(f"there is no file {os.fspath(path)!r}.") from error
-    model = as_model(content)
+    model = as_model(read_file(path, refuse, MOST_BYTES))
     _load_external(model, Path(path).parent)
     return model
 

@@ -129,8 +129,8 @@ def test_what_no_file_can_hold_is_refused(tmp_path: Path) -> None:
         ms.export(lambda x: (x, x.dtype), x, file_name=path)
     with pytest.raises(ArgumentError, match="number 0 is a float"):
         ms.export(nn.ReLU(), 1.0, file_name=path)
-    with pytest.raises(ValueError, match="not 'ONNX': ONNX is for other programs' compilers"):
-        ms.export(nn.ReLU(), x, file_name=path, file_format="ONNX")
+    with pytest.raises(ValueError, match="not 'AIR': AIR is for other programs' compilers"):
+        ms.export(nn.ReLU(), x, file_name=path, file_format="AIR")
     with pytest.raises(ArgumentError, match="no option 'enc_key'"):
         ms.export(nn.ReLU(), x, file_name=path, enc_key=b"1")
     assert not list(tmp_path.iterdir())
