@@ -179,7 +179,7 @@ class Pushforward:
         name = self._callee(graph, tuple(ins), tuple(outs))
         types = types_of(node.outputs) + [need_gradient_type(node.outputs[j].type) for j in outs]
         values = [self.b.lift(x) for x in self._with_tangents(node, ins)]
-        return self.b.add(control_flow.CALL, values, {**node.attrs, "callee": name}, types)
+        return self.b.add(control_flow.CALL, values, {**node.attrs, "callee": name, "block": None}, types)
 
     def _callee(self, graph: Graph, ins: tuple[int, ...], outs: tuple[int, ...]) -> str:
         known: dict[Any, str] = graph.module.memo.setdefault("jvp", {})

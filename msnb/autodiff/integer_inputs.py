@@ -327,7 +327,7 @@ def _call(values: _RealValues, node: Node) -> Real:
     name, outs = known[graph, which]
     types = [_real(v.type) if r else v.type for v, r in zip(node.outputs, outs)]
     inputs = [values.b.lift(x) for x in values.given(node.inputs, which)]
-    return values.b.add(control_flow.CALL, inputs, {**node.attrs, "callee": name}, types), outs
+    return values.b.add(control_flow.CALL, inputs, {**node.attrs, "callee": name, "block": None}, types), outs
 
 
 def _custom(values: _RealValues, node: Node) -> Real:

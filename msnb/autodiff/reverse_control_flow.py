@@ -116,7 +116,7 @@ def _call(p: Pullback, node: Node) -> Differentiated:
     def pull(douts: list[Any]) -> list[Any]:
         given = p.filled([node.outputs[j] for j in outs], [douts[j] for j in outs])
         values = [p.backward.lift(x) for x in (*(args[i] for i in callee.passed), *results[n:], *given)]
-        attrs = {**node.attrs, "callee": callee.backward, "recompute": False}
+        attrs = {**node.attrs, "callee": callee.backward, "recompute": False, "block": None}
         types = [need_gradient_type(callee.graph.params[i].type) for i in ins]
         return spread_grads(node, ins, p.backward.add(control_flow.CALL, values, attrs, types))
 

@@ -189,7 +189,7 @@ def _call(lanes: BatchedValues, node: Node) -> Batched:
     name, outs = _callee(lanes, graph, lanes.which(node.inputs))
     types = [with_axis(v.type, lanes.size) if w else v.type for v, w in zip(node.outputs, outs)]
     values = [lanes.env[v] for v in node.inputs]
-    return lanes.b.add(control_flow.CALL, values, {**node.attrs, "callee": name}, types), outs
+    return lanes.b.add(control_flow.CALL, values, {**node.attrs, "callee": name, "block": None}, types), outs
 
 
 def _callee(lanes: BatchedValues, graph: Graph, which: Flags) -> tuple[str, Flags]:

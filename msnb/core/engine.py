@@ -123,6 +123,18 @@ def whole(fn: Fn) -> Fn:
     return call  # type: ignore[return-value]
 
 
+def named(fn: Fn) -> Fn:
+    """Mark a pure framework function that keeps its name in a program that is written for others, and runs op by op
+    everywhere else."""
+
+    @functools.wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        engine = slot.engine
+        return engine.whole(fn, args, kwargs) if getattr(engine, "keeps_names", False) else fn(*args, **kwargs)
+
+    return call  # type: ignore[return-value]
+
+
 LOOPS: set[Any] = set()
 """Functions that are one program in eager mode whatever their size, at every ``jit_level``: ``whole_loop``."""
 

@@ -6,7 +6,8 @@
     scan(carry..., xs..., inv...)      graphs = (body,), attrs n_carry, n_xs, length, reverse: body(carry, x at step,
                                        inv) -> (carry..., y...); results: last carry, then every y stacked along axis 0
     call(args...)                      attrs callee: the name of a graph in the module (recursion is possible), layer,
-                                       recompute: its gradient keeps the arguments only and runs it again
+                                       recompute: its gradient keeps the arguments only and runs it again; block: the
+                                       function it stands for: name, names of tensors, settings
     fused(args...)                     graphs = (body,): what a device runs as one kernel, made by the fusion pass
     gradient(args..., douts...)        graphs = (body,), attrs wrt, outputs: the results of body(args) and its gradients
                                        by the params wrt; douts belong to the outputs, absent ones are ones. Noted by
@@ -71,7 +72,11 @@ SCAN = _control(
     "Run a body once per slice, carrying values along.",
     {"n_carry": REQUIRED, "n_xs": REQUIRED, "length": REQUIRED, "reverse": False},
 )
-CALL = _control("call", "Call a graph of the module by name.", {"callee": REQUIRED, "layer": "", "recompute": False})
+CALL = _control(
+    "call",
+    "Call a graph of the module by name.",
+    {"callee": REQUIRED, "layer": "", "recompute": False, "block": None},
+)
 FUSED = _control("fused", "Run a group of nodes as one kernel.", {})
 GRADIENT = _control("gradient", "A program and its gradient.", {"wrt": REQUIRED, "outputs": REQUIRED}, "owed")
 HOST_CALL = _control("host_call", "Call back into Python.", {"fn": REQUIRED, "effect": False})
@@ -149,10 +154,10 @@ def scan(
 
 
 def call(
-    b: GraphBuilder, callee: str, args: Sequence[Any], layer: str = "", recompute: bool = False
+    b: GraphBuilder, callee: str, args: Sequence[Any], layer: str = "", recompute: bool = False, block: Any = None
 ) -> tuple[Any, ...]:
     """Append a call of the graph named ``callee`` in ``b``'s module."""
-    attrs = {"callee": callee, "layer": layer, "recompute": recompute}
+    attrs = {"callee": callee, "layer": layer, "recompute": recompute, "block": block}
     return b.add(CALL, [b.lift(x) for x in args], attrs, result_types(CALL, (), attrs, b.graph.module))
 
 

@@ -212,6 +212,8 @@ def _name_bodies(model: Any, unknown: set[tuple[str, str]]) -> int:
         function = onnx.FunctionProto()
         function.ParseFromString(found)
         function.domain, function.name = "msnb.body", f"{node.op_type}_{count}"
+        for entry in function.opset_import:  # later versions of what bodies use add dtypes, or are refused by the table
+            entry.version = max(entry.version, versions.get(_domain(entry.domain), 1))
         node.domain, node.op_type = function.domain, function.name
         model.functions.append(function)
         count += 1

@@ -196,11 +196,13 @@ def trace(
     kwargs: dict[str, Any] | None = None,
     name: str = "",
     symbols: SizeSymbols | None = None,
+    keep_blocks: bool = False,
 ) -> CapturedProgram:
     """Capture ``fn`` as called with these arguments.
 
     Args:
         fn: a callable; args, kwargs: what it is called with; name: of the graph.
+        keep_blocks: functions like softmax and layer_norm stay calls under their names.
         symbols: axes of Tensors whose sizes are symbols in the graph (``guards.size_template`` binds them).
 
     Raises:
@@ -215,15 +217,15 @@ def trace(
         captures.append(name)
         try:
             name = name or getattr(fn, "__name__", type(fn).__name__)
-            return _traced(fn, args, kwargs or {}, name, symbols)
+            return _traced(fn, args, kwargs or {}, name, symbols, keep_blocks)
         finally:
             captures.pop()
 
 
 def _traced(
-    fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str, symbols: SizeSymbols | None
+    fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str, symbols: SizeSymbols | None, keep_blocks: bool
 ) -> CapturedProgram:
-    session = Session(INTERPRETER, symbols)
+    session = Session(INTERPRETER, symbols, keep_blocks)
     root = Capture(name, session)
     before, depth = slot.engine, len(stack.items)
     slot.engine = root

@@ -14,7 +14,7 @@ from msnb.onnx.operator_table import operator
 @operator("Relu")
 def relu(x: Tensor, *, consumed_inputs: Any = None) -> Any:
     """max(x, 0)."""
-    return ops.maximum(x, 0)
+    return ops.relu(x)
 
 
 @operator("LeakyRelu")
@@ -32,50 +32,54 @@ def thresholded_relu(x: Tensor, *, alpha: float = 1.0) -> Any:
 @operator("Elu")
 def elu(x: Tensor, *, alpha: float = 1.0, consumed_inputs: Any = None) -> Any:
     """x, or alpha (exp(x) - 1) below 0."""
-    return ops.where(x < 0, alpha * ops.expm1(ops.minimum(x, 0)), x)
+    return ops.elu(x, alpha)
 
 
 @operator("Celu")
 def celu(x: Tensor, *, alpha: float = 1.0) -> Any:
     """max(0, x) + min(0, alpha (exp(x / alpha) - 1))."""
-    return ops.maximum(x, 0) + ops.minimum(alpha * ops.expm1(ops.minimum(x, 0) / alpha), 0)
+    return ops.celu(x, alpha)
 
 
 @operator("Selu")
 def selu(x: Tensor, *, alpha: float = 1.6732632423543772, gamma: float = 1.0507009873554805,
          consumed_inputs: Any = None) -> Any:  # fmt: skip
     """gamma times elu."""
+    if abs(alpha - 1.6732632) < 1e-6 and abs(gamma - 1.0507010) < 1e-6:
+        return ops.selu(x)
     return gamma * ops.where(x > 0, x, alpha * ops.expm1(ops.minimum(x, 0)))
 
 
 @operator("HardSigmoid")
 def hard_sigmoid(x: Tensor, *, alpha: float = 0.2, beta: float = 0.5, consumed_inputs: Any = None) -> Any:
     """alpha x + beta, between 0 and 1."""
+    if abs(alpha - 1 / 6) < 1e-7 and beta == 0.5:
+        return ops.hardsigmoid(x)
     return ops.clamp(x * alpha + beta, 0.0, 1.0)
 
 
 @operator("HardSwish")
 def hard_swish(x: Tensor) -> Any:
     """x times the hard sigmoid of slope 1/6."""
-    return x * hard_sigmoid(x, alpha=1 / 6)
+    return ops.hardswish(x)
 
 
 @operator("Mish")
 def mish(x: Tensor) -> Any:
     """x tanh(softplus(x))."""
-    return x * ops.tanh(softplus(x))
+    return ops.mish(x)
 
 
 @operator("Softplus")
 def softplus(x: Tensor) -> Any:
     """log(1 + exp(x)), without overflow."""
-    return ops.maximum(x, 0) + ops.log1p(ops.exp(-ops.abs(x)))
+    return ops.softplus(x)
 
 
 @operator("Softsign")
 def softsign(x: Tensor) -> Any:
     """x / (1 + |x|)."""
-    return x / (1 + ops.abs(x))
+    return ops.softsign(x)
 
 
 @operator("Shrink")
@@ -103,6 +107,8 @@ def prelu(x: Tensor, slope: Tensor, *, consumed_inputs: Any = None, opset: int) 
     """x, or slope x below 0."""
     if opset < 7 and slope.ndim == 1 and slope.shape[0] > 1:
         slope = ops.reshape(slope, (-1, *(1,) * (x.ndim - 2)))
+    if slope.size == 1 or (slope.ndim == x.ndim - 1 and slope.shape[0] == slope.size == x.shape[1]):
+        return ops.prelu(x, ops.reshape(slope, (-1,)))
     return ops.where(x < 0, slope * x, x)
 
 

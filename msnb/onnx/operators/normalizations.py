@@ -20,6 +20,8 @@ def batch_norm(x: Tensor, scale: Tensor, bias: Tensor, mean: Statistic, var: Sta
                momentum: float = 0.9, training_mode: int = 0, spatial: int = 1, is_test: int = 0,
                consumed_inputs: Any = None, results: int = 1) -> Any:  # fmt: skip
     """Normalized by stored averages; in training by the batch's, and the new averages."""
+    if not training_mode and scale.dtype is mean.dtype is x.dtype and x.ndim > 1:
+        return ops.batch_norm(x, mean, var, scale, bias, eps=epsilon)
     if not training_mode:
         factor = scale / ops.sqrt(var + epsilon)
         shift = bias - mean * factor
@@ -38,10 +40,14 @@ def batch_norm(x: Tensor, scale: Tensor, bias: Tensor, mean: Statistic, var: Sta
 def instance_norm(x: Tensor, scale: Tensor, bias: Tensor, *, epsilon: float = 1e-5,
                   consumed_inputs: Any = None) -> Any:  # fmt: skip
     """Each channel of each sample by its own mean and variance."""
-    axes = tuple(range(2, x.ndim))
-    centre = ops.mean(x, axes, True)
-    spread = ops.mean(ops.square(x - centre), axes, True)
-    return (x - centre) / ops.sqrt(spread + epsilon) * _per_channel(scale, x.ndim) + _per_channel(bias, x.ndim)
+    return ops.instance_norm(x, scale, bias, epsilon)
+
+
+@operator("GroupNormalization", since=21)
+def group_norm(x: Tensor, scale: Tensor, bias: Tensor, *, num_groups: int, epsilon: float = 1e-5,
+               stash_type: int = 1) -> Any:  # fmt: skip
+    """Groups of channels, each by its own mean and variance."""
+    return ops.group_norm(x, num_groups, scale, bias, epsilon)
 
 
 @operator("LayerNormalization")
@@ -68,6 +74,8 @@ def layer_norm(x: Tensor, scale: Tensor, bias: Tensor | None = None, *, axis: in
 def rms_norm(x: Tensor, scale: Tensor, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1) -> Any:
     """Rows from ``axis`` on, each by the root of its mean square."""
     axes = tuple(range(axis % x.ndim, x.ndim))
+    if x.dtype.itemsize >= 4 and tuple(scale.shape) == tuple(x.shape[axes[0] :]):
+        return ops.rms_norm(x, scale, epsilon)
     wide = x.astype("float32") if stash_type == 1 and x.dtype.itemsize < 4 else x
     return (wide * ops.rsqrt(ops.mean(ops.square(wide), axes, True) + epsilon)).astype(x.dtype) * scale
 

@@ -9,6 +9,7 @@
     fusion, simulator, profiler          work
     fusion, eager kernels, planner       reduction, view
     channels-last layout                 images
+    models of ONNX                       onnx, scalar, reduction, view
     reference executor, every test       body
     docs, tests, benches, pictures       doc, examples, wrong
 
@@ -58,6 +59,8 @@ view: the elements of the first input seen otherwise, so that the op is looked t
     body that it copies nothing.
 images: which inputs are images in the attribute ``data_format`` (-1: the result too); such an op would rather have
     "NHWC", and is given it with the operators around it.
+onnx: the op in ONNX where the other facts do not say it: operators over inputs and attributes, such as
+    "Reciprocal(Sqrt(x))" or "Concat(*xs, axis=axis)", or the name of a rule of ``msnb.onnx``.
 examples: Example((inputs...), {attrs}) with NumPy arrays or scalars; wrong: Wrong((inputs...), {attrs}, "piece of the
     sentence").
 """
@@ -148,6 +151,7 @@ class Op:
     reduction: str = ""
     view: str = ""
     images: tuple[int, ...] = ()
+    onnx: str = ""
     wanted_by_grad: frozenset[str] = frozenset()
     arity: int = -1  # the number of inputs where it is fixed
     fast: dict[Any, Any] = field(default_factory=dict)  # eager dispatch's table: signature -> entry
@@ -285,6 +289,7 @@ def define(
     reduction: str = "",
     view: str = "",
     images: tuple[int, ...] = (),
+    onnx: str = "",
 ) -> Op:
     """Make and register a record. ``inputs`` is ``"x, y"`` or ``"*xs"``; ``attrs`` maps names to defaults."""
     names = tuple(part.strip() for part in inputs.split(",") if part.strip())
@@ -294,7 +299,7 @@ def define(
         name=name, inputs=names, attrs=_parse_attrs(attrs), infer=infer, body=body, doc=doc, grad=grad, no_grad=no_grad,
         scalar=scalar, axes=axes, batch=batch, work=work, traits=frozenset(traits), promotes=promotes,
         optional=left_out, examples=tuple(examples), wrong=tuple(wrong), family=family or family_of(infer),
-        windows=windows, reduction=reduction, view=view, images=images, arity=len(names) if fixed else -1,
+        windows=windows, reduction=reduction, view=view, images=images, onnx=onnx, arity=len(names) if fixed else -1,
         wanted_by_grad=frozenset(inspect.signature(grad).parameters) if grad is not None else frozenset(),
     )  # fmt: skip
     return register(record)

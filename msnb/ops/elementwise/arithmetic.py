@@ -165,6 +165,7 @@ square = unary(
 reciprocal = unary(
     "reciprocal", lambda xp, x: xp.divide(np.ones((), x.dtype)[()], x), "1 / x", "1 / x; integers give float32.",
     lambda dout, out: times_adjoint(dout, -out * out), floating=True,
+    onnx="Reciprocal(x)",
 )  # fmt: skip
 
 _CONSTANT = "piecewise constant: the derivative is zero wherever it exists"

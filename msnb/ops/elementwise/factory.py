@@ -55,6 +55,7 @@ def unary(
     no_grad: str = "",
     traits: Sequence[str] = (),
     infer: Any = None,
+    onnx: str = "",
 ) -> Op:
     """An elementwise record of one input. ``x``: an example inside the domain of ``body``."""
     examples = [Example((x,)), Example((x[0, 1].copy(),)), Example((x[:0],))]
@@ -73,6 +74,7 @@ def unary(
         examples=examples,
         wrong=(InvalidExample((x, x), {}, f"{name} takes the tensors (x)", ArgumentError), *_wrong_kind(kinds, 1)),
         family=family_of(body),
+        onnx=onnx,
     )
 
 

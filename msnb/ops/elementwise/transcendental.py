@@ -46,6 +46,7 @@ sqrt = _named("sqrt", "sqrt", "Square root.", lambda dout, out: times_adjoint(do
 rsqrt = unary(
     "rsqrt", lambda xp, x: np.ones((), x.dtype)[()] / xp.sqrt(x), "1 / sqrt(x)", "Reciprocal of the square root.",
     lambda dout, x, out: times_adjoint(dout, -0.5 * out / x), floating=True, x=_POS,
+    onnx="Reciprocal(Sqrt(x))",
 )  # fmt: skip
 sin = _named("sin", "sin", "Sine of radians.", lambda dout, x: times_adjoint(dout, find("cos")(x)))
 cos = _named("cos", "cos", "Cosine of radians.", lambda dout, x: times_adjoint(dout, -sin(x)))
@@ -83,6 +84,7 @@ def _sigmoid(xp: Any, x: Any) -> Any:
 sigmoid = unary(
     "sigmoid", _sigmoid, "where(x >= 0, 1 / (1 + exp(-abs(x))), exp(-abs(x)) / (1 + exp(-abs(x))))",
     "1 / (1 + exp(-x)), from 0 to 1.", lambda dout, out: times_adjoint(dout, out * (1 - out)), floating=True,
+    onnx="Sigmoid(x)",
 )  # fmt: skip
 erf = unary(
     "erf", lambda xp, x: erf_body(xp, x), "erf(x)",
@@ -117,10 +119,12 @@ def softplus_body(xp: Any, x: Any) -> Any:
 softplus_one = unary(
     "softplus", softplus_body, "max(x, 0) + log1p(exp(-abs(x)))", "log(1 + exp(x)), a smooth relu.",
     lambda dout, x: dout * sigmoid(x), floating=True, kinds="bif",
+    onnx="Softplus(x)",
 )  # fmt: skip
 relu = unary(
     "relu", lambda xp, x: xp.maximum(x, np.zeros((), x.dtype)[()]), "max(x, 0)", "x where positive, else 0.",
     lambda dout, out: find("where")(out > 0, dout, 0), kinds="if",
+    onnx="Relu(x)",
 )  # fmt: skip
 
 arcsin, arccos, arctan, arctan2, arcsinh, arccosh, arctanh = asin, acos, atan, atan2, asinh, acosh, atanh

@@ -45,6 +45,7 @@ def _class_index_body(xp: Any, target: Any, *, classes: int, ignore: int) -> Any
 CLASS_INDEX: Op = define(
     "class_index",
     "target",
+    onnx="same",
     attrs=("classes", "ignore"),
     infer=_class_index_type,
     body=_class_index_body,

@@ -89,6 +89,7 @@ def _gather_grad(dout: Any, index: Any, types: Any, axis: int) -> Any:
 GATHER: Op = define(
     "gather",
     "x, index",
+    onnx="Gather(x, index, axis=axis)",
     attrs={"axis": 0},
     infer=_gather_type,
     body=_gather_body,

@@ -41,6 +41,7 @@ def _nonzero_type(x: TensorType) -> TensorType:
 NONZERO: Op = define(
     "nonzero",
     "x",
+    onnx="Transpose(NonZero(x), perm=[1, 0])",
     infer=_nonzero_type,
     body=lambda xp, x: xp.stack(xp.nonzero(x), axis=1).astype(xp.int64, copy=False),
     no_grad="positions do not change with small changes of values",

@@ -65,6 +65,7 @@ def _pad_axes(types: Any, attrs: Any) -> str:
 PAD: Op = define(
     "pad",
     "x",
+    onnx="pad",
     attrs={"pads": (), "value": 0.0},
     infer=_pad_type,
     body=_pad_body,

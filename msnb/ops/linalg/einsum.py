@@ -192,6 +192,7 @@ def _einsum_batch(axis_size: int, inputs: Sequence[Any], batched: Sequence[bool]
 EINSUM: Op = define(
     "einsum",
     "*xs",
+    onnx="einsum",
     attrs=("equation",),
     infer=_einsum_type,
     body=_einsum_body,

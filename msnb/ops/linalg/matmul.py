@@ -113,6 +113,7 @@ def _matmul_batched(inputs: Sequence[Any]) -> Any:
 matmul: Op = define(
     "matmul",
     "x, y",
+    onnx="matmul",
     infer=_matmul_type,
     body=_matmul_body,
     grad=_matmul_grad,

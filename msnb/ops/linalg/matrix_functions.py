@@ -100,7 +100,8 @@ def _on_matrices(d: Any) -> Any:
 
 
 DET: Op = define(
-    "det", "x", infer=_square("det", _scalars), body=lambda xp, x: xp.linalg.det(x),
+    "det", "x",
+    onnx="Det(x)", infer=_square("det", _scalars), body=lambda xp, x: xp.linalg.det(x),
     grad=lambda dout, x, out: _on_matrices(dout * out) * turned(INVERSE(x)),
     axes="... m! n! -> ...", work=_cubic, doc="The determinant of every matrix (regular ones have a gradient).",
     examples=_EXAMPLES, wrong=_WRONG,

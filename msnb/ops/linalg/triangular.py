@@ -46,6 +46,7 @@ def _triangle(name: str, doc: str) -> Op:
     op = define(
         name,
         "x",
+        onnx=f"Trilu(x, diagonal, upper={int(name == 'triu')})",
         attrs={"diagonal": 0},
         infer=infer,
         body=lambda xp, x, *, diagonal: getattr(xp, name)(x, diagonal),

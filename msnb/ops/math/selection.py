@@ -66,6 +66,7 @@ def _work(types: Any, out_types: Any, attrs: Any) -> Work:
 TOP_K: Op = define(
     "top_k",
     "x",
+    onnx="sort",
     attrs={"k": 1, "axis": -1, "largest": True},
     infer=_infer,
     body=_body,

@@ -72,6 +72,7 @@ def _sort_work(types: Any, out_types: Any, attrs: Any) -> Work:
 SORT: Op = define(
     "sort",
     "x",
+    onnx="sort",
     attrs={"axis": -1, "descending": False},
     infer=_sort_type,
     body=_sort_body,

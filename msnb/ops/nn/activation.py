@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from msnb.base.errors import AttributeValueError, ShapeError
-from msnb.core.engine import whole
+from msnb.core.engine import named, whole
 from msnb.core.tensor import Tensor
 from msnb.ops.definition.keyword_aliases import worded
 from msnb.ops.definition.operand_checks import as_tensor
@@ -39,6 +39,7 @@ def _between(x: Any, low: Any, high: Any) -> Tensor:
     return out
 
 
+@named
 def relu6(x: Any) -> Tensor:
     """min(max(x, 0), 6).
 
@@ -54,12 +55,14 @@ def _clipped(x: Any, low: float, high: float) -> Tensor:
     return out
 
 
+@named
 def leaky_relu(x: Any, alpha: float = 0.2) -> Tensor:
     """x where positive, else alpha x."""
     out: Tensor = where(x > 0, x, x * alpha)
     return out
 
 
+@named
 def prelu(x: Tensor, weight: Tensor) -> Tensor:
     """x where positive, else weight x; one weight for all, or one per channel (axis 1).
 
@@ -91,6 +94,7 @@ def elu(x: Any, alpha: float = 1.0) -> Tensor:
     return out
 
 
+@named
 def celu(x: Any, alpha: float = 1.0) -> Tensor:
     """max(x, 0) + min(0, alpha (exp(x / alpha) - 1))."""
     below = transcendental.expm1(_not_above_zero(x) / alpha) * alpha
@@ -149,27 +153,32 @@ def mish(x: Any) -> Tensor:
     return out
 
 
+@named
 def hardsigmoid(x: Any) -> Tensor:
     """min(max(x + 3, 0), 6) / 6."""
     return relu6(x + 3) / 6
 
 
+@named
 def hardswish(x: Any) -> Tensor:
     """x hardsigmoid(x). Source: Howard et al., 2019, arXiv:1905.02244."""
     return x * hardsigmoid(x)  # type: ignore[no-any-return]
 
 
+@named
 def hardtanh(x: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """x between the bounds, else the nearer bound."""
     return _clipped(x, min_val, max_val)
 
 
+@named
 def hardshrink(x: Any, lambd: float = 0.5) -> Tensor:
     """x where |x| > lambd, else 0."""
     out: Tensor = where(arithmetic.abs(x) > lambd, x, 0)
     return out
 
 
+@named
 def softshrink(x: Any, lambd: float = 0.5) -> Tensor:
     """x moved towards 0 by lambd, and 0 within."""
     out: Tensor = where(x > lambd, x - lambd, where(x < -lambd, x + lambd, 0))
@@ -192,6 +201,7 @@ def softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     return out
 
 
+@named
 def softsign(x: Any) -> Tensor:
     """x / (1 + |x|)."""
     out: Tensor = x / (arithmetic.abs(x) + 1)

@@ -160,14 +160,15 @@ _EXAMPLES = (
 )
 
 
-def _cumulative(name: str, body: Any, grad: Any, doc: str, *extra: Example) -> Op:
+def _cumulative(name: str, body: Any, grad: Any, doc: str, *extra: Example, onnx: str = "") -> Op:
     return define(
         name, "x", attrs=_BOTH, infer=_running(name, "bifc", _widened), body=body, grad=grad, doc=doc, axes=_labels,
-        examples=(*_EXAMPLES, *extra), wrong=(_AXIS_WRONG,), family="cumulative",
+        examples=(*_EXAMPLES, *extra), wrong=(_AXIS_WRONG,), family="cumulative", onnx=onnx,
     )  # fmt: skip
 
 
-CUMSUM = _cumulative("cumsum", _cumsum, _cumsum_grad, "Running sum along an axis.")
+CUMSUM = _cumulative("cumsum", _cumsum, _cumsum_grad, "Running sum along an axis.",
+                     onnx="CumSum(x, axis, exclusive=exclusive, reverse=reverse)")  # fmt: skip
 CUMPROD = _cumulative(
     "cumprod", _cumprod, _cumprod_grad, "Running product along an axis; zeros do no harm to its gradient.",
     Example((np.array([[0.5, 0.0, 2.0, 0.0, 1.5]]),), {"axis": 1}),

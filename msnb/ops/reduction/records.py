@@ -319,6 +319,7 @@ def _arg(name: str) -> Op:
     return define(
         name,
         "x",
+        onnx="arg_extreme",
         attrs={"axis": None, "keepdims": False},
         infer=infer,
         body=body,

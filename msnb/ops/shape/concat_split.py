@@ -79,6 +79,7 @@ def _concat_batched(xs: Sequence[Any], axis: int) -> Any:
 CONCAT: Op = define(
     "concat",
     "*xs",
+    onnx="Concat(*xs, axis=axis)",
     attrs={"axis": 0},
     infer=_concat_type,
     body=lambda xp, *xs, axis: xp.concatenate(xs, axis=axis),
@@ -146,6 +147,7 @@ def _split_body(xp: Any, x: Any, *, sizes: tuple[Size, ...], axis: int) -> Any:
 SPLIT: Op = define(
     "split",
     "x",
+    onnx="split",
     attrs=("sizes", "axis"),
     infer=_split_type,
     body=_split_body,
@@ -194,6 +196,7 @@ def _stack_axes(types: Any, attrs: Any) -> str:
 STACK: Op = define(
     "stack",
     "*xs",
+    onnx="stack",
     attrs={"axis": 0},
     infer=_stack_type,
     body=lambda xp, *xs, axis: xp.stack(xs, axis=axis),

@@ -60,6 +60,7 @@ ZEROS, ONES = _filled("zeros"), _filled("ones")
 FULL = define(
     "full",
     "value",
+    onnx="Expand(value, shape)",
     attrs={"shape": (), "dtype": dtypes.float32},
     infer=_full_infer,
     body=lambda xp, value, *, shape, dtype: xp.zeros(shape, dtype.numpy) + xp.asarray(value).astype(dtype.numpy),

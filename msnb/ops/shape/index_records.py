@@ -243,6 +243,7 @@ def _unindex_body(xp: Any, y: Any, *indices: Any, spec: Spec, shape: Shape) -> A
 UNINDEX: Op = define(
     "unindex",
     "y, *indices",
+    onnx="write_box",
     attrs=("spec", "shape"),
     infer=_unindex_type,
     body=_unindex_body,
@@ -289,6 +290,7 @@ def _update_grad(dout: Any, indices: Any, spec: Spec) -> Any:
 INDEX_UPDATE: Op = define(
     "index_update",
     "x, value, *indices",
+    onnx="write_box",
     attrs=("spec",),
     infer=_update_type,
     body=_update_body,

@@ -133,6 +133,7 @@ def _update_batched(inputs: Any, begin: Any, end: Any, step: Any) -> Any:
 SLICE_UPDATE: Op = define(
     "slice_update",
     "x, value",
+    onnx="write_box",
     attrs=("begin", "end", "step"),
     infer=_update_type,
     body=_update_body,
@@ -172,6 +173,7 @@ def _unslice_body(xp: Any, x: Any, *, shape: Shape, begin: Any, end: Any, step: 
 UNSLICE: Op = define(
     "unslice",
     "x",
+    onnx="write_box",
     attrs=("shape", "begin", "end", "step"),
     infer=_unslice_type,
     body=_unslice_body,

@@ -358,6 +358,7 @@ def _spatial(x: Any, data_format: str) -> tuple[int, int]:
 CONV2D: Op = define(
     "conv2d",
     "x, weight",
+    onnx="conv2d",
     attrs=_DEFAULTS,
     infer=_infer,
     body=formatted(_body, 0),
@@ -385,6 +386,7 @@ CONV2D: Op = define(
 CONV2D_INPUT_GRAD: Op = define(
     "conv2d_input_grad",
     "dy, weight",
+    onnx="conv2d_transposed",
     attrs={"size": (1, 1), **_DEFAULTS},
     infer=_infer_input_grad,
     body=formatted(_body_input_grad, 0),

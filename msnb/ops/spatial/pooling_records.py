@@ -260,6 +260,7 @@ def _axes(roles: str) -> Any:
 MAX_POOL2D: Op = define(
     "max_pool2d",
     "x",
+    onnx="pool2d",
     attrs=_WINDOW,
     infer=_infer_max,
     body=formatted(_body_max, 0),
@@ -343,6 +344,7 @@ MAX_POOL2D_PICK: Op = define(
 AVG_POOL2D: Op = define(
     "avg_pool2d",
     "x",
+    onnx="pool2d",
     attrs=_MEAN,
     infer=_infer_avg,
     body=formatted(_body_avg, 0),

@@ -32,12 +32,13 @@ _WORDS = ("print", "warn", "log", "write", "flush")
 _OWN_GRADIENT = ("custom_gradient", "with_vjp", "refuse_gradient")
 
 
-def frozen(net: Callable[..., Any], inputs: Sequence[Any]) -> SavedGraph:
+def frozen(net: Callable[..., Any], inputs: Sequence[Any], keep_blocks: bool = False) -> SavedGraph:
     """The forward pass of ``net`` for inputs like these.
 
     Args:
         net: a Cell or a function.
         inputs: its Tensors; only their types matter.
+        keep_blocks: functions like softmax and layer_norm stay calls under their names.
 
     Returns:
         The graph, with copies of the weights.
@@ -58,7 +59,7 @@ def frozen(net: Callable[..., Any], inputs: Sequence[Any]) -> SavedGraph:
         if not isinstance(x, Tensor):
             raise ArgumentError(f"export takes Tensors as inputs; number {i} is a {type(x).__name__}.")
     given = tuple(Tensor(x._host()) for x in inputs)  # objects of their own, also where one Tensor came twice
-    captured = trace(net, given, {}, getattr(net, "__name__", type(net).__name__))
+    captured = trace(net, given, {}, getattr(net, "__name__", type(net).__name__), keep_blocks=keep_blocks)
     if captured.writes:
         entry = captured.writes[0][0]
         raise CaptureError(

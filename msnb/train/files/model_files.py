@@ -15,19 +15,21 @@ from msnb.ir.frozen_graph import SavedGraph
 from msnb.train.files import mindir
 from msnb.train.files.graph_freezing import frozen
 
-_FORMATS = ("AIR", "OM", "MINDIR_LITE")
+_OTHERS = ("AIR", "OM", "MINDIR_LITE")
 
 
 def export(
-    net: Any, *inputs: Any, file_name: str | os.PathLike[str], file_format: str = "MINDIR", **kwargs: Any
-) -> None:
+    net: Any, *inputs: Any, file_name: str | os.PathLike[str], file_format: str = "MINDIR", opset: int | None = None,
+    **kwargs: Any,
+) -> None:  # fmt: skip
     """Write a network's forward pass, as it stands (training or not), with its weights to a file.
 
     Args:
         net: a Cell or a function.
         inputs: Tensors as it takes them; the file is for their shapes and dtypes, their values do not matter.
-        file_name: the file; ``.mindir`` is appended where it is missing. Missing folders are made.
-        file_format: "MINDIR".
+        file_name: the file; ``.mindir`` or ``.onnx`` is appended where it is missing. Missing folders are made.
+        file_format: "MINDIR" or "ONNX".
+        opset: the version of ONNX's operators, 21 by default.
 
     Raises:
         ValueError: another format. TypeError: inputs that are no Tensors; MindSpore's other options (encryption ...).
@@ -44,15 +46,21 @@ def export(
         >>> ms.nn.GraphCell(ms.load(path + ".mindir"))(ms.Tensor([-3.0, 4.0])).tolist()
         [0.0, 4.0]
     """
-    if file_format != "MINDIR":
-        known = f"{file_format} is for other programs' compilers" if file_format in _FORMATS else "there is no such one"
+    if file_format not in ("MINDIR", "ONNX"):
+        known = f"{file_format} is for other programs' compilers" if file_format in _OTHERS else "there is no such one"
         raise AttributeValueError(
-            f"export writes file_format='MINDIR', not {file_format!r}: {known}.",
+            f"export writes file_format='MINDIR' or 'ONNX', not {file_format!r}: {known}.",
             hint="save_checkpoint(..., format='safetensors') writes weights that other programs read.",
         )
     if kwargs:
-        raise ArgumentError(f"export has no option {min(kwargs)!r}; it takes file_name and file_format.")
-    mindir.write(frozen(net, inputs), os.fspath(file_name))
+        raise ArgumentError(f"export has no option {min(kwargs)!r}; it takes file_name, file_format and opset.")
+    path = os.fspath(file_name)
+    if file_format == "ONNX":
+        _onnx().write(frozen(net, inputs, keep_blocks=True), path, opset)
+    elif opset is not None:
+        raise ArgumentError("export: opset= is for file_format='ONNX'.")
+    else:
+        mindir.write(frozen(net, inputs), path)
 
 
 def load(file_name: str | os.PathLike[str], **kwargs: Any) -> SavedGraph:
@@ -82,7 +90,7 @@ def load(file_name: str | os.PathLike[str], **kwargs: Any) -> SavedGraph:
     if kwargs:
         raise ArgumentError(f"load has no option {min(kwargs)!r}; it takes file_name.")
     path = os.fspath(file_name)
-    readers: dict[str, Callable[[str], SavedGraph]] = {mindir.ENDING: mindir.read, ".onnx": _read_onnx}
+    readers: dict[str, Callable[[str], SavedGraph]] = {mindir.ENDING: mindir.read, ".onnx": lambda p: _onnx().load(p)}
     ending = next((e for e in readers if path.endswith(e)), None)
     if ending is None:
         raise CheckpointError(
@@ -92,7 +100,7 @@ def load(file_name: str | os.PathLike[str], **kwargs: Any) -> SavedGraph:
     return readers[ending](path)
 
 
-def _read_onnx(path: str) -> SavedGraph:
-    from msnb.onnx import load as read  # a room that few programs enter
+def _onnx() -> Any:
+    from msnb import onnx  # a room that few programs enter
 
-    return read(path)
+    return onnx

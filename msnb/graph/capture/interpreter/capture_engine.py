@@ -6,6 +6,7 @@ takes outer values as params. All share one Session.
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from msnb.autodiff import deferred_gradient
 from msnb.base.errors import ConcretizationError, MsnbError
 from msnb.base.gc_pause import at_rest
 from msnb.base.source_location import Origin, here, users_frames
+from msnb.core.dtypes import DType
 from msnb.core.tensor import Tensor, truth_of_many
 from msnb.core.types import WEAK, TensorType, Type
 from msnb.graph.capture.interpreter import reads
@@ -37,6 +39,15 @@ _KINDS = {
 }
 
 
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, Tensor)
+
+
+def _is_setting(value: Any) -> bool:
+    plain = type(value) in (type(None), bool, int, float, str, DType)
+    return plain or (type(value) is tuple and all(map(_is_setting, value)))
+
+
 class Capture(GraphBuilder):
     """Captures a program into a graph.
 
@@ -48,7 +59,7 @@ class Capture(GraphBuilder):
 
     def __init__(self, name: str, session: Session, parent: GraphBuilder | None = None) -> None:
         super().__init__(name, parent=parent)
-        self.session = session
+        self.session, self.keeps_names = session, session.keeps_blocks
         if self.session.root is None:
             self.session.root = self
 
@@ -62,7 +73,38 @@ class Capture(GraphBuilder):
     def whole(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Op by op, in the precision that the rule in force asks for."""
         rule = self.session.autocast
-        return fn(*args, **kwargs) if rule is None else rule.whole(fn, args, kwargs)
+        if rule is not None:
+            return rule.whole(fn, args, kwargs)
+        return self._block(fn, args, kwargs) if self.session.keeps_blocks else fn(*args, **kwargs)
+
+    def _block(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call of the function as a graph of its name, its settings beside it; op by op where an argument is neither
+        a tensor nor a setting, or a result no tensor."""
+        bound = inspect.signature(fn).bind(*args, **kwargs)
+        bound.apply_defaults()
+        passed = bound.arguments
+        lists = {name: len(v) for name, v in passed.items() if isinstance(v, tuple) and any(map(_is_tensor, v))}
+        given = {name: value for name, value in passed.items() if name not in lists}
+        given |= {f"{name}.{i}": x for name in lists for i, x in enumerate(passed[name])}
+        tensors = {name: self.lift(x) for name, x in given.items() if _is_tensor(x)}
+        settings = tuple((name, _static(x)) for name, x in given.items() if name not in tensors)
+        if not tensors or not all(_is_setting(value) for _, value in settings):
+            return fn(*args, **kwargs)
+        body = Capture(fn.__name__, self.session, self)
+        with body:
+            own = dict(settings) | {name: body.param(v.type, name) for name, v in tensors.items()}
+            own |= {name: tuple(own[f"{name}.{i}"] for i in range(count)) for name, count in lists.items()}
+            passed.update((name, own[name]) for name in passed)
+            found = fn(*bound.args, **bound.kwargs)
+            results = found if isinstance(found, tuple) else (found,)
+            if not all(isinstance(x, Tensor) for x in results):
+                return fn(*args, **kwargs)
+            body.output(*results)
+        callee = self.graph.module.add(body.graph, fn.__name__)
+        block = (fn.__name__, tuple(tensors), settings)
+        operands = [*map(self.wrap, tensors.values()), *(outer for outer, _ in body.captured)]
+        made = control_flow.call(self, callee, operands, block=block)
+        return made if isinstance(found, tuple) else made[0]
 
     def _append(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """Append a node; lazy numbers among the attributes become constants with a guard."""

@@ -1,0 +1,374 @@
+"""A program as a model of ONNX.
+
+    SavedGraph  ->  nodes by the records' facts  ->  biases into Conv and Gemm  ->  what nobody reads goes  ->  checked
+
+Weights are initializers under their Parameters' names; what depends on constants alone is computed here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from msnb.base.errors import AttributeValueError, CaptureError, MsnbError
+from msnb.base.files.atomic_write import write_whole
+from msnb.core import dtypes
+from msnb.core.engine import using
+from msnb.core.tensor import Tensor
+from msnb.core.types import TensorType
+from msnb.eager.dispatch import eager
+from msnb.ir.frozen_graph import SavedGraph
+from msnb.ir.graph import Graph, Node, Value
+from msnb.onnx.block_rules import write_block
+from msnb.onnx.model_reader import onnx_package
+from msnb.onnx.node_writer import NodeWriter, Written, dtype_code
+from msnb.onnx.record_rules import translate
+
+__all__ = ["OPSET", "model_of", "write"]
+
+OPSET, OLDEST, IR_VERSION = 21, 13, 10
+_MOST_FOLDED = 1 << 24  # elements of a constant that is computed here
+_UNFOLDED = ("random", "effect", "control")
+
+
+def write(saved: SavedGraph, path: str | os.PathLike[str], opset: int | None = None) -> None:
+    """Write a program to a file; ``.onnx`` is appended where it is missing.
+
+    Args:
+        saved: the program.
+        path: the file.
+        opset: the version of ONNX's operators, 21 by default.
+
+    Raises:
+        ValueError: no such version.
+        CaptureError: ONNX cannot say a part of it; all are named, with the line of the first.
+        OSError: the file cannot be written.
+    """
+    content = model_of(saved, OPSET if opset is None else opset).SerializeToString()
+    name = os.fspath(path)
+    name = name if name.endswith(".onnx") else name + ".onnx"
+    os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
+
+    def fill(file: BinaryIO) -> None:
+        file.write(content)
+
+    write_whole(name, fill)
+
+
+def model_of(saved: SavedGraph, opset: int = OPSET) -> Any:
+    """The ModelProto of a program, checked by the package ``onnx``."""
+    helper, newest = onnx_package("helper"), onnx_package("defs").onnx_opset_version()
+    if not isinstance(opset, int) or not OLDEST <= opset <= newest:
+        raise AttributeValueError(f"opset={opset!r}: legal are {OLDEST} to {newest}, what the package onnx knows.")
+    writer = NodeWriter(opset)
+    params = saved.graph.params
+    env: dict[Value, Written] = {}
+    inputs = []
+    for p in params[: saved.inputs]:
+        name = writer.unique(p.name)
+        env[p] = Written(name, _type(p).dtype)
+        inputs.append(_declared(name, _type(p)))
+    for p, (name, weight) in zip(params[saved.inputs :], saved.weights.items()):
+        env[p] = writer.weight(name, weight._host())
+    if saved.draws:
+        env[params[-1]] = Written("", dtypes.int64)
+    _GraphWriter(writer, env, saved.graph).nodes()
+    outputs = [saved.graph.outputs[i] for i in _numbers(saved.result)]
+    names = [_given_out(writer, env[v], f"output_{i}" if len(outputs) > 1 else "output") for i, v in enumerate(outputs)]
+    _move_biases(writer)
+    nodes = _needed(writer.nodes, names)
+    _name_outputs(nodes, names)
+    nodes = [node for node in nodes if list(node.input) != list(node.output)]
+    used = {name for node in nodes for name in _reads(node)}
+    arrays = [_tensor(name, array) for name, array in writer.arrays.items() if name in used]
+    declared = [_declared(name, _type(v)) for name, v in zip(names, outputs)]
+    graph = helper.make_graph(nodes, saved.graph.name, inputs, declared, arrays)
+    opsets = [helper.make_opsetid("", opset)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="msnb")
+    onnx_package("checker").check_model(model, full_check=True)
+    return model
+
+
+def _type(value: Value) -> TensorType:
+    if not isinstance(value.type, TensorType):
+        raise CaptureError("the program hands on a value that is no tensor.")
+    return value.type
+
+
+def _declared(name: str, type_: TensorType) -> Any:
+    sizes = [n if isinstance(n, int) else str(n) for n in type_.shape]
+    return onnx_package("helper").make_tensor_value_info(name, dtype_code(type_.dtype), sizes)
+
+
+def _tensor(name: str, array: Any) -> Any:
+    return onnx_package("numpy_helper").from_array(np.ascontiguousarray(array).reshape(array.shape), name)
+
+
+def _numbers(result: Any) -> list[int]:
+    """The outputs that a result is made of, in order."""
+    if isinstance(result, int):
+        return [result]
+    ((kind, parts),) = result.items()
+    if kind == "value":
+        return []
+    return [i for part in (parts.values() if kind == "dict" else parts) for i in _numbers(part)]
+
+
+def _given_out(writer: NodeWriter, x: Written, name: str) -> str:
+    """An output's own name: a value may be an input, a constant, or given out twice."""
+    own = writer.unique(name)
+    x = writer.array(x.value) if x.weak else x
+    writer.append("Identity", [x.name], [own], {})
+    return own
+
+
+class _GraphWriter:
+    """Writes the nodes of a graph.
+
+    Args:
+        writer: gets them.
+        env: values by what they are called in the model.
+        graph: the graph.
+    """
+
+    def __init__(self, writer: NodeWriter, env: dict[Value, Written], graph: Graph) -> None:
+        self.writer, self.env, self.graph = writer, env, graph
+
+    def nodes(self) -> None:
+        """Write all; what ONNX cannot say is collected, and told together."""
+        failed: dict[str, MsnbError] = {}
+        for node in self.graph.nodes:
+            if any(v not in self.env for v in node.inputs):
+                continue
+            self.writer.scope = node.scope
+            try:
+                self.env.update(zip(node.outputs, self._written(node)))
+            except CaptureError as error:
+                if node.where is not None:
+                    error.where = node.where.where
+                failed.setdefault(error.sentence, error)
+        if failed:
+            first = next(iter(failed.values()))
+            if len(failed) > 1:
+                first.sentence = " ".join(failed)
+            raise first
+
+    def _written(self, node: Node) -> Sequence[Written]:
+        xs = [self.env[v] for v in node.inputs]
+        if node.op.name == "constant":
+            const = node.attrs["value"]
+            return [self.writer.number(const.data) if const.type.weak else self.writer.array(const.data)]
+        if "control" in node.op.traits:
+            found: Sequence[Written] = _CONTROL.get(node.op.name, _GraphWriter._unsayable)(self, node, xs)
+            return found
+        if "random" in node.op.traits or node.op.name == "next_key":
+            raise CaptureError(
+                "the program draws random numbers, which a model for inference does not.",
+                hint="net.set_train(False) exports a network as it is in evaluation: without dropout.",
+            )
+        if "effect" in node.op.traits:
+            return xs
+        if all(x.value is not None for x in xs) and _is_small(node):
+            return self._folded(node, xs)
+        found = translate(node, self.writer, xs)
+        if node.op.view == "transpose" and tuple(node.attrs["perm"]) == (1, 0):
+            self.writer.transposed[found[0].name] = xs[0]
+        return found
+
+    def _folded(self, node: Node, xs: Sequence[Written]) -> list[Written]:
+        with using(eager):
+            args = [x.value if x.weak else Tensor(x.value) for x in xs]
+            found = node.op(*args, **node.attrs)
+        made = []
+        for result in found if isinstance(found, tuple) else (found,):
+            made.append(self.writer.array(result._host()))
+        if node.op.view == "transpose" and tuple(node.attrs["perm"]) == (1, 0):
+            self.writer.transposed[made[0].name] = xs[0]
+        return made
+
+    def _unsayable(self, node: Node, xs: Sequence[Written]) -> list[Written]:
+        raise CaptureError(f"ONNX has no operator for {node.op.name}.")
+
+    # ---- control flow --------------------------------------------------------------------------------------------
+
+    def _call(self, node: Node, xs: Sequence[Written]) -> list[Written]:
+        """A function with a name is its operator, else its body."""
+        callee = self.graph.module.graphs[node.attrs["callee"]]
+        block = node.attrs.get("block")
+        if block is not None:
+            name, tensors, settings = block
+            scope = {**dict(settings), **dict(zip(tensors, xs))}
+            types = {name: _type(v) for name, v in zip(tensors, node.inputs)}
+            found = write_block(name, self.writer, scope, types)
+            if found is not None:
+                results = found if isinstance(found, tuple) else (found,)
+                return [self.writer.cast(x, _type(v).dtype) for x, v in zip(results, node.outputs)]
+        return self._inlined(callee, xs)
+
+    def _inlined(self, graph: Graph, xs: Sequence[Written]) -> list[Written]:
+        inner = _GraphWriter(self.writer, dict(zip(graph.params, xs)), graph)
+        inner.nodes()
+        return [inner.env[v] for v in graph.outputs]
+
+    def _if(self, node: Node, xs: Sequence[Written]) -> Sequence[Written]:
+        branches = [self._body(graph, xs[1:], (), "branch") for graph in node.graphs]
+        condition = self._flag(xs[0], node.inputs[0])
+        return self._control("If", node, [condition], then_branch=branches[0], else_branch=branches[1])
+
+    def _while(self, node: Node, xs: Sequence[Written]) -> Sequence[Written]:
+        n = node.attrs["n_carry"]
+        condition, body = node.graphs
+        carry = [self._named(x, v) for x, v in zip(xs[:n], node.inputs)]
+        start = self._inlined(condition, [*carry, *xs[n:]])[0]
+        first = self._flag(start, condition.outputs[0])
+
+        def turn(writer: _GraphWriter, own: list[Written]) -> list[Written]:
+            new = writer._inlined(body, [*own[2:], *xs[n:]])
+            new = [writer._named(x, v) for x, v in zip(new, body.outputs)]
+            going = writer._inlined(condition, [*new, *xs[n:]])[0]
+            return [writer._flag(going, condition.outputs[0]), *new]
+
+        graph = self._loop_body(turn, body.params[:n])
+        return self._control("Loop", node, [Written("", dtypes.int64), first, *carry], body=graph)
+
+    def _scan(self, node: Node, xs: Sequence[Written]) -> Sequence[Written]:
+        n, m, body = node.attrs["n_carry"], node.attrs["n_xs"], node.graphs[0]
+        carry = [self._named(x, v) for x, v in zip(xs[:n], node.inputs)]
+        if m:
+            count = len(body.outputs) - n
+            way = int(node.attrs["reverse"])
+            graph = self._body(body, xs[n + m :], body.params[: n + m], "turn")
+            return self._control("Scan", node, [*carry, *xs[n : n + m]], body=graph, num_scan_inputs=m,
+                                 scan_input_directions=[way] * m, scan_output_directions=[way] * count)  # fmt: skip
+        if node.attrs["reverse"] and len(body.outputs) > n:
+            raise CaptureError("a scan over nothing from its end has no operator of ONNX.")
+
+        def turn(writer: _GraphWriter, own: list[Written]) -> list[Written]:
+            new = writer._inlined(body, [*own[2:], *xs[n:]])
+            return [own[1], *(writer._named(x, v) for x, v in zip(new, body.outputs))]
+
+        graph = self._loop_body(turn, body.params[:n])
+        start = [self.writer.ints(node.attrs["length"]), self.writer.array(True)]
+        return self._control("Loop", node, [*start, *carry], body=graph)
+
+    def _loop_body(self, turn: Any, params: Sequence[Value]) -> Any:
+        """A body (number of the turn, whether it goes on, values...) of Loop."""
+        inner = _GraphWriter(NodeWriter(self.writer.opset, self.writer), dict(self.env), self.graph)
+        helper, writer = onnx_package("helper"), inner.writer
+        own = [Written(writer.unique("number"), dtypes.int64), Written(writer.unique("going"), dtypes.bool_)]
+        own += [Written(writer.unique(p.name), _type(p).dtype) for p in params]
+        shapes: list[Any] = [[], [], *(list(_type(p).shape) for p in params)]
+        inputs = [helper.make_tensor_value_info(x.name, dtype_code(x.dtype), s) for x, s in zip(own, shapes)]
+        found = turn(inner, own)
+        names = [_given_out(writer, x, "next") for x in found]
+        outs = [helper.make_tensor_value_info(name, dtype_code(x.dtype), None) for name, x in zip(names, found)]
+        return helper.make_graph(writer.nodes, "turn", inputs, outs)
+
+    def _body(self, graph: Graph, rest: Sequence[Written], params: Sequence[Value], name: str) -> Any:
+        """A graph within the model: ``params`` are its inputs, the others are read from around it."""
+        inner = NodeWriter(self.writer.opset, self.writer)
+        env = {p: Written(inner.unique(p.name), _type(p).dtype) for p in params}
+        inputs = [_declared(env[p].name, _type(p)) for p in params]
+        env.update(zip(graph.params[len(params) :], rest))
+        _GraphWriter(inner, env, graph).nodes()
+        names = [_given_out(inner, inner.cast(env[v], _type(v).dtype), "result") for v in graph.outputs]
+        outs = [_declared(name, _type(v)) for name, v in zip(names, graph.outputs)]
+        return onnx_package("helper").make_graph(inner.nodes, name, inputs, outs)
+
+    def _control(self, kind: str, node: Node, inputs: Sequence[Written], **attributes: Any) -> list[Written]:
+        names = [self.writer.unique(kind.lower()) for _ in node.outputs]
+        self.writer.append(kind, [x.name for x in inputs], names, attributes)
+        return [Written(name, _type(v).dtype) for name, v in zip(names, node.outputs)]
+
+    def _named(self, x: Written, value: Value) -> Written:
+        """With the dtype that it has in the program."""
+        return self.writer.cast(x, _type(value).dtype)
+
+    def _flag(self, x: Written, value: Value) -> Written:
+        """A condition as ONNX has it: one bool."""
+        flag = self.writer.cast(x, dtypes.bool_)
+        if not _type(value).shape:
+            return flag
+        found: Written = self.writer.emit("Reshape", flag, self.writer.ints(()))
+        return found
+
+
+_CONTROL: dict[str, Any] = {
+    "call": _GraphWriter._call, "if": _GraphWriter._if, "while": _GraphWriter._while, "scan": _GraphWriter._scan,
+}  # fmt: skip
+
+
+def _is_small(node: Node) -> bool:
+    """Whether a node of constants is computed here."""
+    types = [v.type for v in node.outputs]
+    return not node.op.traits & set(_UNFOLDED) and all(
+        isinstance(t, TensorType) and t.is_static and t.size <= _MOST_FOLDED for t in types
+    )
+
+
+# ---- after the last node ---------------------------------------------------------------------------------------------
+
+
+def _reads(node: Any) -> set[str]:
+    """The names that a node and the graphs in it read."""
+    found = set(node.input)
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            found.update(name for inner in attribute.g.node for name in _reads(inner))
+            found.update(x.name for x in attribute.g.output)
+    return found
+
+
+def _needed(nodes: Sequence[Any], outputs: Sequence[str]) -> list[Any]:
+    """The nodes that outputs depend on."""
+    wanted, kept = set(outputs), []
+    for node in reversed(nodes):
+        if wanted & set(node.output):
+            kept.append(node)
+            wanted |= _reads(node)
+    return kept[::-1]
+
+
+def _move_biases(writer: NodeWriter) -> None:
+    """``Add(Conv(x, w), b)`` with one number per channel is ``Conv(x, w, b)``; Gemm alike."""
+    products = [node for node in writer.nodes if node.op_type in ("Conv", "Gemm") and len(node.input) == 2]
+    makers = {node.output[0]: node for node in products}
+    uses: dict[str, int] = {}
+    for node in writer.nodes:
+        for name in _reads(node):
+            uses[name] = uses.get(name, 0) + 1
+    for node in writer.nodes:
+        maker = makers.get(node.input[0]) if node.op_type == "Add" else None
+        bias = writer.arrays.get(node.input[1]) if maker is not None else None
+        weight = writer.arrays.get(maker.input[1]) if maker is not None else None
+        if maker is None or bias is None or weight is None or uses[maker.output[0]] != 1:
+            continue
+        shape = (len(weight), 1, 1) if maker.op_type == "Conv" else (len(weight),)
+        if bias.shape[-len(shape) :] != shape or bias.size != len(weight):
+            continue
+        maker.input.append(node.input[1] if bias.ndim == 1 else writer.array(bias.reshape(-1)).name)
+        maker.output[:], node.output[:] = node.output, [maker.output[0]]  # the sum is dead now
+
+
+def _name_outputs(nodes: Sequence[Any], names: Sequence[str]) -> None:
+    """A node's result gets the name of the output that it is, once."""
+    makers = {name: node for node in nodes for name in node.output}
+    for node in list(nodes):
+        if node.op_type != "Identity" or node.output[0] not in names:
+            continue
+        old, new = node.input[0], node.output[0]
+        if old in makers and old not in names:
+            _rename(nodes, old, new)
+            makers[new] = makers.pop(old)
+
+
+def _rename(nodes: Sequence[Any], old: str, new: str) -> None:
+    for node in nodes:
+        for place in (node.input, node.output):
+            place[:] = [new if name == old else name for name in place]
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                _rename(attribute.g.node, old, new)

@@ -1,0 +1,212 @@
+"""What leaves as ONNX computes the same elsewhere: every record, layers, networks, control flow, older versions."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx", reason="needs onnx (`pip install 'msnb[onnx]'`)")
+
+import onnx
+
+import msnb as ms
+from msnb import nn, ops
+from msnb.base.errors import ArgumentError, AttributeValueError, CaptureError
+from msnb.ir.builder import build
+from msnb.ir.frozen_graph import SavedGraph
+from msnb.onnx.model_writer import model_of
+from msnb.ops.definition.record import REGISTRY
+from msnb.train.files.graph_freezing import frozen
+from tests.onnx_models.exported import exported, kinds, saved_agrees
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "onnx.md").read_text(encoding="utf-8")
+UNSAID = set(re.findall(r"`(\w+)`", PAGE[PAGE.index("## What has no operator") : PAGE.index("## What is left out")]))
+RECORDS = sorted(name for name, op in REGISTRY.items() if op.examples)
+
+
+def example(op: Any, made: Any) -> tuple[SavedGraph, Any, tuple[Any, ...]]:
+    """A record's example as a program: floats of 32 bits, which every runtime has."""
+    given = [x if type(x) in (bool, int, float, complex) else np.asarray(x) for x in made.inputs]
+    given = [x.astype(np.float32) if isinstance(x, np.ndarray) and x.dtype == np.float64 else x for x in given]
+    inputs = tuple(ms.Tensor(x) for x in given if isinstance(x, np.ndarray))
+
+    def program(*tensors: Any) -> Any:
+        rest = iter(tensors)
+        return op(*(next(rest) if isinstance(x, np.ndarray) else x for x in given), **made.attrs)
+
+    graph = build(op.name, [x._type for x in inputs], program)
+    count = len(graph.outputs)
+    result = 0 if count == 1 else {"tuple": list(range(count))}
+    return SavedGraph(graph, len(inputs), {}, False, result), program(*inputs), inputs
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_every_example_of_every_record(name: str) -> None:
+    op, failed = REGISTRY[name], 0
+    for made in op.examples:
+        if name in ("neighbors", "print"):
+            continue  # one needs float64, the other gives nothing back
+        saved, want, inputs = example(op, made)
+        try:
+            model_of(saved)
+        except CaptureError:
+            failed += 1
+            continue
+        saved_agrees(saved, want, inputs)
+    complexes = any(np.asarray(x).dtype.kind == "c" for made in op.examples for x in made.inputs)
+    assert name in UNSAID if failed == len(op.examples) else not failed or complexes, failed
+
+
+def test_what_has_no_operator_is_the_smaller_part() -> None:
+    assert UNSAID <= set(REGISTRY) and len(UNSAID) < 0.35 * len(RECORDS)
+
+
+IMAGE, ROWS, SERIES = (2, 4, 8, 8), (2, 5, 8), (6, 2, 4)
+LAYERS: dict[str, tuple[Callable[[], nn.Cell], tuple[int, ...], list[str]]] = {
+    "Dense": (lambda: nn.Dense(8, 3), (2, 8), ["Gemm"]),
+    "Conv2d": (lambda: nn.Conv2d(4, 6, 3, 2, "same", group=2, has_bias=True), IMAGE, ["Conv"]),
+    "Conv2dTranspose": (lambda: nn.Conv2dTranspose(4, 2, 3, 2), IMAGE, []),
+    "Conv1d": (lambda: nn.Conv1d(5, 3, 3), ROWS, []),
+    "Conv3d": (lambda: nn.Conv3d(2, 3, 3), (1, 2, 4, 4, 4), []),
+    "BatchNorm2d": (lambda: nn.BatchNorm2d(4), IMAGE, ["BatchNormalization"]),
+    "LayerNorm": (lambda: nn.LayerNorm((8,)), ROWS, ["LayerNormalization"]),
+    "GroupNorm": (lambda: nn.GroupNorm(2, 4), IMAGE, ["GroupNormalization"]),
+    "InstanceNorm2d": (lambda: nn.InstanceNorm2d(4), IMAGE, ["InstanceNormalization"]),
+    "MaxPool2d": (lambda: nn.MaxPool2d(3, 2, "same"), IMAGE, ["MaxPool"]),
+    "AvgPool2d": (lambda: nn.AvgPool2d(2, 2), IMAGE, ["AveragePool"]),
+    "AdaptiveAvgPool2d": (lambda: nn.AdaptiveAvgPool2d((3, 3)), IMAGE, []),
+    "LSTM": (lambda: nn.LSTM(4, 3, 2, bidirectional=True), SERIES, []),
+    "GRU": (lambda: nn.GRU(4, 3, batch_first=True), SERIES, []),
+    "RNN": (lambda: nn.RNN(4, 3), SERIES, []),
+    "Dropout": (lambda: nn.Dropout(p=0.5), ROWS, []),
+    "TransformerEncoderLayer": (lambda: nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), ROWS, []),
+    "Upsample": (lambda: nn.Upsample(size=(12, 12), mode="bilinear", align_corners=True), IMAGE, []),
+    "ReflectionPad2d": (lambda: nn.ReflectionPad2d(1), IMAGE, []),
+    **{name: (lambda name=name: getattr(nn, name)(), IMAGE, [kind]) for name, kind in (
+        ("ReLU", "Relu"), ("ReLU6", "Clip"), ("LeakyReLU", "LeakyRelu"), ("ELU", "Elu"), ("CELU", "Celu"),
+        ("SeLU", "Selu"), ("GELU", "Gelu"), ("Mish", "Mish"), ("HSigmoid", "HardSigmoid"), ("HSwish", "HardSwish"),
+        ("HShrink", "Shrink"), ("SoftShrink", "Shrink"), ("Softsign", "Softsign"), ("Sigmoid", "Sigmoid"),
+        ("Tanh", "Tanh"), ("Softmax", "Softmax"), ("LogSoftmax", "LogSoftmax"), ("Hardtanh", "Clip"))},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_keep_their_names(name: str) -> None:
+    make, shape, wanted = LAYERS[name]
+    ms.set_seed(3)
+    net = make().set_train(False)
+    model = exported(net, ops.randn(shape))
+    assert not wanted or kinds(model) == wanted
+    weights = {p.name for p in net.get_parameters()}
+    if wanted == ["Gemm"]:
+        assert weights == {x.name for x in model.graph.initializer}
+
+
+sys.path.insert(0, str(ROOT / "tests" / "models"))
+from zoo import CASES  # noqa: E402
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_networks(name: str) -> None:
+    ms.set_seed(11)
+    net, _, batches = CASES[name](np.random.default_rng(7))
+    count = len(net.construct.__code__.co_varnames[1 : net.construct.__code__.co_argcount])
+    inputs = [ms.Tensor(x.astype(np.float32) if x.dtype.kind == "f" else x) for x in batches[0][:count]]
+    exported(net.set_train(False), *inputs)
+
+
+@pytest.mark.parametrize("opset", [13, 17, 18, 20, 23])
+def test_older_and_newer_versions(opset: int) -> None:
+    net = nn.SequentialCell(nn.Conv2d(4, 4, 3), nn.GroupNorm(2, 4), nn.GELU(), nn.Flatten(), nn.LayerNorm((256,)))
+    model = exported(net.set_train(False), ops.randn(IMAGE), opset=opset)
+    assert model.opset_import[0].version == opset
+    assert ("Gelu" in kinds(model)) == (opset >= 20) and ("LayerNormalization" in kinds(model)) == (opset >= 17)
+
+
+# ---- control flow ----------------------------------------------------------------------------------------------------
+
+
+class Branch(nn.Cell):
+    def construct(self, x: Any) -> Any:
+        if x.sum() > 0:
+            return ops.relu(x) * 2
+        return x - 1
+
+
+class Loop(nn.Cell):
+    def construct(self, x: Any) -> Any:
+        while x.sum() < 100:
+            x = x * 2 + 1
+        return x
+
+
+class Turns(nn.Cell):
+    def construct(self, x: Any) -> Any:
+        total = ops.zeros_like(x[0])
+        for row in x:
+            total = ops.tanh(total + row)
+        return total
+
+
+def test_branches_and_loops() -> None:
+    for sign in (1.0, -1.0):
+        assert "If" in kinds(exported(Branch(), ops.ones((2, 3)) * sign))
+    assert "Loop" in kinds(exported(Loop(), ops.ones((2, 3))))
+    exported(Turns(), ops.randn(5, 3))
+
+
+def test_results_in_containers_and_inputs_that_come_back() -> None:
+    class Net(nn.Cell):
+        def construct(self, x: Any, y: Any) -> Any:
+            return {"sum": x + y, "parts": (x, [y * 2])}
+
+    exported(Net(), ops.ones((2,)), ops.ones((2,)) * 3)
+
+
+# ---- files and errors ------------------------------------------------------------------------------------------------
+
+
+def test_a_file_out_and_in_again(mode: str, tmp_path: Path) -> None:
+    net = nn.SequentialCell(nn.Dense(4, 8), nn.ReLU(), nn.Dense(8, 2)).set_train(False)
+    x = ops.randn(3, 4)
+    ms.export(net, x, file_name=tmp_path / "deep" / "net", file_format="ONNX")
+    path = tmp_path / "deep" / "net.onnx"
+    onnx.checker.check_model(onnx.load(path), full_check=True)
+    again = nn.GraphCell(ms.load(path))
+    np.testing.assert_allclose(again(x).asnumpy(), net(x).asnumpy(), rtol=1e-5)
+    assert {p.name for p in again.trainable_params()} == {p.name for p in net.trainable_params()}
+    ms.export(again, x, file_name=tmp_path / "twice", file_format="ONNX")
+    assert kinds(onnx.load(tmp_path / "twice.onnx")) == kinds(onnx.load(path)) == ["Gemm", "Relu", "Gemm"]
+
+
+class Unsayable(nn.Cell):
+    def construct(self, x: Any) -> Any:
+        y = ops.lgamma(x)
+        return ops.cholesky(y)
+
+
+def test_what_onnx_cannot_say_is_told_at_once_with_the_line() -> None:
+    with pytest.raises(CaptureError) as caught:
+        model_of(frozen(Unsayable(), [ops.ones((2, 2))]))
+    assert "lgamma" in str(caught.value) and "y = ops.lgamma(x)" in str(caught.value)
+    with pytest.raises(CaptureError, match="draws random numbers") as caught:
+        model_of(frozen(nn.Dropout(p=0.5).set_train(), [ops.ones((2, 2))]))
+    assert "set_train(False)" in str(caught.value)
+
+
+def test_wrong_options(tmp_path: Path) -> None:
+    x = ops.ones((2,))
+    with pytest.raises(AttributeValueError, match="opset=3: legal are 13 to"):
+        ms.export(nn.ReLU(), x, file_name=tmp_path / "a", file_format="ONNX", opset=3)
+    with pytest.raises(ArgumentError, match="opset= is for file_format='ONNX'"):
+        ms.export(nn.ReLU(), x, file_name=tmp_path / "a", opset=17)
+    with pytest.raises(ArgumentError, match="no option 'colour'"):
+        ms.export(nn.ReLU(), x, file_name=tmp_path / "a", file_format="ONNX", colour=1)
+    assert not list(tmp_path.iterdir())
