@@ -6,7 +6,7 @@
     model_reader     file -> ModelGraph, without code of the file and without a byte outside its folder
     operators/       one function per operator and version, by family
     program          a ModelGraph as a program: its nodes go through whatever engine runs or records
-    model_writer     SavedGraph -> file, by the facts of the records and the names of functions
+    export/          SavedGraph -> file, by the facts of the records and the names of functions
 
 The format's definition, functions and checks are the package ``onnx``'s (extra: ``msnb[onnx]``); nothing here runs
 another runtime.
@@ -14,7 +14,7 @@ another runtime.
 
 from __future__ import annotations
 
-from msnb.onnx.model_writer import write
+from msnb.onnx.export import write
 from msnb.onnx.program import OnnxProgram, load
 
 __all__ = ["OnnxProgram", "load", "write"]

@@ -4,8 +4,8 @@
     python -m msnb.onnx check net.onnx            runs it in both modes and by ONNX's reference evaluator, and compares
     python -m msnb.onnx diff a.onnx b.onnx        operators, weights and results of two models
 
-Inputs are drawn (``--seed``); symbolic sizes are 2, or what ``--size name=n`` says. The exit status is 1 where something
-differs or cannot be run.
+Inputs are drawn (``--seed``); symbolic sizes are 2, or what ``--size name=n`` says. The exit status is 1 where
+something differs or cannot be run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A network written as ONNX and run by others: the format's reference evaluator, onnxruntime if it is there, and msnb."""
+"""A network written as ONNX and run by others: the format's reference evaluator, onnxruntime where it is, and msnb."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from onnx.reference import ReferenceEvaluator
 import msnb as ms
 from msnb import nn
 from msnb.ir.frozen_graph import SavedGraph
-from msnb.onnx.model_writer import OPSET, model_of
+from msnb.onnx.export.model_writer import OPSET, model_of
 from msnb.onnx.program import program_of
 from msnb.train.files.graph_freezing import frozen
 

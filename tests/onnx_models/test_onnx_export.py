@@ -20,7 +20,7 @@ from msnb import nn, ops
 from msnb.base.errors import ArgumentError, AttributeValueError, CaptureError
 from msnb.ir.builder import build
 from msnb.ir.frozen_graph import SavedGraph
-from msnb.onnx.model_writer import model_of
+from msnb.onnx.export.model_writer import model_of
 from msnb.ops.definition.record import REGISTRY
 from msnb.train.files.graph_freezing import frozen
 from tests.onnx_models.exported import exported, kinds, saved_agrees

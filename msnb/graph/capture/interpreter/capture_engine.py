@@ -6,7 +6,6 @@ takes outer values as params. All share one Session.
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,12 +17,12 @@ from msnb.autodiff import deferred_gradient
 from msnb.base.errors import ConcretizationError, MsnbError
 from msnb.base.gc_pause import at_rest
 from msnb.base.source_location import Origin, here, users_frames
-from msnb.core.dtypes import DType
 from msnb.core.tensor import Tensor, truth_of_many
 from msnb.core.types import WEAK, TensorType, Type
 from msnb.graph.capture.interpreter import reads
 from msnb.graph.capture.interpreter.capture_session import Session
 from msnb.graph.capture.values import sources
+from msnb.graph.capture.values.call_arguments import CallArguments
 from msnb.graph.capture.values.lazy_values import TrackedArray, concrete, is_lazy
 from msnb.ir import control_flow
 from msnb.ir.builder import ClosedFunction, GraphBuilder, Lane, SymbolicTensor
@@ -37,15 +36,6 @@ _KINDS = {
     "index": "Python needs the value of a tensor as an index or size, and it is not known while the "
     "function is captured.",
 }
-
-
-def _is_tensor(value: Any) -> bool:
-    return isinstance(value, Tensor)
-
-
-def _is_setting(value: Any) -> bool:
-    plain = type(value) in (type(None), bool, int, float, str, DType)
-    return plain or (type(value) is tuple and all(map(_is_setting, value)))
 
 
 class Capture(GraphBuilder):
@@ -80,29 +70,21 @@ class Capture(GraphBuilder):
     def _block(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of the function as a graph of its name, its settings beside it; op by op where an argument is neither
         a tensor nor a setting, or a result no tensor."""
-        bound = inspect.signature(fn).bind(*args, **kwargs)
-        bound.apply_defaults()
-        passed = bound.arguments
-        lists = {name: len(v) for name, v in passed.items() if isinstance(v, tuple) and any(map(_is_tensor, v))}
-        given = {name: value for name, value in passed.items() if name not in lists}
-        given |= {f"{name}.{i}": x for name in lists for i, x in enumerate(passed[name])}
-        tensors = {name: self.lift(x) for name, x in given.items() if _is_tensor(x)}
-        settings = tuple((name, _static(x)) for name, x in given.items() if name not in tensors)
-        if not tensors or not all(_is_setting(value) for _, value in settings):
+        given = CallArguments(fn, args, kwargs, _static)
+        if not given.is_plain:
             return fn(*args, **kwargs)
+        values = {name: self.lift(x) for name, x in given.tensors.items()}
         body = Capture(fn.__name__, self.session, self)
         with body:
-            own = dict(settings) | {name: body.param(v.type, name) for name, v in tensors.items()}
-            own |= {name: tuple(own[f"{name}.{i}"] for i in range(count)) for name, count in lists.items()}
-            passed.update((name, own[name]) for name in passed)
-            found = fn(*bound.args, **bound.kwargs)
+            found = given.call(fn, {name: body.param(v.type, name) for name, v in values.items()})
             results = found if isinstance(found, tuple) else (found,)
-            if not all(isinstance(x, Tensor) for x in results):
-                return fn(*args, **kwargs)
-            body.output(*results)
+            if plain := all(isinstance(x, Tensor) for x in results):
+                body.output(*results)
+        if not plain:
+            return fn(*args, **kwargs)
         callee = self.graph.module.add(body.graph, fn.__name__)
-        block = (fn.__name__, tuple(tensors), settings)
-        operands = [*map(self.wrap, tensors.values()), *(outer for outer, _ in body.captured)]
+        block = (fn.__name__, tuple(values), tuple(given.settings.items()))
+        operands = [*map(self.wrap, values.values()), *(outer for outer, _ in body.captured)]
         made = control_flow.call(self, callee, operands, block=block)
         return made if isinstance(found, tuple) else made[0]
 

@@ -100,9 +100,7 @@ class Interpreter:
 class Session:
     """The state of one capture, shared by the builders of all its nested graphs."""
 
-    def __init__(
-        self, interpreter: Interpreter, symbols: SizeSymbols | None = None, keeps_blocks: bool = False
-    ) -> None:
+    def __init__(self, interpreter: Interpreter, symbols: SizeSymbols | None, keeps_blocks: bool) -> None:
         self.interpreter, self.keeps_blocks = interpreter, keeps_blocks
         self.symbols = symbols or SizeSymbols()
         self.root: Any = None

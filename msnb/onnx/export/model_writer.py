@@ -8,6 +8,7 @@ Weights are initializers under their Parameters' names; what depends on constant
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, BinaryIO
 
@@ -22,10 +23,10 @@ from msnb.core.types import TensorType
 from msnb.eager.dispatch import eager
 from msnb.ir.frozen_graph import SavedGraph
 from msnb.ir.graph import Graph, Node, Value
-from msnb.onnx.block_rules import write_block
+from msnb.onnx.export.block_rules import write_block
+from msnb.onnx.export.node_writer import ModelValue, NodeWriter, dtype_code, tensor_type_of
+from msnb.onnx.export.record_rules import translate
 from msnb.onnx.model_reader import onnx_package
-from msnb.onnx.node_writer import NodeWriter, Written, dtype_code
-from msnb.onnx.record_rules import translate
 
 __all__ = ["OPSET", "model_of", "write"]
 
@@ -65,16 +66,16 @@ def model_of(saved: SavedGraph, opset: int = OPSET) -> Any:
         raise AttributeValueError(f"opset={opset!r}: legal are {OLDEST} to {newest}, what the package onnx knows.")
     writer = NodeWriter(opset)
     params = saved.graph.params
-    env: dict[Value, Written] = {}
+    env: dict[Value, ModelValue] = {}
     inputs = []
     for p in params[: saved.inputs]:
         name = writer.unique(p.name)
-        env[p] = Written(name, _type(p).dtype)
-        inputs.append(_declared(name, _type(p)))
+        env[p] = ModelValue(name, tensor_type_of(p).dtype)
+        inputs.append(_declared(name, tensor_type_of(p)))
     for p, (name, weight) in zip(params[saved.inputs :], saved.weights.items()):
         env[p] = writer.weight(name, weight._host())
     if saved.draws:
-        env[params[-1]] = Written("", dtypes.int64)
+        env[params[-1]] = ModelValue("", dtypes.int64)
     _GraphWriter(writer, env, saved.graph).nodes()
     outputs = [saved.graph.outputs[i] for i in _numbers(saved.result)]
     names = [_given_out(writer, env[v], f"output_{i}" if len(outputs) > 1 else "output") for i, v in enumerate(outputs)]
@@ -84,18 +85,12 @@ def model_of(saved: SavedGraph, opset: int = OPSET) -> Any:
     nodes = [node for node in nodes if list(node.input) != list(node.output)]
     used = {name for node in nodes for name in _reads(node)}
     arrays = [_tensor(name, array) for name, array in writer.arrays.items() if name in used]
-    declared = [_declared(name, _type(v)) for name, v in zip(names, outputs)]
+    declared = [_declared(name, tensor_type_of(v)) for name, v in zip(names, outputs)]
     graph = helper.make_graph(nodes, saved.graph.name, inputs, declared, arrays)
     opsets = [helper.make_opsetid("", opset)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="msnb")
     onnx_package("checker").check_model(model, full_check=True)
     return model
-
-
-def _type(value: Value) -> TensorType:
-    if not isinstance(value.type, TensorType):
-        raise CaptureError("the program hands on a value that is no tensor.")
-    return value.type
 
 
 def _declared(name: str, type_: TensorType) -> Any:
@@ -117,7 +112,7 @@ def _numbers(result: Any) -> list[int]:
     return [i for part in (parts.values() if kind == "dict" else parts) for i in _numbers(part)]
 
 
-def _given_out(writer: NodeWriter, x: Written, name: str) -> str:
+def _given_out(writer: NodeWriter, x: ModelValue, name: str) -> str:
     """An output's own name: a value may be an input, a constant, or given out twice."""
     own = writer.unique(name)
     x = writer.array(x.value) if x.weak else x
@@ -134,7 +129,7 @@ class _GraphWriter:
         graph: the graph.
     """
 
-    def __init__(self, writer: NodeWriter, env: dict[Value, Written], graph: Graph) -> None:
+    def __init__(self, writer: NodeWriter, env: dict[Value, ModelValue], graph: Graph) -> None:
         self.writer, self.env, self.graph = writer, env, graph
 
     def nodes(self) -> None:
@@ -156,13 +151,13 @@ class _GraphWriter:
                 first.sentence = " ".join(failed)
             raise first
 
-    def _written(self, node: Node) -> Sequence[Written]:
+    def _written(self, node: Node) -> Sequence[ModelValue]:
         xs = [self.env[v] for v in node.inputs]
         if node.op.name == "constant":
             const = node.attrs["value"]
             return [self.writer.number(const.data) if const.type.weak else self.writer.array(const.data)]
         if "control" in node.op.traits:
-            found: Sequence[Written] = _CONTROL.get(node.op.name, _GraphWriter._unsayable)(self, node, xs)
+            found: Sequence[ModelValue] = _CONTROL.get(node.op.name, _GraphWriter._unsayable)(self, node, xs)
             return found
         if "random" in node.op.traits or node.op.name == "next_key":
             raise CaptureError(
@@ -178,7 +173,7 @@ class _GraphWriter:
             self.writer.transposed[found[0].name] = xs[0]
         return found
 
-    def _folded(self, node: Node, xs: Sequence[Written]) -> list[Written]:
+    def _folded(self, node: Node, xs: Sequence[ModelValue]) -> list[ModelValue]:
         with using(eager):
             args = [x.value if x.weak else Tensor(x.value) for x in xs]
             found = node.op(*args, **node.attrs)
@@ -189,52 +184,52 @@ class _GraphWriter:
             self.writer.transposed[made[0].name] = xs[0]
         return made
 
-    def _unsayable(self, node: Node, xs: Sequence[Written]) -> list[Written]:
+    def _unsayable(self, node: Node, xs: Sequence[ModelValue]) -> list[ModelValue]:
         raise CaptureError(f"ONNX has no operator for {node.op.name}.")
 
     # ---- control flow --------------------------------------------------------------------------------------------
 
-    def _call(self, node: Node, xs: Sequence[Written]) -> list[Written]:
+    def _call(self, node: Node, xs: Sequence[ModelValue]) -> list[ModelValue]:
         """A function with a name is its operator, else its body."""
         callee = self.graph.module.graphs[node.attrs["callee"]]
         block = node.attrs.get("block")
         if block is not None:
             name, tensors, settings = block
             scope = {**dict(settings), **dict(zip(tensors, xs))}
-            types = {name: _type(v) for name, v in zip(tensors, node.inputs)}
+            types = {name: tensor_type_of(v) for name, v in zip(tensors, node.inputs)}
             found = write_block(name, self.writer, scope, types)
             if found is not None:
                 results = found if isinstance(found, tuple) else (found,)
-                return [self.writer.cast(x, _type(v).dtype) for x, v in zip(results, node.outputs)]
+                return [self.writer.cast(x, tensor_type_of(v).dtype) for x, v in zip(results, node.outputs)]
         return self._inlined(callee, xs)
 
-    def _inlined(self, graph: Graph, xs: Sequence[Written]) -> list[Written]:
+    def _inlined(self, graph: Graph, xs: Sequence[ModelValue]) -> list[ModelValue]:
         inner = _GraphWriter(self.writer, dict(zip(graph.params, xs)), graph)
         inner.nodes()
         return [inner.env[v] for v in graph.outputs]
 
-    def _if(self, node: Node, xs: Sequence[Written]) -> Sequence[Written]:
+    def _if(self, node: Node, xs: Sequence[ModelValue]) -> Sequence[ModelValue]:
         branches = [self._body(graph, xs[1:], (), "branch") for graph in node.graphs]
         condition = self._flag(xs[0], node.inputs[0])
         return self._control("If", node, [condition], then_branch=branches[0], else_branch=branches[1])
 
-    def _while(self, node: Node, xs: Sequence[Written]) -> Sequence[Written]:
+    def _while(self, node: Node, xs: Sequence[ModelValue]) -> Sequence[ModelValue]:
         n = node.attrs["n_carry"]
         condition, body = node.graphs
         carry = [self._named(x, v) for x, v in zip(xs[:n], node.inputs)]
         start = self._inlined(condition, [*carry, *xs[n:]])[0]
         first = self._flag(start, condition.outputs[0])
 
-        def turn(writer: _GraphWriter, own: list[Written]) -> list[Written]:
+        def turn(writer: _GraphWriter, own: list[ModelValue]) -> list[ModelValue]:
             new = writer._inlined(body, [*own[2:], *xs[n:]])
             new = [writer._named(x, v) for x, v in zip(new, body.outputs)]
             going = writer._inlined(condition, [*new, *xs[n:]])[0]
             return [writer._flag(going, condition.outputs[0]), *new]
 
         graph = self._loop_body(turn, body.params[:n])
-        return self._control("Loop", node, [Written("", dtypes.int64), first, *carry], body=graph)
+        return self._control("Loop", node, [ModelValue("", dtypes.int64), first, *carry], body=graph)
 
-    def _scan(self, node: Node, xs: Sequence[Written]) -> Sequence[Written]:
+    def _scan(self, node: Node, xs: Sequence[ModelValue]) -> Sequence[ModelValue]:
         n, m, body = node.attrs["n_carry"], node.attrs["n_xs"], node.graphs[0]
         carry = [self._named(x, v) for x, v in zip(xs[:n], node.inputs)]
         if m:
@@ -246,7 +241,7 @@ class _GraphWriter:
         if node.attrs["reverse"] and len(body.outputs) > n:
             raise CaptureError("a scan over nothing from its end has no operator of ONNX.")
 
-        def turn(writer: _GraphWriter, own: list[Written]) -> list[Written]:
+        def turn(writer: _GraphWriter, own: list[ModelValue]) -> list[ModelValue]:
             new = writer._inlined(body, [*own[2:], *xs[n:]])
             return [own[1], *(writer._named(x, v) for x, v in zip(new, body.outputs))]
 
@@ -258,41 +253,41 @@ class _GraphWriter:
         """A body (number of the turn, whether it goes on, values...) of Loop."""
         inner = _GraphWriter(NodeWriter(self.writer.opset, self.writer), dict(self.env), self.graph)
         helper, writer = onnx_package("helper"), inner.writer
-        own = [Written(writer.unique("number"), dtypes.int64), Written(writer.unique("going"), dtypes.bool_)]
-        own += [Written(writer.unique(p.name), _type(p).dtype) for p in params]
-        shapes: list[Any] = [[], [], *(list(_type(p).shape) for p in params)]
+        own = [ModelValue(writer.unique("number"), dtypes.int64), ModelValue(writer.unique("going"), dtypes.bool_)]
+        own += [ModelValue(writer.unique(p.name), tensor_type_of(p).dtype) for p in params]
+        shapes: list[Any] = [[], [], *(list(tensor_type_of(p).shape) for p in params)]
         inputs = [helper.make_tensor_value_info(x.name, dtype_code(x.dtype), s) for x, s in zip(own, shapes)]
         found = turn(inner, own)
         names = [_given_out(writer, x, "next") for x in found]
         outs = [helper.make_tensor_value_info(name, dtype_code(x.dtype), None) for name, x in zip(names, found)]
         return helper.make_graph(writer.nodes, "turn", inputs, outs)
 
-    def _body(self, graph: Graph, rest: Sequence[Written], params: Sequence[Value], name: str) -> Any:
+    def _body(self, graph: Graph, rest: Sequence[ModelValue], params: Sequence[Value], name: str) -> Any:
         """A graph within the model: ``params`` are its inputs, the others are read from around it."""
         inner = NodeWriter(self.writer.opset, self.writer)
-        env = {p: Written(inner.unique(p.name), _type(p).dtype) for p in params}
-        inputs = [_declared(env[p].name, _type(p)) for p in params]
+        env = {p: ModelValue(inner.unique(p.name), tensor_type_of(p).dtype) for p in params}
+        inputs = [_declared(env[p].name, tensor_type_of(p)) for p in params]
         env.update(zip(graph.params[len(params) :], rest))
         _GraphWriter(inner, env, graph).nodes()
-        names = [_given_out(inner, inner.cast(env[v], _type(v).dtype), "result") for v in graph.outputs]
-        outs = [_declared(name, _type(v)) for name, v in zip(names, graph.outputs)]
+        names = [_given_out(inner, inner.cast(env[v], tensor_type_of(v).dtype), "result") for v in graph.outputs]
+        outs = [_declared(name, tensor_type_of(v)) for name, v in zip(names, graph.outputs)]
         return onnx_package("helper").make_graph(inner.nodes, name, inputs, outs)
 
-    def _control(self, kind: str, node: Node, inputs: Sequence[Written], **attributes: Any) -> list[Written]:
+    def _control(self, kind: str, node: Node, inputs: Sequence[ModelValue], **attributes: Any) -> list[ModelValue]:
         names = [self.writer.unique(kind.lower()) for _ in node.outputs]
         self.writer.append(kind, [x.name for x in inputs], names, attributes)
-        return [Written(name, _type(v).dtype) for name, v in zip(names, node.outputs)]
+        return [ModelValue(name, tensor_type_of(v).dtype) for name, v in zip(names, node.outputs)]
 
-    def _named(self, x: Written, value: Value) -> Written:
+    def _named(self, x: ModelValue, value: Value) -> ModelValue:
         """With the dtype that it has in the program."""
-        return self.writer.cast(x, _type(value).dtype)
+        return self.writer.cast(x, tensor_type_of(value).dtype)
 
-    def _flag(self, x: Written, value: Value) -> Written:
+    def _flag(self, x: ModelValue, value: Value) -> ModelValue:
         """A condition as ONNX has it: one bool."""
         flag = self.writer.cast(x, dtypes.bool_)
-        if not _type(value).shape:
+        if not tensor_type_of(value).shape:
             return flag
-        found: Written = self.writer.emit("Reshape", flag, self.writer.ints(()))
+        found: ModelValue = self.writer.emit("Reshape", flag, self.writer.ints(()))
         return found
 
 
@@ -334,23 +329,26 @@ def _needed(nodes: Sequence[Any], outputs: Sequence[str]) -> list[Any]:
 
 def _move_biases(writer: NodeWriter) -> None:
     """``Add(Conv(x, w), b)`` with one number per channel is ``Conv(x, w, b)``; Gemm alike."""
+    uses = Counter(name for node in writer.nodes for name in _reads(node))
     products = [node for node in writer.nodes if node.op_type in ("Conv", "Gemm") and len(node.input) == 2]
-    makers = {node.output[0]: node for node in products}
-    uses: dict[str, int] = {}
-    for node in writer.nodes:
-        for name in _reads(node):
-            uses[name] = uses.get(name, 0) + 1
+    makers = {node.output[0]: node for node in products if uses[node.output[0]] == 1}
     for node in writer.nodes:
         maker = makers.get(node.input[0]) if node.op_type == "Add" else None
-        bias = writer.arrays.get(node.input[1]) if maker is not None else None
-        weight = writer.arrays.get(maker.input[1]) if maker is not None else None
-        if maker is None or bias is None or weight is None or uses[maker.output[0]] != 1:
-            continue
-        shape = (len(weight), 1, 1) if maker.op_type == "Conv" else (len(weight),)
-        if bias.shape[-len(shape) :] != shape or bias.size != len(weight):
-            continue
-        maker.input.append(node.input[1] if bias.ndim == 1 else writer.array(bias.reshape(-1)).name)
-        maker.output[:], node.output[:] = node.output, [maker.output[0]]  # the sum is dead now
+        bias = None if maker is None else _bias(writer, maker, node.input[1])
+        if maker is not None and bias is not None:
+            maker.input.append(bias)
+            maker.output[:], node.output[:] = node.output, [maker.output[0]]  # the sum is dead now
+
+
+def _bias(writer: NodeWriter, maker: Any, name: str) -> str | None:
+    """What is added, as a vector of one number per channel; None where it is something else."""
+    bias, weight = writer.arrays.get(name), writer.arrays.get(maker.input[1])
+    if bias is None or weight is None:
+        return None
+    shape = (len(weight), 1, 1) if maker.op_type == "Conv" else (len(weight),)
+    if bias.shape[-len(shape) :] != shape or bias.size != len(weight):
+        return None
+    return name if bias.ndim == 1 else writer.array(bias.reshape(-1)).name
 
 
 def _name_outputs(nodes: Sequence[Any], names: Sequence[str]) -> None:

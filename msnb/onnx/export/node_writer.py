@@ -15,10 +15,11 @@ import numpy as np
 from msnb.base.errors import CaptureError
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
-from msnb.core.types import WEAK, result_dtype, tensor_type
+from msnb.core.types import WEAK, TensorType, result_dtype, tensor_type
+from msnb.ir.graph import Value
 from msnb.onnx.model_reader import onnx_package
 
-__all__ = ["NodeWriter", "Written", "dtype_code"]
+__all__ = ["ModelValue", "NodeWriter", "dtype_code", "sizes_of", "tensor_type_of"]
 
 _TEXTS = {"float": "float32", "double": "float64"}
 _WIDER = {
@@ -29,7 +30,7 @@ _WIDER = {
 
 
 @dataclass(frozen=True)
-class Written:
+class ModelValue:
     """A value of the model.
 
     Attributes:
@@ -45,7 +46,30 @@ class Written:
     weak: bool = False
 
 
-LEFT_OUT = Written("", dtypes.float32)
+LEFT_OUT = ModelValue("", dtypes.float32)
+
+
+def tensor_type_of(value: Value) -> TensorType:
+    """The type of a tensor of the program.
+
+    Raises:
+        CaptureError: it is no tensor.
+    """
+    if not isinstance(value.type, TensorType):
+        raise CaptureError("the program hands on a value that is no tensor.")
+    return value.type
+
+
+def sizes_of(value: Value) -> tuple[int, ...]:
+    """The shape of a tensor of the program.
+
+    Raises:
+        CaptureError: a size is known only when the program runs.
+    """
+    shape = tensor_type_of(value).shape
+    if not all(isinstance(n, int) for n in shape):
+        raise CaptureError("a size that only the data tells has no place in this operator of ONNX.")
+    return tuple(int(n) for n in shape)  # type: ignore[arg-type]
 
 
 def dtype_code(dtype: DType) -> int:
@@ -71,7 +95,7 @@ class NodeWriter:
         self.arrays: dict[str, np.ndarray[Any, Any]] = {} if outer is None else outer.arrays
         self._constants: dict[Any, str] = {} if outer is None else outer._constants
         self._used: dict[str, int] = {} if outer is None else outer._used
-        self.transposed: dict[str, Written] = {} if outer is None else outer.transposed
+        self.transposed: dict[str, ModelValue] = {} if outer is None else outer.transposed
         self.scope: str = "" if outer is None else outer.scope
 
     # ---- names and constants -------------------------------------------------------------------------------------
@@ -83,7 +107,7 @@ class NodeWriter:
         self._used[name] = count
         return self.unique(f"{name}_{count}") if count else name
 
-    def array(self, value: Any, dtype: DType | None = None) -> Written:
+    def array(self, value: Any, dtype: DType | None = None) -> ModelValue:
         """A constant."""
         data = np.asarray(value) if dtype is None else np.asarray(value).astype(dtype.numpy)
         own = dtypes.of_numpy(data.dtype)
@@ -93,26 +117,26 @@ class NodeWriter:
         if key not in self._constants:
             self._constants[key] = self.unique("constant")
             self.arrays[self._constants[key]] = data
-        return Written(self._constants[key], own, data)
+        return ModelValue(self._constants[key], own, data)
 
-    def ints(self, values: Any) -> Written:
+    def ints(self, values: Any) -> ModelValue:
         """A constant of sizes or axes."""
         return self.array(np.asarray(values, np.int64))
 
-    def number(self, value: Any) -> Written:
+    def number(self, value: Any) -> ModelValue:
         """A Python number, whose dtype comes from what it meets."""
-        return Written("", dtypes.as_dtype(type(value)), value, weak=True)
+        return ModelValue("", dtypes.as_dtype(type(value)), value, weak=True)
 
-    def weight(self, name: str, value: np.ndarray[Any, Any]) -> Written:
+    def weight(self, name: str, value: np.ndarray[Any, Any]) -> ModelValue:
         """An initializer of this name."""
         made, dtype = self.unique(name), dtypes.of_numpy(value.dtype)
         assert dtype is not None
         self.arrays[made] = value
-        return Written(made, dtype, value)
+        return ModelValue(made, dtype, value)
 
     # ---- nodes ---------------------------------------------------------------------------------------------------
 
-    def emit(self, kind: str, *inputs: Written | None, outputs: int = 1, **attributes: Any) -> Any:
+    def emit(self, kind: str, *inputs: ModelValue | None, outputs: int = 1, **attributes: Any) -> Any:
         """Append an operator; one value, or a tuple of several.
 
         Args:
@@ -131,8 +155,13 @@ class NodeWriter:
         ]
         names = [self.unique(kind.lower()) for _ in range(outputs)]
         self.append(kind, [x.name for x in cast], names, attributes)
-        made = tuple(Written(name, dtype) for name, dtype in zip(names, results))
+        made = tuple(ModelValue(name, dtype) for name, dtype in zip(names, results))
         return made[0] if outputs == 1 else made
+
+    def reshape(self, x: ModelValue, shape: Sequence[int]) -> ModelValue:
+        """The elements in another shape."""
+        found: ModelValue = self.emit("Reshape", x, self.ints(shape), allowzero=1 if 0 in shape else None)
+        return found
 
     def append(self, kind: str, inputs: Sequence[str], outputs: Sequence[str], attributes: Any) -> None:
         """Append a node as it is."""
@@ -142,7 +171,7 @@ class NodeWriter:
         name = self.unique(f"{self.scope}/{kind}" if self.scope else kind)
         self.nodes.append(onnx_package("helper").make_node(kind, list(inputs), list(outputs), name, **plain))
 
-    def cast(self, x: Written, dtype: DType) -> Written:
+    def cast(self, x: ModelValue, dtype: DType) -> ModelValue:
         """The value in another dtype; constants are converted here."""
         if x.weak or (x.value is not None and x.dtype is not dtype):
             return self.array(x.value, dtype)
@@ -152,7 +181,7 @@ class NodeWriter:
             raise CaptureError(f"ONNX does not cast {x.dtype!r} to {dtype!r}.")
         name = self.unique("cast")
         self.append("Cast", [x.name], [name], {"to": dtype_code(dtype)})
-        return Written(name, dtype)
+        return ModelValue(name, dtype)
 
     def schema(self, kind: str) -> Any:
         """The operator's definition in this version.
@@ -171,16 +200,16 @@ class NodeWriter:
 
     # ---- dtypes --------------------------------------------------------------------------------------------------
 
-    def _bind(self, schema: Any, given: Sequence[Written]) -> list[DType]:
+    def _bind(self, schema: Any, given: Sequence[ModelValue]) -> list[DType]:
         """The dtype that each input gets: those that share a name of a type get one that the operator takes."""
-        together: dict[str, list[Written]] = {}
+        together: dict[str, list[ModelValue]] = {}
         for i, x in enumerate(given):
             if x != LEFT_OUT:
                 together.setdefault(formal(schema.inputs, i).type_str, []).append(x)
         found = {name: self._common(schema, name, values) for name, values in together.items()}
         return [found.get(formal(schema.inputs, i).type_str, x.dtype) for i, x in enumerate(given)]
 
-    def _common(self, schema: Any, name: str, values: Sequence[Written]) -> DType:
+    def _common(self, schema: Any, name: str, values: Sequence[ModelValue]) -> DType:
         dtype = result_dtype(tuple(WEAK[type(x.value)] if x.weak else tensor_type((), x.dtype) for x in values))
         allowed = {text for c in schema.type_constraints if c.type_param_str == name for text in c.allowed_type_strs}
         legal = {d for d in map(_of_text, allowed or {name}) if d is not None}

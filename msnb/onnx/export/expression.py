@@ -17,7 +17,7 @@ from typing import Any
 
 from msnb.base.errors import CaptureError
 from msnb.core import dtypes
-from msnb.onnx.node_writer import NodeWriter, Written
+from msnb.onnx.export.node_writer import ModelValue, NodeWriter
 
 __all__ = ["evaluate"]
 
@@ -46,7 +46,7 @@ def evaluate(text: str, writer: NodeWriter, scope: Mapping[str, Any]) -> Any:
     Args:
         text: an expression.
         writer: gets the nodes.
-        scope: inputs (``Written``, or tuples of them) and attributes by name.
+        scope: inputs (``ModelValue``, or tuples of them) and attributes by name.
 
     Returns:
         The value, or a tuple of several.
@@ -80,7 +80,7 @@ class _Evaluation(ast.NodeVisitor):
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         x = self.visit(node.operand)
-        if not isinstance(x, Written):
+        if not isinstance(x, ModelValue):
             return -x if isinstance(node.op, ast.USub) else ~x
         if isinstance(node.op, ast.Invert):
             return self.writer.emit("Not" if x.dtype is dtypes.bool_ else "BitwiseNot", x)
@@ -110,7 +110,7 @@ class _Evaluation(ast.NodeVisitor):
         return [self.visit(part) for part in node.elts] if isinstance(node, ast.List) else self.visit(node)
 
     def _operand(self, x: Any) -> Any:
-        if x is None or isinstance(x, Written):
+        if x is None or isinstance(x, ModelValue):
             return x
         if isinstance(x, tuple):
             return self.writer.ints(x)
@@ -135,14 +135,14 @@ class _Evaluation(ast.NodeVisitor):
             return emit("Mul", x, power) if isinstance(sign, ast.LShift) else self._division(ast.FloorDiv(), x, power)
         return emit(_SIGNS[kind], x, y)
 
-    def _division(self, sign: ast.AST, x: Written, y: Written) -> Written:
+    def _division(self, sign: ast.AST, x: ModelValue, y: ModelValue) -> ModelValue:
         """Rounded down, and what it leaves."""
         emit = self.writer.emit
         if not (x.dtype.is_float or y.dtype.is_float):
-            rest: Written = emit("Mod", x, y)
-            found: Written = rest if isinstance(sign, ast.Mod) else emit("Div", emit("Sub", x, rest), y)
+            rest: ModelValue = emit("Mod", x, y)
+            found: ModelValue = rest if isinstance(sign, ast.Mod) else emit("Div", emit("Sub", x, rest), y)
             return found
-        whole: Written = emit("Floor", emit("Div", x, y))
+        whole: ModelValue = emit("Floor", emit("Div", x, y))
         if isinstance(sign, ast.Mod):
             whole = emit("Sub", x, emit("Mul", whole, y))
         return whole

@@ -16,8 +16,8 @@ import numpy as np
 from msnb.base.errors import CaptureError
 from msnb.core import dtypes
 from msnb.core.types import TensorType
-from msnb.onnx.expression import evaluate
-from msnb.onnx.node_writer import NodeWriter, Written
+from msnb.onnx.export.expression import evaluate
+from msnb.onnx.export.node_writer import ModelValue, NodeWriter
 
 __all__ = ["write_block"]
 
@@ -29,7 +29,7 @@ def write_block(name: str, writer: NodeWriter, scope: Scope, types: Mapping[str,
 
     Args:
         name: of the function.
-        scope: its tensors (``Written``) and settings by name.
+        scope: its tensors (``ModelValue``) and settings by name.
         types: the types of its tensors.
     """
     rule = _RULES.get(name)
@@ -60,13 +60,13 @@ def _gelu(writer: NodeWriter, scope: Scope, types: Mapping[str, TensorType]) -> 
     return writer.emit("Gelu", scope["x"], approximate=scope["approximate"])
 
 
-def _vector(writer: NodeWriter, value: Any, size: int, fill: float, like: Written) -> Written:
+def _vector(writer: NodeWriter, value: Any, size: int, fill: float, like: ModelValue) -> ModelValue:
     """A weight as a vector, or ones, or zeros."""
     if value is None:
         return writer.array(np.full(size, fill), like.dtype)
     if value.value is not None:
         return value if value.value.shape == (size,) else writer.array(value.value.reshape(size))
-    found: Written = writer.emit("Reshape", value, writer.ints([size]))
+    found: ModelValue = writer.emit("Reshape", value, writer.ints([size]))
     return found
 
 
@@ -143,29 +143,38 @@ def _recurrent(writer: NodeWriter, scope: Scope, types: Mapping[str, TensorType]
     kind, layers, ways = scope["kind"], scope["layers"], scope["directions"]
     states, each = (2 if kind == "lstm" else 1), (4 if scope["has_bias"] else 2)
     given = [scope.get(f"tensors.{i}") for i in range(states + each * layers * ways)]
-    first, weights = given[:states], [w for w in given[states:] if w is not None and w.value is not None]
-    if len(weights) < len(given) - states or any(not isinstance(n, int) for n in types["x"].shape[:2]):
-        return None
+    first = given[:states]
+    weights = [_in_order(kind, w.value) for w in given[states:] if w is not None and w.value is not None]
     time, n = types["x"].shape[:2]
+    if len(weights) < len(given) - states:
+        return None
     x, ends = scope["x"], []
     lengths = None if scope["lengths"] is None else writer.cast(scope["lengths"], dtypes.int32)
     for layer in range(layers):
-        parts = weights[layer * ways * each :][: ways * each]
-        rows = [[_in_order(kind, w.value) for w in parts[i::each]] for i in range(each)]
-        w, r = writer.array(np.stack(rows[0])), writer.array(np.stack(rows[1]))
-        b = writer.array(np.concatenate([np.stack(rows[2]), np.stack(rows[3])], 1)) if each == 4 else None
+        rows = weights[layer * ways * each :][: ways * each]
         begin = [None if s is None else _rows(writer, s, layer * ways, ways, layers) for s in first]
-        y, *end = writer.emit(
-            _KINDS[kind], x, w, r, b, lengths, *begin, outputs=1 + states, hidden_size=r.value.shape[2],
-            direction="bidirectional" if ways == 2 else "forward",
-            linear_before_reset=1 if kind == "gru" else None,
-            activations=["Relu"] * ways if kind == "rnn relu" else None,
-        )  # fmt: skip
+        y, *end = _layer(writer, kind, [x, *_stacked(writer, rows, each), lengths, *begin], ways)
         ends.append(end)
         y = writer.emit("Transpose", y, perm=(0, 2, 1, 3)) if ways == 2 else y
-        x = writer.emit("Reshape", y, writer.ints([time, n, ways * r.value.shape[2]]))
+        x = writer.reshape(y, (int(time), int(n), ways * rows[1].shape[1]))  # type: ignore[arg-type]
     joined = [e[0] if layers == 1 else writer.emit("Concat", *e, axis=0) for e in zip(*ends)]
     return (x, *joined)
+
+
+def _layer(writer: NodeWriter, kind: str, inputs: list[Any], ways: int) -> Any:
+    """The operator of a layer: outputs per direction, and the last states."""
+    return writer.emit(
+        _KINDS[kind], *inputs, outputs=3 if kind == "lstm" else 2, hidden_size=inputs[2].value.shape[2],
+        direction="bidirectional" if ways == 2 else "forward", linear_before_reset=1 if kind == "gru" else None,
+        activations=["Relu"] * ways if kind == "rnn relu" else None,
+    )  # fmt: skip
+
+
+def _stacked(writer: NodeWriter, rows: list[Any], each: int) -> list[Any]:
+    """W, R and B of both directions."""
+    columns = [np.stack(rows[i::each]) for i in range(each)]
+    bias = writer.array(np.concatenate(columns[2:], 1)) if each == 4 else None
+    return [writer.array(columns[0]), writer.array(columns[1]), bias]
 
 
 def _in_order(kind: str, weight: Any) -> Any:
@@ -173,10 +182,10 @@ def _in_order(kind: str, weight: Any) -> Any:
     return np.concatenate([gates[i] for i in _GATES[kind]])
 
 
-def _rows(writer: NodeWriter, x: Written, at: int, count: int, layers: int) -> Written:
+def _rows(writer: NodeWriter, x: ModelValue, at: int, count: int, layers: int) -> ModelValue:
     if layers == 1:
         return x
-    found: Written = writer.emit("Slice", x, writer.ints([at]), writer.ints([at + count]), writer.ints([0]))
+    found: ModelValue = writer.emit("Slice", x, writer.ints([at]), writer.ints([at + count]), writer.ints([0]))
     return found
 
 
