@@ -97,9 +97,9 @@ def test_transforms_and_a_plan(mlp: str, rng: np.random.Generator) -> None:
     net = nn.GraphCell(ms.load(mlp))
     x = ms.Tensor(rng.standard_normal((8, 4)).astype(np.float32))
     rows = ms.vmap(lambda row: net(row.expand_dims(0))[0])(x)
-    np.testing.assert_allclose(rows.asnumpy(), net(x).asnumpy(), rtol=1e-5)
+    np.testing.assert_allclose(rows.asnumpy(), net(x).asnumpy(), rtol=1e-5, atol=1e-6)
     planned = ms.parallel.plan(net, x, device_num=2)
-    np.testing.assert_allclose(planned.run(x), net(x).asnumpy(), rtol=1e-5)
+    np.testing.assert_allclose(planned.run(x), net(x).asnumpy(), rtol=1e-5, atol=1e-6)
 
 
 # ---- control flow, functions, sequences ------------------------------------------------------------------------------

@@ -85,6 +85,16 @@ def _index(value: Any) -> bool:
     return _end(value) or value == "t" or value is Ellipsis or (type(value) is tuple and all(map(_end, value)))
 
 
+def _block(value: Any) -> bool:
+    """A function's name, the names of its tensors, and its settings by name."""
+    if not (isinstance(value, tuple) and len(value) == 3 and _text(value[0]) and _tuple(_text)(value[1])):
+        return False
+    settings = value[2]
+    return isinstance(settings, tuple) and all(
+        isinstance(pair, tuple) and len(pair) == 2 and _text(pair[0]) for pair in settings
+    )
+
+
 _INTS, _SIZES = _tuple(_int), _tuple(_size)
 KINDS: dict[str, tuple[str, Check]] = {
     **dict.fromkeys(("concat", "ddof", "diagonal", "high", "ignore", "k", "low", "root", "split"), ("an int", _int)),
@@ -105,6 +115,7 @@ KINDS: dict[str, tuple[str, Check]] = {
     **dict.fromkeys(("start", "stop"), ("a number", _real)),
     "axis": ("an int, ints or None", _either(_none, _int, _INTS)),
     "begin": ("ints or None", _tuple(_end)),
+    "block": ("a name, names of tensors, and settings", _either(_none, _block)),
     "data_format": ("'NCHW' or 'NHWC'", _word("NCHW", "NHWC")),
     "dtype": ("a dtype", lambda value: isinstance(value, DType)),
     "end": ("ints or None, or a string", _either(_tuple(_end), _text)),
