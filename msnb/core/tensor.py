@@ -314,7 +314,8 @@ class Tensor(TensorMethods):
     def __len__(self) -> int:
         if not self.shape:
             raise ArgumentError("a 0-d tensor has no len().", hint=ONE_NUMBER)
-        return self._type.ints()[0]
+        first = self._type.shape[0]
+        return first if isinstance(first, int) else self._type.ints()[0]
 
     def __iter__(self) -> Iterator[Tensor]:
         if not self.shape:

@@ -6,7 +6,7 @@ sends the nodes through whatever engine runs or records the program around it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msnb.base.errors import ArgumentError, DTypeError, ShapeError
@@ -30,11 +30,17 @@ class SavedGraph:
         draws: whether the last param is the stream of random draws.
         result: how the program's result is made of the graph's outputs: the number of an output, or one of
             ``{"tuple": [...]}``, ``{"list": [...]}``, ``{"dict": {...}}``, ``{"value": None, bool, number or string}``.
+        labels: names of the symbols among the sizes of its inputs.
+        formulas: of the params after all others: what these numbers are, as text over the symbols.
     """
 
-    def __init__(self, graph: Graph, inputs: int, weights: dict[str, Parameter], draws: bool, result: Any) -> None:
+    def __init__(
+        self, graph: Graph, inputs: int, weights: dict[str, Parameter], draws: bool, result: Any,
+        labels: Mapping[str, str] | None = None, formulas: Sequence[str] = (),
+    ) -> None:  # fmt: skip
         self.graph, self.inputs, self.weights = graph, inputs, weights
-        self.draws, self.result = draws, result
+        self.draws, self.result, self.labels = draws, result, dict(labels or {})
+        self.formulas = list(formulas)
 
     def run(self, weights: Sequence[Parameter], inputs: Sequence[Any]) -> Any:
         """The program's result with these weights, whose state is written.

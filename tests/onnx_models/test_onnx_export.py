@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections.abc import Callable
@@ -23,7 +24,7 @@ from msnb.ir.frozen_graph import SavedGraph
 from msnb.onnx.export.model_writer import model_of
 from msnb.ops.definition.record import REGISTRY
 from msnb.train.files.graph_freezing import frozen
-from tests.onnx_models.exported import exported, kinds, saved_agrees
+from tests.onnx_models.exported import agree, by_others, exported, flat, kinds, saved_agrees
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "onnx.md").read_text(encoding="utf-8")
@@ -122,6 +123,86 @@ def test_networks(name: str) -> None:
     exported(net.set_train(False), *inputs)
 
 
+# ---- open sizes ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "unrolled"])
+def test_networks_with_an_open_batch(name: str) -> None:
+    ms.set_seed(11)
+    net, _, batches = CASES[name](np.random.default_rng(7))
+    names = net.set_train(False).construct.__code__.co_varnames[1 : net.construct.__code__.co_argcount]
+    arrays = [x.astype(np.float32) if x.dtype.kind == "f" else x for x in batches[0][: len(names)]]
+    saved = frozen(net, [*map(ms.Tensor, arrays)], True, {name: {0: "batch"} for name in names})
+    model = model_of(saved)
+    for declared in model.graph.input:
+        assert declared.type.tensor_type.shape.dim[0].dim_param == "batch"
+    for rows in (1, 5):
+        given = [np.concatenate([x, x, x])[:rows] for x in arrays]
+        want = flat(net(*map(ms.Tensor, given)))
+        found = by_others(model, {x.name: g for x, g in zip(model.graph.input, given)})
+        for who, results in found.items():
+            for got, right in zip(results, want, strict=True):
+                assert agree(np.asarray(got), right), (who, rows)
+
+
+def test_a_declared_tensor_leaves_its_sizes_open(tmp_path: Path) -> None:
+    class Sums(nn.Cell):
+        def construct(self, x: Any) -> Any:
+            n, m = x.shape
+            at = ops.arange(m) * 1.0
+            return (x.reshape(n * m) * 2).reshape(n, m) + at, x.sum(0) / n, ops.zeros((n, 2)) + 1, x * (2 * n - m)
+
+    net, open_input = Sums(), ms.Tensor(shape=[None, None], dtype=ms.float32)
+    ms.export(net, open_input, file_name=tmp_path / "sums", file_format="ONNX")
+    model = onnx.load(tmp_path / "sums.onnx")
+    dims = model.graph.input[0].type.tensor_type.shape.dim
+    assert [d.dim_param for d in dims] == ["x_0", "x_1"]
+    for shape in ((2, 3), (4, 4), (1, 5)):
+        x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+        for results in by_others(model, {"x": x}).values():
+            for got, right in zip(results, flat(net(ms.Tensor(x))), strict=True):
+                assert agree(np.asarray(got), right), shape
+
+
+SCALE = 3
+
+
+class Asks(nn.Cell):
+    def construct(self, x: Any) -> Any:
+        if x.shape[0] > 16:
+            return x * 2
+        return x
+
+
+class Scaled(nn.Cell):
+    def construct(self, x: Any) -> Any:
+        return x * (x.shape[0] * SCALE)
+
+
+class Roots(nn.Cell):
+    def construct(self, x: Any) -> Any:
+        return x / math.sqrt(x.shape[0])
+
+
+def test_open_sizes_that_cannot_be(tmp_path: Path) -> None:
+    x = ops.ones((3, 2))
+    with pytest.raises(CaptureError, match="depends on a size that is to stay open") as caught:
+        frozen(Asks(), [x], True, {"x": [0]})
+    assert "if x.shape[0] > 16:" in str(caught.value)
+    with pytest.raises(CaptureError, match="depends on a size that is to stay open"):
+        frozen(Roots(), [x], True, {"x": [0]})
+    with pytest.raises(CaptureError, match="in a way that no model can say"):
+        frozen(Scaled(), [x], True, {"x": [0]})
+    with pytest.raises(ArgumentError, match="dynamic names the input 'y'; there are x"):
+        frozen(nn.ReLU(), [x], True, {"y": [0]})
+    with pytest.raises(ArgumentError, match="none with the number 2"):
+        frozen(nn.ReLU(), [x], True, {"x": {2: "n"}})
+    with pytest.raises(ArgumentError, match="the size 'n' is 3 and 2: one name is one size"):
+        frozen(nn.ReLU(), [x], True, {"x": {0: "n", 1: "n"}})
+    with pytest.raises(ArgumentError, match="opset= and dynamic= are for"):
+        ms.export(nn.ReLU(), x, file_name=tmp_path / "a", dynamic={"x": [0]})
+
+
 @pytest.mark.parametrize("opset", [13, 17, 18, 20, 23])
 def test_older_and_newer_versions(opset: int) -> None:
     net = nn.SequentialCell(nn.Conv2d(4, 4, 3), nn.GroupNorm(2, 4), nn.GELU(), nn.Flatten(), nn.LayerNorm((256,)))
@@ -205,7 +286,7 @@ def test_wrong_options(tmp_path: Path) -> None:
     x = ops.ones((2,))
     with pytest.raises(AttributeValueError, match="opset=3: legal are 13 to"):
         ms.export(nn.ReLU(), x, file_name=tmp_path / "a", file_format="ONNX", opset=3)
-    with pytest.raises(ArgumentError, match="opset= is for file_format='ONNX'"):
+    with pytest.raises(ArgumentError, match="opset= and dynamic= are for file_format='ONNX'"):
         ms.export(nn.ReLU(), x, file_name=tmp_path / "a", opset=17)
     with pytest.raises(ArgumentError, match="no option 'colour'"):
         ms.export(nn.ReLU(), x, file_name=tmp_path / "a", file_format="ONNX", colour=1)

@@ -119,8 +119,9 @@ class SizeTemplate:
 
 
 def template(
-    fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str, axes: Mapping[Axis, Dim]
-) -> SizeTemplate:
+    fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str, axes: Mapping[Axis, Dim],
+    keep_blocks: bool = False,
+) -> SizeTemplate:  # fmt: skip
     """``trace`` with symbolic sizes.
 
     Raises:
@@ -128,7 +129,7 @@ def template(
     """
     symbols = SizeSymbols(axes)
     with compared() as told:
-        captured = trace(fn, args, kwargs, name, symbols)
+        captured = trace(fn, args, kwargs, name, symbols, keep_blocks)
     symbols.unequal = list(dict.fromkeys(told))
     return SizeTemplate(captured, symbols)
 

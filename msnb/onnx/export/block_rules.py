@@ -156,7 +156,7 @@ def _recurrent(writer: NodeWriter, scope: Scope, types: Mapping[str, TensorType]
         y, *end = _layer(writer, kind, [x, *_stacked(writer, rows, each), lengths, *begin], ways)
         ends.append(end)
         y = writer.emit("Transpose", y, perm=(0, 2, 1, 3)) if ways == 2 else y
-        x = writer.reshape(y, (int(time), int(n), ways * rows[1].shape[1]))  # type: ignore[arg-type]
+        x = writer.reshape(y, (time, n, ways * rows[1].shape[1]))
     joined = [e[0] if layers == 1 else writer.emit("Concat", *e, axis=0) for e in zip(*ends)]
     return (x, *joined)
 

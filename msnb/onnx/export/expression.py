@@ -113,7 +113,7 @@ class _Evaluation(ast.NodeVisitor):
         if x is None or isinstance(x, ModelValue):
             return x
         if isinstance(x, tuple):
-            return self.writer.ints(x)
+            return self.writer.shape(x)
         return self.writer.number(x)
 
     def _sign(self, sign: ast.AST, left: Any, right: Any) -> Any:
@@ -133,6 +133,8 @@ class _Evaluation(ast.NodeVisitor):
             power = emit("Pow", self.writer.number(2), y)
             power = self.writer.cast(power, x.dtype)
             return emit("Mul", x, power) if isinstance(sign, ast.LShift) else self._division(ast.FloorDiv(), x, power)
+        if isinstance(sign, ast.Div) and not (x.dtype.is_float or y.dtype.is_float):
+            x = self.writer.cast(x, dtypes.float32)  # as Python divides
         return emit(_SIGNS[kind], x, y)
 
     def _division(self, sign: ast.AST, x: ModelValue, y: ModelValue) -> ModelValue:

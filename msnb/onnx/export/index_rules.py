@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from msnb.core import dtypes
-from msnb.core.types import tensor_type
+from msnb.core.types import Shape, tensor_type
 from msnb.ir.graph import Node
-from msnb.onnx.export.node_writer import ModelValue, NodeWriter, sizes_of, tensor_type_of
+from msnb.onnx.export.node_writer import ModelValue, NodeWriter, shape_of, sizes_of, tensor_type_of
+from msnb.ops.definition.type_inference import broadcast_shapes
 from msnb.ops.shape.index_spec import IndexPlan
 
 __all__ = ["index", "slice_", "write_box"]
@@ -27,7 +29,7 @@ def _sliced(writer: NodeWriter, x: ModelValue, cuts: Sequence[tuple[int, Any, An
     if not cuts:
         return x
     columns = (begins, ends, [c[0] for c in cuts], [c[3] for c in cuts])
-    found: ModelValue = writer.emit("Slice", x, *map(writer.ints, columns))
+    found: ModelValue = writer.emit("Slice", x, *(writer.shape(tuple(column)) for column in columns))
     return found
 
 
@@ -39,8 +41,14 @@ def slice_(writer: NodeWriter, node: Node, xs: Values) -> ModelValue:
 
 def index(writer: NodeWriter, node: Node, xs: Values) -> ModelValue:
     """``x[...]`` by a static spec and index tensors."""
-    plan = _Plan(node.attrs["spec"], sizes_of(node.inputs[0]), [sizes_of(v) for v in node.inputs[1:]])
-    return plan.read(writer, xs[0], xs[1:], sizes_of(node.out))
+    plan = _Plan(node.attrs["spec"], shape_of(node.inputs[0]), [shape_of(v) for v in node.inputs[1:]])
+    return plan.read(writer, xs[0], xs[1:], shape_of(node.out))
+
+
+def _joined(a: Shape, b: Shape) -> Shape:
+    found = broadcast_shapes(a, b)
+    assert found is not None, "inference has checked it"
+    return found
 
 
 class _Plan:
@@ -51,13 +59,13 @@ class _Plan:
         spec: of the index; shape: of what is read; shapes: of the index tensors.
     """
 
-    def __init__(self, spec: Any, shape: Sequence[int], shapes: Sequence[tuple[int, ...]]) -> None:
+    def __init__(self, spec: Any, shape: Shape, shapes: Sequence[Shape]) -> None:
         self.spec, self.used = spec, [e for e in spec if e is not None]
         self.at = [i for i, e in enumerate(self.used) if not isinstance(e, tuple)]
         self.others = [i for i in range(len(shape)) if i not in self.at]
-        self.joint = np.broadcast_shapes(*shapes)
+        self.joint: Shape = reduce(_joined, shapes, ())
 
-    def read(self, writer: NodeWriter, x: ModelValue, indices: Values, out: Sequence[int]) -> ModelValue:
+    def read(self, writer: NodeWriter, x: ModelValue, indices: Values, out: Shape) -> ModelValue:
         """The elements, in the shape ``out``."""
         cuts = [(i, *e) for i, e in enumerate(self.used) if isinstance(e, tuple) and e != (None, None, None)]
         x = _sliced(writer, x, cuts)
@@ -79,7 +87,7 @@ class _Plan:
         """The index tensors' axes in front, or in place of entries that stand side by side."""
         n = len(self.joint)
         front = writer.emit("Transpose", x, perm=(*self.at, *self.others))
-        wide = [writer.emit("Expand", p, writer.ints(self.joint)) for p in places]
+        wide = [writer.emit("Expand", p, writer.shape(self.joint)) for p in places]
         stacked = writer.emit("Concat", *(writer.reshape(p, (*self.joint, 1)) for p in wide), axis=n)
         found: ModelValue = writer.emit("GatherND", front, stacked)
         entries = [i for i, e in enumerate(self.spec) if e is not None and not isinstance(e, tuple)]

@@ -8,8 +8,9 @@ Weights are initializers under their Parameters' names; what depends on constant
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -19,12 +20,13 @@ from msnb.base.files.atomic_write import write_whole
 from msnb.core import dtypes
 from msnb.core.engine import using
 from msnb.core.tensor import Tensor
-from msnb.core.types import TensorType
+from msnb.core.types import Dim, Size, TensorType
 from msnb.eager.dispatch import eager
 from msnb.ir.frozen_graph import SavedGraph
 from msnb.ir.graph import Graph, Node, Value
 from msnb.onnx.export.block_rules import write_block
-from msnb.onnx.export.node_writer import ModelValue, NodeWriter, dtype_code, tensor_type_of
+from msnb.onnx.export.expression import evaluate
+from msnb.onnx.export.node_writer import ModelValue, NodeWriter, dtype_code, shape_of, tensor_type_of
 from msnb.onnx.export.record_rules import translate
 from msnb.onnx.model_reader import onnx_package
 
@@ -65,17 +67,7 @@ def model_of(saved: SavedGraph, opset: int = OPSET) -> Any:
     if not isinstance(opset, int) or not OLDEST <= opset <= newest:
         raise AttributeValueError(f"opset={opset!r}: legal are {OLDEST} to {newest}, what the package onnx knows.")
     writer = NodeWriter(opset)
-    params = saved.graph.params
-    env: dict[Value, ModelValue] = {}
-    inputs = []
-    for p in params[: saved.inputs]:
-        name = writer.unique(p.name)
-        env[p] = ModelValue(name, tensor_type_of(p).dtype)
-        inputs.append(_declared(name, tensor_type_of(p)))
-    for p, (name, weight) in zip(params[saved.inputs :], saved.weights.items()):
-        env[p] = writer.weight(name, weight._host())
-    if saved.draws:
-        env[params[-1]] = ModelValue("", dtypes.int64)
+    env, inputs = _params(writer, saved)
     _GraphWriter(writer, env, saved.graph).nodes()
     outputs = [saved.graph.outputs[i] for i in _numbers(saved.result)]
     names = [_given_out(writer, env[v], f"output_{i}" if len(outputs) > 1 else "output") for i, v in enumerate(outputs)]
@@ -85,7 +77,7 @@ def model_of(saved: SavedGraph, opset: int = OPSET) -> Any:
     nodes = [node for node in nodes if list(node.input) != list(node.output)]
     used = {name for node in nodes for name in _reads(node)}
     arrays = [_tensor(name, array) for name, array in writer.arrays.items() if name in used]
-    declared = [_declared(name, tensor_type_of(v)) for name, v in zip(names, outputs)]
+    declared = [_declared(name, v, saved.labels) for name, v in zip(names, outputs)]
     graph = helper.make_graph(nodes, saved.graph.name, inputs, declared, arrays)
     opsets = [helper.make_opsetid("", opset)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="msnb")
@@ -93,9 +85,34 @@ def model_of(saved: SavedGraph, opset: int = OPSET) -> Any:
     return model
 
 
-def _declared(name: str, type_: TensorType) -> Any:
-    sizes = [n if isinstance(n, int) else str(n) for n in type_.shape]
-    return onnx_package("helper").make_tensor_value_info(name, dtype_code(type_.dtype), sizes)
+def _params(writer: NodeWriter, saved: SavedGraph) -> tuple[dict[Value, ModelValue], list[Any]]:
+    """What the program's params are in the model, and its declared inputs."""
+    params, first = saved.graph.params, saved.inputs + len(saved.weights)
+    env: dict[Value, ModelValue] = {}
+    inputs = []
+    for p in params[: saved.inputs]:
+        name = writer.unique(p.name)
+        env[p] = ModelValue(name, tensor_type_of(p).dtype)
+        writer.open_sizes.update((d.symbol, (env[p], k)) for k, d in enumerate(shape_of(p)) if isinstance(d, Dim))
+        inputs.append(_declared(name, p, saved.labels))
+    for p, (name, weight) in zip(params[saved.inputs :], saved.weights.items()):
+        env[p] = writer.weight(name, weight._host())
+    if saved.draws:
+        env[params[first]] = ModelValue("", dtypes.int64)
+    scope = {name: writer.reshape(writer.shape((Dim(name),)), ()) for name in saved.labels if saved.formulas}
+    numbers = zip(params[first + saved.draws :], saved.formulas)
+    env.update((p, evaluate(text, writer, scope)) for p, text in numbers)
+    return env, inputs
+
+
+def _declared(name: str, value: Value, labels: Mapping[str, str]) -> Any:
+    """An input or output; open sizes have their labels, or formulas of them."""
+
+    def said(n: Size) -> int | str:
+        return n if isinstance(n, int) else re.sub(r"\w+", lambda m: labels.get(m[0], m[0]), n.symbol)
+
+    sizes = list(map(said, shape_of(value)))
+    return onnx_package("helper").make_tensor_value_info(name, dtype_code(tensor_type_of(value).dtype), sizes)
 
 
 def _tensor(name: str, array: Any) -> Any:
@@ -266,11 +283,11 @@ class _GraphWriter:
         """A graph within the model: ``params`` are its inputs, the others are read from around it."""
         inner = NodeWriter(self.writer.opset, self.writer)
         env = {p: ModelValue(inner.unique(p.name), tensor_type_of(p).dtype) for p in params}
-        inputs = [_declared(env[p].name, tensor_type_of(p)) for p in params]
+        inputs = [_declared(env[p].name, p, {}) for p in params]
         env.update(zip(graph.params[len(params) :], rest))
         _GraphWriter(inner, env, graph).nodes()
         names = [_given_out(inner, inner.cast(env[v], tensor_type_of(v).dtype), "result") for v in graph.outputs]
-        outs = [_declared(name, tensor_type_of(v)) for name, v in zip(names, graph.outputs)]
+        outs = [_declared(name, v, {}) for name, v in zip(names, graph.outputs)]
         return onnx_package("helper").make_graph(inner.nodes, name, inputs, outs)
 
     def _control(self, kind: str, node: Node, inputs: Sequence[ModelValue], **attributes: Any) -> list[ModelValue]:

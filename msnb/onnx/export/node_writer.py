@@ -6,6 +6,7 @@ constants             an array is an initializer once, whoever reads it
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,11 +16,11 @@ import numpy as np
 from msnb.base.errors import CaptureError
 from msnb.core import dtypes
 from msnb.core.dtypes import DType
-from msnb.core.types import WEAK, TensorType, result_dtype, tensor_type
+from msnb.core.types import WEAK, Shape, TensorType, result_dtype, tensor_type
 from msnb.ir.graph import Value
 from msnb.onnx.model_reader import onnx_package
 
-__all__ = ["ModelValue", "NodeWriter", "dtype_code", "sizes_of", "tensor_type_of"]
+__all__ = ["ModelValue", "NodeWriter", "dtype_code", "shape_of", "sizes_of", "tensor_type_of"]
 
 _TEXTS = {"float": "float32", "double": "float64"}
 _WIDER = {
@@ -60,15 +61,20 @@ def tensor_type_of(value: Value) -> TensorType:
     return value.type
 
 
+def shape_of(value: Value) -> Shape:
+    """The shape of a tensor of the program, open sizes among it."""
+    return tensor_type_of(value).shape
+
+
 def sizes_of(value: Value) -> tuple[int, ...]:
     """The shape of a tensor of the program.
 
     Raises:
         CaptureError: a size is known only when the program runs.
     """
-    shape = tensor_type_of(value).shape
+    shape = shape_of(value)
     if not all(isinstance(n, int) for n in shape):
-        raise CaptureError("a size that only the data tells has no place in this operator of ONNX.")
+        raise CaptureError("this operator of ONNX needs sizes as numbers, and one is open.")
     return tuple(int(n) for n in shape)  # type: ignore[arg-type]
 
 
@@ -86,6 +92,7 @@ class NodeWriter:
     Attributes:
         nodes, arrays: of the model.
         transposed: matrices by the names of their transposes.
+        open_sizes: the input and the axis that a symbol is read from.
         scope: where the program is now (a path of Cells), for names of nodes.
     """
 
@@ -96,6 +103,7 @@ class NodeWriter:
         self._constants: dict[Any, str] = {} if outer is None else outer._constants
         self._used: dict[str, int] = {} if outer is None else outer._used
         self.transposed: dict[str, ModelValue] = {} if outer is None else outer.transposed
+        self.open_sizes: dict[str, tuple[ModelValue, int]] = {} if outer is None else outer.open_sizes
         self.scope: str = "" if outer is None else outer.scope
 
     # ---- names and constants -------------------------------------------------------------------------------------
@@ -158,10 +166,44 @@ class NodeWriter:
         made = tuple(ModelValue(name, dtype) for name, dtype in zip(names, results))
         return made[0] if outputs == 1 else made
 
-    def reshape(self, x: ModelValue, shape: Sequence[int]) -> ModelValue:
-        """The elements in another shape."""
-        found: ModelValue = self.emit("Reshape", x, self.ints(shape), allowzero=1 if 0 in shape else None)
+    def reshape(self, x: ModelValue, shape: Shape) -> ModelValue:
+        """The elements in another shape; one open size follows from the others."""
+        opened = [n for n in shape if not isinstance(n, int)]
+        if len(opened) == 1 and 0 not in shape:
+            target = self.ints([n if isinstance(n, int) else -1 for n in shape])
+        else:
+            target = self.shape(shape)
+        found: ModelValue = self.emit("Reshape", x, target, allowzero=1 if 0 in shape else None)
         return found
+
+    def shape(self, shape: Shape) -> ModelValue:
+        """A shape as a value: numbers, and open sizes read from the inputs.
+
+        Raises:
+            CaptureError: a size that no input has.
+        """
+        if all(isinstance(n, int) for n in shape):
+            return self.ints(shape)
+        parts = [self.ints([n]) if isinstance(n, int) else self._size(n.symbol) for n in shape]
+        found: ModelValue = self.emit("Concat", *parts, axis=0)
+        return found
+
+    def _size(self, symbol: str) -> ModelValue:
+        """An open size, or a formula of such, as one number."""
+        return self._formula(ast.parse(symbol, mode="eval").body)
+
+    def _formula(self, node: ast.expr) -> ModelValue:
+        if isinstance(node, ast.Constant):
+            return self.ints([node.value])
+        if isinstance(node, ast.Name) and node.id in self.open_sizes:
+            name, axis = self.open_sizes[node.id]
+            found: ModelValue = self.emit("Shape", name, start=axis, end=axis + 1)
+            return found
+        kinds = {ast.Add: "Add", ast.Sub: "Sub", ast.Mult: "Mul", ast.FloorDiv: "Div"}
+        if isinstance(node, ast.BinOp) and type(node.op) in kinds:
+            left, right = self._formula(node.left), self._formula(node.right)
+            return self.emit(kinds[type(node.op)], left, right)  # type: ignore[no-any-return]
+        raise CaptureError("a size that only the data tells has no place in this operator of ONNX.")
 
     def append(self, kind: str, inputs: Sequence[str], outputs: Sequence[str], attributes: Any) -> None:
         """Append a node as it is."""

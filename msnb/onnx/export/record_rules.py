@@ -12,15 +12,13 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from msnb.base.errors import CaptureError
 from msnb.core import dtypes
-from msnb.core.types import result_dtype
+from msnb.core.types import Dim, result_dtype
 from msnb.ir.graph import Node
 from msnb.onnx.export.expression import evaluate
 from msnb.onnx.export.index_rules import index, slice_, write_box
-from msnb.onnx.export.node_writer import ModelValue, NodeWriter, sizes_of, tensor_type_of
+from msnb.onnx.export.node_writer import ModelValue, NodeWriter, shape_of, sizes_of, tensor_type_of
 from msnb.ops.definition.record import Op
 
 __all__ = ["translate"]
@@ -43,7 +41,8 @@ def translate(node: Node, writer: NodeWriter, xs: Values) -> list[ModelValue]:
         raise CaptureError(f"ONNX has no operator for {op.name}.")
     results = list(found) if isinstance(found, tuple) else [found]
     if not isinstance(results[0], ModelValue):  # a number: ones_like
-        results = [writer.array(np.full(sizes_of(node.out), results[0]))]
+        shape, value = shape_of(node.out), writer.array(results[0])
+        results = [writer.emit("Expand", value, writer.shape(shape))]
     return [writer.cast(x, tensor_type_of(v).dtype) for x, v in zip(results, node.outputs)]
 
 
@@ -78,13 +77,13 @@ _OF_FLAGS = ("any", "all", "count_nonzero")
 
 def _reduction(writer: NodeWriter, node: Node, xs: Values) -> ModelValue:
     x, kind, axes = xs[0], node.op.reduction, _axes(node)
-    before, after = sizes_of(node.inputs[0]), sizes_of(node.out)
+    before, after = shape_of(node.inputs[0]), shape_of(node.out)
     if kind in _OF_FLAGS:
         x = writer.cast(evaluate("x != 0", writer, {"x": x}), dtypes.int32)
     elif kind in ("sum", "mean", "prod", "var"):
         x = writer.cast(x, tensor_type_of(node.out).dtype)
     if kind == "var":
-        return _variance(writer, node, x, axes, math.prod(before[i] for i in axes))
+        return _variance(writer, node, x, axes)
     found = _reduced(writer, _REDUCTIONS[kind], x, axes, bool(node.attrs.get("keepdims", False))) if axes else x
     if "shape" in node.attrs and len(before) - len(axes) != len(after):
         found = writer.reshape(found, after)
@@ -93,13 +92,13 @@ def _reduction(writer: NodeWriter, node: Node, xs: Values) -> ModelValue:
 
 def _axes(node: Node) -> list[int]:
     """The axes that are reduced: those named (none named: all), or those that differ from the shape asked for."""
-    before = sizes_of(node.inputs[0])
+    before = shape_of(node.inputs[0])
     if "shape" not in node.attrs:
         axis = node.attrs["axis"]
         named = (axis,) if isinstance(axis, int) else axis
-        return list(named) if named else list(range(len(before)))
-    new = len(before) - len(sizes_of(node.out))
-    padded = (1,) * new + sizes_of(node.out)
+        return [i % len(before) for i in named] if named else list(range(len(before)))
+    new = len(before) - len(shape_of(node.out))
+    padded = (1,) * new + shape_of(node.out)
     return [i for i, (n, m) in enumerate(zip(before, padded)) if n != m or i < new]
 
 
@@ -112,11 +111,15 @@ def _reduced(writer: NodeWriter, kind: str, x: ModelValue, axes: Sequence[int], 
     return found
 
 
-def _variance(writer: NodeWriter, node: Node, x: ModelValue, axes: Sequence[int], count: int) -> ModelValue:
+def _variance(writer: NodeWriter, node: Node, x: ModelValue, axes: Sequence[int]) -> ModelValue:
+    keep, less = bool(node.attrs["keepdims"]), node.attrs["ddof"]
     centred = writer.emit("Sub", x, _reduced(writer, "ReduceMean", x, axes, True))
-    total = _reduced(writer, "ReduceSum", writer.emit("Mul", centred, centred), axes, bool(node.attrs["keepdims"]))
-    found: ModelValue = writer.emit("Div", total, writer.number(float(count - node.attrs["ddof"])))
-    return found
+    squares = writer.emit("Mul", centred, centred)
+    if not less:
+        return _reduced(writer, "ReduceMean", squares, axes, keep)
+    sizes = sizes_of(node.inputs[0])
+    count = writer.number(float(math.prod(sizes[i] for i in axes) - less))
+    return writer.emit("Div", _reduced(writer, "ReduceSum", squares, axes, keep), count)  # type: ignore[no-any-return]
 
 
 # ---- views -----------------------------------------------------------------------------------------------------------
@@ -128,13 +131,13 @@ def _transpose(writer: NodeWriter, node: Node, xs: Values) -> ModelValue:
 
 
 def _to_shape(writer: NodeWriter, node: Node, xs: Values) -> ModelValue:
-    return writer.reshape(xs[0], sizes_of(node.out))
+    return writer.reshape(xs[0], shape_of(node.out))
 
 
 _VIEWS: dict[str, Callable[[NodeWriter, Node, Values], ModelValue]] = {
     "reshape": _to_shape,
     "identity": lambda writer, node, xs: xs[0],
-    "broadcast": lambda writer, node, xs: writer.emit("Expand", xs[0], writer.ints(sizes_of(node.out))),
+    "broadcast": lambda writer, node, xs: writer.emit("Expand", xs[0], writer.shape(shape_of(node.out))),
     "transpose": _transpose,
     "slice": slice_,
     "index": index,
@@ -177,7 +180,7 @@ def _pool2d(writer: NodeWriter, node: Node, xs: Values) -> ModelValue:
 def _matmul(writer: NodeWriter, node: Node, xs: Values) -> ModelValue:
     """``x @ weight.T`` of matrices is Gemm, as other frameworks write it."""
     weight = writer.transposed.get(xs[1].name)
-    if weight is not None and len(sizes_of(node.inputs[0])) == 2 and xs[0].dtype.is_float:
+    if weight is not None and len(shape_of(node.inputs[0])) == 2 and xs[0].dtype.is_float:
         return writer.emit("Gemm", xs[0], weight, transB=1)  # type: ignore[no-any-return]
     return writer.emit("MatMul", *xs)  # type: ignore[no-any-return]
 
@@ -188,11 +191,11 @@ def _arg_extreme(writer: NodeWriter, node: Node, xs: Values) -> ModelValue:
         x, axis = writer.reshape(x, (-1,)), 0
     kind = "ArgMax" if node.op.name == "argmax" else "ArgMin"
     found = writer.emit(kind, x, axis=axis, keepdims=node.attrs["keepdims"])
-    return writer.reshape(found, sizes_of(node.out)) if node.attrs["axis"] is None else found
+    return writer.reshape(found, shape_of(node.out)) if node.attrs["axis"] is None else found
 
 
 def _stack(writer: NodeWriter, node: Node, xs: Values) -> ModelValue:
-    axis = node.attrs["axis"] % len(sizes_of(node.out))
+    axis = node.attrs["axis"] % len(shape_of(node.out))
     return writer.emit("Concat", *(writer.emit("Unsqueeze", x, writer.ints([axis])) for x in xs), axis=axis)  # type: ignore[no-any-return]
 
 
@@ -221,8 +224,8 @@ def _sort(writer: NodeWriter, node: Node, xs: Values) -> Any:
 def _conv2d_transposed(writer: NodeWriter, node: Node, xs: Values) -> ModelValue:
     a, weight = node.attrs, sizes_of(node.inputs[1])
     y = _channels_first(writer, node, xs[0])
-    before = sizes_of(node.inputs[0])
-    before = before[1:3] if a["data_format"] == "NHWC" else before[2:]
+    shape = shape_of(node.inputs[0])
+    before = [int(n) for n in (shape[1:3] if a["data_format"] == "NHWC" else shape[2:])]  # type: ignore[arg-type]
     reached = [
         (n - 1) * s + (k - 1) * d + 1 - a["pads"][2 * i] - a["pads"][2 * i + 1]
         for i, (n, s, k, d) in enumerate(zip(before, a["stride"], weight[2:], a["dilation"]))
@@ -237,6 +240,13 @@ def _einsum(writer: NodeWriter, node: Node, xs: Values) -> ModelValue:
     return writer.emit("Einsum", *xs, equation=node.attrs["equation"])  # type: ignore[no-any-return]
 
 
+def _arange(writer: NodeWriter, node: Node, xs: Values) -> ModelValue:
+    """Only where an end is an open size: others are constants."""
+    ends = [node.attrs[name] for name in ("start", "stop", "step")]
+    scalars = [writer.reshape(writer.shape((n,)), ()) if isinstance(n, Dim) else writer.array(n) for n in ends]
+    return writer.emit("Range", *scalars)  # type: ignore[no-any-return]
+
+
 _RULES: dict[str, Callable[[NodeWriter, Node, Values], Any]] = {
     "conv2d": _conv2d,
     "conv2d_transposed": _conv2d_transposed,
@@ -244,6 +254,7 @@ _RULES: dict[str, Callable[[NodeWriter, Node, Values], Any]] = {
     "matmul": _matmul,
     "arg_extreme": _arg_extreme,
     "stack": _stack,
+    "arange": _arange,
     "same": lambda writer, node, xs: xs[0],
     "split": _split,
     "pad": _pad,

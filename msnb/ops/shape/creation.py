@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from msnb.base.errors import AttributeValueError, ShapeError
 from msnb.core import dtypes
 from msnb.core.dtypes import DType, as_dtype
 from msnb.core.engine import slot
 from msnb.core.tensor import Tensor
-from msnb.core.types import WEAK, TensorType, tensor_type
+from msnb.core.types import WEAK, Dim, Size, TensorType, tensor_type
 from msnb.ops.definition import example_inputs
 from msnb.ops.definition.record import Example, InvalidExample, Op, define, find
 from msnb.ops.definition.symbolic_sizes import has_sizes
@@ -204,7 +206,9 @@ empty_like = zeros_like
 # ---- ranges ------------------------------------------------------------------------------------------------------
 
 
-def _arange_size(start: Any, stop: Any, step: Any) -> int:
+def _arange_size(start: Any, stop: Any, step: Any) -> Size:
+    if isinstance(stop, Dim) and (start, step) == (0, 1):
+        return stop
     for value in (start, stop, step):
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise AttributeValueError(f"arange needs numbers, got {value!r}.")
@@ -226,6 +230,7 @@ def _arange(xp: Any, *, start: Any, stop: Any, step: Any, dtype: DType) -> Any:
 ARANGE = define(
     "arange",
     "",
+    onnx="arange",
     attrs={"start": 0, "stop": 0, "step": 1, "dtype": dtypes.int64},
     infer=_arange_infer,
     body=_arange,
@@ -251,7 +256,7 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None)
         [0, 1, 2]
     """
     low, high = (0, start) if end is None else (start, end)
-    low, high, step = (v.item() if hasattr(v, "item") else v for v in (low, high, step))
+    low, high, step = (v.item() if isinstance(v, (Tensor, np.generic)) else v for v in (low, high, step))
     if dtype is None:
         dtype = dtypes.float32 if any(isinstance(v, float) for v in (low, high, step)) else dtypes.int64
     out: Tensor = ARANGE(start=low, stop=high, step=step, dtype=as_dtype(dtype))

@@ -21,24 +21,28 @@ from msnb.base.errors import ArgumentError, CaptureError, CheckpointError
 from msnb.core import random
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
-from msnb.graph.capture import CapturedProgram, trace
+from msnb.graph.capture import CapturedProgram
 from msnb.ir.builder import GraphBuilder
 from msnb.ir.control_flow import replay
 from msnb.ir.frozen_graph import SavedGraph, python_calls
 from msnb.ir.graph import Graph, Node, Value
 from msnb.ir.text.printer import called
+from msnb.train.files.dynamic_sizes import Dynamic, DynamicSizes
 
 _WORDS = ("print", "warn", "log", "write", "flush")
 _OWN_GRADIENT = ("custom_gradient", "with_vjp", "refuse_gradient")
 
 
-def frozen(net: Callable[..., Any], inputs: Sequence[Any], keep_blocks: bool = False) -> SavedGraph:
+def frozen(
+    net: Callable[..., Any], inputs: Sequence[Any], keep_blocks: bool = False, dynamic: Dynamic | None = None
+) -> SavedGraph:
     """The forward pass of ``net`` for inputs like these.
 
     Args:
         net: a Cell or a function.
         inputs: its Tensors; only their types matter.
         keep_blocks: functions like softmax and layer_norm stay calls under their names.
+        dynamic: axes of inputs whose sizes stay open (``dynamic_sizes``).
 
     Returns:
         The graph, with copies of the weights.
@@ -58,15 +62,16 @@ def frozen(net: Callable[..., Any], inputs: Sequence[Any], keep_blocks: bool = F
     for i, x in enumerate(inputs):
         if not isinstance(x, Tensor):
             raise ArgumentError(f"export takes Tensors as inputs; number {i} is a {type(x).__name__}.")
-    given = tuple(Tensor(x._host()) for x in inputs)  # objects of their own, also where one Tensor came twice
-    captured = trace(net, given, {}, getattr(net, "__name__", type(net).__name__), keep_blocks=keep_blocks)
+    names = _input_names(net, len(inputs))
+    sizes = DynamicSizes(names, inputs, dynamic or {})  # its Tensors are its own, also where one came twice
+    captured, graph = sizes.captured(net, getattr(net, "__name__", type(net).__name__), keep_blocks)
     if captured.writes:
         entry = captured.writes[0][0]
         raise CaptureError(
             f"the program writes to a Python object ({type(entry.owner).__name__}, {entry.name!r}); a file has none.",
             hint="keep what must last in a Parameter, and give the rest back as results.",
         )
-    return _Freezing(captured, given, _input_names(net, len(given))).saved()
+    return _Freezing(captured, graph, sizes).saved()
 
 
 def _input_names(net: Any, count: int) -> list[str]:
@@ -81,29 +86,32 @@ class _Freezing:
     """The params of the frozen graph, while it is made."""
 
     captured: CapturedProgram
-    given: tuple[Tensor, ...]
-    names: list[str]
+    graph: Graph
+    sizes: DynamicSizes
+    given: tuple[Tensor, ...] = ()
+    formulas: list[str] = field(default_factory=list)
     builder: GraphBuilder = field(init=False)
     values: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     weights: dict[str, Tensor] = field(default_factory=dict)
 
     def saved(self) -> SavedGraph:
         # params in the order that the file's interface states: inputs, then weights by name, then the draws
-        captured = self.captured
-        graph, owners = captured.graph, captured.owners(self.given, {})
+        graph, self.given = self.graph, tuple(self.sizes.given)
+        owners = self.captured.owners(self.given, {})
         self.builder = GraphBuilder(graph.name)
         stream = random.state()
         draws = any(owner is stream for owner in owners)
         with self.builder as b:
-            for x, name in zip(self.given, self.names):
-                self._enter(x, name)
+            for x, type_, name in zip(self.given, self.sizes.types, self.sizes.names):
+                self.values[id(x)] = (x, self.builder.param(type_, name))
             kept = [o for i, o in enumerate(owners) if isinstance(o, Parameter) or i in graph.state]
             outputs, result = self._result(kept)
             for owner, name in self._named(kept, owners):
                 self._enter(owner, name)
             if draws:
                 self._enter(stream, "draws")
-            outs = replay(graph, [self._param(owner) for owner in owners])
+            sizes = self._sizes(graph)
+            outs = replay(graph, [sizes[i] if i in sizes else self._param(owner) for i, owner in enumerate(owners)])
             b.output(*outs, *(self._param(x) for x in outputs))
         made = b.graph
         places = {p: i for i, p in enumerate(made.params)}
@@ -113,7 +121,17 @@ class _Freezing:
             _leave_out_words(g)
         _need_no_python(made)
         weights = {name: _copy(name, owner) for name, owner in self.weights.items()}
-        return SavedGraph(made, len(self.given), weights, draws, result)
+        return SavedGraph(made, len(self.given), weights, draws, result, self.sizes.labels, self.formulas)
+
+    def _sizes(self, graph: Graph) -> dict[int, Any]:
+        """Params for numbers that are made of open sizes, by the numbers of the params that they are in ``graph``."""
+        found = {}
+        for i, (source, _) in enumerate(self.captured.inputs):
+            formula = self.sizes.formula(source) if self.sizes.axes else None
+            if formula is not None:
+                found[i] = self.builder.param(graph.params[i].type, "size")
+                self.formulas.append(formula)
+        return found
 
     def _enter(self, owner: Tensor, name: str) -> None:
         self.values[id(owner)] = (owner, self.builder.param(owner._type, name))

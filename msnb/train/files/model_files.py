@@ -13,6 +13,7 @@ from typing import Any
 from msnb.base.errors import ArgumentError, AttributeValueError, CheckpointError
 from msnb.ir.frozen_graph import SavedGraph
 from msnb.train.files import mindir
+from msnb.train.files.dynamic_sizes import Dynamic
 from msnb.train.files.graph_freezing import frozen
 
 _OTHERS = ("AIR", "OM", "MINDIR_LITE")
@@ -20,7 +21,7 @@ _OTHERS = ("AIR", "OM", "MINDIR_LITE")
 
 def export(
     net: Any, *inputs: Any, file_name: str | os.PathLike[str], file_format: str = "MINDIR", opset: int | None = None,
-    **kwargs: Any,
+    dynamic: Dynamic | None = None, **kwargs: Any,
 ) -> None:  # fmt: skip
     """Write a network's forward pass, as it stands (training or not), with its weights to a file.
 
@@ -30,6 +31,8 @@ def export(
         file_name: the file; ``.mindir`` or ``.onnx`` is appended where it is missing. Missing folders are made.
         file_format: "MINDIR" or "ONNX".
         opset: the version of ONNX's operators, 21 by default.
+        dynamic: for ONNX, axes whose sizes stay open: by the input's name, axes with names, ``{"x": {0: "batch"}}``, or
+            axes alone. Axes of ``ms.Tensor(shape=[None, 784], dtype=...)`` are open too.
 
     Raises:
         ValueError: another format. TypeError: inputs that are no Tensors; MindSpore's other options (encryption ...).
@@ -53,12 +56,12 @@ def export(
             hint="save_checkpoint(..., format='safetensors') writes weights that other programs read.",
         )
     if kwargs:
-        raise ArgumentError(f"export has no option {min(kwargs)!r}; it takes file_name, file_format and opset.")
+        raise ArgumentError(f"export has no option {min(kwargs)!r}; legal are file_format, opset, dynamic.")
     path = os.fspath(file_name)
     if file_format == "ONNX":
-        _onnx().write(frozen(net, inputs, keep_blocks=True), path, opset)
-    elif opset is not None:
-        raise ArgumentError("export: opset= is for file_format='ONNX'.")
+        _onnx().write(frozen(net, inputs, True, dynamic), path, opset)
+    elif opset is not None or dynamic is not None:
+        raise ArgumentError("export: opset= and dynamic= are for file_format='ONNX'.")
     else:
         mindir.write(frozen(net, inputs), path)
 

@@ -73,11 +73,11 @@ class SizeSymbols:
         if size.symbol in self.places:
             return LazyScalar(value, self.places[size.symbol], session, size)
         names = tuple(self.places)
-        source = paths.called(_Formula(size, names), tuple(self.places.values()))
+        source = paths.called(SizeExpression(size, names), tuple(self.places.values()))
         return LazyScalar(value, source, session, size)
 
 
-class _Formula:
+class SizeExpression:
     """A size as a function of the symbols' values."""
 
     def __init__(self, size: Dim, names: tuple[str, ...]) -> None:
