@@ -176,6 +176,7 @@ from msnb.train.amp import FixedLossScaleManager as FixedLossScaleManager
 from msnb.train.amp import build_train_network as build_train_network
 from msnb.train.files.model_files import export as export
 from msnb.train.files.model_files import load as load
+from msnb.train.files.torch_weights import load_torch_state_dict as load_torch_state_dict
 
 __all__ = [
     "COMPATIBLE",
@@ -266,6 +267,7 @@ __all__ = [
     "load",
     "load_checkpoint",
     "load_param_into_net",
+    "load_torch_state_dict",
     "log",
     "logical_and",
     "logical_not",

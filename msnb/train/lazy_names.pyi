@@ -8,6 +8,7 @@ from msnb.train.amp import FixedLossScaleManager as FixedLossScaleManager
 from msnb.train.amp import build_train_network as build_train_network
 from msnb.train.files.model_files import export as export
 from msnb.train.files.model_files import load as load
+from msnb.train.files.torch_weights import load_torch_state_dict as load_torch_state_dict
 
 __all__ = [
     "DynamicLossScaleManager",
@@ -16,4 +17,5 @@ __all__ = [
     "build_train_network",
     "export",
     "load",
+    "load_torch_state_dict",
 ]

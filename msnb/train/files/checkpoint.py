@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,12 @@ from msnb.base.files.bounded_reader import open_file, read_file, read_json, size
 from msnb.base.files.json_schema import TEXT, Table
 from msnb.core.parameter import Parameter
 from msnb.core.tensor import Tensor
-from msnb.train.files import protobuf_checkpoint, safetensors_file
+from msnb.train.files import protobuf_checkpoint, safetensors_file, torch_checkpoint
 from msnb.train.files.model_files import export as export
 from msnb.train.files.model_files import load as load
 from msnb.train.files.parameter_loading import load_param_into_net as load_param_into_net
 from msnb.train.files.parameter_loading import state_of
+from msnb.train.files.torch_weights import nested
 
 _ENDINGS = (".ckpt", ".safetensors")
 _FORMATS = {"ckpt": ".ckpt", "safetensors": ".safetensors", "protobuf": ".ckpt"}
@@ -115,7 +117,8 @@ def load_checkpoint(
     specify_prefix: str | Iterable[str] | None = None,
     crc_check: bool = False,
 ) -> dict[str, Any]:
-    """Read a checkpoint: safetensors, or MindSpore's protobuf; the content tells, not the name.
+    """Read a checkpoint: safetensors, MindSpore's protobuf, or PyTorch's weights (``load_torch_state_dict`` maps their
+    names to those of a network); the content tells, not the name.
 
     Args:
         ckpt_file_name: the file.
@@ -175,11 +178,14 @@ def _read(path: str, need_checksum: bool) -> dict[str, Any]:
     safetensors_file.need_file(path)
     refuse = safetensors_file.damaged(path)
 
-    def refuse_foreign(why: str, hint: str = "") -> CheckpointError:
-        return refuse(f"{why} (it begins like a protobuf .ckpt of MindSpore)", hint)
+    def refuse_foreign(why: str, hint: str = "", kind: str = "a protobuf .ckpt of MindSpore") -> CheckpointError:
+        return refuse(f"{why} (it begins like {kind})", hint)
 
     with open_file(path, refuse) as file:
         first, total = file.read(32), size_of(file)
+    refuse_torch = partial(refuse_foreign, kind="a file of PyTorch's weights")
+    if torch_checkpoint.is_one(first):
+        return {name: Parameter(array, name) for name, array in nested(torch_checkpoint.read(path, refuse_torch))}
     if not protobuf_checkpoint.is_one(first, total):
         arrays, metadata = safetensors_file.read(path)
         return _parameters(arrays, metadata, path)

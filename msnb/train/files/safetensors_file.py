@@ -26,7 +26,7 @@ Array = NDArray[Any]
 PARAMETERS, CONSTANT = "msnb.parameters", "constant "
 _ROWS = Rows(FixedRow(TEXT, FLAG))
 _FOREIGN = {
-    b"PK\x03\x04": "It looks like a zip or PyTorch file; export it with safetensors.torch.save_file first.",
+    b"PK\x03\x04": "It looks like a zip or PyTorch file; load_checkpoint reads PyTorch's weights.",
     b"\x80": "It looks like a pickle, which could run code when read; convert it to safetensors where it was made.",
     b"\n": "It may be a protobuf .ckpt of MindSpore that was cut short or changed; copy it again.",
 }
