@@ -2,7 +2,7 @@
 
     python -m msnb.onnx info net.onnx             inputs, outputs, operators, weights
     python -m msnb.onnx check net.onnx            runs it in both modes and by ONNX's reference evaluator, and compares
-    python -m msnb.onnx diff a.onnx b.onnx        operators, weights and results of two models
+    python -m msnb.onnx diff a.onnx b.onnx        operators, weights, results, and the first node that differs
 
 Inputs are drawn (``--seed``); symbolic sizes are 2, or what ``--size name=n`` says. The exit status is 1 where
 something differs or cannot be run.
@@ -19,9 +19,11 @@ from typing import Any
 import numpy as np
 
 from msnb.base.errors import MsnbError
+from msnb.core.tensor import Tensor
 from msnb.onnx.backend import BackendRep
 from msnb.onnx.model_graph import ModelInput
 from msnb.onnx.model_reader import onnx_package, read_model
+from msnb.onnx.operator_table import known, tensor
 from msnb.onnx.program import OnnxProgram, program_of
 
 TOLERANCE = 1e-4  # of the largest number of a result
@@ -95,7 +97,10 @@ def _diff(first: Any, second: Any, sizes: Mapping[str, int], seed: int) -> int:
         print("the inputs differ, so the results are not compared")
         return 1
     found, want = (BackendRep(p).run(list(feed.values())) for p, feed in zip((two, one), feeds))
-    return _compared("results", one, found, want) | bool(lines)
+    status = _compared("results", one, found, want)
+    if status:
+        print(_first_difference(one, two, *feeds))
+    return status | bool(lines)
 
 
 # ---- parts -----------------------------------------------------------------------------------------------------------
@@ -121,13 +126,30 @@ def _compared(what: str, program: OnnxProgram, found: Sequence[Any], want: Seque
         if np.shape(a) != np.shape(b):
             print(f"{what}: {declared.name} has the shape {np.shape(a)}, not {np.shape(b)}")
             return 1
-        if np.asarray(b).dtype.kind in "fiub" and np.size(b):
-            x, y = np.asarray(a, np.float64), np.asarray(b, np.float64)
-            largest = max(float(np.max(np.abs(y))), 1e-30)
-            worst = max(worst, float(np.max(np.abs(x - y))) / largest)
+        worst = max(worst, _distance(np.asarray(a), np.asarray(b)))
     status |= not worst <= TOLERANCE
     print(f"{what}: {'differs' if status else 'agrees'}, by {worst:.1e} of the largest number at most")
     return status
+
+
+def _first_difference(one: OnnxProgram, two: OnnxProgram, first: dict[str, Any], second: dict[str, Any]) -> str:
+    """The first node in the order of the program whose result has the same name in both models and differs."""
+    a, b = one.values(*map(tensor, first.values())), two.values(*map(tensor, second.values()))
+    for node in one.model.nodes:
+        for name in node.outputs:
+            far = _distance(b.get(name), a.get(name))
+            if not far <= TOLERANCE:
+                return f"the first difference: {node}, by {far:.1e}"
+    return "no result that has a name in both models differs before the outputs"
+
+
+def _distance(found: Any, want: Any) -> float:
+    """How far arrays are apart, of the largest number; 0 where they cannot be compared."""
+    x, y = (known(v) if isinstance(v, (Tensor, np.ndarray)) else None for v in (found, want))
+    if x is None or y is None or x.shape != y.shape or y.dtype.kind not in "fiub" or not y.size:
+        return 0.0
+    largest = max(float(np.max(np.abs(y.astype(np.float64)))), 1e-30)
+    return float(np.max(np.abs(x.astype(np.float64) - y.astype(np.float64)))) / largest
 
 
 def _operators(one: OnnxProgram, two: OnnxProgram) -> Iterator[str]:

@@ -108,8 +108,24 @@ class OnnxProgram(SavedGraph):
         found = [_given_out(value) for value in self.outputs(weights, inputs)]
         return found[0] if len(found) == 1 else tuple(found)
 
+    def values(self, *inputs: Any) -> dict[str, Any]:
+        """Every value of the model by its name, in the order of the nodes: what ``python -m msnb.onnx diff`` compares.
+
+        Args:
+            inputs: Tensors or arrays.
+
+        Raises:
+            TypeError, ValueError: as for a call.
+        """
+        found = self._function(list(self.weights.values()), inputs).values(*inputs)
+        return {name: _given_out(found[name]) for node in self.model.nodes for name in node.outputs if name}
+
     def outputs(self, weights: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
         """The outputs as they are: Tensors, arrays of what is known, lists for sequences, None for empty optionals."""
+        return self._function(weights, inputs)(*inputs)
+
+    def _function(self, weights: Sequence[Any], inputs: Sequence[Any]) -> GraphFunction:
+        """The program with these weights, once the inputs are found to be like those that the file declares."""
         if len(inputs) != len(self.model.inputs):
             wanted = [str(x) for x in self.model.inputs]
             raise ArgumentError(f"the model takes {len(wanted)} inputs, {len(inputs)} were given.", operands=wanted)
@@ -118,7 +134,7 @@ class OnnxProgram(SavedGraph):
         if not self._folded:
             self._fold()
         environment = self.constants | dict(zip(self.weights, weights))
-        return GraphFunction(self.model, self._entries, environment)(*inputs)
+        return GraphFunction(self.model, self._entries, environment)
 
     def __str__(self) -> str:
         return "\n".join(_lines(self.model, self.weights))
@@ -215,12 +231,17 @@ class GraphFunction:
 
     def __call__(self, *inputs: Any) -> list[Any]:
         """The graph's outputs."""
+        values = self.values(*inputs)
+        return [values[x.name] for x in self.graph.outputs]
+
+    def values(self, *inputs: Any) -> dict[str, Any]:
+        """All values by name."""
         graph, values = self.graph, {**self.graph.constants, **self.around}
         values.update(zip((x.name for x in graph.inputs), inputs))
         for node in graph.nodes:
             for name, value in zip(node.outputs, self.results(node, values)):
                 values[name] = value
-        return [values[x.name] for x in graph.outputs]
+        return values
 
     def results(self, node: ModelNode, values: Mapping[str, Any]) -> list[Any]:
         """What a node gives where these values are known or recorded."""

@@ -41,7 +41,8 @@ def test_diff(mlp: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     )
     assert main(["diff", mlp, other]) == 1
     said = capsys.readouterr().out
-    for piece in ("operator Relu: 1 and 0", "operator Tanh: 0 and 1", "weight b2: differs by", "results: differs"):
+    for piece in ("operator Relu: 1 and 0", "operator Tanh: 0 and 1", "weight b2: differs by", "results: differs",
+                  "the first difference: r = Relu(b)"):  # fmt: skip
         assert piece in said
     assert main(["diff", mlp, saved(tmp_path / "c.onnx", CONVOLUTIONS, **convolution_weights())]) == 1
     assert "the inputs differ" in capsys.readouterr().out

@@ -123,6 +123,14 @@ def test_networks(name: str) -> None:
     exported(net.set_train(False), *inputs)
 
 
+def test_weights_of_equal_values_stay_apart() -> None:
+    net = nn.SequentialCell(nn.Conv2d(4, 4, 3, has_bias=True, bias_init="zeros"), nn.ReLU(),
+                            nn.Conv2d(4, 4, 3, has_bias=True, bias_init="zeros")).set_train(False)  # fmt: skip
+    model = exported(net, ops.randn(IMAGE))
+    assert kinds(model) == ["Conv", "Relu", "Conv"]
+    assert {x.name for x in model.graph.initializer} == {p.name for p in net.get_parameters()}
+
+
 # ---- open sizes ------------------------------------------------------------------------------------------------------
 
 

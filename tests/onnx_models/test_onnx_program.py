@@ -58,6 +58,14 @@ def test_it_prints(mlp: str) -> None:
     assert "mlp" in repr(nn.GraphCell(program))
 
 
+def test_values_by_name(mlp: str, rng: np.random.Generator) -> None:
+    program, x = ms.load(mlp), rng.standard_normal((2, 4)).astype(np.float32)
+    values = program.values(ms.Tensor(x))
+    assert list(values) == ["h", "b", "r", "z", "y"]
+    np.testing.assert_allclose(values["h"].asnumpy(), x @ mlp_weights()["w1"], rtol=1e-5)
+    np.testing.assert_array_equal(values["r"].asnumpy(), np.maximum(values["b"].asnumpy(), 0))
+
+
 def test_gradients(mode: str, mlp: str, rng: np.random.Generator) -> None:
     net = nn.GraphCell(ms.load(mlp))
     x, labels = ms.Tensor(rng.standard_normal((3, 4)).astype(np.float32)), ms.Tensor([0, 2, 1])

@@ -195,8 +195,12 @@ class _GraphWriter:
             args = [x.value if x.weak else Tensor(x.value) for x in xs]
             found = node.op(*args, **node.attrs)
         made = []
+        derived = next((x.name for x in xs if x.name in self.writer.weights), "")
         for result in found if isinstance(found, tuple) else (found,):
-            made.append(self.writer.array(result._host()))
+            value = result._host()  # two weights of equal values stay two
+            made.append(self.writer.weight(derived, value) if derived else self.writer.array(value))
+        if node.op.view == "reshape":
+            self.writer.reshaped[made[0].name] = xs[0].name
         if node.op.view == "transpose" and tuple(node.attrs["perm"]) == (1, 0):
             self.writer.transposed[made[0].name] = xs[0]
         return made
@@ -365,6 +369,9 @@ def _bias(writer: NodeWriter, maker: Any, name: str) -> str | None:
     shape = (len(weight), 1, 1) if maker.op_type == "Conv" else (len(weight),)
     if bias.shape[-len(shape) :] != shape or bias.size != len(weight):
         return None
+    flat = writer.reshaped.get(name, "")
+    if bias.ndim > 1 and flat in writer.arrays and writer.arrays[flat].shape == (bias.size,):
+        return flat  # the weight itself
     return name if bias.ndim == 1 else writer.array(bias.reshape(-1)).name
 
 

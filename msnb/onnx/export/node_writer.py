@@ -90,8 +90,8 @@ class NodeWriter:
         opset: the version of ONNX's operators.
 
     Attributes:
-        nodes, arrays: of the model.
-        transposed: matrices by the names of their transposes.
+        nodes, arrays: of the model; weights: names of arrays that are weights, or are computed from such.
+        transposed: matrices by the names of their transposes; reshaped: names of constants by those of their reshapes.
         open_sizes: the input and the axis that a symbol is read from.
         scope: where the program is now (a path of Cells), for names of nodes.
     """
@@ -103,6 +103,8 @@ class NodeWriter:
         self._constants: dict[Any, str] = {} if outer is None else outer._constants
         self._used: dict[str, int] = {} if outer is None else outer._used
         self.transposed: dict[str, ModelValue] = {} if outer is None else outer.transposed
+        self.weights: set[str] = set() if outer is None else outer.weights
+        self.reshaped: dict[str, str] = {} if outer is None else outer.reshaped
         self.open_sizes: dict[str, tuple[ModelValue, int]] = {} if outer is None else outer.open_sizes
         self.scope: str = "" if outer is None else outer.scope
 
@@ -139,6 +141,7 @@ class NodeWriter:
         """An initializer of this name."""
         made, dtype = self.unique(name), dtypes.of_numpy(value.dtype)
         assert dtype is not None
+        self.weights.add(made)
         self.arrays[made] = value
         return ModelValue(made, dtype, value)
 
