@@ -9,7 +9,7 @@ path, no "..", no link out of the folder, and no byte beyond its end is believed
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -333,8 +333,3 @@ class _Decoder:
         if a.type not in kinds:
             raise refuse(f"the attribute {a.name!r} is of a kind ({a.type}) that no operator takes")
         return kinds[a.type]()
-
-
-def names_of(values: Iterable[ModelInput]) -> list[str]:
-    """The names of inputs or outputs."""
-    return [value.name for value in values]

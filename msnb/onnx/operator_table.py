@@ -93,11 +93,6 @@ def find(domain: str, name: str, opset: int) -> Operator | None:
     return fitting[-1] if fitting else None
 
 
-def names() -> list[tuple[str, str]]:
-    """The operators in the table: (domain, name)."""
-    return sorted(_TABLE)
-
-
 # ---- how inputs are handed on ----------------------------------------------------------------------------------------
 
 

@@ -290,6 +290,11 @@ def test_what_onnx_cannot_say_is_told_at_once_with_the_line() -> None:
     assert "set_train(False)" in str(caught.value)
 
 
+def test_writes_that_are_left_out_are_told(notices: list[str]) -> None:
+    model_of(frozen(nn.BatchNorm2d(4).set_train(), [ops.ones(IMAGE)], True))
+    assert any("the writes are left out" in said for said in notices)
+
+
 def test_wrong_options(tmp_path: Path) -> None:
     x = ops.ones((2,))
     with pytest.raises(AttributeValueError, match="opset=3: legal are 13 to"):

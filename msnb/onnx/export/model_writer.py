@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from msnb.base import events
 from msnb.base.errors import AttributeValueError, CaptureError, MsnbError
 from msnb.base.files.atomic_write import write_whole
 from msnb.core import dtypes
@@ -66,6 +67,12 @@ def model_of(saved: SavedGraph, opset: int = OPSET) -> Any:
     helper, newest = onnx_package("helper"), onnx_package("defs").onnx_opset_version()
     if not isinstance(opset, int) or not OLDEST <= opset <= newest:
         raise AttributeValueError(f"opset={opset!r}: legal are {OLDEST} to {newest}, what the package onnx knows.")
+    if saved.graph.state:
+        events.notice(
+            "the program writes to its parameters (moving averages ...), and a model of ONNX has no state: "
+            "the writes are left out. net.set_train(False) exports a network as it is in evaluation.",
+            "onnx state",
+        )  # fmt: skip
     writer = NodeWriter(opset)
     env, inputs = _params(writer, saved)
     _GraphWriter(writer, env, saved.graph).nodes()
@@ -182,6 +189,7 @@ class _GraphWriter:
                 hint="net.set_train(False) exports a network as it is in evaluation: without dropout.",
             )
         if "effect" in node.op.traits:
+            events.notice(f"{node.op.name} is left out of the model: ONNX has values only.", f"onnx {node.op.name}")
             return xs
         if all(x.value is not None for x in xs) and _is_small(node):
             return self._folded(node, xs)
