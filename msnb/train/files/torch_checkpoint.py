@@ -11,7 +11,6 @@ that no file unfolds into more than its size. Source: https://docs.pytorch.org/d
 from __future__ import annotations
 
 import pickletools
-import zipfile
 from collections.abc import Callable
 from typing import Any
 
@@ -19,8 +18,9 @@ import ml_dtypes
 import numpy as np
 
 from msnb.base.errors import CheckpointError
-from msnb.base.files.array_archive import Array, guarded
-from msnb.base.files.bounded_reader import Refuse, open_file
+from msnb.base.files.array_archive import Array
+from msnb.base.files.bounded_reader import Refuse
+from msnb.base.files.stored_archive import open_archive
 
 MOST_INSTRUCTIONS = 5_000_000
 _FIRST = b"PK\x03\x04"
@@ -48,21 +48,13 @@ def read(path: str, refuse: Refuse) -> Any:
     Raises:
         What ``refuse`` makes: it is damaged, compressed, or names anything but tensors and plain values.
     """
-    with open_file(path, refuse) as file, guarded(lambda: zipfile.ZipFile(file), refuse) as archive:
-        entries = {entry.filename: entry for entry in archive.infolist()}
-        main = [name for name in entries if name.endswith("/data.pkl") or name == "data.pkl"]
+    with open_archive(path, refuse) as archive:
+        main = [name for name in archive.names if name.endswith("/data.pkl") or name == "data.pkl"]
         if len(main) != 1:
             raise refuse("the archive holds no data.pkl, so it is none of PyTorch's files of weights")
-
-        def content(name: str) -> bytes:
-            entry = entries.get(name)
-            if entry is None or entry.compress_type != zipfile.ZIP_STORED or entry.file_size > entry.compress_size:
-                raise refuse(f"the entry {name!r} is missing or compressed")
-            found: bytes = guarded(lambda: archive.read(entry), refuse)
-            return found
-
+        content = archive.content
         folder = main[0][: -len("data.pkl")]
-        if folder + "byteorder" in entries and content(folder + "byteorder").strip() not in (b"little", b""):
+        if folder + "byteorder" in archive.names and content(folder + "byteorder").strip() not in (b"little", b""):
             raise refuse("its numbers are big-endian")
         machine = _Machine(lambda key: content(f"{folder}data/{key}"), refuse)
         try:

@@ -1,0 +1,318 @@
+"""The body of one module's class: lines of ``__init__`` and ``construct``, with holes for constants.
+
+A value gets a local name where it is made. The name of an operand that nobody needs any more is taken again, so that a
+chain of layers reads ``x = self.conv(x)``; what lives beside it is called after its operator.
+"""
+
+from __future__ import annotations
+
+import builtins
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from msnb.nn.cells.cell import Cell
+from msnb.train.pytorch.exported_program import Call, ExportedProgram, Ref
+from msnb.train.pytorch.functional_form import WRITE
+from msnb.train.pytorch.module_scopes import Scope
+from msnb.train.pytorch.operators import OPERATORS
+from msnb.train.pytorch.operators.indexing import place_text
+from msnb.train.pytorch.size_formulas import python_of, symbols_of
+from msnb.train.pytorch.source_text import Slot, Text, Use, filled
+
+_LIST = re.compile(r"(.+)\.(\d+)\Z")
+_INPUT_NAMES = ("x", "y", "z")
+RESERVED = {"ms", "nn", "ops", "mint", "self", "in", "is", "as", "or", "if", "and", "not", "lambda", "input", "range"}
+
+
+@dataclass
+class Body:
+    """What a class needs to be written.
+
+    Attributes:
+        inputs: the arguments of construct.
+        attributes: name -> its value, in order; a list where the attribute is a CellList.
+        lines: of construct.
+        weights: PyTorch's names -> names below this module, for all weights inside.
+        chain: the children, where construct does nothing but call one after the other.
+        missing: operators without a rule -> (line in the user's program) of their calls.
+    """
+
+    inputs: list[str] = field(default_factory=list)
+    attributes: dict[str, Any] = field(default_factory=dict)
+    lines: list[Text] = field(default_factory=list)
+    weights: dict[str, str] = field(default_factory=dict)
+    chain: bool = False
+    missing: list[Call] = field(default_factory=list)
+
+
+class BodyWriter:
+    """Writes the body of a scope; ``bodies`` has those of the scopes inside, which are written first."""
+
+    def __init__(self, scope: Scope, program: ExportedProgram, bodies: dict[int, Body]) -> None:
+        self.scope, self.program, self.bodies = scope, program, bodies
+        self.body = Body()
+        self.local: dict[str, str] = {}  # value -> local name
+        self.bound: dict[str, str] = {}  # local name -> the value that it stands for now
+        self.last = self._last_uses()
+        self.attribute_of: dict[str, str] = {}  # module path -> "self.conv1" or "self.layers[0]"
+
+    def write(self, inputs: list[str] | None = None) -> Body:
+        """The body. ``inputs`` are the names of the arguments, where the user gave them."""
+        for i, value in enumerate(self.scope.inputs):
+            name = inputs[i] if inputs else _INPUT_NAMES[i] if i < len(_INPUT_NAMES) else f"x{i + 1}"
+            self.body.inputs.append(name)
+            self.bind(name, value)
+        for number, item in enumerate(self.scope.items):
+            if isinstance(item, Scope):
+                self.child(number, item)
+            else:
+                self.operator(number, item)
+        self.body.chain = self._is_chain()
+        return self.body
+
+    # ---- names -------------------------------------------------------------------------------------------------------
+
+    def _last_uses(self) -> dict[str, int]:
+        last: dict[str, int] = {}
+        for number, item in enumerate(self.scope.items):
+            used = item.inputs if isinstance(item, Scope) else list(item.used())
+            last.update(dict.fromkeys(used, number))
+        return last | dict.fromkeys(self.scope.outputs, len(self.scope.items))
+
+    def bind(self, name: str, value: str) -> None:
+        self.local[value] = name
+        self.bound[name] = value
+
+    def name_result(self, value: str, number: int, operands: list[str], call: Call | None) -> str:
+        """A name for a result: that of an operand which ends here, else a new one."""
+        for operand in operands:
+            if operand in self.local and self.last.get(operand) == number and self.bound[self.local[operand]] == operand:
+                name = self.local[operand]
+                self.last[operand] = -1  # taken
+                self.bind(name, value)
+                return name
+        base = re.sub(r"_*\d*$", "", value) or "value"
+        if base.startswith("getitem") and call is not None:
+            base = call.target.split(".")[1]
+        if base in RESERVED or hasattr(builtins, base):
+            base += "_"
+        name, count = "out" if not self._alive("out", number) and call is None else base, 1
+        while self._alive(name, number):
+            count += 1
+            name = f"{base}_{count}"
+        self.bind(name, value)
+        return name
+
+    def _alive(self, name: str, number: int) -> bool:
+        value = self.bound.get(name)
+        return value is not None and self.last.get(value, -1) > number
+
+    # ---- values ------------------------------------------------------------------------------------------------------
+
+    def resolve(self, pieces: Text) -> Text:
+        """Pieces without Use: local names, weights, sizes."""
+        return [self.value(piece.name) if isinstance(piece, Use) else piece for piece in pieces]
+
+    def value(self, name: str) -> str:
+        if name in self.local and name not in self.program.weights:
+            return self.local[name]
+        if name in self.program.weights:
+            return self.weight(name)
+        if name in self.program.sizes:
+            return python_of(self.program.sizes[name], self.symbol)
+        raise KeyError(name)
+
+    def symbol(self, symbol: str) -> str:
+        """A size, of a tensor that has it."""
+        for name, value in self.bound.items():
+            kind = self.program.types.get(value)
+            if kind and symbol in kind.shape:
+                return f"{name}.shape[{kind.shape.index(symbol)}]"
+        formulas = ((name, axis, size) for name, value in self.bound.items() if value in self.program.types
+                    for axis, size in enumerate(self.program.types[value].shape)
+                    if isinstance(size, str) and symbols_of(size) == {symbol})  # fmt: skip
+        raise ValueError(f"the size {symbol} is not that of a tensor here ({next(formulas, None)})")
+
+    def weight(self, name: str) -> str:
+        """A weight, which becomes an attribute unless a layer inside has it."""
+        full = self.program.weights[name]
+        if full in self.body.weights:
+            return self._attribute(self.body.weights[full])
+        relative = full[len(self.scope.path) + 1 :] if self.scope.path else full
+        attribute = self.free_attribute(relative.replace(".", "_"))
+        kind = self.program.types[name]
+        frozen = full in self.program.buffers
+        self.body.attributes[attribute] = [
+            "ms.Parameter(mint.zeros(", Slot("shape", kind.shape), f", dtype=ms.{kind.dtype})",
+            ", requires_grad=False)" if frozen else ")",
+        ]  # fmt: skip
+        self.body.weights[full] = attribute
+        return f"self.{attribute}"
+
+    def _attribute(self, path: str) -> str:
+        return "self." + re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", path)
+
+    def free_attribute(self, name: str) -> str:
+        while hasattr(Cell, name) or name in self.body.attributes or name in ("name", "training"):
+            name += "_"
+        return name
+
+    # ---- modules inside ----------------------------------------------------------------------------------------------
+
+    def child(self, number: int, item: Scope) -> None:
+        """The call of a module, as a layer or as a class of its own."""
+        place = self.attribute_of.get(item.path) or self.add_child(item)
+        if item.layer is not None:
+            rule, call, _ = item.layer
+            operands = [call.arguments[name] for name in rule.operands]
+            results = list(call.names())
+        else:
+            rule = None
+            operands, results = [Ref(name) for name in item.inputs], list(item.outputs)
+        text: Text = [place, "("]
+        for i, operand in enumerate(operands):
+            text += [", " if i else "", *self.resolve([Use(operand.name)])]
+        text.append(")")
+        self.state(number, results, text, [operand.name for operand in operands], None, rule.results if rule else "")
+
+    def add_child(self, item: Scope) -> str:
+        """An attribute for a module; its weights are known by it from now on."""
+        relative = item.path[len(self.scope.path) + 1 :] if self.scope.path else item.path
+        listed = _LIST.match(relative)
+        if listed and "." not in listed[1] and isinstance(self.body.attributes.get(listed[1], []), list | dict) \
+                and not hasattr(Cell, listed[1]):
+            cells = self.body.attributes.setdefault(listed[1], {})
+            if isinstance(cells, dict):
+                cells[int(listed[2])] = item
+                place = f"self.{listed[1]}[{listed[2]}]"
+                own = f"{listed[1]}.{listed[2]}"
+                return self._placed(item, place, own)
+        if relative.isdigit():
+            relative = "layer" + relative if not self._only_numbers() else relative
+        own = relative if relative.isdigit() else self.free_attribute(relative.replace(".", "_"))
+        self.body.attributes[own] = item
+        return self._placed(item, f"self.{own}", own)
+
+    def _only_numbers(self) -> bool:
+        """Whether all items are modules with numbers, as in Sequential."""
+        prefix = len(self.scope.path) + 1 if self.scope.path else 0
+        return all(isinstance(item, Scope) and item.path[prefix:].isdigit() for item in self.scope.items)
+
+    def _placed(self, item: Scope, place: str, own: str) -> str:
+        self.attribute_of[item.path] = place
+        if item.layer is not None:
+            renamed = item.layer[0].renamed
+            for name in item.layer[1].used():
+                if name in self.program.weights:
+                    full = self.program.weights[name]
+                    leaf = full[len(item.path) + 1 :]
+                    self.body.weights[full] = f"{own}.{renamed.get(leaf, leaf)}"
+        else:
+            inside = self.bodies[id(item)].weights
+            self.body.weights |= {full: f"{own}.{name}" for full, name in inside.items()}
+        return place
+
+    def _is_chain(self) -> bool:
+        """Whether the body is that of a Sequential."""
+        items = self.scope.items
+        if len(self.scope.inputs) != 1 or not self._only_numbers() or len(items) < 2:
+            return False
+        value, numbers = self.scope.inputs[0], []
+        for item in items:
+            assert isinstance(item, Scope)
+            call = item.layer[1] if item.layer else None
+            taken = [call.arguments[n].name for n in item.layer[0].operands] if item.layer and call else item.inputs
+            made = list(call.names()) if call else item.outputs
+            if taken != [value] or len(made) != 1:
+                return False
+            value = made[0]
+            numbers.append(int(item.path.rpartition(".")[2]))
+        return self.scope.outputs == [value] and numbers == sorted(set(numbers))
+
+    # ---- operators ---------------------------------------------------------------------------------------------------
+
+    def operator(self, number: int, call: Call) -> None:
+        """A line for an operator."""
+        if call.target.startswith(WRITE):
+            return self.write_part(number, call)
+        text = self.expression(call)
+        self.state(number, call.results, self.resolve(text), list(call.used()), call)
+
+    def write_part(self, number: int, call: Call) -> None:
+        """The line ``x[:, 0] = value``; x stands for the result from then on."""
+        base = call.arguments["self"].name
+        name = self.value(base)
+        if base in self.program.weights:
+            name = self.name_result(call.results[0], number, [], call)
+            self.body.lines.append([f"{name} = {self.value(base)} + 0"])
+        place = written_place(call, len(self.program.types[base].shape))
+        if place is None:
+            self.body.missing.append(call)
+            place = ["..."]
+        self.body.lines.append([f"{name}[", *self.resolve(place), "] = ", self.value(call.arguments["value"].name)])
+        self.bind(name, call.results[0])
+
+    def expression(self, call: Call) -> Text:
+        """The operator's text; a call of a stub where there is no rule."""
+        parts = call.target.split(".")
+        name = parts[1] if len(parts) > 1 else parts[0]
+        plain = name[:-1] if name.endswith("_") and not name.startswith("__") else name
+        keys = [f"{n}.{parts[2]}" for n in (name, plain) if len(parts) > 2] + [name, plain]
+        rule = next((OPERATORS[key] for key in keys if key in OPERATORS), None) if parts[0] == "aten" else None
+        arguments = dict(call.arguments)
+        for key, value in call.arguments.items():
+            if isinstance(value, list):
+                arguments |= {f"{key}_{i}": part for i, part in enumerate(value)}
+        if rule is not None:
+            try:
+                return filled(rule(arguments) if callable(rule) else rule, arguments)
+            except (KeyError, ValueError):
+                pass
+        self.body.missing.append(call)
+        pieces: Text = [stub_name(call), "("]
+        for i, ref in enumerate(dict.fromkeys(call.used())):
+            pieces += [", " if i else "", Use(ref)]
+        return [*pieces, ")"]
+
+    def state(self, number: int, results: list[Any], text: Text, operands: list[str], call: Call | None,
+              form: str = "") -> None:  # fmt: skip
+        """The statement that gives an expression's results their names."""
+        names = []
+        for result in _flat(results):
+            wanted = result is not None and self.last.get(result, -1) > number
+            names.append(self.name_result(result, number, operands, call) if wanted else "_")
+        if form:
+            target = form.format(*names)
+        else:
+            target = ", ".join(names)
+            if any(isinstance(result, list) for result in results) and len(names) == 1:
+                target += ","
+        if not form and text == [target]:
+            return
+        self.body.lines.append([target + " = ", *text])
+
+
+def _flat(results: list[Any]) -> list[Any]:
+    return [name for result in results for name in (result if isinstance(result, list) else [result])]
+
+
+def stub_name(call: Call) -> str:
+    """The function that stands for an operator which has no rule."""
+    return re.sub(r"\W", "_", call.target.removesuffix(".default"))
+
+
+def written_place(call: Call, axes: int) -> Text | None:
+    """The one index for a chain of selections and slices; None where an axis is taken twice."""
+    left, places = list(range(axes)), [":"] * axes
+    for i in range(int(call.target.rpartition(".")[2])):
+        step = {key.removesuffix(f"_{i}"): value for key, value in call.arguments.items() if key.endswith(f"_{i}")}
+        axis = left[step.get("dim", 0)]
+        if places[axis] != ":":
+            return None
+        places[axis] = place_text(step, f"_{i}")
+        if "index" in step:
+            left.remove(axis)
+    while len(places) > 1 and places[-1] == ":":
+        places.pop()
+    return filled(", ".join(places), call.arguments)

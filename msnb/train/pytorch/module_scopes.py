@@ -1,0 +1,136 @@
+"""The tree of modules that a flat graph was: which calls one module made, what it took and what it gave.
+
+    Scope(path="layer1.0")          one call of one module
+      items    its operator calls and the scopes of the modules that it called, in order
+      inputs   values from outside that it reads; outputs: its values that others read
+
+A scope that reads the weights of another module (tied weights) has no class of its own: its items go to its parent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from msnb.train.pytorch.exported_program import Call, ExportedProgram, references
+from msnb.train.pytorch.layer_rules import LayerRule, layer_of
+
+_WITHOUT_MEANING = ("sym_size", "sym_constrain_range", "sym_constrain_range_for_size", "_assert_scalar",
+                    "_assert_tensor_metadata", "_assert_async", "sym_numel", "sym_storage_offset")  # fmt: skip
+
+
+@dataclass
+class Scope:
+    """One call of a module.
+
+    Attributes:
+        key: tells calls of one module apart. path: the module, "layer1.0". name: its class, dotted.
+        items: what it did, in order.
+        inputs, outputs: values; both in the order of their first appearance.
+        layer: the rule, the call and its arguments, where the module is a layer of ``layer_rules``.
+    """
+
+    key: str
+    path: str
+    name: str
+    items: list[Call | Scope] = field(default_factory=list)
+    inputs: list[str] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)
+    layer: tuple[LayerRule, Call, dict[str, Any]] | None = None
+
+    def calls(self) -> Iterator[Call]:
+        """All calls inside, in order."""
+        for item in self.items:
+            if isinstance(item, Scope):
+                yield from item.calls()
+            else:
+                yield item
+
+
+def scopes_of(program: ExportedProgram) -> Scope:
+    """The root of the tree."""
+    name = next((call.modules[0].name for call in program.calls if call.modules), "Network")
+    root = Scope("", "", name)
+    for call in _needed(program):
+        scope = root
+        for module in call.modules[1:]:
+            last = scope.items[-1] if scope.items else None
+            if not (isinstance(last, Scope) and last.key == module.key):
+                last = Scope(module.key, module.path, module.name)
+                scope.items.append(last)
+            scope = last
+        scope.items.append(call)
+    _simplify(root, program)
+    root.outputs = list(dict.fromkeys([*references(program.results), *program.written.values()]))
+    _connect(root, program, set(root.outputs))
+    return root
+
+
+def _needed(program: ExportedProgram) -> list[Call]:
+    """The calls whose results matter, in order."""
+    alive = set(references(program.results)) | set(program.written.values())
+    needed: list[Call] = []
+    for call in reversed(program.calls):
+        kind = call.target.split(".")[1 if "." in call.target else 0]
+        if kind in _WITHOUT_MEANING or call.target.startswith(("_operator", "operator", "torch.sym", "math.")):
+            continue
+        if alive.intersection(call.names()):
+            alive.update(call.used())
+            needed.append(call)
+    return needed[::-1]
+
+
+def _simplify(scope: Scope, program: ExportedProgram) -> None:
+    """Find the layers; take the items of scopes that cannot have a class into their parent."""
+    items: list[Call | Scope] = []
+    for item in scope.items:
+        if isinstance(item, Scope):
+            inside = list(item.calls())
+            if _foreign(item, inside, program) or _empty(item):
+                _simplify(item, program)
+                items += item.items
+                continue
+            item.layer = layer_of(item.name, inside, program)
+            if item.layer is None:
+                _simplify(item, program)
+        items.append(item)
+    scope.items = items
+
+
+def _empty(scope: Scope) -> bool:
+    """Containers that are called for their one part add nothing."""
+    return scope.path == ""
+
+
+def _foreign(scope: Scope, calls: list[Call], program: ExportedProgram) -> bool:
+    """Whether a scope reads weights of other modules, or another instance of it stands in the way."""
+    used = {program.weights[name] for call in calls for name in call.used() if name in program.weights}
+    return any(not weight.startswith(scope.path + ".") for weight in used)
+
+
+def _connect(scope: Scope, program: ExportedProgram, wanted: set[str]) -> None:
+    """Inputs and outputs of all scopes inside."""
+    needed_after = set(wanted)
+    for item in reversed(scope.items):
+        used = list(dict.fromkeys(name for call in _calls(item) for name in _operands(call, program)))
+        made = list(dict.fromkeys(name for call in _calls(item) for name in call.names()))
+        if isinstance(item, Scope):
+            item.outputs = [name for name in made if name in needed_after]
+            item.inputs = [name for name in used if name not in set(made)]
+            _connect(item, program, set(item.outputs))
+        needed_after.update(used)
+
+
+def _calls(item: Call | Scope) -> Iterator[Call]:
+    if isinstance(item, Scope):
+        yield from item.calls()
+    else:
+        yield item
+
+
+def _operands(call: Call, program: ExportedProgram) -> Iterator[str]:
+    """The values that a call reads: no weights and no sizes."""
+    for name in call.used():
+        if name not in program.weights and name not in program.sizes:
+            yield name

@@ -1,0 +1,123 @@
+"""Layers as functions: convolutions, norms, activations, attention, pooling, interpolation, losses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_PLAIN = ("relu", "relu6", "selu", "silu", "mish", "hardswish", "hardsigmoid", "logsigmoid", "softsign", "tanhshrink")
+_REDUCTIONS = ("none", "mean", "sum")
+
+
+def f(text: str) -> str:
+    """A template with the functions of ``mint.nn.functional``."""
+    return text.replace("F.", "mint.nn.functional.")
+
+
+def _upsample(mode: str) -> Any:
+    def template(a: dict[str, Any]) -> str:
+        size = "size={output_size}" if a.get("output_size") is not None else "scale_factor={scale_factors}"
+        corners = "{, align_corners=align_corners}" if mode not in ("nearest", "area", "nearest-exact") else ""
+        return f(f'F.interpolate({{{"input" if "input" in a else "self"}}}, {size}, mode="{mode}"{corners})')
+
+    return template
+
+
+def _loss(text: str) -> Any:
+    """A loss: ``reduction`` is a number in ATen."""
+
+    def template(a: dict[str, Any]) -> str:
+        return f(text).replace("REDUCTION", f'reduction="{_REDUCTIONS[a.get("reduction", 1)]}"')
+
+    return template
+
+
+def _convolution(n: int) -> str:
+    if n != 2:
+        return (f'ops.conv{n}d({{input}}, {{weight}}{{, bias=bias}}, stride={{stride}}, pad_mode="pad"'
+                "{, padding=padding|0}{, dilation=dilation|1}{, groups=groups|1})")  # fmt: skip
+    return f("F.conv2d({input}, {weight}{, bias=bias}{, stride=stride|1}{, padding=padding|0}"
+             "{, dilation=dilation|1}{, groups=groups|1})")  # fmt: skip
+
+
+def _pooling(n: int, kind: str) -> str:
+    window = "{self}, {kernel_size}{, stride=stride}{, padding=padding|0}"
+    rest = "{, dilation=dilation|1}{, ceil_mode=ceil_mode|False}" if kind == "max" else \
+        "{, ceil_mode=ceil_mode|False}{, count_include_pad=count_include_pad|True}"  # fmt: skip
+    return f"{'mint.nn.functional' if (n, kind) in _IN_MINT else 'ops'}.{kind}_pool{n}d({window}{rest})"
+
+
+_IN_MINT = {(2, "max"), (1, "avg"), (2, "avg"), (3, "avg")}
+
+
+def _softmax(name: str) -> Any:
+    def template(a: dict[str, Any]) -> str:
+        return f(f"F.{name}({{self}}, dim={{dim}}{{, dtype=dtype}})")
+
+    return template
+
+
+TABLE: dict[str, Any] = {
+    **{name: f(f"F.{name}({{self}})") for name in _PLAIN},
+    "log_sigmoid": f("F.logsigmoid({self})"),
+    "gelu": f("F.gelu({self}{, approximate=approximate|'none'})"),
+    "elu": f("F.elu({self}{, alpha=alpha|1.0})"), "celu": "ops.celu({self}{, alpha=alpha|1.0})",
+    "leaky_relu": f("F.leaky_relu({self}{, negative_slope=negative_slope|0.01})"),
+    "hardtanh": f("F.hardtanh({self}{, min_val=min_val|-1}{, max_val=max_val|1})"),
+    "softplus": f("F.softplus({self}{, beta=beta|1}{, threshold=threshold|20})"),
+    "softshrink": f("F.softshrink({self}{, lambd=lambd|0.5})"),
+    "hardshrink": f("F.hardshrink({self}{, lambd=lambd|0.5})"),
+    "threshold": f("F.threshold({self}, {threshold}, {value})"),
+    "prelu": f("F.prelu({self}, {weight})"), "glu": f("F.glu({self}{, dim=dim|-1})"),
+    "softmax": _softmax("softmax"), "_softmax": _softmax("softmax"),
+    "log_softmax": _softmax("log_softmax"), "_log_softmax": _softmax("log_softmax"),
+    "linear": f("F.linear({input}, {weight}{, bias=bias})"),
+    "bilinear": "ops.bilinear_dense({input1}, {input2}, {weight}{, bias=bias})",
+    **{f"conv{n}d": _convolution(n) for n in (1, 2, 3)},
+    "conv_transpose2d": f("F.conv_transpose2d({input}, {weight}{, bias=bias}{, stride=stride|1}{, padding=padding|0}"
+                          "{, output_padding=output_padding|0}{, groups=groups|1}{, dilation=dilation|1})"),
+    "batch_norm": f("F.batch_norm({input}, {running_mean}, {running_var}{, weight=weight}{, bias=bias}"
+                    "{, training=training|False}{, momentum=momentum|0.1}{, eps=eps|1e-05})"),
+    "layer_norm": f("F.layer_norm({input}, {normalized_shape}{, weight=weight}{, bias=bias}{, eps=eps|1e-05})"),
+    "rms_norm": "ops.rms_norm({input}, {weight}{, eps=eps})[0]",
+    "group_norm": f("F.group_norm({input}, {num_groups}{, weight=weight}{, bias=bias}{, eps=eps|1e-05})"),
+    "instance_norm": f("F.instance_norm({input}{, weight=weight}{, bias=bias}{, eps=eps|1e-05})"),
+    "embedding": f("F.embedding({indices}, {weight})"),
+    "one_hot": f("F.one_hot({self}, {num_classes})"),
+    "dropout": f("F.dropout({input}, {p}, self.training)"),
+    "dropout2d": f("F.dropout2d({input}, {p}, self.training)"),
+    "feature_dropout": f("F.dropout2d({input}, {p}, self.training)"),
+    "scaled_dot_product_attention": "ops.scaled_dot_product_attention({query}, {key}, {value}"
+    "{, attn_mask=attn_mask}{, dropout_p=dropout_p|0.0}{, is_causal=is_causal|False}{, scale=scale}"
+    "{, enable_gqa=enable_gqa|False})",
+    **{f"{kind}_pool{n}d": _pooling(n, kind) for n in (1, 2, 3) for kind in ("max", "avg")},
+    **{f"adaptive_avg_pool{n}d": f(f"F.adaptive_avg_pool{n}d({{self}}, {{output_size}})") for n in (1, 2, 3)},
+    **{f"adaptive_max_pool{n}d": f"ops.adaptive_max_pool{n}d({{self}}, {{output_size}}, return_indices=True)"
+       for n in (1, 2)},
+    "pad": lambda a: f("F.pad({self}, {pad}{, mode=mode|'constant'}{, value=value})"),
+    "constant_pad_nd": f("F.pad({self}, {pad}{, value=value})"),
+    "reflection_pad2d": f('F.pad({self}, {padding}, mode="reflect")'),
+    "reflection_pad1d": f('F.pad({self}, {padding}, mode="reflect")'),
+    "replication_pad2d": f('F.pad({self}, {padding}, mode="replicate")'),
+    "upsample_nearest1d": _upsample("nearest"), "upsample_nearest2d": _upsample("nearest"),
+    "upsample_nearest3d": _upsample("nearest"), "upsample_linear1d": _upsample("linear"),
+    "upsample_bilinear2d": _upsample("bilinear"), "upsample_bicubic2d": _upsample("bicubic"),
+    "upsample_trilinear3d": _upsample("trilinear"),
+    "grid_sampler": lambda a: f('F.grid_sample({input}, {grid}, '
+    + f'mode="{("bilinear", "nearest", "bicubic")[a["interpolation_mode"]]}", '
+    + f'padding_mode="{("zeros", "border", "reflection")[a["padding_mode"]]}", align_corners={{align_corners}})'),
+    "affine_grid_generator": "ops.affine_grid({theta}, {size}, {align_corners})",
+    "im2col": f("F.unfold({self}, {kernel_size}{, dilation=dilation|1}{, padding=padding|0}{, stride=stride|1})"),
+    "col2im": f("F.fold({self}, {output_size}, {kernel_size}{, dilation=dilation|1}{, padding=padding|0}"
+                "{, stride=stride|1})"),
+    "mse_loss": _loss("F.mse_loss({self}, {target}, REDUCTION)"),
+    "l1_loss": _loss("F.l1_loss({self}, {target}, REDUCTION)"),
+    "smooth_l1_loss": _loss("F.smooth_l1_loss({self}, {target}, REDUCTION{, beta=beta|1.0})"),
+    "binary_cross_entropy": _loss("F.binary_cross_entropy({self}, {target}{, weight=weight}, REDUCTION)"),
+    "binary_cross_entropy_with_logits": _loss(
+        "F.binary_cross_entropy_with_logits({self}, {target}{, weight=weight}{, pos_weight=pos_weight}, REDUCTION)"),
+    "kl_div": _loss("F.kl_div({self}, {target}, REDUCTION{, log_target=log_target|False})"),
+    "cross_entropy_loss": _loss("F.cross_entropy({self}, {target}{, weight=weight}{, ignore_index=ignore_index|-100}, "
+                                "REDUCTION{, label_smoothing=label_smoothing|0.0})"),
+    "nll_loss_nd": _loss("F.nll_loss({self}, {target}{, weight=weight}{, ignore_index=ignore_index|-100}, REDUCTION)"),
+    "nll_loss": _loss("F.nll_loss({self}, {target}{, weight=weight}{, ignore_index=ignore_index|-100}, REDUCTION)"),
+}  # fmt: skip

@@ -1,0 +1,110 @@
+"""Source under construction: text with holes for what is not known yet, and templates for it.
+
+    Text    a list of pieces: str, or one of the holes
+    Use     a value of the graph, whose name depends on the place
+    Slot    a constant that may differ from one instance of a class to the next: written out where all agree, else an
+            argument of the class
+
+A template is Python text with fields of arguments:
+
+    {dim}               the argument, wherever it stands
+    {, dim=dim|-1}      ", dim=2"; nothing where it is -1 or not given
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from msnb.train.pytorch.exported_program import DtypeArgument, Ref
+
+_FIELD = re.compile(r"\{(, )?(?:(\w+)=)?(\w+)(?:\|([^}]*))?\}")
+_REQUIRED = object()
+
+
+@dataclass(frozen=True)
+class Use:
+    """A value of the graph."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A constant.
+
+    Attributes:
+        name: what it is called as an argument of a class.
+        value: it.
+        prefix: what stands before it where it is written: ", stride=".
+        default: the value that need not be written, with its prefix.
+    """
+
+    name: str
+    value: Any
+    prefix: str = ""
+    default: Any = _REQUIRED
+
+
+Piece = str | Use | Slot
+Text = list[Any]
+
+
+def literal(value: Any) -> str:
+    """A constant as Python writes it."""
+    if isinstance(value, DtypeArgument):
+        return f"ms.{value.name}"
+    if isinstance(value, float) and not math.isfinite(value):
+        return f'float("{value}")'
+    if isinstance(value, (list, tuple)):
+        return f"({', '.join(map(literal, value))}{',' * (len(value) == 1)})"
+    return repr(value).replace("'", '"') if isinstance(value, str) and '"' not in value else repr(value)
+
+
+def text_of(name: str, value: Any) -> Text:
+    """What stands for an argument."""
+    if isinstance(value, Ref):
+        return [Use(value.name)]
+    if isinstance(value, (list, tuple)) and any(isinstance(part, Ref) for part in value):
+        pieces: Text = ["("]
+        for i, part in enumerate(value):
+            pieces += text_of(f"{name}_{i}", part)
+            pieces.append(", " if i + 1 < len(value) else ",)" if len(value) == 1 else ")")
+        return pieces
+    return [Slot(name, tuple(value) if isinstance(value, list) else value)]
+
+
+def filled(template: str, arguments: Mapping[str, Any]) -> Text:
+    """A template with its arguments.
+
+    Raises:
+        KeyError: a field that must be there is not among the arguments.
+    """
+    pieces: Text = []
+    end = 0
+    for field in _FIELD.finditer(template):
+        pieces.append(template[end : field.start()])
+        end = field.end()
+        comma, keyword, name, default = field.groups()
+        prefix = (comma or "") + (f"{keyword}=" if keyword else "")
+        if not comma:
+            pieces += ([prefix] if prefix else []) + text_of(name, arguments[name])
+            continue
+        value = arguments.get(name)
+        fallback = ast.literal_eval(default) if default else None
+        if isinstance(value, Ref) or (isinstance(value, list) and any(isinstance(part, Ref) for part in value)):
+            pieces += [prefix, *text_of(name, value)]
+        else:
+            value = fallback if value is None else tuple(value) if isinstance(value, list) else value
+            pieces.append(Slot(keyword or name, value, prefix, fallback))
+    pieces.append(template[end:])
+    return [piece for piece in pieces if piece != ""]
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two constants are written alike (1, 1.0 and True differ)."""
+    return type(a) is type(b) and literal(a) == literal(b)
