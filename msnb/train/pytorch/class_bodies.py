@@ -47,10 +47,11 @@ class Body:
 
 
 class BodyWriter:
-    """Writes the body of a scope; ``bodies`` has those of the scopes inside, which are written first."""
+    """Writes the body of a scope; ``bodies`` has those of the scopes inside, which are written first;
+    ``nested`` scopes may be chains."""
 
-    def __init__(self, scope: Scope, program: ExportedProgram, bodies: dict[int, Body]) -> None:
-        self.scope, self.program, self.bodies = scope, program, bodies
+    def __init__(self, scope: Scope, program: ExportedProgram, bodies: dict[int, Body], nested: bool) -> None:
+        self.scope, self.program, self.bodies, self.nested = scope, program, bodies, nested
         self.body = Body()
         self.local: dict[str, str] = {}  # value -> local name
         self.bound: dict[str, str] = {}  # local name -> the value that it stands for now
@@ -63,12 +64,15 @@ class BodyWriter:
             name = inputs[i] if inputs else _INPUT_NAMES[i] if i < len(_INPUT_NAMES) else f"x{i + 1}"
             self.body.inputs.append(name)
             self.bind(name, value)
+        self.body.chain = self.nested and self._is_chain()
+        for item in self.scope.items:
+            if isinstance(item, Scope) and item.path not in self.attribute_of:
+                self.attribute_of[item.path] = self.add_child(item)
         for number, item in enumerate(self.scope.items):
             if isinstance(item, Scope):
                 self.child(number, item)
             else:
                 self.operator(number, item)
-        self.body.chain = self._is_chain()
         return self.body
 
     # ---- names -------------------------------------------------------------------------------------------------------
@@ -87,7 +91,7 @@ class BodyWriter:
     def name_result(self, value: str, number: int, operands: list[str], call: Call | None) -> str:
         """A name for a result: that of an operand which ends here, else a new one."""
         for operand in operands:
-            if operand in self.local and self.last.get(operand) == number and self.bound[self.local[operand]] == operand:
+            if self._ends(operand, number) and self._same_kind(operand, value):
                 name = self.local[operand]
                 self.last[operand] = -1  # taken
                 self.bind(name, value)
@@ -103,6 +107,16 @@ class BodyWriter:
             name = f"{base}_{count}"
         self.bind(name, value)
         return name
+
+    def _ends(self, operand: str, number: int) -> bool:
+        """Whether an operand's name is free after this line."""
+        name = self.local.get(operand)
+        return name is not None and self.last.get(operand) == number and self.bound[name] == operand
+
+    def _same_kind(self, operand: str, value: str) -> bool:
+        """Whether a name may go on from one to the other without a surprise: both tensors of one dtype."""
+        types = self.program.types
+        return operand in types and value in types and types[operand].dtype == types[value].dtype
 
     def _alive(self, name: str, number: int) -> bool:
         value = self.bound.get(name)
@@ -140,7 +154,7 @@ class BodyWriter:
         if full in self.body.weights:
             return self._attribute(self.body.weights[full])
         relative = full[len(self.scope.path) + 1 :] if self.scope.path else full
-        attribute = self.free_attribute(relative.replace(".", "_"))
+        attribute = self.free_attribute(identifier(relative))
         kind = self.program.types[name]
         frozen = full in self.program.buffers
         self.body.attributes[attribute] = [
@@ -162,45 +176,27 @@ class BodyWriter:
 
     def child(self, number: int, item: Scope) -> None:
         """The call of a module, as a layer or as a class of its own."""
-        place = self.attribute_of.get(item.path) or self.add_child(item)
+        place = self.attribute_of[item.path]
         if item.layer is not None:
-            rule, call, _ = item.layer
-            operands = [call.arguments[name] for name in rule.operands]
-            results = list(call.names())
+            results, form = list(item.layer[1].names()), item.layer[0].results
         else:
-            rule = None
-            operands, results = [Ref(name) for name in item.inputs], list(item.outputs)
-        text: Text = [place, "("]
-        for i, operand in enumerate(operands):
-            text += [", " if i else "", *self.resolve([Use(operand.name)])]
-        text.append(")")
-        self.state(number, results, text, [operand.name for operand in operands], None, rule.results if rule else "")
+            results, form = list(item.outputs), ""
+        text: Text = [place, "(", ", ".join(map(self.value, item.inputs)), ")"]
+        self.state(number, results, text, item.inputs, None, form)
 
     def add_child(self, item: Scope) -> str:
         """An attribute for a module; its weights are known by it from now on."""
         relative = item.path[len(self.scope.path) + 1 :] if self.scope.path else item.path
         listed = _LIST.match(relative)
-        if listed and "." not in listed[1] and isinstance(self.body.attributes.get(listed[1], []), list | dict) \
-                and not hasattr(Cell, listed[1]):
-            cells = self.body.attributes.setdefault(listed[1], {})
-            if isinstance(cells, dict):
-                cells[int(listed[2])] = item
-                place = f"self.{listed[1]}[{listed[2]}]"
-                own = f"{listed[1]}.{listed[2]}"
-                return self._placed(item, place, own)
-        if relative.isdigit():
-            relative = "layer" + relative if not self._only_numbers() else relative
-        own = relative if relative.isdigit() else self.free_attribute(relative.replace(".", "_"))
-        self.body.attributes[own] = item
-        return self._placed(item, f"self.{own}", own)
-
-    def _only_numbers(self) -> bool:
-        """Whether all items are modules with numbers, as in Sequential."""
-        prefix = len(self.scope.path) + 1 if self.scope.path else 0
-        return all(isinstance(item, Scope) and item.path[prefix:].isdigit() for item in self.scope.items)
+        if listed and listed[1].isidentifier() and not hasattr(Cell, listed[1]) \
+                and isinstance(self.body.attributes.get(listed[1], {}), dict):  # fmt: skip
+            self.body.attributes.setdefault(listed[1], {})[int(listed[2])] = item
+            return self._placed(item, f"self.{listed[1]}[{listed[2]}]", relative)
+        name = relative if self.body.chain else self.free_attribute(identifier(relative))
+        self.body.attributes[name] = item
+        return self._placed(item, f"self.{name}", name)
 
     def _placed(self, item: Scope, place: str, own: str) -> str:
-        self.attribute_of[item.path] = place
         if item.layer is not None:
             renamed = item.layer[0].renamed
             for name in item.layer[1].used():
@@ -214,21 +210,20 @@ class BodyWriter:
         return place
 
     def _is_chain(self) -> bool:
-        """Whether the body is that of a Sequential."""
-        items = self.scope.items
-        if len(self.scope.inputs) != 1 or not self._only_numbers() or len(items) < 2:
+        """Whether the scope is a Sequential: numbered modules, one after the other."""
+        prefix = len(self.scope.path) + 1
+        if len(self.scope.inputs) != 1 or not self.scope.items:
             return False
-        value, numbers = self.scope.inputs[0], []
-        for item in items:
-            assert isinstance(item, Scope)
-            call = item.layer[1] if item.layer else None
-            taken = [call.arguments[n].name for n in item.layer[0].operands] if item.layer and call else item.inputs
-            made = list(call.names()) if call else item.outputs
-            if taken != [value] or len(made) != 1:
+        value, last = self.scope.inputs[0], -1
+        for item in self.scope.items:
+            number = item.path[prefix:] if isinstance(item, Scope) else ""
+            if not isinstance(item, Scope) or not number.isdigit() or int(number) <= last or item.inputs != [value]:
                 return False
-            value = made[0]
-            numbers.append(int(item.path.rpartition(".")[2]))
-        return self.scope.outputs == [value] and numbers == sorted(set(numbers))
+            made = list(item.layer[1].names()) if item.layer else item.outputs
+            if len(made) != 1:
+                return False
+            value, last = made[0], int(number)
+        return self.scope.outputs == [value]
 
     # ---- operators ---------------------------------------------------------------------------------------------------
 
@@ -260,7 +255,8 @@ class BodyWriter:
         plain = name[:-1] if name.endswith("_") and not name.startswith("__") else name
         keys = [f"{n}.{parts[2]}" for n in (name, plain) if len(parts) > 2] + [name, plain]
         rule = next((OPERATORS[key] for key in keys if key in OPERATORS), None) if parts[0] == "aten" else None
-        arguments = dict(call.arguments)
+        first = next(iter(call.arguments.values()), None)
+        arguments = call.arguments | {key: first for key in ("self", "input") if key not in call.arguments}
         for key, value in call.arguments.items():
             if isinstance(value, list):
                 arguments |= {f"{key}_{i}": part for i, part in enumerate(value)}
@@ -295,6 +291,12 @@ class BodyWriter:
 
 def _flat(results: list[Any]) -> list[Any]:
     return [name for result in results for name in (result if isinstance(result, list) else [result])]
+
+
+def identifier(path: str) -> str:
+    """A module's path as a name."""
+    name = re.sub(r"\W", "_", path)
+    return name if name[:1].isalpha() or name[:1] == "_" else "layer" + name
 
 
 def stub_name(call: Call) -> str:

@@ -63,14 +63,13 @@ class ClassWriter:
     # ---- which scopes are one class ----------------------------------------------------------------------------------
 
     def _compose(self, scope: Scope) -> None:
-        writer = BodyWriter(scope, self.program, self.bodies)
+        writer = BodyWriter(scope, self.program, self.bodies, scope is not self.root)
         if scope is self.root:
             body = writer.write(root_inputs(self.program, scope))
             self._finish(writer)
         else:
             body = writer.write()
             body.lines.append(["return " + ", ".join(writer.local[name] for name in scope.outputs)])
-        body.chain = body.chain and scope is not self.root
         self.bodies[id(scope)] = body
         attributes = tuple((name, self._key_of(value)) for name, value in body.attributes.items())
         lines = () if body.chain else tuple(tuple(map(_blank, line)) for line in body.lines)

@@ -25,7 +25,6 @@ class LayerRule:
         constructor: template of the layer.
         extra: arguments for the template beyond those of the call, from (arguments, shape of a weight argument).
         renamed: the module's names of weights -> the layer's.
-        operands: the arguments that are its inputs.
         results: how its results are unpacked, by their index; one value where it is empty.
     """
 
@@ -33,7 +32,6 @@ class LayerRule:
     constructor: str
     extra: Extra | None = None
     renamed: dict[str, str] = field(default_factory=dict)
-    operands: tuple[str, ...] = ("input",)
     results: str = ""
 
 
@@ -80,7 +78,7 @@ _RECURRENCE = ("nn.{name}({{input_size}}, {{hidden_size}}{{, num_layers=num_laye
 
 
 def _activation(target: str, constructor: str) -> LayerRule:
-    return LayerRule(target, constructor, operands=("self",))
+    return LayerRule(target, constructor)
 
 
 LAYERS: dict[str, LayerRule] = {
@@ -96,7 +94,6 @@ LAYERS: dict[str, LayerRule] = {
         "embedding", "mint.nn.Embedding({entries}, {size}{, padding_idx=padding})",
         lambda a, shape: {"entries": shape("weight")[0], "size": shape("weight")[1],
                           "padding": a["padding_idx"] if a.get("padding_idx", -1) >= 0 else None},
-        operands=("indices",),
     ),
     "LayerNorm": LayerRule(
         "layer_norm", "mint.nn.LayerNorm({normalized_shape}{, eps=eps|1e-05}{, elementwise_affine=affine|True}"
@@ -112,16 +109,16 @@ LAYERS: dict[str, LayerRule] = {
     "Dropout": LayerRule("dropout", "mint.nn.Dropout({p})"),
     "Identity": LayerRule("identity", "nn.Identity()"),
     "Flatten": LayerRule("flatten", "mint.nn.Flatten({start_dim}{, end_dim=end_dim|-1})",
-                         lambda a, shape: {"start_dim": a.get("start_dim", 0)}, operands=("self",)),
+                         lambda a, shape: {"start_dim": a.get("start_dim", 0)}),
     "MaxPool2d": LayerRule(
         "max_pool2d", "mint.nn.MaxPool2d({kernel_size}{, stride=stride}{, padding=padding|0}{, dilation=dilation|1}"
-        "{, ceil_mode=ceil_mode|False})", _pool, operands=("self",)),
+        "{, ceil_mode=ceil_mode|False})", _pool),
     "AvgPool2d": LayerRule(
         "avg_pool2d", "mint.nn.AvgPool2d({kernel_size}{, stride=stride}{, padding=padding|0}"
-        "{, ceil_mode=ceil_mode|False}{, count_include_pad=count_include_pad|True})", _pool, operands=("self",)),
+        "{, ceil_mode=ceil_mode|False}{, count_include_pad=count_include_pad|True})", _pool),
     **{f"AdaptiveAvgPool{n}d": LayerRule(
         f"adaptive_avg_pool{n}d", f"mint.nn.AdaptiveAvgPool{n}d({{output_size}})",
-        lambda a, shape: {"output_size": _one(a["output_size"])}, operands=("self",)) for n in (1, 2, 3)},
+        lambda a, shape: {"output_size": _one(a["output_size"])}) for n in (1, 2, 3)},
     "ReLU": _activation("relu", "mint.nn.ReLU()"),
     "ReLU6": _activation("relu6", "mint.nn.ReLU6()"),
     "GELU": _activation("gelu", "mint.nn.GELU({, approximate=approximate|'none'})"),
@@ -134,8 +131,8 @@ LAYERS: dict[str, LayerRule] = {
     "LeakyReLU": _activation("leaky_relu", "mint.nn.LeakyReLU({negative_slope})"),
     "Hardswish": _activation("hardswish", "mint.nn.Hardswish()"),
     "Hardsigmoid": _activation("hardsigmoid", "mint.nn.Hardsigmoid()"),
-    "Softmax": LayerRule("softmax", "mint.nn.Softmax({dim})", operands=("self",)),
-    "LogSoftmax": LayerRule("log_softmax", "mint.nn.LogSoftmax({dim})", operands=("self",)),
+    "Softmax": LayerRule("softmax", "mint.nn.Softmax({dim})"),
+    "LogSoftmax": LayerRule("log_softmax", "mint.nn.LogSoftmax({dim})"),
     "LSTM": LayerRule("lstm", _RECURRENCE.format(name="LSTM"), _recurrence, results="{0}, ({1}, {2})"),
     "GRU": LayerRule("gru", _RECURRENCE.format(name="GRU"), _recurrence, results="{0}, {1}"),
     "RNN": LayerRule("rnn_tanh", _RECURRENCE.format(name="RNN"), _recurrence, results="{0}, {1}"),

@@ -52,7 +52,9 @@ def scopes_of(program: ExportedProgram) -> Scope:
     """The root of the tree."""
     name = next((call.modules[0].name for call in program.calls if call.modules), "Network")
     root = Scope("", "", name)
-    for call in _needed(program):
+    calls = _needed(program)
+    _settle_tied(calls, program)
+    for call in calls:
         scope = root
         for module in call.modules[1:]:
             last = scope.items[-1] if scope.items else None
@@ -79,6 +81,25 @@ def _needed(program: ExportedProgram) -> list[Call]:
             alive.update(call.used())
             needed.append(call)
     return needed[::-1]
+
+
+def _settle_tied(calls: list[Call], program: ExportedProgram) -> None:
+    """A weight that several modules read belongs to the innermost of them."""
+    readers: dict[str, dict[str, None]] = {}
+    for call in calls:
+        for name in call.used():
+            if name in program.weights and call.modules:
+                readers.setdefault(name, {})[call.modules[-1].path] = None
+    for name, paths in readers.items():
+        full = program.weights[name]
+        owner, _, leaf = full.rpartition(".")
+        deepest = max(paths, key=lambda path: (path.count(".") + bool(path), path == owner))
+        if len(paths) > 1 and owner != deepest and not deepest.startswith(owner + "."):
+            settled = f"{deepest}.{leaf}"
+            program.weights[name] = settled
+            program.arrays[settled] = program.arrays[full]
+            if full in program.buffers:
+                program.buffers.add(settled)
 
 
 def _simplify(scope: Scope, program: ExportedProgram) -> None:

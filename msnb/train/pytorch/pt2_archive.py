@@ -92,4 +92,4 @@ def _array(archive: StoredArchive, folder: str, row: Any, refuse: Refuse) -> Arr
             raise refuse(f"{row['path_name']!r} has {flat.size} numbers, its sizes ask for {last + 1}")
         return flat.reshape(shape).copy()  # a weight that was a part of another: written alone
     view = np.lib.stride_tricks.as_strided(flat[first:], shape, tuple(s * flat.itemsize for s in strides))
-    return np.ascontiguousarray(view)
+    return np.array(view, order="C")

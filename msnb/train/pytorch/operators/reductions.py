@@ -21,6 +21,12 @@ def _spread(name: str) -> Any:
     return template
 
 
+def _diff(a: dict[str, Any]) -> str:
+    ends = [f"{{{name}}}" for name in ("prepend", "self", "append") if a.get(name) is not None]
+    whole = f"mint.cat(({', '.join(ends)}){{, dim=dim|0}})" if len(ends) > 1 else "{self}"
+    return f"mint.diff({whole}{{, n=n|1}}{{, dim=dim|-1}})"
+
+
 TABLE: dict[str, Any] = {
     "sum": "mint.sum({self}{, dim=dim}{, keepdim=keepdim|False}{, dtype=dtype})",
     "mean": "mint.mean({self}{, dim=dim}{, keepdim=keepdim|False}{, dtype=dtype})",
@@ -40,7 +46,7 @@ TABLE: dict[str, Any] = {
     "cumprod": "mint.cumprod({self}, {dim}{, dtype=dtype})",
     "cummax": "mint.cummax({self}, {dim})", "cummin": "mint.cummin({self}, {dim})",
     "logcumsumexp": "ops.logcumsumexp({self}, {dim})",
-    "diff": "mint.diff({self}{, n=n|1}{, dim=dim|-1}{, prepend=prepend}{, append=append})",
+    "diff": _diff,
     "sort": "mint.sort({self}{, dim=dim|-1}{, descending=descending|False}{, stable=stable|False})",
     "argsort": "mint.argsort({self}{, dim=dim|-1}{, descending=descending|False}{, stable=stable|False})",
     "topk": "mint.topk({self}, {k}{, dim=dim|-1}{, largest=largest|True}{, sorted=sorted|True})",
