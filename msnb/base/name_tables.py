@@ -31,6 +31,7 @@ _TOP_LEVEL = (
 _TRAIN = ("Model", "save_checkpoint", "load_checkpoint", "load_param_into_net")
 _FILES = {name: f"msnb.train.files.model_files:{name}" for name in ("export", "load")}
 _FILES["load_torch_state_dict"] = "msnb.train.files.torch_weights:load_torch_state_dict"
+_FILES |= {name: f"msnb.train.pytorch.conversion:{name}" for name in ("from_torch", "pytorch2mindspore")}
 _AMP = ("FixedLossScaleManager", "DynamicLossScaleManager", "build_train_network")
 _TRANSFORMS = ("grad", "value_and_grad", "vmap", "jvp", "vjp", "jacfwd", "jacrev", "GradOperation", "custom_vjp")
 _TAYLOR = {name: f"msnb.api.transforms.taylor:{name}" for name in ("jet", "derivative", "linearize", "get_grad")}

@@ -33,7 +33,7 @@ class Body:
         inputs: the arguments of construct.
         attributes: name -> its value, in order; a list where the attribute is a CellList.
         lines: of construct.
-        weights: PyTorch's names -> names below this module, for all weights inside.
+        weights, modules: PyTorch's names -> names below this module, for all weights and modules inside.
         chain: the children, where construct does nothing but call one after the other.
         missing: operators without a rule -> (line in the user's program) of their calls.
     """
@@ -42,6 +42,7 @@ class Body:
     attributes: dict[str, Any] = field(default_factory=dict)
     lines: list[Text] = field(default_factory=list)
     weights: dict[str, str] = field(default_factory=dict)
+    modules: dict[str, str] = field(default_factory=dict)
     chain: bool = False
     missing: list[Call] = field(default_factory=list)
 
@@ -97,8 +98,8 @@ class BodyWriter:
                 self.bind(name, value)
                 return name
         base = re.sub(r"_*\d*$", "", value) or "value"
-        if base.startswith("getitem") and call is not None:
-            base = call.target.split(".")[1]
+        if base.startswith("getitem"):  # one of several results
+            base = call.target.split(".")[1] if call else "state"
         if base in RESERVED or hasattr(builtins, base):
             base += "_"
         name, count = "out" if not self._alive("out", number) and call is None else base, 1
@@ -197,6 +198,7 @@ class BodyWriter:
         return self._placed(item, f"self.{name}", name)
 
     def _placed(self, item: Scope, place: str, own: str) -> str:
+        self.body.modules[item.path] = own
         if item.layer is not None:
             renamed = item.layer[0].renamed
             for name in item.layer[1].used():
@@ -205,8 +207,9 @@ class BodyWriter:
                     leaf = full[len(item.path) + 1 :]
                     self.body.weights[full] = f"{own}.{renamed.get(leaf, leaf)}"
         else:
-            inside = self.bodies[id(item)].weights
-            self.body.weights |= {full: f"{own}.{name}" for full, name in inside.items()}
+            inside = self.bodies[id(item)]
+            self.body.weights |= {full: f"{own}.{name}" for full, name in inside.weights.items()}
+            self.body.modules |= {full: f"{own}.{name}" for full, name in inside.modules.items()}
         return place
 
     def _is_chain(self) -> bool:

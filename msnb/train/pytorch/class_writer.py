@@ -56,6 +56,16 @@ class ClassWriter:
         """PyTorch's names of the weights -> those of the network written."""
         return self.bodies[id(self.root)].weights
 
+    @property
+    def modules(self) -> dict[str, str]:
+        """Paths of the modules -> paths of the Cells."""
+        return self.bodies[id(self.root)].modules
+
+    @property
+    def root_class(self) -> str:
+        """The network's class."""
+        return self.class_of[id(self.root)].name
+
     def missing(self) -> list[Call]:
         """Calls of operators that have no rule."""
         return [call for body in self.bodies.values() for call in body.missing]

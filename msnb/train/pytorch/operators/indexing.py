@@ -26,6 +26,8 @@ def _position(arguments: dict[str, Any]) -> str:
 
 
 def _part(arguments: dict[str, Any]) -> str:
+    if place_text(arguments) == ":":
+        return "{self}"
     return f"{{self}}[{_position(arguments)}]"
 
 
