@@ -209,7 +209,9 @@ def tensor_scatter_elements(x: Any, index: Any, updates: Any, axis: int = 0, red
 
 @worded
 def scatter(x: Any, axis: int, index: Any, src: Any, reduce: str = "none") -> Tensor:
-    """``tensor_scatter_elements`` with PyTorch's order of arguments."""
+    """``tensor_scatter_elements`` with PyTorch's order of arguments; of a larger ``src`` the part that index spans."""
+    if not isinstance(src, (int, float)) and (src := as_tensor(src)).shape != (shape := as_tensor(index).shape):
+        src = src[tuple(slice(n) for n in shape)]
     return tensor_scatter_elements(x, index, src, axis, {"multiply": "mul"}.get(reduce, reduce))
 
 

@@ -27,7 +27,7 @@ _SAME = (
     "masked_select", "matmul", "max", "maximum", "mean", "median", "min", "minimum", "mm", "mul", "multinomial",
     "multiply", "mv", "nan_to_num", "nansum", "narrow", "ne", "neg", "negative", "nonzero", "not_equal", "numel",
     "ones", "ones_like", "outer", "permute", "positive", "pow", "prod", "quantile", "rand", "rand_like", "randn",
-    "randn_like", "randperm", "real", "reciprocal", "remainder", "repeat_interleave", "reshape", "roll", "round",
+    "randn_like", "randperm", "real", "reciprocal", "remainder", "repeat_interleave", "reshape", "roll",
     "rsqrt", "scatter", "scatter_add", "sigmoid", "sign", "sin", "sinc", "sinh", "softmax", "sort", "split", "sqrt",
     "square", "stack", "sum", "t", "tan", "tanh", "tile", "topk", "trace", "tril", "triu", "trunc", "unbind",
     "unsqueeze", "view_as", "where", "xlogy", "zeros", "zeros_like",
@@ -36,7 +36,7 @@ for _name in _SAME:
     globals()[_name] = getattr(ops, _name)
 _OWN = (
     "add", "cat", "clone", "concat", "count_nonzero", "div", "divide", "equal", "fix", "flatten", "gather",
-    "isneginf", "isposinf", "meshgrid", "norm", "normal", "randint", "randint_like", "searchsorted", "select",
+    "isneginf", "isposinf", "meshgrid", "norm", "normal", "randint", "randint_like", "round", "searchsorted", "select",
     "squeeze", "std", "std_mean", "sub", "subtract", "swapaxes", "transpose", "unique", "var", "var_mean",
 )  # fmt: skip
 __all__ = [*_SAME, *_OWN]
@@ -45,6 +45,14 @@ __all__ = [*_SAME, *_OWN]
 def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """input + alpha * other."""
     return ops.add(input, other if alpha == 1 else ops.mul(other, alpha))
+
+
+def round(input: Any, *, decimals: int = 0) -> Any:
+    """The nearest number with so many decimals, halves to the even one; negative ones round to tens, hundreds."""
+    if not decimals:
+        return ops.round(input)
+    scale = 10.0 ** abs(decimals)
+    return ops.round(input * scale) / scale if decimals > 0 else ops.round(input / scale) * scale
 
 
 def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:

@@ -12,7 +12,7 @@ _SAME = (
     "binary_cross_entropy_with_logits", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout",
     "dropout2d", "elu", "embedding", "fold", "gelu", "glu", "grid_sample", "group_norm", "hardshrink",
     "hardsigmoid", "hardswish", "hardtanh", "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm",
-    "leaky_relu", "linear", "log_softmax", "logsigmoid", "margin_ranking_loss", "mish", "mse_loss", "nll_loss",
+    "linear", "log_softmax", "logsigmoid", "margin_ranking_loss", "mish", "mse_loss", "nll_loss",
     "normalize", "pad", "pixel_shuffle", "prelu", "relu", "relu6", "selu", "sigmoid", "silu", "smooth_l1_loss",
     "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink",
     "threshold", "triplet_margin_loss", "unfold",
@@ -20,8 +20,8 @@ _SAME = (
 for _name in _SAME:
     globals()[_name] = getattr(ops, _name)
 _OWN = (
-    "avg_pool1d", "avg_pool2d", "avg_pool3d", "conv1d", "conv2d", "conv3d", "conv_transpose2d", "max_pool2d",
-    "one_hot",
+    "avg_pool1d", "avg_pool2d", "avg_pool3d", "conv1d", "conv2d", "conv3d", "conv_transpose2d", "leaky_relu",
+    "max_pool2d", "one_hot",
 )  # fmt: skip
 __all__ = [*_SAME, *_OWN]
 
@@ -100,6 +100,11 @@ def avg_pool3d(
 ) -> Any:  # fmt: skip
     """Means of windows of volumes; the stride is the kernel's size by default."""
     return _average(ops.avg_pool3d, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
+
+
+def leaky_relu(input: Any, negative_slope: float = 0.01) -> Any:
+    """x where it is positive, else ``negative_slope`` times x."""
+    return ops.leaky_relu(input, negative_slope)
 
 
 def max_pool2d(

@@ -17,7 +17,7 @@ from msnb.train.pytorch.functional_form import WRITE
 from msnb.train.pytorch.module_scopes import Scope
 from msnb.train.pytorch.operators import OPERATORS
 from msnb.train.pytorch.operators.indexing import place_text
-from msnb.train.pytorch.size_formulas import python_of, symbols_of
+from msnb.train.pytorch.size_formulas import multiple_of, python_of
 from msnb.train.pytorch.source_text import Slot, Text, Use, filled
 
 _LIST = re.compile(r"(.+)\.(\d+)\Z")
@@ -135,19 +135,33 @@ class BodyWriter:
         if name in self.program.weights:
             return self.weight(name)
         if name in self.program.sizes:
-            return python_of(self.program.sizes[name], self.symbol)
+            return self.size(self.program.sizes[name])
         raise KeyError(name)
 
-    def symbol(self, symbol: str) -> str:
-        """A size, of a tensor that has it."""
+    def size(self, formula: str) -> str:
+        """A size: that of a tensor which has it, or its formula in such sizes."""
+        return self.axis_with(formula) or python_of(formula, self.symbol)
+
+    def axis_with(self, formula: str) -> str | None:
+        """An axis of a tensor at hand that has the size."""
         for name, value in self.bound.items():
             kind = self.program.types.get(value)
-            if kind and symbol in kind.shape:
-                return f"{name}.shape[{kind.shape.index(symbol)}]"
-        formulas = ((name, axis, size) for name, value in self.bound.items() if value in self.program.types
-                    for axis, size in enumerate(self.program.types[value].shape)
-                    if isinstance(size, str) and symbols_of(size) == {symbol})  # fmt: skip
-        raise ValueError(f"the size {symbol} is not that of a tensor here ({next(formulas, None)})")
+            if kind and formula in kind.shape:
+                return f"{name}.shape[{kind.shape.index(formula)}]"
+        return None
+
+    def symbol(self, symbol: str) -> str:
+        """An open size, of a tensor that has it or a multiple of it."""
+        found = self.axis_with(symbol)
+        for name, value in self.bound.items():
+            kind = self.program.types.get(value)
+            for axis, size in enumerate(kind.shape if kind and found is None else ()):
+                factor = multiple_of(size, symbol)
+                if factor:
+                    found = f"({name}.shape[{axis}] // {factor})"
+        if found is None:
+            raise ValueError(f"no tensor here has the size {symbol}")
+        return found
 
     def weight(self, name: str) -> str:
         """A weight, which becomes an attribute unless a layer inside has it."""

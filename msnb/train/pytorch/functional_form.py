@@ -1,7 +1,9 @@
 """An exported program without in-place operators: what they wrote becomes a new value that all later calls read.
 
     relu_(x)            ->  x' = relu(x), and x' for x from there on
-    x[:, 0].fill_(v)    ->  x[:, 0] = v, as a call ``msnb.write`` that gives x'
+    x[:, 0].fill_(v)    ->  x[:, 0] = v, as a call ``msnb.write`` that gives x'; other slices of x are taken anew
+
+What only gives its operand back is left out.
 
 Blocks that only set PyTorch's gradient mode are opened.
 """
@@ -14,7 +16,6 @@ from msnb.train.pytorch.exported_program import Call, ExportedProgram, Ref
 
 WRITE = "msnb.write"
 _VIEWS = ("select", "slice")
-_ALIASES = ("alias", "detach", "contiguous", "lift_fresh", "expand_as_self")
 
 
 def make_functional(program: ExportedProgram) -> None:
@@ -37,6 +38,7 @@ class _Form:
         self.program = program
         self.now: dict[str, str] = {}
         self.view_of: dict[str, tuple[str, list[dict[str, Any]]]] = {}
+        self.slice_of: dict[str, tuple[str, Call]] = {}  # a slice -> what it is a slice of when it was taken, its call
         self.buffers: dict[str, str] = {}
         self.count = 0
 
@@ -51,21 +53,68 @@ class _Form:
     def call(self, call: Call) -> list[Call]:
         """What stands for a call."""
         name = call.target.split(".")[1] if "." in call.target else call.target
-        first = next(iter(call.arguments.values()), None)
+        again = [made for used in dict.fromkeys(call.used()) for made in self.taken_anew(used)]
         call.arguments = {key: self.renamed(value) for key, value in call.arguments.items()}
         target = next(iter(call.arguments.values()), None)
-        if name in _VIEWS and isinstance(target, Ref):
+        if name == "broadcast_tensors":
+            return [*again, *self.broadcast(call)]
+        if not isinstance(target, Ref) or not call.results:
+            return [*again, call]
+        if self.gives_back(name, target, call):
+            self.now |= dict.fromkeys(call.names(), target.name)
+            return again
+        self.note_view(name, target, call)
+        if not name.endswith("_") or name.endswith("__"):
+            return [*again, call]
+        self.now[target.name] = call.results[0]
+        if target.name in self.program.weights:
+            self.buffers[self.program.weights[target.name]] = call.results[0]
+        return [*again, call, *([self.written(target.name, call)] if target.name in self.view_of else [])]
+
+    def gives_back(self, name: str, target: Ref, call: Call) -> bool:
+        """Whether the result is the operand."""
+        types = [self.program.types.get(value) for value in (target.name, *call.names())]
+        if name in ("alias", "contiguous", "lift_fresh", "to", "type_as", "view", "reshape", "expand"):
+            return None not in types and all(kind == types[0] for kind in types[1:])
+        return False
+
+    def broadcast(self, call: Call) -> list[Call]:
+        """``expand`` for each of the tensors that is not of the common shape."""
+        made = []
+        for operand, name in zip(call.arguments["tensors"], call.names(), strict=True):
+            kind = self.program.types[name]
+            if kind == self.program.types[operand.name]:
+                self.now[name] = operand.name
+            elif any(isinstance(size, str) for size in kind.shape):
+                return [call]
+            else:
+                arguments = {"self": operand, "size": list(kind.shape)}
+                made.append(Call("aten.expand.default", arguments, [name], call.modules, call.line))
+        return made
+
+    def note_view(self, name: str, target: Ref, call: Call) -> None:
+        """Remember what a value is a slice of."""
+        if name in _VIEWS:
             base, path = self.view_of.get(target.name, (target.name, []))
             self.view_of[call.results[0]] = (base, [*path, call.arguments])
-        if not name.endswith("_") or name.endswith("__") or not isinstance(target, Ref) or not call.results:
-            return [call]
-        assert isinstance(first, Ref)
-        self.now[target.name] = call.results[0]
-        if target.name in self.program.weights and target.name in self.program.weights:
-            self.buffers[self.program.weights[target.name]] = call.results[0]
-        if target.name in self.view_of:
-            return [call, self.written(target.name, call)]
-        return [call]
+            self.slice_of[call.results[0]] = (target.name, call)
+
+    def taken_anew(self, name: str) -> list[Call]:
+        """The slice again, where what it is a slice of was written since."""
+        if name not in self.slice_of or name in self.now:
+            return []
+        base, call = self.slice_of[name]
+        made = self.taken_anew(base)
+        current = self.renamed(Ref(base))
+        if current.name == base:
+            return made
+        self.count += 1
+        fresh = f"{name}_again_{self.count}"
+        self.program.types[fresh] = self.program.types[name]
+        self.now[name] = fresh
+        again = Call(call.target, call.arguments | {"self": current}, [fresh], call.modules, call.line)
+        self.note_view(call.target.split(".")[1], current, again)
+        return [*made, again]
 
     def written(self, view: str, call: Call) -> Call:
         """The write of a view's new value into what it is a view of."""

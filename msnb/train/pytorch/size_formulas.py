@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 
 _INFIX = {"Add": " + ", "Mul": " * ", "FloorDiv": " // ", "CleanDiv": " // ", "Mod": " % ", "PythonMod": " % ",
@@ -23,11 +24,10 @@ def python_of(formula: str, symbol: Callable[[str], str]) -> str:
     return _text(ast.parse(formula, mode="eval").body, symbol)
 
 
-def symbols_of(formula: str) -> set[str]:
-    """The symbols in a formula."""
-    called = {node.func.id for node in ast.walk(ast.parse(formula)) if isinstance(node, ast.Call)
-              and isinstance(node.func, ast.Name)}  # fmt: skip
-    return {node.id for node in ast.walk(ast.parse(formula)) if isinstance(node, ast.Name)} - called
+def multiple_of(size: int | str, symbol: str) -> int | None:
+    """The factor, where a size is a multiple of a symbol: 9 of "Mul(Integer(9), s77)"."""
+    found = re.fullmatch(rf"Mul\(Integer\((\d+)\), {re.escape(symbol)}\)", str(size))
+    return int(found[1]) if found else None
 
 
 def _text(node: ast.expr, symbol: Callable[[str], str]) -> str:

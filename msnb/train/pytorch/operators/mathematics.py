@@ -12,8 +12,8 @@ _INFIX = {
     "less": "<", "less_equal": "<=", "not_equal": "!=",
 }  # fmt: skip
 _UNARY = (
-    "abs", "absolute", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "erf", "erfc", "erfinv",
-    "exp", "exp2", "expm1", "floor", "frac", "log", "log10", "log1p", "log2", "logical_not", "neg", "reciprocal",
+    "abs", "absolute", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "erf", "erfc",
+    "erfinv", "exp", "exp2", "expm1", "floor", "frac", "log", "log10", "log1p", "log2", "logical_not", "neg", "reciprocal",
     "rsqrt", "sigmoid", "sign", "sin", "sinc", "sinh", "sqrt", "square", "tan", "tanh", "trunc", "isnan", "isinf",
     "isfinite", "conj", "real", "imag", "positive", "negative", "fix", "arccos", "arcsin", "arctan", "arccosh",
     "arcsinh", "arctanh", "isposinf", "isneginf",
@@ -38,6 +38,16 @@ def infix(sign: str) -> Any:
     return template
 
 
+def binary(function: str) -> Any:
+    """A rule for a function of two operands, whatever ATen calls them."""
+
+    def template(arguments: dict[str, Any]) -> str:
+        left, right = list(arguments)[:2]
+        return f"{function}({{{left}}}, {{{right}}})"
+
+    return template
+
+
 def _division(arguments: dict[str, Any]) -> str:
     return "mint.div({self}, {other}, rounding_mode={rounding_mode})" if arguments.get("rounding_mode") else \
         "{self} / {other}"  # fmt: skip
@@ -47,8 +57,8 @@ TABLE: dict[str, Any] = {
     **{name: infix(sign) for name, sign in _INFIX.items()},
     **{name: f"mint.{name}({{self}})" for name in _UNARY},
     **{name: f"ops.{name}({{self}})" for name in _OPS_UNARY},
-    **{name: f"mint.{name}({{self}}, {{other}})" for name in _BINARY},
-    **{name: f"ops.{name}({{self}}, {{other}})" for name in _OPS_BINARY},
+    **{name: binary(f"mint.{name}") for name in _BINARY},
+    **{name: binary(f"ops.{name}") for name in _OPS_BINARY},
     "div": _division,
     "neg": "-{self}",
     "bitwise_not": "~{self}",

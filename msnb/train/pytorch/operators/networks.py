@@ -41,12 +41,39 @@ def _convolution(n: int) -> str:
 
 def _pooling(n: int, kind: str) -> str:
     window = "{self}, {kernel_size}{, stride=stride}{, padding=padding|0}"
-    rest = "{, dilation=dilation|1}{, ceil_mode=ceil_mode|False}" if kind == "max" else \
+    rest = "{, ceil_mode=ceil_mode|False}" if kind == "max" else \
         "{, ceil_mode=ceil_mode|False}{, count_include_pad=count_include_pad|True}"  # fmt: skip
     return f"{'mint.nn.functional' if (n, kind) in _IN_MINT else 'ops'}.{kind}_pool{n}d({window}{rest})"
 
 
-_IN_MINT = {(2, "max"), (1, "avg"), (2, "avg"), (3, "avg")}
+def _pooling_1d(kind: str) -> str:
+    rest = "{, ceil_mode=ceil_mode|False}" + ("" if kind == "max" else "{, count_include_pad=count_include_pad|True}")
+    window = "{self}, {kernel_size_0}{, stride=stride_0}{, padding=padding_0|0}"
+    return f"ops.{kind}_pool1d({window}, pad_mode=\"pad\"{rest})"
+
+
+def _attention(a: dict[str, Any]) -> str:
+    parts = ["{query}", "{key}", "{value}"]
+    if a.get("enable_gqa"):  # heads of keys and values serve several heads of queries
+        parts[1:] = [f"mint.repeat_interleave({part}, {{query}}.shape[-3] // {part}.shape[-3], dim=-3)"
+                     for part in parts[1:]]  # fmt: skip
+    return (f"ops.scaled_dot_product_attention({', '.join(parts)}{{, attn_mask=attn_mask}}{{, dropout_p=dropout_p|0.0}}"
+            "{, is_causal=is_causal|False}{, scale=scale})")  # fmt: skip
+
+
+def _checked(text: str, name: str, default: Any) -> Any:
+    """A template for one value of an argument alone."""
+
+    def template(a: dict[str, Any]) -> str:
+        given = a.get(name, default)
+        if any(number != default for number in (given if isinstance(given, list) else [given])):
+            raise ValueError(f"{name}={given}")
+        return text
+
+    return template
+
+
+_IN_MINT = {(2, "max"), (2, "avg"), (3, "avg")}
 
 
 def _softmax(name: str) -> Any:
@@ -78,7 +105,7 @@ TABLE: dict[str, Any] = {
     "batch_norm": f("F.batch_norm({input}, {running_mean}, {running_var}{, weight=weight}{, bias=bias}"
                     "{, training=training|False}{, momentum=momentum|0.1}{, eps=eps|1e-05})"),
     "layer_norm": f("F.layer_norm({input}, {normalized_shape}{, weight=weight}{, bias=bias}{, eps=eps|1e-05})"),
-    "rms_norm": "ops.rms_norm({input}, {weight}{, eps=eps})[0]",
+    "rms_norm": lambda a: "ops.rms_norm({input}, {weight}" + ("{, eps=eps}" if a.get("eps") else f", eps={2.0**-23}") + ")",
     "group_norm": f("F.group_norm({input}, {num_groups}{, weight=weight}{, bias=bias}{, eps=eps|1e-05})"),
     "instance_norm": f("F.instance_norm({input}{, weight=weight}{, bias=bias}{, eps=eps|1e-05})"),
     "embedding": f("F.embedding({indices}, {weight})"),
@@ -86,11 +113,12 @@ TABLE: dict[str, Any] = {
     "dropout": f("F.dropout({input}, {p}, self.training)"),
     "dropout2d": f("F.dropout2d({input}, {p}, self.training)"),
     "feature_dropout": f("F.dropout2d({input}, {p}, self.training)"),
-    "scaled_dot_product_attention": "ops.scaled_dot_product_attention({query}, {key}, {value}"
-    "{, attn_mask=attn_mask}{, dropout_p=dropout_p|0.0}{, is_causal=is_causal|False}{, scale=scale}"
-    "{, enable_gqa=enable_gqa|False})",
-    **{f"{kind}_pool{n}d": _pooling(n, kind) for n in (1, 2, 3) for kind in ("max", "avg")},
-    **{f"adaptive_avg_pool{n}d": f(f"F.adaptive_avg_pool{n}d({{self}}, {{output_size}})") for n in (1, 2, 3)},
+    "scaled_dot_product_attention": _attention,
+    **{f"avg_pool{n}d": _pooling(n, "avg") for n in (2, 3)}, "avg_pool1d": _pooling_1d("avg"),
+    **{f"max_pool{n}d": _checked(_pooling(n, "max"), "dilation", 1) for n in (2, 3)},
+    "max_pool1d": _checked(_pooling_1d("max"), "dilation", 1),
+    **{f"adaptive_avg_pool{n}d": f(f"F.adaptive_avg_pool{n}d({{self}}, {{output_size}})") for n in (2, 3)},
+    "adaptive_avg_pool1d": f("F.adaptive_avg_pool1d({self}, {output_size_0})"),
     **{f"adaptive_max_pool{n}d": f"ops.adaptive_max_pool{n}d({{self}}, {{output_size}}, return_indices=True)"
        for n in (1, 2)},
     "pad": lambda a: f("F.pad({self}, {pad}{, mode=mode|'constant'}{, value=value})"),
@@ -111,6 +139,15 @@ TABLE: dict[str, Any] = {
                 "{, stride=stride|1})"),
     "mse_loss": _loss("F.mse_loss({self}, {target}, REDUCTION)"),
     "l1_loss": _loss("F.l1_loss({self}, {target}, REDUCTION)"),
+    "huber_loss": _loss("ops.huber_loss({self}, {target}, REDUCTION{, delta=delta|1.0})"),
+    "soft_margin_loss": _loss("F.soft_margin_loss({self}, {target}, REDUCTION)"),
+    "margin_ranking_loss": _loss("F.margin_ranking_loss({input1}, {input2}, {target}{, margin=margin|0.0}, REDUCTION)"),
+    "cosine_embedding_loss": _loss("F.cosine_embedding_loss({input1}, {input2}, {target}{, margin=margin|0.0}, "
+                                   "REDUCTION)"),
+    "triplet_margin_loss": _loss("F.triplet_margin_loss({anchor}, {positive}, {negative}{, margin=margin|1.0}"
+                                 "{, p=p|2.0}{, eps=eps|1e-06}{, swap=swap|False}, REDUCTION)"),
+    "poisson_nll_loss": _loss("ops.poisson_nll_loss({input}, {target}{, log_input=log_input|True}{, full=full|False}"
+                              "{, eps=eps|1e-08}, REDUCTION)"),
     "smooth_l1_loss": _loss("F.smooth_l1_loss({self}, {target}, REDUCTION{, beta=beta|1.0})"),
     "binary_cross_entropy": _loss("F.binary_cross_entropy({self}, {target}{, weight=weight}, REDUCTION)"),
     "binary_cross_entropy_with_logits": _loss(

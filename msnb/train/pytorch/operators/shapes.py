@@ -40,8 +40,8 @@ def _arange(a: dict[str, Any]) -> str:
 
 
 TABLE: dict[str, Any] = {
-    **dict.fromkeys(("alias", "contiguous", "clone", "lift_fresh_copy", "lift_fresh", "lift",
-                     "resolve_conj", "resolve_neg"), _same),
+    **dict.fromkeys(("alias", "contiguous", "lift_fresh", "lift", "resolve_conj", "resolve_neg"), _same),
+    "clone": "mint.clone({self})", "lift_fresh_copy": "mint.clone({self})",
     "detach": "ops.stop_gradient({self})",
     "view": "{self}.reshape({size})", "_unsafe_view": "{self}.reshape({size})",
     "view.dtype": "{self}.view({dtype})",
@@ -59,7 +59,7 @@ TABLE: dict[str, Any] = {
     "unsqueeze": "mint.unsqueeze({self}, {dim})",
     "expand": "{self}.expand({size})", "expand_as": "{self}.expand_as({other})",
     "broadcast_to": "mint.broadcast_to({self}, {size})",
-    "repeat": "{self}.repeat({repeats})", "tile": "mint.tile({self}, {dims})",
+    "repeat": "mint.tile({self}, {repeats})", "tile": "mint.tile({self}, {dims})",
     "repeat_interleave": "mint.repeat_interleave({self}, {repeats}{, dim=dim})",
     "cat": "mint.cat({tensors}{, dim=dim|0})", "concat": "mint.cat({tensors}{, dim=dim|0})",
     "concatenate": "mint.cat({tensors}{, dim=dim|0})",
@@ -68,9 +68,9 @@ TABLE: dict[str, Any] = {
     "column_stack": "ops.column_stack({tensors})", "block_diag": lambda a: "ops.block_diag("
     + ", ".join(f"{{tensors_{i}}}" for i in range(len(a["tensors"]))) + ")",
     "chunk": "mint.chunk({self}, {chunks}{, dim=dim|0})",
-    "split": _split, "split_with_sizes": _split, "tensor_split": "ops.tensor_split({self}, {indices}{, axis=dim|0})",
+    "split": _split, "split_with_sizes": _split, "tensor_split": lambda a: "ops.tensor_split({self}, "
+    + ("{sections}" if "sections" in a else "{indices}") + "{, axis=dim|0})",
     "unbind": "mint.unbind({self}{, dim=dim|0})",
-    "unfold": "{self}.unfold({dimension}, {size}, {step})",
     "flip": "mint.flip({self}, {dims})", "roll": "mint.roll({self}, {shifts}{, dims=dims})",
     "rot90": "ops.rot90({self}{, k=k|1}{, dims=dims})",
     "diagonal": "ops.diagonal({self}{, offset=offset|0}{, dim1=dim1|0}{, dim2=dim2|1})",
